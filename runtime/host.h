@@ -1,0 +1,132 @@
+/* What the parts of the host share. One guest process, one address space, one `struct mr_state` per guest thread.
+ *
+ * The host maps the guest's 32-bit address space into one reserved window: guest address A is host address
+ * mr_window + A, with the guest's own page protections. Lifted code of memory model `flat` has mr_window = 0 built in.
+ */
+#ifndef MR_HOST_H
+#define MR_HOST_H
+
+#include "mr_state.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define GPR(s, n) ((s)->gpr[n].value)
+
+/* ---- options (main.c) ---- */
+struct mr_options {
+    bool engine_interp;       /* run everything in the interpreter */
+    bool strace;              /* one line per system call on standard error */
+    bool stats;               /* counters on standard error at the end */
+    bool report;              /* registers and a disassembled line when a signal ends the guest */
+    const char *library_path; /* the recompiled library, or NULL */
+    const char *program_path; /* host path of the guest ELF */
+    const char *program_name; /* what the guest sees as /proc/self/exe */
+    int guest_argc;
+    char **guest_argv;
+    char **guest_envp;        /* NULL-terminated */
+    const char *call_function; /* run only this address (mipsrec call), or NULL */
+};
+extern struct mr_options mr_options;
+
+_Noreturn void mr_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Prints "mipsrec-host: ..." and exits with status 1. For errors of ours, never for guest behaviour. */
+
+/* ---- guest memory (memory.c): the one door to it ---- */
+#define MR_PAGE_BYTES 4096u
+#define MR_USER_END 0x7fff0000u /* first address above the guest's user space */
+
+enum { MR_READ = 1, MR_WRITE = 2, MR_EXEC = 4, MR_MAPPED = 8 }; /* bits of a page's entry */
+
+extern uint8_t *mr_window;            /* host address of guest address 0 */
+extern uint8_t mr_pages[1u << 20];    /* MR_* bits of every guest page */
+extern bool mr_big_endian;            /* byte order of the guest */
+
+void mr_memory_reserve(bool identity); /* reserves the window; identity: at host address 0 */
+/* All return 0 or a guest address on success, -errno (host numbering) on failure. Sizes are rounded up to pages. */
+int64_t mr_map(uint32_t guest, uint32_t size_bytes, int prot, int host_flags, int fd, uint64_t offset, bool fixed);
+int mr_unmap(uint32_t guest, uint32_t size_bytes);
+int mr_protect(uint32_t guest, uint32_t size_bytes, int prot); /* prot: MR_READ | MR_WRITE | MR_EXEC */
+uint32_t mr_find_free(uint32_t size_bytes); /* lowest address of a free range below the stack, or 0 */
+bool mr_accessible(uint32_t guest, uint32_t size_bytes, int prot); /* every page mapped with prot */
+
+/* Host pointer to guest bytes that are all accessible with prot, or NULL (the caller answers EFAULT). Size 0 is fine. */
+void *mr_guest_bytes(uint32_t guest, uint32_t size_bytes, int prot);
+/* Host pointer to a guest string with its terminator inside readable memory, or NULL. */
+const char *mr_guest_string(uint32_t guest);
+
+/* Guest byte order, any alignment, plain host accesses: a fault raises the guest's signal (for the interpreter). */
+static inline uint16_t mr_swap16(uint16_t v) { return mr_big_endian ? __builtin_bswap16(v) : v; }
+static inline uint32_t mr_swap32(uint32_t v) { return mr_big_endian ? __builtin_bswap32(v) : v; }
+static inline uint64_t mr_swap64(uint64_t v) { return mr_big_endian ? __builtin_bswap64(v) : v; }
+uint8_t mr_peek8(uint32_t guest);
+uint16_t mr_peek16(uint32_t guest);
+uint32_t mr_peek32(uint32_t guest);
+uint64_t mr_peek64(uint32_t guest);
+void mr_poke8(uint32_t guest, uint8_t value);
+void mr_poke16(uint32_t guest, uint16_t value);
+void mr_poke32(uint32_t guest, uint32_t value);
+void mr_poke64(uint32_t guest, uint64_t value);
+
+/* Stores into host-side images of guest structures, guest byte order. */
+void mr_put16(void *to, uint16_t value);
+void mr_put32(void *to, uint32_t value);
+void mr_put64(void *to, uint64_t value);
+uint32_t mr_get32(const void *from);
+uint64_t mr_get64(const void *from);
+
+/* ---- loading (load.c, stack.c) ---- */
+struct mr_image {
+    uint32_t entry, phdr, phent, phnum; /* phdr: guest address of the program headers, or 0 */
+    uint32_t low, high;                 /* first and one past the last loaded byte */
+    uint32_t bias;                      /* added to the addresses of an ET_DYN file */
+    uint32_t flags;                     /* e_flags */
+    uint32_t fp_abi;                    /* .MIPS.abiflags fp_abi, or 0 */
+    bool nan2008;
+    uint8_t identity[32];               /* BLAKE2b-256 of the file */
+};
+void mr_load(const char *path, struct mr_image *image); /* fails with mr_fail on anything unfit */
+uint32_t mr_build_stack(const struct mr_image *image);  /* returns the first sp */
+extern uint32_t mr_brk_start; /* first page after the image */
+
+/* ---- libraries and control flow (library.c, dispatch.c) ---- */
+void mr_library_open(const char *path, const struct mr_image *image);
+bool mr_library_contains(uintptr_t host_pc);
+uint32_t mr_library_guest_pc(uintptr_t host_pc); /* by the line table (lines.c); 0 when unknown */
+
+extern mr_function *mr_dispatch; /* 2^29 entries, by pc >> 2, for pc below 2^31; never touched pages read as null */
+static inline mr_function mr_lookup(uint32_t pc)
+{
+    return (pc & 3) == 0 && pc < 0x80000000u ? mr_dispatch[pc >> 2] : NULL;
+}
+
+/* Runs from pc until pc == stop_pc, or until the guest's sp is above stop_sp after a jump; returns the pc then. */
+uint32_t mr_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp);
+/* The interpreter: as mr_run, and also returns at a jump target that has a lifted entry (unless engine_interp). */
+uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp);
+
+/* ---- called from lifted code; all with a complete state. Those that return a pc: execution goes on there. ---- */
+uint32_t mr_call(struct mr_state *s, uint32_t target);  /* a target without a lifted entry; returns at gpr[31] */
+uint32_t mr_syscall(struct mr_state *s, uint32_t pc);   /* the syscall instruction at pc */
+/* Exception raised by the instruction at pc; word is its encoding (break and trap codes are taken from it). */
+enum mr_cause { MR_OVERFLOW = 1, MR_TRAP, MR_BREAK, MR_RESERVED, MR_ADDRESS, MR_FPE, MR_COPROCESSOR };
+uint32_t mr_exception(struct mr_state *s, uint32_t pc, uint32_t cause, uint32_t word);
+uint32_t mr_cfc1(struct mr_state *s, uint32_t fs);
+void mr_ctc1(struct mr_state *s, uint32_t fs, uint32_t value);
+uint32_t mr_rdhwr(struct mr_state *s, uint32_t rd);
+void mr_synci(struct mr_state *s, uint32_t guest);
+
+/* ---- the guest's end (fault.c, report.c) ---- */
+void mr_faults_install(void); /* host handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL on an alternate stack */
+/* A signal the guest does not catch: optional report, then the host dies of the same signal. MIPS numbering. */
+_Noreturn void mr_die_by_signal(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint32_t address);
+_Noreturn void mr_exit_guest(struct mr_state *s, int status); /* flushes --stats, exits */
+void mr_report(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint32_t address); /* to standard error */
+void mr_disassemble(uint32_t pc, uint32_t word, char *text, size_t size_bytes);
+
+struct mr_counters { uint64_t interpreted, syscalls, unknown_syscalls, dispatches; };
+extern struct mr_counters mr_counters;
+extern struct mr_state *mr_main_state;
+
+#endif
