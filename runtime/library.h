@@ -1,0 +1,31 @@
+/* What a recompiled library exports: one constant `mr_library`. mipsrec/native.py writes it; library.c checks it. */
+#ifndef MR_LIBRARY_H
+#define MR_LIBRARY_H
+
+#include <stdint.h>
+
+#define MR_LIBRARY_MAGIC 0x4352494du /* "MIRC" */
+#define MR_LIBRARY_VERSION 1u
+
+enum mr_memory_model { MR_FLAT = 0, MR_PAGED = 1, MR_THUNK = 2 };
+
+struct mr_entry {
+    uint32_t guest_pc;
+    int32_t function; /* host code, as a displacement from the address of this field */
+};
+
+struct mr_library {
+    uint32_t magic, version;
+    uint32_t layout;         /* MR_STATE_LAYOUT the code was made for */
+    uint32_t memory_model;
+    uint32_t cpu_level;      /* 1: any x86-64, 2, 3, 4: x86-64-vN; 0 on other machines */
+    uint32_t bias;           /* load bias of an ET_DYN guest the code was made for */
+    uint32_t fr;             /* Status.FR the code was made for */
+    uint32_t entry_count;
+    uint8_t guest_identity[32]; /* BLAKE2b-256 of the guest's file */
+    char producer[64];       /* "mipsrec 0.1.0", NUL-padded */
+    char options[64];        /* "--opt 2 --memory flat --calls direct", NUL-padded */
+    struct mr_entry entries[]; /* entry_count of them, sorted by guest_pc */
+};
+
+#endif
