@@ -106,6 +106,18 @@ uint32_t mr_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop
 /* The interpreter: as mr_run, and also returns at a jump target that has a lifted entry (unless engine_interp). */
 uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp);
 
+/* The guest thread that the calling host thread runs, or NULL. */
+extern _Thread_local struct mr_state *mr_current;
+/* Runs guest thread s on the calling host thread from pc on; ends only by exit. Gives the host thread its alternate signal
+ * stack and the point mr_restart comes back to; call it once per host thread. Other threads than the main one: make them
+ * with pthread_attr_setguardsize of MR_HOST_GUARD_BYTES or more, so that overflow is the guest's SIGSEGV. */
+_Noreturn void mr_run_thread(struct mr_state *s, uint32_t pc);
+#define MR_HOST_GUARD_BYTES 0x100000u
+/* Abandons every frame this guest thread has on the host stack and goes on at pc. The state must be complete. */
+_Noreturn void mr_restart(struct mr_state *s, uint32_t pc);
+/* The lifted entries in [guest, guest + size_bytes) are no longer what the guest has there: interpret from now on. */
+void mr_dispatch_forget(uint32_t guest, uint32_t size_bytes);
+
 /* ---- called from lifted code; all with a complete state. Those that return a pc: execution goes on there. ---- */
 uint32_t mr_call(struct mr_state *s, uint32_t target);  /* a target without a lifted entry; returns at gpr[31] */
 uint32_t mr_syscall(struct mr_state *s, uint32_t pc);   /* the syscall instruction at pc */
@@ -117,8 +129,25 @@ void mr_ctc1(struct mr_state *s, uint32_t fs, uint32_t value);
 uint32_t mr_rdhwr(struct mr_state *s, uint32_t rd);
 void mr_synci(struct mr_state *s, uint32_t guest);
 
+/* ---- called from lifted code of models thunk (always) and paged (when the page tables say null); access.c. ----
+ * Guest byte order, any alignment; loads come zero-extended. The state is as last flushed. An access the guest may not make
+ * raises its SIGSEGV and does not return; the guest pc is found from the return address, so these must not be tail-called. */
+uint32_t mr_load8(struct mr_state *s, uint32_t guest);
+uint32_t mr_load16(struct mr_state *s, uint32_t guest);
+uint32_t mr_load32(struct mr_state *s, uint32_t guest);
+uint64_t mr_load64(struct mr_state *s, uint32_t guest);
+void mr_store8(struct mr_state *s, uint32_t guest, uint32_t value);
+void mr_store16(struct mr_state *s, uint32_t guest, uint32_t value);
+void mr_store32(struct mr_state *s, uint32_t guest, uint32_t value);
+void mr_store64(struct mr_state *s, uint32_t guest, uint64_t value);
+
 /* ---- the guest's end (fault.c, report.c) ---- */
 void mr_faults_install(void); /* host handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL on an alternate stack */
+/* A synchronous signal: its MIPS number, si_code and si_addr, raised by the instruction at pc. Returns the pc to go on at,
+ * that of the guest's handler; without a handler the guest dies. */
+uint32_t mr_raise(struct mr_state *s, int mips_signal, int code, uint32_t pc, uint32_t address);
+/* sys_signal.c: if the guest has a handler, makes its frame, puts the handler's pc in *new_pc and returns true. */
+bool mr_signal_deliver(struct mr_state *s, int mips_signal, int code, uint32_t pc, uint32_t address, uint32_t *new_pc);
 /* A signal the guest does not catch: optional report, then the host dies of the same signal. MIPS numbering. */
 _Noreturn void mr_die_by_signal(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint32_t address);
 _Noreturn void mr_exit_guest(struct mr_state *s, int status); /* flushes --stats, exits */
