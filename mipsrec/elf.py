@@ -1,0 +1,260 @@
+"""Reads a MIPS program: file in, `Image` out; a file that mipsrec cannot run is refused with one line.
+
+Leaves: segments, symbols, entry, GOT and gp, floating-point ABI, executable ranges, and what .eh_frame says, all with
+the load bias already added. Not done here: laying segments out in memory (`memory.py`), applying relocations (a static
+position-independent program relocates itself at run time), reading an interpreter or shared libraries.
+
+What the program needs in order to run is checked by `elf_header` and refused with `ElfError`. Everything else
+(sections, symbols, unwind tables) degrades: it comes back empty, and `Image.warnings` says so. Only the modules whose
+names start with `elf` import elftools.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from elftools.elf.constants import SH_FLAGS
+
+from mipsrec import elf_header
+from mipsrec import elf_tables as tables
+from mipsrec.elf_eh import EhFunction, read_eh_functions
+from mipsrec.elf_header import ET_DYN, MAX_FILE_BYTES, PIE_BIAS, EFlags, Segment
+from mipsrec.elf_tables import Malformed, RawFile, Relocation, SectionHeader, Symbol
+from mipsrec.errors import ElfError
+
+__all__ = ["PIE_BIAS", "AbiFlags", "EFlags", "EhFunction", "Image", "Relocation", "Segment", "Symbol", "load_elf"]
+
+_GP_OFFSET = 0x7FF0
+_FP_SOFT, _FP_64, _FP_64A = 3, 6, 7
+
+
+@dataclass(frozen=True)
+class AbiFlags:
+    """What .MIPS.abiflags says; `fp_abi` is a Val_GNU_MIPS_ABI_FP number, `ases` holds AFL_ASE bits."""
+
+    isa_level: int
+    isa_rev: int
+    fp_abi: int
+    ases: int
+
+
+@dataclass(frozen=True)
+class Image:
+    """One program as the rest of mipsrec sees it; guest addresses include `bias`.
+
+    `identity` is the hexadecimal BLAKE2b-256 of the file. `content` is the whole file. `got` and `eh_frame` are
+    (start, end). `gp` is the canonical gp value of the main module. `fr` is 1 when the code needs Status.FR=1.
+    `soft_float` is False when the file does not say. `executable_ranges` are (start, end), sorted and disjoint: the
+    executable sections, or the executable segments of a file without usable section headers. `symbols` are sorted by
+    address. `relocations` are not applied: a static position-independent program does that to itself.
+    """
+
+    path: Path
+    identity: str
+    content: bytes = field(repr=False)
+    byte_order: str
+    e_type: int
+    entry: int
+    bias: int
+    segments: tuple[Segment, ...]
+    symbols: tuple[Symbol, ...] = field(repr=False)
+    relocations: tuple[Relocation, ...] = field(repr=False)
+    got: tuple[int, int] | None
+    gp: int | None
+    abi_flags: AbiFlags | None
+    e_flags: EFlags
+    fr: int
+    soft_float: bool
+    executable_ranges: tuple[tuple[int, int], ...]
+    eh_frame: tuple[int, int] | None
+    eh_functions: tuple[EhFunction, ...] = field(repr=False)
+    warnings: tuple[str, ...]
+
+    def segment_bytes(self, segment: Segment) -> bytes:
+        """Return the bytes that the file gives a segment; its memory beyond them is zero."""
+        return self.content[segment.offset : segment.offset + segment.filesz]
+
+
+def load_elf(path: str | Path) -> Image:
+    """Return the program in a file; raises ElfError when mipsrec cannot run it."""
+    path = Path(path)
+    content = elf_header.read_file(path)
+    order = elf_header.check_ident(path, content)
+    e_type, _, _, entry, phoff, _, flags_word = struct.unpack_from(f"{order}2H5I", content, 16)
+    flags = elf_header.check_flags(path, flags_word, entry)
+    headers = elf_header.check_program_headers(path, content, order, phoff)
+    bias = elf_header.load_bias(e_type, headers)
+    segments = elf_header.load_segments(path, content, headers, bias)
+    warnings: list[str] = []
+    entry = elf_header.check_entry(path, e_type, entry, bias, segments, warnings)
+    sections: tuple[SectionHeader, ...] = _degrade(
+        "section headers", (), lambda: tables.read_sections(content, order), warnings
+    )
+    raw = RawFile(content, order, headers, sections)
+    abi_flags = _degrade(".MIPS.abiflags", None, lambda: _abi_flags(path, raw), warnings)
+    if abi_flags is None and flags.arch in ("mips3", "mips4", "mips5", "mips64", "mips64r2"):
+        warnings.append(f"is marked {flags.arch}: 64-bit instructions are not supported")
+    dynamic: dict[int, int] = _degrade("dynamic section", {}, lambda: tables.read_dynamic(raw), warnings)
+    symbols: tuple[Symbol, ...] = _degrade("symbol table", (), lambda: _symbols(raw, dynamic, bias, warnings), warnings)
+    executable = _executable_ranges(raw, bias, segments, entry, warnings)
+    eh_frame = _degrade("unwind table", None, lambda: _eh_frame(raw), warnings)
+    return Image(
+        path=path,
+        identity=hashlib.blake2b(content, digest_size=32).hexdigest(),
+        content=content,
+        byte_order="little" if order == "<" else "big",
+        e_type=e_type,
+        entry=entry,
+        bias=bias,
+        segments=segments,
+        symbols=symbols,
+        relocations=_degrade(
+            "relocations", (), lambda: _relocations(raw, dynamic, bias) if e_type == ET_DYN else (), warnings
+        ),
+        got=_degrade("GOT", None, lambda: _got(raw, dynamic, bias), warnings),
+        gp=_degrade("gp value", None, lambda: _gp(raw, dynamic, bias), warnings),
+        abi_flags=abi_flags,
+        e_flags=flags,
+        fr=int(flags.fp64 or (abi_flags is not None and abi_flags.fp_abi in (_FP_64, _FP_64A))),
+        soft_float=abi_flags is not None and abi_flags.fp_abi == _FP_SOFT,
+        executable_ranges=executable,
+        eh_frame=(eh_frame[0] + bias, eh_frame[1] + bias) if eh_frame else None,
+        eh_functions=_degrade(
+            ".eh_frame", (), lambda: read_eh_functions(raw, eh_frame, bias, executable, warnings), warnings
+        ),
+        warnings=tuple(warnings),
+    )
+
+
+T = TypeVar("T")
+
+
+def _degrade(what: str, default: T, read: Callable[[], T], warnings: list[str]) -> T:
+    """Return what a reader of an optional part returns; its default and a warning when the part is malformed."""
+    try:
+        return read()
+    except (Malformed, struct.error) as error:
+        warnings.append(f"{what} ignored: {error}")
+        return default
+
+
+def _abi_flags(path: Path, raw: RawFile) -> AbiFlags | None:
+    header, section = raw.segment(tables.PT_MIPS_ABIFLAGS), raw.section(".MIPS.abiflags")
+    if header is not None:
+        data = raw.content[header.offset : header.offset + 24]
+    elif section is not None:
+        data = raw.section_bytes(section)
+    else:
+        return None
+    if len(data) < 24:
+        raise Malformed("it is cut off")
+    version, level, rev, _, _, _, fp_abi, _, ases = struct.unpack_from(f"{raw.order}H6B2I", data)
+    if version != 0:
+        raise Malformed(f"its version is {version}, not 0")
+    if rev == 6:
+        raise ElfError(f"{path}: is a MIPS R6 program; MIPS I to MIPS32r2 are supported: build with -march=mips32r2")
+    return AbiFlags(level, rev, fp_abi, ases)
+
+
+def _symbol_tables(raw: RawFile, dynamic: dict[int, int]) -> list[tuple[bytes, bytes]]:
+    """Return (table, strings) of .symtab and of the dynamic symbols; the latter need no section headers."""
+    found = [tables.dynamic_symbol_table(raw, dynamic)] if dynamic else []
+    wanted = (tables.SHT_SYMTAB,) if dynamic else (tables.SHT_SYMTAB, tables.SHT_DYNSYM)
+    for kind in wanted:
+        section = next((section for section in raw.sections if section.type == kind), None)
+        if section is not None and section.link < len(raw.sections):
+            found.append((raw.section_bytes(section), raw.section_bytes(raw.sections[section.link])))
+    return found
+
+
+def _symbols(raw: RawFile, dynamic: dict[int, int], bias: int, warnings: list[str]) -> tuple[Symbol, ...]:
+    merged: dict[tuple[int, str], Symbol] = {}
+    for table, strings in _symbol_tables(raw, dynamic):
+        for symbol in tables.read_symbols(raw, table, strings, warnings):
+            merged[symbol.address, symbol.name] = symbol
+    ordered = (merged[key] for key in sorted(merged))
+    if bias == 0:
+        return tuple(ordered)
+    return tuple(symbol._replace(address=(symbol.address + bias) & 0xFFFFFFFF) for symbol in ordered)
+
+
+def _relocations(raw: RawFile, dynamic: dict[int, int], bias: int) -> tuple[Relocation, ...]:
+    return tuple(tables.read_relocations(raw, dynamic, bias))
+
+
+def _got(raw: RawFile, dynamic: dict[int, int], bias: int) -> tuple[int, int] | None:
+    """Return (start, end) of the GOT; None when neither a section nor the dynamic section tells its size."""
+    section = raw.section(".got")
+    if section is not None and section.size and section.address:
+        return section.address + bias, section.address + section.size + bias
+    start = dynamic.get(tables.DT_PLTGOT)
+    if start is None:
+        return None
+    count = dynamic.get(tables.DT_MIPS_LOCAL_GOTNO, 0)
+    count += max(0, dynamic.get(tables.DT_MIPS_SYMTABNO, 0) - dynamic.get(tables.DT_MIPS_GOTSYM, 0))
+    return start + bias, start + 4 * count + bias
+
+
+def _gp(raw: RawFile, dynamic: dict[int, int], bias: int) -> int | None:
+    """Return the canonical gp: ri_gp_value, else DT_PLTGOT + 0x7ff0, else the symbol _gp, else None."""
+    value = 0
+    header, section = raw.segment(tables.PT_MIPS_REGINFO), raw.section(".reginfo")
+    data = raw.content[header.offset : header.offset + 24] if header else b""
+    data = data or (raw.section_bytes(section) if section else b"")
+    if len(data) >= 24:
+        value = struct.unpack_from(f"{raw.order}I", data, 20)[0]
+    if not value and tables.DT_PLTGOT in dynamic:
+        value = dynamic[tables.DT_PLTGOT] + _GP_OFFSET
+    for table, strings in _symbol_tables(raw, dynamic) if not value else ():
+        value = value or tables.absolute_symbol(raw, table, strings, "_gp") or 0
+    return (value + bias) & 0xFFFFFFFF if value else None
+
+
+def _executable_ranges(
+    raw: RawFile, bias: int, segments: tuple[Segment, ...], entry: int, warnings: list[str]
+) -> tuple[tuple[int, int], ...]:
+    """Return the executable sections when they make sense (in executable segments, entry inside), else segments."""
+    loaded = [(segment.vaddr, segment.vaddr + segment.filesz) for segment in segments if segment.execute]
+    wanted = SH_FLAGS.SHF_ALLOC | SH_FLAGS.SHF_EXECINSTR
+    sections = [
+        (section.address + bias, section.address + section.size + bias)
+        for section in raw.sections
+        if section.flags & wanted == wanted and section.size and section.type != tables.SHT_NOBITS
+    ]
+    inside = all(any(low <= start and end <= high for low, high in loaded) for start, end in sections)
+    if sections and inside and any(start <= entry < end for start, end in sections):
+        return _merged(sections)
+    if sections:
+        warnings.append("section headers do not fit the segments: all of the executable segments counts as code")
+    return _merged(loaded)
+
+
+def _merged(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Return the ranges sorted, rounded inwards to whole words, touching and overlapping ones made one."""
+    result: list[tuple[int, int]] = []
+    for start, end in sorted((start + 3 & ~3, end & ~3) for start, end in ranges):
+        if result and start <= result[-1][1]:
+            result[-1] = (result[-1][0], max(end, result[-1][1]))
+        elif start < end:
+            result.append((start, end))
+    return tuple(result)
+
+
+def _eh_frame(raw: RawFile) -> tuple[int, int] | None:
+    """Return the link-time (start, end) of .eh_frame, from its section or by way of PT_GNU_EH_FRAME."""
+    section = raw.section(".eh_frame")
+    if section is not None and section.size and section.address:
+        return section.address, section.address + section.size
+    header = raw.segment(tables.PT_GNU_EH_FRAME)
+    if header is None:
+        return None
+    data = raw.loaded_bytes(header.vaddr, 8)
+    if len(data) < 8 or data[0] != 1 or data[1] != 0x1B:
+        raise Malformed("PT_GNU_EH_FRAME does not hold a table of version 1 with a pcrel sdata4 pointer")
+    start = (header.vaddr + 4 + struct.unpack_from(f"{raw.order}i", data, 4)[0]) & 0xFFFFFFFF
+    return start, start + len(raw.loaded_bytes(start, MAX_FILE_BYTES))

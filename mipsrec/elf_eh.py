@@ -1,0 +1,233 @@
+"""Reads .eh_frame and .gcc_except_table: where functions start, and where the C++ runtime enters them at a catch.
+
+Enters: a `RawFile` and the place of .eh_frame. Leaves: one `EhFunction` per frame description entry, sorted. Not done
+here: the unwind instructions themselves, which only the guest's own unwinder runs.
+
+Sources: Linux Standard Base, "Exception Frames" (.eh_frame) and "DWARF Extensions" (pointer encodings); GCC's
+unwind-pe.h and unwind-c.c for the language-specific data area (LSDA). C code of MIPS has almost no .eh_frame.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from mipsrec.elf_tables import Malformed, RawFile
+
+MAX_ENTRIES = 500_000
+MAX_CALL_SITES = 500_000
+_MAX_LSDA_BYTES = 1 << 22
+_OMIT, _INDIRECT, _ALIGNED, _PCREL = 0xFF, 0x80, 0x50, 0x10
+_FIXED = {0x00: "I", 0x02: "H", 0x03: "I", 0x04: "Q", 0x08: "i", 0x0A: "h", 0x0B: "i", 0x0C: "q"}
+_ULEB, _SLEB = 0x01, 0x09
+
+
+class EhFunction(NamedTuple):
+    """Code with an unwind entry: guest addresses [start, end) and its landing pads, which are entry points too."""
+
+    start: int
+    end: int
+    landing_pads: tuple[int, ...]
+
+
+class _Cie(NamedTuple):
+    pointer_encoding: int
+    lsda_encoding: int
+    has_augmentation_data: bool
+
+
+class _Cursor:
+    """Reads a run of bytes that stands at a known link-time address; raises Malformed at its end."""
+
+    def __init__(self, data: bytes, address: int, order: str) -> None:
+        self.data, self.address, self.order, self.offset = data, address, order, 0
+
+    def take(self, layout: str) -> int:
+        record = struct.Struct(self.order + layout)
+        if self.offset + record.size > len(self.data):
+            raise Malformed(f"it ends in the middle of an entry at 0x{self.address + self.offset:08x}")
+        value: int = record.unpack_from(self.data, self.offset)[0]
+        self.offset += record.size
+        return value
+
+    def uleb(self) -> int:
+        value, shift = 0, 0
+        while True:
+            byte = self.take("B")
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80 or shift > 63:
+                return value
+
+    def sleb(self) -> int:
+        start = self.offset
+        value = self.uleb()
+        bits = 7 * (self.offset - start)
+        return value - (1 << bits) if value >> (bits - 1) & 1 else value
+
+    def pointer(self, encoding: int, lookup: RawFile) -> int | None:
+        """Return an encoded pointer as a link-time address; None when omitted, null or relative to another base."""
+        if encoding == _OMIT:
+            return None
+        if encoding & 0x7F == _ALIGNED:
+            self.offset += -(self.address + self.offset) % 4
+            return self.take("I") or None
+        place = self.address + self.offset
+        value = self.scalar(encoding)
+        if value == 0 or encoding & 0x70 not in (0, _PCREL):
+            return None
+        value = (value + (place if encoding & 0x70 else 0)) & 0xFFFFFFFF
+        return lookup.loaded_word(value) if encoding & _INDIRECT else value
+
+    def scalar(self, encoding: int) -> int:
+        """Return the number stored in the format of a pointer encoding, without what it is relative to."""
+        form = encoding & 0x0F
+        if form in (_ULEB, _SLEB):
+            return self.uleb() if form == _ULEB else self.sleb()
+        if form not in _FIXED:
+            raise Malformed(f"unknown pointer encoding 0x{encoding:02x} at 0x{self.address + self.offset:08x}")
+        return self.take(_FIXED[form])
+
+
+def read_eh_functions(
+    raw: RawFile,
+    place: tuple[int, int] | None,
+    bias: int,
+    code: tuple[tuple[int, int], ...],
+    warnings: list[str],
+) -> tuple[EhFunction, ...]:
+    """Return the functions of .eh_frame at link-time addresses `place`, those outside `code` (with bias) left out.
+
+    What comes before a malformed entry is kept; the rest is lost with a warning.
+    """
+    if place is None:
+        return ()
+    start, end = place
+    data = raw.loaded_bytes(start, end - start)
+    reader = _EhFrame(raw, data, start, bias, code)
+    try:
+        reader.read()
+    except Malformed as error:
+        warnings.append(f".eh_frame read in part only: {error}")
+    if reader.broken_lsdas:
+        warnings.append(f".gcc_except_table: {reader.broken_lsdas} entries cannot be read, their landing pads are lost")
+    return tuple(sorted(set(reader.found)))
+
+
+class _EhFrame:
+    """One walk over .eh_frame; `found` grows entry by entry."""
+
+    def __init__(self, raw: RawFile, data: bytes, start: int, bias: int, code: tuple[tuple[int, int], ...]) -> None:
+        self.raw, self.data, self.start, self.bias, self.code = raw, data, start, bias, code
+        self.found: list[EhFunction] = []
+        self.broken_lsdas = 0
+        self._cies: dict[int, _Cie] = {}
+        self._pads: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._call_sites_left = MAX_CALL_SITES
+
+    def read(self) -> None:
+        """Walk the entries; a zero length ends one input file's part, more may follow."""
+        cursor = _Cursor(self.data, self.start, self.raw.order)
+        entries = 0
+        while cursor.offset + 4 <= len(self.data):
+            length = cursor.take("I")
+            if length == 0:
+                continue
+            body = cursor.offset
+            if length > len(self.data) - body:
+                raise Malformed(f"the entry at 0x{self.start + body - 4:08x} is longer than the section")
+            entries += 1
+            if entries > MAX_ENTRIES:
+                raise Malformed(f"it has more than {MAX_ENTRIES} entries")
+            cie_distance = cursor.take("I")
+            if cie_distance:
+                self._fde(body, length, body - cie_distance)
+            cursor.offset = body + length
+
+    def _entry(self, offset: int, length: int) -> _Cursor:
+        """Return a cursor over one entry, after its id word."""
+        return _Cursor(self.data[offset + 4 : offset + length], self.start + offset + 4, self.raw.order)
+
+    def _cie(self, offset: int) -> _Cie:
+        if offset not in self._cies:
+            if not 0 <= offset <= len(self.data) - 8:
+                raise Malformed(f"an entry refers to a common entry at 0x{self.start + offset:08x}, outside")
+            length = struct.unpack_from(f"{self.raw.order}I", self.data, offset)[0]
+            self._cies[offset] = self._parse_cie(self._entry(offset + 4, min(length, 4096)))
+        return self._cies[offset]
+
+    def _parse_cie(self, cursor: _Cursor) -> _Cie:
+        version = cursor.take("B")
+        augmentation = bytearray()
+        while byte := cursor.take("B"):
+            augmentation.append(byte)
+        if version not in (1, 3) or (augmentation and not augmentation.startswith(b"z")):
+            raise Malformed(f"common entry of version {version}, augmentation {bytes(augmentation)!r}")
+        cursor.uleb()
+        cursor.sleb()
+        cursor.uleb() if version == 3 else cursor.take("B")
+        pointer, lsda = 0, _OMIT
+        if augmentation:
+            cursor.uleb()
+        for letter in augmentation[1:].decode("latin-1"):
+            if letter == "R":
+                pointer = cursor.take("B")
+            elif letter == "L":
+                lsda = cursor.take("B")
+            elif letter == "P":
+                cursor.pointer(cursor.take("B"), self.raw)
+            elif letter not in "SB":
+                break
+        return _Cie(pointer, lsda, bool(augmentation))
+
+    def _fde(self, offset: int, length: int, cie_offset: int) -> None:
+        cie = self._cie(cie_offset)
+        cursor = self._entry(offset, length)
+        start = cursor.pointer(cie.pointer_encoding, self.raw)
+        size = cursor.scalar(cie.pointer_encoding & 0x0F)
+        if start is None or start & 3 or not self._is_code(start):
+            return
+        lsda = None
+        if cie.has_augmentation_data:
+            cursor.uleb()
+            lsda = cursor.pointer(cie.lsda_encoding, self.raw)
+        end = min(start + max(size, 0), 0xFFFFFFFF)
+        self.found.append(EhFunction(start + self.bias, end + self.bias, self._landing_pads(lsda, start)))
+
+    def _is_code(self, address: int) -> bool:
+        return any(low <= address + self.bias < high for low, high in self.code)
+
+    def _landing_pads(self, lsda: int | None, function_start: int) -> tuple[int, ...]:
+        if lsda is None:
+            return ()
+        key = (lsda, function_start)
+        if key not in self._pads:
+            try:
+                self._pads[key] = self._parse_lsda(lsda, function_start)
+            except Malformed:
+                self._pads[key] = ()
+                self.broken_lsdas += 1
+        return self._pads[key]
+
+    def _parse_lsda(self, lsda: int, function_start: int) -> tuple[int, ...]:
+        """Return the landing pads of the call-site table (GCC unwind-c.c, parse_lsda_header)."""
+        cursor = _Cursor(self.raw.loaded_bytes(lsda, _MAX_LSDA_BYTES), lsda, self.raw.order)
+        pad_base = cursor.pointer(cursor.take("B"), self.raw) or function_start
+        if cursor.take("B") != _OMIT:
+            cursor.uleb()
+        encoding = cursor.take("B")
+        table_bytes = cursor.uleb()
+        end = cursor.offset + table_bytes
+        pads = set()
+        while cursor.offset < end:
+            self._call_sites_left -= 1
+            if self._call_sites_left < 0:
+                raise Malformed("too many call sites")
+            cursor.scalar(encoding)
+            cursor.scalar(encoding)
+            pad = cursor.scalar(encoding)
+            cursor.uleb()
+            target = (pad_base + pad) & 0xFFFFFFFF
+            if pad and not target & 3 and self._is_code(target):
+                pads.add(target + self.bias)
+        return tuple(sorted(pads))

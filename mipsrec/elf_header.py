@@ -1,0 +1,203 @@
+"""Checks what a MIPS program needs in order to run, as strictly as the kernel does, and refuses with `ElfError`.
+
+Enters: a path. Leaves: its bytes, byte order, e_flags taken apart, program headers, and loadable segments with their
+load bias. Each refusal is one line with the file, what is wrong, and what to do. Sources: fs/binfmt_elf.c and
+arch/mips/kernel/elf.c. Not done here: everything a program runs without (`elf.py`).
+"""
+
+from __future__ import annotations
+
+import stat
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from elftools.elf.constants import E_FLAGS, E_FLAGS_MASKS, P_FLAGS
+
+from mipsrec import elf_tables as tables
+from mipsrec.elf_tables import ProgramHeader
+from mipsrec.errors import ElfError
+
+PIE_BIAS = 0x00400000
+"""Where a position-independent program that is linked at 0 goes; the runtime puts it at the same address."""
+
+USER_SPACE_START, USER_SPACE_END = 0x00010000, 0x80000000
+"""The guest addresses that the runtime maps; below is vm.mmap_min_addr, above is the kernel."""
+
+PAGE_BYTES = 4096
+MAX_FILE_BYTES = 256 << 20
+MAX_PROGRAM_HEADERS = 128
+"""The program headers must fit a page (fs/binfmt_elf.c, load_elf_phdrs)."""
+
+ET_EXEC, ET_DYN = 2, 3
+EF_MIPS_FP64, EF_MIPS_MICROMIPS, EF_MIPS_M16 = 0x200, 0x02000000, 0x04000000
+_ARCHITECTURES = ("mips1", "mips2", "mips3", "mips4", "mips5", "mips32", "mips64", "mips32r2", "mips64r2")
+"""By EF_MIPS_ARCH >> 28; 9 and 10 are R6."""
+_ABIS = {0: "o32", E_FLAGS_MASKS.EFM_MIPS_ABI_O32: "o32", E_FLAGS_MASKS.EFM_MIPS_ABI_O64: "o64",
+         E_FLAGS_MASKS.EFM_MIPS_ABI_EABI32: "eabi32", E_FLAGS_MASKS.EFM_MIPS_ABI_EABI64: "eabi64"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One PT_LOAD: `memsz` bytes at `vaddr` (bias included), the first `filesz` of them from `offset` of the file."""
+
+    vaddr: int
+    memsz: int
+    offset: int
+    filesz: int
+    read: bool
+    write: bool
+    execute: bool
+
+
+@dataclass(frozen=True)
+class EFlags:
+    """The e_flags word taken apart; `arch` is mips1 ... mips64r2, `abi` is o32 (others are refused)."""
+
+    value: int
+    arch: str
+    abi: str
+    nan2008: bool
+    fp64: bool
+    pic: bool
+    cpic: bool
+
+
+def read_file(path: Path) -> bytes:
+    """Return the bytes of a regular file of sensible size."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            kind = "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+            raise ElfError(f"{path}: is {kind}; give the file name of a MIPS program")
+        if status.st_size > MAX_FILE_BYTES:
+            raise ElfError(f"{path}: is larger than {MAX_FILE_BYTES >> 20} MiB; remove debug information (strip -g)")
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ElfError(f"{path}: cannot be read: {reason}; check the name and its permissions") from error
+
+
+def check_ident(path: Path, content: bytes) -> str:
+    """Return "<" or ">" after e_ident, e_type and e_machine have been found to be those of a 32-bit MIPS program."""
+    if content[:4] != b"\x7fELF":
+        raise ElfError(f"{path}: is not an ELF file; give a MIPS Linux program")
+    if len(content) < 52 or content[5] not in (1, 2):
+        raise ElfError(f"{path}: the ELF header is cut off or broken; get a whole copy of the file")
+    order = "<" if content[5] == 1 else ">"
+    e_type, machine = struct.unpack_from(f"{order}2H", content, 16)
+    if machine != 8:
+        raise ElfError(f"{path}: is a program for {_machine_name(machine)}, not for MIPS; give a MIPS Linux program")
+    if content[4] != 1:
+        raise ElfError(f"{path}: is a 64-bit (n64) program; only 32-bit o32 is supported: build it with -mabi=32")
+    kinds = {1: "an object file; link it first", 4: "a core dump; give the program itself"}
+    if e_type not in (ET_EXEC, ET_DYN):
+        raise ElfError(f"{path}: is {kinds.get(e_type, f'no program (e_type {e_type}); give a MIPS Linux program')}")
+    return order
+
+
+def _machine_name(machine: int) -> str:
+    # Imported here because only this refusal needs it and it takes 30 ms.
+    from elftools.elf.enums import ENUM_E_MACHINE
+
+    names = {number: name for name, number in ENUM_E_MACHINE.items() if isinstance(number, int)}
+    name = names.get(machine, "").removeprefix("EM_").lower().replace("_", "-")
+    return {"": f"machine {machine}", "386": "i386"}.get(name, name)
+
+
+def check_flags(path: Path, value: int, entry: int) -> EFlags:
+    """Return e_flags taken apart; refuses other ABIs, MIPS R6 and 16-bit instructions."""
+    arch, abi = value >> 28, value & E_FLAGS_MASKS.EFM_MIPS_ABI
+    if value & E_FLAGS.EF_MIPS_ABI2:
+        raise ElfError(f"{path}: is an n32 program; only o32 is supported: build it with -mabi=32")
+    if _ABIS.get(abi) != "o32":
+        raise ElfError(f"{path}: uses ABI {_ABIS.get(abi, hex(abi))}; only o32 is supported: build it with -mabi=32")
+    if arch in (9, 10):
+        raise ElfError(f"{path}: is a MIPS R6 program; MIPS I to MIPS32r2 are supported: build with -march=mips32r2")
+    if arch >= len(_ARCHITECTURES):
+        raise ElfError(f"{path}: has an unknown architecture (e_flags 0x{value:08x}); build it with -march=mips32r2")
+    compressed = {EF_MIPS_MICROMIPS: ("microMIPS", "-mno-micromips"), EF_MIPS_M16: ("MIPS16", "-mno-mips16")}
+    for bit, (name, option) in compressed.items():
+        if value & bit:
+            raise ElfError(f"{path}: holds {name} code, 16-bit instructions are not supported: build with {option}")
+    if entry & 1:
+        raise ElfError(
+            f"{path}: starts in MIPS16 or microMIPS code (odd entry point 0x{entry:x}), which is not supported: "
+            "build it with -mno-mips16 -mno-micromips"
+        )
+    return EFlags(
+        value=value,
+        arch=_ARCHITECTURES[arch],
+        abi="o32",
+        nan2008=bool(value & E_FLAGS.EF_MIPS_NAN2008),
+        fp64=bool(value & EF_MIPS_FP64),
+        pic=bool(value & E_FLAGS.EF_MIPS_PIC),
+        cpic=bool(value & E_FLAGS.EF_MIPS_CPIC),
+    )
+
+
+def check_program_headers(path: Path, content: bytes, order: str, phoff: int) -> tuple[ProgramHeader, ...]:
+    """Return the program headers of a static program; refuses one that needs an interpreter."""
+    entry_size, count = struct.unpack_from(f"{order}2H", content, 42)
+    if count == 0:
+        raise ElfError(f"{path}: has no program headers, so nothing to load; link it as a program")
+    if entry_size != 32 or count > MAX_PROGRAM_HEADERS:
+        raise ElfError(f"{path}: has {count} program headers of {entry_size} bytes; the file is broken, link it again")
+    if phoff + 32 * count > len(content):
+        raise ElfError(f"{path}: the program headers lie beyond the end of the file; get a whole copy of the file")
+    headers = tables.read_program_headers(content, order, phoff, count)
+    for header in headers:
+        if header.type == tables.PT_INTERP:
+            name = content[header.offset : header.offset + min(header.filesz, 256)].split(b"\0")[0]
+            raise ElfError(
+                f"{path}: is dynamically linked (interpreter {name.decode('utf-8', 'backslashreplace')}): "
+                "not supported yet; link it with -static"
+            )
+    if not any(header.type == tables.PT_LOAD for header in headers):
+        raise ElfError(f"{path}: has no loadable segment (PT_LOAD), so nothing to run; link it as a program")
+    return headers
+
+
+def load_bias(e_type: int, headers: tuple[ProgramHeader, ...]) -> int:
+    """Return what is added to every link-time address: PIE_BIAS for a program linked near 0, else 0."""
+    lowest = min(header.vaddr for header in headers if header.type == tables.PT_LOAD)
+    return PIE_BIAS if e_type == ET_DYN and lowest < USER_SPACE_START else 0
+
+
+def load_segments(path: Path, content: bytes, headers: tuple[ProgramHeader, ...], bias: int) -> tuple[Segment, ...]:
+    """Return the loadable segments; refuses what the kernel cannot map."""
+    segments = []
+    for header in (header for header in headers if header.type == tables.PT_LOAD and header.memsz):
+        start = header.vaddr + bias
+        where = f"{path}: segment at 0x{start:08x}"
+        if header.filesz > header.memsz:
+            raise ElfError(f"{where} has more bytes in the file than in memory; the file is broken, link it again")
+        if header.offset + header.filesz > len(content):
+            raise ElfError(f"{where} lies beyond the end of the file; get a whole copy of the file")
+        if start < USER_SPACE_START or start + header.memsz > USER_SPACE_END:
+            raise ElfError(
+                f"{where} of 0x{header.memsz:x} bytes is outside the addresses a MIPS program can use "
+                f"(0x{USER_SPACE_START:x} to 0x{USER_SPACE_END:x}); link it elsewhere"
+            )
+        if header.filesz and (header.offset - header.vaddr) % PAGE_BYTES:
+            raise ElfError(f"{where} is not aligned with its place in the file (0x{header.offset:x}); link it again")
+        flags = [bool(header.flags & bit) for bit in (P_FLAGS.PF_R, P_FLAGS.PF_W, P_FLAGS.PF_X)]
+        segments.append(Segment(start, header.memsz, header.offset, header.filesz, *flags))
+    if sum(segment.filesz for segment in segments) > MAX_FILE_BYTES:
+        raise ElfError(f"{path}: its segments overlap in the file too often; the file is broken, link it again")
+    return tuple(segments)
+
+
+def check_entry(
+    path: Path, e_type: int, entry: int, bias: int, segments: tuple[Segment, ...], warnings: list[str]
+) -> int:
+    """Return the entry point with bias; a shared library has none (0), which is refused."""
+    if e_type == ET_DYN and entry == 0:
+        raise ElfError(f"{path}: is a shared library, not a program (no entry point); give the program that uses it")
+    address = entry + bias
+    holders = [segment for segment in segments if segment.vaddr <= address < segment.vaddr + segment.memsz]
+    if not holders or address & 3:
+        raise ElfError(f"{path}: the entry point 0x{address:08x} is not in a loaded segment; link it again")
+    if not any(segment.execute for segment in holders):
+        warnings.append(f"the entry point 0x{address:08x} is in a segment that is not executable")
+    return address

@@ -1,0 +1,28 @@
+"""The exceptions a user can meet; the message of each is one line that says what failed, where, and what to do.
+
+Enters: nothing. Leaves: `MipsrecError` and its children. Not done here: printing; only `cli` catches `MipsrecError`,
+writes its message to standard error and ends with status 1. Whatever is not a `MipsrecError` is a bug of ours and
+keeps its traceback.
+"""
+
+from __future__ import annotations
+
+
+class MipsrecError(Exception):
+    """Something outside mipsrec is wrong; `str()` of it is the one line to show."""
+
+
+class ElfError(MipsrecError):
+    """The guest program cannot be read, or is of a kind that mipsrec does not run."""
+
+
+class LiftError(MipsrecError):
+    """Guest code cannot be turned into IR where nothing can take its place."""
+
+
+class BuildError(MipsrecError):
+    """A tool, a library or the disk failed while native code was made."""
+
+
+class GuestFault(MipsrecError):
+    """The guest program did something that ends it and that no signal of the guest can express."""
