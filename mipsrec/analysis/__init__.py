@@ -1,0 +1,139 @@
+"""Functions, blocks and indirect jumps of a whole program.
+
+Enters: the program's image and address space. Leaves: `Program`. Linear in program size: each function is explored
+once between its start and the next known start; what later turns out to be a target inside it becomes an entry of it.
+Nothing here has to be complete: a pc that no function covers is interpreted at run time until it meets one that is.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from ..elf import Image
+from ..memory import AddressSpace
+from .blocks import BlockFinder, CodeReader
+from .discovery import first_starts, function_names, gap_starts
+from .jumps import CodeAddresses, JumpResolver
+from .model import Block, End, Function, JumpTable, Program
+from .returns_twice import mark_returns_twice
+
+__all__ = ["Block", "End", "Function", "JumpTable", "Program", "analyze"]
+
+_INDIRECT = (End.CALL, End.INDIRECT)
+
+
+class _Analysis:
+    """The working state of one `analyze` call."""
+
+    def __init__(self, image: Image, memory: AddressSpace) -> None:
+        self.image = image
+        self.code = CodeReader(memory, image.fr)
+        self.resolver = JumpResolver(memory, image.gp, CodeAddresses(memory, image.gp))
+        self.names = function_names(image)
+        self.functions: dict[int, Function] = {}
+        self.finders: dict[int, BlockFinder] = {}
+
+    def name(self, start: int) -> str:
+        return self.names.get(start) or f"fn_{start:08x}"
+
+    def explore(self, starts: list[int]) -> None:
+        """Explore the functions at `starts`; each ends where the next known one begins."""
+        ordered = sorted({*starts, *self.functions})
+        for start, limit in zip(ordered, [*ordered[1:], 1 << 32], strict=True):
+            if start not in self.functions:
+                function = Function(start, limit, self.name(start))
+                self.functions[start] = function
+                self.finders[start] = BlockFinder(self.code, function)
+                self._extend(function, [start])
+
+    def _extend(self, function: Function, pcs: list[int]) -> None:
+        """Add blocks reached from `pcs`, and from the jump tables found in them."""
+        finder = self.finders[function.start]
+        seen: set[int] = set()
+        known: dict[int, int] | None = None
+        while pcs:
+            finder.explore(pcs)
+            if known is None:
+                known = self.resolver.prologue(function)
+            pcs = []
+            for block in list(function.blocks.values()):
+                if block.end in _INDIRECT and block.target is None and block.terminator_pc not in seen:
+                    seen.add(block.terminator_pc)
+                    pcs += [pc for pc in self.resolver.resolve(function, block, known) if pc not in function.blocks]
+
+    def add_entries(self, pcs: set[int], *, resume: bool = False) -> list[int]:
+        """Make each pc an entry of the function around it; return those that no function covers."""
+        order = sorted(self.functions)
+        uncovered = []
+        for pc in sorted(pcs):
+            if pc in self.functions or self.code.instruction(pc) is None:
+                continue
+            index = bisect_right(order, pc) - 1
+            function = self.functions[order[index]] if index >= 0 else None
+            if function is None or not _covers(function, pc):
+                uncovered.append(pc)
+                continue
+            if pc not in function.blocks:
+                self._extend(function, [pc])
+            function.entries.add(pc)
+            if resume:
+                function.resume_points.add(pc)
+        return uncovered
+
+    def follow_outside(self) -> None:
+        """Turn branches out of a function into entries of others or new functions, until none is left."""
+        done: set[int] = set()
+        while True:
+            targets = {pc for function in self.functions.values() for pc in function.outside} - done
+            targets -= self.functions.keys()
+            if not targets:
+                return
+            done |= targets
+            self.explore(self.add_entries(targets))
+
+    def fill_gaps(self) -> None:
+        """Take code that nothing refers to as functions: callbacks and the like in stripped programs."""
+        tried: set[int] = set()
+        while True:
+            starts = [pc for pc in gap_starts(self.code, self._covered()) if pc not in tried]
+            if not starts:
+                return
+            tried.update(starts)
+            self.explore(starts)
+            self.follow_outside()
+
+    def _covered(self) -> list[tuple[int, int]]:
+        spans = sorted(
+            (block.start, block.start + 4 * block.instruction_count() or 4)
+            for function in self.functions.values()
+            for block in function.blocks.values()
+        )
+        merged: list[tuple[int, int]] = []
+        for start, end in spans:
+            if merged and start <= merged[-1][1]:
+                if end > merged[-1][1]:
+                    merged[-1] = merged[-1][0], end
+            else:
+                merged.append((start, end))
+        return merged
+
+    def landing_pads(self) -> None:
+        pads = {pc for function in self.image.eh_functions for pc in function.landing_pads}
+        self.explore(self.add_entries(pads, resume=True))
+
+
+def _covers(function: Function, pc: int) -> bool:
+    """Return whether `pc` lies in the span of a function's blocks (landing pads come last in it, unreached)."""
+    return function.start <= pc < function.limit
+
+
+def analyze(image: Image, memory: AddressSpace) -> Program:
+    """Return the functions of a program with their blocks, entries and jump tables."""
+    analysis = _Analysis(image, memory)
+    analysis.explore(sorted(first_starts(image, memory, analysis.code)))
+    analysis.landing_pads()
+    analysis.follow_outside()
+    analysis.fill_gaps()
+    mark_returns_twice(analysis.functions, analysis.add_entries)
+    functions = dict(sorted(analysis.functions.items()))
+    return Program(functions, {start: function.name for start, function in functions.items()}, list(image.warnings))

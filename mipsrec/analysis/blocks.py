@@ -1,0 +1,166 @@
+"""Finds the basic blocks of one function: decodes from its start, follows branches, stays below its limit.
+
+Every pc is decoded once. The terminator and its delay slot belong to one block; a slot that is also a branch target
+starts a block of its own and is then lifted in both. Whatever cannot be right (a branch in a delay slot, a word no row
+matches) ends its block with a hand-over to the interpreter.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+
+from ..isa import Flow, Instruction, decode
+from ..isa.uses import is_reserved
+from ..memory import AddressSpace
+from .model import Block, End, Function
+from .symbolic import constant_condition
+
+
+class CodeReader:
+    """Instructions by pc; None where nothing executable or decodable stands."""
+
+    def __init__(self, memory: AddressSpace, fr: int) -> None:
+        self._runs: list[tuple[int, int, array[int]]] = []
+        for low, high in memory.image.executable_ranges:
+            words = memory.words(low + 3 & ~3, high & ~3)
+            self._runs.append((low + 3 & ~3, (low + 3 & ~3) + 4 * len(words), words))
+        self._starts = [start for start, _, _ in self._runs]
+        self.fr = fr
+
+    def runs(self) -> list[tuple[int, int, array[int]]]:
+        """Return (start, end, words) of the executable ranges, by address."""
+        return self._runs
+
+    def word(self, pc: int) -> int | None:
+        """Return the word at an aligned pc inside executable memory, or None."""
+        if pc & 3:
+            return None
+        index = bisect_right(self._starts, pc) - 1
+        if index < 0:
+            return None
+        start, end, words = self._runs[index]
+        return words[(pc - start) >> 2] if pc < end else None
+
+    def instruction(self, pc: int) -> Instruction | None:
+        """Return the instruction at `pc`, or None when it is undecodable or reserved under this FR."""
+        word = self.word(pc)
+        if word is None:
+            return None
+        instruction = decode(word)
+        if instruction is not None and instruction.word >> 26 in (0o21, 0o23, 0o61, 0o65, 0o71, 0o75):
+            return None if is_reserved(instruction, self.fr) else instruction
+        return instruction
+
+
+def _simple_slot(instruction: Instruction | None) -> bool:
+    return instruction is not None and instruction.row.flow is Flow.NEXT
+
+
+def _terminate(block: Block, pc: int, instruction: Instruction | None, slot: Instruction | None) -> None:
+    """Fill in how `block` ends, given its terminator at `pc` (None: undecodable)."""
+    block.terminator_pc = pc
+    if instruction is None:
+        block.end = End.HAND_OVER
+        return
+    block.terminator = instruction
+    flow = instruction.row.flow
+    if flow in (Flow.SYSCALL, Flow.STOP):
+        block.end = End.SYSCALL if flow is Flow.SYSCALL else End.STOP
+        block.next_pc = pc + 4
+        return
+    if not _simple_slot(slot):
+        block.end = End.HAND_OVER
+        return
+    block.delay_slot = slot
+    block.next_pc = pc + 8
+    if flow is Flow.JUMP_REGISTER:
+        linked = instruction.link_register() != 0
+        block.end = End.CALL if linked else End.RETURN if instruction.rs == 31 else End.INDIRECT
+        return
+    always = 1 if flow is Flow.JUMP else constant_condition(instruction)
+    target = instruction.jump_target(pc) if flow is Flow.JUMP else instruction.branch_target(pc)
+    block.target = target
+    if always is None or (always == 0 and flow is Flow.BRANCH_LIKELY):
+        block.end = End.BRANCH
+    elif always == 0:  # bltzal $0 links and goes on; bne $0,$0 is a nop with a slot
+        block.end, block.target = End.JUMP, pc + 8
+    elif instruction.row.link and target != pc + 8:
+        block.end = End.CALL
+    else:  # includes jal and bal to pc + 8, which only read the pc
+        block.end = End.JUMP
+
+
+def _looks_like_start(code: CodeReader, pc: int) -> bool:
+    """Return whether a function seems to start at `pc`: it makes a stack frame or sets up gp."""
+    word = code.word(pc)
+    if word is None:
+        return False
+    return word >> 16 == 0x3C1C or (word >> 16 == 0x27BD and word & 0x8000 != 0)
+
+
+class BlockFinder:
+    """Builds the blocks of one function; `explore` may be called again when new targets appear."""
+
+    def __init__(self, code: CodeReader, function: Function) -> None:
+        self._code = code
+        self._function = function
+        self._leaders: set[int] = set()
+
+    def explore(self, pcs: list[int]) -> None:
+        """Add the blocks reached from `pcs` to the function, splitting blocks that a new leader falls into."""
+        function = self._function
+        work = [pc for pc in pcs if pc not in self._leaders]
+        self._leaders.update(work)
+        while work:
+            pc = work.pop()
+            block = self._scan(pc)
+            function.blocks[pc] = block
+            for target in self._targets(block):
+                if target in self._leaders:
+                    continue
+                if function.start <= target < function.limit:
+                    self._leaders.add(target)
+                    work.append(target)
+                elif target & 3 == 0:
+                    function.outside.add(target)
+        self._split()
+
+    def _targets(self, block: Block) -> list[int]:
+        if block.end is End.CALL and _looks_like_start(self._code, block.next_pc):
+            self._function.outside.add(block.next_pc)  # the callee does not return: another function begins here
+            return []
+        if block.end is End.BRANCH:
+            assert block.target is not None and block.terminator is not None
+            return [block.next_pc] if block.terminator.row.link else [block.target, block.next_pc]
+        if block.end is End.JUMP:
+            assert block.target is not None
+            return [block.target]
+        return [block.next_pc] if block.end in (End.FALL, End.CALL, End.SYSCALL) else []
+
+    def _scan(self, start: int) -> Block:
+        """Decode from `start` to the first terminator, leader or the function's limit."""
+        code, limit = self._code, self._function.limit
+        block = Block(start, [], End.FALL)
+        body, pc = block.body, start
+        leaders = self._leaders
+        while pc < limit and (pc == start or pc not in leaders):
+            instruction = code.instruction(pc)
+            if instruction is None or instruction.row.flow is not Flow.NEXT:
+                slot = code.instruction(pc + 4) if instruction is not None else None
+                _terminate(block, pc, instruction, slot)
+                return block
+            body.append(instruction)
+            pc += 4
+        block.next_pc = block.terminator_pc = pc
+        return block
+
+    def _split(self) -> None:
+        """End every block at the next leader inside its body."""
+        blocks = self._function.blocks
+        order = sorted(blocks)
+        for start, following in zip(order, order[1:], strict=False):
+            block = blocks[start]
+            count = (following - start) >> 2
+            if count < len(block.body) or (count == len(block.body) and block.end is not End.FALL):
+                blocks[start] = Block(start, block.body[:count], End.FALL, terminator_pc=following, next_pc=following)

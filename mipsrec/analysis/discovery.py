@@ -1,0 +1,99 @@
+"""Where functions start: symbols, entry, call targets, GOT entries, unwind tables, gp prologues, gaps.
+
+One sweep over the executable words finds direct call targets and gp prologues whether the code around them is
+reachable or not; a wrong start only splits a function, which costs speed and never meaning.
+"""
+
+from __future__ import annotations
+
+from array import array
+
+from ..elf import Image
+from ..isa import Flow, decode
+from ..memory import AddressSpace
+from .blocks import CodeReader
+
+_JAL = 0x0C000000
+_BAL = 0x04110000
+
+
+def _sweep(code: CodeReader, gp: int | None) -> set[int]:
+    """Return the targets of jal and bal, and the starts of gp prologues (`lui gp; addiu gp; addu gp, gp, t9`)."""
+    found = set()
+    for start, end, words in code.runs():
+        pc = start
+        for index, word in enumerate(words):
+            top = word & 0xFC000000
+            if top == _JAL:
+                found.add((pc + 4) & 0xF0000000 | (word & 0x3FFFFFF) << 2)
+            elif word & 0xFFFF0000 == _BAL and word & 0xFFFF != 1:
+                offset = (word & 0x7FFF) - (word & 0x8000)
+                found.add(pc + 4 + 4 * offset)
+            elif word & 0xFFFF0000 == 0x3C1C0000 and gp is not None and index + 2 < len(words):
+                low = words[index + 1]
+                value = (word << 16) + (low & 0x7FFF) - (low & 0x8000) + pc
+                if low >> 16 == 0x279C and words[index + 2] == 0x0399E021 and value & 0xFFFFFFFF == gp:
+                    found.add(pc)
+            pc += 4
+    return found
+
+
+def _got_targets(image: Image, memory: AddressSpace) -> set[int]:
+    found = set()
+    if image.got is not None:
+        start, end = image.got
+        for address in range(start & ~3, end, 4):
+            word = memory.relocated_word(address)
+            if word is not None:
+                found.add(word)
+    return found
+
+
+def function_names(image: Image) -> dict[int, str]:
+    """Return the preferred symbol of each function address: global before weak before local, then the shortest."""
+    rank = {"GLOBAL": 0, "WEAK": 1, "LOCAL": 2}
+    best: dict[int, tuple[int, int, str]] = {}
+    for symbol in image.symbols:
+        if symbol.type == "FUNC" and symbol.name:
+            key = (rank.get(symbol.binding, 3), len(symbol.name), symbol.name)
+            if symbol.address not in best or key < best[symbol.address]:
+                best[symbol.address] = key
+    return {address: key[2] for address, key in best.items()}
+
+
+def first_starts(image: Image, memory: AddressSpace, code: CodeReader) -> set[int]:
+    """Return the starts known before any function has been explored, all of them decodable."""
+    starts = {image.entry}
+    starts.update(symbol.address for symbol in image.symbols if symbol.type == "FUNC")
+    starts.update(function.start for function in image.eh_functions)
+    starts |= _got_targets(image, memory)
+    starts |= _sweep(code, image.gp)
+    return {pc for pc in starts if pc & 3 == 0 and code.instruction(pc) is not None}
+
+
+def gap_starts(code: CodeReader, covered: list[tuple[int, int]]) -> list[int]:
+    """Return the first instruction after padding of each gap between the covered ranges (sorted, disjoint).
+
+    A gap counts only when it reads as code: decodable up to its first jump or branch.
+    """
+    found = []
+    for start, end, words in code.runs():
+        position = start
+        for low, high in [*(r for r in covered if start <= r[0] < end), (end, end)]:
+            pc = position
+            while pc < low and words[(pc - start) >> 2] == 0:
+                pc += 4
+            if pc < low and _reads_as_code(words, (pc - start) >> 2, (low - start) >> 2):
+                found.append(pc)
+            position = max(position, high)
+    return found
+
+
+def _reads_as_code(words: array[int], index: int, end: int) -> bool:
+    for word in words[index:end]:
+        instruction = decode(word)
+        if instruction is None:
+            return False
+        if instruction.row.flow is not Flow.NEXT:
+            return True
+    return False

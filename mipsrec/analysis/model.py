@@ -1,0 +1,94 @@
+"""What analysis hands to code generation: blocks, functions, the program. Data only."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from ..isa import Instruction
+
+
+class End(enum.Enum):
+    """How a block ends."""
+
+    FALL = "fall"  # runs into `next_pc`
+    BRANCH = "branch"  # to `target` or `next_pc`; with a link, a conditional call
+    JUMP = "jump"  # to `target`, in this function or another
+    CALL = "call"  # of `target`, or of a register when `target` is None; goes on at `next_pc`
+    RETURN = "return"  # jr ra
+    INDIRECT = "indirect"  # jr of another register: jump table or tail call
+    SYSCALL = "syscall"  # goes on at `next_pc`
+    STOP = "stop"  # raises an exception for certain
+    HAND_OVER = "hand-over"  # the interpreter goes on at the terminator's pc
+
+
+@dataclass(slots=True)
+class Block:
+    """A basic block: `body` runs from `start`; then the terminator at `terminator_pc` with its delay slot."""
+
+    start: int
+    body: list[Instruction]
+    end: End
+    terminator: Instruction | None = None
+    terminator_pc: int = 0
+    delay_slot: Instruction | None = None
+    target: int | None = None
+    next_pc: int = 0
+
+    def instruction_count(self) -> int:
+        return len(self.body) + (self.terminator is not None) + (self.delay_slot is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class JumpTable:
+    """Where a `jr` may go. `load_pc` is the lw whose address selects the entry: cases are (address, target).
+
+    Without a `load_pc` the cases are (target, target): known labels of the function, compared with the jump's target.
+    """
+
+    load_pc: int | None
+    cases: tuple[tuple[int, int], ...]
+
+
+@dataclass(slots=True)
+class Function:
+    """Blocks reached from `start` below `limit`, in order of address; every block belongs to one function."""
+
+    start: int
+    limit: int
+    name: str
+    blocks: dict[int, Block] = field(default_factory=dict)
+    entries: set[int] = field(default_factory=set)  # blocks besides `start` that control may enter from outside
+    resume_points: set[int] = field(default_factory=set)  # those of `entries` that a callee may return to
+    jump_tables: dict[int, JumpTable] = field(default_factory=dict)  # by pc of the jr
+    guesses: dict[int, int] = field(default_factory=dict)  # likely target of the jalr or jr at a pc
+    unresolved: set[int] = field(default_factory=set)  # pcs of jr whose targets are not known
+    outside: set[int] = field(default_factory=set)  # branch targets beyond [start, limit)
+    gp: int | None = None  # value of gp after the prologue, where it is constant
+
+    def instruction_count(self) -> int:
+        return sum(block.instruction_count() for block in self.blocks.values())
+
+    def successors(self, block: Block) -> list[int]:
+        """Return the starts of the blocks that may follow `block` inside this function."""
+        if block.end is End.INDIRECT:
+            table = self.jump_tables.get(block.terminator_pc)
+            found = [target for _, target in table.cases] if table else []
+        elif block.end is End.JUMP:
+            found = [block.target] if block.target is not None else []
+        elif block.end is End.BRANCH:
+            found = [block.next_pc, block.next_pc if block.terminator and block.terminator.row.link else block.target]
+        elif block.end in (End.FALL, End.CALL, End.SYSCALL):
+            found = [block.next_pc]
+        else:
+            found = []
+        return [pc for pc in dict.fromkeys(found) if pc in self.blocks]
+
+
+@dataclass(slots=True)
+class Program:
+    """All functions by start address, and what was learnt on the way."""
+
+    functions: dict[int, Function]
+    names: dict[int, str]
+    warnings: list[str] = field(default_factory=list)

@@ -1,0 +1,52 @@
+"""Finds calls that may return more than once: setjmp, getcontext and whatever works like them.
+
+A function that stores all of $s0-$s7 through one register other than sp or fp saves its caller's context; so does one
+that tail-calls such a function. Control may come back to a call of it at any later time, through a jump that unwinds,
+so the pc after the call becomes an entry of the caller. Missing one costs speed only: the interpreter takes over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .model import Block, End, Function
+
+_SAVED = frozenset(range(16, 24))
+
+
+def _saves_context(function: Function) -> bool:
+    stored: dict[int, set[int]] = {}
+    for block in function.blocks.values():
+        for instruction in block.body:
+            if instruction.row.name == "sw" and instruction.rt in _SAVED and instruction.rs not in (29, 30):
+                stored.setdefault(instruction.rs, set()).add(instruction.rt)
+    return any(registers >= _SAVED for registers in stored.values())
+
+
+def _target(function: Function, block: Block) -> int | None:
+    return block.target if block.target is not None else function.guesses.get(block.terminator_pc)
+
+
+def _tail_targets(function: Function) -> set[int]:
+    found = set(function.outside)
+    for block in function.blocks.values():
+        if block.end is End.INDIRECT and block.terminator_pc in function.guesses:
+            found.add(function.guesses[block.terminator_pc])
+    return found
+
+
+def mark_returns_twice(functions: dict[int, Function], add_entries: Callable[..., list[int]]) -> None:
+    """Make the return points of all such calls resume points of their functions."""
+    savers = {start for start, function in functions.items() if _saves_context(function)}
+    while True:
+        more = {s for s, f in functions.items() if s not in savers and not savers.isdisjoint(_tail_targets(f))}
+        if not more:
+            break
+        savers |= more
+    points = {
+        block.next_pc
+        for function in functions.values()
+        for block in function.blocks.values()
+        if block.end is End.CALL and _target(function, block) in savers
+    }
+    add_entries(points, resume=True)

@@ -1,0 +1,59 @@
+"""The instruction set: one row per instruction, and the decoder that all rows share.
+
+Enters: 32-bit guest words (already in host byte order). Leaves: `Instruction`, or None for a word that no row matches,
+which is never an error here: such a word raises a reserved-instruction exception when it is reached.
+"""
+
+from __future__ import annotations
+
+from . import access, control, floating, integer
+from .row import Flow, Instruction, Row
+
+__all__ = ["NOP", "ROWS", "Flow", "Instruction", "Row", "decode"]
+
+ROWS: tuple[Row, ...] = (*integer.TABLE.rows, *control.TABLE.rows, *access.TABLE.rows, *floating.TABLE.rows)
+"""All rows: MIPS I, II, MIPS32 and MIPS32r2 in user mode."""
+
+
+def _buckets() -> dict[int, list[Row]]:
+    """Return rows by (bits 31-26, bits 5-0); rows whose low bits are operands stand in all their buckets."""
+    result: dict[int, list[Row]] = {}
+    for row in ROWS:
+        low_mask, low_value = row.mask & 63, row.value & 63
+        for low in range(64):
+            if low & low_mask == low_value:
+                result.setdefault(row.value >> 26 << 6 | low, []).append(row)
+    return result
+
+
+_BUCKETS = _buckets()
+_cache: dict[int, Instruction | None] = {}
+
+
+def _fits(row: Row, word: int) -> bool:
+    """Return whether the operands that a pattern cannot express are in range (manual, ins and ext)."""
+    if row.name == "ins":
+        return (word >> 11 & 31) >= (word >> 6 & 31)
+    if row.name == "ext":
+        return (word >> 11 & 31) + (word >> 6 & 31) < 32
+    return True
+
+
+def decode(word: int) -> Instruction | None:
+    """Return the instruction of a word, or None when no row matches it."""
+    try:
+        return _cache[word]
+    except KeyError:
+        pass
+    result = None
+    for row in _BUCKETS.get(word >> 26 << 6 | word & 63, ()):
+        if word & row.mask == row.value and _fits(row, word):
+            result = Instruction(row, word)
+            break
+    _cache[word] = result
+    return result
+
+
+_nop = decode(0)
+assert _nop is not None
+NOP: Instruction = _nop

@@ -1,0 +1,60 @@
+"""Assembly text of an instruction, and the same as a table for the C host, both from the rows' `assembly`.
+
+The operands' names: rs rt rd (registers), fs ft fd fr (floating-point registers), sa, simm, uimm, cc, fcc, mem
+(offset(base)), xmem (index(base)), hint, offset (branch target), target (jump target), code, lsb, size, width, stype,
+hwr, fcr.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..state import GPR_NAMES
+from . import ROWS
+from .row import Instruction
+
+_OPERANDS: dict[str, Callable[[Instruction, int], str]] = {
+    "rs": lambda i, pc: "$" + GPR_NAMES[i.rs],
+    "rt": lambda i, pc: "$" + GPR_NAMES[i.rt],
+    "rd": lambda i, pc: "$" + GPR_NAMES[i.rd],
+    "fs": lambda i, pc: f"$f{i.fs}",
+    "ft": lambda i, pc: f"$f{i.ft}",
+    "fd": lambda i, pc: f"$f{i.fd}",
+    "fr": lambda i, pc: f"$f{i.fr}",
+    "sa": lambda i, pc: str(i.sa),
+    "simm": lambda i, pc: str(i.imm),
+    "uimm": lambda i, pc: hex(i.uimm),
+    "cc": lambda i, pc: f"$fcc{i.cc}",
+    "fcc": lambda i, pc: f"$fcc{i.fcc}",
+    "mem": lambda i, pc: f"{i.imm}(${GPR_NAMES[i.rs]})",
+    "xmem": lambda i, pc: f"${GPR_NAMES[i.rt]}(${GPR_NAMES[i.rs]})",
+    "hint": lambda i, pc: str(i.rt),
+    "offset": lambda i, pc: hex(i.branch_target(pc)),
+    "target": lambda i, pc: hex(i.jump_target(pc)),
+    "code": lambda i, pc: hex(i.code),
+    "lsb": lambda i, pc: str(i.lsb),
+    "size": lambda i, pc: str(i.msb + 1),
+    "width": lambda i, pc: str(i.msb + 1 - i.lsb),
+    "hwr": lambda i, pc: f"${i.msb}",
+    "fcr": lambda i, pc: f"${i.msb}",
+}
+
+
+def _template(assembly: str) -> tuple[str, tuple[Callable[[Instruction, int], str], ...]]:
+    mnemonic, _, operands = assembly.partition(" ")
+    return mnemonic, tuple(_OPERANDS[name] for name in operands.replace(",", "").split())
+
+
+_TEMPLATES = {row: _template(row.assembly) for row in ROWS}
+
+
+def disassemble(instruction: Instruction | None, pc: int, word: int = 0) -> str:
+    """Return the assembly line of an instruction at `pc`; an undecodable `word` becomes `.word`."""
+    if instruction is None:
+        return f".word 0x{word:08x}"
+    if instruction.word == 0:
+        return "nop"
+    mnemonic, operands = _TEMPLATES[instruction.row]
+    if not operands:
+        return mnemonic
+    return f"{mnemonic} " + ", ".join([operand(instruction, pc) for operand in operands])

@@ -1,0 +1,242 @@
+"""Rows: integer arithmetic, shifts, multiply and divide, bit fields, moves, traps (MIPS32 manual, volume II-A)."""
+
+from __future__ import annotations
+
+from .row import Flow, RowTable
+
+TABLE = RowTable()
+_row = TABLE.add
+
+
+def _three(name, funct, operation, level=1):  # type: ignore[no-untyped-def]
+    _row(
+        f"{name} rd, rs, rt",
+        f"000000 rs:5 rt:5 rd:5 00000 {funct}",
+        lambda m, i: m.set_gpr(i.rd, operation(m, m.gpr(i.rs), m.gpr(i.rt))),
+        level=level,
+    )
+
+
+_three("addu", "100001", lambda m, a, b: m.add(a, b))
+_three("subu", "100011", lambda m, a, b: m.sub(a, b))
+_three("and", "100100", lambda m, a, b: m.and_(a, b))
+_three("or", "100101", lambda m, a, b: m.or_(a, b))
+_three("xor", "100110", lambda m, a, b: m.xor(a, b))
+_three("nor", "100111", lambda m, a, b: m.nor(a, b))
+_three("slt", "101010", lambda m, a, b: m.zext1(m.slt(a, b)))
+_three("sltu", "101011", lambda m, a, b: m.zext1(m.ult(a, b)))
+
+
+def _add_trapping(m, i, b):  # type: ignore[no-untyped-def]
+    a = m.gpr(i.rs)
+    m.trap_if(m.add_overflows(a, b), "overflow")
+    return m.add(a, b)
+
+
+def _sub_trapping(m, i):  # type: ignore[no-untyped-def]
+    a, b = m.gpr(i.rs), m.gpr(i.rt)
+    m.trap_if(m.sub_overflows(a, b), "overflow")
+    m.set_gpr(i.rd, m.sub(a, b))
+
+
+_row(
+    "add rd, rs, rt",
+    "000000 rs:5 rt:5 rd:5 00000 100000",
+    lambda m, i: m.set_gpr(i.rd, _add_trapping(m, i, m.gpr(i.rt))),
+)
+_row("sub rd, rs, rt", "000000 rs:5 rt:5 rd:5 00000 100010", _sub_trapping)
+_row("addi rt, rs, simm", "001000 rs:5 rt:5 imm:16", lambda m, i: m.set_gpr(i.rt, _add_trapping(m, i, m.const(i.imm))))
+
+
+def _immediate(name, opcode, operation, kind):  # type: ignore[no-untyped-def]
+    signed = kind == "simm"
+    _row(
+        f"{name} rt, rs, {kind}",
+        f"{opcode} rs:5 rt:5 imm:16",
+        lambda m, i: m.set_gpr(i.rt, operation(m, m.gpr(i.rs), m.const(i.imm if signed else i.uimm))),
+    )
+
+
+_immediate("addiu", "001001", lambda m, a, b: m.add(a, b), "simm")
+_immediate("slti", "001010", lambda m, a, b: m.zext1(m.slt(a, b)), "simm")
+_immediate("sltiu", "001011", lambda m, a, b: m.zext1(m.ult(a, b)), "simm")
+_immediate("andi", "001100", lambda m, a, b: m.and_(a, b), "uimm")
+_immediate("ori", "001101", lambda m, a, b: m.or_(a, b), "uimm")
+_immediate("xori", "001110", lambda m, a, b: m.xor(a, b), "uimm")
+_row("lui rt, uimm", "001111 00000 rt:5 imm:16", lambda m, i: m.set_gpr(i.rt, m.const(i.uimm << 16)))
+
+
+def _shift(name, lead, funct, operation, level=1):  # type: ignore[no-untyped-def]
+    _row(
+        f"{name} rd, rt, sa",
+        f"000000 {lead} rt:5 rd:5 sa:5 {funct}",
+        lambda m, i: m.set_gpr(i.rd, operation(m, m.gpr(i.rt), m.const(i.sa))),
+        level=level,
+    )
+
+
+def _shift_variable(name, tail, funct, operation, level=1):  # type: ignore[no-untyped-def]
+    _row(
+        f"{name} rd, rt, rs",
+        f"000000 rs:5 rt:5 rd:5 {tail} {funct}",
+        lambda m, i: m.set_gpr(i.rd, operation(m, m.gpr(i.rt), m.gpr(i.rs))),
+        level=level,
+    )
+
+
+_shift("sll", "00000", "000000", lambda m, a, n: m.shl(a, n))
+_shift("srl", "00000", "000010", lambda m, a, n: m.lshr(a, n))
+_shift("rotr", "00001", "000010", lambda m, a, n: m.rotr(a, n), 33)
+_shift("sra", "00000", "000011", lambda m, a, n: m.ashr(a, n))
+_shift_variable("sllv", "00000", "000100", lambda m, a, n: m.shl(a, n))
+_shift_variable("srlv", "00000", "000110", lambda m, a, n: m.lshr(a, n))
+_shift_variable("rotrv", "00001", "000110", lambda m, a, n: m.rotr(a, n), 33)
+_shift_variable("srav", "00000", "000111", lambda m, a, n: m.ashr(a, n))
+
+_row(
+    "movz rd, rs, rt",
+    "000000 rs:5 rt:5 rd:5 00000 001010",
+    lambda m, i: m.set_gpr(i.rd, m.select(m.eq(m.gpr(i.rt), m.const(0)), m.gpr(i.rs), m.gpr(i.rd))),
+    level=32,
+)
+_row(
+    "movn rd, rs, rt",
+    "000000 rs:5 rt:5 rd:5 00000 001011",
+    lambda m, i: m.set_gpr(i.rd, m.select(m.ne(m.gpr(i.rt), m.const(0)), m.gpr(i.rs), m.gpr(i.rd))),
+    level=32,
+)
+_row(
+    "movf rd, rs, cc",
+    "000000 rs:5 cc:3 00 rd:5 00000 000001",
+    lambda m, i: m.set_gpr(i.rd, m.select(m.fcc(i.cc), m.gpr(i.rd), m.gpr(i.rs))),
+    level=32,
+)
+_row(
+    "movt rd, rs, cc",
+    "000000 rs:5 cc:3 01 rd:5 00000 000001",
+    lambda m, i: m.set_gpr(i.rd, m.select(m.fcc(i.cc), m.gpr(i.rs), m.gpr(i.rd))),
+    level=32,
+)
+
+_row("mfhi rd", "000000 00000 00000 rd:5 00000 010000", lambda m, i: m.set_gpr(i.rd, m.upper(m.hilo())))
+_row("mflo rd", "000000 00000 00000 rd:5 00000 010010", lambda m, i: m.set_gpr(i.rd, m.low(m.hilo())))
+_row(
+    "mthi rs",
+    "000000 rs:5 00000 00000 00000 010001",
+    lambda m, i: m.set_hilo(m.pack(m.gpr(i.rs), m.low(m.hilo()))),
+)
+_row(
+    "mtlo rs",
+    "000000 rs:5 00000 00000 00000 010011",
+    lambda m, i: m.set_hilo(m.pack(m.upper(m.hilo()), m.gpr(i.rs))),
+)
+
+
+def _multiply(name, pattern, operation, level=1):  # type: ignore[no-untyped-def]
+    _row(
+        f"{name} rs, rt",
+        pattern,
+        lambda m, i: m.set_hilo(operation(m, m.gpr(i.rs), m.gpr(i.rt))),
+        level=level,
+    )
+
+
+_multiply("mult", "000000 rs:5 rt:5 00000 00000 011000", lambda m, a, b: m.product(a, b, True))
+_multiply("multu", "000000 rs:5 rt:5 00000 00000 011001", lambda m, a, b: m.product(a, b, False))
+_multiply("div", "000000 rs:5 rt:5 00000 00000 011010", lambda m, a, b: m.divide(a, b, True))
+_multiply("divu", "000000 rs:5 rt:5 00000 00000 011011", lambda m, a, b: m.divide(a, b, False))
+_multiply("madd", "011100 rs:5 rt:5 00000 00000 000000", lambda m, a, b: m.add64(m.hilo(), m.product(a, b, True)), 32)
+_multiply("maddu", "011100 rs:5 rt:5 00000 00000 000001", lambda m, a, b: m.add64(m.hilo(), m.product(a, b, False)), 32)
+_multiply("msub", "011100 rs:5 rt:5 00000 00000 000100", lambda m, a, b: m.sub64(m.hilo(), m.product(a, b, True)), 32)
+_multiply("msubu", "011100 rs:5 rt:5 00000 00000 000101", lambda m, a, b: m.sub64(m.hilo(), m.product(a, b, False)), 32)
+
+# HI and LO are unpredictable after mul (manual); they keep their value here, as on most implementations.
+_row(
+    "mul rd, rs, rt",
+    "011100 rs:5 rt:5 rd:5 00000 000010",
+    lambda m, i: m.set_gpr(i.rd, m.mul(m.gpr(i.rs), m.gpr(i.rt))),
+    level=32,
+)
+# The manual asks for rt = rd in clz and clo; implementations read rd alone.
+_row(
+    "clz rd, rs",
+    "011100 rs:5 rt:5 rd:5 00000 100000",
+    lambda m, i: m.set_gpr(i.rd, m.count_leading_zeros(m.gpr(i.rs))),
+    level=32,
+)
+_row(
+    "clo rd, rs",
+    "011100 rs:5 rt:5 rd:5 00000 100001",
+    lambda m, i: m.set_gpr(i.rd, m.count_leading_zeros(m.nor(m.gpr(i.rs), m.const(0)))),
+    level=32,
+)
+
+
+def _extract(m, i):  # type: ignore[no-untyped-def]
+    size = i.msb + 1
+    value = m.lshr(m.gpr(i.rs), m.const(i.lsb))
+    m.set_gpr(i.rt, value if size >= 32 else m.and_(value, m.const((1 << size) - 1)))
+
+
+def _insert(m, i):  # type: ignore[no-untyped-def]
+    field = (2 << i.msb) - (1 << i.lsb)  # bits lsb to msb; decode() rejects msb < lsb
+    kept = m.and_(m.gpr(i.rt), m.const(~field & 0xFFFFFFFF))
+    m.set_gpr(i.rt, m.or_(kept, m.and_(m.shl(m.gpr(i.rs), m.const(i.lsb)), m.const(field & 0xFFFFFFFF))))
+
+
+def _swap_halfword_bytes(m, i):  # type: ignore[no-untyped-def]
+    m.set_gpr(i.rd, m.rotr(m.swap_bytes(m.gpr(i.rt)), m.const(16)))
+
+
+_row("ext rt, rs, lsb, size", "011111 rs:5 rt:5 msb:5 lsb:5 000000", _extract, level=33)
+_row("ins rt, rs, lsb, width", "011111 rs:5 rt:5 msb:5 lsb:5 000100", _insert, level=33)
+_row("wsbh rd, rt", "011111 00000 rt:5 rd:5 00010 100000", _swap_halfword_bytes, level=33)
+_row(
+    "seb rd, rt",
+    "011111 00000 rt:5 rd:5 10000 100000",
+    lambda m, i: m.set_gpr(i.rd, m.sign_extend(m.gpr(i.rt), 8)),
+    level=33,
+)
+_row(
+    "seh rd, rt",
+    "011111 00000 rt:5 rd:5 11000 100000",
+    lambda m, i: m.set_gpr(i.rd, m.sign_extend(m.gpr(i.rt), 16)),
+    level=33,
+)
+_row(
+    "rdhwr rt, hwr",
+    "011111 00000 rt:5 rd:5 00000 111011",
+    lambda m, i: m.set_gpr(i.rt, m.tls() if i.msb == 29 else m.read_hardware(i.msb)),
+    level=33,
+)
+
+_CONDITIONS = (
+    ("tge", "110000", "01000", lambda m, a, b: m.invert(m.slt(a, b))),
+    ("tgeu", "110001", "01001", lambda m, a, b: m.invert(m.ult(a, b))),
+    ("tlt", "110010", "01010", lambda m, a, b: m.slt(a, b)),
+    ("tltu", "110011", "01011", lambda m, a, b: m.ult(a, b)),
+    ("teq", "110100", "01100", lambda m, a, b: m.eq(a, b)),
+    ("tne", "110110", "01110", lambda m, a, b: m.ne(a, b)),
+)
+
+
+def _traps(name, funct, code, test):  # type: ignore[no-untyped-def]
+    _row(
+        f"{name} rs, rt",
+        f"000000 rs:5 rt:5 code:10 {funct}",
+        lambda m, i: m.trap_if(test(m, m.gpr(i.rs), m.gpr(i.rt)), "trap"),
+        level=2,
+    )
+    immediate = name[:3] + "i" + name[3:]
+    _row(
+        f"{immediate} rs, simm",
+        f"000001 rs:5 {code} imm:16",
+        lambda m, i: m.trap_if(test(m, m.gpr(i.rs), m.const(i.imm)), "trap"),
+        level=2,
+    )
+
+
+for _condition in _CONDITIONS:
+    _traps(*_condition)
+
+_row("break code", "000000 code:20 001101", lambda m, i: m.raise_always("break"), flow=Flow.STOP)

@@ -1,0 +1,128 @@
+"""What one instruction row is, and how a word becomes an `Instruction` of its row.
+
+Enters: the rows of the sibling modules and guest words. Leaves: `Row`, `Instruction`, `Flow`. Bit patterns are written
+as the MIPS manual (volume II-A) prints them: literal bits and `name:width` fields, from bit 31 down to bit 0.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+class Flow(enum.Enum):
+    """How an instruction moves the pc; everything but NEXT, TRAP and SYSCALL has a delay slot."""
+
+    NEXT = "next"
+    BRANCH = "branch"  # conditional, pc-relative
+    BRANCH_LIKELY = "branch-likely"  # as BRANCH, and the slot is annulled when not taken
+    JUMP = "jump"  # j, jal: within the 256 MiB region of the slot
+    JUMP_REGISTER = "jump-register"
+    SYSCALL = "syscall"
+    STOP = "stop"  # always raises an exception
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A register operand as a row names it: which file, and the instruction field that holds its number (or the number)."""
+
+    kind: str  # gpr, hilo, single, double, high, fcc
+    field: str | int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Row:
+    """One instruction: encoding, assembly, meaning, kind of control flow.
+
+    `meaning` runs once per execution on a `Machine` (see meaning.py). For BRANCH rows `condition` returns the i1 that
+    takes the branch, for JUMP_REGISTER rows `condition` returns the target. `link` is "ra", "rd" or "" and names where
+    the return address goes. `level` is the first ISA that has the instruction: 1, 2, 32 (MIPS32), 33 (MIPS32r2).
+    """
+
+    name: str
+    assembly: str
+    mask: int
+    value: int
+    flow: Flow
+    meaning: Callable[[Any, Instruction], None] | None
+    condition: Callable[[Any, Instruction], Any] | None
+    link: str
+    level: int
+
+
+class Instruction:
+    """A decoded word. Independent of its address; one object per distinct word, shared."""
+
+    __slots__ = (
+        "row", "word", "rs", "rt", "rd", "sa", "fr", "ft", "fs", "fd", "imm", "uimm", "cc", "fcc", "lsb", "msb", "index", "code",
+        "nd_tf",
+    )  # fmt: skip
+
+    def __init__(self, row: Row, word: int) -> None:
+        self.row = row
+        self.word = word
+        self.rs = self.fr = word >> 21 & 31
+        self.rt = self.ft = word >> 16 & 31
+        self.rd = self.fs = self.msb = word >> 11 & 31
+        self.sa = self.fd = self.lsb = word >> 6 & 31
+        self.uimm = imm = word & 0xFFFF
+        self.imm = imm - 0x10000 if imm & 0x8000 else imm
+        self.cc = word >> 18 & 7  # branches and conditional moves
+        self.fcc = word >> 8 & 7  # compares
+        self.index = word & 0x3FFFFFF
+        self.code = word >> 6 & 0xFFFFF
+
+    def branch_target(self, pc: int) -> int:
+        """Return the taken target of a BRANCH row at `pc` (manual: relative to the delay slot)."""
+        return (pc + 4 + (self.imm << 2)) & 0xFFFFFFFF
+
+    def jump_target(self, pc: int) -> int:
+        """Return the target of a JUMP row at `pc` (manual: within the region of the delay slot)."""
+        return ((pc + 4) & 0xF0000000) | self.index << 2
+
+    def link_register(self) -> int:
+        """Return the register that gets pc + 8, or 0."""
+        link = self.row.link
+        return 31 if link == "ra" else self.rd if link == "rd" else 0
+
+    def __repr__(self) -> str:
+        return f"<{self.row.name} {self.word:08x}>"
+
+
+def parse_pattern(pattern: str) -> tuple[int, int]:
+    """Return (mask, value) of a pattern such as `000000 rs:5 rt:5 rd:5 00000 100001`; raises ValueError unless 32 bits."""
+    mask = value = width = 0
+    for part in pattern.split():
+        bits = int(part.partition(":")[2]) if ":" in part else len(part)
+        fixed = 0 if ":" in part else (1 << bits) - 1
+        mask = mask << bits | fixed
+        value = value << bits | (int(part, 2) if fixed else 0)
+        width += bits
+    if width != 32:
+        raise ValueError(f"pattern of {width} bits: {pattern}")
+    return mask, value
+
+
+class RowTable:
+    """Collects rows; each module of rows owns one."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+
+    def add(
+        self,
+        assembly: str,
+        pattern: str,
+        meaning: Callable[[Any, Instruction], None] | None = None,
+        *,
+        flow: Flow = Flow.NEXT,
+        condition: Callable[[Any, Instruction], Any] | None = None,
+        link: str = "",
+        level: int = 1,
+    ) -> None:
+        """Add a row; `assembly` starts with the mnemonic and names its operands' fields."""
+        mask, value = parse_pattern(pattern)
+        name = assembly.split()[0]
+        self.rows.append(Row(name, assembly, mask, value, flow, meaning, condition, link, level))

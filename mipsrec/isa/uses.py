@@ -1,0 +1,109 @@
+"""Which registers a row reads and writes, found by running its meaning on a machine that only takes notes.
+
+Leaves: `uses(row)`, and `read_mask`/`write_mask` of an instruction as sets of register bits (an int):
+bits 0-31 the general-purpose registers, 32 HI:LO, 33-64 the 32-bit words (FR=0) or the registers (FR=1) of the
+floating-point file, 65-72 the condition codes.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from .row import Instruction, Row, Use
+
+HILO_BIT = 32
+FPR_BIT = 33
+FCC_BIT = 65
+ALL_BITS = (1 << 73) - 2
+
+
+class _FieldNames:
+    """Stands for an instruction whose register fields are their own names."""
+
+    rs, rt, rd, fr, ft, fs, fd, cc, fcc = "rs", "rt", "rd", "fr", "ft", "fs", "fd", "cc", "fcc"
+    sa, msb, lsb, imm, uimm, index, code, word = 1, 2, 1, 1, 1, 1, 1, 0
+
+
+class _Recorder:
+    """A Machine whose values are nothing; it remembers register reads and writes."""
+
+    def __init__(self) -> None:
+        self.reads: list[Use] = []
+        self.writes: list[Use] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *operands: 0
+
+
+def _reader(kind: str) -> Any:
+    return lambda self, number=0: self.reads.append(Use(kind, number))
+
+
+def _writer(kind: str) -> Any:
+    if kind == "hilo":
+        return lambda self, value: self.writes.append(Use(kind, 0))
+    return lambda self, number, value: self.writes.append(Use(kind, number))
+
+
+for _name, _kind in {
+    "gpr": "gpr", "hilo": "hilo", "single": "single", "word": "single", "double": "double", "long": "double",
+    "high": "high", "fcc": "fcc",
+}.items():  # fmt: skip
+    setattr(_Recorder, _name, _reader(_kind))
+    setattr(_Recorder, "set_" + _name, _writer(_kind))
+
+
+@lru_cache(maxsize=None)
+def uses(row: Row) -> tuple[tuple[Use, ...], tuple[Use, ...]]:
+    """Return what the row reads and writes, link register included."""
+    recorder, fields = _Recorder(), _FieldNames()
+    for run in (row.meaning, row.condition):
+        if run is not None:
+            run(recorder, fields)  # type: ignore[arg-type]
+    if row.link:
+        recorder.writes.append(Use("gpr", 31 if row.link == "ra" else "rd"))
+    return tuple(dict.fromkeys(recorder.reads)), tuple(dict.fromkeys(recorder.writes))
+
+
+def register_bits(kind: str, number: int, fr: int) -> int:
+    """Return the bits of one register; a double of FR=0 is two words."""
+    if kind == "gpr":
+        return 1 << number & ~1
+    if kind == "hilo":
+        return 1 << HILO_BIT
+    if kind == "fcc":
+        return 1 << FCC_BIT + number
+    if fr or kind == "single":
+        return 1 << FPR_BIT + number
+    return (2 if kind == "high" else 3) << FPR_BIT + (number & ~1)
+
+
+def _number(use: Use, instruction: Instruction) -> int:
+    return use.field if isinstance(use.field, int) else getattr(instruction, use.field)
+
+
+_masks: dict[tuple[int, int], tuple[int, int]] = {}
+
+
+def masks(instruction: Instruction, fr: int) -> tuple[int, int]:
+    """Return (read bits, written bits) of an instruction under Status.FR = `fr`."""
+    key = (instruction.word, fr)
+    found = _masks.get(key)
+    if found is None:
+        reads, writes = uses(instruction.row)
+        read = written = 0
+        for use in reads:
+            read |= register_bits(use.kind, _number(use, instruction), fr)
+        for use in writes:
+            written |= register_bits(use.kind, _number(use, instruction), fr)
+        found = _masks[key] = read, written
+    return found
+
+
+def is_reserved(instruction: Instruction, fr: int) -> bool:
+    """Return whether FR=0 makes the instruction reserved: a 64-bit operand in an odd register."""
+    if fr:
+        return False
+    reads, writes = uses(instruction.row)
+    return any(use.kind == "double" and _number(use, instruction) & 1 for use in (*reads, *writes))
