@@ -48,7 +48,11 @@ void mr_memory_reserve(bool identity); /* reserves the window; identity: at host
 int64_t mr_map(uint32_t guest, uint32_t size_bytes, int prot, int host_flags, int fd, uint64_t offset, bool fixed);
 int mr_unmap(uint32_t guest, uint32_t size_bytes);
 int mr_protect(uint32_t guest, uint32_t size_bytes, int prot); /* prot: MR_READ | MR_WRITE | MR_EXEC */
-uint32_t mr_find_free(uint32_t size_bytes); /* lowest address of a free range below the stack, or 0 */
+/* As mremap(2); `to` is used only when fixed. The old range is gone when the address changes. */
+int64_t mr_remap(uint32_t guest, uint32_t old_bytes, uint32_t new_bytes, bool may_move, bool fixed, uint32_t to);
+uint32_t mr_find_free(uint32_t size_bytes); /* address of a free range, the highest there is below mr_mmap_top, or 0 */
+extern uint32_t mr_mmap_top;                /* where that search starts: below the stack and its guard */
+void mr_memory_tables(struct mr_state *s);  /* model paged: makes s->read_pages and s->write_pages, kept up to date */
 bool mr_accessible(uint32_t guest, uint32_t size_bytes, int prot); /* every page mapped with prot */
 
 /* Host pointer to guest bytes that are all accessible with prot, or NULL (the caller answers EFAULT). Size 0 is fine. */
@@ -73,6 +77,7 @@ void mr_poke64(uint32_t guest, uint64_t value);
 void mr_put16(void *to, uint16_t value);
 void mr_put32(void *to, uint32_t value);
 void mr_put64(void *to, uint64_t value);
+uint16_t mr_get16(const void *from);
 uint32_t mr_get32(const void *from);
 uint64_t mr_get64(const void *from);
 
