@@ -97,4 +97,5 @@ def c_header() -> str:
     ]
     lines.append(f'_Static_assert(sizeof(struct mr_state) == {OFFSETS["size"]}, "size");')
     lines += [f"#define MR_REG_{name.upper()} {number}" for number, name in enumerate(GPR_NAMES)]
+    lines.append("#define MR_GPR_NAMES " + ", ".join(f'"{name}"' for name in GPR_NAMES))
     return "\n".join(lines + ["#endif", ""])

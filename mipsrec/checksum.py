@@ -1,0 +1,36 @@
+"""The footer that marks a recompiled library as whole.
+
+Enters: the bytes of a linked library. Leaves: 16 bytes to append, which the host compares before it loads the file (a
+truncated shared object maps without complaint and kills the host later). `runtime/checksum.c` states the same algorithm.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from pathlib import Path
+
+FOOTER_MAGIC = b"MIPSREC1"
+FOOTER_BYTES = 16
+
+
+def checksum(data: bytes) -> int:
+    """Return the CRC-32 of `data` (that of zlib and PNG) with the low 32 bits of its length above it, 64 bits in all."""
+    return zlib.crc32(data) | (len(data) & 0xFFFFFFFF) << 32
+
+
+def footer(data: bytes) -> bytes:
+    """Return the 16 bytes that follow `data` in a finished library: the magic, then the checksum, little-endian."""
+    return FOOTER_MAGIC + struct.pack("<Q", checksum(data))
+
+
+def append_footer(path: Path) -> None:
+    """Finish the library at `path`, which must not have a footer yet."""
+    data = path.read_bytes()
+    with path.open("ab") as library:
+        library.write(footer(data))
+
+
+def is_whole(data: bytes) -> bool:
+    """Return whether `data`, the bytes of a finished library, ends in the footer that belongs to it."""
+    return data[-FOOTER_BYTES:] == footer(data[:-FOOTER_BYTES])

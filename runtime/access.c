@@ -1,0 +1,72 @@
+/* Memory accesses that lifted code makes through the runtime: all of them in model thunk, those that miss in model paged.
+ *
+ * The page's permissions are looked up first. The access itself is still a plain one, since a page may vanish between the
+ * two, or lie beyond the end of the file it maps: then the host's fault handler finds the lifted code in access_return.
+ */
+#include "control.h"
+
+#include <string.h>
+
+static _Thread_local struct {
+    uint32_t guest, pc;
+} refused;
+
+static uint32_t raise_refused(struct mr_state *s)
+{
+    return mr_raise_access(s, refused.pc, refused.guest);
+}
+
+static _Noreturn void refuse(uint32_t guest, uint32_t size_bytes, uint8_t needed, uintptr_t host_return)
+{
+    if ((mr_pages[guest / MR_PAGE_BYTES] & needed) != 0) /* so it is the second page that may not be touched */
+        guest = (guest + size_bytes - 1) & ~(MR_PAGE_BYTES - 1);
+    refused.guest = guest;
+    refused.pc = mr_library_guest_pc(host_return - 1);
+    mr_restart_through(raise_refused);
+}
+
+static inline uint8_t *begin_access(uint32_t guest, uint32_t size_bytes, uint8_t needed, uintptr_t host_return)
+{
+    uint8_t first = mr_pages[guest / MR_PAGE_BYTES];
+    uint8_t last = mr_pages[(guest + size_bytes - 1) / MR_PAGE_BYTES]; /* wraps: page 0 is never mapped */
+    if ((first & last & needed) == 0)
+        refuse(guest, size_bytes, needed, host_return);
+    mr_host_thread.access_return = host_return;
+    return (uint8_t *)((uintptr_t)mr_window + guest);
+}
+
+static inline void end_access(void)
+{
+    mr_host_thread.access_return = 0;
+}
+
+#define HOST_RETURN ((uintptr_t)__builtin_return_address(0))
+#define KEEP(value) (value)
+
+#define DEFINE_LOAD(NAME, RESULT, TYPE, SWAP)                                                      \
+    RESULT NAME(struct mr_state *s, uint32_t guest)                                                \
+    {                                                                                              \
+        TYPE value;                                                                                \
+        (void)s;                                                                                   \
+        memcpy(&value, begin_access(guest, sizeof value, MR_READ, HOST_RETURN), sizeof value);     \
+        end_access();                                                                              \
+        return SWAP(value);                                                                        \
+    }
+
+#define DEFINE_STORE(NAME, ARGUMENT, TYPE, SWAP)                                                   \
+    void NAME(struct mr_state *s, uint32_t guest, ARGUMENT argument)                               \
+    {                                                                                              \
+        TYPE value = SWAP((TYPE)argument);                                                         \
+        (void)s;                                                                                   \
+        memcpy(begin_access(guest, sizeof value, MR_WRITE, HOST_RETURN), &value, sizeof value);    \
+        end_access();                                                                              \
+    }
+
+DEFINE_LOAD(mr_load8, uint32_t, uint8_t, KEEP)
+DEFINE_LOAD(mr_load16, uint32_t, uint16_t, mr_swap16)
+DEFINE_LOAD(mr_load32, uint32_t, uint32_t, mr_swap32)
+DEFINE_LOAD(mr_load64, uint64_t, uint64_t, mr_swap64)
+DEFINE_STORE(mr_store8, uint32_t, uint8_t, KEEP)
+DEFINE_STORE(mr_store16, uint32_t, uint16_t, mr_swap16)
+DEFINE_STORE(mr_store32, uint32_t, uint32_t, mr_swap32)
+DEFINE_STORE(mr_store64, uint64_t, uint64_t, mr_swap64)

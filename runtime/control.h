@@ -1,0 +1,73 @@
+/* What dispatch.c, fault.c, library.c, lines.c, access.c, call.c and main.c share among themselves. */
+#ifndef MR_CONTROL_H
+#define MR_CONTROL_H
+
+#include "host.h"
+#include "libfile.h"
+#include "library.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define MR_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MR_ADDRESS_SANITIZER 1
+#endif
+#endif
+#ifndef MR_ADDRESS_SANITIZER
+#define MR_ADDRESS_SANITIZER 0
+#endif
+
+/* ---- options.c ---- */
+enum mr_window_choice { MR_WINDOW_AUTO, MR_WINDOW_IDENTITY, MR_WINDOW_ANY };
+extern enum mr_window_choice mr_window_choice;
+extern char **mr_call_arguments; /* of --call, mr_call_argument_count of them, checked to be numbers */
+extern int mr_call_argument_count;
+void mr_options_parse(int argc, char **argv);
+bool mr_parse_integer(const char *text, uint32_t *value); /* decimal, 0x and negative; 32 bits */
+bool mr_parse_address(const char *text, uint32_t *value); /* hexadecimal, with or without 0x */
+
+/* ---- library.c ---- */
+enum mr_memory_model mr_library_examine(const char *path); /* checks all that can be checked without the guest */
+extern struct mr_library_file mr_library_file;             /* stays mapped: lines.c reads the line table from it */
+extern uintptr_t mr_library_bias;                          /* host address minus address in the library's file */
+
+/* ---- dispatch.c ---- */
+void mr_dispatch_reserve(void);
+/* Makes table entries [low_pc, high_pc) writable; both multiples of 4 below 2^31. */
+void mr_dispatch_open(uint32_t low_pc, uint32_t high_pc);
+
+/* What the host thread of a guest thread needs for coming back from faults. */
+struct mr_host_thread {
+    uintptr_t stack_low, stack_guard_low; /* the guard lies between stack_guard_low and stack_low */
+    uintptr_t access_return;              /* access.c: where in lifted code the access under way came from, or 0 */
+    volatile bool in_fault;               /* a host signal handler is at work: a second fault is our bug */
+};
+extern _Thread_local struct mr_host_thread mr_host_thread;
+
+/* As mr_run, on a host thread that has no frames of this guest yet: the place mr_restart comes back to. */
+uint32_t mr_run_outermost(struct mr_state *s, uint32_t pc, uint32_t stop_pc);
+/* As mr_restart, with the pc that resume returns; resume runs when the frames are gone. */
+_Noreturn void mr_restart_through(uint32_t (*resume)(struct mr_state *));
+/* Calls body on a big host stack of its own; body must not return. */
+_Noreturn void mr_on_big_stack(void (*body)(void *), void *argument);
+
+/* ---- fault.c ---- */
+void mr_faults_prepare_thread(void); /* an alternate signal stack for the calling host thread */
+
+/* The signal for an access to `address` that its page does not allow, as mr_raise. */
+uint32_t mr_raise_access(struct mr_state *s, uint32_t pc, uint32_t address);
+_Noreturn void mr_die_of_host_signal(int host_signal);
+
+/* ---- report.c ---- */
+void mr_print_error(const char *format, ...) __attribute__((format(printf, 1, 2))); /* one write, no stdio buffers */
+
+/* ---- lines.c ---- */
+uint32_t mr_lines_find(uint64_t file_address); /* guest pc of code in mr_library_file; 0 when unknown */
+
+/* ---- main.c ---- */
+bool mr_image_fr(const struct mr_image *image); /* Status.FR as Linux sets it for this program */
+
+/* ---- call.c ---- */
+_Noreturn void mr_call_function(struct mr_state *s); /* mipsrec call */
+
+#endif

@@ -1,0 +1,165 @@
+/* Control flow between lifted code, the interpreter and the host's stack.
+ *
+ * Lifted functions return the guest pc to go on at. Whoever called one compares it with the pc it expects; on a mismatch it
+ * returns that pc upward, and so every pc that has no place among the host's frames ends up in a loop here, which looks
+ * for a lifted entry and else interprets. Nested loops (mr_call) end when the guest comes back to where they were begun,
+ * or when its stack pointer shows that it has left the frame they were begun in.
+ */
+#include "control.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define TABLE_ENTRIES ((size_t)1 << 29)
+#define BIG_STACK_BYTES ((size_t)512 << 20)
+#define NEVER_PC 1u /* odd: no instruction is there */
+#define NEVER_SP 0xffffffffu
+
+mr_function *mr_dispatch;
+_Thread_local struct mr_state *mr_current;
+_Thread_local struct mr_host_thread mr_host_thread;
+struct mr_counters mr_counters;
+
+static uint32_t open_low_pc, open_high_pc; /* table entries of these are writable; both 0 when none are */
+
+static _Thread_local struct {
+    sigjmp_buf outermost;
+    uint32_t (*resume)(struct mr_state *);
+    uint32_t pc;
+} restart;
+
+/* Reserved without write access, so that no memory is charged for it however strict the host is. */
+void mr_dispatch_reserve(void)
+{
+    void *table = mmap(NULL, TABLE_ENTRIES * sizeof *mr_dispatch, PROT_READ,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (table == MAP_FAILED)
+        mr_fail("cannot reserve 4 GiB of address space for the dispatch table: %s", strerror(errno));
+    mr_dispatch = table;
+}
+
+void mr_dispatch_open(uint32_t low_pc, uint32_t high_pc)
+{
+    uintptr_t low = (uintptr_t)&mr_dispatch[low_pc >> 2] & ~(uintptr_t)(MR_PAGE_BYTES - 1);
+    uintptr_t high = (uintptr_t)&mr_dispatch[high_pc >> 2];
+    if (mprotect((void *)low, high - low, PROT_READ | PROT_WRITE) != 0)
+        mr_fail("cannot get memory for the dispatch table: %s", strerror(errno));
+    open_low_pc = low_pc;
+    open_high_pc = high_pc;
+}
+
+void mr_dispatch_forget(uint32_t guest, uint32_t size_bytes)
+{
+    uint64_t low = guest & ~3u, high = (uint64_t)guest + size_bytes;
+    if (low < open_low_pc)
+        low = open_low_pc;
+    if (high > open_high_pc)
+        high = open_high_pc;
+    for (uint64_t pc = low; pc < high; pc += 4)
+        if (mr_dispatch[pc >> 2] != NULL) /* a read touches no new page */
+            mr_dispatch[pc >> 2] = NULL;
+}
+
+uint32_t mr_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
+{
+    do {
+        mr_function lifted = mr_lookup(pc);
+        mr_counters.dispatches++;
+        if (lifted != NULL) {
+            s->pc = pc;
+            pc = lifted(s);
+        } else {
+            pc = mr_interpret(s, pc, stop_pc, stop_sp);
+        }
+    } while (pc != stop_pc && GPR(s, MR_REG_SP) <= stop_sp);
+    return pc;
+}
+
+uint32_t mr_call(struct mr_state *s, uint32_t target)
+{
+    return mr_run(s, target, GPR(s, MR_REG_RA), GPR(s, MR_REG_SP));
+}
+
+uint32_t mr_run_outermost(struct mr_state *s, uint32_t pc, uint32_t stop_pc)
+{
+    restart.resume = NULL;
+    restart.pc = pc;
+    mr_current = s;
+    /* The signal mask is not saved: the fault handlers do not change it, and the guest may have. */
+    if (sigsetjmp(restart.outermost, 0) != 0 && restart.resume != NULL)
+        restart.pc = restart.resume(mr_current);
+    return mr_run(mr_current, restart.pc, stop_pc, NEVER_SP);
+}
+
+void mr_restart_through(uint32_t (*resume)(struct mr_state *))
+{
+    restart.resume = resume;
+    mr_host_thread.access_return = 0;
+    siglongjmp(restart.outermost, 1);
+}
+
+void mr_restart(struct mr_state *s, uint32_t pc)
+{
+    (void)s;
+    restart.pc = pc;
+    mr_restart_through(NULL);
+}
+
+/* The bounds of the stack that the calling thread got from the host. */
+static void find_stack_bounds(void)
+{
+    pthread_attr_t attributes;
+    void *low;
+    size_t size_bytes, guard_bytes;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+        return;
+    if (pthread_attr_getstack(&attributes, &low, &size_bytes) == 0 &&
+        pthread_attr_getguardsize(&attributes, &guard_bytes) == 0) {
+        mr_host_thread.stack_low = (uintptr_t)low;
+        mr_host_thread.stack_guard_low = (uintptr_t)low - (guard_bytes > 0 ? guard_bytes : MR_HOST_GUARD_BYTES);
+    }
+    pthread_attr_destroy(&attributes);
+}
+
+void mr_run_thread(struct mr_state *s, uint32_t pc)
+{
+    if (mr_host_thread.stack_low == 0)
+        find_stack_bounds();
+    mr_faults_prepare_thread();
+    for (;;) { /* comes round only when the guest jumps to NEVER_PC, which is misaligned */
+        pc = mr_run_outermost(s, pc, NEVER_PC);
+        pc = mr_exception(s, pc, MR_ADDRESS, 0);
+    }
+}
+
+/* Host frames are at most some ten times the guest's, which may have 8 MiB and more of its own. The host's own stack is
+ * kept under AddressSanitizer, which must know every stack. */
+void mr_on_big_stack(void (*body)(void *), void *argument)
+{
+    if (!MR_ADDRESS_SANITIZER) {
+        uint8_t *low = mmap(NULL, BIG_STACK_BYTES, PROT_NONE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+        uint8_t *usable = low + MR_HOST_GUARD_BYTES;
+        if (low == MAP_FAILED || mprotect(usable, BIG_STACK_BYTES - MR_HOST_GUARD_BYTES, PROT_READ | PROT_WRITE) != 0)
+            mr_fail("cannot get address space for the host stack: %s", strerror(errno));
+        mr_host_thread.stack_guard_low = (uintptr_t)low;
+        mr_host_thread.stack_low = (uintptr_t)usable;
+        uintptr_t top = (uintptr_t)low + BIG_STACK_BYTES;
+#if defined(__x86_64__)
+        __asm__ volatile("movq %0, %%rsp\n\txorl %%ebp, %%ebp\n\tcallq *%1\n\tud2"
+                         : : "r"(top), "r"(body), "D"(argument) : "memory");
+#elif defined(__aarch64__)
+        register void *x0 __asm__("x0") = argument;
+        __asm__ volatile("mov sp, %0\n\tmov x29, xzr\n\tblr %1\n\tbrk #1"
+                         : : "r"(top), "r"(body), "r"(x0) : "memory", "x30");
+#else
+#error "how does this machine change its stack pointer?"
+#endif
+        __builtin_unreachable();
+    }
+    body(argument);
+    __builtin_unreachable();
+}

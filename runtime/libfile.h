@@ -1,0 +1,28 @@
+/* A shared object as a file: what can be known of it before it is loaded. */
+#ifndef MR_LIBFILE_H
+#define MR_LIBFILE_H
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct mr_library_file {
+    const uint8_t *bytes; /* the file, mapped read-only, or NULL */
+    size_t size_bytes;
+    Elf64_Ehdr header;
+};
+
+/* Maps the file and checks that everything its headers name lies within it; returns NULL, or why it is unfit. */
+const char *mr_library_file_open(struct mr_library_file *file, const char *path);
+
+struct mr_bytes {
+    const uint8_t *bytes; /* NULL when there is none */
+    size_t size_bytes;
+};
+/* The contents of the first section of that name; empty when there is none, or it is compressed. */
+struct mr_bytes mr_library_file_section(const struct mr_library_file *file, const char *name);
+/* The contents of the dynamic symbol of that name, as far as its st_size and the file go. */
+struct mr_bytes mr_library_file_symbol(const struct mr_library_file *file, const char *name);
+
+#endif

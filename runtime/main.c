@@ -1,0 +1,69 @@
+/* The host: runs a MIPS Linux program, natively where a library has its code, else in the interpreter.
+ *
+ * In order: options, a look into the library (it decides where the guest's memory must be), the window, the guest's image
+ * and stack, the library's functions, the first state, and control to the guest on a host stack of its own.
+ */
+#include "control.h"
+
+#define FCSR_NAN2008 (1u << 18)
+#define FCSR_ABS2008 (1u << 19)
+#define EF_FP64 0x00000200u /* e_flags EF_MIPS_FP64, before .MIPS.abiflags */
+
+struct mr_state *mr_main_state;
+
+static struct mr_state first_state __attribute__((aligned(64)));
+
+bool mr_image_fr(const struct mr_image *image)
+{
+    enum { FP_OLD_64 = 4, FP_64 = 6, FP_64A = 7 }; /* Val_GNU_MIPS_ABI_FP_*; every other one runs with FR=0 */
+    return image->fp_abi == FP_OLD_64 || image->fp_abi == FP_64 || image->fp_abi == FP_64A ||
+           (image->fp_abi == 0 && (image->flags & EF_FP64) != 0);
+}
+
+/* Only code of model flat needs the identity; elsewhere the host's own null pointers are told from the guest's. */
+static bool wants_identity(enum mr_memory_model model)
+{
+    if (mr_window_choice != MR_WINDOW_AUTO)
+        return mr_window_choice == MR_WINDOW_IDENTITY;
+    return model == MR_FLAT && !MR_ADDRESS_SANITIZER; /* its shadow memory is in the low 4 GiB */
+}
+
+static void init_state(struct mr_state *s, const struct mr_image *image, uint32_t sp, enum mr_memory_model model)
+{
+    GPR(s, MR_REG_SP) = sp;
+    s->pc = image->entry;
+    s->fr = mr_image_fr(image);
+    s->fcsr = image->nan2008 ? FCSR_NAN2008 | FCSR_ABS2008 : 0;
+    s->dispatch = mr_dispatch;
+    s->base = mr_window;
+    if (model == MR_PAGED)
+        mr_memory_tables(s);
+}
+
+static void run(void *state)
+{
+    struct mr_state *s = state;
+    if (mr_options.call_function != NULL)
+        mr_call_function(s);
+    mr_run_thread(s, s->pc);
+}
+
+int main(int argc, char **argv)
+{
+    struct mr_image image = {0};
+    enum mr_memory_model model = MR_THUNK; /* the interpreter's way, too */
+    mr_options_parse(argc, argv);
+    bool native = mr_options.library_path != NULL && !mr_options.engine_interp;
+    if (native)
+        model = mr_library_examine(mr_options.library_path);
+    mr_memory_reserve(wants_identity(model));
+    mr_load(mr_options.program_path, &image);
+    uint32_t sp = mr_build_stack(&image);
+    mr_dispatch_reserve();
+    if (native)
+        mr_library_open(mr_options.library_path, &image);
+    mr_main_state = &first_state;
+    init_state(mr_main_state, &image, sp, model);
+    mr_faults_install();
+    mr_on_big_stack(run, mr_main_state);
+}

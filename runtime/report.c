@@ -1,0 +1,117 @@
+/* The guest's end: exit, death by signal, and what --stats and --report print about it.
+ *
+ * Everything goes to standard error by write, since a guest may end while the host is anywhere.
+ */
+#include "control.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* MIPS signal numbers 1 to 31: arch/mips/include/uapi/asm/signal.h. SIGEMT has no number on most hosts. */
+static const struct {
+    const char *name;
+    int host;
+} signals[32] = {
+    {"0", 0},
+    {"SIGHUP", SIGHUP},
+    {"SIGINT", SIGINT},
+    {"SIGQUIT", SIGQUIT},
+    {"SIGILL", SIGILL},
+    {"SIGTRAP", SIGTRAP},
+    {"SIGABRT", SIGABRT},
+    {"SIGEMT", SIGABRT},
+    {"SIGFPE", SIGFPE},
+    {"SIGKILL", SIGKILL},
+    {"SIGBUS", SIGBUS},
+    {"SIGSEGV", SIGSEGV},
+    {"SIGSYS", SIGSYS},
+    {"SIGPIPE", SIGPIPE},
+    {"SIGALRM", SIGALRM},
+    {"SIGTERM", SIGTERM},
+    {"SIGUSR1", SIGUSR1},
+    {"SIGUSR2", SIGUSR2},
+    {"SIGCHLD", SIGCHLD},
+    {"SIGPWR", SIGPWR},
+    {"SIGWINCH", SIGWINCH},
+    {"SIGURG", SIGURG},
+    {"SIGIO", SIGIO},
+    {"SIGSTOP", SIGSTOP},
+    {"SIGTSTP", SIGTSTP},
+    {"SIGCONT", SIGCONT},
+    {"SIGTTIN", SIGTTIN},
+    {"SIGTTOU", SIGTTOU},
+    {"SIGVTALRM", SIGVTALRM},
+    {"SIGPROF", SIGPROF},
+    {"SIGXCPU", SIGXCPU},
+    {"SIGXFSZ", SIGXFSZ},
+};
+
+void mr_print_error(const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    size_t size_bytes = length < 0 ? 0 : (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
+    if (size_bytes > 0 && write(STDERR_FILENO, text, size_bytes) < 0)
+        return; /* nobody to tell */
+}
+
+static void print_stats(void)
+{
+    if (!mr_options.stats)
+        return;
+    mr_print_error("mipsrec-host: %llu instructions interpreted, %llu dispatches, %llu system calls, %llu of them unknown\n",
+                   (unsigned long long)mr_counters.interpreted, (unsigned long long)mr_counters.dispatches,
+                   (unsigned long long)mr_counters.syscalls, (unsigned long long)mr_counters.unknown_syscalls);
+}
+
+static void print_registers(const struct mr_state *s)
+{
+    static const char *const names[32] = {MR_GPR_NAMES};
+    for (int row = 0; row < 32; row += 8) {
+        char text[8 * 16 + 1];
+        for (int i = 0; i < 8; i++)
+            snprintf(text + 14 * i, sizeof text - 14 * (size_t)i, "%5s %08x", names[row + i], GPR(s, row + i));
+        mr_print_error("%s\n", text);
+    }
+    mr_print_error("%5s %08x%5s %08x\n", "hi", (uint32_t)(s->hilo >> 32), "lo", (uint32_t)s->hilo);
+}
+
+void mr_report(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint32_t address)
+{
+    bool known = mips_signal > 0 && mips_signal < 32;
+    mr_print_error("mipsrec-host: the guest dies of signal %d (%s) at pc 0x%08x, address 0x%08x\n", mips_signal,
+                   known ? signals[mips_signal].name : "real-time", guest_pc, address);
+    print_registers(s);
+    if ((guest_pc & 3) == 0 && mr_accessible(guest_pc, 4, MR_READ)) {
+        char text[80];
+        uint32_t word = mr_peek32(guest_pc);
+        mr_disassemble(guest_pc, word, text, sizeof text);
+        mr_print_error("%08x: %08x  %s\n", guest_pc, word, text);
+    } else {
+        mr_print_error("%08x: no memory\n", guest_pc);
+    }
+}
+
+void mr_die_by_signal(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint32_t address)
+{
+    if (mr_options.report)
+        mr_report(s, mips_signal, guest_pc, address);
+    print_stats();
+    /* Real-time signals have the same numbers on MIPS and elsewhere, but MIPS has twice as many. */
+    mr_die_of_host_signal(mips_signal > 0 && mips_signal < 32 ? signals[mips_signal].host
+                          : mips_signal <= SIGRTMAX           ? mips_signal
+                                                              : SIGRTMAX);
+}
+
+void mr_exit_guest(struct mr_state *s, int status)
+{
+    (void)s;
+    print_stats();
+    _exit(status & 0xff);
+}
