@@ -1,0 +1,330 @@
+#!/usr/bin/env python3
+"""Builds the samples: for MIPS big-endian and little-endian with Debian's cross compilers, and natively with gcc.
+
+Enters: manifest.json and the sources beside it. Leaves: executables where the caller wants them, the committed ELF
+files under prebuilt/, the expected outputs under expected/. Running guests is not done here.
+
+As a library: `load_samples`, `build_guest`, `build_native`, `expected_output`, `prebuilt_path`, `check_prebuilt`.
+As a program: `build.py --help`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SAMPLES = Path(__file__).resolve().parent
+PREBUILT = SAMPLES / "prebuilt"
+
+COMPILERS = {"mips": "mips-linux-gnu-gcc", "mipsel": "mipsel-linux-gnu-gcc", "native": "gcc"}
+TARGETS = ("mips", "mipsel")
+PACKAGES = {
+    "mips-linux-gnu-gcc": "gcc-mips-linux-gnu",
+    "mipsel-linux-gnu-gcc": "gcc-mipsel-linux-gnu",
+    "mips-linux-gnu-g++": "g++-mips-linux-gnu",
+    "mipsel-linux-gnu-g++": "g++-mipsel-linux-gnu",
+    "gcc": "gcc libc6-dev",
+    "g++": "g++",
+}
+
+SUPPORT = ("freestanding/out.c", "freestanding/memory.c", "freestanding/arithmetic.c")
+HEADERS = ("freestanding/out.h",)
+
+COMMON_FLAGS = (
+    "-Wall", "-Wextra", "-fno-ident", "-ffunction-sections", "-fdata-sections",
+    "-fno-math-errno",  # sqrt as one instruction where there is one
+    "-ffp-contract=off",  # a fused multiply-add would round once where other machines round twice
+)  # fmt: skip
+LANGUAGE_FLAGS = {".c": ("-std=gnu11",), ".cc": ("-std=gnu++17",), ".S": ()}
+FREESTANDING_CXX_FLAGS = ("-fno-exceptions", "-fno-rtti")
+WITHOUT_LIBC_FLAGS = ("-DSAMPLE_FREESTANDING", "-fno-asynchronous-unwind-tables")
+LINK_FLAGS = ("-Wl,--build-id=none", "-Wl,--gc-sections")
+SMALL_LINK_FLAGS = ("-Wl,-z,max-page-size=4096", "-Wl,-z,noseparate-code")
+
+
+class SampleError(Exception):
+    """A sample that does not exist or cannot be built; the message says what to do."""
+
+
+class MissingTool(SampleError):
+    """A compiler or header is not installed; names the Debian package."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One entry of manifest.json.
+
+    kind: `assembly` (no other object linked), `freestanding` (our start-up and output, no libc in MIPS builds) or
+    `libc` (static by default). bench: arguments for a run of 0.3 to 0.8 s natively, None for samples that only test.
+    prebuilt: flags of the committed ELF files, None when none are. needs: file that must exist -> its package.
+    """
+
+    name: str
+    kind: str
+    sources: tuple[str, ...]
+    bench: tuple[str, ...] | None
+    prebuilt: tuple[str, ...] | None
+    include: tuple[str, ...] = ()
+    needs: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_cxx(self) -> bool:
+        return any(source.endswith(".cc") for source in self.sources)
+
+
+def load_samples() -> dict[str, Sample]:
+    """Every sample of the manifest by name, in its order."""
+    entries = json.loads((SAMPLES / "manifest.json").read_text())["samples"]
+    samples = {}
+    for entry in entries:
+        fields = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+        fields["needs"] = tuple(entry.get("needs", {}).items())
+        samples[entry["name"]] = Sample(**fields)
+    return samples
+
+
+def find_sample(name: str) -> Sample:
+    samples = load_samples()
+    if name not in samples:
+        raise SampleError(f"no sample {name!r}; there are: {', '.join(samples)}")
+    return samples[name]
+
+
+def expected_output(name: str) -> str:
+    """What the sample prints when run without arguments."""
+    return (SAMPLES / "expected" / f"{find_sample(name).name}.txt").read_text()
+
+
+def prebuilt_path(name: str, target: str) -> Path:
+    """Where the committed ELF of a sample is; SampleError when it has none."""
+    if find_sample(name).prebuilt is None:
+        raise SampleError(f"sample {name!r} has no committed ELF file")
+    return PREBUILT / target / f"{name}.elf"
+
+
+def require_tool(tool: str) -> str:
+    """The tool's name, or MissingTool naming the package that has it."""
+    if not shutil.which(tool):
+        raise MissingTool(f"{tool} is not installed; on Debian: apt-get install {PACKAGES[tool]}")
+    return tool
+
+
+def _all_sources(sample: Sample, target: str) -> tuple[str, ...]:
+    """The sample's own sources and those linked with it, start-up first."""
+    if sample.kind == "assembly":
+        return sample.sources
+    if sample.kind == "libc":
+        return (*sample.sources, "freestanding/out.c")
+    start = () if target == "native" else ("freestanding/start.S",)
+    return (*start, *sample.sources, *SUPPORT)
+
+
+def _compile_commands(sample: Sample, target: str, flags: Sequence[str]) -> list[list[str]]:
+    """One command per source; the last two words are the source and `-o`, so that an object's name can follow."""
+    commands = []
+    for source in _all_sources(sample, target):
+        suffix = Path(source).suffix
+        command = [COMPILERS[target], *COMMON_FLAGS, *LANGUAGE_FLAGS[suffix]]
+        if suffix == ".cc" and sample.kind == "freestanding":
+            command += FREESTANDING_CXX_FLAGS
+        if target != "native" and sample.kind == "freestanding":
+            command += WITHOUT_LIBC_FLAGS
+        for folder in sample.include:
+            command += ["-isystem", folder]
+        commands.append([*command, *flags, "-c", source, "-o"])
+    return commands
+
+
+def _link_command(sample: Sample, target: str, flags: Sequence[str], static: bool, strip: bool) -> list[str]:
+    """The link step without its objects and output."""
+    driver = COMPILERS[target].replace("gcc", "g++") if sample.is_cxx and sample.kind == "libc" else COMPILERS[target]
+    command = [driver, *flags, *LINK_FLAGS]
+    if sample.kind == "assembly" or (sample.kind == "freestanding" and target != "native"):
+        command += ["-nostdlib", "-static", *SMALL_LINK_FLAGS]
+    elif target != "native" and static:
+        command.append("-static")
+    return [*command, "-s"] if strip else command
+
+
+def _run(command: list[str], name: str) -> None:
+    done = subprocess.run(command, cwd=SAMPLES, capture_output=True, text=True)
+    if done.returncode:
+        raise SampleError(f"sample {name}: {' '.join(command)} failed:\n{done.stderr}")
+    if done.stderr:
+        sys.stderr.write(done.stderr)
+
+
+def _build(name: str, target: str, flags: Sequence[str], out_dir: Path, static: bool, strip: bool) -> Path:
+    sample = find_sample(name)
+    for path, package in sample.needs:
+        if not Path(path).exists():
+            raise MissingTool(f"{path} (for sample {name}) is not installed; on Debian: apt-get install {package}")
+    require_tool(COMPILERS[target])
+    link = _link_command(sample, target, flags, static, strip)
+    require_tool(link[0])
+    out_dir = Path(out_dir).resolve()
+    out_dir.mkdir(parents=True, exist_ok=True)
+    words = "".join("-" + re.sub(r"[^\w.]+", "_", flag).strip("_") for flag in flags)
+    result = out_dir / f"{name}-{target}{words}{'' if static else '-dynamic'}{'-stripped' if strip else ''}"
+    with tempfile.TemporaryDirectory(prefix="sample-") as scratch:
+        objects = []
+        for number, command in enumerate(_compile_commands(sample, target, flags)):
+            objects.append(f"{scratch}/{number}.o")
+            _run([*command, objects[-1], f"-ffile-prefix-map={SAMPLES}=."], name)
+        libraries = [] if "-nostdlib" in link else ["-lm"]
+        _run([*link, *objects, "-o", str(result), *libraries], name)
+    return result
+
+
+def build_guest(
+    name: str,
+    target: str,
+    flags: Sequence[str] = ("-O2",),
+    out_dir: Path = Path("."),
+    *,
+    static: bool = True,
+    strip: bool = False,
+) -> Path:
+    """The sample built for `mips` or `mipsel`, as a file in out_dir whose name tells sample, target and flags.
+
+    static concerns samples of kind `libc` only. Raises MissingTool, or SampleError with the compiler's words.
+    """
+    if target not in TARGETS:
+        raise SampleError(f"no target {target!r}; there are: {', '.join(TARGETS)}")
+    return _build(name, target, flags, out_dir, static, strip)
+
+
+def build_native(name: str, flags: Sequence[str] = ("-O2",), out_dir: Path = Path(".")) -> Path:
+    """The same sources built for this machine with gcc. Raises as build_guest does."""
+    return _build(name, "native", flags, out_dir, True, False)
+
+
+# ---- committed ELF files ----
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _compiler_version(target: str) -> str:
+    """First lines of what compiler and linker say of themselves; both decide the bytes of an ELF file."""
+    compiler = require_tool(COMPILERS[target])
+    linker = compiler.replace("gcc", "ld")
+    versions = [subprocess.run([tool, "--version"], capture_output=True, text=True).stdout for tool in (compiler, linker)]
+    return "; ".join(version.splitlines()[0] for version in versions)
+
+
+def _prebuilt_entry(sample: Sample, target: str) -> dict[str, object]:
+    """What the bytes of a committed ELF depend on, besides the compiler."""
+    flags = sample.prebuilt or ()
+    sources = sorted({*_all_sources(sample, target), *(() if sample.kind == "assembly" else HEADERS)})
+    commands = [*_compile_commands(sample, target, flags), _link_command(sample, target, flags, True, True)]
+    return {
+        "flags": list(flags),
+        "commands_sha256": hashlib.sha256(json.dumps(commands).encode()).hexdigest(),
+        "sources": {source: _sha256(SAMPLES / source) for source in sources},
+    }
+
+
+def _prebuilt_samples() -> list[tuple[Sample, str]]:
+    return [(s, target) for target in TARGETS for s in load_samples().values() if s.prebuilt is not None]
+
+
+def build_prebuilt() -> None:
+    """Rebuilds every committed ELF file and their manifest."""
+    files = {}
+    with tempfile.TemporaryDirectory(prefix="prebuilt-") as scratch:
+        for sample, target in _prebuilt_samples():
+            path = prebuilt_path(sample.name, target)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(build_guest(sample.name, target, sample.prebuilt or (), Path(scratch), strip=True), path)
+            path.chmod(0o755)
+            entry = _prebuilt_entry(sample, target)
+            files[f"{target}/{sample.name}.elf"] = {"sha256": _sha256(path), **entry}
+    compilers = {target: _compiler_version(target) for target in TARGETS}
+    manifest = {"compilers": compilers, "files": files}
+    (PREBUILT / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+
+
+def check_prebuilt() -> list[str]:
+    """What is wrong with the committed ELF files, one line each.
+
+    Their sources and commands must be those recorded. With the recorded compiler and linker installed they are built
+    again and must come out byte for byte; with another version, or none, that step is left out.
+    """
+    manifest = json.loads((PREBUILT / "manifest.json").read_text())
+    problems = []
+    wanted = {f"{target}/{sample.name}.elf": (sample, target) for sample, target in _prebuilt_samples()}
+    present = {str(path.relative_to(PREBUILT)) for path in PREBUILT.glob("*/*.elf")}
+    problems += [f"prebuilt/{name}: not in manifest.json" for name in sorted(present - wanted.keys())]
+    with tempfile.TemporaryDirectory(prefix="prebuilt-") as scratch:
+        for name, (sample, target) in wanted.items():
+            recorded = dict(manifest["files"].get(name, {}))
+            digest = recorded.pop("sha256", None)
+            if name not in present or digest != _sha256(PREBUILT / name):
+                problems.append(f"prebuilt/{name}: missing, or not the file that was recorded")
+            elif recorded != _prebuilt_entry(sample, target):
+                problems.append(f"prebuilt/{name}: built from other sources or flags; run build.py --prebuilt")
+            elif can_rebuild(target, manifest["compilers"]):
+                again = build_guest(sample.name, target, sample.prebuilt or (), Path(scratch), strip=True)
+                if _sha256(again) != digest:
+                    problems.append(f"prebuilt/{name}: building it again gives other bytes")
+    return problems
+
+
+def can_rebuild(target: str, compilers: dict[str, str] | None = None) -> bool:
+    """Whether the compiler and linker that built the committed files of this target are installed."""
+    if compilers is None:
+        compilers = json.loads((PREBUILT / "manifest.json").read_text())["compilers"]
+    return bool(shutil.which(COMPILERS[target])) and _compiler_version(target) == compilers[target]
+
+
+def write_expected() -> None:
+    """Writes expected/NAME.txt of every sample from native builds."""
+    with tempfile.TemporaryDirectory(prefix="expected-") as scratch:
+        for name in load_samples():
+            native = build_native(name, ("-O2",), Path(scratch))
+            done = subprocess.run([native], capture_output=True, text=True, check=True)
+            (SAMPLES / "expected" / f"{name}.txt").write_text(done.stdout)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Build the sample guests.")
+    parser.add_argument("names", nargs="*", help="samples to build (default: none, with one of the options below)")
+    parser.add_argument("--target", choices=(*TARGETS, "native"), action="append", help="default: all three")
+    parser.add_argument("--flags", default="-O2", help="compiler flags (default: %(default)s)")
+    parser.add_argument("--out", type=Path, default=SAMPLES / "build", help="folder (default: samples/build)")
+    parser.add_argument("--prebuilt", action="store_true", help="rebuild the committed ELF files")
+    parser.add_argument("--check", action="store_true", help="check that the committed ELF files match their sources")
+    parser.add_argument("--expected", action="store_true", help="rewrite the expected outputs from native builds")
+    options = parser.parse_args(argv)
+    if not (options.names or options.prebuilt or options.check or options.expected):
+        parser.error("nothing to do: name samples, or give --prebuilt, --check or --expected")
+    try:
+        for name in options.names:
+            for target in options.target or (*TARGETS, "native"):
+                print(_build(name, target, options.flags.split(), options.out, True, False))
+        if options.expected:
+            write_expected()
+        if options.prebuilt:
+            build_prebuilt()
+        problems = check_prebuilt() if options.check else []
+    except SampleError as error:
+        print(f"build.py: {error}", file=sys.stderr)
+        return 1
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,29 @@
+"""What tests do when a program they need is not installed: fail in CI, skip elsewhere, and name the package.
+
+Enters: the name of a program. Leaves: its path, or the end of the test.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+
+def missing(what: str, package: str) -> NoReturn:
+    """Ends the test because `what` is not installed: a failure when the environment has CI set, else a skip."""
+    reason = f"{what} is not installed; on Debian: apt-get install {package}"
+    if os.environ.get("CI"):
+        pytest.fail(f"{reason} (tests do not skip in CI)", pytrace=False)
+    pytest.skip(reason)
+
+
+def need(tool: str, package: str | None = None) -> str:
+    """The path of a program, or of a file when `tool` has a slash; ends the test when there is none."""
+    found = tool if "/" in tool and Path(tool).exists() else shutil.which(tool)
+    if not found:
+        missing(tool, package or tool)
+    return found
