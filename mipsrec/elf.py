@@ -23,12 +23,13 @@ from elftools.elf.constants import SH_FLAGS
 from mipsrec import elf_header
 from mipsrec import elf_tables as tables
 from mipsrec.elf_eh import EhFunction, read_eh_functions
-from mipsrec.elf_header import ET_DYN, MAX_FILE_BYTES, PIE_BIAS, EFlags, Segment
+from mipsrec.elf_header import ET_DYN, PIE_BIAS, EFlags, Segment
 from mipsrec.elf_tables import Malformed, RawFile, Relocation, SectionHeader, Symbol
 from mipsrec.errors import ElfError
 
 __all__ = ["PIE_BIAS", "AbiFlags", "EFlags", "EhFunction", "Image", "Relocation", "Segment", "Symbol", "load_elf"]
 
+_TablePlaces = list[tuple[tables.Place, tables.Place]]
 _GP_OFFSET = 0x7FF0
 _FP_SOFT, _FP_64, _FP_64A = 3, 6, 7
 
@@ -97,10 +98,11 @@ def load_elf(path: str | Path) -> Image:
     )
     raw = RawFile(content, order, headers, sections)
     abi_flags = _degrade(".MIPS.abiflags", None, lambda: _abi_flags(path, raw), warnings)
-    if abi_flags is None and flags.arch in ("mips3", "mips4", "mips5", "mips64", "mips64r2"):
+    if flags.arch in ("mips3", "mips4", "mips5", "mips64", "mips64r2"):
         warnings.append(f"is marked {flags.arch}: 64-bit instructions are not supported")
     dynamic: dict[int, int] = _degrade("dynamic section", {}, lambda: tables.read_dynamic(raw), warnings)
-    symbols: tuple[Symbol, ...] = _degrade("symbol table", (), lambda: _symbols(raw, dynamic, bias, warnings), warnings)
+    places = _symbol_tables(raw, dynamic, warnings)
+    symbols: tuple[Symbol, ...] = _degrade("symbol table", (), lambda: _symbols(raw, places, bias, warnings), warnings)
     executable = _executable_ranges(raw, bias, segments, entry, warnings)
     eh_frame = _degrade("unwind table", None, lambda: _eh_frame(raw), warnings)
     return Image(
@@ -117,7 +119,7 @@ def load_elf(path: str | Path) -> Image:
             "relocations", (), lambda: _relocations(raw, dynamic, bias) if e_type == ET_DYN else (), warnings
         ),
         got=_degrade("GOT", None, lambda: _got(raw, dynamic, bias), warnings),
-        gp=_degrade("gp value", None, lambda: _gp(raw, dynamic, bias), warnings),
+        gp=_degrade("gp value", None, lambda: _gp(raw, dynamic, places, bias), warnings),
         abi_flags=abi_flags,
         e_flags=flags,
         fr=int(flags.fp64 or (abi_flags is not None and abi_flags.fp_abi in (_FP_64, _FP_64A))),
@@ -148,7 +150,7 @@ def _abi_flags(path: Path, raw: RawFile) -> AbiFlags | None:
     if header is not None:
         data = raw.content[header.offset : header.offset + 24]
     elif section is not None:
-        data = raw.section_bytes(section)
+        data = raw.content[section.offset : section.offset + 24]
     else:
         return None
     if len(data) < 24:
@@ -161,20 +163,24 @@ def _abi_flags(path: Path, raw: RawFile) -> AbiFlags | None:
     return AbiFlags(level, rev, fp_abi, ases)
 
 
-def _symbol_tables(raw: RawFile, dynamic: dict[int, int]) -> list[tuple[bytes, bytes]]:
+def _symbol_tables(raw: RawFile, dynamic: dict[int, int], warnings: list[str]) -> _TablePlaces:
     """Return (table, strings) of .symtab and of the dynamic symbols; the latter need no section headers."""
     found = [tables.dynamic_symbol_table(raw, dynamic)] if dynamic else []
-    wanted = (tables.SHT_SYMTAB,) if dynamic else (tables.SHT_SYMTAB, tables.SHT_DYNSYM)
-    for kind in wanted:
+    for kind in (tables.SHT_SYMTAB,) if dynamic else (tables.SHT_SYMTAB, tables.SHT_DYNSYM):
         section = next((section for section in raw.sections if section.type == kind), None)
-        if section is not None and section.link < len(raw.sections):
-            found.append((raw.section_bytes(section), raw.section_bytes(raw.sections[section.link])))
+        if section is None:
+            continue
+        place = raw.section_place(section)
+        if place[1] < section.size or section.link >= len(raw.sections):
+            warnings.append(f"symbol table {section.name} does not fit the file: ignored")
+        else:
+            found.append((place, raw.section_place(raw.sections[section.link])))
     return found
 
 
-def _symbols(raw: RawFile, dynamic: dict[int, int], bias: int, warnings: list[str]) -> tuple[Symbol, ...]:
+def _symbols(raw: RawFile, places: _TablePlaces, bias: int, warnings: list[str]) -> tuple[Symbol, ...]:
     merged: dict[tuple[int, str], Symbol] = {}
-    for table, strings in _symbol_tables(raw, dynamic):
+    for table, strings in places:
         for symbol in tables.read_symbols(raw, table, strings, warnings):
             merged[symbol.address, symbol.name] = symbol
     ordered = (merged[key] for key in sorted(merged))
@@ -200,17 +206,17 @@ def _got(raw: RawFile, dynamic: dict[int, int], bias: int) -> tuple[int, int] | 
     return start + bias, start + 4 * count + bias
 
 
-def _gp(raw: RawFile, dynamic: dict[int, int], bias: int) -> int | None:
+def _gp(raw: RawFile, dynamic: dict[int, int], places: _TablePlaces, bias: int) -> int | None:
     """Return the canonical gp: ri_gp_value, else DT_PLTGOT + 0x7ff0, else the symbol _gp, else None."""
     value = 0
     header, section = raw.segment(tables.PT_MIPS_REGINFO), raw.section(".reginfo")
-    data = raw.content[header.offset : header.offset + 24] if header else b""
-    data = data or (raw.section_bytes(section) if section else b"")
-    if len(data) >= 24:
+    place = header or section
+    data = raw.content[place.offset : place.offset + 24] if place else b""
+    if len(data) == 24:
         value = struct.unpack_from(f"{raw.order}I", data, 20)[0]
     if not value and tables.DT_PLTGOT in dynamic:
         value = dynamic[tables.DT_PLTGOT] + _GP_OFFSET
-    for table, strings in _symbol_tables(raw, dynamic) if not value else ():
+    for table, strings in places if not value else ():
         value = value or tables.absolute_symbol(raw, table, strings, "_gp") or 0
     return (value + bias) & 0xFFFFFFFF if value else None
 
@@ -257,4 +263,4 @@ def _eh_frame(raw: RawFile) -> tuple[int, int] | None:
     if len(data) < 8 or data[0] != 1 or data[1] != 0x1B:
         raise Malformed("PT_GNU_EH_FRAME does not hold a table of version 1 with a pcrel sdata4 pointer")
     start = (header.vaddr + 4 + struct.unpack_from(f"{raw.order}i", data, 4)[0]) & 0xFFFFFFFF
-    return start, start + len(raw.loaded_bytes(start, MAX_FILE_BYTES))
+    return start, start + raw.loaded_place(start)[1]

@@ -10,16 +10,18 @@ unwind-pe.h and unwind-c.c for the language-specific data area (LSDA). C code of
 from __future__ import annotations
 
 import struct
+from bisect import bisect_right
 from typing import NamedTuple
 
 from mipsrec.elf_tables import Malformed, RawFile
 
 MAX_ENTRIES = 500_000
 MAX_CALL_SITES = 500_000
-_MAX_LSDA_BYTES = 1 << 22
+_MAX_AUGMENTATION_BYTES = 16
 _OMIT, _INDIRECT, _ALIGNED, _PCREL = 0xFF, 0x80, 0x50, 0x10
 _FIXED = {0x00: "I", 0x02: "H", 0x03: "I", 0x04: "Q", 0x08: "i", 0x0A: "h", 0x0B: "i", 0x0C: "q"}
 _ULEB, _SLEB = 0x01, 0x09
+_RECORDS = {order + layout: struct.Struct(order + layout) for order in "<>" for layout in "BHIQhiq"}
 
 
 class EhFunction(NamedTuple):
@@ -37,17 +39,24 @@ class _Cie(NamedTuple):
 
 
 class _Cursor:
-    """Reads a run of bytes that stands at a known link-time address; raises Malformed at its end."""
+    """Reads `content[offset:end]`, whose first byte stands at a link-time address; raises Malformed at its end."""
 
-    def __init__(self, data: bytes, address: int, order: str) -> None:
-        self.data, self.address, self.order, self.offset = data, address, order, 0
+    def __init__(self, raw: RawFile, offset: int, end: int, address: int) -> None:
+        self.raw, self.offset, self.end = raw, offset, end
+        self._address_of_file = address - offset
+
+    @property
+    def address(self) -> int:
+        """The link-time address of the next byte."""
+        return self.offset + self._address_of_file
 
     def take(self, layout: str) -> int:
-        record = struct.Struct(self.order + layout)
-        if self.offset + record.size > len(self.data):
-            raise Malformed(f"it ends in the middle of an entry at 0x{self.address + self.offset:08x}")
-        value: int = record.unpack_from(self.data, self.offset)[0]
+        record = _RECORDS[self.raw.order + layout]
+        offset = self.offset
         self.offset += record.size
+        if self.offset > self.end:
+            raise Malformed(f"it ends in the middle of an entry at 0x{self.address:08x}")
+        value: int = record.unpack_from(self.raw.content, offset)[0]
         return value
 
     def uleb(self) -> int:
@@ -65,19 +74,19 @@ class _Cursor:
         bits = 7 * (self.offset - start)
         return value - (1 << bits) if value >> (bits - 1) & 1 else value
 
-    def pointer(self, encoding: int, lookup: RawFile) -> int | None:
+    def pointer(self, encoding: int) -> int | None:
         """Return an encoded pointer as a link-time address; None when omitted, null or relative to another base."""
         if encoding == _OMIT:
             return None
         if encoding & 0x7F == _ALIGNED:
-            self.offset += -(self.address + self.offset) % 4
+            self.offset += -self.address % 4
             return self.take("I") or None
-        place = self.address + self.offset
+        place = self.address
         value = self.scalar(encoding)
         if value == 0 or encoding & 0x70 not in (0, _PCREL):
             return None
         value = (value + (place if encoding & 0x70 else 0)) & 0xFFFFFFFF
-        return lookup.loaded_word(value) if encoding & _INDIRECT else value
+        return self.raw.loaded_word(value) if encoding & _INDIRECT else value
 
     def scalar(self, encoding: int) -> int:
         """Return the number stored in the format of a pointer encoding, without what it is relative to."""
@@ -85,7 +94,7 @@ class _Cursor:
         if form in (_ULEB, _SLEB):
             return self.uleb() if form == _ULEB else self.sleb()
         if form not in _FIXED:
-            raise Malformed(f"unknown pointer encoding 0x{encoding:02x} at 0x{self.address + self.offset:08x}")
+            raise Malformed(f"unknown pointer encoding 0x{encoding:02x} at 0x{self.address:08x}")
         return self.take(_FIXED[form])
 
 
@@ -103,8 +112,9 @@ def read_eh_functions(
     if place is None:
         return ()
     start, end = place
-    data = raw.loaded_bytes(start, end - start)
-    reader = _EhFrame(raw, data, start, bias, code)
+    reader = _EhFrame(raw, start, end, bias, code)
+    if reader.last - reader.first < end - start:
+        warnings.append(".eh_frame is not all in the loaded part of the file")
     try:
         reader.read()
     except Malformed as error:
@@ -115,45 +125,47 @@ def read_eh_functions(
 
 
 class _EhFrame:
-    """One walk over .eh_frame; `found` grows entry by entry."""
+    """One walk over .eh_frame; `found` grows entry by entry. Offsets are into the file."""
 
-    def __init__(self, raw: RawFile, data: bytes, start: int, bias: int, code: tuple[tuple[int, int], ...]) -> None:
-        self.raw, self.data, self.start, self.bias, self.code = raw, data, start, bias, code
+    def __init__(self, raw: RawFile, start: int, end: int, bias: int, code: tuple[tuple[int, int], ...]) -> None:
+        self.raw, self.bias, self.code = raw, bias, code
+        self.first, available = raw.loaded_place(start)
+        self.last = self.first + min(available, end - start)
+        self.start = start
         self.found: list[EhFunction] = []
         self.broken_lsdas = 0
+        self._code_starts = [low for low, _ in code]
         self._cies: dict[int, _Cie] = {}
-        self._pads: dict[tuple[int, int], tuple[int, ...]] = {}
         self._call_sites_left = MAX_CALL_SITES
 
     def read(self) -> None:
         """Walk the entries; a zero length ends one input file's part, more may follow."""
-        cursor = _Cursor(self.data, self.start, self.raw.order)
+        cursor = self._cursor(self.first, self.last)
         entries = 0
-        while cursor.offset + 4 <= len(self.data):
+        while cursor.offset + 4 <= self.last:
             length = cursor.take("I")
             if length == 0:
                 continue
             body = cursor.offset
-            if length > len(self.data) - body:
-                raise Malformed(f"the entry at 0x{self.start + body - 4:08x} is longer than the section")
+            if length > self.last - body:
+                raise Malformed(f"the entry at 0x{cursor.address - 4:08x} is longer than the section")
             entries += 1
             if entries > MAX_ENTRIES:
                 raise Malformed(f"it has more than {MAX_ENTRIES} entries")
             cie_distance = cursor.take("I")
             if cie_distance:
-                self._fde(body, length, body - cie_distance)
+                self._fde(self._cursor(body + 4, body + length), body - cie_distance)
             cursor.offset = body + length
 
-    def _entry(self, offset: int, length: int) -> _Cursor:
-        """Return a cursor over one entry, after its id word."""
-        return _Cursor(self.data[offset + 4 : offset + length], self.start + offset + 4, self.raw.order)
+    def _cursor(self, offset: int, end: int) -> _Cursor:
+        return _Cursor(self.raw, offset, end, self.start + offset - self.first)
 
     def _cie(self, offset: int) -> _Cie:
         if offset not in self._cies:
-            if not 0 <= offset <= len(self.data) - 8:
-                raise Malformed(f"an entry refers to a common entry at 0x{self.start + offset:08x}, outside")
-            length = struct.unpack_from(f"{self.raw.order}I", self.data, offset)[0]
-            self._cies[offset] = self._parse_cie(self._entry(offset + 4, min(length, 4096)))
+            if not self.first <= offset <= self.last - 8:
+                raise Malformed("an entry refers to a common entry outside of the section")
+            length = self._cursor(offset, self.last).take("I")
+            self._cies[offset] = self._parse_cie(self._cursor(offset + 8, min(offset + 4 + length, self.last)))
         return self._cies[offset]
 
     def _parse_cie(self, cursor: _Cursor) -> _Cie:
@@ -161,6 +173,8 @@ class _EhFrame:
         augmentation = bytearray()
         while byte := cursor.take("B"):
             augmentation.append(byte)
+            if len(augmentation) > _MAX_AUGMENTATION_BYTES:
+                raise Malformed("a common entry has no end to its augmentation")
         if version not in (1, 3) or (augmentation and not augmentation.startswith(b"z")):
             raise Malformed(f"common entry of version {version}, augmentation {bytes(augmentation)!r}")
         cursor.uleb()
@@ -175,44 +189,43 @@ class _EhFrame:
             elif letter == "L":
                 lsda = cursor.take("B")
             elif letter == "P":
-                cursor.pointer(cursor.take("B"), self.raw)
+                cursor.pointer(cursor.take("B"))
             elif letter not in "SB":
                 break
         return _Cie(pointer, lsda, bool(augmentation))
 
-    def _fde(self, offset: int, length: int, cie_offset: int) -> None:
+    def _fde(self, cursor: _Cursor, cie_offset: int) -> None:
         cie = self._cie(cie_offset)
-        cursor = self._entry(offset, length)
-        start = cursor.pointer(cie.pointer_encoding, self.raw)
+        start = cursor.pointer(cie.pointer_encoding)
         size = cursor.scalar(cie.pointer_encoding & 0x0F)
-        if start is None or start & 3 or not self._is_code(start):
+        if start is None or not self._is_code(start):
             return
         lsda = None
         if cie.has_augmentation_data:
             cursor.uleb()
-            lsda = cursor.pointer(cie.lsda_encoding, self.raw)
+            lsda = cursor.pointer(cie.lsda_encoding)
         end = min(start + max(size, 0), 0xFFFFFFFF)
         self.found.append(EhFunction(start + self.bias, end + self.bias, self._landing_pads(lsda, start)))
 
     def _is_code(self, address: int) -> bool:
-        return any(low <= address + self.bias < high for low, high in self.code)
+        """Tell whether an instruction can stand at a link-time address."""
+        index = bisect_right(self._code_starts, address + self.bias) - 1
+        return address & 3 == 0 and index >= 0 and address + self.bias < self.code[index][1]
 
     def _landing_pads(self, lsda: int | None, function_start: int) -> tuple[int, ...]:
         if lsda is None:
             return ()
-        key = (lsda, function_start)
-        if key not in self._pads:
-            try:
-                self._pads[key] = self._parse_lsda(lsda, function_start)
-            except Malformed:
-                self._pads[key] = ()
-                self.broken_lsdas += 1
-        return self._pads[key]
+        try:
+            return self._parse_lsda(lsda, function_start)
+        except Malformed:
+            self.broken_lsdas += 1
+            return ()
 
     def _parse_lsda(self, lsda: int, function_start: int) -> tuple[int, ...]:
         """Return the landing pads of the call-site table (GCC unwind-c.c, parse_lsda_header)."""
-        cursor = _Cursor(self.raw.loaded_bytes(lsda, _MAX_LSDA_BYTES), lsda, self.raw.order)
-        pad_base = cursor.pointer(cursor.take("B"), self.raw) or function_start
+        offset, available = self.raw.loaded_place(lsda)
+        cursor = _Cursor(self.raw, offset, offset + available, lsda)
+        pad_base = cursor.pointer(cursor.take("B")) or function_start
         if cursor.take("B") != _OMIT:
             cursor.uleb()
         encoding = cursor.take("B")
@@ -228,6 +241,6 @@ class _EhFrame:
             pad = cursor.scalar(encoding)
             cursor.uleb()
             target = (pad_base + pad) & 0xFFFFFFFF
-            if pad and not target & 3 and self._is_code(target):
+            if pad and self._is_code(target):
                 pads.add(target + self.bias)
         return tuple(sorted(pads))

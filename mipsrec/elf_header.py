@@ -26,6 +26,9 @@ USER_SPACE_START, USER_SPACE_END = 0x00010000, 0x80000000
 
 PAGE_BYTES = 4096
 MAX_FILE_BYTES = 256 << 20
+MAX_LOADED_BYTES = 128 << 20
+"""Both limits keep what one program can make us allocate below 600 MB."""
+
 MAX_PROGRAM_HEADERS = 128
 """The program headers must fit a page (fs/binfmt_elf.c, load_elf_phdrs)."""
 
@@ -183,8 +186,10 @@ def load_segments(path: Path, content: bytes, headers: tuple[ProgramHeader, ...]
             raise ElfError(f"{where} is not aligned with its place in the file (0x{header.offset:x}); link it again")
         flags = [bool(header.flags & bit) for bit in (P_FLAGS.PF_R, P_FLAGS.PF_W, P_FLAGS.PF_X)]
         segments.append(Segment(start, header.memsz, header.offset, header.filesz, *flags))
-    if sum(segment.filesz for segment in segments) > MAX_FILE_BYTES:
-        raise ElfError(f"{path}: its segments overlap in the file too often; the file is broken, link it again")
+    if sum(segment.filesz for segment in segments) > MAX_LOADED_BYTES:
+        raise ElfError(
+            f"{path}: its segments take more than {MAX_LOADED_BYTES >> 20} MiB from the file; make the program smaller"
+        )
     return tuple(segments)
 
 

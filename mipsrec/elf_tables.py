@@ -13,6 +13,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from elftools.elf.constants import SHN_INDICES
@@ -24,10 +25,10 @@ DT_PLTGOT, DT_STRTAB, DT_SYMTAB, DT_STRSZ, DT_REL, DT_RELSZ = 3, 5, 6, 10, 17, 1
 DT_MIPS_LOCAL_GOTNO, DT_MIPS_SYMTABNO, DT_MIPS_GOTSYM = 0x7000000A, 0x70000011, 0x70000013
 R_MIPS_REL32 = 3
 
-MAX_SYMBOLS = 1_000_000
+MAX_SYMBOLS = 500_000
 MAX_NAME_BYTES = 1 << 14
 MAX_ALL_NAMES_BYTES = 64 << 20
-MAX_RELOCATIONS = 1_000_000
+MAX_RELOCATIONS = 250_000
 MAX_DYNAMIC_ENTRIES = 4096
 
 _TYPES = {0: "NOTYPE", 1: "OBJECT", 2: "FUNC", 10: "FUNC"}
@@ -38,6 +39,10 @@ _STO_COMPRESSED = 0x80
 
 class Malformed(Exception):
     """A part of the file that the program runs without cannot be read."""
+
+
+Place = tuple[int, int]
+"""Where a table is: (offset, size) in the file, never beyond its end. Slices of a large file would be copies."""
 
 
 class ProgramHeader(NamedTuple):
@@ -96,35 +101,48 @@ class RawFile:
     program_headers: tuple[ProgramHeader, ...]
     sections: tuple[SectionHeader, ...]
 
+    @cached_property
+    def loads(self) -> tuple[tuple[int, int, int], ...]:
+        """Return (address, end address, file offset) of what the file puts into memory, the last laid down first."""
+        loads = [header for header in reversed(self.program_headers) if header.type == PT_LOAD and header.filesz]
+        return tuple((header.vaddr, header.vaddr + header.filesz, header.offset) for header in loads)
+
     def section(self, name: str) -> SectionHeader | None:
         """Return the first section of that name."""
         return next((section for section in self.sections if section.name == name), None)
 
-    def section_bytes(self, section: SectionHeader) -> bytes:
-        """Return what the section holds in the file; fewer bytes than its size when the file ends early."""
-        return b"" if section.type == SHT_NOBITS else self.content[section.offset : section.offset + section.size]
+    def section_place(self, section: SectionHeader) -> Place:
+        """Return where a section is in the file; its size is less than it says when the file ends early."""
+        if section.type == SHT_NOBITS or section.offset > len(self.content):
+            return 0, 0
+        return section.offset, min(section.size, len(self.content) - section.offset)
 
     def segment(self, segment_type: int) -> ProgramHeader | None:
         """Return the first program header of that type."""
         return next((header for header in self.program_headers if header.type == segment_type), None)
 
+    def loaded_place(self, address: int, limit: int = 0xFFFFFFFF) -> Place:
+        """Return what the file puts at a link-time address, as far as it goes and at most `limit` bytes."""
+        for start, end, offset in self.loads:
+            if start <= address < end:
+                return offset + address - start, min(end - address, limit)
+        return 0, 0
+
     def loaded_bytes(self, address: int, size: int) -> bytes:
         """Return up to `size` bytes that the file puts at a link-time address; b"" where it puts none."""
-        for header in self.program_headers:
-            if header.type == PT_LOAD and header.vaddr <= address < header.vaddr + header.filesz:
-                start = header.offset + address - header.vaddr
-                return self.content[start : min(start + size, header.offset + header.filesz)]
-        return b""
+        offset, available = self.loaded_place(address, size)
+        return self.content[offset : offset + available]
 
     def loaded_word(self, address: int) -> int | None:
         """Return the word that the file puts at a link-time address."""
         data = self.loaded_bytes(address, 4)
         return int(struct.unpack(f"{self.order}I", data)[0]) if len(data) == 4 else None
 
-    def records(self, data: bytes, layout: str) -> Iterator[tuple[int, ...]]:
+    def records(self, place: Place, layout: str) -> Iterator[tuple[int, ...]]:
         """Return the whole records of a table; a broken-off last one is left out."""
         record = struct.Struct(self.order + layout)
-        return record.iter_unpack(memoryview(data)[: len(data) - len(data) % record.size])
+        offset, size = place
+        return record.iter_unpack(memoryview(self.content)[offset : offset + size - size % record.size])
 
 
 def read_program_headers(content: bytes, order: str, offset: int, count: int) -> tuple[ProgramHeader, ...]:
@@ -142,53 +160,59 @@ def read_sections(content: bytes, order: str) -> tuple[SectionHeader, ...]:
     if entry_size != 40 or offset + 40 * count > len(content) or names_index >= count:
         raise Malformed("the section header table does not fit the file")
     raw = list(struct.iter_unpack(f"{order}10I", content[offset : offset + 40 * count]))
-    names = content[raw[names_index][4] : raw[names_index][4] + raw[names_index][5]]
+    names = (raw[names_index][4], raw[names_index][5])
     return tuple(
-        SectionHeader(_string(names, name, 256) or "", kind, flags, address, start, size, link)
+        SectionHeader(_string(content, names, name, 256) or "", kind, flags, address, start, size, link)
         for name, kind, flags, address, start, size, link, _info, _align, _entry in raw
     )
 
 
-def _string(strings: bytes, offset: int, limit: int) -> str | None:
-    """Return the zero-terminated string at an offset; None where it does not end in time."""
-    end = strings.find(b"\0", offset, offset + limit)
-    return strings[offset:end].decode("utf-8", "backslashreplace") if 0 <= offset <= end else None
+def _string(content: bytes, strings: Place, offset: int, limit: int) -> str | None:
+    """Return the zero-terminated string at an offset of a string table; None where it does not end in time."""
+    start = strings[0] + offset
+    end = content.find(b"\0", start, min(start + limit, strings[0] + strings[1]))
+    return content[start:end].decode("utf-8", "backslashreplace") if end >= 0 else None
 
 
-def read_symbols(raw: RawFile, table: bytes, strings: bytes, warnings: list[str]) -> list[Symbol]:
+def read_symbols(raw: RawFile, table: Place, strings: Place, warnings: list[str]) -> list[Symbol]:
     """Return the defined symbols of one table that name code or data; files, sections and TLS offsets are left out.
 
     A symbol whose name cannot be read keeps its address and has the name "". Symbols of MIPS16 and microMIPS code
     (st_other) are left out, with one warning.
     """
-    if len(table) > 16 * MAX_SYMBOLS:
-        warnings.append(f"symbol table of {len(table) // 16} entries: only the first {MAX_SYMBOLS} were read")
-        table = table[: 16 * MAX_SYMBOLS]
-    symbols, compressed, budget = [], 0, MAX_ALL_NAMES_BYTES
-    for name_offset, value, size, info, other, section in raw.records(table, "IIIBBH"):
+    if table[1] > 16 * MAX_SYMBOLS:
+        warnings.append(f"symbol table of {table[1] // 16} entries: only the first {MAX_SYMBOLS} were read")
+    symbols, compressed, nameless, budget = [], 0, 0, MAX_ALL_NAMES_BYTES
+    for name_offset, value, size, info, other, section in raw.records(_head(table), "IIIBBH"):
         kind = _TYPES.get(info & 15)
         if kind is None or section == SHN_INDICES.SHN_UNDEF or section >= SHN_INDICES.SHN_LORESERVE:
             continue
         if other & _STO_COMPRESSED:
             compressed += 1
             continue
-        name = _string(strings, name_offset, MAX_NAME_BYTES) if budget > 0 else None
+        name = _string(raw.content, strings, name_offset, MAX_NAME_BYTES) if budget > 0 else None
+        nameless += name is None
         budget -= len(name or "")
         symbols.append(Symbol(name or "", value, size, kind, _BINDINGS.get(info >> 4, "LOCAL")))
     if compressed:
         warnings.append(f"{compressed} symbols name MIPS16 or microMIPS code, which is not supported: left out")
-    if budget <= 0:
-        warnings.append("the symbol names are longer than 64 MiB: the rest were left out")
+    if nameless:
+        warnings.append(f"{nameless} symbols have a name that cannot be read: they keep their addresses only")
     return symbols
 
 
-def absolute_symbol(raw: RawFile, table: bytes, strings: bytes, name: str) -> int | None:
+def _head(table: Place) -> Place:
+    return table[0], min(table[1], 16 * MAX_SYMBOLS)
+
+
+def absolute_symbol(raw: RawFile, table: Place, strings: Place, name: str) -> int | None:
     """Return the value of the first symbol of that name, whatever its section."""
-    start = strings.find(b"\0" + name.encode() + b"\0")
+    start = raw.content.find(b"\0" + name.encode() + b"\0", strings[0], strings[0] + strings[1])
     if start < 0:
         return None
-    records = raw.records(table[: 16 * MAX_SYMBOLS], "IIIBBH")
-    return next((record[1] for record in records if record[0] == start + 1 and record[5] != 0), None)
+    offset = start + 1 - strings[0]
+    records = raw.records(_head(table), "IIIBBH")
+    return next((record[1] for record in records if record[0] == offset and record[5] != 0), None)
 
 
 def read_dynamic(raw: RawFile) -> dict[int, int]:
@@ -196,21 +220,19 @@ def read_dynamic(raw: RawFile) -> dict[int, int]:
     header = raw.segment(PT_DYNAMIC)
     if header is None:
         return {}
-    data = raw.content[header.offset : header.offset + min(header.filesz, 8 * MAX_DYNAMIC_ENTRIES)]
+    size = max(0, min(header.filesz, 8 * MAX_DYNAMIC_ENTRIES, len(raw.content) - header.offset))
     entries: dict[int, int] = {}
-    for tag, value in raw.records(data, "II"):
+    for tag, value in raw.records((header.offset, size), "II"):
         if tag == 0:
             break
         entries.setdefault(tag, value)
     return entries
 
 
-def dynamic_symbol_table(raw: RawFile, dynamic: dict[int, int]) -> tuple[bytes, bytes]:
-    """Return the bytes of the dynamic symbol table and of its strings, as the dynamic section places them."""
-    count = dynamic.get(DT_MIPS_SYMTABNO, 0)
-    table = raw.loaded_bytes(dynamic.get(DT_SYMTAB, 0), 16 * count) if count else b""
-    strings = raw.loaded_bytes(dynamic.get(DT_STRTAB, 0), dynamic.get(DT_STRSZ, 0)) if count else b""
-    return table, strings
+def dynamic_symbol_table(raw: RawFile, dynamic: dict[int, int]) -> tuple[Place, Place]:
+    """Return the dynamic symbol table and its strings, as the dynamic section places them."""
+    table = raw.loaded_place(dynamic.get(DT_SYMTAB, 0), 16 * dynamic.get(DT_MIPS_SYMTABNO, 0))
+    return table, raw.loaded_place(dynamic.get(DT_STRTAB, 0), dynamic.get(DT_STRSZ, 0))
 
 
 def read_relocations(raw: RawFile, dynamic: dict[int, int], bias: int) -> list[Relocation]:
@@ -220,7 +242,7 @@ def read_relocations(raw: RawFile, dynamic: dict[int, int], bias: int) -> list[R
     the bias added and the global ones the values of the last symbols of the table.
     """
     table, _ = dynamic_symbol_table(raw, dynamic)
-    symbols = [(value, section) for _, value, _, _, _, section in raw.records(table[: 16 * MAX_SYMBOLS], "IIIBBH")]
+    symbols = [(value, section) for _, value, _, _, _, section in raw.records(_head(table), "IIIBBH")]
 
     def target(address: int, symbol: int) -> int | None:
         addend = raw.loaded_word(address)
@@ -231,7 +253,7 @@ def read_relocations(raw: RawFile, dynamic: dict[int, int], bias: int) -> list[R
 
     found = []
     size = min(dynamic.get(DT_RELSZ, 0), 8 * MAX_RELOCATIONS)
-    for address, info in raw.records(raw.loaded_bytes(dynamic.get(DT_REL, 0), size), "II"):
+    for address, info in raw.records(raw.loaded_place(dynamic.get(DT_REL, 0), size), "II"):
         if info & 0xFF == R_MIPS_REL32:
             found.append(Relocation(address + bias & 0xFFFFFFFF, target(address, info >> 8), "REL32"))
     return found + _got_relocations(raw, dynamic, bias, symbols)
@@ -243,8 +265,8 @@ def _got_relocations(
     start, local_count = dynamic.get(DT_PLTGOT), dynamic.get(DT_MIPS_LOCAL_GOTNO, 0)
     if start is None:
         return []
-    data = raw.loaded_bytes(start, 4 * min(local_count, MAX_RELOCATIONS))
-    words = [word for (word,) in raw.records(data, "I")]
+    place = raw.loaded_place(start, 4 * min(local_count, MAX_RELOCATIONS))
+    words = [word for (word,) in raw.records(place, "I")]
     reserved = 2 if len(words) > 1 and words[1] == 0x80000000 else 1
     found = [
         Relocation(start + 4 * index + bias, (word + bias) & 0xFFFFFFFF, "GOT")
