@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from mipsrec.elf_tables import Malformed, RawFile
 
-MAX_ENTRIES = 500_000
-MAX_CALL_SITES = 500_000
+MAX_ENTRIES = 200_000
+MAX_CALL_SITES = 200_000
 _MAX_AUGMENTATION_BYTES = 16
 _OMIT, _INDIRECT, _ALIGNED, _PCREL = 0xFF, 0x80, 0x50, 0x10
 _FIXED = {0x00: "I", 0x02: "H", 0x03: "I", 0x04: "Q", 0x08: "i", 0x0A: "h", 0x0B: "i", 0x0C: "q"}

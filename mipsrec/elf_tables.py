@@ -274,7 +274,7 @@ def _got_relocations(
         if index >= reserved
     ]
     first = dynamic.get(DT_MIPS_GOTSYM, len(symbols))
-    for index, (value, section) in enumerate(symbols[first:]):
+    for index, (value, section) in enumerate(symbols[first : first + MAX_RELOCATIONS]):
         target = (value + bias) & 0xFFFFFFFF if section else None
         found.append(Relocation(start + 4 * (local_count + index) + bias & 0xFFFFFFFF, target, "GOT"))
     return found

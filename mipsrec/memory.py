@@ -25,6 +25,7 @@ from mipsrec.elf_header import PAGE_BYTES
 MAX_READ_BYTES = 16 << 20
 """A longer `read` is None: no analysis wants it, and a size taken from a broken program must not fill our memory."""
 
+_PAGE_WORDS = PAGE_BYTES // 4
 _READ, _WRITE, _EXECUTE = 4, 2, 1
 
 
@@ -50,8 +51,7 @@ class AddressSpace:
         self.image = image
         self._runs = _lay_out(image)
         self._starts = [run.start for run in self._runs]
-        self._words: dict[int, array[int]] = {}
-        self._word_pages: dict[int, tuple[array[int], int]] = {}
+        self._word_pages: dict[int, array[int]] = {}
         self._flags: dict[int, int] = {}
         self._relocated = {entry.address: entry.target for entry in image.relocations}
         for run in self._runs:
@@ -60,18 +60,17 @@ class AddressSpace:
             words = array("I", run.data.tobytes())
             if image.byte_order != sys.byteorder:
                 words.byteswap()
-            self._words[run.start] = words
-            pages = range(run.start // PAGE_BYTES, run.end // PAGE_BYTES)
-            self._word_pages.update(dict.fromkeys(pages, (words, run.start >> 2)))
-            self._flags.update(dict.fromkeys(pages, run.flags))
+            for page in range(run.start // PAGE_BYTES, run.end // PAGE_BYTES):
+                first = page * _PAGE_WORDS - run.start // 4
+                self._word_pages[page] = words[first : first + _PAGE_WORDS]
+                self._flags[page] = run.flags
 
     def word(self, address: int) -> int | None:
         """Return the aligned word at a guest address; None where nothing is mapped or the address is not aligned."""
         page = self._word_pages.get(address >> 12)
         if page is None or address & 3:
             return 0 if not address & 3 and self._run(address) is not None else None
-        words, first = page
-        return words[(address >> 2) - first]
+        return page[(address & 0xFFF) >> 2]
 
     def relocated_word(self, address: int) -> int | None:
         """Return the word the program finds there once it has relocated itself; None where only run time can tell."""
@@ -114,17 +113,14 @@ class AddressSpace:
     def words(self, start: int, end: int) -> array[int]:
         """Return the words of [start, end) for bulk decoding, up to the first one that is not in the file.
 
-        Both must be aligned. Pages that are only zero (.bss) count as not in the file.
+        `start` must be aligned. Pages that are only zero (.bss) count as not in the file.
         """
         found = array("I")
-        while start < end and (page := self._word_pages.get(start >> 12)) is not None:
-            words, first = page
-            index = (start >> 2) - first
-            part = words[index : index + ((end - start) >> 2)]
-            found = found + part if found else part
+        while start + 4 <= end and (page := self._word_pages.get(start >> 12)) is not None:
+            index = start // 4 % _PAGE_WORDS
+            part = page[index : index + (end - start) // 4]
+            found.extend(part)
             start += 4 * len(part)
-            if not part:
-                break
         return found
 
     def is_mapped(self, address: int) -> bool:
@@ -157,7 +153,7 @@ class AddressSpace:
     def aligned_words_in_data(self, low: int, high: int) -> Iterator[tuple[int, int]]:
         """Yield (address, word) of each aligned word outside `Image.executable_ranges` with low <= word < high.
 
-        Words are those after relocation. Meant for finding code addresses in data: about 30 million words a second.
+        Words are those after relocation. Meant for finding code addresses in data: some 15 million words a second.
         """
         relocated = self._relocated
         for start, end in self._data_ranges():

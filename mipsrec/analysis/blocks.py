@@ -70,7 +70,7 @@ def _terminate(block: Block, pc: int, instruction: Instruction | None, slot: Ins
         block.next_pc = pc + 4
         return
     if not _simple_slot(slot):
-        block.end = End.HAND_OVER
+        block.end, block.terminator = End.HAND_OVER, None
         return
     block.delay_slot = slot
     block.next_pc = pc + 8
@@ -81,7 +81,11 @@ def _terminate(block: Block, pc: int, instruction: Instruction | None, slot: Ins
     always = 1 if flow is Flow.JUMP else constant_condition(instruction)
     target = instruction.jump_target(pc) if flow is Flow.JUMP else instruction.branch_target(pc)
     block.target = target
-    if always is None or (always == 0 and flow is Flow.BRANCH_LIKELY):
+    if instruction.row.link and flow is Flow.BRANCH_LIKELY:
+        block.end, block.terminator = End.HAND_OVER, None  # bltzall, bgezall: obsolete, and a slot inside a call
+    elif always is None and instruction.row.link:
+        block.end = End.CALL  # only when the condition holds
+    elif always is None or (always == 0 and flow is Flow.BRANCH_LIKELY):
         block.end = End.BRANCH
     elif always == 0:  # bltzal $0 links and goes on; bne $0,$0 is a nop with a slot
         block.end, block.target = End.JUMP, pc + 8
@@ -131,8 +135,8 @@ class BlockFinder:
             self._function.outside.add(block.next_pc)  # the callee does not return: another function begins here
             return []
         if block.end is End.BRANCH:
-            assert block.target is not None and block.terminator is not None
-            return [block.next_pc] if block.terminator.row.link else [block.target, block.next_pc]
+            assert block.target is not None
+            return [block.target, block.next_pc]
         if block.end is End.JUMP:
             assert block.target is not None
             return [block.target]

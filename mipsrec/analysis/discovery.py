@@ -44,7 +44,7 @@ def _got_targets(image: Image, memory: AddressSpace) -> set[int]:
         start, end = image.got
         for address in range(start & ~3, end, 4):
             word = memory.relocated_word(address)
-            if word is not None:
+            if word is not None and word & 0xFFFF:  # round ones are pages of data or code, not functions
                 found.add(word)
     return found
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
+from ..isa import Instruction
 from ..memory import AddressSpace
 from .model import Block, End, Function, JumpTable
 from .symbolic import SymbolicMachine, Value, run
 
 MAX_TABLE_ENTRIES = 4096
+MAX_PATH_BLOCKS = 4
 
 
 class CodeAddresses:
@@ -52,8 +54,8 @@ class JumpResolver:
         self._memory = memory
         self._gp = gp
         self._addresses = addresses
-        self._branches_of: Function | None = None
-        self._branches: dict[int | None, list[Block]] = {}
+        self._edges_of = (0, 0)
+        self._edges: dict[int, list[Block]] = {}
 
     def prologue(self, function: Function) -> dict[int, int]:
         """Return the registers that hold constants after the entry block, and note the function's gp."""
@@ -68,20 +70,38 @@ class JumpResolver:
                 known[register] = value
         return known
 
-    def _machine(self, function: Function, block: Block, known: dict[int, int]) -> SymbolicMachine:
+    def _path(self, function: Function, block: Block) -> list[Block]:
+        """Return blocks that may run one after another up to `block`: GCC loads a table's page in an earlier one."""
+        path = [block]
+        while len(path) < MAX_PATH_BLOCKS and path[0].start != function.start:
+            before = [b for b in self._predecessors(function, path[0]) if b not in path]
+            if not before or before[0].end in (End.CALL, End.SYSCALL):
+                break
+            path.insert(0, before[0])
+        return path
+
+    def _machine(self, function: Function, path: list[Block], known: dict[int, int]) -> tuple[SymbolicMachine, int]:
+        """Return the machine at the end of a path, and how many instructions ran before its last block."""
         initial = dict(known)
-        if block.start == function.start:
+        if path[0].start == function.start:
             initial = {25: function.start}
             if self._gp is not None:
                 initial[28] = self._gp
         machine = SymbolicMachine(initial, self._memory.relocated_word)
         machine.saved_gp = function.gp
-        return machine
+        instructions: list[Instruction | None] = []
+        for block in path[:-1]:
+            instructions += block.body
+            if block.delay_slot is not None:
+                instructions.append(block.delay_slot)
+        before = len(instructions)
+        run(machine, instructions + path[-1].body)
+        return machine, before
 
     def resolve(self, function: Function, block: Block, known: dict[int, int]) -> list[int]:
         """Resolve the indirect terminator of `block`; return labels newly found inside the function."""
-        machine = self._machine(function, block, known)
-        run(machine, list(block.body))
+        path = self._path(function, block)
+        machine, before = self._machine(function, path, known)
         assert block.terminator is not None
         target = machine.gpr(block.terminator.rs)
         pc = block.terminator_pc
@@ -91,13 +111,15 @@ class JumpResolver:
             return []
         if block.end is not End.INDIRECT:
             return []
-        table = self._table(function, block, machine, target)
+        table = self._table(function, path, machine, before, target)
         if table is None:
             return self._labels(function, pc)
         function.jump_tables[pc] = table
         return [case for _, case in table.cases]
 
-    def _table(self, function: Function, block: Block, machine: SymbolicMachine, target: Value) -> JumpTable | None:
+    def _table(
+        self, function: Function, path: list[Block], machine: SymbolicMachine, before: int, target: Value
+    ) -> JumpTable | None:
         """Match `load(x + table)` and `load(x + table) + gp` (GCC's and LLVM's idioms, PIC and not)."""
         offset = 0
         if target[0] == "add":
@@ -105,7 +127,10 @@ class JumpResolver:
         if target[0] != "load" or target[1][0] != "add":
             return None
         base = target[1][2]
-        count = self._bound(function, block) or MAX_TABLE_ENTRIES
+        load_index = machine.loads[target[1]] - before
+        if load_index < 0:
+            return None
+        count = self._bound(path) or MAX_TABLE_ENTRIES
         cases = []
         for address in range(base, base + 4 * count, 4):
             word = self._memory.relocated_word(address)
@@ -115,29 +140,29 @@ class JumpResolver:
             if label & 3 or not function.start <= label < function.limit:
                 break
             cases.append((address, label))
-        return JumpTable(block.start + 4 * machine.loads[target[1]], tuple(cases)) if cases else None
+        return JumpTable(path[-1].start + 4 * load_index, tuple(cases)) if cases else None
 
     def _predecessors(self, function: Function, block: Block) -> list[Block]:
-        """Return the blocks that branch to `block`."""
-        if self._branches_of is not function:
-            self._branches_of, self._branches = function, {}
+        """Return the blocks that lead to `block`, the one that falls into it first."""
+        if self._edges_of != (function.start, len(function.blocks)):
+            self._edges_of, self._edges = (function.start, len(function.blocks)), {}
             for other in function.blocks.values():
-                if other.end is End.BRANCH:
-                    for pc in (other.target, other.next_pc):
-                        self._branches.setdefault(pc, []).append(other)
-        return self._branches.get(block.start, [])
+                for pc in function.successors(other):
+                    self._edges.setdefault(pc, []).append(other)
+        return sorted(self._edges.get(block.start, ()), key=lambda other: other.next_pc != block.start)
 
-    def _bound(self, function: Function, block: Block) -> int | None:
-        """Return n when a block that leads to `block` branches on a comparison x < n (unsigned)."""
-        for other in self._predecessors(function, block):
+    def _bound(self, path: list[Block]) -> int | None:
+        """Return n when a block on the path branches on a comparison x < n (unsigned)."""
+        for other in reversed(path[:-1]):
+            if other.end is not End.BRANCH:
+                continue
             machine = SymbolicMachine({}, self._memory.relocated_word)
             run(machine, [*other.body])
             assert other.terminator is not None and other.terminator.row.condition is not None
             value = other.terminator.row.condition(machine, other.terminator)
-            if isinstance(value, tuple) and value[0] in ("eq", "ne"):
-                for side in value[1:]:
-                    if isinstance(side, tuple) and side[0] == "ult" and isinstance(side[2], int):
-                        return min(side[2], MAX_TABLE_ENTRIES)
+            for side in value[1:] if isinstance(value, tuple) and value[0] in ("eq", "ne") else ():
+                if isinstance(side, tuple) and side[0] == "ult" and isinstance(side[2], int):
+                    return min(side[2], MAX_TABLE_ENTRIES)
         return None
 
     def _labels(self, function: Function, pc: int) -> list[int]:

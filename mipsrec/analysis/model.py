@@ -12,9 +12,9 @@ class End(enum.Enum):
     """How a block ends."""
 
     FALL = "fall"  # runs into `next_pc`
-    BRANCH = "branch"  # to `target` or `next_pc`; with a link, a conditional call
+    BRANCH = "branch"  # to `target` or `next_pc`
     JUMP = "jump"  # to `target`, in this function or another
-    CALL = "call"  # of `target`, or of a register when `target` is None; goes on at `next_pc`
+    CALL = "call"  # of `target`, or of a register when `target` is None; goes on at `next_pc`. May have a condition
     RETURN = "return"  # jr ra
     INDIRECT = "indirect"  # jr of another register: jump table or tail call
     SYSCALL = "syscall"  # goes on at `next_pc`
@@ -77,7 +77,7 @@ class Function:
         elif block.end is End.JUMP:
             found = [block.target] if block.target is not None else []
         elif block.end is End.BRANCH:
-            found = [block.next_pc, block.next_pc if block.terminator and block.terminator.row.link else block.target]
+            found = [block.next_pc] if block.target is None else [block.target, block.next_pc]
         elif block.end in (End.FALL, End.CALL, End.SYSCALL):
             found = [block.next_pc]
         else:

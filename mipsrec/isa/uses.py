@@ -35,6 +35,14 @@ class _Recorder:
     def __getattr__(self, name: str) -> Any:
         return lambda *operands: 0
 
+    def read_control(self, number: int) -> int:
+        """FCSR shows the condition codes."""
+        self.reads += [Use("fcc", n) for n in range(8)]
+        return 0
+
+    def write_control(self, number: int, value: int) -> None:
+        self.writes += [Use("fcc", n) for n in range(8)]
+
 
 def _reader(kind: str) -> Any:
     return lambda self, number=0: self.reads.append(Use(kind, number))

@@ -1,0 +1,388 @@
+"""Writes one guest function as one LLVM function; the only place that knows about delay slots.
+
+A function with entries besides its start gets a second LLVM function, `NAME.entries`, of the blocks they reach: it
+begins with a switch on the state's pc. So the usual way in stays free of edges that only exceptions and longjmp take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..analysis import Block, End, Function
+from ..analysis.symbolic import constant_condition
+from ..isa import Flow, Instruction
+from ..isa.disassembly import disassemble
+from ..state import OFFSETS
+from .calls import StateCalls
+from .loops import invariant_masks
+from .machine import IrMachine
+from .memory_models import Value, text
+from .options import CodegenOptions
+from .registers import RegisterPlan, Units
+from .writer import STATE_TAG, UNLIKELY, Writer
+
+
+@dataclass(frozen=True)
+class LiftedFunction:
+    """IR text of one LLVM function. `calls` are the symbols it refers to; `entries` the guest pcs it may be entered at."""
+
+    symbol: str
+    guest_name: str
+    text: str
+    entries: tuple[int, ...]
+    calls: frozenset[str]
+    instruction_count: int
+
+
+_LABEL = "b_{:08x}".format
+
+
+def symbol_of(start: int) -> str:
+    """Return the LLVM name of the function that starts at a guest pc."""
+    return f"f_{start:08x}"
+
+
+class FunctionWriter:
+    """Writes the blocks that `entries` reach; `symbol` gives the LLVM function that may be called for a guest pc."""
+
+    def __init__(
+        self,
+        function: Function,
+        entries: list[int],
+        options: CodegenOptions,
+        symbol: Callable[[int], str | None],
+        scope: int,
+    ) -> None:
+        self._function = function
+        self._entries = entries
+        self._options = options
+        self._scope = scope
+        self._called: set[str] = set()
+        self._symbol = symbol
+        self._units = Units(function, options.fr)
+        self._plan = RegisterPlan(function, self._units, entries)
+        self._invariant = invariant_masks(function, self._plan.order, options.fr)
+        self._writer = Writer()
+        self._machine = IrMachine(self._writer, self._units, options)
+        self._calls = StateCalls(self._writer, options, self._note_symbol)
+        self._stubs: list[tuple[str, int, int]] = []  # label, target outside, dirty bits
+        self._table_address: Value | None = None
+        self._loop_writes: int | None = None  # registers that the loop around the current block writes
+        self._secondary = entries != [function.start]
+
+    def _note_symbol(self, pc: int) -> str | None:
+        symbol = self._symbol(pc)
+        if symbol is not None:
+            self._called.add(symbol)
+        return symbol
+
+    def write(self) -> LiftedFunction:
+        """Return the LLVM function."""
+        name = symbol_of(self._function.start) + (".entries" if self._secondary else "")
+        for pc in self._plan.order:
+            self._block(self._function.blocks[pc])
+        self._write_stubs()
+        body = self._writer.lines
+        self._writer.lines = []
+        self._leave_block()
+        tail = self._writer.lines
+        self._writer.lines = []
+        head = self._head(name)
+        count = sum(self._function.blocks[pc].instruction_count() for pc in self._plan.order)
+        self._called.discard(name)
+        return LiftedFunction(
+            name, self._function.name, "\n".join([*head, *body, *tail, "}", ""]), tuple(self._entries),
+            frozenset(self._called), count,
+        )  # fmt: skip
+
+    def _head(self, name: str) -> list[str]:
+        """Return the lines up to the first guest block: allocas, state pointers, first loads."""
+        lines = [f"define hidden i32 @{name}(ptr noalias %s) #0 !dbg !{self._scope} {{", "entry:"]
+        for unit in self._units.all:
+            lines.append(f"  %{unit.name} = alloca {unit.type}")
+            lines.append(f"  %s.{unit.name} = getelementptr i8, ptr %s, i64 {unit.offset}")
+        lines.append("  %leave.pc = alloca i32")
+        for unit in self._units.all:
+            if unit.bits & self._plan.entry_loads:
+                lines += _first_load(unit.name, unit.type)
+        if self._secondary:
+            lines.append(f"  %entry.field = getelementptr i8, ptr %s, i64 {OFFSETS['pc']}")
+            lines.append(f"  %entry.pc = load i32, ptr %entry.field, {STATE_TAG}")
+            cases = " ".join(f"i32 {pc}, label %{_LABEL(pc)}" for pc in self._entries)
+            lines.append(f"  switch i32 %entry.pc, label %{_LABEL(self._entries[0])} [ {cases} ]")
+        else:
+            lines.append(f"  br label %{_LABEL(self._function.start)}")
+        return lines
+
+    def _leave_block(self) -> None:
+        """Write the block that control leaves through when it goes on at a pc computed at run time."""
+        writer = self._writer
+        writer.debug = f", !dbg !DILocation(line: {self._function.start}, scope: !{self._scope})"
+        writer.label("leave")
+        pc = writer.value("load i32, ptr %leave.pc")
+        resume = sorted(self._function.resume_points)
+        if resume:
+            cases = " ".join(f"i32 {point}, label %resume" for point in resume)
+            writer.void(f"switch i32 {pc}, label %away [ {cases} ]")
+            writer.label("resume")
+            self._machine.set_state_word("pc", pc)
+            symbol = symbol_of(self._function.start) + ".entries"
+            self._called.add(symbol)
+            result = writer.value(f"musttail call i32 @{symbol}(ptr %s){writer.debug}")
+            writer.void(f"ret i32 {result}")
+            writer.label("away")
+        writer.void(f"ret i32 {pc}")
+
+    # blocks
+
+    def _block(self, block: Block) -> None:
+        writer, machine = self._writer, self._machine
+        writer.label(_LABEL(block.start))
+        if self._options.comments:
+            self._comment(block)
+        machine.start_block()
+        machine.dirty = self._plan.dirty_in[block.start]
+        self._loop_writes = self._invariant.get(block.start)
+        table = self._function.jump_tables.get(block.terminator_pc) if block.end is End.INDIRECT else None
+        table_pc = table.load_pc if table is not None else None
+        body = block.body
+        pc, index, count = block.start, 0, len(body)
+        while index < count:
+            if pc == table_pc:
+                self._table_address = machine.add(machine.gpr(body[index].rs), body[index].imm & 0xFFFFFFFF)
+            step = self._unaligned_pair(body, index, pc)
+            if not step:
+                self._instruction(body[index], pc, pc)
+                step = 1
+            index += step
+            pc += 4 * step
+        self._end(block)
+
+    def _comment(self, block: Block) -> None:
+        pc = block.start
+        for instruction in block.body:
+            self._writer.lines.append(f"  ; {pc:08x}: {disassemble(instruction, pc)}")
+            pc += 4
+        if block.terminator is not None:
+            self._writer.lines.append(f"  ; {pc:08x}: {disassemble(block.terminator, pc)}")
+        if block.delay_slot is not None:
+            self._writer.lines.append(f"  ; {pc + 4:08x}: {disassemble(block.delay_slot, pc + 4)} (delay slot)")
+
+    def _at(self, instruction: Instruction, pc: int, exception_pc: int) -> None:
+        """Make `instruction` at `pc` the current one."""
+        machine = self._machine
+        self._writer.debug = f", !dbg !DILocation(line: {pc}, scope: !{self._scope})"
+        machine.pc = exception_pc
+        machine.word_ = instruction.word
+
+    def _instruction(self, instruction: Instruction, pc: int, exception_pc: int) -> None:
+        machine = self._machine
+        self._at(instruction, pc, exception_pc)
+        machine.monotonic = self._loop_writes is not None and not self._loop_writes >> instruction.rs & 1
+        assert instruction.row.meaning is not None
+        instruction.row.meaning(machine, instruction)
+        machine.dirty |= self._units.masks(instruction)[1]
+
+    def _unaligned_pair(self, body: list[Instruction], index: int, pc: int) -> int:
+        """Write an adjacent lwl/lwr or swl/swr pair of one word as one unaligned access; return 2, or 0 if it is none."""
+        first = body[index]
+        name = first.row.name
+        if name not in ("lwl", "lwr", "swl", "swr") or index + 1 >= len(body):
+            return 0
+        second = body[index + 1]
+        other = name[:2] + ("r" if name[2] == "l" else "l")
+        if second.row.name != other or second.rs != first.rs or second.rt != first.rt or first.rs == first.rt:
+            return 0
+        left, right = (first, second) if name[2] == "l" else (second, first)
+        low = left if self._options.big_endian else right
+        if (left.imm - right.imm) != (-3 if self._options.big_endian else 3):
+            return 0
+        self._at(first, pc, pc)
+        machine = self._machine
+        if name[0] == "l":
+            machine.set_gpr(first.rt, machine.load_word_unaligned(machine.gpr(first.rs), low.imm))
+            machine.dirty |= self._units.masks(first)[1]
+        else:
+            machine.store_word_unaligned(machine.gpr(first.rs), low.imm, machine.gpr(first.rt))
+        return 2
+
+    # ends of blocks
+
+    def _end(self, block: Block) -> None:
+        {
+            End.FALL: self._end_fall,
+            End.BRANCH: self._end_branch,
+            End.JUMP: self._end_jump,
+            End.CALL: self._end_call,
+            End.RETURN: self._end_return,
+            End.INDIRECT: self._end_indirect,
+            End.SYSCALL: self._end_syscall,
+            End.STOP: self._end_stop,
+            End.HAND_OVER: self._end_hand_over,
+        }[block.end](block)
+
+    def _end_fall(self, block: Block) -> None:
+        self._machine.registers.save(self._live(block))
+        self._writer.void(f"br label %{self._destination(block.next_pc)}")
+
+    def _live(self, block: Block) -> int:
+        """Return the bits that successors need, and those that stubs of edges out of the function flush."""
+        return self._plan.live_out[block.start] | self._machine.dirty
+
+    def _slot(self, block: Block) -> None:
+        assert block.delay_slot is not None
+        self._instruction(block.delay_slot, block.terminator_pc + 4, block.terminator_pc)
+
+    def _link(self, block: Block) -> None:
+        """Write the return address: before the delay slot, which may read it."""
+        assert block.terminator is not None
+        register = block.terminator.link_register()
+        if register:
+            self._machine.set_gpr(register, block.terminator_pc + 8)
+            self._machine.dirty |= 1 << register
+
+    def _terminator(self, block: Block) -> Instruction:
+        instruction = block.terminator
+        assert instruction is not None
+        self._at(instruction, block.terminator_pc, block.terminator_pc)
+        return instruction
+
+    def _end_branch(self, block: Block) -> None:
+        writer, machine = self._writer, self._machine
+        instruction = self._terminator(block)
+        assert instruction.row.condition is not None and block.target is not None
+        flag = instruction.row.condition(machine, instruction)
+        if instruction.row.flow is Flow.BRANCH_LIKELY:
+            taken = writer.fresh_label()
+            machine.registers.save(self._live(block))
+            dirty = machine.dirty
+            writer.void(f"br i1 {flag}, label %{taken}, label %{self._destination(block.next_pc)}")
+            writer.label(taken)
+            self._slot(block)
+            machine.registers.save(self._live(block))
+            writer.void(f"br label %{self._destination(block.target)}")
+            machine.dirty |= dirty
+            return
+        self._slot(block)
+        machine.registers.save(self._live(block))
+        writer.void(f"br i1 {flag}, label %{self._destination(block.target)}, label %{self._destination(block.next_pc)}")
+
+    def _end_jump(self, block: Block) -> None:
+        self._terminator(block)
+        self._link(block)
+        self._slot(block)
+        assert block.target is not None
+        self._machine.registers.save(self._live(block))
+        self._writer.void(f"br label %{self._destination(block.target)}")
+
+    def _destination(self, pc: int) -> str:
+        """Return the label of a block of this function, or of a stub that leaves for another."""
+        if pc in self._plan.dirty_in:
+            return _LABEL(pc)
+        label = self._writer.fresh_label()
+        self._stubs.append((label, pc, self._machine.dirty))
+        return label
+
+    def _write_stubs(self) -> None:
+        for label, pc, dirty in self._stubs:
+            self._writer.label(label)
+            self._machine.start_block()
+            self._machine.registers.flush(dirty)
+            self._go_outside(pc)
+        self._stubs = []
+
+    def _go_outside(self, pc: int) -> None:
+        self._calls.tail_call(pc, None)
+
+    def _end_call(self, block: Block) -> None:
+        writer, machine = self._writer, self._machine
+        instruction = self._terminator(block)
+        flag = None
+        if instruction.row.flow is Flow.BRANCH and constant_condition(instruction) is None:
+            assert instruction.row.condition is not None
+            flag = instruction.row.condition(machine, instruction)
+        target: Value
+        if block.target is None:
+            assert instruction.row.condition is not None
+            target = instruction.row.condition(machine, instruction)  # latched before the link and the slot
+        else:
+            target = block.target
+        self._link(block)
+        self._slot(block)
+        self._at(instruction, block.terminator_pc, block.terminator_pc)
+        machine.registers.flush(machine.dirty)
+        returned = writer.fresh_label()
+        if flag is not None:
+            call = writer.fresh_label()
+            writer.void(f"br i1 {flag}, label %{call}, label %{returned}")
+            writer.label(call)
+        pc = self._calls.call(target, self._function.guesses.get(block.terminator_pc))
+        self._after_sync(block, pc, returned)
+
+    def _after_sync(self, block: Block, pc: str, returned: str) -> None:
+        """Check that control came back to the next block, and load what it needs."""
+        writer, machine = self._writer, self._machine
+        writer.void(f"store i32 {pc}, ptr %leave.pc")
+        other = writer.value(f"icmp ne i32 {pc}, {block.next_pc}")
+        writer.void(f"br i1 {other}, label %leave, label %{returned}, {UNLIKELY}")
+        writer.label(returned)
+        machine.start_block()
+        machine.dirty = 0
+        machine.registers.reload(self._plan.live_out[block.start])
+        writer.void(f"br label %{self._destination(block.next_pc)}")
+
+    def _end_syscall(self, block: Block) -> None:
+        self._terminator(block)
+        self._machine.registers.flush(self._machine.dirty)
+        pc = self._writer.value(f"call i32 @mr_syscall(ptr %s, i32 {block.terminator_pc}){self._writer.debug}")
+        self._after_sync(block, pc, self._writer.fresh_label())
+
+    def _end_return(self, block: Block) -> None:
+        instruction = self._terminator(block)
+        target = self._machine.gpr(instruction.rs)
+        self._slot(block)
+        self._machine.registers.flush(self._machine.dirty)
+        self._writer.void(f"ret i32 {text(target)}")
+
+    def _end_indirect(self, block: Block) -> None:
+        writer, machine = self._writer, self._machine
+        instruction = self._terminator(block)
+        target = machine.gpr(instruction.rs)
+        self._slot(block)
+        table = self._function.jump_tables.get(block.terminator_pc)
+        if table is not None:
+            subject = target if table.load_pc is None else self._table_address
+            assert subject is not None
+            machine.registers.save(self._live(block))
+            default = writer.fresh_label()
+            cases = " ".join(f"i32 {text(case)}, label %{_LABEL(pc)}" for case, pc in table.cases)
+            writer.void(f"switch i32 {text(subject)}, label %{default} [ {cases} ]")
+            writer.label(default)
+        self._at(instruction, block.terminator_pc, block.terminator_pc)
+        machine.registers.flush(machine.dirty)
+        self._calls.tail_call(target, self._function.guesses.get(block.terminator_pc))
+
+    def _end_stop(self, block: Block) -> None:
+        instruction = self._terminator(block)
+        self._machine.registers.flush(self._machine.dirty)
+        assert instruction.row.meaning is not None
+        instruction.row.meaning(self._machine, instruction)
+
+    def _end_hand_over(self, block: Block) -> None:
+        """Let the interpreter run from the terminator until it meets a lifted entry."""
+        writer = self._writer
+        writer.debug = f", !dbg !DILocation(line: {block.terminator_pc}, scope: !{self._scope})"
+        self._machine.registers.flush(self._machine.dirty)
+        pc = writer.value(f"call i32 @mr_interpret(ptr %s, i32 {block.terminator_pc}, i32 1, i32 -1){writer.debug}")
+        self._machine.leave(pc)
+
+
+def _first_load(name: str, type_: str) -> list[str]:
+    if type_ == "i1":
+        return [
+            f"  %e.{name}.w = load i32, ptr %s.{name}, {STATE_TAG}",
+            f"  %e.{name} = icmp ne i32 %e.{name}.w, 0",
+            f"  store i1 %e.{name}, ptr %{name}",
+        ]
+    return [f"  %e.{name} = load {type_}, ptr %s.{name}, {STATE_TAG}", f"  store {type_} %e.{name}, ptr %{name}"]

@@ -1,0 +1,81 @@
+"""Loads that must not leave their loop: in a loop without calls, from an address the loop does not change.
+
+LLVM may take such a load out of the loop, and a spin-wait on memory that a signal handler or another mapping writes
+would never end. They are emitted as monotonic atomics, which stay.
+"""
+
+from __future__ import annotations
+
+from ..analysis import End, Function
+from ..isa.uses import masks
+from .registers import instructions_of
+
+
+def invariant_masks(function: Function, order: list[int], fr: int) -> dict[int, int]:
+    """Return, for each block inside a call-free loop, the register bits that the loop writes."""
+    result: dict[int, int] = {}
+    for component in _cycles(function, order):
+        written = 0
+        for pc in component:
+            for instruction in instructions_of(function.blocks[pc]):
+                written |= masks(instruction, fr)[1]
+        for pc in component:
+            result[pc] = written
+    return result
+
+
+def _cycles(function: Function, order: list[int]) -> list[list[int]]:
+    """Return the strongly connected components with a cycle, calls and syscalls cut out (Tarjan, iterative)."""
+    inside = set(order)
+    index: dict[int, int] = {}
+    low: dict[int, int] = {}
+    stack: list[int] = []
+    on_stack: set[int] = set()
+    found: list[list[int]] = []
+
+    def successors(pc: int) -> list[int]:
+        block = function.blocks[pc]
+        if block.end in (End.CALL, End.SYSCALL):
+            return []
+        return [target for target in function.successors(block) if target in inside]
+
+    for root in order:
+        if root in index:
+            continue
+        work: list[tuple[int, list[int]]] = []
+        _open(root, index, low, stack, on_stack)
+        work.append((root, successors(root)))
+        while work:
+            pc, remaining = work[-1]
+            if remaining:
+                target = remaining.pop()
+                if target not in index:
+                    _open(target, index, low, stack, on_stack)
+                    work.append((target, successors(target)))
+                elif target in on_stack:
+                    low[pc] = min(low[pc], index[target])
+                continue
+            work.pop()
+            if work:
+                low[work[-1][0]] = min(low[work[-1][0]], low[pc])
+            if low[pc] == index[pc]:
+                component = _close(pc, stack, on_stack)
+                if len(component) > 1 or pc in successors(pc):
+                    found.append(component)
+    return found
+
+
+def _open(pc: int, index: dict[int, int], low: dict[int, int], stack: list[int], on_stack: set[int]) -> None:
+    index[pc] = low[pc] = len(index)
+    stack.append(pc)
+    on_stack.add(pc)
+
+
+def _close(pc: int, stack: list[int], on_stack: set[int]) -> list[int]:
+    component = []
+    while True:
+        member = stack.pop()
+        on_stack.discard(member)
+        component.append(member)
+        if member == pc:
+            return component

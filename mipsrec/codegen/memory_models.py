@@ -1,0 +1,201 @@
+"""How lifted code reaches guest memory: three models behind one interface.
+
+`flat`: guest address A is host address A, in a window the host has reserved; a load is one instruction and a fault is
+a host fault. Displacements are added after the zero-extension: `zext(base) + displacement` may leave the window by up
+to 32 KiB, into the guards. `paged`: a table of host pages for reads and one for writes, null where the page is not
+accessible or watched; aligned accesses that hit take the fast path, the rest call the host. `thunk`: every access
+calls the host.
+"""
+
+from __future__ import annotations
+
+from ..state import OFFSETS
+from .writer import GUEST_TAG, LIKELY, STATE_TAG, TABLE_TAG, Writer
+
+Value = str | int
+
+
+def text(value: Value) -> str:
+    """Return an i32 operand."""
+    if isinstance(value, int):
+        return str(value - (1 << 32) if value & 0x80000000 else value)
+    return value
+
+
+class FlatMemory:
+    """Plain host accesses, any alignment."""
+
+    def __init__(self, writer: Writer, big_endian: bool) -> None:
+        self._writer = writer
+        self._swap = big_endian
+        self._wide: dict[Value, str] = {}
+
+    def start_block(self) -> None:
+        """Forget what was computed in another block."""
+        self._wide = {}
+
+    def _pointer(self, base: Value, displacement: int) -> str:
+        writer = self._writer
+        if isinstance(base, int):
+            return f"inttoptr (i64 {(base + displacement) & 0xFFFFFFFF} to ptr)"
+        wide = self._wide.get(base)
+        if wide is None:
+            wide = self._wide[base] = writer.value(f"zext i32 {base} to i64")
+        if displacement:
+            wide = writer.value(f"add nsw i64 {wide}, {displacement}")
+        return writer.value(f"inttoptr i64 {wide} to ptr")
+
+    def load(self, base: Value, displacement: int, bits: int, monotonic: bool = False) -> str:
+        """Return the guest's value at base + displacement as an i`bits`."""
+        writer = self._writer
+        pointer = self._pointer(base, displacement)
+        kind = f"atomic i{bits}, ptr {pointer} monotonic, align {bits >> 3}" if monotonic else f"i{bits}, ptr {pointer}, align 1"
+        value = writer.value(f"load {kind}, {GUEST_TAG}{writer.debug}")
+        return swapped(writer, value, bits) if self._swap else value
+
+    def store(self, base: Value, displacement: int, bits: int, value: str) -> None:
+        """Store an i`bits` given as text."""
+        writer = self._writer
+        if self._swap and bits > 8:
+            value = swapped(writer, value, bits)
+        pointer = self._pointer(base, displacement)
+        writer.void(f"store i{bits} {value}, ptr {pointer}, align 1, {GUEST_TAG}{writer.debug}")
+
+    def load_float(self, base: Value, displacement: int, type_: str, monotonic: bool = False) -> str:
+        """Return a float or double."""
+        bits = 32 if type_ == "float" else 64
+        if self._swap or monotonic:
+            return self._writer.value(f"bitcast i{bits} {self.load(base, displacement, bits, monotonic)} to {type_}")
+        pointer = self._pointer(base, displacement)
+        return self._writer.value(f"load {type_}, ptr {pointer}, align 1, {GUEST_TAG}{self._writer.debug}")
+
+    def store_float(self, base: Value, displacement: int, type_: str, value: str) -> None:
+        if self._swap:
+            bits = 32 if type_ == "float" else 64
+            self.store(base, displacement, bits, self._writer.value(f"bitcast {type_} {value} to i{bits}"))
+            return
+        pointer = self._pointer(base, displacement)
+        self._writer.void(f"store {type_} {value}, ptr {pointer}, align 1, {GUEST_TAG}{self._writer.debug}")
+
+    def compare_exchange(self, base: Value, displacement: int, expected: str, value: str) -> str:
+        """Store `value` if memory holds `expected`; return the i1 whether it did."""
+        writer = self._writer
+        if self._swap:
+            expected, value = swapped(writer, expected, 32), swapped(writer, value, 32)
+        pointer = self._pointer(base, displacement)
+        pair = writer.value(f"cmpxchg ptr {pointer}, i32 {expected}, i32 {value} seq_cst seq_cst, align 4{writer.debug}")
+        return writer.value(f"extractvalue {{ i32, i1 }} {pair}, 1")
+
+
+def swapped(writer: Writer, value: str, bits: int) -> str:
+    """Return `value` with its bytes reversed."""
+    return value if bits == 8 else writer.value(f"call i{bits} @llvm.bswap.i{bits}(i{bits} {value})")
+
+
+class ThunkMemory(FlatMemory):
+    """Calls into the host; values pass in guest terms, so nothing is swapped here."""
+
+    def __init__(self, writer: Writer, big_endian: bool) -> None:
+        super().__init__(writer, False)
+
+    def _address(self, base: Value, displacement: int) -> str:
+        if isinstance(base, int):
+            return text((base + displacement) & 0xFFFFFFFF)
+        return self._writer.value(f"add i32 {base}, {displacement}") if displacement else base
+
+    def load(self, base: Value, displacement: int, bits: int, monotonic: bool = False) -> str:
+        return self._load_at(self._address(base, displacement), bits)
+
+    def store(self, base: Value, displacement: int, bits: int, value: str) -> None:
+        self._store_at(self._address(base, displacement), bits, value)
+
+    def _load_at(self, address: str, bits: int) -> str:
+        writer = self._writer
+        result = "i64" if bits == 64 else "i32"
+        value = writer.value(f"call {result} @mr_load{bits}(ptr %s, i32 {address}){writer.debug}")
+        return writer.value(f"trunc i32 {value} to i{bits}") if bits < 32 else value
+
+    def _store_at(self, address: str, bits: int, value: str) -> None:
+        writer = self._writer
+        type_ = "i64" if bits == 64 else "i32"
+        if bits < 32:
+            value = writer.value(f"zext i{bits} {value} to i32")
+        writer.void(f"call void @mr_store{bits}(ptr %s, i32 {address}, {type_} {value}){writer.debug}")
+
+    def load_float(self, base: Value, displacement: int, type_: str, monotonic: bool = False) -> str:
+        bits = 32 if type_ == "float" else 64
+        return self._writer.value(f"bitcast i{bits} {self.load(base, displacement, bits)} to {type_}")
+
+    def store_float(self, base: Value, displacement: int, type_: str, value: str) -> None:
+        bits = 32 if type_ == "float" else 64
+        self.store(base, displacement, bits, self._writer.value(f"bitcast {type_} {value} to i{bits}"))
+
+    def compare_exchange(self, base: Value, displacement: int, expected: str, value: str) -> str:
+        address, writer = self._address(base, displacement), self._writer
+        done = writer.value(
+            f"call i32 @mr_compare_exchange(ptr %s, i32 {address}, i32 {expected}, i32 {value}){writer.debug}"
+        )
+        return writer.value(f"icmp ne i32 {done}, 0")
+
+
+class PagedMemory(ThunkMemory):
+    """Fast path through the page tables, slow path through the thunks."""
+
+    def __init__(self, writer: Writer, big_endian: bool) -> None:
+        super().__init__(writer, big_endian)
+        self._swap_fast = big_endian
+
+    def _page_pointer(self, address: str, bits: int, table: str) -> tuple[str, str]:
+        """Branch to a fresh label when the fast path applies; return (pointer's label, slow label)."""
+        writer = self._writer
+        field = writer.value(f"getelementptr i8, ptr %s, i64 {OFFSETS[table]}")
+        pages = writer.value(f"load ptr, ptr {field}, {STATE_TAG}, !invariant.load !0")
+        number = writer.value(f"lshr i32 {address}, 12")
+        entry = writer.value(f"zext i32 {number} to i64")
+        slot = writer.value(f"getelementptr ptr, ptr {pages}, i64 {entry}")
+        page = writer.value(f"load ptr, ptr {slot}, {TABLE_TAG}")
+        mapped = writer.value(f"icmp ne ptr {page}, null")
+        if bits > 8:
+            low = writer.value(f"and i32 {address}, {(bits >> 3) - 1}")
+            aligned = writer.value(f"icmp eq i32 {low}, 0")
+            mapped = writer.value(f"and i1 {mapped}, {aligned}")
+        fast, slow = writer.fresh_label(), writer.fresh_label()
+        writer.void(f"br i1 {mapped}, label %{fast}, label %{slow}, {LIKELY}")
+        writer.label(fast)
+        offset = writer.value(f"and i32 {address}, 4095")
+        wide = writer.value(f"zext i32 {offset} to i64")
+        return writer.value(f"getelementptr i8, ptr {page}, i64 {wide}"), slow
+
+    def load(self, base: Value, displacement: int, bits: int, monotonic: bool = False) -> str:
+        writer = self._writer
+        address = self._address(base, displacement)
+        pointer, slow = self._page_pointer(address, bits, "read_pages")
+        done, fast_end = writer.fresh_label(), writer.fresh_label()
+        kind = f"atomic i{bits}, ptr {pointer} monotonic" if monotonic else f"i{bits}, ptr {pointer}"
+        quick = writer.value(f"load {kind}, align {bits >> 3}, {GUEST_TAG}{writer.debug}")
+        if self._swap_fast:
+            quick = swapped(writer, quick, bits)
+        writer.void(f"br label %{fast_end}")
+        writer.label(fast_end)
+        writer.void(f"br label %{done}")
+        writer.label(slow)
+        late = self._load_at(address, bits)
+        writer.void(f"br label %{done}")
+        writer.label(done)
+        return writer.value(f"phi i{bits} [ {quick}, %{fast_end} ], [ {late}, %{slow} ]")
+
+    def store(self, base: Value, displacement: int, bits: int, value: str) -> None:
+        writer = self._writer
+        address = self._address(base, displacement)
+        pointer, slow = self._page_pointer(address, bits, "write_pages")
+        done = writer.fresh_label()
+        quick = swapped(writer, value, bits) if self._swap_fast else value
+        writer.void(f"store i{bits} {quick}, ptr {pointer}, align {bits >> 3}, {GUEST_TAG}{writer.debug}")
+        writer.void(f"br label %{done}")
+        writer.label(slow)
+        self._store_at(address, bits, value)
+        writer.void(f"br label %{done}")
+        writer.label(done)
+
+
+MODELS = {"flat": FlatMemory, "paged": PagedMemory, "thunk": ThunkMemory}

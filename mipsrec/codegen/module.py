@@ -1,0 +1,98 @@
+"""Joins lifted functions into an LLVM module that stands on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .calls import DISPATCH
+from .function import LiftedFunction
+from .writer import FIRST_FREE_METADATA, MODULE_METADATA
+
+_DECLARATIONS = """\
+declare i32 @mr_call(ptr, i32) #0
+declare i32 @mr_syscall(ptr, i32) #0
+declare i32 @mr_exception(ptr, i32, i32, i32) #0
+declare i32 @mr_interpret(ptr, i32, i32, i32) #0
+declare i32 @mr_cfc1(ptr, i32) #0
+declare void @mr_ctc1(ptr, i32, i32) #0
+declare i32 @mr_rdhwr(ptr, i32) #0
+declare void @mr_synci(ptr, i32) #0
+declare i32 @mr_load8(ptr, i32) #0
+declare i32 @mr_load16(ptr, i32) #0
+declare i32 @mr_load32(ptr, i32) #0
+declare i64 @mr_load64(ptr, i32) #0
+declare void @mr_store8(ptr, i32, i32) #0
+declare void @mr_store16(ptr, i32, i32) #0
+declare void @mr_store32(ptr, i32, i32) #0
+declare void @mr_store64(ptr, i32, i64) #0
+declare i32 @mr_compare_exchange(ptr, i32, i32, i32) #0
+declare i16 @llvm.bswap.i16(i16)
+declare i32 @llvm.bswap.i32(i32)
+declare i64 @llvm.bswap.i64(i64)
+declare i32 @llvm.fshr.i32(i32, i32, i32)
+declare i32 @llvm.ctlz.i32(i32, i1)
+declare { i32, i1 } @llvm.sadd.with.overflow.i32(i32, i32)
+declare { i32, i1 } @llvm.ssub.with.overflow.i32(i32, i32)
+""" + "".join(
+    f"declare {type_} @llvm.{name}.{suffix}({type_})\n"
+    for type_, suffix in (("float", "f32"), ("double", "f64"))
+    for name in ("fabs", "sqrt", "rint", "roundeven", "trunc", "ceil", "floor")
+)
+
+_ATTRIBUTES = """\
+attributes #0 = { nounwind }
+attributes #1 = { nounwind alwaysinline }
+"""
+
+TRIPLE_LINE = "target triple = "
+
+
+def subprogram_number(index: int) -> int:
+    """Return the metadata number of the subprogram of the index-th function of a module."""
+    return FIRST_FREE_METADATA + 3 + index
+
+
+def _quoted(name: str) -> str:
+    return "".join(c if 32 <= ord(c) < 127 and c not in '"\\' else f"\\{b:02X}" for c in name for b in c.encode()[:1])
+
+
+def _debug_metadata(functions: list[LiftedFunction]) -> str:
+    """Return the compile unit and a subprogram per function; a location's line is the guest pc."""
+    first = FIRST_FREE_METADATA
+    lines = [
+        "!llvm.dbg.cu = !{!%d}" % first,
+        "!llvm.module.flags = !{!9, !10}",
+        f'!{first} = distinct !DICompileUnit(language: DW_LANG_C, file: !{first + 1}, producer: "mipsrec", '
+        "isOptimized: true, runtimeVersion: 0, emissionKind: LineTablesOnly)",
+        f'!{first + 1} = !DIFile(filename: "guest", directory: "")',
+        f"!{first + 2} = !DISubroutineType(types: !{{}})",
+    ]
+    for index, function in enumerate(functions):
+        lines.append(
+            f'!{subprogram_number(index)} = distinct !DISubprogram(name: "{_quoted(function.guest_name)}", '
+            f"scope: !{first + 1}, file: !{first + 1}, line: {function.entries[0]}, type: !{first + 2}, "
+            f"unit: !{first}, spFlags: DISPFlagDefinition)"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def module_text(functions: list[LiftedFunction], triple: str) -> str:
+    """Return a module with these functions, written for subprograms 0, 1, ... in this order."""
+    defined = {function.symbol for function in functions}
+    called: set[str] = set().union(*(function.calls for function in functions)) - defined
+    return "".join(_parts(functions, sorted(called), triple))
+
+
+def _parts(functions: list[LiftedFunction], external: list[str], triple: str) -> Iterable[str]:
+    yield f'{TRIPLE_LINE}"{triple}"\n\n'
+    for function in functions:
+        yield function.text
+        yield "\n"
+    yield DISPATCH
+    yield "\n"
+    for symbol in external:
+        yield f"declare hidden i32 @{symbol}(ptr) #0\n"
+    yield _DECLARATIONS
+    yield _ATTRIBUTES
+    yield MODULE_METADATA
+    yield _debug_metadata(functions)

@@ -1,0 +1,19 @@
+"""What a library is generated for. Enters every part of code generation; stands in the library as text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MEMORY_MODELS = ("flat", "paged", "thunk")
+CALL_MODELS = ("direct", "thunked")
+
+
+@dataclass(frozen=True)
+class CodegenOptions:
+    """`big_endian` and `fr` come from the guest; `comments` adds the disassembly of every block."""
+
+    big_endian: bool
+    fr: int = 0
+    memory: str = "flat"
+    calls: str = "direct"
+    comments: bool = False

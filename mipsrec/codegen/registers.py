@@ -1,0 +1,229 @@
+"""Which guest registers a function keeps in SSA, as what type, and where it loads and flushes them.
+
+A unit is one value: a general-purpose register, HI:LO, a condition code, or as much of the floating-point file as the
+function uses together. With FR=0 a pair that only doubles touch is one `double`, a pair that only singles touch two
+`float`s, and one that both touch an `i64`. Units are promoted to SSA from allocas; `RegisterPlan` says which must be
+loaded at entry and after each call, and which are dirty (differ from the state in memory) at each flush, so that the
+state is complete whenever other code may look.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..analysis import Block, End, Function
+from ..isa import Flow, Instruction
+from ..isa.uses import FCC_BIT, FPR_BIT, HILO_BIT, masks, uses
+from ..state import OFFSETS, SLOT_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """`name` names the alloca `%name` and the state pointer `%s.name`; `bits` are register bits (isa/uses.py)."""
+
+    name: str
+    type: str  # i32, i64, float, double, i1
+    offset: int  # in the state
+    bits: int
+
+
+_GPR_UNITS = tuple(Unit(f"r{n}", "i32", OFFSETS["gpr"] + SLOT_BYTES * n, 1 << n) for n in range(32))
+_HILO_UNIT = Unit("hilo", "i64", OFFSETS["hilo"], 1 << HILO_BIT)
+_FCC_UNITS = tuple(Unit(f"c{n}", "i1", OFFSETS["fcc"] + SLOT_BYTES * n, 1 << FCC_BIT + n) for n in range(8))
+
+
+def _fpr_offset(number: int) -> int:
+    return OFFSETS["fpr"] + SLOT_BYTES * number
+
+
+class Units:
+    """The units of one function under Status.FR = `fr`."""
+
+    def __init__(self, function: Function, fr: int) -> None:
+        self.fr = fr
+        self._joined: list[int] = []  # bits of the units that hold more than one register or part of one
+        self._mixed = 0
+        used = 0
+        singles = doubles = 0
+        for block in function.blocks.values():
+            for instruction in instructions_of(block):
+                read, written = masks(instruction, fr)
+                used |= read | written
+                if (read | written) >> FPR_BIT:
+                    single, double = _float_bits(instruction, fr)
+                    singles |= single
+                    doubles |= double
+        self.all: list[Unit] = [unit for unit in _GPR_UNITS[1:] if used & unit.bits]
+        if used & _HILO_UNIT.bits:
+            self.all.append(_HILO_UNIT)
+        self.all += [unit for unit in _FCC_UNITS if used & unit.bits]
+        self.gpr = _GPR_UNITS
+        self.hilo = _HILO_UNIT
+        self.fcc = _FCC_UNITS
+        self.fpr: dict[int, Unit] = {}
+        self._plan_floats(singles, doubles)
+
+    def _plan_floats(self, singles: int, doubles: int) -> None:
+        step = 1 if self.fr else 2
+        for number in range(0, 32, step):
+            bits = (1 if self.fr else 3) << FPR_BIT + number
+            if doubles & bits:
+                mixed = bool(singles & bits)
+                unit = Unit(f"f{number}", "i64" if mixed else "double", _fpr_offset(number), bits)
+                self._joined.append(bits)
+                self._mixed |= bits if mixed else 0
+                self._add(unit, range(number, number + step))
+                continue
+            for n in range(number, number + step):
+                bit = 1 << FPR_BIT + n
+                if singles & bit:
+                    offset = _fpr_offset(n) if self.fr else _fpr_offset(n & ~1) + 4 * (n & 1)
+                    self._add(Unit(f"f{n}", "float", offset, bit), range(n, n + 1))
+
+    def _add(self, unit: Unit, numbers: range) -> None:
+        self.all.append(unit)
+        for number in numbers:
+            self.fpr[number] = unit
+
+    def masks(self, instruction: Instruction) -> tuple[int, int]:
+        """Return (read, written) bits in whole units; writing part of a unit reads it too."""
+        read, written = masks(instruction, self.fr)
+        if (read | written) >> FPR_BIT and self._joined:
+            for bits in self._joined:
+                if written & bits:
+                    if written & bits != bits or (bits & self._mixed and self.fr):
+                        read |= bits
+                    written |= bits
+                if read & bits:
+                    read |= bits
+        return read, written
+
+
+def _float_bits(instruction: Instruction, fr: int) -> tuple[int, int]:
+    """Return the floating-point bits used as singles and those used as doubles."""
+    single = double = 0
+    reads, writes = uses(instruction.row)
+    for use in (*reads, *writes):
+        if use.kind in ("single", "double", "high"):
+            number = use.field if isinstance(use.field, int) else getattr(instruction, use.field)
+            if use.kind == "single":
+                single |= 1 << FPR_BIT + number
+            elif use.kind == "double" and fr == 0:
+                double |= 3 << FPR_BIT + (number & ~1)
+            elif use.kind == "double":
+                double |= 1 << FPR_BIT + number
+            elif fr == 0:  # mthc1 and mfhc1 see the odd word
+                single |= 2 << FPR_BIT + (number & ~1)
+                double |= 3 << FPR_BIT + (number & ~1)
+            else:
+                single |= 1 << FPR_BIT + number
+                double |= 1 << FPR_BIT + number
+    return single, double
+
+
+def instructions_of(block: Block) -> list[Instruction]:
+    """Return the body, the terminator and its delay slot."""
+    found = list(block.body)
+    if block.terminator is not None:
+        found.append(block.terminator)
+    if block.delay_slot is not None:
+        found.append(block.delay_slot)
+    return found
+
+
+_LEAVING = (End.RETURN, End.STOP, End.HAND_OVER, End.INDIRECT)
+_SYNCING = (End.CALL, End.SYSCALL)
+
+
+class RegisterPlan:
+    """Data flow over the blocks of one function: dirty units forwards, live units backwards.
+
+    `entries` are the blocks that control enters from outside. A function that only part of the blocks can reach is
+    planned with those alone.
+    """
+
+    def __init__(self, function: Function, units: Units, entries: list[int]) -> None:
+        self._function = function
+        self.order = _reachable(function, entries)
+        self._successors = {pc: function.successors(function.blocks[pc]) for pc in self.order}
+        self._summarize(units)
+        self._find_dirty()
+        self._find_live()
+        self.entry_loads = 0
+        for pc in entries:
+            self.entry_loads |= self.live_in[pc]
+
+    def _summarize(self, units: Units) -> None:
+        self._use: dict[int, int] = {}
+        self._written: dict[int, int] = {}
+        self._traps: dict[int, bool] = {}
+        for pc in self.order:
+            use = written = 0
+            block = self._function.blocks[pc]
+            annulled = block.delay_slot if block.terminator and block.terminator.row.flow is Flow.BRANCH_LIKELY else None
+            for instruction in instructions_of(block):
+                reads, writes = units.masks(instruction)
+                if instruction is annulled:
+                    reads |= writes  # may not run: what it would overwrite is needed
+                use |= reads & ~written
+                written |= writes
+            self._use[pc], self._written[pc] = use, written
+            self._traps[pc] = any(i.row.level == 2 or i.row.name in ("add", "addi", "sub") for i in block.body)
+
+    def _exits(self, pc: int) -> bool:
+        """Return whether control may leave the function at the end of a block, other than by a call."""
+        block = self._function.blocks[pc]
+        if block.end in _LEAVING or block.end in _SYNCING:
+            return True
+        if block.end is End.BRANCH:
+            return len(self._successors[pc]) < len({block.target, block.next_pc})
+        return not self._successors[pc]
+
+    def _find_dirty(self) -> None:
+        self.dirty_in = dict.fromkeys(self.order, 0)
+        work = list(self.order)
+        while work:
+            pc = work.pop()
+            block = self._function.blocks[pc]
+            dirty = 0 if block.end in _SYNCING else self.dirty_in[pc] | self._written[pc]
+            for successor in self._successors[pc]:
+                if dirty & ~self.dirty_in[successor]:
+                    self.dirty_in[successor] |= dirty
+                    work.append(successor)
+
+    def _find_live(self) -> None:
+        predecessors: dict[int, list[int]] = {pc: [] for pc in self.order}
+        for pc, successors in self._successors.items():
+            for successor in successors:
+                predecessors[successor].append(pc)
+        self.live_in = dict.fromkeys(self.order, 0)
+        self.live_out = dict.fromkeys(self.order, 0)
+        done = dict.fromkeys(self.order, False)
+        work = list(self.order)
+        while work:
+            pc = work.pop()
+            out = 0
+            for successor in self._successors[pc]:
+                out |= self.live_in[successor]
+            self.live_out[pc] = out
+            block = self._function.blocks[pc]
+            needed = 0 if block.end in _SYNCING else out
+            if self._exits(pc) or self._traps[pc]:
+                needed |= self.dirty_in[pc] | self._written[pc]
+            live = self._use[pc] | (needed & ~self._written[pc]) | (self.dirty_in[pc] if self._traps[pc] else 0)
+            if live != self.live_in[pc] or not done[pc]:
+                done[pc] = True
+                self.live_in[pc] = live
+                work.extend(predecessors[pc])
+
+
+def _reachable(function: Function, entries: list[int]) -> list[int]:
+    """Return the blocks reachable from `entries`, by address."""
+    seen = set(entries)
+    work = list(entries)
+    while work:
+        for successor in function.successors(function.blocks[work.pop()]):
+            if successor not in seen:
+                seen.add(successor)
+                work.append(successor)
+    return sorted(seen)
