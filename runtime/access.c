@@ -16,6 +16,11 @@ static uint32_t raise_refused(struct mr_state *s)
     return mr_raise_access(s, refused.pc, refused.guest);
 }
 
+static uint32_t raise_misaligned(struct mr_state *s)
+{
+    return mr_exception(s, refused.pc, MR_ADDRESS, 0);
+}
+
 static _Noreturn void refuse(uint32_t guest, uint32_t size_bytes, uint8_t needed, uintptr_t host_return)
 {
     if ((mr_pages[guest / MR_PAGE_BYTES] & needed) != 0) /* so it is the second page that may not be touched */
@@ -70,3 +75,18 @@ DEFINE_STORE(mr_store8, uint32_t, uint8_t, KEEP)
 DEFINE_STORE(mr_store16, uint32_t, uint16_t, mr_swap16)
 DEFINE_STORE(mr_store32, uint32_t, uint32_t, mr_swap32)
 DEFINE_STORE(mr_store64, uint64_t, uint64_t, mr_swap64)
+
+uint32_t mr_compare_exchange(struct mr_state *s, uint32_t guest, uint32_t expected, uint32_t value)
+{
+    (void)s;
+    if ((guest & 3) != 0) {
+        refused.pc = mr_library_guest_pc(HOST_RETURN - 1);
+        mr_restart_through(raise_misaligned);
+    }
+    uint32_t *word = (uint32_t *)(void *)begin_access(guest, sizeof *word, MR_WRITE, HOST_RETURN);
+    expected = mr_swap32(expected);
+    bool stored = __atomic_compare_exchange_n(word, &expected, mr_swap32(value), false, __ATOMIC_SEQ_CST,
+                                              __ATOMIC_SEQ_CST);
+    end_access();
+    return stored;
+}

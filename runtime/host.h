@@ -145,6 +145,8 @@ void mr_store8(struct mr_state *s, uint32_t guest, uint32_t value);
 void mr_store16(struct mr_state *s, uint32_t guest, uint32_t value);
 void mr_store32(struct mr_state *s, uint32_t guest, uint32_t value);
 void mr_store64(struct mr_state *s, uint32_t guest, uint64_t value);
+/* sc: stores value if the aligned word there equals expected, atomically; returns whether it did. */
+uint32_t mr_compare_exchange(struct mr_state *s, uint32_t guest, uint32_t expected, uint32_t value);
 
 /* ---- the guest's end (fault.c, report.c) ---- */
 void mr_faults_install(void); /* host handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL on an alternate stack */
