@@ -155,7 +155,7 @@ def test_real_programs_of_other_kinds(name: str, options: tuple[str, ...], text:
 
 
 def test_our_own_interpreter_is_no_guest() -> None:
-    with pytest.raises(ElfError, match="is a program for .*, not for MIPS"):
+    with pytest.raises(ElfError, match="not for MIPS"):
         load_elf(Path(sys.executable).resolve())
 
 
