@@ -8,7 +8,6 @@
 #include "control.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <setjmp.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -108,26 +107,8 @@ void mr_restart(struct mr_state *s, uint32_t pc)
     mr_restart_through(NULL);
 }
 
-/* The bounds of the stack that the calling thread got from the host. */
-static void find_stack_bounds(void)
-{
-    pthread_attr_t attributes;
-    void *low;
-    size_t size_bytes, guard_bytes;
-    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
-        return;
-    if (pthread_attr_getstack(&attributes, &low, &size_bytes) == 0 &&
-        pthread_attr_getguardsize(&attributes, &guard_bytes) == 0) {
-        mr_host_thread.stack_low = (uintptr_t)low;
-        mr_host_thread.stack_guard_low = (uintptr_t)low - (guard_bytes > 0 ? guard_bytes : MR_HOST_GUARD_BYTES);
-    }
-    pthread_attr_destroy(&attributes);
-}
-
 void mr_run_thread(struct mr_state *s, uint32_t pc)
 {
-    if (mr_host_thread.stack_low == 0)
-        find_stack_bounds();
     mr_faults_prepare_thread();
     for (;;) { /* comes round only when the guest jumps to NEVER_PC, which is misaligned */
         pc = mr_run_outermost(s, pc, NEVER_PC);

@@ -8,6 +8,7 @@
 #include "control.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <stdio.h>
@@ -153,8 +154,26 @@ void mr_faults_install(void)
             mr_fail("cannot install a handler for signal %d: %s", handled_signals[i], strerror(errno));
 }
 
+/* The bounds of the stack that the calling thread got from the host. */
+static void find_stack_bounds(void)
+{
+    pthread_attr_t attributes;
+    void *low;
+    size_t size_bytes, guard_bytes;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+        return;
+    if (pthread_attr_getstack(&attributes, &low, &size_bytes) == 0 &&
+        pthread_attr_getguardsize(&attributes, &guard_bytes) == 0) {
+        mr_host_thread.stack_low = (uintptr_t)low;
+        mr_host_thread.stack_guard_low = (uintptr_t)low - (guard_bytes > 0 ? guard_bytes : MR_HOST_GUARD_BYTES);
+    }
+    pthread_attr_destroy(&attributes);
+}
+
 void mr_faults_prepare_thread(void)
 {
+    if (mr_host_thread.stack_low == 0)
+        find_stack_bounds();
     stack_t stack = {0};
     stack.ss_size = SIGNAL_STACK_BYTES;
     stack.ss_sp = mmap(NULL, stack.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);

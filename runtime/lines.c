@@ -223,7 +223,8 @@ static void decode_table(void)
         if (read_header(&program, &unit, offset_bytes))
             run_program(&program, &unit);
     }
-    qsort(rows, row_count, sizeof *rows, compare_rows);
+    if (row_count > 0)
+        qsort(rows, row_count, sizeof *rows, compare_rows);
 }
 
 uint32_t mr_lines_find(uint64_t file_address)

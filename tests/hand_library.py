@@ -92,7 +92,7 @@ def build(
     guest: Path,
     functions: Mapping[int, str],
     *,
-    model: str = "flat",
+    model: str = "paged",
     dwarf: int = 5,
     footer: bool = True,
     identity: bytes | None = None,

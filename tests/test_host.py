@@ -13,6 +13,7 @@ from guests import compile_guest, readelf_symbols
 from hand_library import function, read, write
 
 from mipsrec.checksum import FOOTER_BYTES, append_footer, footer, is_whole
+from mipsrec.state import OFFSETS
 
 GUEST = """
     .set noreorder
@@ -114,6 +115,13 @@ def little(tmp_path_factory: pytest.TempPathFactory) -> Guest:
     return Guest(tmp_path_factory.mktemp("little"), "little")
 
 
+@pytest.fixture
+def identity(host: Path) -> None:
+    """Ends the test where the guest's memory cannot be at host address 0, as under AddressSanitizer."""
+    if "cannot reserve" in run(host, "--window", "identity", "/dev/null").stderr:
+        pytest.skip("the low 4 GiB of host addresses are taken")
+
+
 def run(host: Path, *words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([host, *map(str, words)], capture_output=True, text=True, timeout=30)
 
@@ -184,16 +192,24 @@ def test_stats(host: Path, guest: Guest) -> None:
 # ---- libraries that fit ----
 
 
-@pytest.mark.parametrize("model", ["flat", "paged", "thunk"])
-@pytest.mark.parametrize("window", ["auto", "identity", "any"])
-def test_lifted_function_runs(host: Path, guest: Guest, tmp_path: Path, model: str, window: str) -> None:
+@pytest.mark.parametrize("model", ["paged", "thunk"])
+def test_lifted_function_runs(host: Path, guest: Guest, tmp_path: Path, model: str) -> None:
     library = hand_library.build(tmp_path, guest.path, lifted_add(guest), model=model)
-    result = run(host, "--window", window, "--library", library, guest.path)
-    if model == "flat" and window == "any":
+    assert run(host, "--library", library, guest.path).returncode == (1042 & 0xFF)
+    assert run(host, "--engine", "interp", "--library", library, guest.path).returncode == 42
+
+
+@pytest.mark.usefixtures("identity")
+@pytest.mark.parametrize("model", ["flat", "paged", "thunk"])
+def test_windows(host: Path, guest: Guest, tmp_path: Path, model: str) -> None:
+    library = hand_library.build(tmp_path, guest.path, lifted_add(guest), model=model)
+    for window in ("auto", "identity"):
+        assert run(host, "--window", window, "--library", library, guest.path).returncode == (1042 & 0xFF)
+    result = run(host, "--window", "any", "--library", library, guest.path)
+    if model == "flat":
         assert_refused(result, "flat", "paged")
     else:
-        assert result.returncode == (1042 & 0xFF), result.stderr
-    assert run(host, "--engine", "interp", "--library", library, guest.path).returncode == 42
+        assert result.returncode == (1042 & 0xFF)
 
 
 def test_library_without_a_slash(host: Path, little: Guest, tmp_path: Path) -> None:
@@ -345,16 +361,18 @@ def fault(guest: Guest, pc_of_fault: int, access: str) -> dict[int, str]:
     return {pc: function(pc, body + "  ret i32 %ra\n", lines=pc_of_fault)}
 
 
-PLAIN_LOAD = """  %wide = zext i32 %a to i64
-  %p = inttoptr i64 %wide to ptr
+PLAIN_LOAD = """  %base.at = getelementptr i8, ptr %s, i64 {BASE}
+  %base = load ptr, ptr %base.at
+  %wide = zext i32 %a to i64
+  %p = getelementptr i8, ptr %base, i64 %wide
   %v = load volatile i32, ptr %p, align 1{dbg}
-"""
+""".replace("{BASE}", str(OFFSETS["base"]))
 THUNK_LOAD = "  %v = call i32 @mr_load32(ptr %s, i32 %a){dbg}\n"
 THUNK_STORE = "  %v = add i32 %a, 0\n  call void @mr_store32(ptr %s, i32 %a, i32 5){dbg}\n"
 
 
 @pytest.mark.parametrize("dwarf", [4, 5])
-@pytest.mark.parametrize(("model", "access"), [("flat", PLAIN_LOAD), ("thunk", THUNK_LOAD), ("paged", THUNK_STORE)])
+@pytest.mark.parametrize(("model", "access"), [("paged", PLAIN_LOAD), ("thunk", THUNK_LOAD), ("paged", THUNK_STORE)])
 def test_fault_in_lifted_code(
     host: Path, little: Guest, tmp_path: Path, dwarf: int, model: str, access: str
 ) -> None:
