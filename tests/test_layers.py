@@ -19,6 +19,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("analysis",),
     ("codegen",),
     ("native", "cache", "host"),
+    ("pipeline", "dumped"),
     ("cli", "demo", "__main__"),
 )
 """A module (or package) may import from its own layer and from those above it in this list."""

@@ -1,0 +1,77 @@
+# mipsrec: `make` lists the targets. Every target makes and uses its own Python environment in .venv.
+
+PYTHON ?= python3
+JOBS ?= 2
+PY := .venv/bin/python
+
+.PHONY: help venv demo test check check-python check-c conformance fuzz samples clean
+
+help:
+	@echo 'make demo         recompile the samples and run them'
+	@echo 'make test         run the tests (ARGS="-k elf" for some of them, JOBS=4 for more processes)'
+	@echo 'make check        ruff, mypy, and the C compilers'"'"' warnings'
+	@echo 'make conformance  compare with other executors on many programs (ARGS=--help)'
+	@echo 'make fuzz         compare random programs with other executors (ARGS=--help)'
+	@echo 'make samples      check the committed sample programs against their sources'
+	@echo 'make clean        remove .venv and everything that was built'
+
+# The environment is made again when this folder, the Python or pyproject.toml is another one than last time.
+define IDENTITY
+{ echo '$(CURDIR)'; $(PYTHON) -c 'import sys; print(sys.executable, sys.version)'; cat pyproject.toml; }
+endef
+
+venv:
+	@$(IDENTITY) > .venv.new || { echo 'make: no $(PYTHON): install Python 3.10 or newer (Debian: apt-get install python3)' >&2; \
+	    rm -f .venv.new; exit 1; }
+	@if cmp -s .venv.new .venv/identity && $(PY) -c ''; then rm .venv.new; else $(MAKE) --no-print-directory .venv; fi
+
+.PHONY: .venv
+.venv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+	    { echo 'make: $(PYTHON) is older than 3.10; name a newer one: make PYTHON=python3.11' >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || \
+	    { echo 'make: $(PYTHON) cannot make environments (Debian: apt-get install python3-venv)' >&2; exit 1; }
+	$(PYTHON) -m venv --clear .venv
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@mv .venv.new .venv/identity
+
+demo: venv
+	$(PY) -m mipsrec.demo $(ARGS)
+
+test: venv
+	$(PY) -m pytest -n $(JOBS) tests $(ARGS)
+
+check: check-python check-c
+
+check-python: venv
+	$(PY) -m ruff check .
+	$(PY) -m mypy mipsrec
+
+# -D_GNU_SOURCE= as in every build of the host. A missing compiler is an error in CI.
+check-c: venv
+	@mkdir -p build/check
+	@$(PY) -c 'from mipsrec.state import c_header; print(c_header(), end="")' > build/check/mr_state.h
+	@failed=0; for compiler in gcc clang; do \
+	    if ! command -v $$compiler > /dev/null; then \
+	        echo "make: NOT CHECKED with $$compiler: it is missing (Debian: apt-get install $$compiler)" >&2; \
+	        if [ -n "$$CI" ]; then failed=1; fi; continue; \
+	    fi; \
+	    echo "$$compiler -fsyntax-only runtime/*.c"; \
+	    for source in runtime/*.c; do \
+	        $$compiler -std=c11 -D_GNU_SOURCE= -Wall -Wextra -Werror -fsyntax-only -Ibuild/check -Iruntime $$source \
+	            || failed=1; \
+	    done; \
+	done; exit $$failed
+
+conformance: venv
+	$(PY) tests/conformance.py $(ARGS)
+
+fuzz: venv
+	$(PY) tests/fuzz.py $(ARGS)
+
+samples: venv
+	$(PY) samples/build.py --check $(ARGS)
+
+clean:
+	rm -rf .venv .venv.new build dist samples/build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +
