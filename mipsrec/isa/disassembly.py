@@ -2,7 +2,7 @@
 
 The operands' names: rs rt rd (registers), fs ft fd fr (floating-point registers), sa, simm, uimm, cc, fcc, mem
 (offset(base)), xmem (index(base)), hint, offset (branch target), target (jump target), code, lsb, size, width, stype,
-hwr, fcr.
+hwr, fcr. General registers print as objdump prints them, without a dollar sign.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from . import ROWS
 from .row import Instruction
 
 _OPERANDS: dict[str, Callable[[Instruction, int], str]] = {
-    "rs": lambda i, pc: "$" + GPR_NAMES[i.rs],
-    "rt": lambda i, pc: "$" + GPR_NAMES[i.rt],
-    "rd": lambda i, pc: "$" + GPR_NAMES[i.rd],
+    "rs": lambda i, pc: GPR_NAMES[i.rs],
+    "rt": lambda i, pc: GPR_NAMES[i.rt],
+    "rd": lambda i, pc: GPR_NAMES[i.rd],
     "fs": lambda i, pc: f"$f{i.fs}",
     "ft": lambda i, pc: f"$f{i.ft}",
     "fd": lambda i, pc: f"$f{i.fd}",
@@ -26,8 +26,8 @@ _OPERANDS: dict[str, Callable[[Instruction, int], str]] = {
     "uimm": lambda i, pc: hex(i.uimm),
     "cc": lambda i, pc: f"$fcc{i.cc}",
     "fcc": lambda i, pc: f"$fcc{i.fcc}",
-    "mem": lambda i, pc: f"{i.imm}(${GPR_NAMES[i.rs]})",
-    "xmem": lambda i, pc: f"${GPR_NAMES[i.rt]}(${GPR_NAMES[i.rs]})",
+    "mem": lambda i, pc: f"{i.imm}({GPR_NAMES[i.rs]})",
+    "xmem": lambda i, pc: f"{GPR_NAMES[i.rt]}({GPR_NAMES[i.rs]})",
     "hint": lambda i, pc: str(i.rt),
     "offset": lambda i, pc: hex(i.branch_target(pc)),
     "target": lambda i, pc: hex(i.jump_target(pc)),
@@ -58,3 +58,20 @@ def disassemble(instruction: Instruction | None, pc: int, word: int = 0) -> str:
     if not operands:
         return mnemonic
     return f"{mnemonic} " + ", ".join([operand(instruction, pc) for operand in operands])
+
+
+_HOST_PLACEHOLDERS = {
+    "offset": "branch", "xmem": "index", "lsb": "sa", "width": "inssize", "hwr": "cs", "fcr": "cs",
+}  # fmt: skip
+
+
+def host_table() -> str:
+    """Return the text of `mr_disasm.h`, the rows as runtime/disasm.c wants them."""
+    lines = ["/* Generated from mipsrec/isa. */", "static const struct mr_disasm_row mr_disasm_rows[] = {"]
+    lines.append('    {0xffffffffu, 0x00000000u, "nop"},')
+    for row in ROWS:
+        mnemonic, _, operands = row.assembly.partition(" ")
+        names = [_HOST_PLACEHOLDERS.get(name, name) for name in operands.replace(",", "").split()]
+        text = " ".join(filter(None, [mnemonic, ", ".join("{" + name + "}" for name in names)]))
+        lines.append(f'    {{0x{row.mask:08x}u, 0x{row.value:08x}u, "{text}"}},')
+    return "\n".join([*lines, "};", ""])

@@ -1,0 +1,31 @@
+"""The per-user cache: files named after what they were made from, written whole or not at all.
+
+Folder: $MIPSREC_CACHE, else $XDG_CACHE_HOME/mipsrec, else ~/.cache/mipsrec. It may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from .errors import BuildError
+
+
+def cache_folder() -> Path:
+    """Return the cache folder, made if necessary; raises BuildError when it cannot be."""
+    named = os.environ.get("MIPSREC_CACHE")
+    base = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mipsrec"
+    try:
+        base.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BuildError(f"{base}: cannot be made ({error.strerror}); set MIPSREC_CACHE to a folder you may write") from error
+    return base
+
+
+def source_digest() -> str:
+    """Return a digest of mipsrec's own Python code: what a cached result must have been made by."""
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()

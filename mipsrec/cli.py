@@ -1,0 +1,161 @@
+"""The command line: `mipsrec COMMAND ...`. Maps errors to one line and an exit status.
+
+Exit status: 0, 2 for usage, 1 for an error of ours; `run` passes the guest's own on (128 + n when a signal killed it).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from . import __version__
+from .codegen.options import CALL_MODELS, MEMORY_MODELS
+from .errors import MipsrecError
+
+_DESCRIPTION = """\
+Recompiles 32-bit MIPS Linux programs ahead of time, by way of LLVM IR, and runs them at native speed.
+
+  mipsrec info prog.elf                    what the program is and what was found in it
+  mipsrec run prog.elf ARG...              run it (the first time builds a library and keeps it)
+  mipsrec dump-llvm prog.elf -o DIR        its LLVM IR, one file per function
+  mipsrec build DIR -o lib.so              the library, from the (perhaps edited) IR
+  mipsrec run --static-lib lib.so prog.elf run it with that library
+  mipsrec bench                            speed beside native builds
+"""
+
+
+def _add_codegen(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--memory",
+        choices=MEMORY_MODELS,
+        default="flat",
+        help="how guest memory is reached: flat (a reserved window at address 0; fastest), paged (page tables in the "
+        "code; any host, watchpoints), thunk (a call per access; smallest IR)",
+    )
+    parser.add_argument(
+        "--calls",
+        choices=CALL_MODELS,
+        default="direct",
+        help="direct: native calls between lifted functions; thunked: every call through the host",
+    )
+
+
+def _add_build(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--opt", type=int, choices=range(4), default=2, help="LLVM's optimisation level (default 2)")
+    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="worker processes (default: one per processor)")
+
+
+def _add_program(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("program", metavar="prog.elf", help="a statically linked 32-bit MIPS program")
+
+
+def _add_inspection(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("info", help="what a program is, and the functions, blocks and jumps found in it")
+    _add_program(parser)
+    parser.add_argument("--json", action="store_true", help="machine-readable")
+
+    parser = commands.add_parser("disasm", help="functions and basic blocks with their targets named")
+    _add_program(parser)
+    parser.add_argument("--function", metavar="F", action="append", help="only this one (a name or an address; repeatable)")
+
+    parser = commands.add_parser("cfg", help="the control-flow graph of a function, as Graphviz dot or svg")
+    _add_program(parser)
+    parser.add_argument("function", metavar="FUNCTION", help="a name or an address")
+    parser.add_argument("-o", dest="output", metavar="FILE", help="FILE.svg or FILE.dot (default: dot on standard output)")
+
+    parser = commands.add_parser("dump-llvm", help="LLVM IR of every function, or of some")
+    _add_program(parser)
+    parser.add_argument("-o", dest="output", metavar="DIR", help="write one .ll file per function and an index there")
+    parser.add_argument("--function", metavar="F", action="append", help="only this one (repeatable)")
+    parser.add_argument("--optimize", action="store_true", help="as LLVM's pipeline leaves it")
+    _add_codegen(parser)
+
+
+def _add_running(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("build", help="make a native library from a program or from a folder of dump-llvm")
+    parser.add_argument("source", metavar="prog.elf|DIR")
+    parser.add_argument("-o", dest="output", metavar="lib.so", help="default: the program's name with .so appended")
+    _add_build(parser)
+    _add_codegen(parser)
+
+    parser = commands.add_parser("run", help="run a program; what follows its name belongs to it")
+    parser.add_argument("--static-lib", metavar="lib.so", help="a library from `mipsrec build` (default: build and keep one)")
+    parser.add_argument("--engine", choices=("native", "interp"), default="native", help="interp: interpret everything")
+    parser.add_argument("--strace", action="store_true", help="print each system call on standard error")
+    parser.add_argument("--stats", action="store_true", help="print counters on standard error at the end")
+    parser.add_argument("--report", action="store_true", help="print registers and the instruction when a signal ends it")
+    parser.add_argument("-E", dest="environment", metavar="VAR=VALUE", action="append", default=[],
+                        help="set a variable for the program (VAR alone removes it)")  # fmt: skip
+    _add_build(parser)
+    _add_codegen(parser)
+    _add_program(parser)
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARG", help="the program's arguments")
+
+    parser = commands.add_parser("call", help="run one function without libc start-up; print the registers it changed")
+    parser.add_argument("--engine", choices=("native", "interp"), default="native")
+    _add_program(parser)
+    parser.add_argument("function", metavar="FUNCTION", help="a name or an address")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="INT", help="a0, a1, a2, a3, then the stack")
+
+    parser = commands.add_parser("bench", help="time recompiled programs beside native builds and qemu-user")
+    parser.add_argument("programs", nargs=argparse.REMAINDER, metavar="[prog.elf native-prog [-- ARG...]]",
+                        help="your own pair; without one, the kernels of samples/")  # fmt: skip
+    parser.add_argument("--only", metavar="NAME", action="append", help="only this kernel (repeatable)")
+    parser.add_argument("--target", choices=("mips", "mipsel", "both"), default="both", help="byte order of the guests")
+    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="timed runs of each program (default 3)")
+    parser.add_argument("--json", action="store_true", help="machine-readable, on standard output")
+    parser.add_argument("--plot", metavar="out.svg", help="draw a bar chart")
+    _add_build(parser)
+    _add_codegen(parser)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="mipsrec", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--version", action="version", version=f"mipsrec {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_inspection(commands)
+    _add_running(commands)
+    return parser
+
+
+def _dispatch(arguments: argparse.Namespace) -> int:
+    """Run the chosen command; its module is imported only now, so that `run` starts quickly."""
+    if arguments.command in ("run", "call"):
+        from .commands import run
+
+        return run.run(arguments) if arguments.command == "run" else run.call(arguments)
+    if arguments.command == "bench":
+        from .commands import bench
+
+        return bench.bench(arguments)
+    if arguments.command in ("build", "dump-llvm"):
+        from .commands import translate
+
+        return translate.build(arguments) if arguments.command == "build" else translate.dump(arguments)
+    from .commands import inspect
+
+    return {"info": inspect.info, "disasm": inspect.disasm, "cfg": inspect.cfg}[arguments.command](arguments)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; return the exit status."""
+    arguments = build_parser().parse_args(argv)
+    try:
+        return _dispatch(arguments)
+    except MipsrecError as error:
+        print(f"mipsrec: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left; say nothing at exit either
+        return 1
+    except KeyboardInterrupt:
+        print("mipsrec: interrupted", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

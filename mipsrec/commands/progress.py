@@ -1,0 +1,20 @@
+"""A progress bar on standard error, for people only: nothing is drawn where standard error is not a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tqdm import tqdm
+
+from ..pipeline import Progress
+
+
+@contextmanager
+def progress_bar(what: str, function_count: int) -> Iterator[Progress]:
+    """Yield a callback (functions done, instructions done) that moves a bar of `function_count` functions."""
+    with tqdm(
+        total=function_count, desc=what, unit=" functions", file=sys.stderr, disable=not sys.stderr.isatty(), leave=False
+    ) as bar:
+        yield lambda functions, instructions: bar.update(functions) and None

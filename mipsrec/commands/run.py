@@ -1,0 +1,67 @@
+"""run and call: become the host."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import sys
+from pathlib import Path
+
+from .. import pipeline
+from ..errors import ElfError, LiftError
+from ..host import host_executable
+from .translate import options_of
+
+
+def _library(program: str, options: pipeline.Options) -> Path:
+    """Return the cached library of a program, building it with progress if need be."""
+    try:
+        identity = hashlib.blake2b(Path(program).read_bytes(), digest_size=32).hexdigest()
+    except OSError as error:
+        raise ElfError(f"{program}: cannot be read ({error.strerror})") from error
+    path = pipeline.library_path(identity, options)
+    if path.exists():
+        return path
+    from .progress import progress_bar
+
+    guest = pipeline.open_guest(program)
+    with progress_bar("build", len(guest.starts)) as progress:
+        return pipeline.cached_library(guest, options, progress)
+
+
+def _become(host: Path, words: list[str]) -> int:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(host, [str(host), *words])
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Replace this process by the host running the guest: streams, signals and exit status are the guest's."""
+    words = [f"--{name}" for name in ("strace", "stats", "report") if getattr(arguments, name)]
+    words += ["--engine", arguments.engine]
+    for setting in arguments.environment:
+        words += ["-E", setting]
+    if arguments.engine == "interp":
+        pass  # the host reads the program itself
+    elif arguments.static_lib is not None:
+        words += ["--library", arguments.static_lib]
+    else:
+        words += ["--library", str(_library(arguments.program, options_of(arguments)))]
+    return _become(host_executable(), [*words, arguments.program, *arguments.arguments])
+
+
+def call(arguments: argparse.Namespace) -> int:
+    """Run one function of a program with integer arguments."""
+    for text in arguments.arguments:
+        try:
+            int(text, 0)
+        except ValueError:
+            raise LiftError(f"{text}: is not an integer; arguments are decimal, or hexadecimal with 0x") from None
+    guest = pipeline.open_guest(arguments.program)
+    function = guest.function(arguments.function)
+    words = ["--engine", arguments.engine]
+    if arguments.engine == "native":
+        words += ["--library", str(_library(arguments.program, pipeline.Options()))]
+    words += ["--call", f"{function.start:x}", *arguments.arguments, arguments.program]
+    return _become(host_executable(), words)

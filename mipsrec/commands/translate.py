@@ -1,0 +1,58 @@
+"""dump-llvm and build."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from .. import pipeline
+from ..dumped import read
+from ..errors import BuildError, LiftError
+from .progress import progress_bar
+
+
+def options_of(arguments: argparse.Namespace) -> pipeline.Options:
+    """Return the translation options among parsed arguments; those a command does not have keep their defaults."""
+    chosen = {name: getattr(arguments, name) for name in ("opt", "memory", "calls", "jobs") if hasattr(arguments, name)}
+    return pipeline.Options(**chosen)
+
+
+def dump(arguments: argparse.Namespace) -> int:
+    """Write IR to a folder, or one function's to standard output."""
+    guest = pipeline.open_guest(arguments.program)
+    options = options_of(arguments)
+    chosen = [guest.function(name) for name in arguments.function] if arguments.function else None
+    if arguments.output is None:
+        if chosen is None or len(chosen) != 1:
+            raise LiftError(f"{arguments.program}: say where to with -o DIR, or name one function with --function")
+        for _, text, _ in pipeline.lifted_modules(guest, options, chosen):
+            if arguments.optimize:
+                from ..native import optimized_text
+
+                text = optimized_text(text, options.opt)
+            sys.stdout.write(text)
+        return 0
+    count = len(chosen) if chosen is not None else len(guest.starts)
+    with progress_bar("dump-llvm", count) as progress:
+        written = pipeline.dump_llvm(guest, arguments.output, options, chosen, arguments.optimize, progress)
+    print(f"{arguments.output}: {written} functions")
+    return 0
+
+
+def build(arguments: argparse.Namespace) -> int:
+    """Make a library from a program or from a dump."""
+    source = Path(arguments.source)
+    output = Path(arguments.output) if arguments.output else source.with_name(source.name + ".so")
+    if output.is_dir():
+        raise BuildError(f"{output}: is a folder; name a file with -o")
+    options = options_of(arguments)
+    if source.is_dir():
+        with progress_bar("build", len(read(source).files)) as progress:
+            pipeline.build(source, output, options, progress)
+    else:
+        guest = pipeline.open_guest(source)
+        with progress_bar("build", len(guest.starts)) as progress:
+            pipeline.build(guest, output, options, progress)
+    print(f"{output}: {output.stat().st_size} bytes")
+    return 0

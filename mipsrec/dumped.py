@@ -1,0 +1,109 @@
+"""The folder that `mipsrec dump-llvm` writes and `mipsrec build` reads: one .ll file per function, and index.json.
+
+The files may be edited in between; the index may not. It says which guest the IR is of, how it was generated, and
+which LLVM functions serve which guest pcs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import __version__
+from .analysis import Function
+from .codegen import LiftedFunction
+from .elf import Image
+from .errors import BuildError, LiftError
+
+INDEX = "index.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Dump:
+    """What an index says; `files` with their sizes in guest instructions, `entries` as (guest pc, symbol)."""
+
+    guest_identity: str
+    bias: int
+    fr: int
+    memory: str
+    calls: str
+    files: list[tuple[Path, int]]
+    entries: list[tuple[int, str]]
+
+
+def _file_name(function: Function) -> str:
+    """Return a portable file name: the address, then as much of the name as is plain."""
+    plain = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "_" for c in function.name)[:80]
+    return f"{function.start:08x}_{plain}.ll"
+
+
+def write(
+    folder: Path,
+    image: Image,
+    memory: str,
+    calls: str,
+    modules: Iterable[tuple[Function, str, list[LiftedFunction]]],
+    progress: Callable[[int, int], None] | None = None,
+) -> int:
+    """Write modules and their index; the index comes last, so that a folder without one is not complete."""
+    records: list[dict[str, Any]] = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for function, text, lifted in modules:
+            name = _file_name(function)
+            (folder / name).write_text(text)
+            records.append(
+                {
+                    "file": name,
+                    "name": function.name,
+                    "start": function.start,
+                    "instructions": sum(part.instruction_count for part in lifted),
+                    "entries": [[pc, part.symbol] for part in lifted for pc in part.entries],
+                }
+            )
+            if progress is not None:
+                progress(1, records[-1]["instructions"])
+        index = {
+            "format": FORMAT,
+            "mipsrec": __version__,
+            "guest": {"path": str(image.path), "identity": image.identity, "bias": image.bias, "fr": image.fr},
+            "memory": memory,
+            "calls": calls,
+            "functions": records,
+        }
+        partial = folder / (INDEX + ".partial")
+        partial.write_text(json.dumps(index, indent=1))
+        os.replace(partial, folder / INDEX)
+    except OSError as error:
+        raise LiftError(f"{folder}: cannot be written ({error.strerror or error})") from error
+    return len(records)
+
+
+def read(folder: Path) -> Dump:
+    """Read an index; raises BuildError when the folder is not a whole dump of this version."""
+    try:
+        index = json.loads((folder / INDEX).read_text())
+    except OSError as error:
+        raise BuildError(f"{folder}: not a folder made by `mipsrec dump-llvm -o` ({INDEX}: {error.strerror})") from error
+    except ValueError as error:
+        raise BuildError(f"{folder / INDEX}: damaged ({error}); dump the program again") from error
+    try:
+        if index["format"] != FORMAT or index["mipsrec"] != __version__:
+            raise BuildError(f"{folder}: made by mipsrec {index['mipsrec']}, this is {__version__}; dump the program again")
+        guest = index["guest"]
+        files = [(folder / record["file"], int(record["instructions"])) for record in index["functions"]]
+        entries = [(int(pc), str(symbol)) for record in index["functions"] for pc, symbol in record["entries"]]
+        dump = Dump(guest["identity"], guest["bias"], guest["fr"], index["memory"], index["calls"], files, entries)
+    except (KeyError, TypeError, ValueError) as error:
+        raise BuildError(f"{folder / INDEX}: damaged ({error!r}); dump the program again") from error
+    if not files:
+        raise BuildError(f"{folder}: holds no functions; dump a whole program")
+    missing = next((path for path, _ in files if not path.exists()), None)
+    if missing is not None:
+        raise BuildError(f"{missing}: is missing; dump the program again")
+    return dump

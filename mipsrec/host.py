@@ -1,0 +1,92 @@
+"""The C host: builds it from the runtime's sources when needed, and finds it again in the cache.
+
+Enters: the sources in runtime/ (in a checkout) or mipsrec/_runtime (installed), the C compiler. Leaves: the path of an
+executable. The key is a digest of sources, generated headers, flags and compiler, so a stale host is never used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from . import __version__
+from .cache import cache_folder
+from .errors import BuildError
+from .isa.disassembly import host_table
+from .native import find_compiler
+from .state import c_header
+
+_FLAGS = (
+    "-std=c11", "-O2", "-g", "-D_GNU_SOURCE=", "-fPIE", "-pthread", "-frounding-math", "-ffp-contract=off",
+    "-fno-strict-aliasing",
+)  # fmt: skip
+_LINK_FLAGS = ("-pie", "-rdynamic", "-ldl", "-lm", "-pthread")
+
+
+def runtime_folder() -> Path:
+    """Return the folder of the runtime's C sources."""
+    here = Path(__file__).resolve().parent
+    for folder in (here.parent / "runtime", here / "_runtime"):
+        if (folder / "host.h").exists():
+            return folder
+    raise BuildError(f"{here}: the runtime's sources are missing; install mipsrec again")
+
+
+def generated_headers() -> dict[str, str]:
+    """Return the text of the headers that are generated from Python, by file name."""
+    return {"mr_state.h": c_header(), "mr_disasm.h": host_table()}
+
+
+def _key(sources: list[Path], flags: tuple[str, ...], compiler: str) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sources:
+        digest.update(path.name.encode() + path.read_bytes())
+    for text in (*generated_headers().values(), *flags, compiler, __version__):
+        digest.update(text.encode())
+    return digest.hexdigest()
+
+
+def host_executable(extra_flags: tuple[str, ...] = ()) -> Path:
+    """Return the host, building it if this version of it is not in the cache; raises BuildError."""
+    folder = runtime_folder()
+    sources = sorted(folder.glob("*.[ch]"))
+    compiler = find_compiler()
+    key = _key(sources, extra_flags, compiler)
+    path = cache_folder() / "host" / key / "mipsrec-host"
+    if not path.exists():
+        build_host(compiler, [source for source in sources if source.suffix == ".c"], path, extra_flags)
+    return path
+
+
+def build_host(compiler: str, sources: list[Path], output: Path, extra_flags: tuple[str, ...]) -> None:
+    """Compile the host to `output`, which appears only when it is complete."""
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".host-", dir=output.parent) as name:
+            build = Path(name)
+            for header, text in generated_headers().items():
+                (build / header).write_text(text)
+            common = [compiler, *_FLAGS, *extra_flags, f'-DMR_PRODUCER="mipsrec {__version__}"', f"-I{build}"]
+
+            def compile_one(source: Path) -> Path:
+                target = build / f"{source.stem}.o"
+                _run([*common, f"-I{source.parent}", "-c", str(source), "-o", str(target)])
+                return target
+
+            with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+                objects = list(pool.map(compile_one, sources))
+            finished = build / "mipsrec-host"
+            _run([compiler, *extra_flags, *map(str, objects), "-o", str(finished), *_LINK_FLAGS])
+            os.replace(finished, output)
+    except OSError as error:
+        raise BuildError(f"{output}: cannot be written ({error.strerror or error})") from error
+
+
+def _run(command: list[str]) -> None:
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise BuildError(f"building the host failed: {(result.stderr.strip() or 'no message').splitlines()[0]}")

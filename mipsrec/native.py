@@ -1,0 +1,383 @@
+"""From IR to a native shared library: optimises and compiles shards in worker processes, links them, seals the result.
+
+Enters: an analysed `Program`, or a dumped folder. Leaves: one library file with its table of entries (struct
+mr_library in runtime/library.h) and a checksum footer. The file appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from pathlib import Path
+
+import llvmlite.binding as llvm
+
+from . import __version__
+from .analysis import Function, Program
+from .checksum import append_footer
+from .codegen import CodegenOptions, LiftedFunction, lift_function, module_text
+from .elf import Image
+from .errors import BuildError
+from .state import layout_id
+
+LIBRARY_MAGIC = 0x4352494D
+LIBRARY_VERSION = 1
+_MEMORY_NUMBERS = {"flat": 0, "paged": 1, "thunk": 2}
+
+SHARD_INSTRUCTIONS = 2500
+HUGE_FUNCTION_INSTRUCTIONS = 20_000
+"""Functions beyond this are optimised lightly: LLVM's time grows faster than their size."""
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """`opt` is 0 to 3; `jobs` the number of worker processes, 0 for one per processor."""
+
+    opt: int = 2
+    jobs: int = 0
+
+    def worker_count(self) -> int:
+        return self.jobs or len(os.sched_getaffinity(0))
+
+
+@dataclass(frozen=True)
+class LibraryIdentity:
+    """What the finished library says of itself; the host refuses to load it for anything else."""
+
+    guest_identity: str
+    bias: int
+    fr: int
+    memory: str
+    options: str
+
+
+def identity_of(image: Image, codegen: CodegenOptions, build: BuildOptions) -> LibraryIdentity:
+    """Return the identity of a library for a program and options."""
+    options = f"--opt {build.opt} --memory {codegen.memory} --calls {codegen.calls}"
+    return LibraryIdentity(image.identity, image.bias, codegen.fr, codegen.memory, options)
+
+
+# ---- one shard, in a worker process ----
+
+
+_CPU_LEVELS = (
+    (3, "x86-64-v3", ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")),
+    (2, "x86-64-v2", ("cx16", "sse3", "sse4.1", "sse4.2", "ssse3", "popcnt")),
+)
+
+
+def cpu_level() -> tuple[int, str]:
+    """Return the highest of the x86-64 levels up to v3 that this machine has, and LLVM's name of it."""
+    if not default_triple().startswith("x86_64"):
+        return 0, "generic"
+    features = llvm.get_host_cpu_features()
+    missing = set()
+    level, name = 1, "x86-64"
+    for number, cpu, needed in reversed(_CPU_LEVELS):
+        missing |= {feature for feature in needed if not features.get(feature)}
+        if not missing:
+            level, name = number, cpu
+    return level, name
+
+
+def _initialize() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+def _target_machine(opt: int) -> llvm.TargetMachine:
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(cpu=cpu_level()[1], opt=opt, reloc="pic", codemodel="small")
+
+
+def optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine, opt: int) -> None:
+    """Run LLVM's pipeline of that level. Vectorisers stay off: they lost on integer kernels of lifted code."""
+    tuning = llvm.create_pipeline_tuning_options(speed_level=opt)
+    tuning.loop_vectorization = False
+    tuning.slp_vectorization = False
+    builder = llvm.create_pass_builder(machine, tuning)
+    builder.getModulePassManager().run(module, builder)
+
+
+def compile_text(text: str, opt: int) -> bytes:
+    """Return the object code of a module; raises BuildError on IR that LLVM refuses."""
+    return compile_texts([text], opt)
+
+
+def compile_texts(texts: list[str], opt: int) -> bytes:
+    """Return the object code of several modules linked into one."""
+    _initialize()
+    try:
+        module = llvm.parse_assembly(texts[0])
+        for other in texts[1:]:
+            module.link_in(llvm.parse_assembly(other))
+        module.verify()
+    except RuntimeError as error:
+        raise BuildError(f"LLVM refuses the IR: {str(error).strip().splitlines()[0]}") from error
+    machine = _target_machine(opt)
+    optimize(module, machine, opt)
+    return bytes(machine.emit_object(module))
+
+
+def default_triple() -> str:
+    """Return the triple that IR is written for: this machine's."""
+    return str(llvm.get_default_triple())
+
+
+def optimized_text(text: str, opt: int) -> str:
+    """Return a module as text after LLVM's pipeline of that level."""
+    _initialize()
+    module = llvm.parse_assembly(text)
+    optimize(module, _target_machine(opt), opt)
+    return str(module)
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Work for one worker: functions to lift, or IR files to read; `weight` in guest instructions."""
+
+    number: int
+    starts: tuple[int, ...]
+    files: tuple[Path, ...]
+    weight: int
+    opt: int
+
+
+@dataclass(frozen=True)
+class ShardResult:
+    """Where the object is, and which symbol serves which guest pcs."""
+
+    number: int
+    path: Path
+    entries: tuple[tuple[int, str], ...]
+    function_count: int
+
+
+_program: Program | None = None  # inherited by worker processes through fork
+_starts: frozenset[int] = frozenset()
+_codegen: CodegenOptions | None = None
+
+
+def lift_shard(functions: list[Function], starts: frozenset[int], codegen: CodegenOptions) -> list[LiftedFunction]:
+    """Return the LLVM functions of one module."""
+    lifted: list[LiftedFunction] = []
+    for function in functions:
+        lifted += lift_function(function, starts, codegen, len(lifted))
+    return lifted
+
+
+def _run_shard(shard: Shard, folder: Path) -> ShardResult:
+    entries: list[tuple[int, str]] = []
+    if shard.files:
+        data = compile_texts([_read_ir(path) for path in shard.files], shard.opt)
+    else:
+        assert _program is not None and _codegen is not None
+        lifted = lift_shard([_program.functions[start] for start in shard.starts], _starts, _codegen)
+        entries = [(pc, function.symbol) for function in lifted for pc in function.entries]
+        data = compile_text(module_text(lifted, default_triple()), shard.opt)
+    path = folder / f"{shard.number}.o"
+    path.write_bytes(data)
+    return ShardResult(shard.number, path, tuple(entries), len(shard.files) or len(shard.starts))
+
+
+def _read_ir(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BuildError(f"{path}: cannot be read as LLVM IR ({error})") from error
+
+
+def shards_of_program(program: Program, starts: frozenset[int], build: BuildOptions) -> list[Shard]:
+    """Cut the functions, in order of address, into shards of bounded size."""
+    shards: list[Shard] = []
+    current: list[int] = []
+    weight = 0
+
+    def close() -> None:
+        nonlocal current, weight
+        if current:
+            opt = min(build.opt, 1) if weight > HUGE_FUNCTION_INSTRUCTIONS else build.opt
+            shards.append(Shard(len(shards), tuple(current), (), weight, opt))
+        current, weight = [], 0
+
+    for start in sorted(starts):
+        count = program.functions[start].instruction_count()
+        if weight and weight + count > SHARD_INSTRUCTIONS:
+            close()
+        current.append(start)
+        weight += count
+    close()
+    return shards
+
+
+def shards_of_files(files: list[tuple[Path, int]], build: BuildOptions) -> list[Shard]:
+    """Cut IR files, given with their sizes in guest instructions, into shards."""
+    shards: list[Shard] = []
+    current: list[Path] = []
+    weight = 0
+    for path, count in files:
+        if current and weight + count > SHARD_INSTRUCTIONS:
+            shards.append(Shard(len(shards), (), tuple(current), weight, build.opt))
+            current, weight = [], 0
+        current.append(path)
+        weight += count
+    if current:
+        shards.append(Shard(len(shards), (), tuple(current), weight, build.opt))
+    return shards
+
+
+# ---- the whole build ----
+
+Progress = Callable[[int, int], None]
+"""Called with (functions done, guest instructions done) as shards finish."""
+
+
+def build_program(
+    program: Program,
+    starts: frozenset[int],
+    codegen: CodegenOptions,
+    build: BuildOptions,
+    identity: LibraryIdentity,
+    output: Path,
+    progress: Progress | None = None,
+) -> None:
+    """Compile an analysed program into the library `output`."""
+    global _program, _starts, _codegen
+    _program, _starts, _codegen = program, starts, codegen
+    try:
+        _build(shards_of_program(program, starts, build), build, identity, None, output, progress)
+    finally:
+        _program = None
+
+
+def build_files(
+    files: list[tuple[Path, int]],
+    entries: list[tuple[int, str]],
+    build: BuildOptions,
+    identity: LibraryIdentity,
+    output: Path,
+    progress: Progress | None = None,
+) -> None:
+    """Compile IR files with known entries (guest pc, symbol) into the library `output`."""
+    _build(shards_of_files(files, build), build, identity, entries, output, progress)
+
+
+def _build(
+    shards: list[Shard],
+    build: BuildOptions,
+    identity: LibraryIdentity,
+    entries: list[tuple[int, str]] | None,
+    output: Path,
+    progress: Progress | None,
+) -> None:
+    compiler = find_compiler()
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".mipsrec-", dir=output.parent) as name:
+            folder = Path(name)
+            results = sorted(_compile(shards, build, folder, progress), key=lambda result: result.number)
+            found = entries if entries is not None else [entry for result in results for entry in result.entries]
+            table = folder / "table.o"
+            table.write_bytes(compile_text(table_text(sorted(found), identity), 0))
+            library = folder / "library.so"
+            _link(compiler, [*(result.path for result in results), table], library, folder)
+            append_footer(library)
+            os.replace(library, output)
+    except OSError as error:
+        raise BuildError(f"{output}: cannot be written ({error.strerror or error}); nothing was left behind") from error
+
+
+def _compile(
+    shards: list[Shard], build: BuildOptions, folder: Path, progress: Progress | None
+) -> Iterator[ShardResult]:
+    workers = min(build.worker_count(), len(shards))
+    if workers <= 1:
+        for shard in shards:
+            yield _report(_run_shard(shard, folder), shard, progress)
+        return
+    context = multiprocessing.get_context("fork")
+    pool = ProcessPoolExecutor(workers, mp_context=context)
+    try:
+        yield from _drain(pool, sorted(shards, key=lambda shard: -shard.weight), folder, progress)
+    except BrokenProcessPool as error:
+        raise BuildError("a compiler process died, perhaps for want of memory; try --jobs 1") from error
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _drain(
+    pool: ProcessPoolExecutor, shards: list[Shard], folder: Path, progress: Progress | None
+) -> Iterator[ShardResult]:
+    pending: dict[Future[ShardResult], Shard] = {pool.submit(_run_shard, shard, folder): shard for shard in shards}
+    while pending:
+        done, _ = wait(pending, return_when=FIRST_COMPLETED)
+        for future in done:
+            yield _report(future.result(), pending.pop(future), progress)
+
+
+def _report(result: ShardResult, shard: Shard, progress: Progress | None) -> ShardResult:
+    if progress is not None:
+        progress(result.function_count, shard.weight)
+    return result
+
+
+def find_compiler() -> str:
+    """Return the system's C compiler; raises BuildError when there is none."""
+    for name in filter(None, (os.environ.get("CC"), "cc", "gcc", "clang")):
+        path = shutil.which(name)
+        if path:
+            return path
+    raise BuildError("no C compiler found (tried $CC, cc, gcc, clang); install one, on Debian: apt install gcc")
+
+
+def _link(compiler: str, objects: list[Path], output: Path, folder: Path) -> None:
+    arguments = folder / "link.args"
+    arguments.write_text("\n".join(f'"{path}"' for path in objects))
+    command = [
+        compiler, "-shared", "-nostartfiles", "-o", str(output), f"@{arguments}", "-lm",
+        "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,-z,now",
+    ]  # fmt: skip
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        reason = (result.stderr.strip() or "no message").splitlines()[-1]
+        raise BuildError(f"{compiler} could not link the library: {reason}")
+
+
+def _bytes_constant(data: bytes) -> str:
+    return f'[{len(data)} x i8] c"' + "".join(f"\\{byte:02X}" for byte in data) + '"'
+
+
+def table_text(entries: list[tuple[int, str]], identity: LibraryIdentity) -> str:
+    """Return the IR of `mr_library`; `entries` are (guest pc, symbol), sorted."""
+    words = (
+        LIBRARY_MAGIC, LIBRARY_VERSION, layout_id(), _MEMORY_NUMBERS[identity.memory], cpu_level()[0], identity.bias,
+        identity.fr, len(entries),
+    )  # fmt: skip
+    fields = [("i32", str(word)) for word in words]
+    for data in (
+        bytes.fromhex(identity.guest_identity),
+        f"mipsrec {__version__}".encode().ljust(64, b"\0")[:64],
+        identity.options.encode().ljust(64, b"\0")[:64],
+    ):
+        type_, _, value = _bytes_constant(data).partition("] ")
+        fields.append((type_ + "]", value))
+    header_bytes = 4 * len(words) + 32 + 64 + 64
+    for index, (pc, symbol) in enumerate(entries):
+        field = f"i8, ptr @mr_library, i64 {header_bytes + 8 * index + 4}"
+        difference = f"sub (i64 ptrtoint (ptr @{symbol} to i64), i64 ptrtoint (ptr getelementptr ({field}) to i64))"
+        fields += [("i32", str(pc)), ("i32", f"trunc (i64 {difference} to i32)")]
+    types = ", ".join(type_ for type_, _ in fields)
+    values = ", ".join(f"{type_} {value}" for type_, value in fields)
+    symbols = sorted({symbol for _, symbol in entries})
+    declarations = "".join(f"declare hidden i32 @{symbol}(ptr)\n" for symbol in symbols)
+    return (
+        f'target triple = "{default_triple()}"\n{declarations}'
+        f"@mr_library = constant <{{ {types} }}> <{{ {values} }}>, align 8\n"
+    )

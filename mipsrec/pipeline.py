@@ -1,0 +1,174 @@
+"""The public library API: what the command line does, as functions.
+
+    guest = open_guest("prog.elf")
+    dump_llvm(guest, "out")
+    build(guest, "lib.so")
+    cached_library(guest)
+
+All of them raise `MipsrecError` with one line that says what failed, where, and what to do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from . import dumped
+from .analysis import Function, Program, analyze
+from .cache import cache_folder
+from .codegen import CodegenOptions, LiftedFunction, lift_function, lifted_starts, module_text
+from .elf import Image, load_elf
+from .errors import LiftError
+from .memory import AddressSpace
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to translate: `opt` 0 to 3, `memory` and `calls` as in codegen.options, `jobs` worker processes (0: all)."""
+
+    opt: int = 2
+    memory: str = "flat"
+    calls: str = "direct"
+    jobs: int = 0
+
+
+class Guest:
+    """A program to translate; analysis runs once, when it is first needed."""
+
+    def __init__(self, image: Image) -> None:
+        self.image = image
+
+    @cached_property
+    def memory(self) -> AddressSpace:
+        """Its address space as at program start."""
+        return AddressSpace(self.image)
+
+    @cached_property
+    def program(self) -> Program:
+        """Its functions."""
+        return analyze(self.image, self.memory)
+
+    @cached_property
+    def starts(self) -> frozenset[int]:
+        """Starts of the functions that get lifted."""
+        return lifted_starts(self.program)
+
+    def codegen_options(self, options: Options, comments: bool = False) -> CodegenOptions:
+        return CodegenOptions(
+            self.image.byte_order == "big", self.image.fr, options.memory, options.calls, comments=comments
+        )
+
+    def function(self, name: str) -> Function:
+        """Return the function of a name or a hexadecimal address; raises LiftError when there is none."""
+        for function in self.program.functions.values():
+            if function.name == name:
+                return function
+        try:
+            address = int(name, 16)
+        except ValueError:
+            address = next((s.address for s in self.image.symbols if s.name == name and s.type == "FUNC"), -1)
+        if address in self.program.functions:
+            return self.program.functions[address]
+        raise LiftError(f"{self.image.path}: no function {name}; `mipsrec disasm {self.image.path}` lists them")
+
+
+def open_guest(path: str | os.PathLike[str]) -> Guest:
+    """Read a program; raises ElfError when it cannot be translated."""
+    return Guest(load_elf(Path(path)))
+
+
+Progress = Callable[[int, int], None]
+
+
+def lifted_modules(guest: Guest, options: Options, functions: list[Function]) -> Iterator[tuple[Function, str, list[LiftedFunction]]]:
+    """Yield each function with the text of a module of its own, disassembly in comments."""
+    from .native import default_triple
+
+    codegen = guest.codegen_options(options, comments=True)
+    for function in functions:
+        lifted = lift_function(function, guest.starts, codegen)
+        yield function, module_text(lifted, default_triple()), lifted
+
+
+def dump_llvm(
+    guest: Guest,
+    folder: str | os.PathLike[str],
+    options: Options | None = None,
+    functions: list[Function] | None = None,
+    optimized: bool = False,
+    progress: Progress | None = None,
+) -> int:
+    """Write one .ll file per function and `index.json` into a folder; return the number of functions.
+
+    `optimized` writes the IR as LLVM's pipeline of that level leaves it. An index of a selection cannot be built.
+    """
+    options = options or Options()
+    chosen = functions if functions is not None else [guest.program.functions[start] for start in sorted(guest.starts)]
+    modules = lifted_modules(guest, options, chosen)
+    if optimized:
+        from .native import optimized_text
+
+        modules = ((f, optimized_text(text, options.opt), lifted) for f, text, lifted in modules)
+    return dumped.write(Path(folder), guest.image, options.memory, options.calls, modules, progress)
+
+
+def build(
+    source: Guest | str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    options: Options | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Compile a guest, or the folder of a dump, into a library that the host loads."""
+    from . import native
+
+    options = options or Options()
+    build_options = native.BuildOptions(options.opt, options.jobs)
+    if isinstance(source, Guest):
+        codegen = source.codegen_options(options)
+        identity = native.identity_of(source.image, codegen, build_options)
+        native.build_program(
+            source.program, source.starts, codegen, build_options, identity, Path(output), progress
+        )
+        return
+    dump = dumped.read(Path(source))
+    identity = native.LibraryIdentity(
+        dump.guest_identity, dump.bias, dump.fr, dump.memory,
+        f"--opt {options.opt} --memory {dump.memory} --calls {dump.calls}",
+    )  # fmt: skip
+    native.build_files(dump.files, dump.entries, build_options, identity, Path(output), progress)
+
+
+def cached_library(guest: Guest, options: Options | None = None, progress: Progress | None = None) -> Path:
+    """Return the guest's library from the per-user cache, building it when it is not there."""
+    options = options or Options()
+    path = library_path(guest.image.identity, options)
+    if not path.exists():
+        with _locked(path):
+            if not path.exists():
+                build(guest, path, options, progress)
+    return path
+
+
+def library_path(guest_identity: str, options: Options) -> Path:
+    """Return where the cache keeps the library of a guest; the name changes with options and with mipsrec itself."""
+    from .cache import source_digest
+
+    key = f"{guest_identity} {options.opt} {options.memory} {options.calls} {source_digest()}"
+    name = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
+    return cache_folder() / "libraries" / f"{name}.so"
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Let one process at a time build `path`."""
+    import fcntl
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path.with_suffix(".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
