@@ -20,14 +20,14 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("codegen",),
     ("native", "cache", "host"),
     ("pipeline", "dumped"),
-    ("cli", "demo", "__main__"),
+    ("commands", "cli", "demo", "__main__"),
 )
 """A module (or package) may import from its own layer and from those above it in this list."""
 
 OWNERS = {
     "elftools": {"elf", "elf_header", "elf_tables", "elf_eh"},
     "llvmlite": {"codegen", "native"},
-    "capstone": {"cli"},
+    "capstone": {"cli", "commands"},
     "pytest": set(),
     "unicorn": set(),
     "hypothesis": set(),
