@@ -1,0 +1,90 @@
+/* Floating point: FCSR, the host's rounding mode and flags, registers under the FR rule, and arithmetic on bit patterns. */
+#ifndef MR_FPU_H
+#define MR_FPU_H
+
+#include "host.h"
+
+/* Exceptions, in the order that FCSR's cause, enable and flag fields share (volume I-A, FCSR). */
+enum {
+    MR_FP_INEXACT = 1,
+    MR_FP_UNDERFLOW = 2,
+    MR_FP_OVERFLOW = 4,
+    MR_FP_DIVISION = 8,
+    MR_FP_INVALID = 16,
+    MR_FP_UNIMPLEMENTED = 32 /* a cause only, always enabled */
+};
+enum { MR_FCSR_FLAGS_SHIFT = 2, MR_FCSR_ENABLES_SHIFT = 7, MR_FCSR_CAUSES_SHIFT = 12 };
+#define MR_FCSR_RM 3u
+#define MR_FCSR_NAN2008 (1u << 18)
+#define MR_FCSR_ABS2008 (1u << 19)
+#define MR_FCSR_FS (1u << 24)
+enum mr_rounding { MR_ROUND_NEAREST, MR_ROUND_ZERO, MR_ROUND_UP, MR_ROUND_DOWN }; /* as FCSR.RM has them */
+
+/* ---- fpu.c ---- */
+
+/* Gives the host the rounding mode and flushing that s->fcsr asks for, with no exception flags set. For whoever changes
+ * s->fcsr by other ways than mr_ctc1: a new thread, the return from a signal handler. */
+void mr_fpu_enter(struct mr_state *s);
+/* Adds the exception flags that lifted code has left in the host's FPU to s->fcsr, and clears them there. For whoever
+ * reads s->fcsr by other ways than mr_cfc1: a signal frame, ptrace. */
+void mr_fpu_collect(struct mr_state *s);
+/* True when a cause and its enable are both set: after mr_ctc1 the caller raises MR_FPE then. */
+bool mr_fpu_pending(const struct mr_state *s);
+/* Around one operation of the host: mr_fpu_begin sets modes and clears flags, mr_fpu_end returns the MR_FP_* raised. */
+void mr_fpu_begin(struct mr_state *s);
+uint32_t mr_fpu_end(struct mr_state *s);
+/* Ends an instruction that raised these MR_FP_*: sets causes, and flags. Returns true when one is enabled: then the flags
+ * are as before, and the caller raises MR_FPE and writes no result. */
+bool mr_fpu_traps(struct mr_state *s, uint32_t raised);
+
+/* ---- registers, by the FR rule of mipsrec/state.py ---- */
+
+static inline bool mr_fpr_has_double(const struct mr_state *s, unsigned number)
+{
+    return s->fr || !(number & 1);
+}
+
+static inline uint32_t mr_fpr_single(const struct mr_state *s, unsigned number)
+{
+    return !s->fr && number & 1 ? s->fpr[number - 1].word.high : s->fpr[number].word.low;
+}
+
+static inline void mr_fpr_set_single(struct mr_state *s, unsigned number, uint32_t bits)
+{
+    if (!s->fr && number & 1)
+        s->fpr[number - 1].word.high = bits;
+    else
+        s->fpr[number].word.low = bits;
+}
+
+static inline uint64_t mr_fpr_double(const struct mr_state *s, unsigned number)
+{
+    return s->fpr[number].bits;
+}
+
+static inline void mr_fpr_set_double(struct mr_state *s, unsigned number, uint64_t bits)
+{
+    s->fpr[number].bits = bits;
+}
+
+/* ---- fpu_arithmetic.c: bit patterns in, bit patterns out; exceptions are added to *raised ---- */
+
+enum mr_fp_format { MR_FP_S, MR_FP_D, MR_FP_W = 4, MR_FP_L }; /* the fmt field less 16 */
+enum mr_fp_operation { MR_FP_ADD, MR_FP_SUB, MR_FP_MUL, MR_FP_DIV, MR_FP_SQRT, MR_FP_RECIP, MR_FP_RSQRT };
+
+/* b is ignored by those of one operand. */
+uint64_t mr_fp_arithmetic(struct mr_state *s, enum mr_fp_operation operation, enum mr_fp_format format, uint64_t a,
+                          uint64_t b, uint32_t *raised);
+/* As arithmetic, which they are without ABS2008. */
+uint64_t mr_fp_abs(struct mr_state *s, enum mr_fp_format format, uint64_t a, uint32_t *raised);
+uint64_t mr_fp_neg(struct mr_state *s, enum mr_fp_format format, uint64_t a, uint32_t *raised);
+/* To S or D, from any other format. */
+uint64_t mr_fp_convert(struct mr_state *s, enum mr_fp_format to, enum mr_fp_format from, uint64_t a, uint32_t *raised);
+/* To W or L, from S or D. */
+uint64_t mr_fp_to_integer(struct mr_state *s, enum mr_fp_format to, enum mr_fp_format from, enum mr_rounding mode,
+                          uint64_t a, uint32_t *raised);
+/* The 4-bit condition of c.cond.fmt. */
+bool mr_fp_compare(struct mr_state *s, unsigned condition, enum mr_fp_format format, uint64_t a, uint64_t b,
+                   uint32_t *raised);
+
+#endif
