@@ -8,7 +8,7 @@ PY := .venv/bin/python
 
 help:
 	@echo 'make demo         recompile the samples and run them'
-	@echo 'make test         run the tests (ARGS="-k elf" for some of them, JOBS=4 for more processes)'
+	@echo 'make test         run the tests (ARGS=tests/test_elf.py for some of them, JOBS=4 for more processes)'
 	@echo 'make check        ruff, mypy, and the C compilers'"'"' warnings'
 	@echo 'make conformance  compare with other executors on many programs (ARGS=--help)'
 	@echo 'make fuzz         compare random programs with other executors (ARGS=--help)'
@@ -17,7 +17,7 @@ help:
 
 # The environment is made again when this folder, the Python or pyproject.toml is another one than last time.
 define IDENTITY
-{ echo '$(CURDIR)'; $(PYTHON) -c 'import sys; print(sys.executable, sys.version)'; cat pyproject.toml; }
+{ echo '$(CURDIR)' && $(PYTHON) -c 'import sys; print(sys.executable, sys.version)' && cat pyproject.toml; }
 endef
 
 venv:
@@ -39,7 +39,7 @@ demo: venv
 	$(PY) -m mipsrec.demo $(ARGS)
 
 test: venv
-	$(PY) -m pytest -n $(JOBS) tests $(ARGS)
+	$(PY) -m pytest -n $(JOBS) $(ARGS)
 
 check: check-python check-c
 
