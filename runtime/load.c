@@ -5,7 +5,6 @@
  * state the same rules for the translator. A file we cannot run ends in mr_fail with one line. Not done here: sections,
  * symbols, relocation (a static position-independent program relocates itself).
  */
-#define _GNU_SOURCE
 #include "blake2b.h"
 #include "host.h"
 

@@ -3,7 +3,6 @@
  * Enters: mappings by guest address. Leaves: host mappings inside the window, MR_* bits in mr_pages, and the page
  * tables of memory model `paged`. A free page of the window is PROT_NONE, so that a stray access faults.
  */
-#define _GNU_SOURCE
 #include "host.h"
 
 #include <errno.h>

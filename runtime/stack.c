@@ -1,7 +1,6 @@
 /* The initial stack: argument strings, environment and auxiliary vector, as the kernel lays them out (fs/exec.c and
  * create_elf_tables of fs/binfmt_elf.c). Enters: the image and mr_options. Leaves: the first sp; mr_mmap_top below it.
  */
-#define _GNU_SOURCE
 #include "host.h"
 
 #include <elf.h>
@@ -132,7 +131,7 @@ uint32_t mr_build_stack(const struct mr_image *image)
 
     struct builder stack = {MR_USER_END - size / 4, MR_USER_END - 4};
     uint32_t argc = (uint32_t)mr_options.guest_argc, envc = count_strings(mr_options.guest_envp);
-    uint32_t name = push_string(&stack, mr_options.program_name);
+    uint32_t name = push_string(&stack, mr_options.program_path);
     uint32_t environment = push_strings(&stack, mr_options.guest_envp, envc);
     uint32_t arguments = push_strings(&stack, mr_options.guest_argv, argc);
     uint32_t random = push_random(&stack);

@@ -1,0 +1,358 @@
+/* What signals the guest has: actions of the process, masks and queues of its threads, and the host's mirror of them.
+ *
+ * Not done here: the calls (sys_signal.c) and the frames of handlers (signal_frame.c). Simplification: a thread's queue
+ * holds QUEUE_LENGTH signals; a real-time signal beyond that is lost, as it is on a kernel at RLIMIT_SIGPENDING.
+ */
+#include "signals.h"
+#include "syscall.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define QUEUE_LENGTH 64
+#define HOST_SET_BYTES 8 /* of the kernel's sigset_t */
+#define FIRST_REALTIME 32
+#define LIBC_SIGNALS 0x180000000u /* 32 and 33: the host's libc lives by them */
+
+struct mr_signal_action mr_signal_actions[129];
+_Thread_local struct mr_thread_signals mr_thread_signals;
+_Thread_local volatile uint32_t mr_signals_queued;
+static _Thread_local struct mr_signal_info queue[QUEUE_LENGTH]; /* in order of arrival; changed with host signals blocked */
+
+/* Signals that the host needs for itself: faults of lifted code. */
+static bool host_needs(int host_signal)
+{
+    return host_signal == SIGSEGV || host_signal == SIGBUS || host_signal == SIGFPE || host_signal == SIGILL ||
+           host_signal == SIGTRAP;
+}
+
+/* ---- sets ---- */
+
+uint64_t mr_signal_set_to_host(const struct mr_signal_set *set)
+{
+    uint64_t host = 0;
+    for (int mips = 1; mips <= 64; mips++) {
+        int number = mr_signal_to_host(mips);
+        if (mr_signal_in(set, mips) && number && !host_needs(number))
+            host |= (uint64_t)1 << (number - 1);
+    }
+    return host & ~(uint64_t)LIBC_SIGNALS;
+}
+
+static struct mr_signal_set set_from_host(uint64_t host)
+{
+    struct mr_signal_set set = {{0, 0}};
+    for (int number = 1; number <= 64; number++) {
+        int mips = mr_signal_to_mips(number);
+        if (host >> (number - 1) & 1 && mips)
+            set.bits[(mips - 1) / 64] |= (uint64_t)1 << ((mips - 1) % 64);
+    }
+    return set;
+}
+
+int mr_get_signal_set(uint32_t guest, struct mr_signal_set *set)
+{
+    const uint8_t *from = mr_guest_bytes(guest, MR_SIGNAL_SET_BYTES, MR_READ);
+    if (!from)
+        return -EFAULT;
+    for (int half = 0; half < 2; half++) /* an array of 32-bit words, in both byte orders */
+        set->bits[half] = mr_get32(from + 8 * half) | (uint64_t)mr_get32(from + 8 * half + 4) << 32;
+    return 0;
+}
+
+int mr_put_signal_set(uint32_t guest, const struct mr_signal_set *set)
+{
+    uint8_t *to = mr_guest_bytes(guest, MR_SIGNAL_SET_BYTES, MR_WRITE);
+    if (!to)
+        return -EFAULT;
+    for (int half = 0; half < 2; half++) {
+        mr_put32(to + 8 * half, (uint32_t)set->bits[half]);
+        mr_put32(to + 8 * half + 4, (uint32_t)(set->bits[half] >> 32));
+    }
+    return 0;
+}
+
+/* ---- the queue ---- */
+
+static uint64_t block_host(uint64_t host_set)
+{
+    uint64_t old = 0;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &host_set, &old, HOST_SET_BYTES);
+    return old;
+}
+
+#define ALL_BUT_FAULTS                                                                                       \
+    ~((uint64_t)1 << (SIGSEGV - 1) | (uint64_t)1 << (SIGBUS - 1) | (uint64_t)1 << (SIGFPE - 1) |             \
+      (uint64_t)1 << (SIGILL - 1) | (uint64_t)1 << (SIGTRAP - 1))
+
+static bool is_queued(int mips_signal)
+{
+    for (uint32_t i = 0; i < mr_signals_queued; i++)
+        if (queue[i].signal == mips_signal)
+            return true;
+    return false;
+}
+
+/* Called with host signals blocked. A signal that is no real-time one waits once. */
+static void append(const struct mr_signal_info *info)
+{
+    if (mr_signals_queued == QUEUE_LENGTH || (info->signal < FIRST_REALTIME && is_queued(info->signal)))
+        return;
+    queue[mr_signals_queued] = *info;
+    mr_signals_queued++;
+}
+
+void mr_signal_queue(const struct mr_signal_info *info)
+{
+    uint64_t old = block_host(ALL_BUT_FAULTS);
+    append(info);
+    block_host(old);
+}
+
+/* Returns the position of the lowest signal that is wanted, or -1. */
+static int find_wanted(const struct mr_signal_set *wanted)
+{
+    int found = -1;
+    for (int i = 0; i < (int)mr_signals_queued; i++)
+        if (mr_signal_in(wanted, queue[i].signal) && (found < 0 || queue[i].signal < queue[found].signal))
+            found = i;
+    return found;
+}
+
+bool mr_signal_dequeue(struct mr_signal_set wanted, struct mr_signal_info *info)
+{
+    uint64_t old = block_host(ALL_BUT_FAULTS);
+    int found = find_wanted(&wanted);
+    if (found >= 0) {
+        *info = queue[found];
+        mr_signals_queued--;
+        memmove(&queue[found], &queue[found + 1], (mr_signals_queued - (uint32_t)found) * sizeof *queue);
+    }
+    block_host(old);
+    return found >= 0;
+}
+
+static struct mr_signal_set unblocked(void)
+{
+    const struct mr_signal_set *blocked = &mr_thread_signals.blocked;
+    return (struct mr_signal_set){{~blocked->bits[0], ~blocked->bits[1]}};
+}
+
+struct mr_signal_set mr_signals_pending(void)
+{
+    uint64_t host = 0;
+    syscall(SYS_rt_sigpending, &host, HOST_SET_BYTES);
+    struct mr_signal_set set = set_from_host(host);
+    for (uint32_t i = 0; i < mr_signals_queued; i++)
+        set.bits[(queue[i].signal - 1) / 64] |= (uint64_t)1 << ((queue[i].signal - 1) % 64);
+    set.bits[0] &= mr_thread_signals.blocked.bits[0];
+    set.bits[1] &= mr_thread_signals.blocked.bits[1];
+    return set;
+}
+
+/* ---- the host's side ---- */
+
+static int code_to_mips(int code)
+{
+    return code == SI_TIMER ? -3 : code == SI_MESGQ ? -4 : code == SI_ASYNCIO ? -2 : code;
+}
+
+void mr_signal_info_from_host(const void *host_siginfo, struct mr_signal_info *info)
+{
+    const siginfo_t *from = host_siginfo;
+    bool exited = from->si_signo == SIGCHLD && from->si_code == CLD_EXITED;
+    *info = (struct mr_signal_info){mr_signal_to_mips(from->si_signo), code_to_mips(from->si_code), 0, {0}};
+    if (from->si_errno)
+        info->error = mr_errno_to_mips(from->si_errno);
+    info->words[0] = (uint32_t)from->si_pid;
+    info->words[1] = (uint32_t)from->si_uid;
+    if (from->si_signo == SIGCHLD && from->si_code > 0) {
+        info->words[2] = (uint32_t)(exited ? from->si_status : mr_signal_to_mips(from->si_status));
+        info->words[3] = (uint32_t)from->si_utime;
+        info->words[4] = (uint32_t)from->si_stime;
+    } else {
+        info->words[2] = (uint32_t)from->si_value.sival_int;
+    }
+    if (from->si_code == SI_KERNEL)
+        info->words[0] = info->words[1] = info->words[2] = 0;
+}
+
+/* A signal that the guest has a handler for: remembered; the system call it interrupts ends with EINTR. */
+static void on_host_signal(int host_signal, siginfo_t *host_info, void *context)
+{
+    (void)host_signal, (void)context;
+    int saved_errno = errno;
+    struct mr_signal_info info;
+    mr_signal_info_from_host(host_info, &info);
+    append(&info);
+    errno = saved_errno;
+}
+
+static void mirror_action(int mips_signal, const struct mr_signal_action *action)
+{
+    int host_signal = mr_signal_to_host(mips_signal);
+    if (!host_signal || host_needs(host_signal) || host_signal == SIGKILL || host_signal == SIGSTOP)
+        return;
+    struct sigaction host = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
+    host.sa_sigaction = on_host_signal;
+    sigfillset(&host.sa_mask);
+    if (action->handler == MR_SIG_DEFAULT || action->handler == MR_SIG_IGNORE) {
+        host.sa_flags = 0;
+        host.sa_handler = action->handler == MR_SIG_IGNORE ? SIG_IGN : SIG_DFL;
+    }
+    host.sa_flags |= (action->flags & MR_SA_NOCLDWAIT ? SA_NOCLDWAIT : 0) |
+                     (action->flags & MR_SA_NOCLDSTOP ? SA_NOCLDSTOP : 0);
+    sigaction(host_signal, &host, NULL); /* refused for the two that belong to the host's libc */
+}
+
+static bool ignored_by_default(int mips_signal)
+{
+    return mips_signal == MIPS_SIGCHLD || mips_signal == MIPS_SIGCONT || mips_signal == MIPS_SIGURG ||
+           mips_signal == MIPS_SIGWINCH;
+}
+
+static bool stops_by_default(int mips_signal)
+{
+    return mips_signal == MIPS_SIGSTOP || mips_signal == MIPS_SIGTSTP || mips_signal == MIPS_SIGTTIN ||
+           mips_signal == MIPS_SIGTTOU;
+}
+
+void mr_signal_set_action(int mips_signal, const struct mr_signal_action *action)
+{
+    mr_signal_actions[mips_signal] = *action;
+    mr_signal_actions[mips_signal].mask.bits[0] &=
+        ~((uint64_t)1 << (MIPS_SIGKILL - 1) | (uint64_t)1 << (MIPS_SIGSTOP - 1));
+    mirror_action(mips_signal, action);
+    struct mr_signal_info dropped;
+    struct mr_signal_set this_one = {{0, 0}};
+    this_one.bits[(mips_signal - 1) / 64] = (uint64_t)1 << ((mips_signal - 1) % 64);
+    if (action->handler == MR_SIG_IGNORE || (action->handler == MR_SIG_DEFAULT && ignored_by_default(mips_signal)))
+        while (mr_signals_waiting() && mr_signal_dequeue(this_one, &dropped)) /* POSIX: a pending one is discarded */
+            ;
+}
+
+void mr_signal_block(struct mr_signal_set blocked)
+{
+    blocked.bits[0] &= ~((uint64_t)1 << (MIPS_SIGKILL - 1) | (uint64_t)1 << (MIPS_SIGSTOP - 1));
+    if (memcmp(&blocked, &mr_thread_signals.blocked, sizeof blocked) == 0)
+        return;
+    mr_thread_signals.blocked = blocked;
+    block_host(mr_signal_set_to_host(&blocked));
+}
+
+/* What a process inherits: ignored signals and its mask. */
+__attribute__((constructor)) static void inherit_from_host(void)
+{
+    uint64_t blocked = 0;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &blocked, HOST_SET_BYTES);
+    mr_thread_signals.blocked = set_from_host(blocked);
+    mr_thread_signals.stack.flags = MR_SS_DISABLE;
+    for (int mips = 1; mips <= 64; mips++) {
+        struct sigaction host;
+        int host_signal = mr_signal_to_host(mips);
+        if (host_signal && sigaction(host_signal, NULL, &host) == 0 && host.sa_handler == SIG_IGN)
+            mr_signal_actions[mips].handler = MR_SIG_IGNORE;
+    }
+}
+
+/* ---- calls with a mask of their own ---- */
+
+int mr_signal_mask_for_wait(uint32_t guest_set, uint32_t set_bytes, struct mr_signal_mask *mask)
+{
+    struct mr_signal_set set;
+    if (set_bytes != MR_SIGNAL_SET_BYTES)
+        return -EINVAL;
+    if (mr_get_signal_set(guest_set, &set))
+        return -EFAULT;
+    set.bits[0] &= ~((uint64_t)1 << (MIPS_SIGKILL - 1) | (uint64_t)1 << (MIPS_SIGSTOP - 1));
+    mr_thread_signals.saved = mr_thread_signals.blocked;
+    mr_thread_signals.saved_valid = true;
+    mr_thread_signals.blocked = set;
+    mask->host = mr_signal_set_to_host(&set);
+    struct mr_signal_set now = unblocked();
+    return find_wanted(&now) >= 0 ? (int)mr_signal_wait_done(mask, -EINTR) : 0;
+}
+
+int64_t mr_signal_wait_done(const struct mr_signal_mask *mask, int64_t result)
+{
+    struct mr_signal_set wanted = unblocked();
+    if (mask && (result != -EINTR || find_wanted(&wanted) < 0)) {
+        mr_thread_signals.blocked = mr_thread_signals.saved;
+        mr_thread_signals.saved_valid = false;
+    }
+    return result; /* otherwise mr_signals_take puts the mask back */
+}
+
+/* ---- delivery ---- */
+
+bool mr_signals_restart(void)
+{
+    struct mr_signal_set wanted = unblocked();
+    int found = find_wanted(&wanted);
+    if (found < 0)
+        return true;
+    const struct mr_signal_action *action = &mr_signal_actions[queue[found].signal];
+    return action->handler <= MR_SIG_IGNORE || action->flags & MR_SA_RESTART;
+}
+
+/* Enters the handler of a signal, or takes the default action. Returns the pc to go on at. */
+static uint32_t deliver(struct mr_state *s, const struct mr_signal_info *info, uint32_t pc)
+{
+    struct mr_signal_action action = mr_signal_actions[info->signal];
+    struct mr_thread_signals *thread = &mr_thread_signals;
+    if (action.handler == MR_SIG_IGNORE || (action.handler == MR_SIG_DEFAULT && ignored_by_default(info->signal)))
+        return pc;
+    if (action.handler == MR_SIG_DEFAULT && stops_by_default(info->signal)) {
+        raise(mr_signal_to_host(info->signal));
+        return pc;
+    }
+    if (action.handler == MR_SIG_DEFAULT)
+        mr_die_by_signal(s, info->signal, pc, 0);
+    if (mr_options.strace)
+        mr_trace_signal(info->signal, "to its handler");
+    struct mr_signal_set before = thread->saved_valid ? thread->saved : thread->blocked;
+    uint32_t handler_pc = mr_signal_frame(s, &action, info, pc, &before);
+    if (!handler_pc) { /* no stack to run it on: the kernel's force_sigsegv */
+        if (info->signal == MIPS_SIGSEGV || mr_signal_actions[MIPS_SIGSEGV].handler <= MR_SIG_IGNORE ||
+            !mr_signal_deliver(s, MIPS_SIGSEGV, 0x80, pc, 0, &handler_pc))
+            mr_die_by_signal(s, MIPS_SIGSEGV, pc, GPR(s, MR_REG_SP));
+        return handler_pc;
+    }
+    thread->saved_valid = false;
+    struct mr_signal_set blocked = thread->blocked;
+    blocked.bits[0] |= action.mask.bits[0];
+    blocked.bits[1] |= action.mask.bits[1];
+    if (!(action.flags & MR_SA_NODEFER))
+        blocked.bits[(info->signal - 1) / 64] |= (uint64_t)1 << ((info->signal - 1) % 64);
+    thread->blocked = before; /* what the host has */
+    mr_signal_block(blocked);
+    if (action.flags & MR_SA_RESETHAND) {
+        action.handler = MR_SIG_DEFAULT;
+        mr_signal_set_action(info->signal, &action);
+    }
+    return handler_pc;
+}
+
+uint32_t mr_signals_take(struct mr_state *s, uint32_t pc)
+{
+    struct mr_signal_info info;
+    while (mr_signals_waiting() && mr_signal_dequeue(unblocked(), &info))
+        pc = deliver(s, &info, pc);
+    if (mr_thread_signals.saved_valid) {
+        mr_thread_signals.blocked = mr_thread_signals.saved;
+        mr_thread_signals.saved_valid = false;
+    }
+    return pc;
+}
+
+bool mr_signal_deliver(struct mr_state *s, int mips_signal, int code, uint32_t pc, uint32_t address, uint32_t *new_pc)
+{
+    const struct mr_signal_info info = {mips_signal, code, 0, {address}};
+    if (mr_signal_actions[mips_signal].handler <= MR_SIG_IGNORE ||
+        mr_signal_in(&mr_thread_signals.blocked, mips_signal))
+        return false; /* the kernel kills, too, rather than run into the fault again (force_sig) */
+    *new_pc = deliver(s, &info, pc);
+    return true;
+}

@@ -1,0 +1,100 @@
+/* The guest's signals, as the system calls and the frames share them.
+ *
+ * A guest signal arrives in one of two ways: the guest raises it at itself, or the host receives it. Both end in a queue of
+ * the guest thread, which is emptied at system calls (mr_signals_take). What the guest ignores or leaves at its default, the
+ * host ignores or leaves at its default too, and the host blocks what the guest blocks; so the host kernel does most of it.
+ */
+#ifndef MR_SIGNALS_H
+#define MR_SIGNALS_H
+
+#include "host.h"
+
+enum mips_signal_number {
+    MIPS_SIGILL = 4, MIPS_SIGTRAP = 5, MIPS_SIGFPE = 8, MIPS_SIGKILL = 9, MIPS_SIGBUS = 10, MIPS_SIGSEGV = 11,
+    MIPS_SIGCHLD = 18, MIPS_SIGWINCH = 20, MIPS_SIGURG = 21, MIPS_SIGSTOP = 23, MIPS_SIGTSTP = 24, MIPS_SIGCONT = 25,
+    MIPS_SIGTTIN = 26, MIPS_SIGTTOU = 27,
+};
+
+/* Signal n is bit n - 1. The guest's sigset_t has 128 bits. */
+struct mr_signal_set {
+    uint64_t bits[2];
+};
+#define MR_SIGNAL_SET_BYTES 16u
+
+enum { MR_SIG_DEFAULT = 0, MR_SIG_IGNORE = 1 }; /* values of `handler` that are no addresses */
+
+struct mr_signal_action {
+    uint32_t flags, handler;
+    struct mr_signal_set mask;
+};
+enum {
+    MR_SA_SIGINFO = 0x8, MR_SA_ONSTACK = 0x08000000, MR_SA_RESTART = 0x10000000, MR_SA_NODEFER = 0x40000000,
+    MR_SA_NOCLDWAIT = 0x10000, MR_SA_NOCLDSTOP = 0x1,
+};
+#define MR_SA_RESETHAND 0x80000000u
+
+/* siginfo_t of o32 is signal, code, error and 29 more words; which of them are used depends on the code. */
+struct mr_signal_info {
+    int signal, code, error;
+    uint32_t words[5];
+};
+#define MR_SIGINFO_BYTES 128u
+
+struct mr_alternate_stack {
+    uint32_t sp, size_bytes, flags;
+};
+enum { MR_SS_ONSTACK = 1, MR_SS_DISABLE = 2 };
+
+/* What a guest thread has. */
+struct mr_thread_signals {
+    struct mr_signal_set blocked;
+    struct mr_signal_set saved; /* during a call with a mask of its own: what `blocked` was before */
+    bool saved_valid;
+    struct mr_alternate_stack stack;
+};
+extern _Thread_local struct mr_thread_signals mr_thread_signals;
+
+/* ---- signal_state.c ---- */
+extern struct mr_signal_action mr_signal_actions[129];
+extern _Thread_local volatile uint32_t mr_signals_queued; /* how many wait, blocked ones too */
+
+static inline bool mr_signals_waiting(void)
+{
+    return mr_signals_queued != 0;
+}
+
+/* Delivers what waits and is not blocked; returns the pc to go on at, with the state as it then must be. */
+uint32_t mr_signals_take(struct mr_state *s, uint32_t pc);
+bool mr_signals_restart(void); /* whether the next one to be delivered goes to a handler with SA_RESTART, or to none */
+void mr_signal_queue(const struct mr_signal_info *info); /* for this thread */
+struct mr_signal_set mr_signals_pending(void);
+bool mr_signal_dequeue(struct mr_signal_set wanted, struct mr_signal_info *info); /* the lowest one that is wanted */
+void mr_signal_block(struct mr_signal_set blocked);      /* sets the mask of this thread, here and in the host */
+void mr_signal_set_action(int mips_signal, const struct mr_signal_action *action);
+void mr_signal_info_from_host(const void *host_siginfo, struct mr_signal_info *info);
+
+static inline bool mr_signal_in(const struct mr_signal_set *set, int mips_signal)
+{
+    return set->bits[(mips_signal - 1) / 64] >> ((mips_signal - 1) % 64) & 1;
+}
+
+/* A mask that holds during one call that waits (sigsuspend, ppoll, pselect6). */
+struct mr_signal_mask {
+    uint64_t host; /* for the host's call */
+};
+int mr_signal_mask_for_wait(uint32_t guest_set, uint32_t set_bytes, struct mr_signal_mask *mask); /* 0 or -errno */
+/* Ends it; mask may be NULL (there was none). Returns the result. After -EINTR the handler still runs under the mask. */
+int64_t mr_signal_wait_done(const struct mr_signal_mask *mask, int64_t result);
+uint64_t mr_signal_set_to_host(const struct mr_signal_set *set);
+int mr_get_signal_set(uint32_t guest, struct mr_signal_set *set); /* 0 or -EFAULT */
+int mr_put_signal_set(uint32_t guest, const struct mr_signal_set *set);
+
+/* ---- signal_frame.c ---- */
+/* Pushes a frame and enters the handler. Returns the handler's pc, or 0 when the guest's stack is not there. */
+uint32_t mr_signal_frame(struct mr_state *s, const struct mr_signal_action *action, const struct mr_signal_info *info,
+                         uint32_t pc, const struct mr_signal_set *mask);
+/* Restores what the frame at sp holds. Returns false when it is not there. */
+bool mr_signal_return(struct mr_state *s, bool with_info, uint32_t *pc);
+int mr_put_signal_info(uint32_t guest, const struct mr_signal_info *info); /* 0 or -EFAULT */
+
+#endif

@@ -1,0 +1,224 @@
+/* System calls on the address space. memory.c keeps the pages; here are the o32 calls and flags. */
+#include "syscall.h"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MAP_FIXED_GUEST 0x10u
+#define MAP_ANONYMOUS_GUEST 0x800u
+#define MAP_NOREPLACE_GUEST 0x100000u
+#define MAP_TYPE_GUEST 0xfu
+#define PROT_GROWSDOWN_GUEST 0x01000000u
+#define PROT_KNOWN_GUEST (MR_READ | MR_WRITE | MR_EXEC)
+
+/* Flags of asm/mman.h without the type and without those that are looked at here. */
+static const struct mr_bit map_bits[] = {
+    {MAP_ANONYMOUS_GUEST, MAP_ANONYMOUS, "MAP_ANONYMOUS"},
+    {0x400, MAP_NORESERVE, "MAP_NORESERVE"},
+    {0x8000, MAP_LOCKED, "MAP_LOCKED"},
+    {0x10000, MAP_POPULATE, "MAP_POPULATE"},
+    {0x20000, MAP_NONBLOCK, "MAP_NONBLOCK"},
+    {0, 0, NULL},
+};
+
+/* ---- the heap ---- */
+
+static uint32_t heap_end; /* exact, not rounded; 0 until the first brk */
+
+static uint32_t page_up(uint32_t guest)
+{
+    return (guest + MR_PAGE_BYTES - 1) & ~(MR_PAGE_BYTES - 1);
+}
+
+static bool all_free(uint32_t from, uint32_t to)
+{
+    for (uint32_t at = from; at < to; at += MR_PAGE_BYTES)
+        if (mr_pages[at / MR_PAGE_BYTES])
+            return false;
+    return true;
+}
+
+/* Answers the end of the heap, which is the old one when it cannot be moved. */
+SYSCALL(4045, brk, "x")
+{
+    uint32_t wanted = U32(0);
+    if (heap_end == 0)
+        heap_end = mr_brk_start;
+    if (wanted < mr_brk_start || wanted > mr_mmap_top)
+        return heap_end;
+    uint32_t old_page = page_up(heap_end), new_page = page_up(wanted);
+    if (new_page > old_page) {
+        if (!all_free(old_page, new_page) ||
+            mr_map(old_page, new_page - old_page, MR_READ | MR_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0, true) < 0)
+            return heap_end;
+    } else if (new_page < old_page) {
+        mr_unmap(new_page, old_page - new_page);
+    }
+    heap_end = wanted;
+    return heap_end;
+}
+
+/* ---- mapping ---- */
+
+static int64_t map(uint32_t guest, uint32_t size_bytes, uint32_t prot, uint32_t flags, int fd, uint64_t offset)
+{
+    uint32_t type = flags & MAP_TYPE_GUEST;
+    bool fixed = flags & (MAP_FIXED_GUEST | MAP_NOREPLACE_GUEST);
+    if (type < MAP_SHARED || type > MAP_SHARED_VALIDATE)
+        return -EINVAL;
+    if (size_bytes > MR_USER_END)
+        return -ENOMEM;
+    if (fixed && guest % MR_PAGE_BYTES)
+        return -EINVAL;
+    if (flags & MAP_NOREPLACE_GUEST && (uint64_t)guest + size_bytes <= MR_USER_END &&
+        !all_free(guest, guest + size_bytes))
+        return -EEXIST;
+    int host_flags = (int)(mr_bits_to_host(map_bits, flags) | type);
+    int64_t result = mr_map(guest, size_bytes, (int)(prot & PROT_KNOWN_GUEST), host_flags,
+                            flags & MAP_ANONYMOUS_GUEST ? -1 : fd, offset, fixed);
+    if (result >= 0)
+        mr_dispatch_forget((uint32_t)result, size_bytes); /* code that stood there is gone */
+    return result;
+}
+
+SYSCALL(4090, mmap, "pxxxdx")
+{
+    if (U32(5) % MR_PAGE_BYTES)
+        return -EINVAL;
+    return map(U32(0), U32(1), U32(2), U32(3), FD(4), U32(5));
+}
+
+SYSCALL(4210, mmap2, "pxxxdx") /* the offset counts units of 4 KiB */
+{
+    return map(U32(0), U32(1), U32(2), U32(3), FD(4), (uint64_t)U32(5) * 4096);
+}
+
+SYSCALL(4091, munmap, "px")
+{
+    int error = U32(1) > MR_USER_END ? -EINVAL : mr_unmap(U32(0), U32(1));
+    if (!error)
+        mr_dispatch_forget(U32(0), U32(1));
+    return error;
+}
+
+SYSCALL(4167, mremap, "pxxxp")
+{
+    uint32_t flags = U32(3);
+    if (flags & ~(uint32_t)(MREMAP_MAYMOVE | MREMAP_FIXED) || (flags & MREMAP_FIXED && !(flags & MREMAP_MAYMOVE)))
+        return -EINVAL;
+    if (U32(1) > MR_USER_END || U32(2) > MR_USER_END)
+        return -ENOMEM;
+    int64_t result = mr_remap(U32(0), U32(1), U32(2), flags & MREMAP_MAYMOVE, flags & MREMAP_FIXED, U32(4));
+    if (result >= 0 && (uint32_t)result != U32(0)) {
+        mr_dispatch_forget(U32(0), U32(1));
+        mr_dispatch_forget((uint32_t)result, U32(2));
+    }
+    return result;
+}
+
+SYSCALL(4125, mprotect, "pxx")
+{
+    uint32_t guest = U32(0), size_bytes = U32(1), prot = U32(2);
+    if (prot & PROT_GROWSDOWN_GUEST) /* from the start of the mapping, which is how a stack is made executable */
+        while (guest >= MR_PAGE_BYTES && mr_pages[guest / MR_PAGE_BYTES - 1]) {
+            guest -= MR_PAGE_BYTES;
+            size_bytes += MR_PAGE_BYTES;
+        }
+    if (size_bytes > MR_USER_END)
+        return -ENOMEM;
+    return mr_protect(guest, size_bytes, (int)(prot & PROT_KNOWN_GUEST));
+}
+
+/* ---- advice and residency: host calls on ranges that the guest really has ---- */
+
+static int check_range(uint32_t guest, uint32_t size_bytes)
+{
+    if (guest % MR_PAGE_BYTES)
+        return -EINVAL;
+    return mr_accessible(guest, size_bytes, MR_MAPPED) ? 0 : -ENOMEM;
+}
+
+SYSCALL(4218, madvise, "pxd")
+{
+    int error = check_range(U32(0), U32(1)), advice = INT(2);
+    if (error)
+        return error;
+    if (advice == MADV_HWPOISON || advice == 101 /* MADV_SOFT_OFFLINE */)
+        return -EPERM; /* these break real memory of the host */
+    if (advice == MADV_DONTFORK || advice == MADV_DOFORK)
+        return 0; /* a hole in the child's window would belong to nobody */
+    return mr_result(madvise(mr_user(U32(0), U32(1)), U32(1), advice));
+}
+
+SYSCALL(4144, msync, "pxx")
+{
+    int error = check_range(U32(0), U32(1));
+    return error ? error : mr_result(msync(mr_user(U32(0), U32(1)), U32(1), INT(2)));
+}
+
+SYSCALL(4217, mincore, "pxp")
+{
+    uint32_t page_count = (U32(1) + MR_PAGE_BYTES - 1) / MR_PAGE_BYTES;
+    int error = check_range(U32(0), U32(1));
+    return error ? error : mr_result(mincore(mr_user(U32(0), U32(1)), U32(1), mr_user(U32(2), page_count)));
+}
+
+static int64_t lock(uint32_t guest, uint32_t size_bytes, uint32_t flags)
+{
+    uint32_t first = guest & ~(MR_PAGE_BYTES - 1);
+    uint32_t size = page_up(size_bytes + (guest - first));
+    if (!mr_accessible(first, size, MR_MAPPED))
+        return -ENOMEM;
+    return mr_result(flags ? syscall(SYS_mlock2, mr_user(first, size), size, flags) : mlock(mr_user(first, size), size));
+}
+
+SYSCALL(4154, mlock, "px") { return lock(U32(0), U32(1), 0); }
+SYSCALL(4359, mlock2, "pxx") { return lock(U32(0), U32(1), U32(2)); }
+
+SYSCALL(4155, munlock, "px")
+{
+    uint32_t first = U32(0) & ~(MR_PAGE_BYTES - 1), size = page_up(U32(1) + (U32(0) - first));
+    return mr_accessible(first, size, MR_MAPPED) ? mr_result(munlock(mr_user(first, size), size)) : -ENOMEM;
+}
+
+/* The host's process is larger than the guest's by gigabytes of reserved tables, so this is a promise only. */
+SYSCALL(4156, mlockall, "x") { return U32(0) == 0 || U32(0) & ~7u ? -EINVAL : 0; }
+SYSCALL(4157, munlockall, "") { return 0; }
+
+/* ---- caches ---- */
+
+SYSCALL(4147, cacheflush, "pux")
+{
+    if (U32(2) & ~3u)
+        return -EINVAL;
+    if ((uint64_t)U32(0) + U32(1) > MR_USER_END)
+        return -EFAULT;
+    mr_dispatch_forget(U32(0), U32(1));
+    return 0;
+}
+
+#define SYNCI_LINE_BYTES 32u /* what rdhwr $1 tells, or more */
+
+enum { SYSMIPS_FLUSH_CACHE = 3, SYSMIPS_FIX_UNALIGNED = 7, SYSMIPS_ATOMIC_SET = 2001 };
+
+SYSCALL(4149, sysmips, "dxx")
+{
+    switch (INT(0)) {
+    case SYSMIPS_FLUSH_CACHE: mr_dispatch_forget(0, MR_USER_END); return 0;
+    case SYSMIPS_FIX_UNALIGNED: return 0; /* they are always fixed up */
+    case SYSMIPS_ATOMIC_SET: {
+        uint32_t *word = mr_guest_bytes(U32(1), 4, MR_WRITE);
+        if (U32(1) & 3)
+            return -EINVAL;
+        return word ? (int64_t)mr_swap32(__atomic_exchange_n(word, mr_swap32(U32(2)), __ATOMIC_SEQ_CST)) : -EFAULT;
+    }
+    default: return -EINVAL;
+    }
+}
+
+void mr_synci(struct mr_state *s, uint32_t guest)
+{
+    (void)s;
+    mr_dispatch_forget(guest & ~(SYNCI_LINE_BYTES - 1), SYNCI_LINE_BYTES);
+}

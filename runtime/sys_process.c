@@ -1,0 +1,225 @@
+/* System calls about the process itself: who it is, what machine it runs on, how it ends. */
+#include "syscall.h"
+
+#include <grp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* ---- the end ---- */
+
+SYSCALL(4001, exit, "!d") { mr_exit_guest(c->s, INT(0) & 0xff); }
+SYSCALL(4246, exit_group, "!d") { mr_exit_guest(c->s, INT(0) & 0xff); }
+
+/* ---- identity ---- */
+
+SYSCALL(4020, getpid, "") { return getpid(); }
+SYSCALL(4064, getppid, "") { return getppid(); }
+SYSCALL(4222, gettid, "") { return gettid(); }
+SYSCALL(4024, getuid, "") { return getuid(); }
+SYSCALL(4049, geteuid, "") { return geteuid(); }
+SYSCALL(4047, getgid, "") { return getgid(); }
+SYSCALL(4050, getegid, "") { return getegid(); }
+SYSCALL(4023, setuid, "d") { return mr_result(setuid(U32(0))); }
+SYSCALL(4046, setgid, "d") { return mr_result(setgid(U32(0))); }
+SYSCALL(4070, setreuid, "dd") { return mr_result(setreuid(U32(0), U32(1))); }
+SYSCALL(4071, setregid, "dd") { return mr_result(setregid(U32(0), U32(1))); }
+SYSCALL(4185, setresuid, "ddd") { return mr_result(setresuid(U32(0), U32(1), U32(2))); }
+SYSCALL(4190, setresgid, "ddd") { return mr_result(setresgid(U32(0), U32(1), U32(2))); }
+SYSCALL(4138, setfsuid, "d") { return setfsuid(U32(0)); }
+SYSCALL(4139, setfsgid, "d") { return setfsgid(U32(0)); }
+
+static int64_t put_three(const uint32_t guest[3], const uint32_t values[3])
+{
+    for (int i = 0; i < 3; i++)
+        if (mr_write32(guest[i], values[i]))
+            return -EFAULT;
+    return 0;
+}
+
+SYSCALL(4186, getresuid, "ppp")
+{
+    uid_t real, effective, saved;
+    getresuid(&real, &effective, &saved);
+    return put_three((uint32_t[]){U32(0), U32(1), U32(2)}, (uint32_t[]){real, effective, saved});
+}
+
+SYSCALL(4191, getresgid, "ppp")
+{
+    gid_t real, effective, saved;
+    getresgid(&real, &effective, &saved);
+    return put_three((uint32_t[]){U32(0), U32(1), U32(2)}, (uint32_t[]){real, effective, saved});
+}
+
+#define MOST_GROUPS 65536
+
+SYSCALL(4080, getgroups, "dp")
+{
+    static gid_t groups[MOST_GROUPS];
+    int64_t count = mr_result(getgroups(INT(0) > MOST_GROUPS ? MOST_GROUPS : INT(0), groups));
+    for (uint32_t i = 0; INT(0) && i < (uint32_t)(count < 0 ? 0 : count); i++)
+        if (mr_write32(U32(1) + 4 * i, groups[i]))
+            return -EFAULT;
+    return count;
+}
+
+SYSCALL(4081, setgroups, "up")
+{
+    static gid_t groups[MOST_GROUPS];
+    if (U32(0) > MOST_GROUPS)
+        return -EINVAL;
+    for (uint32_t i = 0; i < U32(0); i++)
+        if (mr_read32(U32(1) + 4 * i, &groups[i]))
+            return -EFAULT;
+    return mr_result(setgroups(U32(0), groups));
+}
+
+/* ---- groups and sessions of processes ---- */
+
+SYSCALL(4065, getpgrp, "") { return getpgrp(); }
+SYSCALL(4132, getpgid, "d") { return mr_result(getpgid(INT(0))); }
+SYSCALL(4057, setpgid, "dd") { return mr_result(setpgid(INT(0), INT(1))); }
+SYSCALL(4151, getsid, "d") { return mr_result(getsid(INT(0))); }
+SYSCALL(4066, setsid, "") { return mr_result(setsid()); }
+SYSCALL(4111, vhangup, "") { return mr_result(vhangup()); }
+
+/* ---- the machine ---- */
+
+#define NAME_BYTES 65u /* of each of the six members of struct new_utsname */
+
+SYSCALL(4122, uname, "p")
+{
+    struct utsname name;
+    uint8_t *to = mr_guest_bytes(U32(0), 6 * NAME_BYTES, MR_WRITE);
+    if (!to)
+        return -EFAULT;
+    uname(&name);
+    const char *members[] = {name.sysname, name.nodename, name.release, name.version, "mips", name.domainname};
+    memset(to, 0, 6 * NAME_BYTES);
+    for (uint32_t i = 0; i < 6; i++)
+        memcpy(to + i * NAME_BYTES, members[i], strnlen(members[i], NAME_BYTES - 1));
+    return 0;
+}
+
+SYSCALL(4074, sethostname, "su")
+{
+    const char *name = mr_guest_bytes(U32(0), U32(1), MR_READ);
+    return name ? mr_result(sethostname(name, U32(1))) : -EFAULT;
+}
+
+#define SYSINFO_BYTES 64
+
+/* Sizes that do not fit 32 bits are told in larger units, as the kernel does for 32-bit programs (kernel/sys.c). */
+SYSCALL(4116, sysinfo, "p")
+{
+    struct sysinfo now;
+    uint8_t *to = mr_guest_bytes(U32(0), SYSINFO_BYTES, MR_WRITE);
+    if (sysinfo(&now))
+        return -errno;
+    if (!to)
+        return -EFAULT;
+    unsigned shift = 0;
+    if (now.totalram >> 32 || now.totalswap >> 32)
+        for (; now.mem_unit < MR_PAGE_BYTES; shift++)
+            now.mem_unit <<= 1;
+    const uint64_t members[] = {(uint64_t)now.uptime, now.loads[0], now.loads[1], now.loads[2]};
+    const uint64_t sizes[] = {now.totalram, now.freeram, now.sharedram, now.bufferram, now.totalswap, now.freeswap};
+    memset(to, 0, SYSINFO_BYTES);
+    for (int i = 0; i < 4; i++)
+        mr_put32(to + 4 * i, (uint32_t)members[i]);
+    for (int i = 0; i < 6; i++)
+        mr_put32(to + 16 + 4 * i, (uint32_t)(sizes[i] >> shift));
+    mr_put16(to + 40, now.procs);
+    mr_put32(to + 44, (uint32_t)(now.totalhigh >> shift));
+    mr_put32(to + 48, (uint32_t)(now.freehigh >> shift));
+    mr_put32(to + 52, now.mem_unit);
+    return 0;
+}
+
+SYSCALL(4136, personality, "x") { return U32(0) == UINT32_MAX || U32(0) == 0 ? 0 : -EINVAL; }
+
+/* ---- prctl ---- */
+
+#ifndef PR_SET_FP_MODE
+#define PR_SET_FP_MODE 45
+#define PR_GET_FP_MODE 46
+#endif
+#define TASK_NAME_BYTES 16
+
+static int64_t get_or_set_name(uint32_t option, uint32_t guest)
+{
+    char name[TASK_NAME_BYTES] = {0};
+    if (option == PR_GET_NAME) {
+        uint8_t *to = mr_guest_bytes(guest, TASK_NAME_BYTES, MR_WRITE);
+        prctl(PR_GET_NAME, name);
+        if (to)
+            memcpy(to, name, TASK_NAME_BYTES);
+        return to ? 0 : -EFAULT;
+    }
+    const char *from = mr_guest_string(guest);
+    if (!from)
+        return -EFAULT;
+    snprintf(name, sizeof name, "%s", from);
+    return mr_result(prctl(PR_SET_NAME, name));
+}
+
+/* Answers that go to an int in guest memory. */
+static int64_t get_int(uint32_t option, uint32_t guest)
+{
+    int value = 0;
+    if (prctl((int)option, &value))
+        return -errno;
+    return mr_write32(guest, (uint32_t)(option == PR_GET_PDEATHSIG ? mr_signal_to_mips(value) : value));
+}
+
+SYSCALL(4192, prctl, "dxxxx")
+{
+    uint32_t option = U32(0);
+    switch (option) {
+    case PR_GET_FP_MODE: return c->s->fr;
+    case PR_SET_FP_MODE: return U32(1) == c->s->fr ? 0 : -EOPNOTSUPP; /* code is made for one width of registers */
+    case PR_SET_NAME:
+    case PR_GET_NAME: return get_or_set_name(option, U32(1));
+    case PR_SET_PDEATHSIG: return mr_result(prctl(PR_SET_PDEATHSIG, mr_signal_to_host(INT(1))));
+    case PR_GET_PDEATHSIG:
+    case PR_GET_CHILD_SUBREAPER: return get_int(option, U32(1));
+    case PR_GET_DUMPABLE:
+    case PR_SET_DUMPABLE:
+    case PR_GET_KEEPCAPS:
+    case PR_SET_KEEPCAPS:
+    case PR_CAPBSET_READ:
+    case PR_CAPBSET_DROP:
+    case PR_SET_TIMERSLACK:
+    case PR_GET_TIMERSLACK:
+    case PR_SET_CHILD_SUBREAPER:
+    case PR_SET_NO_NEW_PRIVS:
+    case PR_GET_NO_NEW_PRIVS:
+    case PR_SET_THP_DISABLE:
+    case PR_GET_THP_DISABLE:
+    case PR_CAP_AMBIENT:
+        return mr_result(prctl((int)option, (unsigned long)U32(1), (unsigned long)U32(2), (unsigned long)U32(3),
+                               (unsigned long)U32(4)));
+    default: return -EINVAL;
+    }
+}
+
+/* ---- what a thread tells the kernel once ---- */
+
+SYSCALL(4283, set_thread_area, "p")
+{
+    c->s->tls = U32(0);
+    return 0;
+}
+
+SYSCALL(4252, set_tid_address, "p") { return gettid(); } /* the address matters when a thread ends and others go on */
+
+#define ROBUST_HEAD_BYTES 12u
+
+SYSCALL(4309, set_robust_list, "pu") { return U32(1) == ROBUST_HEAD_BYTES ? 0 : -EINVAL; } /* likewise */
+
+SYSCALL(4367, rseq, "pxxx") { return -ENOSYS; } /* restartable sequences are for code the kernel can see */

@@ -1,0 +1,295 @@
+/* System calls that tell about files, directories and file systems, in the structures of asm/stat.h and asm/statfs.h. */
+#include "syscall.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+/* The kernel's new_encode_dev: a device number in 32 bits. */
+static uint32_t encode_device(dev_t device)
+{
+    return (minor(device) & 0xff) | major(device) << 8 | (minor(device) & ~0xffu) << 12;
+}
+
+/* ---- stat ---- */
+
+#define STAT_BYTES 144
+#define STAT64_BYTES 104
+
+static void put_stat_times(uint8_t *to, const struct stat *from)
+{
+    const struct timespec *times[] = {&from->st_atim, &from->st_mtim, &from->st_ctim};
+    for (int i = 0; i < 3; i++) {
+        mr_put32(to + 8 * i, (uint32_t)times[i]->tv_sec);
+        mr_put32(to + 8 * i + 4, (uint32_t)times[i]->tv_nsec);
+    }
+}
+
+/* Mode, link count, owner and group lie side by side in both structures. */
+static void put_stat_owner(uint8_t *to, const struct stat *from)
+{
+    mr_put32(to, from->st_mode);
+    mr_put32(to + 4, (uint32_t)from->st_nlink);
+    mr_put32(to + 8, from->st_uid);
+    mr_put32(to + 12, from->st_gid);
+}
+
+static int64_t put_stat(uint32_t guest, const struct stat *from)
+{
+    uint8_t *to = mr_guest_bytes(guest, STAT_BYTES, MR_WRITE);
+    if (from->st_size > INT32_MAX || from->st_ino > UINT32_MAX)
+        return -EOVERFLOW;
+    if (!to)
+        return -EFAULT;
+    memset(to, 0, STAT_BYTES);
+    mr_put32(to, encode_device(from->st_dev));
+    mr_put32(to + 16, (uint32_t)from->st_ino);
+    put_stat_owner(to + 20, from);
+    mr_put32(to + 36, encode_device(from->st_rdev));
+    mr_put32(to + 48, (uint32_t)from->st_size);
+    put_stat_times(to + 56, from);
+    mr_put32(to + 80, (uint32_t)from->st_blksize);
+    mr_put32(to + 84, (uint32_t)from->st_blocks);
+    return 0;
+}
+
+static int64_t put_stat64(uint32_t guest, const struct stat *from)
+{
+    uint8_t *to = mr_guest_bytes(guest, STAT64_BYTES, MR_WRITE);
+    if (!to)
+        return -EFAULT;
+    memset(to, 0, STAT64_BYTES);
+    mr_put32(to, encode_device(from->st_dev));
+    mr_put64(to + 16, from->st_ino);
+    put_stat_owner(to + 24, from);
+    mr_put32(to + 40, encode_device(from->st_rdev));
+    mr_put64(to + 56, (uint64_t)from->st_size);
+    put_stat_times(to + 64, from);
+    mr_put32(to + 88, (uint32_t)from->st_blksize);
+    mr_put64(to + 96, (uint64_t)from->st_blocks);
+    return 0;
+}
+
+typedef int64_t (*stat_writer)(uint32_t, const struct stat *);
+
+static int64_t stat_path(int directory, uint32_t guest_path, int flags, stat_writer put, uint32_t to)
+{
+    struct stat status;
+    const char *path = mr_host_path(guest_path);
+    if (!path)
+        return -EFAULT;
+    return fstatat(directory, path, &status, flags) ? -errno : put(to, &status);
+}
+
+static int64_t stat_descriptor(int fd, stat_writer put, uint32_t to)
+{
+    struct stat status;
+    return fstat(fd, &status) ? -errno : put(to, &status);
+}
+
+SYSCALL(4106, stat, "sp") { return stat_path(AT_FDCWD, U32(0), 0, put_stat, U32(1)); }
+SYSCALL(4107, lstat, "sp") { return stat_path(AT_FDCWD, U32(0), AT_SYMLINK_NOFOLLOW, put_stat, U32(1)); }
+SYSCALL(4108, fstat, "dp") { return stat_descriptor(FD(0), put_stat, U32(1)); }
+SYSCALL(4213, stat64, "sp") { return stat_path(AT_FDCWD, U32(0), 0, put_stat64, U32(1)); }
+SYSCALL(4214, lstat64, "sp") { return stat_path(AT_FDCWD, U32(0), AT_SYMLINK_NOFOLLOW, put_stat64, U32(1)); }
+SYSCALL(4215, fstat64, "dp") { return stat_descriptor(FD(0), put_stat64, U32(1)); }
+SYSCALL(4293, fstatat64, "aspx") { return stat_path(FD(0), U32(1), INT(3), put_stat64, U32(2)); }
+
+/* ---- statx: the same structure everywhere, but for byte order ---- */
+
+#define STATX_BYTES 256
+
+/* Offset and size of each member, linux/stat.h. */
+static const uint8_t statx_members[][2] = {
+    {0, 4},   {4, 4},   {8, 8},   {16, 4},  {20, 4},  {24, 4},  {28, 2},  {32, 8},  {40, 8},
+    {48, 8},  {56, 8},  {64, 8},  {72, 4},  {80, 8},  {88, 4},  {96, 8},  {104, 4}, {112, 8},
+    {120, 4}, {128, 4}, {132, 4}, {136, 4}, {140, 4}, {144, 8}, {152, 4}, {156, 4}, {160, 8},
+};
+
+static void swap_statx(uint8_t *bytes)
+{
+    for (size_t i = 0; i < sizeof statx_members / sizeof *statx_members; i++) {
+        uint8_t *at = bytes + statx_members[i][0];
+        uint16_t half;
+        uint32_t word;
+        uint64_t pair;
+        switch (statx_members[i][1]) {
+        case 2: memcpy(&half, at, 2), mr_put16(at, half); break;
+        case 4: memcpy(&word, at, 4), mr_put32(at, word); break;
+        default: memcpy(&pair, at, 8), mr_put64(at, pair); break;
+        }
+    }
+}
+
+SYSCALL(4366, statx, "asxxp")
+{
+    uint8_t status[STATX_BYTES];
+    const char *path = mr_host_path(U32(1));
+    if (!path)
+        return -EFAULT;
+    if (syscall(SYS_statx, FD(0), path, U32(2), U32(3), status))
+        return -errno;
+    void *to = mr_guest_bytes(U32(4), STATX_BYTES, MR_WRITE);
+    if (!to)
+        return -EFAULT;
+    swap_statx(status);
+    memcpy(to, status, STATX_BYTES);
+    return 0;
+}
+
+/* ---- file systems ---- */
+
+#define STATFS_BYTES 64
+#define STATFS64_BYTES 96
+
+static int64_t put_statfs(uint32_t guest, const struct statfs *from)
+{
+    const uint64_t counts[] = {from->f_blocks, from->f_bfree, from->f_files, from->f_ffree, from->f_bavail};
+    uint8_t *to = mr_guest_bytes(guest, STATFS_BYTES, MR_WRITE);
+    if (!to)
+        return -EFAULT;
+    for (int i = 0; i < 5; i++)
+        if (counts[i] > UINT32_MAX && counts[i] != UINT64_MAX)
+            return -EOVERFLOW;
+    memset(to, 0, STATFS_BYTES);
+    mr_put32(to, (uint32_t)from->f_type);
+    mr_put32(to + 4, (uint32_t)from->f_bsize);
+    mr_put32(to + 8, (uint32_t)from->f_frsize);
+    for (int i = 0; i < 5; i++)
+        mr_put32(to + 12 + 4 * i, (uint32_t)counts[i]);
+    mr_put32(to + 32, (uint32_t)from->f_fsid.__val[0]);
+    mr_put32(to + 36, (uint32_t)from->f_fsid.__val[1]);
+    mr_put32(to + 40, (uint32_t)from->f_namelen);
+    mr_put32(to + 44, (uint32_t)from->f_flags);
+    return 0;
+}
+
+static int64_t put_statfs64(uint32_t guest, const struct statfs *from)
+{
+    const uint64_t counts[] = {from->f_blocks, from->f_bfree, from->f_files, from->f_ffree, from->f_bavail};
+    uint8_t *to = mr_guest_bytes(guest, STATFS64_BYTES, MR_WRITE);
+    if (!to)
+        return -EFAULT;
+    memset(to, 0, STATFS64_BYTES);
+    mr_put32(to, (uint32_t)from->f_type);
+    mr_put32(to + 4, (uint32_t)from->f_bsize);
+    mr_put32(to + 8, (uint32_t)from->f_frsize);
+    for (int i = 0; i < 5; i++)
+        mr_put64(to + 16 + 8 * i, counts[i]);
+    mr_put32(to + 56, (uint32_t)from->f_fsid.__val[0]);
+    mr_put32(to + 60, (uint32_t)from->f_fsid.__val[1]);
+    mr_put32(to + 64, (uint32_t)from->f_namelen);
+    mr_put32(to + 68, (uint32_t)from->f_flags);
+    return 0;
+}
+
+static int64_t statfs_path(uint32_t guest_path, struct statfs *status)
+{
+    const char *path = mr_host_path(guest_path);
+    return path ? mr_result(statfs(path, status)) : -EFAULT;
+}
+
+SYSCALL(4099, statfs, "sp")
+{
+    struct statfs status;
+    int64_t error = statfs_path(U32(0), &status);
+    return error ? error : put_statfs(U32(1), &status);
+}
+
+SYSCALL(4100, fstatfs, "dp")
+{
+    struct statfs status;
+    return fstatfs(FD(0), &status) ? -errno : put_statfs(U32(1), &status);
+}
+
+SYSCALL(4255, statfs64, "sup")
+{
+    struct statfs status;
+    if (U32(1) != STATFS64_BYTES)
+        return -EINVAL;
+    int64_t error = statfs_path(U32(0), &status);
+    return error ? error : put_statfs64(U32(2), &status);
+}
+
+SYSCALL(4256, fstatfs64, "dup")
+{
+    struct statfs status;
+    if (U32(1) != STATFS64_BYTES)
+        return -EINVAL;
+    return fstatfs(FD(0), &status) ? -errno : put_statfs64(U32(2), &status);
+}
+
+/* ---- directories ---- */
+
+/* struct linux_dirent64: inode number, position of the next entry, size of this one, kind, name. */
+enum { WIDE_INO = 0, WIDE_NEXT = 8, WIDE_SIZE = 16, WIDE_KIND = 18, WIDE_NAME = 19 };
+/* struct linux_dirent of a 32-bit kernel: the kind is its last byte. */
+enum { NARROW_INO = 0, NARROW_NEXT = 4, NARROW_SIZE = 8, NARROW_NAME = 10 };
+
+static uint16_t host16(const uint8_t *from)
+{
+    uint16_t value;
+    memcpy(&value, from, sizeof value);
+    return value;
+}
+
+static uint64_t host64(const uint8_t *from)
+{
+    uint64_t value;
+    memcpy(&value, from, sizeof value);
+    return value;
+}
+
+SYSCALL(4219, getdents64, "dpu")
+{
+    uint8_t *to = mr_user(U32(1), U32(2));
+    int64_t size_bytes = mr_result(syscall(SYS_getdents64, FD(0), to, U32(2)));
+    if (!mr_big_endian)
+        return size_bytes;
+    for (int64_t at = 0; at < size_bytes;) {
+        uint8_t *entry = to + at;
+        uint16_t entry_bytes = host16(entry + WIDE_SIZE);
+        mr_put64(entry + WIDE_INO, host64(entry + WIDE_INO));
+        mr_put64(entry + WIDE_NEXT, host64(entry + WIDE_NEXT));
+        mr_put16(entry + WIDE_SIZE, entry_bytes);
+        at += entry_bytes;
+    }
+    return size_bytes;
+}
+
+/* Writes one entry of the old kind; returns its size, or 0 when there is no room. */
+static uint32_t put_narrow_entry(uint8_t *to, uint32_t room, const uint8_t *wide)
+{
+    const char *name = (const char *)wide + WIDE_NAME;
+    uint32_t size = (NARROW_NAME + (uint32_t)strlen(name) + 2 + 3) & ~3u;
+    if (size > room)
+        return 0;
+    memset(to, 0, size);
+    mr_put32(to + NARROW_INO, (uint32_t)host64(wide + WIDE_INO));
+    mr_put32(to + NARROW_NEXT, (uint32_t)host64(wide + WIDE_NEXT));
+    mr_put16(to + NARROW_SIZE, (uint16_t)size);
+    strcpy((char *)to + NARROW_NAME, name);
+    to[size - 1] = wide[WIDE_KIND];
+    return size;
+}
+
+/* An old entry is never larger than a wide one, so what fits a host buffer of the guest's size fits the guest's buffer. */
+SYSCALL(4141, getdents, "dpu")
+{
+    uint8_t wide[32768];
+    uint32_t room = U32(2), used = 0;
+    uint8_t *to = mr_guest_bytes(U32(1), room, MR_WRITE);
+    if (!to)
+        return -EFAULT;
+    int64_t size_bytes = mr_result(syscall(SYS_getdents64, FD(0), wide, room < sizeof wide ? room : sizeof wide));
+    for (int64_t at = 0; at < size_bytes; at += host16(wide + at + WIDE_SIZE)) {
+        if (host64(wide + at + WIDE_INO) > UINT32_MAX)
+            return used ? (int64_t)used : -EOVERFLOW;
+        used += put_narrow_entry(to + used, room - used, wide + at);
+    }
+    return size_bytes < 0 ? size_bytes : (int64_t)used;
+}
