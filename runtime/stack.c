@@ -1,7 +1,7 @@
 /* The initial stack: argument strings, environment and auxiliary vector, as the kernel lays them out (fs/exec.c and
  * create_elf_tables of fs/binfmt_elf.c). Enters: the image and mr_options. Leaves: the first sp; mr_mmap_top below it.
  */
-#include "host.h"
+#include "syscall.h"
 
 #include <elf.h>
 #include <string.h>
@@ -121,6 +121,7 @@ static void put_pointers(uint32_t *at, char *const *strings, uint32_t count, uin
 
 uint32_t mr_build_stack(const struct mr_image *image)
 {
+    mr_exec_take_argv0();
     uint32_t size = stack_size_bytes(), low = MR_USER_END - size;
     if (image->high > low - STACK_GUARD_BYTES)
         mr_fail("%s: is so large that no room is left for a stack of %u KiB: lower ulimit -s", mr_options.program_path,

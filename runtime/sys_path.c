@@ -2,9 +2,7 @@
 #include "syscall.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -28,7 +26,7 @@ bool mr_is_own_exe(const char *path)
 const char *mr_host_path(uint32_t guest)
 {
     const char *path = mr_guest_string(guest);
-    return path && path[0] == '/' && path[1] == 'p' && mr_is_own_exe(path) ? mr_options.program_path : path;
+    return path && path[0] == '/' && path[1] == 'p' && mr_is_own_exe(path) ? mr_options.program_name : path;
 }
 
 static int64_t read_link(int directory, uint32_t guest_path, uint32_t guest_to, uint32_t size_bytes)
@@ -40,9 +38,7 @@ static int64_t read_link(int directory, uint32_t guest_path, uint32_t guest_to, 
         return -EINVAL;
     if (!mr_is_own_exe(path))
         return mr_result(readlinkat(directory, path, mr_user(guest_to, size_bytes), size_bytes));
-    char name[PATH_MAX];
-    if (!realpath(mr_options.program_name, name))
-        snprintf(name, sizeof name, "%s", mr_options.program_name);
+    const char *name = mr_options.program_name;
     size_t length = strlen(name) < size_bytes ? strlen(name) : size_bytes;
     void *to = mr_guest_bytes(guest_to, (uint32_t)length, MR_WRITE);
     if (!to)

@@ -89,6 +89,9 @@ const char *mr_host_path(uint32_t guest);
 /* Whether a path names the guest program through /proc. */
 bool mr_is_own_exe(const char *path);
 
+/* ---- sys_exec.c ---- */
+void mr_exec_take_argv0(void); /* what execve of a guest said the guest's argv[0] is */
+
 /* ---- signals (sys_signal.c, signal_state.c, signal_frame.c): see signals.h ---- */
 
 #endif
