@@ -23,6 +23,13 @@ CXX_RUNTIME = (
 both_orders = pytest.mark.parametrize("byte_order", list(ORDERS))
 
 
+def remove_section_headers(program: Path) -> None:
+    """Make a file say that it has no sections, as sstrip does."""
+    content = bytearray(program.read_bytes())
+    content[32:36], content[48:52] = bytes(4), bytes(4)
+    program.write_bytes(content)
+
+
 def readelf_segments(byte_order: str, program: Path) -> list[tuple[int, int, int, int, str]]:
     """Return (vaddr, memsz, offset, filesz, flags) of each PT_LOAD."""
     found = []
@@ -122,6 +129,17 @@ def test_landing_pads_are_the_labels_the_compiler_wrote(
 
 
 @both_orders
+def test_unwind_entries_without_section_headers(byte_order: str, tmp_path: Path) -> None:
+    program = compile_guest(tmp_path, byte_order, CATCHES, "-static", "-Wl,--eh-frame-hdr", language="c++")
+    whole = load_elf(program)
+    remove_section_headers(program)
+    bare = load_elf(program)
+    assert bare.eh_functions == whole.eh_functions and len(bare.eh_functions) > 100
+    assert bare.eh_frame and whole.eh_frame and bare.eh_frame[0] == whole.eh_frame[0]
+    assert bare.got is None and bare.gp == whole.gp
+
+
+@both_orders
 def test_a_position_independent_program_gets_its_bias(byte_order: str, tmp_path: Path) -> None:
     program = compile_guest(tmp_path, byte_order, FREESTANDING, *PIE_OPTIONS)
     image = load_elf(program)
@@ -141,9 +159,7 @@ def test_a_position_independent_program_gets_its_bias(byte_order: str, tmp_path:
 def test_without_section_headers_the_dynamic_section_tells(byte_order: str, tmp_path: Path) -> None:
     program = compile_guest(tmp_path, byte_order, FREESTANDING, *PIE_OPTIONS)
     whole = load_elf(program)
-    content = bytearray(program.read_bytes())
-    content[32:36], content[48:52] = bytes(4), bytes(4)
-    program.write_bytes(content)
+    remove_section_headers(program)
     bare = load_elf(program)
     assert (bare.got, bare.gp, bare.relocations) == (whole.got, whole.gp, whole.relocations)
     assert "table" in {symbol.name for symbol in bare.symbols}
