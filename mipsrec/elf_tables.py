@@ -4,7 +4,7 @@ Enters: the bytes of a file. Leaves: tuples and dataclasses whose addresses are 
 bounds-checked and capped, so that no file makes a reader slow or large; what is broken in a part the program runs
 without raises `Malformed`, which `elf.py` turns into a warning. Not done here: judging whether mipsrec runs the file.
 
-The tables are read with `struct` and not with elftools: iterating 200,000 symbols there takes 20 times as long, and
+The tables are read with `struct` and not with elftools: iterating symbols there takes nearly 20 times as long, and
 a malformed file makes it raise whatever comes to hand.
 """
 
