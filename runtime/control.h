@@ -53,6 +53,7 @@ _Noreturn void mr_on_big_stack(void (*body)(void *), void *argument);
 
 /* ---- fault.c ---- */
 void mr_faults_prepare_thread(void); /* signal stack and stack bounds of the calling host thread */
+void mr_faults_leave_thread(void);
 
 /* The signal for an access to `address` that its page does not allow, as mr_raise. */
 uint32_t mr_raise_access(struct mr_state *s, uint32_t pc, uint32_t address);

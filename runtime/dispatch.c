@@ -27,7 +27,8 @@ static uint32_t open_low_pc, open_high_pc; /* table entries of these are writabl
 static _Thread_local struct {
     sigjmp_buf outermost;
     uint32_t (*resume)(struct mr_state *);
-    uint32_t pc;
+    uint32_t pc, stop_pc;
+    bool ended; /* by mr_end_thread */
 } restart;
 
 /* Reserved without write access, so that no memory is charged for it however strict the host is. */
@@ -82,15 +83,30 @@ uint32_t mr_call(struct mr_state *s, uint32_t target)
     return mr_run(s, target, GPR(s, MR_REG_RA), GPR(s, MR_REG_SP));
 }
 
+/* All that happens between two restarts. Nothing of it is in the frame that called sigsetjmp. */
+static uint32_t run_until_restart(void)
+{
+    while (!restart.ended) {
+        restart.pc = mr_run(mr_current, restart.pc, restart.stop_pc, NEVER_SP);
+        if (restart.pc != NEVER_PC)
+            break;
+        restart.pc = mr_exception(mr_current, NEVER_PC, MR_ADDRESS, 0);
+    }
+    return restart.pc;
+}
+
 uint32_t mr_run_outermost(struct mr_state *s, uint32_t pc, uint32_t stop_pc)
 {
-    restart.resume = NULL;
     restart.pc = pc;
+    restart.stop_pc = stop_pc;
+    restart.resume = NULL;
     mr_current = s;
     /* The signal mask is not saved: the fault handlers do not change it, and the guest may have. */
-    if (sigsetjmp(restart.outermost, 0) != 0 && restart.resume != NULL)
-        restart.pc = restart.resume(mr_current);
-    return mr_run(mr_current, restart.pc, stop_pc, NEVER_SP);
+    if (sigsetjmp(restart.outermost, 0) != 0) {
+        if (restart.resume != NULL)
+            restart.pc = restart.resume(mr_current);
+    }
+    return run_until_restart();
 }
 
 void mr_restart_through(uint32_t (*resume)(struct mr_state *))
@@ -107,13 +123,19 @@ void mr_restart(struct mr_state *s, uint32_t pc)
     mr_restart_through(NULL);
 }
 
+void mr_end_thread(struct mr_state *s)
+{
+    (void)s;
+    restart.ended = true;
+    mr_restart_through(NULL);
+}
+
 void mr_run_thread(struct mr_state *s, uint32_t pc)
 {
     mr_faults_prepare_thread();
-    for (;;) { /* comes round only when the guest jumps to NEVER_PC, which is misaligned */
-        pc = mr_run_outermost(s, pc, NEVER_PC);
-        pc = mr_exception(s, pc, MR_ADDRESS, 0);
-    }
+    mr_run_outermost(s, pc, NEVER_PC);
+    mr_faults_leave_thread();
+    mr_current = NULL;
 }
 
 /* Host frames are at most some ten times the guest's, which may have 8 MiB and more of its own. The host's own stack is

@@ -5,7 +5,9 @@
  * those last written to the state. Every other host fault is a bug of ours, and is reported as one.
  * Not done here: asynchronous signals, and how a guest's handler is called (sys_signal.c).
  */
+#include "abi.h"
 #include "control.h"
+#include "signals.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -17,8 +19,6 @@
 #include <sys/resource.h>
 #include <ucontext.h>
 #include <unistd.h>
-
-enum mips_signal { MIPS_SIGILL = 4, MIPS_SIGTRAP = 5, MIPS_SIGFPE = 8, MIPS_SIGBUS = 10, MIPS_SIGSEGV = 11 };
 
 #define SIGNAL_STACK_BYTES ((size_t)64 << 10)
 #define WINDOW_BYTES ((uint64_t)1 << 32)
@@ -127,10 +127,31 @@ static _Noreturn void internal_error(int host_signal, uintptr_t host_pc, uintptr
     mr_die_of_host_signal(host_signal);
 }
 
+/* A signal of these kinds that no instruction raised: kill, sigqueue and the like. */
+static void take_sent(const siginfo_t *info)
+{
+    int mips_signal = mr_signal_to_mips(info->si_signo);
+    uint32_t handler = mr_signal_actions[mips_signal].handler;
+    struct mr_signal_info guest_info;
+    if (handler == MR_SIG_IGNORE)
+        return;
+    if (mr_current == NULL ||
+        (handler == MR_SIG_DEFAULT && !mr_signal_in(&mr_thread_signals.blocked, mips_signal)))
+        mr_die_of_host_signal(info->si_signo);
+    mr_signal_info_from_host(info, &guest_info);
+    mr_signal_queue(&guest_info);
+}
+
 static void on_fault(int host_signal, siginfo_t *info, void *context)
 {
     uintptr_t host_pc = host_pc_of(context);
     struct mr_state *s = mr_current;
+    if (info->si_code <= 0) {
+        int saved_errno = errno;
+        take_sent(info);
+        errno = saved_errno;
+        return;
+    }
     if (s == NULL || mr_host_thread.in_fault || !classify(s, host_signal, info)) {
         mr_host_thread.in_fault = true;
         signal(host_signal, SIG_DFL); /* whatever happens while the message is made */
@@ -172,13 +193,21 @@ static void find_stack_bounds(void)
 
 void mr_faults_prepare_thread(void)
 {
+    stack_t stack = {0};
     if (mr_host_thread.stack_low == 0)
         find_stack_bounds();
-    stack_t stack = {0};
     stack.ss_size = SIGNAL_STACK_BYTES;
     stack.ss_sp = mmap(NULL, stack.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stack.ss_sp == MAP_FAILED || sigaltstack(&stack, NULL) != 0)
         mr_fail("cannot make a signal stack: %s", strerror(errno));
+}
+
+void mr_faults_leave_thread(void)
+{
+    stack_t stack = {0}, none = {0};
+    none.ss_flags = SS_DISABLE;
+    if (sigaltstack(&none, &stack) == 0 && (stack.ss_flags & SS_DISABLE) == 0)
+        munmap(stack.ss_sp, stack.ss_size);
 }
 
 /* Linux, arch/mips/kernel/traps.c, do_trap_or_bp. */

@@ -113,11 +113,13 @@ uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_
 
 /* The guest thread that the calling host thread runs, or NULL. */
 extern _Thread_local struct mr_state *mr_current;
-/* Runs guest thread s on the calling host thread from pc on; ends only by exit. Gives the host thread its alternate signal
+/* Runs guest thread s on the calling host thread from pc on, until mr_end_thread. Gives the host thread its alternate signal
  * stack and the point mr_restart comes back to; call it once per host thread. Other threads than the main one: make them
  * with pthread_attr_setguardsize of MR_HOST_GUARD_BYTES or more, so that overflow is the guest's SIGSEGV. */
-_Noreturn void mr_run_thread(struct mr_state *s, uint32_t pc);
+void mr_run_thread(struct mr_state *s, uint32_t pc);
 #define MR_HOST_GUARD_BYTES 0x100000u
+/* Abandons every frame this guest thread has on the host stack, and returns from its mr_run_thread. Not for the main one. */
+_Noreturn void mr_end_thread(struct mr_state *s);
 /* Abandons every frame this guest thread has on the host stack and goes on at pc. The state must be complete. */
 _Noreturn void mr_restart(struct mr_state *s, uint32_t pc);
 /* The lifted entries in [guest, guest + size_bytes) are no longer what the guest has there: interpret from now on. */

@@ -46,6 +46,7 @@ static void run(void *state)
     if (mr_options.call_function != NULL)
         mr_call_function(s);
     mr_run_thread(s, s->pc);
+    mr_fail("internal error: the main guest thread was ended like another one");
 }
 
 int main(int argc, char **argv)

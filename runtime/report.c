@@ -2,52 +2,13 @@
  *
  * Everything goes to standard error by write, since a guest may end while the host is anywhere.
  */
+#include "abi.h"
 #include "control.h"
 
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-/* MIPS signal numbers 1 to 31: arch/mips/include/uapi/asm/signal.h. SIGEMT has no number on most hosts. */
-static const struct {
-    const char *name;
-    int host;
-} signals[32] = {
-    {"0", 0},
-    {"SIGHUP", SIGHUP},
-    {"SIGINT", SIGINT},
-    {"SIGQUIT", SIGQUIT},
-    {"SIGILL", SIGILL},
-    {"SIGTRAP", SIGTRAP},
-    {"SIGABRT", SIGABRT},
-    {"SIGEMT", SIGABRT},
-    {"SIGFPE", SIGFPE},
-    {"SIGKILL", SIGKILL},
-    {"SIGBUS", SIGBUS},
-    {"SIGSEGV", SIGSEGV},
-    {"SIGSYS", SIGSYS},
-    {"SIGPIPE", SIGPIPE},
-    {"SIGALRM", SIGALRM},
-    {"SIGTERM", SIGTERM},
-    {"SIGUSR1", SIGUSR1},
-    {"SIGUSR2", SIGUSR2},
-    {"SIGCHLD", SIGCHLD},
-    {"SIGPWR", SIGPWR},
-    {"SIGWINCH", SIGWINCH},
-    {"SIGURG", SIGURG},
-    {"SIGIO", SIGIO},
-    {"SIGSTOP", SIGSTOP},
-    {"SIGTSTP", SIGTSTP},
-    {"SIGCONT", SIGCONT},
-    {"SIGTTIN", SIGTTIN},
-    {"SIGTTOU", SIGTTOU},
-    {"SIGVTALRM", SIGVTALRM},
-    {"SIGPROF", SIGPROF},
-    {"SIGXCPU", SIGXCPU},
-    {"SIGXFSZ", SIGXFSZ},
-};
 
 void mr_print_error(const char *format, ...)
 {
@@ -84,9 +45,9 @@ static void print_registers(const struct mr_state *s)
 
 void mr_report(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint32_t address)
 {
-    bool known = mips_signal > 0 && mips_signal < 32;
+    const char *name = mr_signal_name(mips_signal);
     mr_print_error("mipsrec-host: the guest dies of signal %d (%s) at pc 0x%08x, address 0x%08x\n", mips_signal,
-                   known ? signals[mips_signal].name : "real-time", guest_pc, address);
+                   name != NULL ? name : "real-time", guest_pc, address);
     print_registers(s);
     if ((guest_pc & 3) == 0 && mr_accessible(guest_pc, 4, MR_READ)) {
         char text[80];
@@ -103,10 +64,10 @@ void mr_die_by_signal(struct mr_state *s, int mips_signal, uint32_t guest_pc, ui
     if (mr_options.report)
         mr_report(s, mips_signal, guest_pc, address);
     print_stats();
-    /* Real-time signals have the same numbers on MIPS and elsewhere, but MIPS has twice as many. */
-    mr_die_of_host_signal(mips_signal > 0 && mips_signal < 32 ? signals[mips_signal].host
-                          : mips_signal <= SIGRTMAX           ? mips_signal
-                                                              : SIGRTMAX);
+    int host_signal = mr_signal_to_host(mips_signal);
+    if (host_signal == 0) /* MIPS has twice as many real-time signals as other machines */
+        _exit(128 + mips_signal);
+    mr_die_of_host_signal(host_signal);
 }
 
 void mr_exit_guest(struct mr_state *s, int status)
