@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from guests import CATCHES, FREESTANDING, HELLO, ORDERS, binutils, compile_guest, readelf_symbols
+from compiled import CATCHES, FREESTANDING, HELLO, ORDERS, binutils, compile_guest, readelf_symbols
 from tiny_elf import CODE, TinyElf, symbol_table
 from tools import need
 

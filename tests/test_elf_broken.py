@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from guests import CATCHES, FREESTANDING, ORDERS, compile_guest
+from compiled import CATCHES, FREESTANDING, ORDERS, compile_guest
 from tiny_elf import CODE, PT_INTERP, PT_LOAD, TinyElf, symbol_table
 
 from mipsrec.elf import Image, load_elf

@@ -8,7 +8,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from guests import FREESTANDING, HELLO, ORDERS, compile_guest
+from compiled import FREESTANDING, HELLO, ORDERS, compile_guest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_elf import CODE, PT_LOAD, TinyElf
