@@ -9,7 +9,7 @@ from pathlib import Path
 
 import hand_library
 import pytest
-from guests import compile_guest, readelf_symbols
+from compiled import compile_guest, readelf_symbols
 from hand_library import function, read, write
 
 from mipsrec.checksum import FOOTER_BYTES, append_footer, footer, is_whole
