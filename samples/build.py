@@ -73,6 +73,7 @@ class Sample:
     sources: tuple[str, ...]
     bench: tuple[str, ...] | None
     prebuilt: tuple[str, ...] | None
+    headers: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
     needs: tuple[tuple[str, str], ...] = ()
 
@@ -226,7 +227,7 @@ def _compiler_version(target: str) -> str:
 def _prebuilt_entry(sample: Sample, target: str) -> dict[str, object]:
     """What the bytes of a committed ELF depend on, besides the compiler."""
     flags = sample.prebuilt or ()
-    sources = sorted({*_all_sources(sample, target), *(() if sample.kind == "assembly" else HEADERS)})
+    sources = sorted({*_all_sources(sample, target), *sample.headers, *(() if sample.kind == "assembly" else HEADERS)})
     commands = [*_compile_commands(sample, target, flags), _link_command(sample, target, flags, True, True)]
     return {
         "flags": list(flags),

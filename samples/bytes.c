@@ -97,7 +97,7 @@ int main(int argc, char **argv)
         hash = mix32(hash, (uint32_t)smooth((int8_t *)bytes + round % SIZE / 2, 256));
         hash = unaligned(halfwords(hash), round);
         for (uint32_t i = 0; i < 64; i++)
-            bytes[random32(&random) % SIZE] = (uint8_t)random;
+            bytes[i * 31 % SIZE] = (uint8_t)random32(&random);
     }
     return sample_end(hash);
 }
