@@ -7,35 +7,28 @@
 
 #include <string.h>
 
-static _Thread_local struct {
-    uint32_t guest, pc;
-} refused;
-
-static uint32_t raise_refused(struct mr_state *s)
-{
-    return mr_raise_access(s, refused.pc, refused.guest);
-}
+static _Thread_local uint32_t misaligned_pc;
 
 static uint32_t raise_misaligned(struct mr_state *s)
 {
-    return mr_exception(s, refused.pc, MR_ADDRESS, 0);
+    return mr_exception(s, misaligned_pc, MR_ADDRESS, 0);
 }
 
-static _Noreturn void refuse(uint32_t guest, uint32_t size_bytes, uint8_t needed, uintptr_t host_return)
+/* Returns when the access is to be tried again. */
+static void refuse(struct mr_state *s, uint32_t guest, uint32_t size_bytes, uint8_t needed, uintptr_t host_return)
 {
+    struct mr_access_fault fault = {mr_library_guest_pc(host_return - 1), guest, false};
     if ((mr_pages[guest / MR_PAGE_BYTES] & needed) != 0) /* so it is the second page that may not be touched */
-        guest = (guest + size_bytes - 1) & ~(MR_PAGE_BYTES - 1);
-    refused.guest = guest;
-    refused.pc = mr_library_guest_pc(host_return - 1);
-    mr_restart_through(raise_refused);
+        fault.address = (guest + size_bytes - 1) & ~(MR_PAGE_BYTES - 1);
+    mr_fault_in_lifted_code(s, &fault);
 }
 
-static inline uint8_t *begin_access(uint32_t guest, uint32_t size_bytes, uint8_t needed, uintptr_t host_return)
+static inline uint8_t *begin_access(struct mr_state *s, uint32_t guest, uint32_t size_bytes, uint8_t needed,
+                                    uintptr_t host_return)
 {
-    uint8_t first = mr_pages[guest / MR_PAGE_BYTES];
-    uint8_t last = mr_pages[(guest + size_bytes - 1) / MR_PAGE_BYTES]; /* wraps: page 0 is never mapped */
-    if ((first & last & needed) == 0)
-        refuse(guest, size_bytes, needed, host_return);
+    uint32_t last = guest + size_bytes - 1; /* may wrap: page 0 is never mapped */
+    while ((mr_pages[guest / MR_PAGE_BYTES] & mr_pages[last / MR_PAGE_BYTES] & needed) == 0)
+        refuse(s, guest, size_bytes, needed, host_return);
     mr_host_thread.access_return = host_return;
     return (uint8_t *)((uintptr_t)mr_window + guest);
 }
@@ -52,8 +45,7 @@ static inline void end_access(void)
     RESULT NAME(struct mr_state *s, uint32_t guest)                                                \
     {                                                                                              \
         TYPE value;                                                                                \
-        (void)s;                                                                                   \
-        memcpy(&value, begin_access(guest, sizeof value, MR_READ, HOST_RETURN), sizeof value);     \
+        memcpy(&value, begin_access(s, guest, sizeof value, MR_READ, HOST_RETURN), sizeof value);  \
         end_access();                                                                              \
         return SWAP(value);                                                                        \
     }
@@ -62,8 +54,7 @@ static inline void end_access(void)
     void NAME(struct mr_state *s, uint32_t guest, ARGUMENT argument)                               \
     {                                                                                              \
         TYPE value = SWAP((TYPE)argument);                                                         \
-        (void)s;                                                                                   \
-        memcpy(begin_access(guest, sizeof value, MR_WRITE, HOST_RETURN), &value, sizeof value);    \
+        memcpy(begin_access(s, guest, sizeof value, MR_WRITE, HOST_RETURN), &value, sizeof value); \
         end_access();                                                                              \
     }
 
@@ -78,12 +69,11 @@ DEFINE_STORE(mr_store64, uint64_t, uint64_t, mr_swap64)
 
 uint32_t mr_compare_exchange(struct mr_state *s, uint32_t guest, uint32_t expected, uint32_t value)
 {
-    (void)s;
     if ((guest & 3) != 0) {
-        refused.pc = mr_library_guest_pc(HOST_RETURN - 1);
+        misaligned_pc = mr_library_guest_pc(HOST_RETURN - 1);
         mr_restart_through(raise_misaligned);
     }
-    uint32_t *word = (uint32_t *)(void *)begin_access(guest, sizeof *word, MR_WRITE, HOST_RETURN);
+    uint32_t *word = (uint32_t *)(void *)begin_access(s, guest, sizeof *word, MR_WRITE, HOST_RETURN);
     expected = mr_swap32(expected);
     bool stored = __atomic_compare_exchange_n(word, &expected, mr_swap32(value), false, __ATOMIC_SEQ_CST,
                                               __ATOMIC_SEQ_CST);

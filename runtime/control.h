@@ -40,7 +40,9 @@ void mr_dispatch_open(uint32_t low_pc, uint32_t high_pc);
 struct mr_host_thread {
     uintptr_t stack_low, stack_guard_low; /* the guard lies between stack_guard_low and stack_low */
     uintptr_t access_return;              /* access.c: where in lifted code the access under way came from, or 0 */
-    volatile bool in_fault;               /* a host signal handler is at work: a second fault is our bug */
+    volatile bool in_fault;               /* a fault is being looked into: a second one is our bug */
+    unsigned nested_faults;               /* how many handlers run above frames of lifted code that wait for them */
+    uintptr_t signal_stack_low;
 };
 extern _Thread_local struct mr_host_thread mr_host_thread;
 
@@ -55,12 +57,22 @@ _Noreturn void mr_on_big_stack(void (*body)(void *), void *argument);
 void mr_faults_prepare_thread(void); /* signal stack and stack bounds of the calling host thread */
 void mr_faults_leave_thread(void);
 
-/* The signal for an access to `address` that its page does not allow, as mr_raise. */
-uint32_t mr_raise_access(struct mr_state *s, uint32_t pc, uint32_t address);
+/* A guest access that cannot be made, by the instruction at pc. */
+struct mr_access_fault {
+    uint32_t pc, address;
+    bool beyond_file; /* the page maps a file that does not reach so far */
+};
+/* Raises the signal for a fault of lifted code. Returns when the guest's handler has come back to the instruction with all
+ * registers as they were: then the access is to be tried again. Otherwise goes on wherever the guest does. */
+void mr_fault_in_lifted_code(struct mr_state *s, const struct mr_access_fault *fault);
 _Noreturn void mr_die_of_host_signal(int host_signal);
 
 /* ---- report.c ---- */
 void mr_print_error(const char *format, ...) __attribute__((format(printf, 1, 2))); /* one write, no stdio buffers */
+
+/* ---- exception.c ---- */
+int mr_access_signal(const struct mr_access_fault *fault, int *code); /* the MIPS signal for it, and its si_code */
+uint32_t mr_raise_access(struct mr_state *s, const struct mr_access_fault *fault); /* raises that, as mr_raise */
 
 /* ---- lines.c ---- */
 uint32_t mr_lines_find(uint64_t file_address); /* guest pc of code in mr_library_file; 0 when unknown */

@@ -6,6 +6,7 @@
  * or when its stack pointer shows that it has left the frame they were begun in.
  */
 #include "control.h"
+#include "fpu.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -101,6 +102,7 @@ uint32_t mr_run_outermost(struct mr_state *s, uint32_t pc, uint32_t stop_pc)
     restart.stop_pc = stop_pc;
     restart.resume = NULL;
     mr_current = s;
+    mr_fpu_enter(s);
     /* The signal mask is not saved: the fault handlers do not change it, and the guest may have. */
     if (sigsetjmp(restart.outermost, 0) != 0) {
         if (restart.resume != NULL)
@@ -113,6 +115,7 @@ void mr_restart_through(uint32_t (*resume)(struct mr_state *))
 {
     restart.resume = resume;
     mr_host_thread.access_return = 0;
+    mr_host_thread.nested_faults = 0;
     siglongjmp(restart.outermost, 1);
 }
 

@@ -1,12 +1,15 @@
-/* Synchronous signals: host faults become the guest's, guest exceptions become signals, and uncaught ones end the host.
+/* Host faults: those that guest accesses cause become the guest's signals, all others are bugs of ours and reported as such.
  *
- * A host fault is the guest's when its address lies in the guest's window or in the guard below the host stack. The
- * handler then leaves all frames of this guest thread and raises the guest's signal from the outermost loop; the registers are
- * those last written to the state. Every other host fault is a bug of ours, and is reported as one.
- * Not done here: asynchronous signals, and how a guest's handler is called (sys_signal.c).
+ * A fault is the guest's when its address lies in the guest's window or in the guard below the host stack. What the
+ * guest's registers are at that point only the frames of lifted code know; the state has what they last wrote. So the handler
+ * runs while those frames wait, and when it comes back to the instruction, as one does that has made the page accessible,
+ * the host repeats the access and nothing is lost. When the guest goes elsewhere, the frames are abandoned, and it goes
+ * there with the registers in the state.
+ * Not done here: what a guest's own exceptions raise (exception.c), and how its handlers are called (signal_state.c).
  */
 #include "abi.h"
 #include "control.h"
+#include "fpu.h"
 #include "signals.h"
 
 #include <errno.h>
@@ -17,21 +20,23 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
-#define SIGNAL_STACK_BYTES ((size_t)64 << 10)
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+#define SIGNAL_STACK_BYTES ((size_t)256 << 20) /* handlers of the guest run on it, and what they jump to */
+#define NESTED_FAULTS_MAX 16u                  /* those that never return must not fill it */
 #define WINDOW_BYTES ((uint64_t)1 << 32)
 #define WINDOW_GUARD_BYTES ((uint64_t)64 << 10)
-#define CODE_KERNEL 0x80 /* SI_KERNEL, as force_sig sends it */
+#define HOST_SET_BYTES 8 /* of the kernel's sigset_t */
 
 static const int handled_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
 
-/* The fault that is being taken to the outermost loop. */
-static _Thread_local struct {
-    uint32_t pc, address;
-    bool beyond_file; /* the page maps a file that does not reach so far */
-} pending;
+static _Thread_local struct mr_access_fault pending; /* is being taken to the outermost loop */
 
 static uintptr_t host_pc_of(const ucontext_t *context)
 {
@@ -44,28 +49,62 @@ static uintptr_t host_pc_of(const ucontext_t *context)
 #endif
 }
 
-uint32_t mr_raise(struct mr_state *s, int mips_signal, int code, uint32_t pc, uint32_t address)
+/* Linux enters a handler with the FPU as a new process has it. */
+static void resume_float_modes(const ucontext_t *context)
 {
-    uint32_t new_pc;
-    s->ll_valid = 0;
-    if (mr_signal_deliver(s, mips_signal, code, pc, address, &new_pc))
-        return new_pc;
-    mr_die_by_signal(s, mips_signal, pc, address);
+#if defined(__x86_64__)
+    if (context->uc_mcontext.fpregs != NULL)
+        _mm_setcsr(context->uc_mcontext.fpregs->mxcsr);
+#else
+    (void)context; /* aarch64 leaves it alone */
+#endif
 }
 
-uint32_t mr_raise_access(struct mr_state *s, uint32_t pc, uint32_t address)
-{
-    bool mapped = (mr_pages[address / MR_PAGE_BYTES] & MR_MAPPED) != 0;
-    if (address >= 0x80000000u) /* the kernel's half is an address error: do_ade in arch/mips/kernel/unaligned.c */
-        return mr_raise(s, MIPS_SIGBUS, CODE_KERNEL, pc, address);
-    return mr_raise(s, MIPS_SIGSEGV, mapped ? SEGV_ACCERR : SEGV_MAPERR, pc, address);
-}
+/* ---- the guest's faults ---- */
 
 static uint32_t raise_pending(struct mr_state *s)
 {
-    if (pending.beyond_file)
-        return mr_raise(s, MIPS_SIGBUS, BUS_ADRERR, pending.pc, pending.address);
-    return mr_raise_access(s, pending.pc, pending.address);
+    return mr_raise_access(s, &pending);
+}
+
+static _Noreturn void abandon_frames(const struct mr_access_fault *fault)
+{
+    pending = *fault;
+    mr_restart_through(raise_pending);
+}
+
+/* Whether a handler of the guest can run while the frames of lifted code wait. */
+static bool can_wait(const struct mr_access_fault *fault)
+{
+    int code, mips_signal = mr_access_signal(fault, &code);
+    uintptr_t here = (uintptr_t)&code;
+    bool low_on_stack = here - mr_host_thread.signal_stack_low < SIGNAL_STACK_BYTES / 2;
+    return mr_signal_actions[mips_signal].handler > MR_SIG_IGNORE &&
+           !mr_signal_in(&mr_thread_signals.blocked, mips_signal) &&
+           mr_host_thread.nested_faults < NESTED_FAULTS_MAX && !low_on_stack;
+}
+
+static bool same_registers(const struct mr_state *a, const struct mr_state *b)
+{
+    return memcmp(a->gpr, b->gpr, sizeof a->gpr) == 0 && a->hilo == b->hilo &&
+           memcmp(a->fpr, b->fpr, sizeof a->fpr) == 0 && memcmp(a->fcc, b->fcc, sizeof a->fcc) == 0 &&
+           a->fcsr == b->fcsr && a->tls == b->tls;
+}
+
+void mr_fault_in_lifted_code(struct mr_state *s, const struct mr_access_fault *fault)
+{
+    if (!can_wait(fault))
+        abandon_frames(fault);
+    mr_fpu_collect(s);
+    struct mr_state before = *s;
+    uint32_t sp = GPR(s, MR_REG_SP), pc = mr_raise_access(s, fault);
+    /* An alternate stack may be above; then only the pc tells when the handler is done. */
+    uint32_t stop_sp = GPR(s, MR_REG_SP) > sp ? UINT32_MAX : sp;
+    mr_host_thread.nested_faults++;
+    pc = mr_run(s, pc, fault->pc, stop_sp);
+    mr_host_thread.nested_faults--;
+    if (pc != fault->pc || !same_registers(&before, s))
+        mr_restart(s, pc);
 }
 
 /* The guest pc of the code that faulted: lifted code, a memory access it made through access.c, or the interpreter. */
@@ -78,25 +117,32 @@ static uint32_t guest_pc_of(const struct mr_state *s, uintptr_t host_pc)
     return s->pc;
 }
 
-/* Fills in `pending` and returns true when the fault is the guest's doing. */
-static bool classify(const struct mr_state *s, int host_signal, const siginfo_t *info)
+static bool is_stack_overflow(uintptr_t host_address)
+{
+    return host_address >= mr_host_thread.stack_guard_low && host_address < mr_host_thread.stack_low;
+}
+
+/* Fills in *fault but for its pc, and returns true, when the fault is the guest's doing. */
+static bool classify(const struct mr_state *s, const siginfo_t *info, struct mr_access_fault *fault)
 {
     uintptr_t host_address = (uintptr_t)info->si_addr;
     uint64_t into_window = (uint64_t)host_address - (uint64_t)(uintptr_t)mr_window;
-    if ((host_signal != SIGSEGV && host_signal != SIGBUS) || info->si_code == SI_KERNEL)
+    if ((info->si_signo != SIGSEGV && info->si_signo != SIGBUS) || info->si_code == SI_KERNEL)
         return false; /* SI_KERNEL: not a canonical address, which lifted code cannot form */
     if (into_window + WINDOW_GUARD_BYTES < WINDOW_BYTES + 2 * WINDOW_GUARD_BYTES) {
-        pending.address = (uint32_t)into_window;
-        pending.beyond_file = host_signal == SIGBUS;
+        fault->address = (uint32_t)into_window;
+        fault->beyond_file = info->si_signo == SIGBUS;
         return true;
     }
-    if (host_address >= mr_host_thread.stack_guard_low && host_address < mr_host_thread.stack_low) {
-        pending.address = GPR(s, MR_REG_SP); /* as if the guest's stack had ended here */
-        pending.beyond_file = false;
+    if (is_stack_overflow(host_address)) {
+        fault->address = GPR(s, MR_REG_SP); /* as if the guest's stack had ended here */
+        fault->beyond_file = false;
         return true;
     }
     return false;
 }
+
+/* ---- the end ---- */
 
 void mr_die_of_host_signal(int host_signal)
 {
@@ -142,28 +188,42 @@ static void take_sent(const siginfo_t *info)
     mr_signal_queue(&guest_info);
 }
 
+static void on_guest_fault(struct mr_state *s, uintptr_t host_pc, const siginfo_t *info, ucontext_t *context,
+                           struct mr_access_fault *fault)
+{
+    mr_host_thread.in_fault = true;
+    fault->pc = guest_pc_of(s, host_pc);
+    mr_host_thread.in_fault = false;
+    resume_float_modes(context);
+    /* The state is exact for interpreted code, but frames of lifted code may be waiting for what it is part of. */
+    bool frames_matter = mr_library_contains(host_pc) || mr_host_thread.nested_faults > 0;
+    if (!frames_matter || is_stack_overflow((uintptr_t)info->si_addr))
+        abandon_frames(fault);
+    mr_fault_in_lifted_code(s, fault);
+    /* The host restores its mask from here, and the guest's may have changed. glibc's sigset_t is longer than the frame's. */
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &context->uc_sigmask, HOST_SET_BYTES);
+}
+
 static void on_fault(int host_signal, siginfo_t *info, void *context)
 {
     uintptr_t host_pc = host_pc_of(context);
-    struct mr_state *s = mr_current;
+    struct mr_access_fault fault;
     if (info->si_code <= 0) {
         int saved_errno = errno;
         take_sent(info);
         errno = saved_errno;
-        return;
-    }
-    if (s == NULL || mr_host_thread.in_fault || !classify(s, host_signal, info)) {
+    } else if (mr_current != NULL && !mr_host_thread.in_fault && classify(mr_current, info, &fault)) {
+        on_guest_fault(mr_current, host_pc, info, context, &fault);
+    } else {
         mr_host_thread.in_fault = true;
         signal(host_signal, SIG_DFL); /* whatever happens while the message is made */
         internal_error(host_signal, host_pc, (uintptr_t)info->si_addr);
     }
-    mr_host_thread.in_fault = true;
-    pending.pc = guest_pc_of(s, host_pc);
-    mr_host_thread.in_fault = false;
-    mr_restart_through(raise_pending);
 }
 
-/* SA_NODEFER: the handler leaves by a jump, and the mask it would have to restore is the guest's to change meanwhile. */
+/* ---- handlers and stacks ---- */
+
+/* SA_NODEFER: guest code runs in the handler, which may also be left by a jump. */
 void mr_faults_install(void)
 {
     struct sigaction action = {0};
@@ -185,8 +245,10 @@ static void find_stack_bounds(void)
         return;
     if (pthread_attr_getstack(&attributes, &low, &size_bytes) == 0 &&
         pthread_attr_getguardsize(&attributes, &guard_bytes) == 0) {
-        mr_host_thread.stack_low = (uintptr_t)low;
-        mr_host_thread.stack_guard_low = (uintptr_t)low - (guard_bytes > 0 ? guard_bytes : MR_HOST_GUARD_BYTES);
+        guard_bytes = guard_bytes > 0 ? guard_bytes : MR_HOST_GUARD_BYTES;
+        /* Versions of libc differ in whether the guard is below `low` or above it; what is no guard does not fault. */
+        mr_host_thread.stack_guard_low = (uintptr_t)low - guard_bytes;
+        mr_host_thread.stack_low = (uintptr_t)low + guard_bytes;
     }
     pthread_attr_destroy(&attributes);
 }
@@ -197,9 +259,11 @@ void mr_faults_prepare_thread(void)
     if (mr_host_thread.stack_low == 0)
         find_stack_bounds();
     stack.ss_size = SIGNAL_STACK_BYTES;
-    stack.ss_sp = mmap(NULL, stack.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    stack.ss_sp = mmap(NULL, stack.ss_size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (stack.ss_sp == MAP_FAILED || sigaltstack(&stack, NULL) != 0)
         mr_fail("cannot make a signal stack: %s", strerror(errno));
+    mr_host_thread.signal_stack_low = (uintptr_t)stack.ss_sp;
 }
 
 void mr_faults_leave_thread(void)
@@ -208,60 +272,4 @@ void mr_faults_leave_thread(void)
     none.ss_flags = SS_DISABLE;
     if (sigaltstack(&none, &stack) == 0 && (stack.ss_flags & SS_DISABLE) == 0)
         munmap(stack.ss_sp, stack.ss_size);
-}
-
-/* Linux, arch/mips/kernel/traps.c, do_trap_or_bp. */
-static uint32_t raise_trap(struct mr_state *s, uint32_t pc, uint32_t trap_code, int si_code)
-{
-    enum { OVERFLOW = 6, DIVISION_BY_ZERO = 7 };
-    if (trap_code == OVERFLOW)
-        return mr_raise(s, MIPS_SIGFPE, FPE_INTOVF, pc, pc);
-    if (trap_code == DIVISION_BY_ZERO)
-        return mr_raise(s, MIPS_SIGFPE, FPE_INTDIV, pc, pc);
-    return mr_raise(s, MIPS_SIGTRAP, si_code, pc, si_code == CODE_KERNEL ? 0 : pc);
-}
-
-/* Linux, do_bp: gas has always put the ten-bit code of `break` into the upper half of the field; both are understood. */
-static uint32_t break_code(uint32_t word)
-{
-    uint32_t code = word >> 6 & 0xfffff;
-    return code >= 0x400 ? (code & 0x3ff) << 10 | code >> 10 : code;
-}
-
-/* Linux, do_tr: the immediate forms carry no code. */
-static uint32_t trap_code(uint32_t word)
-{
-    return word >> 26 == 0 ? word >> 6 & 0x3ff : 0;
-}
-
-/* Linux, force_fcr31_sig: the first enabled cause, in this order. */
-static int float_code(const struct mr_state *s)
-{
-    uint32_t causes = s->fcsr >> 12 & s->fcsr >> 7 & 0x1f;
-    return (causes & 0x10) != 0   ? FPE_FLTINV
-           : (causes & 0x08) != 0 ? FPE_FLTDIV
-           : (causes & 0x04) != 0 ? FPE_FLTOVF
-           : (causes & 0x02) != 0 ? FPE_FLTUND
-           : (causes & 0x01) != 0 ? FPE_FLTRES
-                                  : 14 /* FPE_FLTUNK */;
-}
-
-uint32_t mr_exception(struct mr_state *s, uint32_t pc, uint32_t cause, uint32_t word)
-{
-    switch ((enum mr_cause)cause) {
-    case MR_OVERFLOW:
-        return mr_raise(s, MIPS_SIGFPE, FPE_INTOVF, pc, pc);
-    case MR_TRAP:
-        return raise_trap(s, pc, trap_code(word), CODE_KERNEL);
-    case MR_BREAK:
-        return raise_trap(s, pc, break_code(word), TRAP_BRKPT);
-    case MR_ADDRESS: /* do_ade */
-        return mr_raise(s, MIPS_SIGBUS, CODE_KERNEL, pc, 0);
-    case MR_FPE:
-        return mr_raise(s, MIPS_SIGFPE, float_code(s), pc, pc);
-    case MR_RESERVED:
-    case MR_COPROCESSOR:
-        return mr_raise(s, MIPS_SIGILL, CODE_KERNEL, pc, 0);
-    }
-    mr_fail("internal error: exception cause %u at guest pc 0x%08x, word 0x%08x", cause, pc, word);
 }
