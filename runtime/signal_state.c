@@ -311,7 +311,7 @@ static uint32_t deliver(struct mr_state *s, const struct mr_signal_info *info, u
     if (action.handler == MR_SIG_DEFAULT)
         mr_die_by_signal(s, info->signal, pc, 0);
     if (mr_options.strace)
-        mr_trace_signal(info->signal, "to its handler");
+        mr_trace_signal(info, pc);
     struct mr_signal_set before = thread->saved_valid ? thread->saved : thread->blocked;
     uint32_t handler_pc = mr_signal_frame(s, &action, info, pc, &before);
     if (!handler_pc) { /* no stack to run it on: the kernel's force_sigsegv */

@@ -1,4 +1,5 @@
 /* --strace: one line per system call on standard error, like strace(1). What a call writes is printed after it. */
+#include "signals.h"
 #include "syscall.h"
 
 #include <ctype.h>
@@ -172,11 +173,11 @@ void mr_trace_unknown(uint32_t number)
     flush();
 }
 
-void mr_trace_signal(int mips_signal, const char *what)
+void mr_trace_signal(const struct mr_signal_info *info, uint32_t pc)
 {
     line.length = 0;
     add("--- ");
-    add_signal(mips_signal);
-    add(": %s ---\n", what);
+    add_signal(info->signal);
+    add(" {code=%d, 0x%x} at pc 0x%x ---\n", info->code, info->words[0], pc);
     flush();
 }

@@ -25,7 +25,19 @@ SYSCALL(4006, close, "d") { return mr_result(close(FD(0))); }
 SYSCALL(4436, close_range, "uux") { return mr_result(syscall(SYS_close_range, U32(0), U32(1), U32(2))); }
 SYSCALL(4041, dup, "d") { return mr_result(dup(FD(0))); }
 SYSCALL(4063, dup2, "dd") { return mr_result(dup2(FD(0), FD(1))); }
-SYSCALL(4327, dup3, "ddf") { return mr_result(dup3(FD(0), FD(1), mr_open_flags_to_host(U32(2)))); }
+
+/* Flags for calls that refuse what they do not know: returns them for the host, or -EINVAL. */
+static int strict_flags(uint32_t mips)
+{
+    int host = mr_open_flags_to_host(mips);
+    return mr_open_flags_to_mips(host) == mips ? host : -EINVAL;
+}
+
+SYSCALL(4327, dup3, "ddf")
+{
+    int flags = strict_flags(U32(2));
+    return flags < 0 ? flags : mr_result(dup3(FD(0), FD(1), flags));
+}
 
 /* The old call answers in v0 and v1 instead of in memory. */
 SYSCALL(4042, pipe, "")
@@ -39,10 +51,12 @@ SYSCALL(4042, pipe, "")
 
 SYSCALL(4328, pipe2, "pf")
 {
-    int ends[2];
+    int ends[2], flags = strict_flags(U32(1));
+    if (flags < 0)
+        return flags;
     if (!mr_guest_bytes(U32(0), 8, MR_WRITE))
         return -EFAULT;
-    if (pipe2(ends, mr_open_flags_to_host(U32(1))))
+    if (pipe2(ends, flags))
         return -errno;
     mr_poke32(U32(0), (uint32_t)ends[0]);
     mr_poke32(U32(0) + 4, (uint32_t)ends[1]);

@@ -81,7 +81,8 @@ const struct mr_call_row *mr_call_row(uint32_t number);
 void mr_trace_enter(const struct mr_call *c);                 /* what is known before the call */
 void mr_trace_leave(const struct mr_call *c, int64_t result); /* the rest of the line */
 void mr_trace_unknown(uint32_t number);
-void mr_trace_signal(int mips_signal, const char *what);
+struct mr_signal_info;
+void mr_trace_signal(const struct mr_signal_info *info, uint32_t pc); /* one that goes to a handler */
 
 /* ---- sys_path.c ---- */
 /* Returns the host path for a guest path: another one for /proc/self/exe, else the same. NULL: not readable (EFAULT). */

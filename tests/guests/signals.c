@@ -1,0 +1,283 @@
+/* Signals: handlers, masks, queues, alternate stacks, interruption and restart, contexts of handlers. */
+#include "show.h"
+
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <ucontext.h>
+
+static volatile int count, last;
+
+static const char *name_of(int number)
+{
+    return number >= SIGRTMIN ? "RT" : sigabbrev_np(number);
+}
+
+static void simple(int number)
+{
+    count++;
+    last = number;
+    printf("handler %s\n", name_of(number));
+}
+
+static void with_info(int number, siginfo_t *info, void *context)
+{
+    ucontext_t *user = context;
+    printf("info %s code %d errno %d mine %d value %d blocked %d\n", name_of(info->si_signo), info->si_code,
+           info->si_errno, info->si_pid == getpid() && info->si_uid == getuid(), info->si_value.sival_int,
+           sigismember(&user->uc_sigmask, SIGUSR2));
+    count++;
+}
+
+static void print_set(const char *what, const sigset_t *set)
+{
+    printf("%s:", what);
+    for (int number = 1; number < 65; number++)
+        if (number != 32 && number != 33 && sigismember(set, number) == 1 && number < SIGRTMIN)
+            printf(" %s", name_of(number));
+        else if (number >= SIGRTMIN && sigismember(set, number) == 1)
+            printf(" RT%d", number - SIGRTMIN);
+    printf("\n");
+}
+
+static void install(int number, void (*handler)(int), int flags)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+    sigaction(number, &action, NULL);
+}
+
+static void actions(void)
+{
+    struct sigaction action = {.sa_handler = simple, .sa_flags = SA_RESTART}, old;
+    sigaddset(&action.sa_mask, SIGTERM);
+    sigaddset(&action.sa_mask, SIGRTMIN + 5);
+    SHOW(sigaction(SIGUSR1, &action, NULL));
+    SHOW(sigaction(SIGUSR1, NULL, &old));
+    printf("%d %d\n", old.sa_handler == simple, !!(old.sa_flags & SA_RESTART));
+    print_set("mask", &old.sa_mask);
+    SHOW(sigaction(SIGKILL, &action, NULL));
+    SHOW(sigaction(500, &action, NULL));
+    SHOW(raise(SIGUSR1));
+    SHOW(kill(getpid(), SIGUSR1));
+    SHOW(signal(SIGUSR1, SIG_IGN) == simple);
+    SHOW(raise(SIGUSR1));
+    SHOW(raise(SIGCHLD));
+    struct sigaction info = {.sa_sigaction = with_info, .sa_flags = SA_SIGINFO};
+    SHOW(sigaction(SIGUSR1, &info, NULL));
+    SHOW(raise(SIGUSR1));
+    SHOW(kill(getpid(), SIGUSR1));
+    SHOW(sigqueue(getpid(), SIGUSR1, (union sigval){.sival_int = 4711}));
+    install(SIGUSR1, simple, SA_RESETHAND);
+    SHOW(raise(SIGUSR1));
+    sigaction(SIGUSR1, NULL, &old);
+    SHOW(old.sa_handler == SIG_DFL);
+}
+
+static void masks(void)
+{
+    sigset_t set, old, pending;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGUSR2);
+    sigaddset(&set, SIGRTMIN + 1);
+    sigaddset(&set, SIGKILL);
+    install(SIGUSR1, simple, 0);
+    install(SIGUSR2, simple, 0);
+    struct sigaction info = {.sa_sigaction = with_info, .sa_flags = SA_SIGINFO};
+    sigaction(SIGRTMIN + 1, &info, NULL);
+    SHOW(sigprocmask(SIG_BLOCK, &set, &old));
+    print_set("old", &old);
+    SHOW(raise(SIGUSR2));
+    SHOW(raise(SIGUSR1));
+    SHOW(raise(SIGUSR1));
+    for (int i = 1; i < 4; i++)
+        sigqueue(getpid(), SIGRTMIN + 1, (union sigval){.sival_int = i});
+    SHOW(sigpending(&pending));
+    print_set("pending", &pending);
+    sigprocmask(SIG_BLOCK, NULL, &old);
+    print_set("now", &old);
+    SHOW(sigprocmask(SIG_UNBLOCK, &set, NULL));
+    SHOW(sigpending(&pending));
+    print_set("pending", &pending);
+    SHOW(sigprocmask(99, &set, NULL));
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    raise(SIGUSR1);
+    siginfo_t got;
+    const struct timespec none = {0, 1000000};
+    SHOW(sigtimedwait(&set, &got, &none) == SIGUSR1);
+    SHOW(sigtimedwait(&set, &got, &none));
+    sigqueue(getpid(), SIGRTMIN + 1, (union sigval){.sival_int = 77});
+    SHOW(sigwaitinfo(&set, &got) == SIGRTMIN + 1);
+    printf("%d %d\n", got.si_code, got.si_value.sival_int);
+    raise(SIGUSR2);
+    sigset_t empty;
+    sigemptyset(&empty);
+    SHOW(sigsuspend(&empty));
+    sigprocmask(SIG_BLOCK, NULL, &old);
+    print_set("after", &old);
+    sigprocmask(SIG_SETMASK, &empty, NULL);
+}
+
+static void on_alternate(int number)
+{
+    stack_t now;
+    char here;
+    sigaltstack(NULL, &now);
+    printf("on it %d flags %d\n", &here >= (char *)now.ss_sp && &here < (char *)now.ss_sp + now.ss_size, now.ss_flags);
+    SHOW(sigaltstack(&now, NULL));
+}
+
+static void alternate_stack(void)
+{
+    stack_t stack = {.ss_sp = malloc(65536), .ss_size = 65536}, old;
+    SHOW(sigaltstack(NULL, &old));
+    printf("%d\n", old.ss_flags == SS_DISABLE);
+    SHOW(sigaltstack(&stack, NULL));
+    install(SIGUSR1, on_alternate, SA_ONSTACK);
+    raise(SIGUSR1);
+    stack.ss_size = 10;
+    SHOW(sigaltstack(&stack, NULL));
+    stack.ss_flags = SS_DISABLE;
+    SHOW(sigaltstack(&stack, NULL));
+    stack.ss_flags = 1234;
+    SHOW(sigaltstack(&stack, NULL));
+}
+
+static void arm(int milliseconds)
+{
+    struct itimerval timer = {{0, 0}, {0, milliseconds * 1000}};
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static void interruption(void)
+{
+    int ends[2];
+    char byte;
+    pipe(ends);
+    install(SIGALRM, simple, 0);
+    arm(30);
+    SHOW(read(ends[0], &byte, 1));
+    struct timespec long_time = {5, 0}, left = {0, 0};
+    arm(30);
+    SHOW(nanosleep(&long_time, &left));
+    printf("%d\n", left.tv_sec == 4);
+    arm(30);
+    SHOW(pause());
+    install(SIGALRM, simple, SA_RESTART);
+    arm(30);
+    SHOW(poll(NULL, 0, 2000));
+    fflush(stdout);
+    if (fork() == 0) {
+        usleep(150000);
+        write(ends[1], "x", 1);
+        _exit(0);
+    }
+    arm(30);
+    SHOW(read(ends[0], &byte, 1));
+    wait(NULL);
+    signal(SIGALRM, SIG_DFL);
+    install(SIGCHLD, simple, SA_RESTART);
+    int status;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(5);
+    SHOW(waitpid(child, &status, 0) == child);
+    signal(SIGCHLD, SIG_IGN);
+    if ((child = fork()) == 0)
+        _exit(5);
+    usleep(20000);
+    SHOW(waitpid(child, &status, 0));
+    signal(SIGCHLD, SIG_DFL);
+    install(SIGPIPE, simple, 0);
+    close(ends[0]);
+    SHOW(write(ends[1], "x", 1));
+    signal(SIGPIPE, SIG_IGN);
+    SHOW(write(ends[1], "x", 1));
+}
+
+static sigjmp_buf back;
+
+static void jump(int number)
+{
+    siglongjmp(back, number);
+}
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    printf("fault %s code %d address %lx\n", name_of(number), info->si_code, info->si_addr == (void *)0x1234 ? 0x1234L : 0L);
+    siglongjmp(back, 1);
+}
+
+static void faults(void)
+{
+    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+    sigaction(SIGSEGV, &action, NULL);
+    if (sigsetjmp(back, 1) == 0)
+        *(volatile int *)0x1234 = 5;
+    if (sigsetjmp(back, 1) == 0)
+        *(volatile char *)faults = 5;
+    sigset_t set;
+    sigprocmask(SIG_BLOCK, NULL, &set);
+    print_set("mask", &set);
+    install(SIGUSR1, jump, 0);
+    SHOW(sigsetjmp(back, 1) == 0 ? raise(SIGUSR1) : 123);
+    SHOW(sigsetjmp(back, 1) == 0 ? raise(SIGUSR1) : 124);
+    fflush(stdout);
+    if (fork() == 0) {
+        sigemptyset(&set);
+        sigaddset(&set, SIGSEGV);
+        sigprocmask(SIG_BLOCK, &set, NULL);
+        *(volatile int *)0x1234 = 5; /* blocked: the kernel kills */
+        _exit(0);
+    }
+    int status;
+    wait(&status);
+    printf("%d\n", WTERMSIG(status) == SIGSEGV);
+    if (fork() == 0) {
+        install(SIGABRT, simple, 0);
+        abort();
+    }
+    wait(&status);
+    printf("%d\n", WTERMSIG(status) == SIGABRT);
+}
+
+static volatile double kept = 1.5;
+
+static void busy(int number)
+{
+    volatile double value = kept;
+    for (int i = 0; i < 100; i++)
+        value = value * 1.01 + i;
+    count += value > 0;
+}
+
+static void registers(void)
+{
+    double sum = 0;
+    unsigned long long product = 1;
+    install(SIGUSR2, busy, SA_NODEFER);
+    count = 0;
+    for (int i = 1; i < 50; i++) {
+        sum += i * kept;
+        product = product * 6364136223846793005ULL + i;
+        raise(SIGUSR2);
+    }
+    printf("%d %g %llx\n", count, sum, product);
+}
+
+int main(void)
+{
+    setvbuf(stdout, NULL, _IOFBF, 65536);
+    actions();
+    masks();
+    alternate_stack();
+    interruption();
+    faults();
+    registers();
+    return 0;
+}
