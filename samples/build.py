@@ -33,6 +33,7 @@ PACKAGES = {
     "mips-linux-gnu-g++": "g++-mips-linux-gnu",
     "mipsel-linux-gnu-g++": "g++-mipsel-linux-gnu",
     "gcc": "gcc libc6-dev",
+    "clang": "clang",
     "g++": "g++",
 }
 
@@ -129,12 +130,13 @@ def _all_sources(sample: Sample, target: str) -> tuple[str, ...]:
     return (*start, *sample.sources, *SUPPORT)
 
 
-def _compile_commands(sample: Sample, target: str, flags: Sequence[str]) -> list[list[str]]:
+def _compile_commands(sample: Sample, target: str, flags: Sequence[str], clang: bool = False) -> list[list[str]]:
     """One command per source; the last two words are the source and `-o`, so that an object's name can follow."""
+    compiler = ["clang", f"--target={target}-linux-gnu"] if clang else [COMPILERS[target]]
     commands = []
     for source in _all_sources(sample, target):
         suffix = Path(source).suffix
-        command = [COMPILERS[target], *COMMON_FLAGS, *LANGUAGE_FLAGS[suffix]]
+        command = [*compiler, *COMMON_FLAGS, *LANGUAGE_FLAGS[suffix]]
         if suffix == ".cc" and sample.kind == "freestanding":
             command += FREESTANDING_CXX_FLAGS
         if target != "native" and sample.kind == "freestanding":
@@ -164,21 +166,24 @@ def _run(command: list[str], name: str) -> None:
         sys.stderr.write(done.stderr)
 
 
-def _build(name: str, target: str, flags: Sequence[str], out_dir: Path, static: bool, strip: bool) -> Path:
+def _build(
+    name: str, target: str, flags: Sequence[str], out_dir: Path, static: bool = True, strip: bool = False, clang: bool = False
+) -> Path:
     sample = find_sample(name)
     for path, package in sample.needs:
         if not Path(path).exists():
             raise MissingTool(f"{path} (for sample {name}) is not installed; on Debian: apt-get install {package}")
-    require_tool(COMPILERS[target])
     link = _link_command(sample, target, flags, static, strip)
-    require_tool(link[0])
+    for tool in (COMPILERS[target], link[0], *(["clang"] if clang else [])):
+        require_tool(tool)
     out_dir = Path(out_dir).resolve()
     out_dir.mkdir(parents=True, exist_ok=True)
     words = "".join("-" + re.sub(r"[^\w.]+", "_", flag).strip("_") for flag in flags)
-    result = out_dir / f"{name}-{target}{words}{'' if static else '-dynamic'}{'-stripped' if strip else ''}"
+    words += "".join(word for word, on in (("-clang", clang), ("-dynamic", not static), ("-stripped", strip)) if on)
+    result = out_dir / f"{name}-{target}{words}"
     with tempfile.TemporaryDirectory(prefix="sample-") as scratch:
         objects = []
-        for number, command in enumerate(_compile_commands(sample, target, flags)):
+        for number, command in enumerate(_compile_commands(sample, target, flags, clang)):
             objects.append(f"{scratch}/{number}.o")
             _run([*command, objects[-1], f"-ffile-prefix-map={SAMPLES}=."], name)
         libraries = [] if "-nostdlib" in link else ["-lm"]
@@ -194,19 +199,23 @@ def build_guest(
     *,
     static: bool = True,
     strip: bool = False,
+    clang: bool = False,
 ) -> Path:
     """The sample built for `mips` or `mipsel`, as a file in out_dir whose name tells sample, target and flags.
 
-    static concerns samples of kind `libc` only. Raises MissingTool, or SampleError with the compiler's words.
+    static concerns samples of kind `libc` only; clang compiles those of the other kinds with clang instead of gcc, whose
+    code has other shapes. Raises MissingTool, or SampleError with the compiler's words.
     """
     if target not in TARGETS:
         raise SampleError(f"no target {target!r}; there are: {', '.join(TARGETS)}")
-    return _build(name, target, flags, out_dir, static, strip)
+    if clang and find_sample(name).kind == "libc":
+        raise SampleError(f"sample {name!r} needs libc, which is there for gcc only")
+    return _build(name, target, flags, out_dir, static, strip, clang)
 
 
 def build_native(name: str, flags: Sequence[str] = ("-O2",), out_dir: Path = Path(".")) -> Path:
     """The same sources built for this machine with gcc. Raises as build_guest does."""
-    return _build(name, "native", flags, out_dir, True, False)
+    return _build(name, "native", flags, out_dir)
 
 
 # ---- committed ELF files ----
@@ -313,7 +322,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         for name in options.names:
             for target in options.target or (*TARGETS, "native"):
-                print(_build(name, target, options.flags.split(), options.out, True, False))
+                print(_build(name, target, options.flags.split(), options.out))
         if options.expected:
             write_expected()
         if options.prebuilt:

@@ -1,7 +1,8 @@
 /* Division and remainder: signed, unsigned, by constants, by variables, of 64-bit numbers, near the ends of the range. */
 #include "freestanding/out.h"
 
-static const uint32_t edges[] = {1, 2, 3, 7, 10, 255, 256, 65535, 65536, 0x7fffffff, 0x80000000, 0x80000001, 0xfffffffe, 0xffffffff};
+static const uint32_t edges[] = {1, 2, 3, 7, 10, 255, 256, 65535, 65536, 0x7fffffff,
+                                 0x80000000, 0x80000001, 0xfffffffe, 0xffffffff};
 enum { EDGES = sizeof edges / sizeof *edges };
 
 static uint32_t by_constants(uint32_t hash, uint32_t value)

@@ -153,8 +153,13 @@ static double sum_mixed(uint32_t count, ...)
     va_list arguments;
     double sum = 0;
     va_start(arguments, count);
-    for (uint32_t i = 0; i < count; i++)
-        sum += i % 3 == 0 ? va_arg(arguments, int32_t) : i % 3 == 1 ? va_arg(arguments, double) : (double)(int32_t)va_arg(arguments, int64_t);
+    for (uint32_t i = 0; i < count; i++) {
+        switch (i % 3) {
+        case 0: sum += va_arg(arguments, int32_t); break;
+        case 1: sum += va_arg(arguments, double); break;
+        default: sum += (double)(int32_t)va_arg(arguments, int64_t);
+        }
+    }
     va_end(arguments);
     return sum;
 }
@@ -165,13 +170,13 @@ int main(int argc, char **argv)
     uint32_t rounds = sample_begin(argc, argv, 50), hash = 0;
     for (uint32_t round = 0; round < rounds; round++) {
         int32_t number = (int32_t)(round * 2654435761u);
-        format_text(&buffer, "%d|%+8d|%-8d|%08d|%u|%x|%08x|%c%c|%s|%-6s|%6s|%%", number, number / 1000, (int32_t)round, number / 7,
-                    (uint32_t)number, (uint32_t)number, 1u, 'o', 'k', "text", "left", "right");
+        format_text(&buffer, "%d|%+8d|%-8d|%08d|%u|%x|%08x|%c%c|%s|%-6s|%6s|%%", number, number / 1000,
+                    (int32_t)round, number / 7, (uint32_t)number, (uint32_t)number, 1u, 'o', 'k', "text", "left", "right");
         for (uint32_t i = 0; i < buffer.size; i++)
             hash = mix32(hash, (uint8_t)buffer.text[i]);
         format_text(&buffer, "%lld %llu %llx %llo %b %.3f %9.2f %+.0f %-9.1f| %s", (int64_t)number * number,
-                    (uint64_t)number << 7, (uint64_t)number, (uint64_t)round << 40, round, number / 65536.0, number / 1e6, round + 0.25,
-                    -1.0 * round, "end");
+                    (uint64_t)number << 7, (uint64_t)number, (uint64_t)round << 40, round, number / 65536.0,
+                    number / 1e6, round + 0.25, -1.0 * round, "end");
         for (uint32_t i = 0; i < buffer.size; i++)
             hash = mix32(hash, (uint8_t)buffer.text[i]);
     }

@@ -80,6 +80,16 @@ def test_guest(name: str, target: str, flags: tuple[str, ...], tmp_path: Path) -
     assert _output(qemu, build.build_guest(name, target, flags, tmp_path)) == build.expected_output(name)
 
 
+@pytest.mark.parametrize("target", QEMU)
+@pytest.mark.parametrize("name", ["jumptable", "structs", "virtual", "replay_vm"])
+def test_guest_from_clang(name: str, target: str, tmp_path: Path) -> None:
+    """Other shapes of code from another compiler: jump tables above all."""
+    _need_for(name, target)
+    need("clang")
+    guest = build.build_guest(name, target, ("-O2",), tmp_path, clang=True)
+    assert _output(need(QEMU[target], "qemu-user"), guest) == build.expected_output(name)
+
+
 @pytest.mark.parametrize("name", [name for name, sample in SAMPLES.items() if sample.kind == "freestanding"])
 def test_no_undefined_behaviour(name: str, tmp_path: Path) -> None:
     """A sample whose meaning C leaves open would test compilers, not us."""
