@@ -64,13 +64,14 @@ class _Analysis:
     def add_entries(self, pcs: set[int], *, resume: bool = False) -> list[int]:
         """Make each pc an entry of the function around it; return those that no function covers."""
         order = sorted(self.functions)
+        spans: dict[int, list[int]] = {}  # sorted block starts of the functions asked about
         uncovered = []
         for pc in sorted(pcs):
             if pc in self.functions or self.code.instruction(pc) is None:
                 continue
             index = bisect_right(order, pc) - 1
             function = self.functions[order[index]] if index >= 0 else None
-            if function is None or not _covers(function, pc):
+            if function is None or not (resume and pc < function.limit or _covers(function, pc, spans)):
                 uncovered.append(pc)
                 continue
             if pc not in function.blocks:
@@ -122,9 +123,15 @@ class _Analysis:
         self.explore(self.add_entries(pads, resume=True))
 
 
-def _covers(function: Function, pc: int) -> bool:
-    """Return whether `pc` lies in the span of a function's blocks (landing pads come last in it, unreached)."""
-    return function.start <= pc < function.limit
+def _covers(function: Function, pc: int, spans: dict[int, list[int]]) -> bool:
+    """Return whether `pc` lies in a block of the function; `spans` caches block starts between calls."""
+    if pc in function.blocks:
+        return True
+    starts = spans.get(function.start)
+    if starts is None:
+        starts = spans[function.start] = sorted(function.blocks)
+    index = bisect_right(starts, pc) - 1
+    return index >= 0 and pc < starts[index] + 4 * function.blocks[starts[index]].instruction_count()
 
 
 def analyze(image: Image, memory: AddressSpace) -> Program:
@@ -135,5 +142,8 @@ def analyze(image: Image, memory: AddressSpace) -> Program:
     analysis.follow_outside()
     analysis.fill_gaps()
     mark_returns_twice(analysis.functions, analysis.add_entries)
+    for function in analysis.functions.values():  # what was an entry first and a function later is a function
+        function.entries -= analysis.functions.keys()
+        function.resume_points &= function.entries
     functions = dict(sorted(analysis.functions.items()))
     return Program(functions, {start: function.name for start, function in functions.items()}, list(image.warnings))
