@@ -28,8 +28,9 @@
 #include <xmmintrin.h>
 #endif
 
-#define SIGNAL_STACK_BYTES ((size_t)256 << 20) /* handlers of the guest run on it, and what they jump to */
-#define NESTED_FAULTS_MAX 16u                  /* those that never return must not fill it */
+/* Handlers of the guest run on it, and what they jump to. AddressSanitizer mistrusts stacks of more than 64 MiB. */
+#define SIGNAL_STACK_BYTES ((size_t)(MR_ADDRESS_SANITIZER ? 32 : 256) << 20)
+#define NESTED_FAULTS_MAX 16u /* those that never return must not fill it */
 #define WINDOW_BYTES ((uint64_t)1 << 32)
 #define WINDOW_GUARD_BYTES ((uint64_t)64 << 10)
 #define HOST_SET_BYTES 8 /* of the kernel's sigset_t */

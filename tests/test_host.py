@@ -5,11 +5,13 @@ from __future__ import annotations
 import signal
 import struct
 import subprocess
+import time
 from pathlib import Path
 
 import hand_library
 import pytest
 from compiled import compile_guest, readelf_symbols
+from conftest import plain_host, sanitized_host
 from hand_library import function, read, write
 
 from mipsrec.checksum import FOOTER_BYTES, append_footer, footer, is_whole
@@ -103,6 +105,11 @@ class Guest:
         self.path = compile_guest(folder, byte_order, source, *options, language="assembler")
         self.at = {name: value for name, value, *_ in readelf_symbols(byte_order, self.path)}
         self.byte_order = byte_order
+
+
+@pytest.fixture(scope="module", params=["plain", "sanitized"])
+def host(request: pytest.FixtureRequest) -> Path:
+    return plain_host() if request.param == "plain" else sanitized_host()
 
 
 @pytest.fixture(scope="module", params=["little", "big"])
@@ -357,8 +364,8 @@ def test_report(host: Path, guest: Guest) -> None:
 def fault(guest: Guest, pc_of_fault: int, access: str) -> dict[int, str]:
     """A lifted `load` whose access is attributed to guest pc `pc_of_fault`."""
     pc = guest.at["load"]
-    body = read("a", "a0") + access.format(dbg=f", !dbg !{pc}1") + write("v0", "%v") + read("ra", "ra")
-    return {pc: function(pc, body + "  ret i32 %ra\n", lines=pc_of_fault)}
+    body = read("a", "a0") + read("b", "a1") + access.format(dbg=f", !dbg !{pc}1") + "  ret i32 0\n"
+    return {pc: function(pc, body, lines=pc_of_fault)}
 
 
 PLAIN_LOAD = """  %base.at = getelementptr i8, ptr %s, i64 {BASE}
@@ -367,8 +374,14 @@ PLAIN_LOAD = """  %base.at = getelementptr i8, ptr %s, i64 {BASE}
   %p = getelementptr i8, ptr %base, i64 %wide
   %v = load volatile i32, ptr %p, align 1{dbg}
 """.replace("{BASE}", str(OFFSETS["base"]))
+PLAIN_STORE = """  %base.at = getelementptr i8, ptr %s, i64 {BASE}
+  %base = load ptr, ptr %base.at
+  %wide = zext i32 %a to i64
+  %p = getelementptr i8, ptr %base, i64 %wide
+  store volatile i32 %b, ptr %p, align 1{dbg}
+""".replace("{BASE}", str(OFFSETS["base"]))
 THUNK_LOAD = "  %v = call i32 @mr_load32(ptr %s, i32 %a){dbg}\n"
-THUNK_STORE = "  %v = add i32 %a, 0\n  call void @mr_store32(ptr %s, i32 %a, i32 5){dbg}\n"
+THUNK_STORE = "  call void @mr_store32(ptr %s, i32 %a, i32 %b){dbg}\n"
 
 
 @pytest.mark.parametrize("dwarf", [4, 5])
@@ -413,6 +426,64 @@ def test_thunks_across_pages(host: Path, guest: Guest, tmp_path: Path, bits: int
     value = struct.unpack_from(order + code, data, 1 if bits == 16 else 0)[0]
     half = struct.unpack_from(order + "H", struct.pack(order + code, value))[0]
     assert f"v0 = 0x{value & 0xFFFFFFFF:08x}" in result.stdout and f"v1 = 0x{half:08x}" in result.stdout
+
+
+FAULTS = """\
+load: signal 11 code 1, address right
+store: signal 11 code 1, address right
+kernel half: signal 10 code 128, address right
+fetch: signal 11 code 1, address right
+odd fetch: signal 10 code 128, address right
+trap: signal 5 code 128, address right
+reserved: signal 4 code 128, address right
+sent: signal 11 code -6, address none
+sent to all: signal 8 code 0, address none
+handled 3009
+poke 78, page 77, handled 3010, signal 11 code 2, address right
+recursion overflows
+recursion overflows
+"""
+
+
+def compiled_guest(folder: Path, byte_order: str, name: str) -> Path:
+    source = (Path(__file__).parent / "guests" / f"{name}.c").read_text()
+    return compile_guest(folder, byte_order, source, "-static")
+
+
+@pytest.mark.parametrize("byte_order", ["little", "big"])
+def test_caught_faults(host: Path, tmp_path: Path, byte_order: str) -> None:
+    guest = compiled_guest(tmp_path, byte_order, "faults")
+    result = run(host, guest)
+    assert (result.returncode, result.stdout, result.stderr) == (-signal.SIGSEGV, FAULTS, "")
+
+
+@pytest.mark.parametrize("access", [PLAIN_STORE, THUNK_STORE])
+def test_handler_returns_into_lifted_code(host: Path, tmp_path: Path, access: str) -> None:
+    """The registers in the state are wrong while the access waits, as they are between two flushes."""
+    guest = compiled_guest(tmp_path, "little", "faults")
+    pc = {name: value for name, value, *_ in readelf_symbols("little", guest)}["poke"]
+    body = read("a", "a0") + read("b", "a1") + read("ra", "ra") + write("a1", "5")
+    body += access.format(dbg=f", !dbg !{pc}1") + "  %more = add i32 %b, 1\n" + write("v0", "%more") + "  ret i32 %ra\n"
+    library = hand_library.build(tmp_path, guest, {pc: function(pc, body, lines=pc)})
+    result = run(host, "--library", library, guest)
+    assert (result.returncode, result.stdout, result.stderr) == (-signal.SIGSEGV, FAULTS, "")
+
+
+def test_sent_fault_signal_without_handler(host: Path, little: Guest, tmp_path: Path) -> None:
+    pc = little.at["add"]
+    library = hand_library.build(tmp_path, little.path, {pc: function(pc, "  br label %on\non:\n  br label %on\n")})
+    with subprocess.Popen([host, "--library", library, little.path]) as endless:
+        time.sleep(0.5)
+        endless.send_signal(signal.SIGSEGV)
+        assert endless.wait(10) == -signal.SIGSEGV
+
+
+def test_environment(host: Path, tmp_path: Path) -> None:
+    guest = compiled_guest(tmp_path, "big", "surroundings")
+    options = ["-E", "COLOUR=dark=red", "-E", "HOME", "-E", "EMPTY="]
+    result = run(host, *options, guest, "COLOUR", "HOME", "EMPTY", "--stats")
+    assert result.stdout == "COLOUR=dark=red\nHOME=(none)\nEMPTY=\n--stats=(none)\n"
+    assert result.returncode == 5 and result.stderr == ""
 
 
 def test_host_stack_overflow_is_the_guests_fault(host: Path, little: Guest, tmp_path: Path) -> None:
