@@ -17,7 +17,7 @@
 extern const struct mr_call_row *const __start_mr_calls[], *const __stop_mr_calls[];
 
 static const struct mr_call_row *table[NUMBER_COUNT];
-static uint8_t unknown_seen[NUMBER_COUNT];
+static uint8_t unknown_seen[NUMBER_COUNT + 1]; /* the last one: any number beyond the table */
 
 __attribute__((constructor)) static void fill_table(void)
 {
@@ -86,7 +86,7 @@ static bool fetch_arguments(struct mr_call *c, uint32_t first)
 static void note_unknown(uint32_t number)
 {
     mr_counters.unknown_syscalls++;
-    uint32_t index = number - FIRST_NUMBER < NUMBER_COUNT ? number - FIRST_NUMBER : 0;
+    uint32_t index = number - FIRST_NUMBER < NUMBER_COUNT ? number - FIRST_NUMBER : NUMBER_COUNT;
     if (unknown_seen[index])
         return;
     unknown_seen[index] = 1;

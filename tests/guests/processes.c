@@ -124,17 +124,22 @@ static void children(void)
     SHOW(waitpid(-1, NULL, WNOHANG));
     SHOW(waitpid(-1, NULL, 0x10000));
     fflush(stdout);
+    int ends[2], status;
+    char byte;
+    pipe(ends);
     pid_t child = fork();
     if (child == 0) {
+        close(ends[1]);
         raise(SIGSTOP);
+        read(ends[0], &byte, 1); /* until the parent lets go of the other end */
         _exit(3);
     }
-    int status;
     SHOW(waitpid(child, &status, WUNTRACED) == child);
     print_status(status);
     SHOW(kill(child, SIGCONT));
     SHOW(waitpid(child, &status, WCONTINUED) == child);
     print_status(status);
+    close(ends[1]);
     siginfo_t info = {0};
     SHOW(waitid(P_PID, child, &info, WEXITED | WNOWAIT));
     printf("%d %d %d %d %d\n", info.si_signo == SIGCHLD, info.si_code == CLD_EXITED, info.si_status, info.si_errno,
