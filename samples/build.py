@@ -21,6 +21,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 SAMPLES = Path(__file__).resolve().parent
 PREBUILT = SAMPLES / "prebuilt"
@@ -88,7 +89,7 @@ def load_samples() -> dict[str, Sample]:
     entries = json.loads((SAMPLES / "manifest.json").read_text())["samples"]
     samples = {}
     for entry in entries:
-        fields = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+        fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
         fields["needs"] = tuple(entry.get("needs", {}).items())
         samples[entry["name"]] = Sample(**fields)
     return samples
@@ -167,7 +168,13 @@ def _run(command: list[str], name: str) -> None:
 
 
 def _build(
-    name: str, target: str, flags: Sequence[str], out_dir: Path, static: bool = True, strip: bool = False, clang: bool = False
+    name: str,
+    target: str,
+    flags: Sequence[str],
+    out_dir: Path,
+    static: bool = True,
+    strip: bool = False,
+    clang: bool = False,
 ) -> Path:
     sample = find_sample(name)
     for path, package in sample.needs:
@@ -203,8 +210,8 @@ def build_guest(
 ) -> Path:
     """The sample built for `mips` or `mipsel`, as a file in out_dir whose name tells sample, target and flags.
 
-    static concerns samples of kind `libc` only; clang compiles those of the other kinds with clang instead of gcc, whose
-    code has other shapes. Raises MissingTool, or SampleError with the compiler's words.
+    static concerns samples of kind `libc` only; clang compiles those of the other kinds with clang instead of gcc,
+    whose code has other shapes. Raises MissingTool, or SampleError with the compiler's words.
     """
     if target not in TARGETS:
         raise SampleError(f"no target {target!r}; there are: {', '.join(TARGETS)}")
@@ -228,9 +235,11 @@ def _sha256(path: Path) -> str:
 def _compiler_version(target: str) -> str:
     """First lines of what compiler and linker say of themselves; both decide the bytes of an ELF file."""
     compiler = require_tool(COMPILERS[target])
-    linker = compiler.replace("gcc", "ld")
-    versions = [subprocess.run([tool, "--version"], capture_output=True, text=True).stdout for tool in (compiler, linker)]
-    return "; ".join(version.splitlines()[0] for version in versions)
+    lines = []
+    for tool in (compiler, compiler.replace("gcc", "ld")):
+        said = subprocess.run([tool, "--version"], capture_output=True, text=True).stdout
+        lines.append(said.splitlines()[0])
+    return "; ".join(lines)
 
 
 def _prebuilt_entry(sample: Sample, target: str) -> dict[str, object]:
