@@ -18,6 +18,8 @@
 #define RANDOM_BYTES 16u
 #define CLOCK_TICKS 100u
 
+uint32_t mr_auxiliary, mr_auxiliary_bytes;
+
 /* The stack is filled downward from the top. */
 struct builder {
     uint32_t low, sp;
@@ -143,6 +145,8 @@ uint32_t mr_build_stack(const struct mr_image *image)
     put_word(&at, argc);
     put_pointers(&at, mr_options.guest_argv, argc, arguments);
     put_pointers(&at, mr_options.guest_envp, envc, environment);
+    mr_auxiliary = at;
     put_auxiliary(&at, image, random, name);
+    mr_auxiliary_bytes = at - mr_auxiliary;
     return sp;
 }

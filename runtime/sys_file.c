@@ -15,7 +15,11 @@
 static int64_t open_file(int directory, uint32_t guest_path, uint32_t flags, uint32_t mode)
 {
     const char *path = mr_host_path(guest_path);
-    return path ? mr_result(openat(directory, path, mr_open_flags_to_host(flags), mode)) : -EFAULT;
+    int host_flags = mr_open_flags_to_host(flags);
+    if (!path)
+        return -EFAULT;
+    int own = mr_open_own_file(path, host_flags);
+    return own >= 0 ? own : mr_result(openat(directory, path, host_flags, mode));
 }
 
 SYSCALL(4005, open, "sfo") { return open_file(AT_FDCWD, U32(0), U32(1), U32(2)); }

@@ -1,7 +1,9 @@
 /* System calls that make processes and wait for them.
  *
- * Simplifications: every new process has a copy of the memory, also after vfork and CLONE_VM|CLONE_VFORK, whose parent waits
- * as it should but does not see what the child wrote; threads are refused (EAGAIN would be retried: ENOSYS).
+ * Every new process has a copy of the memory. After vfork and CLONE_VM|CLONE_VFORK the parent waits until the child runs
+ * another program or ends, and in the latter case takes over the pages that the child wrote: that is how posix_spawn
+ * learns that a program could not be run. Simplification: what a child writes before a successful execve is lost.
+ * Threads are refused (ENOSYS).
  */
 #include "signals.h"
 #include "syscall.h"
@@ -14,35 +16,120 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- making ---- */
+/* ---- pages that a vfork child hands to its parent ---- */
 
-/* A pipe whose writing end closes when the child runs another program or ends. */
-static int wait_pipe[2];
+#define PAGEMAP_EXCLUSIVE ((uint64_t)1 << 56) /* mapped by this process only: of a forked child, what it has written */
+#define PAGEMAP_CHUNK 512u
 
-static void await_child(void)
+struct page_record {
+    uint32_t page;
+    uint8_t bytes[MR_PAGE_BYTES];
+};
+
+static int to_parent = -1; /* in a vfork child: the pipe to the parent; closes with execve and exit */
+
+/* The guest may close any descriptor below, or use its number. */
+static int move_out_of_the_way(int fd)
 {
-    char byte;
-    close(wait_pipe[1]);
-    while (read(wait_pipe[0], &byte, 1) < 0 && errno == EINTR)
-        ;
-    close(wait_pipe[0]);
+    enum { FIRST = 900 };
+    int moved = fcntl(fd, F_DUPFD_CLOEXEC, FIRST);
+    if (moved < 0)
+        return fd;
+    close(fd);
+    return moved;
 }
+
+static bool send_page(uint32_t page)
+{
+    static struct page_record record;
+    const uint8_t *from = mr_guest_bytes(page * MR_PAGE_BYTES, MR_PAGE_BYTES, MR_WRITE);
+    record.page = page;
+    memcpy(record.bytes, from, MR_PAGE_BYTES);
+    for (size_t sent = 0; sent < sizeof record;) {
+        ssize_t count = write(to_parent, (const uint8_t *)&record + sent, sizeof record - sent);
+        if (count < 0 && errno != EINTR)
+            return false;
+        sent += count < 0 ? 0 : (size_t)count;
+    }
+    return true;
+}
+
+static bool any_mapped(uint32_t first, uint32_t count)
+{
+    for (uint32_t page = first; page < first + count; page++)
+        if (mr_pages[page])
+            return true;
+    return false;
+}
+
+void mr_vfork_child_exits(void)
+{
+    uint64_t entries[PAGEMAP_CHUNK];
+    if (to_parent < 0)
+        return;
+    int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    for (uint32_t first = 0; map >= 0 && first < MR_USER_END / MR_PAGE_BYTES; first += PAGEMAP_CHUNK) {
+        if (!any_mapped(first, PAGEMAP_CHUNK))
+            continue;
+        uint64_t host_page = ((uintptr_t)mr_window + (uint64_t)first * MR_PAGE_BYTES) / MR_PAGE_BYTES;
+        if (pread(map, entries, sizeof entries, (off_t)(host_page * sizeof *entries)) != (ssize_t)sizeof entries)
+            break;
+        for (uint32_t i = 0; i < PAGEMAP_CHUNK; i++)
+            if (mr_pages[first + i] & MR_WRITE && entries[i] & PAGEMAP_EXCLUSIVE && !send_page(first + i))
+                break;
+    }
+    if (map >= 0)
+        close(map);
+    close(to_parent);
+}
+
+/* Returns when the child's end of the pipe is closed. */
+static void await_child(int from_child)
+{
+    static struct page_record record;
+    size_t got = 0;
+    for (;;) {
+        ssize_t count = read(from_child, (uint8_t *)&record + got, sizeof record - got);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            break;
+        got += (size_t)count;
+        if (got < sizeof record)
+            continue;
+        got = 0;
+        void *to = mr_guest_bytes(record.page * MR_PAGE_BYTES, MR_PAGE_BYTES, MR_WRITE);
+        if (to)
+            memcpy(to, record.bytes, MR_PAGE_BYTES);
+    }
+    close(from_child);
+}
+
+/* ---- making ---- */
 
 static int64_t make_process(bool parent_waits)
 {
-    if (parent_waits && pipe2(wait_pipe, O_CLOEXEC))
+    int ends[2] = {-1, -1};
+    if (parent_waits && pipe2(ends, O_CLOEXEC))
         return -errno;
     pid_t child = fork();
+    int error = errno;
     if (child == 0) {
         mr_signals_queued = 0;
-        if (parent_waits)
-            close(wait_pipe[0]);
+        if (to_parent >= 0)
+            close(to_parent); /* a vfork child's own children are none */
+        to_parent = -1;
+        if (parent_waits) {
+            close(ends[0]);
+            to_parent = move_out_of_the_way(ends[1]);
+        }
         return 0;
     }
-    int64_t result = mr_result(child);
-    if (parent_waits)
-        await_child();
-    return result;
+    if (parent_waits) {
+        close(ends[1]);
+        await_child(ends[0]);
+    }
+    return child < 0 ? -error : child;
 }
 
 SYSCALL(4002, fork, "") { return make_process(false); }

@@ -10,8 +10,27 @@
 
 #define IOV_COUNT 1024 /* UIO_MAXIOV */
 
-SYSCALL(4003, read, "dBu") { return mr_result(read(FD(0), mr_user(U32(1), U32(2)), U32(2))); }
-SYSCALL(4004, write, "dbu") { return mr_result(write(FD(0), mr_user(U32(1), U32(2)), U32(2))); }
+/* Whether these bytes are a number that a big-endian guest has the other way round. */
+static bool is_foreign_number(int fd, uint32_t size_bytes)
+{
+    return mr_big_endian && size_bytes == 8 && mr_is_number_descriptor(fd);
+}
+
+SYSCALL(4003, read, "dBu")
+{
+    int64_t size_bytes = mr_result(read(FD(0), mr_user(U32(1), U32(2)), U32(2)));
+    if (size_bytes == 8 && is_foreign_number(FD(0), U32(2)))
+        mr_poke64(U32(1), __builtin_bswap64(mr_peek64(U32(1))));
+    return size_bytes;
+}
+
+SYSCALL(4004, write, "dbu")
+{
+    uint64_t number;
+    if (!is_foreign_number(FD(0), U32(2)) || mr_read64(U32(1), &number))
+        return mr_result(write(FD(0), mr_user(U32(1), U32(2)), U32(2)));
+    return mr_result(write(FD(0), &number, sizeof number));
+}
 
 SYSCALL(4200, pread64, "dBuq")
 {

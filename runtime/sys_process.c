@@ -13,8 +13,13 @@
 
 /* ---- the end ---- */
 
-SYSCALL(4001, exit, "!d") { mr_exit_guest(c->s, INT(0) & 0xff); }
-SYSCALL(4246, exit_group, "!d") { mr_exit_guest(c->s, INT(0) & 0xff); }
+SYSCALL(4246, exit_group, "!d")
+{
+    mr_vfork_child_exits();
+    mr_exit_guest(c->s, INT(0) & 0xff);
+}
+
+SYSCALL(4001, exit, "!d") { return sys_exit_group(c); }
 
 /* ---- identity ---- */
 

@@ -90,8 +90,20 @@ const char *mr_host_path(uint32_t guest);
 /* Whether a path names the guest program through /proc. */
 bool mr_is_own_exe(const char *path);
 
+/* ---- sys_proc.c ---- */
+int mr_open_own_file(const char *path, int host_flags); /* a descriptor, or -1: not one of those */
+
+/* ---- sys_event.c ---- */
+bool mr_is_number_descriptor(int fd); /* eventfd or timerfd: what is read is a 64-bit number */
+
+/* ---- stack.c ---- */
+extern uint32_t mr_auxiliary, mr_auxiliary_bytes; /* where the auxiliary vector is */
+
 /* ---- sys_exec.c ---- */
 void mr_exec_take_argv0(void); /* what execve of a guest said the guest's argv[0] is */
+
+/* ---- sys_fork.c ---- */
+void mr_vfork_child_exits(void); /* gives the parent the pages this process wrote, if it is a child of vfork */
 
 /* ---- signals (sys_signal.c, signal_state.c, signal_frame.c): see signals.h ---- */
 

@@ -68,7 +68,7 @@ def test_refuses_what_is_no_file(host: Path, tmp_path: Path, name: str) -> None:
 
 
 def exit_code_program(order: str) -> TinyElf:
-    """Return a program that exits with the byte at the end of its second segment's file part, plus the one behind it."""
+    """Return a program that exits with the byte at the end of its second segment in the file plus the one behind it."""
     code = [
         0x3C080041,  # lui   $t0, 0x41
         0x91040003,  # lbu   $a0, 3($t0)

@@ -17,7 +17,7 @@ from conftest import sanitized_host
 from tools import need
 
 GUESTS = Path(__file__).parent / "guests"
-SAME_AS_NATIVE = ("files", "mappings", "clocks", "processes", "signals", "terminals")
+SAME_AS_NATIVE = ("files", "mappings", "clocks", "processes", "signals", "terminals", "events")
 QEMU = {"big": "qemu-mips", "little": "qemu-mipsel"}
 OPTIONS = ("-w", "-O1", "-D_GNU_SOURCE")
 

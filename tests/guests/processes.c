@@ -180,6 +180,12 @@ static void programs(const char *self)
     SHOW(posix_spawn(&child, "./script", NULL, NULL, script, variables));
     waitpid(child, &status, 0);
     print_status(status);
+    SHOW(posix_spawn(&child, "./none", NULL, NULL, script, variables));
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, 0, "script", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files, 2, 1);
+    SHOW(posix_spawnp(&child, "none-such", &files, NULL, script, variables));
     SHOW(system("exit 5") >> 8);
     FILE *pipe = popen("echo from a shell; kill -USR1 $$", "r");
     char text[64];

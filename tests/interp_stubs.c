@@ -1,0 +1,121 @@
+/* What the interpreter needs of the host, made small, to test it as a shared library: flat memory, recorded exceptions. */
+#include "host.h"
+#include "signals.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+uint8_t *mr_window;
+bool mr_big_endian;
+struct mr_options mr_options;
+struct mr_counters mr_counters;
+mr_function *mr_dispatch;
+
+/* The last exception, and where execution goes on after it. System calls
+ * are cause 100, synci 101, signals 102. */
+struct stub_event {
+    uint32_t count, cause, pc, word, after;
+};
+struct stub_event stub_event;
+
+static void *reserve(size_t size_bytes)
+{
+    return mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+void stub_begin(bool big_endian, bool interpret_all)
+{
+    if (mr_window == NULL) {
+        mr_window = reserve((size_t)1 << 32);
+        mr_dispatch = reserve(((size_t)1 << 29) * sizeof *mr_dispatch);
+    }
+    mr_big_endian = big_endian;
+    mr_options.engine_interp = interpret_all;
+}
+
+/* Makes pc a lifted entry, or takes it away; the function is never called. */
+static uint32_t some_function(struct mr_state *s)
+{
+    return s->pc;
+}
+
+void stub_lift(uint32_t pc, bool lifted)
+{
+    mr_dispatch[pc >> 2] = lifted ? some_function : NULL;
+}
+
+void stub_write(uint32_t guest, const void *bytes, uint32_t size_bytes)
+{
+    memcpy(mr_window + guest, bytes, size_bytes);
+}
+
+void stub_read(uint32_t guest, void *bytes, uint32_t size_bytes)
+{
+    memcpy(bytes, mr_window + guest, size_bytes);
+}
+
+static uint32_t record(uint32_t pc, uint32_t cause, uint32_t word)
+{
+    stub_event.count++;
+    stub_event.cause = cause;
+    stub_event.pc = pc;
+    stub_event.word = word;
+    return stub_event.after;
+}
+
+uint32_t mr_exception(struct mr_state *s, uint32_t pc, uint32_t cause, uint32_t word)
+{
+    (void)s;
+    return record(pc, cause, word);
+}
+
+uint32_t mr_syscall(struct mr_state *s, uint32_t pc)
+{
+    (void)s;
+    uint32_t after = record(pc, 100, 0);
+    return after ? after : pc + 4;
+}
+
+void mr_synci(struct mr_state *s, uint32_t guest)
+{
+    record(s->pc, 101, guest);
+}
+
+/* One waiting signal, whose handler is at stub_event.after. */
+_Thread_local volatile uint32_t mr_signals_queued;
+
+void stub_queue_signal(void)
+{
+    mr_signals_queued = 1;
+}
+
+uint32_t mr_signals_take(struct mr_state *s, uint32_t pc)
+{
+    (void)s;
+    mr_signals_queued = 0;
+    return record(pc, 102, 0);
+}
+
+void mr_restart(struct mr_state *s, uint32_t pc)
+{
+    (void)s, (void)pc;
+    __builtin_trap();
+}
+
+#define PEEK(bits) \
+    uint##bits##_t mr_peek##bits(uint32_t guest) \
+    { \
+        uint##bits##_t value; \
+        memcpy(&value, mr_window + guest, sizeof value); \
+        return mr_big_endian ? __builtin_bswap##bits(value) : value; \
+    } \
+    void mr_poke##bits(uint32_t guest, uint##bits##_t value) \
+    { \
+        value = mr_big_endian ? __builtin_bswap##bits(value) : value; \
+        memcpy(mr_window + guest, &value, sizeof value); \
+    }
+#define __builtin_bswap8(value) (value)
+PEEK(8)
+PEEK(16)
+PEEK(32)
+PEEK(64)
