@@ -1,7 +1,7 @@
 """The footer that marks a recompiled library as whole.
 
-Enters: the bytes of a linked library. Leaves: 16 bytes to append, which the host compares before it loads the file (a
-truncated shared object maps without complaint and kills the host later). `runtime/checksum.c` states the same algorithm.
+Enters: the bytes of a linked library. Leaves: 16 bytes to append, which the host compares before it loads the file: a
+truncated shared object maps without complaint and kills the host later. `runtime/checksum.c` has the same algorithm.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ FOOTER_BYTES = 16
 
 
 def checksum(data: bytes) -> int:
-    """Return the CRC-32 of `data` (that of zlib and PNG) with the low 32 bits of its length above it, 64 bits in all."""
+    """Return the CRC-32 of `data` (zlib's) with the low 32 bits of its length above it, 64 bits in all."""
     return zlib.crc32(data) | (len(data) & 0xFFFFFFFF) << 32
 
 

@@ -5,7 +5,7 @@
  *     static const struct mr_disasm_row mr_disasm_rows[] = { {mask, value, "format"}, ... };
  *
  * A word matches a row when (word & mask) == value. The format is the text as printed, mnemonic first, one space, operands
- * separated by commas as objdump does; these placeholders stand in it (bit ranges are of the word, inclusive):
+ * separated by a comma and a space; these placeholders stand in it (bit ranges are of the word, inclusive):
  *
  *     {rs} {rt} {rd}      general register named by bits 25..21, 20..16, 15..11: zero at v0 ... ra
  *     {fr} {ft} {fs} {fd} floating-point register of bits 25..21, 20..16, 15..11, 10..6: $f0 ... $f31

@@ -162,9 +162,15 @@ static void apply_option(int option)
     }
 }
 
+/* The guest may change its folder and then run itself again. */
+static const char *absolute_path(const char *path, char *buffer)
+{
+    return realpath(path, buffer) != NULL ? buffer : path;
+}
+
 void mr_options_parse(int argc, char **argv)
 {
-    static char absolute[PATH_MAX];
+    static char program[PATH_MAX], library[PATH_MAX];
     extern char **environ;
     int option;
     const char *window = getenv("MIPSREC_WINDOW");
@@ -180,8 +186,12 @@ void mr_options_parse(int argc, char **argv)
         usage_error("%s", "no program given");
     if (engine_given && !mr_options.engine_interp && mr_options.library_path == NULL)
         usage_error("%s", "--engine native needs --library");
+    if (mr_options.library_path == NULL)
+        mr_options.engine_interp = true; /* spares the interpreter looking for lifted code at every jump */
+    else
+        mr_options.library_path = absolute_path(mr_options.library_path, library);
     mr_options.program_path = argv[optind];
-    mr_options.program_name = realpath(argv[optind], absolute) != NULL ? absolute : argv[optind];
+    mr_options.program_name = absolute_path(argv[optind], program);
     mr_options.guest_argc = argc - optind;
     mr_options.guest_argv = argv + optind;
     mr_options.guest_envp = environ;

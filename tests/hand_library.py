@@ -1,7 +1,7 @@
 """Makes recompiled libraries by hand, from LLVM IR, to test the host without the recompiler.
 
-Enters: a guest program and the IR of functions, each entered at a guest pc. Leaves: a finished shared object, or one that is
-wrong in the way a test asks for.
+Enters: a guest program and the IR of functions, each entered at a guest pc. Leaves: a finished shared object, or one
+that is wrong in the way a test asks for.
 """
 
 from __future__ import annotations
