@@ -226,28 +226,3 @@ SYSCALL(4030, utime, "sp")
     const struct timespec times[2] = {{(int32_t)seconds[0], 0}, {(int32_t)seconds[1], 0}};
     return set_file_times(AT_FDCWD, U32(0), U32(1) ? times : NULL, 0);
 }
-
-/* ---- extended attributes ---- */
-
-SYSCALL(4227, getxattr, "ssBu")
-{
-    PATH(0, path);
-    const char *name = mr_guest_string(U32(1));
-    void *to = U32(3) ? mr_user(U32(2), U32(3)) : NULL;
-    return name ? mr_result(syscall(SYS_getxattr, path, name, to, U32(3))) : -EFAULT;
-}
-
-SYSCALL(4228, lgetxattr, "ssBu")
-{
-    PATH(0, path);
-    const char *name = mr_guest_string(U32(1));
-    void *to = U32(3) ? mr_user(U32(2), U32(3)) : NULL;
-    return name ? mr_result(syscall(SYS_lgetxattr, path, name, to, U32(3))) : -EFAULT;
-}
-
-SYSCALL(4229, fgetxattr, "dsBu")
-{
-    const char *name = mr_guest_string(U32(1));
-    void *to = U32(3) ? mr_user(U32(2), U32(3)) : NULL;
-    return name ? mr_result(syscall(SYS_fgetxattr, FD(0), name, to, U32(3))) : -EFAULT;
-}

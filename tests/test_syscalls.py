@@ -6,6 +6,7 @@ What only o32 has is compared with qemu-user, and where that differs from the ke
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from functools import cache
@@ -135,3 +136,16 @@ def test_own_program_through_proc(host: Path, tmp_path: Path) -> None:
     command = [host, "--engine", "interp", link, "run"]
     result = subprocess.run(command, env={"A": "1"}, capture_output=True, text=True)
     assert (result.stdout, result.returncode) == ("[path] [run] {A=1} 1\n", 42)
+
+
+def test_numbers_are_those_of_the_kernel_headers() -> None:
+    header = Path(need("/usr/mips-linux-gnu/include/asm/unistd_o32.h", "linux-libc-dev-mips-cross")).read_text()
+    pairs = re.findall(r"#define __NR_(\w+)\s+\(\S+ \+ (\d+)\)", header)
+    expected = {name: 4000 + int(number) for name, number in pairs}
+    rows = [
+        (name, int(number))
+        for source in sorted((Path(__file__).parent.parent / "runtime").glob("*.c"))
+        for number, name in re.findall(r"^SYSCALL\((\d+), (\w+),", source.read_text(), re.MULTILINE)
+    ]
+    assert len(rows) > 200 and len({number for _, number in rows}) == len(rows)
+    assert [row for row in rows if expected.get(row[0]) != row[1]] == []
