@@ -240,7 +240,8 @@ static void load_segments(const struct file *file, uint32_t count, struct mr_ima
         image->low = start < image->low ? (uint32_t)start : image->low;
         image->high = end > image->high ? (uint32_t)end : image->high;
         entry_found |= image->entry >= start && image->entry < end;
-        if (!image->phdr && phoff >= segment.offset && phoff + count * sizeof(Elf32_Phdr) <= (uint64_t)segment.offset + segment.filesz)
+        uint64_t file_end = (uint64_t)segment.offset + segment.filesz;
+        if (!image->phdr && phoff >= segment.offset && phoff + count * sizeof(Elf32_Phdr) <= file_end)
             image->phdr = (uint32_t)(start + (phoff - segment.offset));
     }
     if (!entry_found || image->entry & 3)

@@ -1,5 +1,5 @@
-/* execve: another program takes this process over. A MIPS program re-enters this host with the same options; everything else
- * is left to the host's kernel. Scripts are resolved here, since their interpreter may be a MIPS program (binfmt_script.c).
+/* execve: another program takes this process over. A MIPS program re-enters this host with the same options; everything
+ * else is left to the host's kernel. Scripts are resolved here, since their interpreter may be a MIPS program (binfmt_script.c).
  */
 #include "control.h"
 #include "syscall.h"
@@ -15,7 +15,8 @@
 #define MOST_STRINGS 0x100000u
 #define MOST_SCRIPTS 5
 #define MOST_OPTIONS 16
-#define ARGV0_VARIABLE "MIPSREC_ARGV0" /* how the next host is told an argv[0] that is not the program's path */
+/* How the next host is told an argv[0] that is not the program's path. */
+#define ARGV0_VARIABLE "MIPSREC_ARGV0"
 
 /* ---- the guest's strings ---- */
 

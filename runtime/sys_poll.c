@@ -126,7 +126,7 @@ static int64_t poll_with(uint32_t guest, uint32_t count, struct timespec *timeou
     if (count > sizeof few / sizeof *few && (polled = calloc(count, sizeof *polled)) == NULL)
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++)
-        polled[i] = (struct pollfd){.fd = (int32_t)mr_get32(at + 8 * i), .events = events_to_host(mr_get16(at + 8 * i + 4))};
+        polled[i] = (struct pollfd){(int32_t)mr_get32(at + 8 * i), events_to_host(mr_get16(at + 8 * i + 4)), 0};
     int64_t ready = mr_result(syscall(SYS_ppoll, polled, count, timeout, mask ? &mask->host : NULL, 8));
     for (uint32_t i = 0; ready >= 0 && i < count; i++)
         mr_put16(at + 8 * i + 6, events_to_mips(polled[i].revents));

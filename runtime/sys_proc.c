@@ -1,5 +1,5 @@
-/* Files of /proc that tell of this process, as the guest must see them: maps, cmdline and auxv are those of the guest, not of
- * the host. Each is made when it is opened, in memory, and read like any file.
+/* Files of /proc that tell of this process, as the guest must see them: maps, cmdline and auxv are those of the guest, not
+ * of the host. Each is made when it is opened, in memory, and read like any file.
  */
 #include "syscall.h"
 

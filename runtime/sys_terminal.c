@@ -1,4 +1,4 @@
-/* ioctl: those of terminals, and a few on any descriptor. Numbers and structures: asm/ioctls.h and asm/termbits.h of MIPS. */
+/* ioctl: those of terminals, and a few on any descriptor. Numbers and structures: asm/ioctls.h, asm/termbits.h of MIPS. */
 #include "syscall.h"
 
 #include <asm/termbits.h>
