@@ -49,17 +49,16 @@ static uint64_t default_nan(const struct mr_state *s, const struct layout *layou
     return s->fcsr & MR_FCSR_NAN2008 ? layout->nan2008 : layout->legacy_nan;
 }
 
-/* The result of an operation with a NaN among its operands. The manual leaves open which NaN: as on qemu, legacy mode
- * gives the default one, 2008 mode the first signalling operand made quiet, or else the first quiet one. */
+/* The result of an operation with a NaN among its operands: after a signalling one the default NaN (legacy) or that one
+ * made quiet (2008), else the first quiet one. */
 static uint64_t nan_result(const struct mr_state *s, const struct layout *layout, uint64_t a, uint64_t b,
                            uint32_t *raised)
 {
     bool a_signals = is_signalling(s, layout, a), b_signals = is_signalling(s, layout, b);
-    if (a_signals || b_signals)
-        *raised |= MR_FP_INVALID;
-    if (!(s->fcsr & MR_FCSR_NAN2008))
-        return layout->legacy_nan;
-    return (a_signals || (!b_signals && is_nan(layout, a)) ? a : b) | layout->quiet;
+    if (!a_signals && !b_signals)
+        return is_nan(layout, a) ? a : b;
+    *raised |= MR_FP_INVALID;
+    return s->fcsr & MR_FCSR_NAN2008 ? (a_signals ? a : b) | layout->quiet : layout->legacy_nan;
 }
 
 /* ---- the host's arithmetic ---- */
@@ -213,15 +212,19 @@ static host_operation *const conversions[2][6] = {
     [MR_FP_D] = {[MR_FP_S] = d_from_s, [MR_FP_W] = d_from_w, [MR_FP_L] = d_from_l},
 };
 
-/* A NaN in the other format: in 2008 mode with its sign and the leading bits of its payload. */
+/* A NaN in the other format, with its sign and the leading bits of its payload; without such bits, the default NaN. */
 static uint64_t convert_nan(struct mr_state *s, enum mr_fp_format to, enum mr_fp_format from, uint64_t a,
                             uint32_t *raised)
 {
-    uint64_t quiet = nan_result(s, &layouts[from], a, a, raised);
-    if (!(s->fcsr & MR_FCSR_NAN2008))
+    if (is_signalling(s, &layouts[from], a) && !(s->fcsr & MR_FCSR_NAN2008)) {
+        *raised |= MR_FP_INVALID;
         return default_nan(s, &layouts[to]);
+    }
+    uint64_t quiet = nan_result(s, &layouts[from], a, a, raised);
     uint64_t payload = quiet & (layouts[from].quiet * 2 - 1);
     payload = to == MR_FP_S ? payload >> 29 : payload << 29;
+    if (payload == 0)
+        return default_nan(s, &layouts[to]);
     return (quiet & layouts[from].sign ? layouts[to].sign : 0) | layouts[to].infinity | payload;
 }
 

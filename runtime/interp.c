@@ -7,6 +7,7 @@
  * hold. Fault handlers read it. Self-modifying code needs no care: nothing decoded is kept.
  */
 #include "interp.h"
+#include "signals.h"
 
 static mr_operation *operation_of(uint32_t word);
 
@@ -244,7 +245,10 @@ uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_
             continue;
         }
         mr_counters.interpreted += ((pc - run_start) >> 2) + 2; /* all since the last jump, and the delay slot */
-        pc = run_start = aligned(s, next);
+        pc = aligned(s, next);
+        if (mr_signals_waiting()) /* else a loop that waits for a handler's work would never end */
+            pc = aligned(s, mr_signals_take(s, pc));
+        run_start = pc;
         if (leaves(s, pc, stop_pc, stop_sp))
             return pc;
     }

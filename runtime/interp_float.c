@@ -242,8 +242,8 @@ static uint32_t op_multiply_add(struct mr_state *s, uint32_t word, uint32_t next
                                         operand(s, format, ft(word)), &raised);
     uint64_t result = mr_fp_arithmetic(s, subtracts ? MR_FP_SUB : MR_FP_ADD, format, product, operand(s, format, fr),
                                        &raised);
-    if (negates) /* no NaN changes its sign */
-        result = mr_fp_neg(s, format, result, &raised);
+    if (negates) /* NaNs too, as on qemu */
+        result ^= 1ull << (is_wide(format) ? 63 : 31);
     return finish(s, word, next, format, result, raised);
 }
 

@@ -142,13 +142,13 @@ uint32_t op_mflo(struct mr_state *s, uint32_t word, uint32_t next)
     return next;
 }
 
-/* An operation that writes HI and LO: a is GPR[rs], b is GPR[rt]. */
-#define HILO_OPERATION(linkage, name, value)                       \
+/* An operation that writes HI and LO: a is GPR[rs], b is GPR[rt]; `other` tells the encodings that are not it. */
+#define HILO_OPERATION(linkage, name, other, value)                \
     linkage uint32_t op_##name(struct mr_state *s, uint32_t word, uint32_t next) \
     {                                                              \
         uint32_t a = GPR(s, rs(word)), b = GPR(s, rt(word));       \
         (void)b;                                                   \
-        if (names_dsp_accumulator(rd(word)))                       \
+        if (names_dsp_accumulator(rd(word)) || (other))            \
             return raise_reserved(s, word);                        \
         s->hilo = (value);                                         \
         return next;                                               \
@@ -164,14 +164,15 @@ static uint64_t unsigned_product(uint32_t a, uint32_t b)
     return (uint64_t)a * b;
 }
 
-HILO_OPERATION(, mthi, (uint64_t)a << 32 | (uint32_t)s->hilo)
-HILO_OPERATION(, mtlo, (s->hilo >> 32 << 32) | a)
-HILO_OPERATION(, mult, signed_product(a, b))
-HILO_OPERATION(, multu, unsigned_product(a, b))
-HILO_OPERATION(static, madd, s->hilo + signed_product(a, b))
-HILO_OPERATION(static, maddu, s->hilo + unsigned_product(a, b))
-HILO_OPERATION(static, msub, s->hilo - signed_product(a, b))
-HILO_OPERATION(static, msubu, s->hilo - unsigned_product(a, b))
+HILO_OPERATION(, mthi, false, (uint64_t)a << 32 | (uint32_t)s->hilo)
+HILO_OPERATION(, mtlo, false, (s->hilo >> 32 << 32) | a)
+/* With sa, mult and multu are the VR5400's multiply and accumulate instructions. */
+HILO_OPERATION(, mult, sa(word) != 0, signed_product(a, b))
+HILO_OPERATION(, multu, sa(word) != 0, unsigned_product(a, b))
+HILO_OPERATION(static, madd, false, s->hilo + signed_product(a, b))
+HILO_OPERATION(static, maddu, false, s->hilo + unsigned_product(a, b))
+HILO_OPERATION(static, msub, false, s->hilo - signed_product(a, b))
+HILO_OPERATION(static, msubu, false, s->hilo - unsigned_product(a, b))
 
 /* The manual leaves the result of a division by zero open; qemu divides by one then, and so does this. */
 uint32_t op_div(struct mr_state *s, uint32_t word, uint32_t next)

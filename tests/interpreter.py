@@ -1,6 +1,7 @@
 """The interpreter as a shared library: builds it with stubs for the rest of the host, and runs guest words in it.
 
-Enters: a `Cpu`, the words of a few instructions. Leaves: the `Cpu` after them, and the exception that ended them, if any.
+Enters: a `Cpu`, the words of a few instructions. Leaves: the `Cpu` after them, and the exception that ended them, if
+any.
 """
 
 from __future__ import annotations
@@ -66,12 +67,13 @@ class Interpreter:
         code = struct.pack(f"{self.order}{len(words)}I", *words)
         self.library.stub_write(CODE, code, len(code))
         self.library.stub_write(DATA, cpu.data, DATA_BYTES)
-        self._put(cpu)
+        self.put(cpu)
         self.event.cause, self.event.after, self.event.count = 0, after, 0
         self.pc = self.library.mr_interpret(self.state, CODE, stop_pc, ctypes.c_uint32(stop_sp))
         return self._get(cpu), CAUSES.get(self.event.cause, "")
 
-    def _put(self, cpu: Cpu) -> None:
+    def put(self, cpu: Cpu) -> None:
+        """Make `cpu` the state, and its FCSR the host's modes."""
         memory = self.state
         for number, value in enumerate(cpu.gpr):
             struct.pack_into("<I", memory, OFFSETS["gpr"] + SLOT_BYTES * number, value)

@@ -1,7 +1,7 @@
 """Random MIPS instructions and operands for differential tests; the encodings are a list of their own (volume II-A).
 
-Enters: a random generator. Leaves: words, and values worth computing with. Bits that the manual wants zero are zero here;
-`any_word` leaves them random.
+Enters: a random generator. Leaves: words, and values worth computing with. Bits that the manual wants zero are zero
+here; `any_word` leaves them random.
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ sdxc1  010011 base index fs 00000 001001
 suxc1  010011 base index fs 00000 001101
 prefx  010011 base index stype 00000 001111
 """
-ACCESS_BYTES = {"lh": 2, "lhu": 2, "sh": 2, "lw": 4, "sw": 4, "ll": 4, "sc": 4, "lwc1": 4, "swc1": 4, "ldc1": 8, "sdc1": 8,
-                "lwxc1": 4, "swxc1": 4, "ldxc1": 8, "sdxc1": 8}  # fmt: skip
+ACCESS_BYTES = {"lh": 2, "lhu": 2, "sh": 2, "lw": 4, "sw": 4, "ll": 4, "sc": 4, "lwc1": 4, "swc1": 4, "ldc1": 8,
+                "sdc1": 8, "lwxc1": 4, "swxc1": 4, "ldxc1": 8, "sdxc1": 8}  # fmt: skip
 
 BRANCHES = """
 beq    000100 rs rt target
@@ -251,7 +251,8 @@ def single(random: Random) -> int:
     """Return the bits of a single: often one at an edge, else near 1."""
     if random.random() < 0.5:
         return random.choice(_SINGLES) | random.getrandbits(1) << 31
-    return random.getrandbits(24) | random.choice((0x3F, 0x40, 0x4B, 0x5F, 0x00, 0x7F, 0x20)) << 24 | random.getrandbits(1) << 31
+    top = random.choice((0x3F, 0x40, 0x4B, 0x5F, 0x00, 0x7F, 0x20)) | random.getrandbits(1) << 7
+    return random.getrandbits(24) | top << 24
 
 
 def double(random: Random) -> int:
@@ -279,7 +280,7 @@ BASE, INDEX = 16, 17
 
 
 def any_word(random: Random) -> int | None:
-    """Return a word with reserved bits and encodings at random, or None for one that jumps, is privileged or reads clocks.
+    """Return a word with anything in reserved fields, or None for one that jumps, is privileged or reads clocks.
 
     Addresses are made of registers BASE and INDEX, and an offset of 0.
     """

@@ -1,4 +1,4 @@
-"""What single instructions do not show of the interpreter: where it stops, delay slots, exceptions, and the host's FPU."""
+"""What vectors do not show of the interpreter: where it stops, delay slots, exceptions, and the host's FPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from interpreter import Interpreter, build
 from mipsrec.state import OFFSETS
 
 NOP, ADD_ONE = 0, 0x24420001  # addiu $v0, $v0, 1
-V0, T1, SP, RA = 2, 9, 29, 31
+V0, T1 = 2, 9
 JR_T1, JALR_T1 = 0x01200008, 0x0120F809
 STOP_HERE = [0x08000000 | STOP >> 2, NOP]  # j STOP
 
@@ -54,7 +54,7 @@ def cpu_with(**registers: int) -> Cpu:
 
 def test_stops_at_lifted_jump_target_only(mixed: Interpreter) -> None:
     """CODE is lifted too, but whoever asks to begin there knows."""
-    after, _ = mixed.run(cpu_with(r9=CODE + 0x20), [ADD_ONE, JR_T1, ADD_ONE, NOP, NOP, NOP, NOP, NOP, ADD_ONE])
+    after, _ = mixed.run(cpu_with(r9=CODE + 0x20), [ADD_ONE, JR_T1, ADD_ONE, *[NOP] * 5, ADD_ONE])
     assert (mixed.pc, after.gpr[V0]) == (CODE + 0x20, 2)
 
 
@@ -65,15 +65,15 @@ def test_falls_through_into_lifted_entry(mixed: Interpreter) -> None:
 
 def test_engine_interp_ignores_lifted_entries(library: Path, mixed: Interpreter) -> None:
     interpreter = Interpreter(library, big_endian=True, interpret_all=True)
-    after, _ = interpreter.run(cpu_with(r9=CODE + 0x20), [JR_T1, NOP, NOP, NOP, NOP, NOP, NOP, NOP, ADD_ONE, *STOP_HERE])
+    after, _ = interpreter.run(cpu_with(r9=CODE + 0x20), [JR_T1, *[NOP] * 7, ADD_ONE, *STOP_HERE])
     assert (interpreter.pc, after.gpr[V0]) == (STOP, 1)
 
 
 def test_stops_when_sp_is_above(interpreter: Interpreter) -> None:
     """As after longjmp: only at a jump, and equal is not above."""
-    code = [0x27BD0010, ADD_ONE, 0x10000001, NOP, ADD_ONE, *STOP_HERE]  # addiu $sp, $sp, 16; b .+8
+    code = [0x27BD0010, ADD_ONE, 0x10000002, NOP, NOP, ADD_ONE, *STOP_HERE]  # addiu $sp, $sp, 16; b .+12
     after, _ = interpreter.run(cpu_with(r29=0x1000), code, stop_sp=0x100F)
-    assert (interpreter.pc, after.gpr[V0]) == (CODE + 16, 1)
+    assert (interpreter.pc, after.gpr[V0]) == (CODE + 20, 1)
     interpreter.run(cpu_with(r29=0x1000), code, stop_sp=0x1010)
     assert interpreter.pc == STOP
 
@@ -85,7 +85,8 @@ def test_stops_at_stop_pc_after_a_branch_not_taken(interpreter: Interpreter) -> 
 
 def test_odd_stop_pc_is_never(interpreter: Interpreter) -> None:
     """A jump there is an address exception at the target, and its handler goes on."""
-    _, exception = interpreter.run(cpu_with(r9=CODE + 1), [JR_T1, NOP], stop_pc=CODE + 1, after=CODE + 8, stop_sp=0)
+    cpu = cpu_with(r9=CODE + 1, r29=1)
+    _, exception = interpreter.run(cpu, [JR_T1, NOP], after=CODE + 8, stop_pc=CODE + 1, stop_sp=0)
     assert exception == "address"
     assert (interpreter.event.pc, interpreter.event.word) == (CODE + 1, 0)
 
@@ -159,8 +160,9 @@ def test_self_modifying_code(interpreter: Interpreter) -> None:
 
 
 def test_zero_stays_zero(interpreter: Interpreter) -> None:
-    after, _ = interpreter.run(cpu_with(r9=DATA), [0x24000001, 0x8D200000, 0x0000F809, NOP], after=STOP)
-    assert after.gpr[0] == 0
+    """addiu and lw into it, and jalr $zero, $t2."""
+    after, _ = interpreter.run(cpu_with(r9=DATA, r10=STOP), [0x24000001, 0x8D200000, 0x01400009, 0x00001025])
+    assert (after.gpr[0], after.gpr[V0], interpreter.pc) == (0, 0, STOP)
 
 
 # ---- what needs the host ----
@@ -191,7 +193,7 @@ def raise_inexact() -> float:
 def test_flags_of_lifted_code_are_kept(interpreter: Interpreter) -> None:
     library, state = interpreter.library, interpreter.state
     inexact, division = 1 << 2, 1 << 5
-    interpreter._put(Cpu())
+    interpreter.put(Cpu())
     raise_inexact()
     assert library.mr_cfc1(state, 31) == inexact
     library.mr_ctc1(state, 31, 0)
@@ -226,7 +228,7 @@ def test_interpreter_keeps_flags_of_lifted_code(interpreter: Interpreter) -> Non
 def test_rounding_mode_reaches_the_host(interpreter: Interpreter) -> None:
     """Python's own floats round as lifted code would."""
     library, state, third = interpreter.library, interpreter.state, float(len(b"abc"))
-    interpreter._put(Cpu())
+    interpreter.put(Cpu())
     results = []
     for mode in (0, 1, 2, 3):
         library.mr_ctc1(state, 31, mode)
@@ -241,7 +243,7 @@ def test_rounding_mode_reaches_the_host(interpreter: Interpreter) -> None:
 
 def test_flushing_reaches_the_host(interpreter: Interpreter) -> None:
     library, state, tiny = interpreter.library, interpreter.state, 2.0**-1022
-    interpreter._put(Cpu())
+    interpreter.put(Cpu())
     library.mr_ctc1(state, 31, 1 << 24)
     result = tiny * float(len(b"abc")) / 4.0
     library.mr_ctc1(state, 31, 0)

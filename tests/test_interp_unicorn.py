@@ -89,11 +89,11 @@ FAULTS = (
     Fault("abs and neg of NaNs are arithmetic without ABS2008 (volume II-A); qemu only changes the sign", _sign_of_nan),
     Fault("cvt.s.d of a NaN whose payload does not fit must stay a NaN; qemu 5 makes it infinity", _narrowed_nan),
     Fault("odd registers of doubles are reserved with FR=0; qemu lets some instructions use them", _odd_double),
-    Fault("format L and l/suxc1 with FR=0 are open; here they work in even registers, qemu reserves them", _long_format),
+    Fault("format L, luxc1, suxc1 with FR=0 are open; here even registers work, qemu reserves them", _long_format),
     Fault("a flushed result is tiny and inexact, and on x86 says so; qemu raises no flags for it", _flushing),
     Fault("COP2 is an unusable coprocessor; qemu reserves it", lambda word, _: word >> 26 == 0x12),
     Fault("recip1, recip2, rsqrt1, rsqrt2 and cabs are MIPS-3D's; qemu does not look at the CPU",
-          lambda word, _: _is_float(word, 0x1C, 0x1D, 0x1E, 0x1F) or (_is_float(word, *range(48, 64)) and word & 64 != 0)),
+          lambda word, _: _is_float(word, *range(28, 32)) or (_is_float(word, *range(48, 64)) and word & 64 != 0)),
     Fault("function 5 of SPECIAL calls a boot monitor on qemu", lambda word, _: word >> 26 == 0 and word & 63 == 5),
     Fault("reserved forms of bshfl and of mfhi and mflo do nothing on qemu when rd is 0",
           lambda word, _: (word >> 26, word & 63) in ((0x1F, 0x20), (0, 0x10), (0, 0x12)) and _field(word, 11) == 0),
@@ -124,7 +124,7 @@ def random_cpu(random: Random, fr: int) -> Cpu:
 
 
 def random_code(random: Random, rows: dict[str, list[str]], fr: int) -> list[int]:
-    """Return the words of a case: one instruction, or a branch over a marker with any integer instruction in its slot."""
+    """Return a case: one instruction, or a branch over a marker with an integer instruction in the slot."""
     name, pattern = random.choice(list(rows.items()))
     fields = {"base": BASE, "index": INDEX}
     if "off" in pattern:

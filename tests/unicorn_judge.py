@@ -12,8 +12,8 @@ import unicorn.mips_const as mips
 from cpu import CODE, DATA, DATA_BYTES, STOP, Cpu
 
 _STATUS, _STATUS_FR = 0x20400004, 0x04000000  # CU1, BEV, ERL: user addresses are not mapped by the TLB
-_EXCEPTIONS = {12: "address", 13: "address", 17: "syscall", 19: "coprocessor", 18: "break", 20: "reserved", 21: "overflow",
-               22: "trap", 23: "fpe"}  # fmt: skip
+_EXCEPTIONS = {12: "address", 13: "address", 17: "syscall", 18: "break", 19: "coprocessor", 20: "reserved",
+               21: "overflow", 22: "trap", 23: "fpe"}  # fmt: skip
 _GPRS = [mips.UC_MIPS_REG_0 + n for n in range(32)]
 _FPRS = [mips.UC_MIPS_REG_F0 + n for n in range(32)]
 _OTHERS = [mips.UC_MIPS_REG_HI, mips.UC_MIPS_REG_LO, mips.UC_MIPS_REG_FCSR]

@@ -1,7 +1,7 @@
 """Reads the test vectors in vectors/*.txt: one instruction, or a few, with the state before and what changes.
 
-Enters: text files; their format stands at the top of vectors/integer.txt. Leaves: `Vector`s, and of each the `Cpu`s before
-and after, for any executor.
+Enters: text files; their format stands at the top of vectors/integer.txt. Leaves: `Vector`s, and of each the `Cpu`s
+before and after, for any executor.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parent / "vectors"
 
 @dataclass(frozen=True)
 class Vector:
-    """One line. `order` and `fr` are None when the vector holds in both byte orders, or with both values of Status.FR."""
+    """One line. `order` and `fr` are None when the vector holds in both byte orders, or with both Status.FRs."""
 
     place: str
     text: str
