@@ -1,7 +1,9 @@
 /* FCSR and its views, and the host's rounding mode and exception flags (MIPS32 manual, volume I-A, chapter on the FPU).
  *
- * Lifted code computes with the host's FPU and lets exception flags gather there; they are added to s->fcsr when someone
- * asks. The interpreter knows causes and flags after each instruction. Compile with -frounding-math.
+ * Everyone computes with the host's FPU, in the guest's rounding mode, and lets exception flags gather there; they are
+ * added to s->fcsr when someone asks. The causes of the interpreter's last instruction are found then by computing it
+ * again: to clear the host's flags before each instruction made floating point eight times slower. Only when exceptions
+ * are enabled does it look at once. Lifted code knows no causes. Compile with -frounding-math.
  */
 #include "fpu.h"
 
@@ -45,10 +47,10 @@ static void host_clear(void)
     _mm_setcsr(_mm_getcsr() & ~MXCSR_FLAGS);
 }
 
-static void host_enter(uint32_t fcsr)
+static void host_set_modes(uint32_t fcsr)
 {
-    uint32_t wanted = host_modes(fcsr);
-    if (_mm_getcsr() != wanted)
+    uint32_t now = _mm_getcsr(), wanted = host_modes(fcsr) | (now & MXCSR_FLAGS);
+    if (now != wanted)
         _mm_setcsr(wanted);
 }
 #else
@@ -66,18 +68,35 @@ static void host_clear(void)
     feclearexcept(FE_ALL_EXCEPT);
 }
 
-static void host_enter(uint32_t fcsr)
+static void host_set_modes(uint32_t fcsr)
 {
     static const int rounding[4] = {FE_TONEAREST, FE_TOWARDZERO, FE_UPWARD, FE_DOWNWARD};
     fesetround(rounding[fcsr & MR_FCSR_RM]);
-    host_clear();
 }
 #endif
 
+void mr_fpu_set_modes(const struct mr_state *s)
+{
+    host_set_modes(s->fcsr);
+}
+
 void mr_fpu_enter(struct mr_state *s)
 {
-    host_enter(s->fcsr);
+    host_set_modes(s->fcsr);
+    host_clear();
 }
+
+/* ---- the interpreter's instructions ---- */
+
+/* What the last instruction computed. */
+static _Thread_local struct {
+    struct {
+        mr_host_operation *operation;
+        uint64_t a, b;
+    } steps[2];
+    unsigned count;
+    bool complete; /* mr_fpu_traps was there: the next step is another instruction's */
+} last;
 
 void mr_fpu_collect(struct mr_state *s)
 {
@@ -85,22 +104,31 @@ void mr_fpu_collect(struct mr_state *s)
     if (raised) {
         s->fcsr |= raised << MR_FCSR_FLAGS_SHIFT;
         host_clear();
-    }
-}
-
-void mr_fpu_begin(struct mr_state *s)
-{
-    s->fcsr |= host_exceptions() << MR_FCSR_FLAGS_SHIFT;
-    host_enter(s->fcsr);
-}
-
-uint32_t mr_fpu_end(struct mr_state *s)
-{
-    uint32_t raised = host_exceptions();
-    (void)s;
-    if (raised)
+        for (unsigned step = 0; step < last.count; step++)
+            last.steps[step].operation(last.steps[step].a, last.steps[step].b);
+        s->fcsr |= host_exceptions() << MR_FCSR_CAUSES_SHIFT;
         host_clear();
-    return raised;
+    }
+    last.count = 0;
+}
+
+uint64_t mr_fpu_compute(struct mr_state *s, mr_host_operation *operation, uint64_t a, uint64_t b, uint32_t *raised)
+{
+    if (s->fcsr & ENABLES) {
+        mr_fpu_collect(s);
+        uint64_t result = operation(a, b);
+        *raised |= host_exceptions();
+        host_clear();
+        return result;
+    }
+    if (last.complete)
+        last.count = 0;
+    last.complete = false;
+    last.steps[last.count].operation = operation;
+    last.steps[last.count].a = a;
+    last.steps[last.count].b = b;
+    last.count++;
+    return operation(a, b);
 }
 
 /* ---- FCSR ---- */
@@ -113,6 +141,9 @@ bool mr_fpu_pending(const struct mr_state *s)
 
 bool mr_fpu_traps(struct mr_state *s, uint32_t raised)
 {
+    if (last.complete)
+        last.count = 0; /* of an earlier instruction: this one computed nothing */
+    last.complete = true;
     s->fcsr = (s->fcsr & ~CAUSES) | raised << MR_FCSR_CAUSES_SHIFT;
     if (mr_fpu_pending(s))
         return true;

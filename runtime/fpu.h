@@ -1,4 +1,4 @@
-/* Floating point: FCSR, the host's rounding mode and flags, registers under the FR rule, and arithmetic on bit patterns. */
+/* Floating point: FCSR, the host's rounding mode and flags, registers by the FR rule, arithmetic on bit patterns. */
 #ifndef MR_FPU_H
 #define MR_FPU_H
 
@@ -25,16 +25,20 @@ enum mr_rounding { MR_ROUND_NEAREST, MR_ROUND_ZERO, MR_ROUND_UP, MR_ROUND_DOWN }
 /* Gives the host the rounding mode and flushing that s->fcsr asks for, with no exception flags set. For whoever changes
  * s->fcsr by other ways than mr_ctc1: a new thread, the return from a signal handler. */
 void mr_fpu_enter(struct mr_state *s);
-/* Adds the exception flags that lifted code has left in the host's FPU to s->fcsr, and clears them there. For whoever
- * reads s->fcsr by other ways than mr_cfc1: a signal frame, ptrace. */
+/* Adds the exception flags that have gathered in the host's FPU to s->fcsr, and clears them there. For whoever reads
+ * s->fcsr by other ways than mr_cfc1: the copy for a new thread. */
 void mr_fpu_collect(struct mr_state *s);
 /* True when a cause and its enable are both set: after mr_ctc1 the caller raises MR_FPE then. */
 bool mr_fpu_pending(const struct mr_state *s);
-/* Around one operation of the host: mr_fpu_begin sets modes and clears flags, mr_fpu_end returns the MR_FP_* raised. */
-void mr_fpu_begin(struct mr_state *s);
-uint32_t mr_fpu_end(struct mr_state *s);
-/* Ends an instruction that raised these MR_FP_*: sets causes, and flags. Returns true when one is enabled: then the flags
- * are as before, and the caller raises MR_FPE and writes no result. */
+/* Gives the host the modes again after something took them away, and keeps its flags. */
+void mr_fpu_set_modes(const struct mr_state *s);
+
+typedef uint64_t mr_host_operation(uint64_t a, uint64_t b); /* bit patterns of either format, or integers */
+/* Computes with the host; no NaNs among the operands. Twice per instruction at most. Exceptions that may be enabled are
+ * added to *raised, MR_FP_*; others stay in the host until mr_fpu_collect. */
+uint64_t mr_fpu_compute(struct mr_state *s, mr_host_operation *operation, uint64_t a, uint64_t b, uint32_t *raised);
+/* Ends an instruction that raised these MR_FP_*: sets causes, and flags. Returns true when one is enabled: then the
+ * flags are as before, and the caller raises MR_FPE and writes no result. */
 bool mr_fpu_traps(struct mr_state *s, uint32_t raised);
 
 /* ---- registers, by the FR rule of mipsrec/state.py ---- */

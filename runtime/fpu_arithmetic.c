@@ -1,7 +1,7 @@
 /* Floating-point arithmetic on bit patterns: the host's, with MIPS's NaNs, and the conversions the host does otherwise.
  *
  * The host computes in its current rounding mode. Calls go through tables of functions, so that no compiler moves the
- * arithmetic out from between mr_fpu_begin and mr_fpu_end. Compile with -frounding-math -ffp-contract=off.
+ * arithmetic past a look at the host's flags. Compile with -frounding-math -ffp-contract=off.
  */
 #include "fpu.h"
 
@@ -108,8 +108,6 @@ static double root_d(double a)
 #define root_d sqrt
 #endif
 
-typedef uint64_t host_operation(uint64_t a, uint64_t b);
-
 #define SINGLE(name, value)                                        \
     static uint64_t name##_s(uint64_t a_bits, uint64_t b_bits)     \
     {                                                              \
@@ -140,7 +138,7 @@ DOUBLE(sqrt, root_d(a))
 DOUBLE(recip, 1.0 / a)
 DOUBLE(rsqrt, 1.0 / root_d(a))
 
-static host_operation *const arithmetic[2][7] = {
+static mr_host_operation *const arithmetic[2][7] = {
     [MR_FP_S] = {add_s, sub_s, mul_s, div_s, sqrt_s, recip_s, rsqrt_s},
     [MR_FP_D] = {add_d, sub_d, mul_d, div_d, sqrt_d, recip_d, rsqrt_d},
 };
@@ -156,12 +154,10 @@ static uint64_t flushed(const struct mr_state *s, const struct layout *layout, u
 }
 
 /* Runs one operation of the host on operands that are no NaNs; `layout` is the result's. */
-static uint64_t compute(struct mr_state *s, host_operation *operation, const struct layout *layout, uint64_t a,
+static uint64_t compute(struct mr_state *s, mr_host_operation *operation, const struct layout *layout, uint64_t a,
                         uint64_t b, uint32_t *raised)
 {
-    mr_fpu_begin(s);
-    uint64_t result = operation(a, b);
-    *raised |= mr_fpu_end(s);
+    uint64_t result = mr_fpu_compute(s, operation, a, b, raised);
     return is_nan(layout, result) ? default_nan(s, layout) : flushed(s, layout, result, raised);
 }
 
@@ -177,7 +173,8 @@ uint64_t mr_fp_arithmetic(struct mr_state *s, enum mr_fp_operation operation, en
 }
 
 /* abs and neg as arithmetic, without ABS2008: a quiet NaN passes unchanged, a signalling one is invalid. */
-static uint64_t change_sign(struct mr_state *s, enum mr_fp_format format, uint64_t a, uint64_t changed, uint32_t *raised)
+static uint64_t change_sign(struct mr_state *s, enum mr_fp_format format, uint64_t a, uint64_t changed,
+                            uint32_t *raised)
 {
     const struct layout *layout = &layouts[format];
     if (!is_nan(layout, a))
@@ -207,7 +204,7 @@ CONVERSION(d_from_s, (double)single_of(a), bits_of_double)
 CONVERSION(d_from_w, (double)(int32_t)a, bits_of_double)
 CONVERSION(d_from_l, (double)(int64_t)a, bits_of_double)
 
-static host_operation *const conversions[2][6] = {
+static mr_host_operation *const conversions[2][6] = {
     [MR_FP_S] = {[MR_FP_D] = s_from_d, [MR_FP_W] = s_from_w, [MR_FP_L] = s_from_l},
     [MR_FP_D] = {[MR_FP_S] = d_from_s, [MR_FP_W] = d_from_w, [MR_FP_L] = d_from_l},
 };

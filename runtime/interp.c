@@ -1,11 +1,12 @@
 /* The interpreter: fetch, dispatch, and everything that jumps.
  *
- * It runs what no one lifted, and everything under --engine interp. It states the meaning of the instructions a second time,
- * from the MIPS32 release 2 manual (volumes I-A and II-A), and must never be made from the rows of mipsrec/isa.
+ * It runs what no one lifted, and everything under --engine interp. It states the meaning of the instructions a second
+ * time, from the MIPS32 release 2 manual (volumes I-A and II-A), and must never be made from the rows of mipsrec/isa.
  *
  * s->pc is the address of the instruction under way, or of the branch whose delay slot is under way: what EPC would
  * hold. Fault handlers read it. Self-modifying code needs no care: nothing decoded is kept.
  */
+#include "fpu.h"
 #include "interp.h"
 #include "signals.h"
 
@@ -204,7 +205,8 @@ static mr_operation *const operations[128] = {
     [OPCODE + 0x18] = op_reserved, op_reserved, op_reserved, op_reserved, op_special2, op_reserved, op_reserved,
     op_special3,
     [OPCODE + 0x20] = op_lb, op_lh, op_lwl, op_lw, op_lbu, op_lhu, op_lwr, op_reserved,
-    [OPCODE + 0x28] = op_sb, op_sh, op_swl, op_sw, op_reserved, op_reserved, op_swr, op_unusable_coprocessor, /* cache */
+    [OPCODE + 0x28] = op_sb, op_sh, op_swl, op_sw, op_reserved, op_reserved, op_swr,
+    op_unusable_coprocessor, /* cache */
     [OPCODE + 0x30] = op_ll, op_lwc1, op_unusable_coprocessor, op_pref,
     [OPCODE + 0x34] = op_reserved, op_ldc1, op_unusable_coprocessor, op_reserved,
     [OPCODE + 0x38] = op_sc, op_swc1, op_unusable_coprocessor, op_reserved,
@@ -236,6 +238,7 @@ static bool leaves(const struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint
 
 uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
 {
+    mr_fpu_set_modes(s); /* a host signal handler that was left by a jump has reset them */
     pc = aligned(s, pc);
     for (uint32_t run_start = pc;;) {
         *(volatile uint32_t *)&s->pc = pc;

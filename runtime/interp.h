@@ -4,8 +4,8 @@
 
 #include "host.h"
 
-/* Executes `word`, which lies at s->pc, or in the delay slot of the branch at s->pc. Returns the pc to go on at: `next`,
- * unless the instruction jumps or raises an exception. `next` is s->pc + 4, or in a delay slot the latched target. */
+/* Executes `word`, which lies at s->pc, or in the delay slot of the branch at s->pc. Returns the pc to go on at: `next`
+ * (s->pc + 4, or in a delay slot the latched target), unless the instruction jumps or raises an exception. */
 typedef uint32_t mr_operation(struct mr_state *s, uint32_t word, uint32_t next);
 
 /* The manual's fields (volume I-A, instruction formats). */

@@ -1,6 +1,7 @@
 /* Coprocessor 1: moves, branches on condition codes, arithmetic in single and double (MIPS32 manual, volume II-A).
  *
- * Paired single is not there: reserved. Format L works in the even registers of FR=0 as well; the manual leaves that open.
+ * Paired single is not there: reserved. Format L works in the even registers of FR=0 as well, which the manual leaves
+ * open.
  */
 #include "fpu.h"
 #include "interp.h"
@@ -138,7 +139,8 @@ uint32_t op_movci(struct mr_state *s, uint32_t word, uint32_t next)
 
 static uint32_t convert_to_integer(struct mr_state *s, uint32_t word, uint32_t next, enum mr_rounding mode)
 {
-    enum mr_fp_format from = format_of(word), to = funct(word) == 0x25 || (funct(word) & 0x3c) == 0x08 ? MR_FP_L : MR_FP_W;
+    bool is_long = funct(word) == 0x25 || (funct(word) & 0x3c) == 0x08;
+    enum mr_fp_format from = format_of(word), to = is_long ? MR_FP_L : MR_FP_W;
     uint32_t raised = 0;
     if (!has_register(s, from, fs(word)) || !has_register(s, to, fd(word)))
         return raise_reserved(s, word);
@@ -176,7 +178,8 @@ static uint32_t op_compare(struct mr_state *s, uint32_t word, uint32_t next)
     uint32_t raised = 0;
     if (!has_register(s, format, fs(word) | ft(word)) || word >> 6 & 1) /* bit 6: MIPS-3D's cabs */
         return raise_reserved(s, word);
-    bool holds = mr_fp_compare(s, word & 15, format, operand(s, format, fs(word)), operand(s, format, ft(word)), &raised);
+    uint64_t a = operand(s, format, fs(word)), b = operand(s, format, ft(word));
+    bool holds = mr_fp_compare(s, word & 15, format, a, b, &raised);
     if (mr_fpu_traps(s, raised))
         return mr_exception(s, s->pc, MR_FPE, word);
     s->fcc[word >> 8 & 7].value = holds;

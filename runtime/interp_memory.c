@@ -1,4 +1,4 @@
-/* Loads, stores, ll/sc and hints (MIPS32 manual, volume II-A). Unaligned accesses work, as if the kernel had mended them. */
+/* Loads, stores, ll/sc and hints (MIPS32 manual, volume II-A). Unaligned accesses work, as if mended by a kernel. */
 #include "fpu.h"
 #include "interp.h"
 

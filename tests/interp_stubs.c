@@ -1,4 +1,4 @@
-/* What the interpreter needs of the host, made small, to test it as a shared library: flat memory, recorded exceptions. */
+/* What the interpreter needs of the host, made small, to test it as a shared library: memory, recorded exceptions. */
 #include "host.h"
 #include "signals.h"
 

@@ -88,6 +88,7 @@ class Interpreter:
 
     def _get(self, before: Cpu) -> Cpu:
         memory = self.state
+        self.library.mr_fpu_collect(memory)
         slots = struct.unpack_from("<64I", memory, OFFSETS["gpr"])
         codes = struct.unpack_from("<16I", memory, OFFSETS["fcc"])
         data = ctypes.create_string_buffer(DATA_BYTES)
