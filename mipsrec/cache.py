@@ -19,7 +19,8 @@ def cache_folder() -> Path:
     try:
         base.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BuildError(f"{base}: cannot be made ({error.strerror}); set MIPSREC_CACHE to a folder you may write") from error
+        reason = f"cannot be made ({error.strerror}); set MIPSREC_CACHE to a folder you may write"
+        raise BuildError(f"{base}: {reason}") from error
     return base
 
 

@@ -43,7 +43,7 @@ def _add_codegen(parser: argparse.ArgumentParser) -> None:
 
 def _add_build(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--opt", type=int, choices=range(4), default=2, help="LLVM's optimisation level (default 2)")
-    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="worker processes (default: one per processor)")
+    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="worker processes (default: one a processor)")
 
 
 def _add_program(parser: argparse.ArgumentParser) -> None:
@@ -57,12 +57,13 @@ def _add_inspection(commands: argparse._SubParsersAction[argparse.ArgumentParser
 
     parser = commands.add_parser("disasm", help="functions and basic blocks with their targets named")
     _add_program(parser)
-    parser.add_argument("--function", metavar="F", action="append", help="only this one (a name or an address; repeatable)")
+    parser.add_argument("--function", metavar="F", action="append",
+                        help="only this one, by name or address (repeatable)")  # fmt: skip
 
     parser = commands.add_parser("cfg", help="the control-flow graph of a function, as Graphviz dot or svg")
     _add_program(parser)
     parser.add_argument("function", metavar="FUNCTION", help="a name or an address")
-    parser.add_argument("-o", dest="output", metavar="FILE", help="FILE.svg or FILE.dot (default: dot on standard output)")
+    parser.add_argument("-o", dest="output", metavar="FILE", help="FILE.svg or FILE.dot (default: dot, printed)")
 
     parser = commands.add_parser("dump-llvm", help="LLVM IR of every function, or of some")
     _add_program(parser)
@@ -80,11 +81,11 @@ def _add_running(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     _add_codegen(parser)
 
     parser = commands.add_parser("run", help="run a program; what follows its name belongs to it")
-    parser.add_argument("--static-lib", metavar="lib.so", help="a library from `mipsrec build` (default: build and keep one)")
-    parser.add_argument("--engine", choices=("native", "interp"), default="native", help="interp: interpret everything")
+    parser.add_argument("--static-lib", metavar="lib.so", help="of `mipsrec build` (default: build one and keep it)")
+    parser.add_argument("--engine", choices=("native", "interp"), default="native", help="interp: the interpreter")
     parser.add_argument("--strace", action="store_true", help="print each system call on standard error")
     parser.add_argument("--stats", action="store_true", help="print counters on standard error at the end")
-    parser.add_argument("--report", action="store_true", help="print registers and the instruction when a signal ends it")
+    parser.add_argument("--report", action="store_true", help="print registers and instruction when a signal ends it")
     parser.add_argument("-E", dest="environment", metavar="VAR=VALUE", action="append", default=[],
                         help="set a variable for the program (VAR alone removes it)")  # fmt: skip
     _add_build(parser)

@@ -89,12 +89,14 @@ def read(folder: Path) -> Dump:
     try:
         index = json.loads((folder / INDEX).read_text())
     except OSError as error:
-        raise BuildError(f"{folder}: not a folder made by `mipsrec dump-llvm -o` ({INDEX}: {error.strerror})") from error
+        reason = f"not a folder made by `mipsrec dump-llvm -o` ({INDEX}: {error.strerror})"
+        raise BuildError(f"{folder}: {reason}") from error
     except ValueError as error:
         raise BuildError(f"{folder / INDEX}: damaged ({error}); dump the program again") from error
     try:
         if index["format"] != FORMAT or index["mipsrec"] != __version__:
-            raise BuildError(f"{folder}: made by mipsrec {index['mipsrec']}, this is {__version__}; dump the program again")
+            origin = f"made by mipsrec {index['mipsrec']}, this is {__version__}"
+            raise BuildError(f"{folder}: {origin}; dump the program again")
         guest = index["guest"]
         files = [(folder / record["file"], int(record["instructions"])) for record in index["functions"]]
         entries = [(int(pc), str(symbol)) for record in index["functions"] for pc, symbol in record["entries"]]

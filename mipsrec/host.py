@@ -41,6 +41,12 @@ def generated_headers() -> dict[str, str]:
     return {"mr_state.h": c_header(), "mr_disasm.h": host_table()}
 
 
+def write_generated_headers(folder: str | os.PathLike[str]) -> None:
+    """Write these headers into a folder."""
+    for header, text in generated_headers().items():
+        (Path(folder) / header).write_text(text)
+
+
 def _key(sources: list[Path], flags: tuple[str, ...], compiler: str) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for path in sources:
@@ -68,8 +74,7 @@ def build_host(compiler: str, sources: list[Path], output: Path, extra_flags: tu
         output.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".host-", dir=output.parent) as name:
             build = Path(name)
-            for header, text in generated_headers().items():
-                (build / header).write_text(text)
+            write_generated_headers(build)
             common = [compiler, *_FLAGS, *extra_flags, f'-DMR_PRODUCER="mipsrec {__version__}"', f"-I{build}"]
 
             def compile_one(source: Path) -> Path:

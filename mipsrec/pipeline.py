@@ -85,7 +85,9 @@ def open_guest(path: str | os.PathLike[str]) -> Guest:
 Progress = Callable[[int, int], None]
 
 
-def lifted_modules(guest: Guest, options: Options, functions: list[Function]) -> Iterator[tuple[Function, str, list[LiftedFunction]]]:
+def lifted_modules(
+    guest: Guest, options: Options, functions: list[Function]
+) -> Iterator[tuple[Function, str, list[LiftedFunction]]]:
     """Yield each function with the text of a module of its own, disassembly in comments."""
     from .native import default_triple
 

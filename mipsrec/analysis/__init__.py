@@ -71,7 +71,7 @@ class _Analysis:
                 continue
             index = bisect_right(order, pc) - 1
             function = self.functions[order[index]] if index >= 0 else None
-            if function is None or not (resume and pc < function.limit or _covers(function, pc, spans)):
+            if function is None or not ((resume and pc < function.limit) or _covers(function, pc, spans)):
                 uncovered.append(pc)
                 continue
             if pc not in function.blocks:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from itertools import pairwise
 
 from ..isa import Flow, Instruction, decode
 from ..isa.uses import is_reserved
@@ -163,7 +164,7 @@ class BlockFinder:
         """End every block at the next leader inside its body."""
         blocks = self._function.blocks
         order = sorted(blocks)
-        for start, following in zip(order, order[1:], strict=False):
+        for start, following in pairwise(order):
             block = blocks[start]
             count = (following - start) >> 2
             if count < len(block.body) or (count == len(block.body) and block.end is not End.FALL):

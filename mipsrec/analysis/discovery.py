@@ -20,7 +20,7 @@ _BAL = 0x04110000
 def _sweep(code: CodeReader, gp: int | None) -> set[int]:
     """Return the targets of jal and bal, and the starts of gp prologues (`lui gp; addiu gp; addu gp, gp, t9`)."""
     found = set()
-    for start, end, words in code.runs():
+    for start, _, words in code.runs():
         pc = start
         for index, word in enumerate(words):
             top = word & 0xFC000000

@@ -26,8 +26,8 @@ class CodeAddresses:
         high = max((end for _, end in ranges), default=0)
         absolute = {word for _, word in memory.aligned_words_in_data(low, high) if word & 3 == 0}
         relative: set[int] = set()
-        for start, end in ((low, high),) if gp is not None else ():
-            for first, last in _unsigned_ranges(start - gp, end - gp):
+        if gp is not None:
+            for first, last in _unsigned_ranges(low - gp, high - gp):
                 relative.update(word + gp & 0xFFFFFFFF for _, word in memory.aligned_words_in_data(first, last))
         self.absolute = sorted(absolute)
         self._relative = sorted(pc for pc in relative if pc & 3 == 0)
@@ -60,7 +60,7 @@ class JumpResolver:
     def prologue(self, function: Function) -> dict[int, int]:
         """Return the registers that hold constants after the entry block, and note the function's gp."""
         machine = SymbolicMachine({25: function.start}, self._memory.relocated_word)
-        run(machine, list(function.blocks[function.start].body))
+        run(machine, function.blocks[function.start].body)
         gp = machine.gpr(28)
         function.gp = gp if isinstance(gp, int) else self._gp
         known = {} if function.gp is None else {28: function.gp}
@@ -89,7 +89,7 @@ class JumpResolver:
                 initial[28] = self._gp
         machine = SymbolicMachine(initial, self._memory.relocated_word)
         machine.saved_gp = function.gp
-        instructions: list[Instruction | None] = []
+        instructions: list[Instruction] = []
         for block in path[:-1]:
             instructions += block.body
             if block.delay_slot is not None:
@@ -157,7 +157,7 @@ class JumpResolver:
             if other.end is not End.BRANCH:
                 continue
             machine = SymbolicMachine({}, self._memory.relocated_word)
-            run(machine, [*other.body])
+            run(machine, other.body)
             assert other.terminator is not None and other.terminator.row.condition is not None
             value = other.terminator.row.condition(machine, other.terminator)
             for side in value[1:] if isinstance(value, tuple) and value[0] in ("eq", "ne") else ():

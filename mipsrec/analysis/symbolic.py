@@ -8,7 +8,7 @@ linked: its users check it at run time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..isa import Instruction
@@ -118,11 +118,9 @@ class SymbolicMachine:
         return ("load", address)
 
 
-def run(machine: SymbolicMachine, instructions: list[Instruction | None]) -> None:
+def run(machine: SymbolicMachine, instructions: Sequence[Instruction]) -> None:
     """Run straight-line instructions on the machine; branch and jump rows have no effect but their link's."""
     for machine.index, instruction in enumerate(instructions):
-        if instruction is None:
-            return
         row = instruction.row
         if row.meaning is not None:
             row.meaning(machine, instruction)

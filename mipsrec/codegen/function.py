@@ -25,7 +25,7 @@ from .writer import STATE_TAG, UNLIKELY, Writer
 
 @dataclass(frozen=True)
 class LiftedFunction:
-    """IR text of one LLVM function. `calls` are the symbols it refers to; `entries` the guest pcs it may be entered at."""
+    """IR text of one LLVM function. It refers to the symbols `calls` and may be entered at the guest pcs `entries`."""
 
     symbol: str
     guest_name: str
@@ -185,7 +185,7 @@ class FunctionWriter:
         machine.dirty |= self._units.masks(instruction)[1]
 
     def _unaligned_pair(self, body: list[Instruction], index: int, pc: int) -> int:
-        """Write an adjacent lwl/lwr or swl/swr pair of one word as one unaligned access; return 2, or 0 if it is none."""
+        """Write adjacent lwl/lwr or swl/swr of one word as one unaligned access; return 2, or 0 if none is here."""
         first = body[index]
         name = first.row.name
         if name not in ("lwl", "lwr", "swl", "swr") or index + 1 >= len(body):
@@ -266,7 +266,8 @@ class FunctionWriter:
             return
         self._slot(block)
         machine.registers.save(self._live(block))
-        writer.void(f"br i1 {flag}, label %{self._destination(block.target)}, label %{self._destination(block.next_pc)}")
+        target, next_block = self._destination(block.target), self._destination(block.next_pc)
+        writer.void(f"br i1 {flag}, label %{target}, label %{next_block}")
 
     def _end_jump(self, block: Block) -> None:
         self._terminator(block)

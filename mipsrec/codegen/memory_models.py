@@ -49,8 +49,10 @@ class FlatMemory:
         """Return the guest's value at base + displacement as an i`bits`."""
         writer = self._writer
         pointer = self._pointer(base, displacement)
-        kind = f"atomic i{bits}, ptr {pointer} monotonic, align {bits >> 3}" if monotonic else f"i{bits}, ptr {pointer}, align 1"
-        value = writer.value(f"load {kind}, {GUEST_TAG}{writer.debug}")
+        access = f"i{bits}, ptr {pointer}, align 1"
+        if monotonic:
+            access = f"atomic i{bits}, ptr {pointer} monotonic, align {bits >> 3}"
+        value = writer.value(f"load {access}, {GUEST_TAG}{writer.debug}")
         return swapped(writer, value, bits) if self._swap else value
 
     def store(self, base: Value, displacement: int, bits: int, value: str) -> None:
@@ -83,7 +85,8 @@ class FlatMemory:
         if self._swap:
             expected, value = swapped(writer, expected, 32), swapped(writer, value, 32)
         pointer = self._pointer(base, displacement)
-        pair = writer.value(f"cmpxchg ptr {pointer}, i32 {expected}, i32 {value} seq_cst seq_cst, align 4{writer.debug}")
+        operands = f"ptr {pointer}, i32 {expected}, i32 {value}"
+        pair = writer.value(f"cmpxchg {operands} seq_cst seq_cst, align 4{writer.debug}")
         return writer.value(f"extractvalue {{ i32, i1 }} {pair}, 1")
 
 

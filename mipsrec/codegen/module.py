@@ -60,7 +60,7 @@ def _debug_metadata(functions: list[LiftedFunction]) -> str:
     """Return the compile unit and a subprogram per function; a location's line is the guest pc."""
     first = FIRST_FREE_METADATA
     lines = [
-        "!llvm.dbg.cu = !{!%d}" % first,
+        f"!llvm.dbg.cu = !{{!{first}}}",
         "!llvm.module.flags = !{!9, !10}",
         f'!{first} = distinct !DICompileUnit(language: DW_LANG_C, file: !{first + 1}, producer: "mipsrec", '
         "isOptimized: true, runtimeVersion: 0, emissionKind: LineTablesOnly)",

@@ -160,7 +160,8 @@ class RegisterPlan:
         for pc in self.order:
             use = written = 0
             block = self._function.blocks[pc]
-            annulled = block.delay_slot if block.terminator and block.terminator.row.flow is Flow.BRANCH_LIKELY else None
+            likely = block.terminator is not None and block.terminator.row.flow is Flow.BRANCH_LIKELY
+            annulled = block.delay_slot if likely else None
             for instruction in instructions_of(block):
                 reads, writes = units.masks(instruction)
                 if instruction is annulled:

@@ -77,9 +77,10 @@ def _kernels(arguments: argparse.Namespace, folder: Path) -> list[Comparison]:
 
 
 def _pair(arguments: argparse.Namespace, folder: Path) -> list[Comparison]:
-    words = [word for word in arguments.programs]
+    words = arguments.programs
     if len(words) < 2:
-        raise BuildError("bench: give a guest and its native build, or neither: mipsrec bench prog.elf native-prog [-- ARG...]")
+        usage = "mipsrec bench prog.elf native-prog [-- ARG...]"
+        raise BuildError(f"bench: give a guest and its native build, or neither: {usage}")
     guest, native, rest = Path(words[0]), Path(words[1]), words[2:]
     if rest[:1] == ["--"]:
         rest = rest[1:]

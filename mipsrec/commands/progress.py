@@ -14,7 +14,10 @@ from ..pipeline import Progress
 @contextmanager
 def progress_bar(what: str, function_count: int) -> Iterator[Progress]:
     """Yield a callback (functions done, instructions done) that moves a bar of `function_count` functions."""
-    with tqdm(
-        total=function_count, desc=what, unit=" functions", file=sys.stderr, disable=not sys.stderr.isatty(), leave=False
-    ) as bar:
-        yield lambda functions, instructions: bar.update(functions) and None
+    silent = not sys.stderr.isatty()
+    with tqdm(total=function_count, desc=what, unit=" functions", file=sys.stderr, disable=silent, leave=False) as bar:
+
+        def advance(functions: int, instructions: int) -> None:
+            bar.update(functions)
+
+        yield advance

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from .row import RowTable
+from .meaning import Machine, V
+from .row import Instruction, RowTable
 
 TABLE = RowTable()
 _row = TABLE.add
 
 
-def _load(name, opcode, bits, signed):  # type: ignore[no-untyped-def]
+def _load(name: str, opcode: str, bits: int, signed: bool) -> None:
     _row(
         f"{name} rt, mem",
         f"{opcode} base:5 rt:5 offset:16",
@@ -16,7 +17,7 @@ def _load(name, opcode, bits, signed):  # type: ignore[no-untyped-def]
     )
 
 
-def _store(name, opcode, bits):  # type: ignore[no-untyped-def]
+def _store(name: str, opcode: str, bits: int) -> None:
     _row(
         f"{name} rt, mem",
         f"{opcode} base:5 rt:5 offset:16",
@@ -90,11 +91,11 @@ _row(
 )
 
 
-def _indexed(m, i):  # type: ignore[no-untyped-def]
+def _indexed(m: Machine, i: Instruction) -> V:
     return m.add(m.gpr(i.rs), m.gpr(i.rt))
 
 
-def _indexed_aligned(m, i):  # type: ignore[no-untyped-def]
+def _indexed_aligned(m: Machine, i: Instruction) -> V:
     return m.and_(_indexed(m, i), m.const(0xFFFFFFF8))
 
 

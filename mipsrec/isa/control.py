@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
-from .row import Flow, RowTable
+from .meaning import Condition, Machine, V
+from .row import Flow, Instruction, RowTable
 
 TABLE = RowTable()
 _row = TABLE.add
 
 
-def _branch(assembly, pattern, condition, link="", level=1):  # type: ignore[no-untyped-def]
+def _branch(assembly: str, pattern: str, condition: Condition, link: str = "", level: int = 1) -> None:
     _row(assembly, pattern, flow=Flow.BRANCH, condition=condition, link=link, level=level)
 
 
-def _likely(assembly, pattern, condition, link=""):  # type: ignore[no-untyped-def]
+def _likely(assembly: str, pattern: str, condition: Condition, link: str = "") -> None:
     _row(assembly, pattern, flow=Flow.BRANCH_LIKELY, condition=condition, link=link, level=2)
 
 
-def _less(m, i):  # type: ignore[no-untyped-def]
+def _less(m: Machine, i: Instruction) -> V:
     return m.slt(m.gpr(i.rs), m.const(0))
 
 
-def _greater_or_equal(m, i):  # type: ignore[no-untyped-def]
+def _greater_or_equal(m: Machine, i: Instruction) -> V:
     return m.invert(m.slt(m.gpr(i.rs), m.const(0)))
 
 
-def _less_or_equal(m, i):  # type: ignore[no-untyped-def]
+def _less_or_equal(m: Machine, i: Instruction) -> V:
     return m.slt(m.gpr(i.rs), m.const(1))
 
 
-def _greater(m, i):  # type: ignore[no-untyped-def]
+def _greater(m: Machine, i: Instruction) -> V:
     return m.slt(m.const(0), m.gpr(i.rs))
 
 
-def _equal(m, i):  # type: ignore[no-untyped-def]
+def _equal(m: Machine, i: Instruction) -> V:
     return m.eq(m.gpr(i.rs), m.gpr(i.rt))
 
 
-def _not_equal(m, i):  # type: ignore[no-untyped-def]
+def _not_equal(m: Machine, i: Instruction) -> V:
     return m.ne(m.gpr(i.rs), m.gpr(i.rt))
 
 

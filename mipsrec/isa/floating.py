@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .row import RowTable
+from .meaning import Machine, V
+from .row import Instruction, RowTable
 
 TABLE = RowTable()
 _row = TABLE.add
@@ -11,7 +12,7 @@ _FORMAT = {"s": "10000", "d": "10001", "w": "10100", "l": "10101"}
 _CONDITION_NAMES = "f un eq ueq olt ult ole ule sf ngle seq ngl lt nge le ngt".split()
 
 
-def _read(m, fmt, number):  # type: ignore[no-untyped-def]
+def _read(m: Machine, fmt: str, number: int) -> V:
     if fmt == "s":
         return m.single(number)
     if fmt == "d":
@@ -19,7 +20,7 @@ def _read(m, fmt, number):  # type: ignore[no-untyped-def]
     return m.word(number) if fmt == "w" else m.long(number)
 
 
-def _write(m, fmt, number, value):  # type: ignore[no-untyped-def]
+def _write(m: Machine, fmt: str, number: int, value: V) -> None:
     if fmt == "s":
         m.set_single(number, value)
     elif fmt == "d":
@@ -30,7 +31,7 @@ def _write(m, fmt, number, value):  # type: ignore[no-untyped-def]
         m.set_long(number, value)
 
 
-def _binary(name, fmt, funct):  # type: ignore[no-untyped-def]
+def _binary(name: str, fmt: str, funct: str) -> None:
     _row(
         f"{name}.{fmt} fd, fs, ft",
         f"010001 {_FORMAT[fmt]} ft:5 fs:5 fd:5 {funct}",
@@ -38,7 +39,7 @@ def _binary(name, fmt, funct):  # type: ignore[no-untyped-def]
     )
 
 
-def _unary(name, fmt, funct, level):  # type: ignore[no-untyped-def]
+def _unary(name: str, fmt: str, funct: str, level: int) -> None:
     _row(
         f"{name}.{fmt} fd, fs",
         f"010001 {_FORMAT[fmt]} 00000 fs:5 fd:5 {funct}",
@@ -47,7 +48,7 @@ def _unary(name, fmt, funct, level):  # type: ignore[no-untyped-def]
     )
 
 
-def _move(fmt):  # type: ignore[no-untyped-def]
+def _move(fmt: str) -> None:
     _row(
         f"mov.{fmt} fd, fs",
         f"010001 {_FORMAT[fmt]} 00000 fs:5 fd:5 000110",
@@ -55,10 +56,10 @@ def _move(fmt):  # type: ignore[no-untyped-def]
     )
 
 
-def _conditional_moves(fmt):  # type: ignore[no-untyped-def]
+def _conditional_moves(fmt: str) -> None:
     lead = f"010001 {_FORMAT[fmt]}"
 
-    def choose(m, i, flag):  # type: ignore[no-untyped-def]
+    def choose(m: Machine, i: Instruction, flag: V) -> None:
         pick = m.select_single if fmt == "s" else m.select_double
         _write(m, fmt, i.fd, pick(flag, _read(m, fmt, i.fs), _read(m, fmt, i.fd)))
 
@@ -88,7 +89,7 @@ def _conditional_moves(fmt):  # type: ignore[no-untyped-def]
     )
 
 
-def _round(mode, to, fmt, funct, level):  # type: ignore[no-untyped-def]
+def _round(mode: str, to: str, fmt: str, funct: str, level: int) -> None:
     _row(
         f"{mode}.{to}.{fmt} fd, fs",
         f"010001 {_FORMAT[fmt]} 00000 fs:5 fd:5 {funct}",
@@ -97,7 +98,7 @@ def _round(mode, to, fmt, funct, level):  # type: ignore[no-untyped-def]
     )
 
 
-def _convert(to, source, funct, level=1):  # type: ignore[no-untyped-def]
+def _convert(to: str, source: str, funct: str, level: int = 1) -> None:
     _row(
         f"cvt.{to}.{source} fd, fs",
         f"010001 {_FORMAT[source]} 00000 fs:5 fd:5 {funct}",
@@ -106,7 +107,7 @@ def _convert(to, source, funct, level=1):  # type: ignore[no-untyped-def]
     )
 
 
-def _compare(number, fmt):  # type: ignore[no-untyped-def]
+def _compare(number: int, fmt: str) -> None:
     _row(
         f"c.{_CONDITION_NAMES[number]}.{fmt} fcc, fs, ft",
         f"010001 {_FORMAT[fmt]} ft:5 fs:5 fcc:3 00 11 {number:04b}",
@@ -114,9 +115,9 @@ def _compare(number, fmt):  # type: ignore[no-untyped-def]
     )
 
 
-def _multiply_add(name, fmt, funct):  # type: ignore[no-untyped-def]
+def _multiply_add(name: str, fmt: str, funct: str) -> None:
     # MIPS32r2: the product is rounded before the sum (volume I-A, "madd.fmt": not fused).
-    def meaning(m, i):  # type: ignore[no-untyped-def]
+    def meaning(m: Machine, i: Instruction) -> None:
         product = m.float_op("mul", fmt, _read(m, fmt, i.fs), _read(m, fmt, i.ft))
         result = m.float_op("add" if "add" in name else "sub", fmt, product, _read(m, fmt, i.fr))
         _write(m, fmt, i.fd, m.float_op("neg", fmt, result) if name[0] == "n" else result)
@@ -128,8 +129,12 @@ for _fmt in "sd":
     for _name, _funct in (("add", "000000"), ("sub", "000001"), ("mul", "000010"), ("div", "000011")):
         _binary(_name, _fmt, _funct)
     for _name, _funct, _level in (
-        ("sqrt", "000100", 2), ("abs", "000101", 1), ("neg", "000111", 1), ("recip", "010101", 33), ("rsqrt", "010110", 33),
-    ):  # fmt: skip
+        ("sqrt", "000100", 2),
+        ("abs", "000101", 1),
+        ("neg", "000111", 1),
+        ("recip", "010101", 33),
+        ("rsqrt", "010110", 33),
+    ):
         _unary(_name, _fmt, _funct, _level)
     _move(_fmt)
     _conditional_moves(_fmt)

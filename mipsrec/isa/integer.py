@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from .row import Flow, RowTable
+from .meaning import Binary, Machine, V
+from .row import Flow, Instruction, RowTable
 
 TABLE = RowTable()
 _row = TABLE.add
 
 
-def _three(name, funct, operation, level=1):  # type: ignore[no-untyped-def]
+def _three(name: str, funct: str, operation: Binary, level: int = 1) -> None:
     _row(
         f"{name} rd, rs, rt",
         f"000000 rs:5 rt:5 rd:5 00000 {funct}",
@@ -27,13 +28,13 @@ _three("slt", "101010", lambda m, a, b: m.zext1(m.slt(a, b)))
 _three("sltu", "101011", lambda m, a, b: m.zext1(m.ult(a, b)))
 
 
-def _add_trapping(m, i, b):  # type: ignore[no-untyped-def]
+def _add_trapping(m: Machine, i: Instruction, b: V) -> V:
     a = m.gpr(i.rs)
     m.trap_if(m.add_overflows(a, b), "overflow")
     return m.add(a, b)
 
 
-def _sub_trapping(m, i):  # type: ignore[no-untyped-def]
+def _sub_trapping(m: Machine, i: Instruction) -> None:
     a, b = m.gpr(i.rs), m.gpr(i.rt)
     m.trap_if(m.sub_overflows(a, b), "overflow")
     m.set_gpr(i.rd, m.sub(a, b))
@@ -48,7 +49,7 @@ _row("sub rd, rs, rt", "000000 rs:5 rt:5 rd:5 00000 100010", _sub_trapping)
 _row("addi rt, rs, simm", "001000 rs:5 rt:5 imm:16", lambda m, i: m.set_gpr(i.rt, _add_trapping(m, i, m.const(i.imm))))
 
 
-def _immediate(name, opcode, operation, kind):  # type: ignore[no-untyped-def]
+def _immediate(name: str, opcode: str, operation: Binary, kind: str) -> None:
     signed = kind == "simm"
     _row(
         f"{name} rt, rs, {kind}",
@@ -66,7 +67,7 @@ _immediate("xori", "001110", lambda m, a, b: m.xor(a, b), "uimm")
 _row("lui rt, uimm", "001111 00000 rt:5 imm:16", lambda m, i: m.set_gpr(i.rt, m.const(i.uimm << 16)))
 
 
-def _shift(name, lead, funct, operation, level=1):  # type: ignore[no-untyped-def]
+def _shift(name: str, lead: str, funct: str, operation: Binary, level: int = 1) -> None:
     _row(
         f"{name} rd, rt, sa",
         f"000000 {lead} rt:5 rd:5 sa:5 {funct}",
@@ -75,7 +76,7 @@ def _shift(name, lead, funct, operation, level=1):  # type: ignore[no-untyped-de
     )
 
 
-def _shift_variable(name, tail, funct, operation, level=1):  # type: ignore[no-untyped-def]
+def _shift_variable(name: str, tail: str, funct: str, operation: Binary, level: int = 1) -> None:
     _row(
         f"{name} rd, rt, rs",
         f"000000 rs:5 rt:5 rd:5 {tail} {funct}",
@@ -132,7 +133,7 @@ _row(
 )
 
 
-def _multiply(name, pattern, operation, level=1):  # type: ignore[no-untyped-def]
+def _multiply(name: str, pattern: str, operation: Binary, level: int = 1) -> None:
     _row(
         f"{name} rs, rt",
         pattern,
@@ -172,19 +173,19 @@ _row(
 )
 
 
-def _extract(m, i):  # type: ignore[no-untyped-def]
+def _extract(m: Machine, i: Instruction) -> None:
     size = i.msb + 1
     value = m.lshr(m.gpr(i.rs), m.const(i.lsb))
     m.set_gpr(i.rt, value if size >= 32 else m.and_(value, m.const((1 << size) - 1)))
 
 
-def _insert(m, i):  # type: ignore[no-untyped-def]
+def _insert(m: Machine, i: Instruction) -> None:
     field = (2 << i.msb) - (1 << i.lsb)  # bits lsb to msb; decode() rejects msb < lsb
     kept = m.and_(m.gpr(i.rt), m.const(~field & 0xFFFFFFFF))
     m.set_gpr(i.rt, m.or_(kept, m.and_(m.shl(m.gpr(i.rs), m.const(i.lsb)), m.const(field & 0xFFFFFFFF))))
 
 
-def _swap_halfword_bytes(m, i):  # type: ignore[no-untyped-def]
+def _swap_halfword_bytes(m: Machine, i: Instruction) -> None:
     m.set_gpr(i.rd, m.rotr(m.swap_bytes(m.gpr(i.rt)), m.const(16)))
 
 
@@ -210,7 +211,7 @@ _row(
     level=33,
 )
 
-_CONDITIONS = (
+_CONDITIONS: tuple[tuple[str, str, str, Binary], ...] = (
     ("tge", "110000", "01000", lambda m, a, b: m.invert(m.slt(a, b))),
     ("tgeu", "110001", "01001", lambda m, a, b: m.invert(m.ult(a, b))),
     ("tlt", "110010", "01010", lambda m, a, b: m.slt(a, b)),
@@ -220,7 +221,7 @@ _CONDITIONS = (
 )
 
 
-def _traps(name, funct, code, test):  # type: ignore[no-untyped-def]
+def _traps(name: str, funct: str, code: str, test: Binary) -> None:
     _row(
         f"{name} rs, rt",
         f"000000 rs:5 rt:5 code:10 {funct}",

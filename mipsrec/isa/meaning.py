@@ -7,7 +7,11 @@ i32 unless the comment says otherwise. Reading register 0 gives zero and writing
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from .row import Instruction
 
 V = Any
 
@@ -97,3 +101,11 @@ class Machine(Protocol):
     def read_control(self, number: int) -> V: ...
     def write_control(self, number: int, value: V) -> None: ...
     def sync_code(self, base: V, displacement: int) -> None: ...
+
+
+Meaning = Callable[[Machine, "Instruction"], None]
+"""What a row does."""
+Condition = Callable[[Machine, "Instruction"], V]
+"""What a branch depends on (i1), or where a jump goes."""
+Binary = Callable[[Machine, V, V], V]
+"""An operation on two values."""

@@ -7,13 +7,13 @@ as the MIPS manual (volume II-A) prints them: literal bits and `name:width` fiel
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+
+from .meaning import Condition, Meaning
 
 
 class Flow(enum.Enum):
-    """How an instruction moves the pc; everything but NEXT, TRAP and SYSCALL has a delay slot."""
+    """How an instruction moves the pc; everything but NEXT, SYSCALL and STOP has a delay slot."""
 
     NEXT = "next"
     BRANCH = "branch"  # conditional, pc-relative
@@ -26,7 +26,7 @@ class Flow(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A register operand as a row names it: which file, and the instruction field that holds its number (or the number)."""
+    """A register operand as a row names it: which file, and the field that holds its number, or the number itself."""
 
     kind: str  # gpr, hilo, single, double, high, fcc
     field: str | int
@@ -46,8 +46,8 @@ class Row:
     mask: int
     value: int
     flow: Flow
-    meaning: Callable[[Any, Instruction], None] | None
-    condition: Callable[[Any, Instruction], Any] | None
+    meaning: Meaning | None
+    condition: Condition | None
     link: str
     level: int
 
@@ -56,8 +56,8 @@ class Instruction:
     """A decoded word. Independent of its address; one object per distinct word, shared."""
 
     __slots__ = (
-        "row", "word", "rs", "rt", "rd", "sa", "fr", "ft", "fs", "fd", "imm", "uimm", "cc", "fcc", "lsb", "msb", "index", "code",
-        "nd_tf",
+        "row", "word", "rs", "rt", "rd", "sa", "fr", "ft", "fs", "fd", "imm", "uimm", "cc", "fcc", "lsb", "msb",
+        "index", "code",
     )  # fmt: skip
 
     def __init__(self, row: Row, word: int) -> None:
@@ -92,7 +92,7 @@ class Instruction:
 
 
 def parse_pattern(pattern: str) -> tuple[int, int]:
-    """Return (mask, value) of a pattern such as `000000 rs:5 rt:5 rd:5 00000 100001`; raises ValueError unless 32 bits."""
+    """Return (mask, value) of a pattern such as `000000 rs:5 rt:5 rd:5 00000 100001`; raises unless it has 32 bits."""
     mask = value = width = 0
     for part in pattern.split():
         bits = int(part.partition(":")[2]) if ":" in part else len(part)
@@ -115,10 +115,10 @@ class RowTable:
         self,
         assembly: str,
         pattern: str,
-        meaning: Callable[[Any, Instruction], None] | None = None,
+        meaning: Meaning | None = None,
         *,
         flow: Flow = Flow.NEXT,
-        condition: Callable[[Any, Instruction], Any] | None = None,
+        condition: Condition | None = None,
         link: str = "",
         level: int = 1,
     ) -> None:

@@ -7,8 +7,8 @@ floating-point file, 65-72 the condition codes.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any
+from functools import cache
+from typing import Any, cast
 
 from .row import Instruction, Row, Use
 
@@ -62,13 +62,13 @@ for _name, _kind in {
     setattr(_Recorder, "set_" + _name, _writer(_kind))
 
 
-@lru_cache(maxsize=None)
+@cache
 def uses(row: Row) -> tuple[tuple[Use, ...], tuple[Use, ...]]:
     """Return what the row reads and writes, link register included."""
-    recorder, fields = _Recorder(), _FieldNames()
+    recorder, fields = _Recorder(), cast(Instruction, _FieldNames())
     for run in (row.meaning, row.condition):
         if run is not None:
-            run(recorder, fields)  # type: ignore[arg-type]
+            run(recorder, fields)
     if row.link:
         recorder.writes.append(Use("gpr", 31 if row.link == "ra" else "rd"))
     return tuple(dict.fromkeys(recorder.reads)), tuple(dict.fromkeys(recorder.writes))

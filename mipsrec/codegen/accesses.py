@@ -1,0 +1,112 @@
+"""Operations of the rows on guest memory, on top of a memory model: widths, unaligned halves, ll and sc."""
+
+from __future__ import annotations
+
+from .integers import IntegerOperations
+from .memory_models import Value, text
+
+
+class MemoryOperations(IntegerOperations):
+    """Loads, stores, lwl and its kin, ll/sc, sync."""
+
+    def load(self, base: Value, displacement: int, bits: int, signed: bool) -> str:
+        value = self.memory.load(base, displacement, bits, self.monotonic)
+        if bits == 32:
+            return value
+        return self.writer.value(f"{'sext' if signed else 'zext'} i{bits} {value} to i32")
+
+    def store(self, base: Value, displacement: int, bits: int, value: Value) -> None:
+        operand = text(value)
+        if bits < 32:
+            operand = self.writer.value(f"trunc i32 {operand} to i{bits}")
+        self.memory.store(base, displacement, bits, operand)
+
+    def load_single(self, base: Value, displacement: int) -> str:
+        return self.memory.load_float(base, displacement, "float", self.monotonic)
+
+    def load_double(self, base: Value, displacement: int) -> str:
+        return self.memory.load_float(base, displacement, "double", self.monotonic)
+
+    def store_single(self, base: Value, displacement: int, value: Value) -> None:
+        self.memory.store_float(base, displacement, "float", str(value))
+
+    def store_double(self, base: Value, displacement: int, value: Value) -> None:
+        self.memory.store_float(base, displacement, "double", str(value))
+
+    def _unaligned(self, base: Value, displacement: int) -> tuple[Value, str]:
+        """Return the aligned word's address, and the number of bits that lie before the byte in memory order."""
+        address = self.add(base, displacement & 0xFFFFFFFF)
+        byte = self._binary("and", address, 3)
+        return self._binary("and", address, 0xFFFFFFFC), self._binary("shl", byte, 3)
+
+    def _left_shift(self, before: Value) -> Value:
+        """Return by how much lwl shifts its word left: the bits outside the register's upper part."""
+        return before if self._big_endian else self._binary("sub", 24, before)
+
+    def _right_shift(self, before: Value) -> Value:
+        return self._binary("sub", 24, before) if self._big_endian else before
+
+    def load_left(self, base: Value, displacement: int, old: Value) -> str:
+        address, before = self._unaligned(base, displacement)
+        shift = self._left_shift(before)
+        loaded = self._binary("shl", self.memory.load(address, 0, 32), shift)
+        kept = self._binary("and", old, self._binary("xor", self._binary("shl", 0xFFFFFFFF, shift), 0xFFFFFFFF))
+        return self._binary("or", loaded, kept)
+
+    def load_right(self, base: Value, displacement: int, old: Value) -> str:
+        address, before = self._unaligned(base, displacement)
+        shift = self._right_shift(before)
+        loaded = self._binary("lshr", self.memory.load(address, 0, 32), shift)
+        kept = self._binary("and", old, self._binary("xor", self._binary("lshr", 0xFFFFFFFF, shift), 0xFFFFFFFF))
+        return self._binary("or", loaded, kept)
+
+    def store_left(self, base: Value, displacement: int, value: Value) -> None:
+        address, before = self._unaligned(base, displacement)
+        shift = self._left_shift(before)
+        self._store_part(address, self._binary("lshr", value, shift), self._binary("lshr", 0xFFFFFFFF, shift))
+
+    def store_right(self, base: Value, displacement: int, value: Value) -> None:
+        address, before = self._unaligned(base, displacement)
+        shift = self._right_shift(before)
+        self._store_part(address, self._binary("shl", value, shift), self._binary("shl", 0xFFFFFFFF, shift))
+
+    def _store_part(self, address: Value, value: Value, mask: Value) -> None:
+        """Replace the masked bits of the word at an aligned address."""
+        old = self._binary("and", self.memory.load(address, 0, 32), self._binary("xor", mask, 0xFFFFFFFF))
+        self.memory.store(address, 0, 32, self._binary("or", old, value))
+
+    def load_word_unaligned(self, base: Value, displacement: int) -> str:
+        """Return the word at any alignment: what lwl and lwr of the same word give together."""
+        return self.memory.load(base, displacement, 32)
+
+    def store_word_unaligned(self, base: Value, displacement: int, value: Value) -> None:
+        self.memory.store(base, displacement, 32, text(value))
+
+    def load_linked(self, base: Value, displacement: int) -> str:
+        address = self.add(base, displacement & 0xFFFFFFFF)
+        value = self.memory.load(address, 0, 32, monotonic=True)
+        self.set_state_word("ll_address", address)
+        self.set_state_word("ll_value", value)
+        self.set_state_word("ll_valid", 1)
+        return value
+
+    def store_conditional(self, base: Value, displacement: int, value: Value) -> str:
+        writer = self.writer
+        address = self.add(base, displacement & 0xFFFFFFFF)
+        same = self.eq(self._state_word("ll_address"), address)
+        valid = self.ne(self._state_word("ll_valid"), 0)
+        go = writer.value(f"and i1 {same}, {valid}")
+        expected = self._state_word("ll_value")
+        self.set_state_word("ll_valid", 0)
+        before, attempt, done = writer.fresh_label(), writer.fresh_label(), writer.fresh_label()
+        writer.void(f"br label %{before}")
+        writer.label(before)
+        writer.void(f"br i1 {go}, label %{attempt}, label %{done}")
+        writer.label(attempt)
+        stored = self.memory.compare_exchange(address, 0, expected, text(value))
+        writer.void(f"br label %{done}")
+        writer.label(done)
+        return self.zext1(writer.value(f"phi i1 [ false, %{before} ], [ {stored}, %{attempt} ]"))
+
+    def fence(self) -> None:
+        self.writer.void("fence seq_cst")

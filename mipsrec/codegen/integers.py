@@ -1,0 +1,154 @@
+"""Operations of the rows on integers; nothing is undefined where the guest's result is defined."""
+
+from __future__ import annotations
+
+from .memory_models import Value, text
+from .register_file import RegisterOperations
+
+
+class IntegerOperations(RegisterOperations):
+    """i32, i1 and i64 arithmetic. Additions and the like of constants are folded; divisions are guarded."""
+
+    def const(self, value: int) -> int:
+        return value & 0xFFFFFFFF
+
+    def _binary(self, operation: str, a: Value, b: Value) -> str:
+        return self.writer.value(f"{operation} i32 {text(a)}, {text(b)}")
+
+    def add(self, a: Value, b: Value) -> Value:
+        if b == 0:
+            return a
+        if a == 0:
+            return b
+        if isinstance(a, int) and isinstance(b, int):
+            return (a + b) & 0xFFFFFFFF
+        return self._binary("add", a, b)
+
+    def sub(self, a: Value, b: Value) -> Value:
+        return a if b == 0 else self._binary("sub", a, b)
+
+    def mul(self, a: Value, b: Value) -> Value:
+        return self._binary("mul", a, b)
+
+    def and_(self, a: Value, b: Value) -> Value:
+        return self._binary("and", a, b)
+
+    def or_(self, a: Value, b: Value) -> Value:
+        if isinstance(a, int) and isinstance(b, int):
+            return a | b
+        return a if b == 0 else b if a == 0 else self._binary("or", a, b)
+
+    def xor(self, a: Value, b: Value) -> Value:
+        return self._binary("xor", a, b)
+
+    def nor(self, a: Value, b: Value) -> Value:
+        return self._binary("xor", self.or_(a, b), 0xFFFFFFFF)
+
+    def _amount(self, amount: Value) -> Value:
+        return amount & 31 if isinstance(amount, int) else self._binary("and", amount, 31)
+
+    def shl(self, a: Value, amount: Value) -> Value:
+        return a if amount == 0 else self._binary("shl", a, self._amount(amount))
+
+    def lshr(self, a: Value, amount: Value) -> Value:
+        return a if amount == 0 else self._binary("lshr", a, self._amount(amount))
+
+    def ashr(self, a: Value, amount: Value) -> Value:
+        return a if amount == 0 else self._binary("ashr", a, self._amount(amount))
+
+    def rotr(self, a: Value, amount: Value) -> Value:
+        value = text(a)
+        return self.writer.value(f"call i32 @llvm.fshr.i32(i32 {value}, i32 {value}, i32 {text(amount)})")
+
+    def count_leading_zeros(self, a: Value) -> Value:
+        return self.writer.value(f"call i32 @llvm.ctlz.i32(i32 {text(a)}, i1 false)")
+
+    def swap_bytes(self, a: Value) -> Value:
+        return self.writer.value(f"call i32 @llvm.bswap.i32(i32 {text(a)})")
+
+    def sign_extend(self, a: Value, bits: int) -> Value:
+        narrow = self.writer.value(f"trunc i32 {text(a)} to i{bits}")
+        return self.writer.value(f"sext i{bits} {narrow} to i32")
+
+    def eq(self, a: Value, b: Value) -> str:
+        return self._binary("icmp eq", a, b)
+
+    def ne(self, a: Value, b: Value) -> str:
+        return self._binary("icmp ne", a, b)
+
+    def slt(self, a: Value, b: Value) -> str:
+        return self._binary("icmp slt", a, b)
+
+    def ult(self, a: Value, b: Value) -> str:
+        return self._binary("icmp ult", a, b)
+
+    def invert(self, flag: Value) -> str:
+        return self.writer.value(f"xor i1 {flag}, true")
+
+    def zext1(self, flag: Value) -> str:
+        return self.writer.value(f"zext i1 {flag} to i32")
+
+    def _select(self, type_: str, flag: Value, a: Value, b: Value) -> str:
+        return self.writer.value(f"select i1 {flag}, {type_} {text(a)}, {type_} {text(b)}")
+
+    def select(self, flag: Value, a: Value, b: Value) -> str:
+        return self._select("i32", flag, a, b)
+
+    def select_single(self, flag: Value, a: Value, b: Value) -> str:
+        return self._select("float", flag, a, b)
+
+    def select_double(self, flag: Value, a: Value, b: Value) -> str:
+        return self._select("double", flag, a, b)
+
+    def _overflows(self, operation: str, a: Value, b: Value) -> str:
+        pair = self.writer.value(
+            f"call {{ i32, i1 }} @llvm.{operation}.with.overflow.i32(i32 {text(a)}, i32 {text(b)})"
+        )
+        return self.writer.value(f"extractvalue {{ i32, i1 }} {pair}, 1")
+
+    def add_overflows(self, a: Value, b: Value) -> str:
+        return self._overflows("sadd", a, b)
+
+    def sub_overflows(self, a: Value, b: Value) -> str:
+        return self._overflows("ssub", a, b)
+
+    def _wide(self, a: Value, signed: bool) -> str:
+        return self.writer.value(f"{'sext' if signed else 'zext'} i32 {text(a)} to i64")
+
+    def product(self, a: Value, b: Value, signed: bool) -> str:
+        return self.writer.value(f"mul i64 {self._wide(a, signed)}, {self._wide(b, signed)}")
+
+    def add64(self, a: Value, b: Value) -> str:
+        return self.writer.value(f"add i64 {a}, {b}")
+
+    def sub64(self, a: Value, b: Value) -> str:
+        return self.writer.value(f"sub i64 {a}, {b}")
+
+    def low(self, a64: Value) -> str:
+        return self._half(a64, 0)
+
+    def upper(self, a64: Value) -> str:
+        return self._half(a64, 32)
+
+    def pack(self, high: Value, low: Value) -> str:
+        shifted = self.writer.value(f"shl i64 {self._wide(high, False)}, 32")
+        return self.writer.value(f"or i64 {shifted}, {self._wide(low, False)}")
+
+    def divide(self, a: Value, b: Value, signed: bool) -> str:
+        """Divide without undefined cases: INT_MIN / -1 is INT_MIN, division by zero gives what qemu gives."""
+        writer = self.writer
+        zero = self.eq(b, 0)
+        safe = self.select(zero, 1, b)
+        if signed:
+            minimum = writer.value(f"icmp eq i32 {text(a)}, -2147483648")
+            minus_one = writer.value(f"icmp eq i32 {safe}, -1")
+            overflow = writer.value(f"and i1 {minimum}, {minus_one}")
+            divisor = writer.value(f"select i1 {overflow}, i32 1, i32 {safe}")
+            quotient = self._binary("sdiv", a, divisor)
+            remainder = self._binary("srem", a, divisor)
+            negative = self.slt(a, 0)
+            by_zero = self.select(negative, 1, 0xFFFFFFFF)
+        else:
+            quotient, remainder = self._binary("udiv", a, safe), self._binary("urem", a, safe)
+            by_zero = "-1"
+        return self.pack(self.select(zero, a, remainder), self.select(zero, by_zero, quotient))
