@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable
 
 from . import __version__
 from .codegen.options import CALL_MODELS, MEMORY_MODELS
@@ -142,11 +143,10 @@ def _dispatch(arguments: argparse.Namespace) -> int:
     return {"info": inspect.info, "disasm": inspect.disasm, "cfg": inspect.cfg}[arguments.command](arguments)
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Run the command line; return the exit status."""
-    arguments = build_parser().parse_args(argv)
+def report_errors(action: Callable[[], int]) -> int:
+    """Return an action's exit status; an error that is not a bug becomes one line on standard error and status 1."""
     try:
-        return _dispatch(arguments)
+        return action()
     except MipsrecError as error:
         print(f"mipsrec: {error}", file=sys.stderr)
         return 1
@@ -156,6 +156,12 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("mipsrec: interrupted", file=sys.stderr)
         return 130
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; return the exit status."""
+    arguments = build_parser().parse_args(argv)
+    return report_errors(lambda: _dispatch(arguments))
 
 
 if __name__ == "__main__":
