@@ -87,6 +87,7 @@ uint32_t mr_call(struct mr_state *s, uint32_t target)
 /* All that happens between two restarts. Nothing of it is in the frame that called sigsetjmp. */
 static uint32_t run_until_restart(void)
 {
+    mr_host_thread.registers_stale = false;
     while (!restart.ended) {
         restart.pc = mr_run(mr_current, restart.pc, restart.stop_pc, NEVER_SP);
         if (restart.pc != NEVER_PC)

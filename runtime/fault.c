@@ -94,6 +94,7 @@ static bool same_registers(const struct mr_state *a, const struct mr_state *b)
 
 void mr_fault_in_lifted_code(struct mr_state *s, const struct mr_access_fault *fault)
 {
+    mr_host_thread.registers_stale = true;
     if (!can_wait(fault))
         abandon_frames(fault);
     mr_fpu_collect(s);
@@ -101,6 +102,7 @@ void mr_fault_in_lifted_code(struct mr_state *s, const struct mr_access_fault *f
     uint32_t sp = GPR(s, MR_REG_SP), pc = mr_raise_access(s, fault);
     /* An alternate stack may be above; then only the pc tells when the handler is done. */
     uint32_t stop_sp = GPR(s, MR_REG_SP) > sp ? UINT32_MAX : sp;
+    mr_host_thread.registers_stale = false;
     mr_host_thread.nested_faults++;
     pc = mr_run(s, pc, fault->pc, stop_sp);
     mr_host_thread.nested_faults--;

@@ -49,6 +49,8 @@ void mr_report(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint32_t 
     mr_print_error("mipsrec-host: the guest dies of signal %d (%s) at pc 0x%08x, address 0x%08x\n", mips_signal,
                    name != NULL ? name : "real-time", guest_pc, address);
     print_registers(s);
+    if (mr_host_thread.registers_stale)
+        mr_print_error("(as recompiled code wrote them last; --engine interp has those of the instruction)\n");
     if ((guest_pc & 3) == 0 && mr_accessible(guest_pc, 4, MR_READ)) {
         char text[80];
         uint32_t word = mr_peek32(guest_pc);

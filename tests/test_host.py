@@ -107,6 +107,7 @@ def test_report(host: Path, guest: Guest) -> None:
     result = run(host, "--report", "--call", hex(guest.at["store"]), 0x123, 0x456, guest.path)
     assert result.returncode == -signal.SIGSEGV
     first, *rows, last = result.stderr.splitlines()
+    assert "(" not in "".join(rows)
     assert "SIGSEGV" in first and f"pc 0x{guest.at['store']:08x}" in first and "address 0x00000123" in first
     words = " ".join(rows).split()
     registers = dict(zip(words[::2], words[1::2]))
