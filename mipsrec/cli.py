@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Callable
+from typing import NoReturn
 
 from . import __version__
 from .codegen.options import CALL_MODELS, MEMORY_MODELS
@@ -143,8 +145,14 @@ def _dispatch(arguments: argparse.Namespace) -> int:
     return {"info": inspect.info, "disasm": inspect.disasm, "cfg": inspect.cfg}[arguments.command](arguments)
 
 
+def _on_terminate(number: int, frame: object) -> NoReturn:
+    """Unwind, so that files half written go away and worker processes end."""
+    raise SystemExit(128 + number)
+
+
 def report_errors(action: Callable[[], int]) -> int:
     """Return an action's exit status; an error that is not a bug becomes one line on standard error and status 1."""
+    before = signal.signal(signal.SIGTERM, _on_terminate)
     try:
         return action()
     except MipsrecError as error:
@@ -156,6 +164,8 @@ def report_errors(action: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         print("mipsrec: interrupted", file=sys.stderr)
         return 130
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def main(argv: list[str] | None = None) -> int:

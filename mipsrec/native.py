@@ -6,15 +6,13 @@ mr_library in runtime/library.h) and a checksum footer. The file appears whole o
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import llvmlite.binding as llvm
@@ -25,15 +23,13 @@ from .checksum import append_footer
 from .codegen import CodegenOptions, LiftedFunction, lift_function, module_text
 from .elf import Image
 from .errors import BuildError
+from .shards import Shard, shards_of_files, shards_of_program
 from .state import layout_id
+from .workers import results
 
 LIBRARY_MAGIC = 0x4352494D
 LIBRARY_VERSION = 1
 _MEMORY_NUMBERS = {"flat": 0, "paged": 1, "thunk": 2}
-
-SHARD_INSTRUCTIONS = 2500
-HUGE_FUNCTION_INSTRUCTIONS = 20_000
-"""Functions beyond this are optimised lightly: LLVM's time grows faster than their size."""
 
 
 @dataclass(frozen=True)
@@ -140,21 +136,9 @@ def optimized_text(text: str, opt: int) -> str:
 
 
 @dataclass(frozen=True)
-class Shard:
-    """Work for one worker: functions to lift, or IR files to read; `weight` in guest instructions."""
-
-    number: int
-    starts: tuple[int, ...]
-    files: tuple[Path, ...]
-    weight: int
-    opt: int
-
-
-@dataclass(frozen=True)
 class ShardResult:
     """Where the object is, and which symbol serves which guest pcs."""
 
-    number: int
     path: Path
     entries: tuple[tuple[int, str], ...]
     function_count: int
@@ -184,7 +168,7 @@ def _run_shard(shard: Shard, folder: Path) -> ShardResult:
         data = compile_text(module_text(lifted, default_triple()), shard.opt)
     path = folder / f"{shard.number}.o"
     path.write_bytes(data)
-    return ShardResult(shard.number, path, tuple(entries), len(shard.files) or len(shard.starts))
+    return ShardResult(path, tuple(entries), len(shard.files) or len(shard.starts))
 
 
 def _read_ir(path: Path) -> str:
@@ -192,45 +176,6 @@ def _read_ir(path: Path) -> str:
         return path.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise BuildError(f"{path}: cannot be read as LLVM IR ({error})") from error
-
-
-def shards_of_program(program: Program, starts: frozenset[int], build: BuildOptions) -> list[Shard]:
-    """Cut the functions, in order of address, into shards of bounded size."""
-    shards: list[Shard] = []
-    current: list[int] = []
-    weight = 0
-
-    def close() -> None:
-        nonlocal current, weight
-        if current:
-            opt = min(build.opt, 1) if weight > HUGE_FUNCTION_INSTRUCTIONS else build.opt
-            shards.append(Shard(len(shards), tuple(current), (), weight, opt))
-        current, weight = [], 0
-
-    for start in sorted(starts):
-        count = program.functions[start].instruction_count()
-        if weight and weight + count > SHARD_INSTRUCTIONS:
-            close()
-        current.append(start)
-        weight += count
-    close()
-    return shards
-
-
-def shards_of_files(files: list[tuple[Path, int]], build: BuildOptions) -> list[Shard]:
-    """Cut IR files, given with their sizes in guest instructions, into shards."""
-    shards: list[Shard] = []
-    current: list[Path] = []
-    weight = 0
-    for path, count in files:
-        if current and weight + count > SHARD_INSTRUCTIONS:
-            shards.append(Shard(len(shards), (), tuple(current), weight, build.opt))
-            current, weight = [], 0
-        current.append(path)
-        weight += count
-    if current:
-        shards.append(Shard(len(shards), (), tuple(current), weight, build.opt))
-    return shards
 
 
 # ---- the whole build ----
@@ -252,7 +197,7 @@ def build_program(
     global _program, _starts, _codegen
     _program, _starts, _codegen = program, starts, codegen
     try:
-        _build(shards_of_program(program, starts, build), build, identity, None, output, progress)
+        _build(shards_of_program(program, starts, build.opt), build, identity, None, output, progress)
     finally:
         _program = None
 
@@ -266,7 +211,7 @@ def build_files(
     progress: Progress | None = None,
 ) -> None:
     """Compile IR files with known entries (guest pc, symbol) into the library `output`."""
-    _build(shards_of_files(files, build), build, identity, entries, output, progress)
+    _build(shards_of_files(files, build.opt), build, identity, entries, output, progress)
 
 
 def _build(
@@ -279,53 +224,30 @@ def _build(
 ) -> None:
     compiler = find_compiler()
     try:
-        output.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".mipsrec-", dir=output.parent) as name:
             folder = Path(name)
-            results = sorted(_compile(shards, build, folder, progress), key=lambda result: result.number)
-            found = entries if entries is not None else [entry for result in results for entry in result.entries]
+            compiled = _compile(shards, build, folder, progress)
+            found = entries if entries is not None else [entry for result in compiled for entry in result.entries]
             table = folder / "table.o"
             table.write_bytes(compile_text(table_text(sorted(found), identity), 0))
             library = folder / "library.so"
-            _link(compiler, [*(result.path for result in results), table], library, folder)
+            _link(compiler, [*(result.path for result in compiled), table], library, folder)
             append_footer(library)
             os.replace(library, output)
     except OSError as error:
         raise BuildError(f"{output}: cannot be written ({error.strerror or error}); nothing was left behind") from error
 
 
-def _compile(
-    shards: list[Shard], build: BuildOptions, folder: Path, progress: Progress | None
-) -> Iterator[ShardResult]:
-    workers = min(build.worker_count(), len(shards))
-    if workers <= 1:
-        for shard in shards:
-            yield _report(_run_shard(shard, folder), shard, progress)
-        return
-    context = multiprocessing.get_context("fork")
-    pool = ProcessPoolExecutor(workers, mp_context=context)
-    try:
-        yield from _drain(pool, sorted(shards, key=lambda shard: -shard.weight), folder, progress)
-    except BrokenProcessPool as error:
-        raise BuildError("a compiler process died, perhaps for want of memory; try --jobs 1") from error
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _drain(
-    pool: ProcessPoolExecutor, shards: list[Shard], folder: Path, progress: Progress | None
-) -> Iterator[ShardResult]:
-    pending: dict[Future[ShardResult], Shard] = {pool.submit(_run_shard, shard, folder): shard for shard in shards}
-    while pending:
-        done, _ = wait(pending, return_when=FIRST_COMPLETED)
-        for future in done:
-            yield _report(future.result(), pending.pop(future), progress)
-
-
-def _report(result: ShardResult, shard: Shard, progress: Progress | None) -> ShardResult:
-    if progress is not None:
-        progress(result.function_count, shard.weight)
-    return result
+def _compile(shards: list[Shard], build: BuildOptions, folder: Path, progress: Progress | None) -> list[ShardResult]:
+    """Compile every shard; return the results in the shards' order."""
+    heaviest_first = sorted(shards, key=lambda shard: -shard.weight)
+    workers = max(1, min(build.worker_count(), len(shards)))
+    done: dict[int, ShardResult] = {}
+    for shard, result in results(partial(_run_shard, folder=folder), heaviest_first, workers):
+        done[shard.number] = result
+        if progress is not None:
+            progress(result.function_count, shard.weight)
+    return [done[shard.number] for shard in shards]
 
 
 def find_compiler() -> str:

@@ -18,7 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("isa",),
     ("analysis",),
     ("codegen",),
-    ("native", "cache", "host", "timing"),
+    ("shards", "workers", "native", "cache", "host", "timing"),
     ("pipeline", "dumped"),
     ("commands", "cli", "demo", "__main__"),
 )
