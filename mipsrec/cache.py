@@ -19,9 +19,13 @@ def cache_folder() -> Path:
     try:
         base.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        reason = f"cannot be made ({error.strerror}); set MIPSREC_CACHE to a folder you may write"
-        raise BuildError(f"{base}: {reason}") from error
+        raise BuildError(f"{base}: {cannot_write(error)}") from error
     return base
+
+
+def cannot_write(error: OSError) -> str:
+    """Return what to say when a file or folder of the cache cannot be made."""
+    return f"cannot be written ({error.strerror or error}); set MIPSREC_CACHE to a folder with room that you may write"
 
 
 def source_digest() -> str:

@@ -31,6 +31,18 @@ def append_footer(path: Path) -> None:
         library.write(footer(data))
 
 
+def ends_whole(path: Path) -> bool:
+    """Return whether a file ends in a footer that gives its length; what stands before it is not read."""
+    try:
+        with path.open("rb") as library:
+            length = max(library.seek(0, 2) - FOOTER_BYTES, 0)
+            library.seek(length)
+            end = library.read()
+    except OSError:
+        return False
+    return end[:8] == FOOTER_MAGIC and end[12:] == struct.pack("<I", length & 0xFFFFFFFF)
+
+
 def is_whole(data: bytes) -> bool:
     """Return whether `data`, the bytes of a finished library, ends in the footer that belongs to it."""
     return data[-FOOTER_BYTES:] == footer(data[:-FOOTER_BYTES])

@@ -28,6 +28,25 @@ Recompiles 32-bit MIPS Linux programs ahead of time, by way of LLVM IR, and runs
 """
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong with a command line in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"mipsrec: {message}; see {self.prog} --help\n")
+
+
+def _number_from(least: int) -> Callable[[str], int]:
+    """Return a parser of numbers that are not less than that."""
+
+    def number(text: str) -> int:
+        value = int(text)
+        if value < least:
+            raise argparse.ArgumentTypeError(f"{value} is less than {least}")
+        return value
+
+    return number
+
+
 def _add_codegen(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--memory",
@@ -46,14 +65,15 @@ def _add_codegen(parser: argparse.ArgumentParser) -> None:
 
 def _add_build(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--opt", type=int, choices=range(4), default=2, help="LLVM's optimisation level (default 2)")
-    parser.add_argument("--jobs", type=int, default=0, metavar="N", help="worker processes (default: one a processor)")
+    parser.add_argument("--jobs", type=_number_from(0), default=0, metavar="N",
+                        help="worker processes (default, and 0: one per processor)")  # fmt: skip
 
 
 def _add_program(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", metavar="prog.elf", help="a statically linked 32-bit MIPS program")
 
 
-def _add_inspection(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_inspection(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser = commands.add_parser("info", help="what a program is, and the functions, blocks and jumps found in it")
     _add_program(parser)
     parser.add_argument("--json", action="store_true", help="machine-readable")
@@ -76,7 +96,7 @@ def _add_inspection(commands: argparse._SubParsersAction[argparse.ArgumentParser
     _add_codegen(parser)
 
 
-def _add_running(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser = commands.add_parser("build", help="make a native library from a program or from a folder of dump-llvm")
     parser.add_argument("source", metavar="prog.elf|DIR")
     parser.add_argument("-o", dest="output", metavar="lib.so", help="default: the program's name with .so appended")
@@ -107,7 +127,8 @@ def _add_running(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
                         help="your own pair; without one, the kernels of samples/")  # fmt: skip
     parser.add_argument("--only", metavar="NAME", action="append", help="only this kernel (repeatable)")
     parser.add_argument("--target", choices=("mips", "mipsel", "both"), default="both", help="byte order of the guests")
-    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="timed runs of each program (default 3)")
+    parser.add_argument("--rounds", type=_number_from(1), default=3, metavar="N",
+                        help="timed runs of each program (default 3)")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="machine-readable, on standard output")
     parser.add_argument("--plot", metavar="out.svg", help="draw a bar chart")
     _add_build(parser)
@@ -116,9 +137,7 @@ def _add_running(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
-    parser = argparse.ArgumentParser(
-        prog="mipsrec", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = _Parser(prog="mipsrec", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--version", action="version", version=f"mipsrec {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_inspection(commands)

@@ -15,7 +15,7 @@ from typing import Any
 
 from . import __version__
 from .analysis import Function
-from .codegen import LiftedFunction
+from .codegen import CALL_MODELS, MEMORY_MODELS, LiftedFunction
 from .elf import Image
 from .errors import BuildError, LiftError
 
@@ -100,7 +100,10 @@ def read(folder: Path) -> Dump:
         guest = index["guest"]
         files = [(folder / record["file"], int(record["instructions"])) for record in index["functions"]]
         entries = [(int(pc), str(symbol)) for record in index["functions"] for pc, symbol in record["entries"]]
-        dump = Dump(guest["identity"], guest["bias"], guest["fr"], index["memory"], index["calls"], files, entries)
+        identity, memory, calls = guest["identity"], index["memory"], index["calls"]
+        if len(bytes.fromhex(identity)) != 32 or memory not in MEMORY_MODELS or calls not in CALL_MODELS:
+            raise ValueError("not an identity, a memory model and a way of calls")
+        dump = Dump(identity, int(guest["bias"]), int(guest["fr"]), memory, calls, files, entries)
     except (KeyError, TypeError, ValueError) as error:
         raise BuildError(f"{folder / INDEX}: damaged ({error!r}); dump the program again") from error
     if not files:

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from . import __version__
-from .cache import cache_folder
+from .cache import cache_folder, cannot_write
 from .errors import BuildError
 from .isa.disassembly import host_table
 from .native import find_compiler
@@ -88,7 +88,7 @@ def build_host(compiler: str, sources: list[Path], output: Path, extra_flags: tu
             _run([compiler, *extra_flags, *map(str, objects), "-o", str(finished), *_LINK_FLAGS])
             os.replace(finished, output)
     except OSError as error:
-        raise BuildError(f"{output}: cannot be written ({error.strerror or error})") from error
+        raise BuildError(f"{output}: {cannot_write(error)}") from error
 
 
 def _run(command: list[str]) -> None:

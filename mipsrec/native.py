@@ -104,22 +104,37 @@ def optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine, opt: int) -> N
 
 def compile_text(text: str, opt: int) -> bytes:
     """Return the object code of a module; raises BuildError on IR that LLVM refuses."""
-    return compile_texts([text], opt)
+    return compile_texts([("generated IR", text)], opt)
 
 
-def compile_texts(texts: list[str], opt: int) -> bytes:
-    """Return the object code of several modules linked into one."""
+def compile_texts(texts: list[tuple[str, str]], opt: int) -> bytes:
+    """Return the object code of several modules, given with their names, linked into one."""
     _initialize()
-    try:
-        module = llvm.parse_assembly(texts[0])
-        for other in texts[1:]:
-            module.link_in(llvm.parse_assembly(other))
-        module.verify()
-    except RuntimeError as error:
-        raise BuildError(f"LLVM refuses the IR: {str(error).strip().splitlines()[0]}") from error
+    module = _parsed(*texts[0])
+    for name, text in texts[1:]:
+        other = _parsed(name, text)
+        try:
+            module.link_in(other)
+        except RuntimeError as error:
+            raise BuildError(f"{name}: LLVM refuses the IR: {_reason(error)}") from error
     machine = _target_machine(opt)
     optimize(module, machine, opt)
     return bytes(machine.emit_object(module))
+
+
+def _parsed(name: str, text: str) -> llvm.ModuleRef:
+    try:
+        module = llvm.parse_assembly(text)
+        module.verify()
+    except RuntimeError as error:
+        raise BuildError(f"{name}: LLVM refuses the IR: {_reason(error)}") from error
+    return module
+
+
+def _reason(error: RuntimeError) -> str:
+    """Return the line of LLVM's message that says most: the one with a place, or else the first."""
+    lines = [line.removeprefix("<string>:") for line in str(error).strip().splitlines()]
+    return next((line for line in lines if ": error: " in line), lines[0] if lines else "no message")
 
 
 def default_triple() -> str:
@@ -160,7 +175,7 @@ def lift_shard(functions: list[Function], starts: frozenset[int], codegen: Codeg
 def _run_shard(shard: Shard, folder: Path) -> ShardResult:
     entries: list[tuple[int, str]] = []
     if shard.files:
-        data = compile_texts([_read_ir(path) for path in shard.files], shard.opt)
+        data = compile_texts([(str(path), _read_ir(path)) for path in shard.files], shard.opt)
     else:
         assert _program is not None and _codegen is not None
         lifted = lift_shard([_program.functions[start] for start in shard.starts], _starts, _codegen)

@@ -20,10 +20,11 @@ from pathlib import Path
 
 from . import dumped
 from .analysis import Function, Program, analyze
-from .cache import cache_folder
+from .cache import cache_folder, cannot_write
+from .checksum import ends_whole
 from .codegen import CodegenOptions, LiftedFunction, lift_function, lifted_starts, module_text
 from .elf import Image, load_elf
-from .errors import LiftError
+from .errors import BuildError, LiftError
 from .memory import AddressSpace
 
 
@@ -149,9 +150,9 @@ def cached_library(guest: Guest, options: Options | None = None, progress: Progr
     """Return the guest's library from the per-user cache, building it when it is not there."""
     options = options or Options()
     path = library_path(guest.image.identity, options)
-    if not path.exists():
+    if not ends_whole(path):
         with _locked(path):
-            if not path.exists():
+            if not ends_whole(path):
                 build(guest, path, options, progress)
     return path
 
@@ -170,7 +171,11 @@ def _locked(path: Path) -> Iterator[None]:
     """Let one process at a time build `path`."""
     import fcntl
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path.with_suffix(".lock"), "w") as lock:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = open(path.with_suffix(".lock"), "w")  # noqa: SIM115
+    except OSError as error:
+        raise BuildError(f"{path.parent}: {cannot_write(error)}") from error
+    with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from .. import pipeline
+from ..checksum import ends_whole
 from ..errors import ElfError, LiftError
 from ..host import host_executable
 from .translate import options_of
@@ -21,7 +22,7 @@ def _library(program: str, options: pipeline.Options) -> Path:
     except OSError as error:
         raise ElfError(f"{program}: cannot be read ({error.strerror})") from error
     path = pipeline.library_path(identity, options)
-    if path.exists():
+    if ends_whole(path):
         return path
     from .progress import progress_bar
 

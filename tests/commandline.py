@@ -1,0 +1,49 @@
+"""Runs `python -m mipsrec ...` as users do, and judges how it refuses what it cannot do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PREBUILT = ROOT / "samples" / "prebuilt"
+
+
+def environment(**changes: str | None) -> dict[str, str]:
+    """Return this process's environment with changes; None takes a variable away."""
+    result = os.environ | {"PYTHONPATH": str(ROOT)}
+    for name, value in changes.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = value
+    return result
+
+
+def command(*words: object) -> list[str]:
+    return [sys.executable, "-m", "mipsrec", *map(str, words)]
+
+
+def mipsrec(
+    *words: object,
+    cwd: Path | None = None,
+    before: Callable[[], None] | None = None,
+    **changes: str | None,
+) -> subprocess.CompletedProcess[str]:
+    """Run the command line to its end; `before` runs in the new process, `changes` are environment variables."""
+    return subprocess.run(
+        command(*words), capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, cwd=cwd,
+        preexec_fn=before, env=environment(**changes),
+    )  # fmt: skip
+
+
+def assert_one_line(result: subprocess.CompletedProcess[str], *words: str, status: int = 1) -> None:
+    """The exit status, nothing on standard output, one line on standard error, and the words in it."""
+    assert (result.returncode, result.stdout) == (status, ""), result
+    assert result.stderr.startswith("mipsrec") and result.stderr.endswith("\n"), result.stderr
+    assert result.stderr.count("\n") == 1, result.stderr
+    for word in words:
+        assert word in result.stderr, result.stderr
