@@ -39,7 +39,7 @@ class _Analysis:
     def explore(self, starts: list[int]) -> None:
         """Explore the functions at `starts`; each ends where the next known one begins."""
         ordered = sorted({*starts, *self.functions})
-        for start, limit in zip(ordered, [*ordered[1:], 1 << 32], strict=True):
+        for start, limit in zip(ordered, [*ordered[1:], 1 << 32]):  # none when the entry is undecodable
             if start not in self.functions:
                 function = Function(start, limit, self.name(start))
                 self.functions[start] = function
@@ -60,6 +60,8 @@ class _Analysis:
                 if block.end in _INDIRECT and block.target is None and block.terminator_pc not in seen:
                     seen.add(block.terminator_pc)
                     pcs += [pc for pc in self.resolver.resolve(function, block, known) if pc not in function.blocks]
+        if known is not None:
+            self.resolver.guess_by_constants(function, known)
 
     def add_entries(self, pcs: set[int], *, resume: bool = False) -> list[int]:
         """Make each pc an entry of the function around it; return those that no function covers."""

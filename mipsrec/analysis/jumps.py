@@ -55,6 +55,7 @@ class JumpResolver:
         self._gp = gp
         self._addresses = addresses
         self._edges_of = (0, 0)
+        self._waiting: list[tuple[int, int]] = []  # pc and register of calls that resolve() could not guess
         self._edges: dict[int, list[Block]] = {}
 
     def prologue(self, function: Function) -> dict[int, int]:
@@ -69,6 +70,22 @@ class JumpResolver:
             if isinstance(value, int):
                 known[register] = value
         return known
+
+    def guess_by_constants(self, function: Function, known: dict[int, int]) -> None:
+        """Guess calls through registers set elsewhere, where the function gives the register only one code address."""
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return
+        candidates: dict[int, set[int]] = {register: set() for _, register in waiting}
+        for block in function.blocks.values():
+            machine, _ = self._machine(function, [block], known)
+            for register, found in candidates.items():
+                value = machine.gpr(register)
+                if isinstance(value, int) and value & 3 == 0 and self._memory.is_executable(value):
+                    found.add(value)
+        for pc, register in waiting:
+            if len(candidates[register]) == 1:
+                function.guesses[pc] = next(iter(candidates[register]))
 
     def _path(self, function: Function, block: Block) -> list[Block]:
         """Return blocks that may run one after another up to `block`: GCC loads a table's page in an earlier one."""
@@ -110,6 +127,8 @@ class JumpResolver:
                 function.guesses[pc] = target
             return []
         if block.end is not End.INDIRECT:
+            if target[0] == "reg":
+                self._waiting.append((pc, target[1]))
             return []
         table = self._table(function, path, machine, before, target)
         if table is None:

@@ -93,10 +93,10 @@ class MemoryOperations(IntegerOperations):
     def store_conditional(self, base: Value, displacement: int, value: Value) -> str:
         writer = self.writer
         address = self.add(base, displacement & 0xFFFFFFFF)
-        same = self.eq(self._state_word("ll_address"), address)
-        valid = self.ne(self._state_word("ll_valid"), 0)
+        same = self.eq(self.state_word("ll_address"), address)
+        valid = self.ne(self.state_word("ll_valid"), 0)
         go = writer.value(f"and i1 {same}, {valid}")
-        expected = self._state_word("ll_value")
+        expected = self.state_word("ll_value")
         self.set_state_word("ll_valid", 0)
         before, attempt, done = writer.fresh_label(), writer.fresh_label(), writer.fresh_label()
         writer.void(f"br label %{before}")

@@ -13,13 +13,13 @@ from ..analysis import Block, End, Function
 from ..analysis.symbolic import constant_condition
 from ..isa import Flow, Instruction
 from ..isa.disassembly import disassemble
-from ..state import OFFSETS
+from ..state import OFFSETS, SLOT_BYTES
 from .calls import StateCalls
 from .loops import invariant_masks
 from .machine import IrMachine
 from .memory_models import Value, text
 from .options import CodegenOptions
-from .registers import RegisterPlan, Units
+from .registers import KEPT, RegisterPlan, Units
 from .writer import STATE_TAG, UNLIKELY, Writer
 
 
@@ -278,23 +278,25 @@ class FunctionWriter:
         self._writer.void(f"br label %{self._destination(block.target)}")
 
     def _destination(self, pc: int) -> str:
-        """Return the label of a block of this function, or of a stub that leaves for another."""
-        if pc in self._plan.dirty_in:
+        """Return the label of a block of this function, or of a stub that loads units or leaves for another function."""
+        dirty = self._machine.dirty
+        if pc in self._plan.dirty_in and not self._plan.edge_loads(dirty, pc):
             return _LABEL(pc)
         label = self._writer.fresh_label()
-        self._stubs.append((label, pc, self._machine.dirty))
+        self._stubs.append((label, pc, dirty))
         return label
 
     def _write_stubs(self) -> None:
         for label, pc, dirty in self._stubs:
             self._writer.label(label)
             self._machine.start_block()
-            self._machine.registers.flush(dirty)
-            self._go_outside(pc)
+            if pc in self._plan.dirty_in:
+                self._machine.registers.reload(self._plan.edge_loads(dirty, pc))
+                self._writer.void(f"br label %{_LABEL(pc)}")
+            else:
+                self._machine.registers.flush(dirty)
+                self._calls.tail_call(pc, None)
         self._stubs = []
-
-    def _go_outside(self, pc: int) -> None:
-        self._calls.tail_call(pc, None)
 
     def _end_call(self, block: Block) -> None:
         writer, machine = self._writer, self._machine
@@ -318,19 +320,28 @@ class FunctionWriter:
             call = writer.fresh_label()
             writer.void(f"br i1 {flag}, label %{call}, label %{returned}")
             writer.label(call)
+        kept = self._plan.live_out[block.start] & KEPT
+        machine.registers.save(kept)
+        stack = machine.gpr(29) if kept else None
         pc = self._calls.call(target, self._function.guesses.get(block.terminator_pc))
-        self._after_sync(block, pc, returned)
+        self._after_sync(block, pc, returned, stack)
 
-    def _after_sync(self, block: Block, pc: str, returned: str) -> None:
-        """Check that control came back to the next block, and load what it needs."""
+    def _after_sync(self, block: Block, pc: str, returned: str, stack: Value | None = None) -> None:
+        """Check that control came back to the next block, with sp as it was if it is given; load what it needs."""
         writer, machine = self._writer, self._machine
         writer.void(f"store i32 {pc}, ptr %leave.pc")
         other = writer.value(f"icmp ne i32 {pc}, {block.next_pc}")
+        kept = 0
+        if stack is not None:
+            kept = KEPT
+            found = writer.value(f"load i32, ptr %s.r29, {STATE_TAG}")
+            moved = writer.value(f"icmp ne i32 {found}, {text(stack)}")
+            other = writer.value(f"or i1 {other}, {moved}")
         writer.void(f"br i1 {other}, label %leave, label %{returned}, {UNLIKELY}")
         writer.label(returned)
         machine.start_block()
         machine.dirty = 0
-        machine.registers.reload(self._plan.live_out[block.start])
+        machine.registers.reload(self._plan.live_out[block.start] & ~kept)
         writer.void(f"br label %{self._destination(block.next_pc)}")
 
     def _end_syscall(self, block: Block) -> None:
@@ -357,7 +368,7 @@ class FunctionWriter:
             assert subject is not None
             machine.registers.save(self._live(block))
             default = writer.fresh_label()
-            cases = " ".join(f"i32 {text(case)}, label %{_LABEL(pc)}" for case, pc in table.cases)
+            cases = " ".join(f"i32 {text(case)}, label %{self._destination(pc)}" for case, pc in table.cases)
             writer.void(f"switch i32 {text(subject)}, label %{default} [ {cases} ]")
             writer.label(default)
         self._at(instruction, block.terminator_pc, block.terminator_pc)
@@ -375,8 +386,9 @@ class FunctionWriter:
         writer = self._writer
         writer.debug = f", !dbg !DILocation(line: {block.terminator_pc}, scope: !{self._scope})"
         self._machine.registers.flush(self._machine.dirty)
-        pc = writer.value(f"call i32 @mr_interpret(ptr %s, i32 {block.terminator_pc}, i32 1, i32 -1){writer.debug}")
-        self._machine.leave(pc)
+        ra, sp = (self._machine.state_word("gpr", SLOT_BYTES * number) for number in (31, 29))
+        arguments = f"ptr %s, i32 {block.terminator_pc}, i32 {ra}, i32 {sp}"
+        self._machine.leave(writer.value(f"call i32 @mr_interpret({arguments}){writer.debug}"))
 
 
 def _first_load(name: str, type_: str) -> list[str]:

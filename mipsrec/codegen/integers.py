@@ -135,20 +135,13 @@ class IntegerOperations(RegisterOperations):
         return self.writer.value(f"or i64 {shifted}, {self._wide(low, False)}")
 
     def divide(self, a: Value, b: Value, signed: bool) -> str:
-        """Divide without undefined cases: INT_MIN / -1 is INT_MIN, division by zero gives what qemu gives."""
+        """Divide without undefined cases: by zero, and INT_MIN by -1, as qemu does, which divides by 1 then."""
         writer = self.writer
-        zero = self.eq(b, 0)
-        safe = self.select(zero, 1, b)
+        unusual = self.eq(b, 0)
         if signed:
-            minimum = writer.value(f"icmp eq i32 {text(a)}, -2147483648")
-            minus_one = writer.value(f"icmp eq i32 {safe}, -1")
+            minimum, minus_one = self.eq(a, 0x80000000), self.eq(b, 0xFFFFFFFF)
             overflow = writer.value(f"and i1 {minimum}, {minus_one}")
-            divisor = writer.value(f"select i1 {overflow}, i32 1, i32 {safe}")
-            quotient = self._binary("sdiv", a, divisor)
-            remainder = self._binary("srem", a, divisor)
-            negative = self.slt(a, 0)
-            by_zero = self.select(negative, 1, 0xFFFFFFFF)
-        else:
-            quotient, remainder = self._binary("udiv", a, safe), self._binary("urem", a, safe)
-            by_zero = "-1"
-        return self.pack(self.select(zero, a, remainder), self.select(zero, by_zero, quotient))
+            unusual = writer.value(f"or i1 {unusual}, {overflow}")
+        divisor = self.select(unusual, 1, b)
+        sign = "s" if signed else "u"
+        return self.pack(self._binary(f"{sign}rem", a, divisor), self._binary(f"{sign}div", a, divisor))

@@ -172,13 +172,14 @@ class RegisterOperations:
         self._set_half(self._units.fpr[number], 32, value)
 
     def tls(self) -> str:
-        return self._state_word("tls")
+        return self.state_word("tls")
 
-    def _state_pointer(self, field: str) -> str:
-        return self.writer.value(f"getelementptr i8, ptr %s, i64 {OFFSETS[field]}")
+    def _state_pointer(self, field: str, offset: int = 0) -> str:
+        return self.writer.value(f"getelementptr i8, ptr %s, i64 {OFFSETS[field] + offset}")
 
-    def _state_word(self, field: str) -> str:
-        return self.writer.value(f"load i32, ptr {self._state_pointer(field)}, {STATE_TAG}")
+    def state_word(self, field: str, offset: int = 0) -> str:
+        """Return the i32 in a field of the state, past every cache."""
+        return self.writer.value(f"load i32, ptr {self._state_pointer(field, offset)}, {STATE_TAG}")
 
     def set_state_word(self, field: str, value: Value) -> None:
         pointer = self._state_pointer(field)

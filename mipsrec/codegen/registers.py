@@ -131,7 +131,10 @@ def instructions_of(block: Block) -> list[Instruction]:
     return found
 
 
-_LEAVING = (End.RETURN, End.STOP, End.HAND_OVER, End.INDIRECT)
+KEPT = 1 << 29
+"""Registers a caller keeps across a call: sp. That the callee has put it back is checked together with the pc it
+returns to, so that what follows depends on a prediction and not on a load of what the callee stored."""
+
 _SYNCING = (End.CALL, End.SYSCALL)
 
 
@@ -151,12 +154,20 @@ class RegisterPlan:
         self._find_live()
         self.entry_loads = 0
         for pc in entries:
-            self.entry_loads |= self.live_in[pc]
+            self.entry_loads |= self.live_in[pc] | self.dirty_in[pc]
+
+    def edge_loads(self, dirty: int, successor: int) -> int:
+        """Return the bits to load from the state on an edge into `successor`, `dirty` being what is dirty there.
+
+        A unit that is dirty on one way into a block and clean on another counts as dirty in it; where nothing reads
+        it, the clean way loads it so that there is something to flush. Most functions never take most such edges.
+        """
+        return self.dirty_in[successor] & ~dirty & ~self.live_in[successor]
 
     def _summarize(self, units: Units) -> None:
         self._use: dict[int, int] = {}
         self._written: dict[int, int] = {}
-        self._traps: dict[int, bool] = {}
+        self._overwritten: dict[int, int] = {}  # as _written, less what may be annulled
         for pc in self.order:
             use = written = 0
             block = self._function.blocks[pc]
@@ -164,21 +175,11 @@ class RegisterPlan:
             annulled = block.delay_slot if likely else None
             for instruction in instructions_of(block):
                 reads, writes = units.masks(instruction)
-                if instruction is annulled:
-                    reads |= writes  # may not run: what it would overwrite is needed
                 use |= reads & ~written
+                self._overwritten[pc] = written if instruction is annulled else written | writes
                 written |= writes
             self._use[pc], self._written[pc] = use, written
-            self._traps[pc] = any(i.row.level == 2 or i.row.name in ("add", "addi", "sub") for i in block.body)
-
-    def _exits(self, pc: int) -> bool:
-        """Return whether control may leave the function at the end of a block, other than by a call."""
-        block = self._function.blocks[pc]
-        if block.end in _LEAVING or block.end in _SYNCING:
-            return True
-        if block.end is End.BRANCH:
-            return len(self._successors[pc]) < len({block.target, block.next_pc})
-        return not self._successors[pc]
+            self._overwritten.setdefault(pc, 0)
 
     def _find_dirty(self) -> None:
         self.dirty_in = dict.fromkeys(self.order, 0)
@@ -208,10 +209,8 @@ class RegisterPlan:
                 out |= self.live_in[successor]
             self.live_out[pc] = out
             block = self._function.blocks[pc]
-            needed = 0 if block.end in _SYNCING else out
-            if self._exits(pc) or self._traps[pc]:
-                needed |= self.dirty_in[pc] | self._written[pc]
-            live = self._use[pc] | (needed & ~self._written[pc]) | (self.dirty_in[pc] if self._traps[pc] else 0)
+            needed = out & KEPT if block.end is End.CALL else 0 if block.end is End.SYSCALL else out
+            live = self._use[pc] | (needed & ~self._overwritten[pc])
             if live != self.live_in[pc] or not done[pc]:
                 done[pc] = True
                 self.live_in[pc] = live
