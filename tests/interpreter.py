@@ -24,7 +24,7 @@ CAUSES = {1: "overflow", 2: "trap", 3: "break", 4: "reserved", 5: "address", 6: 
           101: "synci", 102: "signal"}  # fmt: skip
 
 
-class _Event(ctypes.Structure):
+class Event(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint32) for name in ("count", "cause", "pc", "word", "after")]
 
 
@@ -46,7 +46,7 @@ class Interpreter:
     def __init__(self, library: Path, big_endian: bool, interpret_all: bool = True) -> None:
         self.library = ctypes.CDLL(str(library))
         self.library.mr_interpret.restype = ctypes.c_uint32
-        self.event = _Event.in_dll(self.library, "stub_event")
+        self.event = Event.in_dll(self.library, "stub_event")
         self.order = ">" if big_endian else "<"
         self.library.stub_begin(big_endian, interpret_all)
         self.state = ctypes.create_string_buffer(OFFSETS["size"])
@@ -70,7 +70,7 @@ class Interpreter:
         self.put(cpu)
         self.event.cause, self.event.after, self.event.count = 0, after, 0
         self.pc = self.library.mr_interpret(self.state, CODE, stop_pc, ctypes.c_uint32(stop_sp))
-        return self._get(cpu), CAUSES.get(self.event.cause, "")
+        return self.get(cpu), CAUSES.get(self.event.cause, "")
 
     def put(self, cpu: Cpu) -> None:
         """Make `cpu` the state, and its FCSR the host's modes."""
@@ -86,7 +86,7 @@ class Interpreter:
         struct.pack_into("<I", memory, OFFSETS["ll_valid"], 0)
         self.library.mr_fpu_enter(memory)
 
-    def _get(self, before: Cpu) -> Cpu:
+    def get(self, before: Cpu) -> Cpu:
         memory = self.state
         self.library.mr_fpu_collect(memory)
         slots = struct.unpack_from("<64I", memory, OFFSETS["gpr"])

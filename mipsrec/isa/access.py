@@ -50,18 +50,26 @@ _row(
 _row(
     "swr rt, mem", "101110 base:5 rt:5 offset:16", lambda m, i: m.store_right(m.gpr(i.rs), i.imm, m.gpr(i.rt))
 )
-_row(
-    "ll rt, mem",
-    "110000 base:5 rt:5 offset:16",
-    lambda m, i: m.set_gpr(i.rt, m.load_linked(m.gpr(i.rs), i.imm)),
-    level=2,
-)
-_row(
-    "sc rt, mem",
-    "111000 base:5 rt:5 offset:16",
-    lambda m, i: m.set_gpr(i.rt, m.store_conditional(m.gpr(i.rs), i.imm, m.gpr(i.rt))),
-    level=2,
-)
+
+
+def _load_linked(m: Machine, i: Instruction) -> None:
+    _trap_unaligned_word(m, i)
+    m.set_gpr(i.rt, m.load_linked(m.gpr(i.rs), i.imm))
+
+
+def _store_conditional(m: Machine, i: Instruction) -> None:
+    _trap_unaligned_word(m, i)
+    m.set_gpr(i.rt, m.store_conditional(m.gpr(i.rs), i.imm, m.gpr(i.rt)))
+
+
+def _trap_unaligned_word(m: Machine, i: Instruction) -> None:
+    """Raise the exception that the kernel does not mend for ll and sc, as it does for all other accesses."""
+    address = m.add(m.gpr(i.rs), m.const(i.imm))
+    m.trap_if(m.ne(m.and_(address, m.const(3)), m.const(0)), "address")
+
+
+_row("ll rt, mem", "110000 base:5 rt:5 offset:16", _load_linked, level=2)
+_row("sc rt, mem", "111000 base:5 rt:5 offset:16", _store_conditional, level=2)
 _row("sync sa", "000000 00000 00000 00000 stype:5 001111", lambda m, i: m.fence(), level=2)
 _row("pref hint, mem", "110011 base:5 hint:5 offset:16", lambda m, i: None, level=32)
 _row("prefx hint, xmem", "010011 base:5 index:5 hint:5 00000 001111", lambda m, i: None, level=33)
