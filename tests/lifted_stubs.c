@@ -1,0 +1,103 @@
+/* The host as lifted code needs it, made small, to run lifted functions in a test's process: interp_stubs.c, and accesses,
+ * calls and page tables. Compile everything with -Dmr_interpret=interpret_inside, so that the calls of the interpreter by
+ * lifted code can be counted. */
+#include "interp_stubs.c"
+#include "fpu.h"
+#undef mr_interpret
+
+uint32_t stub_interpreted; /* how often lifted code handed over */
+uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp);
+
+static uint32_t stop;
+static uint8_t **pages;
+
+#define LOW 0x10000u
+#define HIGH 0x40000u
+
+/* Maps the guest's memory at host address 0, as model flat wants it; returns false when something else is there. */
+bool stub_identity(void)
+{
+    void *low = mmap((void *)(uintptr_t)LOW, HIGH - LOW, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (low != (void *)(uintptr_t)LOW)
+        return false;
+    mr_dispatch = reserve(((size_t)1 << 29) * sizeof *mr_dispatch);
+    pages = reserve(((size_t)1 << 20) * sizeof *pages);
+    for (uintptr_t guest = LOW; guest < HIGH; guest += 4096)
+        pages[guest >> 12] = (uint8_t *)guest;
+    return true;
+}
+
+void stub_order(bool big_endian)
+{
+    mr_big_endian = big_endian;
+}
+
+void stub_enter_at(uint32_t pc, mr_function function)
+{
+    mr_dispatch[pc >> 2] = function;
+}
+
+uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
+{
+    if (pc == stop)
+        return pc;
+    stub_interpreted++;
+    return interpret_inside(s, pc, stop_pc, stop_sp);
+}
+
+/* The interpreter, too, ends where something lifted is. */
+static uint32_t stopped(struct mr_state *s)
+{
+    (void)s;
+    return stop;
+}
+
+uint32_t mr_call(struct mr_state *s, uint32_t pc)
+{
+    if (pc == stop)
+        return pc;
+    mr_function function = pc & 3 ? NULL : mr_dispatch[pc >> 2];
+    s->pc = pc;
+    return function ? function(s) : mr_interpret(s, pc, stop, UINT32_MAX);
+}
+
+/* Runs from pc until control is at stop_pc; returns how many times the interpreter had to help. */
+uint32_t stub_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc)
+{
+    stop = stop_pc;
+    stub_interpreted = 0;
+    mr_dispatch[stop >> 2] = stopped;
+    s->dispatch = mr_dispatch;
+    s->read_pages = s->write_pages = pages;
+    mr_fpu_enter(s);
+    while (pc != stop)
+        pc = mr_call(s, pc);
+    mr_fpu_collect(s);
+    return stub_interpreted;
+}
+
+#define ACCESS(bits, type) \
+    type mr_load##bits(struct mr_state *s, uint32_t guest) \
+    { \
+        (void)s; \
+        return mr_peek##bits(guest); \
+    } \
+    void mr_store##bits(struct mr_state *s, uint32_t guest, type value) \
+    { \
+        (void)s; \
+        mr_poke##bits(guest, (uint##bits##_t)value); \
+    }
+ACCESS(8, uint32_t)
+ACCESS(16, uint32_t)
+ACCESS(32, uint32_t)
+ACCESS(64, uint64_t)
+
+uint32_t mr_compare_exchange(struct mr_state *s, uint32_t guest, uint32_t expected, uint32_t value)
+{
+    (void)s;
+    bool same = mr_peek32(guest) == expected;
+    if (same)
+        mr_poke32(guest, value);
+    return same;
+}
