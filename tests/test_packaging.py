@@ -1,12 +1,17 @@
-"""What an installed mipsrec needs is listed in pyproject.toml: every package, C source and sample."""
+"""What an installed mipsrec needs is listed in pyproject.toml, and is enough to run programs anywhere."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
+import sys
+import sysconfig
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tools import need
 
 try:
     import tomllib
@@ -43,3 +48,58 @@ def test_versions_agree() -> None:
 def test_no_registry_is_named(name: str) -> None:
     text = (ROOT / name).read_text()
     assert "://" not in text and "--index-url" not in text
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the `bin` folder of a new environment with mipsrec in it, and nothing of the checkout on its path.
+
+    Dependencies are those of the environment that runs the tests, so that nothing is fetched.
+    """
+    folder = tmp_path_factory.mktemp("installed")
+    for name in ("mipsrec", "runtime", "samples"):
+        shutil.copytree(ROOT / name, folder / "source" / name, ignore=shutil.ignore_patterns("__pycache__", "build"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder / "source")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+    (packages,) = (folder / "venv").glob("lib/python*/site-packages")
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    python = folder / "venv" / "bin" / "python"
+    install = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(python), "install"]
+    result = subprocess.run([*install, "--quiet", "--no-deps", "--no-build-isolation", "--no-index", folder / "source"],
+                            capture_output=True, text=True, env=_bare_environment(folder))  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    shutil.rmtree(folder / "source")
+    return python.parent
+
+
+def _bare_environment(folder: Path) -> dict[str, str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "MIPSREC"))}
+    return environment | {"MIPSREC_CACHE": str(folder / "cache")}
+
+
+def _run(installed: Path, *words: str | Path) -> str:
+    folder = installed.parent.parent
+    result = subprocess.run(words, capture_output=True, text=True, cwd=folder, env=_bare_environment(folder))
+    assert (result.returncode, result.stderr) == (0, ""), result
+    return result.stdout
+
+
+def test_installed_package_runs_programs(installed: Path) -> None:
+    """From an empty cache: the host is built from the sources that were installed, and so is a library."""
+    need("cc", "gcc")
+    guest = ROOT / "samples" / "prebuilt" / "mipsel" / "crc32.elf"
+    expected = (ROOT / "samples" / "expected" / "crc32.txt").read_text()
+    where = _run(installed, installed / "python", "-c", "import mipsrec; print(mipsrec.__file__)")
+    assert Path(where.strip()).is_relative_to(installed.parent)
+    assert _run(installed, installed / "mipsrec", "run", guest) == expected
+    assert _run(installed, installed / "mipsrec", "run", guest) == expected
+    assert sorted(path.name for path in (installed.parent.parent / "cache").iterdir()) == ["host", "libraries"]
+
+
+def test_installed_demo(installed: Path) -> None:
+    """The samples are part of the package."""
+    need("cc", "gcc")
+    printed = _run(installed, installed / "python", "-m", "mipsrec.demo", "sha256")
+    for word in ("functions", "translated", "checksum 7a45a713", "times the native build's time", "mipsrec run"):
+        assert word in printed
