@@ -35,6 +35,9 @@ class LiftedFunction:
     instruction_count: int
 
 
+MAX_COPIED_RETURN = 24
+"""Instructions of the longest return block that is copied; an o32 epilogue restores at most ten registers."""
+
 _LABEL = "b_{:08x}".format
 
 
@@ -137,12 +140,16 @@ class FunctionWriter:
     # blocks
 
     def _block(self, block: Block) -> None:
-        writer, machine = self._writer, self._machine
-        writer.label(_LABEL(block.start))
+        self._writer.label(_LABEL(block.start))
         if self._options.comments:
             self._comment(block)
+        self._contents(block, self._plan.dirty_in[block.start])
+
+    def _contents(self, block: Block, dirty: int) -> None:
+        """Write the instructions of a block and its end, `dirty` being the dirty bits on the way in."""
+        machine = self._machine
         machine.start_block()
-        machine.dirty = self._plan.dirty_in[block.start]
+        machine.dirty = dirty
         self._loop_writes = self._invariant.get(block.start)
         table = self._function.jump_tables.get(block.terminator_pc) if block.end is End.INDIRECT else None
         table_pc = table.load_pc if table is not None else None
@@ -271,7 +278,7 @@ class FunctionWriter:
 
     def _end_jump(self, block: Block) -> None:
         self._terminator(block)
-        self._link(block)
+        """Return the label of a block here, or of a stub that loads units or leaves for another function."""
         self._slot(block)
         assert block.target is not None
         self._machine.registers.save(self._live(block))
@@ -286,11 +293,18 @@ class FunctionWriter:
         self._stubs.append((label, pc, dirty))
         return label
 
+    def _is_short_return(self, pc: int) -> bool:
+        """Return whether to copy a block rather than to load, on the way into it, what it would only flush again."""
+        block = self._function.blocks[pc]
+        return block.end is End.RETURN and block.instruction_count() <= MAX_COPIED_RETURN
+
     def _write_stubs(self) -> None:
         for label, pc, dirty in self._stubs:
             self._writer.label(label)
             self._machine.start_block()
-            if pc in self._plan.dirty_in:
+            if pc in self._plan.dirty_in and self._is_short_return(pc):
+                self._contents(self._function.blocks[pc], dirty)
+            elif pc in self._plan.dirty_in:
                 self._machine.registers.reload(self._plan.edge_loads(dirty, pc))
                 self._writer.void(f"br label %{_LABEL(pc)}")
             else:
