@@ -278,14 +278,14 @@ class FunctionWriter:
 
     def _end_jump(self, block: Block) -> None:
         self._terminator(block)
-        """Return the label of a block here, or of a stub that loads units or leaves for another function."""
+        self._link(block)
         self._slot(block)
         assert block.target is not None
         self._machine.registers.save(self._live(block))
         self._writer.void(f"br label %{self._destination(block.target)}")
 
     def _destination(self, pc: int) -> str:
-        """Return the label of a block of this function, or of a stub that loads units or leaves for another function."""
+        """Return the label of a block here, or of a stub that loads units or leaves for another function."""
         dirty = self._machine.dirty
         if pc in self._plan.dirty_in and not self._plan.edge_loads(dirty, pc):
             return _LABEL(pc)

@@ -28,22 +28,22 @@ class FlatMemory:
     def __init__(self, writer: Writer, big_endian: bool) -> None:
         self._writer = writer
         self._swap = big_endian
-        self._wide: dict[Value, str] = {}
+        self._bases: dict[Value, str] = {}
 
     def start_block(self) -> None:
         """Forget what was computed in another block."""
-        self._wide = {}
+        self._bases = {}
 
     def _pointer(self, base: Value, displacement: int) -> str:
+        """Return the host pointer; as a getelementptr, so that LLVM sees that 4(sp) and 8(sp) do not overlap."""
         writer = self._writer
         if isinstance(base, int):
             return f"inttoptr (i64 {(base + displacement) & 0xFFFFFFFF} to ptr)"
-        wide = self._wide.get(base)
-        if wide is None:
-            wide = self._wide[base] = writer.value(f"zext i32 {base} to i64")
-        if displacement:
-            wide = writer.value(f"add nsw i64 {wide}, {displacement}")
-        return writer.value(f"inttoptr i64 {wide} to ptr")
+        pointer = self._bases.get(base)
+        if pointer is None:
+            wide = writer.value(f"zext i32 {base} to i64")
+            pointer = self._bases[base] = writer.value(f"inttoptr i64 {wide} to ptr")
+        return writer.value(f"getelementptr i8, ptr {pointer}, i64 {displacement}") if displacement else pointer
 
     def load(self, base: Value, displacement: int, bits: int, monotonic: bool = False) -> str:
         """Return the guest's value at base + displacement as an i`bits`."""
