@@ -44,13 +44,18 @@ class IrMachine(MemoryOperations, FloatOperations):
     def read_hardware(self, number: int) -> str:
         return self.writer.value(f"call i32 @mr_rdhwr(ptr %s, i32 {number}){self.writer.debug}")
 
-    def read_control(self, number: int) -> str:
+    def _show_condition_codes(self) -> None:
+        """Store them into the state: all views of FCSR but FEXR and FENR have them."""
         for unit in self._units.fcc:
             flag = self.writer.value(f"zext i1 {self.registers.get(unit)} to i32")
             self.writer.void(f"store i32 {flag}, ptr %s.{unit.name}, {STATE_TAG}")
+
+    def read_control(self, number: int) -> str:
+        self._show_condition_codes()
         return self.writer.value(f"call i32 @mr_cfc1(ptr %s, i32 {number}){self.writer.debug}")
 
     def write_control(self, number: int, value: Value) -> None:
+        self._show_condition_codes()
         self.writer.void(f"call void @mr_ctc1(ptr %s, i32 {number}, i32 {text(value)}){self.writer.debug}")
         for unit in self._units.fcc:
             word = self.writer.value(f"load i32, ptr %s.{unit.name}, {STATE_TAG}")

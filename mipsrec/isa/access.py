@@ -72,7 +72,7 @@ _row("ll rt, mem", "110000 base:5 rt:5 offset:16", _load_linked, level=2)
 _row("sc rt, mem", "111000 base:5 rt:5 offset:16", _store_conditional, level=2)
 _row("sync sa", "000000 00000 00000 00000 stype:5 001111", lambda m, i: m.fence(), level=2)
 _row("pref hint, mem", "110011 base:5 hint:5 offset:16", lambda m, i: None, level=32)
-_row("prefx hint, xmem", "010011 base:5 index:5 hint:5 00000 001111", lambda m, i: None, level=33)
+_row("prefx hintx, xmem", "010011 base:5 index:5 hint:5 00000 001111", lambda m, i: None, level=33)
 _row("synci mem", "000001 base:5 11111 offset:16", lambda m, i: m.sync_code(m.gpr(i.rs), i.imm), level=33)
 
 _row(

@@ -1,8 +1,8 @@
 """Assembly text of an instruction, and the same as a table for the C host, both from the rows' `assembly`.
 
 The operands' names: rs rt rd (registers), fs ft fd fr (floating-point registers), sa, simm, uimm, cc, fcc, mem
-(offset(base)), xmem (index(base)), hint, offset (branch target), target (jump target), code, lsb, size, width, stype,
-hwr, fcr. General registers print as objdump prints them, without a dollar sign.
+(offset(base)), xmem (index(base)), hint and hintx (of pref and prefx), offset (branch target), target (jump target),
+code, lsb, size, width, stype, hwr, fcr. General registers print as objdump prints them, without a dollar sign.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ _OPERANDS: dict[str, Callable[[Instruction, int], str]] = {
     "mem": lambda i, pc: f"{i.imm}({GPR_NAMES[i.rs]})",
     "xmem": lambda i, pc: f"{GPR_NAMES[i.rt]}({GPR_NAMES[i.rs]})",
     "hint": lambda i, pc: str(i.rt),
+    "hintx": lambda i, pc: str(i.rd),
     "offset": lambda i, pc: hex(i.branch_target(pc)),
     "target": lambda i, pc: hex(i.jump_target(pc)),
     "code": lambda i, pc: hex(i.code),
@@ -61,7 +62,7 @@ def disassemble(instruction: Instruction | None, pc: int, word: int = 0) -> str:
 
 
 _HOST_PLACEHOLDERS = {
-    "offset": "branch", "xmem": "index", "lsb": "sa", "width": "inssize", "hwr": "cs", "fcr": "cs",
+    "offset": "branch", "xmem": "index", "hintx": "msb", "lsb": "sa", "width": "inssize", "hwr": "cs", "fcr": "cs",
 }  # fmt: skip
 
 

@@ -41,6 +41,8 @@ class _Recorder:
         return 0
 
     def write_control(self, number: int, value: int) -> None:
+        """FCSR and FCCR replace the condition codes; the other registers leave them."""
+        self.reads += [Use("fcc", n) for n in range(8)]
         self.writes += [Use("fcc", n) for n in range(8)]
 
 
