@@ -4,14 +4,13 @@ PYTHON ?= python3
 JOBS ?= 2
 PY := .venv/bin/python
 
-.PHONY: help venv demo test check check-python check-c conformance fuzz samples clean
+.PHONY: help venv demo test check check-python check-c conformance samples clean
 
 help:
 	@echo 'make demo         recompile the samples and run them'
 	@echo 'make test         run the tests (ARGS=tests/test_elf.py for some of them, JOBS=4 for more processes)'
 	@echo 'make check        ruff, mypy, and the C compilers'"'"' warnings'
 	@echo 'make conformance  compare with other executors on many programs (ARGS=--help)'
-	@echo 'make fuzz         compare random programs with other executors (ARGS=--help)'
 	@echo 'make samples      check the committed sample programs against their sources'
 	@echo 'make clean        remove .venv and everything that was built'
 
@@ -65,9 +64,6 @@ check-c: venv
 
 conformance: venv
 	$(PY) tests/conformance.py $(ARGS)
-
-fuzz: venv
-	$(PY) tests/fuzz.py $(ARGS)
 
 samples: venv
 	$(PY) samples/build.py --check $(ARGS)
