@@ -145,7 +145,7 @@ def analyze(image: Image, memory: AddressSpace) -> Program:
     analysis.fill_gaps()
     mark_returns_twice(analysis.functions, analysis.add_entries)
     for function in analysis.functions.values():  # what was an entry first and a function later is a function
-        function.entries -= analysis.functions.keys()
+        function.entries = {pc for pc in function.entries if pc not in analysis.functions}
         function.resume_points &= function.entries
     functions = dict(sorted(analysis.functions.items()))
     return Program(functions, {start: function.name for start, function in functions.items()}, list(image.warnings))
