@@ -25,7 +25,9 @@ def _sweep(code: CodeReader, gp: int | None) -> set[int]:
         for index, word in enumerate(words):
             top = word & 0xFC000000
             if top == _JAL:
-                found.add((pc + 4) & 0xF0000000 | (word & 0x3FFFFFF) << 2)
+                target = (pc + 4) & 0xF0000000 | (word & 0x3FFFFFF) << 2
+                if target != pc + 8:  # which only reads the pc
+                    found.add(target)
             elif word & 0xFFFF0000 == _BAL and word & 0xFFFF != 1:
                 offset = (word & 0x7FFF) - (word & 0x8000)
                 found.add(pc + 4 + 4 * offset)

@@ -1,0 +1,360 @@
+"""What analysis finds in code of real compilers: jump tables, tail calls, entries, functions; its speed."""
+
+from __future__ import annotations
+
+import re
+import struct
+import subprocess
+import sys
+import time
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from compiled import CATCHES, ORDERS, binutils, compile_guest
+from tiny_elf import PT_LOAD, TinyElf
+
+from mipsrec import pipeline
+from mipsrec.analysis import End, Function, Program, analyze
+from mipsrec.elf import load_elf
+from mipsrec.memory import AddressSpace
+
+FREESTANDING = ("-nostdlib", "-static", "-fno-asynchronous-unwind-tables", "-Wl,--build-id=none")
+MODELS = {"pic": ("-fPIC", "-mabicalls"), "plain": ("-fno-pic", "-mno-abicalls", "-G0")}
+
+
+def program_of(path: Path) -> Program:
+    return pipeline.open_guest(path).program
+
+
+def function(program: Program, name: str) -> Function:
+    """Return the function of that name, or that name with a suffix of the compiler's."""
+    found = [f for f in program.functions.values() if f.name == name or f.name.startswith(name + ".")]
+    assert len(found) == 1, (name, [f.name for f in program.functions.values()])
+    return found[0]
+
+
+SWITCHES = """
+int volatile sink;
+__attribute__((noinline)) int dense(unsigned x)
+{
+    switch (x) {
+    case 0: return 17; case 1: sink = 4; return 3; case 2: return sink; case 3: sink++; return 99; case 4: return -5;
+    case 5: sink = 1; return sink + 2; case 6: return sink * 3; case 7: return sink / 3; case 8: return sink ^ 5;
+    }
+    return 1000;
+}
+__attribute__((noinline)) int holes(int x)
+{
+    switch (x) {
+    case 100: return sink; case 101: sink = 2; return 7; case 103: sink *= 5; return 8; case 104: return sink - 9;
+    case 107: sink = 12; return sink; case 108: return sink << 3; case 110: sink--; return 5; case 111: return sink | 6;
+    }
+    return sink + 1;
+}
+__attribute__((used)) void __start(void) { for (;;) { sink = dense(sink); sink = holes(sink); } }
+"""
+
+
+def labels_by_objdump(order: str, program: Path, name: str) -> set[int]:
+    """Return the instruction addresses of a function, as objdump has them."""
+    text = binutils(order, "objdump", "-d", f"--disassemble={name}", program)
+    return {int(match, 16) for match in re.findall(r"^ *([0-9a-f]+):\t", text, re.MULTILINE)}
+
+
+def table_by_eye(order: str, path: Path, table: tuple[int, ...], offset: int) -> list[int]:
+    """Return the targets that the words at `table` stand for, read from the file by objdump."""
+    text = binutils(order, "objdump", "-s", f"--start-address={table[0]}", f"--stop-address={table[-1] + 4}", path)
+    found = []
+    for line in re.findall(r"^ [0-9a-f]+ ((?:[0-9a-f]{2,8} ?){1,4})", text, re.MULTILINE):
+        data = bytes.fromhex(line.replace(" ", ""))
+        found += struct.unpack(f"{'>' if order == 'big' else '<'}{len(data) // 4}I", data)
+    return [(word + offset) & 0xFFFFFFFF for word in found]
+
+
+@pytest.mark.parametrize("level", ["-O2", "-Os"])
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("order", ORDERS)
+def test_jump_tables_of_gcc(tmp_path: Path, order: str, model: str, level: str) -> None:
+    """Exactly the cases of the source: as many entries as the range has values, each a known block."""
+    guest = compile_guest(tmp_path, order, SWITCHES, *FREESTANDING, *MODELS[model], level)
+    program = program_of(guest)
+    assert_tables(program, order, guest, {"dense": 9, "holes": 12})
+
+
+def assert_tables(program: Program, order: str, guest: Path, sizes: dict[str, int]) -> None:
+    for name, size in sizes.items():
+        found = function(program, name)
+        assert found.unresolved == set()
+        (table,) = found.jump_tables.values()
+        assert table.load_pc is not None and len(table.cases) == size
+        addresses = tuple(address for address, _ in table.cases)
+        assert addresses == tuple(range(addresses[0], addresses[0] + 4 * size, 4))
+        targets = [target for _, target in table.cases]
+        raw = table_by_eye(order, guest, addresses, 0)
+        assert len({(target - word) & 0xFFFFFFFF for target, word in zip(targets, raw)}) == 1  # absolute, or from gp
+        assert set(targets) <= labels_by_objdump(order, guest, name)
+        assert set(targets) <= found.blocks.keys()
+
+
+ZIG = {"big": "mips-linux-musleabihf", "little": "mipsel-linux-musleabihf"}
+
+
+def compile_clang(folder: Path, order: str, source: str, *options: str) -> Path:
+    """Return a freestanding program of clang, by way of ziglang."""
+    pytest.importorskip("ziglang", reason="ziglang is not installed: pip install ziglang")
+    (folder / "guest.c").write_text(source)
+    command = [
+        sys.executable,
+        "-m",
+        "ziglang",
+        "cc",
+        "-target",
+        ZIG[order],
+        "-nostdlib",
+        "-static",
+        "-fno-unwind-tables",
+    ]
+    command += ["-fno-sanitize=all", "-g", *options, "guest.c", "-o", "guest", "-Wl,-e,__start", "-fno-stack-protector"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return folder / "guest"
+
+
+@pytest.mark.parametrize("level", ["-O2", "-Os"])
+@pytest.mark.parametrize("order", ORDERS)
+def test_jump_tables_of_clang(tmp_path: Path, order: str, level: str) -> None:
+    guest = compile_clang(tmp_path, order, SWITCHES, level)
+    assert_tables(program_of(guest), order, guest, {"dense": 9, "holes": 12})
+
+
+GOTO = """
+int volatile sink;
+__attribute__((noinline)) int interpret(const unsigned char *code)
+{
+    static const void *const labels[] = {&&add, &&sub, &&mul, &&end};
+    int acc = 1;
+    goto *labels[*code++];
+add: acc += sink; goto *labels[*code++];
+sub: acc -= sink; goto *labels[*code++];
+mul: acc *= sink; goto *labels[*code++];
+end: return acc;
+}
+static const unsigned char code[] = {0, 1, 2, 3};
+__attribute__((used)) void __start(void) { for (;;) sink = interpret(code); }
+"""
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("order", ORDERS)
+def test_computed_goto(tmp_path: Path, order: str, model: str) -> None:
+    """All labels are blocks, and every jump knows them."""
+    guest = compile_guest(tmp_path, order, GOTO, *FREESTANDING, *MODELS[model])
+    found = function(program_of(guest), "interpret")
+    assert found.unresolved == set() and found.jump_tables
+    for table in found.jump_tables.values():
+        assert len({target for _, target in table.cases}) == 4
+        assert {target for _, target in table.cases} <= found.blocks.keys()
+
+
+ASSEMBLY = """
+    .set noreorder
+    .text
+    .globl __start
+    .ent __start
+__start:
+    jal 1f                      # reads the pc only
+    nop
+1:  bal 2f
+    nop
+2:  bne $a0, $zero, slot        # into a delay slot
+    nop
+    beq $a1, $zero, elsewhere
+slot:
+    addiu $v0, $v0, 1
+    jal work
+    nop
+    b leave                     # a tail call
+    nop
+    .end __start
+elsewhere:
+    addiu $v0, $v0, 2
+    lui $t9, %hi(work)
+    addiu $t9, $t9, %lo(work)
+    jr $t9                      # a tail call through a register
+    nop
+words:
+    .word 0xffffffff, 0xfc000001, 0x00000012
+    .globl work
+    .ent work
+work:
+    bnel $a0, $zero, 3f
+    addiu $v0, $v0, 4
+    addiu $v0, $v0, 5
+3:  jr $ra
+    nop
+    .end work
+    .globl leave
+    .ent leave
+leave:
+    addiu $v0, $zero, 4001
+    syscall
+    break
+    .end leave
+"""
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_hand_written(tmp_path: Path, order: str) -> None:
+    options = ("-nostdlib", "-static", "-mno-abicalls", "-fno-pic", "-G0", "-mips2")
+    guest = compile_guest(tmp_path, order, ASSEMBLY, *options, language="assembler")
+    at = {}
+    for line in binutils(order, "nm", guest).splitlines():
+        value, _, name = line.split()
+        at[name] = int(value, 16)
+    program = program_of(guest)
+    start, work = program.functions[at["__start"]], program.functions[at["work"]]
+    first = start.blocks[start.start]
+    assert first.end is End.JUMP and first.target == start.start + 8  # a jal to itself + 8
+    second = start.blocks[start.start + 8]
+    assert second.end is End.JUMP and second.target == start.start + 16  # a bal
+    branch = start.blocks[start.start + 24]
+    assert branch.end is End.BRANCH and branch.delay_slot is not None and at["slot"] in start.blocks
+    assert {b.target for b in start.blocks.values() if b.end is End.CALL} == {at["work"]}
+    assert [b.target for b in start.blocks.values() if b.end is End.JUMP and b.target == at["leave"]] == [at["leave"]]
+    tail = program.functions.get(at["elsewhere"], start)
+    assert at["work"] in tail.guesses.values()
+    likely = work.blocks[work.start]
+    assert likely.end is End.BRANCH and likely.terminator is not None and likely.terminator.row.name == "bnel"
+    covered = {pc for f in program.functions.values() for b in f.blocks.values()
+               for pc in range(b.start, b.start + 4 * b.instruction_count(), 4)}  # fmt: skip
+    assert not covered & {at["words"], at["words"] + 4, at["words"] + 8}
+
+
+def test_branch_likely_of_gcc(tmp_path: Path) -> None:
+    """-march=mips2 gives branch-likely; its slots belong to the taken way only."""
+    source = "int f(int *p, int n) { int s = 0; for (int i = 0; i < n; i++) if (p[i] > 3) s += p[i]; return s; }\n"
+    guest = compile_guest(tmp_path, "big", source + "void __start(void) {}", *FREESTANDING, "-march=mips2")
+    names = [
+        b.terminator.row.name for b in function(program_of(guest), "f").blocks.values() if b.terminator is not None
+    ]
+    assert any(name.endswith("l") and name.startswith("b") for name in names), names
+
+
+# ---- whole programs of libc ----
+
+WHOLE = """
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static jmp_buf back;
+static int compare(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+static void handler(int number) { printf("%d\\n", number); longjmp(back, 1); }
+static int hidden(int x) { return x * 31 + 7; }
+static int (*const table[])(int) = {abs, hidden};
+__attribute__((noreturn, noinline)) static void fail(const char *why) { fprintf(stderr, "%s\\n", why); exit(3); }
+int main(int count, char **words)
+{
+    int numbers[] = {5, 3, count};
+    if (count > 9) fail(words[0]);
+    signal(SIGUSR1, handler);
+    if (setjmp(back) == 0) raise(SIGUSR1);
+    qsort(numbers, 3, sizeof *numbers, compare);
+    return table[count & 1](numbers[1]) & strlen(words[0]);
+}
+"""
+
+
+@pytest.fixture(scope="module", params=ORDERS)
+def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, Program]:
+    path = compile_guest(tmp_path_factory.mktemp("whole"), request.param, WHOLE, "-static")
+    return request.param, path, program_of(path)
+
+
+def test_functions_without_symbols(whole: tuple[str, Path, Program], tmp_path: Path) -> None:
+    """In the stripped program at least 95 of 100 functions of the symbol table are found, callbacks among them."""
+    order, path, with_symbols = whole
+    stripped = tmp_path / "stripped"
+    binutils(order, "strip", "-o", stripped, path)
+    found = program_of(stripped).functions.keys()
+    known = {
+        s.address for s in load_elf(path).symbols if s.type == "FUNC" and s.size > 0
+    } & with_symbols.functions.keys()
+    share = len(known & found) / len(known)
+    print(f"{order}: {len(known & found)} of {len(known)} functions found, {share:.1%}; {len(found - known)} others")
+    assert share >= 0.95
+    for name in ("compare", "handler", "hidden", "fail", "main"):
+        assert function(with_symbols, name).start in found, name
+
+
+def test_setjmp_and_calls_that_do_not_return(whole: tuple[str, Path, Program]) -> None:
+    order, path, program = whole
+    main, fail = function(program, "main"), function(program, "fail")
+    calls = re.findall(
+        r"^ *([0-9a-f]+):.*(?:jalr|bal|jal)\b.*", binutils(order, "objdump", "-d", "--disassemble=main", path), re.M
+    )
+    assert main.resume_points and all(pc - 8 in {int(call, 16) for call in calls} for pc in main.resume_points)
+    assert fail.start not in main.blocks and main.start not in fail.blocks
+    assert sum(len(f.jump_tables) for f in program.functions.values()) > 20
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_landing_pads(tmp_path: Path, order: str) -> None:
+    """Every landing pad of the unwind tables is a resume point of the function around it."""
+    guest = pipeline.open_guest(compile_guest(tmp_path, order, CATCHES, "-static", language="c++"))
+    pads = {pc for f in guest.image.eh_functions for pc in f.landing_pads}
+    resume = {pc for f in guest.program.functions.values() for pc in f.resume_points}
+    assert len(pads) >= 15
+    assert len(pads & resume) >= 0.99 * len(pads)
+    for name in ("_Z3twoi", "_Z6nestedi"):
+        found = function(guest.program, name)
+        assert found.resume_points == {pc for pc in pads if found.start <= pc < found.limit} != set()
+
+
+# ---- cost ----
+
+FUNCTION = [  # addiu sp; sw ra; beq; addu (slot); jal next; nop; lw; sltu; bne; addiu (slot); jr ra; addiu sp
+    0x27BDFFE0, 0xAFBF001C, 0x10800003, 0x00851021, None, 0x00000000, 0x8FBF001C, 0x0082182B, 0x1460FFFB, 0x24420001,
+    0x03E00008, 0x27BD0020,
+]  # fmt: skip
+
+
+def synthetic(folder: Path, count: int) -> Path:
+    """Return a program of `count` functions that call each other."""
+    base = 0x400000
+    words = []
+    for number in range(count):
+        target = base + 48 * ((number * 7919 + 1) % count)
+        words += [0x0C000000 | target >> 2 if word is None else word for word in FUNCTION]
+    path = folder / f"{count}.elf"
+    data = struct.pack(f">{len(words)}I", *words)
+    path.write_bytes(TinyElf(">", entry=base, segments=[(PT_LOAD, base, data, len(data), 5)]).build())
+    return path
+
+
+def cost(path: Path) -> tuple[float, int]:
+    """Return processor seconds and instructions of an analysis."""
+    image = load_elf(path)
+    start = time.process_time()
+    program = analyze(image, AddressSpace(image))
+    return time.process_time() - start, sum(f.instruction_count() for f in program.functions.values())
+
+
+def test_time_is_linear(tmp_path: Path) -> None:
+    """A million instructions cost at most twice as much each as a hundred thousand."""
+    small = min(cost(synthetic(tmp_path, 8_000)) for _ in range(3))
+    large = cost(synthetic(tmp_path, 84_000))
+    assert small[1] == 96_000 and large[1] == 1_008_000
+    print(f"{small[0] / small[1] * 1e6:.2f} and {large[0] / large[1] * 1e6:.2f} microseconds an instruction")
+    assert large[0] / large[1] < 2 * small[0] / small[1]
+
+
+def test_memory_is_bounded(tmp_path: Path) -> None:
+    """Less than 400 bytes of Python objects an instruction."""
+    image = load_elf(synthetic(tmp_path, 4_000))
+    tracemalloc.start()
+    program = analyze(image, AddressSpace(image))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(program.functions) == 4_000 and peak < 400 * 48_000, peak / 48_000
