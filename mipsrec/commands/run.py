@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -55,14 +56,14 @@ def run(arguments: argparse.Namespace) -> int:
 def call(arguments: argparse.Namespace) -> int:
     """Run one function of a program with integer arguments."""
     for text in arguments.arguments:
-        try:
-            int(text, 0)
-        except ValueError:
-            raise LiftError(f"{text}: is not an integer; arguments are decimal, or hexadecimal with 0x") from None
+        if not re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|[0-9]+)", text):
+            raise LiftError(f"{text}: is not an integer; arguments are decimal, or hexadecimal with 0x")
+        if not -(1 << 31) <= int(text, 16 if "x" in text.lower() else 10) < 1 << 32:
+            raise LiftError(f"{text}: is not an integer of 32 bits")
     guest = pipeline.open_guest(arguments.program)
     function = guest.function(arguments.function)
     words = ["--engine", arguments.engine]
     if arguments.engine == "native":
         words += ["--library", str(_library(arguments.program, pipeline.Options()))]
-    words += ["--call", f"{function.start:x}", *arguments.arguments, arguments.program]
-    return _become(host_executable(), words)
+    words += ["--call", f"{function.start:x}", *arguments.arguments]
+    return _become(host_executable(), [*words, os.path.abspath(arguments.program)])  # its name may be a number
