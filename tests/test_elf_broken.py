@@ -257,9 +257,9 @@ def test_one_long_name_for_everything_takes_no_time(tmp_path: Path) -> None:
     strings = b"a" * 10_000 + b"\0"
     elf = TinyElf(sections=[(".symtab", 2, 0, 0, table, 2), (".strtab", 3, 0, 0, strings, 0)])
     content = elf.build()
-    started = time.perf_counter()
+    started = time.process_time()
     image = load(tmp_path, content)
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
     assert len(image.symbols) == count and sum(len(symbol.name) for symbol in image.symbols) < 70 << 20
 
 
