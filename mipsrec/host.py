@@ -51,7 +51,7 @@ def _key(sources: list[Path], flags: tuple[str, ...], compiler: str) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for path in sources:
         digest.update(path.name.encode() + path.read_bytes())
-    for text in (*generated_headers().values(), *flags, compiler, __version__):
+    for text in (*generated_headers().values(), *_FLAGS, *_LINK_FLAGS, *flags, compiler, __version__):
         digest.update(text.encode())
     return digest.hexdigest()
 
