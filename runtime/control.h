@@ -60,8 +60,9 @@ void mr_faults_leave_thread(void);
 
 /* A guest access that cannot be made, by the instruction at pc. */
 struct mr_access_fault {
-    uint32_t pc, address;
-    bool beyond_file; /* the page maps a file that does not reach so far */
+    uint32_t pc, address; /* the effective address, or the first byte that is not there */
+    bool beyond_file;     /* the page maps a file that does not reach so far */
+    bool registers_exact; /* the state has all registers as they were before the instruction */
 };
 /* Raises the signal for a fault of lifted code. Returns when the guest's handler has come back to the instruction with all
  * registers as they were: then the access is to be tried again. Otherwise goes on wherever the guest does. */
@@ -72,8 +73,9 @@ _Noreturn void mr_die_of_host_signal(int host_signal);
 void mr_print_error(const char *format, ...) __attribute__((format(printf, 1, 2))); /* one write, no stdio buffers */
 
 /* ---- exception.c ---- */
-int mr_access_signal(const struct mr_access_fault *fault, int *code); /* the MIPS signal for it, and its si_code */
-uint32_t mr_raise_access(struct mr_state *s, const struct mr_access_fault *fault); /* raises that, as mr_raise */
+/* Returns the MIPS signal for a fault, and its si_code; fault->address becomes its si_addr. */
+int mr_access_signal(const struct mr_state *s, struct mr_access_fault *fault, int *code);
+uint32_t mr_raise_access(struct mr_state *s, struct mr_access_fault fault); /* raises that, as mr_raise */
 
 /* ---- lines.c ---- */
 uint32_t mr_lines_find(uint64_t file_address); /* guest pc of code in mr_library_file; 0 when unknown */

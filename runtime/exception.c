@@ -7,6 +7,8 @@
 #include "signals.h"
 
 #include <signal.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #define CODE_KERNEL 0x80     /* SI_KERNEL, as force_sig sends it */
 #define CODE_FLOAT_UNKNOWN 14 /* FPE_FLTUNK */
@@ -20,35 +22,127 @@ uint32_t mr_raise(struct mr_state *s, int mips_signal, int code, uint32_t pc, ui
     mr_die_by_signal(s, mips_signal, pc, address);
 }
 
-int mr_access_signal(const struct mr_access_fault *fault, int *code)
+/* ---- memory ---- */
+
+#define KERNEL_HALF 0x80000000u
+
+/* How an instruction reaches memory, as far as do_ade in unaligned.c cares. */
+struct access {
+    uint32_t aligned_to; /* bytes; 1 where every address is aligned */
+    bool by_fpu;         /* the kernel's FPU emulator makes it when it is misaligned */
+};
+
+static struct access access_of(uint32_t word)
 {
-    if (fault->beyond_file) {
-        *code = BUS_ADRERR;
-        return MIPS_SIGBUS;
+    uint32_t opcode = word >> 26;
+    switch (opcode) {
+    case 0x21: case 0x25: case 0x29: /* lh lhu sh */
+        return (struct access){2, false};
+    case 0x23: case 0x2b: /* lw sw */
+        return (struct access){4, false};
+    case 0x31: case 0x39: /* lwc1 swc1 */
+        return (struct access){4, true};
+    case 0x35: case 0x3d: /* ldc1 sdc1 */
+        return (struct access){8, true};
+    case 0x13: /* COP1X: by bits 2 to 0, lwxc1 swxc1, ldxc1 sdxc1, luxc1 suxc1 (which has no bits for misalignment) */
+        return (struct access){(word & 7) == 0 ? 4 : (word & 7) == 1 ? 8 : 1, true};
+    default:
+        return (struct access){1, false};
     }
-    if (fault->address >= 0x80000000u) { /* the kernel's half is an address error: do_ade in unaligned.c */
-        *code = CODE_KERNEL;
-        return MIPS_SIGBUS;
-    }
-    *code = (mr_pages[fault->address / MR_PAGE_BYTES] & MR_MAPPED) != 0 ? SEGV_ACCERR : SEGV_MAPERR;
-    return MIPS_SIGSEGV;
 }
 
-uint32_t mr_raise_access(struct mr_state *s, const struct mr_access_fault *fault)
+/* The word at pc, or 0 where none can be read: a fault here would be one too many. */
+static uint32_t code_word(uint32_t pc)
 {
-    int code, mips_signal = mr_access_signal(fault, &code);
-    return mr_raise(s, mips_signal, code, fault->pc, fault->address);
+    uint32_t word = 0;
+    struct iovec to = {&word, sizeof word}, from = {(void *)((uintptr_t)mr_window + pc), sizeof word};
+    if (!mr_accessible(pc, sizeof word, MR_READ) || process_vm_readv(getpid(), &to, 1, &from, 1, 0) != sizeof word)
+        return 0;
+    return mr_swap32(word);
 }
 
-/* do_trap_or_bp. */
+/* Whether the fault was that of a fetch, of the instruction or of its delay slot; else *word is what made the access. */
+static bool is_fetch(const struct mr_access_fault *fault, uint32_t *word)
+{
+    *word = code_word(fault->pc);
+    if (fault->address == fault->pc)
+        return true;
+    if (!mr_has_delay_slot(*word))
+        return false;
+    *word = code_word(fault->pc + 4);
+    return fault->address == fault->pc + 4;
+}
+
+static uint32_t effective_address(const struct mr_state *s, uint32_t word)
+{
+    uint32_t offset = word >> 26 == 0x13 ? GPR(s, word >> 16 & 31) : (uint32_t)(int16_t)word;
+    return GPR(s, word >> 21 & 31) + offset;
+}
+
+/* do_page_fault. */
+static int page_fault(const struct mr_access_fault *fault, int *code)
+{
+    *code = fault->beyond_file                                                     ? BUS_ADRERR
+            : (mr_pages[fault->address / MR_PAGE_BYTES] & MR_MAPPED) != 0 ? SEGV_ACCERR
+                                                                                   : SEGV_MAPERR;
+    return fault->beyond_file ? MIPS_SIGBUS : MIPS_SIGSEGV;
+}
+
+/* do_ade. The kernel makes the access itself, and what is wrong with it is the kernel's own fault then. */
+static int address_error(struct mr_access_fault *fault, struct access access, int *code)
+{
+    bool outside = (uint64_t)fault->address + access.aligned_to > KERNEL_HALF;
+    if (access.by_fpu) { /* process_fpemu_return */
+        fault->beyond_file = outside;
+        return page_fault(fault, code);
+    }
+    fault->address = 0;
+    *code = CODE_KERNEL;
+    return outside ? MIPS_SIGBUS : MIPS_SIGSEGV;
+}
+
+/* Recompiled code that crosses into a page it may not touch is reported as an aligned access there. */
+int mr_access_signal(const struct mr_state *s, struct mr_access_fault *fault, int *code)
+{
+    uint32_t word;
+    struct access access = {1, false};
+    if (!is_fetch(fault, &word)) {
+        access = access_of(word);
+        if (fault->registers_exact && (word >> 26 >= 0x20 || word >> 26 == 0x13))
+            fault->address = effective_address(s, word);
+    }
+    if (fault->address >= KERNEL_HALF || fault->address % access.aligned_to != 0)
+        return address_error(fault, access, code);
+    return page_fault(fault, code);
+}
+
+uint32_t mr_raise_access(struct mr_state *s, struct mr_access_fault fault)
+{
+    uint32_t accessed = fault.address, new_pc;
+    int code, mips_signal = mr_access_signal(s, &fault, &code);
+    s->ll_valid = 0;
+    if (mr_signal_deliver(s, mips_signal, code, fault.pc, fault.address, &new_pc))
+        return new_pc;
+    mr_die_by_signal(s, mips_signal, fault.pc, accessed); /* a report is for people */
+}
+
+/* ---- exceptions ---- */
+
+/* do_trap_or_bp. Only arithmetic has an address. */
 static uint32_t raise_trap(struct mr_state *s, uint32_t pc, uint32_t trap_code, int si_code)
 {
-    enum { OVERFLOW = 6, DIVISION_BY_ZERO = 7 };
-    if (trap_code == OVERFLOW)
+    enum { OVERFLOW = 6, DIVISION_BY_ZERO = 7, KERNEL_BUG = 12, FPU_EMULATOR = 514 };
+    switch (trap_code) {
+    case OVERFLOW:
         return mr_raise(s, MIPS_SIGFPE, FPE_INTOVF, pc, pc);
-    if (trap_code == DIVISION_BY_ZERO)
+    case DIVISION_BY_ZERO:
         return mr_raise(s, MIPS_SIGFPE, FPE_INTDIV, pc, pc);
-    return mr_raise(s, MIPS_SIGTRAP, si_code, pc, si_code == CODE_KERNEL ? 0 : pc);
+    case KERNEL_BUG:
+    case FPU_EMULATOR:
+        return mr_raise(s, MIPS_SIGTRAP, CODE_KERNEL, pc, 0);
+    default:
+        return mr_raise(s, MIPS_SIGTRAP, si_code, pc, 0);
+    }
 }
 
 /* do_bp: gas has always put the ten-bit code of `break` into the upper half of the field; both are understood. */

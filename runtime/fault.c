@@ -65,7 +65,7 @@ static void resume_float_modes(const ucontext_t *context)
 
 static uint32_t raise_pending(struct mr_state *s)
 {
-    return mr_raise_access(s, &pending);
+    return mr_raise_access(s, pending);
 }
 
 static _Noreturn void abandon_frames(const struct mr_access_fault *fault)
@@ -75,9 +75,9 @@ static _Noreturn void abandon_frames(const struct mr_access_fault *fault)
 }
 
 /* Whether a handler of the guest can run while the frames of lifted code wait. */
-static bool can_wait(const struct mr_access_fault *fault)
+static bool can_wait(const struct mr_state *s, struct mr_access_fault fault)
 {
-    int code, mips_signal = mr_access_signal(fault, &code);
+    int code, mips_signal = mr_access_signal(s, &fault, &code);
     uintptr_t here = (uintptr_t)&code;
     bool low_on_stack = here - mr_host_thread.signal_stack_low < SIGNAL_STACK_BYTES / 2;
     return mr_signal_actions[mips_signal].handler > MR_SIG_IGNORE &&
@@ -95,11 +95,11 @@ static bool same_registers(const struct mr_state *a, const struct mr_state *b)
 void mr_fault_in_lifted_code(struct mr_state *s, const struct mr_access_fault *fault)
 {
     mr_host_thread.registers_stale = true;
-    if (!can_wait(fault))
+    if (!can_wait(s, *fault))
         abandon_frames(fault);
     mr_fpu_collect(s);
     struct mr_state before = *s;
-    uint32_t sp = GPR(s, MR_REG_SP), pc = mr_raise_access(s, fault);
+    uint32_t sp = GPR(s, MR_REG_SP), pc = mr_raise_access(s, *fault);
     /* An alternate stack may be above; then only the pc tells when the handler is done. */
     uint32_t stop_sp = GPR(s, MR_REG_SP) > sp ? UINT32_MAX : sp;
     mr_host_thread.registers_stale = false;
@@ -200,6 +200,8 @@ static void on_guest_fault(struct mr_state *s, uintptr_t host_pc, const siginfo_
     resume_float_modes(context);
     /* The state is exact for interpreted code, but frames of lifted code may be waiting for what it is part of. */
     bool frames_matter = mr_library_contains(host_pc) || mr_host_thread.nested_faults > 0;
+    fault->registers_exact = !mr_library_contains(host_pc) && mr_host_thread.access_return == 0 &&
+                             !is_stack_overflow((uintptr_t)info->si_addr);
     if (!frames_matter || is_stack_overflow((uintptr_t)info->si_addr))
         abandon_frames(fault);
     mr_fault_in_lifted_code(s, fault);

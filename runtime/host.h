@@ -111,6 +111,8 @@ uint32_t mr_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop
 /* The interpreter: as mr_run, and also returns at a jump target that has a lifted entry (unless engine_interp). */
 uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp);
 
+bool mr_has_delay_slot(uint32_t word); /* whether it is a branch or a jump */
+
 /* The guest thread that the calling host thread runs, or NULL. */
 extern _Thread_local struct mr_state *mr_current;
 /* Runs guest thread s on the calling host thread from pc on, until mr_end_thread. Gives the host thread its alternate signal

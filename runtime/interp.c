@@ -20,7 +20,7 @@ static inline uint32_t fetch(uint32_t pc)
 
 /* ---- jumps and branches ---- */
 
-static bool has_delay_slot(uint32_t word)
+bool mr_has_delay_slot(uint32_t word)
 {
     uint32_t opcode = word >> 26;
     if (opcode == 0x00)
@@ -36,7 +36,7 @@ static bool has_delay_slot(uint32_t word)
 static uint32_t run_delay_slot(struct mr_state *s, uint32_t target)
 {
     uint32_t word = fetch(s->pc + 4);
-    if (has_delay_slot(word))
+    if (mr_has_delay_slot(word))
         return raise_reserved(s, word); /* unpredictable by the manual */
     return operation_of(word)(s, word, target);
 }

@@ -49,7 +49,7 @@ class CodeReader:
         if word is None:
             return None
         instruction = decode(word)
-        if instruction is not None and instruction.word >> 26 in (0o21, 0o23, 0o61, 0o65, 0o71, 0o75):
+        if instruction is not None and instruction.word >> 26 in (0o21, 0o23, 0o37, 0o61, 0o65, 0o71, 0o75):
             return None if is_reserved(instruction, self.fr) else instruction
         return instruction
 

@@ -10,7 +10,7 @@ class MemoryOperations(IntegerOperations):
     """Loads, stores, lwl and its kin, ll/sc, sync."""
 
     def load(self, base: Value, displacement: int, bits: int, signed: bool) -> str:
-        value = self.memory.load(base, displacement, bits, self.monotonic)
+        value = self.memory.load(base, displacement, bits, self.monotonic, self.kept)
         if bits == 32:
             return value
         return self.writer.value(f"{'sext' if signed else 'zext'} i{bits} {value} to i32")
@@ -22,10 +22,10 @@ class MemoryOperations(IntegerOperations):
         self.memory.store(base, displacement, bits, operand)
 
     def load_single(self, base: Value, displacement: int) -> str:
-        return self.memory.load_float(base, displacement, "float", self.monotonic)
+        return self.memory.load_float(base, displacement, "float", self.monotonic, self.kept)
 
     def load_double(self, base: Value, displacement: int) -> str:
-        return self.memory.load_float(base, displacement, "double", self.monotonic)
+        return self.memory.load_float(base, displacement, "double", self.monotonic, self.kept)
 
     def store_single(self, base: Value, displacement: int, value: Value) -> None:
         self.memory.store_float(base, displacement, "float", str(value))
@@ -49,14 +49,14 @@ class MemoryOperations(IntegerOperations):
     def load_left(self, base: Value, displacement: int, old: Value) -> str:
         address, before = self._unaligned(base, displacement)
         shift = self._left_shift(before)
-        loaded = self._binary("shl", self.memory.load(address, 0, 32), shift)
+        loaded = self._binary("shl", self.memory.load(address, 0, 32, kept=self.kept), shift)
         kept = self._binary("and", old, self._binary("xor", self._binary("shl", 0xFFFFFFFF, shift), 0xFFFFFFFF))
         return self._binary("or", loaded, kept)
 
     def load_right(self, base: Value, displacement: int, old: Value) -> str:
         address, before = self._unaligned(base, displacement)
         shift = self._right_shift(before)
-        loaded = self._binary("lshr", self.memory.load(address, 0, 32), shift)
+        loaded = self._binary("lshr", self.memory.load(address, 0, 32, kept=self.kept), shift)
         kept = self._binary("and", old, self._binary("xor", self._binary("lshr", 0xFFFFFFFF, shift), 0xFFFFFFFF))
         return self._binary("or", loaded, kept)
 
@@ -77,7 +77,7 @@ class MemoryOperations(IntegerOperations):
 
     def load_word_unaligned(self, base: Value, displacement: int) -> str:
         """Return the word at any alignment: what lwl and lwr of the same word give together."""
-        return self.memory.load(base, displacement, 32)
+        return self.memory.load(base, displacement, 32, kept=self.kept)
 
     def store_word_unaligned(self, base: Value, displacement: int, value: Value) -> None:
         self.memory.store(base, displacement, 32, text(value))

@@ -15,6 +15,7 @@ from ..isa import Flow, Instruction
 from ..isa.disassembly import disassemble
 from ..state import OFFSETS, SLOT_BYTES
 from .calls import StateCalls
+from .dead_loads import NeededRegisters
 from .loops import invariant_masks
 from .machine import IrMachine
 from .memory_models import Value, text
@@ -65,6 +66,7 @@ class FunctionWriter:
         self._symbol = symbol
         self._units = Units(function, options.fr)
         self._plan = RegisterPlan(function, self._units, entries)
+        self._needed = NeededRegisters(function, options.fr, self._plan.order)
         self._invariant = invariant_masks(function, self._plan.order, options.fr)
         self._writer = Writer()
         self._machine = IrMachine(self._writer, self._units, options)
@@ -153,14 +155,14 @@ class FunctionWriter:
         self._loop_writes = self._invariant.get(block.start)
         table = self._function.jump_tables.get(block.terminator_pc) if block.end is End.INDIRECT else None
         table_pc = table.load_pc if table is not None else None
-        body = block.body
+        body, dead_loads = block.body, self._needed.dead_loads(block)
         pc, index, count = block.start, 0, len(body)
         while index < count:
             if pc == table_pc:
                 self._table_address = machine.add(machine.gpr(body[index].rs), body[index].imm & 0xFFFFFFFF)
-            step = self._unaligned_pair(body, index, pc)
+            step = self._unaligned_pair(body, index, pc, dead_loads)
             if not step:
-                self._instruction(body[index], pc, pc)
+                self._instruction(body[index], pc, index in dead_loads)
                 step = 1
             index += step
             pc += 4 * step
@@ -176,22 +178,24 @@ class FunctionWriter:
         if block.delay_slot is not None:
             self._writer.lines.append(f"  ; {pc + 4:08x}: {disassemble(block.delay_slot, pc + 4)} (delay slot)")
 
-    def _at(self, instruction: Instruction, pc: int, exception_pc: int) -> None:
-        """Make `instruction` at `pc` the current one."""
+    def _at(self, instruction: Instruction, pc: int) -> None:
+        """Make `instruction` the current one; `pc` is its own, or for a delay slot the branch's, as EPC has it."""
         machine = self._machine
         self._writer.debug = f", !dbg !DILocation(line: {pc}, scope: !{self._scope})"
-        machine.pc = exception_pc
+        machine.pc = pc
         machine.word_ = instruction.word
 
-    def _instruction(self, instruction: Instruction, pc: int, exception_pc: int) -> None:
+    def _instruction(self, instruction: Instruction, pc: int, kept: bool) -> None:
+        """Write one instruction; `kept`: it is a load that must not vanish."""
         machine = self._machine
-        self._at(instruction, pc, exception_pc)
+        self._at(instruction, pc)
+        machine.kept = kept
         machine.monotonic = self._loop_writes is not None and not self._loop_writes >> instruction.rs & 1
         assert instruction.row.meaning is not None
         instruction.row.meaning(machine, instruction)
         machine.dirty |= self._units.masks(instruction)[1]
 
-    def _unaligned_pair(self, body: list[Instruction], index: int, pc: int) -> int:
+    def _unaligned_pair(self, body: list[Instruction], index: int, pc: int, dead: set[int]) -> int:
         """Write adjacent lwl/lwr or swl/swr of one word as one unaligned access; return 2, or 0 if none is here."""
         first = body[index]
         name = first.row.name
@@ -205,8 +209,9 @@ class FunctionWriter:
         low = left if self._options.big_endian else right
         if (left.imm - right.imm) != (-3 if self._options.big_endian else 3):
             return 0
-        self._at(first, pc, pc)
+        self._at(first, pc)
         machine = self._machine
+        machine.kept = index + 1 in dead
         if name[0] == "l":
             machine.set_gpr(first.rt, machine.load_word_unaligned(machine.gpr(first.rs), low.imm))
             machine.dirty |= self._units.masks(first)[1]
@@ -239,7 +244,7 @@ class FunctionWriter:
 
     def _slot(self, block: Block) -> None:
         assert block.delay_slot is not None
-        self._instruction(block.delay_slot, block.terminator_pc + 4, block.terminator_pc)
+        self._instruction(block.delay_slot, block.terminator_pc, self._needed.is_dead_slot(block))
 
     def _link(self, block: Block) -> None:
         """Write the return address: before the delay slot, which may read it."""
@@ -252,7 +257,7 @@ class FunctionWriter:
     def _terminator(self, block: Block) -> Instruction:
         instruction = block.terminator
         assert instruction is not None
-        self._at(instruction, block.terminator_pc, block.terminator_pc)
+        self._at(instruction, block.terminator_pc)
         return instruction
 
     def _end_branch(self, block: Block) -> None:
@@ -327,7 +332,7 @@ class FunctionWriter:
             target = block.target
         self._link(block)
         self._slot(block)
-        self._at(instruction, block.terminator_pc, block.terminator_pc)
+        self._at(instruction, block.terminator_pc)
         machine.registers.flush(machine.dirty)
         returned = writer.fresh_label()
         if flag is not None:
@@ -385,7 +390,7 @@ class FunctionWriter:
             cases = " ".join(f"i32 {text(case)}, label %{self._destination(pc)}" for case, pc in table.cases)
             writer.void(f"switch i32 {text(subject)}, label %{default} [ {cases} ]")
             writer.label(default)
-        self._at(instruction, block.terminator_pc, block.terminator_pc)
+        self._at(instruction, block.terminator_pc)
         machine.registers.flush(machine.dirty)
         self._calls.tail_call(target, self._function.guesses.get(block.terminator_pc))
 

@@ -45,14 +45,15 @@ class FlatMemory:
             pointer = self._bases[base] = writer.value(f"inttoptr i64 {wide} to ptr")
         return writer.value(f"getelementptr i8, ptr {pointer}, i64 {displacement}") if displacement else pointer
 
-    def load(self, base: Value, displacement: int, bits: int, monotonic: bool = False) -> str:
-        """Return the guest's value at base + displacement as an i`bits`."""
+    def load(self, base: Value, displacement: int, bits: int, monotonic: bool = False, kept: bool = False) -> str:
+        """Return the guest's value at base + displacement as an i`bits`; `kept`: even when nothing needs it."""
         writer = self._writer
         pointer = self._pointer(base, displacement)
-        access = f"i{bits}, ptr {pointer}, align 1"
+        volatile = "volatile " if kept else ""
+        access = f"{volatile}i{bits}, ptr {pointer}, align 1"
         if monotonic:
-            access = f"atomic i{bits}, ptr {pointer} monotonic, align {bits >> 3}"
-        value = writer.value(f"load {access}, {GUEST_TAG}{writer.debug}")
+            access = f"atomic {volatile}i{bits}, ptr {pointer} monotonic, align {bits >> 3}"
+        value = writer.loaded(f"load {access}, {GUEST_TAG}")
         return swapped(writer, value, bits) if self._swap else value
 
     def store(self, base: Value, displacement: int, bits: int, value: str) -> None:
@@ -63,13 +64,17 @@ class FlatMemory:
         pointer = self._pointer(base, displacement)
         writer.void(f"store i{bits} {value}, ptr {pointer}, align 1, {GUEST_TAG}{writer.debug}")
 
-    def load_float(self, base: Value, displacement: int, type_: str, monotonic: bool = False) -> str:
+    def load_float(
+        self, base: Value, displacement: int, type_: str, monotonic: bool = False, kept: bool = False
+    ) -> str:
         """Return a float or double."""
         bits = 32 if type_ == "float" else 64
         if self._swap or monotonic:
-            return self._writer.value(f"bitcast i{bits} {self.load(base, displacement, bits, monotonic)} to {type_}")
+            value = self.load(base, displacement, bits, monotonic, kept)
+            return self._writer.value(f"bitcast i{bits} {value} to {type_}")
         pointer = self._pointer(base, displacement)
-        return self._writer.value(f"load {type_}, ptr {pointer}, align 1, {GUEST_TAG}{self._writer.debug}")
+        volatile = "volatile " if kept else ""
+        return self._writer.loaded(f"load {volatile}{type_}, ptr {pointer}, align 1, {GUEST_TAG}")
 
     def store_float(self, base: Value, displacement: int, type_: str, value: str) -> None:
         if self._swap:
@@ -106,7 +111,7 @@ class ThunkMemory(FlatMemory):
             return text((base + displacement) & 0xFFFFFFFF)
         return self._writer.value(f"add i32 {base}, {displacement}") if displacement else base
 
-    def load(self, base: Value, displacement: int, bits: int, monotonic: bool = False) -> str:
+    def load(self, base: Value, displacement: int, bits: int, monotonic: bool = False, kept: bool = False) -> str:
         return self._load_at(self._address(base, displacement), bits)
 
     def store(self, base: Value, displacement: int, bits: int, value: str) -> None:
@@ -125,9 +130,12 @@ class ThunkMemory(FlatMemory):
             value = writer.value(f"zext i{bits} {value} to i32")
         writer.void(f"call void @mr_store{bits}(ptr %s, i32 {address}, {type_} {value}){writer.debug}")
 
-    def load_float(self, base: Value, displacement: int, type_: str, monotonic: bool = False) -> str:
+    def load_float(
+        self, base: Value, displacement: int, type_: str, monotonic: bool = False, kept: bool = False
+    ) -> str:
         bits = 32 if type_ == "float" else 64
-        return self._writer.value(f"bitcast i{bits} {self.load(base, displacement, bits)} to {type_}")
+        value = self.load(base, displacement, bits, monotonic, kept)
+        return self._writer.value(f"bitcast i{bits} {value} to {type_}")
 
     def store_float(self, base: Value, displacement: int, type_: str, value: str) -> None:
         bits = 32 if type_ == "float" else 64
@@ -169,13 +177,16 @@ class PagedMemory(ThunkMemory):
         wide = writer.value(f"zext i32 {offset} to i64")
         return writer.value(f"getelementptr i8, ptr {page}, i64 {wide}"), slow
 
-    def load(self, base: Value, displacement: int, bits: int, monotonic: bool = False) -> str:
+    def load(self, base: Value, displacement: int, bits: int, monotonic: bool = False, kept: bool = False) -> str:
         writer = self._writer
         address = self._address(base, displacement)
         pointer, slow = self._page_pointer(address, bits, "read_pages")
         done, fast_end = writer.fresh_label(), writer.fresh_label()
-        kind = f"atomic i{bits}, ptr {pointer} monotonic" if monotonic else f"i{bits}, ptr {pointer}"
-        quick = writer.value(f"load {kind}, align {bits >> 3}, {GUEST_TAG}{writer.debug}")
+        volatile = "volatile " if kept else ""
+        kind = f"{volatile}i{bits}, ptr {pointer}"
+        if monotonic:
+            kind = f"atomic {kind} monotonic"
+        quick = writer.loaded(f"load {kind}, align {bits >> 3}, {GUEST_TAG}")
         if self._swap_fast:
             quick = swapped(writer, quick, bits)
         writer.void(f"br label %{fast_end}")

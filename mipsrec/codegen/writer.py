@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 STATE_TAG = "!tbaa !1"
 GUEST_TAG = "!tbaa !2"
 TABLE_TAG = "!tbaa !3"
@@ -24,21 +26,52 @@ MODULE_METADATA = """\
 FIRST_FREE_METADATA = 11
 
 
+_SAME_ACCESS = ("sext ", "zext ", "trunc ", "bitcast ", *(f"call i{bits} @llvm.bswap" for bits in (16, 32, 64)))
+"""What begins an operation that may become one host instruction with a load, and then with what uses that."""
+
+_LOADED = re.compile(r"%l[0-9]+\.")
+
+
 class Writer:
-    """Values are strings such as `%12`, or Python ints where they are known i32 constants."""
+    """Values are strings such as `%12`, or Python ints where they are known i32 constants.
+
+    A host instruction that LLVM makes of a load and its only user has the user's location. So that a fault is the
+    load's, the first user of a loaded value in a block gets the location of the load.
+    """
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._values = 0
         self._labels = 0
         self.debug = ""  # ", !dbg ..." of the current guest instruction
+        self._loads: dict[str, str] = {}  # locations of values loaded in this block and not used yet
 
     def value(self, text: str) -> str:
         """Append `%n = text` and return `%n`."""
         name = f"%{self._values}"
         self._values += 1
+        if "%l" in text:
+            text, name = self._located(text, name)
         self.lines.append(f"  {name} = {text}")
         return name
+
+    def loaded(self, text: str) -> str:
+        """Append a load of guest memory, as `value`."""
+        name = f"%l{self._values}."
+        self._values += 1
+        self.lines.append(f"  {name} = {text}{self.debug}")
+        self._loads[name] = self.debug
+        return name
+
+    def _located(self, text: str, name: str) -> tuple[str, str]:
+        for operand in _LOADED.findall(text):
+            debug = self._loads.pop(operand, "")
+            if debug and "!dbg" not in text:
+                if text.startswith(_SAME_ACCESS):
+                    name = f"%l{name[1:]}."
+                    self._loads[name] = debug
+                return text + debug, name
+        return text, name
 
     def void(self, text: str) -> None:
         self.lines.append("  " + text)
@@ -48,4 +81,5 @@ class Writer:
         return f"x{self._labels}"
 
     def label(self, name: str) -> None:
+        self._loads.clear()
         self.lines.append(f"{name}:")

@@ -31,8 +31,10 @@ class _Recorder:
     def __init__(self) -> None:
         self.reads: list[Use] = []
         self.writes: list[Use] = []
+        self.loads = False
 
     def __getattr__(self, name: str) -> Any:
+        self.loads |= name.startswith("load")
         return lambda *operands: 0
 
     def read_control(self, number: int) -> int:
@@ -76,6 +78,20 @@ def uses(row: Row) -> tuple[tuple[Use, ...], tuple[Use, ...]]:
     return tuple(dict.fromkeys(recorder.reads)), tuple(dict.fromkeys(recorder.writes))
 
 
+_loads: dict[str, bool] = {}
+
+
+def reads_memory(row: Row) -> bool:
+    """Return whether the row is a load."""
+    found = _loads.get(row.name)
+    if found is None:
+        recorder = _Recorder()
+        if row.meaning is not None:
+            row.meaning(recorder, cast(Instruction, _FieldNames()))
+        found = _loads[row.name] = recorder.loads
+    return found
+
+
 def register_bits(kind: str, number: int, fr: int) -> int:
     """Return the bits of one register; a double of FR=0 is two words."""
     if kind == "gpr":
@@ -111,8 +127,13 @@ def masks(instruction: Instruction, fr: int) -> tuple[int, int]:
     return found
 
 
+_HARDWARE_REGISTERS = (0, 1, 2, 3, 29)
+
+
 def is_reserved(instruction: Instruction, fr: int) -> bool:
-    """Return whether FR=0 makes the instruction reserved: a 64-bit operand in an odd register."""
+    """Return whether the instruction is reserved: rdhwr of a register there is none of, FR=0 with an odd double."""
+    if instruction.row.name == "rdhwr":
+        return instruction.msb not in _HARDWARE_REGISTERS
     if fr:
         return False
     reads, writes = uses(instruction.row)

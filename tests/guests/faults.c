@@ -68,7 +68,7 @@ static void instructions(void)
 {
     TRY("load", 0x120, (void)*(volatile int *)0x120);
     TRY("store", 0x7ffffff0, *(volatile int *)0x7ffffff0 = 1);
-    TRY("kernel half", 0x90000000, (void)*(volatile int *)0x90000000);
+    TRY("kernel half", 0, (void)*(volatile int *)0x90000000); /* do_ade: no address */
     TRY("fetch", 0x2000, ((void (*)(void))0x2000)());
     TRY("odd fetch", 0, ((void (*)(void))0x2002)());
     TRY("trap", 0, __asm__ volatile("teq $0, $0"));

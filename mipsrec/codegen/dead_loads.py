@@ -1,0 +1,94 @@
+"""Loads that LLVM might drop together with the fault they may raise: those whose register is overwritten unread.
+
+The rule: a load stays when on some way from it its register is written before it is read or flushed. Such a load is
+emitted volatile; all others have a reader on every way, at the latest the flush that makes the state complete. A load
+whose readers all compute what nobody reads may still vanish: code that reads a value for nothing does not depend on it.
+"""
+
+from __future__ import annotations
+
+from ..analysis import Block, End, Function
+from ..isa import Flow, Instruction
+from ..isa.uses import ALL_BITS, masks, reads_memory
+from .registers import instructions_of
+
+_BRANCHING = (End.FALL, End.BRANCH, End.JUMP, End.INDIRECT)
+
+
+class NeededRegisters:
+    """For places in the blocks of `order`, the register bits that every way from there reads before it writes them."""
+
+    def __init__(self, function: Function, fr: int, order: list[int]) -> None:
+        self._fr = fr
+        self._at_start = dict.fromkeys(order, ALL_BITS)
+        self._successors = {pc: function.successors(function.blocks[pc]) for pc in order}
+        predecessors: dict[int, list[int]] = {pc: [] for pc in order}
+        for pc, successors in self._successors.items():
+            for successor in successors:
+                predecessors[successor].append(pc)
+        summaries = {pc: self._summary(function.blocks[pc]) for pc in order}
+        work = list(order)
+        while work:
+            pc = work.pop()
+            block, (read, kept) = function.blocks[pc], summaries[pc]
+            needed = (self._before_end(block) if _is_likely(block) else self.after_slot(block)) & kept | read
+            if needed != self._at_start[pc]:
+                self._at_start[pc] = needed
+                work += predecessors[pc]
+
+    def _summary(self, block: Block) -> tuple[int, int]:
+        """Return the bits read before they are written, and those not written; without a slot that may not run."""
+        read = written = 0
+        for instruction in block.body if _is_likely(block) else instructions_of(block):
+            reads, writes = masks(instruction, self._fr)
+            read |= reads & ~written
+            written |= writes
+        return read, ~written
+
+    def _above(self, instruction: Instruction, needed: int) -> int:
+        read, written = masks(instruction, self._fr)
+        return needed & ~written | read
+
+    def after_slot(self, block: Block) -> int:
+        """Return the bits needed after the delay slot; all where control leaves with a complete state."""
+        if block.end not in _BRANCHING:
+            return ALL_BITS
+        if _is_likely(block):
+            return self._at_start.get(block.target or 0, ALL_BITS)
+        needed = ALL_BITS
+        for successor in self._successors[block.start]:
+            needed &= self._at_start[successor]
+        return needed
+
+    def _before_end(self, block: Block) -> int:
+        """Return the bits needed before the terminator and its delay slot."""
+        needed = self.after_slot(block)
+        if block.delay_slot is not None:
+            needed = self._above(block.delay_slot, needed)
+        if block.terminator is None:
+            return needed
+        if _is_likely(block):
+            needed &= self._at_start.get(block.next_pc, ALL_BITS)
+        return self._above(block.terminator, needed)
+
+    def dead_loads(self, block: Block) -> set[int]:
+        """Return the indices in the body of the loads to keep."""
+        found: set[int] = set()
+        body = block.body
+        if any(reads_memory(instruction.row) for instruction in body):
+            needed = self._before_end(block)
+            for index in range(len(body) - 1, -1, -1):
+                read, written = masks(body[index], self._fr)
+                if not written & needed and reads_memory(body[index].row):
+                    found.add(index)
+                needed = needed & ~written | read
+        return found
+
+    def is_dead_slot(self, block: Block) -> bool:
+        """Return whether the delay slot is a load to keep."""
+        slot = block.delay_slot
+        return slot is not None and reads_memory(slot.row) and not masks(slot, self._fr)[1] & self.after_slot(block)
+
+
+def _is_likely(block: Block) -> bool:
+    return block.terminator is not None and block.terminator.row.flow is Flow.BRANCH_LIKELY
