@@ -334,13 +334,13 @@ class FunctionWriter:
         self._slot(block)
         self._at(instruction, block.terminator_pc)
         machine.registers.flush(machine.dirty)
+        kept = self._plan.live_out[block.start] & KEPT
+        machine.registers.save(kept)  # before the branch: it is not loaded again whether the call is made or not
         returned = writer.fresh_label()
         if flag is not None:
             call = writer.fresh_label()
             writer.void(f"br i1 {flag}, label %{call}, label %{returned}")
             writer.label(call)
-        kept = self._plan.live_out[block.start] & KEPT
-        machine.registers.save(kept)
         stack = machine.gpr(29) if kept else None
         pc = self._calls.call(target, self._function.guesses.get(block.terminator_pc))
         self._after_sync(block, pc, returned, stack)
