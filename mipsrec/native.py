@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,9 @@ import llvmlite.binding as llvm
 from . import __version__
 from .analysis import Function, Program
 from .checksum import append_footer
-from .codegen import CodegenOptions, LiftedFunction, lift_function, module_text
+from .codegen import Callee, CodegenOptions, LiftedFunction, lift_function, module_text
+from .codegen.calls import HOST_EDGES, declaration
+from .codegen.writer import MODULE_METADATA
 from .elf import Image
 from .errors import BuildError
 from .shards import Shard, shards_of_files, shards_of_program
@@ -28,7 +30,7 @@ from .state import layout_id
 from .workers import results
 
 LIBRARY_MAGIC = 0x4352494D
-LIBRARY_VERSION = 1
+LIBRARY_VERSION = 2
 _MEMORY_NUMBERS = {"flat": 0, "paged": 1, "thunk": 2}
 
 
@@ -160,15 +162,17 @@ class ShardResult:
 
 
 _program: Program | None = None  # inherited by worker processes through fork
-_starts: frozenset[int] = frozenset()
+_callees: Mapping[int, Callee] = {}
 _codegen: CodegenOptions | None = None
 
 
-def lift_shard(functions: list[Function], starts: frozenset[int], codegen: CodegenOptions) -> list[LiftedFunction]:
+def lift_shard(
+    functions: list[Function], callees: Mapping[int, Callee], codegen: CodegenOptions
+) -> list[LiftedFunction]:
     """Return the LLVM functions of one module."""
     lifted: list[LiftedFunction] = []
     for function in functions:
-        lifted += lift_function(function, starts, codegen, len(lifted))
+        lifted += lift_function(function, callees, codegen, len(lifted))
     return lifted
 
 
@@ -178,7 +182,7 @@ def _run_shard(shard: Shard, folder: Path) -> ShardResult:
         data = compile_texts([(str(path), _read_ir(path)) for path in shard.files], shard.opt)
     else:
         assert _program is not None and _codegen is not None
-        lifted = lift_shard([_program.functions[start] for start in shard.starts], _starts, _codegen)
+        lifted = lift_shard([_program.functions[start] for start in shard.starts], _callees, _codegen)
         entries = [(pc, function.symbol) for function in lifted for pc in function.entries]
         data = compile_text(module_text(lifted, default_triple()), shard.opt)
     path = folder / f"{shard.number}.o"
@@ -201,7 +205,7 @@ Progress = Callable[[int, int], None]
 
 def build_program(
     program: Program,
-    starts: frozenset[int],
+    callees: Mapping[int, Callee],
     codegen: CodegenOptions,
     build: BuildOptions,
     identity: LibraryIdentity,
@@ -209,10 +213,10 @@ def build_program(
     progress: Progress | None = None,
 ) -> None:
     """Compile an analysed program into the library `output`."""
-    global _program, _starts, _codegen
-    _program, _starts, _codegen = program, starts, codegen
+    global _program, _callees, _codegen
+    _program, _callees, _codegen = program, callees, codegen
     try:
-        _build(shards_of_program(program, starts, build.opt), build, identity, None, output, progress)
+        _build(shards_of_program(program, callees, build.opt), build, identity, None, output, progress)
     finally:
         _program = None
 
@@ -291,6 +295,13 @@ def _bytes_constant(data: bytes) -> str:
     return f'[{len(data)} x i8] c"' + "".join(f"\\{byte:02X}" for byte in data) + '"'
 
 
+def _displacement(symbol: str, offset: int) -> str:
+    """Return the i32 constant that leads from the field at an offset of `mr_library` to a function."""
+    field = f"i8, ptr @mr_library, i64 {offset}"
+    difference = f"sub (i64 ptrtoint (ptr @{symbol} to i64), i64 ptrtoint (ptr getelementptr ({field}) to i64))"
+    return f"trunc (i64 {difference} to i32)"
+
+
 def table_text(entries: list[tuple[int, str]], identity: LibraryIdentity) -> str:
     """Return the IR of `mr_library`; `entries` are (guest pc, symbol), sorted."""
     words = (
@@ -305,16 +316,17 @@ def table_text(entries: list[tuple[int, str]], identity: LibraryIdentity) -> str
     ):
         type_, _, value = _bytes_constant(data).partition("] ")
         fields.append((type_ + "]", value))
-    header_bytes = 4 * len(words) + 32 + 64 + 64
+    first = len(words)
+    helpers = [("i32", _displacement(symbol, 4 * (first + n))) for n, symbol in enumerate(("mr_enter", "call_host"))]
+    fields[first:first] = helpers
+    header_bytes = 4 * (first + len(helpers)) + 32 + 64 + 64
     for index, (pc, symbol) in enumerate(entries):
-        field = f"i8, ptr @mr_library, i64 {header_bytes + 8 * index + 4}"
-        difference = f"sub (i64 ptrtoint (ptr @{symbol} to i64), i64 ptrtoint (ptr getelementptr ({field}) to i64))"
-        fields += [("i32", str(pc)), ("i32", f"trunc (i64 {difference} to i32)")]
+        fields += [("i32", str(pc)), ("i32", _displacement(symbol, header_bytes + 8 * index + 4))]
     types = ", ".join(type_ for type_, _ in fields)
     values = ", ".join(f"{type_} {value}" for type_, value in fields)
     symbols = sorted({symbol for _, symbol in entries})
-    declarations = "".join(f"declare hidden i32 @{symbol}(ptr)\n" for symbol in symbols)
+    declarations = "".join(declaration(symbol) + "\n" for symbol in symbols)
     return (
-        f'target triple = "{default_triple()}"\n{declarations}'
+        f'target triple = "{default_triple()}"\n{declarations}{HOST_EDGES}{MODULE_METADATA}'
         f"@mr_library = constant <{{ {types} }}> <{{ {values} }}>, align 8\n"
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +22,7 @@ from . import dumped
 from .analysis import Function, Program, analyze
 from .cache import cache_folder, cannot_write
 from .checksum import ends_whole
-from .codegen import CodegenOptions, LiftedFunction, lift_function, lifted_starts, module_text
+from .codegen import Callee, CodegenOptions, LiftedFunction, lift_function, lifted_starts, module_text
 from .elf import Image, load_elf
 from .errors import BuildError, LiftError
 from .memory import AddressSpace
@@ -55,7 +55,7 @@ class Guest:
         return analyze(self.image, self.memory)
 
     @cached_property
-    def starts(self) -> frozenset[int]:
+    def starts(self) -> Mapping[int, Callee]:
         """Starts of the functions that get lifted."""
         return lifted_starts(self.program)
 
@@ -134,9 +134,7 @@ def build(
     if isinstance(source, Guest):
         codegen = source.codegen_options(options)
         identity = native.identity_of(source.image, codegen, build_options)
-        native.build_program(
-            source.program, source.starts, codegen, build_options, identity, Path(output), progress
-        )
+        native.build_program(source.program, source.starts, codegen, build_options, identity, Path(output), progress)
         return
     dump = dumped.read(Path(source))
     identity = native.LibraryIdentity(

@@ -5,7 +5,7 @@ A shard is one LLVM module, so calls within it can be inlined, and its size boun
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -50,7 +50,7 @@ def _opt(weight: int, opt: int) -> int:
     return min(opt, 1) if weight > HUGE_FUNCTION_INSTRUCTIONS else opt
 
 
-def shards_of_program(program: Program, starts: frozenset[int], opt: int) -> list[Shard]:
+def shards_of_program(program: Program, starts: Iterable[int], opt: int) -> list[Shard]:
     """Cut the functions, in order of address."""
     groups = _cut([(start, program.functions[start].instruction_count()) for start in sorted(starts)])
     return [Shard(n, group, (), weight, _opt(weight, opt)) for n, (group, weight) in enumerate(groups)]

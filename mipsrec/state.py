@@ -13,9 +13,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-GPR_NAMES = (
-    "zero at v0 v1 a0 a1 a2 a3 t0 t1 t2 t3 t4 t5 t6 t7 s0 s1 s2 s3 s4 s5 s6 s7 t8 t9 k0 k1 gp sp fp ra".split()
-)
+GPR_NAMES = "zero at v0 v1 a0 a1 a2 a3 t0 t1 t2 t3 t4 t5 t6 t7 s0 s1 s2 s3 s4 s5 s6 s7 t8 t9 k0 k1 gp sp fp ra".split()
 """The o32 names of the general-purpose registers 0 to 31."""
 
 
@@ -43,7 +41,8 @@ _FIELDS = (
     Field("ll_value", "uint32_t", 4, 1, "value the last ll read, as sc expects to find it"),
     Field("ll_valid", "uint32_t", 4, 1, "1 from ll until sc or an exception"),
     Field("pad", "uint32_t", 4, 1, "keeps what follows aligned"),
-    Field("dispatch", "mr_function *", 8, 1, "table of lifted entries, indexed by pc >> 2"),
+    Field("dispatch", "int32_t *", 8, 1, "lifted functions by pc >> 2, as displacements from `fallback`"),
+    Field("fallback", "uint8_t *", 8, 1, "the lifted function that has the host go to a pc"),
     Field("base", "uint8_t *", 8, 1, "host address of guest address 0"),
     Field("read_pages", "uint8_t **", 8, 1, "host address of each readable guest page, or null (model paged)"),
     Field("write_pages", "uint8_t **", 8, 1, "host address of each writable guest page, or null (model paged)"),
@@ -81,7 +80,7 @@ def c_header() -> str:
         "#include <stddef.h>",
         "#include <stdint.h>",
         "struct mr_state;",
-        "typedef uint32_t (*mr_function)(struct mr_state *);",
+        "typedef void (*mr_function)(void); /* of another convention: only to be given to mr_enter */",
         "struct mr_slot { uint32_t value, unused; };",
         "union mr_fpr { uint64_t bits; struct { uint32_t low, high; } word; };",
         f"#define MR_STATE_LAYOUT 0x{layout_id():08x}u",
@@ -92,9 +91,7 @@ def c_header() -> str:
         separator = "" if field.c_type.endswith("*") else " "
         lines.append(f"    {field.c_type}{separator}{field.name}{array}; /* {field.meaning} */")
     lines.append("};")
-    lines += [
-        f'_Static_assert(offsetof(struct mr_state, {f.name}) == {OFFSETS[f.name]}, "{f.name}");' for f in _FIELDS
-    ]
+    lines += [f'_Static_assert(offsetof(struct mr_state, {f.name}) == {OFFSETS[f.name]}, "{f.name}");' for f in _FIELDS]
     lines.append(f'_Static_assert(sizeof(struct mr_state) == {OFFSETS["size"]}, "size");')
     lines += [f"#define MR_REG_{name.upper()} {number}" for number, name in enumerate(GPR_NAMES)]
     lines.append("#define MR_GPR_NAMES " + ", ".join(f'"{name}"' for name in GPR_NAMES))

@@ -13,12 +13,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define TABLE_ENTRIES ((size_t)1 << 29)
+#define TABLE_ENTRIES ((size_t)1 << 30)
 #define BIG_STACK_BYTES ((size_t)512 << 20)
 #define NEVER_PC 1u /* odd: no instruction is there */
 #define NEVER_SP 0xffffffffu
 
-mr_function *mr_dispatch;
+int32_t *mr_dispatch;
+uint8_t *mr_fallback;
+uint32_t (*mr_enter)(struct mr_state *, mr_function);
 _Thread_local struct mr_state *mr_current;
 _Thread_local struct mr_host_thread mr_host_thread;
 struct mr_counters mr_counters;
@@ -60,8 +62,8 @@ void mr_dispatch_forget(uint32_t guest, uint32_t size_bytes)
     if (high > open_high_pc)
         high = open_high_pc;
     for (uint64_t pc = low; pc < high; pc += 4)
-        if (mr_dispatch[pc >> 2] != NULL) /* a read touches no new page */
-            mr_dispatch[pc >> 2] = NULL;
+        if (mr_dispatch[pc >> 2] != 0) /* a read touches no new page */
+            mr_dispatch[pc >> 2] = 0;
 }
 
 uint32_t mr_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
@@ -71,7 +73,7 @@ uint32_t mr_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop
         mr_counters.dispatches++;
         if (lifted != NULL) {
             s->pc = pc;
-            pc = lifted(s);
+            pc = mr_enter(s, lifted);
         } else {
             pc = mr_interpret(s, pc, stop_pc, stop_sp);
         }

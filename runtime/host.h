@@ -100,10 +100,15 @@ void mr_library_open(const char *path, const struct mr_image *image);
 bool mr_library_contains(uintptr_t host_pc);
 uint32_t mr_library_guest_pc(uintptr_t host_pc); /* by the line table (lines.c); 0 when unknown */
 
-extern mr_function *mr_dispatch; /* 2^29 entries, by pc >> 2, for pc below 2^31; never touched pages read as null */
+/* Calls a lifted function, whose calling convention only its library knows. */
+extern uint32_t (*mr_enter)(struct mr_state *s, mr_function function);
+/* By pc >> 2, of every pc: the lifted function as a displacement from mr_fallback, 0 where there is none. */
+extern int32_t *mr_dispatch;
+extern uint8_t *mr_fallback; /* the library's function that calls mr_call */
 static inline mr_function mr_lookup(uint32_t pc)
 {
-    return (pc & 3) == 0 && pc < 0x80000000u ? mr_dispatch[pc >> 2] : NULL;
+    int32_t displacement = (pc & 3) == 0 ? mr_dispatch[pc >> 2] : 0;
+    return displacement != 0 ? (mr_function)(uintptr_t)(mr_fallback + displacement) : NULL;
 }
 
 /* Runs from pc until pc == stop_pc, or until the guest's sp is above stop_sp after a jump; returns the pc then. */

@@ -155,16 +155,22 @@ static int find_code(struct dl_phdr_info *info, size_t size_bytes, void *anchor)
     return 1;
 }
 
+static uintptr_t follow(const int32_t *displacement)
+{
+    return (uintptr_t)displacement + (uintptr_t)(intptr_t)*displacement;
+}
+
 static void enter_functions(const struct mr_library *library)
 {
     uint32_t count = library->entry_count;
     if (count == 0)
         return;
+    mr_enter = (uint32_t (*)(struct mr_state *, mr_function))follow(&library->enter);
+    mr_fallback = (uint8_t *)follow(&library->fallback);
     mr_dispatch_open(library->entries[0].guest_pc, library->entries[count - 1].guest_pc + 4);
     for (uint32_t i = 0; i < count; i++) {
         const struct mr_entry *entry = &library->entries[i];
-        uintptr_t host = (uintptr_t)&entry->function + (uintptr_t)(intptr_t)entry->function;
-        mr_dispatch[entry->guest_pc >> 2] = (mr_function)host;
+        mr_dispatch[entry->guest_pc >> 2] = (int32_t)(follow(&entry->function) - (uintptr_t)mr_fallback);
     }
 }
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #define MR_LIBRARY_MAGIC 0x4352494du /* "MIRC" */
-#define MR_LIBRARY_VERSION 1u
+#define MR_LIBRARY_VERSION 2u
 
 enum mr_memory_model { MR_FLAT = 0, MR_PAGED = 1, MR_THUNK = 2 };
 
@@ -22,6 +22,8 @@ struct mr_library {
     uint32_t bias;           /* load bias of an ET_DYN guest the code was made for */
     uint32_t fr;             /* Status.FR the code was made for */
     uint32_t entry_count;
+    int32_t enter;           /* mr_enter, as a displacement from the address of this field */
+    int32_t fallback;        /* the lifted function that calls mr_call, likewise */
     uint8_t guest_identity[32]; /* BLAKE2b-256 of the guest's file */
     char producer[64];       /* "mipsrec 0.1.0", NUL-padded */
     char options[64];        /* "--opt 2 --memory flat --calls direct", NUL-padded */

@@ -35,6 +35,7 @@ static void init_state(struct mr_state *s, const struct mr_image *image, uint32_
     s->fr = mr_image_fr(image);
     s->fcsr = image->nan2008 ? FCSR_NAN2008 | FCSR_ABS2008 : 0;
     s->dispatch = mr_dispatch;
+    s->fallback = mr_fallback;
     s->base = mr_window;
     if (model == MR_PAGED)
         mr_memory_tables(s);

@@ -17,11 +17,18 @@ from tools import need
 from mipsrec.checksum import append_footer
 from mipsrec.state import GPR_NAMES, OFFSETS, SLOT_BYTES, layout_id
 
-MAGIC, VERSION = 0x4352494D, 1
+MAGIC, VERSION = 0x4352494D, 2
 MODELS = {"flat": 0, "paged": 1, "thunk": 2}
-HEADER_BYTES = 8 * 4 + 32 + 64 + 64
+HEADER_BYTES = 10 * 4 + 32 + 64 + 64
 
 PRELUDE = """
+define hidden i32 @enter(ptr %s, ptr %function) {
+  %pc = call i32 %function(ptr %s)
+  ret i32 %pc
+}
+define hidden i32 @fallback(ptr %s) {
+  ret i32 0
+}
 declare i32 @mr_call(ptr, i32)
 declare i32 @mr_syscall(ptr, i32)
 declare i32 @mr_exception(ptr, i32, i32, i32)
@@ -79,7 +86,10 @@ def _constant(fields: Mapping[str, int], identity: bytes, producer: bytes, pcs: 
         entries.append(f"{{ i32, i32 }} {{ i32 {pc}, i32 trunc (i64 {difference} to i32) }}")
     count = len(pcs)
     numbers = ", ".join(f"i32 {value}" for value in fields.values())
-    kinds = ", ".join(["i32"] * len(fields))
+    for n, name in enumerate(("enter", "fallback"), len(fields)):
+        at = f"getelementptr (i8, ptr @mr_library, i64 {4 * n})"
+        numbers += f", i32 trunc (i64 sub (i64 ptrtoint (ptr @{name} to i64), i64 ptrtoint (ptr {at} to i64)) to i32)"
+    kinds = ", ".join(["i32"] * (len(fields) + 2))
     return (
         f"@mr_library = constant {{ {kinds}, [32 x i8], [64 x i8], [64 x i8], [{count} x {{ i32, i32 }}] }} "
         f"{{ {numbers}, [32 x i8] {characters(identity, 32)}, [64 x i8] {characters(producer, 64)}, "

@@ -9,7 +9,8 @@ uint8_t *mr_window;
 bool mr_big_endian;
 struct mr_options mr_options;
 struct mr_counters mr_counters;
-mr_function *mr_dispatch;
+int32_t *mr_dispatch;
+uint8_t *mr_fallback;
 
 /* The last exception, and where execution goes on after it. System calls
  * are cause 100, synci 101, signals 102. */
@@ -27,21 +28,16 @@ void stub_begin(bool big_endian, bool interpret_all)
 {
     if (mr_window == NULL) {
         mr_window = reserve((size_t)1 << 32);
-        mr_dispatch = reserve(((size_t)1 << 29) * sizeof *mr_dispatch);
+        mr_dispatch = reserve(((size_t)1 << 30) * sizeof *mr_dispatch);
     }
     mr_big_endian = big_endian;
     mr_options.engine_interp = interpret_all;
 }
 
-/* Makes pc a lifted entry, or takes it away; the function is never called. */
-static uint32_t some_function(struct mr_state *s)
-{
-    return s->pc;
-}
-
+/* Makes pc a lifted entry, or takes it away. */
 void stub_lift(uint32_t pc, bool lifted)
 {
-    mr_dispatch[pc >> 2] = lifted ? some_function : NULL;
+    mr_dispatch[pc >> 2] = lifted;
 }
 
 void stub_write(uint32_t guest, const void *bytes, uint32_t size_bytes)

@@ -19,6 +19,8 @@ from tools import need
 
 from mipsrec.analysis import analyze
 from mipsrec.codegen import CodegenOptions, LiftedFunction, lift_function, lifted_starts, module_text
+from mipsrec.codegen.calls import HOST_EDGES, declaration
+from mipsrec.codegen.writer import MODULE_METADATA
 from mipsrec.elf import load_elf
 from mipsrec.memory import AddressSpace
 from mipsrec.native import compile_text, default_triple
@@ -78,14 +80,17 @@ class Lifter:
         self._objects[-1].write_bytes(compile_text(text, opt))
 
     def finish(self, stubs: Path) -> Path:
-        """Return the library, linked with the stubs; its `table` points to the entries, in order."""
+        """Return the library, linked with the stubs; its `table` points to mr_enter, two functions that call the
+        host, and the entries, in order."""
         if self._waiting:
             self._compile(module_text(self._waiting, default_triple()), self._opt)
         symbols = [symbol for entries in self.entries for _, symbol in entries]
-        declarations = "".join(f"declare hidden i32 @{symbol}(ptr)\n" for symbol in dict.fromkeys(symbols))
-        pointers = ", ".join(f"ptr @{symbol}" for symbol in symbols)
-        table = f"@table = constant [{len(symbols)} x ptr] [{pointers}]\n"
-        self._compile(f'target triple = "{default_triple()}"\n{declarations}{table}', 0)
+        declarations = "".join(declaration(symbol) + "\n" for symbol in dict.fromkeys(symbols))
+        stopped = HOST_EDGES[HOST_EDGES.index("define") : HOST_EDGES.index("define hidden i32")]
+        helpers = HOST_EDGES + stopped.replace("@call_host", "@stopped") + MODULE_METADATA
+        pointers = ", ".join(f"ptr @{symbol}" for symbol in ["mr_enter", "call_host", "stopped", *symbols])
+        table = f"@table = constant [{3 + len(symbols)} x ptr] [{pointers}]\n"
+        self._compile(f'target triple = "{default_triple()}"\n{helpers}{declarations}{table}', 0)
         output = self._folder / "lifted.so"
         command = [need("cc", "gcc"), "-shared", "-o", str(output), *map(str, self._objects), str(stubs), "-lm"]
         result = subprocess.run(command, capture_output=True, text=True)
@@ -110,7 +115,9 @@ class Runner(Interpreter):
         """Make the pieces of a lifter's library those that run_piece numbers."""
         library = ctypes.CDLL(str(path))
         self._libraries.append(library)  # never unloaded: its code may be anywhere
-        pointers = iter((ctypes.c_void_p * sum(map(len, entries))).in_dll(library, "table"))
+        enter, host, stopped, *rest = (ctypes.c_void_p * (3 + sum(map(len, entries)))).in_dll(library, "table")
+        self.library.stub_convention(*map(ctypes.c_void_p, (enter, host, stopped)))
+        pointers = iter(rest)
         self._pieces = [[(pc, next(pointers)) for pc, _ in piece] for piece in entries]
 
     def run_piece(self, number: int, cpu: Cpu, words: list[int], big_endian: bool) -> tuple[Cpu, str, int]:

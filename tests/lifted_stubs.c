@@ -21,7 +21,7 @@ bool stub_identity(void)
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     if (low != (void *)(uintptr_t)LOW)
         return false;
-    mr_dispatch = reserve(((size_t)1 << 29) * sizeof *mr_dispatch);
+    mr_dispatch = reserve(((size_t)1 << 30) * sizeof *mr_dispatch);
     pages = reserve(((size_t)1 << 20) * sizeof *pages);
     for (uintptr_t guest = LOW; guest < HIGH; guest += 4096)
         pages[guest >> 12] = (uint8_t *)guest;
@@ -35,7 +35,18 @@ void stub_order(bool big_endian)
 
 void stub_enter_at(uint32_t pc, mr_function function)
 {
-    mr_dispatch[pc >> 2] = function;
+    mr_dispatch[pc >> 2] = function ? (int32_t)((uintptr_t)function - (uintptr_t)mr_fallback) : 0;
+}
+
+uint32_t (*mr_enter)(struct mr_state *, mr_function);
+
+static mr_function stopped; /* calls the host, as mr_fallback does */
+
+void stub_convention(uint32_t (*enter)(struct mr_state *, mr_function), mr_function host, mr_function at_stop)
+{
+    mr_enter = enter;
+    stopped = at_stop;
+    mr_fallback = (uint8_t *)(uintptr_t)host;
 }
 
 uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
@@ -46,20 +57,13 @@ uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_
     return interpret_inside(s, pc, stop_pc, stop_sp);
 }
 
-/* The interpreter, too, ends where something lifted is. */
-static uint32_t stopped(struct mr_state *s)
-{
-    (void)s;
-    return stop;
-}
-
 uint32_t mr_call(struct mr_state *s, uint32_t pc)
 {
     if (pc == stop)
         return pc;
-    mr_function function = pc & 3 ? NULL : mr_dispatch[pc >> 2];
+    mr_function function = mr_lookup(pc);
     s->pc = pc;
-    return function ? function(s) : mr_interpret(s, pc, stop, UINT32_MAX);
+    return function ? mr_enter(s, function) : mr_interpret(s, pc, stop, UINT32_MAX);
 }
 
 /* Runs from pc until control is at stop_pc; returns how many times the interpreter had to help. */
@@ -67,8 +71,9 @@ uint32_t stub_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc)
 {
     stop = stop_pc;
     stub_interpreted = 0;
-    mr_dispatch[stop >> 2] = stopped;
+    stub_enter_at(stop, stopped); /* the interpreter, too, ends where something lifted is */
     s->dispatch = mr_dispatch;
+    s->fallback = mr_fallback;
     s->read_pages = s->write_pages = pages;
     mr_fpu_enter(s);
     while (pc != stop)

@@ -38,6 +38,15 @@ class Block:
     def instruction_count(self) -> int:
         return len(self.body) + (self.terminator is not None) + (self.delay_slot is not None)
 
+    def instructions(self) -> list[Instruction]:
+        """Return the body, the terminator and its delay slot."""
+        found = list(self.body)
+        if self.terminator is not None:
+            found.append(self.terminator)
+        if self.delay_slot is not None:
+            found.append(self.delay_slot)
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class JumpTable:

@@ -1,102 +1,218 @@
 """The calling convention of lifted functions, in one place so that another can take its stead.
 
-`i32 f(ptr state)`: all guest registers pass through the state, and the value returned is the guest pc that the function
-returns to. The caller compares it with the pc it expects; on a mismatch it returns that pc itself, until somebody who
-knows it is found: so longjmp, exceptions and context switches need no special care. Calls of pcs that are not known
-when the code is made go through the host's dispatch table (`@dispatch` in every module), which falls back on the
-host's `mr_call`. With `--calls thunked` every call goes through `mr_call`.
+    { i32 pc, i32 v0, i32 v1 } f(ptr state, i32 pc, i32 sp, i32 ra, i32 t9, i32 a0, i32 a1, i32 a2, i32 a3)
+
+The state is complete at every call and return: whoever looks there sees every register as the guest has it. What most
+callees read first, and most callers read next, comes in host registers besides, so that nobody waits for a load of
+what has just been stored. A direct call passes poison for what the callee takes from no parameter
+(`argument_registers`); every other call passes all of them.
+
+The first value returned is the guest pc that the function returns to. The caller compares it with the pc it expects;
+on a mismatch it returns that pc itself, until somebody who knows it is found: so longjmp, exceptions and context
+switches need no special care. Calls of pcs that are not known when the code is made go through the host's dispatch
+table (`@lookup` in every module), and where that has nothing, to the host (`@call_host`). With `--calls thunked` every
+call goes to the host. The host calls lifted code through `mr_enter`, which each library brings along. The parameter
+`pc` is for functions with several entries and for `@call_host`; direct calls leave it open.
+
+`preserve_nonecc`: the callee need not preserve host registers. A lifted function keeps guest registers in nearly all
+of them, and would push and pop those for callers that have nothing in them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from ..state import OFFSETS
+from ..analysis import Function
+from ..isa.uses import masks
+from ..state import OFFSETS, SLOT_BYTES
 from .memory_models import Value, text
 from .options import CodegenOptions
 from .writer import LIKELY, STATE_TAG, TABLE_TAG, Writer
 
-DISPATCH = f"""\
-define internal i32 @dispatch(ptr noalias %s, i32 %target) #1 {{
-  %pc = getelementptr i8, ptr %s, i64 {OFFSETS["pc"]}
-  store i32 %target, ptr %pc, {STATE_TAG}
-  %index = call i32 @llvm.fshr.i32(i32 %target, i32 %target, i32 2)
-  %inside = icmp ult i32 %index, 536870912
-  br i1 %inside, label %look, label %slow, {LIKELY}
+ARGUMENTS = (29, 31, 25, 4, 5, 6, 7)
+"""General-purpose registers that come in as parameters, in order: sp, ra, t9, a0 to a3."""
+ARGUMENT_BITS = sum(1 << number for number in ARGUMENTS)
+RESULTS = (2, 3)
+"""General-purpose registers that are returned after the pc: v0, v1."""
+RESULT_BITS = sum(1 << number for number in RESULTS)
+
+_TYPE = "preserve_nonecc { i32, i32, i32 }"
+SIGNATURE = "(ptr, i32" + ", i32" * len(ARGUMENTS) + ")"
+_POISON = ("poison",) * len(ARGUMENTS)
+_PARAMETERS = ", ".join(["ptr noalias %s", "i32 %pc.in", *(f"i32 %r{number}.in" for number in ARGUMENTS)])
+
+
+def declaration(symbol: str) -> str:
+    """Return the declaration of a lifted function of another module."""
+    return f"declare hidden {_TYPE} @{symbol}{SIGNATURE}"
+
+
+def _state_loads(prefix: str, numbers: Sequence[int]) -> str:
+    lines = []
+    for number in numbers:
+        lines.append(f"  %{prefix}{number}.at = getelementptr i8, ptr %s, i64 {OFFSETS['gpr'] + SLOT_BYTES * number}\n")
+        lines.append(f"  %{prefix}{number} = load i32, ptr %{prefix}{number}.at, {STATE_TAG}\n")
+    return "".join(lines)
+
+
+LOOKUP = f"""\
+define internal ptr @lookup(ptr noalias %s, i32 %target) #1 {{
+  %low = and i32 %target, 3
+  %aligned = icmp eq i32 %low, 0
+  br i1 %aligned, label %look, label %found, {LIKELY}
 look:
   %field = getelementptr i8, ptr %s, i64 {OFFSETS["dispatch"]}
   %table = load ptr, ptr %field, {STATE_TAG}, !invariant.load !0
-  %wide = zext i32 %index to i64
-  %entry = getelementptr ptr, ptr %table, i64 %wide
-  %function = load ptr, ptr %entry, {TABLE_TAG}
-  %known = icmp ne ptr %function, null
-  br i1 %known, label %fast, label %slow, {LIKELY}
-fast:
-  %a = tail call i32 %function(ptr %s)
-  ret i32 %a
-slow:
-  %b = tail call i32 @mr_call(ptr %s, i32 %target)
-  ret i32 %b
+  %wide = zext i32 %target to i64
+  %entry = getelementptr i8, ptr %table, i64 %wide
+  %displacement = load i32, ptr %entry, {TABLE_TAG}
+  br label %found
+found:
+  %distance = phi i32 [ 0, %0 ], [ %displacement, %look ]
+  %far = sext i32 %distance to i64
+  %fallback.field = getelementptr i8, ptr %s, i64 {OFFSETS["fallback"]}
+  %fallback = load ptr, ptr %fallback.field, {STATE_TAG}, !invariant.load !0
+  %callee = getelementptr i8, ptr %fallback, i64 %far
+  ret ptr %callee
 }}
 """
-"""Calls the lifted function at a guest pc, or the host."""
+"""Finds the lifted function at a guest pc, or else `@call_host`. Entries have 4 bytes, as instructions have."""
+
+HOST_EDGES = f"""\
+declare i32 @mr_call(ptr, i32)
+
+define hidden {_TYPE} @call_host({_PARAMETERS}) nounwind {{
+  %pc = call i32 @mr_call(ptr %s, i32 %pc.in)
+{_state_loads("r", RESULTS)}\
+  %a = insertvalue {{ i32, i32, i32 }} poison, i32 %pc, 0
+  %b = insertvalue {{ i32, i32, i32 }} %a, i32 %r2, 1
+  %c = insertvalue {{ i32, i32, i32 }} %b, i32 %r3, 2
+  ret {{ i32, i32, i32 }} %c
+}}
+
+define hidden i32 @mr_enter(ptr %s, ptr %function) nounwind {{
+  %field = getelementptr i8, ptr %s, i64 {OFFSETS["pc"]}
+  %to = load i32, ptr %field, {STATE_TAG}
+{_state_loads("r", ARGUMENTS)}\
+  %result = call {_TYPE} %function(ptr %s, i32 %to, {", ".join(f"i32 %r{number}" for number in ARGUMENTS)})
+  %pc = extractvalue {{ i32, i32, i32 }} %result, 0
+  ret i32 %pc
+}}
+"""
+"""What a library has once: `@call_host`, a lifted function that goes to a pc that nobody lifted, and `mr_enter`, which
+calls a lifted function from C at the state's pc: `uint32_t mr_enter(struct mr_state *, mr_function)`."""
 
 
-class StateCalls:
-    """Writes calls and tail calls; the state must be complete before each of them."""
+def argument_registers(function: Function) -> int:
+    """Return the bits of the registers that a function takes from its parameters: all that its instructions read."""
+    found = 0
+    for block in function.blocks.values():
+        for instruction in block.instructions():
+            found |= masks(instruction, 0)[0]
+    return found & ARGUMENT_BITS
 
-    def __init__(self, writer: Writer, options: CodegenOptions, symbol: Callable[[int], str | None]) -> None:
+
+@dataclass(frozen=True)
+class Callee:
+    """A lifted function that may be called by its `symbol`; `takes` are bits of ARGUMENTS."""
+
+    symbol: str
+    takes: int
+
+
+@dataclass(frozen=True)
+class Returned:
+    """Values after a call: the pc to go on at, and the registers RESULTS by number."""
+
+    pc: str
+    results: dict[int, str]
+
+
+class Calls:
+    """Writes the edges of lifted functions; the state must be complete before each call and return."""
+
+    def __init__(self, writer: Writer, options: CodegenOptions, callee: Callable[[int], Callee | None]) -> None:
         self._writer = writer
         self._thunked = options.calls == "thunked"
-        self._symbol = symbol
+        self._callee = callee
 
-    def _direct(self, target: Value) -> str | None:
-        return self._symbol(target) if isinstance(target, int) and not self._thunked else None
+    def head(self, symbol: str, scope: int) -> str:
+        """Return the line that begins a definition; parameters are named `%rN.in`."""
+        return f"define hidden {_TYPE} @{symbol}({_PARAMETERS}) #0 !dbg !{scope} {{"
 
-    def call(self, target: Value, guess: int | None) -> str:
-        """Call a guest pc; return the pc that comes back."""
+    def _direct(self, target: Value | None) -> Callee | None:
+        return self._callee(target) if isinstance(target, int) and not self._thunked else None
+
+    def passed(self, target: int | None) -> int:
+        """Return the bits of the registers that a call of a guest pc, or of an unknown one, passes as arguments."""
+        if self._thunked:
+            return 0
+        callee = self._direct(target)
+        return callee.takes if callee is not None else ARGUMENT_BITS
+
+    def _invoke(self, kind: str, function: str, pc: Value, arguments: Sequence[Value]) -> str:
+        words = ", ".join(f"i32 {text(argument)}" for argument in (pc, *arguments))
+        return self._writer.value(f"{kind} {_TYPE} {function}(ptr %s, {words}){self._writer.debug}")
+
+    def call(self, target: Value, guess: int | None, arguments: Sequence[Value]) -> Returned:
+        """Call a guest pc with the values of ARGUMENTS."""
         writer = self._writer
-        symbol = self._direct(target)
-        if symbol is not None:
-            return writer.value(f"call i32 @{symbol}(ptr %s){writer.debug}")
-        likely = self._direct(guess) if guess is not None else None
-        if likely is None:
-            return self._unknown(target)
-        hit, miss, done = writer.fresh_label(), writer.fresh_label(), writer.fresh_label()
-        flag = writer.value(f"icmp eq i32 {text(target)}, {guess}")
-        writer.void(f"br i1 {flag}, label %{hit}, label %{miss}, {LIKELY}")
-        writer.label(hit)
-        quick = writer.value(f"call i32 @{likely}(ptr %s){writer.debug}")
-        writer.void(f"br label %{done}")
-        writer.label(miss)
-        slow = self._unknown(target)
-        writer.void(f"br label %{done}")
-        writer.label(done)
-        return writer.value(f"phi i32 [ {quick}, %{hit} ], [ {slow}, %{miss} ]")
+        known = self._direct(target)
+        likely = self._direct(guess)
+        if known is not None:
+            result = self._invoke("call", f"@{known.symbol}", "poison", arguments)
+        elif likely is None:
+            result = self._invoke("call", *self._unknown(target, arguments))
+        else:
+            hit, miss, done = writer.fresh_label(), writer.fresh_label(), writer.fresh_label()
+            flag = writer.value(f"icmp eq i32 {text(target)}, {guess}")
+            writer.void(f"br i1 {flag}, label %{hit}, label %{miss}, {LIKELY}")
+            writer.label(hit)
+            quick = self._invoke("call", f"@{likely.symbol}", "poison", arguments)
+            writer.void(f"br label %{done}")
+            writer.label(miss)
+            slow = self._invoke("call", *self._unknown(target, arguments))
+            writer.void(f"br label %{done}")
+            writer.label(done)
+            result = writer.value(f"phi {{ i32, i32, i32 }} [ {quick}, %{hit} ], [ {slow}, %{miss} ]")
+        parts = [writer.value(f"extractvalue {{ i32, i32, i32 }} {result}, {n}") for n in range(1 + len(RESULTS))]
+        return Returned(parts[0], dict(zip(RESULTS, parts[1:], strict=True)))
 
-    def _unknown(self, target: Value) -> str:
-        callee = "mr_call" if self._thunked else "dispatch"
-        return self._writer.value(f"call i32 @{callee}(ptr %s, i32 {text(target)}){self._writer.debug}")
+    def _unknown(self, target: Value, arguments: Sequence[Value]) -> tuple[str, Value, Sequence[Value]]:
+        """Return the host function to call for a guest pc, and what to pass."""
+        if self._thunked:
+            return "@call_host", target, _POISON
+        callee = self._writer.value(f"call ptr @lookup(ptr %s, i32 {text(target)}){self._writer.debug}")
+        return callee, target, arguments
 
-    def tail_call(self, target: Value, guess: int | None) -> None:
+    def tail_call(self, target: Value, guess: int | None, arguments: Sequence[Value]) -> None:
         """Go to a guest pc for good; ends the block."""
         writer = self._writer
-        likely = self._direct(guess) if guess is not None else None
+        likely = self._direct(guess)
         if likely is not None and not isinstance(target, int):
             hit, miss = writer.fresh_label(), writer.fresh_label()
             flag = writer.value(f"icmp eq i32 {text(target)}, {guess}")
             writer.void(f"br i1 {flag}, label %{hit}, label %{miss}, {LIKELY}")
             writer.label(hit)
-            self._tail_to(likely)
+            self._end(self._invoke("musttail call", f"@{likely.symbol}", "poison", arguments))
             writer.label(miss)
-        symbol = self._direct(target)
-        if symbol is not None:
-            self._tail_to(symbol)
-            return
-        callee = "mr_call" if self._thunked else "dispatch"
-        result = writer.value(f"tail call i32 @{callee}(ptr %s, i32 {text(target)}){writer.debug}")
-        writer.void(f"ret i32 {result}")
+        known = self._direct(target)
+        if known is not None:
+            self._end(self._invoke("musttail call", f"@{known.symbol}", "poison", arguments))
+        else:
+            self._end(self._invoke("musttail call", *self._unknown(target, arguments)))
 
-    def _tail_to(self, symbol: str) -> None:
-        result = self._writer.value(f"musttail call i32 @{symbol}(ptr %s){self._writer.debug}")
-        self._writer.void(f"ret i32 {result}")
+    def tail_call_entries(self, symbol: str, pc: Value) -> None:
+        """Go on in the LLVM function of the entries besides the start, at one of them; ends the block."""
+        self._end(self._invoke("musttail call", f"@{symbol}", pc, _POISON))
+
+    def give_back(self, pc: Value, results: Sequence[Value]) -> None:
+        """Return to a guest pc with the values of RESULTS; ends the block."""
+        value = "poison"
+        for index, word in enumerate((pc, *results)):
+            value = self._writer.value(f"insertvalue {{ i32, i32, i32 }} {value}, i32 {text(word)}, {index}")
+        self._end(value)
+
+    def _end(self, value: str) -> None:
+        self._writer.void(f"ret {{ i32, i32, i32 }} {value}")

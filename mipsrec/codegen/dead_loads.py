@@ -10,7 +10,6 @@ from __future__ import annotations
 from ..analysis import Block, End, Function
 from ..isa import Flow, Instruction
 from ..isa.uses import ALL_BITS, masks, reads_memory
-from .registers import instructions_of
 
 _BRANCHING = (End.FALL, End.BRANCH, End.JUMP, End.INDIRECT)
 
@@ -39,7 +38,7 @@ class NeededRegisters:
     def _summary(self, block: Block) -> tuple[int, int]:
         """Return the bits read before they are written, and those not written; without a slot that may not run."""
         read = written = 0
-        for instruction in block.body if _is_likely(block) else instructions_of(block):
+        for instruction in block.body if _is_likely(block) else block.instructions():
             reads, writes = masks(instruction, self._fr)
             read |= reads & ~written
             written |= writes

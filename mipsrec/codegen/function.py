@@ -1,7 +1,7 @@
 """Writes one guest function as one LLVM function; the only place that knows about delay slots.
 
 A function with entries besides its start gets a second LLVM function, `NAME.entries`, of the blocks they reach: it
-begins with a switch on the state's pc. So the usual way in stays free of edges that only exceptions and longjmp take.
+begins with a switch on the pc. So the usual way in stays free of edges that only exceptions and longjmp take.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from ..analysis import Block, End, Function
 from ..analysis.symbolic import constant_condition
 from ..isa import Flow, Instruction
 from ..isa.disassembly import disassemble
-from ..state import OFFSETS, SLOT_BYTES
-from .calls import StateCalls
+from ..state import SLOT_BYTES
+from .calls import ARGUMENTS, RESULTS, Callee, Calls, Returned, argument_registers
 from .dead_loads import NeededRegisters
 from .loops import invariant_masks
 from .machine import IrMachine
@@ -48,14 +48,14 @@ def symbol_of(start: int) -> str:
 
 
 class FunctionWriter:
-    """Writes the blocks that `entries` reach; `symbol` gives the LLVM function that may be called for a guest pc."""
+    """Writes the blocks that `entries` reach; `callee` gives the LLVM function that may be called for a guest pc."""
 
     def __init__(
         self,
         function: Function,
         entries: list[int],
         options: CodegenOptions,
-        symbol: Callable[[int], str | None],
+        callee: Callable[[int], Callee | None],
         scope: int,
     ) -> None:
         self._function = function
@@ -63,24 +63,39 @@ class FunctionWriter:
         self._options = options
         self._scope = scope
         self._called: set[str] = set()
-        self._symbol = symbol
+        self._callee = callee
+        self._secondary = entries != [function.start]
+        self._writer = Writer()
+        self._calls = Calls(self._writer, options, self._note_callee)
         self._units = Units(function, options.fr)
-        self._plan = RegisterPlan(function, self._units, entries)
+        self._plan = RegisterPlan(function, self._units, entries, self._passed)
         self._needed = NeededRegisters(function, options.fr, self._plan.order)
         self._invariant = invariant_masks(function, self._plan.order, options.fr)
-        self._writer = Writer()
         self._machine = IrMachine(self._writer, self._units, options)
-        self._calls = StateCalls(self._writer, options, self._note_symbol)
         self._stubs: list[tuple[str, int, int]] = []  # label, target outside, dirty bits
         self._table_address: Value | None = None
         self._loop_writes: int | None = None  # registers that the loop around the current block writes
-        self._secondary = entries != [function.start]
 
-    def _note_symbol(self, pc: int) -> str | None:
-        symbol = self._symbol(pc)
-        if symbol is not None:
-            self._called.add(symbol)
-        return symbol
+    def _note_callee(self, pc: int) -> Callee | None:
+        callee = self._callee(pc)
+        if callee is not None:
+            self._called.add(callee.symbol)
+        return callee
+
+    def _passed(self, block: Block) -> int:
+        """Return the bits of the arguments that leaving the function at the end of a block passes."""
+        if block.end in (End.CALL, End.INDIRECT):
+            return self._calls.passed(block.target)
+        bits = 0
+        for pc in (block.target, block.next_pc):
+            if pc is not None and block.end in (End.JUMP, End.BRANCH, End.FALL) and pc not in self._function.blocks:
+                bits |= self._calls.passed(pc)
+        return bits
+
+    def _arguments(self, passed: int) -> list[Value]:
+        """Return the values of ARGUMENTS, of which those not in `passed` are left open."""
+        machine = self._machine
+        return [machine.current_gpr(number) if passed >> number & 1 else "poison" for number in ARGUMENTS]
 
     def write(self) -> LiftedFunction:
         """Return the LLVM function."""
@@ -103,19 +118,20 @@ class FunctionWriter:
 
     def _head(self, name: str) -> list[str]:
         """Return the lines up to the first guest block: allocas, state pointers, first loads."""
-        lines = [f"define hidden i32 @{name}(ptr noalias %s) #0 !dbg !{self._scope} {{", "entry:"]
+        lines = [self._calls.head(name, self._scope), "entry:"]
         for unit in self._units.all:
             lines.append(f"  %{unit.name} = alloca {unit.type}")
             lines.append(f"  %s.{unit.name} = getelementptr i8, ptr %s, i64 {unit.offset}")
         lines.append("  %leave.pc = alloca i32")
+        taken = 0 if self._secondary else argument_registers(self._function)
         for unit in self._units.all:
-            if unit.bits & self._plan.entry_loads:
+            if unit.bits & self._plan.entry_loads & taken:
+                lines.append(f"  store i32 %{unit.name}.in, ptr %{unit.name}")
+            elif unit.bits & self._plan.entry_loads:
                 lines += _first_load(unit.name, unit.type)
         if self._secondary:
-            lines.append(f"  %entry.field = getelementptr i8, ptr %s, i64 {OFFSETS['pc']}")
-            lines.append(f"  %entry.pc = load i32, ptr %entry.field, {STATE_TAG}")
             cases = " ".join(f"i32 {pc}, label %{_LABEL(pc)}" for pc in self._entries)
-            lines.append(f"  switch i32 %entry.pc, label %{_LABEL(self._entries[0])} [ {cases} ]")
+            lines.append(f"  switch i32 %pc.in, label %{_LABEL(self._entries[0])} [ {cases} ]")
         else:
             lines.append(f"  br label %{_LABEL(self._function.start)}")
         return lines
@@ -131,13 +147,12 @@ class FunctionWriter:
             cases = " ".join(f"i32 {point}, label %resume" for point in resume)
             writer.void(f"switch i32 {pc}, label %away [ {cases} ]")
             writer.label("resume")
-            self._machine.set_state_word("pc", pc)
             symbol = symbol_of(self._function.start) + ".entries"
             self._called.add(symbol)
-            result = writer.value(f"musttail call i32 @{symbol}(ptr %s){writer.debug}")
-            writer.void(f"ret i32 {result}")
+            self._calls.tail_call_entries(symbol, pc)
             writer.label("away")
-        writer.void(f"ret i32 {pc}")
+        results = [self._machine.state_word("gpr", SLOT_BYTES * number) for number in RESULTS]
+        self._calls.give_back(pc, results)
 
     # blocks
 
@@ -290,9 +305,9 @@ class FunctionWriter:
         self._writer.void(f"br label %{self._destination(block.target)}")
 
     def _destination(self, pc: int) -> str:
-        """Return the label of a block here, or of a stub that loads units or leaves for another function."""
-        dirty = self._machine.dirty
-        if pc in self._plan.dirty_in and not self._plan.edge_loads(dirty, pc):
+        """Return the label of a block here, or of a stub: it flushes and loads units, or leaves the function."""
+        dirty, plan = self._machine.dirty, self._plan
+        if pc in plan.dirty_in and not plan.edge_loads(dirty, pc) and not plan.edge_flushes(dirty, pc):
             return _LABEL(pc)
         label = self._writer.fresh_label()
         self._stubs.append((label, pc, dirty))
@@ -310,11 +325,12 @@ class FunctionWriter:
             if pc in self._plan.dirty_in and self._is_short_return(pc):
                 self._contents(self._function.blocks[pc], dirty)
             elif pc in self._plan.dirty_in:
+                self._machine.registers.flush(self._plan.edge_flushes(dirty, pc))
                 self._machine.registers.reload(self._plan.edge_loads(dirty, pc))
                 self._writer.void(f"br label %{_LABEL(pc)}")
             else:
                 self._machine.registers.flush(dirty)
-                self._calls.tail_call(pc, None)
+                self._calls.tail_call(pc, None, self._arguments(self._calls.passed(pc)))
         self._stubs = []
 
     def _end_call(self, block: Block) -> None:
@@ -336,20 +352,23 @@ class FunctionWriter:
         machine.registers.flush(machine.dirty)
         kept = self._plan.live_out[block.start] & KEPT
         machine.registers.save(kept)  # before the branch: it is not loaded again whether the call is made or not
+        stack = machine.gpr(29) if kept else None
         returned = writer.fresh_label()
         if flag is not None:
             call = writer.fresh_label()
             writer.void(f"br i1 {flag}, label %{call}, label %{returned}")
             writer.label(call)
-        stack = machine.gpr(29) if kept else None
-        pc = self._calls.call(target, self._function.guesses.get(block.terminator_pc))
-        self._after_sync(block, pc, returned, stack)
+        arguments = self._arguments(self._calls.passed(block.target))
+        found = self._calls.call(target, self._function.guesses.get(block.terminator_pc), arguments)
+        if flag is not None:
+            found = Returned(found.pc, {})  # there are no results where the call did not happen
+        self._after_sync(block, found, returned, stack)
 
-    def _after_sync(self, block: Block, pc: str, returned: str, stack: Value | None = None) -> None:
+    def _after_sync(self, block: Block, after: Returned, returned: str, stack: Value | None = None) -> None:
         """Check that control came back to the next block, with sp as it was if it is given; load what it needs."""
         writer, machine = self._writer, self._machine
-        writer.void(f"store i32 {pc}, ptr %leave.pc")
-        other = writer.value(f"icmp ne i32 {pc}, {block.next_pc}")
+        writer.void(f"store i32 {after.pc}, ptr %leave.pc")
+        other = writer.value(f"icmp ne i32 {after.pc}, {block.next_pc}")
         kept = 0
         if stack is not None:
             kept = KEPT
@@ -360,21 +379,22 @@ class FunctionWriter:
         writer.label(returned)
         machine.start_block()
         machine.dirty = 0
-        machine.registers.reload(self._plan.live_out[block.start] & ~kept)
+        machine.registers.reload(self._plan.live_out[block.start] & ~kept, after.results)
         writer.void(f"br label %{self._destination(block.next_pc)}")
 
     def _end_syscall(self, block: Block) -> None:
         self._terminator(block)
         self._machine.registers.flush(self._machine.dirty)
         pc = self._writer.value(f"call i32 @mr_syscall(ptr %s, i32 {block.terminator_pc}){self._writer.debug}")
-        self._after_sync(block, pc, self._writer.fresh_label())
+        self._after_sync(block, Returned(pc, {}), self._writer.fresh_label())
 
     def _end_return(self, block: Block) -> None:
         instruction = self._terminator(block)
         target = self._machine.gpr(instruction.rs)
         self._slot(block)
         self._machine.registers.flush(self._machine.dirty)
-        self._writer.void(f"ret i32 {text(target)}")
+        at_hand = self._plan.results_at_hand(block.start)
+        self._calls.give_back(target, [self._machine.current_gpr(n, bool(at_hand >> n & 1)) for n in RESULTS])
 
     def _end_indirect(self, block: Block) -> None:
         writer, machine = self._writer, self._machine
@@ -392,7 +412,8 @@ class FunctionWriter:
             writer.label(default)
         self._at(instruction, block.terminator_pc)
         machine.registers.flush(machine.dirty)
-        self._calls.tail_call(target, self._function.guesses.get(block.terminator_pc))
+        arguments = self._arguments(self._calls.passed(None))
+        self._calls.tail_call(target, self._function.guesses.get(block.terminator_pc), arguments)
 
     def _end_stop(self, block: Block) -> None:
         instruction = self._terminator(block)

@@ -1,14 +1,63 @@
-"""Loads that must not leave their loop: in a loop without calls, from an address the loop does not change.
+"""The loops of a function, and the loads that must not leave them.
 
-LLVM may take such a load out of the loop, and a spin-wait on memory that a signal handler or another mapping writes
-would never end. They are emitted as monotonic atomics, which stay.
+Those are loads in a loop without calls, from an address the loop does not change. LLVM may take such a load out of the
+loop, and a spin-wait on memory that a signal handler or another mapping writes would never end. They are emitted as
+monotonic atomics, which stay.
 """
 
 from __future__ import annotations
 
 from ..analysis import End, Function
 from ..isa.uses import masks
-from .registers import instructions_of
+
+MAX_LOOP_BLOCKS = 20_000
+"""Blocks of all loops of a function together that are looked at: deep nests count again in each loop around them."""
+
+
+def loops_with(function: Function, order: list[int], ends: tuple[End, ...]) -> dict[int, frozenset[int]]:
+    """Return the natural loops, by head, of those blocks in `order` that contain a block with one of these ends."""
+    predecessors: dict[int, list[int]] = {pc: [] for pc in order}
+    for pc in order:
+        for successor in function.successors(function.blocks[pc]):
+            predecessors[successor].append(pc)
+    found = {}
+    budget = MAX_LOOP_BLOCKS
+    for head, sources in _retreating_edges(function, order).items():
+        body = {head}
+        work = sources
+        while work and budget > 0:
+            pc = work.pop()
+            if pc not in body:
+                budget -= 1
+                body.add(pc)
+                work.extend(predecessors[pc])
+        if not work and any(function.blocks[pc].end in ends for pc in body):
+            found[head] = frozenset(body)
+    return found
+
+
+def _retreating_edges(function: Function, order: list[int]) -> dict[int, list[int]]:
+    """Return, by target, the sources of the edges that lead back to a block on the path of a depth-first search."""
+    found: dict[int, list[int]] = {}
+    state: dict[int, bool] = {}  # whether the block is on the path
+    for root in order:
+        if root in state:
+            continue
+        state[root] = True
+        path = [(root, function.successors(function.blocks[root]))]
+        while path:
+            pc, remaining = path[-1]
+            if not remaining:
+                state[pc] = False
+                path.pop()
+                continue
+            target = remaining.pop()
+            if target not in state:
+                state[target] = True
+                path.append((target, function.successors(function.blocks[target])))
+            elif state[target]:
+                found.setdefault(target, []).append(pc)
+    return found
 
 
 def invariant_masks(function: Function, order: list[int], fr: int) -> dict[int, int]:
@@ -17,7 +66,7 @@ def invariant_masks(function: Function, order: list[int], fr: int) -> dict[int, 
     for component in _cycles(function, order):
         written = 0
         for pc in component:
-            for instruction in instructions_of(function.blocks[pc]):
+            for instruction in function.blocks[pc].instructions():
                 written |= masks(instruction, fr)[1]
         for pc in component:
             result[pc] = written

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .calls import DISPATCH
+from .calls import LOOKUP, declaration
 from .function import LiftedFunction
 from .writer import FIRST_FREE_METADATA, MODULE_METADATA
 
@@ -89,10 +89,11 @@ def _parts(functions: list[LiftedFunction], external: list[str], triple: str) ->
     for function in functions:
         yield function.text
         yield "\n"
-    yield DISPATCH
+    yield LOOKUP
     yield "\n"
     for symbol in external:
-        yield f"declare hidden i32 @{symbol}(ptr) #0\n"
+        yield f"{declaration(symbol)} #0\n"
+    yield f"{declaration('call_host')} #0\n"
     yield _DECLARATIONS
     yield _ATTRIBUTES
     yield MODULE_METADATA

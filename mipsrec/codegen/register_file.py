@@ -5,7 +5,9 @@ i32 constants are Python ints; every other value is the name of an LLVM value.
 
 from __future__ import annotations
 
-from ..state import OFFSETS
+from collections.abc import Mapping
+
+from ..state import OFFSETS, SLOT_BYTES
 from .memory_models import MODELS, Value, text
 from .options import CodegenOptions
 from .registers import Unit, Units
@@ -51,10 +53,14 @@ class RegisterFile:
                     value, type_ = self._writer.value(f"zext i1 {value} to i32"), "i32"
                 self._writer.void(f"store {type_} {value}, ptr %s.{unit.name}, {STATE_TAG}")
 
-    def reload(self, wanted: int) -> None:
-        """Load units from the state into their allocas."""
+    def reload(self, wanted: int, known: Mapping[int, Value] | None = None) -> None:
+        """Load units from the state into their allocas; `known` ones, by number, are at hand."""
         for unit in self.units.all:
             if unit.bits & wanted:
+                number = unit.bits.bit_length() - 1
+                if known and number in known:
+                    self._writer.void(f"store i32 {text(known[number])}, ptr %{unit.name}")
+                    continue
                 type_ = "i32" if unit.type == "i1" else unit.type
                 value = self._writer.value(f"load {type_}, ptr %s.{unit.name}, {STATE_TAG}")
                 if unit.type == "i1":
@@ -83,6 +89,12 @@ class RegisterOperations:
 
     def gpr(self, number: int) -> Value:
         return self.registers.get(self._units.gpr[number]) if number else 0
+
+    def current_gpr(self, number: int, at_hand: bool = True) -> Value:
+        """Return a register where the state is complete: from the state if this function does not have it in SSA."""
+        if at_hand and self._units.gpr[number] in self._units.all:
+            return self.gpr(number)
+        return self.state_word("gpr", SLOT_BYTES * number)
 
     def set_gpr(self, number: int, value: Value) -> None:
         if number:

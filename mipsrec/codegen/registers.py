@@ -9,12 +9,15 @@ state is complete whenever other code may look.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..analysis import Block, End, Function
 from ..isa import Flow, Instruction
 from ..isa.uses import FCC_BIT, FPR_BIT, HILO_BIT, masks, uses
 from ..state import OFFSETS, SLOT_BYTES
+from .calls import RESULT_BITS
+from .loops import loops_with
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Units:
         used = 0
         singles = doubles = 0
         for block in function.blocks.values():
-            for instruction in instructions_of(block):
+            for instruction in block.instructions():
                 read, written = masks(instruction, fr)
                 used |= read | written
                 if (read | written) >> FPR_BIT:
@@ -121,16 +124,6 @@ def _float_bits(instruction: Instruction, fr: int) -> tuple[int, int]:
     return single, double
 
 
-def instructions_of(block: Block) -> list[Instruction]:
-    """Return the body, the terminator and its delay slot."""
-    found = list(block.body)
-    if block.terminator is not None:
-        found.append(block.terminator)
-    if block.delay_slot is not None:
-        found.append(block.delay_slot)
-    return found
-
-
 KEPT = 1 << 29
 """Registers a caller keeps across a call: sp. That the callee has put it back is checked together with the pc it
 returns to, so that what follows depends on a prediction and not on a load of what the callee stored."""
@@ -142,15 +135,17 @@ class RegisterPlan:
     """Data flow over the blocks of one function: dirty units forwards, live units backwards.
 
     `entries` are the blocks that control enters from outside. A function that only part of the blocks can reach is
-    planned with those alone.
+    planned with those alone. `passed` gives the bits that the end of a block reads: arguments and results.
     """
 
-    def __init__(self, function: Function, units: Units, entries: list[int]) -> None:
+    def __init__(self, function: Function, units: Units, entries: list[int], passed: Callable[[Block], int]) -> None:
         self._function = function
         self.order = _reachable(function, entries)
         self._successors = {pc: function.successors(function.blocks[pc]) for pc in self.order}
         self._summarize(units)
-        self._find_dirty()
+        self.dirty_in = self._forwards(0, loops_with(function, self.order, _SYNCING))
+        self._returned_in = self._forwards(RESULT_BITS, {})
+        self._add_ends(units, passed)
         self._find_live()
         self.entry_loads = 0
         for pc in entries:
@@ -173,7 +168,7 @@ class RegisterPlan:
             block = self._function.blocks[pc]
             likely = block.terminator is not None and block.terminator.row.flow is Flow.BRANCH_LIKELY
             annulled = block.delay_slot if likely else None
-            for instruction in instructions_of(block):
+            for instruction in block.instructions():
                 reads, writes = units.masks(instruction)
                 use |= reads & ~written
                 self._overwritten[pc] = written if instruction is annulled else written | writes
@@ -181,17 +176,45 @@ class RegisterPlan:
             self._use[pc], self._written[pc] = use, written
             self._overwritten.setdefault(pc, 0)
 
-    def _find_dirty(self) -> None:
-        self.dirty_in = dict.fromkeys(self.order, 0)
+    def edge_flushes(self, dirty: int, successor: int) -> int:
+        """Return the bits to flush on an edge into `successor`, `dirty` being what is dirty there.
+
+        A loop with calls has them flushed on the way in: what it does not write itself would be flushed again in each
+        round, since it is dirty in the first.
+        """
+        return dirty & ~self.dirty_in[successor]
+
+    def _forwards(self, after_call: int, loops: dict[int, frozenset[int]]) -> dict[int, int]:
+        """Return the bits that some way to each block has written since it was last in step with the state.
+
+        Ways into one of the `loops`, given by head and body, do not count.
+        """
+        found = dict.fromkeys(self.order, 0)
         work = list(self.order)
         while work:
             pc = work.pop()
-            block = self._function.blocks[pc]
-            dirty = 0 if block.end in _SYNCING else self.dirty_in[pc] | self._written[pc]
+            end = self._function.blocks[pc].end
+            bits = after_call if end is End.CALL else 0
+            if end not in _SYNCING:
+                bits = found[pc] | self._written[pc]
             for successor in self._successors[pc]:
-                if dirty & ~self.dirty_in[successor]:
-                    self.dirty_in[successor] |= dirty
+                if bits & ~found[successor] and pc in loops.get(successor, (pc,)):
+                    found[successor] |= bits
                     work.append(successor)
+        return found
+
+    def results_at_hand(self, pc: int) -> int:
+        """Return which RESULT_BITS a return block gives back from SSA: those not written are loaded from the state."""
+        return (self._returned_in[pc] | self._written[pc]) & RESULT_BITS
+
+    def _add_ends(self, units: Units, passed: Callable[[Block], int]) -> None:
+        present = 0
+        for unit in units.all:
+            present |= unit.bits
+        for pc in self.order:
+            block = self._function.blocks[pc]
+            bits = self.results_at_hand(pc) if block.end is End.RETURN else passed(block) & present
+            self._use[pc] |= bits & ~self._overwritten[pc]
 
     def _find_live(self) -> None:
         predecessors: dict[int, list[int]] = {pc: [] for pc in self.order}
