@@ -5,6 +5,7 @@
  */
 #include "control.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 static _Thread_local uint32_t misaligned_pc;
@@ -30,11 +31,13 @@ static inline uint8_t *begin_access(struct mr_state *s, uint32_t guest, uint32_t
     while ((mr_pages[guest / MR_PAGE_BYTES] & mr_pages[last / MR_PAGE_BYTES] & needed) == 0)
         refuse(s, guest, size_bytes, needed, host_return);
     mr_host_thread.access_return = host_return;
+    atomic_signal_fence(memory_order_seq_cst); /* in memory before the access: the fault handler reads it */
     return (uint8_t *)((uintptr_t)mr_window + guest);
 }
 
 static inline void end_access(void)
 {
+    atomic_signal_fence(memory_order_seq_cst);
     mr_host_thread.access_return = 0;
 }
 
