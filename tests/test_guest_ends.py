@@ -151,7 +151,11 @@ def test_data_that_is_executed(guest: Built, way: str) -> None:
 def test_interrupt_of_an_endless_loop(guest: Built, way: str) -> None:
     process = subprocess.Popen(command(*guest.words(way, "d")), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                start_new_session=True, env=environment())  # fmt: skip
-    time.sleep(0.7)
+    deadline = time.monotonic() + 60
+    while Path(f"/proc/{process.pid}/comm").read_text() != "mipsrec-host\n":
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    time.sleep(0.5)
     assert process.poll() is None
     os.killpg(process.pid, signal.SIGINT)
     output, errors = process.communicate(timeout=10)
