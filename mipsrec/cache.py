@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 
 from .errors import BuildError
+from .options import Options
 
 
 def cache_folder() -> Path:
@@ -26,6 +27,13 @@ def cache_folder() -> Path:
 def cannot_write(error: OSError) -> str:
     """Return what to say when a file or folder of the cache cannot be made."""
     return f"cannot be written ({error.strerror or error}); set MIPSREC_CACHE to a folder with room that you may write"
+
+
+def library_path(guest_identity: str, options: Options) -> Path:
+    """Return where the cache keeps the library of a guest; the name changes with options and with mipsrec itself."""
+    key = f"{guest_identity} {options.opt} {options.memory} {options.calls} {source_digest()}"
+    name = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
+    return cache_folder() / "libraries" / f"{name}.so"
 
 
 def source_digest() -> str:

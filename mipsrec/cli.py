@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from . import __version__
-from .codegen.options import CALL_MODELS, MEMORY_MODELS
 from .errors import MipsrecError
+from .options import CALL_MODELS, MEMORY_MODELS
 
 _DESCRIPTION = """\
 Recompiles 32-bit MIPS Linux programs ahead of time, by way of LLVM IR, and runs them at native speed.

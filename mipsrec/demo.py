@@ -22,9 +22,10 @@ from . import pipeline
 from .cli import report_errors
 from .commands.bench import load_samples_module
 from .commands.progress import progress_bar
+from .compiler import find_compiler
 from .errors import BuildError, MipsrecError
 from .host import host_executable
-from .native import find_compiler
+from .options import Options
 from .timing import Contender, compare, geometric_mean
 
 TOUR = (("sha256", "mipsel"), ("tone_filter", "mips"), ("nbody", "mipsel"))
@@ -79,7 +80,7 @@ def _recompile(program: Program, folder: Path) -> Path:
     library = folder / f"{program.name}.so"
     start = time.perf_counter()
     with progress_bar("build", len(guest.starts)) as progress:
-        pipeline.build(guest, library, pipeline.Options(), progress)
+        pipeline.build(guest, library, Options(), progress)
     seconds = time.perf_counter() - start
     _show("translated", f"into {library.stat().st_size // 1024} KiB of {platform.machine()} code in {seconds:.1f} s")
     return library

@@ -15,9 +15,10 @@ from typing import Any
 
 from . import __version__
 from .analysis import Function
-from .codegen import CALL_MODELS, MEMORY_MODELS, LiftedFunction
+from .codegen import LiftedFunction
 from .elf import Image
 from .errors import BuildError, LiftError
+from .options import CALL_MODELS, MEMORY_MODELS
 
 INDEX = "index.json"
 FORMAT = 1

@@ -1,7 +1,7 @@
 """The C host: builds it from the runtime's sources when needed, and finds it again in the cache.
 
 Enters: the sources in runtime/ (in a checkout) or mipsrec/_runtime (installed), the C compiler. Leaves: the path of an
-executable. The key is a digest of sources, generated headers, flags and compiler, so a stale host is never used.
+executable. The key is a digest of sources, header generators, flags and compiler: a stale host is never used.
 """
 
 from __future__ import annotations
@@ -15,10 +15,8 @@ from pathlib import Path
 
 from . import __version__
 from .cache import cache_folder, cannot_write
+from .compiler import find_compiler
 from .errors import BuildError
-from .isa.disassembly import host_table
-from .native import find_compiler
-from .state import c_header
 
 _FLAGS = (
     "-std=c11", "-O2", "-g", "-D_GNU_SOURCE=", "-fPIE", "-pthread", "-frounding-math", "-ffp-contract=off",
@@ -38,6 +36,9 @@ def runtime_folder() -> Path:
 
 def generated_headers() -> dict[str, str]:
     """Return the text of the headers that are generated from Python, by file name."""
+    from .isa.disassembly import host_table
+    from .state import c_header
+
     return {"mr_state.h": c_header(), "mr_disasm.h": host_table()}
 
 
@@ -49,9 +50,11 @@ def write_generated_headers(folder: str | os.PathLike[str]) -> None:
 
 def _key(sources: list[Path], flags: tuple[str, ...], compiler: str) -> str:
     digest = hashlib.blake2b(digest_size=16)
-    for path in sources:
+    here = Path(__file__).parent
+    generators = [here / "state.py", *sorted((here / "isa").glob("*.py"))]
+    for path in (*sources, *generators):
         digest.update(path.name.encode() + path.read_bytes())
-    for text in (*generated_headers().values(), *_FLAGS, *_LINK_FLAGS, *flags, compiler, __version__):
+    for text in (*_FLAGS, *_LINK_FLAGS, *flags, compiler, __version__):
         digest.update(text.encode())
     return digest.hexdigest()
 

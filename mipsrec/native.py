@@ -7,7 +7,6 @@ mr_library in runtime/library.h) and a checksum footer. The file appears whole o
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
@@ -23,6 +22,7 @@ from .checksum import append_footer
 from .codegen import Callee, CodegenOptions, LiftedFunction, lift_function, module_text
 from .codegen.calls import HOST_EDGES, declaration
 from .codegen.writer import MODULE_METADATA
+from .compiler import find_compiler
 from .elf import Image
 from .errors import BuildError
 from .shards import Shard, shards_of_files, shards_of_program
@@ -267,15 +267,6 @@ def _compile(shards: list[Shard], build: BuildOptions, folder: Path, progress: P
         if progress is not None:
             progress(result.function_count, shard.weight)
     return [done[shard.number] for shard in shards]
-
-
-def find_compiler() -> str:
-    """Return the system's C compiler; raises BuildError when there is none."""
-    for name in filter(None, (os.environ.get("CC"), "cc", "gcc", "clang")):
-        path = shutil.which(name)
-        if path:
-            return path
-    raise BuildError("no C compiler found (tried $CC, cc, gcc, clang); install one, on Debian: apt install gcc")
 
 
 def _link(compiler: str, objects: list[Path], output: Path, folder: Path) -> None:

@@ -10,32 +10,23 @@ All of them raise `MipsrecError` with one line that says what failed, where, and
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from . import dumped
 from .analysis import Function, Program, analyze
-from .cache import cache_folder, cannot_write
+from .cache import cannot_write, library_path
 from .checksum import ends_whole
 from .codegen import Callee, CodegenOptions, LiftedFunction, lift_function, lifted_starts, module_text
 from .elf import Image, load_elf
 from .errors import BuildError, LiftError
 from .memory import AddressSpace
+from .options import Options
 
-
-@dataclass(frozen=True)
-class Options:
-    """How to translate: `opt` 0 to 3, `memory` and `calls` as in codegen.options, `jobs` worker processes (0: all)."""
-
-    opt: int = 2
-    memory: str = "flat"
-    calls: str = "direct"
-    jobs: int = 0
+__all__ = ["Guest", "Options", "Progress", "build", "cached_library", "dump_llvm", "lifted_modules", "open_guest"]
 
 
 class Guest:
@@ -153,15 +144,6 @@ def cached_library(guest: Guest, options: Options | None = None, progress: Progr
             if not ends_whole(path):
                 build(guest, path, options, progress)
     return path
-
-
-def library_path(guest_identity: str, options: Options) -> Path:
-    """Return where the cache keeps the library of a guest; the name changes with options and with mipsrec itself."""
-    from .cache import source_digest
-
-    key = f"{guest_identity} {options.opt} {options.memory} {options.calls} {source_digest()}"
-    name = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
-    return cache_folder() / "libraries" / f"{name}.so"
 
 
 @contextmanager

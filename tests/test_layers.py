@@ -11,14 +11,14 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "mipsrec"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("__init__", "errors"),
+    ("__init__", "errors", "options"),
     ("state", "checksum"),
     ("elf", "elf_header", "elf_tables", "elf_eh"),
     ("memory",),
     ("isa",),
     ("analysis",),
     ("codegen",),
-    ("shards", "workers", "native", "cache", "host", "timing"),
+    ("compiler", "shards", "workers", "native", "cache", "host", "timing"),
     ("pipeline", "dumped"),
     ("commands", "cli", "demo", "__main__"),
 )

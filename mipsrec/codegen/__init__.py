@@ -12,11 +12,9 @@ from ..analysis import End, Function, Program
 from .calls import Callee, argument_registers
 from .function import FunctionWriter, LiftedFunction, symbol_of
 from .module import module_text, subprogram_number
-from .options import CALL_MODELS, MEMORY_MODELS, CodegenOptions
+from .options import CodegenOptions
 
 __all__ = [
-    "CALL_MODELS",
-    "MEMORY_MODELS",
     "Callee",
     "CodegenOptions",
     "LiftedFunction",

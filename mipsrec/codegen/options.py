@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-MEMORY_MODELS = ("flat", "paged", "thunk")
-CALL_MODELS = ("direct", "thunked")
-
 
 @dataclass(frozen=True)
 class CodegenOptions:

@@ -17,7 +17,7 @@ from .. import pipeline
 from ..errors import BuildError, MipsrecError
 from ..host import host_executable
 from ..timing import Comparison, Contender, compare, geometric_mean
-from .translate import options_of
+from .options import options_of
 
 
 def load_samples_module() -> ModuleType:

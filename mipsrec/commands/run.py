@@ -9,22 +9,24 @@ import re
 import sys
 from pathlib import Path
 
-from .. import pipeline
+from ..cache import library_path
 from ..checksum import ends_whole
 from ..errors import ElfError, LiftError
 from ..host import host_executable
-from .translate import options_of
+from ..options import Options
+from .options import options_of
 
 
-def _library(program: str, options: pipeline.Options) -> Path:
+def _library(program: str, options: Options) -> Path:
     """Return the cached library of a program, building it with progress if need be."""
     try:
         identity = hashlib.blake2b(Path(program).read_bytes(), digest_size=32).hexdigest()
     except OSError as error:
         raise ElfError(f"{program}: cannot be read ({error.strerror})") from error
-    path = pipeline.library_path(identity, options)
+    path = library_path(identity, options)
     if ends_whole(path):
         return path
+    from .. import pipeline
     from .progress import progress_bar
 
     guest = pipeline.open_guest(program)
@@ -55,6 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def call(arguments: argparse.Namespace) -> int:
     """Run one function of a program with integer arguments."""
+    from .. import pipeline
+
     for text in arguments.arguments:
         if not re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|[0-9]+)", text):
             raise LiftError(f"{text}: is not an integer; arguments are decimal, or hexadecimal with 0x")
@@ -64,6 +68,6 @@ def call(arguments: argparse.Namespace) -> int:
     function = guest.function(arguments.function)
     words = ["--engine", arguments.engine]
     if arguments.engine == "native":
-        words += ["--library", str(_library(arguments.program, pipeline.Options()))]
+        words += ["--library", str(_library(arguments.program, Options()))]
     words += ["--call", f"{function.start:x}", *arguments.arguments]
     return _become(host_executable(), [*words, os.path.abspath(arguments.program)])  # its name may be a number

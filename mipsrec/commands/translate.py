@@ -9,13 +9,8 @@ from pathlib import Path
 from .. import pipeline
 from ..dumped import read
 from ..errors import BuildError, LiftError
+from .options import options_of
 from .progress import progress_bar
-
-
-def options_of(arguments: argparse.Namespace) -> pipeline.Options:
-    """Return the translation options among parsed arguments; those a command does not have keep their defaults."""
-    chosen = {name: getattr(arguments, name) for name in ("opt", "memory", "calls", "jobs") if hasattr(arguments, name)}
-    return pipeline.Options(**chosen)
 
 
 def dump(arguments: argparse.Namespace) -> int:

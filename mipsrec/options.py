@@ -1,0 +1,18 @@
+"""How to translate a program: the choices that every stage from the command line to the library knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MEMORY_MODELS = ("flat", "paged", "thunk")
+CALL_MODELS = ("direct", "thunked")
+
+
+@dataclass(frozen=True)
+class Options:
+    """`opt` is 0 to 3, `memory` and `calls` one of the models above, `jobs` worker processes (0: all processors)."""
+
+    opt: int = 2
+    memory: str = "flat"
+    calls: str = "direct"
+    jobs: int = 0
