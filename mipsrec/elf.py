@@ -194,16 +194,16 @@ def _relocations(raw: RawFile, dynamic: dict[int, int], bias: int) -> tuple[Relo
 
 
 def _got(raw: RawFile, dynamic: dict[int, int], bias: int) -> tuple[int, int] | None:
-    """Return (start, end) of the GOT; None when neither a section nor the dynamic section tells its size."""
+    """Return (start, end) of the GOT as far as the file has it; None when nothing tells its place and size."""
     section = raw.section(".got")
     if section is not None and section.size and section.address:
-        return section.address + bias, section.address + section.size + bias
-    start = dynamic.get(tables.DT_PLTGOT)
-    if start is None:
+        start, size = section.address, section.size
+    elif tables.DT_PLTGOT in dynamic:
+        start, size = dynamic[tables.DT_PLTGOT], 4 * dynamic.get(tables.DT_MIPS_LOCAL_GOTNO, 0)
+        size += 4 * max(0, dynamic.get(tables.DT_MIPS_SYMTABNO, 0) - dynamic.get(tables.DT_MIPS_GOTSYM, 0))
+    else:
         return None
-    count = dynamic.get(tables.DT_MIPS_LOCAL_GOTNO, 0)
-    count += max(0, dynamic.get(tables.DT_MIPS_SYMTABNO, 0) - dynamic.get(tables.DT_MIPS_GOTSYM, 0))
-    return start + bias, start + 4 * count + bias
+    return start + bias, start + raw.loaded_place(start, size)[1] + bias
 
 
 def _gp(raw: RawFile, dynamic: dict[int, int], places: _TablePlaces, bias: int) -> int | None:

@@ -263,3 +263,11 @@ def test_one_long_name_for_everything_takes_no_time(tmp_path: Path) -> None:
     assert len(image.symbols) == count and sum(len(symbol.name) for symbol in image.symbols) < 70 << 20
 
 
+def test_a_got_ends_where_the_file_does(tmp_path: Path) -> None:
+    """A size of gigabytes cost a look at each of its words."""
+    elf = TinyElf(sections=[(".got", 1, 3, CODE + 0x200, bytes(8), 0)])
+    content = bytearray(elf.build())
+    size_offset = struct.unpack_from(">I", content, 32)[0] + 40 + 20
+    for size in (8, 0x7FFFFFFF, 0xFFFFFFFF):
+        struct.pack_into(">I", content, size_offset, size)
+        assert load(tmp_path, bytes(content)).got == (CODE + 0x200, CODE + 0x208)

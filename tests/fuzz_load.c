@@ -1,0 +1,107 @@
+/* A libFuzzer target: the loader on any bytes. Files are memory files; whatever one maps is unmapped before the next.
+ *
+ * Link with load.c, stack.c, memory.c, guest_values.c, blake2b.c and -Wl,--wrap=mmap,--wrap=munmap: instead of a mapping of
+ * the file the loader gets a copy on the heap, so that the sanitizer sees every byte read beyond its end.
+ */
+#include "host.h"
+
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct mr_options mr_options;
+static sigjmp_buf refused;
+static void *copy;
+static int file;
+static char path[32];
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes);
+void *__real_mmap(void *at, size_t size_bytes, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap(void *at, size_t size_bytes, int protection, int flags, int fd, off_t offset);
+int __real_munmap(void *at, size_t size_bytes);
+int __wrap_munmap(void *at, size_t size_bytes);
+void mr_exec_take_argv0(void);
+
+void mr_fail(const char *format, ...)
+{
+    (void)format;
+    siglongjmp(refused, 1);
+}
+
+void mr_exec_take_argv0(void)
+{
+}
+
+void *__wrap_mmap(void *at, size_t size_bytes, int protection, int flags, int fd, off_t offset)
+{
+    if (at != NULL || fd < 0)
+        return __real_mmap(at, size_bytes, protection, flags, fd, offset);
+    copy = malloc(size_bytes);
+    if (copy == NULL || pread(fd, copy, size_bytes, offset) != (ssize_t)size_bytes)
+        abort();
+    return copy;
+}
+
+int __wrap_munmap(void *at, size_t size_bytes)
+{
+    if (at != copy)
+        return __real_munmap(at, size_bytes);
+    free(copy);
+    copy = NULL;
+    return 0;
+}
+
+static void forget(void)
+{
+    enum { END = MR_USER_END / MR_PAGE_BYTES, STEP = 4096 };
+    static const uint8_t free_pages[STEP];
+    for (uint32_t page = 0; page < END; page++) {
+        if (page % STEP == 0 && memcmp(mr_pages + page, free_pages, STEP) == 0) {
+            page += STEP - 1;
+            continue;
+        }
+        uint32_t end = page;
+        while (end < END && mr_pages[end])
+            end++;
+        if (end > page)
+            mr_unmap(page * MR_PAGE_BYTES, (end - page) * MR_PAGE_BYTES);
+        page = end;
+    }
+    free(copy); /* a refused file leaves it behind, since the host would end then */
+    copy = NULL;
+    close_range((unsigned)file + 1, (unsigned)file + 8, 0);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    static char *words[] = {path, "an argument", NULL}, *environment[] = {"A=1", NULL};
+    (void)argc, (void)argv;
+    mr_memory_reserve(false);
+    file = memfd_create("fuzz", 0);
+    strcpy(path, "/proc/self/fd/");
+    path[14] = (char)('0' + file % 10);
+    mr_options.program_path = path;
+    mr_options.guest_argc = 2;
+    mr_options.guest_argv = words;
+    mr_options.guest_envp = environment;
+    return file < 0 || file > 9;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
+{
+    struct mr_image image;
+    if (ftruncate(file, (off_t)size_bytes) || pwrite(file, bytes, size_bytes, 0) != (ssize_t)size_bytes)
+        return -1;
+    if (sigsetjmp(refused, 0) == 0) {
+        mr_load(path, &image);
+        uint32_t sp = mr_build_stack(&image);
+        if (!mr_accessible(image.entry, 4, MR_MAPPED) || !mr_accessible(sp, 4, MR_READ | MR_WRITE) || image.low >= image.high)
+            __builtin_trap();
+    }
+    forget();
+    return 0;
+}
