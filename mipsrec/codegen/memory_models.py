@@ -69,18 +69,22 @@ class FlatMemory:
     ) -> str:
         """Return a float or double."""
         bits = 32 if type_ == "float" else 64
-        if self._swap or monotonic:
+        writer = self._writer
+        if monotonic:
             value = self.load(base, displacement, bits, monotonic, kept)
-            return self._writer.value(f"bitcast i{bits} {value} to {type_}")
+            return writer.value(f"bitcast i{bits} {value} to {type_}")
         pointer = self._pointer(base, displacement)
         volatile = "volatile " if kept else ""
-        return self._writer.loaded(f"load {volatile}{type_}, ptr {pointer}, align 1, {GUEST_TAG}")
+        if not self._swap:
+            return writer.loaded(f"load {volatile}{type_}, ptr {pointer}, align 1, {GUEST_TAG}")
+        loaded = writer.loaded(f"load {volatile}<{bits >> 3} x i8>, ptr {pointer}, align 1, {GUEST_TAG}")
+        return writer.value(f"bitcast <{bits >> 3} x i8> {_reversed(writer, loaded, bits)} to {type_}")
 
     def store_float(self, base: Value, displacement: int, type_: str, value: str) -> None:
         if self._swap:
             bits = 32 if type_ == "float" else 64
-            self.store(base, displacement, bits, self._writer.value(f"bitcast {type_} {value} to i{bits}"))
-            return
+            loose = self._writer.value(f"bitcast {type_} {value} to <{bits >> 3} x i8>")
+            type_, value = f"<{bits >> 3} x i8>", _reversed(self._writer, loose, bits)
         pointer = self._pointer(base, displacement)
         self._writer.void(f"store {type_} {value}, ptr {pointer}, align 1, {GUEST_TAG}{self._writer.debug}")
 
@@ -93,6 +97,13 @@ class FlatMemory:
         operands = f"ptr {pointer}, i32 {expected}, i32 {value}"
         pair = writer.value(f"cmpxchg {operands} seq_cst seq_cst, align 4{writer.debug}")
         return writer.value(f"extractvalue {{ i32, i1 }} {pair}, 1")
+
+
+def _reversed(writer: Writer, value: str, bits: int) -> str:
+    """Return a vector of bytes in reverse order: it stays among the floating-point registers, a bswap would not."""
+    count = bits >> 3
+    order = ", ".join(f"i32 {number}" for number in reversed(range(count)))
+    return writer.value(f"shufflevector <{count} x i8> {value}, <{count} x i8> poison, <{count} x i32> <{order}>")
 
 
 def swapped(writer: Writer, value: str, bits: int) -> str:

@@ -26,7 +26,9 @@ MODULE_METADATA = """\
 FIRST_FREE_METADATA = 11
 
 
-_SAME_ACCESS = ("sext ", "zext ", "trunc ", "bitcast ", *(f"call i{bits} @llvm.bswap" for bits in (16, 32, 64)))
+_SAME_ACCESS = (
+    "sext ", "zext ", "trunc ", "bitcast ", "shufflevector ", *(f"call i{bits} @llvm.bswap" for bits in (16, 32, 64)),
+)  # fmt: skip
 """What begins an operation that may become one host instruction with a load, and then with what uses that."""
 
 _LOADED = re.compile(r"%l[0-9]+\.")
