@@ -100,6 +100,9 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser = commands.add_parser("build", help="make a native library from a program or from a folder of dump-llvm")
     parser.add_argument("source", metavar="prog.elf|DIR")
     parser.add_argument("-o", dest="output", metavar="lib.so", help="default: the program's name with .so appended")
+    parser.add_argument("--only", metavar="F", action="append",
+                        help="recompile only this function, or those of this shell pattern (repeatable); "
+                        "the others are interpreted")  # fmt: skip
     _add_build(parser)
     _add_codegen(parser)
 

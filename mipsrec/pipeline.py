@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 
@@ -66,7 +67,23 @@ class Guest:
             address = next((s.address for s in self.image.symbols if s.name == name and s.type == "FUNC"), -1)
         if address in self.program.functions:
             return self.program.functions[address]
-        raise LiftError(f"{self.image.path}: no function {name}; `mipsrec disasm {self.image.path}` lists them")
+        raise self._no_function(name)
+
+    def functions_like(self, patterns: list[str]) -> list[Function]:
+        """Return the liftable functions that a shell pattern or address names; raises LiftError for one without any."""
+        found: dict[int, Function] = {}
+        for pattern in patterns:
+            if set(pattern).isdisjoint("*?["):
+                named = [self.function(pattern)]
+            else:
+                named = [f for f in self.program.functions.values() if fnmatchcase(f.name, pattern)]
+            if not named:
+                raise self._no_function(pattern)
+            found |= {function.start: function for function in named if function.start in self.starts}
+        return list(found.values())
+
+    def _no_function(self, name: str) -> LiftError:
+        return LiftError(f"{self.image.path}: no function {name}; `mipsrec disasm {self.image.path}` lists them")
 
 
 def open_guest(path: str | os.PathLike[str]) -> Guest:
@@ -116,8 +133,12 @@ def build(
     output: str | os.PathLike[str],
     options: Options | None = None,
     progress: Progress | None = None,
+    functions: list[Function] | None = None,
 ) -> None:
-    """Compile a guest, or the folder of a dump, into a library that the host loads."""
+    """Compile a guest, or the folder of a dump, into a library that the host loads.
+
+    `functions` chooses some of a guest's; the rest of the program is interpreted.
+    """
     from . import native
 
     options = options or Options()
@@ -125,7 +146,8 @@ def build(
     if isinstance(source, Guest):
         codegen = source.codegen_options(options)
         identity = native.identity_of(source.image, codegen, build_options)
-        native.build_program(source.program, source.starts, codegen, build_options, identity, Path(output), progress)
+        starts = source.starts if functions is None else frozenset(function.start for function in functions)
+        native.build_program(source.program, starts, codegen, build_options, identity, Path(output), progress)
         return
     dump = dumped.read(Path(source))
     identity = native.LibraryIdentity(

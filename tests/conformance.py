@@ -1,7 +1,10 @@
-"""`make conformance`: recompiled and interpreted programs beside native builds and qemu-user, all of the matrices.
+"""`make conformance`: programs recompiled and interpreted, in the full matrices, beside what is known of them.
 
-What follows goes to pytest: `make conformance ARGS='-k test_cxx'`, or ARGS='--collect-only -q' for the list. All of it
-takes hours; each test's line shows how far it has come.
+make conformance ARGS='gcc'                  gcc's own tests (under 40 minutes on two cores)
+make conformance ARGS='gcc --suite ieee'     some of them; ARGS='gcc --help' tells the choices
+make conformance ARGS='programs'             samples and programs beside native builds and qemu-user (hours)
+make conformance ARGS='programs -k test_cxx' what follows goes to pytest
+make conformance                             both
 """
 
 from __future__ import annotations
@@ -12,17 +15,35 @@ import sys
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
-FILES = ("test_programs.py", "test_samples.py")
+PROGRAMS = ("test_programs.py", "test_samples.py")
+
+
+def programs(words: list[str]) -> int:
+    """Run pytest on the full matrices; return its exit status."""
+    command = [sys.executable, "-m", "pytest", "--verbose", "--durations=20", *(str(TESTS / name) for name in PROGRAMS)]
+    environment = os.environ | {"MIPSREC_PROGRAMS": "all", "MIPSREC_SAMPLES": "all"}
+    return subprocess.run([*command, *words], cwd=TESTS.parent, env=environment, check=False).returncode
+
+
+def gcc(words: list[str]) -> int:
+    """Run gcc's tests; return the exit status."""
+    sys.path.insert(0, str(TESTS.parent))
+    import gcc_conformance
+
+    return gcc_conformance.main(words)
+
+
+PARTS = {"gcc": gcc, "programs": programs}
 
 
 def main(words: list[str]) -> int:
-    """Run pytest on the full matrices; return its exit status."""
-    if words[:1] in (["--help"], ["-h"]):
-        print(__doc__)
-        return 0
-    command = [sys.executable, "-m", "pytest", "--verbose", "--durations=20", *(str(TESTS / name) for name in FILES)]
-    environment = os.environ | {"MIPSREC_PROGRAMS": "all", "MIPSREC_SAMPLES": "all"}
-    return subprocess.run([*command, *words], cwd=TESTS.parent, env=environment, check=False).returncode
+    """Run what the words say; return the exit status."""
+    if not words:
+        return max(part([]) for part in PARTS.values())
+    if words[0] in PARTS:
+        return PARTS[words[0]](words[1:])
+    print(__doc__)
+    return 0 if words[0] in ("--help", "-h") else 2
 
 
 if __name__ == "__main__":

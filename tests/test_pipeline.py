@@ -168,6 +168,24 @@ def test_a_dump_of_some_functions(guest: Path, tmp_path: Path) -> None:
     assert result.returncode == 0 and len(list((tmp_path / "ir").glob("*.ll"))) == 2
 
 
+def test_only_some_functions(guest: Path, tmp_path: Path) -> None:
+    """The library has entries of the chosen functions and no others; the rest of the program is interpreted."""
+    library = tmp_path / "lib.so"
+    words = [_host(), "--stats", "--library", library, guest, "one", "two"]
+    interpreted = []
+    for chosen in (("--only", "mi[wxy]"), ("--only", "length", "--only", "mix"), ("--only", "*")):
+        assert mipsrec("build", guest, "-o", library, *chosen).returncode == 0
+        result = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        assert (result.returncode, result.stdout) == (7, "one\ntwo\n"), result
+        interpreted.append(int(re.findall(r"(\d+) instructions interpreted", result.stderr)[0]))
+    assert interpreted[0] > interpreted[1] > interpreted[2]
+    assert_one_line(mipsrec("build", guest, "-o", library, "--only", "nothing*"), str(guest), "nothing*")
+
+
+def test_only_is_for_programs(dump: Path, tmp_path: Path) -> None:
+    assert_one_line(mipsrec("build", dump, "-o", tmp_path / "lib.so", "--only", "mix"), str(dump), "--only")
+
+
 # ---- looking ----
 
 

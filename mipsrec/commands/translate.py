@@ -43,11 +43,14 @@ def build(arguments: argparse.Namespace) -> int:
         raise BuildError(f"{output}: is a folder; name a file with -o")
     options = options_of(arguments)
     if source.is_dir():
+        if arguments.only:
+            raise BuildError(f"{source}: is a dump; --only chooses among the functions of a program")
         with progress_bar("build", len(read(source).files)) as progress:
             pipeline.build(source, output, options, progress)
     else:
         guest = pipeline.open_guest(source)
-        with progress_bar("build", len(guest.starts)) as progress:
-            pipeline.build(guest, output, options, progress)
+        chosen = guest.functions_like(arguments.only) if arguments.only else None
+        with progress_bar("build", len(guest.starts) if chosen is None else len(chosen)) as progress:
+            pipeline.build(guest, output, options, progress, chosen)
     print(f"{output}: {output.stat().st_size} bytes")
     return 0

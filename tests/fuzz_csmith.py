@@ -1,0 +1,153 @@
+"""`make fuzz-csmith`: random C programs print the same checksum recompiled, interpreted, under qemu-user and natively.
+
+Each seed of csmith gives one program, compiled at two levels for both byte orders. A program with unions may mean
+another thing in the other byte order: every second seed has none, and then all must agree; else those of one order.
+Programs that do not end soon natively are left out. Prints a line per difference with the commands that show it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from gcc_batch import Batch, compile_batch, lift, link_batch, run
+from gcc_suites import Case
+from tools import need
+from tqdm import tqdm
+
+from mipsrec.host import host_executable
+
+HEADERS = Path("/usr/include/csmith")
+LEVELS = ("O2", "O3")
+QEMU = {"big": "qemu-mips", "little": "qemu-mipsel"}
+NATIVE_SECONDS = 1
+BATCH_SEEDS = 20
+FLAGS = (f"-I{HEADERS}",)
+
+SIZE = ("--max-funcs", "5", "--max-block-depth", "4", "--max-expr-complexity", "8")  # some 1200 instructions
+VARIANTS = (("--no-unions",), (), ("--no-unions", "--float"), ("--no-packed-struct",))
+"""csmith's further options by seed, in turn."""
+
+
+@dataclass
+class Found:
+    """What one seed's program printed, by where it ran."""
+
+    seed: int
+    outputs: dict[str, str] = field(default_factory=dict)  # "native", or "LEVEL ORDER ENGINE"
+
+    def differences(self) -> list[str]:
+        """Return the places whose output is not that of qemu-user, or of the native program where that counts."""
+        wrong = []
+        for place, output in self.outputs.items():
+            if place == "native":
+                continue
+            level, order, _ = place.split()
+            judges = [self.outputs[f"{level} {order} qemu"]]
+            if order == "little" or "--no-unions" in variant(self.seed):
+                judges.append(self.outputs["native"])
+            if any(output != judge for judge in judges):
+                wrong.append(f"{place}: {output}, not {' or '.join(dict.fromkeys(judges))}")
+        return wrong
+
+
+def variant(seed: int) -> tuple[str, ...]:
+    """Return csmith's options for a seed."""
+    return SIZE + VARIANTS[seed % len(VARIANTS)]
+
+
+def generate(seed: int, folder: Path) -> Case:
+    """Return the program of a seed."""
+    source = folder / f"{seed}.c"
+    words = [need("csmith"), "--seed", str(seed), *variant(seed), "--output", str(source)]
+    subprocess.run(words, check=True, cwd=folder, stdout=subprocess.DEVNULL)
+    return Case("csmith", source.name, (source,), FLAGS)
+
+
+def native_output(case: Case, folder: Path) -> str | None:
+    """Return what a native build prints, None when it takes too long."""
+    program = folder / f"{case.name}.native"
+    need(str(HEADERS), "libcsmith-dev")
+    subprocess.run([need("gcc"), "-w", "-O1", *FLAGS, str(case.files[0]), "-o", str(program)], check=True)
+    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as process:
+        resource.prlimit(process.pid, resource.RLIMIT_CPU, (NATIVE_SECONDS, NATIVE_SECONDS))
+        output, _ = process.communicate()
+    program.unlink()
+    if process.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        return None
+    return output.strip() or f"status {process.returncode}"
+
+
+def guest_outputs(batch: Batch, folder: Path, host: Path, opt: int) -> dict[tuple[Case, str], str]:
+    """Return what each program of a batch prints, by engine."""
+    folder.mkdir()
+    inside, _ = compile_batch(batch, folder)
+    assert inside == batch.tests, "csmith made what the cross compiler does not take"
+    program = str(link_batch(batch, len(inside), folder))
+    commands = {
+        "qemu": [need(QEMU[batch.order], "qemu-user"), program],
+        "recompiled": [str(host), "--library", str(lift(Path(program), opt)), program],
+        "interpreted": [str(host), program],
+    }
+    outputs = {}
+    for engine, command in commands.items():
+        printed = folder / engine
+        printed.mkdir()
+        for number, (case, end) in enumerate(run(command, inside, folder, printed).items()):
+            outputs[case, engine] = " ".join(filter(None, [(printed / str(number)).read_text().strip(), end]))
+    return outputs
+
+
+def try_seeds(seeds: list[int], folder: Path, host: Path, opt: int) -> list[Found]:
+    """Return what the programs of some seeds print everywhere; those that take too long natively are left out."""
+    folder.mkdir()
+    cases = {generate(seed, folder): seed for seed in seeds}
+    native = {case: native_output(case, folder) for case in cases}
+    found = {case: Found(seed, {"native": native[case] or ""}) for case, seed in cases.items() if native[case]}
+    for level in LEVELS:
+        for order in QEMU:
+            outputs = guest_outputs(Batch(level, order, list(found)), folder / f"{level}-{order}", host, opt)
+            for (case, engine), output in outputs.items():
+                found[case].outputs[f"{level} {order} {engine}"] = output
+    return list(found.values())
+
+
+def main(words: list[str]) -> int:
+    """Try seeds; return 1 when there was a difference."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, default=1, help="the first seed (default 1)")
+    parser.add_argument("--count", type=int, default=50, help="how many seeds (default 50)")
+    parser.add_argument("--opt", type=int, choices=range(4), default=2, help="LLVM's optimisation level (default 2)")
+    parser.add_argument("--jobs", type=int, default=2, help="batches at once (default 2)")
+    chosen = parser.parse_args(words)
+    seeds = range(chosen.seed, chosen.seed + chosen.count)
+    parts = [list(seeds[start : start + BATCH_SEEDS]) for start in range(0, len(seeds), BATCH_SEEDS)]
+    tried = different = 0
+    with tempfile.TemporaryDirectory(prefix="mipsrec-csmith-") as name, ThreadPoolExecutor(chosen.jobs) as pool:
+        folders = [Path(name) / str(part[0]) for part in parts]
+        work = partial(try_seeds, host=host_executable(), opt=chosen.opt)
+        with tqdm(total=len(seeds), unit=" seeds", file=sys.stderr) as bar:
+            for part, results in zip(parts, pool.map(work, parts, folders)):
+                bar.update(len(part))
+                tried += len(results)
+                for found in results:
+                    different += bool(found.differences())
+                    for line in found.differences():
+                        print(f"seed {found.seed}: {line}")
+                        print(f"    make fuzz-csmith SEED={found.seed} COUNT=1 ARGS='--opt {chosen.opt}'")
+                        print(f"    csmith --seed {found.seed} {' '.join(variant(found.seed))}", flush=True)
+    left_out = len(seeds) - tried
+    print(f"{tried} programs compared ({left_out} did not end in time natively), {different} with differences")
+    return different > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

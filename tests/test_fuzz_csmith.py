@@ -1,0 +1,35 @@
+"""The comparison of random programs sees differences, and one program goes all its ways."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fuzz_csmith import LEVELS, QEMU, Found, try_seeds
+
+SEED = 5
+
+
+def _outputs(**others: str) -> dict[str, str]:
+    places = [f"{level} {order} {engine}" for level in LEVELS for order in QEMU for engine in ("qemu", "recompiled")]
+    return {
+        "native": "1",
+        **dict.fromkeys(places, "1"),
+        **{place.replace("_", " "): value for place, value in others.items()},
+    }
+
+
+def test_differences() -> None:
+    """Seeds divisible by 4 have no unions, and odd ones do: their big-endian output may differ from the native one."""
+    assert Found(4, _outputs()).differences() == []
+    assert Found(4, _outputs(O2_little_recompiled="2")).differences() == ["O2 little recompiled: 2, not 1"]
+    assert len(Found(5, _outputs(O3_big_recompiled="2")).differences()) == 1
+    assert Found(5, _outputs(O3_big_recompiled="2", O3_big_qemu="2")).differences() == []
+    assert len(Found(4, _outputs(O3_big_recompiled="2", O3_big_qemu="2")).differences()) == 2
+    assert len(Found(5, _outputs(O3_little_recompiled="2", O3_little_qemu="2")).differences()) == 2
+
+
+def test_one_seed(host: Path, tmp_path: Path) -> None:
+    (found,) = try_seeds([SEED], tmp_path / "seeds", host, 1)
+    assert len(found.outputs) == 1 + len(LEVELS) * len(QEMU) * 3
+    assert found.outputs["native"].startswith("checksum = ")
+    assert found.differences() == []
