@@ -146,8 +146,10 @@ def build(
     if isinstance(source, Guest):
         codegen = source.codegen_options(options)
         identity = native.identity_of(source.image, codegen, build_options)
-        starts = source.starts if functions is None else frozenset(function.start for function in functions)
-        native.build_program(source.program, starts, codegen, build_options, identity, Path(output), progress)
+        chosen = source.starts
+        if functions is not None:
+            chosen = {function.start: source.starts[function.start] for function in functions}
+        native.build_program(source.program, chosen, codegen, build_options, identity, Path(output), progress)
         return
     dump = dumped.read(Path(source))
     identity = native.LibraryIdentity(
