@@ -186,6 +186,46 @@ def test_only_is_for_programs(dump: Path, tmp_path: Path) -> None:
     assert_one_line(mipsrec("build", dump, "-o", tmp_path / "lib.so", "--only", "mix"), str(dump), "--only")
 
 
+INTO_THE_NEXT = """
+    .set noreorder
+    .text
+    .globl __start
+    .type __start, @function
+__start:
+    addu $t0, $ra, $zero
+    addiu $a0, $zero, 1
+    addiu $t9, $zero, 1
+    jal change
+    addiu $a1, $zero, 1
+    .globl next                 # which the call returns to
+    .type next, @function
+next:
+    addu $v0, $a0, $t9
+    addu $ra, $t0, $zero
+    jr $ra
+    addu $v0, $v0, $a1
+    .globl change
+    .type change, @function
+change:
+    addiu $a0, $zero, 40
+    jr $ra
+    addiu $t9, $zero, 1
+"""
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_call_at_the_end_of_a_function(order: str, tmp_path: Path) -> None:
+    """What runs on into the next function takes along what the call left there, not what the function had before."""
+    options = ("-nostdlib", "-static", "-mno-abicalls", "-fno-pic", "-G0", "-mips2")
+    guest = compile_guest(tmp_path, order, INTO_THE_NEXT, *options, language="assembler")
+    library = tmp_path / "lib.so"
+    assert mipsrec("build", guest, "-o", library, "--opt", "0").returncode == 0
+    at = mipsrec("disasm", guest, "--function", "__start").stdout.split()[0]
+    words = [_host(), "--library", library, "--call", at, guest]
+    output = subprocess.run(words, capture_output=True, text=True).stdout
+    assert output.splitlines()[0] == "v0 = 0x0000002a (42)"
+
+
 # ---- looking ----
 
 

@@ -379,7 +379,10 @@ class FunctionWriter:
         writer.label(returned)
         machine.start_block()
         machine.dirty = 0
-        machine.registers.reload(self._plan.live_out[block.start] & ~kept, after.results)
+        needed = self._plan.live_out[block.start] & ~kept
+        if block.next_pc not in self._plan.dirty_in:  # but in another function, which takes its arguments from here
+            needed |= self._calls.passed(block.next_pc)
+        machine.registers.reload(needed, after.results)
         writer.void(f"br label %{self._destination(block.next_pc)}")
 
     def _end_syscall(self, block: Block) -> None:
