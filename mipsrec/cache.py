@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from .errors import BuildError
@@ -29,9 +30,12 @@ def cannot_write(error: OSError) -> str:
     return f"cannot be written ({error.strerror or error}); set MIPSREC_CACHE to a folder with room that you may write"
 
 
-def library_path(guest_identity: str, options: Options) -> Path:
-    """Return where the cache keeps the library of a guest; the name changes with options and with mipsrec itself."""
-    key = f"{guest_identity} {options.opt} {options.memory} {options.calls} {source_digest()}"
+def library_path(guest_identity: str, options: Options, starts: Sequence[int] = ()) -> Path:
+    """Return where the cache keeps the library of a guest; the name changes with options and with mipsrec itself.
+
+    `starts` are those of the only functions in it; without any, it has all.
+    """
+    key = f"{guest_identity} {options.opt} {options.memory} {options.calls} {list(starts)} {source_digest()}"
     name = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
     return cache_folder() / "libraries" / f"{name}.so"
 

@@ -24,7 +24,25 @@ Recompiles 32-bit MIPS Linux programs ahead of time, by way of LLVM IR, and runs
   mipsrec dump-llvm prog.elf -o DIR        its LLVM IR, one file per function
   mipsrec build DIR -o lib.so              the library, from the (perhaps edited) IR
   mipsrec run --static-lib lib.so prog.elf run it with that library
+  mipsrec verify prog.elf ARG...           compare the lifted code with the interpreter while it runs
   mipsrec bench                            speed beside native builds
+"""
+
+
+_VERIFY = """\
+Runs a program twice at once: as lifted code, and in the interpreter. System calls are made once, and both see their
+results. Registers and what was stored are compared at every function entry and return, system call and exception; all
+writable memory now and then. At the first difference the program is stopped, and the report on standard error names
+the function, the block, the registers of both sides and the instruction that wrote what differs.
+
+  mipsrec verify prog.elf ARG...                 is the lifted code of all functions right in this run?
+  mipsrec verify --functions f,g prog.elf ARG... only these are lifted, the rest is interpreted: to narrow a fault down
+  mipsrec verify --scan 1 prog.elf ARG...        looks for stray stores at every call and return (slow)
+  mipsrec verify --static-lib lib.so prog.elf    a library of `mipsrec build`, say of IR that was edited; with
+                                                 --calls direct in it, only calls that the host makes are compared
+
+Exit status: 1 when they differ, else the program's own. Children that it forks are verified, too; programs that it
+executes are not. A progress display appears where standard error is a terminal.
 """
 
 
@@ -119,6 +137,29 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
     _add_program(parser)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARG", help="the program's arguments")
 
+    parser = commands.add_parser(
+        "verify",
+        help="run a program and compare its lifted code with the interpreter at every call and return",
+        description=_VERIFY,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--functions", metavar="F,F,...", action="append", default=[],
+                        help="lift and so compare only these, by name, pattern or address (repeatable)")  # fmt: skip
+    parser.add_argument("--scan", type=_number_from(0), default=0, metavar="N",
+                        help="compare all memory at every Nth point (default: now and then)")  # fmt: skip
+    parser.add_argument("--ignore", metavar="R,R,...", action="append", default=[],
+                        help="registers not to compare, such as fcsr (repeatable)")  # fmt: skip
+    parser.add_argument("--static-lib", metavar="lib.so", help="verify this one, of `mipsrec build --calls thunked`")
+    parser.add_argument("--strace", action="store_true", help="print each system call on standard error")
+    parser.add_argument("--report", action="store_true", help="print registers and instruction when a signal ends it")
+    parser.add_argument("-E", dest="environment", metavar="VAR=VALUE", action="append", default=[],
+                        help="set a variable for the program (VAR alone removes it)")  # fmt: skip
+    _add_build(parser)
+    _add_codegen(parser)
+    parser.set_defaults(calls="thunked")
+    _add_program(parser)
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARG", help="the program's arguments")
+
     parser = commands.add_parser("call", help="run one function without libc start-up; print the registers it changed")
     parser.add_argument("--engine", choices=("native", "interp"), default="native")
     _add_program(parser)
@@ -154,6 +195,10 @@ def _dispatch(arguments: argparse.Namespace) -> int:
         from .commands import run
 
         return run.run(arguments) if arguments.command == "run" else run.call(arguments)
+    if arguments.command == "verify":
+        from .commands import verify
+
+        return verify.verify(arguments)
     if arguments.command == "bench":
         from .commands import bench
 

@@ -159,14 +159,19 @@ def build(
     native.build_files(dump.files, dump.entries, build_options, identity, Path(output), progress)
 
 
-def cached_library(guest: Guest, options: Options | None = None, progress: Progress | None = None) -> Path:
-    """Return the guest's library from the per-user cache, building it when it is not there."""
+def cached_library(
+    guest: Guest,
+    options: Options | None = None,
+    progress: Progress | None = None,
+    functions: list[Function] | None = None,
+) -> Path:
+    """Return the guest's library, of all functions or those chosen, from the per-user cache; build it if need be."""
     options = options or Options()
-    path = library_path(guest.image.identity, options)
+    path = library_path(guest.image.identity, options, sorted(function.start for function in functions or ()))
     if not ends_whole(path):
         with _locked(path):
             if not ends_whole(path):
-                build(guest, path, options, progress)
+                build(guest, path, options, progress, functions)
     return path
 
 

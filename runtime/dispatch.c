@@ -7,6 +7,7 @@
  */
 #include "control.h"
 #include "fpu.h"
+#include "verify.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -77,12 +78,16 @@ uint32_t mr_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop
         } else {
             pc = mr_interpret(s, pc, stop_pc, stop_sp);
         }
+        if (mr_verifying)
+            mr_verify_point(s, MR_AT_PLACE, pc);
     } while (pc != stop_pc && GPR(s, MR_REG_SP) <= stop_sp);
     return pc;
 }
 
 uint32_t mr_call(struct mr_state *s, uint32_t target)
 {
+    if (mr_verifying)
+        mr_verify_point(s, MR_AT_CALL, target);
     return mr_run(s, target, GPR(s, MR_REG_RA), GPR(s, MR_REG_SP));
 }
 

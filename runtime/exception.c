@@ -5,6 +5,7 @@
  */
 #include "control.h"
 #include "signals.h"
+#include "verify.h"
 
 #include <signal.h>
 #include <sys/uio.h>
@@ -116,7 +117,7 @@ int mr_access_signal(const struct mr_state *s, struct mr_access_fault *fault, in
     return page_fault(fault, code);
 }
 
-uint32_t mr_raise_access(struct mr_state *s, struct mr_access_fault fault)
+static uint32_t raise_access(struct mr_state *s, struct mr_access_fault fault)
 {
     uint32_t accessed = fault.address, new_pc;
     int code, mips_signal = mr_access_signal(s, &fault, &code);
@@ -124,6 +125,14 @@ uint32_t mr_raise_access(struct mr_state *s, struct mr_access_fault fault)
     if (mr_signal_deliver(s, mips_signal, code, fault.pc, fault.address, &new_pc))
         return new_pc;
     mr_die_by_signal(s, mips_signal, fault.pc, accessed); /* a report is for people */
+}
+
+uint32_t mr_raise_access(struct mr_state *s, struct mr_access_fault fault)
+{
+    if (!mr_verifying)
+        return raise_access(s, fault);
+    mr_verify_begin(s, (struct mr_verify_point){MR_AT_FAULT, fault.pc, fault.address});
+    return mr_verify_end(s, raise_access(s, fault));
 }
 
 /* ---- exceptions ---- */
@@ -170,7 +179,7 @@ static int float_code(const struct mr_state *s)
                                   : CODE_FLOAT_UNKNOWN;
 }
 
-uint32_t mr_exception(struct mr_state *s, uint32_t pc, uint32_t cause, uint32_t word)
+static uint32_t raise_exception(struct mr_state *s, uint32_t pc, uint32_t cause, uint32_t word)
 {
     switch ((enum mr_cause)cause) {
     case MR_OVERFLOW:
@@ -188,4 +197,12 @@ uint32_t mr_exception(struct mr_state *s, uint32_t pc, uint32_t cause, uint32_t 
         return mr_raise(s, MIPS_SIGILL, CODE_KERNEL, pc, 0);
     }
     mr_fail("internal error: exception cause %u at guest pc 0x%08x, word 0x%08x", cause, pc, word);
+}
+
+uint32_t mr_exception(struct mr_state *s, uint32_t pc, uint32_t cause, uint32_t word)
+{
+    if (!mr_verifying)
+        return raise_exception(s, pc, cause, word);
+    mr_verify_begin(s, (struct mr_verify_point){MR_AT_EXCEPTION, pc, cause});
+    return mr_verify_end(s, raise_exception(s, pc, cause, word));
 }

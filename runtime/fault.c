@@ -11,6 +11,7 @@
 #include "control.h"
 #include "fpu.h"
 #include "signals.h"
+#include "verify.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -217,7 +218,13 @@ static void on_fault(int host_signal, siginfo_t *info, void *context)
         int saved_errno = errno;
         take_sent(info);
         errno = saved_errno;
-    } else if (mr_current != NULL && !mr_host_thread.in_fault && classify(mr_current, info, &fault)) {
+        return;
+    }
+    if (mr_verifying) {
+        resume_float_modes(context);
+        mr_verify_fault((uintptr_t)info->si_addr);
+    }
+    if (mr_current != NULL && !mr_host_thread.in_fault && classify(mr_current, info, &fault)) {
         on_guest_fault(mr_current, host_pc, info, context, &fault);
     } else {
         mr_host_thread.in_fault = true;

@@ -36,23 +36,27 @@ uint64_t mr_peek64(uint32_t guest)
 
 void mr_poke8(uint32_t guest, uint8_t value)
 {
+    mr_watch_store(guest, sizeof value);
     *(uint8_t *)host_at(guest) = value;
 }
 
 void mr_poke16(uint32_t guest, uint16_t value)
 {
+    mr_watch_store(guest, sizeof value);
     value = mr_swap16(value);
     memcpy(host_at(guest), &value, sizeof value);
 }
 
 void mr_poke32(uint32_t guest, uint32_t value)
 {
+    mr_watch_store(guest, sizeof value);
     value = mr_swap32(value);
     memcpy(host_at(guest), &value, sizeof value);
 }
 
 void mr_poke64(uint32_t guest, uint64_t value)
 {
+    mr_watch_store(guest, sizeof value);
     value = mr_swap64(value);
     memcpy(host_at(guest), &value, sizeof value);
 }

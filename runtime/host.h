@@ -27,6 +27,8 @@ struct mr_options {
     char **guest_argv;
     char **guest_envp;        /* NULL-terminated */
     const char *call_function; /* run only this address (mipsrec call), or NULL */
+    int verify_fd;            /* mipsrec verify: where its records go, or -1 */
+    uint32_t verify_scan;     /* compare all memory every so many points; 0: now and then */
 };
 extern struct mr_options mr_options;
 
@@ -72,6 +74,13 @@ void mr_poke8(uint32_t guest, uint8_t value);
 void mr_poke16(uint32_t guest, uint16_t value);
 void mr_poke32(uint32_t guest, uint32_t value);
 void mr_poke64(uint32_t guest, uint64_t value);
+/* Told of every store by mr_poke* and sc before it is made; NULL: nobody listens (verify_memory.c). */
+extern void (*mr_store_watch)(uint32_t guest, uint32_t size_bytes);
+static inline void mr_watch_store(uint32_t guest, uint32_t size_bytes)
+{
+    if (mr_store_watch != NULL)
+        mr_store_watch(guest, size_bytes);
+}
 
 /* Stores into host-side images of guest structures, guest byte order. */
 void mr_put16(void *to, uint16_t value);
@@ -141,6 +150,8 @@ uint32_t mr_exception(struct mr_state *s, uint32_t pc, uint32_t cause, uint32_t 
 uint32_t mr_cfc1(struct mr_state *s, uint32_t fs);
 void mr_ctc1(struct mr_state *s, uint32_t fs, uint32_t value);
 uint32_t mr_rdhwr(struct mr_state *s, uint32_t rd);
+/* Told of each value of the cycle counter, gives the one that the guest sees; NULL: nobody cares (verify.c). */
+extern uint32_t (*mr_cycles_seen)(const struct mr_state *s, uint32_t cycles);
 void mr_synci(struct mr_state *s, uint32_t guest);
 
 /* ---- called from lifted code of models thunk (always) and paged (when the page tables say null); access.c. ----

@@ -9,6 +9,7 @@
 #include "fpu.h"
 #include "interp.h"
 #include "signals.h"
+#include "verify.h"
 
 static mr_operation *operation_of(uint32_t word);
 
@@ -254,5 +255,36 @@ uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_
         run_start = pc;
         if (leaves(s, pc, stop_pc, stop_sp))
             return pc;
+    }
+}
+
+/* ---- mipsrec verify: one that stops where it is told to, and takes no signals ---- */
+
+uint32_t mr_interpret_step(struct mr_state *s, uint32_t pc)
+{
+    pc = aligned(s, pc);
+    *(volatile uint32_t *)&s->pc = pc;
+    uint32_t word = fetch(pc);
+    return operation_of(word)(s, word, pc + 4);
+}
+
+/* jal, jalr with a register to link, and the branches that link. */
+static bool links(uint32_t word)
+{
+    uint32_t opcode = word >> 26;
+    return opcode == 0x03 || (opcode == 0x00 && funct(word) == 0x09 && rd(word) != 0) ||
+           (opcode == 0x01 && (rt(word) & 0x1c) == 0x10);
+}
+
+uint32_t mr_interpret_to(struct mr_state *s, uint32_t pc, uint32_t wanted, uint64_t *steps)
+{
+    for (;;) {
+        pc = aligned(s, pc);
+        *(volatile uint32_t *)&s->pc = pc;
+        uint32_t word = fetch(pc), next = operation_of(word)(s, word, pc + 4);
+        ++*steps;
+        if (next == wanted || (next != pc + 4 && next != pc + 8 && links(word) && mr_lookup(next) != NULL))
+            return next;
+        pc = next;
     }
 }

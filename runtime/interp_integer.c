@@ -273,15 +273,19 @@ static uint32_t op_bshfl(struct mr_state *s, uint32_t word, uint32_t next)
 /* Hardware registers that this CPU has, one bit each. */
 #define HARDWARE_REGISTERS (1u << 0 | 1u << 1 | 1u << 2 | 1u << 3 | 1u << 29)
 
+uint32_t (*mr_cycles_seen)(const struct mr_state *s, uint32_t cycles);
+
 static uint32_t hardware_register(const struct mr_state *s, uint32_t number)
 {
+    uint32_t cycles;
     struct timespec now;
     switch (number) {
     case 1: /* synci_step, the bytes that one synci takes care of */
         return 32;
     case 2: /* cc, the cycle counter */
         clock_gettime(CLOCK_MONOTONIC, &now);
-        return (uint32_t)((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+        cycles = (uint32_t)((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec);
+        return mr_cycles_seen != NULL ? mr_cycles_seen(s, cycles) : cycles;
     case 3: /* ccres, the cycles between two values of cc */
         return 1;
     case 29: /* UserLocal */

@@ -2,6 +2,8 @@
 #include "fpu.h"
 #include "interp.h"
 
+void (*mr_store_watch)(uint32_t guest, uint32_t size_bytes);
+
 static uint32_t based_address(struct mr_state *s, uint32_t word)
 {
     return GPR(s, rs(word)) + signed_immediate(word);
@@ -116,6 +118,7 @@ uint32_t op_sc(struct mr_state *s, uint32_t word, uint32_t next)
     if (s->ll_valid && s->ll_address == address) {
         uint32_t expected = mr_swap32(s->ll_value), desired = mr_swap32(GPR(s, rt(word)));
         uint32_t *host_ptr = (uint32_t *)((uintptr_t)mr_window + address);
+        mr_watch_store(address, sizeof desired);
         stored = __atomic_compare_exchange_n(host_ptr, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
     }
     s->ll_valid = 0;

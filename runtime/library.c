@@ -201,3 +201,8 @@ uint32_t mr_library_guest_pc(uintptr_t host_pc)
 {
     return mr_library_contains(host_pc) ? mr_lines_find(host_pc - mr_library_bias) : 0;
 }
+
+bool mr_library_calls_are_thunked(void)
+{
+    return in_file != NULL && memmem(in_file->options, sizeof in_file->options, "--calls thunked", 15) != NULL;
+}

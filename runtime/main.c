@@ -4,6 +4,7 @@
  * and stack, the library's functions, the first state, and control to the guest on a host stack of its own.
  */
 #include "control.h"
+#include "verify.h"
 
 #define FCSR_NAN2008 (1u << 18)
 #define FCSR_ABS2008 (1u << 19)
@@ -67,5 +68,7 @@ int main(int argc, char **argv)
     mr_main_state = &first_state;
     init_state(mr_main_state, &image, sp, model);
     mr_faults_install();
+    if (mr_options.verify_fd >= 0)
+        mr_verify_start(mr_main_state);
     mr_on_big_stack(run, mr_main_state);
 }

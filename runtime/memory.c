@@ -4,6 +4,7 @@
  * tables of memory model `paged`. A free page of the window is PROT_NONE, so that a stray access faults.
  */
 #include "host.h"
+#include "verify.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -90,8 +91,11 @@ void mr_memory_reserve(bool identity)
 /* Makes a range of the window free again. Returns false when the kernel is out of mappings. */
 static bool release_host(uint32_t guest, uint64_t size_bytes)
 {
-    return mmap(host_at(guest), size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-                0) != MAP_FAILED;
+    if (mmap(host_at(guest), size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
+        MAP_FAILED)
+        return false;
+    mr_verify_release(guest, size_bytes);
+    return true;
 }
 
 /* ---- bookkeeping ---- */
@@ -206,6 +210,7 @@ int64_t mr_map(uint32_t guest, uint32_t size_bytes, int prot, int host_flags, in
             release_host(guest, size); /* the kernel may have left a hole in the window */
         return -error;
     }
+    mr_verify_map(guest, size, host_protection(bits), host_flags | MAP_FIXED, fd, offset);
     set_pages(guest, size, bits);
     return guest;
 }
@@ -240,6 +245,7 @@ int mr_protect(uint32_t guest, uint32_t size_bytes, int prot)
     uint8_t bits = page_bits(prot);
     if (mapped && mprotect(host_at(guest), mapped, host_protection(bits)))
         return -errno;
+    mr_verify_protect(guest, mapped, host_protection(bits));
     set_pages(guest, mapped, bits);
     return mapped < size ? -ENOMEM : 0;
 }
@@ -257,6 +263,7 @@ static int64_t grow_in_place(uint32_t guest, uint64_t old_size, uint64_t new_siz
         release_host(tail, extra);
         return -error;
     }
+    mr_verify_grow(guest, old_size, new_size);
     set_pages(tail, extra, mr_pages[(tail - 1) / MR_PAGE_BYTES]);
     return guest;
 }
@@ -269,6 +276,7 @@ static int64_t move_mapping(uint32_t guest, uint64_t old_size, uint64_t new_size
             release_host(to, new_size);
         return -error;
     }
+    mr_verify_move(guest, old_size, new_size, to);
     uint8_t last = mr_pages[(guest + old_size - 1) / MR_PAGE_BYTES];
     for (uint64_t at = 0; at < new_size; at += MR_PAGE_BYTES)
         set_page((uint32_t)((to + at) / MR_PAGE_BYTES),
@@ -329,7 +337,11 @@ void *mr_guest_bytes(uint32_t guest, uint32_t size_bytes, int prot)
     static uint8_t nothing[1]; /* address 0 is a fine place for no bytes, but NULL says failure */
     if (size_bytes == 0)
         return nothing;
-    return mr_accessible(guest, size_bytes, prot) ? host_at(guest) : NULL;
+    if (!mr_accessible(guest, size_bytes, prot))
+        return NULL;
+    if (prot & MR_WRITE)
+        mr_verify_range(guest, size_bytes);
+    return host_at(guest);
 }
 
 const char *mr_guest_string(uint32_t guest)

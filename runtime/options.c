@@ -4,6 +4,7 @@
  * program's path belongs to the guest, whatever it looks like. Usage errors exit with status 2.
  */
 #include "control.h"
+#include "verify.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -18,7 +19,7 @@
 #define MR_PRODUCER "mipsrec"
 #endif
 
-struct mr_options mr_options;
+struct mr_options mr_options = {.verify_fd = -1};
 enum mr_window_choice mr_window_choice;
 char **mr_call_arguments;
 int mr_call_argument_count;
@@ -40,6 +41,9 @@ static const char usage[] =
     "  --report               print registers and the instruction when a signal ends the program\n"
     "  --window auto|identity|any\n"
     "                         where the program's memory is: at host address 0 or not; auto: as the library needs it\n"
+    "  --verify FD            compare lifted code with the interpreter, write records of it to the socket FD\n"
+    "  --verify-scan N        compare all memory at every Nth point, not now and then\n"
+    "  --verify-ignore NAME   do not compare this register (zero ... ra, hi, lo, f0 ... f31, fcc0 ... fcc7, fcsr, tls)\n"
     "  --help, --version      print this, or the version, and exit\n"
     "\n"
     "Exit status: the program's own; 128 + N in a shell when signal N ended it; 1 for errors of the host, 2 for usage.\n"
@@ -107,6 +111,14 @@ static void parse_engine(const char *text)
     engine_given = true;
 }
 
+static uint32_t whole_number(const char *text)
+{
+    uint32_t value;
+    if (*text == '-' || !parse_number(text, 10, &value) || value > INT32_MAX)
+        usage_error("%s is not a number that --verify and --verify-scan take", text);
+    return value;
+}
+
 /* The first argument after the options of --call that is no integer is the program. */
 static int parse_call_arguments(int argc, char **argv, int at)
 {
@@ -119,6 +131,7 @@ static int parse_call_arguments(int argc, char **argv, int at)
 }
 
 enum { OPTION_LIBRARY = 256, OPTION_ENGINE, OPTION_STRACE, OPTION_STATS, OPTION_REPORT, OPTION_CALL, OPTION_WINDOW,
+       OPTION_VERIFY, OPTION_VERIFY_SCAN, OPTION_VERIFY_IGNORE,
        OPTION_HELP, OPTION_VERSION };
 
 static const struct option long_options[] = {
@@ -129,6 +142,9 @@ static const struct option long_options[] = {
     {"report", no_argument, NULL, OPTION_REPORT},
     {"call", required_argument, NULL, OPTION_CALL},
     {"window", required_argument, NULL, OPTION_WINDOW},
+    {"verify", required_argument, NULL, OPTION_VERIFY},
+    {"verify-scan", required_argument, NULL, OPTION_VERIFY_SCAN},
+    {"verify-ignore", required_argument, NULL, OPTION_VERIFY_IGNORE},
     {"help", no_argument, NULL, OPTION_HELP},
     {"version", no_argument, NULL, OPTION_VERSION},
     {NULL, 0, NULL, 0},
@@ -149,6 +165,12 @@ static void apply_option(int option)
         mr_options.call_function = optarg;
         break;
     case OPTION_WINDOW: parse_window(optarg); break;
+    case OPTION_VERIFY: mr_options.verify_fd = (int)whole_number(optarg); break;
+    case OPTION_VERIFY_IGNORE:
+        if (!mr_verify_ignore(optarg))
+            usage_error("--verify-ignore: no register is named '%s'", optarg);
+        break;
+    case OPTION_VERIFY_SCAN: mr_options.verify_scan = whole_number(optarg); break;
     case OPTION_HELP: fputs(usage, stdout); exit(0);
     case OPTION_VERSION: puts("mipsrec-host (" MR_PRODUCER ")"); exit(0);
     case 'E':
@@ -186,6 +208,8 @@ void mr_options_parse(int argc, char **argv)
         usage_error("%s", "no program given");
     if (engine_given && !mr_options.engine_interp && mr_options.library_path == NULL)
         usage_error("%s", "--engine native needs --library");
+    if (mr_options.verify_fd >= 0 && (mr_options.library_path == NULL || mr_options.engine_interp))
+        usage_error("%s", "--verify needs --library, and lifted code to run");
     if (mr_options.library_path == NULL)
         mr_options.engine_interp = true; /* spares the interpreter looking for lifted code at every jump */
     else

@@ -5,6 +5,7 @@
  */
 #include "signals.h"
 #include "syscall.h"
+#include "verify.h"
 
 #include <signal.h>
 #include <string.h>
@@ -335,7 +336,7 @@ static uint32_t deliver(struct mr_state *s, const struct mr_signal_info *info, u
     return handler_pc;
 }
 
-uint32_t mr_signals_take(struct mr_state *s, uint32_t pc)
+static uint32_t deliver_waiting(struct mr_state *s, uint32_t pc)
 {
     struct mr_signal_info info;
     while (mr_signals_waiting() && mr_signal_dequeue(unblocked(), &info))
@@ -345,6 +346,14 @@ uint32_t mr_signals_take(struct mr_state *s, uint32_t pc)
         mr_thread_signals.saved_valid = false;
     }
     return pc;
+}
+
+uint32_t mr_signals_take(struct mr_state *s, uint32_t pc)
+{
+    if (!mr_verifying)
+        return deliver_waiting(s, pc);
+    mr_verify_begin(s, (struct mr_verify_point){MR_AT_PLACE, pc, 0});
+    return mr_verify_end(s, deliver_waiting(s, pc));
 }
 
 bool mr_signal_deliver(struct mr_state *s, int mips_signal, int code, uint32_t pc, uint32_t address, uint32_t *new_pc)

@@ -3,6 +3,7 @@
  */
 #include "control.h"
 #include "syscall.h"
+#include "verify.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -208,6 +209,7 @@ static int64_t execute(const char *path, uint32_t guest_argv, uint32_t guest_env
     if (!strings[first])
         strings[first] = ""; /* as the kernel does for an empty argv */
     const char *program = path;
+    mr_verify_exec(path);
     if (environment && resolve(&program, strings, &first, headers)) {
         result = run_in_host(own_path(program), strings, first, environment);
     } else if (environment) {

@@ -5,6 +5,7 @@
  */
 #include "syscall.h"
 #include "signals.h"
+#include "verify.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,6 +35,7 @@ void *mr_user(uint32_t guest, uint32_t size_bytes)
 {
     if ((uint64_t)guest + size_bytes > MR_USER_END)
         return (void *)(UINTPTR_MAX - MR_PAGE_BYTES + 1);
+    mr_verify_range(guest, size_bytes);
     return (void *)((uintptr_t)mr_window + guest);
 }
 
@@ -120,7 +122,7 @@ static bool to_be_restarted(const struct mr_call *c, int64_t result)
     return result == -EINTR && !mr_call_marked(c->row, '~') && mr_signals_restart();
 }
 
-uint32_t mr_syscall(struct mr_state *s, uint32_t pc)
+static uint32_t take_call(struct mr_state *s, uint32_t pc)
 {
     uint32_t number = GPR(s, MR_REG_V0), first_word = 0;
     if (mr_signals_waiting()) { /* one that came before the call must not wait until the call is over */
@@ -149,4 +151,12 @@ uint32_t mr_syscall(struct mr_state *s, uint32_t pc)
     if (!c.moved)
         set_result(s, result);
     return mr_signals_take(s, c.next_pc);
+}
+
+uint32_t mr_syscall(struct mr_state *s, uint32_t pc)
+{
+    if (!mr_verifying)
+        return take_call(s, pc);
+    mr_verify_begin(s, (struct mr_verify_point){MR_AT_SYSCALL, pc, 0});
+    return mr_verify_end(s, take_call(s, pc));
 }

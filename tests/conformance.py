@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
-PROGRAMS = ("test_programs.py", "test_samples.py")
+PROGRAMS = ("test_programs.py", "test_samples.py", "test_verify.py")
 
 
 def programs(words: list[str]) -> int:

@@ -64,7 +64,8 @@ def build(target: Target, folder: Path) -> Path:
     write_generated_headers(folder)
     common = [compiler, *FLAGS, f"-I{folder}", f"-I{RUNTIME}"]
     objects = []
-    for source in (TESTS / f"fuzz_{target.name}.c", *(RUNTIME / f"{name}.c" for name in target.sources)):
+    harness = (TESTS / f"fuzz_{target.name}.c", TESTS / "fuzz_verify.c")
+    for source in (*harness, *(RUNTIME / f"{name}.c" for name in target.sources)):
         objects.append(folder / f"{target.name}-{source.stem}.o")
         subprocess.run([*common, *target.special.get(source.stem, ()), "-c", source, "-o", objects[-1]], check=True)
     program = folder / f"fuzz-{target.name}"

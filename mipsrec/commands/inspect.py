@@ -76,7 +76,7 @@ def info(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _block_lines(guest: pipeline.Guest, function: Function, block: Block) -> Iterator[tuple[int, int, str]]:
+def block_lines(guest: pipeline.Guest, function: Function, block: Block) -> Iterator[tuple[int, int, str]]:
     """Yield (pc, word, assembly) of a block, calls and jumps with the names of their targets."""
     pc = block.start
     rest = [block.terminator] if block.terminator is not None else []
@@ -108,7 +108,7 @@ def disasm(arguments: argparse.Namespace) -> int:
         for pc in sorted(function.blocks):
             block = function.blocks[pc]
             print(f"  block {pc:08x}  # {_ends(function, block)}{', entry' if pc in function.entries else ''}")
-            for at, word, text in _block_lines(guest, function, block):
+            for at, word, text in block_lines(guest, function, block):
                 print(f"    {at:08x}: {word:08x}  {text}")
     return 0
 
@@ -121,7 +121,7 @@ def _dot(guest: pipeline.Guest, function: Function) -> str:
     ]
     for pc in sorted(function.blocks):
         block = function.blocks[pc]
-        label = "".join(f"{at:08x}  {text}\\l" for at, _, text in _block_lines(guest, function, block))
+        label = "".join(f"{at:08x}  {text}\\l" for at, _, text in block_lines(guest, function, block))
         label = label.replace('"', '\\"') or f"{pc:08x}  (undecodable)\\l"
         marks = ", penwidth=2" if pc == function.start or pc in function.entries else ""
         lines.append(f'  b{pc:08x} [label="{label}"{marks}];')

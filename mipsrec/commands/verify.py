@@ -1,0 +1,138 @@
+"""verify: runs lifted code and the interpreter side by side; the host compares them and sends records of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from .. import pipeline
+from ..errors import BuildError, LiftError
+from ..host import host_executable
+from .divergence import describe
+from .options import options_of
+from .progress import progress_bar
+
+Record = dict[str, Any]
+"""What runtime/verify_report.c writes."""
+
+
+def _library(arguments: argparse.Namespace, guest: pipeline.Guest) -> Path:
+    """Return the library to verify."""
+    if arguments.static_lib is not None:
+        if arguments.functions:
+            raise LiftError("--functions chooses what is lifted, and --static-lib is lifted already; give one of them")
+        return Path(arguments.static_lib)
+    patterns = [name for word in arguments.functions for name in word.split(",") if name]
+    chosen = guest.functions_like(patterns) if patterns else None
+    if chosen == []:
+        raise LiftError(f"{guest.image.path}: none of {', '.join(patterns)} is lifted, so there is nothing to compare")
+    with progress_bar("build", len(guest.starts if chosen is None else chosen)) as progress:
+        return pipeline.cached_library(guest, options_of(arguments), progress, chosen)
+
+
+def _lines(records: socket.socket, process: subprocess.Popen[bytes]) -> Iterator[bytes]:
+    """Yield the lines that the host writes until it has ended; children that it leaves running keep the socket open."""
+    rest = b""
+    while True:
+        ended = process.poll() is not None
+        readable, _, _ = select.select([records], [], [], 0 if ended else 0.2)
+        if not readable:
+            if ended:
+                return
+            continue
+        data = records.recv(1 << 16)
+        if not data:
+            return
+        *lines, rest = (rest + data).split(b"\n")
+        yield from lines
+
+
+def _watch(records: Iterator[Record], main: int) -> tuple[list[Record], Record | None]:
+    """Show progress; return the divergences, and the last record of the process `main`."""
+    found: list[Record] = []
+    last = None
+    with tqdm(desc="verify", unit=" points", unit_scale=True, file=sys.stderr, leave=False,
+              disable=not sys.stderr.isatty()) as bar:  # fmt: skip
+        for record in records:
+            if record["kind"] == "divergence":
+                found.append(record)
+            if record["process"] == main:
+                last = record
+                bar.set_postfix_str(f"{record['entries']} lifted entries used", refresh=False)
+                bar.update(record["points"] - bar.n)
+    return found, last
+
+
+def _spawn(words: list[str], descriptor: int) -> subprocess.Popen[bytes]:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        return subprocess.Popen(words, pass_fds=(descriptor,))
+    except OSError as error:
+        raise BuildError(f"{words[0]}: cannot be run ({error.strerror})") from error
+
+
+def _run(words: list[str]) -> tuple[int, list[Record], Record | None]:
+    """Run the host; return the guest's status, the divergences and the last record."""
+    here, there = socket.socketpair()
+    with there:
+        process = _spawn([words[0], "--verify", str(there.fileno()), *words[1:]], there.fileno())
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
+    try:
+        records = (json.loads(line) for line in _lines(here, process))
+        found, last = _watch(records, process.pid)
+        status = process.wait()
+    finally:
+        here.close()
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return (128 - status if status < 0 else status), found, last
+
+
+def _summary(last: Record) -> str:
+    text = (
+        f"mipsrec verify: lifted code and the interpreter agree at {last['points']:,} points over "
+        f"{last['instructions']:,} instructions; {last['entries']:,} lifted entries used, "
+        f"{last['calls']:,} system calls"
+    )
+    if last["faults_skipped"]:
+        text += f"; at {last['faults_skipped']:,} faults of lifted code registers were not compared"
+    if last["kind"] == "exec":
+        text += "; the program then became another one, which was not verified"
+    elif last["kind"] != "end":
+        text += "; the program was killed, so what it did after that is not known"
+    return text
+
+
+def verify(arguments: argparse.Namespace) -> int:
+    """Verify a run of a program; return 1 when lifted code and the interpreter differ, else the guest's status."""
+    guest = pipeline.open_guest(arguments.program)
+    library = _library(arguments, guest)
+    words = [str(host_executable()), "--library", str(library), "--verify-scan", str(arguments.scan)]
+    for name in (name for word in arguments.ignore for name in word.split(",") if name):
+        words += ["--verify-ignore", name]
+    words += [f"--{name}" for name in ("strace", "report") if getattr(arguments, name)]
+    for setting in arguments.environment:
+        words += ["-E", setting]
+    status, found, last = _run([*words, arguments.program, *arguments.arguments])
+    if found:
+        print(describe(guest, found[0], arguments), file=sys.stderr)
+        return 1
+    if last is not None:
+        print(_summary(last), file=sys.stderr)
+    elif status == 0:
+        print("mipsrec verify: the program ended before anything was compared", file=sys.stderr)
+    return status
