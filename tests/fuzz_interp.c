@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 enum { CODE = 0x10000, DATA = 0x20000, READONLY = 0x21000, FORBIDDEN = 0x22000, STACK = 0x30000, STACK_TOP = 0x32000 };
-enum { CHOICES = 3, HEAD = CHOICES + 32 + 8, MOST_JUMPS = 3000, ENOSYS_MIPS = 89, SIGRETURN = 4119, RT_SIGRETURN = 4193 };
+enum { CHOICES = 3, HEAD = CHOICES + 32 + 8, MOST_JUMPS = 3000, JUMPS_FOR_A_SIGNAL = 60, ENOSYS_MIPS = 89, SIGRETURN = 4119, RT_SIGRETURN = 4193 };
 
 struct mr_options mr_options;
 uintptr_t mr_library_bias;
@@ -72,9 +72,12 @@ void mr_synci(struct mr_state *s, uint32_t guest)
     (void)s, (void)guest;
 }
 
+/* Called for each signal delivered: handlers that fault run their handlers, without a jump, for ever. */
 void mr_trace_signal(const struct mr_signal_info *info, uint32_t pc)
 {
     (void)info, (void)pc;
+    if ((jumps += JUMPS_FOR_A_SIGNAL) > MOST_JUMPS)
+        siglongjmp(over, 1);
 }
 
 bool mr_library_contains(uintptr_t host_pc)
@@ -116,6 +119,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     map(FORBIDDEN, 0x1000, 0);
     map(STACK, STACK_TOP - STACK, MR_READ | MR_WRITE);
     mr_options.engine_interp = true;
+    mr_options.strace = true;
     mr_faults_prepare_thread();
     mr_faults_install();
     return 0;

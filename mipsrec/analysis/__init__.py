@@ -12,7 +12,7 @@ from bisect import bisect_right
 from ..elf import Image
 from ..memory import AddressSpace
 from .blocks import BlockFinder, CodeReader
-from .discovery import first_starts, function_names, gap_starts
+from .discovery import first_starts, function_names, gap_start, gap_starts
 from .jumps import CodeAddresses, JumpResolver
 from .model import Block, End, Function, JumpTable, Program
 from .returns_twice import mark_returns_twice
@@ -98,12 +98,24 @@ class _Analysis:
         """Take code that nothing refers to as functions: callbacks and the like in stripped programs."""
         tried: set[int] = set()
         while True:
-            starts = [pc for pc in gap_starts(self.code, self._covered()) if pc not in tried]
+            starts = {pc: end for pc, end in gap_starts(self.code, self._covered()).items() if pc not in tried}
             if not starts:
                 return
-            tried.update(starts)
-            self.explore(starts)
-            self.follow_outside()
+            while starts:  # one function after another in the same gap, without a look at all the others
+                tried.update(starts)
+                self.explore(sorted(starts))
+                self.follow_outside()
+                after = {gap_start(self.code, self._end(self.functions[pc]), end): end for pc, end in starts.items()}
+                starts = {pc: end for pc, end in after.items() if pc is not None and pc not in tried}
+
+    def _end(self, function: Function) -> int:
+        """Return up to where a function covers the code from its start on."""
+        end = function.start
+        for start in sorted(function.blocks):
+            if start > end:
+                break
+            end = max(end, start + 4 * function.blocks[start].instruction_count() or 4)
+        return end
 
     def _covered(self) -> list[tuple[int, int]]:
         spans = sorted(

@@ -26,7 +26,7 @@ class CodeReader:
         for low, high in memory.image.executable_ranges:
             words = memory.words(low + 3 & ~3, high & ~3)
             self._runs.append((low + 3 & ~3, (low + 3 & ~3) + 4 * len(words), words))
-        self._starts = [start for start, _, _ in self._runs]
+        self.starts = [start for start, _, _ in self._runs]
         self.fr = fr
 
     def runs(self) -> list[tuple[int, int, array[int]]]:
@@ -37,7 +37,7 @@ class CodeReader:
         """Return the word at an aligned pc inside executable memory, or None."""
         if pc & 3:
             return None
-        index = bisect_right(self._starts, pc) - 1
+        index = bisect_right(self.starts, pc) - 1
         if index < 0:
             return None
         start, end, words = self._runs[index]

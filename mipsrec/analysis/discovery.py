@@ -7,6 +7,7 @@ reachable or not; a wrong start only splits a function, which costs speed and ne
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 
 from ..elf import Image
 from ..isa import Flow, decode
@@ -73,22 +74,32 @@ def first_starts(image: Image, memory: AddressSpace, code: CodeReader) -> set[in
     return {pc for pc in starts if pc & 3 == 0 and code.instruction(pc) is not None}
 
 
-def gap_starts(code: CodeReader, covered: list[tuple[int, int]]) -> list[int]:
-    """Return the first instruction after padding of each gap between the covered ranges (sorted, disjoint).
-
-    A gap counts only when it reads as code: decodable up to its first jump or branch.
-    """
-    found = []
-    for start, end, words in code.runs():
+def gap_starts(code: CodeReader, covered: list[tuple[int, int]]) -> dict[int, int]:
+    """Return the starts of the gaps between the covered ranges (sorted, disjoint), each with the end of its gap."""
+    found = {}
+    for start, end, _ in code.runs():
         position = start
         for low, high in [*(r for r in covered if start <= r[0] < end), (end, end)]:
-            pc = position
-            while pc < low and words[(pc - start) >> 2] == 0:
-                pc += 4
-            if pc < low and _reads_as_code(words, (pc - start) >> 2, (low - start) >> 2):
-                found.append(pc)
+            pc = gap_start(code, position, low)
+            if pc is not None:
+                found[pc] = low
             position = max(position, high)
     return found
+
+
+def gap_start(code: CodeReader, position: int, limit: int) -> int | None:
+    """Return the first instruction after padding, below `limit`.
+
+    None when there is none, or when what is there does not read as code: decodable up to its first jump or branch.
+    """
+    index = bisect_right(code.starts, position) - 1
+    if index < 0:
+        return None
+    start, end, words = code.runs()[index]
+    pc, limit = position, min(limit, end)
+    while pc < limit and words[(pc - start) >> 2] == 0:
+        pc += 4
+    return pc if pc < limit and _reads_as_code(words, (pc - start) >> 2, (limit - start) >> 2) else None
 
 
 def _reads_as_code(words: array[int], index: int, end: int) -> bool:

@@ -14,6 +14,8 @@ from .model import Block, End, Function, JumpTable
 from .symbolic import SymbolicMachine, Value, run
 
 MAX_TABLE_ENTRIES = 4096
+MAX_FUNCTION_CASES = 1 << 16
+"""Of all its jump tables together. Jumps beyond are left to run time: tables that overlap so are not a compiler's."""
 MAX_PATH_BLOCKS = 4
 
 
@@ -57,6 +59,7 @@ class JumpResolver:
         self._edges_of = (0, 0)
         self._waiting: list[tuple[int, int]] = []  # pc and register of calls that resolve() could not guess
         self._edges: dict[int, list[Block]] = {}
+        self._cases_of = (0, 0)  # start of a function, and how many cases its tables have
 
     def prologue(self, function: Function) -> dict[int, int]:
         """Return the registers that hold constants after the entry block, and note the function's gp."""
@@ -130,11 +133,23 @@ class JumpResolver:
             if target[0] == "reg":
                 self._waiting.append((pc, target[1]))
             return []
-        table = self._table(function, path, machine, before, target)
-        if table is None:
-            return self._labels(function, pc)
+        room = MAX_FUNCTION_CASES - self._case_count(function)
+        table = self._table(function, path, machine, before, target) or self._labels(function) if room > 0 else None
+        if table is None or len(table.cases) > room:
+            if table is not None:
+                self._cases_of = (function.start, MAX_FUNCTION_CASES)  # and no further table is looked at
+            function.unresolved.add(pc)
+            return []
+        if pc not in function.jump_tables:  # else a way into the function that was found later leads here again
+            self._cases_of = (function.start, self._case_count(function) + len(table.cases))
         function.jump_tables[pc] = table
         return [case for _, case in table.cases]
+
+    def _case_count(self, function: Function) -> int:
+        if self._cases_of[0] != function.start:
+            count = sum(len(table.cases) for table in function.jump_tables.values())
+            self._cases_of = (function.start, count)
+        return self._cases_of[1]
 
     def _table(
         self, function: Function, path: list[Block], machine: SymbolicMachine, before: int, target: Value
@@ -184,11 +199,9 @@ class JumpResolver:
                     return min(side[2], MAX_TABLE_ENTRIES)
         return None
 
-    def _labels(self, function: Function, pc: int) -> list[int]:
+    def _labels(self, function: Function) -> JumpTable | None:
         """Fall back on all code addresses in read-only data that point into the function (computed goto)."""
         labels = self._addresses.inside(function.start + 4, function.limit)
-        if labels and len(labels) <= MAX_TABLE_ENTRIES:
-            function.jump_tables[pc] = JumpTable(None, tuple((label, label) for label in labels))
-        else:
-            function.unresolved.add(pc)
-        return labels
+        if not labels or len(labels) > MAX_TABLE_ENTRIES:
+            return None
+        return JumpTable(None, tuple((label, label) for label in labels))
