@@ -70,7 +70,7 @@ void mr_dispatch_forget(uint32_t guest, uint32_t size_bytes)
 uint32_t mr_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
 {
     do {
-        mr_function lifted = mr_lookup(pc);
+        mr_function lifted = mr_fpu_may_trap(s) ? NULL : mr_lookup(pc);
         mr_counters.dispatches++;
         if (lifted != NULL) {
             s->pc = pc;
@@ -132,6 +132,14 @@ void mr_restart(struct mr_state *s, uint32_t pc)
     (void)s;
     restart.pc = pc;
     mr_restart_through(NULL);
+}
+
+/* Frames that wait for the handler of a fault are kept: what they hold is nowhere else. */
+uint32_t mr_leave_lifted(struct mr_state *s, uint32_t pc)
+{
+    if (!mr_options.engine_interp && mr_host_thread.nested_faults == 0)
+        mr_restart(s, pc);
+    return pc;
 }
 
 void mr_end_thread(struct mr_state *s)

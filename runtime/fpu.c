@@ -1,9 +1,11 @@
 /* FCSR and its views, and the host's rounding mode and exception flags (MIPS32 manual, volume I-A, chapter on the FPU).
  *
  * Everyone computes with the host's FPU, in the guest's rounding mode, and lets exception flags gather there; they are
- * added to s->fcsr when someone asks. The causes of the interpreter's last instruction are found then by computing it
- * again: to clear the host's flags before each instruction made floating point eight times slower. Only when exceptions
- * are enabled does it look at once. Lifted code knows no causes. Compile with -frounding-math.
+ * added to s->fcsr when someone asks. The host's flag of invalid operations means nothing, as its NaNs signal where the
+ * guest's are quiet: whoever makes or meets a NaN puts that flag into s->fcsr. The causes of the last instruction, which
+ * s->fp_word and s->fp_operands tell, are found then by performing it again: to clear the host's flags before each
+ * instruction made floating point eight times slower. When an exception is enabled, all code is interpreted, and looks at
+ * once. Compile with -frounding-math.
  */
 #include "fpu.h"
 
@@ -38,8 +40,8 @@ static uint32_t host_modes(uint32_t fcsr)
 static uint32_t host_exceptions(void)
 {
     uint32_t mxcsr = _mm_getcsr();
-    return (mxcsr & 1 ? MR_FP_INVALID : 0) | (mxcsr & 4 ? MR_FP_DIVISION : 0) | (mxcsr & 8 ? MR_FP_OVERFLOW : 0) |
-           (mxcsr & 16 ? MR_FP_UNDERFLOW : 0) | (mxcsr & 32 ? MR_FP_INEXACT : 0);
+    return (mxcsr & 4 ? MR_FP_DIVISION : 0) | (mxcsr & 8 ? MR_FP_OVERFLOW : 0) | (mxcsr & 16 ? MR_FP_UNDERFLOW : 0) |
+           (mxcsr & 32 ? MR_FP_INEXACT : 0);
 }
 
 static void host_clear(void)
@@ -58,9 +60,8 @@ static void host_set_modes(uint32_t fcsr)
 static uint32_t host_exceptions(void)
 {
     int flags = fetestexcept(FE_ALL_EXCEPT);
-    return (flags & FE_INVALID ? MR_FP_INVALID : 0) | (flags & FE_DIVBYZERO ? MR_FP_DIVISION : 0) |
-           (flags & FE_OVERFLOW ? MR_FP_OVERFLOW : 0) | (flags & FE_UNDERFLOW ? MR_FP_UNDERFLOW : 0) |
-           (flags & FE_INEXACT ? MR_FP_INEXACT : 0);
+    return (flags & FE_DIVBYZERO ? MR_FP_DIVISION : 0) | (flags & FE_OVERFLOW ? MR_FP_OVERFLOW : 0) |
+           (flags & FE_UNDERFLOW ? MR_FP_UNDERFLOW : 0) | (flags & FE_INEXACT ? MR_FP_INEXACT : 0);
 }
 
 static void host_clear(void)
@@ -84,51 +85,74 @@ void mr_fpu_enter(struct mr_state *s)
 {
     host_set_modes(s->fcsr);
     host_clear();
+    s->fp_word = 0;
 }
 
-/* ---- the interpreter's instructions ---- */
+/* ---- instructions ---- */
 
-/* What the last instruction computed. */
-static _Thread_local struct {
-    struct {
-        mr_host_operation *operation;
-        uint64_t a, b;
-    } steps[2];
-    unsigned count;
-    bool complete; /* mr_fpu_traps was there: the next step is another instruction's */
-} last;
+/* Performs an instruction for all its exceptions; the host's flags are clear before and after. */
+static uint64_t perform_alone(struct mr_state *s, uint32_t word, const uint64_t operands[3], uint32_t *raised)
+{
+    uint64_t result = mr_fp_perform(s, word, operands, raised);
+    *raised |= host_exceptions();
+    host_clear();
+    return result;
+}
+
+static void set_causes(struct mr_state *s, uint32_t raised)
+{
+    s->fcsr = (s->fcsr & ~CAUSES) | raised << MR_FCSR_CAUSES_SHIFT;
+}
 
 void mr_fpu_collect(struct mr_state *s)
 {
-    uint32_t raised = host_exceptions();
-    if (raised) {
-        s->fcsr |= raised << MR_FCSR_FLAGS_SHIFT;
-        host_clear();
-        for (unsigned step = 0; step < last.count; step++)
-            last.steps[step].operation(last.steps[step].a, last.steps[step].b);
-        s->fcsr |= host_exceptions() << MR_FCSR_CAUSES_SHIFT;
-        host_clear();
-    }
-    last.count = 0;
+    uint32_t raised = 0;
+    s->fcsr |= host_exceptions() << MR_FCSR_FLAGS_SHIFT;
+    host_clear();
+    if (s->fp_word == 0)
+        return;
+    perform_alone(s, s->fp_word, s->fp_operands, &raised);
+    set_causes(s, raised);
+    s->fp_word = 0;
 }
 
-uint64_t mr_fpu_compute(struct mr_state *s, mr_host_operation *operation, uint64_t a, uint64_t b, uint32_t *raised)
+bool mr_fpu_may_trap(const struct mr_state *s)
 {
-    if (s->fcsr & ENABLES) {
-        mr_fpu_collect(s);
-        uint64_t result = operation(a, b);
-        *raised |= host_exceptions();
-        host_clear();
-        return result;
-    }
-    if (last.complete)
-        last.count = 0;
-    last.complete = false;
-    last.steps[last.count].operation = operation;
-    last.steps[last.count].a = a;
-    last.steps[last.count].b = b;
-    last.count++;
-    return operation(a, b);
+    return (s->fcsr & ENABLES) != 0;
+}
+
+static bool execute_at_once(struct mr_state *s, uint32_t word, const uint64_t operands[3], uint64_t *result)
+{
+    uint32_t raised = 0;
+    mr_fpu_collect(s);
+    *result = perform_alone(s, word, operands, &raised);
+    set_causes(s, raised);
+    if (mr_fpu_pending(s))
+        return true;
+    s->fcsr |= raised << MR_FCSR_FLAGS_SHIFT;
+    return false;
+}
+
+bool mr_fpu_execute(struct mr_state *s, uint32_t word, const uint64_t operands[3], uint64_t *result)
+{
+    uint32_t raised = 0;
+    if (mr_fpu_may_trap(s))
+        return execute_at_once(s, word, operands, result);
+    *result = mr_fp_perform(s, word, operands, &raised);
+    s->fcsr |= raised << MR_FCSR_FLAGS_SHIFT;
+    s->fp_word = word;
+    for (int i = 0; i < 3; i++)
+        s->fp_operands[i] = operands[i];
+    return false;
+}
+
+uint64_t mr_fp_again(struct mr_state *s, uint32_t word, uint64_t a, uint64_t b, uint64_t c)
+{
+    const uint64_t operands[3] = {a, b, c};
+    uint32_t raised = 0;
+    uint64_t result = mr_fp_perform(s, word, operands, &raised);
+    s->fcsr |= raised << MR_FCSR_FLAGS_SHIFT;
+    return result;
 }
 
 /* ---- FCSR ---- */
@@ -137,18 +161,6 @@ bool mr_fpu_pending(const struct mr_state *s)
 {
     uint32_t enables = (s->fcsr >> MR_FCSR_ENABLES_SHIFT & 31) | MR_FP_UNIMPLEMENTED;
     return (s->fcsr >> MR_FCSR_CAUSES_SHIFT & 63 & enables) != 0;
-}
-
-bool mr_fpu_traps(struct mr_state *s, uint32_t raised)
-{
-    if (last.complete)
-        last.count = 0; /* of an earlier instruction: this one computed nothing */
-    last.complete = true;
-    s->fcsr = (s->fcsr & ~CAUSES) | raised << MR_FCSR_CAUSES_SHIFT;
-    if (mr_fpu_pending(s))
-        return true;
-    s->fcsr |= raised << MR_FCSR_FLAGS_SHIFT;
-    return false;
 }
 
 /* ---- FCSR's views: control registers 25 (FCCR), 26 (FEXR), 28 (FENR) and 31 (FCSR); 0 is FIR ---- */
@@ -216,4 +228,15 @@ void mr_ctc1(struct mr_state *s, uint32_t fs, uint32_t value)
         break;
     }
     mr_fpu_enter(s);
+}
+
+uint32_t mr_ctc1_lifted(struct mr_state *s, uint32_t fs, uint32_t value, uint32_t pc, uint32_t next_pc)
+{
+    mr_ctc1(s, fs, value);
+    bool pending = mr_fpu_pending(s);
+    if (pending)
+        next_pc = mr_exception(s, pc, MR_FPE, 0);
+    if (mr_fpu_may_trap(s))
+        return mr_leave_lifted(s, next_pc);
+    return pending ? next_pc : MR_STAY;
 }

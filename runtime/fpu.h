@@ -25,21 +25,19 @@ enum mr_rounding { MR_ROUND_NEAREST, MR_ROUND_ZERO, MR_ROUND_UP, MR_ROUND_DOWN }
 /* Gives the host the rounding mode and flushing that s->fcsr asks for, with no exception flags set. For whoever changes
  * s->fcsr by other ways than mr_ctc1: a new thread, the return from a signal handler. */
 void mr_fpu_enter(struct mr_state *s);
-/* Adds the exception flags that have gathered in the host's FPU to s->fcsr, and clears them there. For whoever reads
- * s->fcsr by other ways than mr_cfc1: the copy for a new thread. */
+/* Gives s->fcsr what belongs there: the exception flags that have gathered in the host's FPU, and the causes of the last
+ * instruction. For whoever reads s->fcsr by other ways than mr_cfc1: the copy for a new thread. */
 void mr_fpu_collect(struct mr_state *s);
 /* True when a cause and its enable are both set: after mr_ctc1 the caller raises MR_FPE then. */
 bool mr_fpu_pending(const struct mr_state *s);
 /* Gives the host the modes again after something took them away, and keeps its flags. */
 void mr_fpu_set_modes(const struct mr_state *s);
 
-typedef uint64_t mr_host_operation(uint64_t a, uint64_t b); /* bit patterns of either format, or integers */
-/* Computes with the host; no NaNs among the operands. Twice per instruction at most. Exceptions that may be enabled are
- * added to *raised, MR_FP_*; others stay in the host until mr_fpu_collect. */
-uint64_t mr_fpu_compute(struct mr_state *s, mr_host_operation *operation, uint64_t a, uint64_t b, uint32_t *raised);
-/* Ends an instruction that raised these MR_FP_*: sets causes, and flags. Returns true when one is enabled: then the
- * flags are as before, and the caller raises MR_FPE and writes no result. */
-bool mr_fpu_traps(struct mr_state *s, uint32_t raised);
+/* True when an exception is enabled: then every instruction must look whether it traps, which only the interpreter does. */
+bool mr_fpu_may_trap(const struct mr_state *s);
+/* Runs an arithmetic instruction on the bits of fs, ft and fr. Returns true when it traps: then FCSR has its causes, and
+ * the caller raises MR_FPE and writes no result. */
+bool mr_fpu_execute(struct mr_state *s, uint32_t word, const uint64_t operands[3], uint64_t *result);
 
 /* ---- registers, by the FR rule of mipsrec/state.py ---- */
 
@@ -71,15 +69,21 @@ static inline void mr_fpr_set_double(struct mr_state *s, unsigned number, uint64
     s->fpr[number].bits = bits;
 }
 
-/* ---- fpu_arithmetic.c: bit patterns in, bit patterns out; exceptions are added to *raised ---- */
+/* ---- fpu_arithmetic.c, fpu_perform.c: bit patterns in, bit patterns out ---- */
 
 enum mr_fp_format { MR_FP_S, MR_FP_D, MR_FP_W = 4, MR_FP_L }; /* the fmt field less 16 */
 enum mr_fp_operation { MR_FP_ADD, MR_FP_SUB, MR_FP_MUL, MR_FP_DIV, MR_FP_SQRT, MR_FP_RECIP, MR_FP_RSQRT };
 
-/* b is ignored by those of one operand. */
+/* Performs an arithmetic instruction on the bits of fs, ft and fr: one of COP1 in formats S, D, W and L but for moves, or a
+ * multiply-add. The result of a comparison is 0 or 1. Exceptions are added to *raised; those that the host's arithmetic
+ * raises, all but MR_FP_INVALID, may be left in the host's FPU instead. */
+uint64_t mr_fp_perform(struct mr_state *s, uint32_t word, const uint64_t operands[3], uint32_t *raised);
+/* The format of what such an instruction writes to fd. */
+enum mr_fp_format mr_fp_result_format(uint32_t word);
+
+/* The parts of it. b is ignored by operations of one operand. */
 uint64_t mr_fp_arithmetic(struct mr_state *s, enum mr_fp_operation operation, enum mr_fp_format format, uint64_t a,
                           uint64_t b, uint32_t *raised);
-/* As arithmetic, which they are without ABS2008. */
 uint64_t mr_fp_abs(struct mr_state *s, enum mr_fp_format format, uint64_t a, uint32_t *raised);
 uint64_t mr_fp_neg(struct mr_state *s, enum mr_fp_format format, uint64_t a, uint32_t *raised);
 /* To S or D, from any other format. */

@@ -63,6 +63,8 @@ static uint64_t nan_result(const struct mr_state *s, const struct layout *layout
 
 /* ---- the host's arithmetic ---- */
 
+typedef uint64_t host_operation(uint64_t a, uint64_t b); /* on bit patterns of either format, or integers */
+
 static float single_of(uint64_t bits)
 {
     uint32_t low = (uint32_t)bits;
@@ -138,7 +140,7 @@ DOUBLE(sqrt, root_d(a))
 DOUBLE(recip, 1.0 / a)
 DOUBLE(rsqrt, 1.0 / root_d(a))
 
-static mr_host_operation *const arithmetic[2][7] = {
+static host_operation *const arithmetic[2][7] = {
     [MR_FP_S] = {add_s, sub_s, mul_s, div_s, sqrt_s, recip_s, rsqrt_s},
     [MR_FP_D] = {add_d, sub_d, mul_d, div_d, sqrt_d, recip_d, rsqrt_d},
 };
@@ -154,11 +156,15 @@ static uint64_t flushed(const struct mr_state *s, const struct layout *layout, u
 }
 
 /* Runs one operation of the host on operands that are no NaNs; `layout` is the result's. */
-static uint64_t compute(struct mr_state *s, mr_host_operation *operation, const struct layout *layout, uint64_t a,
+static uint64_t compute(struct mr_state *s, host_operation *operation, const struct layout *layout, uint64_t a,
                         uint64_t b, uint32_t *raised)
 {
-    uint64_t result = mr_fpu_compute(s, operation, a, b, raised);
-    return is_nan(layout, result) ? default_nan(s, layout) : flushed(s, layout, result, raised);
+    uint64_t result = operation(a, b);
+    if (is_nan(layout, result)) {
+        *raised |= MR_FP_INVALID;
+        return default_nan(s, layout);
+    }
+    return flushed(s, layout, result, raised);
 }
 
 uint64_t mr_fp_arithmetic(struct mr_state *s, enum mr_fp_operation operation, enum mr_fp_format format, uint64_t a,
@@ -172,12 +178,12 @@ uint64_t mr_fp_arithmetic(struct mr_state *s, enum mr_fp_operation operation, en
     return compute(s, arithmetic[format][operation], layout, a, b, raised);
 }
 
-/* abs and neg as arithmetic, without ABS2008: a quiet NaN passes unchanged, a signalling one is invalid. */
+/* abs and neg. Without ABS2008 they are arithmetic: a quiet NaN passes unchanged, a signalling one is invalid. */
 static uint64_t change_sign(struct mr_state *s, enum mr_fp_format format, uint64_t a, uint64_t changed,
                             uint32_t *raised)
 {
     const struct layout *layout = &layouts[format];
-    if (!is_nan(layout, a))
+    if (!is_nan(layout, a) || s->fcsr & MR_FCSR_ABS2008)
         return changed;
     return is_signalling(s, layout, a) ? nan_result(s, layout, a, a, raised) : a;
 }
@@ -204,7 +210,7 @@ CONVERSION(d_from_s, (double)single_of(a), bits_of_double)
 CONVERSION(d_from_w, (double)(int32_t)a, bits_of_double)
 CONVERSION(d_from_l, (double)(int64_t)a, bits_of_double)
 
-static mr_host_operation *const conversions[2][6] = {
+static host_operation *const conversions[2][6] = {
     [MR_FP_S] = {[MR_FP_D] = s_from_d, [MR_FP_W] = s_from_w, [MR_FP_L] = s_from_l},
     [MR_FP_D] = {[MR_FP_S] = d_from_s, [MR_FP_W] = d_from_w, [MR_FP_L] = d_from_l},
 };

@@ -138,6 +138,9 @@ void mr_run_thread(struct mr_state *s, uint32_t pc);
 _Noreturn void mr_end_thread(struct mr_state *s);
 /* Abandons every frame this guest thread has on the host stack and goes on at pc. The state must be complete. */
 _Noreturn void mr_restart(struct mr_state *s, uint32_t pc);
+/* Goes on at pc, or returns it, without frames of lifted code below: from now on all is interpreted. The state must be
+ * complete. */
+uint32_t mr_leave_lifted(struct mr_state *s, uint32_t pc);
 /* The lifted entries in [guest, guest + size_bytes) are no longer what the guest has there: interpret from now on. */
 void mr_dispatch_forget(uint32_t guest, uint32_t size_bytes);
 
@@ -149,6 +152,11 @@ enum mr_cause { MR_OVERFLOW = 1, MR_TRAP, MR_BREAK, MR_RESERVED, MR_ADDRESS, MR_
 uint32_t mr_exception(struct mr_state *s, uint32_t pc, uint32_t cause, uint32_t word);
 uint32_t mr_cfc1(struct mr_state *s, uint32_t fs);
 void mr_ctc1(struct mr_state *s, uint32_t fs, uint32_t value);
+#define MR_STAY 3u /* no pc: the caller goes on */
+/* The ctc1 at pc, in lifted code. next_pc: where the interpreter goes on after it. */
+uint32_t mr_ctc1_lifted(struct mr_state *s, uint32_t fs, uint32_t value, uint32_t pc, uint32_t next_pc);
+/* Performs an arithmetic instruction on the bits of fs, ft and fr: one whose result is a NaN, or for the host alone. */
+uint64_t mr_fp_again(struct mr_state *s, uint32_t word, uint64_t a, uint64_t b, uint64_t c);
 uint32_t mr_rdhwr(struct mr_state *s, uint32_t rd);
 /* Told of each value of the cycle counter, gives the one that the guest sees; NULL: nobody cares (verify.c). */
 extern uint32_t (*mr_cycles_seen)(const struct mr_state *s, uint32_t cycles);

@@ -32,47 +32,46 @@ static void set_operand(struct mr_state *s, enum mr_fp_format format, unsigned n
         mr_fpr_set_single(s, number, (uint32_t)bits);
 }
 
-/* Ends an arithmetic instruction: writes fd, or raises the exception that its FCSR enables. */
-static uint32_t finish(struct mr_state *s, uint32_t word, uint32_t next, enum mr_fp_format format, uint64_t result,
-                       uint32_t raised)
-{
-    if (mr_fpu_traps(s, raised))
-        return mr_exception(s, s->pc, MR_FPE, word);
-    set_operand(s, format, fd(word), result);
-    return next;
-}
+/* ---- arithmetic ---- */
 
-/* ---- formats S and D: arithmetic ---- */
+/* Comparisons and binary operations have a second operand; in others the field is part of the opcode. */
+static bool has_ft(uint32_t word)
+{
+    return funct(word) < 4 || funct(word) >= 0x30;
+}
 
 static uint32_t op_arithmetic(struct mr_state *s, uint32_t word, uint32_t next)
 {
-    static const enum mr_fp_operation by_funct[4] = {MR_FP_ADD, MR_FP_SUB, MR_FP_MUL, MR_FP_DIV};
-    enum mr_fp_format format = format_of(word);
-    uint32_t raised = 0;
-    if (!has_register(s, format, fs(word) | ft(word) | fd(word)))
+    enum mr_fp_format format = format_of(word), to = mr_fp_result_format(word);
+    unsigned second = has_ft(word) ? ft(word) : 0;
+    if (!has_register(s, format, fs(word) | second) || !has_register(s, to, fd(word)))
         return raise_reserved(s, word);
-    uint64_t result = mr_fp_arithmetic(s, by_funct[funct(word)], format, operand(s, format, fs(word)),
-                                       operand(s, format, ft(word)), &raised);
-    return finish(s, word, next, format, result, raised);
+    const uint64_t operands[3] = {operand(s, format, fs(word)), operand(s, format, second)};
+    uint64_t result;
+    if (mr_fpu_execute(s, word, operands, &result))
+        return mr_exception(s, s->pc, MR_FPE, word);
+    set_operand(s, to, fd(word), result);
+    return next;
 }
 
-/* An operation on fs alone: a is its bits. */
-#define UNARY(name, value)                                         \
-    static uint32_t op_##name##_fmt(struct mr_state *s, uint32_t word, uint32_t next) \
-    {                                                              \
-        enum mr_fp_format format = format_of(word);                \
-        uint32_t raised = 0;                                       \
-        if (!has_register(s, format, fs(word) | fd(word)))         \
-            return raise_reserved(s, word);                        \
-        uint64_t a = operand(s, format, fs(word)), result = (value); \
-        return finish(s, word, next, format, result, raised);      \
-    }
+/* cvt.s and cvt.d, which have no meaning within a format */
+static uint32_t op_cvt_float(struct mr_state *s, uint32_t word, uint32_t next)
+{
+    return format_of(word) == (funct(word) & 1) ? raise_reserved(s, word) : op_arithmetic(s, word, next);
+}
 
-UNARY(sqrt, mr_fp_arithmetic(s, MR_FP_SQRT, format, a, 0, &raised))
-UNARY(recip, mr_fp_arithmetic(s, MR_FP_RECIP, format, a, 0, &raised))
-UNARY(rsqrt, mr_fp_arithmetic(s, MR_FP_RSQRT, format, a, 0, &raised))
-UNARY(arithmetic_abs, mr_fp_abs(s, format, a, &raised))
-UNARY(arithmetic_neg, mr_fp_neg(s, format, a, &raised))
+static uint32_t op_compare(struct mr_state *s, uint32_t word, uint32_t next)
+{
+    enum mr_fp_format format = format_of(word);
+    if (!has_register(s, format, fs(word) | ft(word)) || word >> 6 & 1) /* bit 6: MIPS-3D's cabs */
+        return raise_reserved(s, word);
+    const uint64_t operands[3] = {operand(s, format, fs(word)), operand(s, format, ft(word))};
+    uint64_t holds;
+    if (mr_fpu_execute(s, word, operands, &holds))
+        return mr_exception(s, s->pc, MR_FPE, word);
+    s->fcc[word >> 8 & 7].value = (uint32_t)holds;
+    return next;
+}
 
 /* ---- moves: no exceptions, FCSR stays as it is ---- */
 
@@ -116,15 +115,15 @@ static uint32_t op_movcf_fmt(struct mr_state *s, uint32_t word, uint32_t next)
     return move_if(s, word, next, condition_holds(s, word), 0, 0);
 }
 
-/* With ABS2008 these two are moves as well. */
+/* With ABS2008 these two are moves as well, else arithmetic. */
 static uint32_t op_abs_fmt(struct mr_state *s, uint32_t word, uint32_t next)
 {
-    return s->fcsr & MR_FCSR_ABS2008 ? move_if(s, word, next, true, 1, 0) : op_arithmetic_abs_fmt(s, word, next);
+    return s->fcsr & MR_FCSR_ABS2008 ? move_if(s, word, next, true, 1, 0) : op_arithmetic(s, word, next);
 }
 
 static uint32_t op_neg_fmt(struct mr_state *s, uint32_t word, uint32_t next)
 {
-    return s->fcsr & MR_FCSR_ABS2008 ? move_if(s, word, next, true, 0, 1) : op_arithmetic_neg_fmt(s, word, next);
+    return s->fcsr & MR_FCSR_ABS2008 ? move_if(s, word, next, true, 0, 1) : op_arithmetic(s, word, next);
 }
 
 /* movf and movt of general-purpose registers */
@@ -135,56 +134,7 @@ uint32_t op_movci(struct mr_state *s, uint32_t word, uint32_t next)
     return next;
 }
 
-/* ---- conversions ---- */
-
-static uint32_t convert_to_integer(struct mr_state *s, uint32_t word, uint32_t next, enum mr_rounding mode)
-{
-    bool is_long = funct(word) == 0x25 || (funct(word) & 0x3c) == 0x08;
-    enum mr_fp_format from = format_of(word), to = is_long ? MR_FP_L : MR_FP_W;
-    uint32_t raised = 0;
-    if (!has_register(s, from, fs(word)) || !has_register(s, to, fd(word)))
-        return raise_reserved(s, word);
-    uint64_t result = mr_fp_to_integer(s, to, from, mode, operand(s, from, fs(word)), &raised);
-    return finish(s, word, next, to, result, raised);
-}
-
-static uint32_t op_round(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    static const enum mr_rounding by_funct[4] = {MR_ROUND_NEAREST, MR_ROUND_ZERO, MR_ROUND_UP, MR_ROUND_DOWN};
-    return convert_to_integer(s, word, next, by_funct[funct(word) & 3]);
-}
-
-static uint32_t op_cvt_integer(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    return convert_to_integer(s, word, next, (enum mr_rounding)(s->fcsr & MR_FCSR_RM));
-}
-
-/* cvt.s and cvt.d */
-static uint32_t op_cvt_float(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    enum mr_fp_format from = format_of(word), to = (enum mr_fp_format)(funct(word) & 1);
-    uint32_t raised = 0;
-    if (from == to || !has_register(s, from, fs(word)) || !has_register(s, to, fd(word)))
-        return raise_reserved(s, word);
-    uint64_t result = mr_fp_convert(s, to, from, operand(s, from, fs(word)), &raised);
-    return finish(s, word, next, to, result, raised);
-}
-
-/* ---- comparison and branches ---- */
-
-static uint32_t op_compare(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    enum mr_fp_format format = format_of(word);
-    uint32_t raised = 0;
-    if (!has_register(s, format, fs(word) | ft(word)) || word >> 6 & 1) /* bit 6: MIPS-3D's cabs */
-        return raise_reserved(s, word);
-    uint64_t a = operand(s, format, fs(word)), b = operand(s, format, ft(word));
-    bool holds = mr_fp_compare(s, word & 15, format, a, b, &raised);
-    if (mr_fpu_traps(s, raised))
-        return mr_exception(s, s->pc, MR_FPE, word);
-    s->fcc[word >> 8 & 7].value = holds;
-    return next;
-}
+/* ---- branches ---- */
 
 static uint32_t op_bc1(struct mr_state *s, uint32_t word, uint32_t next)
 {
@@ -227,27 +177,27 @@ static uint32_t op_cfc1(struct mr_state *s, uint32_t word, uint32_t next)
 
 static uint32_t op_ctc1(struct mr_state *s, uint32_t word, uint32_t next)
 {
+    bool before = mr_fpu_may_trap(s);
     mr_ctc1(s, fs(word), GPR(s, rt(word)));
-    return mr_fpu_pending(s) ? mr_exception(s, s->pc, MR_FPE, word) : next;
+    if (mr_fpu_pending(s))
+        next = mr_exception(s, s->pc, MR_FPE, word);
+    return mr_fpu_may_trap(s) && !before ? mr_leave_lifted(s, next) : next;
 }
 
-/* ---- COP1X: two operations in one, each rounded ---- */
+/* ---- COP1X ---- */
 
 static uint32_t op_multiply_add(struct mr_state *s, uint32_t word, uint32_t next)
 {
-    enum mr_fp_format format = (enum mr_fp_format)(word & 7);
+    enum mr_fp_format format = mr_fp_result_format(word);
     unsigned fr = rs(word);
-    bool subtracts = word >> 3 & 1, negates = word >> 4 & 1;
-    uint32_t raised = 0;
     if (!has_register(s, format, fr | fs(word) | ft(word) | fd(word)))
         return raise_reserved(s, word);
-    uint64_t product = mr_fp_arithmetic(s, MR_FP_MUL, format, operand(s, format, fs(word)),
-                                        operand(s, format, ft(word)), &raised);
-    uint64_t result = mr_fp_arithmetic(s, subtracts ? MR_FP_SUB : MR_FP_ADD, format, product, operand(s, format, fr),
-                                       &raised);
-    if (negates) /* NaNs too, as on qemu */
-        result ^= 1ull << (is_wide(format) ? 63 : 31);
-    return finish(s, word, next, format, result, raised);
+    const uint64_t operands[3] = {operand(s, format, fs(word)), operand(s, format, ft(word)), operand(s, format, fr)};
+    uint64_t result;
+    if (mr_fpu_execute(s, word, operands, &result))
+        return mr_exception(s, s->pc, MR_FPE, word);
+    set_operand(s, format, fd(word), result);
+    return next;
 }
 
 static mr_operation *const cop1x[64] = {
@@ -267,10 +217,11 @@ uint32_t op_cop1x(struct mr_state *s, uint32_t word, uint32_t next)
 
 static mr_operation *const float_operations[64] = { /* formats S and D, by function */
     [0x00] = op_arithmetic, op_arithmetic, op_arithmetic, op_arithmetic,
-    [0x04] = op_sqrt_fmt, op_abs_fmt, op_mov_fmt, op_neg_fmt,
-    [0x08] = op_round, op_round, op_round, op_round, op_round, op_round, op_round, op_round,
-    [0x11] = op_movcf_fmt, op_movz_fmt, op_movn_fmt, [0x15] = op_recip_fmt, op_rsqrt_fmt,
-    [0x20] = op_cvt_float, op_cvt_float, [0x24] = op_cvt_integer, op_cvt_integer,
+    [0x04] = op_arithmetic, op_abs_fmt, op_mov_fmt, op_neg_fmt,
+    [0x08] = op_arithmetic, op_arithmetic, op_arithmetic, op_arithmetic,
+    [0x0c] = op_arithmetic, op_arithmetic, op_arithmetic, op_arithmetic,
+    [0x11] = op_movcf_fmt, op_movz_fmt, op_movn_fmt, [0x15] = op_arithmetic, op_arithmetic,
+    [0x20] = op_cvt_float, op_cvt_float, [0x24] = op_arithmetic, op_arithmetic,
     [0x30] = op_compare, op_compare, op_compare, op_compare, op_compare, op_compare, op_compare, op_compare,
     [0x38] = op_compare, op_compare, op_compare, op_compare, op_compare, op_compare, op_compare, op_compare,
 };

@@ -15,13 +15,13 @@ import sys
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
-PROGRAMS = ("test_programs.py", "test_samples.py", "test_verify.py")
+PROGRAMS = ("test_programs.py", "test_samples.py", "test_verify.py", "test_testfloat.py")
 
 
 def programs(words: list[str]) -> int:
     """Run pytest on the full matrices; return its exit status."""
     command = [sys.executable, "-m", "pytest", "--verbose", "--durations=20", *(str(TESTS / name) for name in PROGRAMS)]
-    environment = os.environ | {"MIPSREC_PROGRAMS": "all", "MIPSREC_SAMPLES": "all"}
+    environment = os.environ | {"MIPSREC_PROGRAMS": "all", "MIPSREC_SAMPLES": "all", "MIPSREC_TESTFLOAT": "all"}
     return subprocess.run([*command, *words], cwd=TESTS.parent, env=environment, check=False).returncode
 
 

@@ -98,6 +98,12 @@ void mr_restart(struct mr_state *s, uint32_t pc)
     __builtin_trap();
 }
 
+uint32_t mr_leave_lifted(struct mr_state *s, uint32_t pc)
+{
+    (void)s;
+    return pc;
+}
+
 #define PEEK(bits) \
     uint##bits##_t mr_peek##bits(uint32_t guest) \
     { \

@@ -61,7 +61,7 @@ uint32_t mr_call(struct mr_state *s, uint32_t pc)
 {
     if (pc == stop)
         return pc;
-    mr_function function = mr_lookup(pc);
+    mr_function function = mr_fpu_may_trap(s) ? NULL : mr_lookup(pc);
     s->pc = pc;
     return function ? mr_enter(s, function) : mr_interpret(s, pc, stop, UINT32_MAX);
 }

@@ -28,10 +28,10 @@ class MemoryOperations(IntegerOperations):
         return self.memory.load_float(base, displacement, "double", self.monotonic, self.kept)
 
     def store_single(self, base: Value, displacement: int, value: Value) -> None:
-        self.memory.store_float(base, displacement, "float", str(value))
+        self.memory.store_float(base, displacement, "float", str(self.settled(value)))
 
     def store_double(self, base: Value, displacement: int, value: Value) -> None:
-        self.memory.store_float(base, displacement, "double", str(value))
+        self.memory.store_float(base, displacement, "double", str(self.settled(value)))
 
     def _unaligned(self, base: Value, displacement: int) -> tuple[Value, str]:
         """Return the aligned word's address, and the number of bits that lie before the byte in memory order."""

@@ -259,7 +259,9 @@ class FunctionWriter:
 
     def _slot(self, block: Block) -> None:
         assert block.delay_slot is not None
+        self._machine.in_slot = True
         self._instruction(block.delay_slot, block.terminator_pc, self._needed.is_dead_slot(block))
+        self._machine.in_slot = False
 
     def _link(self, block: Block) -> None:
         """Write the return address: before the delay slot, which may read it."""

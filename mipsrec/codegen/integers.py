@@ -95,10 +95,10 @@ class IntegerOperations(RegisterOperations):
         return self._select("i32", flag, a, b)
 
     def select_single(self, flag: Value, a: Value, b: Value) -> str:
-        return self._select("float", flag, a, b)
+        return self._select("float", flag, *self.settled_both(a, b))
 
     def select_double(self, flag: Value, a: Value, b: Value) -> str:
-        return self._select("double", flag, a, b)
+        return self._select("double", flag, *self.settled_both(a, b))
 
     def _overflows(self, operation: str, a: Value, b: Value) -> str:
         pair = self.writer.value(

@@ -11,6 +11,9 @@ from .floats import FloatOperations
 from .memory_models import Value, text
 from .writer import STATE_TAG, UNLIKELY
 
+STAY = 3
+"""MR_STAY in runtime/host.h."""
+
 CAUSES = {"overflow": 1, "trap": 2, "break": 3, "reserved": 4, "address": 5}
 """enum mr_cause in runtime/host.h."""
 
@@ -20,6 +23,7 @@ class IrMachine(MemoryOperations, FloatOperations):
 
     def trap_if(self, flag: Value, cause: str) -> None:
         writer = self.writer
+        self.finish_floats()
         trap, go_on = writer.fresh_label(), writer.fresh_label()
         writer.void(f"br i1 {flag}, label %{trap}, label %{go_on}, {UNLIKELY}")
         writer.label(trap)
@@ -52,11 +56,26 @@ class IrMachine(MemoryOperations, FloatOperations):
 
     def read_control(self, number: int) -> str:
         self._show_condition_codes()
+        self.show_last()
         return self.writer.value(f"call i32 @mr_cfc1(ptr %s, i32 {number}){self.writer.debug}")
 
     def write_control(self, number: int, value: Value) -> None:
+        writer = self.writer
         self._show_condition_codes()
-        self.writer.void(f"call void @mr_ctc1(ptr %s, i32 {number}, i32 {text(value)}){self.writer.debug}")
+        self.finish_floats()
+        cached = dict(self.registers.cache)
+        self.registers.flush(self.dirty)
+        self.registers.cache = cached
+        next_pc = self.pc if self.in_slot else self.pc + 4  # a slot is executed once more, with its branch
+        arguments = f"ptr %s, i32 {number}, i32 {text(value)}, i32 {self.pc}, i32 {next_pc}"
+        pc = writer.value(f"call i32 @mr_ctc1_lifted({arguments}){writer.debug}")
+        flag = writer.value(f"icmp ne i32 {pc}, {STAY}")
+        leave, go_on = writer.fresh_label(), writer.fresh_label()
+        writer.void(f"br i1 {flag}, label %{leave}, label %{go_on}, {UNLIKELY}")
+        writer.label(leave)
+        self.leave(pc)
+        writer.label(go_on)
+        self.forget_last()
         for unit in self._units.fcc:
             word = self.writer.value(f"load i32, ptr %s.{unit.name}, {STATE_TAG}")
             self.registers.set(unit, self.writer.value(f"icmp ne i32 {word}, 0"))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from .calls import LOOKUP, declaration
+from .floats import CONSTRAINED_DECLARATIONS
 from .function import LiftedFunction
+from .nans import AGAIN
 from .writer import FIRST_FREE_METADATA, MODULE_METADATA
 
 _DECLARATIONS = """\
@@ -14,7 +16,8 @@ declare i32 @mr_syscall(ptr, i32) #0
 declare i32 @mr_exception(ptr, i32, i32, i32) #0
 declare i32 @mr_interpret(ptr, i32, i32, i32) #0
 declare i32 @mr_cfc1(ptr, i32) #0
-declare void @mr_ctc1(ptr, i32, i32) #0
+declare i32 @mr_ctc1_lifted(ptr, i32, i32, i32, i32) #0
+declare i64 @mr_fp_again(ptr, i32, i64, i64, i64) #4
 declare i32 @mr_rdhwr(ptr, i32) #0
 declare void @mr_synci(ptr, i32) #0
 declare i32 @mr_load8(ptr, i32) #0
@@ -33,16 +36,17 @@ declare i32 @llvm.fshr.i32(i32, i32, i32)
 declare i32 @llvm.ctlz.i32(i32, i1)
 declare { i32, i1 } @llvm.sadd.with.overflow.i32(i32, i32)
 declare { i32, i1 } @llvm.ssub.with.overflow.i32(i32, i32)
-""" + "".join(
-    f"declare {type_} @llvm.{name}.{suffix}({type_})\n"
-    for type_, suffix in (("float", "f32"), ("double", "f64"))
-    for name in ("fabs", "sqrt", "rint", "roundeven", "trunc", "ceil", "floor")
-)
+declare float @llvm.fabs.f32(float)
+declare double @llvm.fabs.f64(double)
+"""
 
 # Guest address 0 is host address 0 under model flat: an access there must fault, not vanish as undefined.
 _ATTRIBUTES = """\
-attributes #0 = { nounwind null_pointer_is_valid }
-attributes #1 = { nounwind null_pointer_is_valid alwaysinline }
+attributes #0 = { nounwind strictfp null_pointer_is_valid }
+attributes #1 = { nounwind strictfp null_pointer_is_valid alwaysinline }
+attributes #2 = { cold noinline nounwind strictfp memory(inaccessiblemem: readwrite) }
+attributes #3 = { strictfp }
+attributes #4 = { nounwind strictfp memory(inaccessiblemem: readwrite) }
 """
 
 TRIPLE_LINE = "target triple = "
@@ -95,6 +99,8 @@ def _parts(functions: list[LiftedFunction], external: list[str], triple: str) ->
         yield f"{declaration(symbol)} #0\n"
     yield f"{declaration('call_host')} #0\n"
     yield _DECLARATIONS
+    yield CONSTRAINED_DECLARATIONS
+    yield AGAIN
     yield _ATTRIBUTES
     yield MODULE_METADATA
     yield _debug_metadata(functions)

@@ -5,7 +5,7 @@ i32 constants are Python ints; every other value is the name of an LLVM value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ..state import OFFSETS, SLOT_BYTES
 from .memory_models import MODELS, Value, text
@@ -22,10 +22,15 @@ class RegisterFile:
         self.units = units
         self.cache: dict[Unit, Value] = {}
         self.changed: set[Unit] = set()
+        self.views: dict[Unit, tuple[Value, Value]] = {}
+        """Of i64 units that have been set as doubles: the i64, and the double it was made of."""
+        self.before_leaving: Callable[[], None] = lambda: None
+        """What is to be done before values go where other code looks."""
 
     def start_block(self) -> None:
         self.cache.clear()
         self.changed.clear()
+        self.views.clear()
 
     def get(self, unit: Unit) -> Value:
         value = self.cache.get(unit)
@@ -37,14 +42,36 @@ class RegisterFile:
         self.cache[unit] = value
         self.changed.add(unit)
 
+    def rename(self, renamed: dict[str, str]) -> None:
+        """Replace values that have new names."""
+        for unit, value in self.cache.items():
+            if value in renamed:
+                self.cache[unit] = renamed[str(value)]
+        for unit, (bits, value) in list(self.views.items()):
+            if value in renamed and self.cache.get(unit) == bits:
+                self.set_view(unit, renamed[str(value)])
+
+    def set_view(self, unit: Unit, value: Value) -> None:
+        """Set an i64 unit as a double."""
+        bits = self._writer.value(f"bitcast double {value} to i64")
+        self.set(unit, bits)
+        self.views[unit] = bits, value
+
+    def view(self, unit: Unit) -> Value | None:
+        """Return the double that an i64 unit was set to, if it was."""
+        bits, value = self.views.get(unit, (None, None))
+        return value if bits is not None and self.cache.get(unit) == bits else None
+
     def save(self, live: int) -> None:
         """Store what this block changed and a later one needs into the allocas."""
-        for unit in sorted(self.changed, key=lambda unit: unit.bits):
+        self.before_leaving()
+        for unit in sorted(self.changed, key=lambda unit: (unit.bits, unit.name)):
             if unit.bits & live:
                 self._writer.void(f"store {unit.type} {text(self.cache[unit])}, ptr %{unit.name}")
 
     def flush(self, dirty: int) -> None:
         """Store dirty units into the state."""
+        self.before_leaving()
         for unit in self.units.all:
             if unit.bits & dirty:
                 value = text(self.get(unit))
@@ -78,6 +105,7 @@ class RegisterOperations:
         self._units = units
         self._big_endian = options.big_endian
         self.pc = 0  # of the current instruction, or of the branch whose slot it is in
+        self.in_slot = False  # whether the current instruction is one in a delay slot
         self.word_ = 0  # encoding of the current instruction
         self.dirty = 0  # bits that a flush inside the block must store
         self.kept = False  # whether the current instruction's load stays though nothing may read it (dead_loads.py)
@@ -118,7 +146,7 @@ class RegisterOperations:
 
     def word(self, number: int) -> Value:
         unit = self._units.fpr[number]
-        value = self.registers.get(unit)
+        value = self._settled_unit(unit)
         if unit.type == "float":
             return self.writer.value(f"bitcast float {value} to i32")
         return self._half(value, self._part(number))
@@ -130,11 +158,25 @@ class RegisterOperations:
 
     def _set_half(self, unit: Unit, position: int, value: Value) -> None:
         writer = self.writer
-        kept = writer.value(f"and i64 {self.registers.get(unit)}, {0xFFFFFFFF if position else -0x100000000}")
+        kept = writer.value(f"and i64 {self._settled_unit(unit)}, {0xFFFFFFFF if position else -0x100000000}")
         wide = writer.value(f"zext i32 {text(value)} to i64")
         if position:
             wide = writer.value(f"shl i64 {wide}, 32")
         self.registers.set(unit, writer.value(f"or i64 {kept}, {wide}"))
+
+    def settled(self, value: Value) -> Value:
+        """Return a value whose bits are those that MIPS would have made."""
+        raise NotImplementedError
+
+    def settled_both(self, a: Value, b: Value) -> tuple[Value, Value]:
+        """Return two such values."""
+        raise NotImplementedError
+
+    def _settled_unit(self, unit: Unit) -> Value:
+        """Return a unit whose bits are wanted."""
+        view = self.registers.view(unit)
+        self.settled(self.registers.get(unit) if view is None else view)
+        return self.registers.get(unit)
 
     def set_word(self, number: int, value: Value) -> None:
         unit = self._units.fpr[number]
@@ -154,11 +196,11 @@ class RegisterOperations:
         if unit.type == "float":
             self.registers.set(unit, value)
         else:
-            self.set_word(number, self.writer.value(f"bitcast float {value} to i32"))
+            self.set_word(number, self.writer.value(f"bitcast float {self.settled(value)} to i32"))
 
     def long(self, number: int) -> str:
         unit = self._units.fpr[number]
-        value = self.registers.get(unit)
+        value = self._settled_unit(unit)
         return self.writer.value(f"bitcast double {value} to i64") if unit.type == "double" else str(value)
 
     def set_long(self, number: int, value: Value) -> None:
@@ -169,14 +211,17 @@ class RegisterOperations:
 
     def double(self, number: int) -> str:
         unit = self._units.fpr[number]
-        value = self.registers.get(unit)
-        return str(value) if unit.type == "double" else self.writer.value(f"bitcast i64 {value} to double")
+        if unit.type == "double":
+            return str(self.registers.get(unit))
+        view = self.registers.view(unit)
+        return self.writer.value(f"bitcast i64 {self.registers.get(unit)} to double") if view is None else str(view)
 
     def set_double(self, number: int, value: Value) -> None:
         unit = self._units.fpr[number]
-        if unit.type != "double":
-            value = self.writer.value(f"bitcast double {value} to i64")
-        self.registers.set(unit, value)
+        if unit.type == "double":
+            self.registers.set(unit, value)
+        else:
+            self.registers.set_view(unit, value)
 
     def high(self, number: int) -> str:
         return self._half(self.long(number), 32)

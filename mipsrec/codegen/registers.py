@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ..analysis import Block, End, Function
 from ..isa import Flow, Instruction
-from ..isa.uses import FCC_BIT, FPR_BIT, HILO_BIT, masks, uses
+from ..isa.uses import FCC_BIT, FPR_BIT, HILO_BIT, LAST_BIT, masks, uses
 from ..state import OFFSETS, SLOT_BYTES
 from .calls import RESULT_BITS
 from .loops import loops_with
@@ -65,6 +65,23 @@ class Units:
         self.fcc = _FCC_UNITS
         self.fpr: dict[int, Unit] = {}
         self._plan_floats(singles, doubles)
+        self.last = self._last_units(function) if used >> LAST_BIT & 1 else ()
+        self.all += self.last
+
+    def _last_units(self, function: Function) -> tuple[Unit, ...]:
+        """Return the units of the last instruction that computed and of its operands' bits, as floats or doubles."""
+        types, operand_count = set(), 0
+        for block in function.blocks.values():
+            for instruction in block.instructions():
+                if masks(instruction, self.fr)[1] >> LAST_BIT & 1:
+                    reads = [use for use in uses(instruction.row)[0] if use.kind in ("single", "double")]
+                    operand_count = max(operand_count, len(reads))
+                    if reads:
+                        types.add(instruction.row.name[-1])
+        type_ = "float" if types == {"s"} else "double"
+        bit, offset = 1 << LAST_BIT, OFFSETS["fp_operands"]
+        operands = (Unit(f"last{n}", type_, offset + SLOT_BYTES * n, bit) for n in range(operand_count))
+        return (Unit("last", "i32", OFFSETS["fp_word"], bit), *operands)
 
     def _plan_floats(self, singles: int, doubles: int) -> None:
         step = 1 if self.fr else 2

@@ -118,9 +118,8 @@ def _compare(number: int, fmt: str) -> None:
 def _multiply_add(name: str, fmt: str, funct: str) -> None:
     # MIPS32r2: the product is rounded before the sum (volume I-A, "madd.fmt": not fused).
     def meaning(m: Machine, i: Instruction) -> None:
-        product = m.float_op("mul", fmt, _read(m, fmt, i.fs), _read(m, fmt, i.ft))
-        result = m.float_op("add" if "add" in name else "sub", fmt, product, _read(m, fmt, i.fr))
-        _write(m, fmt, i.fd, m.float_op("neg", fmt, result) if name[0] == "n" else result)
+        operands = (_read(m, fmt, number) for number in (i.fs, i.ft, i.fr))
+        _write(m, fmt, i.fd, m.float_multiply_add(name, fmt, *operands))
 
     _row(f"{name}.{fmt} fd, fr, fs, ft", f"010011 fr:5 ft:5 fs:5 fd:5 {funct}", meaning, level=33)
 

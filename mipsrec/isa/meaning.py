@@ -90,6 +90,7 @@ class Machine(Protocol):
 
     # floating point; fmt is "s" or "d"
     def float_op(self, name: str, fmt: str, *operands: V) -> V: ...  # add sub mul div sqrt abs neg recip rsqrt
+    def float_multiply_add(self, name: str, fmt: str, a: V, b: V, c: V) -> V: ...  # a times b, and c
     def float_compare(self, condition: int, fmt: str, a: V, b: V) -> V: ...  # i1; condition as encoded, 0 to 15
     def float_convert(self, to: str, source: str, value: V) -> V: ...  # between s, d, w, l
     def float_round(self, to: str, source: str, mode: str, value: V) -> V: ...  # round trunc ceil floor

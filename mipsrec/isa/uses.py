@@ -2,7 +2,8 @@
 
 Leaves: `uses(row)`, and `read_mask`/`write_mask` of an instruction as sets of register bits (an int):
 bits 0-31 the general-purpose registers, 32 HI:LO, 33-64 the 32-bit words (FR=0) or the registers (FR=1) of the
-floating-point file, 65-72 the condition codes.
+floating-point file, 65-72 the condition codes, 73 the record of the last instruction that computed with floats: FCSR's
+causes depend on it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from .row import Instruction, Row, Use
 HILO_BIT = 32
 FPR_BIT = 33
 FCC_BIT = 65
-ALL_BITS = (1 << 73) - 2
+LAST_BIT = 73
+ALL_BITS = (1 << 74) - 2
 
 
 class _FieldNames:
@@ -45,7 +47,13 @@ class _Recorder:
     def write_control(self, number: int, value: int) -> None:
         """FCSR and FCCR replace the condition codes; the other registers leave them."""
         self.reads += [Use("fcc", n) for n in range(8)]
-        self.writes += [Use("fcc", n) for n in range(8)]
+        self.writes += [*(Use("fcc", n) for n in range(8)), Use("last", 0)]
+
+    def _compute(self, *operands: Any) -> int:
+        self.writes.append(Use("last", 0))
+        return 0
+
+    float_op = float_multiply_add = float_compare = float_convert = float_round = _compute
 
 
 def _reader(kind: str) -> Any:
@@ -98,6 +106,8 @@ def register_bits(kind: str, number: int, fr: int) -> int:
         return 1 << number & ~1
     if kind == "hilo":
         return 1 << HILO_BIT
+    if kind == "last":
+        return 1 << LAST_BIT
     if kind == "fcc":
         return 1 << FCC_BIT + number
     if fr or kind == "single":

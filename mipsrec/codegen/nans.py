@@ -1,0 +1,209 @@
+"""Results that may be NaNs: looked at late and together, and computed again by the host when one is.
+
+The NaNs that this machine makes and passes on have other bits than MIPS's, and make other operations invalid. A NaN
+among the operands makes the result a NaN, so that only results that enter no other operation need a look, two at a
+time: a comparison and a branch that is never taken. Where one is a NaN, the host performs all pending operations again,
+exactly (mr_fp_again), and adds the flag of invalid operations. A conversion to an integer is such an operation, too:
+what it gives for numbers out of range is looked for. All other flags this machine raises as MIPS does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..isa.uses import LAST_BIT
+from .memory_models import Value, text
+from .options import CodegenOptions
+from .register_file import RegisterOperations
+from .registers import Units
+from .writer import UNLIKELY, Writer
+
+MAX_PENDING = 32
+"""Their operands are kept until they are looked at: bounded, so that long blocks do not fill the stack with them."""
+
+
+_RESULTS = {
+    "double": "bitcast i64 %bits to double",
+    "float": "bitcast i32 %word to float",
+    "i1": "trunc i64 %bits to i1",
+    "i32": "trunc i64 %bits to i32",
+    "i64": "add i64 %bits, 0",
+}
+
+
+def _again(result: str, operand: str) -> str:
+    """Return a function that has the host perform an instruction, and spares its caller's registers.
+
+    Values keep their types outside: bitcasts there would draw those of the usual way into integer registers.
+    """
+    lines = [
+        f"define internal preserve_allcc {result} @again.{result}.{operand}"
+        f"(ptr %s, i32 %instruction, {operand} %a, {operand} %b, {operand} %c) #2 {{"
+    ]
+    for name in "abc":
+        if operand == "float":
+            lines.append(f"  %{name}.word = bitcast float %{name} to i32")
+            lines.append(f"  %{name}.bits = zext i32 %{name}.word to i64")
+        else:
+            lines.append(f"  %{name}.bits = bitcast double %{name} to i64")
+    lines.append("  %bits = call i64 @mr_fp_again(ptr %s, i32 %instruction, i64 %a.bits, i64 %b.bits, i64 %c.bits)")
+    if result == "float":
+        lines.append("  %word = trunc i64 %bits to i32")
+    lines.append(f"  %result = {_RESULTS[result]}")
+    return "\n".join([*lines, f"  ret {result} %result", "}", ""])
+
+
+AGAIN = "".join(_again(result, operand) for result in _RESULTS for operand in ("float", "double"))
+"""Functions that every module has. What they change, s->fcsr, no generated code reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Operation:
+    """An instruction that was performed here; `operands` are fs, ft and fr with their types, as far as it has them."""
+
+    word: int
+    result: str
+    type: str
+    operands: tuple[tuple[Value, str], ...]
+
+
+class NanChecks(RegisterOperations):
+    """Keeps the pending operations of a block, and what FCSR's causes depend on: the last instruction."""
+
+    def __init__(self, writer: Writer, units: Units, options: CodegenOptions) -> None:
+        super().__init__(writer, units, options)
+        self.registers.before_leaving = self.finish_floats
+        self._pending: list[_Operation] = []
+        self._unchecked: dict[str, str] = {}  # results of these that no other has taken in, and their types
+        self._conditions: list[str] = []  # other reasons to perform them again
+        self._last: tuple[int, tuple[tuple[Value, str], ...]] | None = None
+
+    def note(self, *operands: tuple[Value, str]) -> None:
+        """Make the current instruction the last one that computed."""
+        self._last = self.word_, operands
+
+    def pend(self, result: str, type_: str, *operands: tuple[Value, str], condition: str = "") -> str:
+        """Take in the current instruction's operation, to be performed again under `condition` or if it is a NaN.
+
+        Returns the result's name, which settling changes.
+        """
+        self.note(*operands)
+        self._pending.append(_Operation(self.word_, result, type_, operands))
+        for value, _ in operands:
+            self._unchecked.pop(str(value), None)
+        if condition:
+            self._conditions.append(condition)
+        else:
+            self._unchecked[result] = type_
+        return self.settle().get(result, result) if len(self._pending) >= MAX_PENDING else result
+
+    def settled(self, value: Value) -> Value:
+        """Return a value whose bits are MIPS's."""
+        if any(operation.result == value for operation in self._pending):
+            return self.settle()[str(value)]
+        return value
+
+    def settled_both(self, a: Value, b: Value) -> tuple[Value, Value]:
+        """Return two values whose bits are MIPS's."""
+        if any(operation.result in (a, b) for operation in self._pending):
+            renamed = self.settle()
+            return renamed.get(str(a), a), renamed.get(str(b), b)
+        return a, b
+
+    def settle(self) -> dict[str, str]:
+        """Look at what is pending; return the new names of all results."""
+        if not self._pending:
+            return {}
+        writer = self.writer
+        again, done = writer.fresh_label(), writer.fresh_label()
+        conditions = [*_pairs(self._unchecked), *self._conditions]
+        labels = [*(writer.fresh_label() for _ in conditions), done]
+        writer.void(f"br label %{labels[0]}")
+        for condition, label, following in zip(conditions, labels, labels[1:], strict=False):
+            writer.label(label)
+            flag = writer.value(condition)
+            writer.void(f"br i1 {flag}, label %{again}, label %{following}, {UNLIKELY}")
+        writer.label(again)
+        renamed: dict[str, str] = {}
+        for operation in self._pending:
+            renamed[operation.result] = self._perform_again(operation, renamed)
+        writer.void(f"br label %{done}")
+        writer.label(done)
+        for operation in self._pending:
+            slow = renamed[operation.result]
+            renamed[operation.result] = writer.value(
+                f"phi {operation.type} [ {operation.result}, %{labels[-2]} ], [ {slow}, %{again} ]"
+            )
+        self._pending = []
+        self._unchecked = {}
+        self._conditions = []
+        self.registers.rename(renamed)
+        if self._last is not None:
+            word, operands = self._last
+            self._last = word, tuple((renamed.get(str(value), value), type_) for value, type_ in operands)
+        return renamed
+
+    def _perform_again(self, operation: _Operation, renamed: dict[str, str]) -> str:
+        type_ = operation.operands[0][1]
+        values = [renamed.get(str(value), value) for value, _ in operation.operands]
+        operands = "".join(f", {type_} {value}" for value in [*values, values[0], values[0]][:3])
+        callee = f"call preserve_allcc {operation.type} @again.{operation.type}.{type_}"
+        return self.writer.value(f"{callee}(ptr %s, i32 {operation.word}{operands})")
+
+    def _bits(self, value: Value, type_: str) -> str:
+        """Return a value of any type as an i64."""
+        writer = self.writer
+        if type_ == "double":
+            return writer.value(f"bitcast double {value} to i64")
+        if type_ == "float":
+            value, type_ = writer.value(f"bitcast float {value} to i32"), "i32"
+        return str(value) if type_ == "i64" else writer.value(f"zext {type_} {text(value)} to i64")
+
+    def _as_double(self, value: Value, type_: str) -> str:
+        """Return the bits of a value of another type as a double, by ways that stay in the FPU's registers."""
+        writer = self.writer
+        if type_ == "i64":
+            return writer.value(f"bitcast i64 {value} to double")
+        pair = writer.value(f"insertelement <2 x {type_}> zeroinitializer, {type_} {text(value)}, i32 0")
+        return writer.value(f"bitcast <2 x {type_}> {pair} to double")
+
+    def _from_bits(self, value: str, type_: str) -> str:
+        writer = self.writer
+        if type_ == "double":
+            return writer.value(f"bitcast i64 {value} to double")
+        if type_ == "float":
+            return writer.value(f"bitcast i32 {writer.value(f'trunc i64 {value} to i32')} to float")
+        return value if type_ == "i64" else writer.value(f"trunc i64 {value} to {type_}")
+
+    def finish_floats(self) -> None:
+        """Make all that was computed visible in the registers, the last instruction included."""
+        self.settle()
+        if self._last is None:
+            return
+        (word, operands), self._last = self._last, None
+        units = self._units.last
+        self.registers.set(units[0], word)
+        for index, unit in enumerate(units[1:]):
+            value, type_ = operands[min(index, len(operands) - 1)]
+            self.registers.set(unit, value if type_ == unit.type else self._as_double(value, type_))
+
+    def forget_last(self) -> None:
+        """FCSR has been written: no instruction has computed since."""
+        self._last = None
+        for unit in self._units.last:
+            self.registers.set(unit, 0 if unit.type == "i32" else "0.0")
+
+    def show_last(self) -> None:
+        """Store the last instruction into the state, for whoever looks at FCSR."""
+        self.finish_floats()
+        self.registers.flush(self.dirty & 1 << LAST_BIT)
+
+
+def _pairs(unchecked: dict[str, str]) -> list[str]:
+    """Return comparisons that are true when one of the values is a NaN, two values in each."""
+    conditions = []
+    for type_ in ("float", "double"):
+        values = [value for value, value_type in unchecked.items() if value_type == type_]
+        for index in range(0, len(values), 2):
+            conditions.append(f"fcmp uno {type_} {values[index]}, {values[min(index + 1, len(values) - 1)]}")
+    return conditions
