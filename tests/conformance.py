@@ -2,9 +2,10 @@
 
 make conformance ARGS='gcc'                  gcc's own tests (under 40 minutes on two cores)
 make conformance ARGS='gcc --suite ieee'     some of them; ARGS='gcc --help' tells the choices
+make conformance ARGS='floats'               floating point against SoftFloat, on TestFloat's operands
 make conformance ARGS='programs'             samples and programs beside native builds and qemu-user (hours)
 make conformance ARGS='programs -k test_cxx' what follows goes to pytest
-make conformance                             both
+make conformance                             all
 """
 
 from __future__ import annotations
@@ -15,14 +16,22 @@ import sys
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
-PROGRAMS = ("test_programs.py", "test_samples.py", "test_verify.py", "test_testfloat.py")
+ALL = {"MIPSREC_PROGRAMS": "all", "MIPSREC_SAMPLES": "all", "MIPSREC_TESTFLOAT": "all"}
+
+
+def _pytest(files: tuple[str, ...], words: list[str]) -> int:
+    command = [sys.executable, "-m", "pytest", "--verbose", "--durations=20", *(str(TESTS / name) for name in files)]
+    return subprocess.run([*command, *words], cwd=TESTS.parent, env=os.environ | ALL, check=False).returncode
 
 
 def programs(words: list[str]) -> int:
     """Run pytest on the full matrices; return its exit status."""
-    command = [sys.executable, "-m", "pytest", "--verbose", "--durations=20", *(str(TESTS / name) for name in PROGRAMS)]
-    environment = os.environ | {"MIPSREC_PROGRAMS": "all", "MIPSREC_SAMPLES": "all", "MIPSREC_TESTFLOAT": "all"}
-    return subprocess.run([*command, *words], cwd=TESTS.parent, env=environment, check=False).returncode
+    return _pytest(("test_programs.py", "test_samples.py", "test_verify.py"), words)
+
+
+def floats(words: list[str]) -> int:
+    """Run TestFloat's level 1; return pytest's exit status."""
+    return _pytest(("test_testfloat.py",), words)
 
 
 def gcc(words: list[str]) -> int:
@@ -33,7 +42,7 @@ def gcc(words: list[str]) -> int:
     return gcc_conformance.main(words)
 
 
-PARTS = {"gcc": gcc, "programs": programs}
+PARTS = {"gcc": gcc, "floats": floats, "programs": programs}
 
 
 def main(words: list[str]) -> int:
