@@ -20,7 +20,7 @@ from pathlib import Path
 
 from gcc_batch import Batch, compile_batch, lift, link_batch, run
 from gcc_suites import Case
-from tools import need
+from tools import need, outside_pytest
 from tqdm import tqdm
 
 from mipsrec.host import host_executable
@@ -150,4 +150,4 @@ def main(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(outside_pytest(lambda: main(sys.argv[1:])))

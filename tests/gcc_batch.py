@@ -42,6 +42,12 @@ class Batch:
         return need(f"{ORDERS[self.order]}-{suffix}", f"{suffix}-{ORDERS[self.order]}")
 
 
+def _succeed(words: list[str]) -> None:
+    """Run a command that must succeed; only then are its warnings of no interest."""
+    result = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=ROOT)
+    assert result.returncode == 0, f"{' '.join(words)}\n{result.stderr}"
+
+
 def _compile(batch: Batch, test: Case, folder: Path) -> list[bytes] | None:
     """Return the objects of a test, or None when it does not compile."""
     objects = []
@@ -81,13 +87,12 @@ def link_batch(batch: Batch, count: int, folder: Path) -> Path:
     (folder / "many.h").write_text("".join(f"TEST({number})\n" for number in range(count)))
     driver = folder / "driver.o"
     words = [batch.compiler("gcc"), "-O1", "-Wall", "-Wextra", "-Werror", f"-I{folder}", "-c", str(DRIVER)]
-    subprocess.run([*words, "-o", str(driver)], check=True)
+    _succeed([*words, "-o", str(driver)])
     objects = [path for number in range(count) for path in sorted(folder.glob(f"t{number}.*.o"))]
     (folder / "objects").write_text("\n".join(map(str, [driver, *objects])))
     program = folder / "many"
     flags = [word for word in LEVELS[batch.level].split() if word.startswith("-m") or "pie" in word]
-    words = [batch.compiler(), *flags, "-static", f"@{folder}/objects", *LIBRARIES, "-o", str(program)]
-    subprocess.run(words, check=True)
+    _succeed([batch.compiler(), *flags, "-static", f"@{folder}/objects", *LIBRARIES, "-o", str(program)])
     for path in (driver, *objects):
         path.unlink()
     return program
@@ -97,8 +102,7 @@ def lift(program: Path, opt: int) -> Path:
     """Return a library with the tests' own functions; the rest of the program is interpreted."""
     library = program.with_name("library.so")
     words = [sys.executable, "-m", "mipsrec", "build", str(program), "-o", str(library), "--only", "t[0-9]*.*"]
-    words += ["--opt", str(opt), "--jobs", "1"]
-    subprocess.run(words, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+    _succeed([*words, "--opt", str(opt), "--jobs", "1"])
     return library
 
 

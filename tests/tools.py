@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -19,6 +21,15 @@ def missing(what: str, package: str) -> NoReturn:
     if os.environ.get("CI"):
         pytest.fail(f"{reason} (tests do not skip in CI)", pytrace=False)
     pytest.skip(reason)
+
+
+def outside_pytest(action: Callable[[], int]) -> int:
+    """Return an action's exit status; 1, with a line on standard error, when a program that it needs is missing."""
+    try:
+        return action()
+    except (pytest.skip.Exception, pytest.fail.Exception) as reason:
+        print(reason, file=sys.stderr)
+        return 1
 
 
 def need(tool: str, package: str | None = None) -> str:
