@@ -78,6 +78,10 @@ void mr_print_error(const char *format, ...) __attribute__((format(printf, 1, 2)
 int mr_access_signal(const struct mr_state *s, struct mr_access_fault *fault, int *code);
 uint32_t mr_raise_access(struct mr_state *s, struct mr_access_fault fault); /* raises that, as mr_raise */
 
+/* Returns the pc of the instruction that faulted first, of a load and a store that recompiled code makes as one: where memory
+ * cannot be read, no store can fault that a load of the same place stands before. */
+uint32_t mr_first_access(const struct mr_access_fault *fault);
+
 /* ---- lines.c ---- */
 uint32_t mr_lines_find(uint64_t file_address); /* guest pc of code in mr_library_file; 0 when unknown */
 

@@ -80,6 +80,44 @@ static uint32_t effective_address(const struct mr_state *s, uint32_t word)
     return GPR(s, word >> 21 & 31) + offset;
 }
 
+static bool is_store(uint32_t word)
+{
+    uint32_t opcode = word >> 26;
+    return opcode == 0x28 || opcode == 0x29 || opcode == 0x2b; /* sb sh sw */
+}
+
+/* Whether `load` loads what `store` stores to: as many bytes at the same offset from the same register. */
+static bool is_load_for(uint32_t store, uint32_t load)
+{
+    enum { STORE_BIT = 0x08, UNSIGNED_BIT = 0x04 };
+    uint32_t wanted = store >> 26 & ~(uint32_t)STORE_BIT, opcode = load >> 26; /* lb lh lw */
+    bool same_width = opcode == wanted || (opcode == (wanted | UNSIGNED_BIT) && wanted != 0x23);
+    return same_width && (load >> 21 & 31) == (store >> 21 & 31) && (load & 0xffff) == (store & 0xffff);
+}
+
+static bool may_write(uint32_t word, uint32_t number)
+{
+    return (word >> 16 & 31) == number || (word >> 11 & 31) == number;
+}
+
+uint32_t mr_first_access(const struct mr_access_fault *fault)
+{
+    enum { FARTHEST = 16 };
+    uint32_t store = code_word(fault->pc), pc = fault->pc;
+    if (mr_has_delay_slot(store))
+        store = code_word(pc + 4);
+    if (!is_store(store) || ((mr_pages[fault->address / MR_PAGE_BYTES] & MR_READ) != 0 && !fault->beyond_file))
+        return fault->pc;
+    for (int i = 0; i < FARTHEST; i++) {
+        uint32_t word = code_word(pc -= 4);
+        if (is_load_for(store, word))
+            return pc;
+        if (word == 0 || mr_has_delay_slot(word) || may_write(word, store >> 21 & 31))
+            break;
+    }
+    return fault->pc;
+}
+
 /* do_page_fault. */
 static int page_fault(const struct mr_access_fault *fault, int *code)
 {

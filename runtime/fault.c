@@ -197,6 +197,8 @@ static void on_guest_fault(struct mr_state *s, uintptr_t host_pc, const siginfo_
 {
     mr_host_thread.in_fault = true;
     fault->pc = guest_pc_of(s, host_pc);
+    if (mr_library_contains(host_pc))
+        fault->pc = mr_first_access(fault);
     mr_host_thread.in_fault = false;
     resume_float_modes(context);
     /* The state is exact for interpreted code, but frames of lifted code may be waiting for what it is part of. */

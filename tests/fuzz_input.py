@@ -33,7 +33,7 @@ sys.path[:0] = [str(TESTS.parent), str(TESTS)]
 
 import harmless  # noqa: E402
 from compiled import CATCHES, FREESTANDING, HELLO, ORDERS, compile_guest  # noqa: E402
-from conftest import plain_host  # noqa: E402
+from conftest import plain_host, sanitized_host  # noqa: E402
 from mutated_elf import Layout, layout_of, mutant  # noqa: E402
 
 import mipsrec.commands.inspect  # noqa: E402
@@ -104,9 +104,10 @@ class Trial:
         return self.kind in ("interpret", "run")
 
 
-def trial(seed: int, number: int, choices: Sequence[Program]) -> Trial:
+def trial(seed: int, number: int, choices: Sequence[Program], only: Sequence[str] = ()) -> Trial:
     chance = random.Random(f"{seed} {number}")
-    kind = chance.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
+    kinds = only or list(WEIGHTS)
+    kind = chance.choices(kinds, [WEIGHTS[kind] for kind in kinds])[0]
     if kind in TRANSLATING:
         choices = [choice for choice in choices if len(choice.content) < SOON_TRANSLATED_BYTES]
     program = chance.choices(choices, [choice.weight for choice in choices])[0]
@@ -166,12 +167,15 @@ def _limit(guest_runs: bool) -> None:
 
 def _become_guest(path: str | os.PathLike[str], words: Sequence[str]) -> NoReturn:
     _limit(True)
-    resource.setrlimit(resource.RLIMIT_DATA, (GUEST_DATA_BYTES, GUEST_DATA_BYTES))
+    if not sanitized:
+        resource.setrlimit(resource.RLIMIT_DATA, (GUEST_DATA_BYTES, GUEST_DATA_BYTES))
     harmless.renounce()
     _execv(path, words)
 
 
 _execv = os.execv
+sanitized = False
+"""Whether the host has the sanitizers, whose shadow memory alone is beyond every limit."""
 
 
 def _in_child(trial: Trial, scratch: str) -> NoReturn:
@@ -282,7 +286,7 @@ def keep(trial: Trial, result: Result, found: list[str], folder: Path) -> None:
     (place / "mutant").write_bytes(trial.content)
     (place / "stderr").write_text(result.errors)
     (place / "command").write_text(f"mipsrec {' '.join(trial.words)}\n# of {trial.program}: {'; '.join(found)}\n")
-    again = f"python tests/fuzz_input.py --seed {trial.seed} --first {trial.number} --count 1"
+    again = f"python {' '.join(sys.argv)} --first {trial.number} --count 1"
     last = result.errors.strip().splitlines()[-1:] or [""]
     print(f"{'; '.join(found)}: mipsrec {' '.join(trial.words)} (in {place}; {again})\n    {last[0][:200]}", flush=True)
 
@@ -314,13 +318,15 @@ class Summary:
         return found
 
 
-def fuzz(seed: int, numbers: Sequence[int], choices: Sequence[Program], scratch: Path, findings: Path) -> Summary:
+def fuzz(
+    seed: int, numbers: Sequence[int], choices: Sequence[Program], only: Sequence[str], scratch: Path, findings: Path
+) -> Summary:
     """Run the trials of these numbers."""
     summary = Summary()
     gc.collect()
     gc.freeze()  # children do not touch the pages of what is here
     for number in numbers:
-        one = trial(seed, number, choices)
+        one = trial(seed, number, choices, only)
         if one.guest_runs and not harmless.available:
             continue
         result = run(one, scratch)
@@ -333,7 +339,7 @@ def fuzz(seed: int, numbers: Sequence[int], choices: Sequence[Program], scratch:
 
 def use_host() -> None:
     """Build the host, and look for it only once: its key is a digest of all sources."""
-    host = plain_host()
+    host = sanitized_host() if sanitized else plain_host()
     mipsrec.commands.run.host_executable = lambda: host
 
 
@@ -342,6 +348,8 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first trial")
     parser.add_argument("--count", type=int, default=2000)
+    parser.add_argument("--only", choices=list(WEIGHTS), action="append", default=[], help="this command (repeatable)")
+    parser.add_argument("--sanitized", action="store_true", help="a host with the sanitizers; with --only interpret")
     parser.add_argument("--findings", type=Path, default=Path("build") / "findings")
     return parser.parse_args()
 
@@ -356,7 +364,8 @@ def main() -> int:
         if not harmless.available:
             print("fuzz_input: NOT RUNNING GUESTS: there is no system call filter for this machine", file=sys.stderr)
         numbers = range(arguments.first, arguments.first + arguments.count)
-        summary = fuzz(arguments.seed, numbers, choices, folder / "scratch", arguments.findings.resolve())
+        findings = arguments.findings.resolve()
+        summary = fuzz(arguments.seed, numbers, choices, arguments.only, folder / "scratch", findings)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     print("\n".join(summary.lines()))

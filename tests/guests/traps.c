@@ -139,6 +139,9 @@ PROBE(dead_double, AT(dead_double) "ldc1 $f2, 0($4)\nmtc1 $0, $f2\nmtc1 $0, $f3"
 PROBE(dead_left, AT(dead_left) "lwl $6, 0($4)\nli $6, 1")
 PROBE(dead_one_way, AT(dead_one_way) "lw $6, 0($4)\nbeq $0, $5, 1f\nnop\nmove $2, $6\njr $31\nnop\n1: li $6, 1")
 PROBE(dead_in_slot, AT(dead_in_slot) "beq $0, $5, 1f\nlw $6, 0($4)\nmove $2, $6\njr $31\nnop\n1: li $6, 1")
+PROBE(increment, AT(increment) "lw $6, 0($4)\naddiu $6, $6, 1\nsw $6, 0($4)\nli $6, 1\nnop")
+PROBE(increment_byte, AT(increment_byte) "lbu $6, 0($4)\naddiu $6, $6, 1\nb 1f\nsb $6, 0($4)\nnop\n1: li $6, 1")
+PROBE(increment_written, "lw $6, 0($4)\naddiu $6, $6, 1\n" AT(increment_written) "sw $6, 0($4)\nli $6, 1")
 PROBE(sc_after_ll, "ll $6, 0($4)\n" AT(sc_after_ll) "sc $6, 0($4)")
 
 /* ---- rows ---- */
@@ -151,7 +154,7 @@ static const struct row {
     int offset;
     int signal, code;
     enum told told;
-    int slot; /* the fault is in a delay slot */
+    int slot; /* 1: the fault is in a delay slot; 2: all of the probe is to be skipped */
 } rows[] = {
 #define ROW(name, ...) {#name, run_##name, pc_##name, __VA_ARGS__}
 #define TRAPPED(name, signal, code, told) ROW(name, NOWHERE, 0, signal, code, told, 0)
@@ -207,6 +210,8 @@ static const struct row {
     ROW(lw_slot, HOLE, 13, SIGSEGV, KERNEL, NOTHING, 1), ROW(lw_slot, GOOD, 13, 0, 0, NOTHING, 1),
     ROW(likely_slot, HOLE, 16, SIGSEGV, MAPERR, THE_ADDRESS, 1),
     ROW(return_slot, HOLE, 16, SIGSEGV, MAPERR, THE_ADDRESS, 1),
+    ROW(increment, HOLE, 0, SIGSEGV, MAPERR, THE_ADDRESS, 2), ROW(increment, FORBIDDEN, 0, SIGSEGV, ACCERR, THE_ADDRESS, 2),
+    ROW(increment_byte, HOLE, 1, SIGSEGV, MAPERR, THE_ADDRESS, 2), WRITTEN(increment_written),
 #define DEAD(name) ROW(name, HOLE, 0, SIGSEGV, MAPERR, THE_ADDRESS, 0), ROW(name, GOOD, 0, 0, 0, NOTHING, 0)
     DEAD(dead), DEAD(dead_to_zero), DEAD(dead_byte), DEAD(dead_float), DEAD(dead_double), DEAD(dead_left),
     DEAD(dead_one_way), ROW(dead_in_slot, HOLE, 0, SIGSEGV, MAPERR, THE_ADDRESS, 1),
@@ -346,7 +351,7 @@ int main(int argc, char **argv)
         compare(&rows[i], ": returned ", (uint32_t)leave_by_jump(&rows[i]), rows[i].signal == 0);
         judge(&rows[i]);
         told.count = 0;
-        skipped_bytes = rows[i].slot ? 8 : 4;
+        skipped_bytes = rows[i].slot == 2 ? 20 : rows[i].slot ? 8 : 4;
         uint32_t result = rows[i].run(place_of(&rows[i]));
         judge(&rows[i]);
         if (rows[i].where == NOWHERE) /* what the state has of recompiled code is complete at traps only */
