@@ -37,7 +37,7 @@ CODE_HEAD = 43
 
 @dataclass(frozen=True)
 class Target:
-    """A program of one harness and sources of the host; `special` are flags of single sources."""
+    """A program of one harness and sources of the host, as patterns; `special` are flags of single sources."""
 
     name: str
     sources: tuple[str, ...]
@@ -50,11 +50,9 @@ class Target:
 TARGETS = (
     Target("load", ("load", "stack", "memory", "guest_values", "blake2b"),
            ("-Wl,--wrap=mmap,--wrap=munmap",), {}, 1 << 16, own_signals=False),
-    Target("interp", ("interp", "interp_integer", "interp_memory", "interp_float", "fpu", "fpu_arithmetic", "memory",
-                      "guest_values", "dispatch", "fault", "exception", "signal_state", "signal_frame", "abi",
-                      "abi_time", "abi_memory"),
-           ("-Wl,--wrap=mr_signals_take",), {"fault": ("-Draise=fuzz_raise",)}, 512,
-           own_signals=True),
+    Target("interp", ("interp*", "fpu*", "memory", "guest_values", "dispatch", "fault", "exception", "signal_state",
+                      "signal_frame", "abi", "abi_time", "abi_memory"),
+           ("-Wl,--wrap=mr_signals_take",), {"fault": ("-Draise=fuzz_raise",)}, 512, own_signals=True),
 )  # fmt: skip
 
 
@@ -63,9 +61,10 @@ def build(target: Target, folder: Path) -> Path:
     compiler = need("clang")
     write_generated_headers(folder)
     common = [compiler, *FLAGS, f"-I{folder}", f"-I{RUNTIME}"]
+    sources = [path for pattern in target.sources for path in sorted(RUNTIME.glob(f"{pattern}.c"))]
     objects = []
     harness = (TESTS / f"fuzz_{target.name}.c", TESTS / "fuzz_verify.c")
-    for source in (*harness, *(RUNTIME / f"{name}.c" for name in target.sources)):
+    for source in (*harness, *sources):
         objects.append(folder / f"{target.name}-{source.stem}.o")
         subprocess.run([*common, *target.special.get(source.stem, ()), "-c", source, "-o", objects[-1]], check=True)
     program = folder / f"fuzz-{target.name}"
