@@ -38,8 +38,8 @@ the function, the block, the registers of both sides and the instruction that wr
   mipsrec verify prog.elf ARG...                 is the lifted code of all functions right in this run?
   mipsrec verify --functions f,g prog.elf ARG... only these are lifted, the rest is interpreted: to narrow a fault down
   mipsrec verify --scan 1 prog.elf ARG...        looks for stray stores at every call and return (slow)
-  mipsrec verify --static-lib lib.so prog.elf    a library of `mipsrec build`, say of IR that was edited; with
-                                                 --calls direct in it, only calls that the host makes are compared
+  mipsrec verify --static-lib lib.so prog.elf    a library of `mipsrec build --calls watched`, say of IR that was
+                                                 edited; with --calls direct, functions are not compared one by one
 
 Exit status: 1 when they differ, else the program's own. Children that it forks are verified, too; programs that it
 executes are not. A progress display appears where standard error is a terminal.
@@ -77,7 +77,8 @@ def _add_codegen(parser: argparse.ArgumentParser) -> None:
         "--calls",
         choices=CALL_MODELS,
         default="direct",
-        help="direct: native calls between lifted functions; thunked: every call through the host",
+        help="direct: native calls between lifted functions; thunked: every call through the host; watched: as direct, "
+        "but the host is told of every entry and return (for verify)",
     )
 
 
@@ -149,14 +150,14 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
                         help="compare all memory at every Nth point (default: now and then)")  # fmt: skip
     parser.add_argument("--ignore", metavar="R,R,...", action="append", default=[],
                         help="registers not to compare, such as fcsr (repeatable)")  # fmt: skip
-    parser.add_argument("--static-lib", metavar="lib.so", help="verify this one, of `mipsrec build --calls thunked`")
+    parser.add_argument("--static-lib", metavar="lib.so", help="verify this one, of `mipsrec build --calls watched`")
     parser.add_argument("--strace", action="store_true", help="print each system call on standard error")
     parser.add_argument("--report", action="store_true", help="print registers and instruction when a signal ends it")
     parser.add_argument("-E", dest="environment", metavar="VAR=VALUE", action="append", default=[],
                         help="set a variable for the program (VAR alone removes it)")  # fmt: skip
     _add_build(parser)
     _add_codegen(parser)
-    parser.set_defaults(calls="thunked")
+    parser.set_defaults(calls="watched")
     _add_program(parser)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARG", help="the program's arguments")
 

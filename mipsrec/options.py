@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MEMORY_MODELS = ("flat", "paged", "thunk")
-CALL_MODELS = ("direct", "thunked")
+CALL_MODELS = ("direct", "thunked", "watched")
 
 
 @dataclass(frozen=True)

@@ -202,7 +202,11 @@ uint32_t mr_library_guest_pc(uintptr_t host_pc)
     return mr_library_contains(host_pc) ? mr_lines_find(host_pc - mr_library_bias) : 0;
 }
 
-bool mr_library_calls_are_thunked(void)
+bool mr_library_tells_of_calls(void)
 {
-    return in_file != NULL && memmem(in_file->options, sizeof in_file->options, "--calls thunked", 15) != NULL;
+    static const char thunked[] = "--calls thunked", watched[] = "--calls watched";
+    const void *options = in_file->options;
+    size_t size_bytes = sizeof in_file->options;
+    return memmem(options, size_bytes, thunked, sizeof thunked - 1) != NULL ||
+           memmem(options, size_bytes, watched, sizeof watched - 1) != NULL;
 }

@@ -44,6 +44,7 @@ static struct mr_verify_point stopped_at;
 static struct mr_state agreed_state;
 static struct mr_verify_point agreed;
 static uint64_t agreed_steps;
+static bool agreed_in_host; /* it was the host that came there, and lifted code may be about to tell of it again */
 
 static struct mr_verify_point trail[TRAIL_LENGTH];
 static struct mr_verify_counts counts;
@@ -247,11 +248,34 @@ static void reach(struct mr_state *s, const struct mr_verify_point *point)
     agree(s, point);
 }
 
-void mr_verify_point(struct mr_state *s, enum mr_verify_kind kind, uint32_t pc)
+static void pass(struct mr_state *s, enum mr_verify_kind kind, uint32_t pc, bool in_host)
 {
     const struct mr_verify_point point = {kind, pc, 0};
     reach(s, &point);
     mr_fpu_enter(s);
+    agreed_in_host = in_host;
+}
+
+void mr_verify_point(struct mr_state *s, enum mr_verify_kind kind, uint32_t pc)
+{
+    pass(s, kind, pc, true);
+}
+
+/* The host compares before it enters a function, and a call from lifted code is seen here only. */
+void mr_watch_call(struct mr_state *s, uint32_t pc)
+{
+    if (!mr_verifying)
+        return;
+    if (agreed_in_host && agreed.pc == pc)
+        agreed_in_host = false;
+    else
+        pass(s, MR_AT_CALL, pc, false);
+}
+
+void mr_watch_place(struct mr_state *s, uint32_t pc)
+{
+    if (mr_verifying)
+        pass(s, MR_AT_PLACE, pc, false);
 }
 
 void mr_verify_begin(struct mr_state *s, struct mr_verify_point point)
@@ -278,6 +302,7 @@ uint32_t mr_verify_end(struct mr_state *s, uint32_t pc)
     shadow_pc = pc;
     mr_fpu_enter(s);
     agree(s, &(struct mr_verify_point){MR_AT_PLACE, pc, 0});
+    agreed_in_host = true;
     return pc;
 }
 
@@ -325,7 +350,8 @@ void mr_verify_start(struct mr_state *s)
     shadow = *s;
     shadow_pc = s->pc;
     agree(s, &(struct mr_verify_point){MR_AT_START, s->pc, 0});
-    calls_are_seen = mr_library_calls_are_thunked();
+    agreed_in_host = true;
+    calls_are_seen = mr_library_tells_of_calls();
     mr_cycles_seen = share_cycles;
     last_record = last_scan = nanoseconds();
 }

@@ -76,6 +76,8 @@ void mr_verify_record_start(int fd)
 {
     struct stat status;
     record_fd = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_OWN_FD);
+    if (record_fd < 0) /* a limit of few descriptors */
+        record_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (record_fd < 0 || fstat(record_fd, &status) != 0 || !S_ISSOCK(status.st_mode))
         mr_fail("--verify %d: that descriptor is no open socket", fd);
     close(fd);

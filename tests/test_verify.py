@@ -66,11 +66,11 @@ BARE = ("-nostdlib", "-static", "-mno-abicalls", "-fno-pic", "-G0")
 class Planted:
     """The guest above and the folder of its IR, in which faults are planted."""
 
-    def __init__(self, folder: Path, byte_order: str) -> None:
+    def __init__(self, folder: Path, byte_order: str, calls: str) -> None:
         self.folder = folder
         self.guest = compile_guest(folder, byte_order, FREESTANDING, *BARE)
         self.ir = folder / "ir"
-        pipeline.dump_llvm(pipeline.open_guest(self.guest), self.ir, pipeline.Options(calls="thunked"))
+        pipeline.dump_llvm(pipeline.open_guest(self.guest), self.ir, pipeline.Options(calls=calls))
         self.at = {name: value for name, value, *_ in readelf_symbols(byte_order, self.guest)}
 
     def edit(self, function: str, pattern: str, replacement: str) -> None:
@@ -90,7 +90,7 @@ class Planted:
 @pytest.fixture
 def planted(tmp_path: Path) -> Planted:
     plain_host()
-    return Planted(tmp_path, "big")
+    return Planted(tmp_path, "big", "watched")
 
 
 def assert_found(result: subprocess.CompletedProcess[str], *words: str) -> None:
@@ -116,7 +116,7 @@ from mipsrec import isa, pipeline
 (row,) = [row for row in isa.ROWS if row.name == "xor"]
 right = row.meaning
 object.__setattr__(row, "meaning", lambda m, i: m.set_gpr(i.rd, m.or_(m.gpr(i.rs), m.gpr(i.rt))))
-options = pipeline.Options(opt=1, memory=sys.argv[3], calls="thunked", jobs=1)
+options = pipeline.Options(opt=1, memory=sys.argv[3], calls="watched", jobs=1)
 pipeline.build(pipeline.open_guest(sys.argv[1]), sys.argv[2], options)
 """
 
@@ -148,8 +148,11 @@ def test_fault_in_a_jump_table(planted: Planted) -> None:
     assert_found(result, "in function pick (0x", "pick, block", "jr ")
 
 
-def test_fault_in_the_flush_before_a_call(planted: Planted) -> None:
-    """One argument of a call stays in SSA: the callee would see an old value."""
+@pytest.mark.parametrize("calls", ["watched", "thunked"])
+def test_fault_in_the_flush_before_a_call(tmp_path: Path, calls: str) -> None:
+    """One argument of a call is not in the state when the callee begins."""
+    plain_host()
+    planted = Planted(tmp_path, "big", calls)
     planted.edit("chain", r"  store i32 %?\w+, ptr %s\.r5, [^\n]*\n", "")
     result = planted.verify()
     assert_found(result, "in function chain (0x", "registers differ at the call of", "<mix>", "a1*")
@@ -262,13 +265,18 @@ SAMPLES = [
     ("callbacks", "mips", ("--opt", "1")),
     ("jumptable", "mipsel", ("--opt", "2", "--memory", "paged")),
     ("virtual", "mips", ("--opt", "0", "--memory", "thunk", "--scan", "50")),
+    ("recursion", "mipsel", ("--opt", "1", "--calls", "thunked")),
     ("crunch", "mipsel", ("--opt", "1", "--calls", "direct")),
 ]
+FLOATS = pytest.mark.xfail(reason="the sign of NaNs follows the host, see Limits in README.md", strict=True)
 if ALL:
     SAMPLES += [(path.stem, path.parent.name, ("--ignore", "fcsr")) for path in sorted(PREBUILT.glob("mips*/*.elf"))]
 
 
-@pytest.mark.parametrize(("name", "target", "options"), SAMPLES)
+@pytest.mark.parametrize(
+    ("name", "target", "options"),
+    [pytest.param(*sample, marks=[FLOATS] if sample[0] == "floats" else []) for sample in SAMPLES],
+)
 def test_samples(name: str, target: str, options: tuple[str, ...]) -> None:
     result = mipsrec("verify", *options, "--jobs", "1", PREBUILT / target / f"{name}.elf")
     assert result.stdout == (ROOT / "samples" / "expected" / f"{name}.txt").read_text(), result.stderr

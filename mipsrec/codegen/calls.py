@@ -10,9 +10,10 @@ what has just been stored. A direct call passes poison for what the callee takes
 The first value returned is the guest pc that the function returns to. The caller compares it with the pc it expects;
 on a mismatch it returns that pc itself, until somebody who knows it is found: so longjmp, exceptions and context
 switches need no special care. Calls of pcs that are not known when the code is made go through the host's dispatch
-table (`@lookup` in every module), and where that has nothing, to the host (`@call_host`). With `--calls thunked` every
-call goes to the host. The host calls lifted code through `mr_enter`, which each library brings along. The parameter
-`pc` is for functions with several entries and for `@call_host`; direct calls leave it open.
+table (`@lookup` in every module), and where that has nothing, to the host (`@call_host`). The host calls lifted code
+through `mr_enter`, which each library brings along. The parameter `pc` is for functions with several entries and for
+`@call_host`; direct calls leave it open. With `--calls thunked` every call goes to the host. With `--calls watched`
+calls are direct, and each function tells the host when it is entered and when it returns (`mr_watch_*`).
 
 `preserve_nonecc`: the callee need not preserve host registers. A lifted function keeps guest registers in nearly all
 of them, and would push and pop those for callers that have nothing in them.
@@ -135,11 +136,19 @@ class Calls:
     def __init__(self, writer: Writer, options: CodegenOptions, callee: Callable[[int], Callee | None]) -> None:
         self._writer = writer
         self._thunked = options.calls == "thunked"
+        self._watched = options.calls == "watched"
         self._callee = callee
 
     def head(self, symbol: str, scope: int) -> str:
         """Return the line that begins a definition; parameters are named `%rN.in`."""
         return f"define hidden {_TYPE} @{symbol}({_PARAMETERS}) #0 !dbg !{scope} {{"
+
+    def entered(self, start: int | None, scope: int) -> list[str]:
+        """Return the lines that tell the host of an entry: at a function's start, or else at the parameter `pc`."""
+        if not self._watched:
+            return []
+        what = f"call(ptr %s, i32 {start})" if start is not None else "place(ptr %s, i32 %pc.in)"
+        return [f"  call void @mr_watch_{what}, !dbg !DILocation(line: {start or 0}, scope: !{scope})"]
 
     def _direct(self, target: Value | None) -> Callee | None:
         return self._callee(target) if isinstance(target, int) and not self._thunked else None
@@ -209,6 +218,8 @@ class Calls:
 
     def give_back(self, pc: Value, results: Sequence[Value]) -> None:
         """Return to a guest pc with the values of RESULTS; ends the block."""
+        if self._watched:
+            self._writer.void(f"call void @mr_watch_place(ptr %s, i32 {text(pc)}){self._writer.debug}")
         value = "poison"
         for index, word in enumerate((pc, *results)):
             value = self._writer.value(f"insertvalue {{ i32, i32, i32 }} {value}, i32 {text(word)}, {index}")

@@ -123,6 +123,7 @@ class FunctionWriter:
             lines.append(f"  %{unit.name} = alloca {unit.type}")
             lines.append(f"  %s.{unit.name} = getelementptr i8, ptr %s, i64 {unit.offset}")
         lines.append("  %leave.pc = alloca i32")
+        lines += self._calls.entered(None if self._secondary else self._function.start, self._scope)
         taken = 0 if self._secondary else argument_registers(self._function)
         for unit in self._units.all:
             if unit.bits & self._plan.entry_loads & taken:

@@ -13,6 +13,8 @@ from .writer import FIRST_FREE_METADATA, MODULE_METADATA
 _DECLARATIONS = """\
 declare i32 @mr_call(ptr, i32) #0
 declare i32 @mr_syscall(ptr, i32) #0
+declare void @mr_watch_call(ptr, i32) #0
+declare void @mr_watch_place(ptr, i32) #0
 declare i32 @mr_exception(ptr, i32, i32, i32) #0
 declare i32 @mr_interpret(ptr, i32, i32, i32) #0
 declare i32 @mr_cfc1(ptr, i32) #0
