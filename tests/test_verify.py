@@ -266,17 +266,14 @@ SAMPLES = [
     ("jumptable", "mipsel", ("--opt", "2", "--memory", "paged")),
     ("virtual", "mips", ("--opt", "0", "--memory", "thunk", "--scan", "50")),
     ("recursion", "mipsel", ("--opt", "1", "--calls", "thunked")),
+    ("floats", "mips", ("--opt", "2")),
     ("crunch", "mipsel", ("--opt", "1", "--calls", "direct")),
 ]
-FLOATS = pytest.mark.xfail(reason="the sign of NaNs follows the host, see Limits in README.md", strict=True)
 if ALL:
-    SAMPLES += [(path.stem, path.parent.name, ("--ignore", "fcsr")) for path in sorted(PREBUILT.glob("mips*/*.elf"))]
+    SAMPLES += [(path.stem, path.parent.name, ()) for path in sorted(PREBUILT.glob("mips*/*.elf"))]
 
 
-@pytest.mark.parametrize(
-    ("name", "target", "options"),
-    [pytest.param(*sample, marks=[FLOATS] if sample[0] == "floats" else []) for sample in SAMPLES],
-)
+@pytest.mark.parametrize(("name", "target", "options"), SAMPLES)
 def test_samples(name: str, target: str, options: tuple[str, ...]) -> None:
     result = mipsrec("verify", *options, "--jobs", "1", PREBUILT / target / f"{name}.elf")
     assert result.stdout == (ROOT / "samples" / "expected" / f"{name}.txt").read_text(), result.stderr
@@ -286,7 +283,7 @@ def test_samples(name: str, target: str, options: tuple[str, ...]) -> None:
 def own_options(byte_order: str, guest: Path, source: Path) -> list[str]:
     """Return the options that lift what the guest's source defines, or everything."""
     if ALL:
-        return ["--opt", "0", "--ignore", "fcsr"]
+        return ["--opt", "0"]
     text = source.read_text()
     names = sorted(name for name, _, _, kind, _ in readelf_symbols(byte_order, guest) if kind == "FUNC")
     if source.suffix == ".cc":
