@@ -11,8 +11,8 @@ import unicorn
 import unicorn.mips_const as mips
 from cpu import CODE, DATA, DATA_BYTES, STOP, Cpu
 
-_STATUS, _STATUS_FR = 0x20400004, 0x04000000  # CU1, BEV, ERL: user addresses are not mapped by the TLB
-_EXCEPTIONS = {12: "address", 13: "address", 17: "syscall", 18: "break", 19: "coprocessor", 20: "reserved",
+STATUS, STATUS_FR = 0x20400004, 0x04000000  # CU1, BEV, ERL: user addresses are not mapped by the TLB
+EXCEPTIONS = {12: "address", 13: "address", 17: "syscall", 18: "break", 19: "coprocessor", 20: "reserved",
                21: "overflow", 22: "trap", 23: "fpe"}  # fmt: skip
 _GPRS = [mips.UC_MIPS_REG_0 + n for n in range(32)]
 _FPRS = [mips.UC_MIPS_REG_F0 + n for n in range(32)]
@@ -33,7 +33,7 @@ class Judge:
         self.cpu.mem_map(CODE & ~0xFFF, 0x11000)
         self.cpu.hook_add(unicorn.UC_HOOK_INTR, self._on_exception)
         self.exception = 0
-        self._start([*_load(8, _STATUS | (_STATUS_FR if fr else 0)), 0x40886000, 0, 0])  # mtc0 $t0, $12
+        self._start([*_load(8, STATUS | (STATUS_FR if fr else 0)), 0x40886000, 0, 0])  # mtc0 $t0, $12
         self.context = self.cpu.context_save()
 
     def _on_exception(self, cpu: unicorn.Uc, number: int, _data: object) -> None:
@@ -57,7 +57,7 @@ class Judge:
         prefix = [*_load(_AT, cpu.fcsr | codes), 0x44C00000 | _AT << 16 | 31 << 11, *_load(_AT, cpu.gpr[_AT])]
         self.exception = 0
         self._start([*prefix, *words], CODE - 4 * len(prefix), CODE - 4 * len(prefix))
-        return self._get(), _EXCEPTIONS.get(self.exception, f"exception {self.exception}") if self.exception else ""
+        return self._get(), EXCEPTIONS.get(self.exception, f"exception {self.exception}") if self.exception else ""
 
     def _get(self) -> Cpu:
         read = self.cpu.reg_read_batch

@@ -15,6 +15,8 @@ from cpu import CODE, DATA_BYTES, Cpu
 from mipsrec.state import GPR_NAMES
 
 FOLDER = Path(__file__).parent / "vectors"
+DATA = bytes((0x5A + 37 * n) & 0xFF for n in range(DATA_BYTES))
+"""Memory that a vector does not name."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Vector:
 
     def before(self, fr: int) -> Cpu:
         """Return the state before: registers that are not named hold arbitrary values, FCSR and condition codes 0."""
-        cpu = Cpu(fr=fr, data=bytes((0x5A + 37 * n) & 0xFF for n in range(DATA_BYTES)))
+        cpu = Cpu(fr=fr, data=DATA)
         cpu.gpr = [0, *(0x9E3779B9 * n & 0xFFFFFFFF for n in range(1, 32))]
         cpu.fpr = [0x9E3779B97F4A7C15 * (n + 1) % 2**63 if fr or n % 2 == 0 else 0 for n in range(32)]
         cpu.hilo = 0x123456789ABCDEF0

@@ -1,0 +1,122 @@
+"""Links cases into a guest program (guests/fuzz.c), and runs it: recompiled, interpreted, under qemu-user.
+
+Enters: cases, the bytes of states. Leaves: the bytes of the states after them, from each executor.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from compiled import ORDERS
+from fuzz_cases import Case
+from fuzz_states import STATE_BYTES
+from tools import need
+
+from mipsrec import pipeline
+
+CASES = 0x500000
+_GUESTS = Path(__file__).parent / "guests"
+_LINKED = (
+    "-std=gnu11", "-O2", "-ffreestanding", "-fno-tree-loop-distribute-patterns", "-nostdlib", "-static",
+    "-mips32r2", "-mno-abicalls", "-fno-pic", "-G0",
+    f"-Wl,--section-start=.cases={CASES:#x},--section-start=.window=0x600000,--section-start=.handler=0x6e600000",
+)  # fmt: skip
+STATES_PER_SECOND = 1000  # fewer is a hang
+
+
+@dataclass(frozen=True)
+class Mode:
+    """What a guest is made for; IEEE 754-2008 NaNs come with FR=1 only."""
+
+    byte_order: str
+    fr: int
+    nan2008: bool = False
+
+    @property
+    def order(self) -> str:
+        """Its sign in struct's formats."""
+        return ">" if self.byte_order == "big" else "<"
+
+    def __str__(self) -> str:
+        return f"{self.byte_order} FR={self.fr}{' nan2008' if self.nan2008 else ''}"
+
+
+MODES = tuple(
+    Mode(byte_order, fr, nan2008) for byte_order in ORDERS for fr, nan2008 in ((0, False), (1, False), (1, True))
+)
+
+
+class EngineError(Exception):
+    """An executor that did not come to its end."""
+
+
+def assembly(cases: list[Case]) -> str:
+    """Return the assembly of the cases and of their table."""
+    lines = ["    .set noreorder", "    .set noat", '    .section .cases, "ax", @progbits']
+    for number, case in enumerate(cases):
+        lines += [f"    .type case_{number}, @function", f"case_{number}:"]
+        lines += [f"    .word {word:#x}" for word in case.words]
+        lines += [f"    j leave_{case.home}", "    nop", f"    .size case_{number}, . - case_{number}"]
+    lines += ["    .data", "    .globl cases", "cases:"]
+    lines += [f"    .word enter_{case.home}, {case.home}, case_{number}" for number, case in enumerate(cases)]
+    return "\n".join([*lines, ""])
+
+
+def link(folder: Path, mode: Mode, cases: list[Case]) -> Path:
+    """Return the guest, whose cases lie one after another from CASES on."""
+    triple = ORDERS[mode.byte_order]
+    compiler = need(f"{triple}-gcc", f"gcc-{triple}")
+    (folder / "cases.s").write_text(assembly(cases))
+    output = folder / "guest"
+    words = [compiler, *_LINKED, "-mfp64" if mode.fr else "-mfp32", *(["-mnan=2008"] if mode.nan2008 else [])]
+    words += [*map(str, (_GUESTS / "fuzz.c", _GUESTS / "fuzz.S", folder / "cases.s")), "-o", str(output)]
+    result = subprocess.run(words, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise EngineError(result.stderr)
+    return output
+
+
+def library(guest: Path, opt: int) -> Path:
+    """Return the guest's library, translated at a level."""
+    output = guest.with_suffix(f".opt{opt}.so")
+    pipeline.build(pipeline.open_guest(guest), output, pipeline.Options(opt=opt, jobs=1))
+    return output
+
+
+def run_host(host: Path, guest: Path, states: bytes, recompiled: Path | None) -> bytes:
+    """Run the guest on our host: recompiled code, or the interpreter when there is none."""
+    engine = ["--library", str(recompiled)] if recompiled else ["--engine", "interp"]
+    return _run([str(host), *engine, str(guest)], states)
+
+
+def run_qemu(mode: Mode, guest: Path, states: bytes) -> bytes:
+    """Run the guest under qemu-user."""
+    qemu = need("qemu-mips" if mode.byte_order == "big" else "qemu-mipsel", "qemu-user")
+    return _run([qemu, "-cpu", "P5600" if mode.nan2008 else "24Kf", str(guest)], states)
+
+
+def culprit(execute: Callable[[bytes], bytes], states: bytes) -> bytes:
+    """Return the state that an executor does not come to the end with, of several of which it is one."""
+    while len(states) > STATE_BYTES:
+        half = len(states) // STATE_BYTES // 2 * STATE_BYTES
+        try:
+            execute(states[:half])
+            states = states[half:]
+        except EngineError:
+            states = states[:half]
+    return states
+
+
+def _run(command: list[str], states: bytes) -> bytes:
+    limit = 10 + len(states) // STATE_BYTES / STATES_PER_SECOND
+    try:
+        result = subprocess.run(command, input=states, capture_output=True, check=False, timeout=limit)
+    except subprocess.TimeoutExpired as error:
+        raise EngineError(f"{command}: no end after {limit:.0f} s") from error
+    if result.returncode or len(result.stdout) != len(states):
+        done = len(result.stdout) // STATE_BYTES
+        raise EngineError(f"{command}: status {result.returncode} after {done} states: {result.stderr[-300:]!r}")
+    return result.stdout

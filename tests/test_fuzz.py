@@ -1,0 +1,81 @@
+"""Random instructions and sequences, a fixed sample: recompiled, interpreted, under qemu-user and on unicorn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+from fuzz_batch import Tally, make_cases, run_batch, run_cases
+from fuzz_cases import Case
+from fuzz_faults import REASONS
+from fuzz_guest import CASES as GUEST_CASES
+from fuzz_guest import MODES
+from fuzz_states import States
+
+from mipsrec.isa import ROWS
+
+CASES, STATES = 120, 40
+RARE = {
+    "function 5": [0x00000005],
+    "mfhi": [0x00020010],
+    "bshfl": [0x7C0200E0],
+    "recip2": [0x4600001C],
+    "odd": [0xD5010000],  # ldc1 $f1, 0($t0)
+    "DSP": [0x7C010010],
+    "sc": [0xE1090001],  # sc $t1, 1($t0)
+    "trap code": [0x000001F4],  # teq $zero, $zero, 7
+    "ctc1": [0x44C5C800],  # ctc1 $a1, $25
+    "break": [0x0000000D],
+    "slot": [0x10000001, 0x0000000D],  # b .+8 | break
+    "dropped": [0x14000001, 0x0000000D],  # bne $zero, $zero, .+8 | break
+    "aligned": [0x8D090001],  # lw $t1, 1($t0)
+    "byte": [0x88090003],  # lwl $t1, 3($zero)
+    "kernel": [0x8C098000],  # lw $t1, -0x8000($zero)
+    "local": [0x7C09E83B],  # rdhwr $t1, $29
+}
+"""Words that a small sample may lack, by what they show."""
+RARE_2008 = {"causes": [0x4602103F, 0x46202105]}  # c.ngt.s $f2, $f2 | abs.d $f4, $f4
+
+
+@pytest.fixture(scope="module")
+def tally(host: Path, tmp_path_factory: pytest.TempPathFactory) -> Tally:
+    """One batch of each mode."""
+    tally = Tally()
+    for mode in MODES:
+        run_batch(tmp_path_factory.mktemp("fuzz"), host, mode, f"sample {mode}", CASES, STATES, tally)
+    for mode in MODES[:3]:
+        start, cases = GUEST_CASES, []
+        for words in (RARE_2008 if mode.nan2008 else RARE).values():
+            cases.append(Case(start, 27, words=words, certain=[0], pointers={8: 0}))
+            start += 4 * (len(words) + 2)
+        run_cases(tmp_path_factory.mktemp("fuzz"), host, mode, cases, Random("rare"), STATES, tally)
+    return tally
+
+
+def test_sample(tally: Tally) -> None:
+    """What differs has a reason."""
+    found = [f"{f.mode} {f.executor} {f.case}: {f.differences}" for f in tally.failures]
+    assert found == []
+    assert tally.judged > 0.8 * sum(number for name, number in tally.executions.items() if name.endswith("qemu"))
+
+
+def test_reasons(tally: Tally) -> None:
+    """Every reason still is one: it explains some difference of each executor it names."""
+    expected = {f"{executor}: {reason.text}" for reason in REASONS for executor in reason.executors}
+    assert not (missing := sorted(expected - tally.reasons)), "\n".join(missing)
+
+
+def test_every_row(tally: Tally) -> None:
+    assert [row.name for row in ROWS if not tally.rows[row.name]] == []
+
+
+def test_cases_repeat() -> None:
+    """A seed makes the same cases and states."""
+    drawn = []
+    for _ in range(2):
+        random = Random("again")
+        cases = make_cases(random, MODES[0], 50, 0)
+        states = States(random, MODES[0].order, 0)
+        drawn.append((cases, [states.draw(case, 0) for case in cases]))
+    assert drawn[0] == drawn[1]
