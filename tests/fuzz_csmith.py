@@ -29,6 +29,8 @@ from mipsrec.host import host_executable
 HEADERS = Path("/usr/include/csmith")
 LEVELS = ("O2", "O3")
 QEMU = {"big": "qemu-mips", "little": "qemu-mipsel"}
+QEMU_UNALIGNED = "signal 10"
+"""How qemu-user 7.2 ends a program at an unaligned access (of a packed structure), which a kernel makes good."""
 NATIVE_SECONDS = 1
 BATCH_SEEDS = 20
 FLAGS = (f"-I{HEADERS}",)
@@ -50,10 +52,12 @@ class Found:
         """Return the places whose output is not that of qemu-user, or of the native program where that counts."""
         wrong = []
         for place, output in self.outputs.items():
-            if place == "native":
+            if place == "native" or (place.endswith("qemu") and output == QEMU_UNALIGNED):
                 continue
             level, order, _ = place.split()
             judges = [self.outputs[f"{level} {order} qemu"]]
+            if judges == [QEMU_UNALIGNED]:
+                judges = [self.outputs[f"{level} {order} interpreted"]]
             if order == "little" or set(ORDERLESS) <= set(variant(self.seed)):
                 judges.append(self.outputs["native"])
             if any(output != judge for judge in judges):
