@@ -86,6 +86,8 @@ def run(arguments: argparse.Namespace) -> Tally:
             one_of_each = {failure.case.start: failure for failure in reversed(tally.failures[known:])}
             for failure in list(one_of_each.values())[-MOST_SHRUNK:]:
                 print(explain(failure, Path(name), host), flush=True)
+            if arguments.report:  # after each batch, for runs that are stopped
+                arguments.report.write_text(report(tally, arguments.seed))
     return tally
 
 
@@ -100,10 +102,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--report", type=Path, help="write the counts here")
     arguments = parser.parse_args(words)
     tally = run(arguments)
-    text = report(tally, arguments.seed)
-    if arguments.report:
-        arguments.report.write_text(text)
-    print(text.partition("\nexecutions by mode")[0])
+    print(report(tally, arguments.seed).partition("\nexecutions by mode")[0])
     return 1 if tally.failures else 0
 
 
