@@ -125,10 +125,11 @@ class IntegerOperations(RegisterOperations):
         return self.writer.value(f"sub i64 {a}, {b}")
 
     def low(self, a64: Value) -> str:
-        return self._half(a64, 0)
+        return self.writer.value(f"trunc i64 {a64} to i32")
 
     def upper(self, a64: Value) -> str:
-        return self._half(a64, 32)
+        shifted = self.writer.value(f"lshr i64 {a64}, 32")
+        return self.writer.value(f"trunc i64 {shifted} to i32")
 
     def pack(self, high: Value, low: Value) -> str:
         shifted = self.writer.value(f"shl i64 {self._wide(high, False)}, 32")

@@ -27,9 +27,9 @@ class IrMachine(MemoryOperations, FloatOperations):
         trap, go_on = writer.fresh_label(), writer.fresh_label()
         writer.void(f"br i1 {flag}, label %{trap}, label %{go_on}, {UNLIKELY}")
         writer.label(trap)
-        cached = dict(self.registers.cache)
+        cached = self.registers.copy()
         self.registers.flush(self.dirty)
-        self.registers.cache = cached
+        self.registers.restore(cached)
         self.leave(self._exception(cause))
         writer.label(go_on)
 
@@ -63,9 +63,9 @@ class IrMachine(MemoryOperations, FloatOperations):
         writer = self.writer
         self._show_condition_codes()
         self.finish_floats()
-        cached = dict(self.registers.cache)
+        cached = self.registers.copy()
         self.registers.flush(self.dirty)
-        self.registers.cache = cached
+        self.registers.restore(cached)
         next_pc = self.pc if self.in_slot else self.pc + 4  # a slot is executed once more, with its branch
         arguments = f"ptr %s, i32 {number}, i32 {text(value)}, i32 {self.pc}, i32 {next_pc}"
         pc = writer.value(f"call i32 @mr_ctc1_lifted({arguments}){writer.debug}")

@@ -124,6 +124,9 @@ class NanChecks(RegisterOperations):
             flag = writer.value(condition)
             writer.void(f"br i1 {flag}, label %{again}, label %{following}, {UNLIKELY}")
         writer.label(again)
+        if len(conditions) > 1:  # branches that lead to different values are not joined into one of many steps
+            which = ", ".join(f"[ {number}, %{label} ]" for number, label in enumerate(labels[:-1]))
+            writer.void(f'call void asm sideeffect "", "r"(i32 {writer.value(f"phi i32 {which}")})')
         renamed: dict[str, str] = {}
         for operation in self._pending:
             renamed[operation.result] = self._perform_again(operation, renamed)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from ..state import OFFSETS, SLOT_BYTES
 from .memory_models import MODELS, Value, text
 from .options import CodegenOptions
-from .registers import Unit, Units
+from .registers import PAIR, Unit, Units
 from .writer import STATE_TAG, Writer
 
 
@@ -23,7 +23,9 @@ class RegisterFile:
         self.cache: dict[Unit, Value] = {}
         self.changed: set[Unit] = set()
         self.views: dict[Unit, tuple[Value, Value]] = {}
-        """Of i64 units that have been set as doubles: the i64, and the double it was made of."""
+        """Of pairs that have been set as doubles: the pair, and the double it was made of."""
+        self.halves: dict[Unit, dict[int, Value]] = {}
+        """Of pairs, the floats that have been set since: low (0) and high (1)."""
         self.before_leaving: Callable[[], None] = lambda: None
         """What is to be done before values go where other code looks."""
 
@@ -31,34 +33,77 @@ class RegisterFile:
         self.cache.clear()
         self.changed.clear()
         self.views.clear()
+        self.halves.clear()
 
     def get(self, unit: Unit) -> Value:
+        """Return a unit; the halves of a pair must have been settled."""
+        if unit in self.halves:
+            return self._joined(unit)
         value = self.cache.get(unit)
         if value is None:
             value = self.cache[unit] = self._writer.value(f"load {unit.type}, ptr %{unit.name}")
         return value
 
+    def _joined(self, unit: Unit) -> Value:
+        """Return a pair whose halves have been set."""
+        halves = self.halves.pop(unit)
+        value: Value = "poison" if len(halves) == 2 else self.get(unit)
+        for index, half in sorted(halves.items()):
+            value = self._writer.value(f"insertelement {unit.type} {value}, float {half}, i32 {index}")
+        self.cache[unit] = value
+        return value
+
     def set(self, unit: Unit, value: Value) -> None:
+        self.halves.pop(unit, None)
         self.cache[unit] = value
         self.changed.add(unit)
+
+    def half(self, unit: Unit, index: int) -> Value:
+        """Return one float of a pair."""
+        value = self.halves.get(unit, {}).get(index)
+        if value is None:
+            whole = self.cache.get(unit)
+            if whole is None:
+                whole = self.cache[unit] = self._writer.value(f"load {unit.type}, ptr %{unit.name}")
+            value = self._writer.value(f"extractelement {unit.type} {whole}, i32 {index}")
+        return value
+
+    def set_half(self, unit: Unit, index: int, value: Value) -> None:
+        self.halves.setdefault(unit, {})[index] = value
+        self.changed.add(unit)
+
+    def copy(self) -> tuple[dict[Unit, Value], dict[Unit, dict[int, Value]]]:
+        """Return what `restore` takes, when what was written in between is on another way."""
+        return dict(self.cache), {unit: dict(halves) for unit, halves in self.halves.items()}
+
+    def restore(self, copy: tuple[dict[Unit, Value], dict[Unit, dict[int, Value]]]) -> None:
+        self.cache, self.halves = copy
 
     def rename(self, renamed: dict[str, str]) -> None:
         """Replace values that have new names."""
         for unit, value in self.cache.items():
             if value in renamed:
                 self.cache[unit] = renamed[str(value)]
+        for halves in self.halves.values():
+            for index, value in halves.items():
+                halves[index] = renamed.get(str(value), value)
         for unit, (bits, value) in list(self.views.items()):
             if value in renamed and self.cache.get(unit) == bits:
-                self.set_view(unit, renamed[str(value)])
+                self._view(unit, renamed[str(value)])
 
-    def set_view(self, unit: Unit, value: Value) -> None:
-        """Set an i64 unit as a double."""
-        bits = self._writer.value(f"bitcast double {value} to i64")
-        self.set(unit, bits)
+    def _view(self, unit: Unit, value: Value) -> None:
+        bits = self._writer.value(f"bitcast double {value} to {unit.type}")
+        self.cache[unit] = bits
         self.views[unit] = bits, value
 
+    def set_view(self, unit: Unit, value: Value) -> None:
+        """Set a pair as a double."""
+        self.halves.pop(unit, None)
+        self.changed.add(unit)
+        self._view(unit, value)
+
     def view(self, unit: Unit) -> Value | None:
-        """Return the double that an i64 unit was set to, if it was."""
+        """Return the double that a pair was set to, if it was, whatever was done to its halves since."""
         bits, value = self.views.get(unit, (None, None))
         return value if bits is not None and self.cache.get(unit) == bits else None
 
@@ -67,7 +112,7 @@ class RegisterFile:
         self.before_leaving()
         for unit in sorted(self.changed, key=lambda unit: (unit.bits, unit.name)):
             if unit.bits & live:
-                self._writer.void(f"store {unit.type} {text(self.cache[unit])}, ptr %{unit.name}")
+                self._writer.void(f"store {unit.type} {text(self.get(unit))}, ptr %{unit.name}")
 
     def flush(self, dirty: int) -> None:
         """Store dirty units into the state."""
@@ -141,28 +186,11 @@ class RegisterOperations:
         self.registers.set(self._units.fcc[number], value)
 
     def _part(self, number: int) -> int:
-        """Return the bit position of a single inside its i64 unit."""
-        return 32 if number & 1 and not self._units.fr else 0
+        """Return which half of its pair a single is."""
+        return 0 if self._units.fr else number & 1
 
     def word(self, number: int) -> Value:
-        unit = self._units.fpr[number]
-        value = self._settled_unit(unit)
-        if unit.type == "float":
-            return self.writer.value(f"bitcast float {value} to i32")
-        return self._half(value, self._part(number))
-
-    def _half(self, value: Value, position: int) -> str:
-        if position:
-            value = self.writer.value(f"lshr i64 {value}, 32")
-        return self.writer.value(f"trunc i64 {value} to i32")
-
-    def _set_half(self, unit: Unit, position: int, value: Value) -> None:
-        writer = self.writer
-        kept = writer.value(f"and i64 {self._settled_unit(unit)}, {0xFFFFFFFF if position else -0x100000000}")
-        wide = writer.value(f"zext i32 {text(value)} to i64")
-        if position:
-            wide = writer.value(f"shl i64 {wide}, 32")
-        self.registers.set(unit, writer.value(f"or i64 {kept}, {wide}"))
+        return self.writer.value(f"bitcast float {self.settled(self.single(number))} to i32")
 
     def settled(self, value: Value) -> Value:
         """Return a value whose bits are those that MIPS would have made."""
@@ -175,46 +203,54 @@ class RegisterOperations:
     def _settled_unit(self, unit: Unit) -> Value:
         """Return a unit whose bits are wanted."""
         view = self.registers.view(unit)
-        self.settled(self.registers.get(unit) if view is None else view)
+        if unit.type != PAIR:
+            self.settled(self.registers.get(unit))
+        elif view is not None:
+            self.settled(view)
+        for index in (0, 1):
+            self.settled(self.registers.halves.get(unit, {}).get(index, ""))
         return self.registers.get(unit)
 
     def set_word(self, number: int, value: Value) -> None:
-        unit = self._units.fpr[number]
-        if unit.type == "float":
-            self.registers.set(unit, self.writer.value(f"bitcast i32 {text(value)} to float"))
-        else:
-            self._set_half(unit, self._part(number), value)
+        self.set_single(number, self.writer.value(f"bitcast i32 {text(value)} to float"))
 
     def single(self, number: int) -> str:
         unit = self._units.fpr[number]
         if unit.type == "float":
             return str(self.registers.get(unit))
-        return self.writer.value(f"bitcast i32 {self.word(number)} to float")
+        return self._half(unit, self._part(number))
+
+    def _half(self, unit: Unit, index: int) -> str:
+        """Return half of a pair."""
+        view = self.registers.view(unit)
+        if view is not None and index not in self.registers.halves.get(unit, {}):
+            self.settled(view)
+        return str(self.registers.half(unit, index))
 
     def set_single(self, number: int, value: Value) -> None:
         unit = self._units.fpr[number]
         if unit.type == "float":
             self.registers.set(unit, value)
         else:
-            self.set_word(number, self.writer.value(f"bitcast float {self.settled(value)} to i32"))
+            self.registers.set_half(unit, self._part(number), value)
 
     def long(self, number: int) -> str:
         unit = self._units.fpr[number]
         value = self._settled_unit(unit)
-        return self.writer.value(f"bitcast double {value} to i64") if unit.type == "double" else str(value)
+        return self.writer.value(f"bitcast {unit.type} {value} to i64")
 
     def set_long(self, number: int, value: Value) -> None:
         unit = self._units.fpr[number]
-        if unit.type == "double":
-            value = self.writer.value(f"bitcast i64 {value} to double")
-        self.registers.set(unit, value)
+        self.registers.set(unit, self.writer.value(f"bitcast i64 {value} to {unit.type}"))
 
     def double(self, number: int) -> str:
         unit = self._units.fpr[number]
         if unit.type == "double":
             return str(self.registers.get(unit))
         view = self.registers.view(unit)
-        return self.writer.value(f"bitcast i64 {self.registers.get(unit)} to double") if view is None else str(view)
+        if view is not None and unit not in self.registers.halves:
+            return str(view)
+        return self.writer.value(f"bitcast {unit.type} {self._settled_unit(unit)} to double")
 
     def set_double(self, number: int, value: Value) -> None:
         unit = self._units.fpr[number]
@@ -224,10 +260,12 @@ class RegisterOperations:
             self.registers.set_view(unit, value)
 
     def high(self, number: int) -> str:
-        return self._half(self.long(number), 32)
+        half = self.settled(self._half(self._units.fpr[number], 1))
+        return self.writer.value(f"bitcast float {half} to i32")
 
     def set_high(self, number: int, value: Value) -> None:
-        self._set_half(self._units.fpr[number], 32, value)
+        word = self.writer.value(f"bitcast i32 {text(value)} to float")
+        self.registers.set_half(self._units.fpr[number], 1, word)
 
     def tls(self) -> str:
         return self.state_word("tls")

@@ -2,9 +2,9 @@
 
 A unit is one value: a general-purpose register, HI:LO, a condition code, or as much of the floating-point file as the
 function uses together. With FR=0 a pair that only doubles touch is one `double`, a pair that only singles touch two
-`float`s, and one that both touch an `i64`. Units are promoted to SSA from allocas; `RegisterPlan` says which must be
-loaded at entry and after each call, and which are dirty (differ from the state in memory) at each flush, so that the
-state is complete whenever other code may look.
+`float`s, and one that both touch a vector of two. Units are promoted to SSA from allocas; `RegisterPlan` says which
+must be loaded at entry and after each call, and which are dirty (differ from the state in memory) at each flush, so
+that the state is complete whenever other code may look.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from ..state import OFFSETS, SLOT_BYTES
 from .calls import RESULT_BITS
 from .loops import loops_with
 
+PAIR = "<2 x float>"
+"""A double and its words: what sets or reads one of them stays among the floating-point registers of the host."""
+
 
 @dataclass(frozen=True, slots=True)
 class Unit:
     """`name` names the alloca `%name` and the state pointer `%s.name`; `bits` are register bits (isa/uses.py)."""
 
     name: str
-    type: str  # i32, i64, float, double, i1
+    type: str  # i32, i64, float, double, i1, or PAIR
     offset: int  # in the state
     bits: int
 
@@ -89,7 +92,7 @@ class Units:
             bits = (1 if self.fr else 3) << FPR_BIT + number
             if doubles & bits:
                 mixed = bool(singles & bits)
-                unit = Unit(f"f{number}", "i64" if mixed else "double", _fpr_offset(number), bits)
+                unit = Unit(f"f{number}", PAIR if mixed else "double", _fpr_offset(number), bits)
                 self._joined.append(bits)
                 self._mixed |= bits if mixed else 0
                 self._add(unit, range(number, number + step))
