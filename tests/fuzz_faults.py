@@ -122,7 +122,7 @@ def _unaligned(view: View) -> tuple[str, ...]:
 def _address_error(view: View) -> tuple[str, ...]:
     """do_ade: SI_KERNEL without an address, and SIGBUS for the kernel's half."""
     ours, other = view.ours, view.other
-    if ours.signal in (SIGBUS, SIGSEGV) and ours.code in (_KERNEL, _BEYOND) and other.signal == SIGSEGV:
+    if ours.signal in (SIGBUS, SIGSEGV) and ours.code in (_KERNEL, _BEYOND) and other.signal in (SIGBUS, SIGSEGV):
         return ("signal", "code", "address")
     return ()
 
@@ -230,7 +230,7 @@ REASONS: tuple[Reason, ...] = (
     *(_of_judge(fault) for fault in FAULTS if not fault.reason.startswith(_NOT_HERE)),  # never among the cases
     Reason("the kernel mends unaligned accesses; qemu and unicorn raise an address error", ("qemu", "unicorn"),
            _unaligned),
-    Reason("do_ade sends SI_KERNEL without an address, and SIGBUS for the kernel's half; qemu knows page faults only",
+    Reason("do_ade sends SI_KERNEL without an address, and SIGBUS for the kernel's half; qemu tells of addresses",
            ("qemu",), _address_error),
     Reason("an unaligned sc raises an address error; qemu fails it first when nothing is linked", ("qemu", "unicorn"),
            _unlinked),
