@@ -21,7 +21,7 @@ from .machine import IrMachine
 from .memory_models import Value, text
 from .options import CodegenOptions
 from .registers import KEPT, RegisterPlan, Units
-from .writer import STATE_TAG, UNLIKELY, Writer
+from .writer import STATE_TAG, UNLIKELY, UNROLLED, Writer
 
 
 @dataclass(frozen=True)
@@ -297,7 +297,10 @@ class FunctionWriter:
         self._slot(block)
         machine.registers.save(self._live(block))
         target, next_block = self._destination(block.target), self._destination(block.next_pc)
-        writer.void(f"br i1 {flag}, label %{target}, label %{next_block}")
+        loop = ""
+        if target == _LABEL(block.start) and machine.looked:
+            loop = f", {UNROLLED}"  # LLVM leaves a loop that contains a call as it is, be it never made
+        writer.void(f"br i1 {flag}, label %{target}, label %{next_block}{loop}")
 
     def _end_jump(self, block: Block) -> None:
         self._terminator(block)

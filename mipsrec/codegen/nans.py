@@ -73,10 +73,15 @@ class NanChecks(RegisterOperations):
     def __init__(self, writer: Writer, units: Units, options: CodegenOptions) -> None:
         super().__init__(writer, units, options)
         self.registers.before_leaving = self.finish_floats
+        self.looked = False  # whether this block looks for NaNs
         self._pending: list[_Operation] = []
         self._unchecked: dict[str, str] = {}  # results of these that no other has taken in, and their types
         self._conditions: list[str] = []  # other reasons to perform them again
         self._last: tuple[int, tuple[tuple[Value, str], ...]] | None = None
+
+    def start_block(self) -> None:
+        super().start_block()
+        self.looked = False
 
     def note(self, *operands: tuple[Value, str]) -> None:
         """Make the current instruction the last one that computed."""
@@ -115,6 +120,7 @@ class NanChecks(RegisterOperations):
         if not self._pending:
             return {}
         writer = self.writer
+        self.looked = True
         again, done = writer.fresh_label(), writer.fresh_label()
         conditions = [*_pairs(self._unchecked), *self._conditions]
         labels = [*(writer.fresh_label() for _ in conditions), done]

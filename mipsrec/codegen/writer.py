@@ -9,6 +9,7 @@ GUEST_TAG = "!tbaa !2"
 TABLE_TAG = "!tbaa !3"
 LIKELY = "!prof !4"
 UNLIKELY = "!prof !5"
+UNROLLED = "!llvm.loop !11"
 
 MODULE_METADATA = """\
 !0 = !{!"mipsrec"}
@@ -22,8 +23,10 @@ MODULE_METADATA = """\
 !8 = !{!"host tables", !0, i64 0}
 !9 = !{i32 2, !"Debug Info Version", i32 3}
 !10 = !{i32 7, !"Dwarf Version", i32 4}
+!11 = distinct !{!11, !12}
+!12 = !{!"llvm.loop.unroll.count", i32 4}
 """
-FIRST_FREE_METADATA = 11
+FIRST_FREE_METADATA = 13
 
 
 _SAME_ACCESS = (
