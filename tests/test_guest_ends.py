@@ -147,19 +147,27 @@ def test_data_that_is_executed(guest: Built, way: str) -> None:
     assert result.returncode == mipsrec(*guest.words("interpreted", "b")).returncode
 
 
+def _heed_interrupts() -> None:
+    """Shells start what runs in the background with SIGINT ignored, and the tests may be run so."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("way", ["interpreted", "opt 0", "opt 2"])
 def test_interrupt_of_an_endless_loop(guest: Built, way: str) -> None:
     process = subprocess.Popen(command(*guest.words(way, "d")), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               start_new_session=True, env=environment())  # fmt: skip
-    deadline = time.monotonic() + 60
-    while Path(f"/proc/{process.pid}/comm").read_text() != "mipsrec-host\n":
-        assert process.poll() is None and time.monotonic() < deadline
-        time.sleep(0.05)
-    time.sleep(0.5)
-    assert process.poll() is None
-    os.killpg(process.pid, signal.SIGINT)
-    output, errors = process.communicate(timeout=10)
-    assert (process.returncode, output, errors) == (-signal.SIGINT, b"", b"")
+                               start_new_session=True, env=environment(), preexec_fn=_heed_interrupts)  # fmt: skip
+    try:
+        deadline = time.monotonic() + 60
+        while Path(f"/proc/{process.pid}/comm").read_text() != "mipsrec-host\n":
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(0.5)
+        assert process.poll() is None
+        os.killpg(process.pid, signal.SIGINT)
+        output, errors = process.communicate(timeout=10)
+        assert (process.returncode, output, errors) == (-signal.SIGINT, b"", b"")
+    finally:
+        process.kill()
 
 
 def test_shells_see_the_usual_status(guest: Built) -> None:
