@@ -174,8 +174,8 @@ def test_words_and_bytes_agree(image: Image, address: int, size: int) -> None:
 def test_a_million_words_take_less_than_a_second(tmp_path: Path) -> None:
     space = space_of(tmp_path, (PT_LOAD, CODE, bytes(1 << 20), 1 << 20, R | X))
     word = space.word
-    started = time.perf_counter()
+    started = time.process_time()
     for _ in range(4):
         for address in range(CODE, CODE + (1 << 20), 4):
             word(address)
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
