@@ -65,6 +65,13 @@ def _number_from(least: int) -> Callable[[str], int]:
     return number
 
 
+def _add_host(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--strace", action="store_true", help="print each system call on standard error")
+    parser.add_argument("--report", action="store_true", help="print registers and instruction when a signal ends it")
+    parser.add_argument("-E", dest="environment", metavar="VAR=VALUE", action="append", default=[],
+                        help="set a variable for the program (VAR alone removes it)")  # fmt: skip
+
+
 def _add_codegen(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--memory",
@@ -128,11 +135,8 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser = commands.add_parser("run", help="run a program; what follows its name belongs to it")
     parser.add_argument("--static-lib", metavar="lib.so", help="of `mipsrec build` (default: build one and keep it)")
     parser.add_argument("--engine", choices=("native", "interp"), default="native", help="interp: the interpreter")
-    parser.add_argument("--strace", action="store_true", help="print each system call on standard error")
     parser.add_argument("--stats", action="store_true", help="print counters on standard error at the end")
-    parser.add_argument("--report", action="store_true", help="print registers and instruction when a signal ends it")
-    parser.add_argument("-E", dest="environment", metavar="VAR=VALUE", action="append", default=[],
-                        help="set a variable for the program (VAR alone removes it)")  # fmt: skip
+    _add_host(parser)
     _add_build(parser)
     _add_codegen(parser)
     _add_program(parser)
@@ -151,10 +155,7 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument("--ignore", metavar="R,R,...", action="append", default=[],
                         help="registers not to compare, such as fcsr (repeatable)")  # fmt: skip
     parser.add_argument("--static-lib", metavar="lib.so", help="verify this one, of `mipsrec build --calls watched`")
-    parser.add_argument("--strace", action="store_true", help="print each system call on standard error")
-    parser.add_argument("--report", action="store_true", help="print registers and instruction when a signal ends it")
-    parser.add_argument("-E", dest="environment", metavar="VAR=VALUE", action="append", default=[],
-                        help="set a variable for the program (VAR alone removes it)")  # fmt: skip
+    _add_host(parser)
     _add_build(parser)
     _add_codegen(parser)
     parser.set_defaults(calls="watched")

@@ -39,6 +39,10 @@ class RegisterFile:
         """Return a unit; the halves of a pair must have been settled."""
         if unit in self.halves:
             return self._joined(unit)
+        return self._whole(unit)
+
+    def _whole(self, unit: Unit) -> Value:
+        """Return a unit without what was set of its halves since."""
         value = self.cache.get(unit)
         if value is None:
             value = self.cache[unit] = self._writer.value(f"load {unit.type}, ptr %{unit.name}")
@@ -62,10 +66,7 @@ class RegisterFile:
         """Return one float of a pair."""
         value = self.halves.get(unit, {}).get(index)
         if value is None:
-            whole = self.cache.get(unit)
-            if whole is None:
-                whole = self.cache[unit] = self._writer.value(f"load {unit.type}, ptr %{unit.name}")
-            value = self._writer.value(f"extractelement {unit.type} {whole}, i32 {index}")
+            value = self._writer.value(f"extractelement {unit.type} {self._whole(unit)}, i32 {index}")
         return value
 
     def set_half(self, unit: Unit, index: int, value: Value) -> None:
