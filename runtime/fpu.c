@@ -9,6 +9,8 @@
  */
 #include "fpu.h"
 
+#include <string.h>
+
 #ifdef __clang__
 #pragma STDC FENV_ACCESS ON
 #endif
@@ -153,6 +155,33 @@ uint64_t mr_fp_again(struct mr_state *s, uint32_t word, uint64_t a, uint64_t b, 
     uint64_t result = mr_fp_perform(s, word, operands, &raised);
     s->fcsr |= raised << MR_FCSR_FLAGS_SHIFT;
     return result;
+}
+
+static uint64_t load_operand(uint32_t guest, uint32_t size_bytes)
+{
+    const uint8_t *host = (const uint8_t *)((uintptr_t)mr_window + guest);
+    uint32_t word;
+    uint64_t doubleword;
+    if (size_bytes == sizeof word) {
+        memcpy(&word, host, sizeof word);
+        return mr_swap32(word);
+    }
+    memcpy(&doubleword, host, sizeof doubleword);
+    return mr_swap64(doubleword);
+}
+
+void mr_fp_replay(struct mr_state *s, const struct mr_fp_step *steps, uint32_t load_count, uint32_t step_count,
+                  uint64_t *slots)
+{
+    uint32_t raised = 0;
+    for (uint32_t i = 0; i < load_count; i++)
+        slots[steps[i].result] = load_operand((uint32_t)slots[steps[i].result] + steps[i].word, steps[i].operands[0]);
+    for (uint32_t i = load_count; i < step_count; i++) {
+        const struct mr_fp_step *step = &steps[i];
+        const uint64_t operands[3] = {slots[step->operands[0]], slots[step->operands[1]], slots[step->operands[2]]};
+        slots[step->result] = mr_fp_perform(s, step->word, operands, &raised);
+    }
+    s->fcsr |= raised << MR_FCSR_FLAGS_SHIFT;
 }
 
 /* ---- FCSR ---- */

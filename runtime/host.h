@@ -160,6 +160,14 @@ void mr_ctc1(struct mr_state *s, uint32_t fs, uint32_t value);
 uint32_t mr_ctc1_lifted(struct mr_state *s, uint32_t fs, uint32_t value, uint32_t pc, uint32_t next_pc);
 /* Performs an arithmetic instruction on the bits of fs, ft and fr: one whose result is a NaN, or for the host alone. */
 uint64_t mr_fp_again(struct mr_state *s, uint32_t word, uint64_t a, uint64_t b, uint64_t c);
+/* The same for what a piece of code has computed. Slots hold operands and results; the first steps load operands. */
+struct mr_fp_step {
+    uint32_t word;       /* the instruction; of a load, the displacement from the guest address in the slot */
+    uint8_t operands[3]; /* slots of fs, ft and fr; of a load, its size in bytes */
+    uint8_t result;      /* slot */
+};
+void mr_fp_replay(struct mr_state *s, const struct mr_fp_step *steps, uint32_t load_count, uint32_t step_count,
+                  uint64_t *slots);
 uint32_t mr_rdhwr(struct mr_state *s, uint32_t rd);
 /* Told of each value of the cycle counter, gives the one that the guest sees; NULL: nobody cares (verify.c). */
 extern uint32_t (*mr_cycles_seen)(const struct mr_state *s, uint32_t cycles);

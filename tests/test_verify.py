@@ -317,6 +317,21 @@ def test_programs(name: str, byte_order: str, tmp_path: Path) -> None:
     assert outputs[0] == outputs[1]
 
 
+NANS = ("-O2", "-O3 -march=mips2 -mfp32", "-O2 -march=mips32r2 -mfp64", "-O2 -march=mips32r2 -mnan=2008")
+
+
+@pytest.mark.parametrize(
+    ("byte_order", "flags", "opt"), [(order, flags, opt) for order in ORDERS for flags in NANS for opt in "02"]
+    if ALL else [("little", NANS[0], "2"), ("big", NANS[1], "2"), ("big", NANS[0], "2"), ("little", NANS[2], "0")],
+)  # fmt: skip
+def test_nans(byte_order: str, flags: str, opt: str, tmp_path: Path) -> None:
+    """Numbers among which are infinities and NaNs, in the shapes of loops that are treated in ways of their own."""
+    options = (*flags.split(), "-nostdlib", "-static", "-ffreestanding", "-fno-math-errno", "-mno-abicalls", "-fno-pic")
+    guest = compile_guest(tmp_path, byte_order, (GUESTS / "nans.c").read_text(), *options)
+    result = mipsrec("verify", "--opt", opt, "--jobs", "1", guest)
+    assert result.returncode == 0 and result.stderr.startswith(AGREES), result.stderr
+
+
 def test_exceptions(tmp_path: Path) -> None:
     """C++ exceptions and longjmp through frames of lifted code: landing pads are entered from the interpreter."""
     source, byte_order = GUESTS / "everything.cc", "big"

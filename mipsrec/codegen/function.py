@@ -100,6 +100,7 @@ class FunctionWriter:
     def write(self) -> LiftedFunction:
         """Return the LLVM function."""
         name = symbol_of(self._function.start) + (".entries" if self._secondary else "")
+        self._machine.symbol = name
         for pc in self._plan.order:
             self._block(self._function.blocks[pc])
         self._write_stubs()
@@ -111,10 +112,10 @@ class FunctionWriter:
         head = self._head(name)
         count = sum(self._function.blocks[pc].instruction_count() for pc in self._plan.order)
         self._called.discard(name)
+        lines = [*self._machine.replays, *head, *body, *tail, "}", ""]
         return LiftedFunction(
-            name, self._function.name, "\n".join([*head, *body, *tail, "}", ""]), tuple(self._entries),
-            frozenset(self._called), count,
-        )  # fmt: skip
+            name, self._function.name, "\n".join(lines), tuple(self._entries), frozenset(self._called), count
+        )
 
     def _head(self, name: str) -> list[str]:
         """Return the lines up to the first guest block: allocas, state pointers, first loads."""
@@ -123,6 +124,8 @@ class FunctionWriter:
             lines.append(f"  %{unit.name} = alloca {unit.type}")
             lines.append(f"  %s.{unit.name} = getelementptr i8, ptr %s, i64 {unit.offset}")
         lines.append("  %leave.pc = alloca i32")
+        if self._machine.slots:
+            lines.append(f"  %slots = alloca [{self._machine.slots} x i64]")
         lines += self._calls.entered(None if self._secondary else self._function.start, self._scope)
         taken = 0 if self._secondary else argument_registers(self._function)
         for unit in self._units.all:

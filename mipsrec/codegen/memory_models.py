@@ -29,10 +29,13 @@ class FlatMemory:
         self._writer = writer
         self._swap = big_endian
         self._bases: dict[Value, str] = {}
+        self.places: dict[Value, tuple[Value, int]] = {}
+        """Of floats loaded in this block: where memory holds them still, as base and displacement."""
 
     def start_block(self) -> None:
         """Forget what was computed in another block."""
         self._bases = {}
+        self.places = {}
 
     def _pointer(self, base: Value, displacement: int) -> str:
         """Return the host pointer; as a getelementptr, so that LLVM sees that 4(sp) and 8(sp) do not overlap."""
@@ -62,6 +65,7 @@ class FlatMemory:
         if self._swap and bits > 8:
             value = swapped(writer, value, bits)
         pointer = self._pointer(base, displacement)
+        self.places = {}
         writer.void(f"store i{bits} {value}, ptr {pointer}, align 1, {GUEST_TAG}{writer.debug}")
 
     def load_float(
@@ -76,9 +80,12 @@ class FlatMemory:
         pointer = self._pointer(base, displacement)
         volatile = "volatile " if kept else ""
         if not self._swap:
-            return writer.loaded(f"load {volatile}{type_}, ptr {pointer}, align 1, {GUEST_TAG}")
-        loaded = writer.loaded(f"load {volatile}<{bits >> 3} x i8>, ptr {pointer}, align 1, {GUEST_TAG}")
-        return writer.value(f"bitcast <{bits >> 3} x i8> {_reversed(writer, loaded, bits)} to {type_}")
+            value = writer.loaded(f"load {volatile}{type_}, ptr {pointer}, align 1, {GUEST_TAG}")
+        else:
+            loaded = writer.loaded(f"load {volatile}<{bits >> 3} x i8>, ptr {pointer}, align 1, {GUEST_TAG}")
+            value = writer.value(f"bitcast <{bits >> 3} x i8> {_reversed(writer, loaded, bits)} to {type_}")
+        self.places[value] = base, displacement
+        return value
 
     def store_float(self, base: Value, displacement: int, type_: str, value: str) -> None:
         if self._swap:
@@ -86,6 +93,7 @@ class FlatMemory:
             loose = self._writer.value(f"bitcast {type_} {value} to <{bits >> 3} x i8>")
             type_, value = f"<{bits >> 3} x i8>", _reversed(self._writer, loose, bits)
         pointer = self._pointer(base, displacement)
+        self.places = {}
         self._writer.void(f"store {type_} {value}, ptr {pointer}, align 1, {GUEST_TAG}{self._writer.debug}")
 
     def compare_exchange(self, base: Value, displacement: int, expected: str, value: str) -> str:
@@ -94,6 +102,7 @@ class FlatMemory:
         if self._swap:
             expected, value = swapped(writer, expected, 32), swapped(writer, value, 32)
         pointer = self._pointer(base, displacement)
+        self.places = {}
         operands = f"ptr {pointer}, i32 {expected}, i32 {value}"
         pair = writer.value(f"cmpxchg {operands} seq_cst seq_cst, align 4{writer.debug}")
         return writer.value(f"extractvalue {{ i32, i1 }} {pair}, 1")

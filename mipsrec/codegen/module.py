@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from .calls import LOOKUP, declaration
 from .floats import CONSTRAINED_DECLARATIONS
 from .function import LiftedFunction
-from .nans import AGAIN
+from .nans import REPLAY
 from .writer import FIRST_FREE_METADATA, MODULE_METADATA
 
 _DECLARATIONS = """\
@@ -20,6 +20,7 @@ declare i32 @mr_interpret(ptr, i32, i32, i32) #0
 declare i32 @mr_cfc1(ptr, i32) #0
 declare i32 @mr_ctc1_lifted(ptr, i32, i32, i32, i32) #0
 declare i64 @mr_fp_again(ptr, i32, i64, i64, i64) #4
+declare void @mr_fp_replay(ptr, ptr, i32, i32, ptr) #5
 declare i32 @mr_rdhwr(ptr, i32) #0
 declare void @mr_synci(ptr, i32) #0
 declare i32 @mr_load8(ptr, i32) #0
@@ -46,8 +47,9 @@ declare double @llvm.fabs.f64(double)
 _ATTRIBUTES = """\
 attributes #0 = { nounwind strictfp null_pointer_is_valid }
 attributes #1 = { nounwind strictfp null_pointer_is_valid alwaysinline }
-attributes #2 = { cold noinline nounwind strictfp memory(inaccessiblemem: readwrite) }
+attributes #2 = { cold noinline nounwind strictfp memory(read, argmem: readwrite, inaccessiblemem: readwrite) }
 attributes #3 = { strictfp }
+attributes #5 = { nounwind strictfp memory(read, argmem: readwrite, inaccessiblemem: readwrite) }
 attributes #4 = { nounwind strictfp memory(inaccessiblemem: readwrite) }
 """
 
@@ -102,7 +104,7 @@ def _parts(functions: list[LiftedFunction], external: list[str], triple: str) ->
     yield f"{declaration('call_host')} #0\n"
     yield _DECLARATIONS
     yield CONSTRAINED_DECLARATIONS
-    yield AGAIN
+    yield REPLAY
     yield _ATTRIBUTES
     yield MODULE_METADATA
     yield _debug_metadata(functions)

@@ -3,7 +3,7 @@
 The NaNs that this machine makes and passes on have other bits than MIPS's, and make other operations invalid. A NaN
 among the operands makes the result a NaN, so that only results that enter no other operation need a look, two at a
 time: a comparison and a branch that is never taken. Where one is a NaN, the host performs all pending operations again,
-exactly (mr_fp_again), and adds the flag of invalid operations. A conversion to an integer is such an operation, too:
+exactly (mr_fp_replay), and adds the flag of invalid operations. A conversion to an integer is such an operation, too:
 what it gives for numbers out of range is looked for. All other flags this machine raises as MIPS does.
 """
 
@@ -19,42 +19,20 @@ from .registers import Units
 from .writer import UNLIKELY, Writer
 
 MAX_PENDING = 32
-"""Their operands are kept until they are looked at: bounded, so that long blocks do not fill the stack with them."""
+"""Their operands are kept until they are looked at: bounded, so that long blocks do not fill the stack with them, and
+that a byte tells the slot of an operand or result."""
 
+Step = tuple[int, int, int, int, int]
+"""struct mr_fp_step in runtime/host.h: word, operands, result."""
+_STEP_TYPE = "{ i32, [4 x i8] }"
 
-_RESULTS = {
-    "double": "bitcast i64 %bits to double",
-    "float": "bitcast i32 %word to float",
-    "i1": "trunc i64 %bits to i1",
-    "i32": "trunc i64 %bits to i32",
-    "i64": "add i64 %bits, 0",
+REPLAY = """\
+define internal preserve_allcc void @replay(ptr %s, ptr %steps, i32 %loads, i32 %count, ptr %slots) #2 {
+  call void @mr_fp_replay(ptr %s, ptr %steps, i32 %loads, i32 %count, ptr %slots)
+  ret void
 }
-
-
-def _again(result: str, operand: str) -> str:
-    """Return a function that has the host perform an instruction, and spares its caller's registers.
-
-    Values keep their types outside: bitcasts there would draw those of the usual way into integer registers.
-    """
-    lines = [
-        f"define internal preserve_allcc {result} @again.{result}.{operand}"
-        f"(ptr %s, i32 %instruction, {operand} %a, {operand} %b, {operand} %c) #2 {{"
-    ]
-    for name in "abc":
-        if operand == "float":
-            lines.append(f"  %{name}.word = bitcast float %{name} to i32")
-            lines.append(f"  %{name}.bits = zext i32 %{name}.word to i64")
-        else:
-            lines.append(f"  %{name}.bits = bitcast double %{name} to i64")
-    lines.append("  %bits = call i64 @mr_fp_again(ptr %s, i32 %instruction, i64 %a.bits, i64 %b.bits, i64 %c.bits)")
-    if result == "float":
-        lines.append("  %word = trunc i64 %bits to i32")
-    lines.append(f"  %result = {_RESULTS[result]}")
-    return "\n".join([*lines, f"  ret {result} %result", "}", ""])
-
-
-AGAIN = "".join(_again(result, operand) for result in _RESULTS for operand in ("float", "double"))
-"""Functions that every module has. What they change, s->fcsr, no generated code reads."""
+"""
+"""A function that every module has: it spares its caller's registers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +56,9 @@ class NanChecks(RegisterOperations):
         self._unchecked: dict[str, str] = {}  # results of these that no other has taken in, and their types
         self._conditions: list[str] = []  # other reasons to perform them again
         self._last: tuple[int, tuple[tuple[Value, str], ...]] | None = None
+        self.symbol = ""  # of the function that is written
+        self.replays: list[str] = []  # constants that it needs
+        self.slots = 0  # 64-bit slots that it needs on its stack
 
     def start_block(self) -> None:
         super().start_block()
@@ -133,13 +114,11 @@ class NanChecks(RegisterOperations):
         if len(conditions) > 1:  # branches that lead to different values are not joined into one of many steps
             which = ", ".join(f"[ {number}, %{label} ]" for number, label in enumerate(labels[:-1]))
             writer.void(f'call void asm sideeffect "", "r"(i32 {writer.value(f"phi i32 {which}")})')
-        renamed: dict[str, str] = {}
-        for operation in self._pending:
-            renamed[operation.result] = self._perform_again(operation, renamed)
+        again_results = self._replay()
         writer.void(f"br label %{done}")
         writer.label(done)
-        for operation in self._pending:
-            slow = renamed[operation.result]
+        renamed: dict[str, str] = {}
+        for operation, slow in zip(self._pending, again_results, strict=True):
             renamed[operation.result] = writer.value(
                 f"phi {operation.type} [ {operation.result}, %{labels[-2]} ], [ {slow}, %{again} ]"
             )
@@ -152,12 +131,54 @@ class NanChecks(RegisterOperations):
             self._last = word, tuple((renamed.get(str(value), value), type_) for value, type_ in operands)
         return renamed
 
-    def _perform_again(self, operation: _Operation, renamed: dict[str, str]) -> str:
-        type_ = operation.operands[0][1]
-        values = [renamed.get(str(value), value) for value, _ in operation.operands]
-        operands = "".join(f", {type_} {value}" for value in [*values, values[0], values[0]][:3])
-        callee = f"call preserve_allcc {operation.type} @again.{operation.type}.{type_}"
-        return self.writer.value(f"{callee}(ptr %s, i32 {operation.word}{operands})")
+    def _replay(self) -> list[str]:
+        """Have the host perform all pending operations again; return their results.
+
+        Operands are given in memory, or by where the guest has them: the usual way need not keep them in registers.
+        """
+        slots: dict[Value, int] = {}
+        loads: list[Step] = []
+        steps: list[Step] = []
+        for operation in self._pending:
+            for value, type_ in operation.operands:
+                if value not in slots:
+                    slots[value] = len(slots)
+                    loads += self._store_operand(value, type_, slots[value])
+            a, b, c = [slots[value] for value, _ in (*operation.operands, *operation.operands[:1] * 2)][:3]
+            slots[operation.result] = len(slots)
+            steps.append((operation.word, a, b, c, slots[operation.result]))
+        self.slots = max(self.slots, len(slots))
+        table = self._table([*loads, *steps])
+        counts = f"i32 {len(loads)}, i32 {len(loads) + len(steps)}"
+        self.writer.void(f"call preserve_allcc void @replay(ptr %s, ptr {table}, {counts}, ptr %slots)")
+        return [self._load_result(operation.type, slots[operation.result]) for operation in self._pending]
+
+    def _table(self, steps: list[Step]) -> str:
+        """Return the name of a constant with these steps."""
+        name = f"@{self.symbol}.replay{len(self.replays)}"
+        values = ", ".join(
+            f"{_STEP_TYPE} {{ i32 {text(word)}, [4 x i8] [i8 {a}, i8 {b}, i8 {c}, i8 {result}] }}"
+            for word, a, b, c, result in steps
+        )
+        self.replays.append(f"{name} = private unnamed_addr constant [{len(steps)} x {_STEP_TYPE}] [{values}]")
+        return name
+
+    def _load_result(self, type_: str, slot: int) -> str:
+        loaded = self.writer.value(f"load {'i64' if type_ == 'i1' else type_}, ptr {self._slot(slot)}")
+        return self.writer.value(f"trunc i64 {loaded} to i1") if type_ == "i1" else loaded
+
+    def _slot(self, number: int) -> str:
+        return self.writer.value(f"getelementptr i64, ptr %slots, i64 {number}")
+
+    def _store_operand(self, value: Value, type_: str, slot: int) -> list[Step]:
+        """Store an operand, or the base of its address; return the step that loads it then."""
+        place = self.memory.places.get(value)
+        if place is None:
+            self.writer.void(f"store {type_} {value}, ptr {self._slot(slot)}")
+            return []
+        base, displacement = place
+        self.writer.void(f"store i32 {text(base)}, ptr {self._slot(slot)}")
+        return [(displacement & 0xFFFFFFFF, 4 if type_ == "float" else 8, 0, 0, slot)]
 
     def _bits(self, value: Value, type_: str) -> str:
         """Return a value of any type as an i64."""
