@@ -20,7 +20,8 @@ from .loops import invariant_masks
 from .machine import IrMachine
 from .memory_models import Value, text
 from .options import CodegenOptions
-from .registers import KEPT, RegisterPlan, Units
+from .pairs import pair_forms
+from .registers import KEPT, PAIR, RegisterPlan, Units
 from .writer import STATE_TAG, UNLIKELY, UNROLLED, Writer
 
 
@@ -69,10 +70,11 @@ class FunctionWriter:
         self._calls = Calls(self._writer, options, self._note_callee)
         self._units = Units(function, options.fr)
         self._plan = RegisterPlan(function, self._units, entries, self._passed)
+        self._forms = pair_forms(function, self._units, self._plan.order, entries)
         self._needed = NeededRegisters(function, options.fr, self._plan.order)
         self._invariant = invariant_masks(function, self._plan.order, options.fr)
         self._machine = IrMachine(self._writer, self._units, options)
-        self._stubs: list[tuple[str, int, int]] = []  # label, target outside, dirty bits
+        self._stubs: list[tuple[str, int, int, int]] = []  # label, target outside, dirty bits, pairs in halves
         self._table_address: Value | None = None
         self._loop_writes: int | None = None  # registers that the loop around the current block writes
 
@@ -120,6 +122,8 @@ class FunctionWriter:
     def _head(self, name: str) -> list[str]:
         """Return the lines up to the first guest block: allocas, state pointers, first loads."""
         lines = [self._calls.head(name, self._scope), "entry:"]
+        split = self._forms.into[self._entries[0]]
+        lines += [f"  %{half.name} = alloca float" for halves in self._units.halves.values() for half in halves]
         for unit in self._units.all:
             lines.append(f"  %{unit.name} = alloca {unit.type}")
             lines.append(f"  %s.{unit.name} = getelementptr i8, ptr %s, i64 {unit.offset}")
@@ -132,7 +136,7 @@ class FunctionWriter:
             if unit.bits & self._plan.entry_loads & taken:
                 lines.append(f"  store i32 %{unit.name}.in, ptr %{unit.name}")
             elif unit.bits & self._plan.entry_loads:
-                lines += _first_load(unit.name, unit.type)
+                lines += _first_load(unit.name, unit.type, bool(unit.type == PAIR and unit.bits & split))
         if self._secondary:
             cases = " ".join(f"i32 {pc}, label %{_LABEL(pc)}" for pc in self._entries)
             lines.append(f"  switch i32 %pc.in, label %{_LABEL(self._entries[0])} [ {cases} ]")
@@ -170,6 +174,8 @@ class FunctionWriter:
         """Write the instructions of a block and its end, `dirty` being the dirty bits on the way in."""
         machine = self._machine
         machine.start_block()
+        machine.registers.split_in = self._forms.into[block.start]
+        machine.registers.split_out = self._forms.out[block.start]
         machine.dirty = dirty
         self._loop_writes = self._invariant.get(block.start)
         table = self._function.jump_tables.get(block.terminator_pc) if block.end is End.INDIRECT else None
@@ -319,7 +325,7 @@ class FunctionWriter:
         if pc in plan.dirty_in and not plan.edge_loads(dirty, pc) and not plan.edge_flushes(dirty, pc):
             return _LABEL(pc)
         label = self._writer.fresh_label()
-        self._stubs.append((label, pc, dirty))
+        self._stubs.append((label, pc, dirty, self._machine.registers.split_out))
         return label
 
     def _is_short_return(self, pc: int) -> bool:
@@ -328,9 +334,10 @@ class FunctionWriter:
         return block.end is End.RETURN and block.instruction_count() <= MAX_COPIED_RETURN
 
     def _write_stubs(self) -> None:
-        for label, pc, dirty in self._stubs:
+        for label, pc, dirty, split in self._stubs:
             self._writer.label(label)
             self._machine.start_block()
+            self._machine.registers.split_in = self._machine.registers.split_out = split
             if pc in self._plan.dirty_in and self._is_short_return(pc):
                 self._contents(self._function.blocks[pc], dirty)
             elif pc in self._plan.dirty_in:
@@ -443,7 +450,13 @@ class FunctionWriter:
         self._machine.leave(writer.value(f"call i32 @mr_interpret({arguments}){writer.debug}"))
 
 
-def _first_load(name: str, type_: str) -> list[str]:
+def _first_load(name: str, type_: str, split: bool) -> list[str]:
+    if split:
+        lines = [f"  %e.{name} = load {type_}, ptr %s.{name}, {STATE_TAG}"]
+        for index in (0, 1):
+            lines.append(f"  %e.{name}.{index} = extractelement {type_} %e.{name}, i32 {index}")
+            lines.append(f"  store float %e.{name}.{index}, ptr %{name}.{index}")
+        return lines
     if type_ == "i1":
         return [
             f"  %e.{name}.w = load i32, ptr %s.{name}, {STATE_TAG}",

@@ -26,6 +26,10 @@ class RegisterFile:
         """Of pairs that have been set as doubles: the pair, and the double it was made of."""
         self.halves: dict[Unit, dict[int, Value]] = {}
         """Of pairs, the floats that have been set since: low (0) and high (1)."""
+        self.split_in = 0
+        """Bits of the pairs that come into this block as two floats."""
+        self.split_out = 0
+        """Bits of those that leave it so."""
         self.before_leaving: Callable[[], None] = lambda: None
         """What is to be done before values go where other code looks."""
 
@@ -44,8 +48,16 @@ class RegisterFile:
     def _whole(self, unit: Unit) -> Value:
         """Return a unit without what was set of its halves since."""
         value = self.cache.get(unit)
-        if value is None:
+        if value is None and unit.type == PAIR and unit.bits & self.split_in:
+            value = self.cache[unit] = self._pair([self._whole(half) for half in self.units.halves[unit]])
+        elif value is None:
             value = self.cache[unit] = self._writer.value(f"load {unit.type}, ptr %{unit.name}")
+        return value
+
+    def _pair(self, halves: list[Value]) -> Value:
+        value = "poison"
+        for index, half in enumerate(halves):
+            value = self._writer.value(f"insertelement {PAIR} {value}, float {half}, i32 {index}")
         return value
 
     def _joined(self, unit: Unit) -> Value:
@@ -65,6 +77,8 @@ class RegisterFile:
     def half(self, unit: Unit, index: int) -> Value:
         """Return one float of a pair."""
         value = self.halves.get(unit, {}).get(index)
+        if value is None and unit not in self.cache and unit.bits & self.split_in:
+            return self._whole(self.units.halves[unit][index])
         if value is None:
             value = self._writer.value(f"extractelement {unit.type} {self._whole(unit)}, i32 {index}")
         return value
@@ -111,9 +125,19 @@ class RegisterFile:
     def save(self, live: int) -> None:
         """Store what this block changed and a later one needs into the allocas."""
         self.before_leaving()
-        for unit in sorted(self.changed, key=lambda unit: (unit.bits, unit.name)):
-            if unit.bits & live:
+        other_form = self.split_in ^ self.split_out
+        units = self.changed.union(unit for unit in self.units.halves if unit.bits & other_form)
+        for unit in sorted(units, key=lambda unit: (unit.bits, unit.name)):
+            if unit.bits & live and unit.type == PAIR and unit.bits & self.split_out:
+                self._save_halves(unit)
+            elif unit.bits & live:
                 self._writer.void(f"store {unit.type} {text(self.get(unit))}, ptr %{unit.name}")
+
+    def _save_halves(self, unit: Unit) -> None:
+        for index, half in enumerate(self.units.halves[unit]):
+            value = self.half(unit, index)
+            if unit in self.cache or value != self.cache.get(half):
+                self._writer.void(f"store float {value}, ptr %{half.name}")
 
     def flush(self, dirty: int) -> None:
         """Store dirty units into the state."""
@@ -138,7 +162,12 @@ class RegisterFile:
                 value = self._writer.value(f"load {type_}, ptr %s.{unit.name}, {STATE_TAG}")
                 if unit.type == "i1":
                     value = self._writer.value(f"icmp ne i32 {value}, 0")
-                self._writer.void(f"store {unit.type} {value}, ptr %{unit.name}")
+                if unit.type == PAIR and unit.bits & self.split_out:
+                    self.cache[unit] = value
+                    self._save_halves(unit)
+                    del self.cache[unit]
+                else:
+                    self._writer.void(f"store {unit.type} {value}, ptr %{unit.name}")
 
 
 class RegisterOperations:

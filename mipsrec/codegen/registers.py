@@ -56,7 +56,7 @@ class Units:
                 read, written = masks(instruction, fr)
                 used |= read | written
                 if (read | written) >> FPR_BIT:
-                    single, double = _float_bits(instruction, fr)
+                    single, double = float_bits(instruction, fr)
                     singles |= single
                     doubles |= double
         self.all: list[Unit] = [unit for unit in _GPR_UNITS[1:] if used & unit.bits]
@@ -67,6 +67,8 @@ class Units:
         self.hilo = _HILO_UNIT
         self.fcc = _FCC_UNITS
         self.fpr: dict[int, Unit] = {}
+        self.halves: dict[Unit, tuple[Unit, Unit]] = {}
+        """Of pairs: the floats that they are where they are not whole (pairs.py)."""
         self._plan_floats(singles, doubles)
         self.last = self._last_units(function) if used >> LAST_BIT & 1 else ()
         self.all += self.last
@@ -94,7 +96,10 @@ class Units:
                 mixed = bool(singles & bits)
                 unit = Unit(f"f{number}", PAIR if mixed else "double", _fpr_offset(number), bits)
                 self._joined.append(bits)
-                self._mixed |= bits if mixed else 0
+                if mixed:
+                    self._mixed |= bits
+                    low, high = (Unit(f"f{number}.{n}", "float", unit.offset + 4 * n, bits) for n in (0, 1))
+                    self.halves[unit] = low, high
                 self._add(unit, range(number, number + step))
                 continue
             for n in range(number, number + step):
@@ -122,7 +127,7 @@ class Units:
         return read, written
 
 
-def _float_bits(instruction: Instruction, fr: int) -> tuple[int, int]:
+def float_bits(instruction: Instruction, fr: int) -> tuple[int, int]:
     """Return the floating-point bits used as singles and those used as doubles."""
     single = double = 0
     reads, writes = uses(instruction.row)
