@@ -33,6 +33,7 @@ _FIELDS = (
     Field("hilo", "uint64_t", 8, 1, "HI in the upper half, LO in the lower"),
     Field("fpr", "union mr_fpr", 8, 32, "floating-point registers; see the FR rule in state.py"),
     Field("fcc", "struct mr_slot", 8, 8, "floating-point condition codes, 0 or 1 each"),
+    Field("signalled", "struct mr_slot", 8, 1, "1 when a signal may wait to be delivered; lifted loops look at it"),
     Field("fcsr", "uint32_t", 4, 1, "FCSR without its condition codes"),
     Field("fr", "uint32_t", 4, 1, "1 when Status.FR is set (64-bit floating-point registers)"),
     Field("pc", "uint32_t", 4, 1, "guest pc, true at every call into the runtime that takes one"),

@@ -44,12 +44,14 @@ struct mr_host_thread {
     volatile bool in_fault;               /* a fault is being looked into: a second one is our bug */
     bool registers_stale;                 /* the fault being raised is of lifted code, which may not have flushed all */
     unsigned nested_faults;               /* how many handlers run above frames of lifted code that wait for them */
+    unsigned nested_polls;                /* how many handlers run above frames of lifted code that go on afterwards */
     uintptr_t signal_stack_low;
 };
 extern _Thread_local struct mr_host_thread mr_host_thread;
 
 /* As mr_run, on a host thread that has no frames of this guest yet: the place mr_restart comes back to. */
 uint32_t mr_run_outermost(struct mr_state *s, uint32_t pc, uint32_t stop_pc);
+bool mr_same_registers(const struct mr_state *a, const struct mr_state *b); /* what a handler can restore */
 /* As mr_restart, with the pc that resume returns; resume runs when the frames are gone. */
 _Noreturn void mr_restart_through(uint32_t (*resume)(struct mr_state *));
 /* Calls body on a big host stack of its own; body must not return. */

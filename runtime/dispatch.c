@@ -7,6 +7,7 @@
  */
 #include "control.h"
 #include "fpu.h"
+#include "signals.h"
 #include "verify.h"
 
 #include <errno.h>
@@ -18,6 +19,7 @@
 #define BIG_STACK_BYTES ((size_t)512 << 20)
 #define NEVER_PC 1u /* odd: no instruction is there */
 #define NEVER_SP 0xffffffffu
+#define NESTED_POLLS_MAX 16u /* those whose handlers never return must not fill the stack */
 
 int32_t *mr_dispatch;
 uint8_t *mr_fallback;
@@ -91,6 +93,34 @@ uint32_t mr_call(struct mr_state *s, uint32_t target)
     return mr_run(s, target, GPR(s, MR_REG_RA), GPR(s, MR_REG_SP));
 }
 
+bool mr_same_registers(const struct mr_state *a, const struct mr_state *b)
+{
+    return memcmp(a->gpr, b->gpr, sizeof a->gpr) == 0 && a->hilo == b->hilo &&
+           memcmp(a->fpr, b->fpr, sizeof a->fpr) == 0 && memcmp(a->fcc, b->fcc, sizeof a->fcc) == 0 &&
+           a->fcsr == b->fcsr && a->tls == b->tls;
+}
+
+/* The handler runs while the frames of lifted code wait. When it has come back with all registers as they were, they go on;
+ * a handler that goes elsewhere has its pc returned through them. */
+uint32_t mr_poll(struct mr_state *s, uint32_t pc)
+{
+    mr_fpu_collect(s);
+    struct mr_state before = *s;
+    uint32_t sp = GPR(s, MR_REG_SP), next = mr_signals_take(s, pc);
+    if (next == pc && GPR(s, MR_REG_SP) == sp)
+        return MR_STAY;
+    if (mr_host_thread.nested_polls == NESTED_POLLS_MAX)
+        return next;
+    /* An alternate stack may be above; then only the pc tells when the handler is done. */
+    uint32_t stop_sp = GPR(s, MR_REG_SP) > sp ? NEVER_SP : sp - 1;
+    mr_host_thread.nested_polls++;
+    do
+        next = mr_run(s, next, pc, stop_sp);
+    while (next == pc && GPR(s, MR_REG_SP) < sp); /* the handler has come to this loop itself */
+    mr_host_thread.nested_polls--;
+    return next == pc && mr_same_registers(&before, s) ? MR_STAY : next;
+}
+
 /* All that happens between two restarts. Nothing of it is in the frame that called sigsetjmp. */
 static uint32_t run_until_restart(void)
 {
@@ -124,6 +154,7 @@ void mr_restart_through(uint32_t (*resume)(struct mr_state *))
     restart.resume = resume;
     mr_host_thread.access_return = 0;
     mr_host_thread.nested_faults = 0;
+    mr_host_thread.nested_polls = 0;
     siglongjmp(restart.outermost, 1);
 }
 

@@ -86,13 +86,6 @@ static bool can_wait(const struct mr_state *s, struct mr_access_fault fault)
            mr_host_thread.nested_faults < NESTED_FAULTS_MAX && !low_on_stack;
 }
 
-static bool same_registers(const struct mr_state *a, const struct mr_state *b)
-{
-    return memcmp(a->gpr, b->gpr, sizeof a->gpr) == 0 && a->hilo == b->hilo &&
-           memcmp(a->fpr, b->fpr, sizeof a->fpr) == 0 && memcmp(a->fcc, b->fcc, sizeof a->fcc) == 0 &&
-           a->fcsr == b->fcsr && a->tls == b->tls;
-}
-
 void mr_fault_in_lifted_code(struct mr_state *s, const struct mr_access_fault *fault)
 {
     mr_host_thread.registers_stale = true;
@@ -107,7 +100,7 @@ void mr_fault_in_lifted_code(struct mr_state *s, const struct mr_access_fault *f
     mr_host_thread.nested_faults++;
     pc = mr_run(s, pc, fault->pc, stop_sp);
     mr_host_thread.nested_faults--;
-    if (pc != fault->pc || !same_registers(&before, s))
+    if (pc != fault->pc || !mr_same_registers(&before, s))
         mr_restart(s, pc);
 }
 

@@ -103,6 +103,8 @@ static void append(const struct mr_signal_info *info)
         return;
     queue[mr_signals_queued] = *info;
     mr_signals_queued++;
+    if (mr_current != NULL)
+        mr_current->signalled.value = 1;
 }
 
 void mr_signal_queue(const struct mr_signal_info *info)
@@ -339,6 +341,7 @@ static uint32_t deliver(struct mr_state *s, const struct mr_signal_info *info, u
 static uint32_t deliver_waiting(struct mr_state *s, uint32_t pc)
 {
     struct mr_signal_info info;
+    *(volatile uint32_t *)&s->signalled.value = 0; /* before the queue is looked at: more may come meanwhile */
     while (mr_signals_waiting() && mr_signal_dequeue(unblocked(), &info))
         pc = deliver(s, &info, pc);
     if (mr_thread_signals.saved_valid) {
@@ -352,7 +355,7 @@ uint32_t mr_signals_take(struct mr_state *s, uint32_t pc)
 {
     if (!mr_verifying)
         return deliver_waiting(s, pc);
-    mr_verify_begin(s, (struct mr_verify_point){MR_AT_PLACE, pc, 0});
+    mr_verify_begin(s, (struct mr_verify_point){MR_AT_PLACE, pc, MR_FOR_SIGNAL});
     return mr_verify_end(s, deliver_waiting(s, pc));
 }
 

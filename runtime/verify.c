@@ -24,6 +24,7 @@
 #define FARTHEST_AWAY 101u /* beyond which it cannot be followed */
 #define NO_PC 2u /* no instruction is there, and no pc of an exception */
 #define MOST_CALLS_PASSED 64u
+#define MOST_ROUNDS (1u << 28) /* of a loop that calls nothing, before a signal is delivered in it */
 #define TRAIL_LENGTH 16u
 #define CLOCK_EVERY 1024u           /* points between two looks at the clock */
 #define RECORD_NANOSECONDS 200000000ull
@@ -142,7 +143,8 @@ static bool registers_agree(struct mr_state *s, const struct mr_verify_point *po
 
 static void follow_to_place(struct mr_state *s, const struct mr_verify_point *point)
 {
-    unsigned calls_passed = 0;
+    unsigned calls_passed = 0, rounds = 0;
+    unsigned most_rounds = point->detail == MR_FOR_SIGNAL ? MOST_ROUNDS : MOST_CALLS_PASSED;
     for (;;) {
         run_shadow(point->pc);
         if (stopped_at.kind != MR_AT_PLACE) {
@@ -151,11 +153,14 @@ static void follow_to_place(struct mr_state *s, const struct mr_verify_point *po
         }
         if (shadow_pc == point->pc && registers_agree(s, point))
             return;
-        if (shadow_pc == point->pc)
+        if (shadow_pc == point->pc) {
             note_nearest(*point, mr_verify_count_differences(s, &shadow));
-        else
+            rounds++;
+        } else {
             note_nearest((struct mr_verify_point){MR_AT_CALL, shadow_pc, 0}, FAR_AWAY);
-        if (calls_are_seen && ++calls_passed > MOST_CALLS_PASSED)
+            calls_passed++;
+        }
+        if (calls_are_seen && (calls_passed > MOST_CALLS_PASSED || rounds > most_rounds))
             disagree(s, point, NULL);
     }
 }

@@ -14,11 +14,13 @@
 enum mr_verify_kind {
     MR_AT_START,
     MR_AT_CALL,      /* lifted code calls pc */
-    MR_AT_PLACE,     /* control is at pc: after a return, a jump out of a function, before a signal's handler */
+    MR_AT_PLACE,     /* control is at pc: after a return, a jump out of a function; detail MR_FOR_SIGNAL: signals wait */
     MR_AT_SYSCALL,   /* the system call at pc is next */
     MR_AT_EXCEPTION, /* the instruction at pc raises exception `detail`, enum mr_cause */
     MR_AT_FAULT,     /* the instruction at pc may not access guest address `detail` */
 };
+
+enum { MR_FOR_SIGNAL = 1 };
 
 struct mr_verify_point {
     enum mr_verify_kind kind;

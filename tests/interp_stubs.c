@@ -92,6 +92,12 @@ uint32_t mr_signals_take(struct mr_state *s, uint32_t pc)
     return record(pc, 102, 0);
 }
 
+uint32_t mr_poll(struct mr_state *s, uint32_t pc)
+{
+    (void)s, (void)pc;
+    return MR_STAY;
+}
+
 void mr_restart(struct mr_state *s, uint32_t pc)
 {
     (void)s, (void)pc;

@@ -1,8 +1,9 @@
-"""Loops that wait for memory that somebody else writes come to their end, at full optimisation."""
+"""Loops that wait for what somebody else writes come to their end, and handlers of signals run in all loops."""
 
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,23 +16,38 @@ OPTIONS = ("-nostdlib", "-static", "-ffreestanding", "-mno-abicalls", "-fno-pic"
 SIGALRM = 14
 
 
+WAYS = {
+    "handler": "a loop waits for what the handler writes",
+    "leaf": "it calls a function in each round",
+    "empty": "the loop does nothing, the handler ends the program",
+    "jump": "the handler leaves by longjmp, again and again",
+    "tail": "two functions that call each other last",
+    "nest": "counted loops around counted loops",
+    "interval": "a computation is interrupted again and again",
+}
+
+
 @pytest.fixture(scope="module", params=ORDERS)
-def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The guest."""
+    return compile_guest(tmp_path_factory.mktemp("spin"), request.param, SOURCE.read_text(), *OPTIONS)
+
+
+@pytest.fixture(scope="module", params=(3, 0))
+def guest(request: pytest.FixtureRequest, program: Path) -> tuple[Path, Path]:
     """The guest and its library."""
-    folder = tmp_path_factory.mktemp("spin")
-    program = compile_guest(folder, request.param, SOURCE.read_text(), *OPTIONS)
-    library = folder / "library.so"
-    pipeline.build(pipeline.open_guest(program), library, pipeline.Options(opt=3, jobs=1))
+    library = program.parent / f"library-{request.param}.so"
+    pipeline.build(pipeline.open_guest(program), library, pipeline.Options(opt=request.param, jobs=1))
     return program, library
 
 
-def run(folder: Path, timeout: float, *command: Path | str) -> int:
+def run(folder: Path, timeout: float, *command: Path | str, errors: bytes = b"") -> int:
     """Return the exit status of a command whose standard input is a page."""
     page = folder / "page"
     page.write_bytes(bytes(4096))
     with page.open("r+b") as file:
         result = subprocess.run(command, stdin=file, capture_output=True, timeout=timeout, check=False)
-    assert result.stderr == b""
+    assert result.stderr.startswith(errors) and (errors or not result.stderr), result.stderr
     return result.returncode
 
 
@@ -41,15 +57,18 @@ def test_other_mapping(host: Path, guest: tuple[Path, Path], tmp_path: Path, who
     assert run(tmp_path, 20, host, "--library", library, program, who) == found
 
 
-def test_handler_interpreted(host: Path, guest: tuple[Path, Path], tmp_path: Path) -> None:
-    assert run(tmp_path, 20, host, "--engine", "interp", guest[0], "handler") == SIGALRM
-
-
-@pytest.mark.xfail(
-    raises=subprocess.TimeoutExpired,
-    strict=True,
-    reason="recompiled code takes signals from outside at system calls only: README, Limits",
-)
-def test_handler(host: Path, guest: tuple[Path, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_handler(host: Path, guest: tuple[Path, Path], tmp_path: Path, way: str) -> None:
     program, library = guest
-    assert run(tmp_path, 3, host, "--library", library, program, "handler") == SIGALRM
+    assert run(tmp_path, 20, host, "--library", library, program, way) == SIGALRM
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_handler_interpreted(host: Path, program: Path, tmp_path: Path, way: str) -> None:
+    assert run(tmp_path, 20, host, "--engine", "interp", program, way) == SIGALRM
+
+
+@pytest.mark.parametrize("way", ["handler", "leaf", "empty", "tail", "interval"])
+def test_handler_verified(program: Path, tmp_path: Path, way: str) -> None:
+    command = (sys.executable, "-m", "mipsrec", "verify", program, way)
+    assert run(tmp_path, 60, *command, errors=b"mipsrec verify: lifted code and the interpreter agree") == SIGALRM

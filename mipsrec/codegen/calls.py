@@ -100,9 +100,17 @@ define hidden i32 @mr_enter(ptr %s, ptr %function) nounwind {{
   %pc = extractvalue {{ i32, i32, i32 }} %result, 0
   ret i32 %pc
 }}
+
+declare i32 @mr_poll(ptr, i32)
+
+define hidden preserve_allcc i32 @poll(ptr %s, i32 %pc) nounwind {{
+  %to = call i32 @mr_poll(ptr %s, i32 %pc)
+  ret i32 %to
+}}
 """
-"""What a library has once: `@call_host`, a lifted function that goes to a pc that nobody lifted, and `mr_enter`, which
-calls a lifted function from C at the state's pc: `uint32_t mr_enter(struct mr_state *, mr_function)`."""
+"""What a library has once: `@call_host`, a lifted function that goes to a pc that nobody lifted; `mr_enter`, which
+calls a lifted function from C at the state's pc: `uint32_t mr_enter(struct mr_state *, mr_function)`; and `@poll`,
+which leaves all host registers to the loop that asks for signals."""
 
 
 def argument_registers(function: Function) -> int:

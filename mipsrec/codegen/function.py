@@ -21,6 +21,7 @@ from .machine import IrMachine
 from .memory_models import Value, text
 from .options import CodegenOptions
 from .pairs import pair_forms
+from .polls import Polls
 from .registers import KEPT, PAIR, RegisterPlan, Units
 from .writer import STATE_TAG, UNLIKELY, UNROLLED, Writer
 
@@ -35,6 +36,17 @@ class LiftedFunction:
     entries: tuple[int, ...]
     calls: frozenset[str]
     instruction_count: int
+
+
+@dataclass(frozen=True)
+class _Stub:
+    """An edge with work of its own; `dirty` and `split` are bits of units that are dirty, and pairs in halves, on it."""
+
+    source: int
+    pc: int
+    dirty: int
+    split: int
+    polled: bool  # looks for signals
 
 
 MAX_COPIED_RETURN = 24
@@ -73,8 +85,10 @@ class FunctionWriter:
         self._forms = pair_forms(function, self._units, self._plan.order, entries)
         self._needed = NeededRegisters(function, options.fr, self._plan.order)
         self._invariant = invariant_masks(function, self._plan.order, options.fr)
+        self._polls = Polls(function, self._plan.order, entries, options)
         self._machine = IrMachine(self._writer, self._units, options)
-        self._stubs: list[tuple[str, int, int, int]] = []  # label, target outside, dirty bits, pairs in halves
+        self._stubs: dict[_Stub, str] = {}  # with their labels
+        self._start = 0  # of the current block
         self._table_address: Value | None = None
         self._loop_writes: int | None = None  # registers that the loop around the current block writes
 
@@ -177,6 +191,7 @@ class FunctionWriter:
         machine.registers.split_in = self._forms.into[block.start]
         machine.registers.split_out = self._forms.out[block.start]
         machine.dirty = dirty
+        self._start = block.start
         self._loop_writes = self._invariant.get(block.start)
         table = self._function.jump_tables.get(block.terminator_pc) if block.end is End.INDIRECT else None
         table_pc = table.load_pc if table is not None else None
@@ -320,13 +335,15 @@ class FunctionWriter:
         self._writer.void(f"br label %{self._destination(block.target)}")
 
     def _destination(self, pc: int) -> str:
-        """Return the label of a block here, or of a stub: it flushes and loads units, or leaves the function."""
+        """Return the label of a block here, or of a stub: it flushes and loads units, polls, or leaves the function."""
         dirty, plan = self._machine.dirty, self._plan
-        if pc in plan.dirty_in and not plan.edge_loads(dirty, pc) and not plan.edge_flushes(dirty, pc):
+        polled = self._polls.on_edge(self._start, pc)
+        if not polled and pc in plan.dirty_in and not plan.edge_loads(dirty, pc) and not plan.edge_flushes(dirty, pc):
             return _LABEL(pc)
-        label = self._writer.fresh_label()
-        self._stubs.append((label, pc, dirty, self._machine.registers.split_out))
-        return label
+        stub = _Stub(self._start, pc, dirty, self._machine.registers.split_out, polled)
+        if stub not in self._stubs:
+            self._stubs[stub] = self._writer.fresh_label()
+        return self._stubs[stub]
 
     def _is_short_return(self, pc: int) -> bool:
         """Return whether to copy a block rather than to load, on the way into it, what it would only flush again."""
@@ -334,20 +351,26 @@ class FunctionWriter:
         return block.end is End.RETURN and block.instruction_count() <= MAX_COPIED_RETURN
 
     def _write_stubs(self) -> None:
-        for label, pc, dirty, split in self._stubs:
+        machine, plan = self._machine, self._plan
+        for stub, label in self._stubs.items():
             self._writer.label(label)
-            self._machine.start_block()
-            self._machine.registers.split_in = self._machine.registers.split_out = split
-            if pc in self._plan.dirty_in and self._is_short_return(pc):
+            machine.start_block()
+            machine.registers.split_in = machine.registers.split_out = stub.split
+            pc, dirty = stub.pc, stub.dirty
+            if pc in plan.dirty_in and self._is_short_return(pc):
                 self._contents(self._function.blocks[pc], dirty)
-            elif pc in self._plan.dirty_in:
-                self._machine.registers.flush(self._plan.edge_flushes(dirty, pc))
-                self._machine.registers.reload(self._plan.edge_loads(dirty, pc))
+                continue
+            flushed = plan.edge_flushes(dirty, pc) if pc in plan.dirty_in else dirty
+            machine.registers.flush(flushed)
+            if stub.polled:
+                location = f", !dbg !DILocation(line: {pc}, scope: !{self._scope})"
+                self._polls.write(machine, pc, dirty & ~flushed, location)
+            if pc in plan.dirty_in:
+                machine.registers.reload(plan.edge_loads(dirty, pc))
                 self._writer.void(f"br label %{_LABEL(pc)}")
             else:
-                self._machine.registers.flush(dirty)
                 self._calls.tail_call(pc, None, self._arguments(self._calls.passed(pc)))
-        self._stubs = []
+        self._stubs = {}
 
     def _end_call(self, block: Block) -> None:
         writer, machine = self._writer, self._machine

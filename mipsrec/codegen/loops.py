@@ -7,6 +7,8 @@ monotonic atomics, which stay.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 from ..analysis import End, Function
 from ..isa.uses import masks
 
@@ -63,7 +65,11 @@ def _retreating_edges(function: Function, order: list[int]) -> dict[int, list[in
 def invariant_masks(function: Function, order: list[int], fr: int) -> dict[int, int]:
     """Return, for each block inside a call-free loop, the register bits that the loop writes."""
     result: dict[int, int] = {}
-    for component in _cycles(function, order):
+    successors: dict[int, list[int]] = {}
+    for pc in order:
+        block = function.blocks[pc]
+        successors[pc] = [] if block.end in (End.CALL, End.SYSCALL) else function.successors(block)
+    for component in cycles(order, successors):
         written = 0
         for pc in component:
             for instruction in function.blocks[pc].instructions():
@@ -73,34 +79,28 @@ def invariant_masks(function: Function, order: list[int], fr: int) -> dict[int, 
     return result
 
 
-def _cycles(function: Function, order: list[int]) -> list[list[int]]:
-    """Return the strongly connected components with a cycle, calls and syscalls cut out (Tarjan, iterative)."""
-    inside = set(order)
+def cycles(order: Iterable[int], successors: Mapping[int, Iterable[int]]) -> list[list[int]]:
+    """Return the strongly connected components with a cycle, of these blocks alone (Tarjan, iterative)."""
     index: dict[int, int] = {}
     low: dict[int, int] = {}
     stack: list[int] = []
     on_stack: set[int] = set()
     found: list[list[int]] = []
-
-    def successors(pc: int) -> list[int]:
-        block = function.blocks[pc]
-        if block.end in (End.CALL, End.SYSCALL):
-            return []
-        return [target for target in function.successors(block) if target in inside]
+    inside = set(order)
 
     for root in order:
         if root in index:
             continue
         work: list[tuple[int, list[int]]] = []
         _open(root, index, low, stack, on_stack)
-        work.append((root, successors(root)))
+        work.append((root, [pc for pc in successors[root] if pc in inside]))
         while work:
             pc, remaining = work[-1]
             if remaining:
                 target = remaining.pop()
                 if target not in index:
                     _open(target, index, low, stack, on_stack)
-                    work.append((target, successors(target)))
+                    work.append((target, [pc for pc in successors[target] if pc in inside]))
                 elif target in on_stack:
                     low[pc] = min(low[pc], index[target])
                 continue
@@ -109,7 +109,7 @@ def _cycles(function: Function, order: list[int]) -> list[list[int]]:
                 low[work[-1][0]] = min(low[work[-1][0]], low[pc])
             if low[pc] == index[pc]:
                 component = _close(pc, stack, on_stack)
-                if len(component) > 1 or pc in successors(pc):
+                if len(component) > 1 or pc in successors[pc]:
                     found.append(component)
     return found
 

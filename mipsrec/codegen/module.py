@@ -13,6 +13,7 @@ from .writer import FIRST_FREE_METADATA, MODULE_METADATA
 _DECLARATIONS = """\
 declare i32 @mr_call(ptr, i32) #0
 declare i32 @mr_syscall(ptr, i32) #0
+declare hidden preserve_allcc i32 @poll(ptr, i32) #6
 declare void @mr_watch_call(ptr, i32) #0
 declare void @mr_watch_place(ptr, i32) #0
 declare i32 @mr_exception(ptr, i32, i32, i32) #0
@@ -51,6 +52,7 @@ attributes #2 = { cold noinline nounwind strictfp memory(read, argmem: readwrite
 attributes #3 = { strictfp }
 attributes #5 = { nounwind strictfp memory(read, argmem: readwrite, inaccessiblemem: readwrite) }
 attributes #4 = { nounwind strictfp memory(inaccessiblemem: readwrite) }
+attributes #6 = { cold nounwind strictfp null_pointer_is_valid }
 """
 
 TRIPLE_LINE = "target triple = "

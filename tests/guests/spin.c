@@ -1,7 +1,9 @@
-/* Waits, in loops without calls, for memory that somebody else writes; its exit status says what it found.
+/* Waits, in loops, for memory that somebody else writes; its exit status says what it found.
  *
  * Without a libc: standard input is a file of a page, to be mapped twice. The first letter of the argument says who writes:
- * m: the loop itself, through the other mapping; c: a child; h: a signal handler. */
+ * m: the loop itself, through the other mapping; c: a child; h: a signal handler. Or how the handler of an alarm ends
+ * another kind of loop: l: the loop calls a leaf; e: it is empty; j: it is left by longjmp; t: two functions that call
+ * each other last; n: a nest of counted loops; i: none, a computation is right though a timer interrupts it. */
 #include <asm/signal.h>
 #include <stdint.h>
 
@@ -26,6 +28,16 @@ static void on_alarm(int number)
     flag = (uint32_t)number;
 }
 
+static void set_alarm(void (*handler)(int), uint32_t first, uint32_t interval)
+{
+    struct {
+        uint32_t flags, handler, mask[4];
+    } action = {SA_NODEFER, (uintptr_t)handler, {0}};
+    uint32_t times[] = {0, interval, 0, first};
+    call(SIGACTION, SIGALRM, (uintptr_t)&action, 0, 16, 0);
+    call(SETITIMER, 0, (uintptr_t)times, 0, 0, 0);
+}
+
 static volatile uint32_t *map(void)
 {
     return (volatile uint32_t *)(uintptr_t)call(MMAP2, 0, 4096, 3, 1, 0); /* PROT_READ | PROT_WRITE, MAP_SHARED */
@@ -33,15 +45,125 @@ static volatile uint32_t *map(void)
 
 static uint32_t by_handler(void)
 {
-    struct {
-        uint32_t flags, handler, mask[4];
-    } action = {0, (uintptr_t)on_alarm, {0}};
-    uint32_t soon[] = {0, 0, 0, 50000};
-    call(SIGACTION, SIGALRM, (uintptr_t)&action, 0, 16, 0);
-    call(SETITIMER, 0, (uintptr_t)soon, 0, 0, 0);
+    set_alarm(on_alarm, 50000, 0);
     while (!flag)
         ;
     return flag;
+}
+
+static __attribute__((noipa)) uint32_t leaf(uint32_t x)
+{
+    return x + 1;
+}
+
+static uint32_t with_leaf(void)
+{
+    uint32_t rounds = 0;
+    set_alarm(on_alarm, 50000, 0);
+    while (!flag)
+        rounds = leaf(rounds);
+    return rounds != 0 ? flag : 0;
+}
+
+static void on_alarm_end(int number)
+{
+    call(EXIT, (uintptr_t)number, 0, 0, 0, 0);
+}
+
+static uint32_t empty(void)
+{
+    set_alarm(on_alarm_end, 50000, 0);
+    for (;;)
+        ;
+}
+
+static void *place[5];
+
+static __attribute__((noipa)) void on_alarm_jump(int number)
+{
+    flag = (uint32_t)number;
+    __builtin_longjmp(place, 1);
+}
+
+/* Forty times, from a depth of the stack that changes: more often than frames may wait for handlers that never return. */
+static __attribute__((noipa)) uint32_t descend(uint32_t depth)
+{
+    volatile uint32_t keep = depth;
+    if (depth != 0)
+        return descend(depth - 1) + keep;
+    for (volatile uint32_t rounds = 0;; rounds++)
+        ;
+}
+
+static uint32_t left_by_jump(void)
+{
+    static uint32_t jumps;
+    if (__builtin_setjmp(place) == 0)
+        set_alarm(on_alarm_jump, 1000, 1000);
+    if (++jumps < 40)
+        descend(jumps % 5);
+    return jumps == 40 ? flag : 0;
+}
+
+static __attribute__((noipa)) uint32_t pong(uint32_t x, uint32_t y);
+
+static __attribute__((noipa)) uint32_t ping(uint32_t x, uint32_t y)
+{
+    return flag ? flag : pong(y, x);
+}
+
+static __attribute__((noipa)) uint32_t pong(uint32_t x, uint32_t y)
+{
+    return ping(y, x + 1);
+}
+
+static uint32_t called_last(void)
+{
+    set_alarm(on_alarm, 50000, 0);
+    return ping(1, 2);
+}
+
+static uint32_t nest(void)
+{
+    uint32_t sum = 0;
+    set_alarm(on_alarm_end, 50000, 0);
+    for (uint32_t i = 0; i < 3000000000u; i++)
+        for (uint32_t j = 0; j < 1000; j++) {
+            sum = sum * 31 + j;
+            __asm__ volatile("" : "+r"(sum));
+        }
+    return sum;
+}
+
+static volatile uint32_t ticks;
+
+static void on_tick(int number)
+{
+    volatile double dirt = number; /* other registers than those of the computation, and its rounding */
+    ticks += (uint32_t)(dirt / 3 * 0 + 1);
+}
+
+static uint32_t compute(uint32_t rounds)
+{
+    uint32_t x = 1;
+    double sum = 0;
+    for (uint32_t i = 0; i < rounds; i++) {
+        uint32_t steps = 0;
+        for (uint32_t y = i; y != 0; y &= y - 1)
+            steps++;
+        x = (x ^ x << 13) * 9 + steps;
+        sum = sum * 0.75 + (double)(int32_t)x / (steps + 1);
+    }
+    return x ^ (uint32_t)(int32_t)(sum / 16);
+}
+
+static uint32_t interrupted(void)
+{
+    uint32_t right = compute(20000), wrong = 0;
+    set_alarm(on_tick, 500, 500);
+    while (ticks < 40)
+        wrong += compute(20000) != right;
+    return wrong == 0 ? SIGALRM : wrong;
 }
 
 static uint32_t by_mapping(volatile uint32_t *one, volatile uint32_t *other)
@@ -66,12 +188,27 @@ static uint32_t by_child(volatile uint32_t *one, volatile uint32_t *other)
     return *one;
 }
 
+static uint32_t run(char who)
+{
+    switch (who) {
+    case 'h': return by_handler();
+    case 'l': return with_leaf();
+    case 'e': return empty();
+    case 'j': return left_by_jump();
+    case 't': return called_last();
+    case 'n': return nest();
+    default: return interrupted();
+    }
+}
+
 __attribute__((used)) void start(uint32_t count, char **words)
 {
-    volatile uint32_t *one = map(), *other = map();
     char who = count > 1 ? words[1][0] : 'm';
-    uint32_t found = who == 'h' ? by_handler() : who == 'c' ? by_child(one, other) : by_mapping(one, other);
-    call(EXIT, found, 0, 0, 0, 0);
+    if (who == 'c' || who == 'm') {
+        volatile uint32_t *one = map(), *other = map();
+        call(EXIT, who == 'c' ? by_child(one, other) : by_mapping(one, other), 0, 0, 0, 0);
+    }
+    call(EXIT, run(who), 0, 0, 0, 0);
 }
 
 __asm__(".globl __start\n\t.set noreorder\n__start:\n\tlw $4, 0($29)\n\taddiu $5, $29, 4\n\tjal start\n\taddiu $29, $29, -32");
