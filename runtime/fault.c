@@ -33,7 +33,6 @@
 #define SIGNAL_STACK_BYTES ((size_t)(MR_ADDRESS_SANITIZER ? 32 : 256) << 20)
 #define NESTED_FAULTS_MAX 16u /* those that never return must not fill it */
 #define WINDOW_BYTES ((uint64_t)1 << 32)
-#define WINDOW_GUARD_BYTES ((uint64_t)64 << 10)
 #define HOST_SET_BYTES 8 /* of the kernel's sigset_t */
 
 static const int handled_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
@@ -126,7 +125,7 @@ static bool classify(const struct mr_state *s, const siginfo_t *info, struct mr_
     uint64_t into_window = (uint64_t)host_address - (uint64_t)(uintptr_t)mr_window;
     if ((info->si_signo != SIGSEGV && info->si_signo != SIGBUS) || info->si_code == SI_KERNEL)
         return false; /* SI_KERNEL: not a canonical address, which lifted code cannot form */
-    if (into_window + WINDOW_GUARD_BYTES < WINDOW_BYTES + 2 * WINDOW_GUARD_BYTES) {
+    if (into_window + MR_WINDOW_GUARD_BYTES < WINDOW_BYTES + 2 * MR_WINDOW_GUARD_BYTES) {
         fault->address = (uint32_t)into_window;
         fault->beyond_file = info->si_signo == SIGBUS;
         return true;

@@ -38,6 +38,10 @@ _Noreturn void mr_fail(const char *format, ...) __attribute__((format(printf, 1,
 /* ---- guest memory (memory.c): the one door to it ---- */
 #define MR_PAGE_BYTES 4096u
 #define MR_USER_END 0x7fff0000u /* first address above the guest's user space */
+#define MR_LOWEST_GUEST 0x10000u /* first address of it: Linux's default vm.mmap_min_addr */
+/* Inaccessible, before and after the window. Lifted code adds displacements without wrapping at 32 bits, and may step
+ * through memory so, ahead of an access that faults, as far as LLVM unrolls loops. */
+#define MR_WINDOW_GUARD_BYTES ((uint64_t)16 << 20)
 
 enum { MR_READ = 1, MR_WRITE = 2, MR_EXEC = 4, MR_MAPPED = 8 }; /* bits of a page's entry */
 

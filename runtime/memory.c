@@ -12,9 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define GUARD_BYTES 0x10000u
 #define WINDOW_BYTES (1ull << 32)
-#define LOWEST_GUEST 0x10000u /* Linux's default vm.mmap_min_addr */
 #define PAGE_COUNT (1u << 20)
 
 uint8_t *mr_window;
@@ -40,11 +38,11 @@ static uint64_t page_up(uint64_t size_bytes)
 
 static uintptr_t lowest_host_address(void)
 {
-    unsigned long lowest = LOWEST_GUEST;
+    unsigned long lowest = MR_LOWEST_GUEST;
     FILE *file = fopen("/proc/sys/vm/mmap_min_addr", "re");
     if (file) {
         if (fscanf(file, "%lu", &lowest) != 1)
-            lowest = LOWEST_GUEST;
+            lowest = MR_LOWEST_GUEST;
         fclose(file);
     }
     return lowest < MR_PAGE_BYTES ? MR_PAGE_BYTES : page_up(lowest);
@@ -53,7 +51,7 @@ static uintptr_t lowest_host_address(void)
 static void reserve_identity(void)
 {
     uintptr_t lowest = lowest_host_address();
-    size_t size = WINDOW_BYTES + GUARD_BYTES - lowest;
+    size_t size = WINDOW_BYTES + MR_WINDOW_GUARD_BYTES - lowest;
     void *got = mmap((void *)lowest, size, PROT_NONE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (got == (void *)lowest)
@@ -69,12 +67,12 @@ static void reserve_identity(void)
 
 static void reserve_anywhere(void)
 {
-    size_t size = WINDOW_BYTES + 2 * (size_t)GUARD_BYTES;
+    size_t size = WINDOW_BYTES + 2 * MR_WINDOW_GUARD_BYTES;
     uint8_t *got = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (got == MAP_FAILED)
         mr_fail("cannot reserve 4 GiB of address space for the guest (%s): lift the limit (ulimit -v unlimited)",
                 strerror(errno));
-    mr_window = got + GUARD_BYTES;
+    mr_window = got + MR_WINDOW_GUARD_BYTES;
 }
 
 void mr_memory_reserve(bool identity)
@@ -139,7 +137,7 @@ static bool range_free(uint32_t guest, uint64_t size_bytes)
 
 static bool in_user_space(uint32_t guest, uint64_t size_bytes)
 {
-    return guest >= LOWEST_GUEST && guest + size_bytes <= MR_USER_END;
+    return guest >= MR_LOWEST_GUEST && guest + size_bytes <= MR_USER_END;
 }
 
 void mr_memory_tables(struct mr_state *s)
@@ -165,7 +163,7 @@ void mr_memory_tables(struct mr_state *s)
 static uint32_t search_down(uint32_t end, uint32_t page_count)
 {
     uint32_t run = 0;
-    for (uint32_t page = end / MR_PAGE_BYTES; page-- > LOWEST_GUEST / MR_PAGE_BYTES;) {
+    for (uint32_t page = end / MR_PAGE_BYTES; page-- > MR_LOWEST_GUEST / MR_PAGE_BYTES;) {
         run = mr_pages[page] ? 0 : run + 1;
         if (run == page_count)
             return page * MR_PAGE_BYTES;
@@ -194,7 +192,7 @@ int64_t mr_map(uint32_t guest, uint32_t size_bytes, int prot, int host_flags, in
     if (size == 0 || (fixed && guest % MR_PAGE_BYTES))
         return -EINVAL;
     if (fixed && !in_user_space(guest, size))
-        return guest < LOWEST_GUEST ? -EPERM : -ENOMEM;
+        return guest < MR_LOWEST_GUEST ? -EPERM : -ENOMEM;
     if (!fixed) {
         guest = (uint32_t)page_up(guest);
         if (!in_user_space(guest, size) || !range_free(guest, size))
@@ -220,7 +218,7 @@ int mr_unmap(uint32_t guest, uint32_t size_bytes)
     uint64_t size = page_up(size_bytes);
     if (size == 0 || guest % MR_PAGE_BYTES || guest + size > MR_USER_END)
         return -EINVAL;
-    uint32_t from = guest < LOWEST_GUEST ? LOWEST_GUEST : guest;
+    uint32_t from = guest < MR_LOWEST_GUEST ? MR_LOWEST_GUEST : guest;
     if (guest + size <= from)
         return 0;
     size -= from - guest;

@@ -30,7 +30,6 @@
 #define RECORD_NANOSECONDS 200000000ull
 #define SCAN_SHARE 20u              /* comparing all memory may take one part in so many of the time */
 #define WINDOW_BYTES ((uint64_t)1 << 32)
-#define WINDOW_GUARD_BYTES ((uint64_t)64 << 10)
 
 bool mr_verifying;
 
@@ -324,7 +323,7 @@ void mr_verify_fault(uintptr_t host_address)
     mr_verify_stop_walking();
     mr_verify_comparing_faulted();
     uint64_t into_window = (uint64_t)host_address - (uint64_t)(uintptr_t)mr_verify_window;
-    if (following && into_window + WINDOW_GUARD_BYTES < WINDOW_BYTES + 2 * WINDOW_GUARD_BYTES)
+    if (following && into_window + MR_WINDOW_GUARD_BYTES < WINDOW_BYTES + 2 * MR_WINDOW_GUARD_BYTES)
         stop_shadow((struct mr_verify_point){MR_AT_FAULT, shadow.pc, (uint32_t)into_window});
 }
 

@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #define WINDOW_BYTES ((uint64_t)1 << 32)
-#define WINDOW_GUARD_BYTES ((uint64_t)64 << 10)
 #define PAGE_COUNT (1u << 20)
 #define LINE_BYTES 64u
 #define FIRST_OWN_FD 900 /* out of the way of the guest's descriptors */
@@ -395,7 +394,7 @@ void mr_verify_move(uint32_t guest, uint64_t old_size, uint64_t new_size, uint32
 
 void mr_verify_memory_start(void)
 {
-    size_t size = WINDOW_BYTES + 2 * WINDOW_GUARD_BYTES;
+    size_t size = WINDOW_BYTES + 2 * MR_WINDOW_GUARD_BYTES;
     uint8_t *got = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     line_marks = mmap(NULL, WINDOW_BYTES / LINE_BYTES, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -403,7 +402,7 @@ void mr_verify_memory_start(void)
         mr_fail("verify: cannot reserve 4 GiB of address space for the interpreter's copy of the guest's memory (%s): "
                 "lift the limit (ulimit -v unlimited)", strerror(errno));
     lifted_window = mr_window;
-    mr_verify_window = got + WINDOW_GUARD_BYTES;
+    mr_verify_window = got + MR_WINDOW_GUARD_BYTES;
     for (uint32_t page = 0; page < PAGE_COUNT; page++) {
         uint32_t guest = page * MR_PAGE_BYTES;
         if (!mr_pages[page])

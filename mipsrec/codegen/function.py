@@ -14,6 +14,7 @@ from ..analysis.symbolic import constant_condition
 from ..isa import Flow, Instruction
 from ..isa.disassembly import disassemble
 from ..state import SLOT_BYTES
+from .addresses import KnownAddresses
 from .calls import ARGUMENTS, RESULTS, Callee, Calls, Returned, argument_registers
 from .dead_loads import NeededRegisters
 from .loops import invariant_masks
@@ -84,12 +85,14 @@ class FunctionWriter:
         self._plan = RegisterPlan(function, self._units, entries, self._passed)
         self._forms = pair_forms(function, self._units, self._plan.order, entries)
         self._needed = NeededRegisters(function, options.fr, self._plan.order)
+        self._addresses = KnownAddresses(function, entries, self._plan.order, options.fr)
         self._invariant = invariant_masks(function, self._plan.order, options.fr)
         self._polls = Polls(function, self._plan.order, entries, options)
         self._machine = IrMachine(self._writer, self._units, options)
         self._stubs: dict[_Stub, str] = {}  # with their labels
         self._start = 0  # of the current block
         self._table_address: Value | None = None
+        self._exact: set[int] = set()  # additions of the current block that do not wrap
         self._loop_writes: int | None = None  # registers that the loop around the current block writes
 
     def _note_callee(self, pc: int) -> Callee | None:
@@ -196,13 +199,14 @@ class FunctionWriter:
         table = self._function.jump_tables.get(block.terminator_pc) if block.end is End.INDIRECT else None
         table_pc = table.load_pc if table is not None else None
         body, dead_loads = block.body, self._needed.dead_loads(block)
+        self._exact = self._addresses.exact_sums(block) if self._options.memory == "flat" else set()
         pc, index, count = block.start, 0, len(body)
         while index < count:
             if pc == table_pc:
                 self._table_address = machine.add(machine.gpr(body[index].rs), body[index].imm & 0xFFFFFFFF)
             step = self._unaligned_pair(body, index, pc, dead_loads)
             if not step:
-                self._instruction(body[index], pc, index in dead_loads)
+                self._instruction(body[index], pc, index in dead_loads, index in self._exact)
                 step = 1
             index += step
             pc += 4 * step
@@ -225,14 +229,16 @@ class FunctionWriter:
         machine.pc = pc
         machine.word_ = instruction.word
 
-    def _instruction(self, instruction: Instruction, pc: int, kept: bool) -> None:
-        """Write one instruction; `kept`: it is a load that must not vanish."""
+    def _instruction(self, instruction: Instruction, pc: int, kept: bool, exact: bool) -> None:
+        """Write one instruction; `kept`: it is a load that must not vanish; `exact`: an addition that does not wrap."""
         machine = self._machine
         self._at(instruction, pc)
         machine.kept = kept
         machine.monotonic = self._loop_writes is not None and not self._loop_writes >> instruction.rs & 1
         assert instruction.row.meaning is not None
+        machine.exact = exact
         instruction.row.meaning(machine, instruction)
+        machine.exact = False
         machine.dirty |= self._units.masks(instruction)[1]
 
     def _unaligned_pair(self, body: list[Instruction], index: int, pc: int, dead: set[int]) -> int:
@@ -285,7 +291,7 @@ class FunctionWriter:
     def _slot(self, block: Block) -> None:
         assert block.delay_slot is not None
         self._machine.in_slot = True
-        self._instruction(block.delay_slot, block.terminator_pc, self._needed.is_dead_slot(block))
+        self._instruction(block.delay_slot, block.terminator_pc, self._needed.is_dead_slot(block), -1 in self._exact)
         self._machine.in_slot = False
 
     def _link(self, block: Block) -> None:

@@ -22,6 +22,8 @@ class IntegerOperations(RegisterOperations):
             return b
         if isinstance(a, int) and isinstance(b, int):
             return (a + b) & 0xFFFFFFFF
+        if self.exact and isinstance(b, int):
+            return self._binary("add nsw" if b & 0x80000000 else "add nuw nsw", a, b)
         return self._binary("add", a, b)
 
     def sub(self, a: Value, b: Value) -> Value:

@@ -1,8 +1,8 @@
 """How lifted code reaches guest memory: three models behind one interface.
 
 `flat`: guest address A is host address A, in a window the host has reserved; a load is one instruction and a fault is
-a host fault. Displacements are added after the zero-extension: `zext(base) + displacement` may leave the window by up
-to 32 KiB, into the guards. `paged`: a table of host pages for reads and one for writes, null where the page is not
+a host fault. Displacements are added after the zero-extension: `zext(base) + displacement` may leave the window, into
+the guards. `paged`: a table of host pages for reads and one for writes, null where the page is not
 accessible or watched; aligned accesses that hit take the fast path, the rest call the host. `thunk`: every access
 calls the host.
 """

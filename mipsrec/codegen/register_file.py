@@ -184,6 +184,7 @@ class RegisterOperations:
         self.word_ = 0  # encoding of the current instruction
         self.dirty = 0  # bits that a flush inside the block must store
         self.kept = False  # whether the current instruction's load stays though nothing may read it (dead_loads.py)
+        self.exact = False  # whether the current instruction is an addition that does not wrap (addresses.py)
         self.monotonic = False  # whether the current instruction's load may watch what another thread writes
 
     def start_block(self) -> None:

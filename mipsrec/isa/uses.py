@@ -20,7 +20,7 @@ LAST_BIT = 73
 ALL_BITS = (1 << 74) - 2
 
 
-class _FieldNames:
+class FieldNames:
     """Stands for an instruction whose register fields are their own names."""
 
     rs, rt, rd, fr, ft, fs, fd, cc, fcc = "rs", "rt", "rd", "fr", "ft", "fs", "fd", "cc", "fcc"
@@ -77,7 +77,7 @@ for _name, _kind in {
 @cache
 def uses(row: Row) -> tuple[tuple[Use, ...], tuple[Use, ...]]:
     """Return what the row reads and writes, link register included."""
-    recorder, fields = _Recorder(), cast(Instruction, _FieldNames())
+    recorder, fields = _Recorder(), cast(Instruction, FieldNames())
     for run in (row.meaning, row.condition):
         if run is not None:
             run(recorder, fields)
@@ -95,7 +95,7 @@ def reads_memory(row: Row) -> bool:
     if found is None:
         recorder = _Recorder()
         if row.meaning is not None:
-            row.meaning(recorder, cast(Instruction, _FieldNames()))
+            row.meaning(recorder, cast(Instruction, FieldNames()))
         found = _loads[row.name] = recorder.loads
     return found
 
