@@ -81,8 +81,9 @@ class FloatOperations(NanChecks):
     def float_compare(self, condition: int, fmt: str, a: Value, b: Value) -> str:
         type_ = _FLOAT_TYPES[fmt]
         flag = self.writer.value(f"fcmp {_PREDICATES[condition & 7]} {type_} {a}, {b}")
-        result = self.pend(flag, "i1", (a, type_), (b, type_), condition=f"fcmp uno {type_} {a}, {b}")
-        return str(self.settled(result))
+        first, second = (b, a) if _PREDICATES[condition & 7] in ("olt", "ole") else (a, b)  # as x86 compares them
+        condition_ = f"fcmp uno {type_} {first}, {second}"
+        return str(self.settled(self.pend(flag, "i1", (a, type_), (b, type_), condition=condition_)))
 
     def float_convert(self, to: str, source: str, value: Value) -> Value:
         source_type, to_type = _TYPES[source], _TYPES[to]

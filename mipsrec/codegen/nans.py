@@ -3,7 +3,7 @@
 The NaNs that this machine makes and passes on have other bits than MIPS's, and make other operations invalid. A NaN
 among the operands makes the result a NaN, so that only results that enter no other operation need a look, two at a
 time: a comparison and a branch that is never taken. Where one is a NaN, the host performs all pending operations again,
-exactly (mr_fp_replay), and adds the flag of invalid operations. A conversion to an integer is such an operation, too:
+exactly (mr_fp_replay), and adds the flag of invalid operations; a comparison needs that flag only. A conversion to an integer is such an operation, too:
 what it gives for numbers out of range is looked for. All other flags this machine raises as MIPS does.
 """
 
@@ -25,6 +25,9 @@ that a byte tells the slot of an operand or result."""
 Step = tuple[int, int, int, int, int]
 """struct mr_fp_step in runtime/host.h: word, operands, result."""
 _STEP_TYPE = "{ i32, [4 x i8] }"
+
+_INVALID_FLAG = 1 << 6
+"""In FCSR."""
 
 REPLAY = """\
 define internal preserve_allcc void @replay(ptr %s, ptr %steps, i32 %loads, i32 %count, ptr %slots) #2 {
@@ -86,7 +89,7 @@ class NanChecks(RegisterOperations):
     def settled(self, value: Value) -> Value:
         """Return a value whose bits are MIPS's."""
         if any(operation.result == value for operation in self._pending):
-            return self.settle()[str(value)]
+            return self.settle().get(str(value), value)
         return value
 
     def settled_both(self, a: Value, b: Value) -> tuple[Value, Value]:
@@ -102,26 +105,29 @@ class NanChecks(RegisterOperations):
             return {}
         writer = self.writer
         self.looked = True
-        again, done = writer.fresh_label(), writer.fresh_label()
+        found, done = writer.fresh_label(), writer.fresh_label()
         conditions = [*_pairs(self._unchecked), *self._conditions]
         labels = [*(writer.fresh_label() for _ in conditions), done]
         writer.void(f"br label %{labels[0]}")
         for condition, label, following in zip(conditions, labels, labels[1:], strict=False):
             writer.label(label)
             flag = writer.value(condition)
-            writer.void(f"br i1 {flag}, label %{again}, label %{following}, {UNLIKELY}")
-        writer.label(again)
+            writer.void(f"br i1 {flag}, label %{found}, label %{following}, {UNLIKELY}")
+        writer.label(found)
         if len(conditions) > 1:  # branches that lead to different values are not joined into one of many steps
             which = ", ".join(f"[ {number}, %{label} ]" for number, label in enumerate(labels[:-1]))
             writer.void(f'call void asm sideeffect "", "r"(i32 {writer.value(f"phi i32 {which}")})')
+        comparison = all(operation.type == "i1" for operation in self._pending)
+        again = self._unless_invalid(done) if comparison else found
         again_results = self._replay()
         writer.void(f"br label %{done}")
         writer.label(done)
         renamed: dict[str, str] = {}
-        for operation, slow in zip(self._pending, again_results, strict=True):
-            renamed[operation.result] = writer.value(
-                f"phi {operation.type} [ {operation.result}, %{labels[-2]} ], [ {slow}, %{again} ]"
-            )
+        for operation, slow in again_results:
+            ways = f"[ {operation.result}, %{labels[-2]} ], [ {slow}, %{again} ]"
+            if comparison:
+                ways += f", [ {operation.result}, %{found} ]"
+            renamed[operation.result] = writer.value(f"phi {operation.type} {ways}")
         self._pending = []
         self._unchecked = {}
         self._conditions = []
@@ -131,8 +137,20 @@ class NanChecks(RegisterOperations):
             self._last = word, tuple((renamed.get(str(value), value), type_) for value, type_ in operands)
         return renamed
 
-    def _replay(self) -> list[str]:
-        """Have the host perform all pending operations again; return their results.
+    def _unless_invalid(self, done: str) -> str:
+        """Go to `done` if the flag of invalid operations is set, else to the label returned.
+
+        Comparisons have the right results; they are performed again for that flag alone.
+        """
+        writer = self.writer
+        again = writer.fresh_label()
+        flag = writer.value(f"and i32 {self.state_word('fcsr')}, {_INVALID_FLAG}")
+        writer.void(f"br i1 {writer.value(f'icmp ne i32 {flag}, 0')}, label %{done}, label %{again}")
+        writer.label(again)
+        return again
+
+    def _replay(self) -> list[tuple[_Operation, str]]:
+        """Have the host perform all pending operations again; return those that have other results, and these.
 
         Operands are given in memory, or by where the guest has them: the usual way need not keep them in registers.
         """
@@ -151,7 +169,9 @@ class NanChecks(RegisterOperations):
         table = self._table([*loads, *steps])
         counts = f"i32 {len(loads)}, i32 {len(loads) + len(steps)}"
         self.writer.void(f"call preserve_allcc void @replay(ptr %s, ptr {table}, {counts}, ptr %slots)")
-        return [self._load_result(operation.type, slots[operation.result]) for operation in self._pending]
+        return [
+            (operation, self._load_result(operation.type, slots[operation.result])) for operation in self._pending
+        ]
 
     def _table(self, steps: list[Step]) -> str:
         """Return the name of a constant with these steps."""
