@@ -90,8 +90,8 @@ class FlatMemory:
     def store_float(self, base: Value, displacement: int, type_: str, value: str) -> None:
         if self._swap:
             bits = 32 if type_ == "float" else 64
-            loose = self._writer.value(f"bitcast {type_} {value} to <{bits >> 3} x i8>")
-            type_, value = f"<{bits >> 3} x i8>", _reversed(self._writer, loose, bits)
+            type_, value = f"i{bits}", self._writer.value(f"bitcast {type_} {value} to i{bits}")
+            value = swapped(self._writer, value, bits)
         pointer = self._pointer(base, displacement)
         self.places = {}
         self._writer.void(f"store {type_} {value}, ptr {pointer}, align 1, {GUEST_TAG}{self._writer.debug}")
@@ -109,7 +109,10 @@ class FlatMemory:
 
 
 def _reversed(writer: Writer, value: str, bits: int) -> str:
-    """Return a vector of bytes in reverse order: it stays among the floating-point registers, a bswap would not."""
+    """Return a vector of bytes in reverse order: among the floating-point registers, where a loaded float is wanted.
+
+    A float to be stored is turned on its way through an integer register: that keeps their ports free.
+    """
     count = bits >> 3
     order = ", ".join(f"i32 {number}" for number in reversed(range(count)))
     return writer.value(f"shufflevector <{count} x i8> {value}, <{count} x i8> poison, <{count} x i32> <{order}>")

@@ -3,8 +3,9 @@
 The NaNs that this machine makes and passes on have other bits than MIPS's, and make other operations invalid. A NaN
 among the operands makes the result a NaN, so that only results that enter no other operation need a look, two at a
 time: a comparison and a branch that is never taken. Where one is a NaN, the host performs all pending operations again,
-exactly (mr_fp_replay), and adds the flag of invalid operations; a comparison needs that flag only. A conversion to an integer is such an operation, too:
-what it gives for numbers out of range is looked for. All other flags this machine raises as MIPS does.
+exactly (mr_fp_replay), and adds the flag of invalid operations; a comparison needs that flag only. A conversion to an
+integer is such an operation, too: what it gives for numbers out of range is looked for. All other flags this machine
+raises as MIPS does.
 """
 
 from __future__ import annotations
