@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -38,6 +39,11 @@ def mipsrec(
         command(*words), capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL, cwd=cwd,
         preexec_fn=before, env=environment(**changes),
     )  # fmt: skip
+
+
+def heed_interrupts() -> None:
+    """Shells start what runs in the background with SIGINT ignored, and the tests may be run so. For a new process."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def assert_one_line(result: subprocess.CompletedProcess[str], *words: str, status: int = 1) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commandline import PREBUILT, ROOT, assert_one_line, command, environment, mipsrec
+from commandline import PREBUILT, ROOT, assert_one_line, command, environment, heed_interrupts, mipsrec
 from compiled import HELLO, compile_guest
 from test_elf_broken import REFUSED
 from tiny_elf import TinyElf, symbol_table
@@ -313,7 +313,7 @@ def test_interrupted_build(tmp_path: Path) -> None:
     output.mkdir()
     words = command("build", guest, "-o", output / "lib.so", "--jobs", "2")
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                               start_new_session=True, env=environment())  # fmt: skip
+                               start_new_session=True, env=environment(), preexec_fn=heed_interrupts)  # fmt: skip
     deadline = time.monotonic() + 60
     while not list(output.glob(".mipsrec-*/*.o")):  # until workers are at it
         assert process.poll() is None and time.monotonic() < deadline

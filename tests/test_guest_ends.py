@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from commandline import command, environment, mipsrec
+from commandline import command, environment, heed_interrupts, mipsrec
 from compiled import ORDERS, compile_guest
 
 GUEST = """
@@ -147,15 +147,10 @@ def test_data_that_is_executed(guest: Built, way: str) -> None:
     assert result.returncode == mipsrec(*guest.words("interpreted", "b")).returncode
 
 
-def _heed_interrupts() -> None:
-    """Shells start what runs in the background with SIGINT ignored, and the tests may be run so."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 @pytest.mark.parametrize("way", ["interpreted", "opt 0", "opt 2"])
 def test_interrupt_of_an_endless_loop(guest: Built, way: str) -> None:
     process = subprocess.Popen(command(*guest.words(way, "d")), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               start_new_session=True, env=environment(), preexec_fn=_heed_interrupts)  # fmt: skip
+                               start_new_session=True, env=environment(), preexec_fn=heed_interrupts)  # fmt: skip
     try:
         deadline = time.monotonic() + 60
         while Path(f"/proc/{process.pid}/comm").read_text() != "mipsrec-host\n":

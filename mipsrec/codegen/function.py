@@ -41,7 +41,7 @@ class LiftedFunction:
 
 @dataclass(frozen=True)
 class _Stub:
-    """An edge with work of its own; `dirty` and `split` are bits of units that are dirty, and pairs in halves, on it."""
+    """An edge with work of its own; `dirty` and `split` tell of units there that are dirty, and of pairs in halves."""
 
     source: int
     pc: int
