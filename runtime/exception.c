@@ -217,6 +217,14 @@ static int float_code(const struct mr_state *s)
                                   : CODE_FLOAT_UNKNOWN;
 }
 
+/* do_fpe: the causes that trapped are cleared first, or else the handler's own ctc1 would trap again, for ever. */
+static uint32_t raise_float(struct mr_state *s, uint32_t pc)
+{
+    int code = float_code(s);
+    s->fcsr &= ~((s->fcsr << 5 & 0x1f000u) | 0x20000u);
+    return mr_raise(s, MIPS_SIGFPE, code, pc, pc);
+}
+
 static uint32_t raise_exception(struct mr_state *s, uint32_t pc, uint32_t cause, uint32_t word)
 {
     switch ((enum mr_cause)cause) {
@@ -229,7 +237,7 @@ static uint32_t raise_exception(struct mr_state *s, uint32_t pc, uint32_t cause,
     case MR_ADDRESS: /* do_ade */
         return mr_raise(s, MIPS_SIGBUS, CODE_KERNEL, pc, 0);
     case MR_FPE:
-        return mr_raise(s, MIPS_SIGFPE, float_code(s), pc, pc);
+        return raise_float(s, pc);
     case MR_RESERVED:
     case MR_COPROCESSOR:
         return mr_raise(s, MIPS_SIGILL, CODE_KERNEL, pc, 0);

@@ -21,7 +21,7 @@ from mipsrec.analysis.symbolic import constant_condition
 from mipsrec.isa import Flow, decode
 
 SIGILL, SIGTRAP, SIGFPE, SIGBUS, SIGSEGV = 4, 5, 8, 10, 11
-_CAUSES = 0x3F000
+_CAUSES, _ENABLES, _UNIMPLEMENTED = 0x3F000, 0xF80, 0x20000
 _KERNEL, _MISALIGNED, _BEYOND = 0x80, 1, 2  # si_codes
 _REGISTERS = ("gpr", "fpr", "hi", "lo", "fcsr")
 _ALL = ("",)
@@ -165,6 +165,12 @@ def _float_code(view: View) -> tuple[str, ...]:
     return ("code",) if both and any(number >> 26 in (0x11, 0x13) for number in (word, in_slot)) else ()
 
 
+def _causes_that_trapped(view: View) -> tuple[str, ...]:
+    ours, other = view.differences.get("fcsr", (0, 0))
+    trapped = (other & _ENABLES) << 5 & other | other & _UNIMPLEMENTED
+    return ("fcsr",) if view.ours.signal == SIGFPE and trapped and ours == other & ~trapped else ()
+
+
 def _dropped_branch(view: View) -> tuple[str, ...]:
     instruction = decode(view.word_at(view.ours.pc))
     if instruction is None or instruction.row.flow is not Flow.BRANCH or view.other.pc != view.ours.pc + 4:
@@ -227,6 +233,8 @@ def _causes_kept(view: View) -> tuple[str, ...]:
 
 
 REASONS: tuple[Reason, ...] = (
+    Reason("do_fpe clears the causes that trap before a handler runs; qemu and unicorn leave them", ("qemu", "unicorn"),
+           _causes_that_trapped),
     *(_of_judge(fault) for fault in FAULTS if not fault.reason.startswith(_NOT_HERE)),  # never among the cases
     Reason("the kernel mends unaligned accesses; qemu and unicorn raise an address error", ("qemu", "unicorn"),
            _unaligned),

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS
+from compiled import ORDERS, compile_guest
 from conftest import sanitized_host
 from tools import need
 
@@ -56,3 +56,35 @@ def test_signals(guest: Path, host: Path, tmp_path: Path, way: str) -> None:
 
 def test_under_sanitizers(guest: Path) -> None:
     assert output(sanitized_host(), "--engine", "interp", guest) == "probes 244\n"
+
+
+WRITES_FCSR = """
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+static sigjmp_buf place;
+static volatile int count;
+static volatile double zero;
+static void change(unsigned bits) {
+    unsigned fcsr;
+    __asm__ volatile("cfc1 %0, $31\\n\\tor %0, %0, %1\\n\\tctc1 %0, $31" : "=&r"(fcsr) : "r"(bits));
+}
+static void on_float(int number) { count++; change(2); siglongjmp(place, number); }
+int main(void) {
+    signal(SIGFPE, on_float);
+    change(1 << 10); /* enables division by zero */
+    while (count < 3)
+        if (sigsetjmp(place, 1) == 0)
+            zero = 1 / zero;
+    printf("%d\\n", count);
+}
+"""
+
+
+def test_handler_that_writes_fcsr(host: Path, tmp_path: Path) -> None:
+    """The causes that trapped do not trap again when the handler sets the rounding mode."""
+    program = compile_guest(tmp_path, "little", WRITES_FCSR, "-static")
+    opened, library = pipeline.open_guest(program), tmp_path / "library.so"
+    pipeline.build(opened, library, pipeline.Options(jobs=1), functions=opened.functions_like(["main", "on_float"]))
+    for engine in (["--engine", "interp"], ["--library", library]):
+        assert output(host, *engine, program) == "3\n"
