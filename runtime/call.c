@@ -1,7 +1,7 @@
 /* mipsrec call: runs one guest function without the guest's start-up code and prints the registers it changed.
  *
  * Arguments go where o32 puts integers: a0 to a3, then the stack from sp+16 on, with room for all of them. The function
- * returns to an address where no code can be.
+ * returns, by whatever register, to an address where no code can be.
  */
 #include "control.h"
 

@@ -82,7 +82,7 @@ uint32_t mr_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop
         }
         if (mr_verifying)
             mr_verify_point(s, MR_AT_PLACE, pc);
-    } while (pc != stop_pc && GPR(s, MR_REG_SP) <= stop_sp);
+    } while (pc != stop_pc && pc != restart.stop_pc && GPR(s, MR_REG_SP) <= stop_sp);
     return pc;
 }
 
@@ -90,6 +90,8 @@ uint32_t mr_call(struct mr_state *s, uint32_t target)
 {
     if (mr_verifying)
         mr_verify_point(s, MR_AT_CALL, target);
+    if (target == restart.stop_pc) /* a function that mipsrec call runs returns by another register than ra */
+        return target;
     return mr_run(s, target, GPR(s, MR_REG_RA), GPR(s, MR_REG_SP));
 }
 

@@ -234,7 +234,7 @@ static uint32_t aligned(struct mr_state *s, uint32_t pc)
 
 static bool leaves(const struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
 {
-    return pc == stop_pc || GPR(s, MR_REG_SP) > stop_sp ||
+    return pc == stop_pc || pc >= MR_USER_END || GPR(s, MR_REG_SP) > stop_sp ||
            (!mr_options.engine_interp && !mr_fpu_may_trap(s) && mr_lookup(pc) != NULL);
 }
 

@@ -274,6 +274,42 @@ def test_call_of_a_program_whose_name_is_a_number(guest: Path, tmp_path: Path) -
     assert result.stdout.splitlines()[0] == "v0 = 0x00000007 (7)"
 
 
+RETURNS_BY_T0 = """
+    .set noreorder
+    .globl __start, moved, later
+    .ent __start
+__start: b __start
+    nop
+    .end __start
+    .ent moved
+moved: move $t0, $ra
+    addu $v0, $a0, $a1
+    jr $t0
+    nop
+    .end moved
+    .ent later
+later: move $t0, $ra
+    jal helper
+    move $v0, $a0
+    jr $t0
+    addu $v0, $v0, $a1
+    .end later
+    .ent helper
+helper: jr $ra
+    addu $v0, $v0, $v0
+    .end helper
+"""
+
+
+@pytest.mark.parametrize("engine", ["native", "interp"])
+def test_call_of_functions_that_return_by_another_register(tmp_path: Path, engine: str) -> None:
+    options = ("-nostdlib", "-static", "-mno-abicalls", "-fno-pic")
+    program = compile_guest(tmp_path, "big", RETURNS_BY_T0, *options, language="assembler")
+    for function, found in ("moved", 23), ("later", 43):
+        result = mipsrec("call", "--engine", engine, program, function, 20, 3)
+        assert result.stdout.splitlines()[0] == f"v0 = 0x{found:08x} ({found})", result.stderr
+
+
 # ---- running ----
 
 
