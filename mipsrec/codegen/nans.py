@@ -59,6 +59,7 @@ class NanChecks(RegisterOperations):
         self._pending: list[_Operation] = []
         self._unchecked: dict[str, str] = {}  # results of these that no other has taken in, and their types
         self._conditions: list[str] = []  # other reasons to perform them again
+        self._renamed: dict[str, str] = {}  # results settled in this block: one operand may settle those of another
         self._last: tuple[int, tuple[tuple[Value, str], ...]] | None = None
         self.symbol = ""  # of the function that is written
         self.replays: list[str] = []  # constants that it needs
@@ -67,6 +68,7 @@ class NanChecks(RegisterOperations):
     def start_block(self) -> None:
         super().start_block()
         self.looked = False
+        self._renamed.clear()
 
     def note(self, *operands: tuple[Value, str]) -> None:
         """Make the current instruction the last one that computed."""
@@ -77,6 +79,7 @@ class NanChecks(RegisterOperations):
 
         Returns the result's name, which settling changes.
         """
+        operands = tuple((self._renamed.get(str(value), value), kind) for value, kind in operands)
         self.note(*operands)
         self._pending.append(_Operation(self.word_, result, type_, operands))
         for value, _ in operands:
@@ -132,6 +135,7 @@ class NanChecks(RegisterOperations):
         self._pending = []
         self._unchecked = {}
         self._conditions = []
+        self._renamed.update(renamed)
         self.registers.rename(renamed)
         if self._last is not None:
             word, operands = self._last
