@@ -70,12 +70,18 @@ void mr_verify_range(uint32_t guest, uint32_t size_bytes);
 bool mr_verify_read_interpreted(uint32_t guest, void *bytes, uint32_t size_bytes); /* false: not readable */
 bool mr_verify_comparing_faulted(void); /* called on a fault; does not return when it was a comparison's */
 
+void *mr_verify_grown(void *elements, size_t count, size_t *room, size_t element_bytes); /* room for one more element */
+
 /* The same operations on the interpreter's memory, after they worked on the other. */
 void mr_verify_map(uint32_t guest, uint64_t size_bytes, int protection, int host_flags, int fd, uint64_t offset);
 void mr_verify_release(uint32_t guest, uint64_t size_bytes);
 void mr_verify_protect(uint32_t guest, uint64_t size_bytes, int protection);
 void mr_verify_grow(uint32_t guest, uint64_t old_size, uint64_t new_size);
 void mr_verify_move(uint32_t guest, uint64_t old_size, uint64_t new_size, uint32_t to);
+
+/* ---- verify_files.c ---- */
+int mr_verify_file(int fd); /* the interpreter's copy of a regular file, up to date, or -1 for what is none */
+void mr_verify_resize_files(void);
 
 /* ---- verify_registers.c ---- */
 enum { MR_VERIFY_FCSR = 32 + 2 + 32 + 8, MR_VERIFY_REGISTERS = MR_VERIFY_FCSR + 2, MR_VERIFY_NAME_BYTES = 8 };

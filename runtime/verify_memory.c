@@ -1,26 +1,21 @@
 /* The interpreter's memory under mipsrec verify: a second window with the same pages, and comparisons of the two.
  *
  * Enters: the mappings that memory.c makes, stores of the interpreter, ranges that system calls read or write. Leaves:
- * differences. Files mapped shared are copied for the interpreter, as every store to them would else happen twice; the copy is
- * brought up to date at each system call. Not done here: memory that another process changes while both sides run.
+ * differences. Not done here: the copies of files mapped shared (verify_files.c).
  */
 #include "verify.h"
 
 #include "control.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define WINDOW_BYTES ((uint64_t)1 << 32)
 #define PAGE_COUNT (1u << 20)
 #define LINE_BYTES 64u
-#define FIRST_OWN_FD 900 /* out of the way of the guest's descriptors */
 
 uint8_t *mr_verify_window;
 static uint8_t *lifted_window;            /* what mr_window is while the interpreter does not follow */
@@ -52,8 +47,7 @@ static void *interpreted_at(uint32_t guest)
     return mr_verify_window + guest;
 }
 
-/* Makes room for one more element. */
-static void *grown(void *elements, size_t count, size_t *room, size_t element_bytes)
+void *mr_verify_grown(void *elements, size_t count, size_t *room, size_t element_bytes)
 {
     if (count < *room)
         return elements;
@@ -130,7 +124,7 @@ static void note_line(uint32_t number)
 {
     if (line_marks[number] || !(mr_pages[number / (MR_PAGE_BYTES / LINE_BYTES)] & MR_WRITE))
         return;
-    lines = grown(lines, line_count, &line_room, sizeof *lines);
+    lines = mr_verify_grown(lines, line_count, &line_room, sizeof *lines);
     lines[line_count].number = number;
     memcpy(lines[line_count].before, interpreted_at(number * LINE_BYTES), LINE_BYTES);
     line_marks[number] = 1;
@@ -220,7 +214,7 @@ void mr_verify_range(uint32_t guest, uint32_t size_bytes)
         return;
     if (!is_old(guest, size_bytes) && any_part(guest, size_bytes, part_differs, &difference))
         mr_verify_memory_disagrees(&difference);
-    ranges = grown(ranges, range_count, &range_room, sizeof *ranges);
+    ranges = mr_verify_grown(ranges, range_count, &range_room, sizeof *ranges);
     ranges[range_count++] = (struct range){guest, size_bytes};
 }
 
@@ -244,8 +238,6 @@ static bool copy_part(uint32_t guest, uint32_t size_bytes, void *unused)
     return false;
 }
 
-static void update_twins(void);
-
 void mr_verify_copy_ranges(void)
 {
     for (size_t i = 0; i < range_count; i++)
@@ -253,71 +245,10 @@ void mr_verify_copy_ranges(void)
     range_count = 0;
     if (shared_low >= shared_high)
         return;
-    update_twins();
+    mr_verify_resize_files();
     for (uint32_t page = shared_low; page < shared_high; page++)
         if (shared_pages[page] && mr_pages[page] & MR_READ)
             copy_part(page * MR_PAGE_BYTES, MR_PAGE_BYTES, NULL);
-}
-
-/* ---- files mapped shared: all mappings of one show the same bytes, so all of its copies must ---- */
-
-struct twin {
-    dev_t device;
-    ino_t inode;
-    int original, copy;
-    off_t size_bytes;
-};
-static struct twin *twins;
-static size_t twin_count, twin_room;
-
-static void copy_file(const struct twin *twin)
-{
-    static uint8_t buffer[1 << 16];
-    ssize_t count;
-    for (off_t at = 0; (count = pread(twin->original, buffer, sizeof buffer, at)) > 0; at += count)
-        if (pwrite(twin->copy, buffer, (size_t)count, at) != count)
-            mr_fail("verify: no room for a copy of a file that the guest maps shared");
-}
-
-static bool resize(struct twin *twin, off_t size_bytes)
-{
-    if (ftruncate(twin->copy, size_bytes) != 0)
-        return false;
-    twin->size_bytes = size_bytes;
-    return true;
-}
-
-static void update_twins(void)
-{
-    struct stat status;
-    for (size_t i = 0; i < twin_count; i++)
-        if (fstat(twins[i].original, &status) == 0 && status.st_size != twins[i].size_bytes)
-            resize(&twins[i], status.st_size);
-}
-
-/* Returns the copy of a regular file, up to date, or -1 for what is none. */
-static int twin_of(int fd)
-{
-    struct stat status;
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
-        return -1;
-    size_t i = 0;
-    while (i < twin_count && (twins[i].device != status.st_dev || twins[i].inode != status.st_ino))
-        i++;
-    if (i == twin_count) {
-        twins = grown(twins, twin_count, &twin_room, sizeof *twins);
-        twins[i] = (struct twin){status.st_dev, status.st_ino, fcntl(fd, F_DUPFD_CLOEXEC, FIRST_OWN_FD), -1, 0};
-        int copy = memfd_create("mipsrec-verify", MFD_CLOEXEC);
-        twins[i].copy = copy < 0 ? -1 : fcntl(copy, F_DUPFD_CLOEXEC, FIRST_OWN_FD);
-        close(copy);
-        if (twins[i].original < 0 || twins[i].copy < 0)
-            mr_fail("verify: cannot make a copy of a file that the guest maps shared: %s", strerror(errno));
-        twin_count++;
-    }
-    if (!resize(&twins[i], status.st_size))
-        mr_fail("verify: cannot make a copy of a file that the guest maps shared: %s", strerror(errno));
-    copy_file(&twins[i]);
-    return twins[i].copy;
 }
 
 /* ---- mappings ---- */
@@ -348,7 +279,7 @@ void mr_verify_map(uint32_t guest, uint64_t size_bytes, int protection, int host
     if (mr_verify_window == NULL)
         return;
     bool shared = (host_flags & MAP_TYPE) != MAP_PRIVATE, anonymous = host_flags & MAP_ANONYMOUS;
-    int twin = shared && !anonymous ? twin_of(fd) : fd;
+    int twin = shared && !anonymous ? mr_verify_file(fd) : fd;
     host_flags &= ~MAP_LOCKED; /* the limit is for one copy */
     mark_shared(guest, size_bytes, shared);
     if (shared && !anonymous && twin < 0) /* a device: what it shows now */
