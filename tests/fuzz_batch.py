@@ -13,9 +13,10 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from fuzz_cases import Case, make_case, reserved_case
+from fuzz_cases import make_case, reserved_case
 from fuzz_faults import View, unexplained
 from fuzz_guest import CASES, EngineError, Mode, culprit, library, link, run_host, run_qemu
+from fuzz_maker import Case
 from fuzz_states import STATE_BYTES, States, unpack
 from fuzz_unicorn import UNSEEN, run_unicorn
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import random_words
 from cpu import Cpu
-from fuzz_cases import Case
 from fuzz_guest import Mode
+from fuzz_maker import Case
 from fuzz_states import Outcome
 from judge_faults import FAULTS, FLUSH, Fault
 from judge_faults import is_float as computes

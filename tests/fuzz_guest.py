@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compiled import ORDERS
-from fuzz_cases import Case
+from fuzz_maker import Case
 from fuzz_states import STATE_BYTES
 from tools import need
 

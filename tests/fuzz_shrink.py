@@ -13,9 +13,9 @@ from pathlib import Path
 
 from cpu import CODE, DATA
 from fuzz_batch import Failure, execute
-from fuzz_cases import Case
 from fuzz_faults import View, unexplained
 from fuzz_guest import CASES
+from fuzz_maker import Case
 from fuzz_states import WINDOW, Outcome, unpack
 from fuzz_unicorn import UNSEEN
 from vectors import DATA as VECTOR_DATA

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 
 import random_words
-from fuzz_cases import NO_SUCH_CALL, WINDOW_MIDDLE, Case
+from fuzz_maker import NO_SUCH_CALL, WINDOW_MIDDLE, Case
 
 WINDOW = 0x600F80
 """Guest address of the memory that cases use; see guests/fuzz.S."""

@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 from fuzz_batch import Tally, make_cases, run_batch, run_cases
-from fuzz_cases import Case
 from fuzz_faults import REASONS
 from fuzz_guest import CASES as GUEST_CASES
 from fuzz_guest import MODES
+from fuzz_maker import Case
 from fuzz_states import States
 
 from mipsrec.isa import ROWS
