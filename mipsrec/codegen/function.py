@@ -53,6 +53,9 @@ class _Stub:
 MAX_COPIED_RETURN = 24
 """Instructions of the longest return block that is copied; an o32 epilogue restores at most ten registers."""
 
+MAX_ROUNDS = 4
+"""Of a loop of one block, that are written: results that the next round takes in need a look in the last only."""
+
 _LABEL = "b_{:08x}".format
 
 
@@ -93,6 +96,7 @@ class FunctionWriter:
         self._start = 0  # of the current block
         self._table_address: Value | None = None
         self._exact: set[int] = set()  # additions of the current block that do not wrap
+        self._rounds = 1  # of a loop that is the current block, that have been written
         self._loop_writes: int | None = None  # registers that the loop around the current block writes
 
     def _note_callee(self, pc: int) -> Callee | None:
@@ -196,6 +200,12 @@ class FunctionWriter:
         machine.dirty = dirty
         self._start = block.start
         self._loop_writes = self._invariant.get(block.start)
+        self._rounds = 1
+        self._body(block)
+        self._end(block)
+
+    def _body(self, block: Block) -> None:
+        machine = self._machine
         table = self._function.jump_tables.get(block.terminator_pc) if block.end is End.INDIRECT else None
         table_pc = table.load_pc if table is not None else None
         body, dead_loads = block.body, self._needed.dead_loads(block)
@@ -210,7 +220,6 @@ class FunctionWriter:
                 step = 1
             index += step
             pc += 4 * step
-        self._end(block)
 
     def _comment(self, block: Block) -> None:
         pc = block.start
@@ -325,12 +334,38 @@ class FunctionWriter:
             machine.dirty |= dirty
             return
         self._slot(block)
+        if self._goes_on(block):
+            self._next_round(block, flag)
+            return
         machine.registers.save(self._live(block))
         target, next_block = self._destination(block.target), self._destination(block.next_pc)
         loop = ""
-        if target == _LABEL(block.start) and machine.looked:
+        if target == _LABEL(block.start) and machine.looked and self._rounds == 1:
             loop = f", {UNROLLED}"  # LLVM leaves a loop that contains a call as it is, be it never made
         writer.void(f"br i1 {flag}, label %{target}, label %{next_block}{loop}")
+
+    def _goes_on(self, block: Block) -> bool:
+        """Return whether to write another round of a loop of one block, with results that have not been looked at."""
+        machine, plan, pc = self._machine, self._plan, block.start
+        if block.target != pc or self._rounds == MAX_ROUNDS or machine.memory.stored or not machine.pending:
+            return False
+        dirty = machine.dirty
+        return not (self._polls.on_edge(pc, pc) or plan.edge_loads(dirty, pc) or plan.edge_flushes(dirty, pc))
+
+    def _next_round(self, block: Block, flag: Value) -> None:
+        """Write what follows a round: the way out, where all is looked at, and another round."""
+        writer, machine = self._writer, self._machine
+        again, out = writer.fresh_label(), writer.fresh_label()
+        writer.void(f"br i1 {flag}, label %{again}, label %{out}")
+        writer.label(out)
+        here = machine.copy()
+        machine.registers.save(self._live(block))
+        writer.void(f"br label %{self._destination(block.next_pc)}")
+        machine.restore(here)
+        writer.label(again)
+        self._rounds += 1
+        self._body(block)
+        self._end_branch(block)
 
     def _end_jump(self, block: Block) -> None:
         self._terminator(block)

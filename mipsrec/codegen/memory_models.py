@@ -31,11 +31,17 @@ class FlatMemory:
         self._bases: dict[Value, str] = {}
         self.places: dict[Value, tuple[Value, int]] = {}
         """Of floats loaded in this block: where memory holds them still, as base and displacement."""
+        self.stored = False  # whether this block has stored
 
     def start_block(self) -> None:
         """Forget what was computed in another block."""
         self._bases = {}
         self.places = {}
+        self.stored = False
+
+    def _forget_places(self) -> None:
+        self.places = {}
+        self.stored = True
 
     def _pointer(self, base: Value, displacement: int) -> str:
         """Return the host pointer; as a getelementptr, so that LLVM sees that 4(sp) and 8(sp) do not overlap."""
@@ -65,7 +71,7 @@ class FlatMemory:
         if self._swap and bits > 8:
             value = swapped(writer, value, bits)
         pointer = self._pointer(base, displacement)
-        self.places = {}
+        self._forget_places()
         writer.void(f"store i{bits} {value}, ptr {pointer}, align 1, {GUEST_TAG}{writer.debug}")
 
     def load_float(
@@ -93,7 +99,7 @@ class FlatMemory:
             type_, value = f"i{bits}", self._writer.value(f"bitcast {type_} {value} to i{bits}")
             value = swapped(self._writer, value, bits)
         pointer = self._pointer(base, displacement)
-        self.places = {}
+        self._forget_places()
         self._writer.void(f"store {type_} {value}, ptr {pointer}, align 1, {GUEST_TAG}{self._writer.debug}")
 
     def compare_exchange(self, base: Value, displacement: int, expected: str, value: str) -> str:
@@ -102,7 +108,7 @@ class FlatMemory:
         if self._swap:
             expected, value = swapped(writer, expected, 32), swapped(writer, value, 32)
         pointer = self._pointer(base, displacement)
-        self.places = {}
+        self._forget_places()
         operands = f"ptr {pointer}, i32 {expected}, i32 {value}"
         pair = writer.value(f"cmpxchg {operands} seq_cst seq_cst, align 4{writer.debug}")
         return writer.value(f"extractvalue {{ i32, i1 }} {pair}, 1")

@@ -11,6 +11,7 @@ raises as MIPS does.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ..isa.uses import LAST_BIT
 from .memory_models import Value, text
@@ -69,6 +70,20 @@ class NanChecks(RegisterOperations):
         super().start_block()
         self.looked = False
         self._renamed.clear()
+
+    @property
+    def pending(self) -> bool:
+        """Whether there are results that have not been looked at."""
+        return bool(self._pending)
+
+    def copy(self) -> tuple[Any, ...]:
+        """Return what `restore` takes, when what is looked at in between is on another way."""
+        pending = self._pending, self._unchecked, self._conditions, self._last
+        return self.registers.copy(), dict(self._renamed), pending
+
+    def restore(self, copy: tuple[Any, ...]) -> None:
+        registers, self._renamed, (self._pending, self._unchecked, self._conditions, self._last) = copy
+        self.registers.restore(registers)
 
     def note(self, *operands: tuple[Value, str]) -> None:
         """Make the current instruction the last one that computed."""

@@ -13,6 +13,8 @@ from .options import CodegenOptions
 from .registers import PAIR, Unit, Units
 from .writer import STATE_TAG, Writer
 
+_Copy = tuple[dict[Unit, Value], dict[Unit, tuple[Value, Value]], dict[Unit, dict[int, Value]]]
+
 
 class RegisterFile:
     """Units of the function being written: block-local values over allocas."""
@@ -87,12 +89,12 @@ class RegisterFile:
         self.halves.setdefault(unit, {})[index] = value
         self.changed.add(unit)
 
-    def copy(self) -> tuple[dict[Unit, Value], dict[Unit, dict[int, Value]]]:
-        """Return what `restore` takes, when what was written in between is on another way."""
-        return dict(self.cache), {unit: dict(halves) for unit, halves in self.halves.items()}
+    def copy(self) -> _Copy:
+        """Return what `restore` takes, when what is written in between is on another way."""
+        return dict(self.cache), dict(self.views), {unit: dict(halves) for unit, halves in self.halves.items()}
 
-    def restore(self, copy: tuple[dict[Unit, Value], dict[Unit, dict[int, Value]]]) -> None:
-        self.cache, self.halves = copy
+    def restore(self, copy: _Copy) -> None:
+        self.cache, self.views, self.halves = copy
 
     def rename(self, renamed: dict[str, str]) -> None:
         """Replace values that have new names."""
