@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import llvmlite.binding as llvm
@@ -85,9 +85,17 @@ def cpu_level() -> tuple[int, str]:
     return level, name
 
 
+_LLVM_OPTIONS = ("-x86-cmov-converter=0",)
+"""Conditional moves stay: which way a condition goes, lifted code does not tell, and a wrong guess costs more."""
+
+
+@cache
 def _initialize() -> None:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    if default_triple().startswith("x86_64"):
+        for option in _LLVM_OPTIONS:
+            llvm.set_option("mipsrec", option)
 
 
 def _target_machine(opt: int) -> llvm.TargetMachine:
@@ -96,9 +104,9 @@ def _target_machine(opt: int) -> llvm.TargetMachine:
 
 
 def optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine, opt: int) -> None:
-    """Run LLVM's pipeline of that level. Vectorisers stay off: they lost on integer kernels of lifted code."""
+    """Run LLVM's pipeline of that level; vectors of straight code lost on lifted integer kernels."""
     tuning = llvm.create_pipeline_tuning_options(speed_level=opt)
-    tuning.loop_vectorization = False
+    tuning.loop_vectorization = opt > 1
     tuning.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, tuning)
     builder.getModulePassManager().run(module, builder)
