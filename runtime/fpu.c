@@ -39,21 +39,37 @@ static uint32_t host_modes(uint32_t fcsr)
     return MXCSR_MASKED | rounding[fcsr & MR_FCSR_RM] | (fcsr & MR_FCSR_FS ? MXCSR_FLUSH : 0);
 }
 
-static uint32_t host_exceptions(void)
+static uint32_t exceptions_of(uint32_t mxcsr)
 {
-    uint32_t mxcsr = _mm_getcsr();
     return (mxcsr & 4 ? MR_FP_DIVISION : 0) | (mxcsr & 8 ? MR_FP_OVERFLOW : 0) | (mxcsr & 16 ? MR_FP_UNDERFLOW : 0) |
            (mxcsr & 32 ? MR_FP_INEXACT : 0);
 }
 
+static uint32_t host_exceptions(void)
+{
+    return exceptions_of(_mm_getcsr());
+}
+
 static void host_clear(void)
 {
-    _mm_setcsr(_mm_getcsr() & ~MXCSR_FLAGS);
+    uint32_t now = _mm_getcsr();
+    if (now & MXCSR_FLAGS)
+        _mm_setcsr(now & ~MXCSR_FLAGS);
 }
 
 static void host_set_modes(uint32_t fcsr)
 {
     uint32_t now = _mm_getcsr(), wanted = host_modes(fcsr) | (now & MXCSR_FLAGS);
+    if (now != wanted)
+        _mm_setcsr(wanted);
+}
+
+/* Writing MXCSR is what costs: flags that the guest has too stay. */
+static void host_enter(uint32_t fcsr)
+{
+    uint32_t now = _mm_getcsr(), wanted = host_modes(fcsr);
+    if ((exceptions_of(now) & ~(fcsr >> MR_FCSR_FLAGS_SHIFT)) == 0)
+        wanted |= now & MXCSR_FLAGS;
     if (now != wanted)
         _mm_setcsr(wanted);
 }
@@ -76,6 +92,12 @@ static void host_set_modes(uint32_t fcsr)
     static const int rounding[4] = {FE_TONEAREST, FE_TOWARDZERO, FE_UPWARD, FE_DOWNWARD};
     fesetround(rounding[fcsr & MR_FCSR_RM]);
 }
+
+static void host_enter(uint32_t fcsr)
+{
+    host_set_modes(fcsr);
+    host_clear();
+}
 #endif
 
 void mr_fpu_set_modes(const struct mr_state *s)
@@ -85,19 +107,18 @@ void mr_fpu_set_modes(const struct mr_state *s)
 
 void mr_fpu_enter(struct mr_state *s)
 {
-    host_set_modes(s->fcsr);
-    host_clear();
+    host_enter(s->fcsr);
     s->fp_word = 0;
 }
 
 /* ---- instructions ---- */
 
-/* Performs an instruction for all its exceptions; the host's flags are clear before and after. */
+/* Performs an instruction for all its exceptions; the host's flags are those of it alone then. */
 static uint64_t perform_alone(struct mr_state *s, uint32_t word, const uint64_t operands[3], uint32_t *raised)
 {
+    host_clear();
     uint64_t result = mr_fp_perform(s, word, operands, raised);
     *raised |= host_exceptions();
-    host_clear();
     return result;
 }
 
@@ -110,7 +131,6 @@ void mr_fpu_collect(struct mr_state *s)
 {
     uint32_t raised = 0;
     s->fcsr |= host_exceptions() << MR_FCSR_FLAGS_SHIFT;
-    host_clear();
     if (s->fp_word == 0)
         return;
     perform_alone(s, s->fp_word, s->fp_operands, &raised);
@@ -129,8 +149,10 @@ static bool execute_at_once(struct mr_state *s, uint32_t word, const uint64_t op
     mr_fpu_collect(s);
     *result = perform_alone(s, word, operands, &raised);
     set_causes(s, raised);
-    if (mr_fpu_pending(s))
+    if (mr_fpu_pending(s)) {
+        host_clear();
         return true;
+    }
     s->fcsr |= raised << MR_FCSR_FLAGS_SHIFT;
     return false;
 }

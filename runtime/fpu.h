@@ -22,8 +22,8 @@ enum mr_rounding { MR_ROUND_NEAREST, MR_ROUND_ZERO, MR_ROUND_UP, MR_ROUND_DOWN }
 
 /* ---- fpu.c ---- */
 
-/* Gives the host the rounding mode and flushing that s->fcsr asks for, with no exception flags set. For whoever changes
- * s->fcsr by other ways than mr_ctc1: a new thread, the return from a signal handler. */
+/* Gives the host the rounding mode and flushing that s->fcsr asks for, and takes away flags that s->fcsr does not have. For
+ * whoever changes it by other ways than mr_ctc1: a new thread, the return from a signal handler. */
 void mr_fpu_enter(struct mr_state *s);
 /* Gives s->fcsr what belongs there: the exception flags that have gathered in the host's FPU, and the causes of the last
  * instruction. For whoever reads s->fcsr by other ways than mr_cfc1: the copy for a new thread. */
