@@ -6,6 +6,8 @@
 #include "libfile.h"
 #include "library.h"
 
+#include <setjmp.h>
+
 #if defined(__SANITIZE_ADDRESS__)
 #define MR_ADDRESS_SANITIZER 1
 #elif defined(__has_feature)
@@ -37,6 +39,14 @@ void mr_dispatch_reserve(void);
 /* Makes table entries [low_pc, high_pc) writable; both multiples of 4 below 2^31. */
 void mr_dispatch_open(uint32_t low_pc, uint32_t high_pc);
 
+/* Frames of lifted code wait for the handler of a fault they raised. */
+struct mr_waiting_frames {
+    sigjmp_buf handler; /* abandons all frames above these; then the handler goes on at pc */
+    uint32_t pc, stop_sp;
+    unsigned polls;
+    struct mr_waiting_frames *outer;
+};
+
 /* What the host thread of a guest thread needs for coming back from faults. */
 struct mr_host_thread {
     uintptr_t stack_low, stack_guard_low; /* the guard lies between stack_guard_low and stack_low */
@@ -45,6 +55,7 @@ struct mr_host_thread {
     bool registers_stale;                 /* the fault being raised is of lifted code, which may not have flushed all */
     unsigned nested_faults;               /* how many handlers run above frames of lifted code that wait for them */
     unsigned nested_polls;                /* how many handlers run above frames of lifted code that go on afterwards */
+    struct mr_waiting_frames *waiting;    /* the innermost of these, or NULL */
     uintptr_t signal_stack_low;
 };
 extern _Thread_local struct mr_host_thread mr_host_thread;

@@ -157,6 +157,7 @@ void mr_restart_through(uint32_t (*resume)(struct mr_state *))
     mr_host_thread.access_return = 0;
     mr_host_thread.nested_faults = 0;
     mr_host_thread.nested_polls = 0;
+    mr_host_thread.waiting = NULL;
     siglongjmp(restart.outermost, 1);
 }
 
@@ -170,9 +171,13 @@ void mr_restart(struct mr_state *s, uint32_t pc)
 /* Frames that wait for the handler of a fault are kept: what they hold is nowhere else. */
 uint32_t mr_leave_lifted(struct mr_state *s, uint32_t pc)
 {
-    if (!mr_options.engine_interp && mr_host_thread.nested_faults == 0)
+    if (mr_options.engine_interp)
+        return pc;
+    if (mr_host_thread.waiting == NULL)
         mr_restart(s, pc);
-    return pc;
+    mr_host_thread.access_return = 0;
+    mr_host_thread.waiting->pc = pc;
+    siglongjmp(mr_host_thread.waiting->handler, 1);
 }
 
 void mr_end_thread(struct mr_state *s)

@@ -88,3 +88,27 @@ def test_handler_that_writes_fcsr(host: Path, tmp_path: Path) -> None:
     pipeline.build(opened, library, pipeline.Options(jobs=1), functions=opened.functions_like(["main", "on_float"]))
     for engine in (["--engine", "interp"], ["--library", library]):
         assert output(host, *engine, program) == "3\n"
+
+
+ENABLES_IN_HANDLER = """
+#include <signal.h>
+#include <stdlib.h>
+static volatile double zero;
+__attribute__((noipa)) void enable(void) { __asm__ volatile("ctc1 %0, $31" : : "r"(1 << 10)); }
+void on_float(int number) { _Exit(number); }
+void on_fault(int number) { enable(); zero = 1 / zero; _Exit(1); }
+int main(void) {
+    signal(SIGFPE, on_float);
+    signal(SIGSEGV, on_fault);
+    *(volatile int *)16 = 1;
+}
+"""
+
+
+def test_enabled_while_frames_wait(host: Path, tmp_path: Path) -> None:
+    """The handler of a fault has interpreted code enable an exception; its own frame must not go on recompiled."""
+    program = compile_guest(tmp_path, "big", ENABLES_IN_HANDLER, "-static")
+    opened, library = pipeline.open_guest(program), tmp_path / "library.so"
+    pipeline.build(opened, library, pipeline.Options(jobs=1), functions=opened.functions_like(["main", "on_*"]))
+    for engine in (["--engine", "interp"], ["--library", library]):
+        assert subprocess.run([host, *engine, program], timeout=60).returncode == 8
