@@ -15,6 +15,9 @@ from .writer import GUEST_TAG, LIKELY, STATE_TAG, TABLE_TAG, Writer
 Value = str | int
 
 
+MAX_FLOAT_BYTES = 8
+
+
 def text(value: Value) -> str:
     """Return an i32 operand."""
     if isinstance(value, int):
@@ -39,9 +42,14 @@ class FlatMemory:
         self.places = {}
         self.stored = False
 
-    def _forget_places(self) -> None:
-        self.places = {}
+    def _forget_places(self, base: Value, displacement: int, size_bytes: int) -> None:
+        """Something is stored at base + displacement: what lies beside it is seen only from the same base."""
         self.stored = True
+        self.places = {
+            value: place
+            for value, place in self.places.items()
+            if place[0] == base and not displacement - MAX_FLOAT_BYTES < place[1] < displacement + size_bytes
+        }
 
     def _pointer(self, base: Value, displacement: int) -> str:
         """Return the host pointer; as a getelementptr, so that LLVM sees that 4(sp) and 8(sp) do not overlap."""
@@ -71,7 +79,7 @@ class FlatMemory:
         if self._swap and bits > 8:
             value = swapped(writer, value, bits)
         pointer = self._pointer(base, displacement)
-        self._forget_places()
+        self._forget_places(base, displacement, bits >> 3)
         writer.void(f"store i{bits} {value}, ptr {pointer}, align 1, {GUEST_TAG}{writer.debug}")
 
     def load_float(
@@ -94,12 +102,12 @@ class FlatMemory:
         return value
 
     def store_float(self, base: Value, displacement: int, type_: str, value: str) -> None:
+        bits = 32 if type_ == "float" else 64
         if self._swap:
-            bits = 32 if type_ == "float" else 64
             type_, value = f"i{bits}", self._writer.value(f"bitcast {type_} {value} to i{bits}")
             value = swapped(self._writer, value, bits)
         pointer = self._pointer(base, displacement)
-        self._forget_places()
+        self._forget_places(base, displacement, bits >> 3)
         self._writer.void(f"store {type_} {value}, ptr {pointer}, align 1, {GUEST_TAG}{self._writer.debug}")
 
     def compare_exchange(self, base: Value, displacement: int, expected: str, value: str) -> str:
@@ -108,7 +116,7 @@ class FlatMemory:
         if self._swap:
             expected, value = swapped(writer, expected, 32), swapped(writer, value, 32)
         pointer = self._pointer(base, displacement)
-        self._forget_places()
+        self._forget_places(base, displacement, 4)
         operands = f"ptr {pointer}, i32 {expected}, i32 {value}"
         pair = writer.value(f"cmpxchg {operands} seq_cst seq_cst, align 4{writer.debug}")
         return writer.value(f"extractvalue {{ i32, i1 }} {pair}, 1")
