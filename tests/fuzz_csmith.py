@@ -9,6 +9,7 @@ soon natively are left out. Prints a line per difference, and the commands that 
 from __future__ import annotations
 
 import argparse
+import re
 import resource
 import signal
 import subprocess
@@ -39,6 +40,9 @@ SIZE = ("--max-funcs", "5", "--max-block-depth", "4", "--max-expr-complexity", "
 ORDERLESS = ("--no-unions", "--no-float")  # what such a program prints does not depend on the byte order
 VARIANTS = (ORDERLESS, (), ("--no-unions", "--float"), ("--no-packed-struct",))
 """csmith's further options by seed, in turn."""
+
+_LONG = re.compile(r"\b((?:0x[0-9A-Fa-f]+|[0-9]+)U?)L\b")
+"""csmith's constants of 32 bits: as long ones they would have 64 natively, and compare as signed where MIPS' do not."""
 
 
 @dataclass
@@ -75,6 +79,7 @@ def generate(seed: int, folder: Path) -> Case:
     source = folder / f"{seed}.c"
     words = [need("csmith"), "--seed", str(seed), *variant(seed), "--output", str(source)]
     subprocess.run(words, check=True, cwd=folder, stdout=subprocess.DEVNULL)
+    source.write_text(_LONG.sub(r"\1", source.read_text()))
     return Case("csmith", source.name, (source,), FLAGS)
 
 
