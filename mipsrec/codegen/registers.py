@@ -23,7 +23,7 @@ PAIR = "<2 x float>"
 """A double and its words: what sets or reads one of them stays among the floating-point registers of the host."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Unit:
     """`name` names the alloca `%name` and the state pointer `%s.name`; `bits` are register bits (isa/uses.py)."""
 

@@ -57,7 +57,7 @@ class Instruction:
 
     __slots__ = (
         "row", "word", "rs", "rt", "rd", "sa", "fr", "ft", "fs", "fd", "imm", "uimm", "cc", "fcc", "lsb", "msb",
-        "index", "code",
+        "index", "code", "register_masks",
     )  # fmt: skip
 
     def __init__(self, row: Row, word: int) -> None:
@@ -73,6 +73,7 @@ class Instruction:
         self.fcc = word >> 8 & 7  # compares
         self.index = word & 0x3FFFFFF
         self.code = word >> 6 & 0xFFFFF
+        self.register_masks: list[tuple[int, int] | None] = [None, None]  # what uses.masks found, by Status.FR
 
     def branch_target(self, pc: int) -> int:
         """Return the taken target of a BRANCH row at `pc` (manual: relative to the delay slot)."""

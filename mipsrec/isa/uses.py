@@ -119,13 +119,9 @@ def _number(use: Use, instruction: Instruction) -> int:
     return use.field if isinstance(use.field, int) else getattr(instruction, use.field)
 
 
-_masks: dict[tuple[int, int], tuple[int, int]] = {}
-
-
 def masks(instruction: Instruction, fr: int) -> tuple[int, int]:
     """Return (read bits, written bits) of an instruction under Status.FR = `fr`."""
-    key = (instruction.word, fr)
-    found = _masks.get(key)
+    found = instruction.register_masks[fr]
     if found is None:
         reads, writes = uses(instruction.row)
         read = written = 0
@@ -133,7 +129,7 @@ def masks(instruction: Instruction, fr: int) -> tuple[int, int]:
             read |= register_bits(use.kind, _number(use, instruction), fr)
         for use in writes:
             written |= register_bits(use.kind, _number(use, instruction), fr)
-        found = _masks[key] = read, written
+        found = instruction.register_masks[fr] = read, written
     return found
 
 
