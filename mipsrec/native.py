@@ -85,8 +85,9 @@ def cpu_level() -> tuple[int, str]:
     return level, name
 
 
-_LLVM_OPTIONS = ("-x86-cmov-converter=0",)
-"""Conditional moves stay: which way a condition goes, lifted code does not tell, and a wrong guess costs more."""
+_LLVM_OPTIONS = ("-x86-cmov-converter=0", "-two-entry-phi-node-folding-threshold=5")
+"""Conditional moves stay: which way a condition goes, lifted code does not tell, and a wrong guess costs more. And one
+instruction more than usual may be executed for nothing to make them: 64-bit values are pairs here."""
 
 
 @cache
