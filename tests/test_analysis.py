@@ -230,6 +230,47 @@ def test_hand_written(tmp_path: Path, order: str) -> None:
     assert not covered & {at["words"], at["words"] + 4, at["words"] + 8}
 
 
+SPILLED = """
+    .set noreorder
+    .text
+    .globl __start
+    .ent __start
+__start:
+    addiu $sp, $sp, -32
+    lui $t9, %hi(work)
+    addiu $t9, $t9, %lo(work)
+    bne $a0, $zero, 1f
+    sw $t9, 24($sp)
+    sw $zero, 20($sp)
+1:  move $a0, $a1
+    lw $t9, 24($sp)             # the one address that is ever stored there
+first:
+    jalr $t9
+    nop
+    lw $t9, 20($sp)             # no address
+second:
+    jalr $t9
+    nop
+    break
+    .end __start
+    .globl work
+    .ent work
+work:
+    jr $ra
+    nop
+    .end work
+"""
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_call_by_a_word_of_the_stack(tmp_path: Path, order: str) -> None:
+    options = ("-nostdlib", "-static", "-mno-abicalls", "-fno-pic", "-G0")
+    guest = compile_guest(tmp_path, order, SPILLED, *options, language="assembler")
+    at = {name: int(value, 16) for value, _, name in map(str.split, binutils(order, "nm", guest).splitlines())}
+    start = program_of(guest).functions[at["__start"]]
+    assert start.guesses == {at["first"]: at["work"]}
+
+
 def test_branch_likely_of_gcc(tmp_path: Path) -> None:
     """-march=mips2 gives branch-likely; its slots belong to the taken way only."""
     source = "int f(int *p, int n) { int s = 0; for (int i = 0; i < n; i++) if (p[i] > 3) s += p[i]; return s; }\n"

@@ -49,6 +49,10 @@ def _unsigned_ranges(low: int, high: int) -> list[tuple[int, int]]:
     return [(low & 0xFFFFFFFF, (high - 1 & 0xFFFFFFFF) + 1)]
 
 
+_Place = tuple[str, int | None]
+"""`("register", number)` or `("stack", offset from sp)`."""
+
+
 class JumpResolver:
     """Finds targets for the indirect calls and jumps of one function after another."""
 
@@ -57,7 +61,7 @@ class JumpResolver:
         self._gp = gp
         self._addresses = addresses
         self._edges_of = (0, 0)
-        self._waiting: list[tuple[int, int]] = []  # pc and register of calls that resolve() could not guess
+        self._waiting: list[tuple[int, _Place]] = []  # pc of calls that resolve() could not guess, where the target is
         self._edges: dict[int, list[Block]] = {}
         self._cases_of = (0, 0)  # start of a function, and how many cases its tables have
 
@@ -75,20 +79,23 @@ class JumpResolver:
         return known
 
     def guess_by_constants(self, function: Function, known: dict[int, int]) -> None:
-        """Guess calls through registers set elsewhere, where the function gives the register only one code address."""
+        """Guess calls by registers or words of the stack that the function gives one code address elsewhere."""
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
-        candidates: dict[int, set[int]] = {register: set() for _, register in waiting}
+        candidates: dict[_Place, set[int]] = {place: set() for _, place in waiting}
         for block in function.blocks.values():
             machine, _ = self._machine(function, [block], known)
-            for register, found in candidates.items():
-                value = machine.gpr(register)
+            if block.delay_slot is not None:
+                run(machine, [block.delay_slot])
+            slots = {("stack", machine.stack_offset(address)): word for address, word in machine.stores.items()}
+            for place, found in candidates.items():
+                value = machine.gpr(place[1] or 0) if place[0] == "register" else slots.get(place)
                 if isinstance(value, int) and value & 3 == 0 and self._memory.is_executable(value):
                     found.add(value)
-        for pc, register in waiting:
-            if len(candidates[register]) == 1:
-                function.guesses[pc] = next(iter(candidates[register]))
+        for pc, place in waiting:
+            if len(candidates[place]) == 1:
+                function.guesses[pc] = next(iter(candidates[place]))
 
     def _path(self, function: Function, block: Block) -> list[Block]:
         """Return blocks that may run one after another up to `block`: GCC loads a table's page in an earlier one."""
@@ -130,8 +137,11 @@ class JumpResolver:
                 function.guesses[pc] = target
             return []
         if block.end is not End.INDIRECT:
+            offset = machine.stack_offset(target[1]) if target[0] == "load" else None
             if target[0] == "reg":
-                self._waiting.append((pc, target[1]))
+                self._waiting.append((pc, ("register", target[1])))
+            elif offset is not None:
+                self._waiting.append((pc, ("stack", offset)))
             return []
         room = MAX_FUNCTION_CASES - self._case_count(function)
         table = self._table(function, path, machine, before, target) or self._labels(function) if room > 0 else None

@@ -34,6 +34,8 @@ class SymbolicMachine:
         self.index = 0
         self.loads: dict[Value, int] = {}
         """Index of the instruction that loaded from an address expression, for those that are not constant."""
+        self.stores: dict[Value, Value] = {}
+        """Words stored, by address expression: the last one of each."""
 
     def _unknown(self) -> Value:
         self._unknowns += 1
@@ -116,6 +118,25 @@ class SymbolicMachine:
             return self._unknown() if word is None else word
         self.loads[address] = self.index
         return ("load", address)
+
+    def store(self, base: Value, displacement: int, bits: int, value: Value) -> None:
+        if bits == 32:
+            self.stores[self.add(base, displacement & _MASK)] = value
+
+    def stack_offset(self, address: Value) -> int | None:
+        """Return where an address is from the current sp, if it is known."""
+        at, base = _register_and_offset(address), _register_and_offset(self.gpr(29))
+        if at is None or base is None or at[0] != 29 or base[0] != 29:
+            return None
+        return _signed((at[1] - base[1]) & _MASK)
+
+
+def _register_and_offset(value: Value) -> tuple[int, int] | None:
+    """Return (n, c) where the value is what register n held at the start, plus c."""
+    offset = 0
+    if type(value) is tuple and value[0] == "add":
+        value, offset = value[1], value[2]
+    return (value[1], offset) if type(value) is tuple and value[0] == "reg" else None
 
 
 def run(machine: SymbolicMachine, instructions: Sequence[Instruction]) -> None:

@@ -10,9 +10,12 @@ from collections.abc import Mapping
 
 from ..analysis import End, Function, Program
 from .calls import Callee, argument_registers
+from .frames import Frame, find_frame
 from .function import FunctionWriter, LiftedFunction, symbol_of
+from .loops import cycles
 from .module import module_text, subprogram_number
 from .options import CodegenOptions
+from .way_in import write_way_in
 
 __all__ = [
     "Callee",
@@ -28,21 +31,47 @@ __all__ = [
 def lifted_starts(program: Program) -> Mapping[int, Callee]:
     """Return, by start, the functions that are worth lifting: those whose first instruction is understood."""
     found = {}
+    recursive = _recursive(program)
     for start, function in program.functions.items():
         first = function.blocks[start]
         if first.body or first.end is not End.HAND_OVER:
-            found[start] = Callee(symbol_of(start), argument_registers(function))
+            frame = find_frame(function) if start in recursive else None
+            found[start] = Callee(symbol_of(start), argument_registers(function), frame)
     return found
+
+
+def _recursive(program: Program) -> set[int]:
+    """Return the functions that may call themselves again, as far as calls and guesses tell.
+
+    Those alone have frames: paired runs of the kernels show no gain from the others, which cost a second way in.
+    """
+    called: dict[int, list[int]] = {}
+    for start, function in program.functions.items():
+        targets = {block.target for block in function.blocks.values() if block.end is End.CALL}
+        targets.update(function.guesses.values())
+        called[start] = [target for target in targets if target is not None and target in program.functions]
+    return {start for cycle in cycles(list(called), called) for start in cycle}
 
 
 def lift_function(
     function: Function, callees: Mapping[int, Callee], options: CodegenOptions, index: int = 0
 ) -> list[LiftedFunction]:
-    """Return one or two LLVM functions for a guest function, written as number `index` (and next) of their module."""
-    parts = [[function.start]]
+    """Return the LLVM functions for a guest function, written as number `index` and next of their module.
+
+    They are the function itself, or the way into its body and the body; and, if it has entries besides its start, the
+    function of these.
+    """
+    found: list[LiftedFunction] = []
+
+    def write(entries: list[int], frame: Frame | None) -> None:
+        scope = subprogram_number(index + len(found))
+        found.append(FunctionWriter(function, entries, options, callees.get, scope, frame).write())
+
+    callee = callees.get(function.start)
+    frame = callee.frame if callee is not None and options.has_frames else None
+    if callee is not None and frame is not None:
+        found.append(write_way_in(function, callee, frame, options, subprogram_number(index)))
+    write([function.start], frame)
     if function.entries:
-        parts.append(sorted(function.entries))
-    return [
-        FunctionWriter(function, entries, options, callees.get, subprogram_number(index + offset)).write()
-        for offset, entries in enumerate(parts)
-    ]
+        write(sorted(function.entries), None)
+    return found

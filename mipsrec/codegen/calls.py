@@ -15,6 +15,11 @@ through `mr_enter`, which each library brings along. The parameter `pc` is for f
 `@call_host`; direct calls leave it open. With `--calls thunked` every call goes to the host. With `--calls watched`
 calls are direct, and each function tells the host when it is entered and when it returns (`mr_watch_*`).
 
+A function with a frame (frames.py) has its code in a body, `NAME.body`, whose callers have stored the registers that
+the frame saves. It returns BACK in place of a pc when it has done what such a function does: these registers are on
+the stack for its caller to load, ra and sp are as the caller knows them, v0 and v1 are what it returns, and the state
+has the rest. Any other pc comes with a complete state. `NAME` itself is for all who know nothing of frames.
+
 `preserve_nonecc`: the callee need not preserve host registers. A lifted function keeps guest registers in nearly all
 of them, and would push and pop those for callers that have nothing in them.
 """
@@ -27,9 +32,10 @@ from dataclasses import dataclass
 from ..analysis import Function
 from ..isa.uses import masks
 from ..state import OFFSETS, SLOT_BYTES
+from .frames import Frame
 from .memory_models import Value, text
 from .options import CodegenOptions
-from .writer import LIKELY, STATE_TAG, TABLE_TAG, Writer
+from .writer import LIKELY, STATE_TAG, TABLE_TAG, UNLIKELY, Writer
 
 ARGUMENTS = (29, 31, 25, 4, 5, 6, 7)
 """General-purpose registers that come in as parameters, in order: sp, ra, t9, a0 to a3."""
@@ -38,10 +44,18 @@ RESULTS = (2, 3)
 """General-purpose registers that are returned after the pc: v0, v1."""
 RESULT_BITS = sum(1 << number for number in RESULTS)
 
-_TYPE = "preserve_nonecc { i32, i32, i32 }"
+RESULT = "{ i32, i32, i32 }"
+_TYPE = f"preserve_nonecc {RESULT}"
 SIGNATURE = "(ptr, i32" + ", i32" * len(ARGUMENTS) + ")"
+BACK = 0xFFFFFFFF
+"""What a body returns in place of a pc when its caller finds the saved registers on the stack: no pc of a program."""
 _POISON = ("poison",) * len(ARGUMENTS)
 _PARAMETERS = ", ".join(["ptr noalias %s", "i32 %pc.in", *(f"i32 %r{number}.in" for number in ARGUMENTS)])
+
+
+def body_of(symbol: str) -> str:
+    """Return the symbol of the body of a function with a frame."""
+    return symbol + ".body"
 
 
 def declaration(symbol: str) -> str:
@@ -86,10 +100,10 @@ declare i32 @mr_call(ptr, i32)
 define hidden {_TYPE} @call_host({_PARAMETERS}) nounwind {{
   %pc = call i32 @mr_call(ptr %s, i32 %pc.in)
 {_state_loads("r", RESULTS)}\
-  %a = insertvalue {{ i32, i32, i32 }} poison, i32 %pc, 0
-  %b = insertvalue {{ i32, i32, i32 }} %a, i32 %r2, 1
-  %c = insertvalue {{ i32, i32, i32 }} %b, i32 %r3, 2
-  ret {{ i32, i32, i32 }} %c
+  %a = insertvalue {RESULT} poison, i32 %pc, 0
+  %b = insertvalue {RESULT} %a, i32 %r2, 1
+  %c = insertvalue {RESULT} %b, i32 %r3, 2
+  ret {RESULT} %c
 }}
 
 define hidden i32 @mr_enter(ptr %s, ptr %function) nounwind {{
@@ -97,7 +111,7 @@ define hidden i32 @mr_enter(ptr %s, ptr %function) nounwind {{
   %to = load i32, ptr %field, {STATE_TAG}
 {_state_loads("r", ARGUMENTS)}\
   %result = call {_TYPE} %function(ptr %s, i32 %to, {", ".join(f"i32 %r{number}" for number in ARGUMENTS)})
-  %pc = extractvalue {{ i32, i32, i32 }} %result, 0
+  %pc = extractvalue {RESULT} %result, 0
   ret i32 %pc
 }}
 
@@ -128,11 +142,17 @@ class Callee:
 
     symbol: str
     takes: int
+    frame: Frame | None = None
+
+    @property
+    def body(self) -> str:
+        """The symbol of the body, if the function has a frame."""
+        return body_of(self.symbol)
 
 
 @dataclass(frozen=True)
 class Returned:
-    """Values after a call: the pc to go on at, and the registers RESULTS by number."""
+    """Values after a call: the pc to go on at (of a body perhaps BACK), and the registers RESULTS by number."""
 
     pc: str
     results: dict[int, str]
@@ -145,6 +165,7 @@ class Calls:
         self._writer = writer
         self._thunked = options.calls == "thunked"
         self._watched = options.calls == "watched"
+        self._has_frames = options.has_frames
         self._callee = callee
 
     def head(self, symbol: str, scope: int) -> str:
@@ -160,6 +181,11 @@ class Calls:
 
     def _direct(self, target: Value | None) -> Callee | None:
         return self._callee(target) if isinstance(target, int) and not self._thunked else None
+
+    def framed(self, target: Value | None) -> Callee | None:
+        """Return the function with a frame whose body a call of a guest pc calls, if it does."""
+        known = self._direct(target) if self._has_frames else None
+        return known if known is not None and known.frame is not None else None
 
     def passed(self, target: int | None) -> int:
         """Return the bits of the registers that a call of a guest pc, or of an unknown one, passes as arguments."""
@@ -192,8 +218,15 @@ class Calls:
             slow = self._invoke("call", *self._unknown(target, arguments))
             writer.void(f"br label %{done}")
             writer.label(done)
-            result = writer.value(f"phi {{ i32, i32, i32 }} [ {quick}, %{hit} ], [ {slow}, %{miss} ]")
-        parts = [writer.value(f"extractvalue {{ i32, i32, i32 }} {result}, {n}") for n in range(1 + len(RESULTS))]
+            result = writer.value(f"phi {RESULT} [ {quick}, %{hit} ], [ {slow}, %{miss} ]")
+        return self._taken_apart(result)
+
+    def call_body(self, callee: Callee, arguments: Sequence[Value]) -> Returned:
+        """Call the body of a function with a frame."""
+        return self._taken_apart(self._invoke("call", f"@{callee.body}", "poison", arguments))
+
+    def _taken_apart(self, result: str) -> Returned:
+        parts = [self._writer.value(f"extractvalue {RESULT} {result}, {n}") for n in range(1 + len(RESULTS))]
         return Returned(parts[0], dict(zip(RESULTS, parts[1:], strict=True)))
 
     def _unknown(self, target: Value, arguments: Sequence[Value]) -> tuple[str, Value, Sequence[Value]]:
@@ -228,10 +261,27 @@ class Calls:
         """Return to a guest pc with the values of RESULTS; ends the block."""
         if self._watched:
             self._writer.void(f"call void @mr_watch_place(ptr %s, i32 {text(pc)}){self._writer.debug}")
+        self._give(pc, results)
+
+    def give_back_from_body(self, pc: Value, results: Sequence[Value]) -> None:
+        """Do so with a complete state where BACK would say that it is not: going there is an error for the host."""
+        odd, plain = self._writer.fresh_label(), self._writer.fresh_label()
+        flag = self._writer.value(f"icmp eq i32 {text(pc)}, {text(BACK)}")
+        self._writer.void(f"br i1 {flag}, label %{odd}, label %{plain}, {UNLIKELY}")
+        self._writer.label(odd)
+        self._end(self._invoke("musttail call", "@call_host", BACK, _POISON))
+        self._writer.label(plain)
+        self._give(pc, results)
+
+    def give_back_frame(self, results: Sequence[Value]) -> None:
+        """Return from a body whose caller loads the saved registers; ends the block."""
+        self._give(BACK, results)
+
+    def _give(self, status: Value, results: Sequence[Value]) -> None:
         value = "poison"
-        for index, word in enumerate((pc, *results)):
-            value = self._writer.value(f"insertvalue {{ i32, i32, i32 }} {value}, i32 {text(word)}, {index}")
+        for index, word in enumerate((status, *results)):
+            value = self._writer.value(f"insertvalue {RESULT} {value}, i32 {text(word)}, {index}")
         self._end(value)
 
     def _end(self, value: str) -> None:
-        self._writer.void(f"ret {{ i32, i32, i32 }} {value}")
+        self._writer.void(f"ret {RESULT} {value}")

@@ -6,30 +6,34 @@ begins with a switch on the pc. So the usual way in stays free of edges that onl
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..analysis import Block, End, Function
-from ..analysis.symbolic import constant_condition
 from ..isa import Flow, Instruction
 from ..isa.disassembly import disassemble
 from ..state import SLOT_BYTES
 from .addresses import KnownAddresses
-from .calls import ARGUMENTS, RESULTS, Callee, Calls, Returned, argument_registers
+from .call_ends import RA_BIT, CallEnds, settled_by_caller
+from .calls import ARGUMENTS, RESULT_BITS, RESULTS, Callee, Calls, argument_registers, body_of
 from .dead_loads import NeededRegisters
+from .frames import Frame
 from .loops import invariant_masks
 from .machine import IrMachine
 from .memory_models import Value, text
 from .options import CodegenOptions
 from .pairs import pair_forms
 from .polls import Polls
-from .registers import KEPT, PAIR, RegisterPlan, Units
+from .registers import KEPT, PAIR, RegisterPlan, Units, lowers_sp
 from .writer import STATE_TAG, UNLIKELY, UNROLLED, Writer
 
 
 @dataclass(frozen=True)
 class LiftedFunction:
-    """IR text of one LLVM function. It refers to the symbols `calls` and may be entered at the guest pcs `entries`."""
+    """IR text of one LLVM function. It refers to the symbols `calls` and may be entered at the guest pcs `entries`.
+
+    `line` is the guest pc that debug information gives for its start.
+    """
 
     symbol: str
     guest_name: str
@@ -37,6 +41,7 @@ class LiftedFunction:
     entries: tuple[int, ...]
     calls: frozenset[str]
     instruction_count: int
+    line: int
 
 
 @dataclass(frozen=True)
@@ -64,8 +69,11 @@ def symbol_of(start: int) -> str:
     return f"f_{start:08x}"
 
 
-class FunctionWriter:
-    """Writes the blocks that `entries` reach; `callee` gives the LLVM function that may be called for a guest pc."""
+class FunctionWriter(CallEnds):
+    """Writes the blocks that `entries` reach; `callee` gives the LLVM function that may be called for a guest pc.
+
+    With a `frame` it is the body of a function with this frame (frames.py).
+    """
 
     def __init__(
         self,
@@ -74,6 +82,7 @@ class FunctionWriter:
         options: CodegenOptions,
         callee: Callable[[int], Callee | None],
         scope: int,
+        frame: Frame | None = None,
     ) -> None:
         self._function = function
         self._entries = entries
@@ -85,7 +94,9 @@ class FunctionWriter:
         self._writer = Writer()
         self._calls = Calls(self._writer, options, self._note_callee)
         self._units = Units(function, options.fr)
-        self._plan = RegisterPlan(function, self._units, entries, self._passed)
+        self._frame = frame
+        entered = settled_by_caller(frame) if frame is not None else 0
+        self._plan = RegisterPlan(function, self._units, entries, self._passed, entered, self._unsettled)
         self._forms = pair_forms(function, self._units, self._plan.order, entries)
         self._needed = NeededRegisters(function, options.fr, self._plan.order)
         self._addresses = KnownAddresses(function, entries, self._plan.order, options.fr)
@@ -98,6 +109,9 @@ class FunctionWriter:
         self._exact: set[int] = set()  # additions of the current block that do not wrap
         self._rounds = 1  # of a loop that is the current block, that have been written
         self._loop_writes: int | None = None  # registers that the loop around the current block writes
+        self._saves = frozenset(slot.pc for slot in frame.slots) if frame is not None else frozenset()
+        self._looked_at: frozenset[int] = frozenset()  # pcs of the stores in this block that may go to the frame
+        self._stray: Value | None = None  # whether one of them did
 
     def _note_callee(self, pc: int) -> Callee | None:
         callee = self._callee(pc)
@@ -107,7 +121,9 @@ class FunctionWriter:
 
     def _passed(self, block: Block) -> int:
         """Return the bits of the arguments that leaving the function at the end of a block passes."""
-        if block.end in (End.CALL, End.INDIRECT):
+        if block.end is End.CALL:
+            return self._passed_by_call(block)
+        if block.end is End.INDIRECT:
             return self._calls.passed(block.target)
         bits = 0
         for pc in (block.target, block.next_pc):
@@ -123,7 +139,11 @@ class FunctionWriter:
     def write(self) -> LiftedFunction:
         """Return the LLVM function."""
         name = symbol_of(self._function.start) + (".entries" if self._secondary else "")
+        if self._frame is not None:
+            name = body_of(name)
         self._machine.symbol = name
+        if self._frame is not None:
+            self._load_saved(self._frame)
         for pc in self._plan.order:
             self._block(self._function.blocks[pc])
         self._write_stubs()
@@ -137,8 +157,9 @@ class FunctionWriter:
         self._called.discard(name)
         lines = [*self._machine.replays, *head, *body, *tail, "}", ""]
         return LiftedFunction(
-            name, self._function.name, "\n".join(lines), tuple(self._entries), frozenset(self._called), count
-        )
+            name, self._function.name, "\n".join(lines), () if self._frame is not None else tuple(self._entries),
+            frozenset(self._called), count, self._entries[0],
+        )  # fmt: skip
 
     def _head(self, name: str) -> list[str]:
         """Return the lines up to the first guest block: allocas, state pointers, first loads."""
@@ -153,7 +174,10 @@ class FunctionWriter:
             lines.append(f"  %slots = alloca [{self._machine.slots} x i64]")
         lines += self._calls.entered(None if self._secondary else self._function.start, self._scope)
         taken = 0 if self._secondary else argument_registers(self._function)
+        saved = self._frame.bits & ~RA_BIT if self._frame is not None else 0
         for unit in self._units.all:
+            if unit.bits & saved:
+                continue
             if unit.bits & self._plan.entry_loads & taken:
                 lines.append(f"  store i32 %{unit.name}.in, ptr %{unit.name}")
             elif unit.bits & self._plan.entry_loads:
@@ -162,8 +186,19 @@ class FunctionWriter:
             cases = " ".join(f"i32 {pc}, label %{_LABEL(pc)}" for pc in self._entries)
             lines.append(f"  switch i32 %pc.in, label %{_LABEL(self._entries[0])} [ {cases} ]")
         else:
-            lines.append(f"  br label %{_LABEL(self._function.start)}")
+            lines.append(f"  br label %{_LABEL(self._function.start) if self._frame is None else 'saved'}")
         return lines
+
+    def _load_saved(self, frame: Frame) -> None:
+        """Load the registers that the callers of a body have saved; most of them are never needed."""
+        writer, machine = self._writer, self._machine
+        writer.label("saved")
+        writer.debug = f", !dbg !DILocation(line: {self._function.start}, scope: !{self._scope})"
+        for slot in frame.slots:
+            if slot.register != 31:
+                value = machine.memory.load("%r29.in", slot.displacement, 32)
+                writer.void(f"store i32 {value}, ptr %r{slot.register}")
+        writer.void(f"br label %{_LABEL(self._function.start)}")
 
     def _leave_block(self) -> None:
         """Write the block that control leaves through when it goes on at a pc computed at run time."""
@@ -181,7 +216,7 @@ class FunctionWriter:
             self._calls.tail_call_entries(symbol, pc)
             writer.label("away")
         results = [self._machine.state_word("gpr", SLOT_BYTES * number) for number in RESULTS]
-        self._calls.give_back(pc, results)
+        self._give_back(pc, results)
 
     # blocks
 
@@ -198,6 +233,8 @@ class FunctionWriter:
         machine.registers.split_in = self._forms.into[block.start]
         machine.registers.split_out = self._forms.out[block.start]
         machine.dirty = dirty
+        self._stray = None
+        self._looked_at = self._frame.returns.get(block.start, frozenset()) if self._frame is not None else frozenset()
         self._start = block.start
         self._loop_writes = self._invariant.get(block.start)
         self._rounds = 1
@@ -214,9 +251,11 @@ class FunctionWriter:
         while index < count:
             if pc == table_pc:
                 self._table_address = machine.add(machine.gpr(body[index].rs), body[index].imm & 0xFFFFFFFF)
+            self._look_at_store(body[index], pc)
             step = self._unaligned_pair(body, index, pc, dead_loads)
             if not step:
-                self._instruction(body[index], pc, index in dead_loads, index in self._exact)
+                if pc not in self._saves:
+                    self._instruction(body[index], pc, index in dead_loads, index in self._exact)
                 step = 1
             index += step
             pc += 4 * step
@@ -248,7 +287,23 @@ class FunctionWriter:
         machine.exact = exact
         instruction.row.meaning(machine, instruction)
         machine.exact = False
-        machine.dirty |= self._units.masks(instruction)[1]
+        written = self._units.masks(instruction)[1]
+        machine.dirty |= written
+        if written & KEPT and lowers_sp(instruction):
+            machine.registers.put(KEPT)
+            machine.dirty &= ~KEPT
+
+    def _look_at_store(self, instruction: Instruction, pc: int) -> None:
+        """Note whether a store between the loads of the saved registers and the return goes near the frame's slots."""
+        if pc not in self._looked_at:
+            return
+        assert self._frame is not None
+        writer, machine = self._writer, self._machine
+        low, high = self._frame.extent
+        address = machine.add(machine.gpr(instruction.rs), (instruction.imm + 8 - low) & 0xFFFFFFFF)
+        distance = writer.value(f"sub i32 {text(address)}, %r29.in")
+        near = writer.value(f"icmp ult i32 {distance}, {high - low + 16}")
+        self._stray = near if self._stray is None else writer.value(f"or i1 {self._stray}, {near}")
 
     def _unaligned_pair(self, body: list[Instruction], index: int, pc: int, dead: set[int]) -> int:
         """Write adjacent lwl/lwr or swl/swr of one word as one unaligned access; return 2, or 0 if none is here."""
@@ -294,11 +349,14 @@ class FunctionWriter:
         self._writer.void(f"br label %{self._destination(block.next_pc)}")
 
     def _live(self, block: Block) -> int:
-        """Return the bits that successors need, and those that stubs of edges out of the function flush."""
-        return self._plan.live_out[block.start] | self._machine.dirty
+        """Return the bits that successors need, and those that stubs of edges out of the function flush or pass."""
+        return self._plan.live_out[block.start] | self._machine.dirty | KEPT
 
     def _slot(self, block: Block) -> None:
         assert block.delay_slot is not None
+        if block.terminator_pc + 4 in self._saves:
+            return
+        self._look_at_store(block.delay_slot, block.terminator_pc + 4)
         self._machine.in_slot = True
         self._instruction(block.delay_slot, block.terminator_pc, self._needed.is_dead_slot(block), -1 in self._exact)
         self._machine.in_slot = False
@@ -413,71 +471,39 @@ class FunctionWriter:
                 self._calls.tail_call(pc, None, self._arguments(self._calls.passed(pc)))
         self._stubs = {}
 
-    def _end_call(self, block: Block) -> None:
-        writer, machine = self._writer, self._machine
-        instruction = self._terminator(block)
-        flag = None
-        if instruction.row.flow is Flow.BRANCH and constant_condition(instruction) is None:
-            assert instruction.row.condition is not None
-            flag = instruction.row.condition(machine, instruction)
-        target: Value
-        if block.target is None:
-            assert instruction.row.condition is not None
-            target = instruction.row.condition(machine, instruction)  # latched before the link and the slot
-        else:
-            target = block.target
-        self._link(block)
-        self._slot(block)
-        self._at(instruction, block.terminator_pc)
-        machine.registers.flush(machine.dirty)
-        kept = self._plan.live_out[block.start] & KEPT
-        machine.registers.save(kept)  # before the branch: it is not loaded again whether the call is made or not
-        stack = machine.gpr(29) if kept else None
-        returned = writer.fresh_label()
-        if flag is not None:
-            call = writer.fresh_label()
-            writer.void(f"br i1 {flag}, label %{call}, label %{returned}")
-            writer.label(call)
-        arguments = self._arguments(self._calls.passed(block.target))
-        found = self._calls.call(target, self._function.guesses.get(block.terminator_pc), arguments)
-        if flag is not None:
-            found = Returned(found.pc, {})  # there are no results where the call did not happen
-        self._after_sync(block, found, returned, stack)
-
-    def _after_sync(self, block: Block, after: Returned, returned: str, stack: Value | None = None) -> None:
-        """Check that control came back to the next block, with sp as it was if it is given; load what it needs."""
-        writer, machine = self._writer, self._machine
-        writer.void(f"store i32 {after.pc}, ptr %leave.pc")
-        other = writer.value(f"icmp ne i32 {after.pc}, {block.next_pc}")
-        kept = 0
-        if stack is not None:
-            kept = KEPT
-            found = writer.value(f"load i32, ptr %s.r29, {STATE_TAG}")
-            moved = writer.value(f"icmp ne i32 {found}, {text(stack)}")
-            other = writer.value(f"or i1 {other}, {moved}")
-        writer.void(f"br i1 {other}, label %leave, label %{returned}, {UNLIKELY}")
-        writer.label(returned)
-        machine.start_block()
-        machine.dirty = 0
-        needed = self._plan.live_out[block.start] & ~kept
-        if block.next_pc not in self._plan.dirty_in:  # but in another function, which takes its arguments from here
-            needed |= self._calls.passed(block.next_pc)
-        machine.registers.reload(needed, after.results)
-        writer.void(f"br label %{self._destination(block.next_pc)}")
-
-    def _end_syscall(self, block: Block) -> None:
-        self._terminator(block)
-        self._machine.registers.flush(self._machine.dirty)
-        pc = self._writer.value(f"call i32 @mr_syscall(ptr %s, i32 {block.terminator_pc}){self._writer.debug}")
-        self._after_sync(block, Returned(pc, {}), self._writer.fresh_label())
-
     def _end_return(self, block: Block) -> None:
         instruction = self._terminator(block)
         target = self._machine.gpr(instruction.rs)
         self._slot(block)
+        if self._frame is None or block.start not in self._frame.returns:
+            self._return_complete(block, target)
+            return
+        writer, machine = self._writer, self._machine
+        if self._stray is not None:
+            machine.finish_floats()
+            near, clear = writer.fresh_label(), writer.fresh_label()
+            writer.void(f"br i1 {self._stray}, label %{near}, label %{clear}, {UNLIKELY}")
+            before = machine.registers.copy()
+            writer.label(near)
+            self._return_complete(block, target)
+            writer.label(clear)
+            machine.registers.restore(before)
+        machine.registers.flush(machine.dirty & ~settled_by_caller(self._frame) & ~RESULT_BITS)
+        self._calls.give_back_frame(self._results(block))
+
+    def _return_complete(self, block: Block, target: Value) -> None:
         self._machine.registers.flush(self._machine.dirty)
+        self._give_back(target, self._results(block))
+
+    def _give_back(self, pc: Value, results: Sequence[Value]) -> None:
+        if self._frame is None:
+            self._calls.give_back(pc, results)
+        else:
+            self._calls.give_back_from_body(pc, results)
+
+    def _results(self, block: Block) -> list[Value]:
         at_hand = self._plan.results_at_hand(block.start)
-        self._calls.give_back(target, [self._machine.current_gpr(n, bool(at_hand >> n & 1)) for n in RESULTS])
+        return [self._machine.current_gpr(number, bool(at_hand >> number & 1)) for number in RESULTS]
 
     def _end_indirect(self, block: Block) -> None:
         writer, machine = self._writer, self._machine

@@ -81,7 +81,7 @@ def _debug_metadata(functions: list[LiftedFunction]) -> str:
     for index, function in enumerate(functions):
         lines.append(
             f'!{subprogram_number(index)} = distinct !DISubprogram(name: "{_quoted(function.guest_name)}", '
-            f"scope: !{first + 1}, file: !{first + 1}, line: {function.entries[0]}, type: !{first + 2}, "
+            f"scope: !{first + 1}, file: !{first + 1}, line: {function.line}, type: !{first + 2}, "
             f"unit: !{first}, spFlags: DISPFlagDefinition)"
         )
     return "\n".join(lines) + "\n"

@@ -14,3 +14,11 @@ class CodegenOptions:
     memory: str = "flat"
     calls: str = "direct"
     comments: bool = False
+
+    @property
+    def has_frames(self) -> bool:
+        """Whether saved registers bypass the state (frames.py).
+
+        With other models a load that nobody needs has its cost, and a host that watches entries wants all registers.
+        """
+        return self.memory == "flat" and self.calls == "direct"

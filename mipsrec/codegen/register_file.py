@@ -142,8 +142,12 @@ class RegisterFile:
                 self._writer.void(f"store float {value}, ptr %{half.name}")
 
     def flush(self, dirty: int) -> None:
-        """Store dirty units into the state."""
+        """Store dirty units into the state, where other code looks."""
         self.before_leaving()
+        self.put(dirty)
+
+    def put(self, dirty: int) -> None:
+        """Store units into the state."""
         for unit in self.units.all:
             if unit.bits & dirty:
                 value = text(self.get(unit))
@@ -310,6 +314,10 @@ class RegisterOperations:
         """Return the i32 in a field of the state, past every cache."""
         return self.writer.value(f"load i32, ptr {self._state_pointer(field, offset)}, {STATE_TAG}")
 
-    def set_state_word(self, field: str, value: Value) -> None:
-        pointer = self._state_pointer(field)
+    def set_state_gpr(self, number: int, value: Value) -> None:
+        """Store a register that this function does not have in SSA."""
+        self.set_state_word("gpr", value, SLOT_BYTES * number)
+
+    def set_state_word(self, field: str, value: Value, offset: int = 0) -> None:
+        pointer = self._state_pointer(field, offset)
         self.writer.void(f"store i32 {text(value)}, ptr {pointer}, {STATE_TAG}")

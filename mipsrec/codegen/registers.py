@@ -72,6 +72,9 @@ class Units:
         self._plan_floats(singles, doubles)
         self.last = self._last_units(function) if used >> LAST_BIT & 1 else ()
         self.all += self.last
+        self.bits = 0
+        for unit in self.all:
+            self.bits |= unit.bits
 
     def _last_units(self, function: Function) -> tuple[Unit, ...]:
         """Return the units of the last instruction that computed and of its operands' bits, as floats or doubles."""
@@ -153,6 +156,16 @@ KEPT = 1 << 29
 """Registers a caller keeps across a call: sp. That the callee has put it back is checked together with the pc it
 returns to, so that what follows depends on a prediction and not on a load of what the callee stored."""
 
+
+def lowers_sp(instruction: Instruction) -> bool:
+    """Return whether an instruction that writes sp may lower it. What it writes is stored at once.
+
+    So the state's sp is never above the guest's: the frame of a signal handler that a fault calls, which begins there,
+    leaves alone what lies on the stack.
+    """
+    return not (instruction.row.name == "addiu" and instruction.rs == instruction.rt == 29 and instruction.imm > 0)
+
+
 _SYNCING = (End.CALL, End.SYSCALL)
 
 
@@ -160,16 +173,27 @@ class RegisterPlan:
     """Data flow over the blocks of one function: dirty units forwards, live units backwards.
 
     `entries` are the blocks that control enters from outside. A function that only part of the blocks can reach is
-    planned with those alone. `passed` gives the bits that the end of a block reads: arguments and results.
+    planned with those alone. `passed` gives the bits that the end of a block reads: arguments and results. `entered`
+    are the bits that are dirty at the entries, `unsettled` those that are after a call.
     """
 
-    def __init__(self, function: Function, units: Units, entries: list[int], passed: Callable[[Block], int]) -> None:
+    def __init__(
+        self,
+        function: Function,
+        units: Units,
+        entries: list[int],
+        passed: Callable[[Block], int],
+        entered: int,
+        unsettled: Callable[[Block], int],
+    ) -> None:
         self._function = function
         self.order = _reachable(function, entries)
         self._successors = {pc: function.successors(function.blocks[pc]) for pc in self.order}
         self._summarize(units)
-        self.dirty_in = self._forwards(0, loops_with(function, self.order, _SYNCING))
-        self._returned_in = self._forwards(RESULT_BITS, {})
+        after = {pc: unsettled(function.blocks[pc]) for pc in self.order if function.blocks[pc].end is End.CALL}
+        before = dict.fromkeys(self.order, 0) | dict.fromkeys(entries, entered)
+        self.dirty_in = self._forwards(before, after, loops_with(function, self.order, _SYNCING))
+        self._returned_in = self._forwards(dict.fromkeys(self.order, 0), dict.fromkeys(after, RESULT_BITS), {})
         self._add_ends(units, passed)
         self._find_live()
         self.entry_loads = 0
@@ -188,8 +212,9 @@ class RegisterPlan:
         self._use: dict[int, int] = {}
         self._written: dict[int, int] = {}
         self._overwritten: dict[int, int] = {}  # as _written, less what may be annulled
+        self._flushed: dict[int, int] = {}  # before any of _written
         for pc in self.order:
-            use = written = 0
+            use = written = raised = flushed = 0
             block = self._function.blocks[pc]
             likely = block.terminator is not None and block.terminator.row.flow is Flow.BRANCH_LIKELY
             annulled = block.delay_slot if likely else None
@@ -198,7 +223,12 @@ class RegisterPlan:
                 use |= reads & ~written
                 self._overwritten[pc] = written if instruction is annulled else written | writes
                 written |= writes
-            self._use[pc], self._written[pc] = use, written
+                if writes & KEPT and lowers_sp(instruction) and instruction is not annulled:
+                    flushed, raised = KEPT, 0
+                elif writes & KEPT:
+                    raised = KEPT
+            self._use[pc], self._written[pc] = use, written & ~KEPT | raised
+            self._flushed[pc] = flushed
             self._overwritten.setdefault(pc, 0)
 
     def edge_flushes(self, dirty: int, successor: int) -> int:
@@ -209,19 +239,21 @@ class RegisterPlan:
         """
         return dirty & ~self.dirty_in[successor]
 
-    def _forwards(self, after_call: int, loops: dict[int, frozenset[int]]) -> dict[int, int]:
+    def _forwards(
+        self, before: dict[int, int], after_call: dict[int, int], loops: dict[int, frozenset[int]]
+    ) -> dict[int, int]:
         """Return the bits that some way to each block has written since it was last in step with the state.
 
-        Ways into one of the `loops`, given by head and body, do not count.
+        `before`: what is out of step at the entries. Ways into one of the `loops`, given by head and body, do not
+        count.
         """
-        found = dict.fromkeys(self.order, 0)
+        found = dict(before)
         work = list(self.order)
         while work:
             pc = work.pop()
-            end = self._function.blocks[pc].end
-            bits = after_call if end is End.CALL else 0
-            if end not in _SYNCING:
-                bits = found[pc] | self._written[pc]
+            bits = after_call.get(pc, 0)
+            if self._function.blocks[pc].end not in _SYNCING:
+                bits = found[pc] & ~self._flushed[pc] | self._written[pc]
             for successor in self._successors[pc]:
                 if bits & ~found[successor] and pc in loops.get(successor, (pc,)):
                     found[successor] |= bits
@@ -233,12 +265,9 @@ class RegisterPlan:
         return (self._returned_in[pc] | self._written[pc]) & RESULT_BITS
 
     def _add_ends(self, units: Units, passed: Callable[[Block], int]) -> None:
-        present = 0
-        for unit in units.all:
-            present |= unit.bits
         for pc in self.order:
             block = self._function.blocks[pc]
-            bits = self.results_at_hand(pc) if block.end is End.RETURN else passed(block) & present
+            bits = self.results_at_hand(pc) if block.end is End.RETURN else passed(block) & units.bits
             self._use[pc] |= bits & ~self._overwritten[pc]
 
     def _find_live(self) -> None:

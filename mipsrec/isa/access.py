@@ -44,12 +44,8 @@ _row(
     "100110 base:5 rt:5 offset:16",
     lambda m, i: m.set_gpr(i.rt, m.load_right(m.gpr(i.rs), i.imm, m.gpr(i.rt))),
 )
-_row(
-    "swl rt, mem", "101010 base:5 rt:5 offset:16", lambda m, i: m.store_left(m.gpr(i.rs), i.imm, m.gpr(i.rt))
-)
-_row(
-    "swr rt, mem", "101110 base:5 rt:5 offset:16", lambda m, i: m.store_right(m.gpr(i.rs), i.imm, m.gpr(i.rt))
-)
+_row("swl rt, mem", "101010 base:5 rt:5 offset:16", lambda m, i: m.store_left(m.gpr(i.rs), i.imm, m.gpr(i.rt)))
+_row("swr rt, mem", "101110 base:5 rt:5 offset:16", lambda m, i: m.store_right(m.gpr(i.rs), i.imm, m.gpr(i.rt)))
 
 
 def _load_linked(m: Machine, i: Instruction) -> None:

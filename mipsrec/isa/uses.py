@@ -33,10 +33,10 @@ class _Recorder:
     def __init__(self) -> None:
         self.reads: list[Use] = []
         self.writes: list[Use] = []
-        self.loads = False
+        self.operations: set[str] = set()
 
     def __getattr__(self, name: str) -> Any:
-        self.loads |= name.startswith("load")
+        self.operations.add(name)
         return lambda *operands: 0
 
     def read_control(self, number: int) -> int:
@@ -86,18 +86,30 @@ def uses(row: Row) -> tuple[tuple[Use, ...], tuple[Use, ...]]:
     return tuple(dict.fromkeys(recorder.reads)), tuple(dict.fromkeys(recorder.writes))
 
 
-_loads: dict[str, bool] = {}
+_operations: dict[str, frozenset[str]] = {}
 
 
-def reads_memory(row: Row) -> bool:
-    """Return whether the row is a load."""
-    found = _loads.get(row.name)
+def _operations_of(row: Row) -> frozenset[str]:
+    """Return the operations of the row besides register accesses and floating-point arithmetic."""
+    found = _operations.get(row.name)
     if found is None:
         recorder = _Recorder()
         if row.meaning is not None:
             row.meaning(recorder, cast(Instruction, FieldNames()))
-        found = _loads[row.name] = recorder.loads
+        found = _operations[row.name] = frozenset(recorder.operations)
     return found
+
+
+@cache
+def reads_memory(row: Row) -> bool:
+    """Return whether the row is a load."""
+    return any(name.startswith("load") for name in _operations_of(row))
+
+
+@cache
+def writes_memory(row: Row) -> bool:
+    """Return whether the row is a store."""
+    return any(name.startswith("store") for name in _operations_of(row))
 
 
 def register_bits(kind: str, number: int, fr: int) -> int:

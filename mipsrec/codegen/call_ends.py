@@ -1,0 +1,257 @@
+"""How a block ends that calls: what is flushed before, what is known and what is loaded after it.
+
+After a call of a body (frames.py) the state does not have the registers that the callee saved, nor ra, sp, v0 and v1:
+they count as dirty. Where the callee has not returned as the body of a function with a frame does, the state has all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..analysis import Block, Function
+from ..analysis.symbolic import constant_condition
+from ..isa import Flow, Instruction
+from ..state import OFFSETS, SLOT_BYTES
+from .calls import BACK, RESULT_BITS, Callee, Calls, Returned
+from .frames import Frame
+from .machine import IrMachine
+from .memory_models import FlatMemory, Value, text
+from .registers import KEPT, RegisterPlan, Units
+from .writer import LIKELY, STATE_TAG, UNLIKELY, Writer
+
+RA_BIT = 1 << 31
+
+
+def settled_by_caller(frame: Frame) -> int:
+    """Return the bits that a caller does not flush before it calls a body, nor the body before it returns."""
+    return frame.bits | RA_BIT | KEPT
+
+
+class CallEnds:
+    """The part of FunctionWriter that writes calls."""
+
+    _function: Function
+    _calls: Calls
+    _writer: Writer
+    _machine: IrMachine
+    _plan: RegisterPlan
+    _units: Units
+    _called: set[str]
+    _scope: int
+
+    def _terminator(self, block: Block) -> Instruction:
+        raise NotImplementedError
+
+    def _link(self, block: Block) -> None:
+        raise NotImplementedError
+
+    def _slot(self, block: Block) -> None:
+        raise NotImplementedError
+
+    def _at(self, instruction: Instruction, pc: int) -> None:
+        raise NotImplementedError
+
+    def _destination(self, pc: int) -> str:
+        raise NotImplementedError
+
+    def _arguments(self, passed: int) -> list[Value]:
+        raise NotImplementedError
+
+    # which function is called
+
+    def _guess(self, block: Block) -> int | None:
+        return self._function.guesses.get(block.terminator_pc)
+
+    def _framed(self, block: Block) -> Callee | None:
+        """Return the function whose body a block calls, for certain or if a guess is right."""
+        if _has_condition(block):
+            return None
+        return self._calls.framed(block.target if block.target is not None else self._guess(block))
+
+    def _unsettled(self, block: Block) -> int:
+        """Return the bits that the state does not have after a call."""
+        callee = self._framed(block)
+        if callee is None or callee.frame is None:
+            return 0
+        return settled_by_caller(callee.frame) | RESULT_BITS
+
+    def _passed_by_call(self, block: Block) -> int:
+        """Return the bits that a call reads: the arguments, and what it saves for its callee."""
+        callee = self._framed(block)
+        saved = callee.frame.bits if callee is not None and callee.frame is not None else 0
+        return self._calls.passed(block.target) | saved
+
+    # ends of blocks
+
+    def _end_call(self, block: Block) -> None:
+        writer, machine = self._writer, self._machine
+        instruction = self._terminator(block)
+        callee = self._framed(block)
+        flag = None
+        if _has_condition(block):
+            assert instruction.row.condition is not None
+            flag = instruction.row.condition(machine, instruction)
+        target: Value
+        if block.target is None:
+            assert instruction.row.condition is not None
+            target = instruction.row.condition(machine, instruction)  # latched before the link and the slot
+        else:
+            target = block.target
+        self._link(block)
+        self._slot(block)
+        self._at(instruction, block.terminator_pc)
+        if callee is None:
+            self._call(block, target, flag)
+            return
+        if block.target is None:
+            machine.finish_floats()
+            machine.registers.save(KEPT)
+            hit, miss = writer.fresh_label(), writer.fresh_label()
+            right = writer.value(f"icmp eq i32 {text(target)}, {self._guess(block)}")
+            writer.void(f"br i1 {right}, label %{hit}, label %{miss}, {LIKELY}")
+            before, dirty = machine.registers.copy(), machine.dirty
+            writer.label(miss)
+            self._call(block, target, None)
+            writer.label(hit)
+            machine.memory.start_block()
+            machine.registers.restore(before)
+            machine.dirty = dirty
+        self._call_body(block, callee)
+
+    def _call(self, block: Block, target: Value, flag: Value | None) -> None:
+        """Call with a complete state, on condition of `flag` if there is one."""
+        writer, machine = self._writer, self._machine
+        machine.registers.flush(machine.dirty)
+        kept = self._plan.live_out[block.start] & KEPT
+        machine.registers.save(kept)  # before the branch: it is not loaded again whether the call is made or not
+        stack = machine.gpr(29) if kept else None
+        returned = writer.fresh_label()
+        if flag is not None:
+            call = writer.fresh_label()
+            writer.void(f"br i1 {flag}, label %{call}, label %{returned}")
+            writer.label(call)
+        arguments = self._arguments(self._calls.passed(block.target))
+        found = self._calls.call(target, self._guess(block), arguments)
+        if flag is not None:
+            found = Returned(found.pc, {})  # there are no results where the call did not happen
+        self._after_sync(block, found, returned, stack)
+
+    def _after_sync(self, block: Block, after: Returned, returned: str, stack: Value | None = None) -> None:
+        """Check that control came back to the next block, with sp as it was if it is given; load what it needs."""
+        writer, machine = self._writer, self._machine
+        writer.void(f"store i32 {after.pc}, ptr %leave.pc")
+        other = writer.value(f"icmp ne i32 {after.pc}, {block.next_pc}")
+        kept = 0
+        if stack is not None:
+            kept = KEPT
+            found = machine.state_word("gpr", SLOT_BYTES * 29)
+            moved = writer.value(f"icmp ne i32 {found}, {text(stack)}")
+            other = writer.value(f"or i1 {other}, {moved}")
+        writer.void(f"br i1 {other}, label %leave, label %{returned}, {UNLIKELY}")
+        writer.label(returned)
+        machine.start_block()
+        machine.dirty = 0
+        machine.registers.reload(self._needed_after(block) & ~kept, after.results)
+        writer.void(f"br label %{self._destination(block.next_pc)}")
+
+    def _needed_after(self, block: Block) -> int:
+        """Return the bits that are read after a call or system call."""
+        needed = self._plan.live_out[block.start]
+        if block.next_pc not in self._plan.dirty_in:  # but in another function, which takes its arguments from here
+            needed |= self._calls.passed(block.next_pc)
+        return needed
+
+    def _end_syscall(self, block: Block) -> None:
+        self._terminator(block)
+        self._machine.registers.flush(self._machine.dirty)
+        pc = self._writer.value(f"call i32 @mr_syscall(ptr %s, i32 {block.terminator_pc}){self._writer.debug}")
+        self._after_sync(block, Returned(pc, {}), self._writer.fresh_label())
+
+    # calls of bodies
+
+    def _call_body(self, block: Block, callee: Callee) -> None:
+        """Save what the callee's frame saves, and call its body."""
+        writer, machine = self._writer, self._machine
+        frame = callee.frame
+        assert frame is not None
+        debug = writer.debug
+        machine.registers.flush(machine.dirty & ~settled_by_caller(frame))
+        stack = machine.current_gpr(29)
+        machine.registers.save(KEPT)
+        for slot in frame.slots:
+            writer.debug = f", !dbg !DILocation(line: {slot.pc}, scope: !{self._scope})"
+            value = machine.current_gpr(slot.register)
+            machine.memory.store(stack, slot.displacement, 32, text(value))
+        writer.debug = debug
+        self._called.add(callee.body)
+        returned = self._calls.call_body(callee, self._arguments(callee.takes))
+        back, other = writer.fresh_label(), writer.fresh_label()
+        plain = writer.value(f"icmp eq i32 {returned.pc}, {text(BACK)}")
+        writer.void(f"br i1 {plain}, label %{back}, label %{other}, {LIKELY}")
+        writer.label(other)
+        machine.memory.start_block()
+        self._after_sync(block, returned, writer.fresh_label(), stack)
+        writer.label(back)
+        machine.start_block()
+        self._after_body(block, frame, stack, returned)
+
+    def _after_body(self, block: Block, frame: Frame, stack: Value, returned: Returned) -> None:
+        """Go on where the registers that the frame saves are on the stack."""
+        writer, machine, registers = self._writer, self._machine, self._machine.registers
+        present = self._units.bits
+        if frame.bits & RA_BIT:
+            self._check_return(block, frame, stack, returned)
+        machine.dirty = (settled_by_caller(frame) | RESULT_BITS) & present
+        for slot in frame.slots:
+            if slot.register != 31:
+                value = machine.memory.load(stack, slot.displacement, 32)
+                self._settle(slot.register, value)
+        for number, word in returned.results.items():
+            self._settle(number, word)
+        if not present & KEPT:
+            self._settle(29, stack)
+        self._settle(31, block.next_pc)
+        registers.save(present)
+        registers.start_block()
+        registers.reload(self._needed_after(block) & ~machine.dirty)
+        writer.void(f"br label %{self._destination(block.next_pc)}")
+
+    def _settle(self, number: int, value: Value) -> None:
+        """Set a register; if this function does not keep it, in the state."""
+        if self._units.bits >> number & 1:
+            self._machine.set_gpr(number, value)
+        else:
+            self._machine.set_state_gpr(number, value)
+
+    def _check_return(self, block: Block, frame: Frame, stack: Value, returned: Returned) -> None:
+        """Leave, with a complete state, if the callee found another return address on the stack."""
+        writer, machine = self._writer, self._machine
+        place = next(slot.displacement for slot in frame.slots if slot.register == 31)
+        found = machine.memory.load(stack, place, 32)
+        same = writer.value(f"icmp eq i32 {found}, {block.next_pc}")
+        right, wrong = writer.fresh_label(), writer.fresh_label()
+        writer.void(f"br i1 {same}, label %{right}, label %{wrong}, {LIKELY}")
+        writer.label(wrong)
+        machine.memory.start_block()
+        complete_state(writer, machine.memory, frame, stack, returned.results)
+        machine.leave(found)
+        writer.label(right)
+        machine.memory.start_block()
+
+
+def complete_state(
+    writer: Writer, memory: FlatMemory, frame: Frame, stack: Value, results: Mapping[int, Value]
+) -> dict[int, Value]:
+    """Put into the state what a body left to its caller, and return it by register; ra only if saved."""
+    found: dict[int, Value] = {29: stack, **results}
+    for slot in frame.slots:
+        found[slot.register] = memory.load(stack, slot.displacement, 32)
+    for number, value in found.items():
+        pointer = writer.value(f"getelementptr i8, ptr %s, i64 {OFFSETS['gpr'] + SLOT_BYTES * number}")
+        writer.void(f"store i32 {text(value)}, ptr {pointer}, {STATE_TAG}")
+    return found
+
+
+def _has_condition(block: Block) -> bool:
+    assert block.terminator is not None
+    return block.terminator.row.flow is Flow.BRANCH and constant_condition(block.terminator) is None

@@ -1,0 +1,113 @@
+/* Functions that save registers on the stack and are called by others: each prints what its caller finds afterwards.
+ *
+ * Without a libc. The functions are written in assembly, so that their frames are as the cases need them. */
+#include <stdint.h>
+
+static void put(const char *text, uint32_t size)
+{
+    register uintptr_t v0 __asm__("$2") = 4004, a0 __asm__("$4") = 1, a1 __asm__("$5") = (uintptr_t)text;
+    register uintptr_t a2 __asm__("$6") = size, a3 __asm__("$7");
+    __asm__ volatile("syscall" : "+r"(v0), "=r"(a3) : "r"(a0), "r"(a1), "r"(a2)
+                     : "$1", "$3", "$8", "$9", "$10", "$11", "$12", "$13", "$14", "$15", "$24", "$25", "hi", "lo", "memory");
+}
+
+static void show(const char *name, uint32_t value)
+{
+    char line[40];
+    uint32_t size = 0;
+    while (*name)
+        line[size++] = *name++;
+    line[size++] = ' ';
+    for (int shift = 28; shift >= 0; shift -= 4)
+        line[size++] = "0123456789abcdef"[value >> shift & 15];
+    line[size++] = '\n';
+    put(line, size);
+}
+
+#define FUNCTION(name, body) \
+    uint32_t name(uint32_t, uint32_t *); \
+    __asm__(".text\n.align 2\n.globl " #name "\n.ent " #name "\n.type " #name ",@function\n" #name \
+            ":\n.set noreorder\n" body "\n.set reorder\n.end " #name "\n.size " #name ",.-" #name "\n")
+#define ENTER "addiu $sp,$sp,-32\n sw $ra,28($sp)\n sw $s0,24($sp)\n sw $s1,20($sp)\n"
+#define RESTORE "lw $ra,28($sp)\n lw $s0,24($sp)\n lw $s1,20($sp)\n"
+#define LEAVE RESTORE "jr $ra\n addiu $sp,$sp,32\n"
+
+/* Returns a0 + 1, by way of s0; what each of the others calls. */
+FUNCTION(plain, ENTER "move $s0,$a0\n addiu $v0,$s0,1\n" LEAVE);
+
+/* Stores a0 to where its caller's s0 is saved. */
+FUNCTION(overwrites, ENTER "sw $a0,24($sp)\n li $v0,0\n" LEAVE);
+
+/* The same through a pointer, from a function that it calls. */
+FUNCTION(store, "sw $a0,0($a1)\n jr $ra\n nop\n");
+FUNCTION(overwrites_far, ENTER "addiu $a1,$sp,24\n jal store\n nop\n li $v0,0\n" LEAVE);
+
+/* After s0 is loaded back, stores to where it was: the caller must not see that. */
+FUNCTION(stores_late, ENTER "move $t0,$sp\n" RESTORE "sw $a0,24($t0)\n li $v0,0\n jr $ra\n addiu $sp,$sp,32\n");
+FUNCTION(stores_bytes_late, ENTER "addiu $t0,$sp,27\n" RESTORE "sb $a0,0($t0)\n sb $a0,-3($t0)\n li $v0,0\n"
+                            "jr $ra\n addiu $sp,$sp,32\n");
+
+/* Stores by a pointer that has nothing to do with the frame, as the code of a compiler does. */
+FUNCTION(stores_elsewhere, ENTER "move $s0,$a0\n addiu $v0,$s0,2\n" RESTORE "sw $v0,0($a1)\n jr $ra\n addiu $sp,$sp,32\n");
+
+/* Its return address is changed on the stack: it returns eight bytes further on. */
+FUNCTION(skips, ENTER "addiu $t0,$ra,8\n sw $t0,28($sp)\n li $v0,0\n" LEAVE);
+
+/* Stores before it saves: the save comes later and stays. a1 points to below the stack, where the frame will be. */
+FUNCTION(saves_late, "addiu $sp,$sp,-32\n sw $ra,28($sp)\n sw $a0,0($a1)\n sw $s0,24($sp)\n sw $s1,20($sp)\n"
+                     "lw $v0,0($a1)\n move $s0,$a0\n" LEAVE);
+
+/* Two ways back, one of which leaves s1 changed. */
+FUNCTION(sometimes, ENTER "li $s0,1\n li $s1,77\n beqz $a0,1f\n nop\n" LEAVE
+                    "1: lw $ra,28($sp)\n lw $s0,24($sp)\n li $v0,0\n jr $ra\n addiu $sp,$sp,32\n");
+
+/* Reads the frame of its caller, as an unwinder does. */
+FUNCTION(peeks, "lw $v0,24($sp)\n jr $ra\n nop\n");
+FUNCTION(is_seen, ENTER "li $s0,5\n jal peeks\n li $s1,6\n" LEAVE);
+
+/* Calls itself a0 times; each frame saves what the one before it made. */
+FUNCTION(deep, ENTER "move $s1,$a0\n beqz $a0,1f\n addu $s0,$s0,$a0\n jal deep\n addiu $a0,$a0,-1\n addu $v0,$v0,$s1\n"
+               "1: " LEAVE);
+
+/* Calls f(a0, &word) with s0 and s1 set; returns a mixture of all that it finds. */
+#define CALLER(name, callee, after) \
+    FUNCTION(name, "addiu $sp,$sp,-48\n sw $ra,44($sp)\n sw $s0,40($sp)\n sw $s1,36($sp)\n li $s0,0x1234\n" \
+                   "li $s1,0x5678\n jal " #callee "\n li $v0,0\n" after "sll $s0,$s0,4\n addu $v0,$v0,$s0\n" \
+                   "sll $s1,$s1,9\n xor $v0,$v0,$s1\n lw $ra,44($sp)\n lw $s0,40($sp)\n lw $s1,36($sp)\n" \
+                   "jr $ra\n addiu $sp,$sp,48\n")
+CALLER(calls_plain, plain, "");
+CALLER(calls_overwrites, overwrites, "");
+CALLER(calls_overwrites_far, overwrites_far, "");
+CALLER(calls_stores_late, stores_late, "");
+CALLER(calls_stores_bytes_late, stores_bytes_late, "");
+CALLER(calls_stores_elsewhere, stores_elsewhere, "");
+CALLER(calls_skips, skips, "addiu $s0,$s0,1\n addiu $s1,$s1,1\n");
+CALLER(calls_sometimes, sometimes, "");
+CALLER(calls_is_seen, is_seen, "");
+
+/* As the callers above, with a1 pointing to where saves_late will save s0. */
+FUNCTION(calls_saves_late, "addiu $sp,$sp,-48\n sw $ra,44($sp)\n sw $s0,40($sp)\n li $s0,0x1234\n addiu $a1,$sp,-8\n"
+                           "jal saves_late\n nop\n sll $s0,$s0,4\n addu $v0,$v0,$s0\n lw $ra,44($sp)\n lw $s0,40($sp)\n"
+                           "jr $ra\n addiu $sp,$sp,48\n");
+
+__attribute__((used)) void start(void)
+{
+    uint32_t word = 0;
+    show("plain", calls_plain(7, &word));
+    show("overwrites", calls_overwrites(7, &word));
+    show("overwrites far", calls_overwrites_far(7, &word));
+    show("stores late", calls_stores_late(7, &word));
+    show("stores bytes late", calls_stores_bytes_late(7, &word));
+    show("stores elsewhere", calls_stores_elsewhere(7, &word) + word);
+    show("skips", calls_skips(7, &word));
+    show("sometimes", calls_sometimes(0, &word));
+    show("always", calls_sometimes(1, &word));
+    show("is seen", calls_is_seen(7, &word));
+    show("saves late", calls_saves_late(7, &word));
+    show("deep", deep(1000, &word));
+    register uintptr_t v0 __asm__("$2") = 4001, a0 __asm__("$4") = 0;
+    __asm__ volatile("syscall" : : "r"(v0), "r"(a0) : "$7");
+}
+
+__asm__(".text\n.globl __start\n.ent __start\n.type __start,@function\n__start:\n.set noreorder\n li $s0,0\n jal start\n nop\n"
+        "break\n.set reorder\n.end __start\n");

@@ -1,0 +1,55 @@
+"""Saved registers that bypass the state: a guest whose frames are used as the rules allow, and as they forbid."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from compiled import ORDERS, compile_guest
+from tools import need
+
+from mipsrec import pipeline
+from mipsrec.codegen.frames import find_frame
+
+SOURCE = Path(__file__).parent / "guests" / "frames.c"
+OPTIONS = ("-nostdlib", "-static", "-ffreestanding", "-mno-abicalls", "-fno-pic", "-G0")
+QEMU = {"big": "qemu-mips", "little": "qemu-mipsel"}
+
+
+@pytest.fixture(scope="module", params=ORDERS)
+def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The guest, and what qemu-user says it prints."""
+    program = compile_guest(tmp_path_factory.mktemp("frames"), request.param, SOURCE.read_text(), *OPTIONS)
+    judge = need(QEMU[request.param], "qemu-user")
+    said = subprocess.run([judge, program], capture_output=True, text=True, check=True).stdout
+    assert said.count("\n") == 12
+    return program, said
+
+
+def test_interpreted(host: Path, guest: tuple[Path, str]) -> None:
+    result = subprocess.run([host, "--engine", "interp", guest[0]], capture_output=True, text=True, check=True)
+    assert result.stdout == guest[1]
+
+
+@pytest.mark.parametrize("opt", [0, 3])
+def test_recompiled(host: Path, guest: tuple[Path, str], tmp_path: Path, opt: int) -> None:
+    library = tmp_path / "library.so"
+    pipeline.build(pipeline.open_guest(guest[0]), library, pipeline.Options(opt=opt, jobs=1))
+    result = subprocess.run([host, "--library", library, guest[0]], capture_output=True, text=True, check=True)
+    assert result.stdout == guest[1]
+
+
+def test_found(guest: tuple[Path, str]) -> None:
+    functions = {function.name: function for function in pipeline.open_guest(guest[0]).program.functions.values()}
+
+    def saved(name: str) -> set[int] | None:
+        frame = find_frame(functions[name])
+        return None if frame is None else {slot.register for slot in frame.slots}
+
+    assert saved("plain") == saved("deep") == saved("stores_late") == saved("overwrites") == {16, 17, 31}
+    assert saved("saves_late") == {31}
+    assert saved("sometimes") == {16, 31}
+    assert saved("store") is saved("peeks") is None
+    frame = find_frame(functions["stores_elsewhere"])
+    assert frame is not None and [len(stores) for stores in frame.returns.values()] == [1]
