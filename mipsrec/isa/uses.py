@@ -33,10 +33,11 @@ class _Recorder:
     def __init__(self) -> None:
         self.reads: list[Use] = []
         self.writes: list[Use] = []
-        self.operations: set[str] = set()
+        self.loads = self.stores = False
 
     def __getattr__(self, name: str) -> Any:
-        self.operations.add(name)
+        self.loads |= name.startswith("load")
+        self.stores |= name.startswith("store")
         return lambda *operands: 0
 
     def read_control(self, number: int) -> int:
@@ -86,30 +87,28 @@ def uses(row: Row) -> tuple[tuple[Use, ...], tuple[Use, ...]]:
     return tuple(dict.fromkeys(recorder.reads)), tuple(dict.fromkeys(recorder.writes))
 
 
-_operations: dict[str, frozenset[str]] = {}
+_accesses: dict[str, tuple[bool, bool]] = {}
 
 
-def _operations_of(row: Row) -> frozenset[str]:
-    """Return the operations of the row besides register accesses and floating-point arithmetic."""
-    found = _operations.get(row.name)
+def _accesses_of(row: Row) -> tuple[bool, bool]:
+    """Return whether the row loads, and whether it stores."""
+    found = _accesses.get(row.name)
     if found is None:
         recorder = _Recorder()
         if row.meaning is not None:
             row.meaning(recorder, cast(Instruction, FieldNames()))
-        found = _operations[row.name] = frozenset(recorder.operations)
+        found = _accesses[row.name] = recorder.loads, recorder.stores
     return found
 
 
-@cache
 def reads_memory(row: Row) -> bool:
     """Return whether the row is a load."""
-    return any(name.startswith("load") for name in _operations_of(row))
+    return _accesses_of(row)[0]
 
 
-@cache
 def writes_memory(row: Row) -> bool:
     """Return whether the row is a store."""
-    return any(name.startswith("store") for name in _operations_of(row))
+    return _accesses_of(row)[1]
 
 
 def register_bits(kind: str, number: int, fr: int) -> int:
