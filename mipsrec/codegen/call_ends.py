@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..analysis import Block, Function
+from ..analysis import Block
 from ..analysis.symbolic import constant_condition
-from ..isa import Flow, Instruction
+from ..isa import Flow
 from ..state import OFFSETS, SLOT_BYTES
-from .calls import BACK, RESULT_BITS, Callee, Calls, Returned
+from .calls import BACK, RESULT_BITS, Callee, Returned
+from .edges import EdgeWriter
 from .frames import Frame
-from .machine import IrMachine
 from .memory_models import FlatMemory, Value, text
-from .registers import KEPT, RegisterPlan, Units
+from .registers import KEPT
 from .writer import LIKELY, STATE_TAG, UNLIKELY, Writer
 
 RA_BIT = 1 << 31
@@ -27,35 +27,8 @@ def settled_by_caller(frame: Frame) -> int:
     return frame.bits | RA_BIT | KEPT
 
 
-class CallEnds:
+class CallEnds(EdgeWriter):
     """The part of FunctionWriter that writes calls."""
-
-    _function: Function
-    _calls: Calls
-    _writer: Writer
-    _machine: IrMachine
-    _plan: RegisterPlan
-    _units: Units
-    _called: set[str]
-    _scope: int
-
-    def _terminator(self, block: Block) -> Instruction:
-        raise NotImplementedError
-
-    def _link(self, block: Block) -> None:
-        raise NotImplementedError
-
-    def _slot(self, block: Block) -> None:
-        raise NotImplementedError
-
-    def _at(self, instruction: Instruction, pc: int) -> None:
-        raise NotImplementedError
-
-    def _destination(self, pc: int) -> str:
-        raise NotImplementedError
-
-    def _arguments(self, passed: int) -> list[Value]:
-        raise NotImplementedError
 
     # which function is called
 

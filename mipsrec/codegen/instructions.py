@@ -1,0 +1,156 @@
+"""Writes the instructions of a block; the only place that knows about delay slots."""
+
+from __future__ import annotations
+
+from ..analysis import Block, End, Function
+from ..isa import Instruction
+from ..isa.disassembly import disassemble
+from .addresses import KnownAddresses
+from .calls import ARGUMENTS, Calls
+from .dead_loads import NeededRegisters
+from .frames import Frame
+from .machine import IrMachine
+from .memory_models import Value, text
+from .options import CodegenOptions
+from .registers import KEPT, RegisterPlan, Units, lowers_sp
+from .writer import Writer
+
+
+class InstructionWriter:
+    """What the parts of FunctionWriter share, and its instructions."""
+
+    _function: Function
+    _options: CodegenOptions
+    _writer: Writer
+    _machine: IrMachine
+    _units: Units
+    _plan: RegisterPlan
+    _calls: Calls
+    _called: set[str]  # symbols
+    _frame: Frame | None
+    _needed: NeededRegisters
+    _addresses: KnownAddresses
+    _scope: int
+    _saves: frozenset[int]  # pcs that the callers of a body have seen to
+
+    _table_address: Value | None = None
+    _exact: frozenset[int] | set[int] = frozenset()  # additions of the current block that do not wrap
+    _loop_writes: int | None = None  # registers that the loop around the current block writes
+    _looked_at: frozenset[int] = frozenset()  # pcs of the stores in this block that may go to the frame
+    _stray: Value | None = None  # whether one of them did
+
+    def _arguments(self, passed: int) -> list[Value]:
+        """Return the values of ARGUMENTS, of which those not in `passed` are left open."""
+        machine = self._machine
+        return [machine.current_gpr(number) if passed >> number & 1 else "poison" for number in ARGUMENTS]
+
+    def _body(self, block: Block) -> None:
+        machine = self._machine
+        table = self._function.jump_tables.get(block.terminator_pc) if block.end is End.INDIRECT else None
+        table_pc = table.load_pc if table is not None else None
+        body, dead_loads = block.body, self._needed.dead_loads(block)
+        self._exact = self._addresses.exact_sums(block) if self._options.memory == "flat" else set()
+        pc, index, count = block.start, 0, len(body)
+        while index < count:
+            if pc == table_pc:
+                self._table_address = machine.add(machine.gpr(body[index].rs), body[index].imm & 0xFFFFFFFF)
+            self._look_at_store(body[index], pc)
+            step = self._unaligned_pair(body, index, pc, dead_loads)
+            if not step:
+                if pc not in self._saves:
+                    self._instruction(body[index], pc, index in dead_loads, index in self._exact)
+                step = 1
+            index += step
+            pc += 4 * step
+
+    def _comment(self, block: Block) -> None:
+        pc = block.start
+        for instruction in block.body:
+            self._writer.lines.append(f"  ; {pc:08x}: {disassemble(instruction, pc)}")
+            pc += 4
+        if block.terminator is not None:
+            self._writer.lines.append(f"  ; {pc:08x}: {disassemble(block.terminator, pc)}")
+        if block.delay_slot is not None:
+            self._writer.lines.append(f"  ; {pc + 4:08x}: {disassemble(block.delay_slot, pc + 4)} (delay slot)")
+
+    def _at(self, instruction: Instruction, pc: int) -> None:
+        """Make `instruction` the current one; `pc` is its own, or for a delay slot the branch's, as EPC has it."""
+        machine = self._machine
+        self._writer.debug = f", !dbg !DILocation(line: {pc}, scope: !{self._scope})"
+        machine.pc = pc
+        machine.word_ = instruction.word
+
+    def _instruction(self, instruction: Instruction, pc: int, kept: bool, exact: bool) -> None:
+        """Write one instruction; `kept`: it is a load that must not vanish; `exact`: an addition that does not wrap."""
+        machine = self._machine
+        self._at(instruction, pc)
+        machine.kept = kept
+        machine.monotonic = self._loop_writes is not None and not self._loop_writes >> instruction.rs & 1
+        assert instruction.row.meaning is not None
+        machine.exact = exact
+        instruction.row.meaning(machine, instruction)
+        machine.exact = False
+        written = self._units.masks(instruction)[1]
+        machine.dirty |= written
+        if written & KEPT and lowers_sp(instruction):
+            machine.registers.put(KEPT)
+            machine.dirty &= ~KEPT
+
+    def _look_at_store(self, instruction: Instruction, pc: int) -> None:
+        """Note whether a store between the loads of the saved registers and the return goes near the frame's slots."""
+        if pc not in self._looked_at:
+            return
+        assert self._frame is not None
+        writer, machine = self._writer, self._machine
+        low, high = self._frame.extent
+        address = machine.add(machine.gpr(instruction.rs), (instruction.imm + 8 - low) & 0xFFFFFFFF)
+        distance = writer.value(f"sub i32 {text(address)}, %r29.in")
+        near = writer.value(f"icmp ult i32 {distance}, {high - low + 16}")
+        self._stray = near if self._stray is None else writer.value(f"or i1 {self._stray}, {near}")
+
+    def _unaligned_pair(self, body: list[Instruction], index: int, pc: int, dead: set[int]) -> int:
+        """Write adjacent lwl/lwr or swl/swr of one word as one unaligned access; return 2, or 0 if none is here."""
+        first = body[index]
+        name = first.row.name
+        if name not in ("lwl", "lwr", "swl", "swr") or index + 1 >= len(body):
+            return 0
+        second = body[index + 1]
+        other = name[:2] + ("r" if name[2] == "l" else "l")
+        if second.row.name != other or second.rs != first.rs or second.rt != first.rt or first.rs == first.rt:
+            return 0
+        left, right = (first, second) if name[2] == "l" else (second, first)
+        low = left if self._options.big_endian else right
+        if (left.imm - right.imm) != (-3 if self._options.big_endian else 3):
+            return 0
+        self._at(first, pc)
+        machine = self._machine
+        machine.kept = index + 1 in dead
+        if name[0] == "l":
+            machine.set_gpr(first.rt, machine.load_word_unaligned(machine.gpr(first.rs), low.imm))
+            machine.dirty |= self._units.masks(first)[1]
+        else:
+            machine.store_word_unaligned(machine.gpr(first.rs), low.imm, machine.gpr(first.rt))
+        return 2
+
+    def _slot(self, block: Block) -> None:
+        assert block.delay_slot is not None
+        if block.terminator_pc + 4 in self._saves:
+            return
+        self._look_at_store(block.delay_slot, block.terminator_pc + 4)
+        self._machine.in_slot = True
+        self._instruction(block.delay_slot, block.terminator_pc, self._needed.is_dead_slot(block), -1 in self._exact)
+        self._machine.in_slot = False
+
+    def _link(self, block: Block) -> None:
+        """Write the return address: before the delay slot, which may read it."""
+        assert block.terminator is not None
+        register = block.terminator.link_register()
+        if register:
+            self._machine.set_gpr(register, block.terminator_pc + 8)
+            self._machine.dirty |= 1 << register
+
+    def _terminator(self, block: Block) -> Instruction:
+        instruction = block.terminator
+        assert instruction is not None
+        self._at(instruction, block.terminator_pc)
+        return instruction
