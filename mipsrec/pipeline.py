@@ -53,8 +53,9 @@ class Guest:
 
     def codegen_options(self, options: Options, comments: bool = False) -> CodegenOptions:
         return CodegenOptions(
-            self.image.byte_order == "big", self.image.fr, options.memory, options.calls, comments=comments
-        )
+            self.image.byte_order == "big", self.image.fr, options.memory, options.calls, comments,
+            self.image.e_flags.nan2008,
+        )  # fmt: skip
 
     def function(self, name: str) -> Function:
         """Return the function of a name or a hexadecimal address; raises LiftError when there is none."""

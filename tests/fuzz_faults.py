@@ -21,7 +21,7 @@ from mipsrec.analysis.symbolic import constant_condition
 from mipsrec.isa import Flow, decode
 
 SIGILL, SIGTRAP, SIGFPE, SIGBUS, SIGSEGV = 4, 5, 8, 10, 11
-_CAUSES, _ENABLES, _UNIMPLEMENTED = 0x3F000, 0xF80, 0x20000
+_ENABLES, _UNIMPLEMENTED = 0xF80, 0x20000
 _KERNEL, _MISALIGNED, _BEYOND = 0x80, 1, 2  # si_codes
 _REGISTERS = ("gpr", "fpr", "hi", "lo", "fcsr")
 _ALL = ("",)
@@ -225,13 +225,6 @@ def _fault_registers(view: View) -> tuple[str, ...]:
     return (*_REGISTERS, "pc") if view.ours.signal in (SIGBUS, SIGSEGV) else ()
 
 
-def _causes_kept(view: View) -> tuple[str, ...]:
-    changed = view.differences.get("fcsr", (0, 0))
-    only_causes = not (changed[0] ^ changed[1]) & ~_CAUSES
-    concerned = view.mode.nan2008 and view.any_word(lambda word: computes(word, 0x05, 0x07))
-    return ("fcsr",) if concerned and only_causes else ()
-
-
 REASONS: tuple[Reason, ...] = (
     Reason("do_fpe clears the causes that trap before a handler runs; qemu and unicorn leave them", ("qemu", "unicorn"),
            _causes_that_trapped),
@@ -262,7 +255,6 @@ REASONS: tuple[Reason, ...] = (
            ("lifted",), _word_address),
     Reason("registers at a fault of memory are those lifted code last wrote to memory; its pc is that of a neighbour "
            "where LLVM dropped the line", ("lifted",), _fault_registers),
-    Reason("abs and neg keep FCSR's causes with ABS2008; recompiled code clears them", ("lifted",), _causes_kept),
 )  # fmt: skip
 
 

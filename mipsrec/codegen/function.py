@@ -72,7 +72,7 @@ class FunctionWriter(CallEnds):
         self._secondary = entries != [function.start]
         self._writer = Writer()
         self._calls = Calls(self._writer, options, self._note_callee)
-        self._units = Units(function, options.fr)
+        self._units = Units(function, options.fr, options.nan2008)
         self._frame = frame
         entered = settled_by_caller(frame) if frame is not None else 0
         self._plan = RegisterPlan(function, self._units, entries, self._passed, entered, self._unsettled)

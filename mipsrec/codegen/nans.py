@@ -89,13 +89,16 @@ class NanChecks(RegisterOperations):
         """Make the current instruction the last one that computed."""
         self._last = self.word_, operands
 
-    def pend(self, result: str, type_: str, *operands: tuple[Value, str], condition: str = "") -> str:
+    def pend(
+        self, result: str, type_: str, *operands: tuple[Value, str], condition: str = "", computes: bool = True
+    ) -> str:
         """Take in the current instruction's operation, to be performed again under `condition` or if it is a NaN.
 
-        Returns the result's name, which settling changes.
+        Returns the result's name, which settling changes. What does not compute leaves FCSR's causes alone.
         """
         operands = tuple((self._renamed.get(str(value), value), kind) for value, kind in operands)
-        self.note(*operands)
+        if computes:
+            self.note(*operands)
         self._pending.append(_Operation(self.word_, result, type_, operands))
         for value, _ in operands:
             self._unchecked.pop(str(value), None)

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CodegenOptions:
-    """`big_endian` and `fr` come from the guest; `comments` adds the disassembly of every block."""
+    """`big_endian`, `fr` and `nan2008` come from the guest; `comments` adds the disassembly of every block."""
 
     big_endian: bool
     fr: int = 0
     memory: str = "flat"
     calls: str = "direct"
     comments: bool = False
+    nan2008: bool = False
 
     @property
     def has_frames(self) -> bool:

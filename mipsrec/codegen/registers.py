@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ..analysis import Block, End, Function
 from ..isa import Flow, Instruction
-from ..isa.uses import FCC_BIT, FPR_BIT, HILO_BIT, LAST_BIT, masks, uses
+from ..isa.uses import FCC_BIT, FPR_BIT, HILO_BIT, LAST_BIT, changes_sign, masks, uses
 from ..state import OFFSETS, SLOT_BYTES
 from .calls import RESULT_BITS
 from .loops import loops_with
@@ -43,10 +43,11 @@ def _fpr_offset(number: int) -> int:
 
 
 class Units:
-    """The units of one function under Status.FR = `fr`."""
+    """The units of one function under Status.FR = `fr`; `abs2008`: abs and neg compute nothing (FCSR.ABS2008)."""
 
-    def __init__(self, function: Function, fr: int) -> None:
+    def __init__(self, function: Function, fr: int, abs2008: bool = False) -> None:
         self.fr = fr
+        self.abs2008 = abs2008
         self._joined: list[int] = []  # bits of the units that hold more than one register or part of one
         self._mixed = 0
         used = 0
@@ -119,6 +120,8 @@ class Units:
     def masks(self, instruction: Instruction) -> tuple[int, int]:
         """Return (read, written) bits in whole units; writing part of a unit reads it too."""
         read, written = masks(instruction, self.fr)
+        if self.abs2008 and changes_sign(instruction.row):
+            written &= ~(1 << LAST_BIT)
         if (read | written) >> FPR_BIT and self._joined:
             for bits in self._joined:
                 if written & bits:

@@ -87,6 +87,15 @@ def uses(row: Row) -> tuple[tuple[Use, ...], tuple[Use, ...]]:
     return tuple(dict.fromkeys(recorder.reads)), tuple(dict.fromkeys(recorder.writes))
 
 
+SIGN_CHANGES = ("abs", "neg")
+"""Operations that compute, and that change FCSR's causes, without ABS2008 only (volume I-A, FCSR)."""
+
+
+def changes_sign(row: Row) -> bool:
+    """Return whether the row is abs.fmt or neg.fmt."""
+    return row.name.partition(".")[0] in SIGN_CHANGES
+
+
 _accesses: dict[str, tuple[bool, bool]] = {}
 
 
