@@ -216,9 +216,15 @@ def _unlinked(view: View) -> tuple[str, ...]:
 
 def _word_address(view: View) -> tuple[str, ...]:
     ours, other = view.ours, view.other
-    near = ours.signal == other.signal == SIGSEGV and ours.address ^ other.address in (1, 2, 3)
+    near = ours.signal == other.signal == SIGSEGV and abs(ours.address - other.address) <= 3
     words = (view.word_at(ours.pc), view.word_at(ours.pc + 4))
     return ("address",) if near and any(_row_name(word) in ("lwl", "lwr", "swl", "swr") for word in words) else ()
+
+
+def _goes_on(view: View) -> tuple[str, ...]:
+    words = (view.word_at(view.ours.pc), view.word_at(view.ours.pc + 4))
+    faulted = view.ours.signal == view.other.signal == SIGSEGV
+    return _ALL if faulted and any(_row_name(word) in ("swl", "swr") for word in words) else ()
 
 
 def _fault_registers(view: View) -> tuple[str, ...]:
@@ -236,6 +242,8 @@ REASONS: tuple[Reason, ...] = (
     Reason("an unaligned sc raises an address error; qemu fails it first when nothing is linked", ("qemu", "unicorn"),
            _unlinked),
     Reason("unicorn runs in kernel mode, where the kernel's half is memory", ("unicorn",), _in_kernel_mode),
+    Reason("swl and swr end at a fault; unicorn finishes them and what follows: store_helper in cputlb.c returns",
+           ("unicorn",), _goes_on),
     Reason("unicorn's CPUs have no UserLocal, which rdhwr $29 reads", ("unicorn",), _no_user_local),
     Reason("codes 6 and 7 of traps and breaks make SIGFPE; fuzz_unicorn.py does not see the word", ("unicorn",),
            _trap_code),
@@ -251,8 +259,8 @@ REASONS: tuple[Reason, ...] = (
     Reason("a quiet NaN operand is the result without NAN2008 (volume I-A); qemu 7 makes its default NaN", ("qemu",),
            _default_nan),
     Reason("the code of a trap tells; qemu loses it where the operands are the same register", ("qemu",), _lost_code),
-    Reason("BadVAddr of lwl, lwr, swl and swr is the byte's address; recompiled code accesses the word",
-           ("lifted",), _word_address),
+    Reason("BadVAddr of lwl, lwr, swl and swr is the byte's address; recompiled code accesses the word, at once for a "
+           "pair", ("lifted",), _word_address),
     Reason("registers at a fault of memory are those lifted code last wrote to memory; its pc is that of a neighbour "
            "where LLVM dropped the line", ("lifted",), _fault_registers),
 )  # fmt: skip

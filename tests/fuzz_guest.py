@@ -89,13 +89,13 @@ def library(guest: Path, opt: int) -> Path:
 def run_host(host: Path, guest: Path, states: bytes, recompiled: Path | None) -> bytes:
     """Run the guest on our host: recompiled code, or the interpreter when there is none."""
     engine = ["--library", str(recompiled)] if recompiled else ["--engine", "interp"]
-    return _run([str(host), *engine, str(guest)], states)
+    return run_command([str(host), *engine, str(guest)], states)
 
 
 def run_qemu(mode: Mode, guest: Path, states: bytes) -> bytes:
     """Run the guest under qemu-user."""
     qemu = need("qemu-mips" if mode.byte_order == "big" else "qemu-mipsel", "qemu-user")
-    return _run([qemu, "-cpu", "P5600" if mode.nan2008 else "24Kf", str(guest)], states)
+    return run_command([qemu, "-cpu", "P5600" if mode.nan2008 else "24Kf", str(guest)], states)
 
 
 def culprit(execute: Callable[[bytes], bytes], states: bytes) -> bytes:
@@ -110,7 +110,8 @@ def culprit(execute: Callable[[bytes], bytes], states: bytes) -> bytes:
     return states
 
 
-def _run(command: list[str], states: bytes) -> bytes:
+def run_command(command: list[str], states: bytes) -> bytes:
+    """Return what a command makes of states; raises EngineError when it dies, hangs, or leaves some out."""
     limit = 10 + len(states) // STATE_BYTES / STATES_PER_SECOND
     try:
         result = subprocess.run(command, input=states, capture_output=True, check=False, timeout=limit)

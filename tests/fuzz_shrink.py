@@ -64,12 +64,13 @@ class Shrinker:
         failure = _moved(failure)
         for index in reversed(range(len(failure.case.words))):
             words = failure.case.words
-            smaller = dataclasses.replace(failure.case, words=[*words[:index], 0, *words[index + 1 :]])
+            jumps = {at: target for at, target in failure.case.jumps.items() if at != index}
+            smaller = dataclasses.replace(failure.case, words=[*words[:index], 0, *words[index + 1 :]], jumps=jumps)
             candidate = dataclasses.replace(failure, case=smaller)
             if words[index] and self._still_fails(candidate):
                 failure = candidate
         words = [word for word in failure.case.words if word]
-        candidate = dataclasses.replace(failure, case=dataclasses.replace(failure.case, words=words))
+        candidate = dataclasses.replace(failure, case=dataclasses.replace(failure.case, words=words, jumps={}))
         if not any(map(_jumps, words)) and self._still_fails(candidate):
             failure = candidate
         candidate = dataclasses.replace(failure, state=failure.state[:_WINDOW_AT] + VECTOR_DATA)

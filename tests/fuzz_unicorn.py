@@ -1,19 +1,21 @@
 """Runs a guest of cases (fuzz_guest.py) on unicorn, which is no Linux: system calls and signals are played here.
 
 Enters: the guest's path, the bytes of states. Leaves: the bytes of the states after them. The CPU is a 24Kf, or a P5600
-for IEEE 754-2008 NaNs, in kernel mode, so privileged instructions are not for it.
+for IEEE 754-2008 NaNs, in kernel mode, so privileged instructions are not for it. It runs in a process of its own
+(this file as a program), which some guests kill.
 """
 
 from __future__ import annotations
 
 import struct
+import sys
 from pathlib import Path
 
 import unicorn
 import unicorn.mips_const as mips
+from elftools.elf.constants import P_FLAGS
 from elftools.elf.elffile import ELFFile
-from fuzz_guest import Mode
-from fuzz_states import STATE_BYTES
+from fuzz_guest import Mode, run_command
 from unicorn_judge import EXCEPTIONS, STATUS, STATUS_FR
 
 _GPRS = [mips.UC_MIPS_REG_0 + n for n in range(32)]
@@ -23,6 +25,7 @@ _SYSCALL = 17
 _ENOSYS = 89
 _SIGNALS = {"address": 10, "reserved": 4, "coprocessor": 4, "overflow": 8, "fpe": 8, "trap": 5, "break": 5}
 _PAGE = 0xFFF
+_RIGHTS = {P_FLAGS.PF_R: unicorn.UC_PROT_READ, P_FLAGS.PF_W: unicorn.UC_PROT_WRITE, P_FLAGS.PF_X: unicorn.UC_PROT_EXEC}
 UNSEEN = ("code", "pc", "address")
 """What unicorn does not show of an exception."""
 _START = 0x300000  # code of our own, and the stack
@@ -55,14 +58,16 @@ class Machine:
             table = elf.get_section_by_name(".symtab")
             for name in ("result", "left"):
                 self._symbols[name] = table.get_symbol_by_name(name)[0]["st_value"]
-            pages: set[int] = set()
+            pages: dict[int, int] = {}
             for segment in elf.iter_segments("PT_LOAD"):
-                start, size = segment["p_vaddr"], segment["p_memsz"]
+                start, size, flags = segment["p_vaddr"], segment["p_memsz"], segment["p_flags"]
                 for page in range(start & ~_PAGE, start + size, _PAGE + 1):
                     if page not in pages:
                         self._cpu.mem_map(page, _PAGE + 1)
-                        pages.add(page)
+                    pages[page] = pages.get(page, 0) | flags
                 self._cpu.mem_write(start, segment.data())
+            for page, flags in pages.items():
+                self._cpu.mem_protect(page, _PAGE + 1, sum(right for flag, right in _RIGHTS.items() if flags & flag))
             self._cpu.mem_map(_START, 0x10000)
             self._cpu.reg_write(_GPRS[29], _START + 0xF000)
             return int(elf["e_entry"])
@@ -76,7 +81,8 @@ class Machine:
         return _START
 
     def _on_exception(self, cpu: unicorn.Uc, number: int, _data: object) -> None:
-        self._pending = (number, 0, cpu.reg_read(mips.UC_MIPS_REG_PC))
+        if self._pending is None:  # a store that faulted may have gone on
+            self._pending = (number, 0, cpu.reg_read(mips.UC_MIPS_REG_PC))
         cpu.emu_stop()
 
     def _on_unmapped(self, cpu: unicorn.Uc, _access: int, address: int, *_rest: object) -> bool:
@@ -149,6 +155,11 @@ class Machine:
 
 def run_unicorn(mode: Mode, guest: Path, states: bytes) -> bytes:
     """Run the guest; si_code is 0 in its states, and si_addr is known for unmapped addresses only."""
-    output = Machine(guest, mode, states).run()
-    assert len(output) == len(states) and len(output) % STATE_BYTES == 0
-    return output
+    words = [mode.byte_order, str(mode.fr), "2008" if mode.nan2008 else "legacy", str(guest)]
+    return run_command([sys.executable, __file__, *words], states)
+
+
+if __name__ == "__main__":
+    byte_order, fr, nans, path = sys.argv[1:]
+    machine = Machine(Path(path), Mode(byte_order, int(fr), nans == "2008"), sys.stdin.buffer.read())
+    sys.stdout.buffer.write(machine.run())

@@ -31,6 +31,8 @@ RARE = {
     "dropped": [0x14000001, 0x0000000D],  # bne $zero, $zero, .+8 | break
     "aligned": [0x8D090001],  # lw $t1, 1($t0)
     "byte": [0x88090003],  # lwl $t1, 3($zero)
+    "pair": [0xB8090004, 0xA8090001],  # swr $t1, 4($zero) | swl $t1, 1($zero)
+    "goes on": [0xA8090003, 0x24090777],  # swl $t1, 3($zero) | addiu $t1, $zero, 0x777
     "kernel": [0x8C098000],  # lw $t1, -0x8000($zero)
     "local": [0x7C09E83B],  # rdhwr $t1, $29
 }
