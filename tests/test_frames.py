@@ -9,7 +9,7 @@ import pytest
 from compiled import ORDERS, compile_guest
 from tools import need
 
-from mipsrec import pipeline
+from mipsrec import codegen, pipeline
 from mipsrec.codegen.frames import find_frame
 
 SOURCE = Path(__file__).parent / "guests" / "frames.c"
@@ -23,7 +23,7 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     program = compile_guest(tmp_path_factory.mktemp("frames"), request.param, SOURCE.read_text(), *OPTIONS)
     judge = need(QEMU[request.param], "qemu-user")
     said = subprocess.run([judge, program], capture_output=True, text=True, check=True).stdout
-    assert said.count("\n") == 12
+    assert said.count("\n") == 16
     return program, said
 
 
@@ -33,7 +33,10 @@ def test_interpreted(host: Path, guest: tuple[Path, str]) -> None:
 
 
 @pytest.mark.parametrize("opt", [0, 3])
-def test_recompiled(host: Path, guest: tuple[Path, str], tmp_path: Path, opt: int) -> None:
+def test_recompiled(
+    host: Path, guest: tuple[Path, str], tmp_path: Path, opt: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(codegen, "recursive_functions", lambda program: set(program.functions))
     library = tmp_path / "library.so"
     pipeline.build(pipeline.open_guest(guest[0]), library, pipeline.Options(opt=opt, jobs=1))
     result = subprocess.run([host, "--library", library, guest[0]], capture_output=True, text=True, check=True)
@@ -49,7 +52,10 @@ def test_found(guest: tuple[Path, str]) -> None:
 
     assert saved("plain") == saved("deep") == saved("stores_late") == saved("overwrites") == {16, 17, 31}
     assert saved("saves_late") == {31}
+    assert saved("again") is None
+    assert saved("leaf") == {16, 17}
     assert saved("sometimes") == {16, 31}
     assert saved("store") is saved("peeks") is None
+    assert functions["deep"].start in codegen.recursive_functions(pipeline.open_guest(guest[0]).program)
     frame = find_frame(functions["stores_elsewhere"])
     assert frame is not None and [len(stores) for stores in frame.returns.values()] == [1]

@@ -31,7 +31,7 @@ __all__ = [
 def lifted_starts(program: Program) -> Mapping[int, Callee]:
     """Return, by start, the functions that are worth lifting: those whose first instruction is understood."""
     found = {}
-    recursive = _recursive(program)
+    recursive = recursive_functions(program)
     for start, function in program.functions.items():
         first = function.blocks[start]
         if first.body or first.end is not End.HAND_OVER:
@@ -40,7 +40,7 @@ def lifted_starts(program: Program) -> Mapping[int, Callee]:
     return found
 
 
-def _recursive(program: Program) -> set[int]:
+def recursive_functions(program: Program) -> set[int]:
     """Return the functions that may call themselves again, as far as calls and guesses tell.
 
     Those alone have frames: paired runs of the kernels show no gain from the others, which cost a second way in.

@@ -36,8 +36,12 @@ class CallEnds(EdgeWriter):
         return self._function.guesses.get(block.terminator_pc)
 
     def _framed(self, block: Block) -> Callee | None:
-        """Return the function whose body a block calls, for certain or if a guess is right."""
-        if _has_condition(block):
+        """Return the function whose body a block calls, for certain or if a guess is right; ra is set as calls do."""
+        assert block.terminator is not None
+        slot = block.delay_slot
+        if _has_condition(block) or block.terminator.link_register() != 31:
+            return None
+        if slot is not None and self._units.masks(slot)[1] & RA_BIT:
             return None
         return self._calls.framed(block.target if block.target is not None else self._guess(block))
 
@@ -74,7 +78,7 @@ class CallEnds(EdgeWriter):
         self._slot(block)
         self._at(instruction, block.terminator_pc)
         if callee is None:
-            self._call(block, target, flag)
+            self._call(block, target, self._guess(block), flag)
             return
         if block.target is None:
             machine.finish_floats()
@@ -84,14 +88,14 @@ class CallEnds(EdgeWriter):
             writer.void(f"br i1 {right}, label %{hit}, label %{miss}, {LIKELY}")
             before, dirty = machine.registers.copy(), machine.dirty
             writer.label(miss)
-            self._call(block, target, None)
+            self._call(block, target, None, None)
             writer.label(hit)
             machine.memory.start_block()
             machine.registers.restore(before)
             machine.dirty = dirty
         self._call_body(block, callee)
 
-    def _call(self, block: Block, target: Value, flag: Value | None) -> None:
+    def _call(self, block: Block, target: Value, guess: int | None, flag: Value | None) -> None:
         """Call with a complete state, on condition of `flag` if there is one."""
         writer, machine = self._writer, self._machine
         machine.registers.flush(machine.dirty)
@@ -104,7 +108,7 @@ class CallEnds(EdgeWriter):
             writer.void(f"br i1 {flag}, label %{call}, label %{returned}")
             writer.label(call)
         arguments = self._arguments(self._calls.passed(block.target))
-        found = self._calls.call(target, self._guess(block), arguments)
+        found = self._calls.call(target, guess, arguments)
         if flag is not None:
             found = Returned(found.pc, {})  # there are no results where the call did not happen
         self._after_sync(block, found, returned, stack)

@@ -8,9 +8,9 @@ a stray pointer) sees nothing else, and a value that was overwritten on the stac
 The rules that make this exact:
 
 - sp changes by constants only, and is at a return what it was at the entry. Callees put sp back, which is checked.
-- A save counts if it lies in the block at the start, before its register is written and before any other store: what
-  is stored in between might go to the same place, and the caller's stores come first. A load in between may read the
-  place early; it lies below the sp of the caller, where nothing is kept for anybody.
+- A save counts if it lies in the block at the start, which runs once, before its register is written and before any
+  other store: what is stored in between might go to the same place, and the caller's stores come first. A load in
+  between may read the place early; it lies below the sp of the caller, where nothing is kept for anybody.
 - A return counts if on all ways to it these registers are loaded from where they are, and nothing is stored afterwards
   that might go there. Stores in the block of the return are looked at when they are made: if one goes near the slots,
   the function returns as those do that have no frame. So do returns that do not count: they make the state complete.
@@ -163,6 +163,8 @@ def _displacements(function: Function) -> dict[int, int] | None:
         if block.end is End.RETURN and displacement:
             return None
         for successor in function.successors(block):
+            if successor == function.start:
+                return None
             if successor not in found:
                 found[successor] = displacement
                 work.append(successor)

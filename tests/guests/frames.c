@@ -69,6 +69,24 @@ FUNCTION(is_seen, ENTER "li $s0,5\n jal peeks\n li $s1,6\n" LEAVE);
 FUNCTION(deep, ENTER "move $s1,$a0\n beqz $a0,1f\n addu $s0,$s0,$a0\n jal deep\n addiu $a0,$a0,-1\n addu $v0,$v0,$s1\n"
                "1: " LEAVE);
 
+/* Goes back to its start, where it saves what it has made. */
+FUNCTION(again, ENTER "addiu $s0,$s0,3\n addiu $a0,$a0,-1\n sw $s0,24($sp)\n lw $s0,24($sp)\n lw $s1,20($sp)\n"
+                "lw $ra,28($sp)\n bgtz $a0,again\n addiu $sp,$sp,32\n move $v0,$a0\n jr $ra\n nop\n");
+
+/* Saves s0 and s1, but not ra, which its caller sets in the delay slot of the call: it returns past two instructions. */
+FUNCTION(leaf, "addiu $sp,$sp,-16\n sw $s0,12($sp)\n sw $s1,8($sp)\n move $s0,$a0\n addiu $v0,$s0,3\n"
+               "lw $s0,12($sp)\n lw $s1,8($sp)\n jr $ra\n addiu $sp,$sp,16\n");
+FUNCTION(calls_leaf_from_elsewhere, "addiu $sp,$sp,-48\n sw $ra,44($sp)\n sw $s0,40($sp)\n sw $s1,36($sp)\n"
+                                    "lui $t0,%hi(1f)\n addiu $t0,$t0,%lo(1f)\n li $s0,0x1234\n li $s1,0x5678\n"
+                                    "jal leaf\n move $ra,$t0\n addiu $v0,$v0,1000\n addiu $v0,$v0,1000\n"
+                                    "1: addu $v0,$v0,$s0\n addu $v0,$v0,$s1\n lw $ra,44($sp)\n lw $s0,40($sp)\n"
+                                    "lw $s1,36($sp)\n jr $ra\n addiu $sp,$sp,48\n");
+
+/* Calls with another link register: the callee returns by the ra of its caller's caller. */
+FUNCTION(hop, "lui $t0,%hi(leaf)\n addiu $t0,$t0,%lo(leaf)\n jalr $t1,$t0\n addiu $a0,$a0,100\n jr $t1\n nop\n");
+FUNCTION(calls_hop, "addiu $sp,$sp,-48\n sw $ra,44($sp)\n sw $s0,40($sp)\n li $s0,0x1234\n jal hop\n nop\n"
+                    "addu $v0,$v0,$s0\n lw $ra,44($sp)\n lw $s0,40($sp)\n jr $ra\n addiu $sp,$sp,48\n");
+
 /* Calls f(a0, &word) with s0 and s1 set; returns a mixture of all that it finds. */
 #define CALLER(name, callee, after) \
     FUNCTION(name, "addiu $sp,$sp,-48\n sw $ra,44($sp)\n sw $s0,40($sp)\n sw $s1,36($sp)\n li $s0,0x1234\n" \
@@ -84,6 +102,8 @@ CALLER(calls_stores_elsewhere, stores_elsewhere, "");
 CALLER(calls_skips, skips, "addiu $s0,$s0,1\n addiu $s1,$s1,1\n");
 CALLER(calls_sometimes, sometimes, "");
 CALLER(calls_is_seen, is_seen, "");
+CALLER(calls_again, again, "");
+CALLER(calls_leaf, leaf, "");
 
 /* As the callers above, with a1 pointing to where saves_late will save s0. */
 FUNCTION(calls_saves_late, "addiu $sp,$sp,-48\n sw $ra,44($sp)\n sw $s0,40($sp)\n li $s0,0x1234\n addiu $a1,$sp,-8\n"
@@ -103,6 +123,10 @@ __attribute__((used)) void start(void)
     show("sometimes", calls_sometimes(0, &word));
     show("always", calls_sometimes(1, &word));
     show("is seen", calls_is_seen(7, &word));
+    show("again", calls_again(3, &word));
+    show("leaf", calls_leaf(7, &word));
+    show("leaf from elsewhere", calls_leaf_from_elsewhere(7, &word));
+    show("hop", calls_hop(7, &word));
     show("saves late", calls_saves_late(7, &word));
     show("deep", deep(1000, &word));
     register uintptr_t v0 __asm__("$2") = 4001, a0 __asm__("$4") = 0;
