@@ -22,13 +22,15 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """The guest, and what qemu-user says it prints."""
     program = compile_guest(tmp_path_factory.mktemp("frames"), request.param, SOURCE.read_text(), *OPTIONS)
     judge = need(QEMU[request.param], "qemu-user")
-    said = subprocess.run([judge, program], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run([judge, program], capture_output=True, text=True, timeout=60, check=True).stdout
     assert said.count("\n") == 16
     return program, said
 
 
 def test_interpreted(host: Path, guest: tuple[Path, str]) -> None:
-    result = subprocess.run([host, "--engine", "interp", guest[0]], capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [host, "--engine", "interp", guest[0]], capture_output=True, text=True, timeout=60, check=True
+    )
     assert result.stdout == guest[1]
 
 
@@ -39,7 +41,9 @@ def test_recompiled(
     monkeypatch.setattr(codegen, "recursive_functions", lambda program: set(program.functions))
     library = tmp_path / "library.so"
     pipeline.build(pipeline.open_guest(guest[0]), library, pipeline.Options(opt=opt, jobs=1))
-    result = subprocess.run([host, "--library", library, guest[0]], capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [host, "--library", library, guest[0]], capture_output=True, text=True, timeout=60, check=True
+    )
     assert result.stdout == guest[1]
 
 

@@ -70,8 +70,8 @@ FUNCTION(deep, ENTER "move $s1,$a0\n beqz $a0,1f\n addu $s0,$s0,$a0\n jal deep\n
                "1: " LEAVE);
 
 /* Goes back to its start, where it saves what it has made. */
-FUNCTION(again, ENTER "addiu $s0,$s0,3\n addiu $a0,$a0,-1\n sw $s0,24($sp)\n lw $s0,24($sp)\n lw $s1,20($sp)\n"
-                "lw $ra,28($sp)\n bgtz $a0,again\n addiu $sp,$sp,32\n move $v0,$a0\n jr $ra\n nop\n");
+FUNCTION(again, ENTER "addiu $s0,$s0,3\n addiu $a0,$a0,-1\n blez $a0,1f\n nop\n lw $ra,28($sp)\n b again\n"
+                "addiu $sp,$sp,32\n 1: li $v0,0\n" LEAVE);
 
 /* Saves s0 and s1, but not ra, which its caller sets in the delay slot of the call: it returns past two instructions. */
 FUNCTION(leaf, "addiu $sp,$sp,-16\n sw $s0,12($sp)\n sw $s1,8($sp)\n move $s0,$a0\n addiu $v0,$s0,3\n"
