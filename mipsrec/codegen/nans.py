@@ -111,15 +111,14 @@ class NanChecks(RegisterOperations):
     def settled(self, value: Value) -> Value:
         """Return a value whose bits are MIPS's."""
         if any(operation.result == value for operation in self._pending):
-            return self.settle().get(str(value), value)
-        return value
+            self.settle()
+        return self._renamed.get(str(value), value)
 
     def settled_both(self, a: Value, b: Value) -> tuple[Value, Value]:
         """Return two values whose bits are MIPS's."""
         if any(operation.result in (a, b) for operation in self._pending):
-            renamed = self.settle()
-            return renamed.get(str(a), a), renamed.get(str(b), b)
-        return a, b
+            self.settle()
+        return self._renamed.get(str(a), a), self._renamed.get(str(b), b)
 
     def settle(self) -> dict[str, str]:
         """Look at what is pending; return the new names of all results."""
