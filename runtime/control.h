@@ -56,7 +56,7 @@ struct mr_host_thread {
     unsigned nested_faults;               /* how many handlers run above frames of lifted code that wait for them */
     unsigned nested_polls;                /* how many handlers run above frames of lifted code that go on afterwards */
     struct mr_waiting_frames *waiting;    /* the innermost of these, or NULL */
-    uintptr_t signal_stack_low;
+    uintptr_t signal_stack_low;           /* 0 until mr_faults_prepare_thread, unless the thread's maker has made it */
 };
 extern _Thread_local struct mr_host_thread mr_host_thread;
 
@@ -71,6 +71,8 @@ _Noreturn void mr_on_big_stack(void (*body)(void *), void *argument);
 /* ---- fault.c ---- */
 void mr_faults_prepare_thread(void); /* signal stack and stack bounds of the calling host thread */
 void mr_faults_leave_thread(void);
+uintptr_t mr_signal_stack_make(void); /* 0 when there is no address space for it */
+void mr_signal_stack_free(uintptr_t low);
 
 /* A guest access that cannot be made, by the instruction at pc. */
 struct mr_access_fault {

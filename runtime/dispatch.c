@@ -26,7 +26,7 @@ uint8_t *mr_fallback;
 uint32_t (*mr_enter)(struct mr_state *, mr_function);
 _Thread_local struct mr_state *mr_current;
 _Thread_local struct mr_host_thread mr_host_thread;
-struct mr_counters mr_counters;
+_Thread_local struct mr_counters mr_counters;
 
 static uint32_t open_low_pc, open_high_pc; /* table entries of these are writable; both 0 when none are */
 

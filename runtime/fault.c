@@ -272,17 +272,29 @@ static void find_stack_bounds(void)
     pthread_attr_destroy(&attributes);
 }
 
+uintptr_t mr_signal_stack_make(void)
+{
+    void *low = mmap(NULL, SIGNAL_STACK_BYTES, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    return low == MAP_FAILED ? 0 : (uintptr_t)low;
+}
+
+void mr_signal_stack_free(uintptr_t low)
+{
+    munmap((void *)low, SIGNAL_STACK_BYTES);
+}
+
 void mr_faults_prepare_thread(void)
 {
     stack_t stack = {0};
     if (mr_host_thread.stack_low == 0)
         find_stack_bounds();
+    if (mr_host_thread.signal_stack_low == 0)
+        mr_host_thread.signal_stack_low = mr_signal_stack_make();
     stack.ss_size = SIGNAL_STACK_BYTES;
-    stack.ss_sp = mmap(NULL, stack.ss_size, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-    if (stack.ss_sp == MAP_FAILED || sigaltstack(&stack, NULL) != 0)
+    stack.ss_sp = (void *)mr_host_thread.signal_stack_low;
+    if (stack.ss_sp == NULL || sigaltstack(&stack, NULL) != 0)
         mr_fail("cannot make a signal stack: %s", strerror(errno));
-    mr_host_thread.signal_stack_low = (uintptr_t)stack.ss_sp;
 }
 
 void mr_faults_leave_thread(void)
@@ -290,5 +302,5 @@ void mr_faults_leave_thread(void)
     stack_t stack = {0}, none = {0};
     none.ss_flags = SS_DISABLE;
     if (sigaltstack(&none, &stack) == 0 && (stack.ss_flags & SS_DISABLE) == 0)
-        munmap(stack.ss_sp, stack.ss_size);
+        mr_signal_stack_free((uintptr_t)stack.ss_sp);
 }

@@ -14,6 +14,12 @@
 
 #define GPR(s, n) ((s)->gpr[n].value)
 
+/* What all threads share and change: the guest's mappings and heap, its signal actions, remembered limits, the list of
+ * threads. No guest memory may be accessed while it is held, since a fault there would abandon the frame that has it.
+ * Reading one page's bits, dispatch entry or pointer to a page takes no lock. (memory.c) */
+void mr_lock(void);
+void mr_unlock(void);
+
 /* ---- options (main.c) ---- */
 struct mr_options {
     bool engine_interp;       /* run everything in the interpreter */
@@ -50,7 +56,7 @@ extern uint8_t mr_pages[1u << 20];    /* MR_* bits of every guest page */
 extern bool mr_big_endian;            /* byte order of the guest */
 
 void mr_memory_reserve(bool identity); /* reserves the window; identity: at host address 0 */
-/* All return 0 or a guest address on success, -errno (host numbering) on failure. Sizes are rounded up to pages. */
+/* The caller has mr_lock, once there are threads. All return 0 or a guest address on success, -errno (host numbering) on failure. Sizes are rounded up to pages. */
 int64_t mr_map(uint32_t guest, uint32_t size_bytes, int prot, int host_flags, int fd, uint64_t offset, bool fixed);
 int mr_unmap(uint32_t guest, uint32_t size_bytes);
 int mr_protect(uint32_t guest, uint32_t size_bytes, int prot); /* prot: MR_READ | MR_WRITE | MR_EXEC */
@@ -206,7 +212,7 @@ void mr_report(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint32_t 
 void mr_disassemble(uint32_t pc, uint32_t word, char *text, size_t size_bytes);
 
 struct mr_counters { uint64_t interpreted, syscalls, unknown_syscalls, dispatches; };
-extern struct mr_counters mr_counters;
+extern _Thread_local struct mr_counters mr_counters;
 extern struct mr_state *mr_main_state;
 
 #endif

@@ -7,6 +7,7 @@
 #include "verify.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -32,6 +33,18 @@ static void *host_at(uint32_t guest)
 static uint64_t page_up(uint64_t size_bytes)
 {
     return (size_bytes + MR_PAGE_BYTES - 1) & ~(uint64_t)(MR_PAGE_BYTES - 1);
+}
+
+static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void mr_lock(void)
+{
+    pthread_mutex_lock(&shared_lock);
+}
+
+void mr_unlock(void)
+{
+    pthread_mutex_unlock(&shared_lock);
 }
 
 /* ---- the window ---- */

@@ -4,6 +4,7 @@
  */
 #include "abi.h"
 #include "control.h"
+#include "thread.h"
 #include "verify.h"
 
 #include <stdarg.h>
@@ -27,9 +28,10 @@ static void print_stats(void)
 {
     if (!mr_options.stats)
         return;
+    struct mr_counters counters = mr_threads_counters();
     mr_print_error("mipsrec-host: %llu instructions interpreted, %llu dispatches, %llu system calls, %llu of them unknown\n",
-                   (unsigned long long)mr_counters.interpreted, (unsigned long long)mr_counters.dispatches,
-                   (unsigned long long)mr_counters.syscalls, (unsigned long long)mr_counters.unknown_syscalls);
+                   (unsigned long long)counters.interpreted, (unsigned long long)counters.dispatches,
+                   (unsigned long long)counters.syscalls, (unsigned long long)counters.unknown_syscalls);
 }
 
 static void print_registers(const struct mr_state *s)

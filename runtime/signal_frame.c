@@ -37,13 +37,12 @@ enum {
 
 static uint32_t trampolines; /* guest address of two of them, 8 bytes each; 0 until the first signal */
 
-static bool make_trampolines(void)
+/* Under mr_lock: the only accesses to guest memory under it are to the page that was just made. */
+static void map_trampolines(void)
 {
-    if (trampolines)
-        return true;
     int64_t page = mr_map(0, MR_PAGE_BYTES, MR_READ | MR_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0, false);
     if (page < 0)
-        return false;
+        return;
     const uint32_t code[] = {
         INSTRUCTION_LI_V0 | SIGRETURN_NUMBER, INSTRUCTION_SYSCALL,
         INSTRUCTION_LI_V0 | RT_SIGRETURN_NUMBER, INSTRUCTION_SYSCALL,
@@ -52,7 +51,15 @@ static bool make_trampolines(void)
         mr_poke32((uint32_t)page + 4 * i, code[i]);
     mr_protect((uint32_t)page, MR_PAGE_BYTES, MR_READ | MR_EXEC);
     trampolines = (uint32_t)page;
-    return true;
+}
+
+static bool make_trampolines(void)
+{
+    mr_lock();
+    if (!trampolines)
+        map_trampolines();
+    mr_unlock();
+    return trampolines != 0;
 }
 
 /* ---- sigcontext ---- */

@@ -15,7 +15,6 @@
 #define QUEUE_LENGTH 64
 #define HOST_SET_BYTES 8 /* of the kernel's sigset_t */
 #define FIRST_REALTIME 32
-#define LIBC_SIGNALS 0x180000000u /* 32 and 33: the host's libc lives by them */
 
 struct mr_signal_action mr_signal_actions[129];
 _Thread_local struct mr_thread_signals mr_thread_signals;
@@ -39,7 +38,7 @@ uint64_t mr_signal_set_to_host(const struct mr_signal_set *set)
         if (mr_signal_in(set, mips) && number && !host_needs(number))
             host |= (uint64_t)1 << (number - 1);
     }
-    return host & ~(uint64_t)LIBC_SIGNALS;
+    return host;
 }
 
 static struct mr_signal_set set_from_host(uint64_t host)
@@ -77,7 +76,7 @@ int mr_put_signal_set(uint32_t guest, const struct mr_signal_set *set)
 
 /* ---- the queue ---- */
 
-static uint64_t block_host(uint64_t host_set)
+uint64_t mr_signals_set_host_mask(uint64_t host_set)
 {
     uint64_t old = 0;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &host_set, &old, HOST_SET_BYTES);
@@ -109,9 +108,9 @@ static void append(const struct mr_signal_info *info)
 
 void mr_signal_queue(const struct mr_signal_info *info)
 {
-    uint64_t old = block_host(ALL_BUT_FAULTS);
+    uint64_t old = mr_signals_set_host_mask(ALL_BUT_FAULTS);
     append(info);
-    block_host(old);
+    mr_signals_set_host_mask(old);
 }
 
 /* Returns the position of the lowest signal that is wanted, or -1. */
@@ -126,14 +125,14 @@ static int find_wanted(const struct mr_signal_set *wanted)
 
 bool mr_signal_dequeue(struct mr_signal_set wanted, struct mr_signal_info *info)
 {
-    uint64_t old = block_host(ALL_BUT_FAULTS);
+    uint64_t old = mr_signals_set_host_mask(ALL_BUT_FAULTS);
     int found = find_wanted(&wanted);
     if (found >= 0) {
         *info = queue[found];
         mr_signals_queued--;
         memmove(&queue[found], &queue[found + 1], (mr_signals_queued - (uint32_t)found) * sizeof *queue);
     }
-    block_host(old);
+    mr_signals_set_host_mask(old);
     return found >= 0;
 }
 
@@ -193,21 +192,43 @@ static void on_host_signal(int host_signal, siginfo_t *host_info, void *context)
     errno = saved_errno;
 }
 
+/* The kernel's struct sigaction of 64-bit machines. Signals 32 and 33 are the libc's, which refuses them; but the host's libc
+ * only needs them to cancel threads and to give all of them a user, and the guest's does that for itself. */
+struct host_action {
+    union {
+        void (*taker)(int, siginfo_t *, void *);
+        void (*handler)(int);
+    };
+    unsigned long flags;
+    void (*restorer)(void);
+    uint64_t mask;
+};
+#define HAS_RESTORER 0x04000000ul /* SA_RESTORER */
+
+/* The way back from a handler is the one that the libc made for the handlers of faults. */
+static void install(int host_signal, struct host_action *action)
+{
+    struct host_action of_faults = {0};
+    syscall(SYS_rt_sigaction, SIGSEGV, NULL, &of_faults, HOST_SET_BYTES);
+    action->flags |= of_faults.flags & HAS_RESTORER;
+    action->restorer = of_faults.restorer;
+    syscall(SYS_rt_sigaction, host_signal, action, NULL, HOST_SET_BYTES);
+}
+
 static void mirror_action(int mips_signal, const struct mr_signal_action *action)
 {
     int host_signal = mr_signal_to_host(mips_signal);
     if (!host_signal || host_needs(host_signal) || host_signal == SIGKILL || host_signal == SIGSTOP)
         return;
-    struct sigaction host = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
-    host.sa_sigaction = on_host_signal;
-    sigfillset(&host.sa_mask);
+    struct host_action host = {.flags = SA_SIGINFO | SA_ONSTACK, .mask = ~(uint64_t)0};
+    host.taker = on_host_signal;
     if (action->handler == MR_SIG_DEFAULT || action->handler == MR_SIG_IGNORE) {
-        host.sa_flags = 0;
-        host.sa_handler = action->handler == MR_SIG_IGNORE ? SIG_IGN : SIG_DFL;
+        host.flags = 0;
+        host.handler = action->handler == MR_SIG_IGNORE ? SIG_IGN : SIG_DFL;
     }
-    host.sa_flags |= (action->flags & MR_SA_NOCLDWAIT ? SA_NOCLDWAIT : 0) |
-                     (action->flags & MR_SA_NOCLDSTOP ? SA_NOCLDSTOP : 0);
-    sigaction(host_signal, &host, NULL); /* refused for the two that belong to the host's libc */
+    host.flags |= (action->flags & MR_SA_NOCLDWAIT ? (unsigned long)SA_NOCLDWAIT : 0) |
+                  (action->flags & MR_SA_NOCLDSTOP ? (unsigned long)SA_NOCLDSTOP : 0);
+    install(host_signal, &host);
 }
 
 static bool ignored_by_default(int mips_signal)
@@ -224,10 +245,12 @@ static bool stops_by_default(int mips_signal)
 
 void mr_signal_set_action(int mips_signal, const struct mr_signal_action *action)
 {
+    mr_lock();
     mr_signal_actions[mips_signal] = *action;
     mr_signal_actions[mips_signal].mask.bits[0] &=
         ~((uint64_t)1 << (MIPS_SIGKILL - 1) | (uint64_t)1 << (MIPS_SIGSTOP - 1));
     mirror_action(mips_signal, action);
+    mr_unlock();
     struct mr_signal_info dropped;
     struct mr_signal_set this_one = {{0, 0}};
     this_one.bits[(mips_signal - 1) / 64] = (uint64_t)1 << ((mips_signal - 1) % 64);
@@ -236,13 +259,21 @@ void mr_signal_set_action(int mips_signal, const struct mr_signal_action *action
             ;
 }
 
+struct mr_signal_action mr_signal_get_action(int mips_signal)
+{
+    mr_lock();
+    struct mr_signal_action action = mr_signal_actions[mips_signal];
+    mr_unlock();
+    return action;
+}
+
 void mr_signal_block(struct mr_signal_set blocked)
 {
     blocked.bits[0] &= ~((uint64_t)1 << (MIPS_SIGKILL - 1) | (uint64_t)1 << (MIPS_SIGSTOP - 1));
     if (memcmp(&blocked, &mr_thread_signals.blocked, sizeof blocked) == 0)
         return;
     mr_thread_signals.blocked = blocked;
-    block_host(mr_signal_set_to_host(&blocked));
+    mr_signals_set_host_mask(mr_signal_set_to_host(&blocked));
 }
 
 /* What a process inherits: ignored signals and its mask. */
@@ -296,14 +327,14 @@ bool mr_signals_restart(void)
     int found = find_wanted(&wanted);
     if (found < 0)
         return true;
-    const struct mr_signal_action *action = &mr_signal_actions[queue[found].signal];
-    return action->handler <= MR_SIG_IGNORE || action->flags & MR_SA_RESTART;
+    const struct mr_signal_action action = mr_signal_get_action(queue[found].signal);
+    return action.handler <= MR_SIG_IGNORE || action.flags & MR_SA_RESTART;
 }
 
 /* Enters the handler of a signal, or takes the default action. Returns the pc to go on at. */
 static uint32_t deliver(struct mr_state *s, const struct mr_signal_info *info, uint32_t pc)
 {
-    struct mr_signal_action action = mr_signal_actions[info->signal];
+    struct mr_signal_action action = mr_signal_get_action(info->signal);
     struct mr_thread_signals *thread = &mr_thread_signals;
     if (action.handler == MR_SIG_IGNORE || (action.handler == MR_SIG_DEFAULT && ignored_by_default(info->signal)))
         return pc;

@@ -1,6 +1,6 @@
 /* The guest's signals, as the system calls and the frames share them.
  *
- * A guest signal arrives in one of two ways: the guest raises it at itself, or the host receives it. Both end in a queue of
+ * A guest signal arrives in one of two ways: a thread raises it at itself, or the host receives it. Both end in a queue of
  * the guest thread, which is emptied at system calls (mr_signals_take). What the guest ignores or leaves at its default, the
  * host ignores or leaves at its default too, and the host blocks what the guest blocks; so the host kernel does most of it.
  */
@@ -55,7 +55,7 @@ struct mr_thread_signals {
 extern _Thread_local struct mr_thread_signals mr_thread_signals;
 
 /* ---- signal_state.c ---- */
-extern struct mr_signal_action mr_signal_actions[129];
+extern struct mr_signal_action mr_signal_actions[129]; /* changed under mr_lock; one member may be read without */
 extern _Thread_local volatile uint32_t mr_signals_queued; /* how many wait, blocked ones too */
 
 static inline bool mr_signals_waiting(void)
@@ -71,6 +71,9 @@ struct mr_signal_set mr_signals_pending(void);
 bool mr_signal_dequeue(struct mr_signal_set wanted, struct mr_signal_info *info); /* the lowest one that is wanted */
 void mr_signal_block(struct mr_signal_set blocked);      /* sets the mask of this thread, here and in the host */
 void mr_signal_set_action(int mips_signal, const struct mr_signal_action *action);
+struct mr_signal_action mr_signal_get_action(int mips_signal);
+/* The host's own mask of this thread, all signals that the host's kernel knows; returns the old one. */
+uint64_t mr_signals_set_host_mask(uint64_t host_set);
 void mr_signal_info_from_host(const void *host_siginfo, struct mr_signal_info *info);
 
 static inline bool mr_signal_in(const struct mr_signal_set *set, int mips_signal)

@@ -1,9 +1,11 @@
 /* --strace: one line per system call on standard error, like strace(1). What a call writes is printed after it. */
 #include "signals.h"
 #include "syscall.h"
+#include "thread.h"
 
 #include <ctype.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,19 +16,20 @@
 #define FIRST_TRACE_FD 900 /* out of the way of the guest's descriptors, which may close or redirect 2 */
 #define AT_FDCWD_GUEST (-100)
 
-/* One line under way. A line is written at once, so that lines of several processes do not mix. */
+/* One line under way. A line is written at once, so that lines of several threads and processes do not mix. */
 static _Thread_local struct line {
     char text[1024];
     size_t length;
     int printed; /* how many arguments */
 } line;
 
-static int trace_fd(void)
+static int trace_fd = STDERR_FILENO;
+
+static void open_trace(void)
 {
-    static int fd = -1;
-    if (fd < 0)
-        fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, FIRST_TRACE_FD);
-    return fd < 0 ? STDERR_FILENO : fd;
+    int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, FIRST_TRACE_FD);
+    if (fd >= 0)
+        trace_fd = fd;
 }
 
 __attribute__((format(printf, 1, 2))) static void add(const char *format, ...)
@@ -42,9 +45,11 @@ __attribute__((format(printf, 1, 2))) static void add(const char *format, ...)
 
 static void flush(void)
 {
+    static pthread_once_t opened = PTHREAD_ONCE_INIT;
     size_t length = line.length;
     line.length = 0;
-    if (write(trace_fd(), line.text, length) < 0)
+    pthread_once(&opened, open_trace);
+    if (write(trace_fd, line.text, length) < 0)
         return; /* a trace nobody can see is no reason to stop */
 }
 
@@ -141,6 +146,8 @@ void mr_trace_enter(const struct mr_call *c)
     const char *kinds = mr_call_kinds(c->row);
     line.length = 0;
     line.printed = 0;
+    if (mr_threads_several())
+        add("[%d] ", (int)gettid());
     add("%s(", c->row->name);
     for (; kinds[line.printed] && kinds[line.printed] != 'B'; line.printed++)
         add_argument(c, kinds[line.printed], line.printed, 0);

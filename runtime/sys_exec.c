@@ -196,7 +196,7 @@ static bool resolve(const char **path, const char **strings, uint32_t *first, st
 static int64_t execute(const char *path, uint32_t guest_argv, uint32_t guest_envp)
 {
     const uint32_t room = MOST_OPTIONS + 2 * MOST_SCRIPTS + 1;
-    static struct header headers[MOST_SCRIPTS];
+    struct header headers[MOST_SCRIPTS];
     int error;
     if (access(own_path(path), X_OK))
         return -errno;

@@ -3,10 +3,11 @@
  * Every new process has a copy of the memory. After vfork and CLONE_VM|CLONE_VFORK the parent waits until the child runs
  * another program or ends, and in the latter case takes over the pages that the child wrote: that is how posix_spawn
  * learns that a program could not be run. Simplification: what a child writes before a successful execve is lost.
- * Threads are refused (ENOSYS).
+ * With threads, only the one that called is in the child (sys_thread.c makes threads).
  */
 #include "signals.h"
 #include "syscall.h"
+#include "thread.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -86,7 +87,7 @@ void mr_vfork_child_exits(void)
 /* Returns when the child's end of the pipe is closed. */
 static void await_child(int from_child)
 {
-    static struct page_record record;
+    struct page_record record;
     size_t got = 0;
     for (;;) {
         ssize_t count = read(from_child, (uint8_t *)&record + got, sizeof record - got);
@@ -110,11 +111,18 @@ static void await_child(int from_child)
 static int64_t make_process(bool parent_waits)
 {
     int ends[2] = {-1, -1};
-    if (parent_waits && pipe2(ends, O_CLOEXEC))
+    mr_lock(); /* the child finds all that is shared as it should be, and has no end of another child's pipe */
+    if (parent_waits && pipe2(ends, O_CLOEXEC)) {
+        mr_unlock();
         return -errno;
+    }
     pid_t child = fork();
     int error = errno;
+    if (child != 0 && parent_waits)
+        close(ends[1]);
+    mr_unlock();
     if (child == 0) {
+        mr_threads_forked();
         mr_signals_queued = 0;
         if (to_parent >= 0)
             close(to_parent); /* a vfork child's own children are none */
@@ -125,10 +133,8 @@ static int64_t make_process(bool parent_waits)
         }
         return 0;
     }
-    if (parent_waits) {
-        close(ends[1]);
+    if (parent_waits)
         await_child(ends[0]);
-    }
     return child < 0 ? -error : child;
 }
 
@@ -140,7 +146,9 @@ SYSCALL(4120, clone, "xpppp")
 {
     uint32_t flags = U32(0);
     bool parent_waits = flags & CLONE_VFORK;
-    if (flags & (CLONE_THREAD | CLONE_SIGHAND | CLONE_FS | CLONE_FILES) || (flags & CLONE_VM && !parent_waits))
+    if (flags & CLONE_THREAD)
+        return mr_thread_make(c);
+    if (flags & (CLONE_SIGHAND | CLONE_FS | CLONE_FILES) || (flags & CLONE_VM && !parent_waits))
         return -ENOSYS;
     int64_t child = make_process(parent_waits);
     if (child < 0)

@@ -34,13 +34,8 @@ static bool is_remembered(int limit)
 static struct rlimit remembered[RLIM_NLIMITS];
 static bool remembered_valid[RLIM_NLIMITS];
 
-/* Either of `new` and `old` may be NULL. */
-static int64_t change_limit(pid_t process, int limit, const struct rlimit *new, struct rlimit *old)
+static int64_t change_remembered(int limit, const struct rlimit *new, struct rlimit *old)
 {
-    if (limit < 0)
-        return -EINVAL;
-    if (!is_remembered(limit) || (process != 0 && process != getpid()))
-        return mr_result(prlimit(process, (enum __rlimit_resource)limit, new, old));
     struct rlimit now;
     if (remembered_valid[limit])
         now = remembered[limit];
@@ -57,6 +52,19 @@ static int64_t change_limit(pid_t process, int limit, const struct rlimit *new, 
     remembered[limit] = *new;
     remembered_valid[limit] = true;
     return 0;
+}
+
+/* Either of `new` and `old` may be NULL. */
+static int64_t change_limit(pid_t process, int limit, const struct rlimit *new, struct rlimit *old)
+{
+    if (limit < 0)
+        return -EINVAL;
+    if (!is_remembered(limit) || (process != 0 && process != getpid()))
+        return mr_result(prlimit(process, (enum __rlimit_resource)limit, new, old));
+    mr_lock();
+    int64_t error = change_remembered(limit, new, old);
+    mr_unlock();
+    return error;
 }
 
 static uint32_t narrow_limit(rlim_t value)

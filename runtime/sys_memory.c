@@ -39,10 +39,9 @@ static bool all_free(uint32_t from, uint32_t to)
     return true;
 }
 
-/* Answers the end of the heap, which is the old one when it cannot be moved. */
-SYSCALL(4045, brk, "x")
+/* Returns the end of the heap, which is the old one when it cannot be moved. */
+static uint32_t move_heap_end(uint32_t wanted)
 {
-    uint32_t wanted = U32(0);
     if (heap_end == 0)
         heap_end = mr_brk_start;
     if (wanted < mr_brk_start || wanted > mr_mmap_top)
@@ -59,6 +58,14 @@ SYSCALL(4045, brk, "x")
     return heap_end;
 }
 
+SYSCALL(4045, brk, "x")
+{
+    mr_lock();
+    uint32_t end = move_heap_end(U32(0));
+    mr_unlock();
+    return end;
+}
+
 /* ---- mapping ---- */
 
 static int64_t map(uint32_t guest, uint32_t size_bytes, uint32_t prot, uint32_t flags, int fd, uint64_t offset)
@@ -71,12 +78,14 @@ static int64_t map(uint32_t guest, uint32_t size_bytes, uint32_t prot, uint32_t 
         return -ENOMEM;
     if (fixed && guest % MR_PAGE_BYTES)
         return -EINVAL;
-    if (flags & MAP_NOREPLACE_GUEST && (uint64_t)guest + size_bytes <= MR_USER_END &&
-        !all_free(guest, guest + size_bytes))
-        return -EEXIST;
     int host_flags = (int)(mr_bits_to_host(map_bits, flags) | type);
-    int64_t result = mr_map(guest, size_bytes, (int)(prot & PROT_KNOWN_GUEST), host_flags,
-                            flags & MAP_ANONYMOUS_GUEST ? -1 : fd, offset, fixed);
+    int64_t result = -EEXIST;
+    mr_lock();
+    if (!(flags & MAP_NOREPLACE_GUEST) || (uint64_t)guest + size_bytes > MR_USER_END ||
+        all_free(guest, guest + size_bytes))
+        result = mr_map(guest, size_bytes, (int)(prot & PROT_KNOWN_GUEST), host_flags,
+                        flags & MAP_ANONYMOUS_GUEST ? -1 : fd, offset, fixed);
+    mr_unlock();
     if (result >= 0)
         mr_dispatch_forget((uint32_t)result, size_bytes); /* code that stood there is gone */
     return result;
@@ -96,7 +105,11 @@ SYSCALL(4210, mmap2, "pxxxdx") /* the offset counts units of 4 KiB */
 
 SYSCALL(4091, munmap, "px")
 {
-    int error = U32(1) > MR_USER_END ? -EINVAL : mr_unmap(U32(0), U32(1));
+    if (U32(1) > MR_USER_END)
+        return -EINVAL;
+    mr_lock();
+    int error = mr_unmap(U32(0), U32(1));
+    mr_unlock();
     if (!error)
         mr_dispatch_forget(U32(0), U32(1));
     return error;
@@ -109,7 +122,9 @@ SYSCALL(4167, mremap, "pxxxp")
         return -EINVAL;
     if (U32(1) > MR_USER_END || U32(2) > MR_USER_END)
         return -ENOMEM;
+    mr_lock();
     int64_t result = mr_remap(U32(0), U32(1), U32(2), flags & MREMAP_MAYMOVE, flags & MREMAP_FIXED, U32(4));
+    mr_unlock();
     if (result >= 0 && (uint32_t)result != U32(0)) {
         mr_dispatch_forget(U32(0), U32(1));
         mr_dispatch_forget((uint32_t)result, U32(2));
@@ -117,9 +132,8 @@ SYSCALL(4167, mremap, "pxxxp")
     return result;
 }
 
-SYSCALL(4125, mprotect, "pxx")
+static int protect(uint32_t guest, uint32_t size_bytes, uint32_t prot)
 {
-    uint32_t guest = U32(0), size_bytes = U32(1), prot = U32(2);
     if (prot & PROT_GROWSDOWN_GUEST) /* from the start of the mapping, which is how a stack is made executable */
         while (guest >= MR_PAGE_BYTES && mr_pages[guest / MR_PAGE_BYTES - 1]) {
             guest -= MR_PAGE_BYTES;
@@ -128,6 +142,14 @@ SYSCALL(4125, mprotect, "pxx")
     if (size_bytes > MR_USER_END)
         return -ENOMEM;
     return mr_protect(guest, size_bytes, (int)(prot & PROT_KNOWN_GUEST));
+}
+
+SYSCALL(4125, mprotect, "pxx")
+{
+    mr_lock();
+    int error = protect(U32(0), U32(1), U32(2));
+    mr_unlock();
+    return error;
 }
 
 /* ---- advice and residency: host calls on ranges that the guest really has ---- */

@@ -19,23 +19,20 @@ SYSCALL(4246, exit_group, "!d")
     mr_exit_guest(c->s, INT(0) & 0xff);
 }
 
-SYSCALL(4001, exit, "!d") { return sys_exit_group(c); }
-
-/* ---- identity ---- */
+/* ---- identity. Of the calling thread: the host's libc would change all threads, which is for the guest's libc to do ---- */
 
 SYSCALL(4020, getpid, "") { return getpid(); }
 SYSCALL(4064, getppid, "") { return getppid(); }
-SYSCALL(4222, gettid, "") { return gettid(); }
 SYSCALL(4024, getuid, "") { return getuid(); }
 SYSCALL(4049, geteuid, "") { return geteuid(); }
 SYSCALL(4047, getgid, "") { return getgid(); }
 SYSCALL(4050, getegid, "") { return getegid(); }
-SYSCALL(4023, setuid, "d") { return mr_result(setuid(U32(0))); }
-SYSCALL(4046, setgid, "d") { return mr_result(setgid(U32(0))); }
-SYSCALL(4070, setreuid, "dd") { return mr_result(setreuid(U32(0), U32(1))); }
-SYSCALL(4071, setregid, "dd") { return mr_result(setregid(U32(0), U32(1))); }
-SYSCALL(4185, setresuid, "ddd") { return mr_result(setresuid(U32(0), U32(1), U32(2))); }
-SYSCALL(4190, setresgid, "ddd") { return mr_result(setresgid(U32(0), U32(1), U32(2))); }
+SYSCALL(4023, setuid, "d") { return mr_result(syscall(SYS_setuid, U32(0))); }
+SYSCALL(4046, setgid, "d") { return mr_result(syscall(SYS_setgid, U32(0))); }
+SYSCALL(4070, setreuid, "dd") { return mr_result(syscall(SYS_setreuid, U32(0), U32(1))); }
+SYSCALL(4071, setregid, "dd") { return mr_result(syscall(SYS_setregid, U32(0), U32(1))); }
+SYSCALL(4185, setresuid, "ddd") { return mr_result(syscall(SYS_setresuid, U32(0), U32(1), U32(2))); }
+SYSCALL(4190, setresgid, "ddd") { return mr_result(syscall(SYS_setresgid, U32(0), U32(1), U32(2))); }
 SYSCALL(4138, setfsuid, "d") { return setfsuid(U32(0)); }
 SYSCALL(4139, setfsgid, "d") { return setfsgid(U32(0)); }
 
@@ -65,7 +62,7 @@ SYSCALL(4191, getresgid, "ppp")
 
 SYSCALL(4080, getgroups, "dp")
 {
-    static gid_t groups[MOST_GROUPS];
+    gid_t groups[MOST_GROUPS];
     int64_t count = mr_result(getgroups(INT(0) > MOST_GROUPS ? MOST_GROUPS : INT(0), groups));
     for (uint32_t i = 0; INT(0) && i < (uint32_t)(count < 0 ? 0 : count); i++)
         if (mr_write32(U32(1) + 4 * i, groups[i]))
@@ -75,13 +72,13 @@ SYSCALL(4080, getgroups, "dp")
 
 SYSCALL(4081, setgroups, "up")
 {
-    static gid_t groups[MOST_GROUPS];
+    gid_t groups[MOST_GROUPS];
     if (U32(0) > MOST_GROUPS)
         return -EINVAL;
     for (uint32_t i = 0; i < U32(0); i++)
         if (mr_read32(U32(1) + 4 * i, &groups[i]))
             return -EFAULT;
-    return mr_result(setgroups(U32(0), groups));
+    return mr_result(syscall(SYS_setgroups, U32(0), groups));
 }
 
 /* ---- groups and sessions of processes ---- */
@@ -220,11 +217,5 @@ SYSCALL(4283, set_thread_area, "p")
     c->s->tls = U32(0);
     return 0;
 }
-
-SYSCALL(4252, set_tid_address, "p") { return gettid(); } /* the address matters when a thread ends and others go on */
-
-#define ROBUST_HEAD_BYTES 12u
-
-SYSCALL(4309, set_robust_list, "pu") { return U32(1) == ROBUST_HEAD_BYTES ? 0 : -EINVAL; } /* likewise */
 
 SYSCALL(4367, rseq, "pxxx") { return -ENOSYS; } /* restartable sequences are for code the kernel can see */

@@ -1,6 +1,7 @@
 /* System calls on signals: actions, masks, sending, waiting, returning from handlers. */
 #include "signals.h"
 #include "syscall.h"
+#include "thread.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -44,7 +45,7 @@ static int64_t change_action(int number, uint32_t from, uint32_t to, bool old_ma
         return -EFAULT;
     if (old_mask) /* the old call knows the first 32 signals */
         new.mask = (struct mr_signal_set){{(uint32_t)new.mask.bits[0], 0}};
-    struct mr_signal_action old = mr_signal_actions[number];
+    struct mr_signal_action old = mr_signal_get_action(number);
     if (from)
         mr_signal_set_action(number, &new);
     return to ? put_action(to, &old) : 0;
@@ -151,6 +152,12 @@ SYSCALL(4206, sigaltstack, "pp")
 
 enum { CODE_USER = 0, CODE_TKILL = -6 };
 
+/* What is sent to the own process may be for another thread than this one: then the host decides for which. */
+static bool is_to_self(int process, int number)
+{
+    return process == getpid() && (mr_signal_to_host(number) == 0 || !mr_threads_several());
+}
+
 /* What is sent to oneself goes to the queue at once; the rest is the host's. Signal 0 only asks. */
 static int64_t send_to_self(int number, int code, uint32_t value)
 {
@@ -167,7 +174,7 @@ SYSCALL(4037, kill, "di")
     int number = INT(1), host_number = mr_signal_to_host(number);
     if (number < 0 || number > LAST_SIGNAL)
         return -EINVAL;
-    if (INT(0) == getpid())
+    if (is_to_self(INT(0), number))
         return send_to_self(number, CODE_USER, 0);
     if (number && !host_number)
         return -EINVAL; /* the host has no such signal to give to another process */
@@ -199,7 +206,7 @@ static int64_t send_with_info(int process, int thread, int number, uint32_t gues
         return -EINVAL;
     int code = (int)mr_get32(from + 4);
     uint32_t value = mr_get32(from + 20);
-    if ((thread ? thread : process) == (thread ? gettid() : getpid()))
+    if (thread ? thread == gettid() : is_to_self(process, number))
         return send_to_self(number, code, value);
     siginfo_t info;
     memset(&info, 0, sizeof info);

@@ -89,9 +89,8 @@ static void note_unknown(uint32_t number)
 {
     mr_counters.unknown_syscalls++;
     uint32_t index = number - FIRST_NUMBER < NUMBER_COUNT ? number - FIRST_NUMBER : NUMBER_COUNT;
-    if (unknown_seen[index])
+    if (__atomic_exchange_n(&unknown_seen[index], 1, __ATOMIC_RELAXED))
         return;
-    unknown_seen[index] = 1;
     if (mr_options.stats || mr_options.strace)
         mr_trace_unknown(number);
 }

@@ -8,7 +8,12 @@
 uint8_t *mr_window;
 bool mr_big_endian;
 struct mr_options mr_options;
-struct mr_counters mr_counters;
+_Thread_local struct mr_counters mr_counters;
+
+uint64_t stub_interpreted(void)
+{
+    return mr_counters.interpreted;
+}
 int32_t *mr_dispatch;
 uint8_t *mr_fallback;
 

@@ -92,10 +92,11 @@ def test_odd_stop_pc_is_never(interpreter: Interpreter) -> None:
 
 
 def test_counts_instructions(interpreter: Interpreter) -> None:
-    counters = (ctypes.c_uint64 * 4).in_dll(interpreter.library, "mr_counters")
-    before = counters[0]
+    interpreted = interpreter.library.stub_interpreted
+    interpreted.restype = ctypes.c_uint64
+    before = interpreted()
     interpreter.run(cpu_with(), [ADD_ONE, 0x14000003, ADD_ONE, ADD_ONE, *STOP_HERE])
-    assert counters[0] - before == 6
+    assert interpreted() - before == 6
 
 
 # ---- delay slots and exceptions ----

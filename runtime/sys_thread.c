@@ -1,0 +1,305 @@
+/* Guest threads: making them, what each tells the kernel once, and how one of several ends.
+ *
+ * A guest thread is a detached host thread, and its number is the host's; the first one is the process's main thread. What a
+ * kernel does when a thread ends is done here, as the host's kernel does it for the host's libc. Simplification: signals
+ * that wait in the queue of a thread that ends are lost, also when they were meant for the whole process.
+ * Not done here: the run of a thread (dispatch.c), and fork and vfork (sys_fork.c).
+ */
+#include "thread.h"
+
+#include "control.h"
+#include "fpu.h"
+#include "signals.h"
+#include "verify.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Host frames of a guest stack of 8 MiB, the usual one. AddressSanitizer mistrusts stacks of more than 64 MiB. */
+#define HOST_STACK_BYTES ((size_t)(MR_ADDRESS_SANITIZER ? 32 : 128) << 20)
+#define STATE_ALIGNMENT 64u
+#define NEEDED_FLAGS ((uint32_t)(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD))
+
+/* ---- all threads ---- */
+
+struct thread {
+    uint32_t clear_tid;   /* guest address of the word that is cleared at the end, or 0 */
+    uint32_t robust_list; /* guest address of the head of the list of robust futexes, or 0 */
+    struct mr_counters *counters;
+    struct thread *next;
+};
+
+static _Thread_local struct thread this_thread;
+
+/* Under mr_lock. */
+static struct thread *threads; /* NULL until there is a second one */
+static struct mr_counters of_the_ended;
+
+static void add_counters(struct mr_counters *sum, const struct mr_counters *more)
+{
+    sum->interpreted += more->interpreted;
+    sum->syscalls += more->syscalls;
+    sum->unknown_syscalls += more->unknown_syscalls;
+    sum->dispatches += more->dispatches;
+}
+
+static void enlist(void)
+{
+    this_thread.counters = &mr_counters;
+    this_thread.next = threads;
+    threads = &this_thread;
+}
+
+static void delist(void)
+{
+    struct thread **link = &threads;
+    while (*link != &this_thread)
+        link = &(*link)->next;
+    *link = this_thread.next;
+    add_counters(&of_the_ended, &mr_counters);
+}
+
+static bool is_last(void)
+{
+    return threads == NULL || (threads == &this_thread && this_thread.next == NULL);
+}
+
+bool mr_threads_several(void)
+{
+    mr_lock();
+    bool several = !is_last();
+    mr_unlock();
+    return several;
+}
+
+struct mr_counters mr_threads_counters(void)
+{
+    mr_lock();
+    struct mr_counters sum = of_the_ended;
+    if (threads == NULL)
+        add_counters(&sum, &mr_counters);
+    for (const struct thread *thread = threads; thread != NULL; thread = thread->next)
+        add_counters(&sum, thread->counters); /* of one that runs, as far as can be seen */
+    mr_unlock();
+    return sum;
+}
+
+void mr_threads_forked(void)
+{
+    threads = NULL;
+}
+
+/* ---- robust futexes (exit_robust_list of kernel/futex/core.c) ---- */
+
+#define ROBUST_HEAD_BYTES 12u /* the first entry, the futex's place in each entry, the entry that is being changed */
+#define ROBUST_ENTRIES_MAX 2048u
+#define PRIORITY_INHERITANCE 1u /* bit of an entry's address */
+
+static void wake_one(uint32_t guest)
+{
+    syscall(SYS_futex, mr_user(guest, 4), FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+static void tell_owner_died(uint32_t guest)
+{
+    uint32_t *word = mr_guest_bytes(guest, 4, MR_WRITE);
+    if (word == NULL || (guest & 3) != 0)
+        return;
+    uint32_t old = __atomic_load_n(word, __ATOMIC_SEQ_CST), value;
+    do {
+        value = mr_swap32(old);
+        if ((value & FUTEX_TID_MASK) != (uint32_t)gettid())
+            return;
+    } while (!__atomic_compare_exchange_n(word, &old, mr_swap32((value & FUTEX_WAITERS) | FUTEX_OWNER_DIED), false,
+                                          __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+    if ((value & FUTEX_WAITERS) != 0)
+        wake_one(guest);
+}
+
+static void leave_robust_list(uint32_t head)
+{
+    uint32_t entry, next, offset, changing;
+    if (head == 0 || mr_read32(head, &entry) || mr_read32(head + 4, &offset) || mr_read32(head + 8, &changing))
+        return;
+    changing &= ~PRIORITY_INHERITANCE;
+    for (uint32_t count = 0; (entry & ~PRIORITY_INHERITANCE) != head && count < ROBUST_ENTRIES_MAX; count++) {
+        entry &= ~PRIORITY_INHERITANCE;
+        bool more = mr_read32(entry, &next) == 0; /* before whoever wakes frees the entry */
+        if (entry != changing)
+            tell_owner_died(entry + offset);
+        if (!more)
+            return;
+        entry = next;
+    }
+    if (changing != 0)
+        tell_owner_died(changing + offset);
+}
+
+/* What others wait for at the end of a thread (mm_release of kernel/fork.c). Its guest stack may be gone afterwards. */
+static void release(void)
+{
+    leave_robust_list(this_thread.robust_list);
+    if (this_thread.clear_tid != 0 && mr_write32(this_thread.clear_tid, 0) == 0)
+        wake_one(this_thread.clear_tid);
+}
+
+/* ---- making ---- */
+
+struct start {
+    struct mr_state *state;
+    uint32_t flags, parent_tid, child_tid;
+    struct mr_signal_set blocked;
+    uintptr_t signal_stack_low;
+    pid_t number;
+    sem_t running;
+};
+
+static void take_over(struct start *start)
+{
+    mr_current = start->state;
+    mr_host_thread.signal_stack_low = start->signal_stack_low;
+    mr_thread_signals.blocked = start->blocked;
+    mr_thread_signals.stack.flags = MR_SS_DISABLE;
+    start->number = gettid();
+    if ((start->flags & CLONE_CHILD_CLEARTID) != 0)
+        this_thread.clear_tid = start->child_tid;
+    if ((start->flags & CLONE_PARENT_SETTID) != 0)
+        mr_write32(start->parent_tid, (uint32_t)start->number);
+    if ((start->flags & CLONE_CHILD_SETTID) != 0)
+        mr_write32(start->child_tid, (uint32_t)start->number);
+    mr_lock();
+    enlist();
+    mr_unlock();
+}
+
+/* A host thread: begins and ends with all signals blocked. */
+static void *thread_body(void *argument)
+{
+    struct start *start = argument;
+    struct mr_state *s = start->state;
+    take_over(start);
+    sem_post(&start->running); /* *start is the maker's, and gone from now on */
+    mr_signals_set_host_mask(mr_signal_set_to_host(&mr_thread_signals.blocked));
+    mr_run_thread(s, s->pc);
+    release();
+    free(s);
+    return NULL;
+}
+
+/* Returns 0 or an errno; then the thread is running. */
+static int run_host_thread(struct start *start)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, HOST_STACK_BYTES);
+    pthread_attr_setguardsize(&attributes, MR_HOST_GUARD_BYTES);
+    mr_lock(); /* memory.c may have holes in the window while it has the lock */
+    if (threads == NULL)
+        enlist();
+    start->signal_stack_low = mr_signal_stack_make();
+    int error = start->signal_stack_low == 0 ? EAGAIN : pthread_create(&thread, &attributes, thread_body, start);
+    mr_unlock();
+    pthread_attr_destroy(&attributes);
+    if (error != 0 && start->signal_stack_low != 0)
+        mr_signal_stack_free(start->signal_stack_low);
+    while (error == 0 && sem_wait(&start->running) != 0)
+        ;
+    return error;
+}
+
+/* The child's registers are the caller's, but for those that copy_thread of arch/mips/kernel/process.c sets. */
+static struct mr_state *copy_state(struct mr_call *c)
+{
+    struct mr_state *s = aligned_alloc(STATE_ALIGNMENT, (sizeof *s + STATE_ALIGNMENT - 1) & ~(size_t)(STATE_ALIGNMENT - 1));
+    if (s == NULL)
+        return NULL;
+    mr_fpu_collect(c->s);
+    *s = *c->s;
+    s->pc = c->pc + 4;
+    s->ll_valid = 0;
+    s->signalled.value = 0;
+    GPR(s, MR_REG_V0) = 0;
+    GPR(s, MR_REG_A3) = 0;
+    if (U32(1) != 0)
+        GPR(s, MR_REG_SP) = U32(1);
+    if ((U32(0) & CLONE_SETTLS) != 0)
+        s->tls = U32(3);
+    return s;
+}
+
+int64_t mr_thread_make(struct mr_call *c)
+{
+    struct start start = {
+        .flags = U32(0), .parent_tid = U32(2), .child_tid = U32(4), .blocked = mr_thread_signals.blocked};
+    if ((start.flags & CLONE_SIGHAND) == 0 || (start.flags & CLONE_VM) == 0)
+        return -EINVAL; /* copy_process of kernel/fork.c */
+    if ((start.flags & NEEDED_FLAGS) != NEEDED_FLAGS || (start.flags & CLONE_VFORK) != 0)
+        return -ENOSYS; /* threads of the host share files and folders */
+    if (mr_verifying)
+        mr_fail("verify follows one thread, and the program makes another: it can be run, not verified");
+    start.state = copy_state(c);
+    if (start.state == NULL)
+        return -ENOMEM;
+    sem_init(&start.running, 0, 0);
+    uint64_t mask = mr_signals_set_host_mask(~(uint64_t)0); /* the new thread begins with it */
+    int error = run_host_thread(&start);
+    mr_signals_set_host_mask(mask);
+    sem_destroy(&start.running);
+    if (error != 0)
+        free(start.state);
+    return error != 0 ? -error : start.number;
+}
+
+/* ---- the end ---- */
+
+/* The host's main thread stays, unseen: without it the host's kernel would hide what /proc/self tells. */
+static _Noreturn void wait_for_the_end(void)
+{
+    release();
+    for (;;)
+        pause();
+}
+
+/* The process's status is that of its last thread, as since Linux 6.0. */
+SYSCALL(4001, exit, "!d")
+{
+    bool is_main = gettid() == getpid();
+    uint64_t mask = mr_signals_set_host_mask(~(uint64_t)0);
+    mr_lock();
+    bool last = is_last();
+    if (!last)
+        delist();
+    mr_unlock();
+    if (!last && is_main)
+        wait_for_the_end();
+    if (!last)
+        mr_end_thread(c->s);
+    mr_signals_set_host_mask(mask);
+    mr_vfork_child_exits();
+    mr_exit_guest(c->s, INT(0) & 0xff);
+}
+
+/* ---- what a thread tells the kernel once ---- */
+
+SYSCALL(4222, gettid, "") { return gettid(); }
+
+SYSCALL(4252, set_tid_address, "p")
+{
+    this_thread.clear_tid = U32(0);
+    return gettid();
+}
+
+SYSCALL(4309, set_robust_list, "pu")
+{
+    if (U32(1) != ROBUST_HEAD_BYTES)
+        return -EINVAL;
+    this_thread.robust_list = U32(0);
+    return 0;
+}

@@ -1,0 +1,219 @@
+/* Threads: the signals they get, how they and their processes end. */
+#include "threads.h"
+
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ---- signals ---- */
+
+static atomic_int came;
+static pthread_t receiver;
+static sem_t ready;
+static volatile sig_atomic_t went_on;
+static void *volatile nowhere = (void *)16;
+
+static void on_signal(int number)
+{
+    came += number == SIGUSR1 && pthread_equal(pthread_self(), receiver) ? 1 : 100;
+}
+
+static void *receive(void *unused)
+{
+    receiver = pthread_self();
+    sem_post(&ready);
+    while (came < 3)
+        ;
+    return unused;
+}
+
+static void *wait_for_signal(void *unused)
+{
+    sigset_t set;
+    int number = 0;
+    (void)unused;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR2);
+    sem_post(&ready);
+    sigwait(&set, &number);
+    return (void *)(uintptr_t)(number == SIGUSR2);
+}
+
+static void *never_end(void *flag)
+{
+    pthread_cleanup_push(destroy, (void *)1000);
+    sem_post(&ready);
+    while (flag)
+        pthread_testcancel();
+    pause();
+    pthread_cleanup_pop(0);
+    return NULL;
+}
+
+static void on_fault(int number)
+{
+    (void)number;
+    went_on++;
+    pthread_exit((void *)5);
+}
+
+static void *fault(void *unused)
+{
+    *(volatile int *)nowhere = 1;
+    return unused;
+}
+
+void signals(void)
+{
+    sigset_t set;
+    sem_init(&ready, 0, 0);
+    signal(SIGUSR1, on_signal);
+    void *thread = start(receive, 0);
+    sem_wait(&ready);
+    for (int sent = 0; sent < 3; sent++) {
+        pthread_kill((pthread_t)thread, SIGUSR1);
+        while (came == sent)
+            sched_yield();
+    }
+    join(thread);
+    printf("%d\n", came);
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR2);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    thread = start(wait_for_signal, 0);
+    sem_wait(&ready);
+    kill(getpid(), SIGUSR2); /* not for this thread, which blocks it */
+    printf("%d\n", (int)join(thread));
+
+    thread = start(never_end, 1);
+    sem_wait(&ready);
+    printf("%d", pthread_cancel((pthread_t)thread));
+    printf(" %d", (void *)join(thread) == PTHREAD_CANCELED);
+    printf(" %d\n", destroyed);
+
+    signal(SIGSEGV, on_fault);
+    printf("%d", (int)join(start(fault, 0)));
+    printf(" %d\n", went_on);
+}
+
+/* ---- robust mutexes ---- */
+
+static pthread_mutex_t robust;
+
+static void *leave_locked(void *unused)
+{
+    pthread_mutex_lock(&robust);
+    return unused;
+}
+
+static void *lock_after(void *unused)
+{
+    (void)unused;
+    int first = pthread_mutex_lock(&robust) == EOWNERDEAD;
+    pthread_mutex_consistent(&robust);
+    pthread_mutex_unlock(&robust);
+    return (void *)(uintptr_t)first;
+}
+
+void owners(void)
+{
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&robust, &attributes);
+    join(start(leave_locked, 0));
+    printf("%d", (int)join(start(lock_after, 0)));
+    printf(" %d\n", (int)join(start(lock_after, 0)));
+}
+
+/* ---- processes ---- */
+
+static void *make_process(void *program)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        if (getpid() != (pid_t)syscall(SYS_gettid))
+            _exit(1);
+        if (program)
+            execl(program, program, "values", (char *)NULL);
+        _exit((int)join(start(square, 5)));
+    }
+    waitpid(child, &status, 0);
+    return (void *)(uintptr_t)(WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status));
+}
+
+static void *idle(void *unused)
+{
+    for (;;)
+        pause();
+    return unused;
+}
+
+void processes(const char *program)
+{
+    start(idle, 0);
+    printf("%d\n", (int)join(start(make_process, 0)));
+    fflush(stdout);
+    printf("%d\n", (int)join(start(make_process, (uintptr_t)program)));
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        start(idle, 0);
+        kill(getpid(), SIGTERM);
+        pause();
+    }
+    int status;
+    waitpid(child, &status, 0);
+    printf("%d\n", WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+}
+
+/* ---- ends ---- */
+
+static void *outlive(void *unused)
+{
+    struct timespec moment = {0, 50000000};
+    nanosleep(&moment, NULL);
+    puts("main is gone");
+    return unused;
+}
+
+static void *exit_process(void *unused)
+{
+    puts("a thread ends the process");
+    exit(9);
+    return unused;
+}
+
+static void *outlive_and_fail(void *unused)
+{
+    outlive(unused);
+    fflush(stdout);
+    syscall(SYS_exit, 4);
+    return unused;
+}
+
+static void detached(void)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_create(&thread, &attributes, outlive, NULL);
+    pthread_exit(NULL);
+}
+
+void ends(const char *which)
+{
+    if (strcmp(which, "detached") == 0)
+        detached();
+    if (strcmp(which, "exit") == 0)
+        join(start(exit_process, 0));
+    if (strcmp(which, "first") == 0) {
+        start(outlive_and_fail, 0);
+        syscall(SYS_exit, 3);
+    }
+}
