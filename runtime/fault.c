@@ -183,7 +183,7 @@ static _Noreturn void internal_error(int host_signal, uintptr_t host_pc, uintptr
 }
 
 /* A signal of these kinds that no instruction raised: kill, sigqueue and the like. */
-static void take_sent(const siginfo_t *info)
+static void take_sent(const siginfo_t *info, void *context)
 {
     int mips_signal = mr_signal_to_mips(info->si_signo);
     uint32_t handler = mr_signal_actions[mips_signal].handler;
@@ -195,6 +195,7 @@ static void take_sent(const siginfo_t *info)
         mr_die_of_host_signal(info->si_signo);
     mr_signal_info_from_host(info, &guest_info);
     mr_signal_queue(&guest_info);
+    mr_wait_call_interrupt(context);
 }
 
 static void on_guest_fault(struct mr_state *s, uintptr_t host_pc, const siginfo_t *info, ucontext_t *context,
@@ -223,7 +224,7 @@ static void on_fault(int host_signal, siginfo_t *info, void *context)
     struct mr_access_fault fault;
     if (info->si_code <= 0) {
         int saved_errno = errno;
-        take_sent(info);
+        take_sent(info, context);
         errno = saved_errno;
         return;
     }

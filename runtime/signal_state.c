@@ -184,11 +184,12 @@ void mr_signal_info_from_host(const void *host_siginfo, struct mr_signal_info *i
 /* A signal that the guest has a handler for: remembered; the system call it interrupts ends with EINTR. */
 static void on_host_signal(int host_signal, siginfo_t *host_info, void *context)
 {
-    (void)host_signal, (void)context;
+    (void)host_signal;
     int saved_errno = errno;
     struct mr_signal_info info;
     mr_signal_info_from_host(host_info, &info);
     append(&info);
+    mr_wait_call_interrupt(context);
     errno = saved_errno;
 }
 

@@ -58,6 +58,10 @@ extern _Thread_local struct mr_thread_signals mr_thread_signals;
 extern struct mr_signal_action mr_signal_actions[129]; /* changed under mr_lock; one member may be read without */
 extern _Thread_local volatile uint32_t mr_signals_queued; /* how many wait, blocked ones too */
 
+/* wait_call.c: a signal has come from the host since the guest's system call began. */
+extern _Thread_local volatile uint32_t mr_signal_came;
+void mr_wait_call_interrupt(void *context); /* for handlers of the host that have noted one; the handler's ucontext_t */
+
 static inline bool mr_signals_waiting(void)
 {
     return mr_signals_queued != 0;

@@ -84,7 +84,8 @@ static int64_t await_events(struct mr_call *c, const struct timespec *timeout, c
     if (!to)
         return -EFAULT;
     int64_t count =
-        mr_result(syscall(SYS_epoll_pwait2, FD(0), events, most, timeout, mask ? &mask->host : NULL, (size_t)8));
+        mr_wait_call(SYS_epoll_pwait2, U32(0), MR_HOST(events), (uint64_t)most, MR_HOST(timeout),
+                     mask ? MR_HOST(&mask->host) : 0, 8);
     for (int64_t i = 0; i < count; i++) {
         mr_put32(to + i * EVENT_BYTES, events[i].events);
         mr_put32(to + i * EVENT_BYTES + 4, 0);

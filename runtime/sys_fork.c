@@ -173,7 +173,8 @@ static int64_t wait_for(int32_t process, uint32_t guest_status, int options, uin
 {
     int status = 0;
     struct rusage usage;
-    int64_t found = mr_result(wait4(process, &status, options, guest_usage ? &usage : NULL));
+    int64_t found = mr_wait_call(SYS_wait4, (uint64_t)(int64_t)process, MR_HOST(&status), (uint64_t)options,
+                                 guest_usage ? MR_HOST(&usage) : 0, 0, 0);
     if (found <= 0)
         return found;
     if (guest_status && mr_write32(guest_status, (uint32_t)mr_wait_status_to_mips(status)))
@@ -190,8 +191,10 @@ SYSCALL(4278, waitid, "ddpxp")
     struct rusage usage;
     struct mr_signal_info info = {0};
     memset(&host_info, 0, sizeof host_info);
-    if (syscall(SYS_waitid, INT(0), INT(1), &host_info, INT(3), U32(4) ? &usage : NULL))
-        return -errno;
+    int64_t error = mr_wait_call(SYS_waitid, U32(0), U32(1), MR_HOST(&host_info), U32(3),
+                                 U32(4) ? MR_HOST(&usage) : 0, 0);
+    if (error)
+        return error;
     if (host_info.si_signo)
         mr_signal_info_from_host(&host_info, &info);
     if (U32(2) && mr_put_signal_info(U32(2), &info))

@@ -10,7 +10,8 @@
 
 static int64_t host_futex(struct mr_call *c, uint32_t value, uintptr_t timeout, uint32_t value3)
 {
-    return mr_result(syscall(SYS_futex, mr_user(U32(0), 4), U32(1), value, timeout, mr_user(U32(4), 4), value3));
+    return mr_wait_call(SYS_futex, MR_HOST(mr_user(U32(0), 4)), U32(1), value, timeout, MR_HOST(mr_user(U32(4), 4)),
+                        value3);
 }
 
 static int64_t wait_on_word(struct mr_call *c, enum mr_time_width width)

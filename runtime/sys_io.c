@@ -18,7 +18,7 @@ static bool is_foreign_number(int fd, uint32_t size_bytes)
 
 SYSCALL(4003, read, "dBu")
 {
-    int64_t size_bytes = mr_result(read(FD(0), mr_user(U32(1), U32(2)), U32(2)));
+    int64_t size_bytes = mr_wait_call(SYS_read, U32(0), MR_HOST(mr_user(U32(1), U32(2))), U32(2), 0, 0, 0);
     if (size_bytes == 8 && is_foreign_number(FD(0), U32(2)))
         mr_poke64(U32(1), __builtin_bswap64(mr_peek64(U32(1))));
     return size_bytes;
@@ -28,7 +28,7 @@ SYSCALL(4004, write, "dbu")
 {
     uint64_t number;
     if (!is_foreign_number(FD(0), U32(2)) || mr_read64(U32(1), &number))
-        return mr_result(write(FD(0), mr_user(U32(1), U32(2)), U32(2)));
+        return mr_wait_call(SYS_write, U32(0), MR_HOST(mr_user(U32(1), U32(2))), U32(2), 0, 0, 0);
     return mr_result(write(FD(0), &number, sizeof number));
 }
 
@@ -65,14 +65,14 @@ SYSCALL(4145, readv, "dpu")
 {
     struct iovec vector[IOV_COUNT];
     int error = get_vector(U32(1), U32(2), vector);
-    return error ? error : mr_result(readv(FD(0), vector, INT(2)));
+    return error ? error : mr_wait_call(SYS_readv, U32(0), MR_HOST(vector), U32(2), 0, 0, 0);
 }
 
 SYSCALL(4146, writev, "dpu")
 {
     struct iovec vector[IOV_COUNT];
     int error = get_vector(U32(1), U32(2), vector);
-    return error ? error : mr_result(writev(FD(0), vector, INT(2)));
+    return error ? error : mr_wait_call(SYS_writev, U32(0), MR_HOST(vector), U32(2), 0, 0, 0);
 }
 
 /* These take the position as its low and its high word, in both byte orders. */

@@ -52,7 +52,8 @@ static int64_t select_with(struct mr_call *c, struct timespec *timeout, const st
         if (get_set(U32(1 + i), count, &sets[i]))
             return -EFAULT;
     struct { const void *mask; size_t size_bytes; } signals = {mask ? &mask->host : NULL, 8};
-    int64_t ready = mr_result(syscall(SYS_pselect6, count, sets[0].used, sets[1].used, sets[2].used, timeout, &signals));
+    int64_t ready = mr_wait_call(SYS_pselect6, (uint64_t)count, MR_HOST(sets[0].used), MR_HOST(sets[1].used),
+                                 MR_HOST(sets[2].used), MR_HOST(timeout), MR_HOST(&signals));
     for (uint32_t i = 0; ready >= 0 && i < 3; i++)
         if (put_set(U32(1 + i), count, &sets[i]))
             return -EFAULT;
@@ -127,7 +128,7 @@ static int64_t poll_with(uint32_t guest, uint32_t count, struct timespec *timeou
         return -ENOMEM;
     for (uint32_t i = 0; i < count; i++)
         polled[i] = (struct pollfd){(int32_t)mr_get32(at + 8 * i), events_to_host(mr_get16(at + 8 * i + 4)), 0};
-    int64_t ready = mr_result(syscall(SYS_ppoll, polled, count, timeout, mask ? &mask->host : NULL, 8));
+    int64_t ready = mr_wait_call(SYS_ppoll, MR_HOST(polled), count, MR_HOST(timeout), mask ? MR_HOST(&mask->host) : 0, 8, 0);
     for (uint32_t i = 0; ready >= 0 && i < count; i++)
         mr_put16(at + 8 * i + 6, events_to_mips(polled[i].revents));
     if (polled != few)

@@ -232,12 +232,12 @@ static int64_t wait_under_mask(uint32_t guest_set, uint32_t set_bytes)
     int error = mr_signal_mask_for_wait(guest_set, set_bytes, &mask);
     if (error)
         return error;
-    return mr_signal_wait_done(&mask, mr_result(syscall(SYS_ppoll, NULL, 0, NULL, &mask.host, 8)));
+    return mr_signal_wait_done(&mask, mr_wait_call(SYS_ppoll, 0, 0, 0, MR_HOST(&mask.host), 8, 0));
 }
 
 SYSCALL(4199, rt_sigsuspend, "~pu") { return wait_under_mask(U32(0), U32(1)); }
 SYSCALL(4072, sigsuspend, "~p") { return wait_under_mask(U32(0), MR_SIGNAL_SET_BYTES); }
-SYSCALL(4029, pause, "~") { return mr_result(pause()); }
+SYSCALL(4029, pause, "~") { return mr_wait_call(SYS_ppoll, 0, 0, 0, 0, 0, 0); }
 
 /* Returns the signal that came, of those in the set, which the guest has blocked. */
 static int64_t wait_for_signal(struct mr_call *c, enum mr_time_width width)
@@ -252,8 +252,10 @@ static int64_t wait_for_signal(struct mr_call *c, enum mr_time_width width)
         return -EFAULT;
     if (!mr_signals_waiting() || !mr_signal_dequeue(set, &info)) {
         uint64_t host_set = mr_signal_set_to_host(&set);
-        if (syscall(SYS_rt_sigtimedwait, &host_set, &host_info, U32(2) ? &timeout : NULL, 8) < 0)
-            return -errno;
+        int64_t found = mr_wait_call(SYS_rt_sigtimedwait, MR_HOST(&host_set), MR_HOST(&host_info),
+                                     U32(2) ? MR_HOST(&timeout) : 0, 8, 0, 0);
+        if (found < 0)
+            return found;
         mr_signal_info_from_host(&host_info, &info);
     }
     return U32(1) && mr_put_signal_info(U32(1), &info) ? -EFAULT : info.signal;

@@ -80,10 +80,11 @@ static int64_t sleep_on(int clock, int flags, uint32_t from, uint32_t to, enum m
     struct timespec wanted, left = {0, 0};
     if (mr_get_timespec(from, width, &wanted))
         return -EFAULT;
-    int error = clock_nanosleep(clock, flags, &wanted, &left);
-    if (error == EINTR && to && !(flags & TIMER_ABSTIME) && mr_put_timespec(to, width, &left))
+    int64_t error = mr_wait_call(SYS_clock_nanosleep, (uint64_t)clock, (uint64_t)flags, MR_HOST(&wanted), MR_HOST(&left),
+                                 0, 0);
+    if (error == -EINTR && to && !(flags & TIMER_ABSTIME) && mr_put_timespec(to, width, &left))
         return -EFAULT;
-    return -error;
+    return error;
 }
 
 SYSCALL(4166, nanosleep, "~pp") { return sleep_on(CLOCK_MONOTONIC, 0, U32(0), U32(1), MR_TIME32); }

@@ -124,6 +124,7 @@ static bool to_be_restarted(const struct mr_call *c, int64_t result)
 static uint32_t take_call(struct mr_state *s, uint32_t pc)
 {
     uint32_t number = GPR(s, MR_REG_V0), first_word = 0;
+    mr_signal_came = 0; /* from here on, mr_wait_call sees what comes */
     if (mr_signals_waiting()) { /* one that came before the call must not wait until the call is over */
         uint32_t new_pc = mr_signals_take(s, pc);
         if (new_pc != pc)
@@ -140,6 +141,8 @@ static uint32_t take_call(struct mr_state *s, uint32_t pc)
         result = make_call(&c, first_word);
     else
         note_unknown(number);
+    if (result == -ERESTART)
+        return mr_signals_take(s, pc);
     if (!mr_signals_waiting()) {
         if (!c.moved)
             set_result(s, result);

@@ -74,6 +74,12 @@ static inline int64_t mr_result(int64_t host_result)
  * the work. Never to be dereferenced here. Outside the guest's user space it is an address that no process has. */
 void *mr_user(uint32_t guest, uint32_t size_bytes);
 
+/* ---- wait_call.c ---- */
+/* A system call of the host that may wait. Returns its result, -errno, or -ERESTART when a signal came before it was made:
+ * then the guest's call is made again, after the signal's handler (syscall.c). */
+int64_t mr_wait_call(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f);
+#define MR_HOST(pointer) ((uint64_t)(uintptr_t)(pointer)) /* as an argument of it */
+
 /* ---- syscall.c ---- */
 const struct mr_call_row *mr_call_row(uint32_t number);
 

@@ -22,7 +22,7 @@ from tools import need
 SOURCES = [str(Path(__file__).parent / "guests" / name) for name in ("threads.c", "threads_ends.c")]
 OPTIONS = ("-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-latomic")
 WAYS = (
-    "values", "queue", "locals", "atomics", "spinning", "memory", "signals", "owners", "processes",
+    "values", "queue", "locals", "atomics", "spinning", "memory", "signals", "cancels", "owners", "processes",
     "detached", "exit", "first",
 )  # fmt: skip
 SAME_UNDER_QEMU = tuple(way for way in WAYS if way not in ("owners", "processes"))

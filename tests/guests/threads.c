@@ -245,7 +245,8 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } ways[] = {{"values", values}, {"queue", queue}, {"locals", locals}, {"atomics", atomics}, {"spinning", spinning},
-                {"memory", memory}, {"signals", signals}, {"owners", owners}};
+                {"memory", memory}, {"signals", signals}, {"cancels", cancels},
+                {"owners", owners}};
     for (size_t i = 0; i < COUNT(ways); i++)
         if (strcmp(way, ways[i].name) == 0)
             ways[i].run();

@@ -21,6 +21,7 @@ extern atomic_int destroyed;
 
 /* threads_ends.c */
 void signals(void);
+void cancels(void);
 void owners(void);
 void processes(const char *program);
 void ends(const char *which);

@@ -99,6 +99,33 @@ void signals(void)
     printf(" %d\n", went_on);
 }
 
+/* The signal comes while the thread begins to wait, at each instant of that. */
+static volatile int begun;
+
+static void *wait_at_once(void *unused)
+{
+    begun = 1;
+    for (;;)
+        pause();
+    return unused;
+}
+
+void cancels(void)
+{
+    int cancelled = 0;
+    for (int round = 0; round < 1000; round++) {
+        begun = 0;
+        void *thread = start(wait_at_once, 0);
+        while (!begun)
+            ;
+        for (volatile int instants = round % 50; instants > 0; instants--)
+            ;
+        pthread_cancel((pthread_t)thread);
+        cancelled += (void *)join(thread) == PTHREAD_CANCELED;
+    }
+    printf("%d\n", cancelled);
+}
+
 /* ---- robust mutexes ---- */
 
 static pthread_mutex_t robust;

@@ -1,0 +1,76 @@
+/* Host system calls that wait, made so that no signal is missed.
+ *
+ * Between the last look for signals (syscall.c) and the kernel's beginning to wait, a handler of the host may note one that
+ * is for the guest. Then the call must not be made: the handler moves the pc to where it is given up. When the kernel has
+ * begun, it ends the call itself with EINTR.
+ */
+#include "syscall.h"
+#include "signals.h"
+
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+_Thread_local volatile uint32_t mr_signal_came;
+
+#if defined(__x86_64__)
+
+_Static_assert(ERESTART == 85, "the number in the code below");
+
+/* As the kernel's convention, after the address of mr_signal_came; the number is the second argument. */
+int64_t mr_wait_call_code(const volatile uint32_t *came, long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+                          uint64_t e, uint64_t f);
+extern const uint8_t mr_wait_call_begin[], mr_wait_call_made[], mr_wait_call_given_up[];
+
+__asm__(".text\n"
+        ".globl mr_wait_call_code, mr_wait_call_begin, mr_wait_call_made, mr_wait_call_given_up\n"
+        ".type mr_wait_call_code, @function\n"
+        "mr_wait_call_code:\n\t"
+        ".cfi_startproc\n\t"
+        "movq %rdi, %r11\n\t"
+        "movq %rsi, %rax\n\t"
+        "movq %rdx, %rdi\n\t"
+        "movq %rcx, %rsi\n\t"
+        "movq %r8, %rdx\n\t"
+        "movq %r9, %r10\n\t"
+        "movq 8(%rsp), %r8\n\t"
+        "movq 16(%rsp), %r9\n"
+        "mr_wait_call_begin:\n\t"
+        "cmpl $0, (%r11)\n\t"
+        "jne mr_wait_call_given_up\n\t"
+        "syscall\n"
+        "mr_wait_call_made:\n\t"
+        "ret\n"
+        "mr_wait_call_given_up:\n\t"
+        "movq $-85, %rax\n\t"
+        "ret\n\t"
+        ".cfi_endproc\n"
+        ".size mr_wait_call_code, . - mr_wait_call_code\n");
+
+int64_t mr_wait_call(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
+{
+    return mr_wait_call_code(&mr_signal_came, number, a, b, c, d, e, f);
+}
+
+void mr_wait_call_interrupt(void *context)
+{
+    greg_t *pc = &((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+    mr_signal_came = 1;
+    if ((uintptr_t)*pc >= (uintptr_t)mr_wait_call_begin && (uintptr_t)*pc < (uintptr_t)mr_wait_call_made)
+        *pc = (greg_t)(uintptr_t)mr_wait_call_given_up;
+}
+
+#else /* a signal may be missed until the next one */
+
+int64_t mr_wait_call(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
+{
+    return mr_signal_came ? -ERESTART : mr_result(syscall(number, a, b, c, d, e, f));
+}
+
+void mr_wait_call_interrupt(void *context)
+{
+    (void)context;
+    mr_signal_came = 1;
+}
+
+#endif
