@@ -10,7 +10,8 @@ bool mr_big_endian;
 struct mr_options mr_options;
 _Thread_local struct mr_counters mr_counters;
 
-uint64_t stub_interpreted(void)
+/* How many instructions this thread has interpreted. */
+uint64_t stub_instructions(void)
 {
     return mr_counters.interpreted;
 }

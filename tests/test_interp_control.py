@@ -92,7 +92,7 @@ def test_odd_stop_pc_is_never(interpreter: Interpreter) -> None:
 
 
 def test_counts_instructions(interpreter: Interpreter) -> None:
-    interpreted = interpreter.library.stub_interpreted
+    interpreted = interpreter.library.stub_instructions
     interpreted.restype = ctypes.c_uint64
     before = interpreted()
     interpreter.run(cpu_with(), [ADD_ONE, 0x14000003, ADD_ONE, ADD_ONE, *STOP_HERE])
