@@ -29,7 +29,7 @@ from ..isa.uses import masks, writes_memory
 _SP, _RA = 29, 31
 _SAVED = frozenset((*range(16, 24), 28, 30, _RA))
 MAX_FRAME_BYTES = 32768 - 64
-"""Saves further down are not looked for: the guards of guest memory are 64 KiB, displacements have 16 bits."""
+"""Saves further down are not looked for: displacements of loads and stores have 16 bits."""
 
 
 @dataclass(frozen=True)
