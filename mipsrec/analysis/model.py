@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from ..isa import Instruction
+from ..isa import Flow, Instruction
 
 
 class End(enum.Enum):
@@ -34,6 +34,11 @@ class Block:
     delay_slot: Instruction | None = None
     target: int | None = None
     next_pc: int = 0
+
+    @property
+    def is_likely(self) -> bool:
+        """Whether the delay slot is annulled where the branch is not taken."""
+        return self.terminator is not None and self.terminator.row.flow is Flow.BRANCH_LIKELY
 
     def instruction_count(self) -> int:
         return len(self.body) + (self.terminator is not None) + (self.delay_slot is not None)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from ..analysis import Block, End, Function
-from ..isa import Flow, Instruction
+from ..isa import Instruction
 from ..isa.row import Row
 from ..isa.uses import FieldNames, masks
 
@@ -99,7 +99,7 @@ class KnownAddresses:
         gained, kept = 0, _GPRS
         if block.end in (End.CALL, End.SYSCALL):
             return gained, 0
-        annulled = block.delay_slot if _is_likely(block) else None
+        annulled = block.delay_slot if block.is_likely else None
         for instruction in block.instructions():
             if instruction is annulled:
                 gained &= ~masks(instruction, self._fr)[1]
@@ -121,7 +121,7 @@ class KnownAddresses:
                 found.add(index)
             known = self._after(instruction, known)
         known = 0  # what is sure to be the base of an access later in the block
-        if _is_likely(block):
+        if block.is_likely:
             instructions.pop()
         for index in range(len(instructions) - 1, -1, -1):
             instruction = instructions[index]
@@ -132,7 +132,3 @@ class KnownAddresses:
             if kind & _BASE:
                 known |= 1 << instruction.rs
         return {index if index < len(block.body) else -1 for index in found}
-
-
-def _is_likely(block: Block) -> bool:
-    return block.terminator is not None and block.terminator.row.flow is Flow.BRANCH_LIKELY

@@ -8,8 +8,9 @@ whose readers all compute what nobody reads may still vanish: code that reads a 
 from __future__ import annotations
 
 from ..analysis import Block, End, Function
-from ..isa import Flow, Instruction
+from ..isa import Instruction
 from ..isa.uses import ALL_BITS, masks, reads_memory
+from .loops import predecessors_of
 
 _BRANCHING = (End.FALL, End.BRANCH, End.JUMP, End.INDIRECT)
 
@@ -21,16 +22,13 @@ class NeededRegisters:
         self._fr = fr
         self._at_start = dict.fromkeys(order, ALL_BITS)
         self._successors = {pc: function.successors(function.blocks[pc]) for pc in order}
-        predecessors: dict[int, list[int]] = {pc: [] for pc in order}
-        for pc, successors in self._successors.items():
-            for successor in successors:
-                predecessors[successor].append(pc)
+        predecessors = predecessors_of(self._successors)
         summaries = {pc: self._summary(function.blocks[pc]) for pc in order}
         work = list(order)
         while work:
             pc = work.pop()
             block, (read, kept) = function.blocks[pc], summaries[pc]
-            needed = (self._before_end(block) if _is_likely(block) else self.after_slot(block)) & kept | read
+            needed = (self._before_end(block) if block.is_likely else self.after_slot(block)) & kept | read
             if needed != self._at_start[pc]:
                 self._at_start[pc] = needed
                 work += predecessors[pc]
@@ -38,7 +36,7 @@ class NeededRegisters:
     def _summary(self, block: Block) -> tuple[int, int]:
         """Return the bits read before they are written, and those not written; without a slot that may not run."""
         read = written = 0
-        for instruction in block.body if _is_likely(block) else block.instructions():
+        for instruction in block.body if block.is_likely else block.instructions():
             reads, writes = masks(instruction, self._fr)
             read |= reads & ~written
             written |= writes
@@ -52,7 +50,7 @@ class NeededRegisters:
         """Return the bits needed after the delay slot; all where control leaves with a complete state."""
         if block.end not in _BRANCHING:
             return ALL_BITS
-        if _is_likely(block):
+        if block.is_likely:
             return self._at_start.get(block.target or 0, ALL_BITS)
         needed = ALL_BITS
         for successor in self._successors[block.start]:
@@ -66,7 +64,7 @@ class NeededRegisters:
             needed = self._above(block.delay_slot, needed)
         if block.terminator is None:
             return needed
-        if _is_likely(block):
+        if block.is_likely:
             needed &= self._at_start.get(block.next_pc, ALL_BITS)
         return self._above(block.terminator, needed)
 
@@ -87,7 +85,3 @@ class NeededRegisters:
         """Return whether the delay slot is a load to keep."""
         slot = block.delay_slot
         return slot is not None and reads_memory(slot.row) and not masks(slot, self._fr)[1] & self.after_slot(block)
-
-
-def _is_likely(block: Block) -> bool:
-    return block.terminator is not None and block.terminator.row.flow is Flow.BRANCH_LIKELY

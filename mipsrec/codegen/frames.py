@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..analysis import Block, End, Function
-from ..isa import Flow, Instruction
+from ..isa import Instruction
 from ..isa.uses import masks, writes_memory
 
 _SP, _RA = 29, 31
@@ -117,13 +117,9 @@ def _always_run(block: Block) -> list[tuple[int, Instruction]]:
     found = [(block.start + 4 * index, instruction) for index, instruction in enumerate(block.body)]
     if block.terminator is not None:
         found.append((block.terminator_pc, block.terminator))
-        if block.delay_slot is not None and not _is_likely(block):
+        if block.delay_slot is not None and not block.is_likely:
             found.append((block.terminator_pc + 4, block.delay_slot))
     return found
-
-
-def _is_likely(block: Block) -> bool:
-    return block.terminator is not None and block.terminator.row.flow is Flow.BRANCH_LIKELY
 
 
 def _moves_sp(instruction: Instruction) -> bool:
@@ -153,7 +149,7 @@ def _displacements(function: Function) -> dict[int, int] | None:
         displacement = found[block.start]
         for instruction in block.instructions():
             if _moves_sp(instruction):
-                if instruction is block.delay_slot and _is_likely(block):
+                if instruction is block.delay_slot and block.is_likely:
                     return None
                 displacement += instruction.imm
             elif masks(instruction, 0)[1] >> _SP & 1:
@@ -194,7 +190,7 @@ def _restored(
     while work:
         block = function.blocks[work.pop()]
         found, _ = _through(block, displacements[block.start], at_start[block.start], saves)
-        if block.end is End.CALL or _is_likely(block):
+        if block.end is End.CALL or block.is_likely:
             found = frozenset()
         for successor in function.successors(block):
             before = at_start.get(successor)

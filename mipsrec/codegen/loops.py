@@ -16,12 +16,18 @@ MAX_LOOP_BLOCKS = 20_000
 """Blocks of all loops of a function together that are looked at: deep nests count again in each loop around them."""
 
 
+def predecessors_of(successors: Mapping[int, Iterable[int]]) -> dict[int, list[int]]:
+    """Return the blocks that lead to each block, given those that follow each."""
+    found: dict[int, list[int]] = {pc: [] for pc in successors}
+    for pc, targets in successors.items():
+        for target in targets:
+            found[target].append(pc)
+    return found
+
+
 def loops_with(function: Function, order: list[int], ends: tuple[End, ...]) -> dict[int, frozenset[int]]:
     """Return the natural loops, by head, of those blocks in `order` that contain a block with one of these ends."""
-    predecessors: dict[int, list[int]] = {pc: [] for pc in order}
-    for pc in order:
-        for successor in function.successors(function.blocks[pc]):
-            predecessors[successor].append(pc)
+    predecessors = predecessors_of({pc: function.successors(function.blocks[pc]) for pc in order})
     found = {}
     budget = MAX_LOOP_BLOCKS
     for head, sources in _retreating_edges(function, order).items():

@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ..analysis import Block, End, Function
-from ..isa import Flow, Instruction
+from ..isa import Instruction
 from ..isa.uses import ALL_BITS, masks, reads_memory
 from ..state import OFFSETS
-from .loops import cycles
+from .loops import cycles, predecessors_of
 from .machine import STAY
 from .options import CodegenOptions
 from .register_file import RegisterOperations
@@ -79,7 +79,7 @@ def polled_edges(function: Function, order: list[int], entries: Iterable[int]) -
     `order` are the blocks that are lifted, `entries` those of them that control enters from outside.
     """
     successors = {pc: function.successors(function.blocks[pc]) for pc in order}
-    predecessors, entered = _predecessors(successors), set(entries)
+    predecessors, entered = predecessors_of(successors), set(entries)
     found: list[tuple[int, int]] = []
     work, budget = [order], MAX_NESTED_BLOCKS
     while work:
@@ -103,14 +103,6 @@ def _head(body: frozenset[int], predecessors: dict[int, list[int]], entered: set
     return min(pc for pc in body if pc in entered or not body.issuperset(predecessors[pc]))
 
 
-def _predecessors(successors: dict[int, list[int]]) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {pc: [] for pc in successors}
-    for pc, targets in successors.items():
-        for target in targets:
-            found[target].append(pc)
-    return found
-
-
 def needed_somewhere(function: Function, order: list[int], fr: int) -> dict[int, int]:
     """Return, for the start of each block, the register bits that some way from there reads before it writes them.
 
@@ -118,7 +110,7 @@ def needed_somewhere(function: Function, order: list[int], fr: int) -> dict[int,
     """
     summaries = {pc: _summary(function, function.blocks[pc], fr) for pc in order}
     successors = {pc: function.successors(function.blocks[pc]) for pc in order}
-    predecessors = _predecessors(successors)
+    predecessors = predecessors_of(successors)
     needed = dict.fromkeys(order, 0)
     work = list(order)
     while work:
@@ -137,7 +129,7 @@ def needed_somewhere(function: Function, order: list[int], fr: int) -> dict[int,
 def _summary(function: Function, block: Block, fr: int) -> tuple[int, int, bool]:
     """Return the bits a block reads before it writes them, those it surely writes, and whether control may leave."""
     read = written = 0
-    likely = block.terminator is not None and block.terminator.row.flow is Flow.BRANCH_LIKELY
+    likely = block.is_likely
     for instruction in block.instructions():
         reads, writes = masks(instruction, fr)
         read |= reads & ~written
@@ -282,8 +274,7 @@ class _Rounds:
 
 def _annulled(write: _Write) -> bool:
     """Return whether an instruction is in a slot that is executed now and then."""
-    end = write.block.terminator
-    return end is not None and end.row.flow is Flow.BRANCH_LIKELY and write.instruction is write.block.delay_slot
+    return write.block.is_likely and write.instruction is write.block.delay_slot
 
 
 def _step(instruction: Instruction, number: int) -> int:

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..analysis import Block, End, Function
-from ..isa import Flow, Instruction
+from ..isa import Instruction
 from ..isa.uses import FCC_BIT, FPR_BIT, HILO_BIT, LAST_BIT, changes_sign, masks, uses
 from ..state import OFFSETS, SLOT_BYTES
 from .calls import RESULT_BITS
-from .loops import loops_with
+from .loops import loops_with, predecessors_of
 
 PAIR = "<2 x float>"
 """A double and its words: what sets or reads one of them stays among the floating-point registers of the host."""
@@ -219,7 +219,7 @@ class RegisterPlan:
         for pc in self.order:
             use = written = raised = flushed = 0
             block = self._function.blocks[pc]
-            likely = block.terminator is not None and block.terminator.row.flow is Flow.BRANCH_LIKELY
+            likely = block.is_likely
             annulled = block.delay_slot if likely else None
             for instruction in block.instructions():
                 reads, writes = units.masks(instruction)
@@ -274,10 +274,7 @@ class RegisterPlan:
             self._use[pc] |= bits & ~self._overwritten[pc]
 
     def _find_live(self) -> None:
-        predecessors: dict[int, list[int]] = {pc: [] for pc in self.order}
-        for pc, successors in self._successors.items():
-            for successor in successors:
-                predecessors[successor].append(pc)
+        predecessors = predecessors_of(self._successors)
         self.live_in = dict.fromkeys(self.order, 0)
         self.live_out = dict.fromkeys(self.order, 0)
         done = dict.fromkeys(self.order, False)
