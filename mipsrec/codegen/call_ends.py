@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from ..analysis import Block
 from ..analysis.symbolic import constant_condition
 from ..isa import Flow
-from ..state import OFFSETS, SLOT_BYTES
+from ..state import SLOT_BYTES
 from .calls import BACK, RESULT_BITS, Callee, Returned
 from .edges import EdgeWriter
 from .frames import Frame
-from .memory_models import FlatMemory, Value, text
+from .memory_models import Value, text
+from .register_file import RegisterOperations
 from .registers import KEPT
-from .writer import LIKELY, STATE_TAG, UNLIKELY, Writer
+from .writer import LIKELY, UNLIKELY
 
 RA_BIT = 1 << 31
 
@@ -83,9 +84,7 @@ class CallEnds(EdgeWriter):
         if block.target is None:
             machine.finish_floats()
             machine.registers.save(KEPT)
-            hit, miss = writer.fresh_label(), writer.fresh_label()
-            right = writer.value(f"icmp eq i32 {text(target)}, {self._guess(block)}")
-            writer.void(f"br i1 {right}, label %{hit}, label %{miss}, {LIKELY}")
+            hit, miss = self._calls.branch_on_guess(target, self._guess(block))
             before, dirty = machine.registers.copy(), machine.dirty
             writer.label(miss)
             self._call(block, target, None, None)
@@ -210,22 +209,21 @@ class CallEnds(EdgeWriter):
         writer.void(f"br i1 {same}, label %{right}, label %{wrong}, {LIKELY}")
         writer.label(wrong)
         machine.memory.start_block()
-        complete_state(writer, machine.memory, frame, stack, returned.results)
+        complete_state(machine, frame, stack, returned.results)
         machine.leave(found)
         writer.label(right)
         machine.memory.start_block()
 
 
 def complete_state(
-    writer: Writer, memory: FlatMemory, frame: Frame, stack: Value, results: Mapping[int, Value]
+    machine: RegisterOperations, frame: Frame, stack: Value, results: Mapping[int, Value]
 ) -> dict[int, Value]:
     """Put into the state what a body left to its caller, and return it by register; ra only if saved."""
     found: dict[int, Value] = {29: stack, **results}
     for slot in frame.slots:
-        found[slot.register] = memory.load(stack, slot.displacement, 32)
+        found[slot.register] = machine.memory.load(stack, slot.displacement, 32)
     for number, value in found.items():
-        pointer = writer.value(f"getelementptr i8, ptr %s, i64 {OFFSETS['gpr'] + SLOT_BYTES * number}")
-        writer.void(f"store i32 {text(value)}, ptr {pointer}, {STATE_TAG}")
+        machine.set_state_gpr(number, value)
     return found
 
 

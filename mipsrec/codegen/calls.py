@@ -198,6 +198,14 @@ class Calls:
         words = ", ".join(f"i32 {text(argument)}" for argument in (pc, *arguments))
         return self._writer.value(f"{kind} {_TYPE} {function}(ptr %s, {words}){self._writer.debug}")
 
+    def branch_on_guess(self, target: Value, guess: int | None) -> tuple[str, str]:
+        """End the block by comparing a pc with a guess; return the labels for where it is right and where it is not."""
+        writer = self._writer
+        hit, miss = writer.fresh_label(), writer.fresh_label()
+        flag = writer.value(f"icmp eq i32 {text(target)}, {guess}")
+        writer.void(f"br i1 {flag}, label %{hit}, label %{miss}, {LIKELY}")
+        return hit, miss
+
     def call(self, target: Value, guess: int | None, arguments: Sequence[Value]) -> Returned:
         """Call a guest pc with the values of ARGUMENTS."""
         writer = self._writer
@@ -208,9 +216,8 @@ class Calls:
         elif likely is None:
             result = self._invoke("call", *self._unknown(target, arguments))
         else:
-            hit, miss, done = writer.fresh_label(), writer.fresh_label(), writer.fresh_label()
-            flag = writer.value(f"icmp eq i32 {text(target)}, {guess}")
-            writer.void(f"br i1 {flag}, label %{hit}, label %{miss}, {LIKELY}")
+            hit, miss = self.branch_on_guess(target, guess)
+            done = writer.fresh_label()
             writer.label(hit)
             quick = self._invoke("call", f"@{likely.symbol}", "poison", arguments)
             writer.void(f"br label %{done}")
@@ -241,9 +248,7 @@ class Calls:
         writer = self._writer
         likely = self._direct(guess)
         if likely is not None and not isinstance(target, int):
-            hit, miss = writer.fresh_label(), writer.fresh_label()
-            flag = writer.value(f"icmp eq i32 {text(target)}, {guess}")
-            writer.void(f"br i1 {flag}, label %{hit}, label %{miss}, {LIKELY}")
+            hit, miss = self.branch_on_guess(target, guess)
             writer.label(hit)
             self._end(self._invoke("musttail call", f"@{likely.symbol}", "poison", arguments))
             writer.label(miss)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from ..analysis import Function
-from ..state import OFFSETS, SLOT_BYTES
+from ..state import SLOT_BYTES
 from .call_ends import complete_state
 from .calls import ARGUMENTS, BACK, RESULTS, Callee, Calls
 from .frames import Frame
 from .function import LiftedFunction
-from .memory_models import MODELS, Value, text
+from .memory_models import Value, text
 from .options import CodegenOptions
-from .writer import LIKELY, STATE_TAG, Writer
+from .register_file import RegisterOperations
+from .registers import Units
+from .writer import LIKELY, Writer
 
 
 def write_way_in(
@@ -18,15 +20,14 @@ def write_way_in(
 ) -> LiftedFunction:
     """Return the LLVM function that saves what the frame saves, calls the body, and completes the state."""
     writer = Writer()
-    memory = MODELS[options.memory](writer, options.big_endian)
+    machine = RegisterOperations(writer, Units(function, options.fr), options)
     calls = Calls(writer, options, lambda pc: None)
     stack = "%r29.in"
 
     def register(number: int) -> Value:
         if number == 31:
             return "%r31.in"
-        pointer = writer.value(f"getelementptr i8, ptr %s, i64 {OFFSETS['gpr'] + SLOT_BYTES * number}")
-        return writer.value(f"load i32, ptr {pointer}, {STATE_TAG}")
+        return machine.state_word("gpr", SLOT_BYTES * number)
 
     def at(pc: int) -> None:
         writer.debug = f", !dbg !DILocation(line: {pc}, scope: !{scope})"
@@ -34,7 +35,7 @@ def write_way_in(
     writer.lines += [calls.head(callee.symbol, scope), "entry:"]
     for slot in frame.slots:
         at(slot.pc)
-        memory.store(stack, slot.displacement, 32, text(register(slot.register)))
+        machine.memory.store(stack, slot.displacement, 32, text(register(slot.register)))
     at(function.start)
     returned = calls.call_body(callee, [f"%r{number}.in" for number in ARGUMENTS])
     flag = writer.value(f"icmp eq i32 {returned.pc}, {text(BACK)}")
@@ -43,8 +44,8 @@ def write_way_in(
     results: list[Value] = [returned.results[number] for number in RESULTS]
     calls.give_back(returned.pc, results)
     writer.label("back")
-    memory.start_block()
-    found = complete_state(writer, memory, frame, stack, returned.results)
+    machine.memory.start_block()
+    found = complete_state(machine, frame, stack, returned.results)
     calls.give_back(found.get(31, "%r31.in"), results)
     lines = [*writer.lines, "}", ""]
     return LiftedFunction(
