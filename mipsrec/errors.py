@@ -24,5 +24,9 @@ class BuildError(MipsrecError):
     """A tool, a library or the disk failed while native code was made."""
 
 
+class ProfileError(MipsrecError):
+    """A profile of an earlier run cannot be read, or is of another program."""
+
+
 class GuestFault(MipsrecError):
     """The guest program did something that ends it and that no signal of the guest can express."""
