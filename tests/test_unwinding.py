@@ -1,0 +1,102 @@
+"""Ways out of deep calls with every optimisation on: what guests/unwinding.cc prints, recompiled and interpreted.
+
+A native build says what is right. Of the guest, its own functions are recompiled; with MIPSREC_PROGRAMS=all (`make
+conformance`) all of it, C++'s unwinder and the C library as well.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from compiled import ORDERS, compile_guest
+from tools import need
+
+from mipsrec import pipeline
+
+SOURCE = Path(__file__).parent / "guests" / "unwinding.cc"
+OWN = ["_ZN12_GLOBAL__N_1*", "main"]
+ALL = os.environ.get("MIPSREC_PROGRAMS") == "all"
+WAYS = ("interpreted", "opt 0", "opt 2", "opt 3") if ALL else ("interpreted", "opt 0", "opt 2")
+KINDS = ("direct", "mutual", "pointer", "virtual")
+DEEP = 1_000_000
+DEEP_STACK_BYTES, USUAL_STACK_BYTES = 250 << 20, 8 << 20
+
+
+@dataclass
+class Built:
+    """The guest of one byte order, and how to run it each way."""
+
+    path: Path
+    folder: Path
+    host: Path
+
+    def run(self, way: str, *words: str, prepare: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
+        options = ["--engine", "interp"] if way == "interpreted" else ["--library", str(self._library(way))]
+        command = [str(self.host), *options, str(self.path), *words]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, preexec_fn=prepare)
+
+    def _library(self, way: str) -> Path:
+        library = self.folder / f"{way}.so"
+        if not library.exists():
+            guest = pipeline.open_guest(self.path)
+            chosen = None if ALL else guest.functions_like(OWN)
+            pipeline.build(guest, library, pipeline.Options(opt=int(way[-1]), jobs=1), functions=chosen)
+        return library
+
+
+@pytest.fixture(scope="module", params=ORDERS)
+def guest(request: pytest.FixtureRequest, host: Path, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    folder = tmp_path_factory.mktemp("unwinding")
+    program = compile_guest(folder, request.param, SOURCE.read_text(), "-static", language="c++")
+    return Built(program, folder, host)
+
+
+@pytest.fixture(scope="module")
+def native(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("native") / "unwinding"
+    subprocess.run([need("g++"), "-O2", "-Wall", "-Wextra", str(SOURCE), "-o", str(program)], check=True)
+    return program
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_ways_out(guest: Built, native: Path, way: str) -> None:
+    """Exceptions, longjmp, siglongjmp out of a handler, swapcontext, backtraces; up to 60 calls deep."""
+    expected = subprocess.run([native], capture_output=True, text=True, check=True, timeout=60).stdout
+    result = guest.run(way)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == expected
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_endless_recursion(guest: Built, way: str) -> None:
+    """It ends as the guest's SIGSEGV, which a handler on another stack may leave, and which kills without one."""
+    result = guest.run(way, "overflow")
+    assert (result.returncode, result.stderr) == (-signal.SIGSEGV, "")
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert [(name, end) for name, end, _ in lines] == [(name, "overflows") for name in KINDS]
+    assert len({kept for *_, kept in lines}) == 1
+
+
+def _with_stack(size_bytes: int) -> Callable[[], None]:
+    _, most = resource.getrlimit(resource.RLIMIT_STACK)
+    return lambda: resource.setrlimit(resource.RLIMIT_STACK, (size_bytes, most))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_deep_recursion(guest: Built, native: Path, way: str) -> None:
+    """A million calls that the guest's stack has room for return, with what each of them kept."""
+    words, large = ["depth", str(DEEP)], _with_stack(DEEP_STACK_BYTES)
+    expected = subprocess.run(
+        [native, *words], capture_output=True, text=True, check=True, timeout=60, preexec_fn=large
+    ).stdout
+    result = guest.run(way, *words, prepare=large)
+    assert (result.returncode, result.stderr, result.stdout) == (0, "", expected)
+    small = guest.run(way, *words, prepare=_with_stack(USUAL_STACK_BYTES))
+    assert small.returncode == -signal.SIGSEGV and small.stderr == ""
