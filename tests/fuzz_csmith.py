@@ -15,12 +15,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from gcc_batch import Batch, compile_batch, lift, link_batch, run
+from gcc_batch import BUILD_HELP, Batch, compile_batch, lift, link_batch, run
 from gcc_suites import Case
 from tools import need, outside_pytest
 from tqdm import tqdm
@@ -97,7 +98,7 @@ def native_output(case: Case, folder: Path) -> str | None:
     return output.strip() or f"status {process.returncode}"
 
 
-def guest_outputs(batch: Batch, folder: Path, host: Path, opt: int) -> dict[tuple[Case, str], str]:
+def guest_outputs(batch: Batch, folder: Path, host: Path, options: Sequence[str]) -> dict[tuple[Case, str], str]:
     """Return what each program of a batch prints, by engine."""
     folder.mkdir()
     inside, _ = compile_batch(batch, folder)
@@ -105,7 +106,7 @@ def guest_outputs(batch: Batch, folder: Path, host: Path, opt: int) -> dict[tupl
     program = str(link_batch(batch, len(inside), folder))
     commands = {
         "qemu": [need(QEMU[batch.order], "qemu-user"), program],
-        "recompiled": [str(host), "--library", str(lift(Path(program), opt)), program],
+        "recompiled": [str(host), "--library", str(lift(Path(program), options)), program],
         "interpreted": [str(host), program],
     }
     outputs = {}
@@ -117,7 +118,7 @@ def guest_outputs(batch: Batch, folder: Path, host: Path, opt: int) -> dict[tupl
     return outputs
 
 
-def try_seeds(seeds: list[int], folder: Path, host: Path, opt: int) -> list[Found]:
+def try_seeds(seeds: list[int], folder: Path, host: Path, options: Sequence[str]) -> list[Found]:
     """Return what the programs of some seeds print everywhere; those that take too long natively are left out."""
     folder.mkdir()
     cases = {generate(seed, folder): seed for seed in seeds}
@@ -125,7 +126,7 @@ def try_seeds(seeds: list[int], folder: Path, host: Path, opt: int) -> list[Foun
     found = {case: Found(seed, {"native": native[case] or ""}) for case, seed in cases.items() if native[case]}
     for level in LEVELS if found else ():
         for order in QEMU:
-            outputs = guest_outputs(Batch(level, order, list(found)), folder / f"{level}-{order}", host, opt)
+            outputs = guest_outputs(Batch(level, order, list(found)), folder / f"{level}-{order}", host, options)
             for (case, engine), output in outputs.items():
                 found[case].outputs[f"{level} {order} {engine}"] = output
     return list(found.values())
@@ -136,7 +137,7 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1, help="the first seed (default 1)")
     parser.add_argument("--count", type=int, default=50, help="how many seeds (default 50)")
-    parser.add_argument("--opt", type=int, choices=range(4), default=2, help="LLVM's optimisation level (default 2)")
+    parser.add_argument("--build", type=str.split, default=[], metavar="WORDS", help=BUILD_HELP)
     parser.add_argument("--jobs", type=int, default=2, help="batches at once (default 2)")
     chosen = parser.parse_args(words)
     seeds = range(chosen.seed, chosen.seed + chosen.count)
@@ -144,7 +145,7 @@ def main(words: list[str]) -> int:
     tried = different = 0
     with tempfile.TemporaryDirectory(prefix="mipsrec-csmith-") as name, ThreadPoolExecutor(chosen.jobs) as pool:
         folders = [Path(name) / str(part[0]) for part in parts]
-        work = partial(try_seeds, host=host_executable(), opt=chosen.opt)
+        work = partial(try_seeds, host=host_executable(), options=chosen.build)
         with tqdm(total=len(seeds), unit=" seeds", file=sys.stderr) as bar:
             for part, results in zip(parts, pool.map(work, parts, folders)):
                 bar.update(len(part))
@@ -152,7 +153,8 @@ def main(words: list[str]) -> int:
                 for found in results:
                     lines = [f"seed {found.seed}: {line}" for line in found.differences()]
                     if lines:
-                        lines.append(f"    make fuzz-csmith SEED={found.seed} COUNT=1 ARGS='--opt {chosen.opt}'")
+                        build = f"""ARGS='--build="{" ".join(chosen.build)}"'""" if chosen.build else ""
+                        lines.append(f"    make fuzz-csmith SEED={found.seed} COUNT=1 {build}".rstrip())
                         lines.append(f"    csmith --seed {found.seed} {' '.join(variant(found.seed))}")
                         different += 1
                         print(*lines, sep="\n", flush=True)

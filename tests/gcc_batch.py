@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +25,7 @@ ENGINES = ("native", "interp")
 OPERATORS = ("_Znw", "_Zna", "_Zdl", "_Zda")  # operators new and delete, which libstdc++ calls too
 
 UNBUILT = "does not build"
+BUILD_HELP = "options of `mipsrec build`, such as --build='--opt 3 --memory paged'"
 
 
 @dataclass
@@ -98,11 +100,11 @@ def link_batch(batch: Batch, count: int, folder: Path) -> Path:
     return program
 
 
-def lift(program: Path, opt: int) -> Path:
-    """Return a library with the tests' own functions; the rest of the program is interpreted."""
+def lift(program: Path, options: Sequence[str]) -> Path:
+    """Return a library, built with options, of the tests' own functions; the rest of the program is interpreted."""
     library = program.with_name("library.so")
     words = [sys.executable, "-m", "mipsrec", "build", str(program), "-o", str(library), "--only", "t[0-9]*.*"]
-    _succeed([*words, "--opt", str(opt), "--jobs", "1"])
+    _succeed([*words, "--jobs", "1", *options])
     return library
 
 
@@ -126,14 +128,14 @@ def run(command: list[str], tests: list[Case], folder: Path, output: Path | None
     return ends
 
 
-def run_batch(batch: Batch, folder: Path, host: Path, opt: int) -> list[Batch]:
+def run_batch(batch: Batch, folder: Path, host: Path, options: Sequence[str]) -> list[Batch]:
     """Build the tests of a batch and run them under each engine; return batches of those that need one alone."""
     folder.mkdir(parents=True)
     inside, alone = compile_batch(batch, folder)
     if inside:
         program = link_batch(batch, len(inside), folder)
         commands = {
-            "native": [str(host), "--library", str(lift(program, opt)), str(program)],
+            "native": [str(host), "--library", str(lift(program, options)), str(program)],
             "interp": [str(host), str(program)],
         }
         for engine in ENGINES:

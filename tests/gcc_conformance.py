@@ -15,7 +15,7 @@ import time
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
-from gcc_batch import ENGINES, UNBUILT, Batch, run_batch
+from gcc_batch import BUILD_HELP, ENGINES, UNBUILT, Batch, run_batch
 from gcc_suites import LEVELS, SUITES, load_test, read_suite, sources
 from tqdm import tqdm
 
@@ -34,7 +34,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--order", choices=ORDERS, action="append", help="only this one")
     parser.add_argument("--match", default="", help="only tests with this in their names")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only each N-th test")
-    parser.add_argument("--opt", type=int, choices=range(4), default=2, help="LLVM's optimisation level (default 2)")
+    parser.add_argument("--build", type=str.split, default=[], metavar="WORDS", help=BUILD_HELP)
     parser.add_argument("--jobs", type=int, default=2, help="batches at once (default 2)")
     return parser.parse_args(words)
 
@@ -52,7 +52,7 @@ def batches(chosen: argparse.Namespace, testsuite: Path) -> list[Batch]:
     return found
 
 
-def run_all(todo: list[Batch], host: Path, opt: int, jobs: int, folder: Path) -> list[Batch]:
+def run_all(todo: list[Batch], host: Path, options: list[str], jobs: int, folder: Path) -> list[Batch]:
     """Run batches, `jobs` at once; return them, and those that were made of tests that cannot share a program."""
     finished: list[Batch] = []
     names = (str(number) for number in itertools.count())
@@ -60,7 +60,7 @@ def run_all(todo: list[Batch], host: Path, opt: int, jobs: int, folder: Path) ->
     with tqdm(total=tests, unit=" tests", file=sys.stderr, mininterval=1) as bar, ThreadPoolExecutor(jobs) as pool:
 
         def submit(batch: Batch) -> Future[list[Batch]]:
-            return pool.submit(run_batch, batch, folder / next(names), host, opt)
+            return pool.submit(run_batch, batch, folder / next(names), host, options)
 
         pending = {submit(batch): batch for batch in todo}
         while pending:
@@ -113,7 +113,7 @@ def main(words: list[str]) -> int:
     testsuite = sources(ROOT / "build" / "gcc-testsuite")
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mipsrec-gcc-") as name:
-        finished = run_all(batches(chosen, testsuite), host_executable(), chosen.opt, chosen.jobs, Path(name))
+        finished = run_all(batches(chosen, testsuite), host_executable(), chosen.build, chosen.jobs, Path(name))
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     failed = failures(finished)
     print(*table(finished), *failed, sep="\n")

@@ -49,7 +49,7 @@ def test_ends(host: Path, tmp_path: Path, order: str) -> None:
         (tmp_path / name).write_text(text)
         tests.append(Case("own", name, (tmp_path / name,), ()))
     batch = Batch("O2", order, tests)
-    assert run_batch(batch, tmp_path / "batch", host, 1) == []
+    assert run_batch(batch, tmp_path / "batch", host, ["--opt", "1"]) == []
     assert batch.results == {(engine, test): ENDS[test.name][0] for engine in ENGINES for test in tests}
 
 
@@ -92,9 +92,9 @@ def test_sample(host: Path, tmp_path: Path, testsuite: Path, level: str, order: 
     suites = [(read_suite(name), count) for name, count in counts.items()]
     tests = [load_test(testsuite, suite, name) for suite, count in suites for name in _spread(suite, level, count)]
     batch = Batch(level, order, tests)
-    alone = run_batch(batch, tmp_path / "batch", host, 1)
+    alone = run_batch(batch, tmp_path / "batch", host, ["--opt", "1"])
     for number, other in enumerate(alone):
-        run_batch(other, tmp_path / str(number), host, 1)
+        run_batch(other, tmp_path / str(number), host, ["--opt", "1"])
         batch.results |= other.results
     assert {key: end for key, end in batch.results.items() if end} == {}
     assert len(batch.results) == len(ENGINES) * len(tests)
