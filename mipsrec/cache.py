@@ -10,6 +10,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from .cpu import chosen_cpu
 from .errors import BuildError
 from .options import Options
 
@@ -31,11 +32,12 @@ def cannot_write(error: OSError) -> str:
 
 
 def library_path(guest_identity: str, options: Options, starts: Sequence[int] = ()) -> Path:
-    """Return where the cache keeps the library of a guest; the name changes with options and with mipsrec itself.
+    """Return where the cache keeps the library of a guest; the name changes with options, the machine and mipsrec.
 
     `starts` are those of the only functions in it; without any, it has all.
     """
-    key = f"{guest_identity} {options.opt} {options.memory} {options.calls} {list(starts)} {source_digest()}"
+    cpu = chosen_cpu(options.cpu).name
+    key = f"{guest_identity} {options.opt} {options.memory} {options.calls} {cpu} {list(starts)} {source_digest()}"
     name = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
     return cache_folder() / "libraries" / f"{name}.so"
 

@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from . import __version__
 from .errors import MipsrecError
-from .options import CALL_MODELS, MEMORY_MODELS
+from .options import CALL_MODELS, CPUS, MEMORY_MODELS
 
 _DESCRIPTION = """\
 Recompiles 32-bit MIPS Linux programs ahead of time, by way of LLVM IR, and runs them at native speed.
@@ -89,8 +89,19 @@ def _add_codegen(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_build(parser: argparse.ArgumentParser) -> None:
+def _add_level(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--opt", type=int, choices=range(4), default=2, help="LLVM's optimisation level (default 2)")
+    parser.add_argument(
+        "--cpu",
+        choices=CPUS,
+        default="native",
+        help="the least processor that the code must run on: native is this one, up to x86-64-v3; generic is any of its "
+        "kind (default native)",
+    )
+
+
+def _add_build(parser: argparse.ArgumentParser) -> None:
+    _add_level(parser)
     parser.add_argument("--jobs", type=_number_from(0), default=0, metavar="N",
                         help="worker processes (default, and 0: one per processor)")  # fmt: skip
 
@@ -100,8 +111,8 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_inspection(commands: argparse._SubParsersAction[_Parser]) -> None:
-    parser = commands.add_parser("info", help="what a program is, and the functions, blocks and jumps found in it")
-    _add_program(parser)
+    parser = commands.add_parser("info", help="what a program is, and what was found in it; or what a library is of")
+    parser.add_argument("program", metavar="prog.elf|lib.so", help="a static 32-bit MIPS program, or its library")
     parser.add_argument("--json", action="store_true", help="machine-readable")
 
     parser = commands.add_parser("disasm", help="functions and basic blocks with their targets named")
@@ -118,7 +129,8 @@ def _add_inspection(commands: argparse._SubParsersAction[_Parser]) -> None:
     _add_program(parser)
     parser.add_argument("-o", dest="output", metavar="DIR", help="write one .ll file per function and an index there")
     parser.add_argument("--function", metavar="F", action="append", help="only this one (repeatable)")
-    parser.add_argument("--optimize", action="store_true", help="as LLVM's pipeline leaves it")
+    parser.add_argument("--optimize", action="store_true", help="as LLVM's pipeline leaves it, at --opt and --cpu")
+    _add_level(parser)
     _add_codegen(parser)
 
 
@@ -164,6 +176,7 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
 
     parser = commands.add_parser("call", help="run one function without libc start-up; print the registers it changed")
     parser.add_argument("--engine", choices=("native", "interp"), default="native")
+    _add_build(parser)
     _add_program(parser)
     parser.add_argument("function", metavar="FUNCTION", help="a name or an address")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="INT", help="a0, a1, a2, a3, then the stack")

@@ -10,7 +10,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from .codegen import Callee, CodegenOptions, LiftedFunction, lift_function, modu
 from .codegen.calls import HOST_EDGES, declaration
 from .codegen.writer import MODULE_METADATA
 from .compiler import find_compiler
+from .cpu import Cpu, chosen_cpu
 from .elf import Image
 from .errors import BuildError
 from .shards import Shard, shards_of_files, shards_of_program
@@ -36,10 +37,11 @@ _MEMORY_NUMBERS = {"flat": 0, "paged": 1, "thunk": 2}
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """`opt` is 0 to 3; `jobs` the number of worker processes, 0 for one per processor."""
+    """`opt` is 0 to 3; `cpu` what code is made for; `jobs` the number of worker processes, 0 for one per processor."""
 
     opt: int = 2
     jobs: int = 0
+    cpu: Cpu = field(default_factory=lambda: chosen_cpu("native"))
 
     def worker_count(self) -> int:
         return self.jobs or len(os.sched_getaffinity(0))
@@ -53,36 +55,15 @@ class LibraryIdentity:
     bias: int
     fr: int
     memory: str
-    options: str
+    calls: str
 
 
-def identity_of(image: Image, codegen: CodegenOptions, build: BuildOptions) -> LibraryIdentity:
+def identity_of(image: Image, codegen: CodegenOptions) -> LibraryIdentity:
     """Return the identity of a library for a program and options."""
-    options = f"--opt {build.opt} --memory {codegen.memory} --calls {codegen.calls}"
-    return LibraryIdentity(image.identity, image.bias, codegen.fr, codegen.memory, options)
+    return LibraryIdentity(image.identity, image.bias, codegen.fr, codegen.memory, codegen.calls)
 
 
 # ---- one shard, in a worker process ----
-
-
-_CPU_LEVELS = (
-    (3, "x86-64-v3", ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")),
-    (2, "x86-64-v2", ("cx16", "sse3", "sse4.1", "sse4.2", "ssse3", "popcnt")),
-)
-
-
-def cpu_level() -> tuple[int, str]:
-    """Return the highest of the x86-64 levels up to v3 that this machine has, and LLVM's name of it."""
-    if not default_triple().startswith("x86_64"):
-        return 0, "generic"
-    features = llvm.get_host_cpu_features()
-    missing = set()
-    level, name = 1, "x86-64"
-    for number, cpu, needed in reversed(_CPU_LEVELS):
-        missing |= {feature for feature in needed if not features.get(feature)}
-        if not missing:
-            level, name = number, cpu
-    return level, name
 
 
 _LLVM_OPTIONS = ("-x86-cmov-converter=0", "-two-entry-phi-node-folding-threshold=5")
@@ -99,9 +80,9 @@ def _initialize() -> None:
             llvm.set_option("mipsrec", option)
 
 
-def _target_machine(opt: int) -> llvm.TargetMachine:
+def _target_machine(opt: int, cpu: Cpu) -> llvm.TargetMachine:
     target = llvm.Target.from_default_triple()
-    return target.create_target_machine(cpu=cpu_level()[1], opt=opt, reloc="pic", codemodel="small")
+    return target.create_target_machine(cpu=cpu.name, opt=opt, reloc="pic", codemodel="small")
 
 
 def optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine, opt: int) -> None:
@@ -113,12 +94,12 @@ def optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine, opt: int) -> N
     builder.getModulePassManager().run(module, builder)
 
 
-def compile_text(text: str, opt: int) -> bytes:
+def compile_text(text: str, opt: int, cpu: Cpu) -> bytes:
     """Return the object code of a module; raises BuildError on IR that LLVM refuses."""
-    return compile_texts([("generated IR", text)], opt)
+    return compile_texts([("generated IR", text)], opt, cpu)
 
 
-def compile_texts(texts: list[tuple[str, str]], opt: int) -> bytes:
+def compile_texts(texts: list[tuple[str, str]], opt: int, cpu: Cpu) -> bytes:
     """Return the object code of several modules, given with their names, linked into one."""
     _initialize()
     module = _parsed(*texts[0])
@@ -128,7 +109,7 @@ def compile_texts(texts: list[tuple[str, str]], opt: int) -> bytes:
             module.link_in(other)
         except RuntimeError as error:
             raise BuildError(f"{name}: LLVM refuses the IR: {_reason(error)}") from error
-    machine = _target_machine(opt)
+    machine = _target_machine(opt, cpu)
     optimize(module, machine, opt)
     return bytes(machine.emit_object(module))
 
@@ -153,11 +134,11 @@ def default_triple() -> str:
     return str(llvm.get_default_triple())
 
 
-def optimized_text(text: str, opt: int) -> str:
+def optimized_text(text: str, opt: int, cpu: Cpu) -> str:
     """Return a module as text after LLVM's pipeline of that level."""
     _initialize()
     module = llvm.parse_assembly(text)
-    optimize(module, _target_machine(opt), opt)
+    optimize(module, _target_machine(opt, cpu), opt)
     return str(module)
 
 
@@ -185,15 +166,15 @@ def lift_shard(
     return lifted
 
 
-def _run_shard(shard: Shard, folder: Path) -> ShardResult:
+def _run_shard(shard: Shard, folder: Path, cpu: Cpu) -> ShardResult:
     entries: list[tuple[int, str]] = []
     if shard.files:
-        data = compile_texts([(str(path), _read_ir(path)) for path in shard.files], shard.opt)
+        data = compile_texts([(str(path), _read_ir(path)) for path in shard.files], shard.opt, cpu)
     else:
         assert _program is not None and _codegen is not None
         lifted = lift_shard([_program.functions[start] for start in shard.starts], _callees, _codegen)
         entries = [(pc, function.symbol) for function in lifted for pc in function.entries]
-        data = compile_text(module_text(lifted, default_triple()), shard.opt)
+        data = compile_text(module_text(lifted, default_triple()), shard.opt, cpu)
     path = folder / f"{shard.number}.o"
     path.write_bytes(data)
     return ShardResult(path, tuple(entries), len(shard.files) or len(shard.starts))
@@ -257,7 +238,7 @@ def _build(
             compiled = _compile(shards, build, folder, progress)
             found = entries if entries is not None else [entry for result in compiled for entry in result.entries]
             table = folder / "table.o"
-            table.write_bytes(compile_text(table_text(sorted(found), identity), 0))
+            table.write_bytes(compile_text(table_text(sorted(found), identity, build), 0, build.cpu))
             library = folder / "library.so"
             _link(compiler, [*(result.path for result in compiled), table], library, folder)
             append_footer(library)
@@ -271,7 +252,7 @@ def _compile(shards: list[Shard], build: BuildOptions, folder: Path, progress: P
     heaviest_first = sorted(shards, key=lambda shard: -shard.weight)
     workers = max(1, min(build.worker_count(), len(shards)))
     done: dict[int, ShardResult] = {}
-    for shard, result in results(partial(_run_shard, folder=folder), heaviest_first, workers):
+    for shard, result in results(partial(_run_shard, folder=folder, cpu=build.cpu), heaviest_first, workers):
         done[shard.number] = result
         if progress is not None:
             progress(result.function_count, shard.weight)
@@ -302,17 +283,18 @@ def _displacement(symbol: str, offset: int) -> str:
     return f"trunc (i64 {difference} to i32)"
 
 
-def table_text(entries: list[tuple[int, str]], identity: LibraryIdentity) -> str:
+def table_text(entries: list[tuple[int, str]], identity: LibraryIdentity, build: BuildOptions) -> str:
     """Return the IR of `mr_library`; `entries` are (guest pc, symbol), sorted."""
     words = (
-        LIBRARY_MAGIC, LIBRARY_VERSION, layout_id(), _MEMORY_NUMBERS[identity.memory], cpu_level()[0], identity.bias,
+        LIBRARY_MAGIC, LIBRARY_VERSION, layout_id(), _MEMORY_NUMBERS[identity.memory], build.cpu.level, identity.bias,
         identity.fr, len(entries),
     )  # fmt: skip
+    options = f"--opt {build.opt} --cpu {build.cpu.name} --memory {identity.memory} --calls {identity.calls}"
     fields = [("i32", str(word)) for word in words]
     for data in (
         bytes.fromhex(identity.guest_identity),
         f"mipsrec {__version__}".encode().ljust(64, b"\0")[:64],
-        identity.options.encode().ljust(64, b"\0")[:64],
+        options.encode().ljust(64, b"\0")[:64],
     ):
         type_, _, value = _bytes_constant(data).partition("] ")
         fields.append((type_ + "]", value))

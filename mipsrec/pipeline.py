@@ -22,6 +22,7 @@ from .analysis import Function, Program, analyze
 from .cache import cannot_write, library_path
 from .checksum import ends_whole
 from .codegen import Callee, CodegenOptions, LiftedFunction, lift_function, lifted_starts, module_text
+from .cpu import chosen_cpu
 from .elf import Image, load_elf
 from .errors import BuildError, LiftError
 from .memory import AddressSpace
@@ -125,7 +126,8 @@ def dump_llvm(
     if optimized:
         from .native import optimized_text
 
-        modules = ((f, optimized_text(text, options.opt), lifted) for f, text, lifted in modules)
+        cpu = chosen_cpu(options.cpu)
+        modules = ((f, optimized_text(text, options.opt, cpu), lifted) for f, text, lifted in modules)
     return dumped.write(Path(folder), guest.image, options.memory, options.calls, modules, progress)
 
 
@@ -143,20 +145,17 @@ def build(
     from . import native
 
     options = options or Options()
-    build_options = native.BuildOptions(options.opt, options.jobs)
+    build_options = native.BuildOptions(options.opt, options.jobs, chosen_cpu(options.cpu))
     if isinstance(source, Guest):
         codegen = source.codegen_options(options)
-        identity = native.identity_of(source.image, codegen, build_options)
+        identity = native.identity_of(source.image, codegen)
         chosen = source.starts
         if functions is not None:
             chosen = {function.start: source.starts[function.start] for function in functions}
         native.build_program(source.program, chosen, codegen, build_options, identity, Path(output), progress)
         return
     dump = dumped.read(Path(source))
-    identity = native.LibraryIdentity(
-        dump.guest_identity, dump.bias, dump.fr, dump.memory,
-        f"--opt {options.opt} --memory {dump.memory} --calls {dump.calls}",
-    )  # fmt: skip
+    identity = native.LibraryIdentity(dump.guest_identity, dump.bias, dump.fr, dump.memory, dump.calls)
     native.build_files(dump.files, dump.entries, build_options, identity, Path(output), progress)
 
 

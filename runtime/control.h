@@ -30,6 +30,7 @@ bool mr_parse_address(const char *text, uint32_t *value); /* hexadecimal, with o
 
 /* ---- library.c ---- */
 enum mr_memory_model mr_library_examine(const char *path); /* checks all that can be checked without the guest */
+void mr_library_describe(const char *path); /* prints what mr_library_examine has found right */
 extern struct mr_library_file mr_library_file;             /* stays mapped: lines.c reads the line table from it */
 bool mr_library_tells_of_calls(void);                      /* every call of a lifted function is seen by the host */
 extern uintptr_t mr_library_bias;                          /* host address minus address in the library's file */

@@ -125,11 +125,30 @@ static void check_guest(const char *path, const struct mr_image *image)
         mr_fail("%s: the library was made for floating-point mode FR=%u, but the program runs with FR=%u; rebuild it",
                 path, in_file->fr, (unsigned)fr);
     if (in_file->cpu_level > host_cpu_level())
-        mr_fail("%s: the library needs a processor of level x86-64-v%u, this one has level %u; rebuild it here", path,
-                in_file->cpu_level, host_cpu_level());
+        mr_fail("%s: the library needs a processor of level x86-64-v%u, this one has level %u; rebuild it here, or with "
+                "--cpu generic", path, in_file->cpu_level, host_cpu_level());
     if (in_file->memory_model == MR_FLAT && mr_window != NULL)
         mr_fail("%s: the library has memory model flat, which needs the guest's memory at host address 0, and here it "
                 "is elsewhere; rebuild it with --memory paged", path);
+}
+
+void mr_library_describe(const char *path)
+{
+    static const char *const models[] = {"flat", "paged", "thunk"};
+    enum mr_memory_model model = mr_library_examine(path);
+    char options[sizeof in_file->options + 1] = {0};
+    memcpy(options, in_file->options, sizeof in_file->options);
+    printf("path               %s\nproducer           %s\noptions            %s\nmemory             %s\n", path,
+           producer_of(in_file), options, models[model]);
+    if (in_file->cpu_level > 1)
+        printf("cpu                x86-64-v%u\n", in_file->cpu_level);
+    else
+        printf("cpu                %s\n", in_file->cpu_level == 1 ? "x86-64" : "generic");
+    printf("guest identity     ");
+    for (size_t i = 0; i < sizeof in_file->guest_identity; i++)
+        printf("%02x", in_file->guest_identity[i]);
+    printf("\nguest bias         0x%08x\nguest float        FR=%u\nentries            %u\nbytes              %zu\n",
+           in_file->bias, in_file->fr, in_file->entry_count, mr_library_file.size_bytes);
 }
 
 static int find_code(struct dl_phdr_info *info, size_t size_bytes, void *anchor)

@@ -26,7 +26,7 @@ struct mr_library {
     int32_t fallback;        /* the lifted function that calls mr_call, likewise */
     uint8_t guest_identity[32]; /* BLAKE2b-256 of the guest's file */
     char producer[64];       /* "mipsrec 0.1.0", NUL-padded */
-    char options[64];        /* "--opt 2 --memory flat --calls direct", NUL-padded */
+    char options[64];        /* "--opt 2 --cpu x86-64-v3 --memory flat --calls direct", NUL-padded */
     struct mr_entry entries[]; /* entry_count of them, sorted by guest_pc */
 };
 

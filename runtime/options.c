@@ -44,6 +44,7 @@ static const char usage[] =
     "  --verify FD            compare lifted code with the interpreter, write records of it to the socket FD\n"
     "  --verify-scan N        compare all memory at every Nth point, not now and then\n"
     "  --verify-ignore NAME   do not compare this register (zero ... ra, hi, lo, f0 ... f31, fcc0 ... fcc7, fcsr, tls)\n"
+    "  --describe FILE        check a library, print what it was made from and how, and exit\n"
     "  --help, --version      print this, or the version, and exit\n"
     "\n"
     "Exit status: the program's own; 128 + N in a shell when signal N ended it; 1 for errors of the host, 2 for usage.\n"
@@ -131,7 +132,7 @@ static int parse_call_arguments(int argc, char **argv, int at)
 }
 
 enum { OPTION_LIBRARY = 256, OPTION_ENGINE, OPTION_STRACE, OPTION_STATS, OPTION_REPORT, OPTION_CALL, OPTION_WINDOW,
-       OPTION_VERIFY, OPTION_VERIFY_SCAN, OPTION_VERIFY_IGNORE,
+       OPTION_DESCRIBE, OPTION_VERIFY, OPTION_VERIFY_SCAN, OPTION_VERIFY_IGNORE,
        OPTION_HELP, OPTION_VERSION };
 
 static const struct option long_options[] = {
@@ -142,6 +143,7 @@ static const struct option long_options[] = {
     {"report", no_argument, NULL, OPTION_REPORT},
     {"call", required_argument, NULL, OPTION_CALL},
     {"window", required_argument, NULL, OPTION_WINDOW},
+    {"describe", required_argument, NULL, OPTION_DESCRIBE},
     {"verify", required_argument, NULL, OPTION_VERIFY},
     {"verify-scan", required_argument, NULL, OPTION_VERIFY_SCAN},
     {"verify-ignore", required_argument, NULL, OPTION_VERIFY_IGNORE},
@@ -165,6 +167,7 @@ static void apply_option(int option)
         mr_options.call_function = optarg;
         break;
     case OPTION_WINDOW: parse_window(optarg); break;
+    case OPTION_DESCRIBE: mr_library_describe(optarg); exit(0);
     case OPTION_VERIFY: mr_options.verify_fd = (int)whole_number(optarg); break;
     case OPTION_VERIFY_IGNORE:
         if (!mr_verify_ignore(optarg))

@@ -21,6 +21,7 @@ from mipsrec.analysis import analyze
 from mipsrec.codegen import CodegenOptions, LiftedFunction, lift_function, lifted_starts, module_text
 from mipsrec.codegen.calls import HOST_EDGES, declaration
 from mipsrec.codegen.writer import MODULE_METADATA
+from mipsrec.cpu import chosen_cpu
 from mipsrec.elf import load_elf
 from mipsrec.memory import AddressSpace
 from mipsrec.native import compile_text, default_triple
@@ -77,7 +78,7 @@ class Lifter:
 
     def _compile(self, text: str, opt: int) -> None:
         self._objects.append(self._folder / f"{len(self._objects)}.o")
-        self._objects[-1].write_bytes(compile_text(text, opt))
+        self._objects[-1].write_bytes(compile_text(text, opt, chosen_cpu("native")))
 
     def finish(self, stubs: Path) -> Path:
         """Return the library, linked with the stubs; its `table` points to mr_enter, two functions that call the

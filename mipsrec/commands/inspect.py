@@ -12,7 +12,9 @@ from typing import Any
 
 from .. import pipeline
 from ..analysis import Block, End, Function
+from ..checksum import ends_whole
 from ..errors import BuildError
+from ..host import host_executable
 from ..isa.disassembly import disassemble
 
 
@@ -53,9 +55,19 @@ def _facts(guest: pipeline.Guest) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _library_facts(path: str) -> dict[str, Any]:
+    """Return what a library says of itself; raises BuildError when it is damaged or of another version."""
+    result = subprocess.run([str(host_executable()), "--describe", path], capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise BuildError(result.stderr.strip().removeprefix("mipsrec-host: "))
+    facts = {line[:19].rstrip().replace(" ", "_"): line[19:] for line in result.stdout.splitlines()}
+    return {name: int(value) if value.isdecimal() else value for name, value in facts.items()}
+
+
 def info(arguments: argparse.Namespace) -> int:
-    """Print what the program is."""
-    facts = _facts(pipeline.open_guest(arguments.program))
+    """Print what the program, or the library, is."""
+    library = ends_whole(Path(arguments.program))
+    facts = _library_facts(arguments.program) if library else _facts(pipeline.open_guest(arguments.program))
     if arguments.json:
         print(json.dumps(facts, indent=2))
         return 0
@@ -69,7 +81,7 @@ def info(arguments: argparse.Namespace) -> int:
         elif name == "warnings":
             for warning in value:
                 print(f"{'warning':18} {warning}")
-        elif name in ("entry", "gp", "bias"):
+        elif name in ("entry", "gp", "bias") and not library:
             print(f"{name:18} {'none' if value is None else f'0x{value:08x}'}")
         else:
             print(f"{name.replace('_', ' '):18} {value}")

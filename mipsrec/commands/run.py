@@ -68,6 +68,6 @@ def call(arguments: argparse.Namespace) -> int:
     function = guest.function(arguments.function)
     words = ["--engine", arguments.engine]
     if arguments.engine == "native":
-        words += ["--library", str(_library(arguments.program, Options()))]
+        words += ["--library", str(_library(arguments.program, options_of(arguments)))]
     words += ["--call", f"{function.start:x}", *arguments.arguments]
     return _become(host_executable(), [*words, os.path.abspath(arguments.program)])  # its name may be a number

@@ -23,9 +23,10 @@ def dump(arguments: argparse.Namespace) -> int:
             raise LiftError(f"{arguments.program}: say where to with -o DIR, or name one function with --function")
         for _, text, _ in pipeline.lifted_modules(guest, options, chosen):
             if arguments.optimize:
+                from ..cpu import chosen_cpu
                 from ..native import optimized_text
 
-                text = optimized_text(text, options.opt)
+                text = optimized_text(text, options.opt, chosen_cpu(options.cpu))
             sys.stdout.write(text)
         return 0
     count = len(chosen) if chosen is not None else len(guest.starts)
