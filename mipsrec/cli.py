@@ -95,8 +95,8 @@ def _add_level(parser: argparse.ArgumentParser) -> None:
         "--cpu",
         choices=CPUS,
         default="native",
-        help="the least processor that the code must run on: native is this one, up to x86-64-v3; generic is any of its "
-        "kind (default native)",
+        help="the least processor that the code must run on: native is this one, up to x86-64-v3; generic is any of "
+        "its kind (default native)",
     )
 
 
