@@ -67,7 +67,7 @@ class Lifter:
         for start in sorted(starts):
             for function in lift_function(program.functions[start], starts, options, len(self._waiting)):
                 calls = frozenset(prefix + symbol for symbol in function.calls)
-                text = function.text.replace("@f_", f"@{prefix}f_")
+                text = function.text.replace("@fn_", f"@{prefix}fn_")
                 symbol = prefix + function.symbol
                 self._waiting.append(dataclasses.replace(function, symbol=symbol, text=text, calls=calls))
                 entries += [(pc, symbol) for pc in function.entries]

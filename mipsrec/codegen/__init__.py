@@ -36,7 +36,7 @@ def lifted_starts(program: Program) -> Mapping[int, Callee]:
         first = function.blocks[start]
         if first.body or first.end is not End.HAND_OVER:
             frame = find_frame(function) if start in recursive else None
-            found[start] = Callee(symbol_of(start), argument_registers(function), frame)
+            found[start] = Callee(symbol_of(function), argument_registers(function), frame)
     return found
 
 

@@ -6,6 +6,7 @@ begins with a switch on the pc. So the usual way in stays free of edges that onl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,9 @@ from .polls import Polls
 from .registers import PAIR, RegisterPlan, Units
 from .writer import STATE_TAG, UNLIKELY, Writer
 
+_NAME_CHARACTERS = 200
+"""Of a guest's name in a symbol; those of C++ have no end."""
+
 
 @dataclass(frozen=True)
 class LiftedFunction:
@@ -43,9 +47,18 @@ class LiftedFunction:
     line: int
 
 
-def symbol_of(start: int) -> str:
-    """Return the LLVM name of the function that starts at a guest pc."""
-    return f"f_{start:08x}"
+def symbol_of(function: Function) -> str:
+    """Return the LLVM name of a function: the guest's name, as far as it is plain, and the guest pc.
+
+    perf, gdb and nm show it. The pc makes it unique; with it, LLVM takes no name for one of C's library, whose
+    functions it knows, nor does the linker. Names that begin with `llvm.` are LLVM's own.
+    """
+    pc = f"{function.start:08x}"
+    if function.name == f"fn_{pc}":
+        return function.name
+    plain = re.sub(r"[^A-Za-z0-9_$.]", "_", function.name)[:_NAME_CHARACTERS]
+    reserved = not plain or plain[0].isdigit() or plain.startswith("llvm.")
+    return f"{'_' if reserved else ''}{plain}.{pc}"
 
 
 class FunctionWriter(CallEnds):
@@ -105,7 +118,7 @@ class FunctionWriter(CallEnds):
 
     def write(self) -> LiftedFunction:
         """Return the LLVM function."""
-        name = symbol_of(self._function.start) + (".entries" if self._secondary else "")
+        name = symbol_of(self._function) + (".entries" if self._secondary else "")
         if self._frame is not None:
             name = body_of(name)
         self._machine.symbol = name
@@ -178,7 +191,7 @@ class FunctionWriter(CallEnds):
             cases = " ".join(f"i32 {point}, label %resume" for point in resume)
             writer.void(f"switch i32 {pc}, label %away [ {cases} ]")
             writer.label("resume")
-            symbol = symbol_of(self._function.start) + ".entries"
+            symbol = symbol_of(self._function) + ".entries"
             self._called.add(symbol)
             self._calls.tail_call_entries(symbol, pc)
             writer.label("away")

@@ -1,0 +1,89 @@
+"""Symbols of recompiled code carry the guest's names, whatever these are."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from commandline import mipsrec
+from compiled import ORDERS, binutils, compile_guest
+from tools import need
+
+NAMES = (
+    "memset", "llvm.memcpy.p0.p0.i32", "strlen", "1st", "two words", "a-b@c", "_ZN5space4nameEv", "sqrt", "n" * 300,
+)  # fmt: skip
+"""Names of C's library, LLVM's own, and such as need quotes somewhere."""
+
+CALLS = "".join(f"    jal {i}{i}f\n    nop\n    addu $s0, $s0, $v0\n" for i in range(1, len(NAMES) + 1))
+FUNCTIONS = "".join(
+    f'    .type "{name}", @function\n"{name}":\n{i}{i}:  addu $v0, $zero, {1 << (i - 1)}\n    jr $ra\n    nop\n'
+    for i, name in enumerate(NAMES, 1)
+)
+ODD = f"""
+    .text
+    .set noreorder
+    .globl __start
+    .type __start, @function
+__start:
+    addu $s0, $zero, $zero
+{CALLS}
+    sltiu $a0, $s0, {(1 << len(NAMES)) - 1}
+    addiu $v0, $zero, 4001
+    syscall
+{FUNCTIONS}
+"""
+
+
+def symbols_of(library: Path) -> set[str]:
+    """Return the names of the functions in a library."""
+    listing = subprocess.run([need("nm", "binutils"), library], check=True, capture_output=True, text=True).stdout
+    return {line.split(" ", 2)[2] for line in listing.splitlines() if line.split(" ", 2)[1] == "t"}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_names(order: str, tmp_path: Path) -> None:
+    """All names become symbols of their own, and none is taken for the function that LLVM or libm knows."""
+    options = ("-nostdlib", "-static", "-mno-abicalls", "-fno-pic", "-G0", "-mips2")
+    guest = compile_guest(tmp_path, order, ODD, *options, language="assembler")
+    library = tmp_path / "guest.so"
+    assert mipsrec("build", guest, "-o", library).returncode == 0
+    assert mipsrec("run", "--static-lib", library, guest).returncode == 0
+    plain = ("memset", "_llvm.memcpy.p0.p0.i32", "strlen", "_1st", "two_words", "a_b_c", NAMES[6], "sqrt", "n" * 200)
+    found = symbols_of(library)
+    for name in plain:
+        assert len([symbol for symbol in found if re.fullmatch(re.escape(name) + r"\.[0-9a-f]{8}", symbol)]) == 1, found
+    binutils(order, "strip", guest)
+    assert mipsrec("build", guest, "-o", library).returncode == 0
+    assert mipsrec("run", "--static-lib", library, guest).returncode == 0
+    assert len([symbol for symbol in symbols_of(library) if re.fullmatch(r"fn_[0-9a-f]{8}", symbol)]) == len(NAMES) + 1
+
+
+RECURSIVE = """
+__attribute__((noipa)) static unsigned fibonacci(unsigned n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
+void __start(void)
+{
+    register unsigned long status __asm__("$4") = fibonacci(10) != 55;
+    register unsigned long number __asm__("$2") = 4001;
+    __asm__ volatile("syscall" : : "r"(status), "r"(number));
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def recursive(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A program with a recursive function, and its library."""
+    folder = tmp_path_factory.mktemp("recursive")
+    guest = compile_guest(folder, "little", RECURSIVE, "-nostdlib", "-static", "-mno-abicalls", "-fno-pic", "-G0")
+    library = folder / "guest.so"
+    assert mipsrec("build", guest, "-o", library).returncode == 0
+    return guest, library
+
+
+def test_parts_of_a_function(recursive: tuple[Path, Path]) -> None:
+    guest, library = recursive
+    assert mipsrec("run", "--static-lib", library, guest).returncode == 0
+    found = symbols_of(library)
+    assert any(re.fullmatch(r"fibonacci\.[0-9a-f]{8}", symbol) for symbol in found), found
+    assert any(re.fullmatch(r"fibonacci\.[0-9a-f]{8}\.body", symbol) for symbol in found), found
