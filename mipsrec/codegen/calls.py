@@ -1,6 +1,6 @@
 """The calling convention of lifted functions, in one place so that another can take its stead.
 
-    { i32 pc, i32 v0, i32 v1 } f(ptr state, i32 pc, i32 sp, i32 ra, i32 t9, i32 a0, i32 a1, i32 a2, i32 a3)
+    { i32 pc, i32 v0, i32 v1 } f(ptr state + 128, i32 pc, i32 sp, i32 ra, i32 t9, i32 a0, i32 a1, i32 a2, i32 a3)
 
 The state is complete at every call and return: whoever looks there sees every register as the guest has it. What most
 callees read first, and most callers read next, comes in host registers besides, so that nobody waits for a load of
@@ -50,7 +50,11 @@ SIGNATURE = "(ptr, i32" + ", i32" * len(ARGUMENTS) + ")"
 BACK = 0xFFFFFFFF
 """What a body returns in place of a pc when its caller finds the saved registers on the stack: no pc of a program."""
 _POISON = ("poison",) * len(ARGUMENTS)
-_PARAMETERS = ", ".join(["ptr noalias %s", "i32 %pc.in", *(f"i32 %r{number}.in" for number in ARGUMENTS)])
+MIDDLE = 128
+"""Where lifted code points in the state: from there all general-purpose registers are a signed byte away, and x86's
+loads and stores of half of them three bytes shorter."""
+_STATE = f"  %s = getelementptr i8, ptr %middle, i64 {-MIDDLE}"
+_PARAMETERS = ", ".join(["ptr noalias %middle", "i32 %pc.in", *(f"i32 %r{number}.in" for number in ARGUMENTS)])
 
 
 def body_of(symbol: str) -> str:
@@ -98,6 +102,7 @@ HOST_EDGES = f"""\
 declare i32 @mr_call(ptr, i32)
 
 define hidden {_TYPE} @call_host({_PARAMETERS}) nounwind {{
+{_STATE}
   %pc = call i32 @mr_call(ptr %s, i32 %pc.in)
 {_state_loads("r", RESULTS)}\
   %a = insertvalue {RESULT} poison, i32 %pc, 0
@@ -110,7 +115,8 @@ define hidden i32 @mr_enter(ptr %s, ptr %function) nounwind {{
   %field = getelementptr i8, ptr %s, i64 {OFFSETS["pc"]}
   %to = load i32, ptr %field, {STATE_TAG}
 {_state_loads("r", ARGUMENTS)}\
-  %result = call {_TYPE} %function(ptr %s, i32 %to, {", ".join(f"i32 %r{number}" for number in ARGUMENTS)})
+  %middle = getelementptr i8, ptr %s, i64 {MIDDLE}
+  %result = call {_TYPE} %function(ptr %middle, i32 %to, {", ".join(f"i32 %r{number}" for number in ARGUMENTS)})
   %pc = extractvalue {RESULT} %result, 0
   ret i32 %pc
 }}
@@ -169,8 +175,8 @@ class Calls:
         self._callee = callee
 
     def head(self, symbol: str, scope: int) -> str:
-        """Return the line that begins a definition; parameters are named `%rN.in`."""
-        return f"define hidden {_TYPE} @{symbol}({_PARAMETERS}) #0 !dbg !{scope} {{"
+        """Return what begins a definition and its first block; `%s` is the state, parameters are named `%rN.in`."""
+        return f"define hidden {_TYPE} @{symbol}({_PARAMETERS}) #0 !dbg !{scope} {{\nentry:\n{_STATE}"
 
     def entered(self, start: int | None, scope: int) -> list[str]:
         """Return the lines that tell the host of an entry: at a function's start, or else at the parameter `pc`."""
@@ -196,7 +202,7 @@ class Calls:
 
     def _invoke(self, kind: str, function: str, pc: Value, arguments: Sequence[Value]) -> str:
         words = ", ".join(f"i32 {text(argument)}" for argument in (pc, *arguments))
-        return self._writer.value(f"{kind} {_TYPE} {function}(ptr %s, {words}){self._writer.debug}")
+        return self._writer.value(f"{kind} {_TYPE} {function}(ptr %middle, {words}){self._writer.debug}")
 
     def branch_on_guess(self, target: Value, guess: int | None) -> tuple[str, str]:
         """End the block by comparing a pc with a guess; return the labels for where it is right and where it is not."""

@@ -143,7 +143,7 @@ class FunctionWriter(CallEnds):
 
     def _head(self, name: str) -> list[str]:
         """Return the lines up to the first guest block: allocas, state pointers, first loads."""
-        lines = [self._calls.head(name, self._scope), "entry:"]
+        lines = [self._calls.head(name, self._scope)]
         split = self._forms.into[self._entries[0]]
         lines += [f"  %{half.name} = alloca float" for halves in self._units.halves.values() for half in halves]
         for unit in self._units.all:

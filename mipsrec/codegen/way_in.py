@@ -32,7 +32,7 @@ def write_way_in(
     def at(pc: int) -> None:
         writer.debug = f", !dbg !DILocation(line: {pc}, scope: !{scope})"
 
-    writer.lines += [calls.head(callee.symbol, scope), "entry:"]
+    writer.lines.append(calls.head(callee.symbol, scope))
     for slot in frame.slots:
         at(slot.pc)
         machine.memory.store(stack, slot.displacement, 32, text(register(slot.register)))
