@@ -4,6 +4,9 @@
 Enters: manifest.json and the sources beside it. Leaves: executables where the caller wants them, the committed ELF
 files under prebuilt/, the expected outputs under expected/. Running guests is not done here.
 
+Samples may have sources of others: those of Debian source packages, which `mipsrec bench --fetch` unpacks into
+`sources_folder()`; `$SOURCES` in the manifest stands for it.
+
 As a library: `load_samples`, `build_guest`, `build_native`, `expected_output`, `prebuilt_path`, `check_prebuilt`.
 As a program: `build.py --help`.
 """
@@ -13,6 +16,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -26,8 +30,14 @@ from typing import Any
 SAMPLES = Path(__file__).resolve().parent
 PREBUILT = SAMPLES / "prebuilt"
 
-COMPILERS = {"mips": "mips-linux-gnu-gcc", "mipsel": "mipsel-linux-gnu-gcc", "native": "gcc"}
-TARGETS = ("mips", "mipsel")
+COMPILERS = {
+    "mips": "mips-linux-gnu-gcc",
+    "mipsel": "mipsel-linux-gnu-gcc",
+    "native": "gcc",
+    "native32": "i686-linux-gnu-gcc",
+}
+TARGETS = ("mips", "mipsel")  # guests; the others are for this machine
+NATIVE32_FLAGS = ("-msse2", "-mfpmath=sse")  # not the x87, which rounds otherwise
 PACKAGES = {
     "mips-linux-gnu-gcc": "gcc-mips-linux-gnu",
     "mipsel-linux-gnu-gcc": "gcc-mipsel-linux-gnu",
@@ -36,6 +46,8 @@ PACKAGES = {
     "gcc": "gcc libc6-dev",
     "clang": "clang",
     "g++": "g++",
+    "i686-linux-gnu-gcc": "gcc-i686-linux-gnu",
+    "i686-linux-gnu-g++": "g++-i686-linux-gnu",
 }
 
 SUPPORT = ("freestanding/out.c", "freestanding/memory.c", "freestanding/arithmetic.c")
@@ -66,8 +78,10 @@ class Sample:
     """One entry of manifest.json.
 
     kind: `assembly` (no other object linked), `freestanding` (our start-up and output, no libc in MIPS builds) or
-    `libc` (static by default). bench: arguments for a run of 0.3 to 0.8 s natively, None for samples that only test.
+    `libc` (static by default). bench: arguments for a run of 0.3 to 0.8 s natively, None for samples that only test;
+    brief: for about a tenth of it, None where a tenth of bench's first number does it. group: what it is timed as.
     prebuilt: flags of the committed ELF files, None when none are. needs: file that must exist -> its package.
+    package: the source package that some of its sources are of, "" when all are ours; those get no warnings.
     """
 
     name: str
@@ -78,10 +92,45 @@ class Sample:
     headers: tuple[str, ...] = ()
     include: tuple[str, ...] = ()
     needs: tuple[tuple[str, str], ...] = ()
+    group: str = ""
+    brief: tuple[str, ...] | None = None
+    package: str = ""
+    defines: tuple[str, ...] = ()
+
+    def missing(self) -> str:
+        """What building it takes besides compilers and is not there, and how to get it; "" when all is there."""
+        if self.package and not (sources_folder() / self.package).is_dir():
+            return f"sample {self.name}: no source package {self.package} here; `mipsrec bench --fetch` gets it"
+        for path, package in self.needs:
+            if not Path(path).exists():
+                return f"sample {self.name}: {path} is not installed; on Debian: apt-get install {package}"
+        return ""
 
     @property
     def is_cxx(self) -> bool:
         return any(source.endswith(".cc") for source in self.sources)
+
+
+def sources_folder() -> Path:
+    """Where source packages are unpacked: $MIPSREC_SOURCES, else `sources` in mipsrec's cache folder."""
+    named = os.environ.get("MIPSREC_SOURCES")
+    cache = os.environ.get("MIPSREC_CACHE")
+    base = Path(cache) if cache else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mipsrec"
+    return Path(named).resolve() if named else base.resolve() / "sources"
+
+
+def _expanded(pattern: str) -> list[str]:
+    """A file of the manifest; those of source packages, which it may name by a shell pattern, with the whole path."""
+    if not pattern.startswith("$SOURCES/"):
+        return [pattern]
+    relative = pattern.removeprefix("$SOURCES/")
+    return sorted(map(str, sources_folder().glob(relative))) or [str(sources_folder() / relative)]
+
+
+def load_packages() -> dict[str, dict[str, Any]]:
+    """The source packages: `tools` (program -> package) that `prepare`, commands to run in the folder, takes."""
+    packages: dict[str, dict[str, Any]] = json.loads((SAMPLES / "manifest.json").read_text())["packages"]
+    return packages
 
 
 def load_samples() -> dict[str, Sample]:
@@ -91,6 +140,8 @@ def load_samples() -> dict[str, Sample]:
     for entry in entries:
         fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
         fields["needs"] = tuple(entry.get("needs", {}).items())
+        for key in ("sources", "include"):
+            fields[key] = tuple(path for pattern in entry.get(key, ()) for path in _expanded(pattern))
         samples[entry["name"]] = Sample(**fields)
     return samples
 
@@ -127,21 +178,35 @@ def _all_sources(sample: Sample, target: str) -> tuple[str, ...]:
         return sample.sources
     if sample.kind == "libc":
         return (*sample.sources, "freestanding/out.c")
-    start = () if target == "native" else ("freestanding/start.S",)
+    start = ("freestanding/start.S",) if target in TARGETS else ()
     return (*start, *sample.sources, *SUPPORT)
+
+
+def _compiler(target: str, cxx: bool = False) -> list[str]:
+    """The command of a target's compiler without flags."""
+    if target == "native32" and not shutil.which(COMPILERS[target]):
+        return ["g++" if cxx else "gcc", "-m32"]
+    return [COMPILERS[target].replace("gcc", "g++") if cxx else COMPILERS[target]]
 
 
 def _compile_commands(sample: Sample, target: str, flags: Sequence[str], clang: bool = False) -> list[list[str]]:
     """One command per source; the last two words are the source and `-o`, so that an object's name can follow."""
-    compiler = ["clang", f"--target={target}-linux-gnu"] if clang else [COMPILERS[target]]
+    compiler = _compiler(target)
+    if clang:
+        compiler = ["clang", f"--target={target}-linux-gnu"] if target in TARGETS else ["clang"]
     commands = []
     for source in _all_sources(sample, target):
         suffix = Path(source).suffix
         command = [*compiler, *COMMON_FLAGS, *LANGUAGE_FLAGS[suffix]]
         if suffix == ".cc" and sample.kind == "freestanding":
             command += FREESTANDING_CXX_FLAGS
-        if target != "native" and sample.kind == "freestanding":
+        if target in TARGETS and sample.kind == "freestanding":
             command += WITHOUT_LIBC_FLAGS
+        if target == "native32":
+            command += NATIVE32_FLAGS
+        if Path(source).is_absolute():
+            command.append("-w")
+        command += [f"-D{define}" for define in sample.defines]
         for folder in sample.include:
             command += ["-isystem", folder]
         commands.append([*command, *flags, "-c", source, "-o"])
@@ -150,11 +215,11 @@ def _compile_commands(sample: Sample, target: str, flags: Sequence[str], clang: 
 
 def _link_command(sample: Sample, target: str, flags: Sequence[str], static: bool, strip: bool) -> list[str]:
     """The link step without its objects and output."""
-    driver = COMPILERS[target].replace("gcc", "g++") if sample.is_cxx and sample.kind == "libc" else COMPILERS[target]
-    command = [driver, *flags, *LINK_FLAGS]
-    if sample.kind == "assembly" or (sample.kind == "freestanding" and target != "native"):
+    driver = _compiler(target, sample.is_cxx and sample.kind == "libc")
+    command = [*driver, *flags, *LINK_FLAGS]
+    if sample.kind == "assembly" or (sample.kind == "freestanding" and target in TARGETS):
         command += ["-nostdlib", "-static", *SMALL_LINK_FLAGS]
-    elif target != "native" and static:
+    elif static and (target in TARGETS or driver[0].startswith("i686-")):
         command.append("-static")
     return [*command, "-s"] if strip else command
 
@@ -177,11 +242,10 @@ def _build(
     clang: bool = False,
 ) -> Path:
     sample = find_sample(name)
-    for path, package in sample.needs:
-        if not Path(path).exists():
-            raise MissingTool(f"{path} (for sample {name}) is not installed; on Debian: apt-get install {package}")
+    if sample.missing():
+        raise MissingTool(sample.missing())
     link = _link_command(sample, target, flags, static, strip)
-    for tool in (COMPILERS[target], link[0], *(["clang"] if clang else [])):
+    for tool in (_compiler(target)[0], link[0], *(["clang"] if clang else [])):
         require_tool(tool)
     out_dir = Path(out_dir).resolve()
     out_dir.mkdir(parents=True, exist_ok=True)
@@ -220,9 +284,14 @@ def build_guest(
     return _build(name, target, flags, out_dir, static, strip, clang)
 
 
-def build_native(name: str, flags: Sequence[str] = ("-O2",), out_dir: Path = Path(".")) -> Path:
-    """The same sources built for this machine with gcc. Raises as build_guest does."""
-    return _build(name, "native", flags, out_dir)
+def build_native(
+    name: str, flags: Sequence[str] = ("-O2",), out_dir: Path = Path("."), compiler: str = "gcc"
+) -> Path:
+    """The same sources built for this machine with `gcc`, `clang` or, as a 32-bit program, `gcc32`.
+
+    Raises as build_guest does.
+    """
+    return _build(name, "native32" if compiler == "gcc32" else "native", flags, out_dir, clang=compiler == "clang")
 
 
 # ---- committed ELF files ----
@@ -310,7 +379,10 @@ def can_rebuild(target: str, compilers: dict[str, str] | None = None) -> bool:
 def write_expected() -> None:
     """Writes expected/NAME.txt of every sample from native builds."""
     with tempfile.TemporaryDirectory(prefix="expected-") as scratch:
-        for name in load_samples():
+        for name, sample in load_samples().items():
+            if sample.missing():
+                print(f"expected/{name}.txt stays: {sample.missing()}", file=sys.stderr)
+                continue
             native = build_native(name, ("-O2",), Path(scratch))
             done = subprocess.run([native], capture_output=True, text=True, check=True)
             (SAMPLES / "expected" / f"{name}.txt").write_text(done.stdout)

@@ -1,7 +1,8 @@
 """The samples print what they are expected to: natively, and under qemu-user in both byte orders.
 
 By default each sample is run with one set of flags per byte order, a different one for each sample; with
-MIPSREC_SAMPLES=all every sample is run with every set. Also: committed ELF files belong to their sources.
+MIPSREC_SAMPLES=all every sample is run with every set, and those of source packages as well, where these are. Also:
+committed ELF files belong to their sources.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ def _load_build_script() -> ModuleType:
 
 
 build = _load_build_script()
-SAMPLES = build.load_samples()
+ALL = os.environ.get("MIPSREC_SAMPLES") == "all"
+SAMPLES = {name: sample for name, sample in build.load_samples().items() if ALL or not sample.package}
 FLAG_SETS = (
     ("-O2",),
     ("-O0",),
@@ -42,7 +44,7 @@ QEMU = {"mips": "qemu-mips", "mipsel": "qemu-mipsel"}
 
 
 def _guest_cases() -> list[tuple[str, str, tuple[str, ...]]]:
-    if os.environ.get("MIPSREC_SAMPLES") == "all":
+    if ALL:
         return [(name, target, flags) for name in SAMPLES for target in QEMU for flags in FLAG_SETS]
     cases = []
     for number, name in enumerate(SAMPLES):
@@ -55,6 +57,8 @@ def _need_for(name: str, target: str) -> None:
     """Ends the test when what building this sample takes is not installed."""
     for path, package in SAMPLES[name].needs:
         need(path, package)
+    if SAMPLES[name].missing():
+        pytest.skip(SAMPLES[name].missing())
     compiler = build.COMPILERS[target]
     for tool in (compiler, compiler.replace("gcc", "g++")) if SAMPLES[name].is_cxx else (compiler,):
         need(tool, build.PACKAGES[tool])
