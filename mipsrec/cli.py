@@ -104,6 +104,9 @@ def _add_build(parser: argparse.ArgumentParser) -> None:
     _add_level(parser)
     parser.add_argument("--jobs", type=_number_from(0), default=0, metavar="N",
                         help="worker processes (default, and 0: one per processor)")  # fmt: skip
+    parser.add_argument("--no-reuse", dest="reuse", action="store_false",
+                        help="compile all anew, and keep no objects (default: objects of code that has not changed are "
+                        "taken from the cache)")  # fmt: skip
 
 
 def _add_program(parser: argparse.ArgumentParser) -> None:

@@ -1,66 +1,57 @@
-"""From IR to a native shared library: optimises and compiles shards in worker processes, links them, seals the result.
+"""From IR to a native shared library: optimises and compiles shards in worker processes.
 
-Enters: an analysed `Program`, or a dumped folder. Leaves: one library file with its table of entries (struct
-mr_library in runtime/library.h) and a checksum footer. The file appears whole or not at all.
+Enters: an analysed `Program`, or a dumped folder. Leaves: one library file (linking.py). Objects of earlier builds are
+taken where IR, level, processor and this recipe are the same (objects.py). The key of an object is a hash of the IR
+rather than of what the IR is made from: making IR is a twentieth of the work, and so nothing can be forgotten in it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
-import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 
+import llvmlite
 import llvmlite.binding as llvm
 
-from . import __version__
+from . import objects
 from .analysis import Function, Program
 from .checksum import append_footer
 from .codegen import Callee, CodegenOptions, LiftedFunction, lift_function, module_text
-from .codegen.calls import HOST_EDGES, declaration
-from .codegen.writer import MODULE_METADATA
 from .compiler import find_compiler
 from .cpu import Cpu, chosen_cpu
-from .elf import Image
 from .errors import BuildError
+from .linking import LibraryIdentity, link, table_text
 from .shards import Shard, shards_of_files, shards_of_program
-from .state import layout_id
 from .workers import results
-
-LIBRARY_MAGIC = 0x4352494D
-LIBRARY_VERSION = 2
-_MEMORY_NUMBERS = {"flat": 0, "paged": 1, "thunk": 2}
 
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """`opt` is 0 to 3; `cpu` what code is made for; `jobs` the number of worker processes, 0 for one per processor."""
+    """`opt` is 0 to 3; `cpu` what code is made for; `jobs` the number of worker processes, 0 for one per processor.
+
+    `reuse` allows to take objects of earlier builds, and to keep those of this one.
+    """
 
     opt: int = 2
     jobs: int = 0
     cpu: Cpu = field(default_factory=lambda: chosen_cpu("native"))
+    reuse: bool = True
 
     def worker_count(self) -> int:
         return self.jobs or len(os.sched_getaffinity(0))
 
 
 @dataclass(frozen=True)
-class LibraryIdentity:
-    """What the finished library says of itself; the host refuses to load it for anything else."""
+class BuildReport:
+    """How many shards a library was made of, and how many of their objects were there already."""
 
-    guest_identity: str
-    bias: int
-    fr: int
-    memory: str
-    calls: str
-
-
-def identity_of(image: Image, codegen: CodegenOptions) -> LibraryIdentity:
-    """Return the identity of a library for a program and options."""
-    return LibraryIdentity(image.identity, image.bias, codegen.fr, codegen.memory, codegen.calls)
+    shards: int
+    reused: int
 
 
 # ---- one shard, in a worker process ----
@@ -149,6 +140,7 @@ class ShardResult:
     path: Path
     entries: tuple[tuple[int, str], ...]
     function_count: int
+    reused: bool
 
 
 _program: Program | None = None  # inherited by worker processes through fork
@@ -166,18 +158,47 @@ def lift_shard(
     return lifted
 
 
-def _run_shard(shard: Shard, folder: Path, cpu: Cpu) -> ShardResult:
+@cache
+def _recipe() -> str:
+    """Return what, besides IR, level and processor, decides what an object is: LLVM, and this file."""
+    code = hashlib.blake2b(Path(__file__).read_bytes(), digest_size=16).hexdigest()
+    return f"{llvmlite.__version__} {llvm.llvm_version_info} {default_triple()} {code}"
+
+
+def _object_key(texts: list[tuple[str, str]], opt: int, cpu: Cpu) -> str:
+    digest = hashlib.blake2b(f"{_recipe()} {opt} {cpu.name}".encode(), digest_size=20)
+    for _, text in texts:
+        data = text.encode()
+        digest.update(b"%d " % len(data) + data)
+    return digest.hexdigest()
+
+
+def _object(texts: list[tuple[str, str]], opt: int, cpu: Cpu, reuse: bool) -> tuple[bytes, bool]:
+    """Return the object of some modules, and whether it is of an earlier build."""
+    if not reuse:
+        return compile_texts(texts, opt, cpu), False
+    key = _object_key(texts, opt, cpu)
+    kept = objects.find(key)
+    if kept is not None:
+        return kept, True
+    data = compile_texts(texts, opt, cpu)
+    objects.keep(key, data)
+    return data, False
+
+
+def _run_shard(shard: Shard, folder: Path, build: BuildOptions) -> ShardResult:
     entries: list[tuple[int, str]] = []
     if shard.files:
-        data = compile_texts([(str(path), _read_ir(path)) for path in shard.files], shard.opt, cpu)
+        texts = [(str(path), _read_ir(path)) for path in shard.files]
     else:
         assert _program is not None and _codegen is not None
         lifted = lift_shard([_program.functions[start] for start in shard.starts], _callees, _codegen)
         entries = [(pc, function.symbol) for function in lifted for pc in function.entries]
-        data = compile_text(module_text(lifted, default_triple()), shard.opt, cpu)
+        texts = [("generated IR", module_text(lifted, default_triple()))]
+    data, reused = _object(texts, shard.opt, build.cpu, build.reuse)
     path = folder / f"{shard.number}.o"
     path.write_bytes(data)
-    return ShardResult(path, tuple(entries), len(shard.files) or len(shard.starts))
+    return ShardResult(path, tuple(entries), len(shard.files) or len(shard.starts), reused)
 
 
 def _read_ir(path: Path) -> str:
@@ -201,12 +222,12 @@ def build_program(
     identity: LibraryIdentity,
     output: Path,
     progress: Progress | None = None,
-) -> None:
+) -> BuildReport:
     """Compile an analysed program into the library `output`."""
     global _program, _callees, _codegen
     _program, _callees, _codegen = program, callees, codegen
     try:
-        _build(shards_of_program(program, callees, build.opt), build, identity, None, output, progress)
+        return _build(shards_of_program(program, callees, build.opt), build, identity, None, output, progress)
     finally:
         _program = None
 
@@ -218,9 +239,9 @@ def build_files(
     identity: LibraryIdentity,
     output: Path,
     progress: Progress | None = None,
-) -> None:
+) -> BuildReport:
     """Compile IR files with known entries (guest pc, symbol) into the library `output`."""
-    _build(shards_of_files(files, build.opt), build, identity, entries, output, progress)
+    return _build(shards_of_files(files, build.opt), build, identity, entries, output, progress)
 
 
 def _build(
@@ -230,7 +251,7 @@ def _build(
     entries: list[tuple[int, str]] | None,
     output: Path,
     progress: Progress | None,
-) -> None:
+) -> BuildReport:
     compiler = find_compiler()
     try:
         with tempfile.TemporaryDirectory(prefix=".mipsrec-", dir=output.parent) as name:
@@ -238,13 +259,17 @@ def _build(
             compiled = _compile(shards, build, folder, progress)
             found = entries if entries is not None else [entry for result in compiled for entry in result.entries]
             table = folder / "table.o"
-            table.write_bytes(compile_text(table_text(sorted(found), identity, build), 0, build.cpu))
+            table.write_bytes(compile_text(table_text(sorted(found), identity, default_triple()), 0, build.cpu))
             library = folder / "library.so"
-            _link(compiler, [*(result.path for result in compiled), table], library, folder)
+            link(compiler, [*(result.path for result in compiled), table], library, folder)
             append_footer(library)
             os.replace(library, output)
     except OSError as error:
         raise BuildError(f"{output}: cannot be written ({error.strerror or error}); nothing was left behind") from error
+    reused = sum(result.reused for result in compiled)
+    if build.reuse and reused < len(compiled):
+        objects.trim()
+    return BuildReport(len(compiled), reused)
 
 
 def _compile(shards: list[Shard], build: BuildOptions, folder: Path, progress: Progress | None) -> list[ShardResult]:
@@ -252,63 +277,8 @@ def _compile(shards: list[Shard], build: BuildOptions, folder: Path, progress: P
     heaviest_first = sorted(shards, key=lambda shard: -shard.weight)
     workers = max(1, min(build.worker_count(), len(shards)))
     done: dict[int, ShardResult] = {}
-    for shard, result in results(partial(_run_shard, folder=folder, cpu=build.cpu), heaviest_first, workers):
+    for shard, result in results(partial(_run_shard, folder=folder, build=build), heaviest_first, workers):
         done[shard.number] = result
         if progress is not None:
             progress(result.function_count, shard.weight)
     return [done[shard.number] for shard in shards]
-
-
-def _link(compiler: str, objects: list[Path], output: Path, folder: Path) -> None:
-    arguments = folder / "link.args"
-    arguments.write_text("\n".join(f'"{path}"' for path in objects))
-    command = [
-        compiler, "-shared", "-nostartfiles", "-o", str(output), f"@{arguments}", "-lm",
-        "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,-z,now",
-    ]  # fmt: skip
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    if result.returncode != 0:
-        reason = (result.stderr.strip() or "no message").splitlines()[-1]
-        raise BuildError(f"{compiler} could not link the library: {reason}")
-
-
-def _bytes_constant(data: bytes) -> str:
-    return f'[{len(data)} x i8] c"' + "".join(f"\\{byte:02X}" for byte in data) + '"'
-
-
-def _displacement(symbol: str, offset: int) -> str:
-    """Return the i32 constant that leads from the field at an offset of `mr_library` to a function."""
-    field = f"i8, ptr @mr_library, i64 {offset}"
-    difference = f"sub (i64 ptrtoint (ptr @{symbol} to i64), i64 ptrtoint (ptr getelementptr ({field}) to i64))"
-    return f"trunc (i64 {difference} to i32)"
-
-
-def table_text(entries: list[tuple[int, str]], identity: LibraryIdentity, build: BuildOptions) -> str:
-    """Return the IR of `mr_library`; `entries` are (guest pc, symbol), sorted."""
-    words = (
-        LIBRARY_MAGIC, LIBRARY_VERSION, layout_id(), _MEMORY_NUMBERS[identity.memory], build.cpu.level, identity.bias,
-        identity.fr, len(entries),
-    )  # fmt: skip
-    options = f"--opt {build.opt} --cpu {build.cpu.name} --memory {identity.memory} --calls {identity.calls}"
-    fields = [("i32", str(word)) for word in words]
-    for data in (
-        bytes.fromhex(identity.guest_identity),
-        f"mipsrec {__version__}".encode().ljust(64, b"\0")[:64],
-        options.encode().ljust(64, b"\0")[:64],
-    ):
-        type_, _, value = _bytes_constant(data).partition("] ")
-        fields.append((type_ + "]", value))
-    first = len(words)
-    helpers = [("i32", _displacement(symbol, 4 * (first + n))) for n, symbol in enumerate(("mr_enter", "call_host"))]
-    fields[first:first] = helpers
-    header_bytes = 4 * (first + len(helpers)) + 32 + 64 + 64
-    for index, (pc, symbol) in enumerate(entries):
-        fields += [("i32", str(pc)), ("i32", _displacement(symbol, header_bytes + 8 * index + 4))]
-    types = ", ".join(type_ for type_, _ in fields)
-    values = ", ".join(f"{type_} {value}" for type_, value in fields)
-    symbols = sorted({symbol for _, symbol in entries})
-    declarations = "".join(declaration(symbol) + "\n" for symbol in symbols)
-    return (
-        f'target triple = "{default_triple()}"\n{declarations}{HOST_EDGES}{MODULE_METADATA}'
-        f"@mr_library = constant <{{ {types} }}> <{{ {values} }}>, align 8\n"
-    )

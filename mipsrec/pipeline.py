@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from . import dumped
 from .analysis import Function, Program, analyze
@@ -27,6 +28,9 @@ from .elf import Image, load_elf
 from .errors import BuildError, LiftError
 from .memory import AddressSpace
 from .options import Options
+
+if TYPE_CHECKING:
+    from .native import BuildReport
 
 __all__ = ["Guest", "Options", "Progress", "build", "cached_library", "dump_llvm", "lifted_modules", "open_guest"]
 
@@ -137,26 +141,31 @@ def build(
     options: Options | None = None,
     progress: Progress | None = None,
     functions: list[Function] | None = None,
-) -> None:
+) -> BuildReport:
     """Compile a guest, or the folder of a dump, into a library that the host loads.
 
     `functions` chooses some of a guest's; the rest of the program is interpreted.
     """
     from . import native
+    from .linking import LibraryIdentity
 
     options = options or Options()
-    build_options = native.BuildOptions(options.opt, options.jobs, chosen_cpu(options.cpu))
+    build_options = native.BuildOptions(options.opt, options.jobs, chosen_cpu(options.cpu), options.reuse)
     if isinstance(source, Guest):
         codegen = source.codegen_options(options)
-        identity = native.identity_of(source.image, codegen)
+        identity = LibraryIdentity(
+            source.image.identity, source.image.bias, codegen.fr, codegen.memory, codegen.calls, build_options.opt,
+            build_options.cpu,
+        )  # fmt: skip
         chosen = source.starts
         if functions is not None:
             chosen = {function.start: source.starts[function.start] for function in functions}
-        native.build_program(source.program, chosen, codegen, build_options, identity, Path(output), progress)
-        return
+        return native.build_program(source.program, chosen, codegen, build_options, identity, Path(output), progress)
     dump = dumped.read(Path(source))
-    identity = native.LibraryIdentity(dump.guest_identity, dump.bias, dump.fr, dump.memory, dump.calls)
-    native.build_files(dump.files, dump.entries, build_options, identity, Path(output), progress)
+    identity = LibraryIdentity(
+        dump.guest_identity, dump.bias, dump.fr, dump.memory, dump.calls, build_options.opt, build_options.cpu
+    )
+    return native.build_files(dump.files, dump.entries, build_options, identity, Path(output), progress)
 
 
 def cached_library(

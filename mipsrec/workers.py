@@ -1,18 +1,21 @@
-"""Runs tasks in worker processes, which end with their parent whatever happens to it.
+"""Runs each task in a process of its own, some at a time, which end with their parent whatever happens to it.
 
-Enters: a function and its tasks, the heaviest first. Leaves: results in the order in which they are ready.
+Enters: a function and its tasks, the heaviest first. Leaves: results in the order in which they are ready. A process
+for each task costs milliseconds, and gives LLVM, whose options are per process and which keeps memory, a fresh start.
 """
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import multiprocessing
 import os
 import signal
+import traceback
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from typing import TypeVar
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkProcess
+from typing import Any, TypeVar
 
 from .errors import BuildError
 
@@ -22,13 +25,56 @@ Result = TypeVar("Result")
 _PR_SET_PDEATHSIG = 1
 
 
+class _WorkerTraceback(Exception):
+    """Where in a worker an exception was raised; the cause of the one that its parent raises."""
+
+
 def _start_worker(parent: int) -> None:
     """Leave Ctrl-C to the parent, and ask the kernel for SIGKILL when the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT,))
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
+
+
+def _work(function: Callable[[Task], Result], task: Task, parent: int, there: Connection) -> None:
+    _start_worker(parent)
+    try:
+        answer: tuple[Result | None, Exception | None, str] = (function(task), None, "")
+    except Exception as error:
+        answer = (None, error, traceback.format_exc())
+    there.send(answer)
+    there.close()
+
+
+def _start(function: Callable[[Task], Result], task: Task) -> tuple[ForkProcess, Connection]:
+    here, there = multiprocessing.Pipe(duplex=False)
+    process = multiprocessing.get_context("fork").Process(
+        target=_work, args=(function, task, os.getpid(), there), daemon=True
+    )
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))  # until the worker ignores it
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    there.close()
+    return process, here
+
+
+def _answer(process: ForkProcess, here: Connection) -> Any:
+    """Return what a worker has sent; raises what it raised, and BuildError when it died."""
+    try:
+        result, error, text = here.recv()
+    except EOFError as gone:
+        raise BuildError("a compiler process died, perhaps for want of memory; try --jobs 1") from gone
+    finally:
+        here.close()
+    process.join()
+    if error is not None:
+        raise error from _WorkerTraceback(f"in a worker:\n{text}")
+    return result
 
 
 def results(function: Callable[[Task], Result], tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, Result]]:
@@ -37,25 +83,23 @@ def results(function: Callable[[Task], Result], tasks: Sequence[Task], workers: 
     Workers are forked and inherit this process's memory. When the caller stops early they are killed: one may be amid
     a minute of optimisation.
     """
-    others = set(multiprocessing.active_children())
-    context = multiprocessing.get_context("fork")
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_start_worker, initargs=(os.getpid(),))
-    complete = False
+    gc.freeze()  # a collection in a worker would copy all that it inherits
+    waiting = list(reversed(tasks))
+    running: dict[Connection, tuple[Task, ForkProcess]] = {}
     try:
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))  # until a worker ignores it
-        try:
-            pending = {pool.submit(function, task): task for task in tasks}
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        while pending:
-            done, _ = wait(pending, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield pending.pop(future), future.result()
-        complete = True
-    except BrokenProcessPool as error:
-        raise BuildError("a compiler process died, perhaps for want of memory; try --jobs 1") from error
+        while waiting or running:
+            while waiting and len(running) < workers:
+                task = waiting.pop()
+                process, here = _start(function, task)
+                running[here] = (task, process)
+            ready = set(wait(list(running)))
+            for here in [here for here in running if here in ready]:
+                task, process = running[here]
+                result: Result = _answer(process, here)
+                del running[here]
+                yield task, result
     finally:
-        if not complete:
-            for child in set(multiprocessing.active_children()) - others:
-                child.kill()
-        pool.shutdown(wait=True, cancel_futures=True)
+        for _, process in running.values():
+            process.kill()
+            process.join()
+        gc.unfreeze()

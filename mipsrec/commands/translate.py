@@ -47,11 +47,12 @@ def build(arguments: argparse.Namespace) -> int:
         if arguments.only:
             raise BuildError(f"{source}: is a dump; --only chooses among the functions of a program")
         with progress_bar("build", len(read(source).files)) as progress:
-            pipeline.build(source, output, options, progress)
+            report = pipeline.build(source, output, options, progress)
     else:
         guest = pipeline.open_guest(source)
         chosen = guest.functions_like(arguments.only) if arguments.only else None
         with progress_bar("build", len(guest.starts) if chosen is None else len(chosen)) as progress:
-            pipeline.build(guest, output, options, progress, chosen)
-    print(f"{output}: {output.stat().st_size} bytes")
+            report = pipeline.build(guest, output, options, progress, chosen)
+    reused = f", {report.reused} of {report.shards} parts as kept from earlier builds" if report.reused else ""
+    print(f"{output}: {output.stat().st_size} bytes{reused}")
     return 0

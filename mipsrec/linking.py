@@ -1,0 +1,96 @@
+"""From objects to the finished library: its table of entries, the link, the footer.
+
+Enters: objects, and which symbol serves which guest pcs. Leaves: one library file with struct mr_library (see
+runtime/library.h), which the host checks before anything in it runs. The file appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import __version__
+from .codegen.calls import HOST_EDGES, declaration
+from .codegen.writer import MODULE_METADATA
+from .cpu import Cpu
+from .errors import BuildError
+from .state import layout_id
+
+LIBRARY_MAGIC = 0x4352494D
+LIBRARY_VERSION = 2
+_MEMORY_NUMBERS = {"flat": 0, "paged": 1, "thunk": 2}
+
+
+@dataclass(frozen=True)
+class LibraryIdentity:
+    """What the finished library says of itself; the host refuses to load it for anything else."""
+
+    guest_identity: str
+    bias: int
+    fr: int
+    memory: str
+    calls: str
+    opt: int
+    cpu: Cpu
+
+    @property
+    def options(self) -> str:
+        """The options that it was made with."""
+        return f"--opt {self.opt} --cpu {self.cpu.name} --memory {self.memory} --calls {self.calls}"
+
+
+def link(compiler: str, objects: Sequence[Path], output: Path, folder: Path) -> None:
+    """Link objects into a shared library, which has no footer yet; `folder` is for files on the way."""
+    arguments = folder / "link.args"
+    arguments.write_text("\n".join(f'"{path}"' for path in objects))
+    command = [
+        compiler, "-shared", "-nostartfiles", "-o", str(output), f"@{arguments}", "-lm",
+        "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,-z,now",
+    ]  # fmt: skip
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        reason = (result.stderr.strip() or "no message").splitlines()[-1]
+        raise BuildError(f"{compiler} could not link the library: {reason}")
+
+
+def _bytes_constant(data: bytes) -> str:
+    return f'[{len(data)} x i8] c"' + "".join(f"\\{byte:02X}" for byte in data) + '"'
+
+
+def _displacement(symbol: str, offset: int) -> str:
+    """Return the i32 constant that leads from the field at an offset of `mr_library` to a function."""
+    field = f"i8, ptr @mr_library, i64 {offset}"
+    difference = f"sub (i64 ptrtoint (ptr @{symbol} to i64), i64 ptrtoint (ptr getelementptr ({field}) to i64))"
+    return f"trunc (i64 {difference} to i32)"
+
+
+def table_text(entries: list[tuple[int, str]], identity: LibraryIdentity, triple: str) -> str:
+    """Return the IR of `mr_library`; `entries` are (guest pc, symbol), sorted."""
+    words = (
+        LIBRARY_MAGIC, LIBRARY_VERSION, layout_id(), _MEMORY_NUMBERS[identity.memory], identity.cpu.level,
+        identity.bias, identity.fr, len(entries),
+    )  # fmt: skip
+    fields = [("i32", str(word)) for word in words]
+    for data in (
+        bytes.fromhex(identity.guest_identity),
+        f"mipsrec {__version__}".encode().ljust(64, b"\0")[:64],
+        identity.options.encode().ljust(64, b"\0")[:64],
+    ):
+        type_, _, value = _bytes_constant(data).partition("] ")
+        fields.append((type_ + "]", value))
+    first = len(words)
+    helpers = [("i32", _displacement(symbol, 4 * (first + n))) for n, symbol in enumerate(("mr_enter", "call_host"))]
+    fields[first:first] = helpers
+    header_bytes = 4 * (first + len(helpers)) + 32 + 64 + 64
+    for index, (pc, symbol) in enumerate(entries):
+        fields += [("i32", str(pc)), ("i32", _displacement(symbol, header_bytes + 8 * index + 4))]
+    types = ", ".join(type_ for type_, _ in fields)
+    values = ", ".join(f"{type_} {value}" for type_, value in fields)
+    symbols = sorted({symbol for _, symbol in entries})
+    declarations = "".join(declaration(symbol) + "\n" for symbol in symbols)
+    return (
+        f'target triple = "{triple}"\n{declarations}{HOST_EDGES}{MODULE_METADATA}'
+        f"@mr_library = constant <{{ {types} }}> <{{ {values} }}>, align 8\n"
+    )
