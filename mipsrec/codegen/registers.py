@@ -9,6 +9,7 @@ that the state is complete whenever other code may look.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,7 +18,7 @@ from ..isa import Instruction
 from ..isa.uses import FCC_BIT, FPR_BIT, HILO_BIT, LAST_BIT, changes_sign, masks, uses
 from ..state import OFFSETS, SLOT_BYTES
 from .calls import RESULT_BITS
-from .loops import loops_with, predecessors_of
+from .loops import cycles, loops_with, predecessors_of
 
 PAIR = "<2 x float>"
 """A double and its words: what sets or reads one of them stays among the floating-point registers of the host."""
@@ -190,6 +191,7 @@ class RegisterPlan:
         unsettled: Callable[[Block], int],
     ) -> None:
         self._function = function
+        self._entries = frozenset(entries)
         self.order = _reachable(function, entries)
         self._successors = {pc: function.successors(function.blocks[pc]) for pc in self.order}
         self._summarize(units)
@@ -199,6 +201,7 @@ class RegisterPlan:
         self._returned_in = self._forwards(dict.fromkeys(self.order, 0), dict.fromkeys(after, RESULT_BITS), {})
         self._add_ends(units, passed)
         self._find_live()
+        self._settle_meets(after)
         self.entry_loads = 0
         for pc in entries:
             self.entry_loads |= self.live_in[pc] | self.dirty_in[pc]
@@ -206,8 +209,8 @@ class RegisterPlan:
     def edge_loads(self, dirty: int, successor: int) -> int:
         """Return the bits to load from the state on an edge into `successor`, `dirty` being what is dirty there.
 
-        A unit that is dirty on one way into a block and clean on another counts as dirty in it; where nothing reads
-        it, the clean way loads it so that there is something to flush. Most functions never take most such edges.
+        A unit that is dirty on one way into a block of a loop and clean on another counts as dirty in it; where nothing
+        reads it, the clean way loads it so that there is something to flush.
         """
         return self.dirty_in[successor] & ~dirty & ~self.live_in[successor]
 
@@ -239,6 +242,8 @@ class RegisterPlan:
 
         A loop with calls has them flushed on the way in: what it does not write itself would be flushed again in each
         round, since it is dirty in the first.
+        Outside loops they are flushed where a way that is clean joins: one store, instead of a load there and a store
+        later.
         """
         return dirty & ~self.dirty_in[successor]
 
@@ -262,6 +267,37 @@ class RegisterPlan:
                     found[successor] |= bits
                     work.append(successor)
         return found
+
+    def _settle_meets(self, after_call: dict[int, int]) -> None:
+        """Outside loops, have units flushed on ways that meet clean ones, unless they are read from there on."""
+        predecessors = predecessors_of(self._successors)
+        cyclic = {pc for cycle in cycles(self.order, self._successors) for pc in cycle}
+        work = deque(pc for pc in self.order if pc not in cyclic)
+        queued = set(work)
+        out = {pc: self._dirty_out(pc, after_call) for pc in self.order}
+        while work:
+            pc = work.popleft()
+            queued.discard(pc)
+            before = predecessors[pc]
+            if not before or pc in self._entries:
+                continue
+            some, every = 0, -1
+            for source in before:
+                some |= out[source]
+                every &= out[source]
+            found = self.dirty_in[pc] & (every | some & self.live_in[pc])
+            if found != self.dirty_in[pc]:
+                self.dirty_in[pc] = found
+                out[pc] = self._dirty_out(pc, after_call)
+                for successor in self._successors[pc]:
+                    if successor not in cyclic and successor not in queued:
+                        queued.add(successor)
+                        work.append(successor)
+
+    def _dirty_out(self, pc: int, after_call: dict[int, int]) -> int:
+        if self._function.blocks[pc].end in _SYNCING:
+            return after_call.get(pc, 0)
+        return self.dirty_in[pc] & ~self._flushed[pc] | self._written[pc]
 
     def results_at_hand(self, pc: int) -> int:
         """Return which RESULT_BITS a return block gives back from SSA: those not written are loaded from the state."""
