@@ -19,7 +19,9 @@ static int64_t open_file(int directory, uint32_t guest_path, uint32_t flags, uin
     if (!path)
         return -EFAULT;
     int own = mr_open_own_file(path, host_flags);
-    return own >= 0 ? own : mr_result(openat(directory, path, host_flags, mode));
+    if (own >= 0)
+        return own;
+    return mr_wait_call(SYS_openat, (uint64_t)(int64_t)directory, MR_HOST(path), (uint64_t)host_flags, mode, 0, 0);
 }
 
 SYSCALL(4005, open, "sfo") { return open_file(AT_FDCWD, U32(0), U32(1), U32(2)); }
@@ -128,7 +130,7 @@ SYSCALL(4305, sync_file_range, "dqqx")
     return mr_result(sync_file_range(FD(0), (int64_t)c->arg[1], (int64_t)c->arg[2], U32(3)));
 }
 
-SYSCALL(4143, flock, "dd") { return mr_result(flock(FD(0), INT(1))); }
+SYSCALL(4143, flock, "dd") { return mr_wait_call(SYS_flock, U32(0), U32(1), 0, 0, 0, 0); }
 
 /* ---- fcntl ---- */
 
@@ -153,10 +155,9 @@ static int64_t lock_wide(int fd, int host_command, uint32_t guest)
         .l_len = (int64_t)mr_get64(at + 16),
         .l_pid = (int32_t)mr_get32(at + 24),
     };
-    if (fcntl(fd, host_command, &lock))
-        return -errno;
-    if (host_command != F_GETLK && host_command != F_OFD_GETLK)
-        return 0;
+    int64_t error = mr_wait_call(SYS_fcntl, (uint64_t)fd, (uint64_t)host_command, MR_HOST(&lock), 0, 0, 0);
+    if (error || (host_command != F_GETLK && host_command != F_OFD_GETLK))
+        return error;
     if (!mr_guest_bytes(guest, 32, MR_WRITE))
         return -EFAULT;
     mr_put16(at, (uint16_t)lock.l_type);
@@ -179,10 +180,9 @@ static int64_t lock_narrow(int fd, int host_command, uint32_t guest)
         .l_start = (int32_t)mr_get32(at + 4),
         .l_len = (int32_t)mr_get32(at + 8),
     };
-    if (fcntl(fd, host_command, &lock))
-        return -errno;
-    if (host_command != F_GETLK)
-        return 0;
+    int64_t error = mr_wait_call(SYS_fcntl, (uint64_t)fd, (uint64_t)host_command, MR_HOST(&lock), 0, 0, 0);
+    if (error || host_command != F_GETLK)
+        return error;
     if (lock.l_start > INT32_MAX || lock.l_len > INT32_MAX)
         return -EOVERFLOW;
     if (!mr_guest_bytes(guest, 36, MR_WRITE))

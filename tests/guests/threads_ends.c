@@ -1,8 +1,10 @@
 /* Threads: the signals they get, how they and their processes end. */
 #include "threads.h"
 
+#include <fcntl.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -102,20 +104,38 @@ void signals(void)
 /* The signal comes while the thread begins to wait, at each instant of that. */
 static volatile int begun;
 
-static void *wait_at_once(void *unused)
+static const char *fifo, *locked;
+static int waiting_for_lock;
+
+static void *wait_at_once(void *way)
 {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     begun = 1;
     for (;;)
-        pause();
-    return unused;
+        switch ((intptr_t)way % 3) {
+        case 0: pause(); break;
+        case 1: open(fifo, O_RDONLY); break;
+        default: fcntl(waiting_for_lock, F_OFD_SETLKW, &lock);
+        }
+    return way;
 }
 
 void cancels(void)
 {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char folder[] = "/tmp/cancels.XXXXXX", fifo_path[64], locked_path[64];
     int cancelled = 0;
-    for (int round = 0; round < 1000; round++) {
+    if (!mkdtemp(folder))
+        return;
+    sprintf(fifo_path, "%s/fifo", folder);
+    sprintf(locked_path, "%s/locked", folder);
+    mkfifo(fifo = fifo_path, 0600);
+    int holder = open(locked = locked_path, O_RDWR | O_CREAT, 0600);
+    waiting_for_lock = open(locked, O_RDWR);
+    fcntl(holder, F_OFD_SETLK, &lock);
+    for (int round = 0; round < 1200; round++) {
         begun = 0;
-        void *thread = start(wait_at_once, 0);
+        void *thread = start(wait_at_once, (uintptr_t)round);
         while (!begun)
             ;
         for (volatile int instants = round % 50; instants > 0; instants--)
@@ -123,6 +143,9 @@ void cancels(void)
         pthread_cancel((pthread_t)thread);
         cancelled += (void *)join(thread) == PTHREAD_CANCELED;
     }
+    unlink(fifo);
+    unlink(locked);
+    rmdir(folder);
     printf("%d\n", cancelled);
 }
 
