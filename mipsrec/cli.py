@@ -6,6 +6,7 @@ Exit status: 0, 2 for usage, 1 for an error of ours; `run` passes the guest's ow
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import signal
 import sys
@@ -53,13 +54,15 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"mipsrec: {message}; see {self.prog} --help\n")
 
 
-def _number_from(least: int) -> Callable[[str], int]:
-    """Return a parser of numbers that are not less than that."""
+def _number_from(least: int, most: float = math.inf) -> Callable[[str], int]:
+    """Return a parser of numbers that are not less than `least`, nor more than `most`."""
 
     def number(text: str) -> int:
         value = int(text)
         if value < least:
             raise argparse.ArgumentTypeError(f"{value} is less than {least}")
+        if value > most:
+            raise argparse.ArgumentTypeError(f"{value} is more than {most}")
         return value
 
     return number
@@ -70,6 +73,12 @@ def _add_host(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", action="store_true", help="print registers and instruction when a signal ends it")
     parser.add_argument("-E", dest="environment", metavar="VAR=VALUE", action="append", default=[],
                         help="set a variable for the program (VAR alone removes it)")  # fmt: skip
+
+
+def _add_profile_rate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--profile-rate", type=_number_from(1, 10000), default=1000, metavar="N",
+                        help="samples in a second of processor time (default 1000); one may stand for several, since "
+                        "many kernels give only 100 to 250")  # fmt: skip
 
 
 def _add_codegen(parser: argparse.ArgumentParser) -> None:
@@ -151,6 +160,9 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument("--static-lib", metavar="lib.so", help="of `mipsrec build` (default: build one and keep it)")
     parser.add_argument("--engine", choices=("native", "interp"), default="native", help="interp: the interpreter")
     parser.add_argument("--stats", action="store_true", help="print counters on standard error at the end")
+    parser.add_argument("--profile", metavar="FILE", help="write there where the program spent its processor time: "
+                        "`mipsrec profile --from FILE` shows it, `mipsrec build --profile FILE` heeds it")  # fmt: skip
+    _add_profile_rate(parser)
     _add_host(parser)
     _add_build(parser)
     _add_codegen(parser)

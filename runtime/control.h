@@ -7,6 +7,7 @@
 #include "library.h"
 
 #include <setjmp.h>
+#include <signal.h>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define MR_ADDRESS_SANITIZER 1
@@ -85,6 +86,7 @@ struct mr_access_fault {
  * registers as they were: then the access is to be tried again. Otherwise goes on wherever the guest does. */
 void mr_fault_in_lifted_code(struct mr_state *s, const struct mr_access_fault *fault);
 _Noreturn void mr_die_of_host_signal(int host_signal);
+void mr_take_sent(const siginfo_t *info, void *context); /* a signal that the host needs for itself, but somebody sent */
 
 /* ---- report.c ---- */
 void mr_print_error(const char *format, ...) __attribute__((format(printf, 1, 2))); /* one write, no stdio buffers */
@@ -100,6 +102,8 @@ uint32_t mr_first_access(const struct mr_access_fault *fault);
 
 /* ---- lines.c ---- */
 uint32_t mr_lines_find(uint64_t file_address); /* guest pc of code in mr_library_file; 0 when unknown */
+/* The same for code that cannot fault: of host code that stands for no one instruction, that of what follows. */
+uint32_t mr_lines_near(uint64_t file_address);
 
 /* ---- main.c ---- */
 bool mr_image_fr(const struct mr_image *image); /* Status.FR as Linux sets it for this program */

@@ -7,6 +7,7 @@
  */
 #include "control.h"
 #include "fpu.h"
+#include "profile.h"
 #include "signals.h"
 #include "verify.h"
 
@@ -71,11 +72,13 @@ void mr_dispatch_forget(uint32_t guest, uint32_t size_bytes)
 
 uint32_t mr_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
 {
+    struct mr_doing before = mr_doing;
     do {
         mr_function lifted = mr_fpu_may_trap(s) ? NULL : mr_lookup(pc);
         mr_counters.dispatches++;
         if (lifted != NULL) {
             s->pc = pc;
+            mr_doing.activity = MR_FOR_LIFTED;
             pc = mr_enter(s, lifted);
         } else {
             pc = mr_interpret(s, pc, stop_pc, stop_sp);
@@ -83,6 +86,7 @@ uint32_t mr_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop
         if (mr_verifying)
             mr_verify_point(s, MR_AT_PLACE, pc);
     } while (pc != stop_pc && pc != restart.stop_pc && GPR(s, MR_REG_SP) <= stop_sp);
+    mr_doing = before;
     return pc;
 }
 
@@ -190,7 +194,9 @@ void mr_end_thread(struct mr_state *s)
 void mr_run_thread(struct mr_state *s, uint32_t pc)
 {
     mr_faults_prepare_thread();
+    mr_profile_thread_begins();
     mr_run_outermost(s, pc, NEVER_PC);
+    mr_profile_thread_ends();
     mr_faults_leave_thread();
     mr_current = NULL;
 }

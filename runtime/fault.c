@@ -10,6 +10,7 @@
 #include "abi.h"
 #include "control.h"
 #include "fpu.h"
+#include "profile.h"
 #include "signals.h"
 #include "verify.h"
 
@@ -183,7 +184,7 @@ static _Noreturn void internal_error(int host_signal, uintptr_t host_pc, uintptr
 }
 
 /* A signal of these kinds that no instruction raised: kill, sigqueue and the like. */
-static void take_sent(const siginfo_t *info, void *context)
+void mr_take_sent(const siginfo_t *info, void *context)
 {
     int mips_signal = mr_signal_to_mips(info->si_signo);
     uint32_t handler = mr_signal_actions[mips_signal].handler;
@@ -191,8 +192,10 @@ static void take_sent(const siginfo_t *info, void *context)
     if (handler == MR_SIG_IGNORE)
         return;
     if (mr_current == NULL ||
-        (handler == MR_SIG_DEFAULT && !mr_signal_in(&mr_thread_signals.blocked, mips_signal)))
+        (handler == MR_SIG_DEFAULT && !mr_signal_in(&mr_thread_signals.blocked, mips_signal))) {
+        mr_profile_end();
         mr_die_of_host_signal(info->si_signo);
+    }
     mr_signal_info_from_host(info, &guest_info);
     mr_signal_queue(&guest_info);
     mr_wait_call_interrupt(context);
@@ -224,7 +227,7 @@ static void on_fault(int host_signal, siginfo_t *info, void *context)
     struct mr_access_fault fault;
     if (info->si_code <= 0) {
         int saved_errno = errno;
-        take_sent(info, context);
+        mr_take_sent(info, context);
         errno = saved_errno;
         return;
     }

@@ -33,6 +33,8 @@ struct mr_options {
     char **guest_argv;
     char **guest_envp;        /* NULL-terminated */
     const char *call_function; /* run only this address (mipsrec call), or NULL */
+    const char *profile_path; /* where samples go (profile.c), or NULL */
+    uint32_t profile_rate;    /* of them in a second */
     int verify_fd;            /* mipsrec verify: where its records go, or -1 */
     uint32_t verify_scan;     /* compare all memory every so many points; 0: now and then */
 };

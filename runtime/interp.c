@@ -8,6 +8,7 @@
  */
 #include "fpu.h"
 #include "interp.h"
+#include "profile.h"
 #include "signals.h"
 #include "verify.h"
 
@@ -238,7 +239,7 @@ static bool leaves(const struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint
            (!mr_options.engine_interp && !mr_fpu_may_trap(s) && mr_lookup(pc) != NULL);
 }
 
-uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
+static uint32_t interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
 {
     mr_fpu_set_modes(s); /* a host signal handler that was left by a jump has reset them */
     pc = aligned(s, pc);
@@ -257,6 +258,15 @@ uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_
         if (leaves(s, pc, stop_pc, stop_sp))
             return pc;
     }
+}
+
+uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
+{
+    struct mr_doing before = mr_doing;
+    mr_doing.activity = MR_INTERPRETING;
+    pc = interpret(s, pc, stop_pc, stop_sp);
+    mr_doing = before;
+    return pc;
 }
 
 /* ---- mipsrec verify: one that stops where it is told to, and takes no signals ---- */

@@ -15,10 +15,12 @@ struct cursor {
     bool overrun; /* something ran past the end; everything read from then on is 0 */
 };
 
-/* Host code from address to the next row's comes from guest pc `line`; 0: a sequence ends here. */
+/* Host code from address to the next row's comes from guest pc `line`; 0: a sequence ends here; NO_LINE: from none. */
 struct row {
     uint32_t address, line;
 };
+
+#define NO_LINE 1u /* no instruction has an odd address */
 
 static struct row *rows;
 static size_t row_count, row_room;
@@ -85,10 +87,13 @@ struct line_program {
 
 static void add_row(struct line_program *p, uint32_t line, bool ends_sequence)
 {
-    if (p->address > UINT32_MAX || (line == 0 && !ends_sequence)) /* code without a line belongs to what precedes it */
+    if (p->address > UINT32_MAX)
         return;
+    if (line == 0 && !ends_sequence)
+        line = NO_LINE;
     if (p->in_sequence && rows[row_count - 1].address == p->address) {
-        rows[row_count - 1].line = line; /* the last row of an address is the one that holds */
+        if (line != NO_LINE)
+            rows[row_count - 1].line = line; /* the last row of an address is the one that holds */
     } else {
         if (row_count == row_room) {
             size_t room = row_room == 0 ? 4096 : 2 * row_room;
@@ -227,7 +232,8 @@ static void decode_table(void)
         qsort(rows, row_count, sizeof *rows, compare_rows);
 }
 
-uint32_t mr_lines_find(uint64_t file_address)
+/* The number of rows that begin at or below the address. */
+static size_t rows_up_to(uint64_t file_address)
 {
     pthread_once(&decode_once, decode_table);
     size_t low = 0, high = row_count; /* the rows before low begin at or below the address, those from high on above it */
@@ -238,5 +244,25 @@ uint32_t mr_lines_find(uint64_t file_address)
         else
             high = middle;
     }
-    return low == 0 ? 0 : rows[low - 1].line;
+    return low;
+}
+
+/* Code without a line belongs to what precedes it. */
+uint32_t mr_lines_find(uint64_t file_address)
+{
+    size_t count = rows_up_to(file_address);
+    while (count > 0 && rows[count - 1].line == NO_LINE)
+        count--;
+    return count == 0 ? 0 : rows[count - 1].line;
+}
+
+/* LLVM says of code that it comes from no line only where a block begins. */
+uint32_t mr_lines_near(uint64_t file_address)
+{
+    size_t at = rows_up_to(file_address);
+    if (at == 0 || rows[at - 1].line != NO_LINE)
+        return at == 0 ? 0 : rows[at - 1].line;
+    while (at < row_count && rows[at].line == NO_LINE)
+        at++;
+    return at < row_count && rows[at].line != 0 ? rows[at].line : mr_lines_find(file_address);
 }

@@ -4,6 +4,7 @@
  * and stack, the library's functions, the first state, and control to the guest on a host stack of its own.
  */
 #include "control.h"
+#include "profile.h"
 #include "verify.h"
 
 #define FCSR_NAN2008 (1u << 18)
@@ -68,6 +69,7 @@ int main(int argc, char **argv)
     mr_main_state = &first_state;
     init_state(mr_main_state, &image, sp, model);
     mr_faults_install();
+    mr_profile_start(&image);
     if (mr_options.verify_fd >= 0)
         mr_verify_start(mr_main_state);
     mr_on_big_stack(run, mr_main_state);

@@ -19,10 +19,12 @@
 #define MR_PRODUCER "mipsrec"
 #endif
 
-struct mr_options mr_options = {.verify_fd = -1};
+struct mr_options mr_options = {.verify_fd = -1, .profile_rate = 1000};
 enum mr_window_choice mr_window_choice;
 char **mr_call_arguments;
 int mr_call_argument_count;
+
+#define PROFILE_RATE_MAX 10000u
 
 static bool engine_given;
 
@@ -38,6 +40,8 @@ static const char usage[] =
     "  -E NAME=VALUE          set a variable in the program's environment; -E NAME removes one\n"
     "  --strace               print each system call\n"
     "  --stats                print counters at the end\n"
+    "  --profile FILE         write to FILE where the program spent its processor time\n"
+    "  --profile-rate N       take N samples in a second of processor time, not 1000; the kernel may give fewer\n"
     "  --report               print registers and the instruction when a signal ends the program\n"
     "  --window auto|identity|any\n"
     "                         where the program's memory is: at host address 0 or not; auto: as the library needs it\n"
@@ -116,7 +120,7 @@ static uint32_t whole_number(const char *text)
 {
     uint32_t value;
     if (*text == '-' || !parse_number(text, 10, &value) || value > INT32_MAX)
-        usage_error("%s is not a number that --verify and --verify-scan take", text);
+        usage_error("%s is not a number that this option takes", text);
     return value;
 }
 
@@ -133,7 +137,7 @@ static int parse_call_arguments(int argc, char **argv, int at)
 
 enum { OPTION_LIBRARY = 256, OPTION_ENGINE, OPTION_STRACE, OPTION_STATS, OPTION_REPORT, OPTION_CALL, OPTION_WINDOW,
        OPTION_DESCRIBE, OPTION_VERIFY, OPTION_VERIFY_SCAN, OPTION_VERIFY_IGNORE,
-       OPTION_HELP, OPTION_VERSION };
+       OPTION_PROFILE, OPTION_PROFILE_RATE, OPTION_HELP, OPTION_VERSION };
 
 static const struct option long_options[] = {
     {"library", required_argument, NULL, OPTION_LIBRARY},
@@ -141,6 +145,8 @@ static const struct option long_options[] = {
     {"strace", no_argument, NULL, OPTION_STRACE},
     {"stats", no_argument, NULL, OPTION_STATS},
     {"report", no_argument, NULL, OPTION_REPORT},
+    {"profile", required_argument, NULL, OPTION_PROFILE},
+    {"profile-rate", required_argument, NULL, OPTION_PROFILE_RATE},
     {"call", required_argument, NULL, OPTION_CALL},
     {"window", required_argument, NULL, OPTION_WINDOW},
     {"describe", required_argument, NULL, OPTION_DESCRIBE},
@@ -161,6 +167,12 @@ static void apply_option(int option)
     case OPTION_STRACE: mr_options.strace = true; break;
     case OPTION_STATS: mr_options.stats = true; break;
     case OPTION_REPORT: mr_options.report = true; break;
+    case OPTION_PROFILE: mr_options.profile_path = optarg; break;
+    case OPTION_PROFILE_RATE:
+        mr_options.profile_rate = whole_number(optarg);
+        if (mr_options.profile_rate < 1 || mr_options.profile_rate > PROFILE_RATE_MAX)
+            usage_error("--profile-rate must be 1 to 10000, not %s", optarg);
+        break;
     case OPTION_CALL:
         if (!mr_parse_address(optarg, &ignored))
             usage_error("--call needs a hexadecimal address, not '%s'", optarg);
@@ -213,6 +225,8 @@ void mr_options_parse(int argc, char **argv)
         usage_error("%s", "--engine native needs --library");
     if (mr_options.verify_fd >= 0 && (mr_options.library_path == NULL || mr_options.engine_interp))
         usage_error("%s", "--verify needs --library, and lifted code to run");
+    if (mr_options.profile_path != NULL && (mr_options.verify_fd >= 0 || mr_options.call_function != NULL))
+        usage_error("%s", "--profile goes neither with --verify nor with --call");
     if (mr_options.library_path == NULL)
         mr_options.engine_interp = true; /* spares the interpreter looking for lifted code at every jump */
     else

@@ -4,6 +4,7 @@
  */
 #include "abi.h"
 #include "control.h"
+#include "profile.h"
 #include "thread.h"
 #include "verify.h"
 
@@ -69,6 +70,7 @@ void mr_die_by_signal(struct mr_state *s, int mips_signal, uint32_t guest_pc, ui
     if (mr_options.report)
         mr_report(s, mips_signal, guest_pc, address);
     print_stats();
+    mr_profile_end();
     mr_verify_exit(0, mips_signal);
     int host_signal = mr_signal_to_host(mips_signal);
     if (host_signal == 0) /* MIPS has twice as many real-time signals as other machines */
@@ -80,6 +82,7 @@ void mr_exit_guest(struct mr_state *s, int status)
 {
     (void)s;
     print_stats();
+    mr_profile_end();
     mr_verify_exit(status & 0xff, 0);
     _exit(status & 0xff);
 }

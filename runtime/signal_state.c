@@ -4,6 +4,7 @@
  * holds QUEUE_LENGTH signals; a real-time signal beyond that is lost, as it is on a kernel at RLIMIT_SIGPENDING.
  */
 #include "signals.h"
+#include "profile.h"
 #include "syscall.h"
 #include "verify.h"
 
@@ -21,11 +22,11 @@ _Thread_local struct mr_thread_signals mr_thread_signals;
 _Thread_local volatile uint32_t mr_signals_queued;
 static _Thread_local struct mr_signal_info queue[QUEUE_LENGTH]; /* in order of arrival; changed with host signals blocked */
 
-/* Signals that the host needs for itself: faults of lifted code. */
+/* Signals that the host needs for itself: faults of lifted code, and samples. */
 static bool host_needs(int host_signal)
 {
     return host_signal == SIGSEGV || host_signal == SIGBUS || host_signal == SIGFPE || host_signal == SIGILL ||
-           host_signal == SIGTRAP;
+           host_signal == SIGTRAP || (host_signal == MR_SAMPLE_SIGNAL && mr_profiling);
 }
 
 /* ---- sets ---- */
@@ -227,6 +228,10 @@ static void mirror_action(int mips_signal, const struct mr_signal_action *action
         host.flags = 0;
         host.handler = action->handler == MR_SIG_IGNORE ? SIG_IGN : SIG_DFL;
     }
+    if (action->handler == MR_SIG_DEFAULT && mr_profile_takes_end(host_signal)) {
+        host.flags = SA_SIGINFO | SA_ONSTACK;
+        host.taker = mr_profile_on_end;
+    }
     host.flags |= (action->flags & MR_SA_NOCLDWAIT ? (unsigned long)SA_NOCLDWAIT : 0) |
                   (action->flags & MR_SA_NOCLDSTOP ? (unsigned long)SA_NOCLDSTOP : 0);
     install(host_signal, &host);
@@ -305,7 +310,7 @@ int mr_signal_mask_for_wait(uint32_t guest_set, uint32_t set_bytes, struct mr_si
     mr_thread_signals.saved = mr_thread_signals.blocked;
     mr_thread_signals.saved_valid = true;
     mr_thread_signals.blocked = set;
-    mask->host = mr_signal_set_to_host(&set);
+    mask->host = mr_signal_set_to_host(&set) | mr_profile_hold_bit();
     struct mr_signal_set now = unblocked();
     return find_wanted(&now) >= 0 ? (int)mr_signal_wait_done(mask, -EINTR) : 0;
 }

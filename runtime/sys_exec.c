@@ -2,6 +2,7 @@
  * else is left to the host's kernel. Scripts are resolved here, since their interpreter may be a MIPS program (binfmt_script.c).
  */
 #include "control.h"
+#include "profile.h"
 #include "syscall.h"
 #include "verify.h"
 
@@ -210,12 +211,14 @@ static int64_t execute(const char *path, uint32_t guest_argv, uint32_t guest_env
         strings[first] = ""; /* as the kernel does for an empty argv */
     const char *program = path;
     mr_verify_exec(path);
+    mr_profile_executes();
     if (environment && resolve(&program, strings, &first, headers)) {
         result = run_in_host(own_path(program), strings, first, environment);
     } else if (environment) {
         execve(path, (char *const *)(strings + room), (char *const *)(environment + 1));
         result = -errno;
     }
+    mr_profile_executes_not();
     free(environment);
     free(strings);
     return result;

@@ -5,6 +5,7 @@
  * learns that a program could not be run. Simplification: what a child writes before a successful execve is lost.
  * With threads, only the one that called is in the child (sys_thread.c makes threads).
  */
+#include "profile.h"
 #include "signals.h"
 #include "syscall.h"
 #include "thread.h"
@@ -123,6 +124,7 @@ static int64_t make_process(bool parent_waits)
     mr_unlock();
     if (child == 0) {
         mr_threads_forked();
+        mr_profile_forked();
         mr_signals_queued = 0;
         if (to_parent >= 0)
             close(to_parent); /* a vfork child's own children are none */

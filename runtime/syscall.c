@@ -4,6 +4,7 @@
  * syscall.h says how they look. Signals that the call raised are delivered at its end (signal_state.c).
  */
 #include "syscall.h"
+#include "profile.h"
 #include "signals.h"
 #include "verify.h"
 
@@ -157,8 +158,13 @@ static uint32_t take_call(struct mr_state *s, uint32_t pc)
 
 uint32_t mr_syscall(struct mr_state *s, uint32_t pc)
 {
-    if (!mr_verifying)
-        return take_call(s, pc);
+    if (!mr_verifying) {
+        struct mr_doing before = mr_doing;
+        mr_doing = (struct mr_doing){MR_FOR_CALL, pc};
+        pc = take_call(s, pc);
+        mr_doing = before;
+        return pc;
+    }
     mr_verify_begin(s, (struct mr_verify_point){MR_AT_SYSCALL, pc, 0});
     return mr_verify_end(s, take_call(s, pc));
 }

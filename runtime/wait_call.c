@@ -5,6 +5,7 @@
  * begun, it ends the call itself with EINTR.
  */
 #include "syscall.h"
+#include "profile.h"
 #include "signals.h"
 
 #include <sys/syscall.h>
@@ -47,7 +48,7 @@ __asm__(".text\n"
         ".cfi_endproc\n"
         ".size mr_wait_call_code, . - mr_wait_call_code\n");
 
-int64_t mr_wait_call(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
+static int64_t make(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
 {
     return mr_wait_call_code(&mr_signal_came, number, a, b, c, d, e, f);
 }
@@ -62,7 +63,7 @@ void mr_wait_call_interrupt(void *context)
 
 #else /* a signal may be missed until the next one */
 
-int64_t mr_wait_call(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
+static int64_t make(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
 {
     return mr_signal_came ? -ERESTART : mr_result(syscall(number, a, b, c, d, e, f));
 }
@@ -74,3 +75,13 @@ void mr_wait_call_interrupt(void *context)
 }
 
 #endif
+
+int64_t mr_wait_call(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
+{
+    if (!mr_profiling)
+        return make(number, a, b, c, d, e, f);
+    mr_profile_hold();
+    int64_t result = make(number, a, b, c, d, e, f);
+    mr_profile_release();
+    return result;
+}

@@ -44,6 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Replace this process by the host running the guest: streams, signals and exit status are the guest's."""
     words = [f"--{name}" for name in ("strace", "stats", "report") if getattr(arguments, name)]
     words += ["--engine", arguments.engine]
+    if arguments.profile is not None:
+        words += ["--profile", arguments.profile, "--profile-rate", str(arguments.profile_rate)]
     for setting in arguments.environment:
         words += ["-E", setting]
     if arguments.engine == "interp":
