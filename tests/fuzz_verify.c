@@ -1,4 +1,5 @@
-/* What the parts of the host under fuzzing need of verify.c and verify_memory.c: nothing is verified. */
+/* What the parts of the host under fuzzing need of verify.c, verify_memory.c and profile.c: nothing is verified or sampled. */
+#include "profile.h"
 #include "verify.h"
 
 bool mr_verifying;
@@ -53,4 +54,29 @@ void mr_verify_grow(uint32_t guest, uint64_t old_size, uint64_t new_size)
 void mr_verify_move(uint32_t guest, uint64_t old_size, uint64_t new_size, uint32_t to)
 {
     (void)guest, (void)old_size, (void)new_size, (void)to;
+}
+
+bool mr_profiling;
+_Thread_local volatile struct mr_doing mr_doing;
+
+void mr_profile_thread_begins(void) {}
+void mr_profile_thread_ends(void) {}
+void mr_profile_end(void) {}
+void mr_profile_hold(void) {}
+void mr_profile_release(void) {}
+
+uint64_t mr_profile_hold_bit(void)
+{
+    return 0;
+}
+
+bool mr_profile_takes_end(int host_signal)
+{
+    (void)host_signal;
+    return false;
+}
+
+void mr_profile_on_end(int host_signal, siginfo_t *info, void *context)
+{
+    (void)host_signal, (void)info, (void)context;
 }

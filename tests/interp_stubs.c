@@ -1,5 +1,6 @@
 /* What the interpreter needs of the host, made small, to test it as a shared library: memory, recorded exceptions. */
 #include "host.h"
+#include "profile.h"
 #include "signals.h"
 
 #include <string.h>
@@ -9,6 +10,7 @@ uint8_t *mr_window;
 bool mr_big_endian;
 struct mr_options mr_options;
 _Thread_local struct mr_counters mr_counters;
+_Thread_local volatile struct mr_doing mr_doing;
 
 /* How many instructions this thread has interpreted. */
 uint64_t stub_instructions(void)
