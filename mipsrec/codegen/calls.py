@@ -35,7 +35,7 @@ from ..state import OFFSETS, SLOT_BYTES
 from .frames import Frame
 from .memory_models import Value, text
 from .options import CodegenOptions
-from .writer import LIKELY, STATE_TAG, TABLE_TAG, UNLIKELY, Writer
+from .writer import ALL_KEPT, LIKELY, STATE_TAG, TABLE_TAG, UNLIKELY, Writer
 
 ARGUMENTS = (29, 31, 25, 4, 5, 6, 7)
 """General-purpose registers that come in as parameters, in order: sp, ra, t9, a0 to a3."""
@@ -123,7 +123,7 @@ define hidden i32 @mr_enter(ptr %s, ptr %function) nounwind {{
 
 declare i32 @mr_poll(ptr, i32)
 
-define hidden preserve_allcc i32 @poll(ptr %s, i32 %pc) nounwind {{
+define hidden preserve_allcc i32 @poll(ptr %s, i32 %pc) nounwind {ALL_KEPT} {{
   %to = call i32 @mr_poll(ptr %s, i32 %pc)
   ret i32 %to
 }}

@@ -10,6 +10,7 @@ from .instructions import InstructionWriter
 from .memory_models import Value
 from .polls import Polls
 from .registers import KEPT
+from .rounds import Round
 from .writer import UNROLLED
 
 MAX_COPIED_RETURN = 24
@@ -19,6 +20,11 @@ MAX_ROUNDS = 4
 """Of a loop of one block, that are written: results that the next round takes in need a look in the last only."""
 
 LABEL = "b_{:08x}".format
+
+GATE = "g_{:08x}".format
+"""Where a loop that has vectors goes back to; those who enter it go to _VECTORS."""
+
+_VECTORS = "v_{:08x}".format
 
 
 @dataclass(frozen=True)
@@ -36,12 +42,17 @@ class EdgeWriter(InstructionWriter):
     """The part of FunctionWriter that writes jumps and branches."""
 
     _polls: Polls
+    _vectors: dict[int, Round]  # loops of one block, of which several rounds may be done at once (vectors.py)
     _stubs: dict[Stub, str]  # with their labels
     _start = 0  # of the current block
     _rounds = 1  # of a loop that is the current block, that have been written
 
     def _contents(self, block: Block, dirty: int) -> None:
         raise NotImplementedError
+
+    def _entry(self, pc: int) -> str:
+        """Return the label of the way into a block from elsewhere."""
+        return _VECTORS(pc) if pc in self._vectors else LABEL(pc)
 
     def _end_fall(self, block: Block) -> None:
         self._machine.registers.save(self._live(block))
@@ -114,7 +125,7 @@ class EdgeWriter(InstructionWriter):
         dirty, plan = self._machine.dirty, self._plan
         polled = self._polls.on_edge(self._start, pc)
         if not polled and pc in plan.dirty_in and not plan.edge_loads(dirty, pc) and not plan.edge_flushes(dirty, pc):
-            return LABEL(pc)
+            return GATE(pc) if pc == self._start and pc in self._vectors else self._entry(pc)
         stub = Stub(self._start, pc, dirty, self._machine.registers.split_out, polled)
         if stub not in self._stubs:
             self._stubs[stub] = self._writer.fresh_label()
@@ -142,7 +153,7 @@ class EdgeWriter(InstructionWriter):
                 self._polls.write(machine, pc, dirty & ~flushed, location)
             if pc in plan.dirty_in:
                 machine.registers.reload(plan.edge_loads(dirty, pc))
-                self._writer.void(f"br label %{LABEL(pc)}")
+                self._writer.void(f"br label %{self._entry(pc)}")
             else:
                 self._calls.tail_call(pc, None, self._arguments(self._calls.passed(pc)))
         self._stubs = {}

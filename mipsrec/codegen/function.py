@@ -16,7 +16,7 @@ from .addresses import KnownAddresses
 from .call_ends import RA_BIT, CallEnds, settled_by_caller
 from .calls import RESULT_BITS, RESULTS, Callee, Calls, argument_registers, body_of
 from .dead_loads import NeededRegisters
-from .edges import LABEL
+from .edges import GATE, LABEL
 from .frames import Frame
 from .loops import invariant_masks
 from .machine import IrMachine
@@ -25,6 +25,7 @@ from .options import CodegenOptions
 from .pairs import pair_forms
 from .polls import Polls
 from .registers import PAIR, RegisterPlan, Units
+from .vectors import REST, VectorWriter, vector_rounds
 from .writer import STATE_TAG, UNLIKELY, Writer
 
 _NAME_CHARACTERS = 200
@@ -94,6 +95,7 @@ class FunctionWriter(CallEnds):
         self._addresses = KnownAddresses(function, entries, self._plan.order, options.fr)
         self._invariant = invariant_masks(function, self._plan.order, options.fr)
         self._polls = Polls(function, self._plan.order, entries, options)
+        self._vectors = vector_rounds(function, self._plan.order, self._polls, options, self._units.abs2008)
         self._machine = IrMachine(self._writer, self._units, options)
         self._stubs = {}
         self._saves = frozenset(slot.pc for slot in frame.slots) if frame is not None else frozenset()
@@ -149,6 +151,7 @@ class FunctionWriter(CallEnds):
         for unit in self._units.all:
             lines.append(f"  %{unit.name} = alloca {unit.type}")
             lines.append(f"  %s.{unit.name} = getelementptr i8, ptr %s, i64 {unit.offset}")
+        lines += [f"  %{REST(pc)} = alloca i32" for pc in self._vectors]
         lines.append("  %leave.pc = alloca i32")
         if self._machine.slots:
             lines.append(f"  %slots = alloca [{self._machine.slots} x i64]")
@@ -163,10 +166,10 @@ class FunctionWriter(CallEnds):
             elif unit.bits & self._plan.entry_loads:
                 lines += _first_load(unit.name, unit.type, bool(unit.type == PAIR and unit.bits & split))
         if self._secondary:
-            cases = " ".join(f"i32 {pc}, label %{LABEL(pc)}" for pc in self._entries)
-            lines.append(f"  switch i32 %pc.in, label %{LABEL(self._entries[0])} [ {cases} ]")
+            cases = " ".join(f"i32 {pc}, label %{self._entry(pc)}" for pc in self._entries)
+            lines.append(f"  switch i32 %pc.in, label %{self._entry(self._entries[0])} [ {cases} ]")
         else:
-            lines.append(f"  br label %{LABEL(self._function.start) if self._frame is None else 'saved'}")
+            lines.append(f"  br label %{self._entry(self._function.start) if self._frame is None else 'saved'}")
         return lines
 
     def _load_saved(self, frame: Frame) -> None:
@@ -178,7 +181,7 @@ class FunctionWriter(CallEnds):
             if slot.register != 31:
                 value = machine.memory.load("%r29.in", slot.displacement, 32)
                 writer.void(f"store i32 {value}, ptr %r{slot.register}")
-        writer.void(f"br label %{LABEL(self._function.start)}")
+        writer.void(f"br label %{self._entry(self._function.start)}")
 
     def _leave_block(self) -> None:
         """Write the block that control leaves through when it goes on at a pc computed at run time."""
@@ -205,6 +208,15 @@ class FunctionWriter(CallEnds):
         if self._options.comments:
             self._comment(block)
         self._contents(block, self._plan.dirty_in[block.start])
+        if block.start in self._vectors:
+            self._write_vectors(block.start)
+
+    def _write_vectors(self, pc: int) -> None:
+        def at(pc: int) -> None:
+            self._writer.debug = f", !dbg !DILocation(line: {pc}, scope: !{self._scope})"
+
+        vectors = VectorWriter(self._machine, self._vectors[pc], self._options.big_endian, at)
+        vectors.write(pc, self._entry(pc), GATE(pc), LABEL(pc), self._forms.into[pc])
 
     def _contents(self, block: Block, dirty: int) -> None:
         """Write the instructions of a block and its end, `dirty` being the dirty bits on the way in."""

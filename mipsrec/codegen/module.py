@@ -8,7 +8,8 @@ from .calls import LOOKUP, declaration
 from .floats import CONSTRAINED_DECLARATIONS
 from .function import LiftedFunction
 from .nans import REPLAY
-from .writer import FIRST_FREE_METADATA, MODULE_METADATA
+from .vectors import VECTOR_DECLARATIONS
+from .writer import ALL_KEPT, FIRST_FREE_METADATA, MODULE_METADATA
 
 _DECLARATIONS = """\
 declare i32 @mr_call(ptr, i32) #0
@@ -45,14 +46,15 @@ declare double @llvm.fabs.f64(double)
 """
 
 # Guest address 0 is host address 0 under model flat: an access there must fault, not vanish as undefined.
-_ATTRIBUTES = """\
-attributes #0 = { nounwind strictfp null_pointer_is_valid }
-attributes #1 = { nounwind strictfp null_pointer_is_valid alwaysinline }
-attributes #2 = { cold noinline nounwind strictfp memory(read, argmem: readwrite, inaccessiblemem: readwrite) }
-attributes #3 = { strictfp }
-attributes #5 = { nounwind strictfp memory(read, argmem: readwrite, inaccessiblemem: readwrite) }
-attributes #4 = { nounwind strictfp memory(inaccessiblemem: readwrite) }
-attributes #6 = { cold nounwind strictfp null_pointer_is_valid }
+_ATTRIBUTES = f"""\
+attributes #0 = {{ nounwind strictfp null_pointer_is_valid }}
+attributes #1 = {{ nounwind strictfp null_pointer_is_valid alwaysinline }}
+attributes #2 = {{ cold noinline nounwind strictfp {ALL_KEPT}
+                  memory(read, argmem: readwrite, inaccessiblemem: readwrite) }}
+attributes #3 = {{ strictfp }}
+attributes #5 = {{ nounwind strictfp memory(read, argmem: readwrite, inaccessiblemem: readwrite) }}
+attributes #4 = {{ nounwind strictfp memory(inaccessiblemem: readwrite) }}
+attributes #6 = {{ cold nounwind strictfp null_pointer_is_valid }}
 """
 
 TRIPLE_LINE = "target triple = "
@@ -106,6 +108,7 @@ def _parts(functions: list[LiftedFunction], external: list[str], triple: str) ->
     yield f"{declaration('call_host')} #0\n"
     yield _DECLARATIONS
     yield CONSTRAINED_DECLARATIONS
+    yield VECTOR_DECLARATIONS
     yield REPLAY
     yield _ATTRIBUTES
     yield MODULE_METADATA

@@ -11,6 +11,10 @@ LIKELY = "!prof !4"
 UNLIKELY = "!prof !5"
 UNROLLED = "!llvm.loop !11"
 
+ALL_KEPT = '"target-features"="-vzeroupper"'
+"""An attribute for definitions with preserve_allcc: LLVM would clear the upper halves of the registers that they have
+just loaded back. (Hosts other than x86 do not know the feature, and ignore it.)"""
+
 MODULE_METADATA = """\
 !0 = !{!"mipsrec"}
 !1 = !{!6, !6, i64 0}

@@ -1,0 +1,146 @@
+"""What a loop does in each of its rounds, where these have nothing to do with each other: data, and its rules.
+
+Leaves: how many rounds vectors hold, whether they can be counted, and which addresses must not be near each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+SIZES = {"float": 4, "i32": 4, "double": 8}
+PAGE_BYTES = 4096
+VECTOR_BYTES = 32
+"""Of the largest number in a loop. 64 were slower: rounds of vectors are then too few, and those left over many."""
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Registers as they are at the start of a round, each with a factor, and a constant; modulo 2^32."""
+
+    terms: tuple[tuple[int, int], ...] = ()
+    constant: int = 0
+
+    def plus(self, other: Sum, factor: int = 1) -> Sum:
+        terms = dict(self.terms)
+        for register, count in other.terms:
+            terms[register] = (terms.get(register, 0) + factor * count) & 0xFFFFFFFF
+        constant = (self.constant + factor * other.constant) & 0xFFFFFFFF
+        return Sum(tuple(sorted((register, count) for register, count in terms.items() if count)), constant)
+
+
+@dataclass(frozen=True)
+class Test:
+    """`kind` is eq, ne, slt, sge, ult or uge."""
+
+    kind: str
+    a: Sum
+    b: Sum
+
+    def inverted(self) -> Test:
+        opposite = {"eq": "ne", "ne": "eq", "slt": "sge", "sge": "slt", "ult": "uge", "uge": "ult"}
+        return Test(opposite[self.kind], self.a, self.b)
+
+
+@dataclass(frozen=True)
+class Access:
+    """One at `address` in the first of the rounds; `type` is float or double; `order` is its place in the block.
+
+    One `in_halves` is a double that two instructions access: `order` is that of the later load or the earlier store.
+    """
+
+    address: Sum
+    type: str
+    pc: int
+    order: int
+    in_halves: bool = False
+
+    @property
+    def size_bytes(self) -> int:
+        return SIZES[self.type]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What makes one value: `name` is load (of `access`), register (`number`), integer (`sum`), or an operation."""
+
+    name: str
+    type: str
+    operands: tuple[int, ...] = ()
+    access: Access | None = None
+    number: int = 0
+    sum: Sum = Sum()
+
+
+@dataclass
+class Round:
+    """What one round does; all but the last are followed by another."""
+
+    steps: list[Step] = field(default_factory=list)
+    accesses: list[Access] = field(default_factory=list)
+    stores: list[tuple[Access, int]] = field(default_factory=list)  # with the number of the step that is stored
+    unchecked: dict[int, None] = field(default_factory=dict)  # results of these that may be NaNs, and none takes in
+    limits: list[int] = field(default_factory=list)  # integers that show numbers out of range
+    advances: dict[int, int] = field(default_factory=dict)  # what each register goes on by
+    test: Test = Test("ne", Sum(), Sum())  # whether another round follows
+    needed: list[int] = field(default_factory=list)  # the steps to perform
+
+    def advance(self, value: Sum) -> int:
+        """Return by how much a sum goes on in each round."""
+        total = sum(count * self.advances.get(register, 0) for register, count in value.terms) & 0xFFFFFFFF
+        return total - (1 << 32) if total >> 31 else total
+
+
+def lanes_of(done: Round) -> int:
+    """Return how many rounds are performed at once."""
+    return VECTOR_BYTES // max(SIZES[done.steps[number].type] for number in done.needed)
+
+
+# when rounds end
+
+
+def countable(done: Round) -> bool:
+    test = done.test
+    a, b = done.advance(test.a), done.advance(test.b)
+    if test.kind == "ne":
+        return a != b
+    if test.kind in ("slt", "ult"):
+        return a >= 0 >= b and 0 in (a, b) and a != b
+    return test.kind in ("sge", "uge") and b >= 0 >= a and 0 in (a, b) and a != b
+
+
+# what may overlap
+
+
+def conflicts(done: Round, lanes: int) -> list[tuple[Sum, int, int]]:
+    """Return differences of addresses, each with the first and last value that keeps rounds from going together.
+
+    They hold for all rounds.
+    """
+    found = []
+    loads = [access for number in done.needed if (access := done.steps[number].access) is not None]
+    for index, (store, _) in enumerate(done.stores):
+        others = [(load, load.order > store.order) for load in loads]
+        others += [(other, store.in_halves or other.in_halves) for other, _ in done.stores[:index]]
+        for other, whole in others:
+            if done.advance(other.address) == done.advance(store.address):
+                first = 1 - store.size_bytes if whole else 1
+                found.append((store.address.plus(other.address, -1), first, lanes * store.size_bytes - 1))
+    return found
+
+
+def near(done: Round) -> list[tuple[Sum, int, int]]:
+    """Return such differences for accesses that go on by different steps; they hold for a page."""
+    found = []
+    loads = [access for number in done.needed if (access := done.steps[number].access) is not None]
+    for index, (store, _) in enumerate(done.stores):
+        for other in (*loads, *(other for other, _ in done.stores[:index])):
+            if done.advance(other.address) != done.advance(store.address):
+                found.append((store.address.plus(other.address, -1), 1 - PAGE_BYTES, PAGE_BYTES - 1))
+    return found
+
+
+def always_overlaps(done: Round) -> bool:
+    for difference, first, last in conflicts(done, lanes_of(done)):
+        if not difference.terms and (difference.constant - first) & 0xFFFFFFFF <= last - first:
+            return True
+    return False
