@@ -77,7 +77,11 @@ def _target_machine(opt: int, cpu: Cpu) -> llvm.TargetMachine:
 
 
 def optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine, opt: int) -> None:
-    """Run LLVM's pipeline of that level; vectors of straight code lost on lifted integer kernels."""
+    """Run LLVM's pipeline of that level; vectors of straight code lost on lifted integer kernels.
+
+    Without the layout LLVM does not know which integers the machine has, and leaves loops' counters narrow.
+    """
+    module.data_layout = str(machine.target_data)
     tuning = llvm.create_pipeline_tuning_options(speed_level=opt)
     tuning.loop_vectorization = opt > 1
     tuning.slp_vectorization = False

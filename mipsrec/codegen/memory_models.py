@@ -52,14 +52,18 @@ class FlatMemory:
         }
 
     def _pointer(self, base: Value, displacement: int) -> str:
-        """Return the host pointer; as a getelementptr, so that LLVM sees that 4(sp) and 8(sp) do not overlap."""
+        """Return the host pointer.
+
+        As a getelementptr, so that LLVM sees that 4(sp) and 8(sp) do not overlap; from null, where guest memory
+        begins, since of pointers made from integers LLVM does not know how loops step them.
+        """
         writer = self._writer
         if isinstance(base, int):
             return f"inttoptr (i64 {(base + displacement) & 0xFFFFFFFF} to ptr)"
         pointer = self._bases.get(base)
         if pointer is None:
             wide = writer.value(f"zext i32 {base} to i64")
-            pointer = self._bases[base] = writer.value(f"inttoptr i64 {wide} to ptr")
+            pointer = self._bases[base] = writer.value(f"getelementptr i8, ptr null, i64 {wide}")
         return writer.value(f"getelementptr i8, ptr {pointer}, i64 {displacement}") if displacement else pointer
 
     def load(self, base: Value, displacement: int, bits: int, monotonic: bool = False, kept: bool = False) -> str:

@@ -45,10 +45,11 @@ declare float @llvm.fabs.f32(float)
 declare double @llvm.fabs.f64(double)
 """
 
-# Guest address 0 is host address 0 under model flat: an access there must fault, not vanish as undefined.
+# Guest address 0 is host address 0 under model flat: an access there must fault, not vanish as undefined. And no access
+# may become part of memset or the like: faults are known by the line tables of lifted code.
 _ATTRIBUTES = f"""\
-attributes #0 = {{ nounwind strictfp null_pointer_is_valid }}
-attributes #1 = {{ nounwind strictfp null_pointer_is_valid alwaysinline }}
+attributes #0 = {{ nounwind strictfp null_pointer_is_valid "no-builtins" }}
+attributes #1 = {{ nounwind strictfp null_pointer_is_valid "no-builtins" alwaysinline }}
 attributes #2 = {{ cold noinline nounwind strictfp {ALL_KEPT}
                   memory(read, argmem: readwrite, inaccessiblemem: readwrite) }}
 attributes #3 = {{ strictfp }}
