@@ -196,15 +196,30 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument("function", metavar="FUNCTION", help="a name or an address")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="INT", help="a0, a1, a2, a3, then the stack")
 
+    _add_bench(commands)
+
+
+def _add_bench(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser = commands.add_parser("bench", help="time recompiled programs beside native builds and qemu-user")
     parser.add_argument("programs", nargs=argparse.REMAINDER, metavar="[prog.elf native-prog [-- ARG...]]",
-                        help="your own pair; without one, the kernels of samples/")  # fmt: skip
-    parser.add_argument("--only", metavar="NAME", action="append", help="only this kernel (repeatable)")
+                        help="your own pair; without one, the programs of samples/")  # fmt: skip
+    parser.add_argument("--only", metavar="NAME,...", action="append",
+                        help="only these programs or groups (integer, floating, control, memory, program), or all "
+                        "kernels (repeatable)")  # fmt: skip
     parser.add_argument("--target", choices=("mips", "mipsel", "both"), default="both", help="byte order of the guests")
     parser.add_argument("--rounds", type=_number_from(1), default=3, metavar="N",
                         help="timed runs of each program (default 3)")  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="machine-readable, on standard output")
-    parser.add_argument("--plot", metavar="out.svg", help="draw a bar chart")
+    parser.add_argument("--with", dest="with_", metavar="NAME,...", action="append", default=[],
+                        help="only these besides recompiled guests: clang, gcc32 (32-bit x86 code), qemu")  # fmt: skip
+    parser.add_argument("--without", metavar="NAME,...", action="append", default=[], help="all but these of them")
+    parser.add_argument("--json", metavar="FILE.json", nargs="?", const="-",
+                        help="machine-readable, into a file; else on standard output, not the table")  # fmt: skip
+    parser.add_argument("--chart", metavar="out.svg", help="draw a bar chart")
+    parser.add_argument("--compare", metavar="old.json",
+                        help="name what became slower or faster since then, beyond the spread")  # fmt: skip
+    parser.add_argument("--targets", action="store_true", help="say which of the speeds aimed at are reached")
+    parser.add_argument("--fetch", action="store_true",
+                        help="first get the sources of Lua and SQLite from Debian, by apt-get")  # fmt: skip
     _add_build(parser)
     _add_codegen(parser)
 

@@ -1,7 +1,8 @@
 """Times guest programs beside native ones: paired runs, median of ratios, outputs compared.
 
 Enters: commands. Leaves: `Comparison`s. A run's time is the processor time of the whole process (user + system), start
-included; the programs of one comparison run in turn, so that a machine whose speed drifts does not favour any.
+included; the programs of one comparison run in turn, every second round in the other order, so that a machine whose
+speed drifts does not favour any.
 """
 
 from __future__ import annotations
@@ -11,11 +12,17 @@ import os
 import statistics
 import subprocess
 import tempfile
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from .errors import BuildError
+
+LIMIT_SECONDS = 60  # a run may take that long, and LIMIT_TIMES as long as the reference, before it is stopped
+LIMIT_TIMES = 300
+LEAST_SECONDS = 1e-4  # of a run, lest a ratio be of nothing
 
 
 @dataclass(frozen=True)
@@ -28,22 +35,31 @@ class Contender:
 
 @dataclass
 class Comparison:
-    """Seconds of each round by label, and which labels printed something else than the reference."""
+    """Seconds of each round by label, and what was wrong with those that did not do what the reference did.
+
+    Labels in `references` ran once only, with less work: the values are the reference's seconds with as little.
+    """
 
     name: str
     seconds: dict[str, list[float]] = field(default_factory=dict)
-    wrong: set[str] = field(default_factory=set)
+    wrong: dict[str, str] = field(default_factory=dict)
     reference: str = "native"
+    references: dict[str, list[float]] = field(default_factory=dict)
+
+    def ratios(self, label: str) -> list[float]:
+        """Return the ratios to the reference, round by round."""
+        beside = self.references.get(label) or self.seconds.get(self.reference, [])
+        return [a / b for a, b in zip(self.seconds.get(label, ()), beside, strict=False)]
 
     def ratio(self, label: str) -> float | None:
-        """Return the median of the ratios to the reference, round by round; None without runs."""
-        pairs = list(zip(self.seconds.get(label, ()), self.seconds[self.reference], strict=False))
-        return statistics.median(a / b for a, b in pairs) if pairs else None
+        """Return the median of the ratios to the reference; None without runs."""
+        ratios = self.ratios(label)
+        return statistics.median(ratios) if ratios else None
 
-    def spread(self, label: str) -> tuple[float, float]:
-        """Return the least and greatest of those ratios."""
-        ratios = [a / b for a, b in zip(self.seconds[label], self.seconds[self.reference], strict=False)]
-        return min(ratios), max(ratios)
+    def spread(self, label: str) -> tuple[float, float] | None:
+        """Return the least and greatest of those ratios; None without runs."""
+        ratios = self.ratios(label)
+        return (min(ratios), max(ratios)) if ratios else None
 
 
 def geometric_mean(ratios: Sequence[float]) -> float | None:
@@ -51,30 +67,102 @@ def geometric_mean(ratios: Sequence[float]) -> float | None:
     return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else None
 
 
-def _run(contender: Contender, folder: Path) -> tuple[float, int, bytes]:
-    """Return (processor seconds, wait status, standard output)."""
+@dataclass(frozen=True)
+class _Run:
+    """What became of one run; `stopped` when it took longer than it may."""
+
+    seconds: float
+    wall_seconds: float
+    status: int
+    output: bytes
+    stopped: bool
+
+
+def _run(contender: Contender, folder: Path, limit_seconds: float | None) -> _Run:
+    """Run to the end; whatever ends the wait for it ends the program as well."""
     with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(contender.command, stdout=output, stdin=subprocess.DEVNULL, cwd=folder)
-        _, status, usage = os.wait4(process.pid, 0)
+        start = time.monotonic()
+        try:
+            process = subprocess.Popen(contender.command, stdout=output, stdin=subprocess.DEVNULL, cwd=folder)
+        except OSError as error:
+            raise BuildError(f"{contender.command[0]}: cannot be run ({error.strerror})") from error
+        stopped = threading.Event()
+
+        def stop() -> None:
+            stopped.set()
+            process.kill()
+
+        timer = threading.Timer(limit_seconds or 0, stop)
+        if limit_seconds:
+            timer.start()
+        try:
+            _, status, usage = os.wait4(process.pid, 0)
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+        finally:
+            timer.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
-        return usage.ru_utime + usage.ru_stime, status, output.read()
+        seconds = max(usage.ru_utime + usage.ru_stime, LEAST_SECONDS)
+        return _Run(seconds, time.monotonic() - start, process.returncode, output.read(), stopped.is_set())
 
 
-def compare(name: str, contenders: Sequence[Contender], rounds: int, check_output: bool = True) -> Comparison:
-    """Run all contenders `rounds` times in turn, after one round that does not count when it is quick."""
+def _complaint(run: _Run, expected: _Run) -> str:
+    """Return what a run did otherwise than the reference; "" when it did the same."""
+    if run.stopped:
+        return f"stopped after {run.wall_seconds:.0f} s"
+    if run.status != expected.status:
+        ended = f"signal {-run.status}" if run.status < 0 else f"exit status {run.status}"
+        return f"ended with {ended}"
+    return "" if run.output == expected.output else "other output"
+
+
+def compare(
+    name: str,
+    contenders: Sequence[Contender],
+    rounds: int,
+    brief: Sequence[Contender] = (),
+    running: Callable[[str], None] = lambda label: None,
+) -> Comparison:
+    """Run all contenders `rounds` times in turn; `running` is told the label of each run as it begins.
+
+    `brief` are a reference and slow contenders, with less work than the others: they run once, after them. One that
+    fails is not run again.
+    """
     result = Comparison(name, reference=contenders[0].label)
     with tempfile.TemporaryDirectory() as folder:
-        expected: tuple[int, bytes] | None = None
-        for _ in range(rounds):
-            for contender in contenders:
-                try:
-                    seconds, status, output = _run(contender, Path(folder))
-                except OSError as error:
-                    raise BuildError(f"{contender.command[0]}: cannot be run ({error.strerror})") from error
-                if expected is None:
-                    expected = (status, output)
-                elif check_output and (status, output) != expected:
-                    result.wrong.add(contender.label)
-                result.seconds.setdefault(contender.label, []).append(max(seconds, 1e-4))
+        series = _Series(Path(folder), result, running)
+        for number in range(rounds):
+            for label, seconds in series.round(contenders, backwards=number % 2 == 1).items():
+                result.seconds.setdefault(label, []).append(seconds)
+        times = series.round(brief)
+        for contender in brief[1:]:
+            if contender.label in times:
+                result.seconds[contender.label] = [times[contender.label]]
+                result.references[contender.label] = [times[brief[0].label]]
     return result
+
+
+@dataclass
+class _Series:
+    """Rounds of one comparison."""
+
+    folder: Path
+    result: Comparison
+    running: Callable[[str], None]
+    limit_seconds: float | None = None
+
+    def round(self, contenders: Sequence[Contender], backwards: bool = False) -> dict[str, float]:
+        """Run each once, but for those known to be wrong; note which are; return the others' seconds by label."""
+        runs: dict[str, _Run] = {}
+        todo = [contender for contender in contenders if contender.label not in self.result.wrong]
+        for contender in reversed(todo) if backwards else todo:
+            self.running(contender.label)
+            run = runs[contender.label] = _run(contender, self.folder, self.limit_seconds)
+            if self.limit_seconds is None:
+                self.limit_seconds = LIMIT_SECONDS + LIMIT_TIMES * run.wall_seconds
+        complaints = {label: _complaint(run, runs[contenders[0].label]) for label, run in runs.items()}
+        self.result.wrong |= {label: complaint for label, complaint in complaints.items() if complaint}
+        return {label: run.seconds for label, run in runs.items() if not complaints[label]}

@@ -34,15 +34,16 @@ static void put_padded(struct buffer *to, const char *text, uint32_t size, char 
         put(to, ' ');
 }
 
-static void put_number(struct buffer *to, uint64_t value, uint32_t base, char sign, const struct field *field)
+/* With 2^shift as the base. */
+static void put_bits(struct buffer *to, uint64_t value, uint32_t shift, const struct field *field)
 {
     char digits[64];
-    uint32_t at = sizeof digits;
+    uint32_t at = sizeof digits, mask = (1u << shift) - 1;
     do {
-        digits[--at] = "0123456789abcdef"[value % base];
-        value /= base;
+        digits[--at] = "0123456789abcdef"[(uint32_t)value & mask];
+        value >>= shift;
     } while (value);
-    put_padded(to, digits + at, (uint32_t)sizeof digits - at, sign, field);
+    put_padded(to, digits + at, (uint32_t)sizeof digits - at, 0, field);
 }
 
 /* Writes value in decimal with at least `digits` digits before end; returns the first digit's place. */
@@ -52,6 +53,30 @@ static char *digits_before(char *end, uint32_t value, uint32_t digits)
     for (; value || at > end - digits; value /= 10)
         *--at = (char)('0' + value % 10);
     return at;
+}
+
+/* In decimal; the digits beyond 32 bits by subtraction, for a division of 64 bits would take longer than all else. */
+static void put_decimal(struct buffer *to, uint64_t value, char sign, const struct field *field)
+{
+    static const uint64_t powers[] = {
+        10000000000000000000u, 1000000000000000000, 100000000000000000, 10000000000000000, 1000000000000000,
+        100000000000000, 10000000000000, 1000000000000, 100000000000, 10000000000, 1000000000,
+    };
+    char digits[32], *end = digits + sizeof digits, *at;
+    uint32_t high_digits = 0;
+    if (value >> 32) {
+        char *next = digits;
+        for (uint32_t i = 0; i < sizeof powers / sizeof *powers; i++) {
+            for (*next = '0'; value >= powers[i]; value -= powers[i])
+                ++*next;
+            next += *next != '0' || next != digits;
+        }
+        high_digits = (uint32_t)(next - digits);
+    }
+    at = digits_before(end, (uint32_t)value, high_digits ? 9 : 1);
+    while (high_digits)
+        *--at = digits[--high_digits];
+    put_padded(to, at, (uint32_t)(end - at), sign, field);
 }
 
 /* A number below 2^31 in fixed-point digits, rounded half up; at most nine of them after the point. */
@@ -101,10 +126,13 @@ static void put_argument(struct buffer *to, char kind, const struct field *field
     uint8_t wide = field->wide == 2;
     if (kind == 'd') {
         int64_t value = wide ? va_arg(*arguments, int64_t) : va_arg(*arguments, int32_t);
-        put_number(to, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, 10, value < 0 ? '-' : field->plus ? '+' : 0, field);
+        put_decimal(to, value < 0 ? 0 - (uint64_t)value : (uint64_t)value, value < 0 ? '-' : field->plus ? '+' : 0, field);
     } else if (kind == 'u' || kind == 'x' || kind == 'o' || kind == 'b') {
         uint64_t value = wide ? va_arg(*arguments, uint64_t) : va_arg(*arguments, uint32_t);
-        put_number(to, value, kind == 'u' ? 10 : kind == 'x' ? 16 : kind == 'o' ? 8 : 2, 0, field);
+        if (kind == 'u')
+            put_decimal(to, value, 0, field);
+        else
+            put_bits(to, value, kind == 'x' ? 4 : kind == 'o' ? 3 : 1, field);
     } else if (kind == 'f') {
         put_double(to, va_arg(*arguments, double), field);
     } else if (kind == 's') {

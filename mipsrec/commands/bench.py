@@ -1,23 +1,34 @@
-"""bench: the kernels of samples/, or the user's own pair, recompiled and timed beside native code and qemu-user."""
+"""bench: the programs of samples/, or the user's own pair, recompiled and timed beside native code and qemu-user."""
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
 import json
+import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tqdm import tqdm
+
 from .. import pipeline
 from ..errors import BuildError, MipsrecError
 from ..host import host_executable
-from ..timing import Comparison, Contender, compare, geometric_mean
+from ..timing import Contender, compare
+from . import bench_chart, bench_compare, bench_contenders, bench_report, bench_sources
+from .bench_report import Results
 from .options import options_of
+
+BRIEF_SHARE = 10  # slow contenders get this much less work
+FLAGS = ("-O2",)
 
 
 def load_samples_module() -> ModuleType:
@@ -34,141 +45,249 @@ def load_samples_module() -> ModuleType:
     raise BuildError(f"{here}: the samples are missing; install mipsrec again")
 
 
-def _guest_contenders(
-    label: str, guest: Path, arguments: Sequence[str], options: pipeline.Options, folder: Path
-) -> list[Contender]:
-    """Return the recompiled guest, and the guest under qemu when that is installed."""
+@dataclass
+class _Bench:
+    """A run that is going on: what it times with, where it builds, what it found, where it shows how far it is."""
+
+    arguments: argparse.Namespace
+    samples: ModuleType
+    contenders: tuple[str, ...]
+    results: Results
+    folder: Path
+    bar: Any
+
+    def say(self, line: str, file: Any = None) -> None:
+        """Print a line, above the progress bar where there is one."""
+        self.bar.clear()
+        print(line, file=file or sys.stdout, flush=True)
+        self.bar.refresh()
+
+    def doing(self, what: str) -> None:
+        self.bar.set_postfix_str(what)
+
+    def skip(self, name: str, reason: str) -> None:
+        self.results.skipped[name] = reason
+        self.say(f"mipsrec: bench: without {name}: {reason}", sys.stderr)
+
+    def fail(self, name: str, label: str, error: Exception) -> None:
+        reason = " ".join(str(error).splitlines()[:3])
+        self.results.failed.setdefault(name, []).append(f"{label}: {reason}" if label else reason)
+        self.say(f"mipsrec: bench: {name} failed: {self.results.failed[name][-1]}", sys.stderr)
+
+
+@contextmanager
+def _progress(count: int) -> Iterator[Any]:
+    """Yield a bar of `count` programs on standard error, drawn for people only."""
+    shape = "bench: {n_fmt}/{total_fmt} programs [{elapsed}<{remaining}{postfix}]"
+    with tqdm(total=count, bar_format=shape, file=sys.stderr, disable=not sys.stderr.isatty(), leave=False) as bar:
+        yield bar
+
+
+@dataclass
+class _Field:
+    """The contenders of one program: those that run in every round, and slow ones with less work."""
+
+    full: list[Contender] = field(default_factory=list)
+    brief: list[Contender] = field(default_factory=list)
+
+
+def _add_guest(
+    run: _Bench, entrants: _Field, name: str, label: str, guest: Path, work: Sequence[str], brief_work: Sequence[str]
+) -> None:
+    """Translate a guest and add it to the contenders, and qemu when it takes part."""
+    run.doing(f"{name}: translating {label}")
     opened = pipeline.open_guest(guest)
-    library = folder / f"{label}-{guest.name}.so"
-    pipeline.build(opened, library, options)
+    library = run.folder / f"{label}-{guest.name}.so"
+    start = time.perf_counter()
+    built = pipeline.build(opened, library, run.results.options)
+    run.results.translations.setdefault(name, {})[label] = {
+        "seconds": round(time.perf_counter() - start, 3),
+        "shards": built.shards,
+        "reused": built.reused,
+        "library_bytes": library.stat().st_size,
+        "text_bytes": sum(end - begin for begin, end in opened.image.executable_ranges),
+    }
     host = str(host_executable())
-    found = [Contender(label, (host, "--library", str(library), str(guest), *arguments))]
-    qemu = shutil.which("qemu-mips" if opened.image.byte_order == "big" else "qemu-mipsel")
-    if qemu:
-        found.append(Contender(f"{label} qemu", (qemu, str(guest), *arguments)))
-    return found
+    entrants.full.append(Contender(label, (host, "--library", str(library), str(guest), *work)))
+    qemu = shutil.which(bench_contenders.QEMU[opened.image.byte_order])
+    if "qemu" in run.contenders and qemu:
+        entrants.brief.append(Contender(f"{label} qemu", (qemu, str(guest), *brief_work)))
 
 
-def _kernels(arguments: argparse.Namespace, folder: Path) -> list[Comparison]:
-    samples = load_samples_module()
-    targets = ("mipsel", "mips") if arguments.target == "both" else (arguments.target,)
-    options = options_of(arguments)
-    results = []
-    chosen = [s for s in samples.load_samples().values() if s.bench is not None]
-    if arguments.only:
-        unknown = set(arguments.only) - {sample.name for sample in chosen}
-        if unknown:
-            known = ", ".join(sample.name for sample in chosen)
-            raise BuildError(f"bench: no kernel {', '.join(sorted(unknown))}; there are {known}")
-        chosen = [sample for sample in chosen if sample.name in arguments.only]
-    for sample in chosen:
+def _time(run: _Bench, name: str, group: str, entrants: _Field) -> None:
+    """Run a program's contenders, keep the result, and print its row."""
+    brief = entrants.brief if len(entrants.brief) > 1 else []
+    result = compare(name, entrants.full, run.arguments.rounds, brief, lambda label: run.doing(f"{name}: {label}"))
+    results = run.results
+    results.comparisons.append(result)
+    results.groups[name] = group
+    for label, complaint in result.wrong.items():
+        run.fail(name, label, MipsrecError(complaint))
+    if run.arguments.json != "-":
+        if len(results.comparisons) == 1:
+            for line in [*bench_report.heading(results), "", bench_report.table_head(results.labels)]:
+                run.say(line)
+        translated = [label for label in bench_compare.TRANSLATED if label in results.labels]
+        run.say(bench_report.table_row(result, results.labels, translated))
+
+
+# ---- the programs of samples/ ----
+
+
+def _chosen(samples: ModuleType, only: Sequence[str] | None) -> list[Any]:
+    """Return the samples that a user names, by name or by group; `kernels` are all but whole programs."""
+    every = [sample for sample in samples.load_samples().values() if sample.bench is not None]
+    names = {sample.name for sample in every}
+    groups = dict.fromkeys(sample.group for sample in every)
+    words = [word for given in only or () for word in given.split(",") if word]
+    unknown = [word for word in words if word not in names and word not in groups and word != "kernels"]
+    if unknown:
+        known = ", ".join(sample.name for sample in every)
+        raise BuildError(f"bench: no kernel {', '.join(unknown)}; there are {known}; and kernels, {', '.join(groups)}")
+    return [
+        sample for sample in every
+        if not words or sample.name in words or sample.group in words
+        or ("kernels" in words and sample.group != "program")
+    ]  # fmt: skip
+
+
+def _sample(run: _Bench, sample: Any, targets: Sequence[str]) -> None:
+    """Build a sample in all ways that take part, and time it; what cannot be built is named and left out."""
+    samples, name, work = run.samples, sample.name, sample.bench
+    brief_work = sample.brief or (str(max(1, int(work[0]) // BRIEF_SHARE)), *work[1:])
+    if sample.missing():
+        run.skip(name, sample.missing().partition(": ")[2])
+        return
+    entrants = _Field()
+    ways = ["native", *(label for label in run.contenders if label in bench_contenders.NATIVE), *targets]
+    for label in ways:
+        run.doing(f"{name}: building {label}")
         try:
-            native = samples.build_native(sample.name, ("-O2",), folder)
-            contenders = [Contender("native", (str(native), *sample.bench))]
-            for target in targets:
-                guest = samples.build_guest(sample.name, target, ("-O2",), folder)
-                contenders += _guest_contenders(target, guest, sample.bench, options, folder)
-        except samples.SampleError as error:
-            raise BuildError(str(error)) from error
-        results.append(compare(sample.name, contenders, arguments.rounds))
-        if not arguments.json:
-            _print_row(results[-1], _labels(results))
-    return results
+            if label in targets:
+                guest = samples.build_guest(name, label, FLAGS, run.folder)
+                _add_guest(run, entrants, name, label, guest, work, brief_work)
+                continue
+            program = samples.build_native(name, FLAGS, run.folder, "gcc" if label == "native" else label)
+            entrants.full.append(Contender(label, (str(program), *work)))
+            if label == "native":
+                entrants.brief.append(Contender(label, (str(program), *brief_work)))
+        except samples.MissingTool as error:
+            run.skip(f"{name} ({label})", str(error))
+        except (samples.SampleError, MipsrecError) as error:
+            run.fail(name, label, error)
+        if not entrants.full:
+            return  # nothing to compare with
+    _time(run, name, sample.group, entrants)
 
 
-def _pair(arguments: argparse.Namespace, folder: Path) -> list[Comparison]:
-    words = arguments.programs
+def _targets(samples: ModuleType, wanted: str, results: Results) -> list[str]:
+    """Return the byte orders whose cross compiler is there; note those that are missing."""
+    targets = []
+    for target in ("mipsel", "mips") if wanted == "both" else (wanted,):
+        try:
+            samples.require_tool(samples.COMPILERS[target])
+            targets.append(target)
+        except samples.MissingTool as error:
+            results.absent[target] = str(error)
+    if not targets:
+        raise BuildError(f"bench: no guests: {'; '.join(results.absent.values())}")
+    return targets
+
+
+# ---- the whole run ----
+
+
+def _settle_json(arguments: argparse.Namespace) -> None:
+    """`--json` takes a file that is called *.json; any other word after it is the guest."""
+    if arguments.json not in (None, "-") and not arguments.json.endswith(".json"):
+        arguments.programs.insert(0, arguments.json)
+        arguments.json = "-"
+
+
+def _check_outputs(*paths: str | None) -> None:
+    """Raise BuildError for a file that could not be written after a long run."""
+    for path in paths:
+        if path and path != "-" and not os.access(Path(path).resolve().parent, os.W_OK):
+            raise BuildError(f"{path}: cannot be written: no folder to write in")
+
+
+def _run(arguments: argparse.Namespace, samples: ModuleType, results: Results) -> None:
+    """Time everything; results are complete program by program."""
+    pair = _pair_of(arguments.programs)
+    chosen = [] if pair else _chosen(samples, arguments.only)
+    contenders = bench_contenders.chosen(arguments.with_, arguments.without)
+    reasons = {name: bench_contenders.absence(name, samples) for name in contenders if not pair or name == "qemu"}
+    results.absent |= {name: reason for name, reason in reasons.items() if reason}
+    contenders = tuple(name for name, reason in reasons.items() if not reason)
+    targets = ["recompiled"] if pair else _targets(samples, arguments.target, results)
+    for name, reason in results.absent.items():
+        print(f"mipsrec: bench: without {name}: {reason}", file=sys.stderr)
+    results.labels += [*targets, *(name for name in contenders if name in bench_contenders.NATIVE)]
+    results.labels += [f"{target} qemu" for target in targets if "qemu" in contenders]
+    with tempfile.TemporaryDirectory(prefix="mipsrec-bench-") as name, _progress(len(chosen) or 1) as bar:
+        run = _Bench(arguments, samples, contenders, results, Path(name), bar)
+        if pair:
+            guest, native, words = pair
+            reference = Contender("native", (str(native), *words))
+            entrants = _Field([reference], [reference])
+            _add_guest(run, entrants, guest.name, "recompiled", guest, words, words)
+            _time(run, guest.name, "", entrants)
+        for sample in chosen:
+            _sample(run, sample, targets)
+            bar.update()
+
+
+def _pair_of(words: Sequence[str]) -> tuple[Path, Path, list[str]] | None:
+    """Return guest, native program and their arguments, None without any."""
+    if not words:
+        return None
     if len(words) < 2:
         usage = "mipsrec bench prog.elf native-prog [-- ARG...]"
         raise BuildError(f"bench: give a guest and its native build, or neither: {usage}")
-    guest, native, rest = Path(words[0]), Path(words[1]), words[2:]
-    if rest[:1] == ["--"]:
-        rest = rest[1:]
-    contenders = [Contender("native", (str(native.resolve()), *rest))]
-    contenders += _guest_contenders("recompiled", guest.resolve(), rest, options_of(arguments), folder)
-    results = [compare(guest.name, contenders, arguments.rounds)]
-    if not arguments.json:
-        _print_row(results[0], _labels(results))
-    return results
+    rest = list(words[3:] if words[2:3] == ["--"] else words[2:])
+    return Path(words[0]).resolve(), Path(words[1]).resolve(), rest
 
 
-def _labels(results: list[Comparison]) -> list[str]:
-    return [label for label in results[0].seconds if label != results[0].reference]
-
-
-_header_done = False
-
-
-def _print_row(result: Comparison, labels: list[str]) -> None:
-    global _header_done
-    if not _header_done:
-        print(f"{'program':16} {'native s':>9}" + "".join(f" {label:>20}" for label in labels), flush=True)
-        _header_done = True
-    cells = []
-    for label in labels:
-        low, high = result.spread(label)
-        mark = " WRONG" if label in result.wrong else ""
-        cells.append(f"{result.ratio(label):.2f} ({low:.2f}-{high:.2f}){mark}")
-    seconds = min(result.seconds[result.reference])
-    print(f"{result.name:16} {seconds:9.3f}" + "".join(f" {cell:>20}" for cell in cells), flush=True)
-
-
-def _means(results: list[Comparison]) -> dict[str, float | None]:
-    return {
-        label: geometric_mean([r for r in (result.ratio(label) for result in results) if r is not None])
-        for label in _labels(results)
-    }
-
-
-def _as_json(results: list[Comparison]) -> dict[str, Any]:
-    return {
-        "programs": {
-            result.name: {
-                "seconds": result.seconds,
-                "ratio": {label: result.ratio(label) for label in _labels(results)},
-                "wrong": sorted(result.wrong),
-            }
-            for result in results
-        },
-        "geometric_mean": _means(results),
-    }
-
-
-def _plot(results: list[Comparison], output: str) -> None:
-    try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise BuildError("--plot needs matplotlib: pip install mipsrec[plot]") from error
-    labels = _labels(results)
-    figure, axes = pyplot.subplots(figsize=(max(6, len(results) * 0.7), 4))
-    width = 0.8 / len(labels)
-    for index, label in enumerate(labels):
-        positions = [n + index * width for n in range(len(results))]
-        axes.bar(positions, [result.ratio(label) or 0 for result in results], width, label=label)
-    axes.axhline(1.0, color="black", linewidth=0.8)
-    axes.set_xticks([n + 0.4 - width / 2 for n in range(len(results))], [r.name for r in results], rotation=60)
-    axes.set_ylabel("time / native gcc -O2")
-    axes.legend()
-    figure.tight_layout()
-    figure.savefig(output)
+def _report(arguments: argparse.Namespace, results: Results, old: dict[str, Any] | None) -> None:
+    """Print and write what was asked for."""
+    document = bench_report.document(results)
+    judged = sys.stdout
+    if arguments.json == "-":
+        print(json.dumps(document, indent=2))
+        judged = sys.stderr
+    elif results.comparisons:
+        print("\n".join(bench_report.mean_rows(results)))
+    if not results.comparisons:
+        return
+    for path, text in ((arguments.json, json.dumps(document, indent=2) + "\n"), (arguments.chart, None)):
+        if path and path != "-":
+            try:
+                Path(path).write_text(bench_chart.chart(document) if text is None else text)
+            except OSError as error:
+                raise BuildError(f"{path}: cannot be written ({error.strerror})") from error
+    if arguments.targets:
+        print("\n".join(["", "targets:", *bench_compare.targets(document)]), file=judged)
+    if old is not None:
+        print("\n".join(["", f"against {arguments.compare}:", *bench_compare.against(old, document)]), file=judged)
 
 
 def bench(arguments: argparse.Namespace) -> int:
-    """Time, print the table, and say whether every output was right (exit status 1 if not)."""
-    with tempfile.TemporaryDirectory(prefix="mipsrec-bench-") as name:
-        results = (_pair if arguments.programs else _kernels)(arguments, Path(name))
-    if arguments.json:
-        print(json.dumps(_as_json(results), indent=2))
-    else:
-        means = _means(results)
-        cells = "".join(f" {f'{means[label]:.2f}':>20}" for label in _labels(results))
-        print(f"{'geometric mean':26}{cells}")
-    if arguments.plot:
-        _plot(results, arguments.plot)
-    wrong = [f"{result.name} ({', '.join(sorted(result.wrong))})" for result in results if result.wrong]
-    if wrong:
-        raise MipsrecError(f"bench: other output than the native build: {'; '.join(wrong)}")
+    """Time, print, and say at the end what failed (exit status 1 then). Ctrl-C ends the run early, with its report."""
+    _settle_json(arguments)
+    _check_outputs(arguments.json, arguments.chart)
+    old = bench_compare.read(arguments.compare) if arguments.compare else None
+    samples = load_samples_module()
+    if arguments.fetch:
+        for line in bench_sources.fetch(samples):
+            print(f"mipsrec: bench: {line}", file=sys.stderr)
+    results = Results(options_of(arguments), arguments.rounds, bench_contenders.machine(samples), [])
+    try:
+        _run(arguments, samples, results)
+    except KeyboardInterrupt:
+        _report(arguments, results, old)
+        raise
+    _report(arguments, results, old)
+    if results.failed:
+        failed = "; ".join(f"{name} ({', '.join(reasons)})" for name, reasons in results.failed.items())
+        raise MipsrecError(f"bench: failed: {failed}")
     return 0

@@ -1,0 +1,83 @@
+"""Who takes part in `mipsrec bench` besides recompiled guests, and on what machine.
+
+Enters: the names a user gave, the samples module. Leaves: which contenders are there and why others are not, what the
+machine and its tools are. Nothing is built or timed here.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+
+from ..errors import BuildError
+
+NATIVE = ("clang", "gcc32")
+NAMES = (*NATIVE, "qemu")
+QEMU = {"little": "qemu-mipsel", "big": "qemu-mips"}
+
+
+def chosen(with_: Sequence[str], without: Sequence[str]) -> tuple[str, ...]:
+    """Return the contenders that a user wants, of comma-separated names; raises BuildError for an unknown one."""
+    wanted, unwanted = ([name for words in given for name in words.split(",") if name] for given in (with_, without))
+    unknown = [name for name in (*wanted, *unwanted) if name not in NAMES]
+    if unknown:
+        raise BuildError(f"bench: no contender {unknown[0]}; there are {', '.join(NAMES)}")
+    return tuple(name for name in NAMES if (not wanted or name in wanted) and name not in unwanted)
+
+
+def absence(name: str, samples: ModuleType) -> str:
+    """Return why a contender cannot take part, and how to get it; "" when it can."""
+    if name == "clang":
+        return "" if shutil.which("clang") else "clang is not installed; on Debian: apt-get install clang"
+    if name == "qemu":
+        there = any(shutil.which(tool) for tool in QEMU.values())
+        return "" if there else "qemu-mips and qemu-mipsel are not installed; on Debian: apt-get install qemu-user"
+    return "" if _links32(samples) else "nothing links 32-bit programs; on Debian: apt-get install g++-i686-linux-gnu"
+
+
+def _links32(samples: ModuleType) -> bool:
+    """Whether a 32-bit program can be made: `gcc -m32` is often there without its libraries."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="mipsrec-bench-") as folder:
+            samples.build_native("crc32", ("-O0",), Path(folder), "gcc32")
+    except samples.SampleError:
+        return False
+    return True
+
+
+def _first_line(*command: str) -> str:
+    """Return the first line a tool says of itself; "" when it is not there or says none."""
+    if not shutil.which(command[0]):
+        return ""
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+    return (done.stdout.splitlines() or [""])[0]
+
+
+def _processor() -> str:
+    """Return the processor's name as Linux knows it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def machine(samples: ModuleType) -> dict[str, object]:
+    """Return what the times depend on: processor, kernel, load, and the tools with their versions."""
+    compilers = dict.fromkeys((*samples.COMPILERS.values(), "clang"))
+    tools = {name: _first_line(name, "--version") for name in (*compilers, *QEMU.values())}
+    return {
+        "processor": _processor(),
+        "processors": os.cpu_count(),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "load": round(os.getloadavg()[0], 2),
+        "tools": {name: said for name, said in tools.items() if said} | {"llvmlite": metadata.version("llvmlite")},
+    }

@@ -1,0 +1,101 @@
+"""Fetches the Debian source packages that some samples are built of.
+
+Enters: the samples module, which knows packages and folder. Leaves: the packages' original sources, prepared for
+compiling, each in a folder of its name. apt-get downloads and checks them; nothing is installed.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+from ..errors import BuildError
+
+MIRROR = "http://deb.debian.org/debian"
+
+
+def fetch(samples: ModuleType) -> list[str]:
+    """Unpack the packages that are not there yet; return one line for each; raises BuildError with what failed."""
+    folder = samples.sources_folder()
+    lines = []
+    for package, recipe in samples.load_packages().items():
+        if (folder / package).is_dir():
+            lines.append(f"{folder / package}: is there already")
+            continue
+        for tool, provider in recipe["tools"].items():
+            if not shutil.which(tool):
+                raise BuildError(f"{package}: needs {tool}; on Debian: apt-get install {provider}")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BuildError(f"{folder}: cannot be written ({error.strerror})") from error
+        with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder) as name:
+            sources = _unpacked(package, Path(name))
+            for command in recipe["prepare"]:
+                _run(shlex.split(command), sources, f"{package}: {command}")
+            sources.rename(folder / package)
+        lines.append(f"{folder / package}: fetched")
+    return lines
+
+
+def _unpacked(package: str, folder: Path) -> Path:
+    """Return the folder of the package's original sources, without Debian's changes."""
+    _download(package, folder)
+    archives = sorted(folder.glob("*.orig.tar.*"))
+    archives = [archive for archive in archives if not archive.name.endswith(".asc")]
+    if len(archives) != 1:
+        raise BuildError(f"{package}: its source package has {len(archives)} archives of original sources")
+    sources = folder / "sources"
+    sources.mkdir()
+    _run(["tar", "-xf", str(archives[0]), "--strip-components=1"], sources, f"{archives[0].name}: unpacking")
+    return sources
+
+
+def _download(package: str, folder: Path) -> None:
+    """Download by the machine's own lists of sources where it has any, else by one of Debian's made here."""
+    get = ["apt-get", "-qq", "source", "--download-only", package]
+    if not shutil.which("apt-get"):
+        raise BuildError(f"{package}: no apt-get to fetch it; put it into $MIPSREC_SOURCES/{package} otherwise")
+    if subprocess.run(get, cwd=folder, capture_output=True, stdin=subprocess.DEVNULL).returncode == 0:
+        return
+    state = folder / "apt"
+    for name in ("lists/partial", "archives/partial"):
+        (state / name).mkdir(parents=True)
+    (state / "sources.list").write_text(f"deb-src {MIRROR} {_release()} main\n")
+    settings = {
+        "Dir::Etc::sourcelist": state / "sources.list",
+        "Dir::Etc::sourceparts": "/dev/null",
+        "Dir::State::lists": state / "lists",
+        "Dir::Cache": state,
+    }
+    options = [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
+    if os.geteuid() == 0:
+        options += ["-o", "APT::Sandbox::User=root"]  # the sandbox's user may not write here
+    _run(["apt-get", "-qq", *options, "update"], folder, "apt-get update")
+    _run([*get, *options], folder, f"apt-get source {package}")
+
+
+def _release() -> str:
+    """Return the name of this machine's Debian release, else `stable`."""
+    try:
+        lines = Path("/etc/os-release").read_text().splitlines()
+    except OSError:
+        return "stable"
+    fields = dict(line.partition("=")[::2] for line in lines)
+    return fields.get("VERSION_CODENAME", "stable") if fields.get("ID") == "debian" else "stable"
+
+
+def _run(command: Sequence[str], folder: Path, what: str) -> None:
+    done = subprocess.run(
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        errors="replace",
+    )  # fmt: skip
+    if done.returncode:
+        said = [line for line in done.stderr.splitlines() if line.strip()]
+        raise BuildError(f"{what} failed: {said[-1] if said else f'exit status {done.returncode}'}")
