@@ -26,6 +26,7 @@ Recompiles 32-bit MIPS Linux programs ahead of time, by way of LLVM IR, and runs
   mipsrec build DIR -o lib.so              the library, from the (perhaps edited) IR
   mipsrec run --static-lib lib.so prog.elf run it with that library
   mipsrec verify prog.elf ARG...           compare the lifted code with the interpreter while it runs
+  mipsrec profile prog.elf ARG...          where it spends its time, by function and instruction
   mipsrec bench                            speed beside native builds
 """
 
@@ -44,6 +45,21 @@ the function, the block, the registers of both sides and the instruction that wr
 
 Exit status: 1 when they differ, else the program's own. Children that it forks are verified, too; programs that it
 executes are not. A progress display appears where standard error is a terminal.
+"""
+
+
+_PROFILE = """\
+Runs a program, taking samples of where it spends its processor time, and shows the functions with most of them, and
+the instructions of the hottest, block by block. Threads and forked children count; programs that it executes do not.
+What it shows goes to standard error, since standard output is the program's; with --from, to standard output.
+
+  mipsrec profile prog.elf ARG...                  run it and show where the time went
+  mipsrec profile -o out.prof prog.elf ARG...      and keep the samples, for build --profile
+  mipsrec profile --from out.prof prog.elf         show samples that were kept
+  mipsrec profile --from out.prof --function f --json prog.elf
+
+A program that runs until it is interrupted may be: Ctrl-C ends it, and the samples are shown. A sample is of the guest
+instruction that the host's came from, or, where none is, of one beside it. Exit status: the program's own.
 """
 
 
@@ -146,6 +162,30 @@ def _add_inspection(commands: argparse._SubParsersAction[_Parser]) -> None:
     _add_codegen(parser)
 
 
+def _add_profiling(commands: argparse._SubParsersAction[_Parser]) -> None:
+    parser = commands.add_parser(
+        "profile",
+        help="run a program and show where it spends its time",
+        description=_PROFILE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--from", dest="source", metavar="FILE", help="show this profile; the program is not run")
+    parser.add_argument("-o", dest="output", metavar="FILE", help="keep the profile")
+    parser.add_argument("--function", metavar="F", action="append", default=[],
+                        help="show the blocks of this one, not of the hottest (repeatable)")  # fmt: skip
+    parser.add_argument("--top", type=_number_from(1), default=20, metavar="N",
+                        help="list the first N functions (default 20)")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="machine-readable")
+    _add_profile_rate(parser)
+    parser.add_argument("--static-lib", metavar="lib.so", help="of `mipsrec build` (default: build one and keep it)")
+    parser.add_argument("--engine", choices=("native", "interp"), default="native", help="interp: the interpreter")
+    _add_host(parser)
+    _add_build(parser)
+    _add_codegen(parser)
+    _add_program(parser)
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARG", help="the program's arguments")
+
+
 def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser = commands.add_parser("build", help="make a native library from a program or from a folder of dump-llvm")
     parser.add_argument("source", metavar="prog.elf|DIR")
@@ -188,6 +228,8 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.set_defaults(calls="watched")
     _add_program(parser)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARG", help="the program's arguments")
+
+    _add_profiling(commands)
 
     parser = commands.add_parser("call", help="run one function without libc start-up; print the registers it changed")
     parser.add_argument("--engine", choices=("native", "interp"), default="native")
@@ -244,6 +286,10 @@ def _dispatch(arguments: argparse.Namespace) -> int:
         from .commands import verify
 
         return verify.verify(arguments)
+    if arguments.command == "profile":
+        from .commands import profile
+
+        return profile.profile(arguments)
     if arguments.command == "bench":
         from .commands import bench
 

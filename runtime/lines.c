@@ -256,13 +256,12 @@ uint32_t mr_lines_find(uint64_t file_address)
     return count == 0 ? 0 : rows[count - 1].line;
 }
 
-/* LLVM says of code that it comes from no line only where a block begins. */
+/* LLVM says of code that it comes from no line only where a block begins, and twice in a row only where a function ends. */
 uint32_t mr_lines_near(uint64_t file_address)
 {
     size_t at = rows_up_to(file_address);
     if (at == 0 || rows[at - 1].line != NO_LINE)
         return at == 0 ? 0 : rows[at - 1].line;
-    while (at < row_count && rows[at].line == NO_LINE)
-        at++;
-    return at < row_count && rows[at].line != 0 ? rows[at].line : mr_lines_find(file_address);
+    bool known = at < row_count && rows[at].line != NO_LINE && rows[at].line != 0;
+    return known ? rows[at].line : mr_lines_find(file_address);
 }

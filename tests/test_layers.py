@@ -20,7 +20,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("codegen",),
     ("compiler", "cpu", "shards", "workers", "objects", "linking", "native", "cache", "host", "timing"),
     ("pipeline", "dumped"),
-    ("commands", "cli", "demo", "__main__"),
+    ("commands", "profile_report", "cli", "demo", "__main__"),
 )
 """A module (or package) may import from its own layer and from those above it in this list."""
 

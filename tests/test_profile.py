@@ -43,7 +43,7 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     compiler = need(f"{triple}-gcc", f"gcc-{triple}")
     subprocess.run([compiler, "-O2", "-static", "-pthread", "-w", SOURCE, "-o", path], check=True)
     library = path.with_suffix(".so")
-    lifted = [word for name in ("main", "spend", "call_kernel") for word in ("--only", name)]
+    lifted = [word for name in ("main", "spend", "compute", "call_kernel") for word in ("--only", name)]
     assert mipsrec("build", path, "-o", library, "--jobs", "1", *lifted).returncode == 0
     symbols = readelf_symbols(request.param, path)
     return Guest(path, library, {s[0]: range(s[1], s[1] + s[2]) for s in symbols if s[3] == "FUNC"})
@@ -76,7 +76,12 @@ def share(profile: profiles.Profile, guest: Guest, engine: str, function: str) -
 
 @pytest.mark.parametrize(
     ("way", "engine", "function"),
-    [("lifted", "lifted", "spend"), ("interpreted", "interp", "spend_slowly"), ("kernel", "host", "read")],
+    [
+        ("lifted", "lifted", "spend"),
+        ("computed", "lifted", "compute"),
+        ("interpreted", "interp", "spend_slowly"),
+        ("kernel", "host", "read"),
+    ],
 )
 def test_where_samples_fall(host: Path, guest: Guest, tmp_path: Path, way: str, engine: str, function: str) -> None:
     """Most in the function that works, of the engine that executes it; a sample stands for a millisecond."""

@@ -1,4 +1,4 @@
-"""Symbols of recompiled code carry the guest's names, whatever these are."""
+"""Symbols of recompiled code carry the guest's names, whatever these are, and its lines are guest pcs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from commandline import mipsrec
-from compiled import ORDERS, binutils, compile_guest
+from compiled import ORDERS, binutils, compile_guest, readelf_symbols
 from tools import need
 
 NAMES = (
@@ -87,3 +87,16 @@ def test_parts_of_a_function(recursive: tuple[Path, Path]) -> None:
     found = symbols_of(library)
     assert any(re.fullmatch(r"fibonacci\.[0-9a-f]{8}", symbol) for symbol in found), found
     assert any(re.fullmatch(r"fibonacci\.[0-9a-f]{8}\.body", symbol) for symbol in found), found
+
+
+def test_lines(recursive: tuple[Path, Path]) -> None:
+    """Debuggers and profilers find guest pcs of the function at its host code."""
+    guest, library = recursive
+    (function,) = (symbol for symbol in readelf_symbols("little", guest) if symbol[0] == "fibonacci")
+    listing = subprocess.run([need("nm", "binutils"), "-S", library], check=True, capture_output=True, text=True).stdout
+    (start, size) = re.findall(rf"^(\w+) (\w+) t fibonacci\.{function[1]:08x}\.body$", listing, re.MULTILINE)[0]
+    addresses = [f"{int(start, 16) + offset:x}" for offset in range(int(size, 16))]
+    command = [need("addr2line", "binutils"), "-e", library, *addresses]
+    found = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    lines = {int(line.split(":")[1].split()[0]) for line in found if re.fullmatch(r"guest:\d+( .*)?", line)} - {0}
+    assert lines and lines <= set(range(function[1], function[1] + function[2], 4))

@@ -83,6 +83,9 @@ class Writer:
         return text, name
 
     def void(self, text: str) -> None:
+        """Append `text`; branches get a location, or else code that accesses no memory would have none at all."""
+        if text.startswith("br ") and self.debug and "!dbg" not in text:
+            text += self.debug
         self.lines.append("  " + text)
 
     def fresh_label(self) -> str:

@@ -40,9 +40,9 @@ def _become(host: Path, words: list[str]) -> int:
     os.execv(host, [str(host), *words])
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Replace this process by the host running the guest: streams, signals and exit status are the guest's."""
-    words = [f"--{name}" for name in ("strace", "stats", "report") if getattr(arguments, name)]
+def host_words(arguments: argparse.Namespace) -> list[str]:
+    """Return the host's options for running a program; builds its library if need be."""
+    words = [f"--{name}" for name in ("strace", "stats", "report") if getattr(arguments, name, False)]
     words += ["--engine", arguments.engine]
     if arguments.profile is not None:
         words += ["--profile", arguments.profile, "--profile-rate", str(arguments.profile_rate)]
@@ -54,6 +54,12 @@ def run(arguments: argparse.Namespace) -> int:
         words += ["--library", arguments.static_lib]
     else:
         words += ["--library", str(_library(arguments.program, options_of(arguments)))]
+    return words
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Replace this process by the host running the guest: streams, signals and exit status are the guest's."""
+    words = host_words(arguments)
     return _become(host_executable(), [*words, arguments.program, *arguments.arguments])
 
 

@@ -45,6 +45,17 @@ __attribute__((noipa)) unsigned spend(unsigned rounds)
     return sum;
 }
 
+/* Without access to memory, so that nothing in the loop can fault. */
+__attribute__((noipa)) unsigned compute(unsigned rounds)
+{
+    unsigned sum = 1;
+    rounds /= divisor;
+    for (unsigned i = 0; i < rounds; i++)
+        if ((sum = sum * 1664525 + 1013904223) % 3 == 0)
+            sum = (sum ^ i) / 5;
+    return sum;
+}
+
 /* The same, for the interpreter. */
 __attribute__((noipa)) unsigned spend_slowly(unsigned rounds)
 {
@@ -218,6 +229,8 @@ int main(int count, char **words)
         printf("%x\n", spend(200000000));
     else if (strcmp(way, "interpreted") == 0)
         printf("%x\n", spend_slowly(20000000));
+    else if (strcmp(way, "computed") == 0)
+        printf("%x\n", compute(60000000));
     else if (strcmp(way, "kernel") == 0)
         call_kernel(60000 / divisor);
     else if (strcmp(way, "timer") == 0)

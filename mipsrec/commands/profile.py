@@ -1,0 +1,81 @@
+"""profile: runs a program with samples taken, or reads a profile, and shows where the time went."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TextIO
+
+from .. import pipeline, profiles
+from ..errors import BuildError, ProfileError
+from ..host import host_executable
+from ..profile_report import chosen_functions, make_report, report_data, report_text
+from .run import host_words
+
+
+def _run(words: list[str]) -> int:
+    """Run the host to its end; interruptions from the terminal are for the program."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        process = subprocess.Popen(words)
+    except OSError as error:
+        raise BuildError(f"{words[0]}: cannot be run ({error.strerror})") from error
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
+    try:
+        status = process.wait()
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return 128 - status if status < 0 else status
+
+
+def _show(arguments: argparse.Namespace, profile: profiles.Profile, output: TextIO) -> None:
+    guest = pipeline.open_guest(arguments.program)
+    profile.check_program(guest.image.identity, guest.image.path)
+    if profile.total == 0:
+        print(f"mipsrec profile: {arguments.program} ended before a sample was taken: give it more to do, as samples "
+              "are some milliseconds apart", file=sys.stderr)  # fmt: skip
+        return
+    report = make_report(guest, profile)
+    chosen = chosen_functions(report, arguments.function)
+    if arguments.json:
+        print(json.dumps(report_data(report, chosen, arguments.top), indent=2), file=output)
+    else:
+        print(report_text(report, chosen, arguments.top), file=output)
+
+
+def profile(arguments: argparse.Namespace) -> int:
+    """Show where a program's time goes: on standard output that of a file, on standard error that of a run."""
+    if arguments.source is not None:
+        if arguments.arguments or arguments.output is not None:
+            raise ProfileError("--from shows a profile that is there; it takes neither -o nor the program's arguments")
+        _show(arguments, profiles.read(arguments.source), sys.stdout)
+        return 0
+    with tempfile.TemporaryDirectory(prefix="mipsrec-profile-") as folder:
+        arguments.profile = arguments.output or str(Path(folder) / "out.prof")
+        before = _stamp(arguments.profile)
+        status = _run([str(host_executable()), *host_words(arguments), arguments.program, *arguments.arguments])
+        if _stamp(arguments.profile) == before:
+            if status > 128:
+                raise ProfileError(f"{arguments.program}: was killed, so there is no profile")
+            return status  # the host has said why
+        _show(arguments, profiles.read(arguments.profile), sys.stderr)
+    return status
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    """Return what tells a file from the one that takes its place."""
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns

@@ -1,0 +1,202 @@
+"""What a profile says of a program: its functions by samples, and the instructions of the hottest, block by block.
+
+Enters: a `Profile` and the analysed program. Leaves: `Report`, and it as text or as data for JSON. A sample is of the
+guest instruction that a host instruction came from; of those that came from none, or from several at once, one nearby.
+"""
+
+from __future__ import annotations
+
+import bisect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from .analysis import Block, Function
+from .commands.inspect import block_lines
+from .pipeline import Guest
+from .profiles import ENGINES, Profile
+
+NOWHERE = "(the host)"
+UNKNOWN = "(no function)"
+_ANNOTATED = 3
+_ANNOTATED_SHARE = 0.05
+"""Functions whose blocks are shown unless some are asked for: at most so many, each with this part of all samples."""
+_BLOCK_SHARE = 0.01
+"""Blocks with less of their function's samples are not shown."""
+_NAMES = {"lifted": "recompiled", "interp": "interpreted", "host": "in the host"}
+
+
+@dataclass
+class FunctionSamples:
+    """Samples of one function, by engine and by guest pc; `function` is None for what belongs to none."""
+
+    name: str
+    function: Function | None
+    engines: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ENGINES, 0))
+    counts: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        return sum(self.engines.values())
+
+
+@dataclass(frozen=True)
+class Report:
+    """Functions with samples, those with most first; `rate` is how many samples a second has, if that is known."""
+
+    guest: Guest
+    functions: list[FunctionSamples]
+    total: int
+    engines: dict[str, int]
+    rate: int | None
+
+    def share(self, count: int) -> float:
+        """Return how many per cent of all samples that are."""
+        return 100 * count / max(1, self.total)
+
+
+class _Blocks:
+    """Finds the function of a guest pc."""
+
+    def __init__(self, guest: Guest) -> None:
+        found = [(b.start, b, f) for f in guest.program.functions.values() for b in f.blocks.values()]
+        self._blocks = sorted(found, key=lambda entry: entry[0])
+        self._starts = [start for start, _, _ in self._blocks]
+
+    def function_at(self, pc: int) -> Function | None:
+        index = bisect.bisect_right(self._starts, pc) - 1
+        if index < 0:
+            return None
+        start, block, function = self._blocks[index]
+        return function if pc < start + 4 * block.instruction_count() else None
+
+
+def _rate_of(profile: Profile) -> int | None:
+    """Return the rate that a comment of the file tells."""
+    found = re.search(r"^# rate (\d{1,9})$", profile.path.read_text(), re.MULTILINE)
+    return int(found[1]) if found else None
+
+
+def make_report(guest: Guest, profile: Profile) -> Report:
+    """Return what a profile says; raises ProfileError when it is of another program."""
+    profile.check_program(guest.image.identity, guest.image.path)
+    blocks = _Blocks(guest)
+    found: dict[str | int, FunctionSamples] = {}
+    for engine, counts in profile.samples.items():
+        for pc, count in counts.items():
+            function = blocks.function_at(pc)
+            name = NOWHERE if pc == 0 else UNKNOWN if function is None else function.name
+            key = name if function is None else function.start
+            samples = found.setdefault(key, FunctionSamples(name, function))
+            samples.engines[engine] += count
+            samples.counts[pc] = samples.counts.get(pc, 0) + count
+    functions = sorted(found.values(), key=lambda samples: (-samples.total, samples.name))
+    engines = {engine: sum(samples.engines[engine] for samples in functions) for engine in ENGINES}
+    return Report(guest, functions, profile.total, engines, _rate_of(profile))
+
+
+def chosen_functions(report: Report, names: list[str]) -> list[FunctionSamples]:
+    """Return the functions whose blocks are to be shown: those of the names, or else the hottest."""
+    if not names:
+        hottest = [samples for samples in report.functions if samples.function is not None][:_ANNOTATED]
+        return [samples for samples in hottest if samples.total >= _ANNOTATED_SHARE * report.total]
+    by_start = {samples.function.start: samples for samples in report.functions if samples.function is not None}
+    wanted = [report.guest.function(name) for name in names]
+    return [by_start.get(function.start, FunctionSamples(function.name, function)) for function in wanted]
+
+
+# ---- as text ----
+
+
+def _where(samples: FunctionSamples) -> str:
+    """Return which engines executed a function, with their parts where there are several."""
+    used = sorted(((count, engine) for engine, count in samples.engines.items() if count), reverse=True)
+    if len(used) == 1:
+        return used[0][1]
+    return ", ".join(f"{engine} {100 * count / samples.total:.0f} %" for count, engine in used)
+
+
+def _summary(report: Report) -> str:
+    seconds = f" in {report.total / report.rate:.2f} s of processor time" if report.rate else ""
+    parts = [f"{report.share(report.engines[engine]):.1f} % {name}" for engine, name in _NAMES.items()]
+    return f"{report.guest.image.path}: {report.total:,} samples{seconds}; {', '.join(parts)}"
+
+
+def _block_count(samples: FunctionSamples, block: Block) -> int:
+    pcs = range(block.start, block.start + 4 * block.instruction_count(), 4)
+    return sum(samples.counts.get(pc, 0) for pc in pcs)
+
+
+def _function_text(report: Report, samples: FunctionSamples) -> Iterator[str]:
+    function = samples.function
+    assert function is not None
+    yield ""
+    yield f"{function.start:08x} <{function.name}>: {report.share(samples.total):.2f} %"
+    hidden = 0
+    for _, block in sorted(function.blocks.items()):
+        count = _block_count(samples, block)
+        if count == 0 or count < _BLOCK_SHARE * samples.total:
+            hidden += 1
+            continue
+        yield f"  block {block.start:08x}: {report.share(count):.2f} %"
+        for pc, word, text in block_lines(report.guest, function, block):
+            at = samples.counts.get(pc, 0)
+            yield f"    {f'{report.share(at):6.2f} %' if at else '':8}  {pc:08x}: {word:08x}  {text}"
+    if hidden:
+        yield f"  ({hidden} block{'s' if hidden > 1 else ''} with next to no samples)"
+
+
+def report_text(report: Report, chosen: list[FunctionSamples], top: int) -> str:
+    """Return the table of the first `top` functions, and the blocks of the chosen ones."""
+    lines = [_summary(report), "", f"{'self %':>7} {'samples':>9}  {'function':32}  where"]
+    for samples in report.functions[:top]:
+        lines.append(f"{report.share(samples.total):7.2f} {samples.total:9}  {samples.name:32}  {_where(samples)}")
+    rest = report.functions[top:]
+    if rest:
+        count = sum(samples.total for samples in rest)
+        lines.append(f"{report.share(count):7.2f} {count:9}  ({len(rest)} more)")
+    for samples in chosen:
+        lines += _function_text(report, samples)
+    return "\n".join(lines)
+
+
+# ---- as data ----
+
+
+def _function_data(report: Report, samples: FunctionSamples, with_blocks: bool) -> dict[str, Any]:
+    function = samples.function
+    data: dict[str, Any] = {
+        "name": samples.name,
+        "start": None if function is None else function.start,
+        "samples": samples.total,
+        "self_percent": round(report.share(samples.total), 3),
+        "engines": samples.engines,
+    }
+    if with_blocks and function is not None:
+        data["blocks"] = [
+            {
+                "start": block.start,
+                "samples": _block_count(samples, block),
+                "instructions": [
+                    {"pc": pc, "word": word, "text": text, "samples": samples.counts.get(pc, 0)}
+                    for pc, word, text in block_lines(report.guest, function, block)
+                ],
+            }
+            for _, block in sorted(function.blocks.items())
+            if _block_count(samples, block)
+        ]
+    return data
+
+
+def report_data(report: Report, chosen: list[FunctionSamples], top: int) -> dict[str, Any]:
+    """Return the same for JSON; functions that are chosen come with their blocks, the others up to `top` without."""
+    listed = report.functions[:top] + [samples for samples in chosen if samples not in report.functions[:top]]
+    return {
+        "program": str(report.guest.image.path),
+        "identity": report.guest.image.identity,
+        "rate": report.rate,
+        "samples": report.total,
+        "engines": report.engines,
+        "functions": [_function_data(report, samples, samples in chosen) for samples in listed],
+    }
