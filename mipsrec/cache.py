@@ -10,6 +10,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from . import profiles
 from .cpu import chosen_cpu
 from .errors import BuildError
 from .options import Options
@@ -36,8 +37,13 @@ def library_path(guest_identity: str, options: Options, starts: Sequence[int] = 
 
     `starts` are those of the only functions in it; without any, it has all.
     """
-    cpu = chosen_cpu(options.cpu).name
-    key = f"{guest_identity} {options.opt} {options.memory} {options.calls} {cpu} {list(starts)} {source_digest()}"
+    sampled = sorted(profiles.read(options.profile).counts) if options.profile is not None else None
+    key = " ".join(
+        map(str, (
+            guest_identity, options.opt, options.memory, options.calls, chosen_cpu(options.cpu).name, list(starts),
+            sampled, source_digest(),
+        ))
+    )  # fmt: skip
     name = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
     return cache_folder() / "libraries" / f"{name}.so"
 

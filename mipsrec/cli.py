@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from . import __version__
 from .errors import MipsrecError
-from .options import CALL_MODELS, CPUS, MEMORY_MODELS
+from .options import AUTO, CALL_MODELS, CPUS, LEVELS, MEMORY_MODELS
 
 _DESCRIPTION = """\
 Recompiles 32-bit MIPS Linux programs ahead of time, by way of LLVM IR, and runs them at native speed.
@@ -115,7 +115,13 @@ def _add_codegen(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_level(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--opt", type=int, choices=range(4), default=2, help="LLVM's optimisation level (default 2)")
+    parser.add_argument(
+        "--opt",
+        choices=LEVELS,
+        default=AUTO,
+        help="LLVM's effort: light compiles in half the time of 2; auto spends level 2 on functions with loops and on "
+        "small ones, and is light on the others (default auto)",
+    )
     parser.add_argument(
         "--cpu",
         choices=CPUS,
@@ -127,6 +133,9 @@ def _add_level(parser: argparse.ArgumentParser) -> None:
 
 def _add_build(parser: argparse.ArgumentParser) -> None:
     _add_level(parser)
+    parser.add_argument("--use-profile", metavar="out.prof",
+                        help="of an earlier `mipsrec run --profile out.prof`: what it has samples of gets the effort, "
+                        "the rest is compiled lightly")  # fmt: skip
     parser.add_argument("--jobs", type=_number_from(0), default=0, metavar="N",
                         help="worker processes (default, and 0: one per processor)")  # fmt: skip
     parser.add_argument("--no-reuse", dest="reuse", action="store_false",
@@ -194,6 +203,7 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
                         help="recompile only this function, or those of this shell pattern (repeatable); "
                         "the others are interpreted")  # fmt: skip
     _add_build(parser)
+    parser.add_argument("--profile", dest="use_profile", metavar="out.prof", help="the same as --use-profile")
     _add_codegen(parser)
 
     parser = commands.add_parser("run", help="run a program; what follows its name belongs to it")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,23 +18,43 @@ from .analysis import Function
 from .codegen import LiftedFunction
 from .elf import Image
 from .errors import BuildError, LiftError
-from .options import CALL_MODELS, MEMORY_MODELS
+from .levels import level_of, nearest
+from .options import AUTO, CALL_MODELS, MEMORY_MODELS
+from .profiles import Profile
 
 INDEX = "index.json"
-FORMAT = 1
+FORMAT = 2
+
+
+@dataclass(frozen=True)
+class DumpedFunction:
+    """One file: the guest pc, guest instructions, and whether `--opt auto` spends effort on it."""
+
+    path: Path
+    start: int
+    size: int
+    hot: bool
 
 
 @dataclass(frozen=True)
 class Dump:
-    """What an index says; `files` with their sizes in guest instructions, `entries` as (guest pc, symbol)."""
+    """What an index says; `entries` as (guest pc, symbol)."""
 
     guest_identity: str
     bias: int
     fr: int
     memory: str
     calls: str
-    files: list[tuple[Path, int]]
+    files: list[DumpedFunction]
     entries: list[tuple[int, str]]
+
+    def with_levels(self, level: str, profile: Profile | None) -> list[tuple[Path, int, str]]:
+        """Return each file, its instructions, and the level that it gets where `--opt` says `level`."""
+        if profile is not None:
+            hot = nearest((file.start for file in self.files), profile)
+        else:
+            hot = {file.start for file in self.files if file.hot or level != AUTO}
+        return [(file.path, file.size, level_of(file.start in hot, file.size, level)) for file in self.files]
 
 
 def _file_name(function: Function) -> str:
@@ -49,6 +69,7 @@ def write(
     memory: str,
     calls: str,
     modules: Iterable[tuple[Function, str, list[LiftedFunction]]],
+    hot: Collection[int],
     progress: Callable[[int, int], None] | None = None,
 ) -> int:
     """Write modules and their index; the index comes last, so that a folder without one is not complete."""
@@ -63,6 +84,7 @@ def write(
                     "file": name,
                     "name": function.name,
                     "start": function.start,
+                    "hot": function.start in hot,
                     "instructions": sum(part.instruction_count for part in lifted),
                     "entries": [[pc, part.symbol] for part in lifted for pc in part.entries],
                 }
@@ -99,7 +121,12 @@ def read(folder: Path) -> Dump:
             origin = f"made by mipsrec {index['mipsrec']}, this is {__version__}"
             raise BuildError(f"{folder}: {origin}; dump the program again")
         guest = index["guest"]
-        files = [(folder / record["file"], int(record["instructions"])) for record in index["functions"]]
+        files = [
+            DumpedFunction(
+                folder / record["file"], int(record["start"]), int(record["instructions"]), bool(record["hot"])
+            )
+            for record in index["functions"]
+        ]
         entries = [(int(pc), str(symbol)) for record in index["functions"] for pc, symbol in record["entries"]]
         identity, memory, calls = guest["identity"], index["memory"], index["calls"]
         if len(bytes.fromhex(identity)) != 32 or memory not in MEMORY_MODELS or calls not in CALL_MODELS:
@@ -109,7 +136,7 @@ def read(folder: Path) -> Dump:
         raise BuildError(f"{folder / INDEX}: damaged ({error!r}); dump the program again") from error
     if not files:
         raise BuildError(f"{folder}: holds no functions; dump a whole program")
-    missing = next((path for path, _ in files if not path.exists()), None)
+    missing = next((file.path for file in files if not file.path.exists()), None)
     if missing is not None:
         raise BuildError(f"{missing}: is missing; dump the program again")
     return dump

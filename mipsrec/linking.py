@@ -32,7 +32,7 @@ class LibraryIdentity:
     fr: int
     memory: str
     calls: str
-    opt: int
+    opt: str
     cpu: Cpu
 
     @property

@@ -26,18 +26,18 @@ from .compiler import find_compiler
 from .cpu import Cpu, chosen_cpu
 from .errors import BuildError
 from .linking import LibraryIdentity, link, table_text
+from .options import LIGHT
 from .shards import Shard, shards_of_files, shards_of_program
 from .workers import results
 
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """`opt` is 0 to 3; `cpu` what code is made for; `jobs` the number of worker processes, 0 for one per processor.
+    """`cpu` is what code is made for; `jobs` the number of worker processes, 0 for one per processor.
 
     `reuse` allows to take objects of earlier builds, and to keep those of this one.
     """
 
-    opt: int = 2
     jobs: int = 0
     cpu: Cpu = field(default_factory=lambda: chosen_cpu("native"))
     reuse: bool = True
@@ -57,9 +57,20 @@ class BuildReport:
 # ---- one shard, in a worker process ----
 
 
-_LLVM_OPTIONS = ("-x86-cmov-converter=0", "-two-entry-phi-node-folding-threshold=5")
+_LLVM_OPTIONS = ("-x86-cmov-converter=0", "-two-entry-phi-node-folding-threshold=5", "-cgpp-huge-func=20")
 """Conditional moves stay: which way a condition goes, lifted code does not tell, and a wrong guess costs more. And one
-instruction more than usual may be executed for nothing to make them: 64-bit values are pairs here."""
+instruction more than usual may be executed for nothing to make them: 64-bit values are pairs here.
+
+And in functions of more than 20 blocks CodeGenPrepare goes on where it changed something, not over all blocks again:
+the code is as good, and a function with a thousand blocks takes a third less time."""
+
+_LIGHT_OPTIONS = ("-regalloc=basic", "-enable-misched=0")
+_LIGHT_PASSES = (
+    "always_inliner", "sroa", "simplify_cfg", "sccp", "instruction_combine", "dead_store_elimination", "aggressive_dce",
+    "simplify_cfg",
+)  # fmt: skip
+"""The light level: what makes values of the registers and drops stores that others overwrite, then a register allocator
+that does not split live ranges. Two thirds of LLVM's time go into making code of IR, so less IR matters most."""
 
 
 @cache
@@ -71,30 +82,38 @@ def _initialize() -> None:
             llvm.set_option("mipsrec", option)
 
 
-def _target_machine(opt: int, cpu: Cpu) -> llvm.TargetMachine:
+def _target_machine(level: str, cpu: Cpu) -> llvm.TargetMachine:
     target = llvm.Target.from_default_triple()
+    opt = 1 if level == LIGHT else int(level)
     return target.create_target_machine(cpu=cpu.name, opt=opt, reloc="pic", codemodel="small")
 
 
-def optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine, opt: int) -> None:
-    """Run LLVM's pipeline of that level; vectors of straight code lost on lifted integer kernels.
+def optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine, level: str) -> None:
+    """Run LLVM's pipeline of that level, or the light one; vectors of straight code lost on lifted integer kernels.
 
     Without the layout LLVM does not know which integers the machine has, and leaves loops' counters narrow.
     """
     module.data_layout = str(machine.target_data)
+    opt = 1 if level == LIGHT else int(level)
     tuning = llvm.create_pipeline_tuning_options(speed_level=opt)
     tuning.loop_vectorization = opt > 1
     tuning.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, tuning)
-    builder.getModulePassManager().run(module, builder)
+    if level == LIGHT:
+        passes = llvm.create_new_module_pass_manager()
+        for name in _LIGHT_PASSES:
+            getattr(passes, f"add_{name}_pass")()
+    else:
+        passes = builder.getModulePassManager()
+    passes.run(module, builder)
 
 
-def compile_text(text: str, opt: int, cpu: Cpu) -> bytes:
+def compile_text(text: str, level: str, cpu: Cpu) -> bytes:
     """Return the object code of a module; raises BuildError on IR that LLVM refuses."""
-    return compile_texts([("generated IR", text)], opt, cpu)
+    return compile_texts([("generated IR", text)], level, cpu)
 
 
-def compile_texts(texts: list[tuple[str, str]], opt: int, cpu: Cpu) -> bytes:
+def compile_texts(texts: list[tuple[str, str]], level: str, cpu: Cpu) -> bytes:
     """Return the object code of several modules, given with their names, linked into one."""
     _initialize()
     module = _parsed(*texts[0])
@@ -104,8 +123,8 @@ def compile_texts(texts: list[tuple[str, str]], opt: int, cpu: Cpu) -> bytes:
             module.link_in(other)
         except RuntimeError as error:
             raise BuildError(f"{name}: LLVM refuses the IR: {_reason(error)}") from error
-    machine = _target_machine(opt, cpu)
-    optimize(module, machine, opt)
+    machine = _target_machine(level, cpu)
+    optimize(module, machine, level)
     return bytes(machine.emit_object(module))
 
 
@@ -129,11 +148,11 @@ def default_triple() -> str:
     return str(llvm.get_default_triple())
 
 
-def optimized_text(text: str, opt: int, cpu: Cpu) -> str:
+def optimized_text(text: str, level: str, cpu: Cpu) -> str:
     """Return a module as text after LLVM's pipeline of that level."""
     _initialize()
     module = llvm.parse_assembly(text)
-    optimize(module, _target_machine(opt, cpu), opt)
+    optimize(module, _target_machine(level, cpu), level)
     return str(module)
 
 
@@ -169,28 +188,31 @@ def _recipe() -> str:
     return f"{llvmlite.__version__} {llvm.llvm_version_info} {default_triple()} {code}"
 
 
-def _object_key(texts: list[tuple[str, str]], opt: int, cpu: Cpu) -> str:
-    digest = hashlib.blake2b(f"{_recipe()} {opt} {cpu.name}".encode(), digest_size=20)
+def _object_key(texts: list[tuple[str, str]], level: str, cpu: Cpu) -> str:
+    digest = hashlib.blake2b(f"{_recipe()} {level} {cpu.name}".encode(), digest_size=20)
     for _, text in texts:
         data = text.encode()
         digest.update(b"%d " % len(data) + data)
     return digest.hexdigest()
 
 
-def _object(texts: list[tuple[str, str]], opt: int, cpu: Cpu, reuse: bool) -> tuple[bytes, bool]:
+def _object(texts: list[tuple[str, str]], level: str, cpu: Cpu, reuse: bool) -> tuple[bytes, bool]:
     """Return the object of some modules, and whether it is of an earlier build."""
     if not reuse:
-        return compile_texts(texts, opt, cpu), False
-    key = _object_key(texts, opt, cpu)
+        return compile_texts(texts, level, cpu), False
+    key = _object_key(texts, level, cpu)
     kept = objects.find(key)
     if kept is not None:
         return kept, True
-    data = compile_texts(texts, opt, cpu)
+    data = compile_texts(texts, level, cpu)
     objects.keep(key, data)
     return data, False
 
 
 def _run_shard(shard: Shard, folder: Path, build: BuildOptions) -> ShardResult:
+    if shard.level == LIGHT:
+        for option in _LIGHT_OPTIONS:  # of the process, and it compiles only this
+            llvm.set_option("mipsrec", option)
     entries: list[tuple[int, str]] = []
     if shard.files:
         texts = [(str(path), _read_ir(path)) for path in shard.files]
@@ -199,7 +221,7 @@ def _run_shard(shard: Shard, folder: Path, build: BuildOptions) -> ShardResult:
         lifted = lift_shard([_program.functions[start] for start in shard.starts], _callees, _codegen)
         entries = [(pc, function.symbol) for function in lifted for pc in function.entries]
         texts = [("generated IR", module_text(lifted, default_triple()))]
-    data, reused = _object(texts, shard.opt, build.cpu, build.reuse)
+    data, reused = _object(texts, shard.level, build.cpu, build.reuse)
     path = folder / f"{shard.number}.o"
     path.write_bytes(data)
     return ShardResult(path, tuple(entries), len(shard.files) or len(shard.starts), reused)
@@ -221,31 +243,32 @@ Progress = Callable[[int, int], None]
 def build_program(
     program: Program,
     callees: Mapping[int, Callee],
+    levels: Mapping[int, str],
     codegen: CodegenOptions,
     build: BuildOptions,
     identity: LibraryIdentity,
     output: Path,
     progress: Progress | None = None,
 ) -> BuildReport:
-    """Compile an analysed program into the library `output`."""
+    """Compile the functions in `levels` of an analysed program into the library `output`."""
     global _program, _callees, _codegen
     _program, _callees, _codegen = program, callees, codegen
     try:
-        return _build(shards_of_program(program, callees, build.opt), build, identity, None, output, progress)
+        return _build(shards_of_program(program, levels), build, identity, None, output, progress)
     finally:
         _program = None
 
 
 def build_files(
-    files: list[tuple[Path, int]],
+    files: list[tuple[Path, int, str]],
     entries: list[tuple[int, str]],
     build: BuildOptions,
     identity: LibraryIdentity,
     output: Path,
     progress: Progress | None = None,
 ) -> BuildReport:
-    """Compile IR files with known entries (guest pc, symbol) into the library `output`."""
-    return _build(shards_of_files(files, build.opt), build, identity, entries, output, progress)
+    """Compile IR files (path, guest instructions, level) with known entries (guest pc, symbol) into `output`."""
+    return _build(shards_of_files(files), build, identity, entries, output, progress)
 
 
 def _build(
@@ -263,7 +286,7 @@ def _build(
             compiled = _compile(shards, build, folder, progress)
             found = entries if entries is not None else [entry for result in compiled for entry in result.entries]
             table = folder / "table.o"
-            table.write_bytes(compile_text(table_text(sorted(found), identity, default_triple()), 0, build.cpu))
+            table.write_bytes(compile_text(table_text(sorted(found), identity, default_triple()), "0", build.cpu))
             library = folder / "library.so"
             link(compiler, [*(result.path for result in compiled), table], library, folder)
             append_footer(library)
@@ -278,7 +301,7 @@ def _build(
 
 def _compile(shards: list[Shard], build: BuildOptions, folder: Path, progress: Progress | None) -> list[ShardResult]:
     """Compile every shard; return the results in the shards' order."""
-    heaviest_first = sorted(shards, key=lambda shard: -shard.weight)
+    heaviest_first = sorted(shards, key=lambda shard: -shard.cost)
     workers = max(1, min(build.worker_count(), len(shards)))
     done: dict[int, ShardResult] = {}
     for shard, result in results(partial(_run_shard, folder=folder, build=build), heaviest_first, workers):

@@ -6,19 +6,25 @@ from dataclasses import dataclass
 
 MEMORY_MODELS = ("flat", "paged", "thunk")
 CALL_MODELS = ("direct", "thunked", "watched")
+LIGHT, AUTO = "light", "auto"
+LEVELS = (LIGHT, "0", "1", "2", "3", AUTO)
 CPUS = ("native", "generic", "x86-64-v2", "x86-64-v3")
 
 
 @dataclass(frozen=True)
 class Options:
-    """`opt` is 0 to 3; `memory`, `calls` and `cpu` are of the above; `jobs` worker processes (0: all processors).
+    """`opt` is one of LEVELS, numbers may be ints; `memory`, `calls` and `cpu` are of the above.
 
-    `reuse` takes what earlier builds have compiled where it is the same.
+    `jobs` is how many worker processes there are (0: one per processor).
+
+    `reuse` takes what earlier builds have compiled where it is the same. `profile` is the path of one of this
+    program: functions that it has samples of get what `opt` says (`auto`: full effort), the others little.
     """
 
-    opt: int = 2
+    opt: int | str = AUTO
     memory: str = "flat"
     calls: str = "direct"
     jobs: int = 0
     cpu: str = "native"
     reuse: bool = True
+    profile: str | None = None

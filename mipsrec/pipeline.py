@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import dumped
+from . import dumped, profiles
 from .analysis import Function, Program, analyze
 from .cache import cannot_write, library_path
 from .checksum import ends_whole
@@ -26,13 +26,17 @@ from .codegen import Callee, CodegenOptions, LiftedFunction, lift_function, lift
 from .cpu import chosen_cpu
 from .elf import Image, load_elf
 from .errors import BuildError, LiftError
+from .levels import hot_functions, levels_of_program
 from .memory import AddressSpace
 from .options import Options
 
 if TYPE_CHECKING:
     from .native import BuildReport
 
-__all__ = ["Guest", "Options", "Progress", "build", "cached_library", "dump_llvm", "lifted_modules", "open_guest"]
+__all__ = [
+    "Guest", "Options", "Progress", "build", "cached_library", "dump_llvm", "lifted_modules", "open_guest",
+    "optimized_modules",
+]  # fmt: skip
 
 
 class Guest:
@@ -112,6 +116,18 @@ def lifted_modules(
         yield function, module_text(lifted, default_triple()), lifted
 
 
+def optimized_modules(
+    guest: Guest, options: Options, functions: list[Function]
+) -> Iterator[tuple[Function, str, list[LiftedFunction]]]:
+    """Yield the same as LLVM's pipeline of the functions' levels leaves it."""
+    from .native import optimized_text
+
+    cpu = chosen_cpu(options.cpu)
+    levels = levels_of_program(guest.program, [function.start for function in functions], str(options.opt))
+    for function, text, lifted in lifted_modules(guest, options, functions):
+        yield function, optimized_text(text, levels[function.start], cpu), lifted
+
+
 def dump_llvm(
     guest: Guest,
     folder: str | os.PathLike[str],
@@ -126,13 +142,9 @@ def dump_llvm(
     """
     options = options or Options()
     chosen = functions if functions is not None else [guest.program.functions[start] for start in sorted(guest.starts)]
-    modules = lifted_modules(guest, options, chosen)
-    if optimized:
-        from .native import optimized_text
-
-        cpu = chosen_cpu(options.cpu)
-        modules = ((f, optimized_text(text, options.opt, cpu), lifted) for f, text, lifted in modules)
-    return dumped.write(Path(folder), guest.image, options.memory, options.calls, modules, progress)
+    modules = (optimized_modules if optimized else lifted_modules)(guest, options, chosen)
+    hot = hot_functions(guest.program, [function.start for function in chosen])
+    return dumped.write(Path(folder), guest.image, options.memory, options.calls, modules, hot, progress)
 
 
 def build(
@@ -150,22 +162,31 @@ def build(
     from .linking import LibraryIdentity
 
     options = options or Options()
-    build_options = native.BuildOptions(options.opt, options.jobs, chosen_cpu(options.cpu), options.reuse)
+    build_options = native.BuildOptions(options.jobs, chosen_cpu(options.cpu), options.reuse)
+    profile = profiles.read(options.profile) if options.profile is not None else None
+    said = f"{options.opt}+prof" if profile is not None else str(options.opt)
     if isinstance(source, Guest):
-        codegen = source.codegen_options(options)
+        image, codegen = source.image, source.codegen_options(options)
+        if profile is not None:
+            profile.check_program(image.identity, image.path)
         identity = LibraryIdentity(
-            source.image.identity, source.image.bias, codegen.fr, codegen.memory, codegen.calls, build_options.opt,
-            build_options.cpu,
-        )  # fmt: skip
+            image.identity, image.bias, codegen.fr, codegen.memory, codegen.calls, said, build_options.cpu
+        )
         chosen = source.starts
         if functions is not None:
             chosen = {function.start: source.starts[function.start] for function in functions}
-        return native.build_program(source.program, chosen, codegen, build_options, identity, Path(output), progress)
+        levels = levels_of_program(source.program, chosen, str(options.opt), profile)
+        return native.build_program(
+            source.program, chosen, levels, codegen, build_options, identity, Path(output), progress
+        )
     dump = dumped.read(Path(source))
+    if profile is not None:
+        profile.check_program(dump.guest_identity, Path(source))
     identity = LibraryIdentity(
-        dump.guest_identity, dump.bias, dump.fr, dump.memory, dump.calls, build_options.opt, build_options.cpu
+        dump.guest_identity, dump.bias, dump.fr, dump.memory, dump.calls, said, build_options.cpu
     )
-    return native.build_files(dump.files, dump.entries, build_options, identity, Path(output), progress)
+    files = dump.with_levels(str(options.opt), profile)
+    return native.build_files(files, dump.entries, build_options, identity, Path(output), progress)
 
 
 def cached_library(

@@ -8,19 +8,18 @@ are kept (objects.py), as they were.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from .analysis import Program
+from .options import LIGHT
 
 LEAST_INSTRUCTIONS, MOST_INSTRUCTIONS = 1500, 4000
 """Of a shard; one beyond is a single function."""
 _CUT_BEFORE_ONE_IN = 8
-HUGE_FUNCTION_INSTRUCTIONS = 20_000
-"""Functions beyond this are optimised lightly: LLVM's time grows faster than their size."""
-
+_COSTS = {"0": 1, LIGHT: 2}
 Item = TypeVar("Item")
 
 
@@ -32,7 +31,12 @@ class Shard:
     starts: tuple[int, ...]
     files: tuple[Path, ...]
     weight: int
-    opt: int
+    level: str
+
+    @property
+    def cost(self) -> int:
+        """How long LLVM takes, in no unit: what is compiled last should be small."""
+        return self.weight * _COSTS.get(self.level, 5)
 
 
 def _begins_shard(name: str) -> bool:
@@ -57,17 +61,20 @@ def _cut(sized: Sequence[tuple[Item, int, str]]) -> list[tuple[tuple[Item, ...],
     return groups
 
 
-def _opt(weight: int, opt: int) -> int:
-    return min(opt, 1) if weight > HUGE_FUNCTION_INSTRUCTIONS else opt
+def shards_of_program(program: Program, levels: Mapping[int, str]) -> list[Shard]:
+    """Cut the functions, given with their levels, in order of address; a shard has one level."""
+    found: list[Shard] = []
+    for level in sorted(set(levels.values())):
+        starts = sorted(start for start in levels if levels[start] == level)
+        sized = [(start, program.functions[start].instruction_count(), f"{start:08x}") for start in starts]
+        found += [Shard(len(found) + n, group, (), weight, level) for n, (group, weight) in enumerate(_cut(sized))]
+    return found
 
 
-def shards_of_program(program: Program, starts: Iterable[int], opt: int) -> list[Shard]:
-    """Cut the functions, in order of address."""
-    sized = [(start, program.functions[start].instruction_count(), f"{start:08x}") for start in sorted(starts)]
-    return [Shard(n, group, (), weight, _opt(weight, opt)) for n, (group, weight) in enumerate(_cut(sized))]
-
-
-def shards_of_files(files: list[tuple[Path, int]], opt: int) -> list[Shard]:
-    """Cut IR files, given with their sizes in guest instructions."""
-    groups = _cut([(path, size, path.name) for path, size in files])
-    return [Shard(n, (), group, weight, _opt(weight, opt)) for n, (group, weight) in enumerate(groups)]
+def shards_of_files(files: Sequence[tuple[Path, int, str]]) -> list[Shard]:
+    """Cut IR files, given with their sizes in guest instructions and their levels."""
+    found: list[Shard] = []
+    for level in sorted({level for _, _, level in files}):
+        sized = [(path, size, path.name) for path, size, of in files if of == level]
+        found += [Shard(len(found) + n, (), group, weight, level) for n, (group, weight) in enumerate(_cut(sized))]
+    return found

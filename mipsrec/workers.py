@@ -54,11 +54,7 @@ def _start(function: Callable[[Task], Result], task: Task) -> tuple[ForkProcess,
     process = multiprocessing.get_context("fork").Process(
         target=_work, args=(function, task, os.getpid(), there), daemon=True
     )
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))  # until the worker ignores it
-    try:
-        process.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    process.start()
     there.close()
     return process, here
 
@@ -90,8 +86,12 @@ def results(function: Callable[[Task], Result], tasks: Sequence[Task], workers: 
         while waiting or running:
             while waiting and len(running) < workers:
                 task = waiting.pop()
-                process, here = _start(function, task)
-                running[here] = (task, process)
+                mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))  # until the worker ignores it
+                try:
+                    process, here = _start(function, task)
+                    running[here] = (task, process)  # whatever has been started is known here
+                finally:
+                    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             ready = set(wait(list(running)))
             for here in [here for here in running if here in ready]:
                 task, process = running[here]

@@ -78,7 +78,7 @@ class Lifter:
 
     def _compile(self, text: str, opt: int) -> None:
         self._objects.append(self._folder / f"{len(self._objects)}.o")
-        self._objects[-1].write_bytes(compile_text(text, opt, chosen_cpu("native")))
+        self._objects[-1].write_bytes(compile_text(text, str(opt), chosen_cpu("native")))
 
     def finish(self, stubs: Path) -> Path:
         """Return the library, linked with the stubs; its `table` points to mr_enter, two functions that call the

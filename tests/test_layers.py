@@ -18,7 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("isa",),
     ("analysis",),
     ("codegen",),
-    ("compiler", "cpu", "shards", "workers", "objects", "linking", "native", "cache", "host", "timing"),
+    ("compiler", "cpu", "levels", "shards", "workers", "objects", "linking", "native", "cache", "host", "timing"),
     ("pipeline", "dumped"),
     ("commands", "profile_report", "cli", "demo", "__main__"),
 )

@@ -94,7 +94,8 @@ def test_installed_package_runs_programs(installed: Path) -> None:
     assert Path(where.strip()).is_relative_to(installed.parent)
     assert _run(installed, installed / "mipsrec", "run", guest) == expected
     assert _run(installed, installed / "mipsrec", "run", guest) == expected
-    assert sorted(path.name for path in (installed.parent.parent / "cache").iterdir()) == ["host", "libraries", "objects"]
+    cache = installed.parent.parent / "cache"
+    assert sorted(path.name for path in cache.iterdir()) == ["host", "libraries", "objects"]
 
 
 def test_installed_demo(installed: Path) -> None:

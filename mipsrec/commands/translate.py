@@ -21,12 +21,8 @@ def dump(arguments: argparse.Namespace) -> int:
     if arguments.output is None:
         if chosen is None or len(chosen) != 1:
             raise LiftError(f"{arguments.program}: say where to with -o DIR, or name one function with --function")
-        for _, text, _ in pipeline.lifted_modules(guest, options, chosen):
-            if arguments.optimize:
-                from ..cpu import chosen_cpu
-                from ..native import optimized_text
-
-                text = optimized_text(text, options.opt, chosen_cpu(options.cpu))
+        modules = pipeline.optimized_modules if arguments.optimize else pipeline.lifted_modules
+        for _, text, _ in modules(guest, options, chosen):
             sys.stdout.write(text)
         return 0
     count = len(chosen) if chosen is not None else len(guest.starts)

@@ -1,0 +1,106 @@
+"""How much effort LLVM spends on which function.
+
+Enters: a program, `--opt`, perhaps a profile. Leaves: a level for each function. Level `auto` spends full effort where
+programs spend their time: in loops, in functions that call themselves, in the small ones that others call. A profile
+knows better: then it is the functions that it has samples of.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from .analysis import End, Function, Program
+from .codegen import recursive_functions
+from .codegen.loops import loops_with
+from .options import AUTO, LIGHT
+from .profiles import Profile
+
+FULL = "2"
+"""What `auto` means by full effort: level 3 made no kernel faster."""
+
+HUGE_FUNCTION_INSTRUCTIONS = 20_000
+"""Functions beyond this are compiled lightly: LLVM's time grows faster than their size."""
+
+_SMALL_INSTRUCTIONS = 400
+_VERY_SMALL_INSTRUCTIONS = 100
+_SHARE = 10
+_WAITS = (End.CALL, End.SYSCALL, End.HAND_OVER)
+
+
+def has_hot_loops(function: Function) -> bool:
+    """Return whether a function has loops that full effort makes faster.
+
+    That is any loop of a small function; of a large one, loops without calls that are a tenth of it: the time of other
+    loops is that of what they call. What is nested counts once more for each loop around it.
+    """
+    loops = loops_with(function, list(function.blocks), tuple(End))
+    if not loops:
+        return False
+    blocks = function.blocks
+    if function.instruction_count() <= _SMALL_INSTRUCTIONS:
+        return True
+    weight = 0
+    for body in loops.values():
+        if not any(blocks[pc].end in _WAITS for pc in body):
+            weight += sum(blocks[pc].instruction_count() for pc in body)
+    return weight * _SHARE >= function.instruction_count()
+
+
+def levels_of_program(
+    program: Program, starts: Iterable[int], level: str, profile: Profile | None = None
+) -> dict[int, str]:
+    """Return the level of each function; `level` is that of `--opt`."""
+    starts = list(starts)
+    if profile is not None:
+        hot = sampled(program, starts, profile)
+    elif level == AUTO:
+        hot = hot_functions(program, starts)
+    else:
+        hot = set(starts)
+    return {start: level_of(start in hot, program.functions[start].instruction_count(), level) for start in starts}
+
+
+def hot_functions(program: Program, starts: Iterable[int]) -> set[int]:
+    """Return the functions that `auto` takes to be where time is spent.
+
+    Those are functions with loops, small recursive ones, and very small ones, which others may call in loops.
+    """
+    recursive = recursive_functions(program)
+    found = set()
+    for start in starts:
+        function = program.functions[start]
+        limit = _SMALL_INSTRUCTIONS if start in recursive else _VERY_SMALL_INSTRUCTIONS
+        if function.instruction_count() <= limit or has_hot_loops(function):
+            found.add(start)
+    return found
+
+
+def level_of(hot: bool, weight: int, level: str) -> str:
+    """Return the level of a function of `weight` instructions where `--opt` says `level`."""
+    if level == "0":
+        return level
+    if not hot or weight > HUGE_FUNCTION_INSTRUCTIONS:
+        return LIGHT
+    return FULL if level == AUTO else level
+
+
+def sampled(program: Program, starts: Iterable[int], profile: Profile) -> set[int]:
+    """Return the functions, of those at `starts`, that a profile has samples of."""
+    owners = {pc: (start, block) for start in starts for pc, block in program.functions[start].blocks.items()}
+    order = sorted(owners)
+    found = set()
+    for pc in profile.counts:
+        index = bisect_right(order, pc) - 1
+        if index >= 0:
+            start, block = owners[order[index]]
+            if pc < block.start + 4 * block.instruction_count():
+                found.add(start)
+    return found
+
+
+def nearest(starts: Iterable[int], profile: Profile) -> set[int]:
+    """Return the functions that a profile has samples of, where no more than their starts is known."""
+    order = sorted(starts)
+    indices = {bisect_right(order, pc) - 1 for pc in profile.counts}
+    return {order[index] for index in indices if index >= 0}

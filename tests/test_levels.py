@@ -1,0 +1,125 @@
+"""--opt light and auto, and profiles: which functions get effort, and that all levels do the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from commandline import PREBUILT, ROOT, assert_one_line, mipsrec
+from compiled import ORDERS, compile_guest
+
+from mipsrec import levels, pipeline, profiles
+from mipsrec.options import LEVELS
+
+SAMPLE = PREBUILT / "mips" / "crc32.elf"
+EXPECTED = (ROOT / "samples" / "expected" / "crc32.txt").read_text()
+
+SOURCE = """
+volatile int sink;
+#define FOUR(x) x x x x
+#define MANY(x) FOUR(FOUR(FOUR(FOUR(x))))
+#define USED __attribute__((noinline, used))
+USED int tiny(int a) { if (a & 1) sink = a; return a * 3 + sink; }
+USED int straight(int a) { FOUR(FOUR(FOUR(sink += a;))) return a * 3 + sink; }
+USED int looped(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += sink; return sum; }
+USED int again(int n) { return n < 2 ? n + sink : again(n - 1) + again(n - 2) * 3; }
+USED int large(int n) { MANY(sink += straight(n);) return n; }
+USED int calls_around(int n) { while (sink) { MANY(sink += straight(n);) } return n; }
+USED int loop_in_large(int n, int *p)
+{
+    MANY(sink += straight(n);)
+    for (int i = 0; i < n; i++) { MANY(sink ^= i;) for (int j = 0; j < n; j++) { FOUR(p[j] ^= p[i] >> j;) } }
+    return n;
+}
+void __start(void)
+{
+    sink = straight(1) + looped(2) + again(3) + large(4) + calls_around(5) + loop_in_large(6, (int *)&sink);
+    for (;;) ;
+}
+"""
+OPTIONS = ("-O1", "-nostdlib", "-static", "-mno-abicalls", "-fno-pic", "-G0", "-fno-optimize-sibling-calls")
+HOT = {"tiny", "looped", "again", "loop_in_large", "__start"}
+
+
+@pytest.fixture(scope="module", params=ORDERS)
+def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> pipeline.Guest:
+    return pipeline.open_guest(compile_guest(tmp_path_factory.mktemp("guest"), request.param, SOURCE, *OPTIONS))
+
+
+def _levels(guest: pipeline.Guest, level: str, profile: profiles.Profile | None = None) -> dict[str, str]:
+    found = levels.levels_of_program(guest.program, guest.starts, level, profile)
+    return {guest.program.functions[start].name: level for start, level in found.items()}
+
+
+def test_auto(guest: pipeline.Guest) -> None:
+    """Effort goes to loops, but not to those of large functions that wait for calls; and to what is small."""
+    found = _levels(guest, "auto")
+    assert {name for name, level in found.items() if level == "2"} == HOT
+    assert {level for name, level in found.items() if name not in HOT} == {"light"}
+    assert {"straight", "large", "calls_around"} <= found.keys() - HOT
+
+
+@pytest.mark.parametrize("level", ["light", "0", "1", "2", "3"])
+def test_plain_levels(guest: pipeline.Guest, level: str) -> None:
+    assert set(_levels(guest, level).values()) == {level}
+
+
+def test_profile(guest: pipeline.Guest) -> None:
+    """What has samples gets the effort, whatever it looks like."""
+    middle = guest.function("large").start + 40
+    profile = profiles.Profile(Path("x"), "", {"lifted": {middle: 3}, "interp": {0x7FFF0000: 5}, "host": {}})
+    assert _levels(guest, "auto", profile) == _levels(guest, "light") | {"large": "2"}
+    assert _levels(guest, "3", profile)["large"] == "3"
+    assert set(_levels(guest, "0", profile).values()) == {"0"}
+
+
+def test_huge_functions_are_light() -> None:
+    assert levels.level_of(True, 30_000, "3") == "light"
+    assert levels.level_of(True, 30_000, "0") == "0"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_same_output(level: str, tmp_path: Path) -> None:
+    result = mipsrec("run", "--opt", level, SAMPLE, MIPSREC_CACHE=str(tmp_path))
+    assert (result.returncode, result.stdout, result.stderr) == (0, EXPECTED, "")
+
+
+def test_dump_knows_what_is_hot(guest: pipeline.Guest, tmp_path: Path) -> None:
+    pipeline.dump_llvm(guest, tmp_path / "ir")
+    index = json.loads((tmp_path / "ir" / "index.json").read_text())
+    assert {record["name"] for record in index["functions"] if record["hot"]} == HOT
+    assert mipsrec("build", tmp_path / "ir", "-o", tmp_path / "lib.so", "--opt", "auto", "--jobs", "1").returncode == 0
+    assert json.loads(mipsrec("info", "--json", tmp_path / "lib.so").stdout)["options"].startswith("--opt auto --cpu")
+
+
+# ---- profiles on the command line ----
+
+
+def _profile(folder: Path, identity: str, *lines: str) -> Path:
+    path = folder / "out.prof"
+    path.write_text("".join(line + "\n" for line in (f"mipsrec profile 1 {identity}", *lines)))
+    return path
+
+
+def test_build_with_a_profile(tmp_path: Path) -> None:
+    facts = json.loads(mipsrec("info", "--json", SAMPLE).stdout)
+    profile = _profile(tmp_path, facts["identity"], f"{facts['entry']:08x} 5 lifted")
+    library = tmp_path / "lib.so"
+    assert mipsrec("build", SAMPLE, "-o", library, "--opt", "auto", "--profile", profile).returncode == 0
+    assert json.loads(mipsrec("info", "--json", library).stdout)["options"].startswith("--opt auto+prof --cpu")
+    for words in (("--static-lib", library), ("--use-profile", profile, "--opt", "1")):
+        result = mipsrec("run", *words, SAMPLE)
+        assert (result.returncode, result.stdout) == (0, EXPECTED)
+    assert mipsrec("dump-llvm", SAMPLE, "-o", tmp_path / "ir").returncode == 0
+    assert mipsrec("build", tmp_path / "ir", "-o", library, "--opt", "1", "--profile", profile).returncode == 0
+
+
+def test_profile_of_another_program(tmp_path: Path) -> None:
+    profile = _profile(tmp_path, "0f" * 32)
+    assert mipsrec("dump-llvm", SAMPLE, "-o", tmp_path / "ir").returncode == 0
+    for source in (SAMPLE, tmp_path / "ir"):
+        result = mipsrec("build", source, "-o", tmp_path / "lib.so", "--profile", profile)
+        assert_one_line(result, "another program", "out.prof")
+    assert_one_line(mipsrec("run", "--use-profile", profile, SAMPLE), "another program")
+    assert_one_line(mipsrec("run", "--use-profile", tmp_path / "none", SAMPLE), "none: cannot be read")
