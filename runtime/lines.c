@@ -1,7 +1,7 @@
 /* Decodes the DWARF line table of a recompiled library, where the line number of host code is the guest pc it came from.
  *
- * Enters: .debug_line as the file has it, versions 2 to 5, one or many units. Leaves: the guest pc for an address in the
- * file. File names, columns and statement flags are not looked at. The table is decoded as a whole at the first question, since
+ * Enters: .debug_line as the file has it, versions 2 to 5, one or many units; of .symtab, where functions begin, if it is
+ * there. Leaves: the guest pc for an address in the file. File names, columns and statement flags are not looked at. The table is decoded as a whole at the first question, since
  * a program that catches its faults asks often. What is damaged ends the unit it is in, and answers stay best efforts.
  * The rules are those of DWARF 5, section 6.2.
  */
@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct cursor {
     const uint8_t *at, *end;
@@ -24,6 +25,8 @@ struct row {
 
 static struct row *rows;
 static size_t row_count, row_room;
+static uint32_t *starts; /* of the functions in the file, sorted */
+static size_t start_count;
 static pthread_once_t decode_once = PTHREAD_ONCE_INIT;
 
 static uint64_t read_fixed(struct cursor *c, unsigned size_bytes)
@@ -210,8 +213,29 @@ static int compare_rows(const void *left, const void *right)
     return (l->line > r->line) - (l->line < r->line);
 }
 
+static int compare_starts(const void *left, const void *right)
+{
+    uint32_t l = *(const uint32_t *)left, r = *(const uint32_t *)right;
+    return (l > r) - (l < r);
+}
+
+static void find_starts(void)
+{
+    struct mr_bytes section = mr_library_file_section(&mr_library_file, ".symtab");
+    starts = section.bytes == NULL ? NULL : calloc(section.size_bytes / sizeof(Elf64_Sym) + 1, sizeof *starts);
+    for (size_t at = 0; starts != NULL && at + sizeof(Elf64_Sym) <= section.size_bytes; at += sizeof(Elf64_Sym)) {
+        Elf64_Sym symbol;
+        memcpy(&symbol, section.bytes + at, sizeof symbol);
+        if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_value <= UINT32_MAX)
+            starts[start_count++] = (uint32_t)symbol.st_value;
+    }
+    if (start_count > 0)
+        qsort(starts, start_count, sizeof *starts, compare_starts);
+}
+
 static void decode_table(void)
 {
+    find_starts();
     struct mr_bytes section = mr_library_file_section(&mr_library_file, ".debug_line");
     if (section.bytes == NULL)
         return;
@@ -256,12 +280,27 @@ uint32_t mr_lines_find(uint64_t file_address)
     return count == 0 ? 0 : rows[count - 1].line;
 }
 
-/* LLVM says of code that it comes from no line only where a block begins, and twice in a row only where a function ends. */
+static bool is_in_one_function(uint64_t low, uint64_t high)
+{
+    size_t at = 0, end = start_count; /* the functions before `at` begin at or below low */
+    while (at < end) {
+        size_t middle = at + (end - at) / 2;
+        if (starts[middle] <= low)
+            at = middle + 1;
+        else
+            end = middle;
+    }
+    return at == start_count || starts[at] > high;
+}
+
+/* LLVM says of code that it comes from no line only where a block begins. */
 uint32_t mr_lines_near(uint64_t file_address)
 {
     size_t at = rows_up_to(file_address);
     if (at == 0 || rows[at - 1].line != NO_LINE)
         return at == 0 ? 0 : rows[at - 1].line;
-    bool known = at < row_count && rows[at].line != NO_LINE && rows[at].line != 0;
+    while (at < row_count && rows[at].line == NO_LINE)
+        at++;
+    bool known = at < row_count && rows[at].line != 0 && is_in_one_function(file_address, rows[at].address);
     return known ? rows[at].line : mr_lines_find(file_address);
 }

@@ -98,5 +98,6 @@ def test_lines(recursive: tuple[Path, Path]) -> None:
     addresses = [f"{int(start, 16) + offset:x}" for offset in range(int(size, 16))]
     command = [need("addr2line", "binutils"), "-e", library, *addresses]
     found = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    assert re.fullmatch(rf"guest:{function[1]}( .*)?", found[0]), "what sets up the host's frame is of no instruction"
     lines = {int(line.split(":")[1].split()[0]) for line in found if re.fullmatch(r"guest:\d+( .*)?", line)} - {0}
     assert lines and lines <= set(range(function[1], function[1] + function[2], 4))

@@ -84,8 +84,8 @@ def _debug_metadata(functions: list[LiftedFunction]) -> str:
     for index, function in enumerate(functions):
         lines.append(
             f'!{subprogram_number(index)} = distinct !DISubprogram(name: "{_quoted(function.guest_name)}", '
-            f"scope: !{first + 1}, file: !{first + 1}, line: {function.line}, type: !{first + 2}, "
-            f"unit: !{first}, spFlags: DISPFlagDefinition)"
+            f"scope: !{first + 1}, file: !{first + 1}, line: {function.line}, "
+            f"scopeLine: {function.line}, type: !{first + 2}, unit: !{first}, spFlags: DISPFlagDefinition)"
         )
     return "\n".join(lines) + "\n"
 
