@@ -213,7 +213,11 @@ _Noreturn void mr_exit_guest(struct mr_state *s, int status); /* flushes --stats
 void mr_report(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint32_t address); /* to standard error */
 void mr_disassemble(uint32_t pc, uint32_t word, char *text, size_t size_bytes);
 
-struct mr_counters { uint64_t interpreted, syscalls, unknown_syscalls, dispatches; };
+struct mr_counters {
+    uint64_t interpreted, interpreter_runs; /* instructions, and how often it began at one */
+    uint64_t dispatches;                    /* functions called, and runs of the interpreter, by mr_run */
+    uint64_t syscalls, unknown_syscalls;
+};
 extern _Thread_local struct mr_counters mr_counters;
 extern struct mr_state *mr_main_state;
 

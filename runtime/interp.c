@@ -264,6 +264,7 @@ uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_
 {
     struct mr_doing before = mr_doing;
     mr_doing.activity = MR_INTERPRETING;
+    mr_counters.interpreter_runs++;
     pc = interpret(s, pc, stop_pc, stop_sp);
     mr_doing = before;
     return pc;

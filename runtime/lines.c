@@ -1,9 +1,9 @@
 /* Decodes the DWARF line table of a recompiled library, where the line number of host code is the guest pc it came from.
  *
  * Enters: .debug_line as the file has it, versions 2 to 5, one or many units; of .symtab, where functions begin, if it is
- * there. Leaves: the guest pc for an address in the file. File names, columns and statement flags are not looked at. The table is decoded as a whole at the first question, since
- * a program that catches its faults asks often. What is damaged ends the unit it is in, and answers stay best efforts.
- * The rules are those of DWARF 5, section 6.2.
+ * there. Leaves: the guest pc for an address in the file. File names, columns and statement flags are not looked at. The
+ * table is decoded as a whole at the first question, since a program that catches its faults asks often. What is damaged
+ * ends the unit it is in, and answers stay best efforts. The rules are those of DWARF 5, section 6.2.
  */
 #include "control.h"
 

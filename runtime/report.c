@@ -30,8 +30,10 @@ static void print_stats(void)
     if (!mr_options.stats)
         return;
     struct mr_counters counters = mr_threads_counters();
-    mr_print_error("mipsrec-host: %llu instructions interpreted, %llu dispatches, %llu system calls, %llu of them unknown\n",
-                   (unsigned long long)counters.interpreted, (unsigned long long)counters.dispatches,
+    mr_print_error("mipsrec-host: %llu instructions interpreted, %llu runs of the interpreter, %llu dispatches, "
+                   "%llu system calls, %llu of them unknown\n",
+                   (unsigned long long)counters.interpreted, (unsigned long long)counters.interpreter_runs,
+                   (unsigned long long)counters.dispatches,
                    (unsigned long long)counters.syscalls, (unsigned long long)counters.unknown_syscalls);
 }
 

@@ -43,6 +43,7 @@ static struct mr_counters of_the_ended;
 static void add_counters(struct mr_counters *sum, const struct mr_counters *more)
 {
     sum->interpreted += more->interpreted;
+    sum->interpreter_runs += more->interpreter_runs;
     sum->syscalls += more->syscalls;
     sum->unknown_syscalls += more->unknown_syscalls;
     sum->dispatches += more->dispatches;
