@@ -289,11 +289,12 @@ class FunctionWriter(CallEnds):
         self._slot(block)
         table = self._function.jump_tables.get(block.terminator_pc)
         if table is not None:
-            subject = target if table.load_pc is None else self._table_address
-            assert subject is not None
+            subject, places = self._table_address, table.cases
+            if subject is None:  # other code jumps to between the load and this; then the targets themselves decide
+                subject, places = target, tuple(dict.fromkeys((pc, pc) for _, pc in table.cases))
             machine.registers.save(self._live(block))
             default = writer.fresh_label()
-            cases = " ".join(f"i32 {text(case)}, label %{self._destination(pc)}" for case, pc in table.cases)
+            cases = " ".join(f"i32 {text(case)}, label %{self._destination(pc)}" for case, pc in places)
             writer.void(f"switch i32 {text(subject)}, label %{default} [ {cases} ]")
             writer.label(default)
         self._at(instruction, block.terminator_pc)
