@@ -209,15 +209,19 @@ def test_what_fails_or_is_missing_does_not_cost_the_others(
             raise samples.SampleError("the compiler said no")
         if name == "crunch":
             return Path(build_guest("division", *rest))  # prints something else
+        if name == "sha256":
+            raise AssertionError
         return Path(build_guest(name, *rest))
 
     monkeypatch.setattr(samples, "build_guest", build)
     file = tmp_path / "out.json"
-    status = run_bench("--only", "crc32,crunch,division,lua", *LITTLE, "--json", str(file), "--targets")
+    status = run_bench("--only", "crc32,crunch,division,lua,sha256", *LITTLE, "--json", str(file), "--targets")
     said = capsys.readouterr()
     document = json.loads(file.read_text())
     assert status == 1
-    assert list(document["failed"]) == ["crunch", "crc32"] and "other output" in document["failed"]["crunch"][0]
+    assert list(document["failed"]) == ["crunch", "sha256", "crc32"]
+    assert "other output" in document["failed"]["crunch"][0]
+    assert "sha256 failed: mipsel: AssertionError" in said.err and "Traceback" in said.err
     assert "the compiler said no" in said.err and "bench: failed: crunch" in said.err
     assert document["programs"]["division"]["ratio"]["mipsel"] > 0
     assert document["programs"]["crunch"]["wrong"][0] == "mipsel" and "WRONG" in said.out

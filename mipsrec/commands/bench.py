@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -70,7 +71,7 @@ class _Bench:
         self.say(f"mipsrec: bench: without {name}: {reason}", sys.stderr)
 
     def fail(self, name: str, label: str, error: Exception) -> None:
-        reason = " ".join(str(error).splitlines()[:3])
+        reason = " ".join(str(error).splitlines()[:3]) or type(error).__name__
         self.results.failed.setdefault(name, []).append(f"{label}: {reason}" if label else reason)
         self.say(f"mipsrec: bench: {name} failed: {self.results.failed[name][-1]}", sys.stderr)
 
@@ -174,6 +175,9 @@ def _sample(run: _Bench, sample: Any, targets: Sequence[str]) -> None:
         except samples.MissingTool as error:
             run.skip(f"{name} ({label})", str(error))
         except (samples.SampleError, MipsrecError) as error:
+            run.fail(name, label, error)
+        except Exception as error:  # a bug of ours keeps its traceback, and the others their times
+            traceback.print_exc()
             run.fail(name, label, error)
         if not entrants.full:
             return  # nothing to compare with
