@@ -50,8 +50,8 @@ class Results:
 
 def options_text(options: Options) -> str:
     """Return the options that recompiled code depends on, as they are given to `mipsrec build`, and the processor."""
-    fields = dataclasses.asdict(options)
-    text = " ".join(f"--{name} {value}" for name, value in fields.items() if name not in ("jobs", "reuse"))
+    fields = {name: value for name, value in dataclasses.asdict(options).items() if name not in ("jobs", "reuse")}
+    text = " ".join(f"--{name} {value}" for name, value in fields.items() if value is not None)
     return f"{text} ({chosen_cpu(options.cpu).name})"
 
 
