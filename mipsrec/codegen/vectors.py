@@ -42,7 +42,7 @@ from .writer import GUEST_TAG, UNLIKELY, Writer
 _STRICT = 'metadata !"fpexcept.strict"'
 _MODES = 'metadata !"round.dynamic", ' + _STRICT
 _ELEMENTS = {"float": "f32", "double": "f64", "i32": "i32", "i64": "i64"}
-_LANES = sorted({VECTOR_BYTES // size for size in SIZES.values()})
+_LANES = sorted({VECTOR_BYTES // size // part for size in SIZES.values() for part in (1, 2)})
 
 
 REST = "rest.{:08x}".format
@@ -108,6 +108,7 @@ class VectorWriter:
         self._at = at
         self._lanes = lanes_of(done)
         self._values: dict[int, str] = {}  # of steps
+        self._scalars: dict[int, str] = {}  # of steps
         self._pointers: dict[Access, str] = {}
 
     # ways between the loop and its vectors
@@ -141,25 +142,51 @@ class VectorWriter:
         machine.start_block()
         self._vectors(miss)
         writer.label(miss)
-        writer.void(f"store i32 {self._lanes}, ptr {rest}")
+        writer.void(f"store i32 {lanes_of(self._round)}, ptr {rest}")
         writer.void(f"br label %{loop}")
 
     def _vectors(self, miss: str) -> None:
+        """Write two loops, of vectors and of vectors half as long, for what the first leave."""
         writer = self._writer
-        start, loop, store, after = (writer.fresh_label() for _ in range(4))
         rounds = self._rounds()
-        apart = [self._within(*conflict) for conflict in near(self._round)]
-        none = self._any([writer.value(f"icmp eq i32 {rounds}, 0"), *apart])
-        writer.void(f"br i1 {none}, label %{miss}, label %{start}")
+        self._skip(self._any([self._within(*conflict) for conflict in near(self._round)]), miss)
+        count = writer.value(f"zext i32 {rounds} to i64")
+        for access in dict.fromkeys((*self._round.loads(), *(access for access, _ in self._round.stores))):
+            self._point(access)
+        for number in self._round.needed:
+            self._scalars[number] = self._scalar(self._round.steps[number])
+        done = "0"
+        for lanes in (self._lanes, self._lanes // 2):
+            self._lanes = lanes
+            done = self._loop(done, count)
+        rounds_done = writer.value(f"trunc i64 {done} to i32")
+        for register, advance in self._round.advances.items():
+            way = writer.value(f"mul i32 {rounds_done}, {text(advance)}")
+            value = writer.value(f"add i32 {text(self._machine.gpr(register))}, {way}")
+            writer.void(f"store i32 {value}, ptr %r{register}")
+        writer.void(f"br label %{miss}")
+
+    def _skip(self, flag: str, label: str) -> None:
+        """Go to a label under a condition."""
+        following = self._writer.fresh_label()
+        self._writer.void(f"br i1 {flag}, label %{label}, label %{following}")
+        self._writer.label(following)
+
+    def _loop(self, first: str, count: str) -> str:
+        """Write a loop of vectors that begins with the round `first`; return the number of the round where it ends."""
+        writer = self._writer
+        before, start, loop, store, after = (writer.fresh_label() for _ in range(5))
+        writer.void(f"br label %{before}")
+        writer.label(before)
+        left = writer.value(f"sub i64 {count}, {self._lanes}")
+        none = writer.value(f"icmp sgt i64 {first}, {left}")
+        writer.void(f"br i1 {none}, label %{after}, label %{start}")
         writer.label(start)
-        end = writer.value(f"zext i32 {rounds} to i64")
         for number in self._round.needed:
             self._prepare(number, self._round.steps[number])
-        for access, _ in self._round.stores:
-            self._point(access)
         writer.void(f"br label %{loop}")
         writer.label(loop)
-        index = writer.value(f"phi i64 [ 0, %{start} ], [ %next{loop}, %{store} ]")
+        index = writer.value(f"phi i64 [ {first}, %{start} ], [ %next{loop}, %{store} ]")
         for number in self._round.needed:
             self._perform(number, self._round.steps[number], index)
         writer.void(f"br i1 {self._look()}, label %{after}, label %{store}, {UNLIKELY}")
@@ -167,16 +194,10 @@ class VectorWriter:
         for access, number in self._round.stores:
             self._store(access, number, index)
         writer.void(f"%next{loop} = add i64 {index}, {self._lanes}")
-        more = writer.value(f"icmp ult i64 %next{loop}, {end}")
+        more = writer.value(f"icmp sle i64 %next{loop}, {left}")
         writer.void(f"br i1 {more}, label %{loop}, label %{after}")
         writer.label(after)
-        done = writer.value(f"phi i64 [ {index}, %{loop} ], [ %next{loop}, %{store} ]")
-        count = writer.value(f"trunc i64 {done} to i32")
-        for register, advance in self._round.advances.items():
-            way = writer.value(f"mul i32 {count}, {text(advance)}")
-            value = writer.value(f"add i32 {text(self._machine.gpr(register))}, {way}")
-            writer.void(f"store i32 {value}, ptr %r{register}")
-        writer.void(f"br label %{miss}")
+        return writer.value(f"phi i64 [ {first}, %{before} ], [ {index}, %{loop} ], [ %next{loop}, %{store} ]")
 
     # integers
 
@@ -232,7 +253,7 @@ class VectorWriter:
                 fits = writer.value(f"ashr i32 {room}, {advance.bit_length() - 1}")
                 positive = writer.value(f"call i32 @llvm.smax.i32(i32 {fits}, i32 0)")
                 count = writer.value(f"call i32 @llvm.umin.i32(i32 {count}, i32 {positive})")
-        return writer.value(f"and i32 {count}, {-self._lanes}")
+        return count
 
     # vectors
 
@@ -268,18 +289,21 @@ class VectorWriter:
         wide = self._writer.value(f"zext i32 {self._sum(access.address)} to i64")
         self._pointers[access] = self._writer.value(f"inttoptr i64 {wide} to ptr")
 
+    def _scalar(self, step: Step) -> str:
+        """Return what a step has in all rounds: the value of a register, or the first of numbers that count."""
+        if step.name == "register":
+            return self._machine.single(step.number) if step.type == "float" else self._machine.double(step.number)
+        return self._sum(step.sum) if step.name == "integer" else ""
+
     def _prepare(self, number: int, step: Step) -> None:
-        """Write what is the same in all rounds."""
-        if step.access is not None:
-            self._point(step.access)
-        elif step.name == "register":
-            value = self._machine.single(step.number) if step.type == "float" else self._machine.double(step.number)
-            self._values[number] = self._splat(step.type, value)
-        elif step.name == "integer":
+        """Write the vectors that are the same in all rounds."""
+        if self._scalars[number]:
+            self._values[number] = self._splat(step.type, self._scalars[number])
+        if step.name == "integer":
             advance = self._round.advance(step.sum)
             ramp = ", ".join(f"i32 {text(lane * advance & 0xFFFFFFFF)}" for lane in range(self._lanes))
-            first = self._splat("i32", self._sum(step.sum))
-            self._values[number] = self._writer.value(f"add {self._vector('i32')} {first}, <{ramp}>")
+            vector = self._vector("i32")
+            self._values[number] = self._writer.value(f"add {vector} {self._values[number]}, <{ramp}>")
 
     def _element(self, access: Access, index: str) -> str:
         return self._writer.value(f"getelementptr {access.type}, ptr {self._pointers[access]}, i64 {index}")
