@@ -193,7 +193,7 @@ def test_under_sanitizers(guest: Guest, tmp_path: Path, way: str) -> None:
     """Interpreted: lifted code of model flat needs the place that AddressSanitizer has its shadow memory at."""
     output = tmp_path / "out.prof"
     host, options = sanitized_host(), ["--engine", "interp", "--profile-rate", "5000"]
-    command = [host, "--profile", output, *options, guest.path, way, "1" if way == "kernel" else "50"]
+    command = [host, "--profile", output, *options, guest.path, way, "4" if way == "kernel" else "50"]
     result = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert "Sanitizer" not in result.stderr and "runtime error" not in result.stderr
     assert result.returncode == (-signal.SIGFPE if way == "dies" else 0), result

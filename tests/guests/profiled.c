@@ -232,7 +232,7 @@ int main(int count, char **words)
     else if (strcmp(way, "computed") == 0)
         printf("%x\n", compute(60000000));
     else if (strcmp(way, "kernel") == 0)
-        call_kernel(60000 / divisor);
+        call_kernel(200000 / divisor);
     else if (strcmp(way, "timer") == 0)
         own_timer();
     else if (strcmp(way, "waits") == 0)
