@@ -45,7 +45,7 @@ def build_stubs(folder: Path) -> Path:
 class Lifter:
     """Collects pieces of code, each lifted for itself as a program at CODE, and compiles them into one library."""
 
-    def __init__(self, folder: Path, opt: int) -> None:
+    def __init__(self, folder: Path, opt: int | str) -> None:
         self._folder = folder
         self._opt = opt
         self._waiting: list[LiftedFunction] = []
@@ -76,7 +76,7 @@ class Lifter:
             self._compile(module_text(self._waiting, default_triple()), self._opt)
             self._waiting = []
 
-    def _compile(self, text: str, opt: int) -> None:
+    def _compile(self, text: str, opt: int | str) -> None:
         self._objects.append(self._folder / f"{len(self._objects)}.o")
         self._objects[-1].write_bytes(compile_text(text, str(opt), chosen_cpu("native")))
 

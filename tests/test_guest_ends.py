@@ -102,7 +102,7 @@ ENDS = {
     "text": ("g", signal.SIGSEGV),
     "misaligned": ("h", signal.SIGBUS),
 }
-WAYS = ("interpreted", "opt 0", "opt 2")
+WAYS = ("interpreted", "opt 0", "opt 2", "opt light")
 MODELS = ("paged", "thunk")
 CASES = [*((name, way) for name in ENDS for way in WAYS), *((n, way) for n in ("recursion", "text") for way in MODELS)]
 
@@ -120,7 +120,7 @@ class Built:
         """Return the arguments of `mipsrec` that run the guest, building a library the first time."""
         if way not in self._words:
             library = self._folder / f"{way}.so"
-            options = ["--opt", way[-1]] if way.startswith("opt") else ["--memory", way, "--opt", "1"]
+            options = ["--opt", way.removeprefix("opt ")] if way.startswith("opt") else ["--memory", way, "--opt", "1"]
             result = mipsrec("build", self.path, "-o", library, "--jobs", "1", *options)
             assert result.returncode == 0, result.stderr
             self._words[way] = ("--static-lib", str(library))

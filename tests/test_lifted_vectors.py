@@ -44,8 +44,8 @@ def all_cases() -> list[tuple[Vector, bool, int]]:
     return [(vector, big_endian, fr) for vector in VECTORS for big_endian, fr in vector.modes]
 
 
-@pytest.mark.parametrize("memory, opt", [("flat", 2), ("paged", 2), ("thunk", 2), ("flat", 0)])
-def test_vectors(runner: Runner, tmp_path: Path, memory: str, opt: int) -> None:
+@pytest.mark.parametrize("memory, opt", [("flat", 2), ("paged", 2), ("thunk", 2), ("flat", 0), ("flat", "light")])
+def test_vectors(runner: Runner, tmp_path: Path, memory: str, opt: int | str) -> None:
     lifter, pieces = Lifter(tmp_path, opt), {}
     end = (0x08000000 | STOP >> 2, 0)  # j STOP
     for vector, big_endian, fr in all_cases():
