@@ -23,7 +23,7 @@ from fuzz_unicorn import UNSEEN, run_unicorn
 from mipsrec.isa import ROWS, decode
 from mipsrec.isa.disassembly import disassemble
 
-OPTS = (0, 3)
+OPTS = (0, "light", 3)
 _RESERVED_SHARE = 0.02
 _SIGNAL_AT = 144
 
@@ -71,7 +71,7 @@ def execute(folder: Path, host: Path, mode: Mode, cases: list[Case], states: byt
     guest = link(folder, mode, cases)
     executors: dict[str, Callable[[bytes], bytes]] = {"interp": lambda part: run_host(host, guest, part, None)}
     for opt in OPTS:
-        executors[f"lifted{opt}"] = partial(_run_lifted, host, guest, library(guest, opt))
+        executors[f"lifted {opt}"] = partial(_run_lifted, host, guest, library(guest, opt))
     executors["qemu"] = lambda part: run_qemu(mode, guest, part)
     executors["unicorn"] = lambda part: run_unicorn(mode, guest, part)
     results = {}
@@ -125,7 +125,7 @@ def _compare(
     mode: Mode, cases: list[Case], states: bytes, interpreted: bytes, executor: str, output: bytes, tally: Tally
 ) -> set[int]:
     """Return the indices of the states after which an executor agrees with the interpreter in all that it shows."""
-    kind = executor.rstrip("0123456789")
+    kind = executor.partition(" ")[0]
     agreed = set()
     for index in range(len(states) // STATE_BYTES):
         at = slice(index * STATE_BYTES, (index + 1) * STATE_BYTES)

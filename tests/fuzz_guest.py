@@ -79,7 +79,7 @@ def link(folder: Path, mode: Mode, cases: list[Case]) -> Path:
     return output
 
 
-def library(guest: Path, opt: int) -> Path:
+def library(guest: Path, opt: int | str) -> Path:
     """Return the guest's library, translated at a level."""
     output = guest.with_suffix(f".opt{opt}.so")
     pipeline.build(pipeline.open_guest(guest), output, pipeline.Options(opt=opt, jobs=1))

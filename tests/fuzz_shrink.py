@@ -53,7 +53,7 @@ class Shrinker:
             results = self.results(failure)
         except Exception:  # a smaller case that does not even run is no smaller failure
             return False
-        kind = failure.executor.rstrip("0123456789")
+        kind = failure.executor.partition(" ")[0]
         before = unpack(failure.state, failure.mode.order)
         unseen = UNSEEN if kind == "unicorn" else ()
         view = View(failure.mode, failure.case, before, results["interp"], results[failure.executor], unseen)

@@ -46,11 +46,11 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return build(tmp_path_factory.mktemp("testfloat"), *request.param.split("-"))
 
 
-@pytest.fixture(scope="module")
-def library(guest: Path) -> Path:
+@pytest.fixture(scope="module", params=["2", "light"])
+def library(request: pytest.FixtureRequest, guest: Path) -> Path:
     """The guest's library."""
-    path = guest.with_suffix(".so")
-    pipeline.build(pipeline.open_guest(guest), path, pipeline.Options())
+    path = guest.with_suffix(f".{request.param}.so")
+    pipeline.build(pipeline.open_guest(guest), path, pipeline.Options(opt=request.param))
     return path
 
 
