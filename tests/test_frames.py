@@ -1,4 +1,4 @@
-"""Saved registers that bypass the state: a guest whose frames are used as the rules allow, and as they forbid."""
+"""Registers that bypass the state: a guest whose frames are used as the rules allow, and as they forbid."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from compiled import ORDERS, compile_guest
 from tools import need
 
 from mipsrec import codegen, pipeline
+from mipsrec.codegen.calls import argument_registers
 from mipsrec.codegen.frames import find_frame
+from mipsrec.codegen.short_ways import find_short_way
+from mipsrec.codegen.unseen import with_unseen
 
 SOURCE = Path(__file__).parent / "guests" / "frames.c"
 OPTIONS = ("-nostdlib", "-static", "-ffreestanding", "-mno-abicalls", "-fno-pic", "-G0")
@@ -23,7 +26,7 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     program = compile_guest(tmp_path_factory.mktemp("frames"), request.param, SOURCE.read_text(), *OPTIONS)
     judge = need(QEMU[request.param], "qemu-user")
     said = subprocess.run([judge, program], capture_output=True, text=True, timeout=60, check=True).stdout
-    assert said.count("\n") == 16
+    assert said.count("\n") == 26
     return program, said
 
 
@@ -63,3 +66,24 @@ def test_found(guest: tuple[Path, str]) -> None:
     assert functions["deep"].start in codegen.recursive_functions(pipeline.open_guest(guest[0]).program)
     frame = find_frame(functions["stores_elsewhere"])
     assert frame is not None and [len(stores) for stores in frame.returns.values()] == [1]
+
+
+def test_unseen(guest: tuple[Path, str]) -> None:
+    functions = {function.name: function for function in pipeline.open_guest(guest[0]).program.functions.values()}
+
+    def unseen(name: str) -> set[int]:
+        frame = find_frame(functions[name])
+        assert frame is not None
+        bits = with_unseen(functions[name], frame, argument_registers(functions[name])).unseen
+        return {number for number in range(32) if bits >> number & 1}
+
+    assert unseen("temps") == unseen("leaves_some") == {11, 12, 13}
+    for name in ("tells", "hears", "moves_on", "moves_on_at_sp", "traps", "deep"):
+        assert not unseen(name), name
+
+
+def test_short_ways(guest: tuple[Path, str]) -> None:
+    functions = {function.name: function for function in pipeline.open_guest(guest[0]).program.functions.values()}
+    assert find_short_way(functions["temps"]) and find_short_way(functions["skips_at_once"])
+    assert find_short_way(functions["looks"]) is None
+    assert find_short_way(functions["moves_on"]) is None

@@ -15,6 +15,7 @@ from .function import FunctionWriter, LiftedFunction, symbol_of
 from .loops import cycles
 from .module import module_text, subprogram_number
 from .options import CodegenOptions
+from .unseen import with_unseen
 from .way_in import write_way_in
 
 __all__ = [
@@ -35,8 +36,11 @@ def lifted_starts(program: Program) -> Mapping[int, Callee]:
     for start, function in program.functions.items():
         first = function.blocks[start]
         if first.body or first.end is not End.HAND_OVER:
+            takes = argument_registers(function)
             frame = find_frame(function) if start in recursive else None
-            found[start] = Callee(symbol_of(function), argument_registers(function), frame)
+            if frame is not None:
+                frame = with_unseen(function, frame, takes)
+            found[start] = Callee(symbol_of(function), takes, frame)
     return found
 
 
@@ -69,7 +73,9 @@ def lift_function(
 
     callee = callees.get(function.start)
     frame = callee.frame if callee is not None and options.has_frames else None
-    if callee is not None and frame is not None:
+    if frame is not None and frame.unseen:
+        write([function.start], None)
+    elif callee is not None and frame is not None:
         found.append(write_way_in(function, callee, frame, options, subprogram_number(index)))
     write([function.start], frame)
     if function.entries:

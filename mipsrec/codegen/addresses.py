@@ -65,6 +65,11 @@ def _kind(row: Row) -> int:
     return found
 
 
+def may_leave(row: Row) -> bool:
+    """Return whether an instruction may leave the block, or call the host, other than by the fault of an access."""
+    return bool(_kind(row) & _EXIT)
+
+
 class KnownAddresses:
     """The general-purpose registers that are known to be bases of accesses, at the starts of the blocks of `order`."""
 

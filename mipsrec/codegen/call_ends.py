@@ -18,6 +18,8 @@ from .frames import Frame
 from .memory_models import Value, text
 from .register_file import RegisterOperations
 from .registers import KEPT
+from .short_ways import ShortWay
+from .unseen import calls_in_any_case, calls_itself
 from .writer import LIKELY, UNLIKELY
 
 RA_BIT = 1 << 31
@@ -38,26 +40,34 @@ class CallEnds(EdgeWriter):
 
     def _framed(self, block: Block) -> Callee | None:
         """Return the function whose body a block calls, for certain or if a guess is right; ra is set as calls do."""
-        assert block.terminator is not None
-        slot = block.delay_slot
-        if _has_condition(block) or block.terminator.link_register() != 31:
-            return None
-        if slot is not None and self._units.masks(slot)[1] & RA_BIT:
-            return None
-        return self._calls.framed(block.target if block.target is not None else self._guess(block))
+        callee = self._calls.framed(self._likely(block)) if calls_in_any_case(block) else None
+        if callee is None or callee.frame is None or not callee.frame.unseen:
+            return callee
+        return callee if calls_itself(self._function, block) else None
 
     def _unsettled(self, block: Block) -> int:
         """Return the bits that the state does not have after a call."""
         callee = self._framed(block)
         if callee is None or callee.frame is None:
             return 0
-        return settled_by_caller(callee.frame) | RESULT_BITS
+        short = self._short.writes if self._short is not None and self._has_short_way(block) else 0
+        return settled_by_caller(callee.frame) | RESULT_BITS | short
+
+    def _has_short_way(self, block: Block) -> bool:
+        """Return whether a block calls this function itself, whose short way is written there."""
+        if self._short is None or block.next_pc not in self._function.blocks:
+            return False
+        return self._framed(block) is not None and calls_itself(self._function, block)
+
+    def _likely(self, block: Block) -> int | None:
+        return block.target if block.target is not None else self._guess(block)
 
     def _passed_by_call(self, block: Block) -> int:
         """Return the bits that a call reads: the arguments, and what it saves for its callee."""
         callee = self._framed(block)
         saved = callee.frame.bits if callee is not None and callee.frame is not None else 0
-        return self._calls.passed(block.target) | saved
+        short = self._short.reads if self._short is not None and self._has_short_way(block) else 0
+        return self._calls.passed(block.target) | saved | short
 
     # ends of blocks
 
@@ -92,6 +102,8 @@ class CallEnds(EdgeWriter):
             machine.memory.start_block()
             machine.registers.restore(before)
             machine.dirty = dirty
+        if self._short is not None and self._has_short_way(block):
+            self._pass_by(block, self._short)
         self._call_body(block, callee)
 
     def _call(self, block: Block, target: Value, guess: int | None, flag: Value | None) -> None:
@@ -143,6 +155,55 @@ class CallEnds(EdgeWriter):
         pc = self._writer.value(f"call i32 @mr_syscall(ptr %s, i32 {block.terminator_pc}){self._writer.debug}")
         self._after_sync(block, Returned(pc, {}), self._writer.fresh_label())
 
+    # calls that a short way stands for
+
+    def _pass_by(self, block: Block, short: ShortWay) -> None:
+        """Write the short way, and go on after the call; what follows is where the function does not take it."""
+        writer, machine = self._writer, self._machine
+        machine.finish_floats()
+        before, dirty, debug = machine.registers.copy(), machine.dirty, writer.debug
+        for pc, instruction in short.test:
+            self._instruction(instruction, pc, False, False)
+        branch = self._terminator(short.first)
+        assert branch.row.condition is not None
+        flag = branch.row.condition(machine, branch)
+        machine.registers.restore(before)
+        machine.dirty = dirty
+        here, there = writer.fresh_label(), writer.fresh_label()
+        taken, other = (here, there) if short.taken else (there, here)
+        writer.void(f"br i1 {flag}, label %{taken}, label %{other}")
+        before = machine.registers.copy()
+        writer.label(here)
+        machine.memory.start_block()
+        saves, self._saves = self._saves, frozenset()
+        looked_at, self._looked_at = self._looked_at, frozenset()
+        self._body(short.first)
+        self._slot(short.first)
+        self._body(short.last)
+        target = machine.gpr(self._terminator(short.last).rs)
+        self._slot(short.last)
+        self._saves, self._looked_at = saves, looked_at
+        self._go_on(block, target)
+        writer.label(there)
+        machine.memory.start_block()
+        machine.registers.restore(before)
+        machine.dirty, writer.debug = dirty, debug
+
+    def _go_on(self, block: Block, target: Value) -> None:
+        """Go on after a call if control came back there."""
+        writer, machine = self._writer, self._machine
+        same = writer.value(f"icmp eq i32 {text(target)}, {block.next_pc}")
+        right, wrong = writer.fresh_label(), writer.fresh_label()
+        writer.void(f"br i1 {same}, label %{right}, label %{wrong}, {LIKELY}")
+        before = machine.registers.copy()
+        writer.label(wrong)
+        machine.registers.flush(machine.dirty)
+        machine.leave(target)
+        writer.label(right)
+        machine.registers.restore(before)
+        machine.registers.save(self._live(block))
+        writer.void(f"br label %{self._destination(block.next_pc)}")
+
     # calls of bodies
 
     def _call_body(self, block: Block, callee: Callee) -> None:
@@ -151,7 +212,7 @@ class CallEnds(EdgeWriter):
         frame = callee.frame
         assert frame is not None
         debug = writer.debug
-        machine.registers.flush(machine.dirty & ~settled_by_caller(frame))
+        machine.registers.flush(machine.dirty & ~settled_by_caller(frame) & ~frame.unseen)
         stack = machine.current_gpr(29)
         machine.registers.save(KEPT)
         for slot in frame.slots:
@@ -175,7 +236,7 @@ class CallEnds(EdgeWriter):
         """Go on where the registers that the frame saves are on the stack."""
         writer, machine, registers = self._writer, self._machine, self._machine.registers
         present = self._units.bits
-        if frame.bits & RA_BIT:
+        if frame.bits & RA_BIT and not frame.unseen:
             self._check_return(block, frame, stack, returned)
         machine.dirty = (settled_by_caller(frame) | RESULT_BITS) & present
         for slot in frame.slots:

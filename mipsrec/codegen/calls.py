@@ -18,7 +18,8 @@ calls are direct, and each function tells the host when it is entered and when i
 A function with a frame (frames.py) has its code in a body, `NAME.body`, whose callers have stored the registers that
 the frame saves. It returns BACK in place of a pc when it has done what such a function does: these registers are on
 the stack for its caller to load, ra and sp are as the caller knows them, v0 and v1 are what it returns, and the state
-has the rest. Any other pc comes with a complete state. `NAME` itself is for all who know nothing of frames.
+has the rest, but for registers that nobody sees (unseen.py). Any other pc comes with a complete state. `NAME` itself is
+for all who know nothing of frames.
 
 `preserve_nonecc`: the callee need not preserve host registers. A lifted function keeps guest registers in nearly all
 of them, and would push and pop those for callers that have nothing in them.

@@ -45,11 +45,13 @@ class Slot:
 class Frame:
     """What the callers of a function do for it.
 
-    `returns`: by start, the return blocks that count, with the pcs of the stores to look at.
+    `returns`: by start, the return blocks that count, with the pcs of the stores to look at. `unseen`: the registers
+    besides that bypass the state (unseen.py).
     """
 
     slots: tuple[Slot, ...]
     returns: dict[int, frozenset[int]]
+    unseen: int = 0
 
     @property
     def bits(self) -> int:
@@ -68,13 +70,13 @@ def find_frame(function: Function) -> Frame | None:
     saves = _saves(function.blocks[function.start])
     if not saves:
         return None
-    displacements = _displacements(function)
-    if displacements is None:
+    moved = displacements(function)
+    if moved is None:
         return None
-    restored = _restored(function, displacements, saves)
+    restored = _restored(function, moved, saves)
     counting = {pc: found for pc, found in restored.items() if found[0]}
     common = frozenset(saves).intersection(*(found for found, _ in counting.values()))
-    if not common or not counting or (_RA not in common and _writes_ra(function, displacements)):
+    if not common or not counting or (_RA not in common and _writes_ra(function, moved)):
         return None
     slots = tuple(saves[register] for register in sorted(common))
     return Frame(slots, {pc: stores for pc, (_, stores) in counting.items()})
@@ -87,12 +89,12 @@ def _saves(block: Block) -> dict[int, Slot]:
     written = displacement = 0
     for pc, instruction in _always_run(block):
         writes = masks(instruction, 0)[1]
-        if _moves_sp(instruction):
+        if moves_sp(instruction):
             displacement += instruction.imm
         elif writes >> _SP & 1:
             return found
         elif writes_memory(instruction.row):
-            place = _place(instruction, displacement)
+            place = place_of_store(instruction, displacement)
             if place is None:
                 return found
             register = instruction.rt
@@ -122,14 +124,14 @@ def _always_run(block: Block) -> list[tuple[int, Instruction]]:
     return found
 
 
-def _moves_sp(instruction: Instruction) -> bool:
+def moves_sp(instruction: Instruction) -> bool:
     return instruction.row.name == "addiu" and instruction.rt == _SP and instruction.rs == _SP
 
 
 _STORE_BYTES = {"sb": 1, "sh": 2, "sw": 4, "swc1": 4, "sdc1": 8}
 
 
-def _place(instruction: Instruction, displacement: int) -> range | None:
+def place_of_store(instruction: Instruction, displacement: int) -> range | None:
     """Return where a store goes, from the sp of the caller; None if that is not known."""
     size = _STORE_BYTES.get(instruction.row.name)
     if size is None or instruction.rs != _SP:
@@ -138,7 +140,7 @@ def _place(instruction: Instruction, displacement: int) -> range | None:
     return range(start, start + size)
 
 
-def _displacements(function: Function) -> dict[int, int] | None:
+def displacements(function: Function) -> dict[int, int] | None:
     """Return what sp is at the start of each block, from the sp of the caller; None if the rules are broken."""
     found = {function.start: 0}
     work = [function.start]
@@ -148,7 +150,7 @@ def _displacements(function: Function) -> dict[int, int] | None:
             return None
         displacement = found[block.start]
         for instruction in block.instructions():
-            if _moves_sp(instruction):
+            if moves_sp(instruction):
                 if instruction is block.delay_slot and block.is_likely:
                     return None
                 displacement += instruction.imm
@@ -210,10 +212,10 @@ def _through(
     pc = block.start
     for instruction in block.instructions():
         pc = block.terminator_pc if instruction is block.terminator else pc
-        if _moves_sp(instruction):
+        if moves_sp(instruction):
             displacement += instruction.imm
         elif writes_memory(instruction.row):
-            place = _place(instruction, displacement)
+            place = place_of_store(instruction, displacement)
             if place is None and block.end is End.RETURN and instruction.row.name in WATCHED_STORES:
                 stores |= {pc} if found else set()
             else:

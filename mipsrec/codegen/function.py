@@ -25,8 +25,9 @@ from .options import CodegenOptions
 from .pairs import pair_forms
 from .polls import Polls
 from .registers import PAIR, RegisterPlan, Units
+from .short_ways import find_short_way
 from .vectors import REST, VectorWriter, vector_rounds
-from .writer import STATE_TAG, UNLIKELY, Writer
+from .writer import LIKELY, STATE_TAG, UNLIKELY, Writer
 
 _NAME_CHARACTERS = 200
 """Of a guest's name in a symbol; those of C++ have no end."""
@@ -88,8 +89,11 @@ class FunctionWriter(CallEnds):
         self._calls = Calls(self._writer, options, self._note_callee)
         self._units = Units(function, options.fr, options.nan2008)
         self._frame = frame
-        entered = settled_by_caller(frame) if frame is not None else 0
-        self._plan = RegisterPlan(function, self._units, entries, self._passed, entered, self._unsettled)
+        self._short = find_short_way(function) if frame is not None else None
+        entered = settled_by_caller(frame) | frame.unseen & argument_registers(function) if frame is not None else 0
+        self._plan = RegisterPlan(
+            function, self._units, entries, self._passed, entered, self._unsettled, self._has_short_way
+        )
         self._forms = pair_forms(function, self._units, self._plan.order, entries)
         self._needed = NeededRegisters(function, options.fr, self._plan.order)
         self._addresses = KnownAddresses(function, entries, self._plan.order, options.fr)
@@ -163,6 +167,8 @@ class FunctionWriter(CallEnds):
                 continue
             if unit.bits & self._plan.entry_loads & taken:
                 lines.append(f"  store i32 %{unit.name}.in, ptr %{unit.name}")
+            elif self._frame is not None and unit.bits & self._frame.unseen:
+                lines.append(f"  store i32 0, ptr %{unit.name}")  # there is no value to load, nor one that is asked for
             elif unit.bits & self._plan.entry_loads:
                 lines += _first_load(unit.name, unit.type, bool(unit.type == PAIR and unit.bits & split))
         if self._secondary:
@@ -265,7 +271,18 @@ class FunctionWriter(CallEnds):
             self._return_complete(block, target)
             writer.label(clear)
             machine.registers.restore(before)
-        machine.registers.flush(machine.dirty & ~settled_by_caller(self._frame) & ~RESULT_BITS)
+        if self._frame.unseen:
+            machine.finish_floats()
+            same = writer.value(f"icmp eq i32 {text(target)}, %r31.in")
+            back, elsewhere = writer.fresh_label(), writer.fresh_label()
+            writer.void(f"br i1 {same}, label %{back}, label %{elsewhere}, {LIKELY}")
+            before = machine.registers.copy()
+            writer.label(elsewhere)
+            self._return_complete(block, target)
+            writer.label(back)
+            machine.registers.restore(before)
+        bypassing = settled_by_caller(self._frame) | RESULT_BITS | self._frame.unseen
+        machine.registers.flush(machine.dirty & ~bypassing)
         self._calls.give_back_frame(self._results(block))
 
     def _return_complete(self, block: Block, target: Value) -> None:

@@ -13,6 +13,7 @@ from .machine import IrMachine
 from .memory_models import Value, text
 from .options import CodegenOptions
 from .registers import KEPT, RegisterPlan, Units, lowers_sp
+from .short_ways import ShortWay
 from .writer import Writer
 
 
@@ -28,6 +29,7 @@ class InstructionWriter:
     _calls: Calls
     _called: set[str]  # symbols
     _frame: Frame | None
+    _short: ShortWay | None  # of this function
     _needed: NeededRegisters
     _addresses: KnownAddresses
     _scope: int

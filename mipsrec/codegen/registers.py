@@ -178,7 +178,8 @@ class RegisterPlan:
 
     `entries` are the blocks that control enters from outside. A function that only part of the blocks can reach is
     planned with those alone. `passed` gives the bits that the end of a block reads: arguments and results. `entered`
-    are the bits that are dirty at the entries, `unsettled` those that are after a call.
+    are the bits that are dirty at the entries, `unsettled` those that are after a call. `passes_by` says whether
+    control may go on after a call that has not been made.
     """
 
     def __init__(
@@ -189,6 +190,7 @@ class RegisterPlan:
         passed: Callable[[Block], int],
         entered: int,
         unsettled: Callable[[Block], int],
+        passes_by: Callable[[Block], bool],
     ) -> None:
         self._function = function
         self._entries = frozenset(entries)
@@ -196,6 +198,7 @@ class RegisterPlan:
         self._successors = {pc: function.successors(function.blocks[pc]) for pc in self.order}
         self._summarize(units)
         after = {pc: unsettled(function.blocks[pc]) for pc in self.order if function.blocks[pc].end is End.CALL}
+        self._passed_by = frozenset(pc for pc in after if passes_by(function.blocks[pc]))
         before = dict.fromkeys(self.order, 0) | dict.fromkeys(entries, entered)
         self.dirty_in = self._forwards(before, after, loops_with(function, self.order, _SYNCING))
         self._returned_in = self._forwards(dict.fromkeys(self.order, 0), dict.fromkeys(after, RESULT_BITS), {})
@@ -260,8 +263,8 @@ class RegisterPlan:
         while work:
             pc = work.pop()
             bits = after_call.get(pc, 0)
-            if self._function.blocks[pc].end not in _SYNCING:
-                bits = found[pc] & ~self._flushed[pc] | self._written[pc]
+            if self._function.blocks[pc].end not in _SYNCING or pc in self._passed_by:
+                bits |= found[pc] & ~self._flushed[pc] | self._written[pc]
             for successor in self._successors[pc]:
                 if bits & ~found[successor] and pc in loops.get(successor, (pc,)):
                     found[successor] |= bits
@@ -295,9 +298,10 @@ class RegisterPlan:
                         work.append(successor)
 
     def _dirty_out(self, pc: int, after_call: dict[int, int]) -> int:
-        if self._function.blocks[pc].end in _SYNCING:
-            return after_call.get(pc, 0)
-        return self.dirty_in[pc] & ~self._flushed[pc] | self._written[pc]
+        bits = after_call.get(pc, 0)
+        if self._function.blocks[pc].end not in _SYNCING or pc in self._passed_by:
+            bits |= self.dirty_in[pc] & ~self._flushed[pc] | self._written[pc]
+        return bits
 
     def results_at_hand(self, pc: int) -> int:
         """Return which RESULT_BITS a return block gives back from SSA: those not written are loaded from the state."""
@@ -322,7 +326,9 @@ class RegisterPlan:
                 out |= self.live_in[successor]
             self.live_out[pc] = out
             block = self._function.blocks[pc]
-            needed = out & KEPT if block.end is End.CALL else 0 if block.end is End.SYSCALL else out
+            needed = out
+            if block.end in _SYNCING and pc not in self._passed_by:
+                needed &= KEPT if block.end is End.CALL else 0
             live = self._use[pc] | (needed & ~self._overwritten[pc])
             if live != self.live_in[pc] or not done[pc]:
                 done[pc] = True

@@ -110,6 +110,63 @@ FUNCTION(calls_saves_late, "addiu $sp,$sp,-48\n sw $ra,44($sp)\n sw $s0,40($sp)\
                            "jal saves_late\n nop\n sll $s0,$s0,4\n addu $v0,$v0,$s0\n lw $ra,44($sp)\n lw $s0,40($sp)\n"
                            "jr $ra\n addiu $sp,$sp,48\n");
 
+/* Functions that call themselves and have temporaries on the stack meanwhile (codegen/unseen.py). */
+#define PUT \
+    "addiu $t3,$s0,100\n addiu $t4,$s0,2000\n addiu $t5,$s0,30000\n sw $t3,0($sp)\n sw $t4,4($sp)\n sw $t5,8($sp)\n"
+#define TAKE "lw $t3,0($sp)\n lw $t4,4($sp)\n lw $t5,8($sp)\n"
+#define LATER "b 3f\n nop\n 3: " /* so that there is no short way */
+
+FUNCTION(temps, ENTER "sltiu $t0,$a0,2\n bnez $t0,1f\n move $v0,$a0\n move $s0,$a0\n" PUT
+                "jal temps\n addiu $a0,$s0,-1\n" TAKE "addu $s1,$v0,$t3\n jal temps\n addiu $a0,$s0,-2\n" TAKE
+                "addu $v0,$v0,$s1\n xor $v0,$v0,$t4\n 1: " LEAVE);
+
+/* Hands on to another function what the caller has in them. */
+FUNCTION(reads_temps, "addu $v0,$t3,$t4\n addu $v0,$v0,$t5\n jr $ra\n nop\n");
+FUNCTION(tells, ENTER LATER "move $s0,$a0\n move $s1,$zero\n beqz $a0,1f\n li $v0,0\n andi $t0,$a0,1\n beqz $t0,2f\n"
+                "nop\n jal reads_temps\n nop\n move $s1,$v0\n 2: " PUT "jal tells\n addiu $a0,$s0,-1\n" TAKE
+                "addu $v0,$v0,$s1\n 1: " LEAVE);
+
+/* Reads after the call what the callee has left in two of them. */
+FUNCTION(hears, ENTER LATER "move $s0,$a0\n beqz $a0,1f\n li $v0,0\n" PUT "jal hears\n addiu $a0,$s0,-1\n"
+                "addu $v0,$v0,$t3\n sll $v0,$v0,1\n addu $v0,$v0,$t4\n" TAKE "1: " LEAVE);
+
+/* The innermost call returns eight bytes further on, where the caller's temporaries have not been loaded again. */
+#define MOVES_ON(name, first, last) \
+    FUNCTION(name, ENTER LATER "move $s0,$a0\n" first "beqz $a0,1f\n move $t6,$sp\n" PUT "jal " #name "\n" \
+                   "addiu $a0,$s0,-1\n" TAKE "addu $v0,$v0,$t3\n addu $v0,$v0,$t4\n" LEAVE \
+                   "1: addiu $t7,$ra,8\n" last "li $v0,0\n" LEAVE)
+MOVES_ON(moves_on, "", "sw $t7,28($t6)\n");
+MOVES_ON(moves_on_at_sp, "", "sw $t7,28($sp)\n");
+
+/* Writes them, and then returns to elsewhere: what it has written is what is found there. */
+MOVES_ON(leaves_some, "addiu $t3,$a0,1\n addiu $t4,$a0,2\n addiu $t5,$a0,3\n", "sw $t7,28($t6)\n");
+
+/* May raise an exception before it writes them. */
+FUNCTION(traps, ENTER LATER "move $s0,$a0\n beqz $a0,1f\n li $v0,0\n teq $a0,$a1\n" PUT "jal traps\n addiu $a0,$s0,-1\n"
+                TAKE "1: " LEAVE);
+
+/* Returns at once where a0 is 0, eight bytes further on; its short way is written where it calls itself. */
+FUNCTION(skips_at_once, ENTER "sltiu $t0,$a0,1\n sll $t1,$t0,3\n addu $t1,$t1,$ra\n sw $t1,28($sp)\n bnez $t0,1f\n"
+                        "li $t2,9\n move $s0,$a0\n jal skips_at_once\n addiu $a0,$a0,-1\n addiu $v0,$v0,1000\n"
+                        "addiu $v0,$v0,1000\n addu $v0,$v0,$s0\n addu $v0,$v0,$t2\n " LEAVE "1: li $v0,4\n" LEAVE);
+
+/* What it looks at is in memory: no short way. */
+FUNCTION(looks, ENTER "lw $t0,0($a1)\n addiu $t0,$t0,-1\n blez $t0,1f\n li $v0,1\n sw $t0,0($a1)\n jal looks\n nop\n"
+                "addiu $v0,$v0,2\n 1: " LEAVE);
+
+/* Calls with temporaries set; returns a mixture of what it finds in them. */
+#define KEEPER(name, callee) \
+    FUNCTION(name, "addiu $sp,$sp,-32\n sw $ra,28($sp)\n li $t3,1\n li $t4,20\n jal " #callee "\n li $t5,300\n" \
+                   "addu $v0,$v0,$t3\n sll $t4,$t4,5\n addu $v0,$v0,$t4\n sll $t5,$t5,9\n xor $v0,$v0,$t5\n" \
+                   "lw $ra,28($sp)\n jr $ra\n addiu $sp,$sp,32\n")
+KEEPER(calls_temps, temps);
+KEEPER(calls_tells, tells);
+KEEPER(calls_hears, hears);
+KEEPER(calls_moves_on, moves_on);
+KEEPER(calls_moves_on_at_sp, moves_on_at_sp);
+KEEPER(calls_leaves_some, leaves_some);
+KEEPER(calls_traps, traps);
+
 __attribute__((used)) void start(void)
 {
     uint32_t word = 0;
@@ -129,6 +186,17 @@ __attribute__((used)) void start(void)
     show("hop", calls_hop(7, &word));
     show("saves late", calls_saves_late(7, &word));
     show("deep", deep(1000, &word));
+    show("temps", calls_temps(9, &word));
+    show("temps at once", calls_temps(1, &word));
+    show("tells", calls_tells(6, &word));
+    show("hears", calls_hears(6, &word));
+    show("moves on", calls_moves_on(5, &word));
+    show("moves on at sp", calls_moves_on_at_sp(5, &word));
+    show("leaves some", calls_leaves_some(5, &word));
+    show("traps", calls_traps(5, &word));
+    show("skips at once", skips_at_once(5, &word));
+    word = 7;
+    show("looks", looks(0, &word));
     register uintptr_t v0 __asm__("$2") = 4001, a0 __asm__("$4") = 0;
     __asm__ volatile("syscall" : : "r"(v0), "r"(a0) : "$7");
 }
