@@ -66,8 +66,12 @@ def _displacement(symbol: str, offset: int) -> str:
     return f"trunc (i64 {difference} to i32)"
 
 
-def table_text(entries: list[tuple[int, str]], identity: LibraryIdentity, triple: str) -> str:
-    """Return the IR of `mr_library`; `entries` are (guest pc, symbol), sorted."""
+def table_text(found: list[tuple[int, str]], identity: LibraryIdentity, triple: str) -> str:
+    """Return the IR of `mr_library`; what was found are (guest pc, symbol).
+
+    A block that two functions have is an entry of both. Both lifted it from the same words, so either will do.
+    """
+    entries = sorted(dict(sorted(found, reverse=True)).items())
     words = (
         LIBRARY_MAGIC, LIBRARY_VERSION, layout_id(), _MEMORY_NUMBERS[identity.memory], identity.cpu.level,
         identity.bias, identity.fr, len(entries),

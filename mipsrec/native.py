@@ -286,7 +286,7 @@ def _build(
             compiled = _compile(shards, build, folder, progress)
             found = entries if entries is not None else [entry for result in compiled for entry in result.entries]
             table = folder / "table.o"
-            table.write_bytes(compile_text(table_text(sorted(found), identity, default_triple()), "0", build.cpu))
+            table.write_bytes(compile_text(table_text(found, identity, default_triple()), "0", build.cpu))
             library = folder / "library.so"
             link(compiler, [*(result.path for result in compiled), table], library, folder)
             append_footer(library)

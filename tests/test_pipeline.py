@@ -287,6 +287,17 @@ def test_jump_to_between_the_load_of_a_table_and_its_jump(order: str, tmp_path: 
         assert output.splitlines()[0].endswith(f"({value})"), (index, way)
 
 
+def test_an_entry_of_two_functions_is_in_the_table_once() -> None:
+    """The host refuses a table whose pcs do not grow; functions of glibc share the ends of loops."""
+    from mipsrec.cpu import chosen_cpu
+    from mipsrec.linking import LibraryIdentity, table_text
+
+    identity = LibraryIdentity("00" * 32, 0, 0, "flat", "direct", "2", chosen_cpu("generic"))
+    found = [(4194312, "second"), (4194304, "first"), (4194312, "first")]
+    once = table_text([(4194304, "first"), (4194312, "first")], identity, "x86_64-linux-gnu")
+    assert table_text(found, identity, "x86_64-linux-gnu") == once and once.count("i32 4194312") == 1
+
+
 # ---- looking ----
 
 
