@@ -1,4 +1,7 @@
-"""The test vectors of single instructions, run through lifted code: all memory models, optimised and not."""
+"""The test vectors of single instructions, run through lifted code: all memory models, optimised and not.
+
+And shifts of 64 bits, that are written as such where they are certain to be such.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,13 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from cpu import STOP
+from cpu import STOP, Cpu
 from lifted import Lifter, Runner, build_stubs
+from pair_shifts import AMOUNTS, BY, variants
 from vectors import Vector, load_all
 
 from mipsrec.codegen import CodegenOptions
+from mipsrec.codegen.wide_shifts import WideShifts
 
 VECTORS = load_all()
 HELPED = {
@@ -65,3 +70,24 @@ def test_vectors(runner: Runner, tmp_path: Path, memory: str, opt: int | str) ->
             helped["enabled" if may_trap(vector) else vector.exception or vector.text.split()[0]] += 1
     assert failures == []
     assert helped.keys() <= set(" ".join(HELPED).split()), helped
+
+
+def test_shifts_of_pairs(runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lifter, end = Lifter(tmp_path, 1), [0x08000000 | STOP >> 2, 0]  # j STOP
+    sequences, found = list(variants(1)), set[int]()
+    shift = WideShifts._shift
+    monkeypatch.setattr(WideShifts, "_shift", lambda *operands: found.add(len(lifter.entries)) or shift(*operands))
+    for sequence in sequences:
+        lifter.add([*(operation.word() for operation in sequence), *end], CodegenOptions(False, 0, "flat"))
+    assert len(found) > 6
+    runner.load(lifter.finish(runner.stubs), lifter.entries)
+    for index, sequence in enumerate(sequences):
+        words = [*(operation.word() for operation in sequence), *end]
+        for amount in AMOUNTS:
+            before = Cpu()
+            before.gpr[2:12] = [0x89ABCDEF * (number * number + 1) & 0xFFFFFFFF for number in range(2, 12)]
+            before.gpr[BY] = amount
+            after, _, _ = runner.run_piece(index, before.copy(), words, False)
+            for operation in sequence:
+                operation.run(before.gpr)
+            assert after.gpr == before.gpr, (sequence, amount)

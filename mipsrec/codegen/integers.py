@@ -3,17 +3,42 @@
 from __future__ import annotations
 
 from .memory_models import Value, text
+from .options import CodegenOptions
 from .register_file import RegisterOperations
+from .registers import Units
+from .wide_shifts import WideShifts
+from .writer import Writer
 
 
 class IntegerOperations(RegisterOperations):
     """i32, i1 and i64 arithmetic. Additions and the like of constants are folded; divisions are guarded."""
+
+    def __init__(self, writer: Writer, units: Units, options: CodegenOptions) -> None:
+        super().__init__(writer, units, options)
+        self._wide_shifts = WideShifts(writer)
+
+    def start_block(self) -> None:
+        super().start_block()
+        self._wide_shifts.start_block()
 
     def const(self, value: int) -> int:
         return value & 0xFFFFFFFF
 
     def _binary(self, operation: str, a: Value, b: Value) -> str:
         return self.writer.value(f"{operation} i32 {text(a)}, {text(b)}")
+
+    def _noted(self, operation: str, a: Value, b: Value) -> str:
+        """Return the result of an operation that may be part of a shift of 64 bits."""
+        value = self._binary(operation, a, b)
+        self._wide_shifts.note(operation, a, b, value)
+        return value
+
+    def _shifted(self, operation: str, a: Value, amount: Value) -> Value:
+        if amount == 0:
+            return a
+        value = self._binary(operation, a, self._amount(amount))
+        self._wide_shifts.note(operation, a, amount, value)
+        return value
 
     def add(self, a: Value, b: Value) -> Value:
         if b == 0:
@@ -33,30 +58,30 @@ class IntegerOperations(RegisterOperations):
         return self._binary("mul", a, b)
 
     def and_(self, a: Value, b: Value) -> Value:
-        return self._binary("and", a, b)
+        return self._noted("and", a, b)
 
     def or_(self, a: Value, b: Value) -> Value:
         if isinstance(a, int) and isinstance(b, int):
             return a | b
-        return a if b == 0 else b if a == 0 else self._binary("or", a, b)
+        return a if b == 0 else b if a == 0 else self._noted("or", a, b)
 
     def xor(self, a: Value, b: Value) -> Value:
         return self._binary("xor", a, b)
 
     def nor(self, a: Value, b: Value) -> Value:
-        return self._binary("xor", self.or_(a, b), 0xFFFFFFFF)
+        return self._noted("xor", self.or_(a, b), 0xFFFFFFFF)
 
     def _amount(self, amount: Value) -> Value:
         return amount & 31 if isinstance(amount, int) else self._binary("and", amount, 31)
 
     def shl(self, a: Value, amount: Value) -> Value:
-        return a if amount == 0 else self._binary("shl", a, self._amount(amount))
+        return self._shifted("shl", a, amount)
 
     def lshr(self, a: Value, amount: Value) -> Value:
-        return a if amount == 0 else self._binary("lshr", a, self._amount(amount))
+        return self._shifted("lshr", a, amount)
 
     def ashr(self, a: Value, amount: Value) -> Value:
-        return a if amount == 0 else self._binary("ashr", a, self._amount(amount))
+        return self._shifted("ashr", a, amount)
 
     def rotr(self, a: Value, amount: Value) -> Value:
         value = text(a)
@@ -73,10 +98,10 @@ class IntegerOperations(RegisterOperations):
         return self.writer.value(f"sext i{bits} {narrow} to i32")
 
     def eq(self, a: Value, b: Value) -> str:
-        return self._binary("icmp eq", a, b)
+        return self._noted("icmp eq", a, b)
 
     def ne(self, a: Value, b: Value) -> str:
-        return self._binary("icmp ne", a, b)
+        return self._noted("icmp ne", a, b)
 
     def slt(self, a: Value, b: Value) -> str:
         return self._binary("icmp slt", a, b)
@@ -94,7 +119,7 @@ class IntegerOperations(RegisterOperations):
         return self.writer.value(f"select i1 {flag}, {type_} {text(a)}, {type_} {text(b)}")
 
     def select(self, flag: Value, a: Value, b: Value) -> str:
-        return self._select("i32", flag, a, b)
+        return self._wide_shifts.selected(flag, a, b) or self._select("i32", flag, a, b)
 
     def select_single(self, flag: Value, a: Value, b: Value) -> str:
         return self._select("float", flag, *self.settled_both(a, b))
