@@ -10,6 +10,7 @@ All of them raise `MipsrecError` with one line that says what failed, where, and
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -53,7 +54,8 @@ class Guest:
     @cached_property
     def program(self) -> Program:
         """Its functions."""
-        return analyze(self.image, self.memory)
+        with _no_collections():
+            return analyze(self.image, self.memory)
 
     @cached_property
     def starts(self) -> Mapping[int, Callee]:
@@ -94,6 +96,19 @@ class Guest:
 
     def _no_function(self, name: str) -> LiftError:
         return LiftError(f"{self.image.path}: no function {name}; `mipsrec disasm {self.image.path}` lists them")
+
+
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """Keep the garbage collector from looking, now and later, at what is there to stay: a program's instructions."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+        gc.freeze()
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def open_guest(path: str | os.PathLike[str]) -> Guest:

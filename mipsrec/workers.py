@@ -41,6 +41,7 @@ def _start_worker(parent: int) -> None:
 
 def _work(function: Callable[[Task], Result], task: Task, parent: int, there: Connection) -> None:
     _start_worker(parent)
+    gc.disable()  # it ends before collecting would pay
     try:
         answer: tuple[Result | None, Exception | None, str] = (function(task), None, "")
     except Exception as error:
