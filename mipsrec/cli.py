@@ -119,8 +119,8 @@ def _add_level(parser: argparse.ArgumentParser) -> None:
         "--opt",
         choices=LEVELS,
         default=AUTO,
-        help="LLVM's effort: light compiles in half the time of 2; auto spends level 2 on functions with loops and on "
-        "small ones, and is light on the others (default auto)",
+        help="LLVM's effort: light compiles in half the time of 2; auto spends level 2 on functions with loops, "
+        "what these call, and small ones, and is light on the others (default auto)",
     )
     parser.add_argument(
         "--cpu",

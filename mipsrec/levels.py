@@ -1,7 +1,7 @@
 """How much effort LLVM spends on which function.
 
 Enters: a program, `--opt`, perhaps a profile. Leaves: a level for each function. Level `auto` spends full effort where
-programs spend their time: in loops, in functions that call themselves, in the small ones that others call. A profile
+programs spend their time: in loops and what they call, in functions that call themselves, in very small ones. A profile
 knows better: then it is the functions that it has samples of.
 """
 
@@ -24,6 +24,7 @@ HUGE_FUNCTION_INSTRUCTIONS = 20_000
 
 _SMALL_INSTRUCTIONS = 400
 _VERY_SMALL_INSTRUCTIONS = 100
+_CALLED_INSTRUCTIONS = 1000
 _SHARE = 10
 _WAITS = (End.CALL, End.SYSCALL, End.HAND_OVER)
 
@@ -64,15 +65,31 @@ def levels_of_program(
 def hot_functions(program: Program, starts: Iterable[int]) -> set[int]:
     """Return the functions that `auto` takes to be where time is spent.
 
-    Those are functions with loops, small recursive ones, and very small ones, which others may call in loops.
+    Those are functions with loops, what loops call as far as that is known and not large, small recursive functions,
+    and very small ones, which loops may call in ways that are not known.
     """
     recursive = recursive_functions(program)
-    found = set()
+    found: set[int] = set()
+    starts = frozenset(starts)
     for start in starts:
         function = program.functions[start]
+        called = starts & called_in_loops(function)
+        found |= {pc for pc in called if program.functions[pc].instruction_count() <= _CALLED_INSTRUCTIONS}
         limit = _SMALL_INSTRUCTIONS if start in recursive else _VERY_SMALL_INSTRUCTIONS
         if function.instruction_count() <= limit or has_hot_loops(function):
             found.add(start)
+    return found
+
+
+def called_in_loops(function: Function) -> set[int]:
+    """Return the targets, and likely targets, of the calls in a function's loops."""
+    loops = loops_with(function, list(function.blocks), (End.CALL,))
+    found = set()
+    for pc in set().union(*loops.values()):
+        block = function.blocks[pc]
+        target = block.target if block.target is not None else function.guesses.get(block.terminator_pc)
+        if block.end is End.CALL and target is not None:
+            found.add(target)
     return found
 
 

@@ -22,10 +22,11 @@ volatile int sink;
 #define USED __attribute__((noinline, used))
 USED int tiny(int a) { if (a & 1) sink = a; return a * 3 + sink; }
 USED int straight(int a) { FOUR(FOUR(FOUR(sink += a;))) return a * 3 + sink; }
+USED int in_loop(int a) { FOUR(FOUR(FOUR(sink ^= a;))) return a * 5 + sink; }
 USED int looped(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += sink; return sum; }
 USED int again(int n) { return n < 2 ? n + sink : again(n - 1) + again(n - 2) * 3; }
 USED int large(int n) { MANY(sink += straight(n);) return n; }
-USED int calls_around(int n) { while (sink) { MANY(sink += straight(n);) } return n; }
+USED int calls_around(int n) { while (sink) { MANY(sink += in_loop(n);) } return n; }
 USED int loop_in_large(int n, int *p)
 {
     MANY(sink += straight(n);)
@@ -39,7 +40,7 @@ void __start(void)
 }
 """
 OPTIONS = ("-O1", "-nostdlib", "-static", "-mno-abicalls", "-fno-pic", "-G0", "-fno-optimize-sibling-calls")
-HOT = {"tiny", "looped", "again", "loop_in_large", "__start"}
+HOT = {"tiny", "in_loop", "looped", "again", "loop_in_large", "__start"}
 
 
 @pytest.fixture(scope="module", params=ORDERS)
@@ -53,7 +54,7 @@ def _levels(guest: pipeline.Guest, level: str, profile: profiles.Profile | None 
 
 
 def test_auto(guest: pipeline.Guest) -> None:
-    """Effort goes to loops, but not to those of large functions that wait for calls; and to what is small."""
+    """Effort goes to loops, but not to those of large functions with calls; to what they call; to small ones."""
     found = _levels(guest, "auto")
     assert {name for name, level in found.items() if level == "2"} == HOT
     assert {level for name, level in found.items() if name not in HOT} == {"light"}
