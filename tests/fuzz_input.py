@@ -228,12 +228,13 @@ def run(trial: Trial, scratch: Path) -> Result:
     shutil.rmtree(scratch, ignore_errors=True)
     (scratch / "tmp").mkdir(parents=True)
     (scratch / "mutant").write_bytes(trial.content)
-    if trial.kind == "run":  # a cache of its own, with the host in it
+    own_cache = trial.kind in ("run", "build")  # with the host in it
+    if own_cache:
         (scratch / "cache").mkdir()
         (scratch / "cache" / "host").symlink_to(Path(os.environ["MIPSREC_CACHE"]) / "host")
     child = os.fork()
     if child == 0:
-        if trial.kind == "run":
+        if own_cache:
             os.environ["MIPSREC_CACHE"] = str(scratch / "cache")
         _in_child(trial, str(scratch))
     status, used, stopped = _wait(child, GUEST_WALL_SECONDS if trial.kind == "interpret" else WALL_SECONDS)
@@ -241,10 +242,10 @@ def run(trial: Trial, scratch: Path) -> Result:
     result.seconds = used.ru_utime + used.ru_stime
     result.output = (scratch / "stdout").read_text(errors="replace") if (scratch / "stdout").exists() else ""
     result.errors = (scratch / "stderr").read_text(errors="replace") if (scratch / "stderr").exists() else ""
-    made = {"dump-llvm": {"output"}, "build": {"output"}, "run": {"cache"}}.get(trial.kind, set())
+    made = {"dump-llvm": {"output"}, "build": {"output", "cache"}, "run": {"cache"}}.get(trial.kind, set())
     present = {path.name for path in scratch.iterdir()} | {f"tmp/{path.name}" for path in (scratch / "tmp").iterdir()}
     result.left = sorted(present - made - set(KEEP))
-    if made == {"output"} and result.status != 0 and (scratch / "output").exists():
+    if "output" in made and result.status != 0 and (scratch / "output").exists():
         result.left.append("output")
     return result
 
