@@ -25,7 +25,7 @@ OPTIONS = ("-static", "-Wno-unused-value")
 QEMU = {"big": "qemu-mips", "little": "qemu-mipsel"}
 GUESTS = [("big",), ("little", "-march=mips1", "-mfp32"), ("little", "-mfp64")]
 
-APART = {"carried", "strided", "never_meets"}
+APART = {"carried", "strided", "never_meets", "narrow_steps"}
 APART_MIPS1 = {"same", "to_words", "single_to_words"}  # the compiler makes other code of these
 
 

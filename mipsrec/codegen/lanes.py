@@ -309,7 +309,7 @@ def _recorded(recorder: _Recorder, block: Block) -> Round:
             found.advances[register] = change.constant
         elif register in recorder.read:
             raise _NotThisKind
-    found.test = test
+    found.test, found.annulled = test, block.is_likely
     found.needed = _needed(found)
     if not found.stores or not (found.unchecked or found.limits) or not _steps_well(found):
         raise _NotThisKind
@@ -328,10 +328,10 @@ def _needed(found: Round) -> list[int]:
 
 
 def _steps_well(found: Round) -> bool:
-    """Return whether the accesses go on by their sizes, as far as what they load is needed."""
+    """Return whether the accesses go on by their sizes; those whose loads are not needed by no less."""
     loads = [access for number in found.needed if (access := found.steps[number].access) is not None]
     return (
-        all(found.advance(access.address) in (4, 8) or access in loads for access in found.accesses)
+        all(access.size_bytes <= found.advance(access.address) in (4, 8) or access in loads for access in found.accesses)
         and all(found.advance(access.address) in (0, access.size_bytes) for access in loads)
         and all(found.advance(access.address) == access.size_bytes for access, _ in found.stores)
     )

@@ -89,20 +89,18 @@ class FlatMemory:
     def load_float(
         self, base: Value, displacement: int, type_: str, monotonic: bool = False, kept: bool = False
     ) -> str:
-        """Return a float or double."""
+        """Return a float or double. A monotonic load is volatile: of an atomic one LLVM makes one of an integer."""
         bits = 32 if type_ == "float" else 64
         writer = self._writer
-        if monotonic:
-            value = self.load(base, displacement, bits, monotonic, kept)
-            return writer.value(f"bitcast i{bits} {value} to {type_}")
         pointer = self._pointer(base, displacement)
-        volatile = "volatile " if kept else ""
+        volatile = "volatile " if kept or monotonic else ""
         if not self._swap:
             value = writer.loaded(f"load {volatile}{type_}, ptr {pointer}, align 1, {GUEST_TAG}")
         else:
             loaded = writer.loaded(f"load {volatile}<{bits >> 3} x i8>, ptr {pointer}, align 1, {GUEST_TAG}")
             value = writer.value(f"bitcast <{bits >> 3} x i8> {_reversed(writer, loaded, bits)} to {type_}")
-        self.places[value] = base, displacement
+        if not monotonic:
+            self.places[value] = base, displacement
         return value
 
     def store_float(self, base: Value, displacement: int, type_: str, value: str) -> None:

@@ -84,6 +84,7 @@ class Round:
     advances: dict[int, int] = field(default_factory=dict)  # what each register goes on by
     test: Test = Test("ne", Sum(), Sum())  # whether another round follows
     needed: list[int] = field(default_factory=list)  # the steps to perform
+    annulled: bool = False  # whether the last round leaves out its delay slot
 
     def loads(self) -> list[Access]:
         """Return the accesses that load what is needed."""

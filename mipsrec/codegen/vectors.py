@@ -8,7 +8,8 @@ LLVM makes no vectors of arithmetic whose flags and NaNs count. The rules here:
 - It touches no page that the round before it, performed by the loop itself, has not touched. So it never faults.
 - Rounds are performed together only if none stores what a later one of them loads, or stores before it.
 - The loop itself performs the last round: it leaves all registers as they are then, and the last instruction that
-  computed.
+  computed. Where the last round annuls its delay slot, the loop performs the last but one as well, for what the slot
+  leaves.
 
 The loop counts its own rounds: after the first, and then after as many as a round of vectors does, vectors are tried.
 """
@@ -253,6 +254,8 @@ class VectorWriter:
                 fits = writer.value(f"ashr i32 {room}, {advance.bit_length() - 1}")
                 positive = writer.value(f"call i32 @llvm.smax.i32(i32 {fits}, i32 0)")
                 count = writer.value(f"call i32 @llvm.umin.i32(i32 {count}, i32 {positive})")
+        if self._round.annulled:
+            count = writer.value(f"call i32 @llvm.usub.sat.i32(i32 {count}, i32 1)")
         return count
 
     # vectors
