@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from pathlib import Path
 
@@ -87,3 +88,20 @@ def test_short_ways(guest: tuple[Path, str]) -> None:
     assert find_short_way(functions["temps"]) and find_short_way(functions["skips_at_once"])
     assert find_short_way(functions["looks"]) is None
     assert find_short_way(functions["moves_on"]) is None
+
+
+@pytest.mark.parametrize("case", range(1, 9))
+@pytest.mark.parametrize("order", ORDERS)
+def test_faults_and_odd_returns(host: Path, tmp_path: Path, order: str, case: int) -> None:
+    """Loads that nobody needs fault in functions that call themselves; ra in the slot of a return is for later."""
+    source = (SOURCE.parent / "frames_odd.c").read_text()
+    program = compile_guest(tmp_path, order, source, *OPTIONS, f"-DCASE={case}")
+    library = tmp_path / "library.so"
+    pipeline.build(pipeline.open_guest(program), library, pipeline.Options(opt="2", jobs=1))
+    judge = need(QEMU[order], "qemu-user")
+    ends = [
+        subprocess.run([*map(str, words), program], capture_output=True, text=True, timeout=60, cwd=tmp_path)
+        for words in ([judge], [host, "--engine", "interp"], [host, "--library", library])
+    ]
+    assert len({(end.returncode, end.stdout) for end in ends}) == 1
+    assert ends[0].returncode == (0 if case in (6, 7) else -signal.SIGSEGV)

@@ -177,11 +177,13 @@ class CallEnds(EdgeWriter):
         machine.memory.start_block()
         saves, self._saves = self._saves, frozenset()
         looked_at, self._looked_at = self._looked_at, frozenset()
+        self._short_way = True
         self._body(short.first)
         self._slot(short.first)
         self._body(short.last)
         target = machine.gpr(self._terminator(short.last).rs)
         self._slot(short.last)
+        self._short_way = False
         self._saves, self._looked_at = saves, looked_at
         self._go_on(block, target)
         writer.label(there)

@@ -7,6 +7,8 @@ whose readers all compute what nobody reads may still vanish: code that reads a 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..analysis import Block, End, Function
 from ..isa import Instruction
 from ..isa.uses import ALL_BITS, masks, reads_memory
@@ -18,7 +20,10 @@ _BRANCHING = (End.FALL, End.BRANCH, End.JUMP, End.INDIRECT)
 class NeededRegisters:
     """For places in the blocks of `order`, the register bits that every way from there reads before it writes them."""
 
-    def __init__(self, function: Function, fr: int, order: list[int]) -> None:
+    def __init__(
+        self, function: Function, fr: int, order: list[int], seen: Callable[[Block, int], int] | None = None
+    ) -> None:
+        self._seen = seen
         self._fr = fr
         self._at_start = dict.fromkeys(order, ALL_BITS)
         self._successors = {pc: function.successors(function.blocks[pc]) for pc in order}
@@ -47,9 +52,12 @@ class NeededRegisters:
         return needed & ~written | read
 
     def after_slot(self, block: Block) -> int:
-        """Return the bits needed after the delay slot; all where control leaves with a complete state."""
+        """Return the bits needed after the delay slot; all where control leaves with a complete state.
+
+        `seen` tells what is read where it may not be complete, given the block and what is needed after it.
+        """
         if block.end not in _BRANCHING:
-            return ALL_BITS
+            return self._seen(block, self._at_start.get(block.next_pc, ALL_BITS)) if self._seen else ALL_BITS
         if block.is_likely:
             return self._at_start.get(block.target or 0, ALL_BITS)
         needed = ALL_BITS

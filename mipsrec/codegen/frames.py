@@ -210,8 +210,11 @@ def _through(
     """Return the registers that hold what is saved of them after a block, and the pcs of stores to look at."""
     found, stores = set(before), set()
     pc = block.start
+    late = block.delay_slot if block.end is End.RETURN else None  # jr has read ra before
     for instruction in block.instructions():
         pc = block.terminator_pc if instruction is block.terminator else pc
+        if instruction is late and _RA not in found:
+            saves = {r: slot for r, slot in saves.items() if r != _RA}
         if moves_sp(instruction):
             displacement += instruction.imm
         elif writes_memory(instruction.row):

@@ -39,6 +39,7 @@ class InstructionWriter:
     _exact: frozenset[int] | set[int] = frozenset()  # additions of the current block that do not wrap
     _loop_writes: int | None = None  # registers that the loop around the current block writes
     _looked_at: frozenset[int] = frozenset()  # pcs of the stores in this block that may go to the frame
+    _short_way = False  # whether a short way is written, of whose loads the function's plan knows nothing
     _stray: Value | None = None  # whether one of them did
 
     def _arguments(self, passed: int) -> list[Value]:
@@ -61,10 +62,15 @@ class InstructionWriter:
             step = self._unaligned_pair(body, index, pc, dead_loads)
             if not step:
                 if pc not in self._saves:
-                    self._instruction(body[index], pc, index in dead_loads, index in self._exact)
+                    kept = index in dead_loads or self._keeps_in_short_way(body[index])
+                    self._instruction(body[index], pc, kept, index in self._exact)
                 step = 1
             index += step
             pc += 4 * step
+
+    def _keeps_in_short_way(self, instruction: Instruction) -> bool:
+        """Return whether a load of a short way must stay: not those of the stack, which has just been stored to."""
+        return self._short_way and instruction.rs != 29
 
     def _comment(self, block: Block) -> None:
         pc = block.start
@@ -127,7 +133,7 @@ class InstructionWriter:
             return 0
         self._at(first, pc)
         machine = self._machine
-        machine.kept = index + 1 in dead
+        machine.kept = index + 1 in dead or self._short_way
         if name[0] == "l":
             machine.set_gpr(first.rt, machine.load_word_unaligned(machine.gpr(first.rs), low.imm))
             machine.dirty |= self._units.masks(first)[1]
@@ -141,7 +147,8 @@ class InstructionWriter:
             return
         self._look_at_store(block.delay_slot, block.terminator_pc + 4)
         self._machine.in_slot = True
-        self._instruction(block.delay_slot, block.terminator_pc, self._needed.is_dead_slot(block), -1 in self._exact)
+        kept = self._needed.is_dead_slot(block) or self._keeps_in_short_way(block.delay_slot)
+        self._instruction(block.delay_slot, block.terminator_pc, kept, -1 in self._exact)
         self._machine.in_slot = False
 
     def _link(self, block: Block) -> None:

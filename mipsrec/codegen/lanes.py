@@ -329,9 +329,9 @@ def _needed(found: Round) -> list[int]:
 
 def _steps_well(found: Round) -> bool:
     """Return whether the accesses go on by their sizes; those whose loads are not needed by no less."""
-    loads = [access for number in found.needed if (access := found.steps[number].access) is not None]
+    loads = found.loads()
     return (
-        all(access.size_bytes <= found.advance(access.address) in (4, 8) or access in loads for access in found.accesses)
+        all(a.size_bytes <= found.advance(a.address) in (4, 8) or a in loads for a in found.accesses)
         and all(found.advance(access.address) in (0, access.size_bytes) for access in loads)
         and all(found.advance(access.address) == access.size_bytes for access, _ in found.stores)
     )
