@@ -266,7 +266,7 @@ def _add_bench(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument("--without", metavar="NAME,...", action="append", default=[], help="all but these of them")
     parser.add_argument("--json", metavar="FILE.json", nargs="?", const="-",
                         help="machine-readable, into a file; else on standard output, not the table")  # fmt: skip
-    parser.add_argument("--chart", metavar="out.svg", help="draw a bar chart")
+    parser.add_argument("--chart", "--plot", metavar="out.svg", help="draw a bar chart")
     parser.add_argument("--compare", metavar="old.json",
                         help="name what became slower or faster since then, beyond the spread")  # fmt: skip
     parser.add_argument("--targets", action="store_true", help="say which of the speeds aimed at are reached")

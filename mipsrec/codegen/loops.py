@@ -2,7 +2,7 @@
 
 Those are loads in a loop without calls, from an address the loop does not change. LLVM may take such a load out of the
 loop, and a spin-wait on memory that a signal handler or another mapping writes would never end. They are emitted as
-monotonic atomics, or volatile where they are floats: both stay.
+monotonic atomics, or volatile where they are floats of this byte order: both stay.
 """
 
 from __future__ import annotations

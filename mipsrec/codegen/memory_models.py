@@ -89,9 +89,16 @@ class FlatMemory:
     def load_float(
         self, base: Value, displacement: int, type_: str, monotonic: bool = False, kept: bool = False
     ) -> str:
-        """Return a float or double. A monotonic load is volatile: of an atomic one LLVM makes one of an integer."""
+        """Return a float or double.
+
+        A monotonic load is volatile: of an atomic one LLVM makes one of an integer. That is quicker where bytes are
+        turned: what the loop itself has stored came from an integer register (dot_single 0.76 of the time).
+        """
         bits = 32 if type_ == "float" else 64
         writer = self._writer
+        if monotonic and self._swap:
+            value = self.load(base, displacement, bits, monotonic, kept)
+            return writer.value(f"bitcast i{bits} {value} to {type_}")
         pointer = self._pointer(base, displacement)
         volatile = "volatile " if kept or monotonic else ""
         if not self._swap:
