@@ -87,7 +87,7 @@ def called_in_loops(function: Function) -> set[int]:
     found = set()
     for pc in set().union(*loops.values()):
         block = function.blocks[pc]
-        target = block.target if block.target is not None else function.guesses.get(block.terminator_pc)
+        target = function.likely_target(block)
         if block.end is End.CALL and target is not None:
             found.add(target)
     return found

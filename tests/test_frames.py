@@ -17,7 +17,7 @@ from mipsrec.codegen.short_ways import find_short_way
 from mipsrec.codegen.unseen import with_unseen
 
 SOURCE = Path(__file__).parent / "guests" / "frames.c"
-OPTIONS = ("-nostdlib", "-static", "-ffreestanding", "-mno-abicalls", "-fno-pic", "-G0")
+OPTIONS = ("-nostdlib", "-static", "-ffreestanding", "-mno-abicalls", "-fno-pic", "-G0", f"-I{SOURCE.parent}")
 QEMU = {"big": "qemu-mips", "little": "qemu-mipsel"}
 
 

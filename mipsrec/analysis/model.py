@@ -83,6 +83,10 @@ class Function:
     def instruction_count(self) -> int:
         return sum(block.instruction_count() for block in self.blocks.values())
 
+    def likely_target(self, block: Block) -> int | None:
+        """Return where the end of a block goes for certain, or else is guessed to go."""
+        return block.target if block.target is not None else self.guesses.get(block.terminator_pc)
+
     def successors(self, block: Block) -> list[int]:
         """Return the starts of the blocks that may follow `block` inside this function."""
         if block.end is End.INDIRECT:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .model import Block, End, Function
+from .model import End, Function
 
 _SAVED = frozenset(range(16, 24))
 
@@ -21,10 +21,6 @@ def _saves_context(function: Function) -> bool:
             if instruction.row.name == "sw" and instruction.rt in _SAVED and instruction.rs not in (29, 30):
                 stored.setdefault(instruction.rs, set()).add(instruction.rt)
     return any(registers >= _SAVED for registers in stored.values())
-
-
-def _target(function: Function, block: Block) -> int | None:
-    return block.target if block.target is not None else function.guesses.get(block.terminator_pc)
 
 
 def _tail_targets(function: Function) -> set[int]:
@@ -47,6 +43,6 @@ def mark_returns_twice(functions: dict[int, Function], add_entries: Callable[...
         block.next_pc
         for function in functions.values()
         for block in function.blocks.values()
-        if block.end is End.CALL and _target(function, block) in savers
+        if block.end is End.CALL and function.likely_target(block) in savers
     }
     add_entries(points, resume=True)

@@ -40,7 +40,7 @@ class CallEnds(EdgeWriter):
 
     def _framed(self, block: Block) -> Callee | None:
         """Return the function whose body a block calls, for certain or if a guess is right; ra is set as calls do."""
-        callee = self._calls.framed(self._likely(block)) if calls_in_any_case(block) else None
+        callee = self._calls.framed(self._function.likely_target(block)) if calls_in_any_case(block) else None
         if callee is None or callee.frame is None or not callee.frame.unseen:
             return callee
         return callee if calls_itself(self._function, block) else None
@@ -58,9 +58,6 @@ class CallEnds(EdgeWriter):
         if self._short is None or block.next_pc not in self._function.blocks:
             return False
         return self._framed(block) is not None and calls_itself(self._function, block)
-
-    def _likely(self, block: Block) -> int | None:
-        return block.target if block.target is not None else self._guess(block)
 
     def _passed_by_call(self, block: Block) -> int:
         """Return the bits that a call reads: the arguments, and what it saves for its callee."""

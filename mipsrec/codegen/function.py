@@ -28,7 +28,7 @@ from .polls import Polls
 from .registers import PAIR, RegisterPlan, Units
 from .short_ways import find_short_way
 from .vectors import REST, VectorWriter, vector_rounds
-from .writer import LIKELY, STATE_TAG, UNLIKELY, Writer
+from .writer import STATE_TAG, UNLIKELY, Writer
 
 _NAME_CHARACTERS = 200
 """Of a guest's name in a symbol; those of C++ have no end."""
@@ -279,26 +279,24 @@ class FunctionWriter(CallEnds):
         writer, machine = self._writer, self._machine
         if self._stray is not None:
             machine.finish_floats()
-            near, clear = writer.fresh_label(), writer.fresh_label()
-            writer.void(f"br i1 {self._stray}, label %{near}, label %{clear}, {UNLIKELY}")
-            before = machine.registers.copy()
-            writer.label(near)
-            self._return_complete(block, target)
-            writer.label(clear)
-            machine.registers.restore(before)
+            self._return_complete_if(self._stray, block, target)
         if self._frame.unseen:
             machine.finish_floats()
-            same = writer.value(f"icmp eq i32 {text(target)}, %r31.in")
-            back, elsewhere = writer.fresh_label(), writer.fresh_label()
-            writer.void(f"br i1 {same}, label %{back}, label %{elsewhere}, {LIKELY}")
-            before = machine.registers.copy()
-            writer.label(elsewhere)
-            self._return_complete(block, target)
-            writer.label(back)
-            machine.registers.restore(before)
+            self._return_complete_if(writer.value(f"icmp ne i32 {text(target)}, %r31.in"), block, target)
         bypassing = settled_by_caller(self._frame) | RESULT_BITS | self._frame.unseen
         machine.registers.flush(machine.dirty & ~bypassing)
         self._calls.give_back_frame(self._results(block))
+
+    def _return_complete_if(self, flag: Value, block: Block, target: Value) -> None:
+        """Return with a complete state in the unlikely case of a flag; otherwise go on."""
+        writer, machine = self._writer, self._machine
+        yes, no = writer.fresh_label(), writer.fresh_label()
+        writer.void(f"br i1 {text(flag)}, label %{yes}, label %{no}, {UNLIKELY}")
+        before = machine.registers.copy()
+        writer.label(yes)
+        self._return_complete(block, target)
+        writer.label(no)
+        machine.registers.restore(before)
 
     def _return_complete(self, block: Block, target: Value) -> None:
         self._machine.registers.flush(self._machine.dirty)

@@ -49,8 +49,7 @@ def calls_in_any_case(block: Block) -> bool:
 
 def calls_itself(function: Function, block: Block) -> bool:
     """Return whether a block calls its own function, for certain or if a guess is right."""
-    target = block.target if block.target is not None else function.guesses.get(block.terminator_pc)
-    return target == function.start and calls_in_any_case(block)
+    return function.likely_target(block) == function.start and calls_in_any_case(block)
 
 
 def with_unseen(function: Function, frame: Frame, parameters: int) -> Frame:

@@ -96,7 +96,7 @@ def block_lines(guest: pipeline.Guest, function: Function, block: Block) -> Iter
     for instruction in [*block.body, *rest]:
         text = disassemble(instruction, pc)
         if instruction is block.terminator:
-            target = block.target if block.target is not None else function.guesses.get(pc)
+            target = function.likely_target(block)
             name = guest.program.names.get(target) if target is not None else None
             text += f"  # {name}" if name else ""
         yield pc, instruction.word, text
