@@ -9,6 +9,7 @@ soon natively are left out. Prints a line per difference, and the commands that 
 from __future__ import annotations
 
 import argparse
+import itertools
 import re
 import resource
 import signal
@@ -21,7 +22,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from gcc_batch import BUILD_HELP, Batch, compile_batch, lift, link_batch, run
+from gcc_batch import BUILD_HELP, INTERPRETED, Batch, commands, compile_batch, link_batch, run
 from gcc_suites import Case
 from tools import need, outside_pytest
 from tqdm import tqdm
@@ -51,7 +52,7 @@ class Found:
     """What one seed's program printed, by where it ran."""
 
     seed: int
-    outputs: dict[str, str] = field(default_factory=dict)  # "native", or "LEVEL ORDER ENGINE"
+    outputs: dict[str, str] = field(default_factory=dict)  # "native", or "LEVEL ORDER WAY"
 
     def differences(self) -> list[str]:
         """Return the places whose output is not that of qemu-user, or of the native program where that counts."""
@@ -59,10 +60,10 @@ class Found:
         for place, output in self.outputs.items():
             if place == "native" or (place.endswith("qemu") and output == QEMU_UNALIGNED):
                 continue
-            level, order, _ = place.split()
+            level, order = place.split()[:2]
             judges = [self.outputs[f"{level} {order} qemu"]]
             if judges == [QEMU_UNALIGNED]:
-                judges = [self.outputs[f"{level} {order} interpreted"]]
+                judges = [self.outputs[f"{level} {order} {INTERPRETED}"]]
             if order == "little" or set(ORDERLESS) <= set(variant(self.seed)):
                 judges.append(self.outputs["native"])
             if any(output != judge for judge in judges):
@@ -98,27 +99,25 @@ def native_output(case: Case, folder: Path) -> str | None:
     return output.strip() or f"status {process.returncode}"
 
 
-def guest_outputs(batch: Batch, folder: Path, host: Path, options: Sequence[str]) -> dict[tuple[Case, str], str]:
-    """Return what each program of a batch prints, by engine."""
+def guest_outputs(
+    batch: Batch, folder: Path, host: Path, builds: Sequence[Sequence[str]]
+) -> dict[tuple[Case, str], str]:
+    """Return what each program of a batch prints, by the way it runs."""
     folder.mkdir()
     inside, _ = compile_batch(batch, folder)
     assert inside == batch.tests, "csmith made what the cross compiler does not take"
-    program = str(link_batch(batch, len(inside), folder))
-    commands = {
-        "qemu": [need(QEMU[batch.order], "qemu-user"), program],
-        "recompiled": [str(host), "--library", str(lift(Path(program), options)), program],
-        "interpreted": [str(host), program],
-    }
+    program = link_batch(batch, len(inside), folder)
+    qemu = "qemu", [need(QEMU[batch.order], "qemu-user"), str(program)]
     outputs = {}
-    for engine, command in commands.items():
-        printed = folder / engine
+    for way, command in itertools.chain([qemu], commands(host, program, builds)):
+        printed = folder / way
         printed.mkdir()
         for number, (case, end) in enumerate(run(command, inside, folder, printed).items()):
-            outputs[case, engine] = " ".join(filter(None, [(printed / str(number)).read_text().strip(), end]))
+            outputs[case, way] = " ".join(filter(None, [(printed / str(number)).read_text().strip(), end]))
     return outputs
 
 
-def try_seeds(seeds: list[int], folder: Path, host: Path, options: Sequence[str]) -> list[Found]:
+def try_seeds(seeds: list[int], folder: Path, host: Path, builds: Sequence[Sequence[str]]) -> list[Found]:
     """Return what the programs of some seeds print everywhere; those that take too long natively are left out."""
     folder.mkdir()
     cases = {generate(seed, folder): seed for seed in seeds}
@@ -126,9 +125,9 @@ def try_seeds(seeds: list[int], folder: Path, host: Path, options: Sequence[str]
     found = {case: Found(seed, {"native": native[case] or ""}) for case, seed in cases.items() if native[case]}
     for level in LEVELS if found else ():
         for order in QEMU:
-            outputs = guest_outputs(Batch(level, order, list(found)), folder / f"{level}-{order}", host, options)
-            for (case, engine), output in outputs.items():
-                found[case].outputs[f"{level} {order} {engine}"] = output
+            outputs = guest_outputs(Batch(level, order, list(found)), folder / f"{level}-{order}", host, builds)
+            for (case, way), output in outputs.items():
+                found[case].outputs[f"{level} {order} {way}"] = output
     return list(found.values())
 
 
@@ -137,7 +136,7 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1, help="the first seed (default 1)")
     parser.add_argument("--count", type=int, default=50, help="how many seeds (default 50)")
-    parser.add_argument("--build", type=str.split, default=[], metavar="WORDS", help=BUILD_HELP)
+    parser.add_argument("--build", type=str.split, action="append", metavar="WORDS", help=BUILD_HELP)
     parser.add_argument("--jobs", type=int, default=2, help="batches at once (default 2)")
     chosen = parser.parse_args(words)
     seeds = range(chosen.seed, chosen.seed + chosen.count)
@@ -145,7 +144,7 @@ def main(words: list[str]) -> int:
     tried = different = 0
     with tempfile.TemporaryDirectory(prefix="mipsrec-csmith-") as name, ThreadPoolExecutor(chosen.jobs) as pool:
         folders = [Path(name) / str(part[0]) for part in parts]
-        work = partial(try_seeds, host=host_executable(), options=chosen.build)
+        work = partial(try_seeds, host=host_executable(), builds=chosen.build or [[]])
         with tqdm(total=len(seeds), unit=" seeds", file=sys.stderr) as bar:
             for part, results in zip(parts, pool.map(work, parts, folders)):
                 bar.update(len(part))
@@ -153,7 +152,8 @@ def main(words: list[str]) -> int:
                 for found in results:
                     lines = [f"seed {found.seed}: {line}" for line in found.differences()]
                     if lines:
-                        build = f"""ARGS='--build="{" ".join(chosen.build)}"'""" if chosen.build else ""
+                        words = " ".join(f'--build="{" ".join(options)}"' for options in chosen.build or [])
+                        build = f"ARGS='{words}'" if words else ""
                         lines.append(f"    make fuzz-csmith SEED={found.seed} COUNT=1 {build}".rstrip())
                         lines.append(f"    csmith --seed {found.seed} {' '.join(variant(found.seed))}")
                         different += 1

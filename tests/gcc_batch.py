@@ -1,6 +1,7 @@
 """Builds many programs as one static guest, lifts their own functions, and runs each in a process of its own.
 
-Enters: tests of one level and byte order. Leaves: how each ended under each engine. The libraries of the guest are
+Enters: tests of one level and byte order, and the ways to build the guest's library. Leaves: how each ended in each
+way, and interpreted. The libraries of the guest are
 interpreted always: what is tested is the code of the tests.
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,11 +22,11 @@ from tools import need
 ROOT = Path(__file__).resolve().parent.parent
 DRIVER = Path(__file__).parent / "guests" / "many.c"
 LIBRARIES = ("-lm", "-latomic", "-lgcov", "-pthread")
-ENGINES = ("native", "interp")
+INTERPRETED = "interpreted"
 OPERATORS = ("_Znw", "_Zna", "_Zdl", "_Zda")  # operators new and delete, which libstdc++ calls too
 
 UNBUILT = "does not build"
-BUILD_HELP = "options of `mipsrec build`, such as --build='--opt 3 --memory paged'"
+BUILD_HELP = "options of `mipsrec build`, such as --build='--opt 3 --memory paged' (repeatable: each is one more way)"
 
 
 @dataclass
@@ -36,7 +37,7 @@ class Batch:
     order: str
     tests: list[Case]
     keep: bool = False
-    results: dict[tuple[str, Case], str] = field(default_factory=dict)  # by engine and test; "" is a pass
+    results: dict[tuple[str, Case], str] = field(default_factory=dict)  # by way and test; "" is a pass
 
     def compiler(self, language: str = "") -> str:
         """Return the compiler of a language, by default the one that links the tests."""
@@ -68,14 +69,17 @@ def replaces_operators(objects: list[bytes]) -> bool:
 
 
 def compile_batch(batch: Batch, folder: Path) -> tuple[list[Case], list[Batch]]:
-    """Compile all tests into `folder`; return those that are in the program, and batches for those that cannot be."""
+    """Compile all tests into `folder`; return those that are in the program, and batches for those that cannot be.
+
+    Tests that are in neither do not build.
+    """
     inside: list[Case] = []
     alone: list[Batch] = []
     for test in batch.tests:
         objects = _compile(batch, test, folder)
         if objects is None:
-            batch.results |= {(engine, test): UNBUILT for engine in ENGINES}
-        elif not batch.keep and replaces_operators(objects):
+            continue
+        if not batch.keep and replaces_operators(objects):
             alone.append(Batch(batch.level, batch.order, [test], keep=True))
         else:
             for number, data in enumerate(isolate(objects, f"t{len(inside)}", batch.keep)):
@@ -103,9 +107,22 @@ def link_batch(batch: Batch, count: int, folder: Path) -> Path:
 def lift(program: Path, options: Sequence[str]) -> Path:
     """Return a library, built with options, of the tests' own functions; the rest of the program is interpreted."""
     library = program.with_name("library.so")
+    library.unlink(missing_ok=True)
     words = [sys.executable, "-m", "mipsrec", "build", str(program), "-o", str(library), "--only", "t[0-9]*.*"]
     _succeed([*words, "--jobs", "1", *options])
     return library
+
+
+def ways(builds: Sequence[Sequence[str]]) -> list[str]:
+    """Return the names of the ways to run a guest."""
+    return [*(" ".join(["recompiled", *options]) for options in builds), INTERPRETED]
+
+
+def commands(host: Path, program: Path, builds: Sequence[Sequence[str]]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each way to run a guest with its command, whose library is there until the next one is asked for."""
+    for way, options in zip(ways(builds), builds):
+        yield way, [str(host), "--library", str(lift(program, options)), str(program)]
+    yield INTERPRETED, [str(host), str(program)]
 
 
 def _ended(status: int) -> str:
@@ -128,18 +145,15 @@ def run(command: list[str], tests: list[Case], folder: Path, output: Path | None
     return ends
 
 
-def run_batch(batch: Batch, folder: Path, host: Path, options: Sequence[str]) -> list[Batch]:
-    """Build the tests of a batch and run them under each engine; return batches of those that need one alone."""
+def run_batch(batch: Batch, folder: Path, host: Path, builds: Sequence[Sequence[str]]) -> list[Batch]:
+    """Build the tests of a batch and run them in each way; return batches of those that need one alone."""
     folder.mkdir(parents=True)
     inside, alone = compile_batch(batch, folder)
     if inside:
         program = link_batch(batch, len(inside), folder)
-        commands = {
-            "native": [str(host), "--library", str(lift(program, options)), str(program)],
-            "interp": [str(host), str(program)],
-        }
-        for engine in ENGINES:
-            ends = run(commands[engine], inside, folder)
-            batch.results |= {(engine, test): end for test, end in ends.items()}
+        for way, command in commands(host, program, builds):
+            batch.results |= {(way, test): end for test, end in run(command, inside, folder).items()}
+    outside = set(batch.tests) - {*inside, *(test for other in alone for test in other.tests)}
+    batch.results |= {(way, test): UNBUILT for way in ways(builds) for test in outside}
     shutil.rmtree(folder)
     return alone

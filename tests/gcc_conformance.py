@@ -15,7 +15,7 @@ import time
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
-from gcc_batch import BUILD_HELP, ENGINES, UNBUILT, Batch, run_batch
+from gcc_batch import BUILD_HELP, UNBUILT, Batch, run_batch, ways
 from gcc_suites import LEVELS, SUITES, load_test, read_suite, sources
 from tqdm import tqdm
 
@@ -34,7 +34,8 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--order", choices=ORDERS, action="append", help="only this one")
     parser.add_argument("--match", default="", help="only tests with this in their names")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only each N-th test")
-    parser.add_argument("--build", type=str.split, default=[], metavar="WORDS", help=BUILD_HELP)
+    parser.add_argument("--first", type=int, default=0, metavar="N", help="begin with the N-th test (default 0)")
+    parser.add_argument("--build", type=str.split, action="append", metavar="WORDS", help=BUILD_HELP)
     parser.add_argument("--jobs", type=int, default=2, help="batches at once (default 2)")
     return parser.parse_args(words)
 
@@ -44,7 +45,7 @@ def batches(chosen: argparse.Namespace, testsuite: Path) -> list[Batch]:
     found = []
     for suite in map(read_suite, chosen.suite or SUITES):
         for level in (level for level in suite.all_levels() if level in (chosen.level or LEVELS)):
-            names = [name for name in suite.tests(level) if chosen.match in name][:: chosen.every]
+            names = [name for name in suite.tests(level) if chosen.match in name][chosen.first :: chosen.every]
             tests = [load_test(testsuite, suite, name) for name in names]
             count = -(-len(tests) // BATCH_TESTS)
             for order in (order for order in suite.orders if order in (chosen.order or ORDERS)):
@@ -52,7 +53,7 @@ def batches(chosen: argparse.Namespace, testsuite: Path) -> list[Batch]:
     return found
 
 
-def run_all(todo: list[Batch], host: Path, options: list[str], jobs: int, folder: Path) -> list[Batch]:
+def run_all(todo: list[Batch], host: Path, builds: list[list[str]], jobs: int, folder: Path) -> list[Batch]:
     """Run batches, `jobs` at once; return them, and those that were made of tests that cannot share a program."""
     finished: list[Batch] = []
     names = (str(number) for number in itertools.count())
@@ -60,7 +61,7 @@ def run_all(todo: list[Batch], host: Path, options: list[str], jobs: int, folder
     with tqdm(total=tests, unit=" tests", file=sys.stderr, mininterval=1) as bar, ThreadPoolExecutor(jobs) as pool:
 
         def submit(batch: Batch) -> Future[list[Batch]]:
-            return pool.submit(run_batch, batch, folder / next(names), host, options)
+            return pool.submit(run_batch, batch, folder / next(names), host, builds)
 
         pending = {submit(batch): batch for batch in todo}
         while pending:
@@ -79,30 +80,30 @@ def run_all(todo: list[Batch], host: Path, options: list[str], jobs: int, folder
     return finished
 
 
-def table(finished: list[Batch]) -> list[str]:
-    """Return a line per suite, level and byte order: how many tests there are, passed, and did not build."""
+def table(finished: list[Batch], names: list[str]) -> list[str]:
+    """Return a line per suite, level and byte order: how many tests there are, passed each way, and did not build."""
     rows: dict[tuple[int, int, str], list[tuple[str, str]]] = {}
     for batch in finished:
-        for (engine, test), end in batch.results.items():
+        for (way, test), end in batch.results.items():
             place = SUITES.index(test.suite), list(LEVELS).index(batch.level), batch.order
-            rows.setdefault(place, []).append((engine, end))
-    lines = ["| suite | level | byte order | tests | recompiled | interpreted | not built |"]
+            rows.setdefault(place, []).append((way, end))
+    lines = ["| " + " | ".join(["suite", "level", "byte order", "tests", *names, "not built"]) + " |"]
     lines.append("|" + "---|" * (lines[0].count("|") - 1))
-    totals = [0, 0, 0, 0]
+    totals = [0] * (len(names) + 2)
     for (suite, level, order), ends in sorted(rows.items()):
-        passed = [ends.count((engine, "")) for engine in ENGINES]
-        counts = [len(ends) // len(ENGINES), *passed, ends.count((ENGINES[0], UNBUILT))]
+        passed = [ends.count((way, "")) for way in names]
+        counts = [len(ends) // len(names), *passed, ends.count((names[0], UNBUILT))]
         totals = [total + count for total, count in zip(totals, counts)]
         lines.append("| " + " | ".join([SUITES[suite], list(LEVELS)[level], order, *map(str, counts)]) + " |")
     return [*lines, "| all | | | " + " | ".join(map(str, totals)) + " |"]
 
 
 def failures(finished: list[Batch]) -> list[str]:
-    """Return a line per test and engine that did not pass."""
+    """Return a line per test and way that did not pass."""
     return sorted(
-        f"{test.suite} {batch.level} {batch.order} {engine}: {test.name}: {end}"
+        f"{test.suite} {batch.level} {batch.order} {way}: {test.name}: {end}"
         for batch in finished
-        for (engine, test), end in batch.results.items()
+        for (way, test), end in batch.results.items()
         if end
     )
 
@@ -111,11 +112,12 @@ def main(words: list[str]) -> int:
     """Run the tests; return the exit status."""
     chosen = parse(words)
     testsuite = sources(ROOT / "build" / "gcc-testsuite")
+    builds = chosen.build or [[]]
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mipsrec-gcc-") as name:
-        finished = run_all(batches(chosen, testsuite), host_executable(), chosen.build, chosen.jobs, Path(name))
+        finished = run_all(batches(chosen, testsuite), host_executable(), builds, chosen.jobs, Path(name))
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     failed = failures(finished)
-    print(*table(finished), *failed, sep="\n")
+    print(*table(finished, ways(builds)), *failed, sep="\n")
     print(f"{time.monotonic() - start:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of processor time")
     return bool(failed)

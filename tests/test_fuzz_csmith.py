@@ -37,7 +37,7 @@ def test_unaligned() -> None:
 
 
 def test_one_seed(host: Path, tmp_path: Path) -> None:
-    (found,) = try_seeds([SEED], tmp_path / "seeds", host, ["--opt", "1"])
+    (found,) = try_seeds([SEED], tmp_path / "seeds", host, [["--opt", "1"]])
     assert len(found.outputs) == 1 + len(LEVELS) * len(QEMU) * len(ENGINES)
     assert found.outputs["native"].startswith("checksum = ")
     assert found.differences() == []

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 import pytest
-from gcc_batch import ENGINES, Batch, compile_batch, link_batch, run, run_batch
+from gcc_batch import Batch, compile_batch, link_batch, run, run_batch, ways
 from gcc_suites import SUITES, Case, Suite, load_test, read_suite, sources
 
 SAMPLE = [  # level, byte order, how many tests of each suite
@@ -19,6 +19,8 @@ SAMPLE = [  # level, byte order, how many tests of each suite
     ("O2-fp64", "little", {"ieee": 14}),
     ("O2", "big", {"g++old": 14, "g++eh": 8}),
 ]
+
+BUILDS = [["--opt", "1"]]
 
 ENDS = {
     "passes.c": ("", "int main(void) { return 0; }"),
@@ -43,14 +45,15 @@ ENDS = {
 
 @pytest.mark.parametrize("order", ["big", "little"])
 def test_ends(host: Path, tmp_path: Path, order: str) -> None:
-    """How programs end is seen for each of those that share one, under either engine."""
+    """How programs end is seen for each of those that share one, each way they are run."""
     tests = []
     for name, (_, text) in ENDS.items():
         (tmp_path / name).write_text(text)
         tests.append(Case("own", name, (tmp_path / name,), ()))
     batch = Batch("O2", order, tests)
-    assert run_batch(batch, tmp_path / "batch", host, ["--opt", "1"]) == []
-    assert batch.results == {(engine, test): ENDS[test.name][0] for engine in ENGINES for test in tests}
+    builds = [["--opt", "1"], ["--opt", "0", "--calls", "thunked"]]
+    assert run_batch(batch, tmp_path / "batch", host, builds) == []
+    assert batch.results == {(way, test): ENDS[test.name][0] for way in ways(builds) for test in tests}
 
 
 def test_operators(host: Path, tmp_path: Path) -> None:
@@ -92,9 +95,9 @@ def test_sample(host: Path, tmp_path: Path, testsuite: Path, level: str, order: 
     suites = [(read_suite(name), count) for name, count in counts.items()]
     tests = [load_test(testsuite, suite, name) for suite, count in suites for name in _spread(suite, level, count)]
     batch = Batch(level, order, tests)
-    alone = run_batch(batch, tmp_path / "batch", host, ["--opt", "1"])
+    alone = run_batch(batch, tmp_path / "batch", host, BUILDS)
     for number, other in enumerate(alone):
-        run_batch(other, tmp_path / str(number), host, ["--opt", "1"])
+        run_batch(other, tmp_path / str(number), host, BUILDS)
         batch.results |= other.results
     assert {key: end for key, end in batch.results.items() if end} == {}
-    assert len(batch.results) == len(ENGINES) * len(tests)
+    assert len(batch.results) == len(ways(BUILDS)) * len(tests)
