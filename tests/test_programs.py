@@ -7,6 +7,7 @@ MIPSREC_PROGRAMS=all, which `make conformance` sets.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import subprocess
@@ -33,7 +34,7 @@ class Way:
 
     memory: str = ""
     calls: str = "direct"
-    opt: int = 2
+    opt: str = "2"
 
     def __str__(self) -> str:
         return f"{self.memory}-{self.calls}-{self.opt}" if self.memory else "interp"
@@ -63,6 +64,12 @@ def assert_output(result: subprocess.CompletedProcess[bytes], expected: str, sta
 CXX = Path(__file__).parent / "guests" / "everything.cc"
 CXX_FLAGS = ("-std=gnu++17", "-Wall", "-Wextra")
 CXX_STATUS = 7
+CXX_WAYS = [
+    *(Way("flat", opt=opt) for opt in ("3", "light", "0", "2", "1")),
+    Way("flat", "thunked"),
+    Way("paged", opt="light"),
+]
+"""In the whole matrix each program is recompiled in one of these ways, besides the default one."""
 
 
 @pytest.fixture(scope="session")
@@ -78,8 +85,10 @@ def cxx_output(tmp_path_factory: pytest.TempPathFactory) -> str:
 def _cxx_cases() -> list[tuple[str, str, bool, Way]]:
     rows = [(order, opt, strip) for order in ORDERS for opt in ("-O0", "-O2", "-O3") for strip in (False, True)]
     cases = [(*row, INTERPRETED) for row in rows]
-    lifted = rows if ALL else [("little", "-O2", True), ("big", "-O3", False)]
-    return cases + [(*row, Way("flat", opt=1 if ALL else 0)) for row in lifted]
+    if not ALL:
+        return cases + [(*row, Way("flat", opt="0")) for row in (("little", "-O2", True), ("big", "-O3", False))]
+    cases += [(*row, Way("flat", opt="auto")) for row in rows]
+    return cases + [(*row, way) for row, way in zip(rows, itertools.cycle(CXX_WAYS))]
 
 
 @pytest.mark.parametrize("order, opt, strip, way", _cxx_cases(), ids=str)
@@ -104,7 +113,7 @@ FREESTANDING = [name for name, sample in samples.load_samples().items() if sampl
 
 def _sample_cases() -> list[tuple[str, str, str, Way]]:
     every = [(target, flags) for flags in FLAGS for target in ("mips", "mipsel")]
-    ways = [INTERPRETED, *WAYS, Way("flat", opt=0), Way("flat", opt=3)]
+    ways = [INTERPRETED, *WAYS, *(Way("flat", opt=opt) for opt in ("light", "0", "1", "3", "auto"))]
     if ALL:
         return [(name, *row, way) for name in FREESTANDING for row in every for way in (INTERPRETED, Way("flat"))] + [
             (name, target, "-O2", way) for name in FREESTANDING for target in ("mips", "mipsel") for way in ways
@@ -144,14 +153,14 @@ def test_clang(host: Path, tmp_path: Path, name: str, target: str) -> None:
 
 
 def _libc_cases() -> list[tuple[str, str, str, Way]]:
-    lifted, quick = Way("flat"), Way("flat", opt=0)
+    lifted, quick = Way("flat"), Way("flat", opt="0")
     if not ALL:
         return [
             ("setjmp", "mips", "-O2", quick),
             ("setjmp", "mipsel", "-O3 -march=mips2", INTERPRETED),
             ("exceptions", "mipsel", "-O0", INTERPRETED),
             ("png", "mipsel", "-O2 -march=mips32r2", INTERPRETED),
-            ("png", "mipsel", "-O2", Way("paged", "thunked", 0)),
+            ("png", "mipsel", "-O2", Way("paged", "thunked", "0")),
             ("depgraph", "mips", "-O3", INTERPRETED),
         ]
     rows = [
