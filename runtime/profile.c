@@ -1,4 +1,4 @@
-/* Samples where the program's processor time goes, and writes them as a profile (mipsrec/profiles.py has the format).
+/* Samples where the program's processor time goes.
  *
  * Each thread has a timer of its own processor time, whose signal comes to that thread. The kernel looks at such timers at its
  * clock ticks, 100 to 1000 times a second; a signal says how many periods it stands for, and counts that much. The
@@ -10,6 +10,7 @@
 #include "profile.h"
 
 #include "control.h"
+#include "profile_table.h"
 #include "signals.h"
 
 #include <errno.h>
@@ -26,32 +27,14 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define SLOT_BITS 16
-#define SLOT_COUNT ((size_t)1 << SLOT_BITS)
 #define PROBES_MAX 64
 #define STACK_WORDS 512 /* how far up a return address into lifted code is looked for */
 #define NANOSECONDS 1000000000u
 
-/* What a key's number is. */
-enum { LIFTED_CODE = 1, LIFTED_CALL, INTERPRETED_PC, CALL_PC }; /* the first two: addresses in the library's file */
-#define KIND_SHIFT 56
-
-struct slot {
-    _Atomic uint64_t key; /* kind and number; 0: free */
-    _Atomic uint64_t count;
-};
-
-struct table {
-    pid_t first_process;
-    _Atomic uint32_t processes; /* that are alive and count here */
-    _Atomic uint64_t lost;      /* samples the table had no room for */
-    struct slot slots[SLOT_COUNT];
-};
-
 bool mr_profiling;
 _Thread_local volatile struct mr_doing mr_doing;
 
-static struct table *table;
+static struct mr_profile_table *table;
 static char path[PATH_MAX];
 static uint8_t identity[32];
 static _Thread_local int timer = -1;
@@ -63,9 +46,9 @@ enum { NOT_ENDED, ENDING, ENDED };
 
 static void count(uint64_t kind, uint64_t number, uint64_t periods)
 {
-    uint64_t key = kind << KIND_SHIFT | number;
-    size_t at = (size_t)((key * 0x9e3779b97f4a7c15u) >> (64 - SLOT_BITS));
-    for (int probe = 0; probe < PROBES_MAX; probe++, at = (at + 1) % SLOT_COUNT) {
+    uint64_t key = kind << MR_PROFILE_KIND_SHIFT | number;
+    size_t at = (size_t)((key * 0x9e3779b97f4a7c15u) >> (64 - MR_PROFILE_SLOT_BITS));
+    for (int probe = 0; probe < PROBES_MAX; probe++, at = (at + 1) % MR_PROFILE_SLOT_COUNT) {
         uint64_t found = atomic_load_explicit(&table->slots[at].key, memory_order_relaxed);
         if (found == 0 && atomic_compare_exchange_strong(&table->slots[at].key, &found, key))
             found = key;
@@ -112,19 +95,19 @@ static void take_sample(const ucontext_t *context, uint64_t periods)
 {
     uintptr_t pc = pc_of(context);
     if (mr_library_contains(pc)) {
-        count(LIFTED_CODE, pc - mr_library_bias, periods);
+        count(MR_PROFILE_LIFTED_CODE, pc - mr_library_bias, periods);
     } else if (mr_current == NULL) { /* a thread that begins or ends */
-        count(CALL_PC, 0, periods);
+        count(MR_PROFILE_CALL_PC, 0, periods);
     } else if (mr_doing.activity == MR_FOR_CALL) {
-        count(CALL_PC, mr_doing.pc, periods);
+        count(MR_PROFILE_CALL_PC, mr_doing.pc, periods);
     } else if (mr_doing.activity == MR_INTERPRETING) {
-        count(INTERPRETED_PC, mr_current->pc, periods);
+        count(MR_PROFILE_INTERPRETED_PC, mr_current->pc, periods);
     } else {
         uintptr_t after = find_return(sp_of(context));
         if (after != 0)
-            count(LIFTED_CALL, after - 1 - mr_library_bias, periods);
+            count(MR_PROFILE_LIFTED_CALL, after - 1 - mr_library_bias, periods);
         else
-            count(CALL_PC, mr_current->pc, periods);
+            count(MR_PROFILE_CALL_PC, mr_current->pc, periods);
     }
 }
 
@@ -207,183 +190,14 @@ void mr_profile_release(void)
     change_mask(SIG_UNBLOCK);
 }
 
-/* ---- the file ---- */
-
-struct line {
-    uint32_t pc, engine;
-    uint64_t count;
-};
-static const char *const engines[] = {"lifted", "interp", "host"};
-enum { LIFTED, INTERP, HOST };
-
-static struct line line_of(uint64_t key, uint64_t periods)
-{
-    uint64_t number = key & (((uint64_t)1 << KIND_SHIFT) - 1);
-    switch (key >> KIND_SHIFT) {
-    case LIFTED_CODE:
-        return (struct line){mr_lines_near(number), LIFTED, periods};
-    case LIFTED_CALL:
-        return (struct line){mr_lines_near(number), HOST, periods};
-    case INTERPRETED_PC:
-        return (struct line){(uint32_t)number, INTERP, periods};
-    default:
-        return (struct line){(uint32_t)number, HOST, periods};
-    }
-}
-
-static bool precedes(const struct line *a, const struct line *b)
-{
-    return a->pc != b->pc ? a->pc < b->pc : a->engine < b->engine;
-}
-
-static void sift_down(struct line *lines, size_t at, size_t line_count)
-{
-    for (size_t child; (child = 2 * at + 1) < line_count; at = child) {
-        if (child + 1 < line_count && precedes(&lines[child], &lines[child + 1]))
-            child++;
-        if (!precedes(&lines[at], &lines[child]))
-            return;
-        struct line moved = lines[at];
-        lines[at] = lines[child];
-        lines[child] = moved;
-    }
-}
-
-/* A heap sort, since qsort may allocate memory, and this may run in a handler of a signal. */
-static void sort(struct line *lines, size_t line_count)
-{
-    for (size_t at = line_count / 2; at-- > 0;)
-        sift_down(lines, at, line_count);
-    for (size_t end = line_count; end-- > 1;) {
-        struct line last = lines[end];
-        lines[end] = lines[0];
-        lines[0] = last;
-        sift_down(lines, 0, end);
-    }
-}
-
-/* Fills lines, of which there is room for one of each slot; returns how many there are, one for each pc and engine. */
-static size_t collect(struct line *lines)
-{
-    size_t line_count = 0, merged = 0;
-    for (size_t at = 0; at < SLOT_COUNT; at++) {
-        uint64_t key = atomic_load(&table->slots[at].key), periods = atomic_load(&table->slots[at].count);
-        if (key != 0 && periods != 0)
-            lines[line_count++] = line_of(key, periods);
-    }
-    sort(lines, line_count);
-    for (size_t at = 0; at < line_count; at++) {
-        if (merged > 0 && lines[merged - 1].pc == lines[at].pc && lines[merged - 1].engine == lines[at].engine)
-            lines[merged - 1].count += lines[at].count;
-        else
-            lines[merged++] = lines[at];
-    }
-    return merged;
-}
-
-struct output {
-    int fd, error;
-    size_t size_bytes;
-    char bytes[8192];
-};
-
-static void flush(struct output *out)
-{
-    for (size_t done = 0; done < out->size_bytes && out->error == 0;) {
-        ssize_t written = write(out->fd, out->bytes + done, out->size_bytes - done);
-        if (written >= 0)
-            done += (size_t)written;
-        else if (errno != EINTR)
-            out->error = errno;
-    }
-    out->size_bytes = 0;
-}
-
-static void put_text(struct output *out, const char *text)
-{
-    for (; *text != 0; text++) {
-        if (out->size_bytes == sizeof out->bytes)
-            flush(out);
-        out->bytes[out->size_bytes++] = *text;
-    }
-}
-
-/* A word of the command, in a comment of one line of ASCII. */
-static void put_word(struct output *out, const char *word)
-{
-    char text[2] = {0, 0};
-    put_text(out, " ");
-    for (; *word != 0; word++) {
-        text[0] = *word > ' ' && *word <= '~' ? *word : '?';
-        put_text(out, text);
-    }
-}
-
-static void put_profile(struct output *out, const struct line *lines, size_t line_count)
-{
-    char text[80];
-    put_text(out, "mipsrec profile 1 ");
-    for (size_t i = 0; i < sizeof identity; i++) {
-        snprintf(text, sizeof text, "%02x", identity[i]);
-        put_text(out, text);
-    }
-    put_text(out, "\n# command");
-    for (int i = 0; i < mr_options.guest_argc; i++)
-        put_word(out, mr_options.guest_argv[i]);
-    snprintf(text, sizeof text, "\n# rate %u\n# lost %llu\n", mr_options.profile_rate,
-             (unsigned long long)atomic_load(&table->lost));
-    put_text(out, text);
-    for (size_t i = 0; i < line_count; i++) {
-        snprintf(text, sizeof text, "%08x %llu %s\n", lines[i].pc, (unsigned long long)lines[i].count,
-                 engines[lines[i].engine]);
-        put_text(out, text);
-    }
-    flush(out);
-}
-
-/* The file under another name until it is whole. */
-static int open_partial(char *partial, size_t size_bytes)
-{
-    int length = snprintf(partial, size_bytes, "%s.%d", path, (int)getpid());
-    if (length < 0 || (size_t)length >= size_bytes) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    return open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-}
-
-static int write_file(void)
-{
-    static struct output out;
-    char partial[PATH_MAX];
-    size_t room_bytes = SLOT_COUNT * sizeof(struct line);
-    struct line *lines =
-        mmap(NULL, room_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (lines == MAP_FAILED)
-        return errno;
-    out.error = 0;
-    out.fd = open_partial(partial, sizeof partial);
-    if (out.fd < 0) {
-        out.error = errno;
-    } else {
-        put_profile(&out, lines, collect(lines));
-        if (close(out.fd) != 0 && out.error == 0)
-            out.error = errno;
-        if (out.error == 0 && rename(partial, path) != 0)
-            out.error = errno;
-        if (out.error != 0)
-            unlink(partial);
-    }
-    munmap(lines, room_bytes);
-    return out.error;
-}
+/* ---- the end ---- */
 
 static void leave_table(void)
 {
     uint32_t others = atomic_fetch_sub(&table->processes, 1) - 1;
     if (getpid() != table->first_process && others > 0)
         return;
-    int error = write_file();
+    int error = mr_profile_write(table, path, identity);
     if (error != 0)
         mr_print_error("mipsrec-host: %s: the profile cannot be written (%s)\n", path, strerror(error));
 }
@@ -453,7 +267,7 @@ static void name_file(const char *given)
     if (relative && getcwd(folder, sizeof folder) == NULL)
         mr_fail("--profile %s: cannot tell the current folder (%s)", given, strerror(errno));
     int length = snprintf(path, sizeof path, "%s%s%s", relative ? folder : "", relative ? "/" : "", given);
-    int fd = length < (int)sizeof path ? open_partial(partial, sizeof partial) : (errno = ENAMETOOLONG, -1);
+    int fd = length < (int)sizeof path ? mr_profile_open_partial(path, partial, sizeof partial) : (errno = ENAMETOOLONG, -1);
     if (fd < 0)
         mr_fail("--profile %s: cannot be written (%s)", given, strerror(errno));
     close(fd);
