@@ -87,6 +87,10 @@ class Function:
         """Return where the end of a block goes for certain, or else is guessed to go."""
         return block.target if block.target is not None else self.guesses.get(block.terminator_pc)
 
+    def may_go_anywhere(self, block: Block) -> bool:
+        """Return whether a block ends in a jump to a register, other than a return, for which there is no table."""
+        return block.end is End.INDIRECT and block.terminator_pc not in self.jump_tables
+
     def successors(self, block: Block) -> list[int]:
         """Return the starts of the blocks that may follow `block` inside this function."""
         if block.end is End.INDIRECT:

@@ -135,9 +135,15 @@ which leaves all host registers to the loop that asks for signals."""
 
 
 def argument_registers(function: Function) -> int:
-    """Return the bits of the registers that a function takes from its parameters: all that its instructions read."""
+    """Return the bits of the registers that a function takes from its parameters.
+
+    They are those that its instructions read, or all if it goes on elsewhere without a table: it passes on what it got,
+    and what is there does not wait for what has just been stored.
+    """
     found = 0
     for block in function.blocks.values():
+        if function.may_go_anywhere(block):
+            return ARGUMENT_BITS
         for instruction in block.instructions():
             found |= masks(instruction, 0)[0]
     return found & ARGUMENT_BITS

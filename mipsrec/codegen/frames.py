@@ -174,7 +174,7 @@ def displacements(function: Function) -> dict[int, int] | None:
 def _leaves(function: Function, block: Block) -> bool:
     """Return whether a block makes a system call, or jumps to another function."""
     if block.end is End.INDIRECT:
-        return block.terminator_pc not in function.jump_tables
+        return function.may_go_anywhere(block)
     wanted: list[int | None] = []
     if block.end in (End.BRANCH, End.JUMP):
         wanted.append(block.target)

@@ -17,7 +17,7 @@ from ..analysis import Block, End, Function
 from ..isa import Instruction
 from ..isa.uses import FCC_BIT, FPR_BIT, HILO_BIT, LAST_BIT, changes_sign, masks, uses
 from ..state import OFFSETS, SLOT_BYTES
-from .calls import RESULT_BITS
+from .calls import RESULT_BITS, argument_registers
 from .loops import cycles, loops_with, predecessors_of
 
 PAIR = "<2 x float>"
@@ -51,7 +51,7 @@ class Units:
         self.abs2008 = abs2008
         self._joined: list[int] = []  # bits of the units that hold more than one register or part of one
         self._mixed = 0
-        used = 0
+        used = argument_registers(function)
         singles = doubles = 0
         for block in function.blocks.values():
             for instruction in block.instructions():
