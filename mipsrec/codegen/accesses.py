@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from .integers import IntegerOperations
 from .memory_models import Value, text
+from .slots import SIZES, Slot
+from .writer import UNLIKELY
 
 
 class MemoryOperations(IntegerOperations):
     """Loads, stores, lwl and its kin, ll/sc, sync."""
 
     def load(self, base: Value, displacement: int, bits: int, signed: bool) -> str:
-        value = self.memory.load(base, displacement, bits, self.monotonic, self.kept)
+        value = self._slot_value() or self.memory.load(base, displacement, bits, self.monotonic, self.kept)
         if bits == 32:
             return value
         return self.writer.value(f"{'sext' if signed else 'zext'} i{bits} {value} to i32")
@@ -19,19 +21,50 @@ class MemoryOperations(IntegerOperations):
         operand = text(value)
         if bits < 32:
             operand = self.writer.value(f"trunc i32 {operand} to i{bits}")
-        self.memory.store(base, displacement, bits, operand)
+        self._store(base, displacement, f"i{bits}", operand)
 
     def load_single(self, base: Value, displacement: int) -> str:
-        return self.memory.load_float(base, displacement, "float", self.monotonic, self.kept)
+        return self._slot_value() or self.memory.load_float(base, displacement, "float", self.monotonic, self.kept)
 
     def load_double(self, base: Value, displacement: int) -> str:
-        return self.memory.load_float(base, displacement, "double", self.monotonic, self.kept)
+        return self._slot_value() or self.memory.load_float(base, displacement, "double", self.monotonic, self.kept)
 
     def store_single(self, base: Value, displacement: int, value: Value) -> None:
-        self.memory.store_float(base, displacement, "float", str(self.settled(value)))
+        self._store(base, displacement, "float", str(self.settled(value)))
 
     def store_double(self, base: Value, displacement: int, value: Value) -> None:
-        self.memory.store_float(base, displacement, "double", str(self.settled(value)))
+        self._store(base, displacement, "double", str(self.settled(value)))
+
+    def _store(self, base: Value, displacement: int, type_: str, value: str) -> None:
+        slot = self.touched.slot
+        self.memory.store_type(base, displacement, type_, value, slot is not None)
+        if slot is not None:
+            self.writer.void(f"store {type_} {value}, ptr {slot.name}")
+        for other in self.touched.perhaps:
+            self._load_if_touched(other, base, displacement, SIZES[type_])
+
+    def _slot_value(self) -> str:
+        """Return what the slot that the current instruction loads has, or nothing if it loads none."""
+        slot = self.touched.slot
+        return self.writer.value(f"load {slot.type}, ptr {slot.name}") if slot is not None else ""
+
+    def load_slot(self, slot: Slot) -> None:
+        """Set a slot's variable to what memory has."""
+        value = self.memory.load_apart(self.gpr(slot.base), slot.displacement, slot.type)
+        self.writer.void(f"store {slot.type} {value}, ptr {slot.name}")
+
+    def _load_if_touched(self, slot: Slot, base: Value, displacement: int, size: int) -> None:
+        """Load a slot again if `size` bytes that were stored at displacement(base) are among its own."""
+        writer = self.writer
+        before = self.add(base, (displacement - slot.displacement + size - 1) & 0xFFFFFFFF)
+        distance = writer.value(f"sub i32 {text(before)}, {text(self.gpr(slot.base))}")
+        flag = writer.value(f"icmp ult i32 {distance}, {size + slot.size - 1}")
+        touched, done = writer.fresh_label(), writer.fresh_label()
+        writer.void(f"br i1 {flag}, label %{touched}, label %{done}, {UNLIKELY}")
+        writer.label(touched)
+        self.load_slot(slot)
+        writer.void(f"br label %{done}")
+        writer.label(done)
 
     def _unaligned(self, base: Value, displacement: int) -> tuple[Value, str]:
         """Return the aligned word's address, and the number of bits that lie before the byte in memory order."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from ..analysis import Block, End
 from ..isa import Flow
@@ -11,6 +12,7 @@ from .memory_models import Value
 from .polls import Polls
 from .registers import KEPT
 from .rounds import Round
+from .slots import SlotLoop
 from .writer import UNROLLED
 
 MAX_COPIED_RETURN = 24
@@ -25,6 +27,7 @@ GATE = "g_{:08x}".format
 """Where a loop that has vectors goes back to; those who enter it go to _VECTORS."""
 
 _VECTORS = "v_{:08x}".format
+_SLOTS = "w_{:08x}".format
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class EdgeWriter(InstructionWriter):
 
     _polls: Polls
     _vectors: dict[int, Round]  # loops of one block, of which several rounds may be done at once (vectors.py)
+    _slot_heads: dict[int, SlotLoop]
     _stubs: dict[Stub, str]  # with their labels
     _start = 0  # of the current block
     _rounds = 1  # of a loop that is the current block, that have been written
@@ -52,7 +56,26 @@ class EdgeWriter(InstructionWriter):
 
     def _entry(self, pc: int) -> str:
         """Return the label of the way into a block from elsewhere."""
+        if pc in self._slot_heads:
+            return _SLOTS(pc)
         return _VECTORS(pc) if pc in self._vectors else LABEL(pc)
+
+    def _way(self, source: int, pc: int) -> str:
+        """Return the label that leads from one block to another."""
+        loop = self._slot_heads.get(pc)
+        return LABEL(pc) if loop is not None and source in loop.body else self._entry(pc)
+
+    def _write_way_in(self, loop: SlotLoop) -> None:
+        """Write the way into a loop with slots."""
+        self._machine.start_block()
+        self._writer.label(_SLOTS(loop.head))
+        self._load_slots(loop)
+        self._writer.void(f"br label %{LABEL(loop.head)}")
+
+    def _load_slots(self, loop: SlotLoop) -> None:
+        self._writer.debug = f", !dbg !DILocation(line: {loop.pc}, scope: !{self._scope})"
+        for slot in loop.slots:
+            self._machine.load_slot(slot)
 
     def _end_fall(self, block: Block) -> None:
         self._machine.registers.save(self._live(block))
@@ -125,7 +148,7 @@ class EdgeWriter(InstructionWriter):
         dirty, plan = self._machine.dirty, self._plan
         polled = self._polls.on_edge(self._start, pc)
         if not polled and pc in plan.dirty_in and not plan.edge_loads(dirty, pc) and not plan.edge_flushes(dirty, pc):
-            return GATE(pc) if pc == self._start and pc in self._vectors else self._entry(pc)
+            return GATE(pc) if pc == self._start and pc in self._vectors else self._way(self._start, pc)
         stub = Stub(self._start, pc, dirty, self._machine.registers.split_out, polled)
         if stub not in self._stubs:
             self._stubs[stub] = self._writer.fresh_label()
@@ -150,10 +173,12 @@ class EdgeWriter(InstructionWriter):
             machine.registers.flush(flushed)
             if stub.polled:
                 location = f", !dbg !DILocation(line: {pc}, scope: !{self._scope})"
-                self._polls.write(machine, pc, dirty & ~flushed, location)
+                loop = self._slot_heads.get(pc) if pc in plan.dirty_in else None
+                handled = partial(self._load_slots, loop) if loop is not None else None
+                self._polls.write(machine, pc, dirty & ~flushed, location, handled)
             if pc in plan.dirty_in:
                 machine.registers.reload(plan.edge_loads(dirty, pc))
-                self._writer.void(f"br label %{self._entry(pc)}")
+                self._writer.void(f"br label %{self._way(stub.source, pc)}")
             else:
                 self._calls.tail_call(pc, None, self._arguments(self._calls.passed(pc)))
         self._stubs = {}

@@ -27,6 +27,7 @@ from .pairs import pair_forms
 from .polls import Polls
 from .registers import PAIR, RegisterPlan, Units
 from .short_ways import find_short_way
+from .slot_loops import slots_of_loops
 from .vectors import REST, VectorWriter, vector_rounds
 from .writer import STATE_TAG, UNLIKELY, Writer
 
@@ -101,6 +102,9 @@ class FunctionWriter(CallEnds):
         self._invariant = invariant_masks(function, self._plan.order, options.fr)
         self._polls = Polls(function, self._plan.order, entries, options)
         self._vectors = vector_rounds(function, self._plan.order, self._polls, options, self._units.abs2008)
+        loops = slots_of_loops(function, self._plan.order, entries, self._polls, options, self._invariant)
+        self._slot_heads = {loop.head: loop for loop in loops if loop.head not in self._vectors}
+        self._slot_loops = {pc: loop for loop in self._slot_heads.values() for pc in loop.body}
         self._machine = IrMachine(self._writer, self._units, options)
         self._stubs = {}
         self._saves = frozenset(slot.pc for slot in frame.slots) if frame is not None else frozenset()
@@ -171,6 +175,7 @@ class FunctionWriter(CallEnds):
             lines.append(f"  %{unit.name} = alloca {unit.type}")
             lines.append(f"  %s.{unit.name} = getelementptr i8, ptr %s, i64 {unit.offset}")
         lines += [f"  %{REST(pc)} = alloca i32" for pc in self._vectors]
+        lines += [f"  {slot.name} = alloca {slot.type}" for loop in self._slot_heads.values() for slot in loop.slots]
         lines.append("  %leave.pc = alloca i32")
         if self._machine.slots:
             lines.append(f"  %slots = alloca [{self._machine.slots} x i64]")
@@ -231,6 +236,8 @@ class FunctionWriter(CallEnds):
         self._contents(block, self._plan.dirty_in[block.start])
         if block.start in self._vectors:
             self._write_vectors(block.start)
+        if block.start in self._slot_heads:
+            self._write_way_in(self._slot_heads[block.start])
 
     def _write_vectors(self, pc: int) -> None:
         def at(pc: int) -> None:
@@ -250,6 +257,7 @@ class FunctionWriter(CallEnds):
         self._looked_at = self._frame.returns.get(block.start, frozenset()) if self._frame is not None else frozenset()
         self._start = block.start
         self._loop_writes = self._invariant.get(block.start)
+        self._slot_loop = self._slot_loops.get(block.start)
         self._rounds = 1
         self._body(block)
         self._end(block)

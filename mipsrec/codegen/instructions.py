@@ -14,6 +14,7 @@ from .memory_models import Value, text
 from .options import CodegenOptions
 from .registers import KEPT, RegisterPlan, Units, lowers_sp
 from .short_ways import ShortWay
+from .slots import NOTHING, SlotLoop, Touched
 from .writer import Writer
 
 
@@ -40,6 +41,7 @@ class InstructionWriter:
     _loop_writes: int | None = None  # registers that the loop around the current block writes
     _looked_at: frozenset[int] = frozenset()  # pcs of the stores in this block that may go to the frame
     _short_way = False  # whether a short way is written, of whose loads the function's plan knows nothing
+    _slot_loop: SlotLoop | None = None  # around the current block
     _stray: Value | None = None  # whether one of them did
 
     def _arguments(self, passed: int) -> list[Value]:
@@ -97,13 +99,20 @@ class InstructionWriter:
         machine.monotonic = self._loop_writes is not None and not self._loop_writes >> instruction.rs & 1
         assert instruction.row.meaning is not None
         machine.exact = exact
+        machine.touched = self._touched(instruction)
         instruction.row.meaning(machine, instruction)
         machine.exact = False
+        machine.touched = NOTHING
         written = self._units.masks(instruction)[1]
         machine.dirty |= written
         if written & KEPT and lowers_sp(instruction):
             machine.registers.put(KEPT)
             machine.dirty &= ~KEPT
+
+    def _touched(self, instruction: Instruction) -> Touched:
+        if self._slot_loop is None or self._short_way:
+            return NOTHING
+        return self._slot_loop.touched(instruction)
 
     def _look_at_store(self, instruction: Instruction, pc: int) -> None:
         """Note whether a store between the loads of the saved registers and the return goes near the frame's slots."""

@@ -77,14 +77,32 @@ class FlatMemory:
         value = writer.loaded(f"load {access}, {GUEST_TAG}")
         return swapped(writer, value, bits) if self._swap else value
 
-    def store(self, base: Value, displacement: int, bits: int, value: str) -> None:
+    def load_apart(self, base: Value, displacement: int, type_: str) -> str:
+        """Return an integer or a float that is loaded where control need not come past."""
+        bases, places = dict(self._bases), dict(self.places)
+        if type_[0] == "i":
+            value = self.load(base, displacement, int(type_[1:]))
+        else:
+            value = self.load_float(base, displacement, type_, monotonic=True)
+        self._bases, self.places = bases, places
+        return value
+
+    def store_type(self, base: Value, displacement: int, type_: str, value: str, kept: bool = False) -> None:
+        """Store an integer or a float; `kept`: where and when the guest does it."""
+        if type_[0] == "i":
+            self.store(base, displacement, int(type_[1:]), value, kept)
+        else:
+            self.store_float(base, displacement, type_, value, kept)
+
+    def store(self, base: Value, displacement: int, bits: int, value: str, kept: bool = False) -> None:
         """Store an i`bits` given as text."""
         writer = self._writer
         if self._swap and bits > 8:
             value = swapped(writer, value, bits)
         pointer = self._pointer(base, displacement)
         self._forget_places(base, displacement, bits >> 3)
-        writer.void(f"store i{bits} {value}, ptr {pointer}, align 1, {GUEST_TAG}{writer.debug}")
+        volatile = "volatile " if kept else ""
+        writer.void(f"store {volatile}i{bits} {value}, ptr {pointer}, align 1, {GUEST_TAG}{writer.debug}")
 
     def load_float(
         self, base: Value, displacement: int, type_: str, monotonic: bool = False, kept: bool = False
@@ -110,14 +128,15 @@ class FlatMemory:
             self.places[value] = base, displacement
         return value
 
-    def store_float(self, base: Value, displacement: int, type_: str, value: str) -> None:
+    def store_float(self, base: Value, displacement: int, type_: str, value: str, kept: bool = False) -> None:
         bits = 32 if type_ == "float" else 64
         if self._swap:
             type_, value = f"i{bits}", self._writer.value(f"bitcast {type_} {value} to i{bits}")
             value = swapped(self._writer, value, bits)
         pointer = self._pointer(base, displacement)
         self._forget_places(base, displacement, bits >> 3)
-        self._writer.void(f"store {type_} {value}, ptr {pointer}, align 1, {GUEST_TAG}{self._writer.debug}")
+        volatile = "volatile " if kept else ""
+        self._writer.void(f"store {volatile}{type_} {value}, ptr {pointer}, align 1, {GUEST_TAG}{self._writer.debug}")
 
     def compare_exchange(self, base: Value, displacement: int, expected: str, value: str) -> str:
         """Store `value` if memory holds `expected`; return the i1 whether it did."""
@@ -160,7 +179,7 @@ class ThunkMemory(FlatMemory):
     def load(self, base: Value, displacement: int, bits: int, monotonic: bool = False, kept: bool = False) -> str:
         return self._load_at(self._address(base, displacement), bits)
 
-    def store(self, base: Value, displacement: int, bits: int, value: str) -> None:
+    def store(self, base: Value, displacement: int, bits: int, value: str, kept: bool = False) -> None:
         self._store_at(self._address(base, displacement), bits, value)
 
     def _load_at(self, address: str, bits: int) -> str:
@@ -183,7 +202,7 @@ class ThunkMemory(FlatMemory):
         value = self.load(base, displacement, bits, monotonic, kept)
         return self._writer.value(f"bitcast i{bits} {value} to {type_}")
 
-    def store_float(self, base: Value, displacement: int, type_: str, value: str) -> None:
+    def store_float(self, base: Value, displacement: int, type_: str, value: str, kept: bool = False) -> None:
         bits = 32 if type_ == "float" else 64
         self.store(base, displacement, bits, self._writer.value(f"bitcast {type_} {value} to i{bits}"))
 
@@ -244,7 +263,7 @@ class PagedMemory(ThunkMemory):
         writer.label(done)
         return writer.value(f"phi i{bits} [ {quick}, %{fast_end} ], [ {late}, %{slow} ]")
 
-    def store(self, base: Value, displacement: int, bits: int, value: str) -> None:
+    def store(self, base: Value, displacement: int, bits: int, value: str, kept: bool = False) -> None:
         writer = self._writer
         address = self._address(base, displacement)
         pointer, slow = self._page_pointer(address, bits, "write_pages")

@@ -1,0 +1,216 @@
+"""Words of memory that a loop changes in each of its rounds: a variable has what memory has, as long as the loop runs.
+
+Compilers keep a sum or a counter on the stack when they have no register for it. Each round would wait until what the
+round before has stored can be loaded again. The rules:
+
+- A loop is looked at if it has no loop inside, no call, nothing that orders memory, and one way in.
+- On that way in the variable is loaded. This never faults: all ways there have accessed the word since the register
+  that it is reached by was set.
+- Stores to the word stay where they are, and set the variable. Those by other registers are compared with its address
+  as they happen; where they touch it, the variable is loaded again. So it is after a handler of a signal has run.
+- A page may be mapped twice, so that addresses tell nothing, and a loop may wait for what another thread writes. Words
+  that are not reached by sp or fp are therefore left alone in loops that store by other registers, or look for signals.
+- What is stored depends on what was loaded: otherwise nothing waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..analysis import Block, End, Function
+from ..isa import Instruction
+from ..isa.uses import LAST_BIT, masks
+from .loops import cycles, predecessors_of
+from .options import CodegenOptions
+from .polls import Polls
+from .slots import LOAD, OTHER, STORE, Slot, SlotLoop, access_of, kind_of, place
+
+_SP, _FP = 29, 30
+_MAX_INSTRUCTIONS = 128
+"""Of a loop: the longer a round, the less it waits, and the more registers it has use for."""
+_MAX_SLOTS = 6
+_MAX_WALK = 32
+"""Blocks before a loop that are searched for accesses."""
+_PAGE_BYTES = 4096
+_SLOT_BIT = LAST_BIT + 1
+_ENDS = (End.FALL, End.BRANCH, End.JUMP, End.INDIRECT)
+
+
+def slots_of_loops(
+    function: Function,
+    order: list[int],
+    entries: Iterable[int],
+    polls: Polls,
+    options: CodegenOptions,
+    inside: Iterable[int],
+) -> list[SlotLoop]:
+    """Return the loops with slots; `order` are the blocks to lift, `inside` those of them in loops without calls."""
+    if options.memory != "flat" or not _changes_words(function, inside):
+        return []
+    return _Search(function, order, frozenset(entries), polls, options.fr).loops(list(inside))
+
+
+def _changes_words(function: Function, blocks: Iterable[int]) -> bool:
+    """Return whether some blocks load and store the same word."""
+    places: tuple[set[tuple[int, int]], ...] = set(), set()
+    for pc in blocks:
+        for instruction in function.blocks[pc].instructions():
+            kind = kind_of(instruction.row)[0]
+            if kind in (LOAD, STORE):
+                places[kind == STORE].add((instruction.rs, instruction.imm))
+    return not places[0].isdisjoint(places[1])
+
+
+class _Search:
+    """Finds the slots of a function's loops."""
+
+    def __init__(self, function: Function, order: list[int], entries: frozenset[int], polls: Polls, fr: int) -> None:
+        self._blocks = function.blocks
+        self._successors = {pc: function.successors(function.blocks[pc]) for pc in order}
+        self._predecessors = predecessors_of(self._successors)
+        self._entries = entries
+        self._polls = polls
+        self._fr = fr
+
+    def loops(self, inside: list[int]) -> list[SlotLoop]:
+        """Return those with slots among the loops that have no other inside and one way in."""
+        found = []
+        work = [inside]
+        while work:
+            for loop in cycles(work.pop(), self._successors):
+                body = frozenset(loop)
+                heads = [pc for pc in loop if pc in self._entries or not body.issuperset(self._predecessors[pc])]
+                inner = [pc for pc in loop if pc not in heads]
+                if cycles(inner, self._successors):
+                    work.append(inner)
+                elif len(heads) == 1 and heads[0] not in self._entries:
+                    found.append(self._loop(heads[0], body))
+        return [loop for loop in found if loop is not None]
+
+    def _loop(self, head: int, body: frozenset[int]) -> SlotLoop | None:
+        """Return a loop with its slots, or None if it has none, or is not to be looked at."""
+        blocks = [self._blocks[pc] for pc in sorted(body)]
+        edges = [(pc, target) for pc in body for target in self._successors[pc] if self._polls.on_edge(pc, target)]
+        if any(block.end not in _ENDS for block in blocks) or any(target in body - {head} for _, target in edges):
+            return None
+        instructions = [instruction for block in blocks for instruction in block.instructions()]
+        if len(instructions) > _MAX_INSTRUCTIONS:
+            return None
+        accesses = [access_of(instruction) for instruction in instructions]
+        if any(kind == OTHER for kind, _ in accesses):
+            return None
+        written = 0
+        for instruction in instructions:
+            written |= masks(instruction, self._fr)[1]
+        loads = {access for kind, access in accesses if kind == LOAD and access is not None}
+        stores = {access for kind, access in accesses if kind == STORE and access is not None}
+        slots = [
+            slot
+            for slot in sorted(loads & stores, key=place)
+            if slot.base and not written >> slot.base & 1 and self._may_be_kept(slot, stores, bool(edges))
+        ]
+        slots = [slot for slot in self._changed_by_rounds(body, slots) if self._accessed_before(head, body, slot)]
+        if not slots:
+            return None
+        named = [Slot(*place(slot), name=f"%slot.{head:08x}.{index}") for index, slot in enumerate(slots[:_MAX_SLOTS])]
+        return SlotLoop(head, body, self._first_load(blocks, slots[0]), named)
+
+    def _first_load(self, blocks: list[Block], slot: Slot) -> int:
+        for block in blocks:
+            for index, instruction in enumerate(block.body):
+                if access_of(instruction) == (LOAD, slot):
+                    return block.start + 4 * index
+        return blocks[0].start
+
+    def _changed_by_rounds(self, body: frozenset[int], slots: list[Slot]) -> list[Slot]:
+        """Return the slots that are stored to after a load of what they had, and depend on it."""
+        return [slot for slot in slots if self._depends_on_itself(body, slots, slot)]
+
+    def _depends_on_itself(self, body: frozenset[int], slots: list[Slot], slot: Slot) -> bool:
+        """Return whether a slot is stored a value to that was made of one loaded from it."""
+        reached = dict.fromkeys(body, 0)
+        work = list(body)
+        while work:
+            pc = work.pop()
+            known = reached[pc]
+            for instruction in self._blocks[pc].instructions():
+                known, stored = self._follow(instruction, known, slots, slot)
+                if stored:
+                    return True
+            for target in self._successors[pc]:
+                if target in body and known & ~reached[target]:
+                    reached[target] |= known
+                    work.append(target)
+        return False
+
+    def _follow(self, instruction: Instruction, known: int, slots: list[Slot], slot: Slot) -> tuple[int, bool]:
+        """Return the registers and slots that depend on `slot` after an instruction, and whether that itself does."""
+        read, written = masks(instruction, self._fr)
+        kind, access = access_of(instruction)
+        depends = bool(known & read)
+        if access is not None and access in slots:
+            bit = 1 << _SLOT_BIT + slots.index(access)
+            if kind == STORE:
+                read &= ~(1 << instruction.rs)
+                depends = bool(known & read)
+                return (known | bit if depends else known & ~bit), depends and access == slot
+            depends = access == slot or bool(known & bit)
+        written &= ~(1 << LAST_BIT)
+        return (known | written if depends else known & ~written), False
+
+    def _accessed_before(self, head: int, body: frozenset[int], slot: Slot) -> bool:
+        """Return whether all ways to a loop have accessed a slot since its base was set."""
+        work = [pc for pc in self._predecessors[head] if pc not in body]
+        seen: set[int] = set()
+        while work:
+            pc = work.pop()
+            if pc in seen:
+                continue
+            seen.add(pc)
+            block = self._blocks[pc]
+            found = self._accesses(block, slot)
+            if found is None:
+                if pc in self._entries or not self._predecessors[pc]:
+                    return False
+                work += self._predecessors[pc]
+            if found is False or len(seen) > _MAX_WALK:
+                return False
+        return bool(seen)
+
+    def _accesses(self, block: Block, slot: Slot) -> bool | None:
+        """Return whether a block has accessed a slot at its end, or None if it does not change that."""
+        if block.end not in _ENDS:
+            return False
+        instructions = block.instructions()
+        if block.is_likely and masks(instructions.pop(), self._fr)[1] >> slot.base & 1:
+            return False
+        for instruction in reversed(instructions):
+            if masks(instruction, self._fr)[1] >> slot.base & 1 or kind_of(instruction.row)[0] == OTHER:
+                return False
+            access = access_of(instruction)[1]
+            if access is not None and access.covers(slot):
+                return True
+        return None
+
+    def _may_be_kept(self, slot: Slot, stores: set[Slot], polled: bool) -> bool:
+        """Return whether the stores of a loop leave a slot alone, or can be compared with it."""
+        on_stack = self._is_stack(slot.base)
+        for store in stores:
+            if store.base == slot.base:
+                near = on_stack or abs(store.displacement - slot.displacement) < _PAGE_BYTES // 2
+                if store != slot and (slot.overlaps(store) or not near):
+                    return False
+        return on_stack or not (polled or any(store.base != slot.base for store in stores))
+
+    def _is_stack(self, register: int) -> bool:
+        """Return whether a register points to the stack: sp, or fp where it is set to sp."""
+        return register == _SP or (register == _FP and self._has_frame_pointer())
+
+    def _has_frame_pointer(self) -> bool:
+        instructions = (instruction for block in self._blocks.values() for instruction in block.body)
+        return any(
+            instruction.row.name in ("or", "addu")
+            and instruction.rd == _FP
+            and {instruction.rs, instruction.rt} == {_SP, 0}
+            for instruction in instructions
+        )
