@@ -99,6 +99,14 @@ uint32_t mr_call(struct mr_state *s, uint32_t target)
     return mr_run(s, target, GPR(s, MR_REG_RA), GPR(s, MR_REG_SP));
 }
 
+/* So the frames of whoever waits there stay, while a handler runs, another context, or code that nobody lifted. */
+uint32_t mr_go_on(struct mr_state *s, uint32_t pc, uint32_t sp)
+{
+    if (pc == restart.stop_pc || pc == NEVER_PC)
+        return pc;
+    return mr_run(s, pc, NEVER_PC, sp - 1);
+}
+
 bool mr_same_registers(const struct mr_state *a, const struct mr_state *b)
 {
     return memcmp(a->gpr, b->gpr, sizeof a->gpr) == 0 && a->hilo == b->hilo &&

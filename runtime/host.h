@@ -158,6 +158,7 @@ void mr_dispatch_forget(uint32_t guest, uint32_t size_bytes);
 
 /* ---- called from lifted code; all with a complete state. Those that return a pc: execution goes on there. ---- */
 uint32_t mr_call(struct mr_state *s, uint32_t target);  /* a target without a lifted entry; returns at gpr[31] */
+uint32_t mr_go_on(struct mr_state *s, uint32_t pc, uint32_t sp); /* from pc, which is below sp, until the guest is at sp */
 uint32_t mr_syscall(struct mr_state *s, uint32_t pc);   /* the syscall instruction at pc */
 uint32_t mr_poll(struct mr_state *s, uint32_t pc);      /* signals may wait, and pc is next; or MR_STAY, no register changed */
 /* Of --calls watched: the function that begins at pc is entered; control goes to pc, an entry or a return. verify.c */

@@ -1,17 +1,18 @@
 """Ways out of deep calls with every optimisation on: what guests/unwinding.cc prints, recompiled and interpreted.
 
-A native build says what is right. Of the guest, its own functions are recompiled; with MIPSREC_PROGRAMS=all (`make
-conformance`) all of it, C++'s unwinder and the C library as well.
+A native build says what is right. Of the guest, its own functions and those of the C library that go elsewhere are
+recompiled; with MIPSREC_PROGRAMS=all (`make conformance`) all of it, C++'s unwinder and the C library as well.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import resource
 import signal
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -21,11 +22,14 @@ from tools import need
 from mipsrec import pipeline
 
 SOURCE = Path(__file__).parent / "guests" / "unwinding.cc"
-OWN = ["_ZN12_GLOBAL__N_1*", "main"]
+OWN = ["_ZN12_GLOBAL__N_1*", "main", "*longjmp*", "*setjmp*", "*context", "*kill"]
 ALL = os.environ.get("MIPSREC_PROGRAMS") == "all"
 WAYS = ("interpreted", "opt 0", "opt 2", "opt 3") if ALL else ("interpreted", "opt 0", "opt 2")
 KINDS = ("direct", "mutual", "pointer", "virtual")
 DEEP = 1_000_000
+ROUNDS = 100_000
+AGAIN = 10_000
+AGAIN_KILOBYTES = 2_000  # a host frame left behind each time would be ten times as much
 DEEP_STACK_BYTES, USUAL_STACK_BYTES = 250 << 20, 8 << 20
 
 
@@ -37,9 +41,11 @@ class Built:
     folder: Path
     host: Path
 
-    def run(self, way: str, *words: str, prepare: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
-        options = ["--engine", "interp"] if way == "interpreted" else ["--library", str(self._library(way))]
-        command = [str(self.host), *options, str(self.path), *words]
+    def run(
+        self, way: str, *words: str, prepare: Callable[[], None] | None = None, options: tuple[str, ...] = ()
+    ) -> subprocess.CompletedProcess[str]:
+        engine = ["--engine", "interp"] if way == "interpreted" else ["--library", str(self._library(way))]
+        command = [str(self.host), *engine, *options, str(self.path), *words]
         return subprocess.run(command, capture_output=True, text=True, timeout=120, preexec_fn=prepare)
 
     def _library(self, way: str) -> Path:
@@ -47,7 +53,8 @@ class Built:
         if not library.exists():
             guest = pipeline.open_guest(self.path)
             chosen = None if ALL else guest.functions_like(OWN)
-            pipeline.build(guest, library, pipeline.Options(opt=int(way[-1]), jobs=1), functions=chosen)
+            options = pipeline.Options(calls="thunked") if way == "thunked" else pipeline.Options(opt=int(way[-1]))
+            pipeline.build(guest, library, replace(options, jobs=1), functions=chosen)
         return library
 
 
@@ -82,6 +89,32 @@ def test_endless_recursion(guest: Built, way: str) -> None:
     lines = [line.split() for line in result.stdout.splitlines()]
     assert [(name, end) for name, end, _ in lines] == [(name, "overflows") for name in KINDS]
     assert len({kept for *_, kept in lines}) == 1
+
+
+@pytest.mark.parametrize("way", [*WAYS, "thunked"])
+def test_again_and_again(guest: Built, native: Path, way: str) -> None:
+    """The host's stack does not grow with jumps out of calls into one frame, nor while two contexts take turns."""
+    words = ["again", str(AGAIN)]
+    expected = subprocess.run([native, *words], capture_output=True, text=True, check=True, timeout=60).stdout
+    few, many = guest.run(way, "again", "10"), guest.run(way, *words)
+    assert (many.returncode, many.stdout) == (0, expected)
+    assert int(many.stderr) - int(few.stderr) < AGAIN_KILOBYTES
+
+
+def test_frames_stay(guest: Built, native: Path) -> None:
+    """The caller of a function that was left for a handler is recompiled code still when that function returns."""
+    words = ["stays", str(ROUNDS)]
+    expected = subprocess.run([native, *words], capture_output=True, text=True, check=True, timeout=60).stdout
+    result = guest.run("opt 2", *words, options=("--stats",))
+    assert (result.returncode, result.stdout) == (0, expected)
+    few = guest.run("opt 2", "stays", "1", options=("--stats",))
+    assert _interpreted(result.stderr) - _interpreted(few.stderr) < ROUNDS // 10
+
+
+def _interpreted(statistics: str) -> int:
+    found = re.search(r"(\d+) instructions interpreted", statistics)
+    assert found
+    return int(found[1])
 
 
 def _with_stack(size_bytes: int) -> Callable[[], None]:

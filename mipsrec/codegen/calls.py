@@ -8,12 +8,20 @@ what has just been stored. A direct call passes poison for what the callee takes
 (`argument_registers`); every other call passes all of them.
 
 The first value returned is the guest pc that the function returns to. The caller compares it with the pc it expects;
-on a mismatch it returns that pc itself, until somebody who knows it is found: so longjmp, exceptions and context
-switches need no special care. Calls of pcs that are not known when the code is made go through the host's dispatch
-table (`@lookup` in every module), and where that has nothing, to the host (`@call_host`). The host calls lifted code
-through `mr_enter`, which each library brings along. The parameter `pc` is for functions with several entries and for
-`@call_host`; direct calls leave it open. With `--calls thunked` every call goes to the host. With `--calls watched`
-calls are direct, and each function tells the host when it is entered and when it returns (`mr_watch_*`).
+on a mismatch somebody else is looked for: so longjmp, exceptions and context switches need no special care. Where
+that is decides what becomes of the host's frames, which go with the guest's, and stay with them:
+
+- A function that knows the pc as one that it may be returned to goes on in its other entries (function.py).
+- With sp below where it was when the function was entered, its caller's frame is still there, and so stays the host's:
+  the host goes on in the function's place until sp is back there (`@go_on`).
+- Otherwise the function returns the pc. It does so, too, in place of a jump elsewhere with sp above where it was when
+  the function was entered, as longjmp makes it (`may_unwind`): the frame of its caller is gone.
+
+Calls of pcs that are not known when the code is made go through the host's dispatch table (`@lookup` in every module),
+and where that has nothing, to the host (`@call_host`). The host calls lifted code through `mr_enter`, which each
+library brings along. The parameter `pc` is for functions with several entries and for `@call_host`; direct calls leave
+it open. With `--calls thunked` every call goes to the host. With `--calls watched` calls are direct, and each function
+tells the host when it is entered and when it returns (`mr_watch_*`).
 
 A function with a frame (frames.py) has its code in a body, `NAME.body`, whose callers have stored the registers that
 the frame saves. It returns BACK in place of a pc when it has done what such a function does: these registers are on
@@ -30,10 +38,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..analysis import Function
+from ..analysis import Block, End, Function
 from ..isa.uses import masks
 from ..state import OFFSETS, SLOT_BYTES
-from .frames import Frame
+from .frames import Frame, moves_sp
 from .memory_models import Value, text
 from .options import CodegenOptions
 from .writer import ALL_KEPT, LIKELY, STATE_TAG, TABLE_TAG, UNLIKELY, Writer
@@ -41,6 +49,7 @@ from .writer import ALL_KEPT, LIKELY, STATE_TAG, TABLE_TAG, UNLIKELY, Writer
 ARGUMENTS = (29, 31, 25, 4, 5, 6, 7)
 """General-purpose registers that come in as parameters, in order: sp, ra, t9, a0 to a3."""
 ARGUMENT_BITS = sum(1 << number for number in ARGUMENTS)
+SP_BIT = 1 << 29
 RESULTS = (2, 3)
 """General-purpose registers that are returned after the pc: v0, v1."""
 RESULT_BITS = sum(1 << number for number in RESULTS)
@@ -99,17 +108,21 @@ found:
 """
 """Finds the lifted function at a guest pc, or else `@call_host`. Entries have 4 bytes, as instructions have."""
 
+_RESULTS_OF_HOST = f"""\
+{_state_loads("r", RESULTS)}\
+  %a = insertvalue {RESULT} poison, i32 %pc, 0
+  %b = insertvalue {RESULT} %a, i32 %r2, 1
+  %c = insertvalue {RESULT} %b, i32 %r3, 2
+  ret {RESULT} %c
+"""
+
 HOST_EDGES = f"""\
 declare i32 @mr_call(ptr, i32)
 
 define hidden {_TYPE} @call_host({_PARAMETERS}) nounwind {{
 {_STATE}
   %pc = call i32 @mr_call(ptr %s, i32 %pc.in)
-{_state_loads("r", RESULTS)}\
-  %a = insertvalue {RESULT} poison, i32 %pc, 0
-  %b = insertvalue {RESULT} %a, i32 %r2, 1
-  %c = insertvalue {RESULT} %b, i32 %r3, 2
-  ret {RESULT} %c
+{_RESULTS_OF_HOST}\
 }}
 
 define hidden i32 @mr_enter(ptr %s, ptr %function) nounwind {{
@@ -122,6 +135,13 @@ define hidden i32 @mr_enter(ptr %s, ptr %function) nounwind {{
   ret i32 %pc
 }}
 
+declare i32 @mr_go_on(ptr, i32, i32)
+
+define hidden {_TYPE} @go_on({_PARAMETERS}) nounwind {{
+{_STATE}
+  %pc = call i32 @mr_go_on(ptr %s, i32 %pc.in, i32 %r29.in)
+{_RESULTS_OF_HOST}}}
+
 declare i32 @mr_poll(ptr, i32)
 
 define hidden preserve_allcc i32 @poll(ptr %s, i32 %pc) nounwind {ALL_KEPT} {{
@@ -130,8 +150,9 @@ define hidden preserve_allcc i32 @poll(ptr %s, i32 %pc) nounwind {ALL_KEPT} {{
 }}
 """
 """What a library has once: `@call_host`, a lifted function that goes to a pc that nobody lifted; `mr_enter`, which
-calls a lifted function from C at the state's pc: `uint32_t mr_enter(struct mr_state *, mr_function)`; and `@poll`,
-which leaves all host registers to the loop that asks for signals."""
+calls a lifted function from C at the state's pc: `uint32_t mr_enter(struct mr_state *, mr_function)`; `@go_on`, a
+lifted function that lets the host go on at a pc until sp is back where its parameter says; and `@poll`, which leaves
+all host registers to the loop that asks for signals."""
 
 
 def argument_registers(function: Function) -> int:
@@ -146,7 +167,27 @@ def argument_registers(function: Function) -> int:
             return ARGUMENT_BITS
         for instruction in block.instructions():
             found |= masks(instruction, 0)[0]
+    if may_unwind(function):
+        found |= SP_BIT
     return found & ARGUMENT_BITS
+
+
+def may_unwind(function: Function) -> bool:
+    """Return whether a function sets sp otherwise than by constants and jumps elsewhere by a register, as longjmp does.
+
+    With sp above where it was at the entry, such a jump returns: the frame of whoever called is gone. A wrong answer
+    here costs host stack or time; what happens at the pc is the same, whoever of the host's frames goes there.
+    """
+    blocks = function.blocks.values()
+    if not any(is_way_out(function, block) for block in blocks):
+        return False
+    found = (instruction for block in blocks for instruction in block.instructions())
+    return any(masks(instruction, 0)[1] & SP_BIT and not moves_sp(instruction) for instruction in found)
+
+
+def is_way_out(function: Function, block: Block) -> bool:
+    """Return whether a block ends by jumping to an unknown place."""
+    return block.end is End.INDIRECT and block.terminator_pc not in function.jump_tables
 
 
 @dataclass(frozen=True)
@@ -274,6 +315,15 @@ class Calls:
     def tail_call_entries(self, symbol: str, pc: Value) -> None:
         """Go on in the LLVM function of the entries besides the start, at one of them; ends the block."""
         self._end(self._invoke("musttail call", f"@{symbol}", pc, _POISON))
+
+    def go_on_below(self, pc: Value, stack: Value, from_body: bool) -> None:
+        """Let the host go on at a guest pc until sp is `stack` or above it, and return then; ends the block."""
+        arguments = (stack, *_POISON[1:])
+        if from_body:
+            found = self._taken_apart(self._invoke("call", "@go_on", pc, arguments))
+            self.give_back_from_body(found.pc, list(found.results.values()))
+        else:
+            self._end(self._invoke("musttail call", "@go_on", pc, arguments))
 
     def give_back(self, pc: Value, results: Sequence[Value]) -> None:
         """Return to a guest pc with the values of RESULTS; ends the block."""

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from ..analysis import Block, End, Function
 from ..isa.uses import ALL_BITS
-from ..state import SLOT_BYTES
+from ..state import OFFSETS, SLOT_BYTES
 from .addresses import KnownAddresses
 from .call_ends import RA_BIT, CallEnds, settled_by_caller
-from .calls import RESULT_BITS, RESULTS, Callee, Calls, argument_registers, body_of
+from .calls import RESULT_BITS, RESULTS, SP_BIT, Callee, Calls, argument_registers, body_of, is_way_out, may_unwind
 from .dead_loads import NeededRegisters
 from .edges import GATE, LABEL
 from .frames import Frame
@@ -90,6 +90,8 @@ class FunctionWriter(CallEnds):
         self._writer = Writer()
         self._calls = Calls(self._writer, options, self._note_callee)
         self._units = Units(function, options.fr, options.nan2008)
+        self._unwinds = may_unwind(function)
+        self._bound = "%sp.in" if self._secondary else "%r29.in" if argument_registers(function) & SP_BIT else None
         self._frame = frame
         self._short = find_short_way(function) if frame is not None else None
         entered = settled_by_caller(frame) | frame.unseen & argument_registers(function) if frame is not None else 0
@@ -134,12 +136,16 @@ class FunctionWriter(CallEnds):
         if block.end is End.CALL:
             return self._passed_by_call(block)
         if block.end is End.INDIRECT:
-            return self._calls.passed(block.target)
+            return self._calls.passed(block.target) | (SP_BIT if self._may_unwind(block) else 0)
         bits = 0
         for pc in (block.target, block.next_pc):
             if pc is not None and block.end in (End.JUMP, End.BRANCH, End.FALL) and pc not in self._function.blocks:
                 bits |= self._calls.passed(pc)
         return bits
+
+    def _may_unwind(self, block: Block) -> bool:
+        """Return whether a block that jumps elsewhere looks whether it leaves the frame of the caller."""
+        return not self._secondary and self._unwinds and is_way_out(self._function, block)
 
     def write(self) -> LiftedFunction:
         """Return the LLVM function."""
@@ -180,6 +186,9 @@ class FunctionWriter(CallEnds):
         if self._machine.slots:
             lines.append(f"  %slots = alloca [{self._machine.slots} x i64]")
         lines += self._calls.entered(None if self._secondary else self._function.start, self._scope)
+        if self._secondary:
+            lines += [f"  %sp.at = getelementptr i8, ptr %s, i64 {OFFSETS['gpr'] + SLOT_BYTES * 29}"]
+            lines += [f"  %sp.in = load i32, ptr %sp.at, {STATE_TAG}"]
         taken = 0 if self._secondary else argument_registers(self._function)
         saved = self._frame.bits & ~RA_BIT if self._frame is not None else 0
         for unit in self._units.all:
@@ -224,6 +233,14 @@ class FunctionWriter(CallEnds):
             self._called.add(symbol)
             self._calls.tail_call_entries(symbol, pc)
             writer.label("away")
+        if self._bound:
+            below, done = writer.fresh_label(), writer.fresh_label()
+            stack = self._machine.state_word("gpr", SLOT_BYTES * 29)
+            flag = writer.value(f"icmp ult i32 {stack}, {self._bound}")
+            writer.void(f"br i1 {flag}, label %{below}, label %{done}")
+            writer.label(below)
+            self._calls.go_on_below(pc, self._bound, self._frame is not None)
+            writer.label(done)
         results = [self._machine.state_word("gpr", SLOT_BYTES * number) for number in RESULTS]
         self._give_back(pc, results)
 
@@ -337,6 +354,13 @@ class FunctionWriter(CallEnds):
             writer.label(default)
         self._at(instruction, block.terminator_pc)
         machine.registers.flush(machine.dirty)
+        if self._may_unwind(block):
+            above, within = writer.fresh_label(), writer.fresh_label()
+            flag = writer.value(f"icmp ugt i32 {text(machine.gpr(29))}, %r29.in")
+            writer.void(f"br i1 {flag}, label %{above}, label %{within}")
+            writer.label(above)
+            machine.leave(target)
+            writer.label(within)
         arguments = self._arguments(self._calls.passed(None))
         self._calls.tail_call(target, self._function.guesses.get(block.terminator_pc), arguments)
 

@@ -106,7 +106,8 @@ def _parts(functions: list[LiftedFunction], external: list[str], triple: str) ->
     yield "\n"
     for symbol in external:
         yield f"{declaration(symbol)} #0\n"
-    yield f"{declaration('call_host')} #0\n"
+    for symbol in ("call_host", "go_on"):
+        yield f"{declaration(symbol)} #0\n"
     yield _DECLARATIONS
     yield CONSTRAINED_DECLARATIONS
     yield VECTOR_DECLARATIONS

@@ -3,7 +3,9 @@
 // and through a table of virtual functions. What is printed is checked against a native build.
 //
 // With an argument: `depth N` recurses N deep in each way and comes back; `overflow` recurses without an end, first with
-// a handler on a stack of its own, then without one.
+// a handler on a stack of its own, then without one; `again N` leaves the same frame's calls N times each way, and lets two
+// contexts take turns; then how much memory the process had at most, in kilobytes, goes to standard error. `stays N` calls a
+// function that a signal interrupts in a system call, and then loops N times.
 #include <csetjmp>
 #include <csignal>
 #include <cstdint>
@@ -12,6 +14,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <ucontext.h>
+#include <unistd.h>
 #include <unwind.h>
 
 namespace {
@@ -264,13 +267,116 @@ void overflow(bool caught)
     std::printf("%08x\n", even(~0u, 1));
 }
 
+// As `leave`, into one frame again and again; `kept` and the saved registers outlive it.
+uint32_t again(Function function, Exit exit, uint32_t goal)
+{
+    KEEP(goal);
+    static uint32_t kept;
+    static volatile uint32_t rounds;
+    kept = 1;
+    rounds = 0;
+    way_out = exit;
+    if (exit == Exit::Signal)
+        sigsetjmp(signal_place, 1);
+    else
+        setjmp(place);
+    kept = KEPT(kept);
+    if (rounds++ < goal)
+        kept = function(40, kept);
+    return KEPT(kept);
+}
+
+ucontext_t turns[2];
+alignas(16) char turn_stacks[2][1 << 16];
+uint32_t turns_left, taken;
+
+__attribute__((noinline)) void pass_on(uint32_t self)
+{
+    swapcontext(&turns[self], turns_left ? &turns[!self] : &main_context);
+    taken = mix(taken, self); // not the last deed: it returns to its caller
+}
+
+void take_turns()
+{
+    uint32_t self = turns_left & 1;
+    KEEP(self);
+    while (turns_left) {
+        turns_left--;
+        pass_on(self);
+        taken = KEPT(taken);
+    }
+    setcontext(&main_context);
+}
+
+void begin_turns(uint32_t self)
+{
+    getcontext(&turns[self]);
+    turns[self].uc_stack.ss_sp = turn_stacks[self];
+    turns[self].uc_stack.ss_size = sizeof turn_stacks[self];
+    makecontext(&turns[self], take_turns, 0);
+}
+
+void count_signal(int)
+{
+    taken++;
+}
+
+__attribute__((noinline)) void in_system_call()
+{
+    kill(getpid(), SIGUSR1); // control goes to the handler from there
+    taken += 2; // not the last deed: it returns to its caller
+}
+
+__attribute__((noinline)) uint32_t stays(uint32_t rounds)
+{
+    std::signal(SIGUSR1, count_signal);
+    in_system_call();
+    uint32_t found = taken;
+    for (uint32_t round = 0; round < rounds; round++)
+        found = (found ^ mask) * 5;
+    return found;
+}
+
+void print_most_memory()
+{
+    char line[200];
+    FILE *status = std::fopen("/proc/self/status", "r");
+    while (status && std::fgets(line, sizeof line, status))
+        if (!std::strncmp(line, "VmHWM:", 6))
+            std::fprintf(stderr, "%ld", std::strtol(line + 6, nullptr, 10));
+}
+
+void all_again(uint32_t goal)
+{
+    std::signal(SIGUSR1, handler);
+    for (const auto &recursion : recursions)
+        for (Exit exit : {Exit::Longjmp, Exit::Signal}) {
+            uint32_t found = again(recursion.function, exit, goal);
+            std::printf("%s %u: %08x %u\n", recursion.name, static_cast<uint32_t>(exit), found, bottom_reached);
+        }
+    turns_left = goal * 10 | 1;
+    begin_turns(0);
+    begin_turns(1);
+    swapcontext(&main_context, &turns[1]);
+    std::printf("turns %08x\n", taken);
+    print_most_memory();
+}
+
 } // namespace
 
 int main(int count, char **words)
 {
+    if (count > 2 && !std::strcmp(words[1], "again")) {
+        all_again(std::strtoul(words[2], nullptr, 10));
+        return 0;
+    }
     if (count > 1 && !std::strcmp(words[1], "overflow")) {
         overflow(true);
         return 1;
+    }
+    if (count > 2 && !std::strcmp(words[1], "stays")) {
+        std::printf("%08x\n", stays(std::strtoul(words[2], nullptr, 10)));
+        return 0;
     }
     if (count > 2) {
         for (const auto &recursion : recursions)
