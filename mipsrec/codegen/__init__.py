@@ -6,6 +6,7 @@ not lifted here runs in the host's interpreter.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from ..analysis import End, Function, Program
@@ -28,11 +29,15 @@ __all__ = [
     "symbol_of",
 ]
 
+COPIED_INSTRUCTIONS, COPIES_INSTRUCTIONS = 64, 400
+"""Of a function that loops copy wherever they call it; of all the places together that call a larger one."""
+
 
 def lifted_starts(program: Program) -> Mapping[int, Callee]:
     """Return, by start, the functions that are worth lifting: those whose first instruction is understood."""
     found = {}
     recursive = recursive_functions(program)
+    copied = copied_functions(program)
     for start, function in program.functions.items():
         first = function.blocks[start]
         if first.body or first.end is not End.HAND_OVER:
@@ -40,7 +45,7 @@ def lifted_starts(program: Program) -> Mapping[int, Callee]:
             frame = find_frame(function) if start in recursive else None
             if frame is not None:
                 frame = with_unseen(function, frame, takes)
-            found[start] = Callee(symbol_of(function), takes, frame)
+            found[start] = Callee(symbol_of(function), takes, frame, start in copied)
     return found
 
 
@@ -55,6 +60,30 @@ def recursive_functions(program: Program) -> set[int]:
         targets.update(function.guesses.values())
         called[start] = [target for target in targets if target is not None and target in program.functions]
     return {start for cycle in cycles(list(called), called) for start in cycle}
+
+
+def copied_functions(program: Program) -> set[int]:
+    """Return the functions that call nothing, and are so small, or called in so few places, that loops may copy them.
+
+    A call costs about as much as twenty of their instructions: registers are stored for it, and then loaded again.
+    """
+    places: Counter[int | None] = Counter()
+    for function in program.functions.values():
+        ends = (block for block in function.blocks.values() if block.end is End.CALL)
+        places.update(function.likely_target(block) for block in ends)
+    found: set[int] = set()
+    for start, count in places.items():
+        callee = program.functions.get(start) if start is not None else None
+        if callee is not None and _calls_nothing(callee):
+            size = callee.instruction_count()
+            if size <= COPIED_INSTRUCTIONS or size * count <= COPIES_INSTRUCTIONS:
+                found.add(callee.start)
+    return found
+
+
+def _calls_nothing(function: Function) -> bool:
+    ends = (End.CALL, End.SYSCALL)
+    return not any(block.end in ends or function.may_go_anywhere(block) for block in function.blocks.values())
 
 
 def lift_function(

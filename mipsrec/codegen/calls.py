@@ -192,11 +192,15 @@ def is_way_out(function: Function, block: Block) -> bool:
 
 @dataclass(frozen=True)
 class Callee:
-    """A lifted function that may be called by its `symbol`; `takes` are bits of ARGUMENTS."""
+    """A lifted function that may be called by its `symbol`; `takes` are bits of ARGUMENTS.
+
+    `copied`: loops do not call it, if it is in their module, but have its code in place.
+    """
 
     symbol: str
     takes: int
     frame: Frame | None = None
+    copied: bool = False
 
     @property
     def body(self) -> str:
@@ -221,6 +225,8 @@ class Calls:
         self._watched = options.calls == "watched"
         self._has_frames = options.has_frames
         self._callee = callee
+        self.in_loop = False
+        """Whether the block that is being written is in a loop."""
 
     def head(self, symbol: str, scope: int) -> str:
         """Return what begins a definition and its first block; `%s` is the state, parameters are named `%rN.in`."""
@@ -248,9 +254,10 @@ class Calls:
         callee = self._direct(target)
         return callee.takes if callee is not None else ARGUMENT_BITS
 
-    def _invoke(self, kind: str, function: str, pc: Value, arguments: Sequence[Value]) -> str:
+    def _invoke(self, kind: str, function: str, pc: Value, arguments: Sequence[Value], copied: bool = False) -> str:
         words = ", ".join(f"i32 {text(argument)}" for argument in (pc, *arguments))
-        return self._writer.value(f"{kind} {_TYPE} {function}(ptr %middle, {words}){self._writer.debug}")
+        place = " alwaysinline" if copied and self.in_loop else ""
+        return self._writer.value(f"{kind} {_TYPE} {function}(ptr %middle, {words}){place}{self._writer.debug}")
 
     def branch_on_guess(self, target: Value, guess: int | None) -> tuple[str, str]:
         """End the block by comparing a pc with a guess; return the labels for where it is right and where it is not."""
@@ -266,14 +273,14 @@ class Calls:
         known = self._direct(target)
         likely = self._direct(guess)
         if known is not None:
-            result = self._invoke("call", f"@{known.symbol}", "poison", arguments)
+            result = self._invoke("call", f"@{known.symbol}", "poison", arguments, known.copied)
         elif likely is None:
             result = self._invoke("call", *self._unknown(target, arguments))
         else:
             hit, miss = self.branch_on_guess(target, guess)
             done = writer.fresh_label()
             writer.label(hit)
-            quick = self._invoke("call", f"@{likely.symbol}", "poison", arguments)
+            quick = self._invoke("call", f"@{likely.symbol}", "poison", arguments, likely.copied)
             writer.void(f"br label %{done}")
             writer.label(miss)
             slow = self._invoke("call", *self._unknown(target, arguments))

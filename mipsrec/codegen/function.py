@@ -276,6 +276,7 @@ class FunctionWriter(CallEnds):
         self._loop_writes = self._invariant.get(block.start)
         self._slot_loop = self._slot_loops.get(block.start)
         self._rounds = 1
+        self._calls.in_loop = block.start in self._plan.in_loops
         self._body(block)
         self._end(block)
 

@@ -200,7 +200,10 @@ class RegisterPlan:
         after = {pc: unsettled(function.blocks[pc]) for pc in self.order if function.blocks[pc].end is End.CALL}
         self._passed_by = frozenset(pc for pc in after if passes_by(function.blocks[pc]))
         before = dict.fromkeys(self.order, 0) | dict.fromkeys(entries, entered)
-        self.dirty_in = self._forwards(before, after, loops_with(function, self.order, _SYNCING))
+        loops = loops_with(function, self.order, _SYNCING)
+        self.in_loops: frozenset[int] = frozenset().union(*loops.values())
+        """The blocks of loops that call."""
+        self.dirty_in = self._forwards(before, after, loops)
         self._returned_in = self._forwards(dict.fromkeys(self.order, 0), dict.fromkeys(after, RESULT_BITS), {})
         self._add_ends(units, passed)
         self._find_live()
