@@ -38,7 +38,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..analysis import Block, End, Function
+from ..analysis import Function
 from ..isa.uses import masks
 from ..state import OFFSETS, SLOT_BYTES
 from .frames import Frame, moves_sp
@@ -167,27 +167,21 @@ def argument_registers(function: Function) -> int:
             return ARGUMENT_BITS
         for instruction in block.instructions():
             found |= masks(instruction, 0)[0]
-    if may_unwind(function):
-        found |= SP_BIT
     return found & ARGUMENT_BITS
 
 
 def may_unwind(function: Function) -> bool:
     """Return whether a function sets sp otherwise than by constants and jumps elsewhere by a register, as longjmp does.
 
-    With sp above where it was at the entry, such a jump returns: the frame of whoever called is gone. A wrong answer
-    here costs host stack or time; what happens at the pc is the same, whoever of the host's frames goes there.
+    With sp above where it was at the entry, such a jump returns: the frame of whoever called is gone. (That sp is a
+    parameter: these functions take all.) A wrong answer here costs host stack or time; what happens at the pc is the
+    same, whoever of the host's frames goes there.
     """
     blocks = function.blocks.values()
-    if not any(is_way_out(function, block) for block in blocks):
+    if not any(function.may_go_anywhere(block) for block in blocks):
         return False
     found = (instruction for block in blocks for instruction in block.instructions())
     return any(masks(instruction, 0)[1] & SP_BIT and not moves_sp(instruction) for instruction in found)
-
-
-def is_way_out(function: Function, block: Block) -> bool:
-    """Return whether a block ends by jumping to an unknown place."""
-    return block.end is End.INDIRECT and block.terminator_pc not in function.jump_tables
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ..isa.uses import ALL_BITS
 from ..state import OFFSETS, SLOT_BYTES
 from .addresses import KnownAddresses
 from .call_ends import RA_BIT, CallEnds, settled_by_caller
-from .calls import RESULT_BITS, RESULTS, SP_BIT, Callee, Calls, argument_registers, body_of, is_way_out, may_unwind
+from .calls import RESULT_BITS, RESULTS, SP_BIT, Callee, Calls, argument_registers, body_of, may_unwind
 from .dead_loads import NeededRegisters
 from .edges import GATE, LABEL
 from .frames import Frame
@@ -145,7 +145,7 @@ class FunctionWriter(CallEnds):
 
     def _may_unwind(self, block: Block) -> bool:
         """Return whether a block that jumps elsewhere looks whether it leaves the frame of the caller."""
-        return not self._secondary and self._unwinds and is_way_out(self._function, block)
+        return not self._secondary and self._unwinds and self._function.may_go_anywhere(block)
 
     def write(self) -> LiftedFunction:
         """Return the LLVM function."""
