@@ -206,13 +206,18 @@ def _head(table: Place) -> Place:
 
 
 def absolute_symbol(raw: RawFile, table: Place, strings: Place, name: str) -> int | None:
-    """Return the value of the first symbol of that name, whatever its section."""
-    start = raw.content.find(b"\0" + name.encode() + b"\0", strings[0], strings[0] + strings[1])
-    if start < 0:
-        return None
-    offset = start + 1 - strings[0]
-    records = raw.records(_head(table), "IIIBBH")
-    return next((record[1] for record in records if record[0] == offset and record[5] != 0), None)
+    """Return the value of the first symbol of that name, whatever its section.
+
+    Its name may be the end of a longer one in the table of strings: linkers keep `_gp` inside `__gnu_local_gp`.
+    """
+    content, end = raw.content, strings[0] + strings[1]
+    wanted, offsets = name.encode() + b"\0", set()
+    start = content.find(wanted, strings[0], end)
+    while start >= 0:
+        offsets.add(start - strings[0])
+        start = content.find(wanted, start + 1, end)
+    records = raw.records(_head(table), "IIIBBH") if offsets else ()
+    return next((record[1] for record in records if record[0] in offsets and record[5] != 0), None)
 
 
 def read_dynamic(raw: RawFile) -> dict[int, int]:

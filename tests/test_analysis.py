@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import struct
 import subprocess
@@ -95,6 +96,70 @@ def assert_tables(program: Program, order: str, guest: Path, sizes: dict[str, in
         assert len({(target - word) & 0xFFFFFFFF for target, word in zip(targets, raw)}) == 1  # absolute, or from gp
         assert set(targets) <= labels_by_objdump(order, guest, name)
         assert set(targets) <= found.blocks.keys()
+
+
+HOISTED = """
+    .set noreorder
+    .text
+    .globl __start
+    .ent __start
+__start:
+    lui $gp, %hi(_gp_disp)
+    addiu $gp, $gp, %lo(_gp_disp)
+    addu $gp, $gp, $t9
+    beq $a1, $zero, last
+    nop
+    lw $s6, %got(table)($gp)
+    addiu $s6, $s6, %lo(table)
+again:
+    lbu $v0, 0($a0)
+    beq $v0, $a2, more
+    addiu $a0, $a0, 1
+    beq $v0, $a3, more
+    nop
+    beq $v0, $a1, more
+    nop
+    sltiu $v1, $v0, 3
+    beq $v1, $zero, last
+    sll $v0, $v0, 2
+    addu $v0, $s6, $v0
+    lw $v0, 0($v0)
+    addu $v0, $v0, $gp
+    jr $v0
+    nop
+zero:
+    addiu $t0, $t0, 1
+one:
+    addiu $t0, $t0, 2
+two:
+    b again
+    addiu $t0, $t0, 4
+more:
+    b again
+    addiu $t0, $t0, 8
+last:
+    break
+    .end __start
+    .rdata
+table:
+    .gpword zero
+    .gpword one
+    .gpword two
+"""
+
+
+OWN_GP = ("-nostdlib", "-static", "-mabicalls", "-G0", "-fPIC")
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_table_whose_address_is_loaded_before_a_loop(tmp_path: Path, order: str) -> None:
+    """Its register holds that number at the end of one block alone, far away; the prologues tell gp."""
+    image = load_elf(compile_guest(tmp_path, order, HOISTED, *OWN_GP, language="assembler"))
+    image = dataclasses.replace(image, gp=None, symbols=())
+    found = analyze(image, AddressSpace(image)).functions[image.entry]
+    assert found.unresolved == set()
+    (table,) = found.jump_tables.values()
+    assert table.load_pc is not None and len(table.cases) == 3
 
 
 ZIG = {"big": "mips-linux-musleabihf", "little": "mipsel-linux-musleabihf"}

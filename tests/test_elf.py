@@ -14,6 +14,7 @@ from tiny_elf import CODE, TinyElf, symbol_table
 from tools import need
 
 from mipsrec.elf import PIE_BIAS, Image, load_elf
+from mipsrec.elf_tables import RawFile, absolute_symbol
 
 PIE_OPTIONS = ("-static-pie", "-nostdlib", "-nostartfiles", "-Wl,--no-dynamic-linker")
 CXX_RUNTIME = (
@@ -248,3 +249,13 @@ def test_gp_from_the_symbol_when_nothing_else_tells(tmp_path: Path) -> None:
     program.write_bytes(elf.build())
     image = load_elf(program)
     assert image.gp == 0x00418000 and image.symbols == () and image.byte_order == "little"
+
+
+def test_symbol_whose_name_is_the_end_of_another() -> None:
+    """Linkers keep the text of `_gp` inside that of `__gnu_local_gp`."""
+    strings = b"\0__gnu_local_gp\0"
+    symbols = [struct.pack("<IIIBBH", offset, value, 0, 0, 0, 1) for offset, value in ((1, 16), (12, 32))]
+    content = strings + b"".join(symbols)
+    raw = RawFile(content, "<", (), ())
+    assert absolute_symbol(raw, (len(strings), 32), (0, len(strings)), "_gp") == 32
+    assert absolute_symbol(raw, (len(strings), 32), (0, len(strings)), "_gq") is None

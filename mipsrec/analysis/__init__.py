@@ -12,7 +12,7 @@ from bisect import bisect_right
 from ..elf import Image
 from ..memory import AddressSpace
 from .blocks import BlockFinder, CodeReader
-from .discovery import first_starts, function_names, gap_start, gap_starts
+from .discovery import common_gp, first_starts, function_names, gap_start, gap_starts
 from .jumps import CodeAddresses, JumpResolver
 from .model import Block, End, Function, JumpTable, Program
 from .returns_twice import mark_returns_twice
@@ -28,7 +28,8 @@ class _Analysis:
     def __init__(self, image: Image, memory: AddressSpace) -> None:
         self.image = image
         self.code = CodeReader(memory, image.fr)
-        self.resolver = JumpResolver(memory, image.gp, CodeAddresses(memory, image.gp))
+        self.gp = image.gp if image.gp is not None else common_gp(self.code)
+        self.resolver = JumpResolver(memory, self.gp, CodeAddresses(memory, self.gp))
         self.names = function_names(image)
         self.functions: dict[int, Function] = {}
         self.finders: dict[int, BlockFinder] = {}
@@ -151,7 +152,7 @@ def _covers(function: Function, pc: int, spans: dict[int, list[int]]) -> bool:
 def analyze(image: Image, memory: AddressSpace) -> Program:
     """Return the functions of a program with their blocks, entries and jump tables."""
     analysis = _Analysis(image, memory)
-    analysis.explore(sorted(first_starts(image, memory, analysis.code)))
+    analysis.explore(sorted(first_starts(image, memory, analysis.code, analysis.gp)))
     analysis.landing_pads()
     analysis.follow_outside()
     analysis.fill_gaps()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from collections import Counter
 
 from ..elf import Image
 from ..isa import Flow, decode
@@ -16,6 +17,25 @@ from .blocks import CodeReader
 
 _JAL = 0x0C000000
 _BAL = 0x04110000
+_LUI_GP = 0x3C1C
+_ADDIU_GP = 0x279C
+_ADDU_GP_T9 = 0x0399E021
+
+
+def common_gp(code: CodeReader) -> int | None:
+    """Return the gp that most prologues of the code set up (`lui gp; addiu gp; addu gp, gp, t9`), None without any."""
+    found: Counter[int] = Counter()
+    for start, _, words in code.runs():
+        for index in range(len(words) - 2):
+            if words[index + 2] == _ADDU_GP_T9 and (words[index] >> 16, words[index + 1] >> 16) == (_LUI_GP, _ADDIU_GP):
+                found[_prologue_gp(words, index, start)] += 1
+    return max(found, key=lambda gp: found[gp], default=None)
+
+
+def _prologue_gp(words: array[int], index: int, start: int) -> int:
+    """Return what the `lui gp; addiu gp` at `index` and a t9 that holds its address add up to."""
+    low = words[index + 1]
+    return (words[index] << 16) + (low & 0x7FFF) - (low & 0x8000) + start + 4 * index & 0xFFFFFFFF
 
 
 def _sweep(code: CodeReader, gp: int | None) -> set[int]:
@@ -32,10 +52,9 @@ def _sweep(code: CodeReader, gp: int | None) -> set[int]:
             elif word & 0xFFFF0000 == _BAL and word & 0xFFFF != 1:
                 offset = (word & 0x7FFF) - (word & 0x8000)
                 found.add(pc + 4 + 4 * offset)
-            elif word & 0xFFFF0000 == 0x3C1C0000 and gp is not None and index + 2 < len(words):
-                low = words[index + 1]
-                value = (word << 16) + (low & 0x7FFF) - (low & 0x8000) + pc
-                if low >> 16 == 0x279C and words[index + 2] == 0x0399E021 and value & 0xFFFFFFFF == gp:
+            elif word >> 16 == _LUI_GP and gp is not None and index + 2 < len(words):
+                prologue = words[index + 1] >> 16 == _ADDIU_GP and words[index + 2] == _ADDU_GP_T9
+                if prologue and _prologue_gp(words, index, start) == gp:
                     found.add(pc)
             pc += 4
     return found
@@ -64,13 +83,13 @@ def function_names(image: Image) -> dict[int, str]:
     return {address: key[2] for address, key in best.items()}
 
 
-def first_starts(image: Image, memory: AddressSpace, code: CodeReader) -> set[int]:
+def first_starts(image: Image, memory: AddressSpace, code: CodeReader, gp: int | None) -> set[int]:
     """Return the starts known before any function has been explored, all of them decodable."""
     starts = {image.entry}
     starts.update(symbol.address for symbol in image.symbols if symbol.type == "FUNC")
     starts.update(function.start for function in image.eh_functions)
     starts |= _got_targets(image, memory)
-    starts |= _sweep(code, image.gp)
+    starts |= _sweep(code, gp)
     return {pc for pc in starts if pc & 3 == 0 and code.instruction(pc) is not None}
 
 

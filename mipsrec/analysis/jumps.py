@@ -144,7 +144,9 @@ class JumpResolver:
                 self._waiting.append((pc, ("stack", offset)))
             return []
         room = MAX_FUNCTION_CASES - self._case_count(function)
-        table = self._table(function, path, machine, before, target) or self._labels(function) if room > 0 else None
+        table = self._table(function, path, machine, before, target, known) if room > 0 else None
+        if table is None and room > 0:
+            table = self._labels(function)
         if table is None or len(table.cases) > room:
             if table is not None:
                 self._cases_of = (function.start, MAX_FUNCTION_CASES)  # and no further table is looked at
@@ -162,20 +164,82 @@ class JumpResolver:
         return self._cases_of[1]
 
     def _table(
-        self, function: Function, path: list[Block], machine: SymbolicMachine, before: int, target: Value
+        self,
+        function: Function,
+        path: list[Block],
+        machine: SymbolicMachine,
+        before: int,
+        target: Value,
+        known: dict[int, int],
     ) -> JumpTable | None:
         """Match `load(x + table)` and `load(x + table) + gp` (GCC's and LLVM's idioms, PIC and not)."""
         offset = 0
         if target[0] == "add":
             target, offset = target[1], target[2]
-        if target[0] != "load" or target[1][0] != "add":
+        if target[0] != "load":
             return None
-        base = target[1][2]
+        if target[1][0] == "add":
+            bases = {target[1][2]}
+        elif target[1][0] == "sum":
+            registers = [side[1] for side in target[1][1:] if side[0] == "reg"]
+            bases = self._constants(function, registers, known)
+        else:
+            return None
         load_index = machine.loads[target[1]] - before
         if load_index < 0:
             return None
         count = self._bound(path) or MAX_TABLE_ENTRIES
-        cases = []
+        found = [cases for base in bases if (cases := self._cases(function, base, count, offset))]
+        if len(found) != 1:
+            return None
+        return JumpTable(
+            path[-1].start + 4 * load_index, tuple(found[0]), self._index(function, path, known, target[1])
+        )
+
+    def _index(
+        self, function: Function, path: list[Block], known: dict[int, int], address: Value
+    ) -> tuple[int, int] | None:
+        """Return what the last block of a path adds to the address of a table, as in JumpTable.
+
+        `address` is that of the entry as the whole path computes it: the sum of the table's, be it a number or a
+        register that holds one from elsewhere, and of what the result must stand for.
+        """
+        before = SymbolicMachine(dict(known), self._memory.relocated_word)
+        if len(path) > 1:
+            before, _ = self._machine(function, path[:-1], known)
+            if path[-2].delay_slot is not None:
+                run(before, [path[-2].delay_slot])
+        local = SymbolicMachine({28: known[28]} if 28 in known else {}, self._memory.relocated_word)
+        run(local, path[-1].body)
+        assert path[-1].terminator is not None
+        entry = local.gpr(path[-1].terminator.rs)
+        for kind in ("add", "load", "add"):
+            if entry[0] == kind:
+                entry = entry[1]
+        for side in entry[1:] if entry[0] == "sum" else (entry,):
+            register, shift = (side[1], side[2]) if side[0] == "shl" else (side, 0)
+            if register[0] != "reg" or shift not in (0, 2):
+                continue
+            added = before.shl(before.gpr(register[1]), shift)
+            if address == ("add", added, address[-1]):
+                return register[1], shift
+            if address[0] == "sum" and added[0] != "reg" and added in address[1:]:
+                return register[1], shift
+        return None
+
+    def _constants(self, function: Function, registers: list[int], known: dict[int, int]) -> set[int]:
+        """Return the numbers that blocks of the function leave in one of the registers: GCC loads them before loops."""
+        found: set[int] = set()
+        for block in list(function.blocks.values()) if registers else ():
+            machine, _ = self._machine(function, self._path(function, block), known)
+            if block.delay_slot is not None:
+                run(machine, [block.delay_slot])
+            found.update(value for register in registers if isinstance(value := machine.gpr(register), int))
+        return found
+
+    def _cases(self, function: Function, base: int, count: int, offset: int) -> list[tuple[int, int]]:
+        """Return the entries of a table of read-only memory, up to the first that leads out of the function."""
+        cases: list[tuple[int, int]] = []
         for address in range(base, base + 4 * count, 4):
             word = self._memory.relocated_word(address)
             if word is None or self._memory.is_writable(address):
@@ -184,7 +248,7 @@ class JumpResolver:
             if label & 3 or not function.start <= label < function.limit:
                 break
             cases.append((address, label))
-        return JumpTable(path[-1].start + 4 * load_index, tuple(cases)) if cases else None
+        return cases
 
     def _predecessors(self, function: Function, block: Block) -> list[Block]:
         """Return the blocks that lead to `block`, the one that falls into it first."""

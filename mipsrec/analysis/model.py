@@ -58,10 +58,13 @@ class JumpTable:
     """Where a `jr` may go. `load_pc` is the lw whose address selects the entry: cases are (address, target).
 
     Without a `load_pc` the cases are (target, target): known labels of the function, compared with the jump's target.
+    `index` is (register, shift) where that register, as it is when the jump's block begins, is added to the table's
+    address, shifted to the left.
     """
 
     load_pc: int | None
     cases: tuple[tuple[int, int], ...]
+    index: tuple[int, int] | None = None
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..analysis import Block, End, Function
+from ..analysis import Block, End, Function, JumpTable
 from ..isa.uses import ALL_BITS
 from ..state import OFFSETS, SLOT_BYTES
 from .addresses import KnownAddresses
@@ -29,7 +29,7 @@ from .registers import PAIR, RegisterPlan, Units
 from .short_ways import find_short_way
 from .slot_loops import slots_of_loops
 from .vectors import REST, VectorWriter, vector_rounds
-from .writer import STATE_TAG, UNLIKELY, Writer
+from .writer import LIKELY, STATE_TAG, UNLIKELY, Writer
 
 _NAME_CHARACTERS = 200
 """Of a guest's name in a symbol; those of C++ have no end."""
@@ -349,9 +349,16 @@ class FunctionWriter(CallEnds):
             if subject is None:  # other code jumps to between the load and this; then the targets themselves decide
                 subject, places = target, tuple(dict.fromkeys((pc, pc) for _, pc in table.cases))
             machine.registers.save(self._live(block))
-            default = writer.fresh_label()
+            default = beyond = writer.fresh_label()
+            if self._table_address is not None and self._table_index is not None:
+                subject = self._entry_number(self._table_address, self._table_index, table, default)
+                places = tuple((number, pc) for number, (_, pc) in enumerate(table.cases))
+                beyond = writer.fresh_label()
             cases = " ".join(f"i32 {text(case)}, label %{self._destination(pc)}" for case, pc in places)
-            writer.void(f"switch i32 {text(subject)}, label %{default} [ {cases} ]")
+            writer.void(f"switch i32 {text(subject)}, label %{beyond} [ {cases} ]")
+            if beyond != default:
+                writer.label(beyond)
+                writer.void("unreachable")
             writer.label(default)
         self._at(instruction, block.terminator_pc)
         machine.registers.flush(machine.dirty)
@@ -364,6 +371,25 @@ class FunctionWriter(CallEnds):
             writer.label(within)
         arguments = self._arguments(self._calls.passed(None))
         self._calls.tail_call(target, self._function.guesses.get(block.terminator_pc), arguments)
+
+    def _entry_number(self, address: Value, index: Value, table: JumpTable, default: str) -> Value:
+        """Return which entry of a table an address is of; go to `default` where it is of none.
+
+        The code around a switch has compared its number with the size of the table, and where the table lies does not
+        change in loops. LLVM knows the former when the number is what the switch is on, not the address.
+        """
+        writer, first = self._writer, table.cases[0][0]
+        base = writer.value(f"sub i32 {text(address)}, {text(index)}")
+        place = writer.value(f"icmp eq i32 {base}, {text(first)}")
+        number = writer.value(f"lshr i32 {text(index)}, 2")
+        inside = writer.value(f"icmp ult i32 {number}, {len(table.cases)}")
+        rest = writer.value(f"and i32 {text(index)}, 3")
+        aligned = writer.value(f"icmp eq i32 {rest}, 0")
+        fits = writer.value(f"and i1 {inside}, {aligned}")
+        good, yes = writer.value(f"and i1 {place}, {fits}"), writer.fresh_label()
+        writer.void(f"br i1 {good}, label %{yes}, label %{default}, {LIKELY}")
+        writer.label(yes)
+        return number
 
     def _end_stop(self, block: Block) -> None:
         instruction = self._terminator(block)

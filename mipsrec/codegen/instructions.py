@@ -37,6 +37,7 @@ class InstructionWriter:
     _saves: frozenset[int]  # pcs that the callers of a body have seen to
 
     _table_address: Value | None = None  # of the entry that the current block loaded its jump's target from
+    _table_index: Value | None = None  # what is added to the table's address for that
     _exact: frozenset[int] | set[int] = frozenset()  # additions of the current block that do not wrap
     _loop_writes: int | None = None  # registers that the loop around the current block writes
     _looked_at: frozenset[int] = frozenset()  # pcs of the stores in this block that may go to the frame
@@ -54,7 +55,10 @@ class InstructionWriter:
         table = self._function.jump_tables.get(block.terminator_pc) if block.end is End.INDIRECT else None
         table_pc = table.load_pc if table is not None else None
         body, dead_loads = block.body, self._needed.dead_loads(block)
-        self._table_address = None
+        self._table_address = self._table_index = None
+        if table is not None and table.index is not None:
+            register, shift = table.index
+            self._table_index = machine.shl(machine.gpr(register), shift) if shift else machine.gpr(register)
         self._exact = self._addresses.exact_sums(block) if self._options.memory == "flat" else set()
         pc, index, count = block.start, 0, len(body)
         while index < count:
