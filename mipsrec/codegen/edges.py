@@ -11,7 +11,6 @@ from .instructions import InstructionWriter
 from .memory_models import Value
 from .polls import Polls
 from .registers import KEPT
-from .rounds import Round
 from .slots import SlotLoop
 from .writer import UNROLLED
 
@@ -45,7 +44,6 @@ class EdgeWriter(InstructionWriter):
     """The part of FunctionWriter that writes jumps and branches."""
 
     _polls: Polls
-    _vectors: dict[int, Round]  # loops of one block, of which several rounds may be done at once (vectors.py)
     _slot_heads: dict[int, SlotLoop]
     _stubs: dict[Stub, str]  # with their labels
     _start = 0  # of the current block

@@ -13,6 +13,8 @@ from .machine import IrMachine
 from .memory_models import Value, text
 from .options import CodegenOptions
 from .registers import KEPT, RegisterPlan, Units, lowers_sp
+from .rounds import Round
+from .runs import NONE, Load, Runs, Store, find_runs
 from .short_ways import ShortWay
 from .slots import NOTHING, SlotLoop, Touched
 from .writer import Writer
@@ -34,6 +36,7 @@ class InstructionWriter:
     _needed: NeededRegisters
     _addresses: KnownAddresses
     _scope: int
+    _vectors: dict[int, Round]  # loops of one block, of which several rounds may be done at once (vectors.py)
     _saves: frozenset[int]  # pcs that the callers of a body have seen to
 
     _table_address: Value | None = None  # of the entry that the current block loaded its jump's target from
@@ -41,6 +44,7 @@ class InstructionWriter:
     _exact: frozenset[int] | set[int] = frozenset()  # additions of the current block that do not wrap
     _loop_writes: int | None = None  # registers that the loop around the current block writes
     _looked_at: frozenset[int] = frozenset()  # pcs of the stores in this block that may go to the frame
+    _slot_done = False  # whether a run of stores that the delay slot ends has been written
     _short_way = False  # whether a short way is written, of whose loads the function's plan knows nothing
     _slot_loop: SlotLoop | None = None  # around the current block
     _stray: Value | None = None  # whether one of them did
@@ -60,8 +64,19 @@ class InstructionWriter:
             register, shift = table.index
             self._table_index = machine.shl(machine.gpr(register), shift) if shift else machine.gpr(register)
         self._exact = self._addresses.exact_sums(block) if self._options.memory == "flat" else set()
+        runs, self._slot_done = self._runs(block, dead_loads), False
+        loaded: dict[int, tuple[str, int, int]] = {}  # index of a load of a run: vector, number, count
         pc, index, count = block.start, 0, len(body)
         while index < count:
+            if index in runs.loads:
+                self._load_run(body, index, pc, runs.loads[index], loaded)
+            if index in runs.stores:
+                run = runs.stores[index]
+                self._store_run(body[index], pc, run, loaded)
+                self._slot_done = index + run.count > count
+                index += run.count
+                pc += 4 * run.count
+                continue
             if pc == table_pc:
                 self._table_address = machine.add(machine.gpr(body[index].rs), body[index].imm & 0xFFFFFFFF)
             self._look_at_store(body[index], pc)
@@ -69,7 +84,7 @@ class InstructionWriter:
             if not step:
                 if pc not in self._saves:
                     kept = index in dead_loads or self._keeps_in_short_way(body[index])
-                    self._instruction(body[index], pc, kept, index in self._exact)
+                    self._instruction(body[index], pc, kept, index in self._exact, loaded.get(index))
                 step = 1
             index += step
             pc += 4 * step
@@ -95,8 +110,47 @@ class InstructionWriter:
         machine.pc = pc
         machine.word_ = instruction.word
 
-    def _instruction(self, instruction: Instruction, pc: int, kept: bool, exact: bool) -> None:
-        """Write one instruction; `kept`: it is a load that must not vanish; `exact`: an addition that does not wrap."""
+    def _runs(self, block: Block, dead_loads: set[int]) -> Runs:
+        """Return the runs of words in a block, without accesses that other rules watch."""
+        if self._options.memory != "flat" or self._short_way or self._slot_loop or block.start in self._vectors:
+            return NONE
+        apart = {(pc - block.start) >> 2 for pc in self._saves | self._looked_at} | dead_loads
+        if self._needed.is_dead_slot(block):
+            apart.add(len(block.body))
+        if self._loop_writes is not None:
+            writes = self._loop_writes
+            apart |= {at for at, load in enumerate(block.body) if load.row.name == "lw" and not writes >> load.rs & 1}
+        return find_runs(block, apart, self._units.fr)
+
+    def _load_run(
+        self, body: list[Instruction], index: int, pc: int, run: Load, loaded: dict[int, tuple[str, int, int]]
+    ) -> None:
+        self._at(body[index], pc)
+        count = len(run.indices)
+        words = self._machine.memory.load_words(self._machine.gpr(body[index].rs), body[index].imm, count)
+        loaded.update({at: (words, number, count) for number, at in enumerate(run.indices)})
+
+    def _store_run(self, first: Instruction, pc: int, run: Store, loaded: dict[int, tuple[str, int, int]]) -> None:
+        self._at(first, pc)
+        machine, memory = self._machine, self._machine.memory
+        if run.loaded is not None:
+            words = loaded[run.loaded.indices[0]][0]
+        else:
+            words = memory.equal_words(text(machine.gpr(first.rt)), run.count)
+        memory.store_words(machine.gpr(first.rs), first.imm, words, run.count)
+
+    def _instruction(
+        self,
+        instruction: Instruction,
+        pc: int,
+        kept: bool,
+        exact: bool,
+        word: tuple[str, int, int] | None = None,
+    ) -> None:
+        """Write one instruction; `kept`: it is a load that must not vanish; `exact`: an addition that does not wrap.
+
+        `word`: a load that has been done, as the vector, the word's number in it and the vector's length.
+        """
         machine = self._machine
         self._at(instruction, pc)
         machine.kept = kept
@@ -104,7 +158,10 @@ class InstructionWriter:
         assert instruction.row.meaning is not None
         machine.exact = exact
         machine.touched = self._touched(instruction)
-        instruction.row.meaning(machine, instruction)
+        if word is None:
+            instruction.row.meaning(machine, instruction)
+        else:
+            machine.set_gpr(instruction.rt, machine.memory.word_of(*word))
         machine.exact = False
         machine.touched = NOTHING
         written = self._units.masks(instruction)[1]
@@ -156,7 +213,7 @@ class InstructionWriter:
 
     def _slot(self, block: Block) -> None:
         assert block.delay_slot is not None
-        if block.terminator_pc + 4 in self._saves:
+        if block.terminator_pc + 4 in self._saves or self._slot_done:
             return
         self._look_at_store(block.delay_slot, block.terminator_pc + 4)
         self._machine.in_slot = True

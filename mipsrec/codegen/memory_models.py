@@ -104,6 +104,29 @@ class FlatMemory:
         volatile = "volatile " if kept else ""
         writer.void(f"store {volatile}i{bits} {value}, ptr {pointer}, align 1, {GUEST_TAG}{writer.debug}")
 
+    def load_words(self, base: Value, displacement: int, count: int) -> str:
+        """Return a vector of words as they lie in memory."""
+        pointer = self._pointer(base, displacement)
+        return self._writer.loaded(f"load <{count} x i32>, ptr {pointer}, align 1, {GUEST_TAG}")
+
+    def word_of(self, words: str, number: int, count: int) -> str:
+        """Return the guest's value of one word of such a vector."""
+        value = self._writer.value(f"extractelement <{count} x i32> {words}, i32 {number}")
+        return swapped(self._writer, value, 32) if self._swap else value
+
+    def equal_words(self, value: str, count: int) -> str:
+        """Return a vector of words that all have the guest's value, as they lie in memory."""
+        writer, type_ = self._writer, f"<{count} x i32>"
+        raw = swapped(writer, value, 32) if self._swap else value
+        one = writer.value(f"insertelement {type_} poison, i32 {raw}, i32 0")
+        return writer.value(f"shufflevector {type_} {one}, {type_} poison, {type_} zeroinitializer")
+
+    def store_words(self, base: Value, displacement: int, words: str, count: int) -> None:
+        """Store a vector of words as they shall lie in memory."""
+        pointer = self._pointer(base, displacement)
+        self._forget_places(base, displacement, 4 * count)
+        self._writer.void(f"store <{count} x i32> {words}, ptr {pointer}, align 1, {GUEST_TAG}{self._writer.debug}")
+
     def load_float(
         self, base: Value, displacement: int, type_: str, monotonic: bool = False, kept: bool = False
     ) -> str:

@@ -1,0 +1,44 @@
+"""Copies and fills of consecutive words, done as vectors, leave what they leave word by word."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from compiled import ORDERS, compile_guest
+
+from mipsrec import pipeline
+from mipsrec.codegen.runs import find_runs
+
+SOURCE = Path(__file__).parent / "guests" / "runs.c"
+OPTIONS = ("-nostdlib", "-static", "-ffreestanding", "-mno-abicalls", "-fno-pic", "-G0", "-mips32r2")
+VECTORS = {
+    "copy",
+    "stepped",
+    "in_loop",
+    "eight",
+    "base_last",
+    "read_between",
+    "own_base",
+    "fill",
+    "fill_five",
+    "fill_base",
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_runs(host: Path, tmp_path: Path, order: str) -> None:
+    program = compile_guest(tmp_path, order, SOURCE.read_text(), *OPTIONS)
+    guest = pipeline.open_guest(program)
+    found = set()
+    for function in guest.program.functions.values():
+        if any(find_runs(block, set(), 0).stores for block in function.blocks.values()):
+            found.add(function.name.removeprefix("w_"))
+    assert found == VECTORS | {"twice"}
+    said = subprocess.run([host, "--engine", "interp", program], capture_output=True, timeout=60, check=True).stdout
+    for opt in (0, 3):
+        library = tmp_path / f"{opt}.so"
+        pipeline.build(guest, library, pipeline.Options(opt=opt, jobs=1))
+        result = subprocess.run([host, "--library", library, program], capture_output=True, timeout=60, check=True)
+        assert result.stdout == said
