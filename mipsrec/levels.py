@@ -8,11 +8,11 @@ knows better: then it is the functions that it has samples of.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from .analysis import End, Function, Program
 from .codegen import recursive_functions
-from .codegen.loops import loops_with
+from .codegen.loops import WAITS, loops_with
 from .options import AUTO, LIGHT
 from .profiles import Profile
 
@@ -26,7 +26,6 @@ _SMALL_INSTRUCTIONS = 400
 _VERY_SMALL_INSTRUCTIONS = 100
 _CALLED_INSTRUCTIONS = 1000
 _SHARE = 10
-_WAITS = (End.CALL, End.SYSCALL, End.HAND_OVER)
 
 
 def has_hot_loops(function: Function) -> bool:
@@ -43,7 +42,7 @@ def has_hot_loops(function: Function) -> bool:
         return True
     weight = 0
     for body in loops.values():
-        if not any(blocks[pc].end in _WAITS for pc in body):
+        if not any(blocks[pc].end in WAITS for pc in body):
             weight += sum(blocks[pc].instruction_count() for pc in body)
     return weight * _SHARE >= function.instruction_count()
 
@@ -79,6 +78,15 @@ def hot_functions(program: Program, starts: Iterable[int]) -> set[int]:
         if function.instruction_count() <= limit or has_hot_loops(function):
             found.add(start)
     return found
+
+
+def cold_functions(program: Program, levels: Mapping[int, str], level: str) -> set[int]:
+    """Return the functions, of those given with their levels, that are to be small rather than fast.
+
+    They are those that are compiled lightly, but where `--opt` says that for all: then not the hot ones.
+    """
+    found = {start for start in levels if levels[start] == LIGHT}
+    return found - hot_functions(program, levels) if level == LIGHT else found
 
 
 def called_in_loops(function: Function) -> set[int]:

@@ -23,11 +23,19 @@ from . import dumped, profiles
 from .analysis import Function, Program, analyze
 from .cache import cannot_write, library_path
 from .checksum import ends_whole
-from .codegen import Callee, CodegenOptions, LiftedFunction, lift_function, lifted_starts, module_text
+from .codegen import (
+    Callee,
+    CodegenOptions,
+    LiftedFunction,
+    lift_function,
+    lifted_starts,
+    module_text,
+    with_cold,
+)
 from .cpu import chosen_cpu
 from .elf import Image, load_elf
 from .errors import BuildError, LiftError
-from .levels import hot_functions, levels_of_program
+from .levels import cold_functions, hot_functions, levels_of_program
 from .memory import AddressSpace
 from .options import Options
 
@@ -126,8 +134,10 @@ def lifted_modules(
     from .native import default_triple
 
     codegen = guest.codegen_options(options, comments=True)
+    levels = levels_of_program(guest.program, guest.starts, str(options.opt))
+    callees = with_cold(guest.program, guest.starts, cold_functions(guest.program, levels, str(options.opt)))
     for function in functions:
-        lifted = lift_function(function, guest.starts, codegen)
+        lifted = lift_function(function, callees, codegen)
         yield function, module_text(lifted, default_triple()), lifted
 
 
@@ -191,8 +201,9 @@ def build(
         if functions is not None:
             chosen = {function.start: source.starts[function.start] for function in functions}
         levels = levels_of_program(source.program, chosen, str(options.opt), profile)
+        callees = with_cold(source.program, chosen, cold_functions(source.program, levels, str(options.opt)))
         return native.build_program(
-            source.program, chosen, levels, codegen, build_options, identity, Path(output), progress
+            source.program, callees, levels, codegen, build_options, identity, Path(output), progress
         )
     dump = dumped.read(Path(source))
     if profile is not None:

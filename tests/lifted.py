@@ -18,7 +18,14 @@ from tiny_elf import PT_LOAD, TinyElf
 from tools import need
 
 from mipsrec.analysis import analyze
-from mipsrec.codegen import CodegenOptions, LiftedFunction, lift_function, lifted_starts, module_text
+from mipsrec.codegen import (
+    CodegenOptions,
+    LiftedFunction,
+    lift_function,
+    lifted_starts,
+    module_text,
+    with_cold,
+)
 from mipsrec.codegen.calls import HOST_EDGES, declaration
 from mipsrec.codegen.writer import MODULE_METADATA
 from mipsrec.cpu import chosen_cpu
@@ -43,7 +50,10 @@ def build_stubs(folder: Path) -> Path:
 
 
 class Lifter:
-    """Collects pieces of code, each lifted for itself as a program at CODE, and compiles them into one library."""
+    """Collects pieces of code, each lifted for itself as a program at CODE, and compiles them into one library.
+
+    At level light they are cold: most have their registers in the state between blocks.
+    """
 
     def __init__(self, folder: Path, opt: int | str) -> None:
         self._folder = folder
@@ -62,6 +72,8 @@ class Lifter:
         image = dataclasses.replace(load_elf(path), fr=options.fr)
         program = analyze(image, AddressSpace(image))
         starts = lifted_starts(program)
+        if self._opt == "light":
+            starts = with_cold(program, starts, starts)
         prefix = f"piece{len(self.entries)}_"
         entries = []
         for start in sorted(starts):

@@ -10,7 +10,8 @@ from commandline import PREBUILT, ROOT, assert_one_line, mipsrec
 from compiled import ORDERS, compile_guest
 
 from mipsrec import levels, pipeline, profiles
-from mipsrec.options import LEVELS
+from mipsrec.codegen import CodegenOptions, lift_function, with_cold
+from mipsrec.options import LEVELS, LIGHT
 
 SAMPLE = PREBUILT / "mips" / "crc32.elf"
 EXPECTED = (ROOT / "samples" / "expected" / "crc32.txt").read_text()
@@ -78,6 +79,43 @@ def test_profile(guest: pipeline.Guest) -> None:
 def test_huge_functions_are_light() -> None:
     assert levels.level_of(True, 30_000, "3") == "light"
     assert levels.level_of(True, 30_000, "0") == "0"
+
+
+def test_cold_functions(guest: pipeline.Guest) -> None:
+    """They have their registers in the state, but for those with loops in loops. What auto finds hot is not cold."""
+    program = guest.program
+    names = {function.name: start for start, function in program.functions.items()}
+    lightly = dict.fromkeys(guest.starts, LIGHT)
+    cold = levels.cold_functions(program, lightly, LIGHT)
+    assert {name for name, start in names.items() if start in guest.starts and start not in cold} == HOT
+    assert levels.cold_functions(program, dict.fromkeys(guest.starts, "2"), "2") == set()
+    callees = with_cold(program, guest.starts, lightly)
+    in_state = {name for name, start in names.items() if start in callees and callees[start].in_state}
+    assert {"large", "straight", "looped", "again"} <= in_state and "loop_in_large" not in in_state
+    assert all(callee.cold and not (callee.in_state and callee.frame) for callee in callees.values())
+    text = lift_function(program.functions[names["looped"]], callees, CodegenOptions(False))[0].text
+    assert "%r4 = alloca" not in text and "store i32" in text
+
+
+ENTERED = """
+volatile int sink;
+int f(int a);
+__asm__(".text; .globl f; .ent f; f: .set noreorder; addiu $2, $4, 1; middle: jr $31; addiu $2, $2, 2; .end f; "
+        ".globl g; .ent g; g: b middle; addiu $2, $4, 8; .end g; .set reorder");
+void __start(void) { sink = f(1); for (;;) ; }
+"""
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_cold_functions_are_written_once(order: str, tmp_path: Path) -> None:
+    guest = pipeline.open_guest(compile_guest(tmp_path, order, ENTERED, *OPTIONS))
+    function = next(function for function in guest.program.functions.values() if function.entries)
+    usual = lift_function(function, guest.starts, CodegenOptions(False))
+    cold = with_cold(guest.program, guest.starts, guest.starts)
+    once = lift_function(function, cold, CodegenOptions(False))
+    assert [part.instruction_count for part in usual] == [3, 2] and [part.instruction_count for part in once] == [3, 0]
+    served = [sorted(pc for part in parts for pc in part.entries) for parts in (usual, once)]
+    assert served[0] == served[1] == sorted({function.start} | function.entries)
 
 
 @pytest.mark.parametrize("level", LEVELS)

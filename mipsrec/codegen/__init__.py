@@ -7,17 +7,18 @@ not lifted here runs in the host's interpreter.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from ..analysis import End, Function, Program
 from .calls import Callee, argument_registers
 from .frames import Frame, find_frame
 from .function import FunctionWriter, LiftedFunction, symbol_of
-from .loops import cycles
+from .loops import cycles, has_inner_loops
 from .module import module_text, subprogram_number
 from .options import CodegenOptions
 from .unseen import with_unseen
-from .way_in import write_way_in
+from .way_in import write_way_in, write_way_to_start
 
 __all__ = [
     "Callee",
@@ -27,6 +28,7 @@ __all__ = [
     "lifted_starts",
     "module_text",
     "symbol_of",
+    "with_cold",
 ]
 
 COPIED_INSTRUCTIONS, COPIES_INSTRUCTIONS = 64, 400
@@ -86,21 +88,42 @@ def _calls_nothing(function: Function) -> bool:
     return not any(block.end in ends or function.may_go_anywhere(block) for block in function.blocks.values())
 
 
+def with_cold(program: Program, callees: Mapping[int, Callee], starts: Collection[int]) -> dict[int, Callee]:
+    """Return the callees with those at `starts` made cold, and their registers in the state if no time goes there.
+
+    That is where no loop without calls lies in another: in those, registers are worth more than a small function.
+    """
+    found = dict(callees)
+    for start in callees.keys() & starts:
+        if has_inner_loops(program.functions[start]):
+            found[start] = replace(found[start], cold=True)
+        else:
+            found[start] = replace(found[start], cold=True, in_state=True, frame=None)
+    return found
+
+
 def lift_function(
     function: Function, callees: Mapping[int, Callee], options: CodegenOptions, index: int = 0
 ) -> list[LiftedFunction]:
     """Return the LLVM functions for a guest function, written as number `index` and next of their module.
 
     They are the function itself, or the way into its body and the body; and, if it has entries besides its start, the
-    function of these.
+    function of these. Of a cold one, one serves all entries.
     """
     found: list[LiftedFunction] = []
 
     def write(entries: list[int], frame: Frame | None) -> None:
         scope = subprogram_number(index + len(found))
-        found.append(FunctionWriter(function, entries, options, callees.get, scope, frame).write())
+        found.append(FunctionWriter(function, entries, options, callees.get, scope, frame, in_state).write())
 
     callee = callees.get(function.start)
+    in_state = callee is not None and callee.in_state
+    if callee is not None and callee.cold and not callee.frame and function.entries and options.calls != "watched":
+        write([function.start, *sorted(function.entries)], None)
+        scope = subprogram_number(index + 1)
+        found.append(write_way_to_start(function, callee, found[0], options, scope))
+        found[0] = replace(found[0], entries=found[0].entries[1:])
+        return found
     frame = callee.frame if callee is not None and options.has_frames else None
     if frame is not None and frame.unseen:
         write([function.start], None)

@@ -40,6 +40,8 @@ class CallEnds(EdgeWriter):
 
     def _framed(self, block: Block) -> Callee | None:
         """Return the function whose body a block calls, for certain or if a guess is right; ra is set as calls do."""
+        if self._in_state:  # the state is complete anyway
+            return None
         callee = self._calls.framed(self._function.likely_target(block)) if calls_in_any_case(block) else None
         if callee is None or callee.frame is None or not callee.frame.unseen:
             return callee

@@ -7,6 +7,7 @@ from functools import partial
 
 from ..analysis import Block, End
 from ..isa import Flow
+from ..isa.uses import ALL_BITS
 from .instructions import InstructionWriter
 from .memory_models import Value
 from .polls import Polls
@@ -48,6 +49,7 @@ class EdgeWriter(InstructionWriter):
     _stubs: dict[Stub, str]  # with their labels
     _start = 0  # of the current block
     _rounds = 1  # of a loop that is the current block, that have been written
+    _in_state: bool  # whether blocks leave registers in the state
 
     def _contents(self, block: Block, dirty: int) -> None:
         raise NotImplementedError
@@ -81,7 +83,7 @@ class EdgeWriter(InstructionWriter):
 
     def _live(self, block: Block) -> int:
         """Return the bits that successors need, and those that stubs of edges out of the function flush or pass."""
-        return self._plan.live_out[block.start] | self._machine.dirty | KEPT
+        return ALL_BITS if self._in_state else self._plan.live_out[block.start] | self._machine.dirty | KEPT
 
     def _end_branch(self, block: Block) -> None:
         writer, machine = self._writer, self._machine
@@ -115,6 +117,8 @@ class EdgeWriter(InstructionWriter):
         machine, plan, pc = self._machine, self._plan, block.start
         if block.target != pc or self._rounds == MAX_ROUNDS or machine.memory.stored or not machine.pending:
             return False
+        if self._in_state:
+            return False
         dirty = machine.dirty
         return not (self._polls.on_edge(pc, pc) or plan.edge_loads(dirty, pc) or plan.edge_flushes(dirty, pc))
 
@@ -143,7 +147,7 @@ class EdgeWriter(InstructionWriter):
 
     def _destination(self, pc: int) -> str:
         """Return the label of a block here, or of a stub: it flushes and loads units, polls, or leaves the function."""
-        dirty, plan = self._machine.dirty, self._plan
+        dirty, plan = 0 if self._in_state else self._machine.dirty, self._plan
         polled = self._polls.on_edge(self._start, pc)
         if not polled and pc in plan.dirty_in and not plan.edge_loads(dirty, pc) and not plan.edge_flushes(dirty, pc):
             return GATE(pc) if pc == self._start and pc in self._vectors else self._way(self._start, pc)

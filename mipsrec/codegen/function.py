@@ -23,7 +23,7 @@ from .loops import invariant_masks
 from .machine import IrMachine
 from .memory_models import Value, text
 from .options import CodegenOptions
-from .pairs import pair_forms
+from .pairs import pair_forms, whole_pairs
 from .polls import Polls
 from .registers import PAIR, RegisterPlan, Units
 from .short_ways import find_short_way
@@ -68,7 +68,8 @@ def symbol_of(function: Function) -> str:
 class FunctionWriter(CallEnds):
     """Writes the blocks that `entries` reach; `callee` gives the LLVM function that may be called for a guest pc.
 
-    With a `frame` it is the body of a function with this frame (frames.py).
+    With a `frame` it is the body of a function with this frame (frames.py); `in_state` says where registers are between
+    blocks (register_file.py).
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class FunctionWriter(CallEnds):
         callee: Callable[[int], Callee | None],
         scope: int,
         frame: Frame | None = None,
+        in_state: bool = False,
     ) -> None:
         self._function = function
         self._entries = entries
@@ -93,21 +95,27 @@ class FunctionWriter(CallEnds):
         self._unwinds = may_unwind(function)
         self._bound = "%sp.in" if self._secondary else "%r29.in" if argument_registers(function) & SP_BIT else None
         self._frame = frame
+        self._in_state = in_state
         self._short = find_short_way(function) if frame is not None else None
         entered = settled_by_caller(frame) | frame.unseen & argument_registers(function) if frame is not None else 0
         self._plan = RegisterPlan(
-            function, self._units, entries, self._passed, entered, self._unsettled, self._has_short_way
+            function, self._units, entries, self._passed, entered, self._unsettled, self._has_short_way, in_state
         )
-        self._forms = pair_forms(function, self._units, self._plan.order, entries)
+        self._forms = (
+            whole_pairs(self._plan.order) if in_state else pair_forms(function, self._units, self._plan.order, entries)
+        )
         self._needed = NeededRegisters(function, options.fr, self._plan.order, self._seen_at_end)
         self._addresses = KnownAddresses(function, entries, self._plan.order, options.fr)
         self._invariant = invariant_masks(function, self._plan.order, options.fr)
         self._polls = Polls(function, self._plan.order, entries, options)
-        self._vectors = vector_rounds(function, self._plan.order, self._polls, options, self._units.abs2008)
-        loops = slots_of_loops(function, self._plan.order, entries, self._polls, options, self._invariant)
+        self._vectors = {}
+        loops = []
+        if not in_state:
+            self._vectors = vector_rounds(function, self._plan.order, self._polls, options, self._units.abs2008)
+            loops = slots_of_loops(function, self._plan.order, entries, self._polls, options, self._invariant)
         self._slot_heads = {loop.head: loop for loop in loops if loop.head not in self._vectors}
         self._slot_loops = {pc: loop for loop in self._slot_heads.values() for pc in loop.body}
-        self._machine = IrMachine(self._writer, self._units, options)
+        self._machine = IrMachine(self._writer, self._units, options, in_state)
         self._stubs = {}
         self._saves = frozenset(slot.pc for slot in frame.slots) if frame is not None else frozenset()
 
@@ -176,9 +184,10 @@ class FunctionWriter(CallEnds):
         """Return the lines up to the first guest block: allocas, state pointers, first loads."""
         lines = [self._calls.head(name, self._scope)]
         split = self._forms.into[self._entries[0]]
-        lines += [f"  %{half.name} = alloca float" for halves in self._units.halves.values() for half in halves]
+        if not self._in_state:
+            lines += [f"  %{half.name} = alloca float" for halves in self._units.halves.values() for half in halves]
+            lines += [f"  %{unit.name} = alloca {unit.type}" for unit in self._units.all]
         for unit in self._units.all:
-            lines.append(f"  %{unit.name} = alloca {unit.type}")
             lines.append(f"  %s.{unit.name} = getelementptr i8, ptr %s, i64 {unit.offset}")
         lines += [f"  %{REST(pc)} = alloca i32" for pc in self._vectors]
         lines += [f"  {slot.name} = alloca {slot.type}" for loop in self._slot_heads.values() for slot in loop.slots]
@@ -256,6 +265,10 @@ class FunctionWriter(CallEnds):
         if block.start in self._slot_heads:
             self._write_way_in(self._slot_heads[block.start])
 
+    def _goes_back_to(self, pc: int) -> bool:
+        function = self._function
+        return any(pc in function.successors(function.blocks[source]) for source in self._plan.order)
+
     def _write_vectors(self, pc: int) -> None:
         def at(pc: int) -> None:
             self._writer.debug = f", !dbg !DILocation(line: {pc}, scope: !{self._scope})"
@@ -270,6 +283,11 @@ class FunctionWriter(CallEnds):
         machine.registers.split_in = self._forms.into[block.start]
         machine.registers.split_out = self._forms.out[block.start]
         machine.dirty = dirty
+        if self._in_state and [block.start] == self._entries and not self._goes_back_to(block.start):
+            taken = argument_registers(self._function)
+            for unit in self._units.all:
+                if unit.bits & taken:
+                    machine.registers.cache[unit] = f"%{unit.name}.in"
         self._stray = None
         self._looked_at = self._frame.returns.get(block.start, frozenset()) if self._frame is not None else frozenset()
         self._start = block.start

@@ -13,8 +13,8 @@ from .writer import Writer
 class IntegerOperations(RegisterOperations):
     """i32, i1 and i64 arithmetic. Additions and the like of constants are folded; divisions are guarded."""
 
-    def __init__(self, writer: Writer, units: Units, options: CodegenOptions) -> None:
-        super().__init__(writer, units, options)
+    def __init__(self, writer: Writer, units: Units, options: CodegenOptions, in_state: bool = False) -> None:
+        super().__init__(writer, units, options, in_state)
         self._wide_shifts = WideShifts(writer)
 
     def start_block(self) -> None:

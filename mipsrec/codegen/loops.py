@@ -12,6 +12,9 @@ from collections.abc import Iterable, Mapping
 from ..analysis import End, Function
 from ..isa.uses import masks
 
+WAITS = (End.CALL, End.SYSCALL, End.HAND_OVER)
+"""Ends of blocks after which other code runs before this function goes on."""
+
 MAX_LOOP_BLOCKS = 20_000
 """Blocks of all loops of a function together that are looked at: deep nests count again in each loop around them."""
 
@@ -42,6 +45,16 @@ def loops_with(function: Function, order: list[int], ends: tuple[End, ...]) -> d
         if not work and any(function.blocks[pc].end in ends for pc in body):
             found[head] = frozenset(body)
     return found
+
+
+def has_inner_loops(function: Function) -> bool:
+    """Return whether a loop without calls lies inside another loop."""
+    loops = loops_with(function, list(function.blocks), tuple(End))
+    return any(
+        any(head in body for outer, body in loops.items() if outer != head)
+        for head in loops
+        if not any(function.blocks[pc].end in WAITS for pc in loops[head])
+    )
 
 
 def _retreating_edges(function: Function, order: list[int]) -> dict[int, list[int]]:

@@ -53,8 +53,8 @@ class _Operation:
 class NanChecks(RegisterOperations):
     """Keeps the pending operations of a block, and what FCSR's causes depend on: the last instruction."""
 
-    def __init__(self, writer: Writer, units: Units, options: CodegenOptions) -> None:
-        super().__init__(writer, units, options)
+    def __init__(self, writer: Writer, units: Units, options: CodegenOptions, in_state: bool = False) -> None:
+        super().__init__(writer, units, options, in_state)
         self.registers.before_leaving = self.finish_floats
         self.looked = False  # whether this block looks for NaNs
         self._pending: list[_Operation] = []

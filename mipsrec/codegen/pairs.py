@@ -36,9 +36,14 @@ class PairForms:
     out: dict[int, int] = field(default_factory=dict)
 
 
+def whole_pairs(order: list[int]) -> PairForms:
+    """Return the forms of pairs that are never two floats between blocks."""
+    return PairForms(dict.fromkeys(order, 0), dict.fromkeys(order, 0))
+
+
 def pair_forms(function: Function, units: Units, order: list[int], entries: list[int]) -> PairForms:
     """Return the forms of all pairs of a function, `entries` being the blocks that control enters from outside."""
-    forms = PairForms(dict.fromkeys(order, 0), dict.fromkeys(order, 0))
+    forms = whole_pairs(order)
     pairs = [unit for unit in units.all if unit.type == PAIR]
     if not pairs:
         return forms

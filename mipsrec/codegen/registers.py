@@ -179,7 +179,7 @@ class RegisterPlan:
     `entries` are the blocks that control enters from outside. A function that only part of the blocks can reach is
     planned with those alone. `passed` gives the bits that the end of a block reads: arguments and results. `entered`
     are the bits that are dirty at the entries, `unsettled` those that are after a call. `passes_by` says whether
-    control may go on after a call that has not been made.
+    control may go on after a call that has not been made. With `in_state` nothing is dirty or live between blocks.
     """
 
     def __init__(
@@ -191,17 +191,24 @@ class RegisterPlan:
         entered: int,
         unsettled: Callable[[Block], int],
         passes_by: Callable[[Block], bool],
+        in_state: bool = False,
     ) -> None:
         self._function = function
+        self._in_state = in_state
         self._entries = frozenset(entries)
         self.order = _reachable(function, entries)
+        self.in_loops: frozenset[int] = frozenset()
+        if in_state:
+            self.dirty_in = self.live_in = self.live_out = dict.fromkeys(self.order, 0)
+            self.entry_loads = 0
+            return
         self._successors = {pc: function.successors(function.blocks[pc]) for pc in self.order}
         self._summarize(units)
         after = {pc: unsettled(function.blocks[pc]) for pc in self.order if function.blocks[pc].end is End.CALL}
         self._passed_by = frozenset(pc for pc in after if passes_by(function.blocks[pc]))
         before = dict.fromkeys(self.order, 0) | dict.fromkeys(entries, entered)
         loops = loops_with(function, self.order, _SYNCING)
-        self.in_loops: frozenset[int] = frozenset().union(*loops.values())
+        self.in_loops = frozenset().union(*loops.values())
         """The blocks of loops that call."""
         self.dirty_in = self._forwards(before, after, loops)
         self._returned_in = self._forwards(dict.fromkeys(self.order, 0), dict.fromkeys(after, RESULT_BITS), {})
@@ -308,7 +315,7 @@ class RegisterPlan:
 
     def results_at_hand(self, pc: int) -> int:
         """Return which RESULT_BITS a return block gives back from SSA: those not written are loaded from the state."""
-        return (self._returned_in[pc] | self._written[pc]) & RESULT_BITS
+        return 0 if self._in_state else (self._returned_in[pc] | self._written[pc]) & RESULT_BITS
 
     def _add_ends(self, units: Units, passed: Callable[[Block], int]) -> None:
         for pc in self.order:

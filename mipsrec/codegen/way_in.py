@@ -1,4 +1,6 @@
-"""The way into a body (frames.py) for callers that have a complete state and want one back."""
+"""Ways in that a function has besides its code: into its body (frames.py), for callers that have a complete state and
+want one back; and to its start, where that is one of several entries that are written together.
+"""
 
 from __future__ import annotations
 
@@ -51,3 +53,17 @@ def write_way_in(
     return LiftedFunction(
         callee.symbol, function.name, "\n".join(lines), (function.start,), frozenset({callee.body}), 0, function.start
     )
+
+
+def write_way_to_start(
+    function: Function, callee: Callee, entries: LiftedFunction, options: CodegenOptions, scope: int
+) -> LiftedFunction:
+    """Return the LLVM function that goes to a function's start in the LLVM function of all its entries."""
+    writer = Writer()
+    calls = Calls(writer, options, lambda pc: None)
+    writer.lines.append(calls.head(callee.symbol, scope))
+    writer.debug = f", !dbg !DILocation(line: {function.start}, scope: !{scope})"
+    calls.tail_call_entries(entries.symbol, function.start)
+    lines = [*writer.lines, "}", ""]
+    called = frozenset({entries.symbol})
+    return LiftedFunction(callee.symbol, function.name, "\n".join(lines), (function.start,), called, 0, function.start)
