@@ -94,10 +94,6 @@ def optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine, level: str) ->
     Without the layout LLVM does not know which integers the machine has, and leaves loops' counters narrow.
     """
     module.data_layout = str(machine.target_data)
-    if level == LIGHT:
-        for function in module.functions:
-            if not function.is_declaration:
-                function.add_function_attribute("optsize")
     opt = 1 if level == LIGHT else int(level)
     tuning = llvm.create_pipeline_tuning_options(speed_level=opt)
     tuning.loop_vectorization = opt > 1

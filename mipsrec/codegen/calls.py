@@ -226,9 +226,10 @@ class Calls:
         self.in_loop = False
         """Whether the block that is being written is in a loop."""
 
-    def head(self, symbol: str, scope: int) -> str:
+    def head(self, symbol: str, scope: int, small: bool = False) -> str:
         """Return what begins a definition and its first block; `%s` is the state, parameters are named `%rN.in`."""
-        return f"define hidden {_TYPE} @{symbol}({_PARAMETERS}) #0 !dbg !{scope} {{\nentry:\n{_STATE}"
+        size = " optsize" if small else ""
+        return f"define hidden {_TYPE} @{symbol}({_PARAMETERS}) #0{size} !dbg !{scope} {{\nentry:\n{_STATE}"
 
     def entered(self, start: int | None, scope: int) -> list[str]:
         """Return the lines that tell the host of an entry: at a function's start, or else at the parameter `pc`."""

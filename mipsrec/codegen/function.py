@@ -182,7 +182,7 @@ class FunctionWriter(CallEnds):
 
     def _head(self, name: str) -> list[str]:
         """Return the lines up to the first guest block: allocas, state pointers, first loads."""
-        lines = [self._calls.head(name, self._scope)]
+        lines = [self._calls.head(name, self._scope, self._in_state)]
         split = self._forms.into[self._entries[0]]
         if not self._in_state:
             lines += [f"  %{half.name} = alloca float" for halves in self._units.halves.values() for half in halves]
