@@ -28,6 +28,7 @@ from .polls import Polls
 from .registers import PAIR, RegisterPlan, Units
 from .short_ways import find_short_way
 from .slot_loops import slots_of_loops
+from .switches import case_weights
 from .vectors import REST, VectorWriter, vector_rounds
 from .writer import LIKELY, STATE_TAG, UNLIKELY, Writer
 
@@ -373,7 +374,8 @@ class FunctionWriter(CallEnds):
                 places = tuple((number, pc) for number, (_, pc) in enumerate(table.cases))
                 beyond = writer.fresh_label()
             cases = " ".join(f"i32 {text(case)}, label %{self._destination(pc)}" for case, pc in places)
-            writer.void(f"switch i32 {text(subject)}, label %{beyond} [ {cases} ]")
+            weights = case_weights(self._function, block, [pc for _, pc in places])
+            writer.void(f"switch i32 {text(subject)}, label %{beyond} [ {cases} ]{weights}")
             if beyond != default:
                 writer.label(beyond)
                 writer.void("unreachable")
