@@ -29,7 +29,7 @@ VECTORS = {
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_runs(host: Path, tmp_path: Path, order: str) -> None:
-    program = compile_guest(tmp_path, order, SOURCE.read_text(), *OPTIONS)
+    program = compile_guest(tmp_path, order, SOURCE.read_text(), *OPTIONS, f"-I{SOURCE.parent}")
     guest = pipeline.open_guest(program)
     found = set()
     for function in guest.program.functions.values():

@@ -17,6 +17,7 @@ from .rounds import Round
 from .runs import NONE, Load, Runs, Store, find_runs
 from .short_ways import ShortWay
 from .slots import NOTHING, SlotLoop, Touched
+from .unaligned import Pair, find_pairs
 from .writer import Writer
 
 
@@ -44,7 +45,7 @@ class InstructionWriter:
     _exact: frozenset[int] | set[int] = frozenset()  # additions of the current block that do not wrap
     _loop_writes: int | None = None  # registers that the loop around the current block writes
     _looked_at: frozenset[int] = frozenset()  # pcs of the stores in this block that may go to the frame
-    _slot_done = False  # whether a run of stores that the delay slot ends has been written
+    _slot_done = False  # whether what the delay slot does has been written, with the rest of a run or pair
     _short_way = False  # whether a short way is written, of whose loads the function's plan knows nothing
     _slot_loop: SlotLoop | None = None  # around the current block
     _stray: Value | None = None  # whether one of them did
@@ -65,6 +66,8 @@ class InstructionWriter:
             self._table_index = machine.shl(machine.gpr(register), shift) if shift else machine.gpr(register)
         self._exact = self._addresses.exact_sums(block) if self._options.memory == "flat" else set()
         runs, self._slot_done = self._runs(block, dead_loads), False
+        pairs = find_pairs(block, self._options.big_endian, self._units.fr)
+        done: set[int] = set()
         loaded: dict[int, tuple[str, int, int]] = {}  # index of a load of a run: vector, number, count
         pc, index, count = block.start, 0, len(body)
         while index < count:
@@ -80,14 +83,18 @@ class InstructionWriter:
             if pc == table_pc:
                 self._table_address = machine.add(machine.gpr(body[index].rs), body[index].imm & 0xFFFFFFFF)
             self._look_at_store(body[index], pc)
-            step = self._unaligned_pair(body, index, pc, dead_loads)
-            if not step:
-                if pc not in self._saves:
-                    kept = index in dead_loads or self._keeps_in_short_way(body[index])
-                    self._instruction(body[index], pc, kept, index in self._exact, loaded.get(index))
-                step = 1
-            index += step
-            pc += 4 * step
+            if index in pairs:
+                pair = pairs[index]
+                in_slot = pair.second == count
+                kept = self._needed.is_dead_slot(block) if in_slot else pair.second in dead_loads
+                self._unaligned_pair(body[index], pair, pc, kept)
+                self._slot_done |= in_slot
+                done.add(pair.second)
+            elif pc not in self._saves and index not in done:
+                kept = index in dead_loads or self._keeps_in_short_way(body[index])
+                self._instruction(body[index], pc, kept, index in self._exact, loaded.get(index))
+            index += 1
+            pc += 4
 
     def _keeps_in_short_way(self, instruction: Instruction) -> bool:
         """Return whether a load of a short way must stay: not those of the stack, which has just been stored to."""
@@ -187,29 +194,17 @@ class InstructionWriter:
         near = writer.value(f"icmp ult i32 {distance}, {high - low + 16}")
         self._stray = near if self._stray is None else writer.value(f"or i1 {self._stray}, {near}")
 
-    def _unaligned_pair(self, body: list[Instruction], index: int, pc: int, dead: set[int]) -> int:
-        """Write adjacent lwl/lwr or swl/swr of one word as one unaligned access; return 2, or 0 if none is here."""
-        first = body[index]
-        name = first.row.name
-        if name not in ("lwl", "lwr", "swl", "swr") or index + 1 >= len(body):
-            return 0
-        second = body[index + 1]
-        other = name[:2] + ("r" if name[2] == "l" else "l")
-        if second.row.name != other or second.rs != first.rs or second.rt != first.rt or first.rs == first.rt:
-            return 0
-        left, right = (first, second) if name[2] == "l" else (second, first)
-        low = left if self._options.big_endian else right
-        if (left.imm - right.imm) != (-3 if self._options.big_endian else 3):
-            return 0
+    def _unaligned_pair(self, first: Instruction, pair: Pair, pc: int, kept: bool) -> None:
+        """Write both halves of a load or store of one word as one unaligned access."""
         self._at(first, pc)
         machine = self._machine
-        machine.kept = index + 1 in dead or self._short_way
-        if name[0] == "l":
-            machine.set_gpr(first.rt, machine.load_word_unaligned(machine.gpr(first.rs), low.imm))
+        machine.kept = kept or self._short_way
+        base = machine.gpr(first.rs)
+        if first.row.name[0] == "l":
+            machine.set_gpr(first.rt, machine.load_word_unaligned(base, pair.displacement))
             machine.dirty |= self._units.masks(first)[1]
         else:
-            machine.store_word_unaligned(machine.gpr(first.rs), low.imm, machine.gpr(first.rt))
-        return 2
+            machine.store_word_unaligned(base, pair.displacement, machine.gpr(first.rt))
 
     def _slot(self, block: Block) -> None:
         assert block.delay_slot is not None
