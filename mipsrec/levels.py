@@ -26,6 +26,7 @@ _SMALL_INSTRUCTIONS = 400
 _VERY_SMALL_INSTRUCTIONS = 100
 _CALLED_INSTRUCTIONS = 1000
 _SHARE = 10
+_INTERPRETER_CASES = 64
 
 
 def has_hot_loops(function: Function) -> bool:
@@ -64,8 +65,8 @@ def levels_of_program(
 def hot_functions(program: Program, starts: Iterable[int]) -> set[int]:
     """Return the functions that `auto` takes to be where time is spent.
 
-    Those are functions with loops, what loops call as far as that is known and not large, small recursive functions,
-    and very small ones, which loops may call in ways that are not known.
+    Those are functions with loops, what loops call as far as that is known and not large, interpreters, small recursive
+    functions, and very small ones, which loops may call in ways that are not known.
     """
     recursive = recursive_functions(program)
     found: set[int] = set()
@@ -75,7 +76,7 @@ def hot_functions(program: Program, starts: Iterable[int]) -> set[int]:
         called = starts & called_in_loops(function)
         found |= {pc for pc in called if program.functions[pc].instruction_count() <= _CALLED_INSTRUCTIONS}
         limit = _SMALL_INSTRUCTIONS if start in recursive else _VERY_SMALL_INSTRUCTIONS
-        if function.instruction_count() <= limit or has_hot_loops(function):
+        if function.instruction_count() <= limit or has_hot_loops(function) or is_interpreter(function):
             found.add(start)
     return found
 
@@ -87,6 +88,15 @@ def cold_functions(program: Program, levels: Mapping[int, str], level: str) -> s
     """
     found = {start for start in levels if levels[start] == LIGHT}
     return found - hot_functions(program, levels) if level == LIGHT else found
+
+
+def is_interpreter(function: Function) -> bool:
+    """Return whether a function has a loop that jumps by a large table: each case is small, and one of them is hot."""
+    large = {pc for pc, table in function.jump_tables.items() if len(table.cases) >= _INTERPRETER_CASES}
+    if not large:
+        return False
+    loops = loops_with(function, list(function.blocks), (End.INDIRECT,))
+    return any(function.blocks[pc].terminator_pc in large for body in loops.values() for pc in body)
 
 
 def called_in_loops(function: Function) -> set[int]:

@@ -57,12 +57,18 @@ class BuildReport:
 # ---- one shard, in a worker process ----
 
 
-_LLVM_OPTIONS = ("-x86-cmov-converter=0", "-two-entry-phi-node-folding-threshold=5", "-cgpp-huge-func=20")
+_LLVM_OPTIONS = (
+    "-x86-cmov-converter=0", "-two-entry-phi-node-folding-threshold=5", "-cgpp-huge-func=20",
+    "-cgp-max-address-users-to-scan=2000",
+)  # fmt: skip
 """Conditional moves stay: which way a condition goes, lifted code does not tell, and a wrong guess costs more. And one
 instruction more than usual may be executed for nothing to make them: 64-bit values are pairs here.
 
 And in functions of more than 20 blocks CodeGenPrepare goes on where it changed something, not over all blocks again:
-the code is as good, and a function with a thousand blocks takes a third less time."""
+the code is as good, and a function with a thousand blocks takes a third less time.
+
+And addresses in the state are part of the access that uses them, also of registers that a large function stores in more
+than a hundred places: with LLVM's limit they are computed ahead and spilled."""
 
 _LIGHT_OPTIONS = ("-regalloc=basic", "-enable-misched=0")
 _LIGHT_PASSES = (

@@ -34,14 +34,25 @@ USED int loop_in_large(int n, int *p)
     for (int i = 0; i < n; i++) { MANY(sink ^= i;) for (int j = 0; j < n; j++) { FOUR(p[j] ^= p[i] >> j;) } }
     return n;
 }
+#define CASE(n) case n: sink = in_loop(sink * n + (n ^ 5)); continue;
+#define CASES(n) CASE(n) CASE(n + 1) CASE(n + 2) CASE(n + 3) CASE(n + 4) CASE(n + 5) CASE(n + 6) CASE(n + 7)
+USED void interpreter(const unsigned char *code)
+{
+    for (;;)
+        switch (*code++) {
+            CASES(0) CASES(8) CASES(16) CASES(24) CASES(32) CASES(40) CASES(48) CASES(56)
+        default: return;
+        }
+}
 void __start(void)
 {
     sink = straight(1) + looped(2) + again(3) + large(4) + calls_around(5) + loop_in_large(6, (int *)&sink);
+    interpreter((const unsigned char *)&sink);
     for (;;) ;
 }
 """
 OPTIONS = ("-O1", "-nostdlib", "-static", "-mno-abicalls", "-fno-pic", "-G0", "-fno-optimize-sibling-calls")
-HOT = {"tiny", "in_loop", "looped", "again", "loop_in_large", "__start"}
+HOT = {"tiny", "in_loop", "looped", "again", "loop_in_large", "interpreter", "__start"}
 
 
 @pytest.fixture(scope="module", params=ORDERS)
@@ -55,7 +66,7 @@ def _levels(guest: pipeline.Guest, level: str, profile: profiles.Profile | None 
 
 
 def test_auto(guest: pipeline.Guest) -> None:
-    """Effort goes to loops, but not to those of large functions with calls; to what they call; to small ones."""
+    """Effort goes to loops, but not to those of large functions with calls; to what they call; to interpreters."""
     found = _levels(guest, "auto")
     assert {name for name, level in found.items() if level == "2"} == HOT
     assert {level for name, level in found.items() if name not in HOT} == {"light"}

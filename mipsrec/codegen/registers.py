@@ -10,7 +10,7 @@ that the state is complete whenever other code may look.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ..analysis import Block, End, Function
@@ -172,6 +172,10 @@ def lowers_sp(instruction: Instruction) -> bool:
 
 _SYNCING = (End.CALL, End.SYSCALL)
 
+LARGE_FUNCTION_BLOCKS = 300
+"""From here on a function has more values than the host has registers, and each that waits for the next call to store
+it would be spilled and moved on the way there."""
+
 
 class RegisterPlan:
     """Data flow over the blocks of one function: dirty units forwards, live units backwards.
@@ -207,13 +211,16 @@ class RegisterPlan:
         after = {pc: unsettled(function.blocks[pc]) for pc in self.order if function.blocks[pc].end is End.CALL}
         self._passed_by = frozenset(pc for pc in after if passes_by(function.blocks[pc]))
         before = dict.fromkeys(self.order, 0) | dict.fromkeys(entries, entered)
-        loops = loops_with(function, self.order, _SYNCING)
-        self.in_loops = frozenset().union(*loops.values())
-        """The blocks of loops that call."""
-        self.dirty_in = self._forwards(before, after, loops)
+        self._kept_in: dict[int, int] = {}
         self._returned_in = self._forwards(dict.fromkeys(self.order, 0), dict.fromkeys(after, RESULT_BITS), {})
         self._add_ends(units, passed)
         self._find_live()
+        loops = loops_with(function, self.order, tuple(End))
+        calling = {head: body for head, body in loops.items() if any(self._syncs(pc) for pc in body)}
+        self.in_loops = frozenset().union(*calling.values())
+        """The blocks of loops that call."""
+        self._drop_dead(body for head, body in loops.items() if head not in calling)
+        self.dirty_in = self._forwards(before, after, calling)
         self._settle_meets(after)
         self.entry_loads = 0
         for pc in entries:
@@ -273,13 +280,27 @@ class RegisterPlan:
         while work:
             pc = work.pop()
             bits = after_call.get(pc, 0)
-            if self._function.blocks[pc].end not in _SYNCING or pc in self._passed_by:
+            if not self._syncs(pc) or pc in self._passed_by:
                 bits |= found[pc] & ~self._flushed[pc] | self._written[pc]
             for successor in self._successors[pc]:
-                if bits & ~found[successor] and pc in loops.get(successor, (pc,)):
-                    found[successor] |= bits
+                new = bits & self._kept_in.get(successor, -1) & ~found[successor]
+                if new and pc in loops.get(successor, (pc,)):
+                    found[successor] |= new
                     work.append(successor)
         return found
+
+    def _drop_dead(self, tight: Iterable[frozenset[int]]) -> None:
+        """In large functions, have units flushed on the way into blocks from which on nothing reads them.
+
+        But not inside the loops without calls: they would store in each round what only the last round leaves.
+        """
+        if len(self.order) < LARGE_FUNCTION_BLOCKS:
+            return
+        inside = self._entries.union(*tight)
+        self._kept_in = {pc: self.live_in[pc] | KEPT for pc in self.order if pc not in inside}
+
+    def _syncs(self, pc: int) -> bool:
+        return self._function.blocks[pc].end in _SYNCING
 
     def _settle_meets(self, after_call: dict[int, int]) -> None:
         """Outside loops, have units flushed on ways that meet clean ones, unless they are read from there on."""
@@ -309,7 +330,7 @@ class RegisterPlan:
 
     def _dirty_out(self, pc: int, after_call: dict[int, int]) -> int:
         bits = after_call.get(pc, 0)
-        if self._function.blocks[pc].end not in _SYNCING or pc in self._passed_by:
+        if not self._syncs(pc) or pc in self._passed_by:
             bits |= self.dirty_in[pc] & ~self._flushed[pc] | self._written[pc]
         return bits
 
