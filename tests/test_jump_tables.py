@@ -1,4 +1,4 @@
-"""Jump tables where the guess of where they lie, or of how they are read, is wrong now and then."""
+"""Jump tables where the guess of where they lie, how they are read or what they hold is wrong now and then."""
 
 from __future__ import annotations
 
@@ -16,6 +16,64 @@ from mipsrec.codegen.switches import case_weights
 SOURCE = Path(__file__).parent / "guests" / "tables.c"
 OPTIONS = ("-nostdlib", "-static", "-ffreestanding", "-mno-abicalls", "-fno-pic", "-G0")
 QEMU = {"big": "qemu-mips", "little": "qemu-mipsel"}
+
+END = """
+void __start(void)
+{
+    int right = test();
+    register int v0 __asm__("$2") = 4001;
+    register int status __asm__("$4") = !right;
+    __asm__ volatile("syscall" : : "r"(v0), "r"(status));
+}
+"""
+
+CHANGED = """
+int volatile sink = 3;
+__attribute__((noipa)) int interpret(const unsigned char *code, unsigned change)
+{
+    static void *labels[] = {&&add, &&shift, &&both, &&end};
+    int sum = sink;
+    if (change)
+        labels[change] = labels[change - 1];
+    for (;;) {
+        goto *labels[*code++];
+    add: sum += sink; continue;
+    shift: sum <<= 1; continue;
+    both: sum = sum * 4 + sink; continue;
+    end: return sum;
+    }
+}
+static int test(void)
+{
+    static const unsigned char code[] = {0, 1, 2, 1, 3};
+    return interpret(code, 0) == 102 && interpret(code, 1) == 42 && interpret(code, 2) == 15 &&
+           interpret(code, 0) == 15;
+}
+""" + END
+
+SPILLED = """
+__asm__(".set noreorder\\n"
+        ".globl spilled\\n.type spilled, @function\\n"
+        "spilled: addiu $29, $29, -32\\n lui $2, %hi(table)\\n addiu $2, $2, %lo(table)\\n"
+        "beqz $5, 1f\\n sw $2, 16($29)\\n"
+        "sw $31, 28($29)\\n jal mixed\\n nop\\n lw $31, 28($29)\\n"
+        "1: sltiu $2, $4, 3\\n beqz $2, 9f\\n lw $3, 16($29)\\n sll $2, $4, 2\\n addu $2, $3, $2\\n"
+        "lw $2, 0($2)\\n jr $2\\n li $3, 7\\n"
+        "2: b 8f\\n addiu $2, $3, 10\\n 3: b 8f\\n addiu $2, $3, 20\\n 4: b 8f\\n addiu $2, $3, 30\\n"
+        "9: li $2, 5\\n 8: jr $31\\n addiu $29, $29, 32\\n .size spilled, . - spilled\\n"
+        ".set reorder\\n.rdata\\n.align 2\\ntable: .word 2b, 3b, 4b, 3b\\n.text");
+extern int spilled(unsigned number, int *other);
+/* Its caller has stored the table at 16(sp); it puts another there, if asked to. */
+__asm__(".set noreorder\\nmixed: lw $2, 0($5)\\n beqz $2, 1f\\n nop\\n sw $2, 16($29)\\n"
+        "1: jr $31\\n nop\\n.set reorder\\n.rdata\\nanother: .word 4b, 4b, 2b\\n.text");
+extern int another;
+static int test(void)
+{
+    int none = 0, *moved = &another;
+    return spilled(0, 0) == 17 && spilled(1, &none) == 27 && spilled(2, 0) == 37 && spilled(3, 0) == 5 &&
+           spilled(0, (int *)&moved) == 37 && spilled(2, (int *)&moved) == 17;
+}
+""" + END
 
 
 def ends(host: Path, guest: pipeline.Guest, folder: Path) -> list[int]:
@@ -91,3 +149,30 @@ def test_weights(tmp_path: Path, order: str) -> None:
                 weights[function.name] = case_weights(function, block, [pc for _, pc in table.cases])
     walk = ["i32 1", "i32 25", *["i32 1"] * 6]
     assert weights == {"walk": f', !prof !{{!"branch_weights", {", ".join(walk)}}}', "once": ""}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_table_that_changes(host: Path, tmp_path: Path, order: str) -> None:
+    """Entries of a table in writable memory are compared with what they were when the code was made."""
+    guest = pipeline.open_guest(compile_guest(tmp_path, order, CHANGED, *OPTIONS))
+    tables = guest.function("interpret").jump_tables.values()
+    assert tables and all(table.load_pc is not None and table.writable and len(table.cases) == 4 for table in tables)
+    assert ends(host, guest, tmp_path) == [0, 0, 0]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_indexed_table_that_changes(host: Path, tmp_path: Path, order: str) -> None:
+    """The same where the switch is on the entry's number."""
+    guest = pipeline.open_guest(compile_guest(tmp_path, order, SOURCE.read_text(), *OPTIONS, "-DWRITABLE"))
+    (table,) = guest.function("choose").jump_tables.values()
+    assert table.index == (4, 0) and table.writable
+    assert ends(host, guest, tmp_path) == [0, 0, 0]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_table_on_the_stack(host: Path, tmp_path: Path, order: str) -> None:
+    """A table whose address waits on the stack is found there; another may be there when the code runs."""
+    guest = pipeline.open_guest(compile_guest(tmp_path, order, SPILLED, *OPTIONS))
+    (table,) = guest.function("spilled").jump_tables.values()
+    assert table.load_pc is not None and not table.writable and len(table.cases) == 3 and table.index == (4, 2)
+    assert ends(host, guest, tmp_path) == [0, 0, 0]

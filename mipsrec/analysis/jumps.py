@@ -1,12 +1,14 @@
 """Resolves indirect jumps and calls of one function: constant call targets, jump tables, computed gotos.
 
 All results are guesses that the generated code checks: a guessed call compares the register with the guess, a jump
-table compares the address its entry was loaded from with addresses in read-only memory, a label compares the target.
+table compares the address its entry was loaded from, and the entry too if it is in writable memory (computed gotos of
+position-independent code have theirs there), a label compares the target.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable
 
 from ..isa import Instruction
 from ..memory import AddressSpace
@@ -49,8 +51,22 @@ def _unsigned_ranges(low: int, high: int) -> list[tuple[int, int]]:
     return [(low & 0xFFFFFFFF, (high - 1 & 0xFFFFFFFF) + 1)]
 
 
-_Place = tuple[str, int | None]
+_Place = tuple[str, int]
 """`("register", number)` or `("stack", offset from sp)`."""
+
+
+def _place(machine: SymbolicMachine, value: Value) -> _Place | None:
+    """Return where a value comes from that the machine's instructions did not compute."""
+    if value[0] == "reg":
+        return "register", value[1]
+    offset = machine.stack_offset(value[1]) if value[0] == "load" else None
+    return None if offset is None else ("stack", offset)
+
+
+def _values(machine: SymbolicMachine, places: Iterable[_Place]) -> list[Value]:
+    """Return what the machine left in each of the places, None where it stored no word."""
+    slots = {machine.stack_offset(address): word for address, word in machine.stores.items()}
+    return [machine.gpr(number) if kind == "register" else slots.get(number) for kind, number in places]
 
 
 class JumpResolver:
@@ -88,9 +104,7 @@ class JumpResolver:
             machine, _ = self._machine(function, [block], known)
             if block.delay_slot is not None:
                 run(machine, [block.delay_slot])
-            slots = {("stack", machine.stack_offset(address)): word for address, word in machine.stores.items()}
-            for place, found in candidates.items():
-                value = machine.gpr(place[1] or 0) if place[0] == "register" else slots.get(place)
+            for found, value in zip(candidates.values(), _values(machine, candidates), strict=True):
                 if isinstance(value, int) and value & 3 == 0 and self._memory.is_executable(value):
                     found.add(value)
         for pc, place in waiting:
@@ -137,11 +151,9 @@ class JumpResolver:
                 function.guesses[pc] = target
             return []
         if block.end is not End.INDIRECT:
-            offset = machine.stack_offset(target[1]) if target[0] == "load" else None
-            if target[0] == "reg":
-                self._waiting.append((pc, ("register", target[1])))
-            elif offset is not None:
-                self._waiting.append((pc, ("stack", offset)))
+            place = _place(machine, target)
+            if place is not None:
+                self._waiting.append((pc, place))
             return []
         room = MAX_FUNCTION_CASES - self._case_count(function)
         table = self._table(function, path, machine, before, target, known) if room > 0 else None
@@ -181,8 +193,8 @@ class JumpResolver:
         if target[1][0] == "add":
             bases = {target[1][2]}
         elif target[1][0] == "sum":
-            registers = [side[1] for side in target[1][1:] if side[0] == "reg"]
-            bases = self._constants(function, registers, known)
+            places = [place for side in target[1][1:] if (place := _place(machine, side)) is not None]
+            bases = self._constants(function, places, known)
         else:
             return None
         load_index = machine.loads[target[1]] - before
@@ -192,9 +204,9 @@ class JumpResolver:
         found = [cases for base in bases if (cases := self._cases(function, base, count, offset))]
         if len(found) != 1:
             return None
-        return JumpTable(
-            path[-1].start + 4 * load_index, tuple(found[0]), self._index(function, path, known, target[1])
-        )
+        index = self._index(function, path, known, target[1])
+        writable = any(self._memory.is_writable(address) for address, _ in found[0])
+        return JumpTable(path[-1].start + 4 * load_index, tuple(found[0]), index, writable)
 
     def _index(
         self, function: Function, path: list[Block], known: dict[int, int], address: Value
@@ -202,7 +214,7 @@ class JumpResolver:
         """Return what the last block of a path adds to the address of a table, as in JumpTable.
 
         `address` is that of the entry as the whole path computes it: the sum of the table's, be it a number or a
-        register that holds one from elsewhere, and of what the result must stand for.
+        register or a word of the stack that holds one from elsewhere, and of what the result must stand for.
         """
         before = SymbolicMachine(dict(known), self._memory.relocated_word)
         if len(path) > 1:
@@ -223,26 +235,27 @@ class JumpResolver:
             added = before.shl(before.gpr(register[1]), shift)
             if address == ("add", added, address[-1]):
                 return register[1], shift
-            if address[0] == "sum" and added[0] != "reg" and added in address[1:]:
+            if address[0] == "sum" and _place(before, added) is None and added in address[1:]:
                 return register[1], shift
         return None
 
-    def _constants(self, function: Function, registers: list[int], known: dict[int, int]) -> set[int]:
-        """Return the numbers that blocks of the function leave in one of the registers: GCC loads them before loops."""
+    def _constants(self, function: Function, places: list[_Place], known: dict[int, int]) -> set[int]:
+        """Return the numbers that blocks of the function leave in one of the places: GCC loads them before loops."""
         found: set[int] = set()
-        for block in list(function.blocks.values()) if registers else ():
+        for block in list(function.blocks.values()) if places else ():
             machine, _ = self._machine(function, self._path(function, block), known)
             if block.delay_slot is not None:
                 run(machine, [block.delay_slot])
-            found.update(value for register in registers if isinstance(value := machine.gpr(register), int))
+            values = _values(machine, places)
+            found.update(value for value in values if isinstance(value, int))
         return found
 
     def _cases(self, function: Function, base: int, count: int, offset: int) -> list[tuple[int, int]]:
-        """Return the entries of a table of read-only memory, up to the first that leads out of the function."""
+        """Return the entries of a table as it is now, up to the first that leads out of the function."""
         cases: list[tuple[int, int]] = []
         for address in range(base, base + 4 * count, 4):
             word = self._memory.relocated_word(address)
-            if word is None or self._memory.is_writable(address):
+            if word is None:
                 break
             label = (word + offset) & 0xFFFFFFFF
             if label & 3 or not function.start <= label < function.limit:

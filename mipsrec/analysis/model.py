@@ -59,12 +59,13 @@ class JumpTable:
 
     Without a `load_pc` the cases are (target, target): known labels of the function, compared with the jump's target.
     `index` is (register, shift) where that register, as it is when the jump's block begins, is added to the table's
-    address, shifted to the left.
+    address, shifted to the left. A `writable` table may have other entries by the time it is used.
     """
 
     load_pc: int | None
     cases: tuple[tuple[int, int], ...]
     index: tuple[int, int] | None = None
+    writable: bool = False
 
 
 @dataclass(slots=True)

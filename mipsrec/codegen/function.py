@@ -373,9 +373,16 @@ class FunctionWriter(CallEnds):
                 subject = self._entry_number(self._table_address, self._table_index, table, default)
                 places = tuple((number, pc) for number, (_, pc) in enumerate(table.cases))
                 beyond = writer.fresh_label()
-            cases = " ".join(f"i32 {text(case)}, label %{self._destination(pc)}" for case, pc in places)
+            labels = {pc: self._destination(pc) for _, pc in places}
+            checked = table.writable and subject is not target
+            checks = {pc: writer.fresh_label() if checked else label for pc, label in labels.items()}
+            cases = " ".join(f"i32 {text(case)}, label %{checks[pc]}" for case, pc in places)
             weights = case_weights(self._function, block, [pc for _, pc in places])
             writer.void(f"switch i32 {text(subject)}, label %{beyond} [ {cases} ]{weights}")
+            for pc, label in labels.items() if checked else ():
+                writer.label(checks[pc])
+                same = writer.value(f"icmp eq i32 {text(target)}, {pc}")
+                writer.void(f"br i1 {same}, label %{label}, label %{default}, {LIKELY}")
             if beyond != default:
                 writer.label(beyond)
                 writer.void("unreachable")

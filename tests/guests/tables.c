@@ -3,6 +3,12 @@
 int choose(unsigned offset, const char *base);
 extern const char table[], other[];
 
+#ifdef WRITABLE
+#define SECTION ".data\n"
+#else
+#define SECTION ".rdata\n"
+#endif
+
 __asm__(".set noreorder\n"
         ".text\n"
         ".globl choose\n"
@@ -49,7 +55,7 @@ __asm__(".set noreorder\n"
         "elsewhere: jr $ra\n"
         "    li $v0, 77\n"
         ".end elsewhere\n"
-        ".rdata\n"
+        SECTION
         ".globl table\n"
         ".globl other\n"
         "table: .word ten, eleven, twelve, thirteen, elsewhere\n"
@@ -80,6 +86,11 @@ void __start(void)
     for (unsigned call = 0; call < sizeof calls / sizeof calls[0]; call++)
         if (choose(calls[call].offset, calls[call].base) != calls[call].result)
             leave((int)call + 1);
+#ifdef WRITABLE
+    ((const char *volatile *)table)[1] = *(const char *volatile *)other;
+    if (choose(4, 0) != 13 || choose(8, 0) != 12 || choose(0, other) != 13)
+        leave(100);
+#endif
 #ifdef BETWEEN
     choose(2, 0); // goes where the halves of two entries tell it: nothing is there
 #endif
