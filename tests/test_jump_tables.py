@@ -147,7 +147,7 @@ def test_weights(tmp_path: Path, order: str) -> None:
         for block in function.blocks.values():
             if table := function.jump_tables.get(block.terminator_pc):
                 weights[function.name] = case_weights(function, block, [pc for _, pc in table.cases])
-    walk = ["i32 1", "i32 25", *["i32 1"] * 6]
+    walk = ["i32 1", "i32 55", *["i32 1"] * 6]
     assert weights == {"walk": f', !prof !{{!"branch_weights", {", ".join(walk)}}}', "once": ""}
 
 

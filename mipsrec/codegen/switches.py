@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ..analysis import Block, Function
 from .loops import predecessors_of
 
-USUAL_WEIGHT = 4
+USUAL_WEIGHT = 9
 """How often a switch in a loop has nothing to do, against how often it has."""
 
 
