@@ -52,7 +52,9 @@ NONE = Runs({}, {})
 def find_runs(block: Block, excluded: set[int], fr: int) -> Runs:
     """Return the runs of a block; instructions with indices in `excluded` are part of none."""
     body = list(block.body)
-    if block.delay_slot is not None and block.end in (End.BRANCH, End.JUMP) and not block.is_likely:
+    has_slot = block.end in (End.BRANCH, End.JUMP) and not block.is_likely
+    links = block.terminator is not None and block.terminator.link_register() != 0  # the slot may store that
+    if has_slot and not links and block.delay_slot is not None:
         body.append(block.delay_slot)
     words = [instruction.row.name in ("lw", "sw") and at not in excluded for at, instruction in enumerate(body)]
     if sum(words) < WIDTHS[-1]:

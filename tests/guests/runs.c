@@ -36,6 +36,8 @@
                    "sw $zero,4($a0); sw $zero,8($a0); sw $zero,12($a0)")                                               \
     way(twice, "lw $t0,0($a1); lw $t1,4($a1); lw $t2,8($a1); lw $t3,12($a1); sw $t0,0($a0); sw $t1,4($a0);"            \
                "sw $t2,8($a0); sw $t3,12($a0); sw $t0,32($a0); sw $t1,36($a0); sw $t2,40($a0); sw $t3,44($a0)")        \
+    way(linked, "addu $t7,$ra,$zero; sw $ra,0($a0); sw $ra,4($a0); sw $ra,8($a0); bal 1f; sw $ra,12($a0);"             \
+                "1: addu $ra,$t7,$zero; addu $t7,$zero,$zero")                                                         \
     way(likely, "beql $v0,$zero,1f; sw $v0,12($a0); sw $v0,0($a0); sw $v0,4($a0); sw $v0,8($a0); bnel $v0,$v0,1f;"     \
                 "sw $v0,12($a0); 1: nop")
 
