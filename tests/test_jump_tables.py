@@ -75,6 +75,37 @@ static int test(void)
 }
 """ + END
 
+RELATIVE = """
+__asm__(".set noreorder\\n"
+        ".globl from_register\\n.type from_register, @function\\n"
+        "from_register: bnez $5, 7f\\n nop\\n lui $6, %hi(first)\\n addiu $6, $6, %lo(first)\\n"
+        "1: sltiu $2, $4, 3\\n beqz $2, 9f\\n sll $2, $4, 2\\n"
+        "lui $3, %hi(distances)\\n addu $3, $3, $2\\n lw $2, %lo(distances)($3)\\n addu $2, $2, $6\\n jr $2\\n nop\\n"
+        "7: b 1b\\n addu $6, $5, $0\\n"
+        "first: jr $31\\n li $2, 10\\n jr $31\\n li $2, 20\\n"
+        "jr $31\\n li $2, 30\\n jr $31\\n li $2, 40\\n"
+        "9: jr $31\\n li $2, 5\\n .size from_register, . - from_register\\n"
+        ".globl from_memory\\n.type from_memory, @function\\n"
+        "from_memory: sltiu $2, $4, 3\\n beqz $2, 9f\\n sll $2, $4, 2\\n"
+        "lui $3, %hi(distances)\\n addu $3, $3, $2\\n lui $6, %hi(origin)\\n lw $6, %lo(origin)($6)\\n"
+        "lw $2, %lo(distances)($3)\\n addu $2, $2, $6\\n jr $2\\n nop\\n"
+        "there: jr $31\\n li $2, 11\\n jr $31\\n li $2, 21\\n jr $31\\n li $2, 31\\n jr $31\\n li $2, 41\\n"
+        "9: jr $31\\n li $2, 6\\n .size from_memory, . - from_memory\\n"
+        ".set reorder\\n.data\\n.align 2\\n.globl origin\\norigin: .word there\\n"
+        ".rdata\\n.align 2\\ndistances: .word 0, 8, 16\\n.text");
+extern int from_register(unsigned number, const void *origin), from_memory(unsigned number);
+extern const char first[];
+extern const char *volatile origin;
+static int test(void)
+{
+    int right = from_register(1, 0) == 20 && from_register(2, 0) == 30 && from_register(3, 0) == 5;
+    right &= from_register(0, first + 8) == 20 && from_register(2, first + 8) == 40;
+    right &= from_memory(0) == 11 && from_memory(2) == 31;
+    origin += 8;
+    return right && from_memory(0) == 21 && from_memory(2) == 41 && from_memory(7) == 6;
+}
+""" + END
+
 
 def ends(host: Path, guest: pipeline.Guest, folder: Path) -> list[int]:
     """Return how the guest ends, interpreted and recompiled in two ways."""
@@ -175,4 +206,14 @@ def test_table_on_the_stack(host: Path, tmp_path: Path, order: str) -> None:
     guest = pipeline.open_guest(compile_guest(tmp_path, order, SPILLED, *OPTIONS))
     (table,) = guest.function("spilled").jump_tables.values()
     assert table.load_pc is not None and not table.writable and len(table.cases) == 3 and table.index == (4, 2)
+    assert ends(host, guest, tmp_path) == [0, 0, 0]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_what_is_added_to_entries(host: Path, tmp_path: Path, order: str) -> None:
+    """Of a table of distances, what is added to them when the code runs may be another number than it was taken for."""
+    guest = pipeline.open_guest(compile_guest(tmp_path, order, RELATIVE, *OPTIONS))
+    for name in ("from_register", "from_memory"):
+        (table,) = guest.function(name).jump_tables.values()
+        assert table.load_pc is not None and table.added is not None and not table.writable
     assert ends(host, guest, tmp_path) == [0, 0, 0]

@@ -2,7 +2,7 @@
 
 All results are guesses that the generated code checks: a guessed call compares the register with the guess, a jump
 table compares the address its entry was loaded from, and the entry too if it is in writable memory (computed gotos of
-position-independent code have theirs there), a label compares the target.
+position-independent code have theirs there), or else what is added to it (gp mostly), a label compares the target.
 """
 
 from __future__ import annotations
@@ -206,7 +206,18 @@ class JumpResolver:
             return None
         index = self._index(function, path, known, target[1])
         writable = any(self._memory.is_writable(address) for address, _ in found[0])
-        return JumpTable(path[-1].start + 4 * load_index, tuple(found[0]), index, writable)
+        added = None if self._tells(path[-1], load_index, offset) else offset
+        return JumpTable(path[-1].start + 4 * load_index, tuple(found[0]), index, writable, added)
+
+    def _tells(self, block: Block, load_index: int, offset: int) -> bool:
+        """Return whether a block jumps to what it loads itself plus an offset, whatever registers and memory hold."""
+        machine = SymbolicMachine({}, lambda address: None)
+        run(machine, block.body)
+        assert block.terminator is not None
+        target, added = machine.gpr(block.terminator.rs), 0
+        if target[0] == "add":
+            target, added = target[1], target[2]
+        return target[0] == "load" and machine.loads[target[1]] == load_index and added == offset
 
     def _index(
         self, function: Function, path: list[Block], known: dict[int, int], address: Value

@@ -59,13 +59,15 @@ class JumpTable:
 
     Without a `load_pc` the cases are (target, target): known labels of the function, compared with the jump's target.
     `index` is (register, shift) where that register, as it is when the jump's block begins, is added to the table's
-    address, shifted to the left. A `writable` table may have other entries by the time it is used.
+    address, shifted to the left. A `writable` table may have other entries by the time it is used. `added` is what the
+    jump's target is more than the entry, where the jump's block alone does not tell.
     """
 
     load_pc: int | None
     cases: tuple[tuple[int, int], ...]
     index: tuple[int, int] | None = None
     writable: bool = False
+    added: int | None = None
 
 
 @dataclass(slots=True)

@@ -369,6 +369,8 @@ class FunctionWriter(CallEnds):
                 subject, places = target, tuple(dict.fromkeys((pc, pc) for _, pc in table.cases))
             machine.registers.save(self._live(block))
             default = beyond = writer.fresh_label()
+            if table.added is not None and subject is not target and not table.writable:
+                self._check_added(target, table.added, default)
             if self._table_address is not None and self._table_index is not None:
                 subject = self._entry_number(self._table_address, self._table_index, table, default)
                 places = tuple((number, pc) for number, (_, pc) in enumerate(table.cases))
@@ -398,6 +400,15 @@ class FunctionWriter(CallEnds):
             writer.label(within)
         arguments = self._arguments(self._calls.passed(None))
         self._calls.tail_call(target, self._function.guesses.get(block.terminator_pc), arguments)
+
+    def _check_added(self, target: Value, added: int, default: str) -> None:
+        """Go to `default` where the target is not as much more than the table's entry as it was guessed to be."""
+        writer, yes = self._writer, self._writer.fresh_label()
+        assert self._table_entry is not None
+        more = writer.value(f"sub i32 {text(target)}, {text(self._table_entry)}")
+        same = writer.value(f"icmp eq i32 {more}, {added}")
+        writer.void(f"br i1 {same}, label %{yes}, label %{default}, {LIKELY}")
+        writer.label(yes)
 
     def _entry_number(self, address: Value, index: Value, table: JumpTable, default: str) -> Value:
         """Return which entry of a table an address is of; go to `default` where it is of none.

@@ -42,6 +42,7 @@ class InstructionWriter:
 
     _table_address: Value | None = None  # of the entry that the current block loaded its jump's target from
     _table_index: Value | None = None  # what is added to the table's address for that
+    _table_entry: Value | None = None  # what was loaded there
     _exact: frozenset[int] | set[int] = frozenset()  # additions of the current block that do not wrap
     _loop_writes: int | None = None  # registers that the loop around the current block writes
     _looked_at: frozenset[int] = frozenset()  # pcs of the stores in this block that may go to the frame
@@ -93,6 +94,8 @@ class InstructionWriter:
             elif pc not in self._saves and index not in done:
                 kept = index in dead_loads or self._keeps_in_short_way(body[index])
                 self._instruction(body[index], pc, kept, index in self._exact, loaded.get(index))
+            if pc == table_pc:
+                self._table_entry = machine.gpr(body[index].rt)
             index += 1
             pc += 4
 
