@@ -133,3 +133,56 @@ def test_deep_recursion(guest: Built, native: Path, way: str) -> None:
     assert (result.returncode, result.stderr, result.stdout) == (0, "", expected)
     small = guest.run(way, *words, prepare=_with_stack(USUAL_STACK_BYTES))
     assert small.returncode == -signal.SIGSEGV and small.stderr == ""
+
+
+COLD = """
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+void *outside[5];
+jmp_buf inside;
+volatile int sink, never;
+#define FOUR(x) x x x x
+__attribute__((noipa)) void leave(int n)
+{
+    if (never && setjmp(inside))
+        return;
+    FOUR(FOUR(FOUR(sink += n; sink ^= n * 3;)))
+    __builtin_longjmp(outside, 1);
+}
+__attribute__((noipa)) void between(int n) { leave(n); sink = 0; }
+__attribute__((noipa)) int around(int n)
+{
+    for (volatile int round = 0; round < n; round++)
+        if (__builtin_setjmp(outside) == 0)
+            between(round);
+    return sink;
+}
+int main(int count, char **words)
+{
+    printf("%x ", around(atoi(words[count - 1])));
+    char line[200];
+    FILE *status = fopen("/proc/self/status", "r");
+    while (fgets(line, sizeof line, status))
+        if (!strncmp(line, "VmHWM:", 6))
+            printf("%ld", strtol(line + 6, 0, 10));
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_cold_function_that_jumps_out(host: Path, tmp_path: Path, order: str) -> None:
+    """One LLVM function for all entries leaves no frames of the host behind either."""
+    guest = pipeline.open_guest(compile_guest(tmp_path, order, COLD, "-static"))
+    library = tmp_path / "lib.so"
+    chosen = guest.functions_like(["leave", "between", "around", "main"])
+    pipeline.build(guest, library, pipeline.Options(jobs=1), functions=chosen)
+    said = []
+    for way in ([], ["--engine", "interp"]):
+        for rounds in ("100", "50000"):
+            words = [host, *(way or ["--library", library]), guest.image.path, rounds]
+            said.append(subprocess.run(words, capture_output=True, text=True, timeout=60, check=True).stdout.split())
+    assert [words[0] for words in said[:2]] == [words[0] for words in said[2:]]
+    assert int(said[1][1]) - int(said[0][1]) < AGAIN_KILOBYTES

@@ -341,6 +341,38 @@ def test_exceptions(tmp_path: Path) -> None:
     assert result.stdout.endswith("destroyed after main\n")
 
 
+RETURNS_TWICE = """
+#include <setjmp.h>
+#include <stdio.h>
+jmp_buf here;
+volatile int sink;
+#define FOUR(x) x x x x
+__attribute__((noipa)) void go_back(int n) { FOUR(FOUR(sink += n;)) longjmp(here, n); }
+void (*volatile goes_back)(int) = go_back;
+__attribute__((noipa)) int twice(int a, int b, int c, int d, int e, int f)
+{
+    volatile int kept = a + e * f;
+    if (setjmp(here))
+        return kept + sink;
+    FOUR(FOUR(FOUR(sink += a * c; sink ^= b - d;)))
+    goes_back(kept);
+    return 0;
+}
+int main(void) { printf("%d\\n", twice(1, 2, 3, 4, 5, 6)); return 0; }
+"""
+
+
+def test_one_entry_besides_the_start(tmp_path: Path) -> None:
+    """A cold function that longjmp comes back to in one place: there registers are in the state, not in parameters."""
+    guest = compile_guest(tmp_path, "little", RETURNS_TWICE, "-static")
+    source, library = pipeline.open_guest(guest), tmp_path / "lib.so"
+    options = pipeline.Options("light", calls="watched", jobs=1)
+    chosen = source.functions_like(["twice", "go_back", "main", "*setjmp*", "*longjmp*"])
+    pipeline.build(source, library, options, functions=chosen)
+    result = mipsrec("verify", "--static-lib", library, guest)
+    assert (result.returncode, result.stdout) == (0, "463\n") and result.stderr.startswith(AGREES), result.stderr
+
+
 def test_under_sanitizers(tmp_path: Path) -> None:
     """The host itself: its two memories, the logs, and the report of a fault."""
     guest = compile_guest(tmp_path, "little", FREESTANDING, *BARE)

@@ -90,6 +90,7 @@ class FunctionWriter(CallEnds):
         self._called = set()
         self._callee = callee
         self._secondary = entries != [function.start]
+        self._has_start = function.start in entries
         self._writer = Writer()
         self._calls = Calls(self._writer, options, self._note_callee)
         self._units = Units(function, options.fr, options.nan2008)
@@ -154,7 +155,7 @@ class FunctionWriter(CallEnds):
 
     def _may_unwind(self, block: Block) -> bool:
         """Return whether a block that jumps elsewhere looks whether it leaves the frame of the caller."""
-        return not self._secondary and self._unwinds and self._function.may_go_anywhere(block)
+        return self._has_start and self._unwinds and self._function.may_go_anywhere(block)
 
     def write(self) -> LiftedFunction:
         """Return the LLVM function."""
@@ -199,6 +200,8 @@ class FunctionWriter(CallEnds):
         if self._secondary:
             lines += [f"  %sp.at = getelementptr i8, ptr %s, i64 {OFFSETS['gpr'] + SLOT_BYTES * 29}"]
             lines += [f"  %sp.in = load i32, ptr %sp.at, {STATE_TAG}"]
+            lines += [f"  %from.start = icmp eq i32 %pc.in, {self._function.start}"]
+            lines += ["  %sp.start = select i1 %from.start, i32 %sp.in, i32 -1"]
         taken = 0 if self._secondary else argument_registers(self._function)
         saved = self._frame.bits & ~RA_BIT if self._frame is not None else 0
         for unit in self._units.all:
@@ -284,7 +287,8 @@ class FunctionWriter(CallEnds):
         machine.registers.split_in = self._forms.into[block.start]
         machine.registers.split_out = self._forms.out[block.start]
         machine.dirty = dirty
-        if self._in_state and [block.start] == self._entries and not self._goes_back_to(block.start):
+        first = not self._secondary and block.start == self._function.start
+        if self._in_state and first and not self._goes_back_to(block.start):
             taken = argument_registers(self._function)
             for unit in self._units.all:
                 if unit.bits & taken:
@@ -393,7 +397,8 @@ class FunctionWriter(CallEnds):
         machine.registers.flush(machine.dirty)
         if self._may_unwind(block):
             above, within = writer.fresh_label(), writer.fresh_label()
-            flag = writer.value(f"icmp ugt i32 {text(machine.gpr(29))}, %r29.in")
+            caller = "%sp.start" if self._secondary else "%r29.in"
+            flag = writer.value(f"icmp ugt i32 {text(machine.gpr(29))}, {caller}")
             writer.void(f"br i1 {flag}, label %{above}, label %{within}")
             writer.label(above)
             machine.leave(target)
