@@ -11,6 +11,7 @@ The first value returned is the guest pc that the function returns to. The calle
 on a mismatch somebody else is looked for: so longjmp, exceptions and context switches need no special care. Where
 that is decides what becomes of the host's frames, which go with the guest's, and stay with them:
 
+- With sp above the function's frame, the function returns the pc.
 - A function that knows the pc as one that it may be returned to goes on in its other entries (function.py).
 - With sp below where it was when the function was entered, its caller's frame is still there, and so stays the host's:
   the host goes on in the function's place until sp is back there (`@go_on`).

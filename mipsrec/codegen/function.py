@@ -237,10 +237,16 @@ class FunctionWriter(CallEnds):
         writer.debug = f", !dbg !DILocation(line: {self._function.start}, scope: !{self._scope})"
         writer.label("leave")
         pc = writer.value("load i32, ptr %leave.pc")
+        stack = self._machine.state_word("gpr", SLOT_BYTES * 29) if self._bound else ""
         resume = sorted(self._function.resume_points)
         if resume:
-            cases = " ".join(f"i32 {point}, label %resume" for point in resume)
+            known = "known" if self._bound else "resume"
+            cases = " ".join(f"i32 {point}, label %{known}" for point in resume)
             writer.void(f"switch i32 {pc}, label %away [ {cases} ]")
+            if self._bound:
+                writer.label("known")
+                gone = writer.value(f"icmp ugt i32 {stack}, {self._highest_inside()}")
+                writer.void(f"br i1 {gone}, label %away, label %resume")
             writer.label("resume")
             symbol = symbol_of(self._function) + ".entries"
             self._called.add(symbol)
@@ -248,7 +254,6 @@ class FunctionWriter(CallEnds):
             writer.label("away")
         if self._bound:
             below, done = writer.fresh_label(), writer.fresh_label()
-            stack = self._machine.state_word("gpr", SLOT_BYTES * 29)
             flag = writer.value(f"icmp ult i32 {stack}, {self._bound}")
             writer.void(f"br i1 {flag}, label %{below}, label %{done}")
             writer.label(below)
@@ -256,6 +261,16 @@ class FunctionWriter(CallEnds):
             writer.label(done)
         results = [self._machine.state_word("gpr", SLOT_BYTES * number) for number in RESULTS]
         self._give_back(pc, results)
+
+    def _highest_inside(self) -> Value:
+        """Return what sp is at most while this frame is there: at the start, where sp was is still the caller's."""
+        writer, start = self._writer, self._function.start
+        if not self._secondary:
+            return writer.value(f"sub i32 {self._bound}, 1")
+        if start not in self._entries:
+            return str(self._bound)
+        at_start = writer.value(f"zext i1 {writer.value(f'icmp eq i32 %pc.in, {start}')} to i32")
+        return writer.value(f"sub i32 {self._bound}, {at_start}")
 
     # blocks
 

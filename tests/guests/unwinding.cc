@@ -286,6 +286,26 @@ uint32_t again(Function function, Exit exit, uint32_t goal)
     return KEPT(kept);
 }
 
+// The same, out of calls of the very function that has the frame.
+__attribute__((noinline, noclone)) uint32_t again_in_itself(uint32_t depth, uint32_t goal)
+{
+    KEEP(depth);
+    static uint32_t kept;
+    static volatile uint32_t rounds;
+    if (depth == 40) {
+        kept = 1;
+        rounds = 0;
+        setjmp(place);
+        kept = KEPT(kept);
+        if (rounds++ == goal)
+            return kept;
+    } else if (!depth) {
+        std::longjmp(place, 1);
+    }
+    uint32_t found = again_in_itself(depth - 1, goal);
+    return KEPT(found);
+}
+
 ucontext_t turns[2];
 alignas(16) char turn_stacks[2][1 << 16];
 uint32_t turns_left, taken;
@@ -354,6 +374,7 @@ void all_again(uint32_t goal)
             uint32_t found = again(recursion.function, exit, goal);
             std::printf("%s %u: %08x %u\n", recursion.name, static_cast<uint32_t>(exit), found, bottom_reached);
         }
+    std::printf("in itself %08x\n", again_in_itself(40, goal));
     turns_left = goal * 10 | 1;
     begin_turns(0);
     begin_turns(1);
