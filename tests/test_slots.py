@@ -21,7 +21,7 @@ QEMU = {"big": "qemu-mips", "little": "qemu-mipsel"}
 WITH_SLOTS = {
     "word", "half", "byte", "single", "product", "in_double", "in_parts", "annulled", "annulled_load", "on_one_way",
     "test_above", "through_two", "stores", "stores_bytes", "stores_singles", "stores_across", "by_pointer",
-    "until_handled", "faults", "faults_at_once", "by_frame",
+    "until_handled", "handled", "handled_global", "faults", "faults_at_once", "by_frame",
 }  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .integers import IntegerOperations
 from .memory_models import Value, text
-from .slots import SIZES, Slot
+from .slots import Slot
 from .writer import UNLIKELY
 
 
@@ -36,35 +36,37 @@ class MemoryOperations(IntegerOperations):
         self._store(base, displacement, "double", str(self.settled(value)))
 
     def _store(self, base: Value, displacement: int, type_: str, value: str) -> None:
-        slot = self.touched.slot
+        slot = self.touched
         self.memory.store_type(base, displacement, type_, value, slot is not None)
         if slot is not None:
             self.writer.void(f"store {type_} {value}, ptr {slot.name}")
-        for other in self.touched.perhaps:
-            self._load_if_touched(other, base, displacement, SIZES[type_])
 
     def _slot_value(self) -> str:
-        """Return what the slot that the current instruction loads has, or nothing if it loads none."""
-        slot = self.touched.slot
-        return self.writer.value(f"load {slot.type}, ptr {slot.name}") if slot is not None else ""
+        """Return what the slot that the current instruction loads has, or nothing if it loads none.
+
+        If memory has something else, that counts. The host predicts that it has not, and waits for no load.
+        """
+        slot, writer = self.touched, self.writer
+        if slot is None:
+            return ""
+        bits = 8 * slot.size
+        value = writer.value(f"load {slot.type}, ptr {slot.name}")
+        if slot.type != f"i{bits}":
+            value = writer.value(f"bitcast {slot.type} {value} to i{bits}")
+        there = self.memory.load(self.gpr(slot.base), slot.displacement, bits, monotonic=True)
+        flag = writer.value(f"icmp ne i{bits} {there}, {value}")
+        changed, done = writer.fresh_label(), writer.fresh_label()
+        writer.void(f"br i1 {flag}, label %{changed}, label %{done}, {UNLIKELY}")
+        writer.label(changed)
+        self.load_slot(slot)
+        writer.void(f"br label %{done}")
+        writer.label(done)
+        return writer.value(f"load {slot.type}, ptr {slot.name}")
 
     def load_slot(self, slot: Slot) -> None:
         """Set a slot's variable to what memory has."""
         value = self.memory.load_apart(self.gpr(slot.base), slot.displacement, slot.type)
         self.writer.void(f"store {slot.type} {value}, ptr {slot.name}")
-
-    def _load_if_touched(self, slot: Slot, base: Value, displacement: int, size: int) -> None:
-        """Load a slot again if `size` bytes that were stored at displacement(base) are among its own."""
-        writer = self.writer
-        before = self.add(base, (displacement - slot.displacement + size - 1) & 0xFFFFFFFF)
-        distance = writer.value(f"sub i32 {text(before)}, {text(self.gpr(slot.base))}")
-        flag = writer.value(f"icmp ult i32 {distance}, {size + slot.size - 1}")
-        touched, done = writer.fresh_label(), writer.fresh_label()
-        writer.void(f"br i1 {flag}, label %{touched}, label %{done}, {UNLIKELY}")
-        writer.label(touched)
-        self.load_slot(slot)
-        writer.void(f"br label %{done}")
-        writer.label(done)
 
     def _unaligned(self, base: Value, displacement: int) -> tuple[Value, str]:
         """Return the aligned word's address, and the number of bits that lie before the byte in memory order."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 from ..analysis import Block, End
 from ..isa import Flow
@@ -69,13 +68,10 @@ class EdgeWriter(InstructionWriter):
         """Write the way into a loop with slots."""
         self._machine.start_block()
         self._writer.label(_SLOTS(loop.head))
-        self._load_slots(loop)
-        self._writer.void(f"br label %{LABEL(loop.head)}")
-
-    def _load_slots(self, loop: SlotLoop) -> None:
         self._writer.debug = f", !dbg !DILocation(line: {loop.pc}, scope: !{self._scope})"
         for slot in loop.slots:
             self._machine.load_slot(slot)
+        self._writer.void(f"br label %{LABEL(loop.head)}")
 
     def _end_fall(self, block: Block) -> None:
         self._machine.registers.save(self._live(block))
@@ -175,9 +171,7 @@ class EdgeWriter(InstructionWriter):
             machine.registers.flush(flushed)
             if stub.polled:
                 location = f", !dbg !DILocation(line: {pc}, scope: !{self._scope})"
-                loop = self._slot_heads.get(pc) if pc in plan.dirty_in else None
-                handled = partial(self._load_slots, loop) if loop is not None else None
-                self._polls.write(machine, pc, dirty & ~flushed, location, handled)
+                self._polls.write(machine, pc, dirty & ~flushed, location)
             if pc in plan.dirty_in:
                 machine.registers.reload(plan.edge_loads(dirty, pc))
                 self._writer.void(f"br label %{self._way(stub.source, pc)}")

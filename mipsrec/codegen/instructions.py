@@ -16,7 +16,7 @@ from .registers import KEPT, RegisterPlan, Units, lowers_sp
 from .rounds import Round
 from .runs import NONE, Load, Runs, Store, find_runs
 from .short_ways import ShortWay
-from .slots import NOTHING, SlotLoop, Touched
+from .slots import Slot, SlotLoop
 from .unaligned import Pair, find_pairs
 from .writer import Writer
 
@@ -173,16 +173,16 @@ class InstructionWriter:
         else:
             machine.set_gpr(instruction.rt, machine.memory.word_of(*word))
         machine.exact = False
-        machine.touched = NOTHING
+        machine.touched = None
         written = self._units.masks(instruction)[1]
         machine.dirty |= written
         if written & KEPT and lowers_sp(instruction):
             machine.registers.put(KEPT)
             machine.dirty &= ~KEPT
 
-    def _touched(self, instruction: Instruction) -> Touched:
+    def _touched(self, instruction: Instruction) -> Slot | None:
         if self._slot_loop is None or self._short_way:
-            return NOTHING
+            return None
         return self._slot_loop.touched(instruction)
 
     def _look_at_store(self, instruction: Instruction, pc: int) -> None:

@@ -81,7 +81,7 @@ class FlatMemory:
         """Return an integer or a float that is loaded where control need not come past."""
         bases, places = dict(self._bases), dict(self.places)
         if type_[0] == "i":
-            value = self.load(base, displacement, int(type_[1:]))
+            value = self.load(base, displacement, int(type_[1:]), monotonic=True)
         else:
             value = self.load_float(base, displacement, type_, monotonic=True)
         self._bases, self.places = bases, places

@@ -55,13 +55,8 @@ class Polls:
         """Return whether the edge has a look; one to a function further down only, as a cycle of these goes up too."""
         return (source, target) in self._edges or (target not in self._inside and target <= self._start)
 
-    def write(
-        self, machine: RegisterOperations, pc: int, dirty: int, location: str, handled: Callable[[], None] | None
-    ) -> None:
-        """Let the host deliver what waits before control goes on at a guest pc, with units that are dirty there.
-
-        `handled` writes what is to be done after a handler has run.
-        """
+    def write(self, machine: RegisterOperations, pc: int, dirty: int, location: str) -> None:
+        """Let the host deliver what waits before control goes on at a guest pc, with units that are dirty there."""
         writer = machine.writer
         wait, go_on = writer.fresh_label(), writer.fresh_label()
         writer.void('fence syncscope("singlethread") acquire')  # the host's signal handler writes it
@@ -73,13 +68,7 @@ class Polls:
         after = writer.value(f"call preserve_allcc i32 @poll(ptr %s, i32 {pc}){location}")
         writer.void(f"store i32 {after}, ptr %leave.pc")
         stay = writer.value(f"icmp eq i32 {after}, {STAY}")
-        back = writer.fresh_label() if handled is not None else go_on
-        writer.void(f"br i1 {stay}, label %{back}, label %leave")
-        if handled is not None:
-            writer.label(back)
-            machine.start_block()
-            handled()
-            writer.void(f"br label %{go_on}")
+        writer.void(f"br i1 {stay}, label %{go_on}, label %leave")
         writer.label(go_on)
         machine.start_block()
 

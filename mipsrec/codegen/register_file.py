@@ -15,7 +15,7 @@ from ..state import OFFSETS, SLOT_BYTES
 from .memory_models import MODELS, Value, text
 from .options import CodegenOptions
 from .registers import PAIR, Unit, Units
-from .slots import NOTHING
+from .slots import Slot
 from .writer import STATE_TAG, Writer
 
 _Copy = tuple[dict[Unit, Value], dict[Unit, tuple[Value, Value]], dict[Unit, dict[int, Value]]]
@@ -207,7 +207,7 @@ class RegisterOperations:
         self.kept = False  # whether the current instruction's load stays though nothing may read it (dead_loads.py)
         self.exact = False  # whether the current instruction is an addition that does not wrap (addresses.py)
         self.monotonic = False  # whether the current instruction's load may watch what another thread writes
-        self.touched = NOTHING  # what the current instruction has to do with the slots of its loop (slots.py)
+        self.touched: Slot | None = None  # what the current instruction accesses of the slots of its loop (slots.py)
 
     def start_block(self) -> None:
         self.registers.start_block()

@@ -6,10 +6,11 @@ round before has stored can be loaded again. The rules:
 - A loop is looked at if it has no loop inside, no call, nothing that orders memory, and one way in.
 - On that way in the variable is loaded. This never faults: all ways there have accessed the word since the register
   that it is reached by was set.
-- Stores to the word stay where they are, and set the variable. Those by other registers are compared with its address
-  as they happen; where they touch it, the variable is loaded again. So it is after a handler of a signal has run.
-- A page may be mapped twice, so that addresses tell nothing, and a loop may wait for what another thread writes. Words
-  that are not reached by sp or fp are therefore left alone in loops that store by other registers, or look for signals.
+- Stores to the word stay where they are, and set the variable. Loads stay too: where memory has something else than the
+  variable, whoever stored it (another register or thread, a handler of a signal or fault, a page mapped twice), that
+  counts. The host predicts that it has not, so that nothing waits for the load.
+- Words that are not reached by sp or fp are left alone in loops that store by other registers, or look for signals:
+  there memory often has something else.
 - What is stored depends on what was loaded: otherwise nothing waits.
 """
 

@@ -37,17 +37,6 @@ class Slot:
         return self.base == other.base and 0 <= other.displacement - self.displacement <= self.size - other.size
 
 
-@dataclass(frozen=True)
-class Touched:
-    """What an instruction has to do with the slots of its loop: it accesses one, or may store to others."""
-
-    slot: Slot | None = None
-    perhaps: tuple[Slot, ...] = ()
-
-
-NOTHING = Touched()
-
-
 @dataclass
 class SlotLoop:
     """A loop and its slots; `pc` is where one of them is loaded."""
@@ -57,14 +46,10 @@ class SlotLoop:
     pc: int
     slots: list[Slot] = field(default_factory=list)
 
-    def touched(self, instruction: Instruction) -> Touched:
-        """Return what one of its instructions does."""
-        kind, access = access_of(instruction)
-        if access is None:
-            return NOTHING
-        same = [slot for slot in self.slots if place(slot) == place(access)]
-        perhaps = tuple(slot for slot in self.slots if slot.base != access.base) if kind == STORE else ()
-        return Touched(same[0] if same else None, perhaps)
+    def touched(self, instruction: Instruction) -> Slot | None:
+        """Return the slot that one of its instructions accesses, if it does."""
+        access = access_of(instruction)[1]
+        return next((slot for slot in self.slots if access and place(slot) == place(access)), None)
 
 
 def place(slot: Slot) -> tuple[int, int, str]:

@@ -108,6 +108,11 @@ LOOP(faults, SEEN "addiu $8, $29, 24\nsw $8, 0($4)\n1: lw $2, 24($29)\naddiu $2,
                   "addiu $5, $5, 4\naddu $2, $2, $3\n" COUNT "bnez $6, 1b\nsw $2, 24($29)\n");
 LOOP(faults_at_once, "sw $5, 0($4)\nlw $2, 0($5)\nmove $8, $0\n1: lw $2, 0($5)\naddiu $2, $2, 3\nsw $2, 0($5)\n"
                      "lw $3, 8($5)\naddu $8, $8, $3\n" COUNT "bnez $6, 1b\nnop\nsw $8, 40($29)\n");
+/* over pages that a handler makes accessible: it changes the word as well */
+LOOP(handled, SEEN "addiu $8, $29, 24\nsw $8, 0($4)\n1: lw $2, 24($29)\naddiu $2, $2, 3\nsw $2, 24($29)\n"
+                   "lw $3, 0($5)\naddiu $5, $5, 2048\n" COUNT "bnez $6, 1b\nnop\n");
+LOOP(handled_global, "lw $7, 0($4)\nlw $2, 0($7)\n1: lw $2, 0($7)\naddiu $2, $2, 3\nsw $2, 0($7)\n"
+                     "lw $3, 0($5)\naddiu $5, $5, 2048\n" COUNT "bnez $6, 1b\nnop\n");
 /* the stack as an -O0 build uses it: by fp, and by a register that only has its number */
 LOOP(by_frame, "move $9, $30\nmove $30, $29\nlw $2, 24($30)\naddu $5, $5, $29\n1: lw $2, 24($30)\n"
      "addiu $2, $2, 3\nsw $2, 24($30)\n"
@@ -164,6 +169,25 @@ static void on_fault(int number)
     siglongjmp(back, 1);
 }
 
+static void on_closed_page(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)context;
+    *(uint32_t *)(uintptr_t)words[0] += 1000;
+    mprotect((void *)((uintptr_t)info->si_addr & ~(uintptr_t)4095), 4096, PROT_READ);
+}
+
+static void run_over_closed_pages(void)
+{
+    struct sigaction action = {.sa_flags = SA_SIGINFO};
+    action.sa_sigaction = on_closed_page;
+    sigaction(SIGSEGV, &action, 0);
+    char *closed = mmap(0, 6 * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    fill(0), loop_handled(words, closed, 12), show("handled");
+    mprotect(closed, 6 * 4096, PROT_NONE);
+    page[0] = 0, words[0] = (uint32_t)(uintptr_t)page;
+    loop_handled_global(words, closed, 12), printf("handled_global   %08x\n", page[0]);
+}
+
 static void run_handlers(void)
 {
     struct itimerval once = {{0, 0}, {0, 30000}};
@@ -182,6 +206,7 @@ static void run_handlers(void)
         loop_faults_at_once(words, two + 4088, 9);
     fill(0), loop_not_there(words, two + 4096, 200), show("not_there");
     fill(0), loop_set_again(words, two + 4096, 200), show("set_again");
+    run_over_closed_pages();
 }
 
 static int run_page(void)
