@@ -264,13 +264,8 @@ class FunctionWriter(CallEnds):
 
     def _highest_inside(self) -> Value:
         """Return what sp is at most while this frame is there: at the start, where sp was is still the caller's."""
-        writer, start = self._writer, self._function.start
-        if not self._secondary:
-            return writer.value(f"sub i32 {self._bound}, 1")
-        if start not in self._entries:
-            return str(self._bound)
-        at_start = writer.value(f"zext i1 {writer.value(f'icmp eq i32 %pc.in, {start}')} to i32")
-        return writer.value(f"sub i32 {self._bound}, {at_start}")
+        at_start: Value = self._writer.value("zext i1 %from.start to i32") if self._secondary else 1
+        return self._writer.value(f"sub i32 {self._bound}, {at_start}")
 
     # blocks
 
