@@ -10,15 +10,16 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..analysis import Block, End, Function, JumpTable
+from ..analysis import Block, End, Function
 from ..isa.uses import ALL_BITS
 from ..state import OFFSETS, SLOT_BYTES
 from .addresses import KnownAddresses
-from .call_ends import RA_BIT, CallEnds, settled_by_caller
+from .call_ends import RA_BIT, settled_by_caller
 from .calls import RESULT_BITS, RESULTS, SP_BIT, Callee, Calls, argument_registers, body_of, may_unwind
 from .dead_loads import NeededRegisters
 from .edges import GATE, LABEL
 from .frames import Frame
+from .jump_ends import JumpEnds
 from .loops import invariant_masks
 from .machine import IrMachine
 from .memory_models import Value, text
@@ -28,9 +29,8 @@ from .polls import Polls
 from .registers import PAIR, RegisterPlan, Units
 from .short_ways import find_short_way
 from .slot_loops import slots_of_loops
-from .switches import case_weights
 from .vectors import REST, VectorWriter, vector_rounds
-from .writer import LIKELY, STATE_TAG, UNLIKELY, Writer
+from .writer import STATE_TAG, UNLIKELY, Writer
 
 _NAME_CHARACTERS = 200
 """Of a guest's name in a symbol; those of C++ have no end."""
@@ -66,7 +66,7 @@ def symbol_of(function: Function) -> str:
     return f"{'_' if reserved else ''}{plain}.{pc}"
 
 
-class FunctionWriter(CallEnds):
+class FunctionWriter(JumpEnds):
     """Writes the blocks that `entries` reach; `callee` gives the LLVM function that may be called for a guest pc.
 
     With a `frame` it is the body of a function with this frame (frames.py); `in_state` says where registers are between
@@ -378,31 +378,7 @@ class FunctionWriter(CallEnds):
         self._slot(block)
         table = self._function.jump_tables.get(block.terminator_pc)
         if table is not None:
-            subject, places = self._table_address, table.cases
-            if subject is None:  # other code jumps to between the load and this; then the targets themselves decide
-                subject, places = target, tuple(dict.fromkeys((pc, pc) for _, pc in table.cases))
-            machine.registers.save(self._live(block))
-            default = beyond = writer.fresh_label()
-            if table.added is not None and subject is not target and not table.writable:
-                self._check_added(target, table.added, default)
-            if self._table_address is not None and self._table_index is not None:
-                subject = self._entry_number(self._table_address, self._table_index, table, default)
-                places = tuple((number, pc) for number, (_, pc) in enumerate(table.cases))
-                beyond = writer.fresh_label()
-            labels = {pc: self._destination(pc) for _, pc in places}
-            checked = table.writable and subject is not target
-            checks = {pc: writer.fresh_label() if checked else label for pc, label in labels.items()}
-            cases = " ".join(f"i32 {text(case)}, label %{checks[pc]}" for case, pc in places)
-            weights = case_weights(self._function, block, [pc for _, pc in places])
-            writer.void(f"switch i32 {text(subject)}, label %{beyond} [ {cases} ]{weights}")
-            for pc, label in labels.items() if checked else ():
-                writer.label(checks[pc])
-                same = writer.value(f"icmp eq i32 {text(target)}, {pc}")
-                writer.void(f"br i1 {same}, label %{label}, label %{default}, {LIKELY}")
-            if beyond != default:
-                writer.label(beyond)
-                writer.void("unreachable")
-            writer.label(default)
+            self._jump_by_table(block, table, target)
         self._at(instruction, block.terminator_pc)
         machine.registers.flush(machine.dirty)
         if self._may_unwind(block):
@@ -415,34 +391,6 @@ class FunctionWriter(CallEnds):
             writer.label(within)
         arguments = self._arguments(self._calls.passed(None))
         self._calls.tail_call(target, self._function.guesses.get(block.terminator_pc), arguments)
-
-    def _check_added(self, target: Value, added: int, default: str) -> None:
-        """Go to `default` where the target is not as much more than the table's entry as it was guessed to be."""
-        writer, yes = self._writer, self._writer.fresh_label()
-        assert self._table_entry is not None
-        more = writer.value(f"sub i32 {text(target)}, {text(self._table_entry)}")
-        same = writer.value(f"icmp eq i32 {more}, {added}")
-        writer.void(f"br i1 {same}, label %{yes}, label %{default}, {LIKELY}")
-        writer.label(yes)
-
-    def _entry_number(self, address: Value, index: Value, table: JumpTable, default: str) -> Value:
-        """Return which entry of a table an address is of; go to `default` where it is of none.
-
-        The code around a switch has compared its number with the size of the table, and where the table lies does not
-        change in loops. LLVM knows the former when the number is what the switch is on, not the address.
-        """
-        writer, first = self._writer, table.cases[0][0]
-        base = writer.value(f"sub i32 {text(address)}, {text(index)}")
-        place = writer.value(f"icmp eq i32 {base}, {text(first)}")
-        number = writer.value(f"lshr i32 {text(index)}, 2")
-        inside = writer.value(f"icmp ult i32 {number}, {len(table.cases)}")
-        rest = writer.value(f"and i32 {text(index)}, 3")
-        aligned = writer.value(f"icmp eq i32 {rest}, 0")
-        fits = writer.value(f"and i1 {inside}, {aligned}")
-        good, yes = writer.value(f"and i1 {place}, {fits}"), writer.fresh_label()
-        writer.void(f"br i1 {good}, label %{yes}, label %{default}, {LIKELY}")
-        writer.label(yes)
-        return number
 
     def _end_stop(self, block: Block) -> None:
         instruction = self._terminator(block)

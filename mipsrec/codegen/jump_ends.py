@@ -1,0 +1,74 @@
+"""How a block ends that jumps by a table: as a switch, whose default case is the jump to wherever the target is.
+
+What the table was taken for is compared as the guest comes past: where it lies, what is added to its entries, and, of
+one in writable memory, the entry itself.
+"""
+
+from __future__ import annotations
+
+from ..analysis import Block, JumpTable
+from .call_ends import CallEnds
+from .memory_models import Value, text
+from .switches import case_weights
+from .writer import LIKELY
+
+
+class JumpEnds(CallEnds):
+    """The part of FunctionWriter that writes jumps by tables."""
+
+    def _jump_by_table(self, block: Block, table: JumpTable, target: Value) -> None:
+        """Write the switch; what follows is for targets that the table does not have."""
+        writer, machine = self._writer, self._machine
+        subject, places = self._table_address, table.cases
+        if subject is None:  # other code jumps to between the load and this; then the targets themselves decide
+            subject, places = target, tuple(dict.fromkeys((pc, pc) for _, pc in table.cases))
+        machine.registers.save(self._live(block))
+        default = beyond = writer.fresh_label()
+        if table.added is not None and subject is not target and not table.writable:
+            self._check_added(target, table.added, default)
+        if self._table_address is not None and self._table_index is not None:
+            subject = self._entry_number(self._table_address, self._table_index, table, default)
+            places = tuple((number, pc) for number, (_, pc) in enumerate(table.cases))
+            beyond = writer.fresh_label()
+        labels = {pc: self._destination(pc) for _, pc in places}
+        checked = table.writable and subject is not target
+        checks = {pc: writer.fresh_label() if checked else label for pc, label in labels.items()}
+        cases = " ".join(f"i32 {text(case)}, label %{checks[pc]}" for case, pc in places)
+        weights = case_weights(self._function, block, [pc for _, pc in places])
+        writer.void(f"switch i32 {text(subject)}, label %{beyond} [ {cases} ]{weights}")
+        for pc, label in labels.items() if checked else ():
+            writer.label(checks[pc])
+            same = writer.value(f"icmp eq i32 {text(target)}, {pc}")
+            writer.void(f"br i1 {same}, label %{label}, label %{default}, {LIKELY}")
+        if beyond != default:
+            writer.label(beyond)
+            writer.void("unreachable")
+        writer.label(default)
+
+    def _check_added(self, target: Value, added: int, default: str) -> None:
+        """Go to `default` where the target is not as much more than the table's entry as it was guessed to be."""
+        writer, yes = self._writer, self._writer.fresh_label()
+        assert self._table_entry is not None
+        more = writer.value(f"sub i32 {text(target)}, {text(self._table_entry)}")
+        same = writer.value(f"icmp eq i32 {more}, {added}")
+        writer.void(f"br i1 {same}, label %{yes}, label %{default}, {LIKELY}")
+        writer.label(yes)
+
+    def _entry_number(self, address: Value, index: Value, table: JumpTable, default: str) -> Value:
+        """Return which entry of a table an address is of; go to `default` where it is of none.
+
+        The code around a switch has compared its number with the size of the table, and where the table lies does not
+        change in loops. LLVM knows the former when the number is what the switch is on, not the address.
+        """
+        writer, first = self._writer, table.cases[0][0]
+        base = writer.value(f"sub i32 {text(address)}, {text(index)}")
+        place = writer.value(f"icmp eq i32 {base}, {text(first)}")
+        number = writer.value(f"lshr i32 {text(index)}, 2")
+        inside = writer.value(f"icmp ult i32 {number}, {len(table.cases)}")
+        rest = writer.value(f"and i32 {text(index)}, 3")
+        aligned = writer.value(f"icmp eq i32 {rest}, 0")
+        fits = writer.value(f"and i1 {inside}, {aligned}")
+        good, yes = writer.value(f"and i1 {place}, {fits}"), writer.fresh_label()
+        writer.void(f"br i1 {good}, label %{yes}, label %{default}, {LIKELY}")
+        writer.label(yes)
+        return number
