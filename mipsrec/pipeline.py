@@ -127,6 +127,14 @@ def open_guest(path: str | os.PathLike[str]) -> Guest:
 Progress = Callable[[int, int], None]
 
 
+def _with_levels(
+    program: Program, callees: Mapping[int, Callee], opt: str, profile: profiles.Profile | None = None
+) -> tuple[dict[int, str], dict[int, Callee]]:
+    """Return the functions' levels under `--opt`, and the functions with those that are to be small made cold."""
+    levels = levels_of_program(program, callees, opt, profile)
+    return levels, with_cold(program, callees, cold_functions(program, levels, opt))
+
+
 def lifted_modules(
     guest: Guest, options: Options, functions: list[Function]
 ) -> Iterator[tuple[Function, str, list[LiftedFunction]]]:
@@ -134,8 +142,7 @@ def lifted_modules(
     from .native import default_triple
 
     codegen = guest.codegen_options(options, comments=True)
-    levels = levels_of_program(guest.program, guest.starts, str(options.opt))
-    callees = with_cold(guest.program, guest.starts, cold_functions(guest.program, levels, str(options.opt)))
+    _, callees = _with_levels(guest.program, guest.starts, str(options.opt))
     for function in functions:
         lifted = lift_function(function, callees, codegen)
         yield function, module_text(lifted, default_triple()), lifted
@@ -200,8 +207,7 @@ def build(
         chosen = source.starts
         if functions is not None:
             chosen = {function.start: source.starts[function.start] for function in functions}
-        levels = levels_of_program(source.program, chosen, str(options.opt), profile)
-        callees = with_cold(source.program, chosen, cold_functions(source.program, levels, str(options.opt)))
+        levels, callees = _with_levels(source.program, chosen, str(options.opt), profile)
         return native.build_program(
             source.program, callees, levels, codegen, build_options, identity, Path(output), progress
         )

@@ -8,7 +8,12 @@ from pathlib import Path
 
 from tools import need
 
+from mipsrec import pipeline
+
 ORDERS = {"big": "mips-linux-gnu", "little": "mipsel-linux-gnu"}
+QEMU = {"big": "qemu-mips", "little": "qemu-mipsel"}
+BARE = ("-nostdlib", "-static", "-ffreestanding", "-mno-abicalls", "-fno-pic", "-G0")
+"""Options for programs without a C library and without gp."""
 
 HELLO = """
 #include <stdio.h>
@@ -45,6 +50,13 @@ def compile_guest(folder: Path, byte_order: str, source: str, *options: str, lan
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     return program
+
+
+def library_at(guest: pipeline.Guest, folder: Path, opt: int | str) -> Path:
+    """Return a library of a guest at a level."""
+    path = folder / f"library-{opt}.so"
+    pipeline.build(guest, path, pipeline.Options(opt=opt, jobs=1))
+    return path
 
 
 def binutils(byte_order: str, tool: str, *arguments: str | Path) -> str:

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from compiled import QEMU
 from gcc_batch import BUILD_HELP, INTERPRETED, Batch, commands, compile_batch, link_batch, run
 from gcc_suites import Case
 from tools import need, outside_pytest
@@ -31,7 +32,6 @@ from mipsrec.host import host_executable
 
 HEADERS = Path("/usr/include/csmith")
 LEVELS = ("O2", "O3")
-QEMU = {"big": "qemu-mips", "little": "qemu-mipsel"}
 QEMU_UNALIGNED = "signal 10"
 """How qemu-user 7.2 ends a program at an unaligned access (of a packed structure), which a kernel makes good."""
 NATIVE_SECONDS = 1

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS, compile_guest
+from compiled import BARE, ORDERS, compile_guest, library_at
 
 from mipsrec import pipeline
 from mipsrec.codegen.calls import ARGUMENT_BITS, argument_registers
@@ -41,18 +41,15 @@ void __start(void)
     __asm__ volatile("syscall" : : "r"(v0), "r"(status));
 }
 """
-OPTIONS = ("-nostdlib", "-static", "-ffreestanding", "-mno-abicalls", "-fno-pic", "-G0")
-
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_arguments_pass_through(host: Path, tmp_path: Path, order: str) -> None:
-    program = compile_guest(tmp_path, order, SOURCE, *OPTIONS)
+    program = compile_guest(tmp_path, order, SOURCE, *BARE)
     guest = pipeline.open_guest(program)
     functions = {function.name: function for function in guest.program.functions.values()}
     for name in ("on", "last"):
         assert argument_registers(functions[name]) == ARGUMENT_BITS
     assert argument_registers(functions["weigh"]) != ARGUMENT_BITS
     for opt in (0, 3):
-        library = tmp_path / f"library{opt}.so"
-        pipeline.build(guest, library, pipeline.Options(opt=opt, jobs=1))
+        library = library_at(guest, tmp_path, opt)
         subprocess.run([host, "--library", library, program], timeout=60, check=True)

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS, compile_guest
+from compiled import BARE, ORDERS, compile_guest, library_at
 
 from mipsrec import pipeline
 from mipsrec.codegen import CodegenOptions, copied_functions, lift_function, lifted_starts
@@ -41,12 +41,10 @@ void __start(void)
     __asm__ volatile("syscall" : : "r"(v0), "r"(status));
 }
 """
-OPTIONS = ("-nostdlib", "-static", "-ffreestanding", "-mno-abicalls", "-fno-pic", "-G0")
-
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_copies(host: Path, tmp_path: Path, order: str) -> None:
-    path = compile_guest(tmp_path, order, SOURCE, *OPTIONS)
+    path = compile_guest(tmp_path, order, SOURCE, *BARE)
     guest = pipeline.open_guest(path)
     program = guest.program
     starts = lifted_starts(program)
@@ -61,6 +59,5 @@ def test_copies(host: Path, tmp_path: Path, order: str) -> None:
     copies = [line for line in texts["__start"].splitlines() if "alwaysinline" in line]
     assert len(copies) == 1 and "@leaf" in copies[0]
     for opt in (0, 3):
-        library = tmp_path / f"library{opt}.so"
-        pipeline.build(guest, library, pipeline.Options(opt=opt, jobs=1))
+        library = library_at(guest, tmp_path, opt)
         subprocess.run([host, "--library", library, path], timeout=60, check=True)

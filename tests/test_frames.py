@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS, compile_guest
+from compiled import BARE, ORDERS, QEMU, compile_guest, library_at
 from tools import need
 
 from mipsrec import codegen, pipeline
@@ -17,8 +17,7 @@ from mipsrec.codegen.short_ways import find_short_way
 from mipsrec.codegen.unseen import with_unseen
 
 SOURCE = Path(__file__).parent / "guests" / "frames.c"
-OPTIONS = ("-nostdlib", "-static", "-ffreestanding", "-mno-abicalls", "-fno-pic", "-G0", f"-I{SOURCE.parent}")
-QEMU = {"big": "qemu-mips", "little": "qemu-mipsel"}
+OPTIONS = (*BARE, f"-I{SOURCE.parent}")
 
 
 @pytest.fixture(scope="module", params=ORDERS)
@@ -43,8 +42,7 @@ def test_recompiled(
     host: Path, guest: tuple[Path, str], tmp_path: Path, opt: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(codegen, "recursive_functions", lambda program: set(program.functions))
-    library = tmp_path / "library.so"
-    pipeline.build(pipeline.open_guest(guest[0]), library, pipeline.Options(opt=opt, jobs=1))
+    library = library_at(pipeline.open_guest(guest[0]), tmp_path, opt)
     result = subprocess.run(
         [host, "--library", library, guest[0]], capture_output=True, text=True, timeout=60, check=True
     )

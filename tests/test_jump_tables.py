@@ -7,15 +7,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS, compile_guest
+from compiled import BARE, ORDERS, QEMU, compile_guest, library_at
 from tools import need
 
 from mipsrec import pipeline
 from mipsrec.codegen.switches import case_weights
 
 SOURCE = Path(__file__).parent / "guests" / "tables.c"
-OPTIONS = ("-nostdlib", "-static", "-ffreestanding", "-mno-abicalls", "-fno-pic", "-G0")
-QEMU = {"big": "qemu-mips", "little": "qemu-mipsel"}
 
 END = """
 void __start(void)
@@ -109,16 +107,13 @@ static int test(void)
 
 def ends(host: Path, guest: pipeline.Guest, folder: Path) -> list[int]:
     """Return how the guest ends, interpreted and recompiled in two ways."""
-    ways: list[list[str | Path]] = [["--engine", "interp"]]
-    for opt in (0, 3):
-        ways.append(["--library", folder / f"{opt}.so"])
-        pipeline.build(guest, folder / f"{opt}.so", pipeline.Options(opt=opt, jobs=1))
+    ways = [["--engine", "interp"], *(["--library", library_at(guest, folder, opt)] for opt in (0, 3))]
     return [subprocess.run([host, *way, guest.image.path], timeout=60, check=False).returncode for way in ways]
 
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_wrong_guesses(host: Path, tmp_path: Path, order: str) -> None:
-    program = compile_guest(tmp_path, order, SOURCE.read_text(), *OPTIONS)
+    program = compile_guest(tmp_path, order, SOURCE.read_text(), *BARE)
     guest = pipeline.open_guest(program)
     (choose,) = (f for f in guest.program.functions.values() if f.name == "choose")
     (table,) = choose.jump_tables.values()
@@ -132,7 +127,7 @@ def test_wrong_guesses(host: Path, tmp_path: Path, order: str) -> None:
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_between_entries(host: Path, tmp_path: Path, order: str) -> None:
-    guest = pipeline.open_guest(compile_guest(tmp_path, order, SOURCE.read_text(), *OPTIONS, "-DBETWEEN"))
+    guest = pipeline.open_guest(compile_guest(tmp_path, order, SOURCE.read_text(), *BARE, "-DBETWEEN"))
     assert ends(host, guest, tmp_path) == [-signal.SIGSEGV] * 3
 
 
@@ -172,7 +167,7 @@ void __start(void) { int values[9]; walk((const unsigned char *)values, values, 
 @pytest.mark.parametrize("order", ORDERS)
 def test_weights(tmp_path: Path, order: str) -> None:
     """Of a switch in a loop, cases that do nothing are taken for usual; of others none is."""
-    guest = pipeline.open_guest(compile_guest(tmp_path, order, IDLE, *OPTIONS, "-fno-inline", "-fno-ipa-cp"))
+    guest = pipeline.open_guest(compile_guest(tmp_path, order, IDLE, *BARE, "-fno-inline", "-fno-ipa-cp"))
     weights = {}
     for function in guest.program.functions.values():
         for block in function.blocks.values():
@@ -185,7 +180,7 @@ def test_weights(tmp_path: Path, order: str) -> None:
 @pytest.mark.parametrize("order", ORDERS)
 def test_table_that_changes(host: Path, tmp_path: Path, order: str) -> None:
     """Entries of a table in writable memory are compared with what they were when the code was made."""
-    guest = pipeline.open_guest(compile_guest(tmp_path, order, CHANGED, *OPTIONS))
+    guest = pipeline.open_guest(compile_guest(tmp_path, order, CHANGED, *BARE))
     tables = guest.function("interpret").jump_tables.values()
     assert tables and all(table.load_pc is not None and table.writable and len(table.cases) == 4 for table in tables)
     assert ends(host, guest, tmp_path) == [0, 0, 0]
@@ -194,7 +189,7 @@ def test_table_that_changes(host: Path, tmp_path: Path, order: str) -> None:
 @pytest.mark.parametrize("order", ORDERS)
 def test_indexed_table_that_changes(host: Path, tmp_path: Path, order: str) -> None:
     """The same where the switch is on the entry's number."""
-    guest = pipeline.open_guest(compile_guest(tmp_path, order, SOURCE.read_text(), *OPTIONS, "-DWRITABLE"))
+    guest = pipeline.open_guest(compile_guest(tmp_path, order, SOURCE.read_text(), *BARE, "-DWRITABLE"))
     (table,) = guest.function("choose").jump_tables.values()
     assert table.index == (4, 0) and table.writable
     assert ends(host, guest, tmp_path) == [0, 0, 0]
@@ -203,7 +198,7 @@ def test_indexed_table_that_changes(host: Path, tmp_path: Path, order: str) -> N
 @pytest.mark.parametrize("order", ORDERS)
 def test_table_on_the_stack(host: Path, tmp_path: Path, order: str) -> None:
     """A table whose address waits on the stack is found there; another may be there when the code runs."""
-    guest = pipeline.open_guest(compile_guest(tmp_path, order, SPILLED, *OPTIONS))
+    guest = pipeline.open_guest(compile_guest(tmp_path, order, SPILLED, *BARE))
     (table,) = guest.function("spilled").jump_tables.values()
     assert table.load_pc is not None and not table.writable and len(table.cases) == 3 and table.index == (4, 2)
     assert ends(host, guest, tmp_path) == [0, 0, 0]
@@ -212,7 +207,7 @@ def test_table_on_the_stack(host: Path, tmp_path: Path, order: str) -> None:
 @pytest.mark.parametrize("order", ORDERS)
 def test_what_is_added_to_entries(host: Path, tmp_path: Path, order: str) -> None:
     """Of a table of distances, what is added to them when the code runs may be another number than it was taken for."""
-    guest = pipeline.open_guest(compile_guest(tmp_path, order, RELATIVE, *OPTIONS))
+    guest = pipeline.open_guest(compile_guest(tmp_path, order, RELATIVE, *BARE))
     for name in ("from_register", "from_memory"):
         (table,) = guest.function(name).jump_tables.values()
         assert table.load_pc is not None and table.added is not None and not table.writable

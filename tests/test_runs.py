@@ -6,13 +6,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS, compile_guest
+from compiled import BARE, ORDERS, compile_guest, library_at
 
 from mipsrec import pipeline
 from mipsrec.codegen.runs import find_runs
 
 SOURCE = Path(__file__).parent / "guests" / "runs.c"
-OPTIONS = ("-nostdlib", "-static", "-ffreestanding", "-mno-abicalls", "-fno-pic", "-G0", "-mips32r2")
+OPTIONS = (*BARE, "-mips32r2")
 VECTORS = {
     "copy",
     "stepped",
@@ -38,7 +38,6 @@ def test_runs(host: Path, tmp_path: Path, order: str) -> None:
     assert found == VECTORS | {"twice"}
     said = subprocess.run([host, "--engine", "interp", program], capture_output=True, timeout=60, check=True).stdout
     for opt in (0, 3):
-        library = tmp_path / f"{opt}.so"
-        pipeline.build(guest, library, pipeline.Options(opt=opt, jobs=1))
+        library = library_at(guest, tmp_path, opt)
         result = subprocess.run([host, "--library", library, program], capture_output=True, timeout=60, check=True)
         assert result.stdout == said

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS, compile_guest
+from compiled import ORDERS, QEMU, compile_guest
 from tools import need
 
 from mipsrec import pipeline
@@ -17,7 +17,6 @@ from mipsrec.codegen.polls import Polls
 from mipsrec.codegen.slot_loops import slots_of_loops
 
 SOURCE = Path(__file__).parent / "guests" / "slots.c"
-QEMU = {"big": "qemu-mips", "little": "qemu-mipsel"}
 WITH_SLOTS = {
     "word", "half", "byte", "single", "product", "in_double", "in_parts", "annulled", "annulled_load", "on_one_way",
     "test_above", "through_two", "stores", "stores_bytes", "stores_singles", "stores_across", "by_pointer",

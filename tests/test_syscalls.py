@@ -13,13 +13,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS
+from compiled import ORDERS, QEMU
 from conftest import sanitized_host
 from tools import need
 
 GUESTS = Path(__file__).parent / "guests"
 SAME_AS_NATIVE = ("files", "mappings", "clocks", "processes", "signals", "terminals", "events")
-QEMU = {"big": "qemu-mips", "little": "qemu-mipsel"}
 OPTIONS = ("-w", "-O1", "-D_GNU_SOURCE")
 
 KERNEL_ANSWERS = """\

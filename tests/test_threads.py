@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from commandline import assert_one_line, mipsrec
-from compiled import ORDERS, readelf_symbols
+from compiled import ORDERS, QEMU, readelf_symbols
 from conftest import sanitized_host
 from tools import need
 
@@ -26,7 +26,6 @@ WAYS = (
     "detached", "exit", "first",
 )  # fmt: skip
 SAME_UNDER_QEMU = tuple(way for way in WAYS if way not in ("owners", "processes"))
-QEMU = {"big": "qemu-mips", "little": "qemu-mipsel"}
 LIBRARY = ("*pthread_*", "*lll_*", "*futex_*", "start_thread", "__atomic_*")
 EVERYTHING = os.environ.get("MIPSREC_PROGRAMS") == "all"
 

@@ -6,15 +6,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS, compile_guest
+from compiled import BARE, ORDERS, QEMU, compile_guest, library_at
 from tools import need
 
 from mipsrec import pipeline
 from mipsrec.codegen.unaligned import find_pairs
 
 SOURCE = Path(__file__).parent / "guests" / "halves.c"
-OPTIONS = ("-nostdlib", "-static", "-ffreestanding", "-mno-abicalls", "-fno-pic", "-G0", "-mips32r2")
-QEMU = {"big": "qemu-mips", "little": "qemu-mipsel"}
+OPTIONS = (*BARE, "-mips32r2")
 PAIRS = {
     "next": 1, "right_first": 1, "apart": 1, "crossed": 2, "in_slot": 1, "in_slot_of_jump": 1, "dead": 1, "again": 1,
     "put_next": 1,
@@ -32,11 +31,7 @@ def test_pairs(host: Path, tmp_path: Path, order: str) -> None:
             found[function.name.removeprefix("w_")] = count
     assert found == PAIRS
     said = subprocess.run([need(QEMU[order], "qemu-user"), program], capture_output=True, timeout=60, check=True).stdout
-    ways: list[list[str | Path]] = [["--engine", "interp"]]
-    for opt in ("0", "light", "3"):
-        library = tmp_path / f"{opt}.so"
-        pipeline.build(guest, library, pipeline.Options(opt=opt, jobs=1))
-        ways.append(["--library", library])
-    for way in ways:
+    libraries = [library_at(guest, tmp_path, opt) for opt in ("0", "light", "3")]
+    for way in (["--engine", "interp"], *(["--library", library] for library in libraries)):
         result = subprocess.run([host, *way, program], capture_output=True, timeout=60, check=True)
         assert result.stdout == said

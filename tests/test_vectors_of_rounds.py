@@ -8,7 +8,7 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 import pytest
-from compiled import compile_guest
+from compiled import QEMU, compile_guest
 from tools import need
 
 from mipsrec import pipeline
@@ -22,7 +22,6 @@ from mipsrec.native import default_triple
 
 SOURCE = Path(__file__).parent / "guests" / "vectors.c"
 OPTIONS = ("-static", "-Wno-unused-value")
-QEMU = {"big": "qemu-mips", "little": "qemu-mipsel"}
 GUESTS = [("big",), ("little", "-march=mips1", "-mfp32"), ("little", "-mfp64")]
 
 APART = {"carried", "strided", "never_meets", "narrow_steps"}

@@ -11,12 +11,12 @@ LLVM learns from it how often loops run that step through memory, and that their
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from ..analysis import Block, End, Function
 from ..isa import Instruction
 from ..isa.row import Row
-from ..isa.uses import FieldNames, masks
+from ..isa.uses import FieldNames, masks, once_per_row, perform
 
 _ACCESSES = frozenset(
     ("load", "load_single", "load_double", "load_left", "load_right")
@@ -52,17 +52,11 @@ class _Notes:
         return self._access if name in _ACCESSES else lambda *operands: 0
 
 
-_kinds: dict[str, int] = {}
-
-
+@once_per_row
 def _kind(row: Row) -> int:
-    found = _kinds.get(row.name)
-    if found is None:
-        notes = _Notes()
-        if row.meaning is not None:
-            row.meaning(cast(Any, notes), cast(Instruction, FieldNames()))
-        found = _kinds[row.name] = notes.found
-    return found
+    notes = _Notes()
+    perform(row, notes)
+    return notes.found
 
 
 def may_leave(row: Row) -> bool:

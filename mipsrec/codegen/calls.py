@@ -141,7 +141,8 @@ declare i32 @mr_go_on(ptr, i32, i32)
 define hidden {_TYPE} @go_on({_PARAMETERS}) nounwind {{
 {_STATE}
   %pc = call i32 @mr_go_on(ptr %s, i32 %pc.in, i32 %r29.in)
-{_RESULTS_OF_HOST}}}
+{_RESULTS_OF_HOST}\
+}}
 
 declare i32 @mr_poll(ptr, i32)
 

@@ -141,7 +141,7 @@ class RegisterFile:
         """Store what this block changed and a later one needs to where that looks."""
         self.before_leaving()
         if self._in_state:
-            self.put(live & sum(bits for bits in {unit.bits for unit in self.changed}))
+            self.put(live & sum({unit.bits for unit in self.changed}))
             return
         other_form = self.split_in ^ self.split_out
         units = self.changed.union(unit for unit in self.units.halves if unit.bits & other_form)

@@ -6,11 +6,11 @@ slot_loops.py finds such words and has the rules.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from ..isa import Instruction
 from ..isa.row import Row
-from ..isa.uses import FieldNames
+from ..isa.uses import FieldNames, once_per_row, perform
 
 SIZES = {"i8": 1, "i16": 2, "i32": 4, "float": 4, "double": 8}
 
@@ -103,18 +103,12 @@ class _Notes:
         return lambda *operands: 0
 
 
-_kinds: dict[str, tuple[str, str]] = {}
-
-
+@once_per_row
 def kind_of(row: Row) -> tuple[str, str]:
     """Return what a row does, and the type of what it loads or stores."""
-    found = _kinds.get(row.name)
-    if found is None:
-        notes = _Notes()
-        if row.meaning is not None:
-            row.meaning(cast(Any, notes), cast(Instruction, FieldNames()))
-        found = _kinds[row.name] = notes.kind, notes.type
-    return found
+    notes = _Notes()
+    perform(row, notes)
+    return notes.kind, notes.type
 
 
 def access_of(instruction: Instruction) -> tuple[str, Slot | None]:

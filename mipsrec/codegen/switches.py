@@ -18,14 +18,14 @@ USUAL_WEIGHT = 9
 
 def case_weights(function: Function, block: Block, targets: Sequence[int]) -> str:
     """Return the annotation of a switch at the end of `block`, whose default case is never taken; or nothing."""
-    ways = {pc: function.successors(other) for pc, other in function.blocks.items()}
-    before = predecessors_of(ways)
+    blocks = function.blocks
+    later = {pc for pc in targets if pc > block.start and pc in blocks}
+    back = {pc for pc in later if any(to <= block.start for to in function.successors(blocks[pc]))}
+    if not back:
+        return ""
+    before = predecessors_of({pc: function.successors(other) for pc, other in blocks.items()})
     around = {block.start, *before[block.start]}
-    goes_on = {
-        pc
-        for pc in set(targets)
-        if any(to <= block.start < pc for to in ways.get(pc, ())) and not around.issuperset(before[pc])
-    }
+    goes_on = {pc for pc in back if not around.issuperset(before[pc])}
     if not goes_on or goes_on.issuperset(targets):
         return ""
     idle = sum(target in goes_on for target in targets)

@@ -8,8 +8,9 @@ causes depend on it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from .row import Instruction, Row, Use
 
@@ -96,18 +97,33 @@ def changes_sign(row: Row) -> bool:
     return row.name.partition(".")[0] in SIGN_CHANGES
 
 
-_accesses: dict[str, tuple[bool, bool]] = {}
+_Found = TypeVar("_Found")
 
 
+def once_per_row(find: Callable[[Row], _Found]) -> Callable[[Row], _Found]:
+    """Keep what a function says of each row, by the row's name: that is quicker to look up than the row."""
+    known: dict[str, _Found] = {}
+
+    def of(row: Row) -> _Found:
+        if row.name not in known:
+            known[row.name] = find(row)
+        return known[row.name]
+
+    return of
+
+
+def perform(row: Row, machine: object) -> None:
+    """Let a machine that only notes what is asked of it perform a row, on the names of fields."""
+    if row.meaning is not None:
+        row.meaning(cast(Any, machine), cast(Instruction, FieldNames()))
+
+
+@once_per_row
 def _accesses_of(row: Row) -> tuple[bool, bool]:
     """Return whether the row loads, and whether it stores."""
-    found = _accesses.get(row.name)
-    if found is None:
-        recorder = _Recorder()
-        if row.meaning is not None:
-            row.meaning(recorder, cast(Instruction, FieldNames()))
-        found = _accesses[row.name] = recorder.loads, recorder.stores
-    return found
+    recorder = _Recorder()
+    perform(row, recorder)
+    return recorder.loads, recorder.stores
 
 
 def reads_memory(row: Row) -> bool:
