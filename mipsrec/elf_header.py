@@ -175,7 +175,7 @@ def load_segments(path: Path, content: bytes, headers: tuple[ProgramHeader, ...]
         where = f"{path}: segment at 0x{start:08x}"
         if header.filesz > header.memsz:
             raise ElfError(f"{where} has more bytes in the file than in memory; the file is broken, link it again")
-        if header.offset + header.filesz > len(content):
+        if header.filesz and header.offset + header.filesz > len(content):
             raise ElfError(f"{where} lies beyond the end of the file; get a whole copy of the file")
         if start < USER_SPACE_START or start + header.memsz > USER_SPACE_END:
             raise ElfError(

@@ -180,7 +180,7 @@ static void check_segment(const struct file *file, const struct segment *segment
     if (segment->filesz > segment->memsz)
         mr_fail("%s: segment at 0x%08x has more bytes in the file than in memory; the file is broken, link it again",
                 file->path, (uint32_t)start);
-    if ((uint64_t)segment->offset + segment->filesz > file->size_bytes)
+    if (segment->filesz && (uint64_t)segment->offset + segment->filesz > file->size_bytes)
         mr_fail("%s: segment at 0x%08x lies beyond the end of the file; get a whole copy of the file", file->path,
                 (uint32_t)start);
     if (start < LOWEST_ADDRESS || start + segment->memsz > MR_USER_END)

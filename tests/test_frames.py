@@ -26,7 +26,7 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     program = compile_guest(tmp_path_factory.mktemp("frames"), request.param, SOURCE.read_text(), *OPTIONS)
     judge = need(QEMU[request.param], "qemu-user")
     said = subprocess.run([judge, program], capture_output=True, text=True, timeout=60, check=True).stdout
-    assert said.count("\n") == 26
+    assert said.count("\n") == 27
     return program, said
 
 

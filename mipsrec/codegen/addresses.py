@@ -26,8 +26,10 @@ _EXITS = frozenset(
     ("trap_if", "raise_always", "read_control", "write_control", "read_hardware", "sync_code")
     + ("load_linked", "store_conditional")
 )
-_BASE, _EXIT = 1, 2
-"""What a row does: it uses rs as the base of an access; it may leave the block or call the host before it is done."""
+_TRAPS = frozenset(("trap_if", "raise_always"))
+_BASE, _EXIT, _TRAP = 1, 2, 4
+"""What a row does: it uses rs as the base of an access; it may leave the block or call the host before it is done; it
+may raise an exception that is no fault of an access."""
 
 _GPRS = (1 << 32) - 2
 
@@ -49,6 +51,8 @@ class _Notes:
     def __getattr__(self, name: str) -> Any:
         if name in _EXITS:
             self.found |= _EXIT
+        if name in _TRAPS:
+            self.found |= _TRAP
         return self._access if name in _ACCESSES else lambda *operands: 0
 
 
@@ -62,6 +66,11 @@ def _kind(row: Row) -> int:
 def may_leave(row: Row) -> bool:
     """Return whether an instruction may leave the block, or call the host, other than by the fault of an access."""
     return bool(_kind(row) & _EXIT)
+
+
+def may_trap(row: Row) -> bool:
+    """Return whether an instruction may raise an exception other than by an access, which shows all registers."""
+    return bool(_kind(row) & _TRAP)
 
 
 class KnownAddresses:

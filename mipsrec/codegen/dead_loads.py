@@ -1,29 +1,33 @@
-"""Loads that LLVM might drop together with the fault they may raise: those whose register is overwritten unread.
+"""Loads that LLVM might drop together with the fault they may raise: those whose value no instruction reads.
 
-The rule: a load stays when on some way from it its register is written before it is read or flushed. Such a load is
-emitted volatile; all others have a reader on every way, at the latest the flush that makes the state complete. A load
-whose readers all compute what nobody reads may still vanish: code that reads a value for nothing does not depend on it.
+The rule: a load stays when on some way from it its register is written before an instruction of the function reads it,
+or the function calls or returns first. Such a load is emitted volatile. That calls and returns store the register to
+the state does not keep it: where LLVM copies the caller or the callee, it sees whether anything reads that. Loads by sp
+and fp go without: what a function loads of its own frame it has stored there. A load whose readers all compute what
+nobody reads may still vanish: code that reads a value for nothing does not depend on it.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from ..analysis import Block, End, Function
 from ..isa import Instruction
 from ..isa.uses import ALL_BITS, masks, reads_memory
 from .loops import predecessors_of
 
+_LEAVING = (End.CALL, End.RETURN)
 _BRANCHING = (End.FALL, End.BRANCH, End.JUMP, End.INDIRECT)
+_FRAME = (29, 30)
+
+
+def _may_fault(instruction: Instruction) -> bool:
+    """Return whether an instruction loads by another register than sp and fp."""
+    return reads_memory(instruction.row) and instruction.rs not in _FRAME
 
 
 class NeededRegisters:
     """For places in the blocks of `order`, the register bits that every way from there reads before it writes them."""
 
-    def __init__(
-        self, function: Function, fr: int, order: list[int], seen: Callable[[Block, int], int] | None = None
-    ) -> None:
-        self._seen = seen
+    def __init__(self, function: Function, fr: int, order: list[int]) -> None:
         self._fr = fr
         self._at_start = dict.fromkeys(order, ALL_BITS)
         self._successors = {pc: function.successors(function.blocks[pc]) for pc in order}
@@ -52,15 +56,12 @@ class NeededRegisters:
         return needed & ~written | read
 
     def after_slot(self, block: Block) -> int:
-        """Return the bits needed after the delay slot; all where control leaves with a complete state.
-
-        `seen` tells what is read where it may not be complete, given the block and what is needed after it.
-        """
+        """Return the bits needed after the delay slot; all where the host is called."""
         if block.end not in _BRANCHING:
-            return self._seen(block, self._at_start.get(block.next_pc, ALL_BITS)) if self._seen else ALL_BITS
+            return 0 if block.end in _LEAVING else ALL_BITS
         if block.is_likely:
-            return self._at_start.get(block.target or 0, ALL_BITS)
-        needed = ALL_BITS
+            return self._at_start.get(block.target or 0, 0)
+        needed = ALL_BITS if self._successors[block.start] else 0
         for successor in self._successors[block.start]:
             needed &= self._at_start[successor]
         return needed
@@ -73,7 +74,7 @@ class NeededRegisters:
         if block.terminator is None:
             return needed
         if block.is_likely:
-            needed &= self._at_start.get(block.next_pc, ALL_BITS)
+            needed &= self._at_start.get(block.next_pc, 0)
         return self._above(block.terminator, needed)
 
     def dead_loads(self, block: Block) -> set[int]:
@@ -84,7 +85,7 @@ class NeededRegisters:
             needed = self._before_end(block)
             for index in range(len(body) - 1, -1, -1):
                 read, written = masks(body[index], self._fr)
-                if not written & needed and reads_memory(body[index].row):
+                if not written & needed and _may_fault(body[index]):
                     found.add(index)
                 needed = needed & ~written | read
         return found
@@ -92,4 +93,4 @@ class NeededRegisters:
     def is_dead_slot(self, block: Block) -> bool:
         """Return whether the delay slot is a load to keep."""
         slot = block.delay_slot
-        return slot is not None and reads_memory(slot.row) and not masks(slot, self._fr)[1] & self.after_slot(block)
+        return slot is not None and _may_fault(slot) and not masks(slot, self._fr)[1] & self.after_slot(block)

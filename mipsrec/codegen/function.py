@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..analysis import Block, End, Function
-from ..isa.uses import ALL_BITS
 from ..state import OFFSETS, SLOT_BYTES
 from .addresses import KnownAddresses
 from .call_ends import RA_BIT, settled_by_caller
@@ -106,7 +105,7 @@ class FunctionWriter(JumpEnds):
         self._forms = (
             whole_pairs(self._plan.order) if in_state else pair_forms(function, self._units, self._plan.order, entries)
         )
-        self._needed = NeededRegisters(function, options.fr, self._plan.order, self._seen_at_end)
+        self._needed = NeededRegisters(function, options.fr, self._plan.order)
         self._addresses = KnownAddresses(function, entries, self._plan.order, options.fr)
         self._invariant = invariant_masks(function, self._plan.order, options.fr)
         self._polls = Polls(function, self._plan.order, entries, options)
@@ -120,20 +119,6 @@ class FunctionWriter(JumpEnds):
         self._machine = IrMachine(self._writer, self._units, options, in_state)
         self._stubs = {}
         self._saves = frozenset(slot.pc for slot in frame.slots) if frame is not None else frozenset()
-
-    def _seen_at_end(self, block: Block, after: int) -> int:
-        """Return the bits that are read on every way from the end of a block that calls or returns.
-
-        `after`: those that are where the call returns to. What is unseen is not flushed, nor anything for a short way.
-        """
-        if block.end is End.RETURN and self._frame is not None and block.start in self._frame.returns:
-            return ALL_BITS & ~self._frame.unseen
-        callee = self._framed(block) if block.end is End.CALL else None
-        if callee is None or callee.frame is None:
-            return ALL_BITS
-        if self._short is not None and self._has_short_way(block):
-            return self._short.reads | after & ~self._short.writes
-        return ALL_BITS & ~callee.frame.unseen
 
     def _note_callee(self, pc: int) -> Callee | None:
         callee = self._callee(pc)

@@ -174,10 +174,15 @@ class InstructionWriter:
             machine.set_gpr(instruction.rt, machine.memory.word_of(*word))
         machine.exact = False
         machine.touched = None
+        self._note_written(instruction)
+
+    def _note_written(self, instruction: Instruction) -> None:
+        """Count what an instruction has written as dirty, and store sp (registers.py)."""
+        machine = self._machine
         written = self._units.masks(instruction)[1]
         machine.dirty |= written
         if written & KEPT and lowers_sp(instruction):
-            machine.registers.put(KEPT)
+            machine.registers.put(KEPT, kept=True)
             machine.dirty &= ~KEPT
 
     def _touched(self, instruction: Instruction) -> Slot | None:
@@ -205,7 +210,7 @@ class InstructionWriter:
         base = machine.gpr(first.rs)
         if first.row.name[0] == "l":
             machine.set_gpr(first.rt, machine.load_word_unaligned(base, pair.displacement))
-            machine.dirty |= self._units.masks(first)[1]
+            self._note_written(first)
         else:
             machine.store_word_unaligned(base, pair.displacement, machine.gpr(first.rt))
 

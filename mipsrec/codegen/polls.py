@@ -20,6 +20,7 @@ from ..analysis import Block, End, Function
 from ..isa import Instruction
 from ..isa.uses import ALL_BITS, masks, reads_memory
 from ..state import OFFSETS
+from .addresses import may_trap
 from .loops import cycles, predecessors_of
 from .machine import STAY
 from .options import CodegenOptions
@@ -106,7 +107,7 @@ def _head(body: frozenset[int], predecessors: dict[int, list[int]], entered: set
 def needed_somewhere(function: Function, order: list[int], fr: int) -> dict[int, int]:
     """Return, for the start of each block, the register bits that some way from there reads before it writes them.
 
-    Whatever leaves the function reads all. The others need not be right where a handler interrupts.
+    Whatever leaves the function, or may trap, reads all. The others need not be right where a handler interrupts.
     """
     summaries = {pc: _summary(function, function.blocks[pc], fr) for pc in order}
     successors = {pc: function.successors(function.blocks[pc]) for pc in order}
@@ -132,7 +133,7 @@ def _summary(function: Function, block: Block, fr: int) -> tuple[int, int, bool]
     likely = block.is_likely
     for instruction in block.instructions():
         reads, writes = masks(instruction, fr)
-        read |= reads & ~written
+        read |= (ALL_BITS if may_trap(instruction.row) else reads) & ~written
         if not (likely and instruction is block.delay_slot):
             written |= writes
     after: list[int | None] = [block.next_pc] if block.end in (End.FALL, End.BRANCH) else []

@@ -18,7 +18,7 @@ from .registers import PAIR, Unit, Units
 from .slots import Slot
 from .writer import STATE_TAG, Writer
 
-_Copy = tuple[dict[Unit, Value], dict[Unit, tuple[Value, Value]], dict[Unit, dict[int, Value]]]
+_Copy = tuple[dict[Unit, Value], dict[Unit, tuple[Value, Value]], dict[Unit, dict[int, Value]], set[Unit]]
 
 
 class RegisterFile:
@@ -104,10 +104,11 @@ class RegisterFile:
 
     def copy(self) -> _Copy:
         """Return what `restore` takes, when what is written in between is on another way."""
-        return dict(self.cache), dict(self.views), {unit: dict(halves) for unit, halves in self.halves.items()}
+        halves = {unit: dict(values) for unit, values in self.halves.items()}
+        return dict(self.cache), dict(self.views), halves, set(self.changed)
 
     def restore(self, copy: _Copy) -> None:
-        self.cache, self.views, self.halves = copy
+        self.cache, self.views, self.halves, self.changed = copy
 
     def rename(self, renamed: dict[str, str]) -> None:
         """Replace values that have new names."""
@@ -162,15 +163,16 @@ class RegisterFile:
         self.before_leaving()
         self.put(dirty)
 
-    def put(self, dirty: int) -> None:
-        """Store units into the state."""
+    def put(self, dirty: int, kept: bool = False) -> None:
+        """Store units into the state; `kept`: even when only the handler of a fault would see it."""
+        volatile = "volatile " if kept else ""
         for unit in self.units.all:
             if unit.bits & dirty:
                 value = text(self.get(unit))
                 type_ = unit.type
                 if type_ == "i1":
                     value, type_ = self._writer.value(f"zext i1 {value} to i32"), "i32"
-                self._writer.void(f"store {type_} {value}, ptr %s.{unit.name}, {STATE_TAG}")
+                self._writer.void(f"store {volatile}{type_} {value}, ptr %s.{unit.name}, {STATE_TAG}")
 
     def reload(self, wanted: int, known: Mapping[int, Value] | None = None) -> None:
         """Load units from the state into their allocas, if they have any; `known` ones, by number, are at hand."""

@@ -165,7 +165,7 @@ def lowers_sp(instruction: Instruction) -> bool:
     """Return whether an instruction that writes sp may lower it. What it writes is stored at once.
 
     So the state's sp is never above the guest's: the frame of a signal handler that a fault calls, which begins there,
-    leaves alone what lies on the stack.
+    leaves alone what lies on the stack. LLVM does not know of that frame, so the store is volatile.
     """
     return not (instruction.row.name == "addiu" and instruction.rs == instruction.rt == 29 and instruction.imm > 0)
 

@@ -138,6 +138,16 @@ KEEPER(calls_moves_on_at_sp, moves_on_at_sp);
 KEEPER(calls_leaves_some, leaves_some);
 KEEPER(calls_traps, traps);
 
+/* Calls itself by a pointer, and counts in a register that nobody saves. */
+FUNCTION(walk,
+         "addiu $sp,$sp,-32\n slti $v0,$a0,2\n sw $ra,28($sp)\n sw $s0,24($sp)\n bnez $v0,9f\n move $v0,$a0\n move $s0,$a0\n"
+         "lui $t9,%hi(walk)\n addiu $t9,$t9,%lo(walk)\n addiu $t5,$t5,1\n jalr $t9\n addiu $a0,$s0,-1\n"
+         "lui $t9,%hi(walk)\n addiu $t9,$t9,%lo(walk)\n addiu $t5,$t5,1\n jalr $t9\n addiu $a0,$s0,-2\n"
+         "9: lw $ra,28($sp)\n lw $s0,24($sp)\n jr $ra\n addiu $sp,$sp,32\n");
+FUNCTION(counts,
+         "addiu $sp,$sp,-32\n sw $ra,28($sp)\n jal walk\n li $t5,0\n lw $ra,28($sp)\n move $v0,$t5\n jr $ra\n"
+         "addiu $sp,$sp,32\n");
+
 __attribute__((used)) void start(void)
 {
     uint32_t word = 0;
@@ -168,6 +178,7 @@ __attribute__((used)) void start(void)
     show("skips at once", skips_at_once(5, &word));
     word = 7;
     show("looks", looks(0, &word));
+    show("counts", counts(10, 0));
     register uintptr_t v0 __asm__("$2") = 4001, a0 __asm__("$4") = 0;
     __asm__ volatile("syscall" : : "r"(v0), "r"(a0) : "$7");
 }
