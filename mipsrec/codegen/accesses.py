@@ -37,7 +37,7 @@ class MemoryOperations(IntegerOperations):
 
     def _store(self, base: Value, displacement: int, type_: str, value: str) -> None:
         slot = self.touched
-        self.memory.store_type(base, displacement, type_, value, slot is not None)
+        self.memory.store_type(base, displacement, type_, value, self.kept or slot is not None)
         if slot is not None:
             self.writer.void(f"store {type_} {value}, ptr {slot.name}")
 
@@ -115,7 +115,7 @@ class MemoryOperations(IntegerOperations):
         return self.memory.load(base, displacement, 32, kept=self.kept)
 
     def store_word_unaligned(self, base: Value, displacement: int, value: Value) -> None:
-        self.memory.store(base, displacement, 32, text(value))
+        self.memory.store(base, displacement, 32, text(value), self.kept)
 
     def load_linked(self, base: Value, displacement: int) -> str:
         address = self.add(base, displacement & 0xFFFFFFFF)

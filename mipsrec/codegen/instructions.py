@@ -17,6 +17,7 @@ from .rounds import Round
 from .runs import NONE, Load, Runs, Store, find_runs
 from .short_ways import ShortWay
 from .slots import Slot, SlotLoop
+from .stored_back import stored_back
 from .unaligned import Pair, find_pairs
 from .writer import Writer
 
@@ -46,6 +47,7 @@ class InstructionWriter:
     _exact: frozenset[int] | set[int] = frozenset()  # additions of the current block that do not wrap
     _loop_writes: int | None = None  # registers that the loop around the current block writes
     _looked_at: frozenset[int] = frozenset()  # pcs of the stores in this block that may go to the frame
+    _stored_back: frozenset[int] | set[int] = frozenset()  # indices of the stores in this block that must stay
     _slot_done = False  # whether what the delay slot does has been written, with the rest of a run or pair
     _short_way = False  # whether a short way is written, of whose loads the function's plan knows nothing
     _slot_loop: SlotLoop | None = None  # around the current block
@@ -66,7 +68,8 @@ class InstructionWriter:
             register, shift = table.index
             self._table_index = machine.shl(machine.gpr(register), shift) if shift else machine.gpr(register)
         self._exact = self._addresses.exact_sums(block) if self._options.memory == "flat" else set()
-        runs, self._slot_done = self._runs(block, dead_loads), False
+        self._stored_back = stored_back(block, self._units.fr, self._options.big_endian)
+        runs, self._slot_done = self._runs(block, dead_loads | self._stored_back), False
         pairs = find_pairs(block, self._options.big_endian, self._units.fr)
         done: set[int] = set()
         loaded: dict[int, tuple[str, int, int]] = {}  # index of a load of a run: vector, number, count
@@ -88,11 +91,11 @@ class InstructionWriter:
                 pair = pairs[index]
                 in_slot = pair.second == count
                 kept = self._needed.is_dead_slot(block) if in_slot else pair.second in dead_loads
-                self._unaligned_pair(body[index], pair, pc, kept)
+                self._unaligned_pair(body[index], pair, pc, kept or index in self._stored_back)
                 self._slot_done |= in_slot
                 done.add(pair.second)
             elif pc not in self._saves and index not in done:
-                kept = index in dead_loads or self._keeps_in_short_way(body[index])
+                kept = index in dead_loads | self._stored_back or self._keeps_in_short_way(body[index])
                 self._instruction(body[index], pc, kept, index in self._exact, loaded.get(index))
             if pc == table_pc:
                 self._table_entry = machine.gpr(body[index].rt)
@@ -120,11 +123,11 @@ class InstructionWriter:
         machine.pc = pc
         machine.word_ = instruction.word
 
-    def _runs(self, block: Block, dead_loads: set[int]) -> Runs:
+    def _runs(self, block: Block, kept: set[int]) -> Runs:
         """Return the runs of words in a block, without accesses that other rules watch."""
         if self._options.memory != "flat" or self._short_way or self._slot_loop or block.start in self._vectors:
             return NONE
-        apart = {(pc - block.start) >> 2 for pc in self._saves | self._looked_at} | dead_loads
+        apart = {(pc - block.start) >> 2 for pc in self._saves | self._looked_at} | kept
         if self._needed.is_dead_slot(block):
             apart.add(len(block.body))
         if self._loop_writes is not None:
@@ -157,7 +160,7 @@ class InstructionWriter:
         exact: bool,
         word: tuple[str, int, int] | None = None,
     ) -> None:
-        """Write one instruction; `kept`: it is a load that must not vanish; `exact`: an addition that does not wrap.
+        """Write one instruction; `kept`: it is an access that must not vanish; `exact`: an addition that does not wrap.
 
         `word`: a load that has been done, as the vector, the word's number in it and the vector's length.
         """
@@ -221,6 +224,7 @@ class InstructionWriter:
         self._look_at_store(block.delay_slot, block.terminator_pc + 4)
         self._machine.in_slot = True
         kept = self._needed.is_dead_slot(block) or self._keeps_in_short_way(block.delay_slot)
+        kept |= len(block.body) in self._stored_back
         self._instruction(block.delay_slot, block.terminator_pc, kept, -1 in self._exact)
         self._machine.in_slot = False
 

@@ -1,0 +1,28 @@
+"""What a program stores back where it loaded it is stored: it faults where the page cannot be written."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from compiled import ORDERS, QEMU, compile_guest
+from tools import need
+
+from mipsrec import pipeline
+
+SOURCE = Path(__file__).parent / "guests" / "stored_back.c"
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_stored_back(host: Path, tmp_path: Path, order: str) -> None:
+    program = compile_guest(tmp_path, order, SOURCE.read_text(), "-static", "-mips32r2")
+    said = subprocess.run([need(QEMU[order], "qemu-user"), program], capture_output=True, timeout=60, check=True).stdout
+    lines = said.decode().splitlines()
+    assert lines and all(line.endswith(": signal 11, as it was") for line in lines)
+    guest = pipeline.open_guest(program)
+    for opt in (0, "light", 3):
+        library = tmp_path / f"library-{opt}.so"
+        pipeline.build(guest, library, pipeline.Options(opt=opt, jobs=1), functions=guest.functions_like(["w_*"]))
+        result = subprocess.run([host, "--library", library, program], capture_output=True, timeout=60, check=True)
+        assert result.stdout == said
