@@ -96,19 +96,43 @@ class MemoryOperations(IntegerOperations):
         return self._binary("or", loaded, kept)
 
     def store_left(self, base: Value, displacement: int, value: Value) -> None:
-        address, before = self._unaligned(base, displacement)
-        shift = self._left_shift(before)
-        self._store_part(address, self._binary("lshr", value, shift), self._binary("lshr", 0xFFFFFFFF, shift))
+        self._store_part(base, displacement, value, left=True)
 
     def store_right(self, base: Value, displacement: int, value: Value) -> None:
-        address, before = self._unaligned(base, displacement)
-        shift = self._right_shift(before)
-        self._store_part(address, self._binary("shl", value, shift), self._binary("shl", 0xFFFFFFFF, shift))
+        self._store_part(base, displacement, value, left=False)
 
-    def _store_part(self, address: Value, value: Value, mask: Value) -> None:
-        """Replace the masked bits of the word at an aligned address."""
-        old = self._binary("and", self.memory.load(address, 0, 32), self._binary("xor", mask, 0xFFFFFFFF))
-        self.memory.store(address, 0, 32, self._binary("or", old, value))
+    def _store_part(self, base: Value, displacement: int, value: Value, left: bool) -> None:
+        """Store what swl or swr does, and no other byte of the word: another thread may be storing there."""
+        writer = self.writer
+        address = self.add(base, displacement & 0xFFFFFFFF)
+        up = left == self._big_endian  # whether the bytes go from `address` up, or end with it
+        byte = self._binary("and", address, 3)
+        count = self._binary("sub", 4, byte) if up else self._binary("add", byte, 1)
+        odd, even, three, two, four, done = (writer.fresh_label() for _ in range(6))
+        writer.void(f"br i1 {self.ne(self._binary('and', count, 1), 0)}, label %{odd}, label %{even}")
+        writer.label(odd)
+        self._store_bits(address, 0, 8, value, 24 if left else 0)
+        writer.void(f"br i1 {self.eq(count, 3)}, label %{three}, label %{done}")
+        writer.label(three)
+        self._store_bits(address, 1 if up else -2, 16, value, 8)
+        writer.void(f"br label %{done}")
+        writer.label(even)
+        writer.void(f"br i1 {self.eq(count, 2)}, label %{two}, label %{four}")
+        writer.label(two)
+        self._store_bits(address, 0 if up else -1, 16, value, 16 if left else 0)
+        writer.void(f"br label %{done}")
+        writer.label(four)
+        self._store_bits(address, 0 if up else -3, 32, value, 0)
+        writer.void(f"br label %{done}")
+        writer.label(done)
+
+    def _store_bits(self, base: Value, displacement: int, bits: int, value: Value, first: int) -> None:
+        """Store the `bits` bits of a word from bit number `first` on, where control need not come past."""
+        operand = self._binary("lshr", value, first) if first else text(value)
+        if bits < 32:
+            operand = self.writer.value(f"trunc i32 {operand} to i{bits}")
+        with self.memory.apart():
+            self.memory.store(base, displacement, bits, operand)
 
     def load_word_unaligned(self, base: Value, displacement: int) -> str:
         """Return the word at any alignment: what lwl and lwr of the same word give together."""
@@ -138,7 +162,8 @@ class MemoryOperations(IntegerOperations):
         writer.label(before)
         writer.void(f"br i1 {go}, label %{attempt}, label %{done}")
         writer.label(attempt)
-        stored = self.memory.compare_exchange(address, 0, expected, text(value))
+        with self.memory.apart():
+            stored = self.memory.compare_exchange(address, 0, expected, text(value))
         writer.void(f"br label %{done}")
         writer.label(done)
         return self.zext1(writer.value(f"phi i1 [ false, %{before} ], [ {stored}, %{attempt} ]"))

@@ -9,6 +9,9 @@ calls the host.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from ..state import OFFSETS
 from .writer import GUEST_TAG, LIKELY, STATE_TAG, TABLE_TAG, Writer
 
@@ -41,6 +44,13 @@ class FlatMemory:
         self._bases = {}
         self.places = {}
         self.stored = False
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Write accesses where control need not come past: what they compute is not there afterwards."""
+        bases = dict(self._bases)
+        yield
+        self._bases = bases
 
     def _forget_places(self, base: Value, displacement: int, size_bytes: int) -> None:
         """Something is stored at base + displacement: what lies beside it is seen only from the same base."""
@@ -79,12 +89,13 @@ class FlatMemory:
 
     def load_apart(self, base: Value, displacement: int, type_: str) -> str:
         """Return an integer or a float that is loaded where control need not come past."""
-        bases, places = dict(self._bases), dict(self.places)
-        if type_[0] == "i":
-            value = self.load(base, displacement, int(type_[1:]), monotonic=True)
-        else:
-            value = self.load_float(base, displacement, type_, monotonic=True)
-        self._bases, self.places = bases, places
+        places = dict(self.places)
+        with self.apart():
+            if type_[0] == "i":
+                value = self.load(base, displacement, int(type_[1:]), monotonic=True)
+            else:
+                value = self.load_float(base, displacement, type_, monotonic=True)
+        self.places = places
         return value
 
     def store_type(self, base: Value, displacement: int, type_: str, value: str, kept: bool = False) -> None:

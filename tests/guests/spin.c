@@ -1,13 +1,14 @@
 /* Waits, in loops, for memory that somebody else writes; its exit status says what it found.
  *
  * Without a libc: standard input is a file of a page, to be mapped twice. The first letter of the argument says who writes:
- * m: the loop itself, through the other mapping; c: a child; h: a signal handler. Or how the handler of an alarm ends
+ * m: the loop itself, through the other mapping; c: a child; b: a child the other bytes of the same words; h: a signal
+ * handler. Or how the handler of an alarm ends
  * another kind of loop: l: the loop calls a leaf; e: it is empty; j: it is left by longjmp; t: two functions that call
  * each other last; n: a nest of counted loops; i: none, a computation is right though a timer interrupts it. */
 #include <asm/signal.h>
 #include <stdint.h>
 
-enum { EXIT = 4001, FORK = 4002, PAUSE = 4029, SETITIMER = 4104, NANOSLEEP = 4166, SIGACTION = 4194, MMAP2 = 4210 };
+enum { EXIT = 4001, FORK = 4002, PAUSE = 4029, KILL = 4037, SETITIMER = 4104, NANOSLEEP = 4166, SIGACTION = 4194, MMAP2 = 4210 };
 
 static int call(int number, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e)
 {
@@ -188,6 +189,36 @@ static uint32_t by_child(volatile uint32_t *one, volatile uint32_t *other)
     return *one;
 }
 
+/* The first byte of one word, and the last three of the next. */
+static __attribute__((noipa)) void store_parts(volatile uint32_t *words)
+{
+    for (uint32_t rounds = 0; rounds < 1000000000; rounds++)
+#ifdef __MIPSEB__
+        __asm__ volatile("swr %0, 0(%1)\n\tswl %0, 5(%1)" : : "r"(rounds), "r"(words) : "memory");
+#else
+        __asm__ volatile("swl %0, 0(%1)\n\tswr %0, 5(%1)" : : "r"(rounds), "r"(words) : "memory");
+#endif
+}
+
+/* Returns whether a byte was lost that lies beside those. */
+static uint32_t beside_parts(volatile uint32_t *one, volatile uint32_t *other)
+{
+    int child = call(FORK, 0, 0, 0, 0, 0);
+    if (child == 0) {
+        store_parts(one);
+        call(EXIT, 0, 0, 0, 0, 0);
+    }
+    volatile uint8_t *second = (volatile uint8_t *)other + 1, *fifth = (volatile uint8_t *)other + 4;
+    uint32_t lost = 0;
+    for (uint32_t round = 0; round < 2000000 && !lost; round++) {
+        *second = *fifth = (uint8_t)round;
+        __asm__ volatile("sync" : : : "memory");
+        lost = *second != (uint8_t)round || *fifth != (uint8_t)round;
+    }
+    call(KILL, (uintptr_t)child, SIGKILL, 0, 0, 0);
+    return lost;
+}
+
 static uint32_t run(char who)
 {
     switch (who) {
@@ -204,9 +235,12 @@ static uint32_t run(char who)
 __attribute__((used)) void start(uint32_t count, char **words)
 {
     char who = count > 1 ? words[1][0] : 'm';
-    if (who == 'c' || who == 'm') {
+    if (who == 'c' || who == 'm' || who == 'b') {
         volatile uint32_t *one = map(), *other = map();
-        call(EXIT, who == 'c' ? by_child(one, other) : by_mapping(one, other), 0, 0, 0, 0);
+        uint32_t (*wait)(volatile uint32_t *, volatile uint32_t *) = who == 'c'   ? by_child
+                                                                     : who == 'm' ? by_mapping
+                                                                                  : beside_parts;
+        call(EXIT, wait(one, other), 0, 0, 0, 0);
     }
     call(EXIT, run(who), 0, 0, 0, 0);
 }
