@@ -53,6 +53,7 @@ class _Recorder:
         self.half_stores: dict[tuple[int, Sum], Access] = {}  # by step and the address of the double
         self.pc = 0
         self._kept: dict[tuple[str, int], int] = {}  # steps of registers
+        self._doubtful: set[int] = set()  # steps whose values, where a look finds something, are none of MIPS's
 
     def __getattr__(self, name: str) -> Any:
         if name in _OPEN_OPERATIONS:
@@ -237,9 +238,22 @@ class _Recorder:
 
     def _compute(self, name: str, type_: str, operands: tuple[_Lane, ...]) -> int:
         numbers = [self._whole(operand) for operand in operands]
-        for number in numbers:
+        roots = [self._root(number) for number in numbers]
+        if not self._doubtful.isdisjoint(roots):
+            raise _NotThisKind
+        for number, root in zip(numbers, roots, strict=True):
+            if number != root and self.round.steps[root].name not in _SILENT:
+                if (name, self.round.steps[root].name) != ("sitofp", "fptosi"):  # that is exact, for any wrong number
+                    raise _NotThisKind
+                self._doubtful.add(len(self.round.steps))
             self.round.unchecked.pop(number, None)
         return self._step(name, type_, *numbers)
+
+    def _root(self, number: int) -> int:
+        """Return the step that made the bits of a step's value."""
+        while self.round.steps[number].name == "bits":
+            number = self.round.steps[number].operands[0]
+        return number
 
     def _result(self, name: str, type_: str, *operands: _Lane) -> _Lane:
         number = self._compute(name, type_, operands)

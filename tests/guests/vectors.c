@@ -46,6 +46,9 @@ EACH(double, from_words, int32_t, double, double, a[i] = b[i] * k)
 EACH(float, single_from_words, int32_t, double, float, a[i] = b[i] * k)
 EACH(int32_t, to_words, double, double, double, a[i] = (int32_t)(b[i] * k))
 EACH(int32_t, single_to_words, float, double, float, a[i] = (int32_t)(b[i] * k))
+EACH(float, truncated, float, float, float, a[i] = (float)(int32_t)b[i])
+EACH(float, truncated_quotient, float, float, float, a[i] = k / ((float)(int32_t)b[i] + 0x1p31f))
+EACH(float, bits_quotient, float, float, float, a[i] = k / (OF(cvt.s.w, b[i] - b[i]) + 0x1p22f))
 EACH(double, two, double, double, double, a[i] = b[i] + k; c[i] = b[i] * k)
 EACH(double, late_load, double, double, double, a[i] = b[i] + k; c[i] = c[i] * k)
 EACH(float, late_load_single, float, float, float, a[i] = b[i] + k; c[i] = c[i] * k)
@@ -124,7 +127,7 @@ static const struct { const char *name; loop *run; uint8_t to, from, other; } lo
     C(axpy, 8, 8, 0), C(axpy_single, 4, 4, 0), C(sum, 8, 8, 8), C(product, 4, 4, 4), C(quotient, 8, 8, 8), C(chain, 8, 8, 8), C(inverse, 8, 8, 8), C(inverse_single, 4, 4, 4),
    
     C(root, 4, 4, 0), C(widened, 8, 4, 0), C(narrowed, 4, 8, 0), C(counted, 8, 0, 0), C(from_words, 8, 4, 0),
-    C(single_from_words, 4, 4, 0), C(to_words, 4, 8, 0), C(single_to_words, 4, 4, 0), C(two, 8, 8, 8), C(late_load, 8, 8, 8),
+    C(single_from_words, 4, 4, 0), C(to_words, 4, 8, 0), C(single_to_words, 4, 4, 0), C(truncated, 4, 4, 0), C(truncated_quotient, 4, 4, 0), C(bits_quotient, 4, 4, 0), C(two, 8, 8, 8), C(late_load, 8, 8, 8),
     C(late_load_single, 4, 4, 4), C(same, 8, 8, 8), C(same_single, 4, 4, 4), C(carried, 8, 8, 0), C(dead, 8, 8, 8),
     C(strided, 8, 8, 0), C(less, 4, 4, 4), C(less_unsigned, 4, 4, 4), C(before, 4, 4, 4), C(not_more, 4, 4, 4),
     C(positive, 4, 4, 4), C(not_negative, 4, 4, 4), C(negative, 4, 4, 4), C(by_three, 4, 4, 4), C(by_bytes, 4, 4, 4),
