@@ -20,9 +20,10 @@ __start:
     addiu $5, $5, 5
     addiu $6, $6, -4         # the result will be one
     addiu $3, $3, 7
+    addiu $8, $7, 23         # the operand will be one, but what is stored before may show the sum
+    sw    $7, 4($6)
     addiu $8, $7, 8          # the operand will be one
     addiu $9, $9, 12
-    sw    $7, 4($6)
     lh    $7, 4($7)
     lwc1  $f2, 4($9)
     addiu $10, $10, 9        # a trap comes first
@@ -77,4 +78,4 @@ def test_exact_sums(tmp_path: Path) -> None:
             if instruction.row.name == "addiu":
                 (exact if index in found else wrapping).append(instruction.imm)
     assert sorted(exact) == [-4, 2, 8, 12, 14, 16, 18, 20, 22]
-    assert sorted(wrapping) == [1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21]
+    assert sorted(wrapping) == [1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23]

@@ -4,7 +4,8 @@ Guest memory lies between MR_LOWEST_GUEST and MR_USER_END (runtime/host.h): 0x10
 the base of an access, with a displacement of 16 bits, is therefore from 0x8001 to 0x7fff7fff, and its sum with an
 immediate of 16 bits is positive as an i32. So an `addiu` wraps neither as a signed nor as an unsigned number whose
 operand has been such a base, or whose result or operand is sure to be one later in its block. Where that access faults
-instead, no handler can make it good, and the frame is abandoned.
+instead, no handler can make it good, and the frame is abandoned: so until then nothing may be stored, which a handler
+would see, and which may come of the sum.
 
 LLVM learns from it how often loops run that step through memory, and that their addresses need no wrapping at 32 bits.
 """
@@ -16,7 +17,7 @@ from typing import Any
 from ..analysis import Block, End, Function
 from ..isa import Instruction
 from ..isa.row import Row
-from ..isa.uses import FieldNames, masks, once_per_row, perform
+from ..isa.uses import FieldNames, masks, once_per_row, perform, writes_memory
 
 _ACCESSES = frozenset(
     ("load", "load_single", "load_double", "load_left", "load_right")
@@ -136,7 +137,7 @@ class KnownAddresses:
             kind, above = _kind(instruction.row), known & ~masks(instruction, self._fr)[1]
             if index in sums and (known >> instruction.rt | above >> instruction.rs) & 1:
                 found.add(index)
-            known = 0 if kind & _EXIT else above
+            known = 0 if kind & _EXIT or writes_memory(instruction.row) else above
             if kind & _BASE:
                 known |= 1 << instruction.rs
         return {index if index < len(block.body) else -1 for index in found}
