@@ -12,7 +12,7 @@ from tools import need
 
 from mipsrec import pipeline
 from mipsrec.codegen import CodegenOptions
-from mipsrec.codegen.loops import invariant_masks
+from mipsrec.codegen.loops import changing_masks
 from mipsrec.codegen.polls import Polls
 from mipsrec.codegen.slot_loops import slots_of_loops
 
@@ -60,7 +60,7 @@ def test_found(order: str, guest: Path) -> None:
         if function.name.startswith("loop_"):
             blocks = sorted(function.blocks)
             polls = Polls(function, blocks, [function.start], options)
-            inside = invariant_masks(function, blocks, options.fr)
+            inside = changing_masks(function, blocks, options.fr)
             if slots_of_loops(function, blocks, [function.start], polls, options, inside):
                 found.add(function.name[5:])
     assert found == WITH_SLOTS

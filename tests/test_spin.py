@@ -51,7 +51,7 @@ def run(folder: Path, timeout: float, *command: Path | str, errors: bytes = b"")
     return result.returncode
 
 
-@pytest.mark.parametrize("who, found", [("mapping", 5), ("child", 77), ("bytes", 0)])
+@pytest.mark.parametrize("who, found", [("mapping", 5), ("child", 77), ("address", 77), ("bytes", 0)])
 def test_other_mapping(host: Path, guest: tuple[Path, Path], tmp_path: Path, who: str, found: int) -> None:
     program, library = guest
     assert run(tmp_path, 20, host, "--library", library, program, who) == found

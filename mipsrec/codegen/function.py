@@ -19,7 +19,7 @@ from .dead_loads import NeededRegisters
 from .edges import GATE, LABEL
 from .frames import Frame
 from .jump_ends import JumpEnds
-from .loops import invariant_masks
+from .loops import changing_masks
 from .machine import IrMachine
 from .memory_models import Value, text
 from .options import CodegenOptions
@@ -107,13 +107,13 @@ class FunctionWriter(JumpEnds):
         )
         self._needed = NeededRegisters(function, options.fr, self._plan.order)
         self._addresses = KnownAddresses(function, entries, self._plan.order, options.fr)
-        self._invariant = invariant_masks(function, self._plan.order, options.fr)
+        self._changing = changing_masks(function, self._plan.order, options.fr)
         self._polls = Polls(function, self._plan.order, entries, options)
         self._vectors = {}
         loops = []
         if not in_state:
             self._vectors = vector_rounds(function, self._plan.order, self._polls, options, self._units.abs2008)
-            loops = slots_of_loops(function, self._plan.order, entries, self._polls, options, self._invariant)
+            loops = slots_of_loops(function, self._plan.order, entries, self._polls, options, self._changing)
         self._slot_heads = {loop.head: loop for loop in loops if loop.head not in self._vectors}
         self._slot_loops = {pc: loop for loop in self._slot_heads.values() for pc in loop.body}
         self._machine = IrMachine(self._writer, self._units, options, in_state)
@@ -291,7 +291,7 @@ class FunctionWriter(JumpEnds):
         self._stray = None
         self._looked_at = self._frame.returns.get(block.start, frozenset()) if self._frame is not None else frozenset()
         self._start = block.start
-        self._loop_writes = self._invariant.get(block.start)
+        self._loop_changes = self._changing.get(block.start)
         self._slot_loop = self._slot_loops.get(block.start)
         self._rounds = 1
         self._calls.in_loop = block.start in self._plan.in_loops

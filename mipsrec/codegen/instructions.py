@@ -9,6 +9,7 @@ from .addresses import KnownAddresses
 from .calls import ARGUMENTS, Calls
 from .dead_loads import NeededRegisters
 from .frames import Frame
+from .loops import unmoved_loads
 from .machine import IrMachine
 from .memory_models import Value, text
 from .options import CodegenOptions
@@ -45,7 +46,8 @@ class InstructionWriter:
     _table_index: Value | None = None  # what is added to the table's address for that
     _table_entry: Value | None = None  # what was loaded there
     _exact: frozenset[int] | set[int] = frozenset()  # additions of the current block that do not wrap
-    _loop_writes: int | None = None  # registers that the loop around the current block writes
+    _loop_changes: int | None = None  # registers that change from round to round of the loop around the current block
+    _unmoved: frozenset[int] | set[int] = frozenset()  # indices of loads that have the same address in each round of it
     _looked_at: frozenset[int] = frozenset()  # pcs of the stores in this block that may go to the frame
     _stored_back: frozenset[int] | set[int] = frozenset()  # indices of the stores in this block that must stay
     _slot_done = False  # whether what the delay slot does has been written, with the rest of a run or pair
@@ -64,10 +66,13 @@ class InstructionWriter:
         table_pc = table.load_pc if table is not None else None
         body, dead_loads = block.body, self._needed.dead_loads(block)
         self._table_address = self._table_index = None
+        machine.monotonic = False
         if table is not None and table.index is not None:
             register, shift = table.index
             self._table_index = machine.shl(machine.gpr(register), shift) if shift else machine.gpr(register)
         self._exact = self._addresses.exact_sums(block) if self._options.memory == "flat" else set()
+        changes = self._loop_changes
+        self._unmoved = unmoved_loads(block, changes, self._units.fr) if changes is not None else set()
         self._stored_back = stored_back(block, self._units.fr, self._options.big_endian)
         runs, self._slot_done = self._runs(block, dead_loads | self._stored_back), False
         pairs = find_pairs(block, self._options.big_endian, self._units.fr)
@@ -96,6 +101,7 @@ class InstructionWriter:
                 done.add(pair.second)
             elif pc not in self._saves and index not in done:
                 kept = index in dead_loads | self._stored_back or self._keeps_in_short_way(body[index])
+                machine.monotonic = index in self._unmoved
                 self._instruction(body[index], pc, kept, index in self._exact, loaded.get(index))
             if pc == table_pc:
                 self._table_entry = machine.gpr(body[index].rt)
@@ -130,10 +136,7 @@ class InstructionWriter:
         apart = {(pc - block.start) >> 2 for pc in self._saves | self._looked_at} | kept
         if self._needed.is_dead_slot(block):
             apart.add(len(block.body))
-        if self._loop_writes is not None:
-            writes = self._loop_writes
-            apart |= {at for at, load in enumerate(block.body) if load.row.name == "lw" and not writes >> load.rs & 1}
-        return find_runs(block, apart, self._units.fr)
+        return find_runs(block, apart | self._unmoved, self._units.fr)
 
     def _load_run(
         self, body: list[Instruction], index: int, pc: int, run: Load, loaded: dict[int, tuple[str, int, int]]
@@ -167,7 +170,6 @@ class InstructionWriter:
         machine = self._machine
         self._at(instruction, pc)
         machine.kept = kept
-        machine.monotonic = self._loop_writes is not None and not self._loop_writes >> instruction.rs & 1
         assert instruction.row.meaning is not None
         machine.exact = exact
         machine.touched = self._touched(instruction)
@@ -225,6 +227,7 @@ class InstructionWriter:
         self._machine.in_slot = True
         kept = self._needed.is_dead_slot(block) or self._keeps_in_short_way(block.delay_slot)
         kept |= len(block.body) in self._stored_back
+        self._machine.monotonic = len(block.body) in self._unmoved
         self._instruction(block.delay_slot, block.terminator_pc, kept, -1 in self._exact)
         self._machine.in_slot = False
 

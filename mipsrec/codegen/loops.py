@@ -1,16 +1,18 @@
 """The loops of a function, and the loads that must not leave them.
 
-Those are loads in a loop without calls, from an address the loop does not change. LLVM may take such a load out of the
-loop, and a spin-wait on memory that a signal handler or another mapping writes would never end. They are emitted as
-monotonic atomics, or volatile where they are floats of this byte order: both stay.
+Those are loads in a loop without calls, from an address that is the same in each round, be it made anew from what does
+not change. LLVM may take such a load out of the loop, and a spin-wait on memory that a signal handler, or another
+mapping, writes would never end. They are emitted as monotonic atomics, or volatile where they are floats of this byte
+order: both stay.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ..analysis import End, Function
-from ..isa.uses import masks
+from ..analysis import Block, End, Function
+from ..isa import Instruction
+from ..isa.uses import masks, reads_memory
 
 WAITS = (End.CALL, End.SYSCALL, End.HAND_OVER)
 """Ends of blocks after which other code runs before this function goes on."""
@@ -81,21 +83,64 @@ def _retreating_edges(function: Function, order: list[int]) -> dict[int, list[in
     return found
 
 
-def invariant_masks(function: Function, order: list[int], fr: int) -> dict[int, int]:
-    """Return, for each block inside a call-free loop, the register bits that the loop writes."""
+_CALCULATIONS = frozenset(
+    "lui addiu addu subu and andi or ori xor xori nor sll srl sra sllv srlv srav seb seh ext ins".split()
+)
+"""Give the same in each round if their operands are the same."""
+
+
+def changing_masks(function: Function, order: list[int], fr: int) -> dict[int, int]:
+    """Return, for each block inside a call-free loop, the bits of registers that change from round to round.
+
+    A register that has other constants on other ways counts as one that does not.
+    """
     result: dict[int, int] = {}
     successors: dict[int, list[int]] = {}
     for pc in order:
         block = function.blocks[pc]
         successors[pc] = [] if block.end in (End.CALL, End.SYSCALL) else function.successors(block)
     for component in cycles(order, successors):
-        written = 0
-        for pc in component:
-            for instruction in function.blocks[pc].instructions():
-                written |= masks(instruction, fr)[1]
-        for pc in component:
-            result[pc] = written
+        instructions = [instruction for pc in component for instruction in function.blocks[pc].instructions()]
+        result.update(dict.fromkeys(component, _changing(instructions, fr)))
     return result
+
+
+def _changing(instructions: list[Instruction], fr: int) -> int:
+    """Return the bits of registers that a loop of these instructions changes."""
+    written = others = 0  # by all instructions; by those that do not calculate
+    operands: dict[int, int] = {}  # of the calculations of each register
+    for instruction in instructions:
+        read, bits = masks(instruction, fr)
+        written |= bits
+        if instruction.row.name in _CALCULATIONS:
+            operands[bits] = operands.get(bits, 0) | read
+        else:
+            others |= bits
+    changing, before = written, 0
+    while changing != before:
+        before = changing
+        for bits, read in operands.items():
+            if not bits & others and not read & changing:
+                changing &= ~bits
+    return changing
+
+
+def unmoved_loads(block: Block, changing: int, fr: int) -> set[int]:
+    """Return the indices in the body of the loads from an address that is the same in each round.
+
+    The delay slot has the index after the last. `changing` are registers that change, as at the block's start.
+    """
+    found = set()
+    instructions = block.body if block.delay_slot is None else (*block.body, block.delay_slot)
+    for index, instruction in enumerate(instructions):
+        read, written = masks(instruction, fr)
+        if reads_memory(instruction.row) and not changing >> instruction.rs & 1:
+            found.add(index)
+        if instruction.row.name in _CALCULATIONS and not read & changing:
+            changing &= ~written
+        else:
+            changing |= written
+    return found
 
 
 def cycles(order: Iterable[int], successors: Mapping[int, Iterable[int]]) -> list[list[int]]:

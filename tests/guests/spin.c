@@ -1,7 +1,8 @@
 /* Waits, in loops, for memory that somebody else writes; its exit status says what it found.
  *
  * Without a libc: standard input is a file of a page, to be mapped twice. The first letter of the argument says who writes:
- * m: the loop itself, through the other mapping; c: a child; b: a child the other bytes of the same words; h: a signal
+ * m: the loop itself, through the other mapping; c: a child; a: a child, and the loop counts to an end and makes the
+ * address anew in each round, as compilers do at -O0; b: a child the other bytes of the same words; h: a signal
  * handler. Or how the handler of an alarm ends
  * another kind of loop: l: the loop calls a leaf; e: it is empty; j: it is left by longjmp; t: two functions that call
  * each other last; n: a nest of counted loops; i: none, a computation is right though a timer interrupts it. */
@@ -189,6 +190,30 @@ static uint32_t by_child(volatile uint32_t *one, volatile uint32_t *other)
     return *one;
 }
 
+static __attribute__((noipa)) uint32_t wait_at_constant(uint32_t rounds)
+{
+    uint32_t found;
+    __asm__ volatile(".set push\n\t.set noreorder\n1:\tlui %0, 0x1000\n\taddiu %0, %0, 16\n\tlw %0, -16(%0)\n\t"
+                     "bnez %0, 2f\n\taddiu %1, %1, -1\n\tbnez %1, 1b\n\tnop\n2:\t.set pop"
+                     : "=&r"(found), "+r"(rounds)
+                     :
+                     : "memory");
+    return found;
+}
+
+static uint32_t at_constant(volatile uint32_t *one, volatile uint32_t *other)
+{
+    (void)other;
+    call(MMAP2, 0x10000000, 4096, 3, 0x11, 0); /* MAP_SHARED | MAP_FIXED */
+    if (call(FORK, 0, 0, 0, 0, 0) == 0) {
+        uint32_t pause[] = {0, 50000000};
+        call(NANOSLEEP, (uintptr_t)pause, 0, 0, 0, 0);
+        *one = 77;
+        call(EXIT, 0, 0, 0, 0, 0);
+    }
+    return wait_at_constant(0x7fffffff);
+}
+
 /* The first byte of one word, and the last three of the next. */
 static __attribute__((noipa)) void store_parts(volatile uint32_t *words)
 {
@@ -235,13 +260,15 @@ static uint32_t run(char who)
 __attribute__((used)) void start(uint32_t count, char **words)
 {
     char who = count > 1 ? words[1][0] : 'm';
-    if (who == 'c' || who == 'm' || who == 'b') {
-        volatile uint32_t *one = map(), *other = map();
-        uint32_t (*wait)(volatile uint32_t *, volatile uint32_t *) = who == 'c'   ? by_child
-                                                                     : who == 'm' ? by_mapping
-                                                                                  : beside_parts;
-        call(EXIT, wait(one, other), 0, 0, 0, 0);
-    }
+    static const struct {
+        char who;
+        uint32_t (*wait)(volatile uint32_t *, volatile uint32_t *);
+    } others[] = {{'m', by_mapping}, {'c', by_child}, {'a', at_constant}, {'b', beside_parts}};
+    for (uint32_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (others[i].who == who) {
+            volatile uint32_t *one = map(), *other = map();
+            call(EXIT, others[i].wait(one, other), 0, 0, 0, 0);
+        }
     call(EXIT, run(who), 0, 0, 0, 0);
 }
 
