@@ -213,7 +213,10 @@ class NanChecks(RegisterOperations):
         return self.writer.value(f"getelementptr i64, ptr %slots, i64 {number}")
 
     def _store_operand(self, value: Value, type_: str, slot: int) -> list[Step]:
-        """Store an operand, or the base of its address; return the step that loads it then."""
+        """Store an operand, or the base of its address; return the step that loads it then.
+
+        What this block has stored since is never loaded; what others have is (README.md, Limits).
+        """
         place = self.memory.places.get(value)
         if place is None:
             self.writer.void(f"store {type_} {value}, ptr {self._slot(slot)}")
