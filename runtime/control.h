@@ -41,11 +41,17 @@ void mr_dispatch_reserve(void);
 /* Makes table entries [low_pc, high_pc) writable; both multiples of 4 below 2^31. */
 void mr_dispatch_open(uint32_t low_pc, uint32_t high_pc);
 
+/* Where a loop of mr_run ends. */
+struct mr_stop {
+    uint32_t pc, sp;
+};
+
 /* Frames of lifted code wait for the handler of a fault they raised. */
 struct mr_waiting_frames {
     sigjmp_buf handler; /* abandons all frames above these; then the handler goes on at pc */
     uint32_t pc, stop_sp;
     unsigned polls;
+    struct mr_stop stop;
     struct mr_waiting_frames *outer;
 };
 
@@ -57,6 +63,7 @@ struct mr_host_thread {
     bool registers_stale;                 /* the fault being raised is of lifted code, which may not have flushed all */
     unsigned nested_faults;               /* how many handlers run above frames of lifted code that wait for them */
     unsigned nested_polls;                /* how many handlers run above frames of lifted code that go on afterwards */
+    struct mr_stop stop;                  /* of the innermost mr_run */
     struct mr_waiting_frames *waiting;    /* the innermost of these, or NULL */
     uintptr_t signal_stack_low;           /* 0 until mr_faults_prepare_thread, unless the thread's maker has made it */
 };

@@ -3,7 +3,8 @@
  * Lifted functions return the guest pc to go on at. Whoever called one compares it with the pc it expects; on a mismatch it
  * returns that pc upward, and so every pc that has no place among the host's frames ends up in a loop here, which looks
  * for a lifted entry and else interprets. Nested loops (mr_call) end when the guest comes back to where they were begun,
- * or when its stack pointer shows that it has left the frame they were begun in.
+ * or when its stack pointer shows that it has left the frame they were begun in. Where all this fills the host's stack,
+ * the outermost loop begins anew.
  */
 #include "control.h"
 #include "fpu.h"
@@ -20,6 +21,7 @@
 #define BIG_STACK_BYTES ((size_t)512 << 20)
 #define NEVER_PC 1u /* odd: no instruction is there */
 #define NEVER_SP 0xffffffffu
+#define LEAST_STACK_BYTES ((size_t)1 << 20)
 #define NESTED_POLLS_MAX 16u /* those whose handlers never return must not fill the stack */
 
 int32_t *mr_dispatch;
@@ -73,6 +75,8 @@ void mr_dispatch_forget(uint32_t guest, uint32_t size_bytes)
 uint32_t mr_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
 {
     struct mr_doing before = mr_doing;
+    struct mr_stop outer = mr_host_thread.stop;
+    mr_host_thread.stop = (struct mr_stop){stop_pc, stop_sp};
     do {
         mr_function lifted = mr_fpu_may_trap(s) ? NULL : mr_lookup(pc);
         mr_counters.dispatches++;
@@ -86,17 +90,33 @@ uint32_t mr_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop
         if (mr_verifying)
             mr_verify_point(s, MR_AT_PLACE, pc);
     } while (pc != stop_pc && pc != restart.stop_pc && GPR(s, MR_REG_SP) <= stop_sp);
+    mr_host_thread.stop = outer;
     mr_doing = before;
     return pc;
 }
 
+/* Whether the host's stack will soon be full. Then its frames are abandoned: all are of lifted code whose state is complete,
+ * and every pc that they wait for is found without them. */
+static bool stack_is_low(void)
+{
+    uintptr_t low = mr_host_thread.waiting == NULL ? mr_host_thread.stack_low : mr_host_thread.signal_stack_low;
+    return (uintptr_t)__builtin_frame_address(0) - low < LEAST_STACK_BYTES;
+}
+
+/* Where the innermost loop would end as well, it is asked to go on: code that jumps here has come from there, and returning
+ * leaves no frame behind. (A misaligned target might be what bodies return in place of a pc.) */
 uint32_t mr_call(struct mr_state *s, uint32_t target)
 {
     if (mr_verifying)
         mr_verify_point(s, MR_AT_CALL, target);
     if (target == restart.stop_pc) /* a function that mipsrec call runs returns by another register than ra */
         return target;
-    return mr_run(s, target, GPR(s, MR_REG_RA), GPR(s, MR_REG_SP));
+    struct mr_stop stop = {GPR(s, MR_REG_RA), GPR(s, MR_REG_SP)};
+    if (stop.pc == mr_host_thread.stop.pc && stop.sp == mr_host_thread.stop.sp && (target & 3) == 0)
+        return target;
+    if (stack_is_low())
+        return mr_leave_lifted(s, target);
+    return mr_run(s, target, stop.pc, stop.sp);
 }
 
 /* So the frames of whoever waits there stay, while a handler runs, another context, or code that nobody lifted. */
@@ -104,6 +124,8 @@ uint32_t mr_go_on(struct mr_state *s, uint32_t pc, uint32_t sp)
 {
     if (pc == restart.stop_pc || pc == NEVER_PC)
         return pc;
+    if (stack_is_low())
+        return mr_leave_lifted(s, pc);
     return mr_run(s, pc, NEVER_PC, sp - 1);
 }
 
@@ -123,7 +145,7 @@ uint32_t mr_poll(struct mr_state *s, uint32_t pc)
     uint32_t sp = GPR(s, MR_REG_SP), next = mr_signals_take(s, pc);
     if (next == pc && GPR(s, MR_REG_SP) == sp)
         return MR_STAY;
-    if (mr_host_thread.nested_polls == NESTED_POLLS_MAX)
+    if (mr_host_thread.nested_polls == NESTED_POLLS_MAX || stack_is_low())
         return next;
     /* An alternate stack may be above; then only the pc tells when the handler is done. */
     uint32_t stop_sp = GPR(s, MR_REG_SP) > sp ? NEVER_SP : sp - 1;

@@ -94,6 +94,7 @@ static uint32_t run_above(struct mr_state *s, uint32_t stop_pc, struct mr_waitin
     sigsetjmp(here->handler, 0); /* mr_leave_lifted comes back here */
     mr_host_thread.nested_polls = here->polls;
     uint32_t pc = mr_run(s, here->pc, stop_pc, here->stop_sp);
+    mr_host_thread.stop = here->stop;
     mr_host_thread.waiting = here->outer;
     mr_host_thread.nested_faults--;
     return pc;
@@ -109,8 +110,8 @@ void mr_fault_in_lifted_code(struct mr_state *s, const struct mr_access_fault *f
     uint32_t sp = GPR(s, MR_REG_SP), pc = mr_raise_access(s, *fault);
     /* An alternate stack may be above; then only the pc tells when the handler is done. */
     uint32_t stop_sp = GPR(s, MR_REG_SP) > sp ? UINT32_MAX : sp;
-    struct mr_waiting_frames here = {
-        .pc = pc, .stop_sp = stop_sp, .polls = mr_host_thread.nested_polls, .outer = mr_host_thread.waiting};
+    struct mr_waiting_frames here = {.pc = pc, .stop_sp = stop_sp, .polls = mr_host_thread.nested_polls,
+                                     .stop = mr_host_thread.stop, .outer = mr_host_thread.waiting};
     mr_host_thread.registers_stale = false;
     pc = run_above(s, fault->pc, &here);
     if (pc != fault->pc || !mr_same_registers(&before, s))

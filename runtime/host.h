@@ -150,14 +150,15 @@ void mr_run_thread(struct mr_state *s, uint32_t pc);
 _Noreturn void mr_end_thread(struct mr_state *s);
 /* Abandons every frame this guest thread has on the host stack and goes on at pc. The state must be complete. */
 _Noreturn void mr_restart(struct mr_state *s, uint32_t pc);
-/* Goes on at pc, or returns it, without frames of lifted code below: from now on all is interpreted. The state must be
- * complete. */
+/* Goes on at pc, or returns it, without frames of lifted code below, but for those that wait for the handler of a fault.
+ * The state must be complete. */
 uint32_t mr_leave_lifted(struct mr_state *s, uint32_t pc);
 /* The lifted entries in [guest, guest + size_bytes) are no longer what the guest has there: interpret from now on. */
 void mr_dispatch_forget(uint32_t guest, uint32_t size_bytes);
 
 /* ---- called from lifted code; all with a complete state. Those that return a pc: execution goes on there. ---- */
-uint32_t mr_call(struct mr_state *s, uint32_t target);  /* a target without a lifted entry; returns at gpr[31] */
+/* Goes to a target without a lifted entry: until the guest returns at gpr[31], or lets a loop below go on there. */
+uint32_t mr_call(struct mr_state *s, uint32_t target);
 uint32_t mr_go_on(struct mr_state *s, uint32_t pc, uint32_t sp); /* from pc, which is below sp, until the guest is at sp */
 uint32_t mr_syscall(struct mr_state *s, uint32_t pc);   /* the syscall instruction at pc */
 uint32_t mr_poll(struct mr_state *s, uint32_t pc);      /* signals may wait, and pc is next; or MR_STAY, no register changed */
