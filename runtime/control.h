@@ -46,10 +46,16 @@ struct mr_stop {
     uint32_t pc, sp;
 };
 
+/* Where the handler of a signal is called, and the sp above which it has surely left; see mr_interrupted_at. */
+struct mr_interrupted {
+    uint32_t pc, sp, stop_sp;
+};
+
 /* Frames of lifted code wait for the handler of a fault they raised. */
 struct mr_waiting_frames {
     sigjmp_buf handler; /* abandons all frames above these; then the handler goes on at pc */
-    uint32_t pc, stop_sp;
+    uint32_t pc;
+    struct mr_interrupted interrupted;
     unsigned polls;
     struct mr_stop stop;
     struct mr_waiting_frames *outer;
@@ -71,6 +77,10 @@ extern _Thread_local struct mr_host_thread mr_host_thread;
 
 /* As mr_run, on a host thread that has no frames of this guest yet: the place mr_restart comes back to. */
 uint32_t mr_run_outermost(struct mr_state *s, uint32_t pc, uint32_t stop_pc);
+/* Once sp is the handler's. */
+struct mr_interrupted mr_interrupted_at(const struct mr_state *s, uint32_t pc, uint32_t sp);
+/* Runs from pc until the handler is done or goes elsewhere; returns the pc then. */
+uint32_t mr_run_handler(struct mr_state *s, uint32_t pc, struct mr_interrupted interrupted);
 bool mr_same_registers(const struct mr_state *a, const struct mr_state *b); /* what a handler can restore */
 /* As mr_restart, with the pc that resume returns; resume runs when the frames are gone. */
 _Noreturn void mr_restart_through(uint32_t (*resume)(struct mr_state *));

@@ -136,8 +136,25 @@ bool mr_same_registers(const struct mr_state *a, const struct mr_state *b)
            a->fcsr == b->fcsr && a->tls == b->tls;
 }
 
+/* An alternate stack may be above; then only the pc tells when the handler is done. */
+struct mr_interrupted mr_interrupted_at(const struct mr_state *s, uint32_t pc, uint32_t sp)
+{
+    return (struct mr_interrupted){pc, sp, GPR(s, MR_REG_SP) > sp ? NEVER_SP : sp - 1};
+}
+
+/* A handler may come to the instruction itself, by a call of the function that was interrupted: then sp is another one. */
+uint32_t mr_run_handler(struct mr_state *s, uint32_t pc, struct mr_interrupted interrupted)
+{
+    uint32_t sp;
+    do {
+        pc = mr_run(s, pc, interrupted.pc, interrupted.stop_sp);
+        sp = GPR(s, MR_REG_SP);
+    } while (pc == interrupted.pc && sp != interrupted.sp && sp <= interrupted.stop_sp);
+    return pc;
+}
+
 /* The handler runs while the frames of lifted code wait. When it has come back with all registers as they were, they go on;
- * a handler that goes elsewhere has its pc returned through them. */
+ * a handler that goes elsewhere has its pc returned through them, unless it is none, as MR_STAY. */
 uint32_t mr_poll(struct mr_state *s, uint32_t pc)
 {
     mr_fpu_collect(s);
@@ -146,15 +163,11 @@ uint32_t mr_poll(struct mr_state *s, uint32_t pc)
     if (next == pc && GPR(s, MR_REG_SP) == sp)
         return MR_STAY;
     if (mr_host_thread.nested_polls == NESTED_POLLS_MAX || stack_is_low())
-        return next;
-    /* An alternate stack may be above; then only the pc tells when the handler is done. */
-    uint32_t stop_sp = GPR(s, MR_REG_SP) > sp ? NEVER_SP : sp - 1;
+        return mr_aligned(s, next);
     mr_host_thread.nested_polls++;
-    do
-        next = mr_run(s, next, pc, stop_sp);
-    while (next == pc && GPR(s, MR_REG_SP) < sp); /* the handler has come to this loop itself */
+    next = mr_run_handler(s, next, mr_interrupted_at(s, pc, sp));
     mr_host_thread.nested_polls--;
-    return next == pc && mr_same_registers(&before, s) ? MR_STAY : next;
+    return next == pc && mr_same_registers(&before, s) ? MR_STAY : mr_aligned(s, next);
 }
 
 /* All that happens between two restarts. Nothing of it is in the frame that called sigsetjmp. */

@@ -86,14 +86,14 @@ static bool can_wait(const struct mr_state *s, struct mr_access_fault fault)
            mr_host_thread.nested_faults < NESTED_FAULTS_MAX && !low_on_stack;
 }
 
-/* Runs the handler at here->pc until it is done or goes elsewhere; returns the guest's pc then. */
-static uint32_t run_above(struct mr_state *s, uint32_t stop_pc, struct mr_waiting_frames *here)
+/* Runs the handler at here->pc; returns the guest's pc afterwards. */
+static uint32_t run_above(struct mr_state *s, struct mr_waiting_frames *here)
 {
     mr_host_thread.nested_faults++;
     mr_host_thread.waiting = here;
     sigsetjmp(here->handler, 0); /* mr_leave_lifted comes back here */
     mr_host_thread.nested_polls = here->polls;
-    uint32_t pc = mr_run(s, here->pc, stop_pc, here->stop_sp);
+    uint32_t pc = mr_run_handler(s, here->pc, here->interrupted);
     mr_host_thread.stop = here->stop;
     mr_host_thread.waiting = here->outer;
     mr_host_thread.nested_faults--;
@@ -108,12 +108,13 @@ void mr_fault_in_lifted_code(struct mr_state *s, const struct mr_access_fault *f
     mr_fpu_collect(s);
     struct mr_state before = *s;
     uint32_t sp = GPR(s, MR_REG_SP), pc = mr_raise_access(s, *fault);
-    /* An alternate stack may be above; then only the pc tells when the handler is done. */
-    uint32_t stop_sp = GPR(s, MR_REG_SP) > sp ? UINT32_MAX : sp;
-    struct mr_waiting_frames here = {.pc = pc, .stop_sp = stop_sp, .polls = mr_host_thread.nested_polls,
-                                     .stop = mr_host_thread.stop, .outer = mr_host_thread.waiting};
+    struct mr_waiting_frames here = {.pc = pc,
+                                     .interrupted = mr_interrupted_at(s, fault->pc, sp),
+                                     .polls = mr_host_thread.nested_polls,
+                                     .stop = mr_host_thread.stop,
+                                     .outer = mr_host_thread.waiting};
     mr_host_thread.registers_stale = false;
-    pc = run_above(s, fault->pc, &here);
+    pc = run_above(s, &here);
     if (pc != fault->pc || !mr_same_registers(&before, s))
         mr_restart(s, pc);
 }

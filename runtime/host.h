@@ -136,6 +136,8 @@ static inline mr_function mr_lookup(uint32_t pc)
 uint32_t mr_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp);
 /* The interpreter: as mr_run, and also returns at a jump target that has a lifted entry (unless engine_interp). */
 uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp);
+/* Raises the address exceptions of jumps to misaligned places until a handler has a proper one; returns that. */
+uint32_t mr_aligned(struct mr_state *s, uint32_t pc);
 
 bool mr_has_delay_slot(uint32_t word); /* whether it is a branch or a jump */
 

@@ -223,8 +223,7 @@ static inline mr_operation *operation_of(uint32_t word)
 
 /* ---- the loop ---- */
 
-/* Raises the address exceptions of jumps to misaligned places until a handler has a proper one. */
-static uint32_t aligned(struct mr_state *s, uint32_t pc)
+uint32_t mr_aligned(struct mr_state *s, uint32_t pc)
 {
     while (pc & 3) {
         s->pc = pc;
@@ -242,7 +241,7 @@ static bool leaves(const struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint
 static uint32_t interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
 {
     mr_fpu_set_modes(s); /* a host signal handler that was left by a jump has reset them */
-    pc = aligned(s, pc);
+    pc = mr_aligned(s, pc);
     for (uint32_t run_start = pc;;) {
         *(volatile uint32_t *)&s->pc = pc;
         uint32_t word = fetch(pc), next = operation_of(word)(s, word, pc + 4);
@@ -251,9 +250,9 @@ static uint32_t interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uin
             continue;
         }
         mr_counters.interpreted += ((pc - run_start) >> 2) + 2; /* all since the last jump, and the delay slot */
-        pc = aligned(s, next);
+        pc = mr_aligned(s, next);
         if (mr_signals_waiting()) /* else a loop that waits for a handler's work would never end */
-            pc = aligned(s, mr_signals_take(s, pc));
+            pc = mr_aligned(s, mr_signals_take(s, pc));
         run_start = pc;
         if (leaves(s, pc, stop_pc, stop_sp))
             return pc;
@@ -274,7 +273,7 @@ uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_
 
 uint32_t mr_interpret_step(struct mr_state *s, uint32_t pc)
 {
-    pc = aligned(s, pc);
+    pc = mr_aligned(s, pc);
     *(volatile uint32_t *)&s->pc = pc;
     uint32_t word = fetch(pc);
     return operation_of(word)(s, word, pc + 4);
@@ -291,7 +290,7 @@ static bool links(uint32_t word)
 uint32_t mr_interpret_to(struct mr_state *s, uint32_t pc, uint32_t wanted, uint64_t *steps)
 {
     for (;;) {
-        pc = aligned(s, pc);
+        pc = mr_aligned(s, pc);
         *(volatile uint32_t *)&s->pc = pc;
         uint32_t word = fetch(pc), next = operation_of(word)(s, word, pc + 4);
         ++*steps;
