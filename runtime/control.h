@@ -84,8 +84,17 @@ uint32_t mr_run_handler(struct mr_state *s, uint32_t pc, struct mr_interrupted i
 bool mr_same_registers(const struct mr_state *a, const struct mr_state *b); /* what a handler can restore */
 /* As mr_restart, with the pc that resume returns; resume runs when the frames are gone. */
 _Noreturn void mr_restart_through(uint32_t (*resume)(struct mr_state *));
-/* Calls body on a big host stack of its own; body must not return. */
-_Noreturn void mr_on_big_stack(void (*body)(void *), void *argument);
+
+/* ---- host_stack.c ---- */
+uintptr_t mr_stack_make(size_t size_bytes); /* its lowest address, with a guard below; 0 when there is no address space */
+void mr_stack_free(uintptr_t low, size_t size_bytes);
+struct mr_host_stack {
+    uintptr_t low; /* 0 when there is no address space for it */
+    size_t size_bytes;
+};
+struct mr_host_stack mr_host_stack_make(uint32_t guest_sp); /* for the frames of a guest thread that begins with this sp */
+/* Calls body on it. Not under AddressSanitizer, which must know every stack. */
+void mr_on_host_stack(struct mr_host_stack stack, void (*body)(void *), void *argument);
 
 /* ---- fault.c ---- */
 void mr_faults_prepare_thread(void); /* signal stack and stack bounds of the calling host thread */

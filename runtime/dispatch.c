@@ -18,7 +18,6 @@
 #include <sys/mman.h>
 
 #define TABLE_ENTRIES ((size_t)1 << 30)
-#define BIG_STACK_BYTES ((size_t)512 << 20)
 #define NEVER_PC 1u /* odd: no instruction is there */
 #define NEVER_SP 0xffffffffu
 #define LEAST_STACK_BYTES ((size_t)1 << 20)
@@ -242,33 +241,4 @@ void mr_run_thread(struct mr_state *s, uint32_t pc)
     mr_profile_thread_ends();
     mr_faults_leave_thread();
     mr_current = NULL;
-}
-
-/* Host frames are at most some ten times the guest's, which may have 8 MiB and more of its own. The host's own stack is
- * kept under AddressSanitizer, which must know every stack. */
-void mr_on_big_stack(void (*body)(void *), void *argument)
-{
-    if (!MR_ADDRESS_SANITIZER) {
-        uint8_t *low = mmap(NULL, BIG_STACK_BYTES, PROT_NONE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-        uint8_t *usable = low + MR_HOST_GUARD_BYTES;
-        if (low == MAP_FAILED || mprotect(usable, BIG_STACK_BYTES - MR_HOST_GUARD_BYTES, PROT_READ | PROT_WRITE) != 0)
-            mr_fail("cannot get address space for the host stack: %s", strerror(errno));
-        mr_host_thread.stack_guard_low = (uintptr_t)low;
-        mr_host_thread.stack_low = (uintptr_t)usable;
-        uintptr_t top = (uintptr_t)low + BIG_STACK_BYTES;
-#if defined(__x86_64__)
-        __asm__ volatile("movq %0, %%rsp\n\txorl %%ebp, %%ebp\n\tcallq *%1\n\tud2"
-                         : : "r"(top), "r"(body), "D"(argument) : "memory");
-#elif defined(__aarch64__)
-        register void *x0 __asm__("x0") = argument;
-        __asm__ volatile("mov sp, %0\n\tmov x29, xzr\n\tblr %1\n\tbrk #1"
-                         : : "r"(top), "r"(body), "r"(x0) : "memory", "x30");
-#else
-#error "how does this machine change its stack pointer?"
-#endif
-        __builtin_unreachable();
-    }
-    body(argument);
-    __builtin_unreachable();
 }

@@ -20,7 +20,6 @@
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -32,6 +31,7 @@
 
 /* Handlers of the guest run on it, and what they jump to. AddressSanitizer mistrusts stacks of more than 64 MiB. */
 #define SIGNAL_STACK_BYTES ((size_t)(MR_ADDRESS_SANITIZER ? 32 : 256) << 20)
+#define RED_ZONE_BYTES 128u /* of x86-64's ABI */
 #define NESTED_FAULTS_MAX 16u /* those that never return must not fill it */
 #define WINDOW_BYTES ((uint64_t)1 << 32)
 #define HOST_SET_BYTES 8 /* of the kernel's sigset_t */
@@ -129,9 +129,11 @@ static uint32_t guest_pc_of(const struct mr_state *s, uintptr_t host_pc)
     return s->pc;
 }
 
+/* Of the signal stack, too: what waits there is abandoned, and the host's kernel begins at its top again. */
 static bool is_stack_overflow(uintptr_t host_address)
 {
-    return host_address >= mr_host_thread.stack_guard_low && host_address < mr_host_thread.stack_low;
+    return (host_address >= mr_host_thread.stack_guard_low && host_address < mr_host_thread.stack_low) ||
+           mr_host_thread.signal_stack_low - host_address - 1 < MR_HOST_GUARD_BYTES;
 }
 
 /* Fills in *fault but for its pc, and returns true, when the fault is the guest's doing. */
@@ -280,14 +282,12 @@ static void find_stack_bounds(void)
 
 uintptr_t mr_signal_stack_make(void)
 {
-    void *low = mmap(NULL, SIGNAL_STACK_BYTES, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-    return low == MAP_FAILED ? 0 : (uintptr_t)low;
+    return mr_stack_make(SIGNAL_STACK_BYTES);
 }
 
 void mr_signal_stack_free(uintptr_t low)
 {
-    munmap((void *)low, SIGNAL_STACK_BYTES);
+    mr_stack_free(low, SIGNAL_STACK_BYTES);
 }
 
 void mr_faults_prepare_thread(void)
@@ -297,9 +297,10 @@ void mr_faults_prepare_thread(void)
         find_stack_bounds();
     if (mr_host_thread.signal_stack_low == 0)
         mr_host_thread.signal_stack_low = mr_signal_stack_make();
-    stack.ss_size = SIGNAL_STACK_BYTES;
-    stack.ss_sp = (void *)mr_host_thread.signal_stack_low;
-    if (stack.ss_sp == NULL || sigaltstack(&stack, NULL) != 0)
+    /* With sp in the lowest bytes, functions that keep values below sp are in the guard: the kernel would not find room. */
+    stack.ss_size = SIGNAL_STACK_BYTES - RED_ZONE_BYTES;
+    stack.ss_sp = (void *)(mr_host_thread.signal_stack_low + RED_ZONE_BYTES);
+    if (mr_host_thread.signal_stack_low == 0 || sigaltstack(&stack, NULL) != 0)
         mr_fail("cannot make a signal stack: %s", strerror(errno));
 }
 
@@ -308,5 +309,5 @@ void mr_faults_leave_thread(void)
     stack_t stack = {0}, none = {0};
     none.ss_flags = SS_DISABLE;
     if (sigaltstack(&none, &stack) == 0 && (stack.ss_flags & SS_DISABLE) == 0)
-        mr_signal_stack_free((uintptr_t)stack.ss_sp);
+        mr_signal_stack_free(mr_host_thread.signal_stack_low);
 }

@@ -144,8 +144,8 @@ bool mr_has_delay_slot(uint32_t word); /* whether it is a branch or a jump */
 /* The guest thread that the calling host thread runs, or NULL. */
 extern _Thread_local struct mr_state *mr_current;
 /* Runs guest thread s on the calling host thread from pc on, until mr_end_thread. Gives the host thread its alternate signal
- * stack and the point mr_restart comes back to; call it once per host thread. Other threads than the main one: make them
- * with pthread_attr_setguardsize of MR_HOST_GUARD_BYTES or more, so that overflow is the guest's SIGSEGV. */
+ * stack and the point mr_restart comes back to; call it once per host thread, on a stack with a guard of MR_HOST_GUARD_BYTES
+ * or more (host_stack.c, pthread_attr_setguardsize), so that overflow is the guest's SIGSEGV. */
 void mr_run_thread(struct mr_state *s, uint32_t pc);
 #define MR_HOST_GUARD_BYTES 0x100000u
 /* Abandons every frame this guest thread has on the host stack, and returns from its mr_run_thread. Not for the main one. */

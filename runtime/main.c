@@ -7,6 +7,9 @@
 #include "profile.h"
 #include "verify.h"
 
+#include <errno.h>
+#include <string.h>
+
 #define FCSR_NAN2008 (1u << 18)
 #define FCSR_ABS2008 (1u << 19)
 #define EF_FP64 0x00000200u /* e_flags EF_MIPS_FP64, before .MIPS.abiflags */
@@ -72,5 +75,10 @@ int main(int argc, char **argv)
     mr_profile_start(&image);
     if (mr_options.verify_fd >= 0)
         mr_verify_start(mr_main_state);
-    mr_on_big_stack(run, mr_main_state);
+    if (MR_ADDRESS_SANITIZER)
+        run(mr_main_state);
+    struct mr_host_stack stack = mr_host_stack_make(sp);
+    if (stack.low == 0)
+        mr_fail("cannot get address space for the host stack: %s", strerror(errno));
+    mr_on_host_stack(stack, run, mr_main_state);
 }

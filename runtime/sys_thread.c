@@ -20,8 +20,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Host frames of a guest stack of 8 MiB, the usual one. AddressSanitizer mistrusts stacks of more than 64 MiB. */
-#define HOST_STACK_BYTES ((size_t)(MR_ADDRESS_SANITIZER ? 32 : 128) << 20)
+/* A thread begins and ends on it, and runs on one of its own (host_stack.c) but for AddressSanitizer, which mistrusts
+ * stacks of more than 64 MiB. */
+#define PTHREAD_STACK_BYTES ((size_t)(MR_ADDRESS_SANITIZER ? 32 : 1) << 20)
 #define STATE_ALIGNMENT 64u
 #define NEEDED_FLAGS ((uint32_t)(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD))
 
@@ -156,6 +157,7 @@ struct start {
     uint32_t flags, parent_tid, child_tid;
     struct mr_signal_set blocked;
     uintptr_t signal_stack_low;
+    struct mr_host_stack host_stack;
     pid_t number;
     sem_t running;
 };
@@ -178,18 +180,47 @@ static void take_over(struct start *start)
     mr_unlock();
 }
 
+static void run_thread(void *state)
+{
+    struct mr_state *s = state;
+    mr_run_thread(s, s->pc);
+}
+
 /* A host thread: begins and ends with all signals blocked. */
 static void *thread_body(void *argument)
 {
     struct start *start = argument;
     struct mr_state *s = start->state;
+    struct mr_host_stack stack = start->host_stack;
     take_over(start);
     sem_post(&start->running); /* *start is the maker's, and gone from now on */
     mr_signals_set_host_mask(mr_signal_set_to_host(&mr_thread_signals.blocked));
-    mr_run_thread(s, s->pc);
+    if (MR_ADDRESS_SANITIZER) {
+        run_thread(s);
+    } else {
+        mr_on_host_stack(stack, run_thread, s);
+        mr_stack_free(stack.low, stack.size_bytes);
+    }
     release();
     free(s);
     return NULL;
+}
+
+/* Returns whether there is address space for both. */
+static bool make_stacks(struct start *start)
+{
+    start->signal_stack_low = mr_signal_stack_make();
+    if (!MR_ADDRESS_SANITIZER)
+        start->host_stack = mr_host_stack_make(GPR(start->state, MR_REG_SP));
+    return start->signal_stack_low != 0 && (MR_ADDRESS_SANITIZER || start->host_stack.low != 0);
+}
+
+static void free_stacks(const struct start *start)
+{
+    if (start->signal_stack_low != 0)
+        mr_signal_stack_free(start->signal_stack_low);
+    if (start->host_stack.low != 0)
+        mr_stack_free(start->host_stack.low, start->host_stack.size_bytes);
 }
 
 /* Returns 0 or an errno; then the thread is running. */
@@ -199,17 +230,16 @@ static int run_host_thread(struct start *start)
     pthread_t thread;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, HOST_STACK_BYTES);
+    pthread_attr_setstacksize(&attributes, PTHREAD_STACK_BYTES);
     pthread_attr_setguardsize(&attributes, MR_HOST_GUARD_BYTES);
     mr_lock(); /* memory.c may have holes in the window while it has the lock */
     if (threads == NULL)
         enlist();
-    start->signal_stack_low = mr_signal_stack_make();
-    int error = start->signal_stack_low == 0 ? EAGAIN : pthread_create(&thread, &attributes, thread_body, start);
+    int error = make_stacks(start) ? pthread_create(&thread, &attributes, thread_body, start) : EAGAIN;
     mr_unlock();
     pthread_attr_destroy(&attributes);
-    if (error != 0 && start->signal_stack_low != 0)
-        mr_signal_stack_free(start->signal_stack_low);
+    if (error != 0)
+        free_stacks(start);
     while (error == 0 && sem_wait(&start->running) != 0)
         ;
     return error;

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from compiled import BARE, ORDERS, compile_guest, library_at
+from tools import need
 
 from mipsrec import pipeline
 
@@ -39,3 +40,44 @@ def engine(request: pytest.FixtureRequest, program: Path) -> list[str | Path]:
 def test_jumps(host: Path, program: Path, engine: list[str | Path], kind: str) -> None:
     result = subprocess.run([host, *engine, program, kind], capture_output=True, timeout=30)
     assert (result.returncode, result.stdout, result.stderr) == (7, b"", b"")
+
+
+def test_overflow_in_a_handler(host: Path, program: Path) -> None:
+    """Frames of the host that a handler's calls leave above those that wait for it fill that stack: SIGSEGV again."""
+    library = library_at(pipeline.open_guest(program), program.parent, 0)  # LLVM makes a loop of the calls at level 2
+    result = subprocess.run([host, "--library", library, program, "overflow"], capture_output=True, timeout=30)
+    assert (result.returncode, result.stdout, result.stderr) == (7, b"", b"")
+
+
+DEEP_THREAD = """
+#include <pthread.h>
+#include <stdio.h>
+static __attribute__((noipa)) unsigned deep(unsigned n, unsigned a, unsigned b)
+{
+    unsigned found = n != 0 ? deep(n - 1, b, a + n) : a;
+    return found + (a ^ b);
+}
+static void *body(void *unused) { printf("%08x\\n", deep(1500000, 1, 2)); return unused; }
+int main(void)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 64 << 20);
+    return pthread_create(&thread, &attributes, body, 0) || pthread_join(thread, 0);
+}
+"""
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_depth_of_a_thread(host: Path, tmp_path: Path, order: str) -> None:
+    """The host's stack has room for what the guest's has, also where the guest has chosen its size."""
+    program = compile_guest(tmp_path, order, DEEP_THREAD, "-static")
+    native, library = tmp_path / "native", tmp_path / "lib.so"
+    subprocess.run([need("gcc"), "-O2", "-pthread", tmp_path / "guest.c", "-o", native], check=True)
+    guest = pipeline.open_guest(program)
+    chosen = guest.functions_like(["deep", "body", "main"])
+    pipeline.build(guest, library, pipeline.Options(opt=0, jobs=1), functions=chosen)
+    expected = subprocess.run([native], capture_output=True, check=True).stdout
+    result = subprocess.run([host, "--library", library, program], capture_output=True, timeout=30)
+    assert (result.returncode, result.stdout, result.stderr) == (0, expected, b"")

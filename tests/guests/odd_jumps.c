@@ -3,8 +3,9 @@
  * Without a libc. The first letter of the argument says which: l: calls that link through another register than ra; g: code
  * that is generated and the program's own jump to each other; s: they do so with two stack pointers in turn; c: the handler
  * of a fault is generated code, and comes to the instruction that faulted by a call; m: the handler of an alarm jumps to a
- * misaligned place with sp above the frame of the loop that it interrupted; p: the handler of a fault goes on past it. The
- * exit status is 7 where the result is right; 8 where the process had more memory than a few megabytes besides. */
+ * misaligned place with sp above the frame of the loop that it interrupted; p: the handler of a fault goes on past it;
+ * o: it calls without an end, and stores nothing: an endless loop, but not where the calls are calls of the host. The exit
+ * status is 7 where the result is right; 8 where the process had more memory than a few megabytes besides. */
 #include <asm/signal.h>
 #include <stdint.h>
 
@@ -245,6 +246,32 @@ static int past(void)
     return found != 2 * ROUNDS ? 1 : most_kilobytes() - before > 4000 ? 8 : 7;
 }
 
+void endless(void);
+FUNCTION(endless, "addiu $2, $2, 1\n"
+                  "jal endless_too\n"
+                  "nop\n"
+                  "jr $31\n"
+                  "addiu $2, $2, 2\n");
+FUNCTION(endless_too, "addiu $2, $2, 3\n"
+                      "jal endless\n"
+                      "nop\n"
+                      "jr $31\n"
+                      "addiu $2, $2, 4\n");
+
+static void overflow(int number)
+{
+    static int count;
+    if (count++ > 0)
+        call(EXIT, number == SIGSEGV ? 7 : 1, 0, 0, 0, 0);
+    endless();
+}
+
+static int overflows(void)
+{
+    set_handler(SIGSEGV, overflow, SA_NODEFER);
+    return (int)sum((uint32_t *)PAGE, 0);
+}
+
 static int run(char letter)
 {
     switch (letter) {
@@ -260,6 +287,8 @@ static int run(char letter)
         return to_misaligned();
     case 'p':
         return past();
+    case 'o':
+        return overflows();
     default:
         return 1;
     }
