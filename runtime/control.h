@@ -41,11 +41,6 @@ void mr_dispatch_reserve(void);
 /* Makes table entries [low_pc, high_pc) writable; both multiples of 4 below 2^31. */
 void mr_dispatch_open(uint32_t low_pc, uint32_t high_pc);
 
-/* Where a loop of mr_run ends. */
-struct mr_stop {
-    uint32_t pc, sp;
-};
-
 /* Where the handler of a signal is called, and the sp above which it has surely left; see mr_interrupted_at. */
 struct mr_interrupted {
     uint32_t pc, sp, stop_sp;
@@ -57,7 +52,7 @@ struct mr_waiting_frames {
     uint32_t pc;
     struct mr_interrupted interrupted;
     unsigned polls;
-    struct mr_stop stop;
+    uint64_t stop; /* as mr_host_thread's */
     struct mr_waiting_frames *outer;
 };
 
@@ -69,7 +64,7 @@ struct mr_host_thread {
     bool registers_stale;                 /* the fault being raised is of lifted code, which may not have flushed all */
     unsigned nested_faults;               /* how many handlers run above frames of lifted code that wait for them */
     unsigned nested_polls;                /* how many handlers run above frames of lifted code that go on afterwards */
-    struct mr_stop stop;                  /* of the innermost mr_run */
+    uint64_t stop;                        /* of the innermost mr_run: stop_sp, and stop_pc in the lower half */
     struct mr_waiting_frames *waiting;    /* the innermost of these, or NULL */
     uintptr_t signal_stack_low;           /* 0 until mr_faults_prepare_thread, unless the thread's maker has made it */
 };

@@ -74,8 +74,8 @@ void mr_dispatch_forget(uint32_t guest, uint32_t size_bytes)
 uint32_t mr_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
 {
     struct mr_doing before = mr_doing;
-    struct mr_stop outer = mr_host_thread.stop;
-    mr_host_thread.stop = (struct mr_stop){stop_pc, stop_sp};
+    uint64_t outer = mr_host_thread.stop;
+    mr_host_thread.stop = (uint64_t)stop_sp << 32 | stop_pc;
     do {
         mr_function lifted = mr_fpu_may_trap(s) ? NULL : mr_lookup(pc);
         mr_counters.dispatches++;
@@ -110,12 +110,12 @@ uint32_t mr_call(struct mr_state *s, uint32_t target)
         mr_verify_point(s, MR_AT_CALL, target);
     if (target == restart.stop_pc) /* a function that mipsrec call runs returns by another register than ra */
         return target;
-    struct mr_stop stop = {GPR(s, MR_REG_RA), GPR(s, MR_REG_SP)};
-    if (stop.pc == mr_host_thread.stop.pc && stop.sp == mr_host_thread.stop.sp && (target & 3) == 0)
+    uint32_t stop_pc = GPR(s, MR_REG_RA), stop_sp = GPR(s, MR_REG_SP);
+    if (((uint64_t)stop_sp << 32 | stop_pc) == mr_host_thread.stop && (target & 3) == 0)
         return target;
     if (stack_is_low())
         return mr_leave_lifted(s, target);
-    return mr_run(s, target, stop.pc, stop.sp);
+    return mr_run(s, target, stop_pc, stop_sp);
 }
 
 /* So the frames of whoever waits there stay, while a handler runs, another context, or code that nobody lifted. */
