@@ -1,8 +1,9 @@
 /* System calls that make processes and wait for them.
  *
  * Every new process has a copy of the memory. After vfork and CLONE_VM|CLONE_VFORK the parent waits until the child runs
- * another program or ends, and in the latter case takes over the pages that the child wrote: that is how posix_spawn
- * learns that a program could not be run. Simplification: what a child writes before a successful execve is lost.
+ * another program or ends, and in the latter case takes over what the child wrote: that is how posix_spawn learns that a
+ * program could not be run. Simplification: what a child writes before a successful execve is lost, and of what it writes
+ * while its parent has other threads, all but the variables of the program and the stack.
  * With threads, only the one that called is in the child (sys_thread.c makes threads).
  */
 #include "profile.h"
@@ -13,22 +14,33 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- pages that a vfork child hands to its parent ---- */
+/* ---- what a vfork child hands to its parent ---- */
 
 #define PAGEMAP_EXCLUSIVE ((uint64_t)1 << 56) /* mapped by this process only: of a forked child, what it has written */
 #define PAGEMAP_CHUNK 512u
+#define COPIED_STACK_BYTES 0x40000u /* above sp; posix_spawn's child tells its error in the frame of the caller */
+#define COPIED_DATA_BYTES 0x100000u /* below the heap: the program's variables */
 
-struct page_record {
-    uint32_t page;
+struct piece {
+    uint32_t guest, size_bytes;
     uint8_t bytes[MR_PAGE_BYTES];
 };
 
+/* Pages as a vfork child found them. */
+struct copy {
+    uint32_t guest, size_bytes;
+    uint8_t *bytes;
+};
+
 static int to_parent = -1; /* in a vfork child: the pipe to the parent; closes with execve and exit */
+static bool threads_go_on; /* in a vfork child: other threads write the parent's memory meanwhile */
+static struct copy copy_of_stack, copy_of_data;
 
 /* The guest may close any descriptor below, or use its number. */
 static int move_out_of_the_way(int fd)
@@ -41,14 +53,14 @@ static int move_out_of_the_way(int fd)
     return moved;
 }
 
-static bool send_page(uint32_t page)
+static bool send_piece(uint32_t guest, const uint8_t *from, uint32_t size_bytes)
 {
-    static struct page_record record;
-    const uint8_t *from = mr_guest_bytes(page * MR_PAGE_BYTES, MR_PAGE_BYTES, MR_WRITE);
-    record.page = page;
-    memcpy(record.bytes, from, MR_PAGE_BYTES);
-    for (size_t sent = 0; sent < sizeof record;) {
-        ssize_t count = write(to_parent, (const uint8_t *)&record + sent, sizeof record - sent);
+    static struct piece piece;
+    piece.guest = guest;
+    piece.size_bytes = size_bytes;
+    memcpy(piece.bytes, from, size_bytes);
+    for (size_t sent = 0, all = offsetof(struct piece, bytes) + size_bytes; sent < all;) {
+        ssize_t count = write(to_parent, (const uint8_t *)&piece + sent, all - sent);
         if (count < 0 && errno != EINTR)
             return false;
         sent += count < 0 ? 0 : (size_t)count;
@@ -64,11 +76,10 @@ static bool any_mapped(uint32_t first, uint32_t count)
     return false;
 }
 
-void mr_vfork_child_exits(void)
+/* While the parent's only thread waits, what is this process's alone is what it has written. */
+static void send_written_pages(void)
 {
     uint64_t entries[PAGEMAP_CHUNK];
-    if (to_parent < 0)
-        return;
     int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     for (uint32_t first = 0; map >= 0 && first < MR_USER_END / MR_PAGE_BYTES; first += PAGEMAP_CHUNK) {
         if (!any_mapped(first, PAGEMAP_CHUNK))
@@ -76,42 +87,115 @@ void mr_vfork_child_exits(void)
         uint64_t host_page = ((uintptr_t)mr_window + (uint64_t)first * MR_PAGE_BYTES) / MR_PAGE_BYTES;
         if (pread(map, entries, sizeof entries, (off_t)(host_page * sizeof *entries)) != (ssize_t)sizeof entries)
             break;
-        for (uint32_t i = 0; i < PAGEMAP_CHUNK; i++)
-            if (mr_pages[first + i] & MR_WRITE && entries[i] & PAGEMAP_EXCLUSIVE && !send_page(first + i))
+        for (uint32_t i = 0; i < PAGEMAP_CHUNK; i++) {
+            uint32_t guest = (first + i) * MR_PAGE_BYTES;
+            if (mr_pages[first + i] & MR_WRITE && entries[i] & PAGEMAP_EXCLUSIVE &&
+                !send_piece(guest, mr_guest_bytes(guest, MR_PAGE_BYTES, MR_WRITE), MR_PAGE_BYTES))
                 break;
+        }
     }
     if (map >= 0)
         close(map);
+}
+
+/* ---- the same beside other threads: only bytes that the child has changed, or theirs would come back ---- */
+
+/* Copies the pages from guest on that can be written, up to the first that cannot. */
+static void take_copy(struct copy *copy, uint32_t guest, uint32_t most_bytes)
+{
+    uint32_t size = 0;
+    guest &= ~(MR_PAGE_BYTES - 1);
+    while (size < most_bytes && mr_accessible(guest + size, MR_PAGE_BYTES, MR_WRITE))
+        size += MR_PAGE_BYTES;
+    *copy = (struct copy){guest, size, malloc(size)};
+    if (copy->bytes)
+        memcpy(copy->bytes, mr_guest_bytes(guest, size, MR_READ), size);
+}
+
+static void take_copies(uint32_t sp)
+{
+    uint32_t data = mr_brk_start;
+    while (mr_brk_start - data < COPIED_DATA_BYTES && mr_accessible(data - MR_PAGE_BYTES, MR_PAGE_BYTES, MR_WRITE))
+        data -= MR_PAGE_BYTES;
+    take_copy(&copy_of_data, data, mr_brk_start - data);
+    take_copy(&copy_of_stack, sp, COPIED_STACK_BYTES);
+}
+
+static void send_changes(const struct copy *copy)
+{
+    for (uint32_t at = 0; copy->bytes && at < copy->size_bytes; at += MR_PAGE_BYTES) {
+        const uint8_t *now = mr_guest_bytes(copy->guest + at, MR_PAGE_BYTES, MR_READ), *before = copy->bytes + at;
+        for (uint32_t i = 0, end; now && i < MR_PAGE_BYTES; i = end + 1) {
+            for (end = i; end < MR_PAGE_BYTES && now[end] != before[end];)
+                end++;
+            if (end > i && !send_piece(copy->guest + at + i, now + i, end - i))
+                return;
+        }
+    }
+}
+
+void mr_vfork_child_exits(void)
+{
+    if (to_parent < 0)
+        return;
+    if (threads_go_on) {
+        send_changes(&copy_of_data);
+        send_changes(&copy_of_stack);
+    } else {
+        send_written_pages();
+    }
     close(to_parent);
+    to_parent = -1;
+}
+
+/* ---- the parent ---- */
+
+static bool receive(int from_child, void *to, size_t size_bytes)
+{
+    for (size_t got = 0; got < size_bytes;) {
+        ssize_t count = read(from_child, (uint8_t *)to + got, size_bytes - got);
+        if (count == 0 || (count < 0 && errno != EINTR))
+            return false;
+        got += count < 0 ? 0 : (size_t)count;
+    }
+    return true;
 }
 
 /* Returns when the child's end of the pipe is closed. */
 static void await_child(int from_child)
 {
-    struct page_record record;
-    size_t got = 0;
-    for (;;) {
-        ssize_t count = read(from_child, (uint8_t *)&record + got, sizeof record - got);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count <= 0)
-            break;
-        got += (size_t)count;
-        if (got < sizeof record)
-            continue;
-        got = 0;
-        void *to = mr_guest_bytes(record.page * MR_PAGE_BYTES, MR_PAGE_BYTES, MR_WRITE);
+    struct piece piece;
+    while (receive(from_child, &piece, offsetof(struct piece, bytes)) && receive(from_child, piece.bytes, piece.size_bytes)) {
+        void *to = mr_guest_bytes(piece.guest, piece.size_bytes, MR_WRITE);
         if (to)
-            memcpy(to, record.bytes, MR_PAGE_BYTES);
+            memcpy(to, piece.bytes, piece.size_bytes);
     }
     close(from_child);
 }
 
 /* ---- making ---- */
 
-static int64_t make_process(bool parent_waits)
+static void begin_child(uint32_t sp, const int ends[2], bool parent_waits, bool several)
+{
+    mr_threads_forked();
+    mr_profile_forked();
+    mr_signals_queued = 0;
+    if (to_parent >= 0)
+        close(to_parent); /* a vfork child's own children are none */
+    to_parent = -1;
+    if (!parent_waits)
+        return;
+    close(ends[0]);
+    to_parent = move_out_of_the_way(ends[1]);
+    threads_go_on = several;
+    if (several)
+        take_copies(sp);
+}
+
+static int64_t make_process(const struct mr_state *s, bool parent_waits)
 {
     int ends[2] = {-1, -1};
+    bool several = mr_threads_several();
     mr_lock(); /* the child finds all that is shared as it should be, and has no end of another child's pipe */
     if (parent_waits && pipe2(ends, O_CLOEXEC)) {
         mr_unlock();
@@ -123,16 +207,7 @@ static int64_t make_process(bool parent_waits)
         close(ends[1]);
     mr_unlock();
     if (child == 0) {
-        mr_threads_forked();
-        mr_profile_forked();
-        mr_signals_queued = 0;
-        if (to_parent >= 0)
-            close(to_parent); /* a vfork child's own children are none */
-        to_parent = -1;
-        if (parent_waits) {
-            close(ends[0]);
-            to_parent = move_out_of_the_way(ends[1]);
-        }
+        begin_child(GPR(s, MR_REG_SP), ends, parent_waits, several);
         return 0;
     }
     if (parent_waits)
@@ -140,7 +215,7 @@ static int64_t make_process(bool parent_waits)
     return child < 0 ? -error : child;
 }
 
-SYSCALL(4002, fork, "") { return make_process(false); }
+SYSCALL(4002, fork, "") { return make_process(c->s, false); }
 
 /* Arguments in the order of CONFIG_CLONE_BACKWARDS: flags, stack, where the parent finds the child's number, TLS, and where
  * the child finds it. */
@@ -152,7 +227,7 @@ SYSCALL(4120, clone, "xpppp")
         return mr_thread_make(c);
     if (flags & (CLONE_SIGHAND | CLONE_FS | CLONE_FILES) || (flags & CLONE_VM && !parent_waits))
         return -ENOSYS;
-    int64_t child = make_process(parent_waits);
+    int64_t child = make_process(c->s, parent_waits);
     if (child < 0)
         return child;
     if (child > 0) {

@@ -246,7 +246,7 @@ int main(int argc, char **argv)
         void (*run)(void);
     } ways[] = {{"values", values}, {"queue", queue}, {"locals", locals}, {"atomics", atomics}, {"spinning", spinning},
                 {"memory", memory}, {"signals", signals}, {"cancels", cancels},
-                {"owners", owners}};
+                {"owners", owners}, {"spawns", spawns}};
     for (size_t i = 0; i < COUNT(ways); i++)
         if (strcmp(way, ways[i].name) == 0)
             ways[i].run();

@@ -24,6 +24,7 @@ void signals(void);
 void cancels(void);
 void owners(void);
 void processes(const char *program);
+void spawns(void);
 void ends(const char *which);
 
 #endif

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -219,6 +220,48 @@ void processes(const char *program)
     int status;
     waitpid(child, &status, 0);
     printf("%d\n", WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+}
+
+/* While one thread makes processes that share memory with their parent, what another writes stays. */
+#define PAGES 64
+#define PAGE_WORDS 1024
+
+static volatile unsigned own_variable;
+static atomic_int enough;
+
+static void *write_pages(void *pages)
+{
+    volatile unsigned *words = pages;
+    uintptr_t lost = 0;
+    for (unsigned value = 1; !enough; value++)
+        for (int i = 0; i < PAGES; i++) {
+            lost += words[i * PAGE_WORDS] != value - 1;
+            words[i * PAGE_WORDS] = value;
+        }
+    return (void *)lost;
+}
+
+void spawns(void)
+{
+    char *arguments[] = {"none", NULL};
+    volatile int failed = 0, seen = 0, local = 0;
+    void *thread = start(write_pages, (uintptr_t)calloc(PAGES * PAGE_WORDS, sizeof(unsigned)));
+    for (int round = 0; round < 20; round++) {
+        pid_t child;
+        failed += posix_spawn(&child, "/none/such", NULL, NULL, arguments, environ) == ENOENT;
+        child = vfork();
+        if (child == 0) {
+            own_variable++;
+            local++;
+            usleep(1000);
+            _exit(0);
+        }
+        waitpid(child, NULL, 0);
+        seen += own_variable == (unsigned)round + 1 && local == round + 1;
+    }
+    enough = 1;
+    printf("%d %d", failed, seen);
+    printf(" %d\n", (int)join(thread));
 }
 
 /* ---- ends ---- */
