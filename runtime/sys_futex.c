@@ -14,11 +14,13 @@ static int64_t host_futex(struct mr_call *c, uint32_t value, uintptr_t timeout, 
                         value3);
 }
 
+/* A wait with a timeout is not made again after a handler (futex_wait of kernel/futex/waitwake.c: ERESTART_RESTARTBLOCK). */
 static int64_t wait_on_word(struct mr_call *c, enum mr_time_width width)
 {
     struct timespec timeout;
     if (U32(3) && mr_get_timespec(U32(3), width, &timeout))
         return -EFAULT;
+    c->for_good = U32(3) && (COMMAND(U32(1)) == FUTEX_WAIT || COMMAND(U32(1)) == FUTEX_WAIT_BITSET);
     return host_futex(c, mr_swap32(U32(2)), U32(3) ? (uintptr_t)&timeout : 0, U32(5));
 }
 

@@ -119,7 +119,7 @@ static int64_t make_call(struct mr_call *c, uint32_t first_word)
 /* Whether the call was interrupted for a handler that wants it made again afterwards (SA_RESTART). */
 static bool to_be_restarted(const struct mr_call *c, int64_t result)
 {
-    return result == -EINTR && !mr_call_marked(c->row, '~') && mr_signals_restart();
+    return result == -EINTR && !mr_call_marked(c->row, '~') && !c->for_good && mr_signals_restart();
 }
 
 static uint32_t take_call(struct mr_state *s, uint32_t pc)

@@ -30,6 +30,7 @@ struct mr_call {
     const struct mr_call_row *row;
     uint64_t arg[MR_CALL_WORDS]; /* by position in the kinds; 32-bit ones zero-extended */
     uint32_t pc;                 /* of the syscall instruction */
+    bool for_good;               /* as the mark '~' of a row: the body found that this one is not made again */
     bool moved;                  /* the body replaced the whole state; execution goes on at next_pc */
     uint32_t next_pc;
 };

@@ -2,6 +2,7 @@
 #include "show.h"
 
 #include <poll.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -170,6 +171,13 @@ static void interruption(void)
     install(SIGALRM, simple, SA_RESTART);
     arm(30);
     SHOW(poll(NULL, 0, 2000));
+    sem_t semaphore;
+    struct timespec soon;
+    sem_init(&semaphore, 0, 0);
+    clock_gettime(CLOCK_REALTIME, &soon);
+    soon.tv_sec += 2;
+    arm(30);
+    SHOW(sem_timedwait(&semaphore, &soon)); /* a futex with a timeout: not restarted */
     fflush(stdout);
     if (fork() == 0) {
         usleep(150000);
