@@ -192,17 +192,22 @@ void mr_take_sent(const siginfo_t *info, void *context)
 {
     int mips_signal = mr_signal_to_mips(info->si_signo);
     uint32_t handler = mr_signal_actions[mips_signal].handler;
+    bool blocked = mr_signal_in(&mr_thread_signals.blocked, mips_signal);
     struct mr_signal_info guest_info;
-    if (handler == MR_SIG_IGNORE)
+    if (handler == MR_SIG_IGNORE && !blocked) {
+        mr_wait_call_go_on();
         return;
-    if (mr_current == NULL ||
-        (handler == MR_SIG_DEFAULT && !mr_signal_in(&mr_thread_signals.blocked, mips_signal))) {
+    }
+    if (mr_current == NULL || (handler == MR_SIG_DEFAULT && !blocked)) {
         mr_profile_end();
         mr_die_of_host_signal(info->si_signo);
     }
     mr_signal_info_from_host(info, &guest_info);
     mr_signal_queue(&guest_info);
-    mr_wait_call_interrupt(context);
+    if (blocked && !mr_signal_in(&mr_thread_signals.awaited, mips_signal))
+        mr_wait_call_go_on();
+    else
+        mr_wait_call_interrupt(context);
 }
 
 static void on_guest_fault(struct mr_state *s, uintptr_t host_pc, const siginfo_t *info, ucontext_t *context,
@@ -260,6 +265,30 @@ void mr_faults_install(void)
     for (size_t i = 0; i < sizeof handled_signals / sizeof handled_signals[0]; i++)
         if (sigaction(handled_signals[i], &action, NULL) != 0)
             mr_fail("cannot install a handler for signal %d: %s", handled_signals[i], strerror(errno));
+}
+
+void mr_faults_hand_on(void)
+{
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    for (size_t i = 0; i < sizeof handled_signals / sizeof handled_signals[0]; i++) {
+        int mips_signal = mr_signal_to_mips(handled_signals[i]);
+        if (mr_signal_in(&mr_thread_signals.blocked, mips_signal))
+            sigaddset(&blocked, handled_signals[i]);
+        if (mr_signal_actions[mips_signal].handler == MR_SIG_IGNORE)
+            signal(handled_signals[i], SIG_IGN);
+    }
+    pthread_sigmask(SIG_BLOCK, &blocked, NULL);
+}
+
+void mr_faults_take_back(void)
+{
+    sigset_t unblocked;
+    sigemptyset(&unblocked);
+    for (size_t i = 0; i < sizeof handled_signals / sizeof handled_signals[0]; i++)
+        sigaddset(&unblocked, handled_signals[i]);
+    mr_faults_install();
+    pthread_sigmask(SIG_UNBLOCK, &unblocked, NULL);
 }
 
 /* The bounds of the stack that the calling thread got from the host. */

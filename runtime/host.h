@@ -205,7 +205,10 @@ void mr_store64(struct mr_state *s, uint32_t guest, uint64_t value);
 uint32_t mr_compare_exchange(struct mr_state *s, uint32_t guest, uint32_t expected, uint32_t value);
 
 /* ---- the guest's end (fault.c, report.c) ---- */
-void mr_faults_install(void); /* host handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL on an alternate stack */
+void mr_faults_install(void); /* host handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP on an alternate stack */
+/* Around execve: the next program finds these signals blocked or ignored as the guest has them; and it failed. */
+void mr_faults_hand_on(void);
+void mr_faults_take_back(void);
 /* A synchronous signal: its MIPS number, si_code and si_addr, raised by the instruction at pc. Returns the pc to go on at,
  * that of the guest's handler; without a handler the guest dies. */
 uint32_t mr_raise(struct mr_state *s, int mips_signal, int code, uint32_t pc, uint32_t address);

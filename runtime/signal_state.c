@@ -22,8 +22,7 @@ _Thread_local struct mr_thread_signals mr_thread_signals;
 _Thread_local volatile uint32_t mr_signals_queued;
 static _Thread_local struct mr_signal_info queue[QUEUE_LENGTH]; /* in order of arrival; changed with host signals blocked */
 
-/* Signals that the host needs for itself: faults of lifted code, and samples. */
-static bool host_needs(int host_signal)
+bool mr_signal_host_needs(int host_signal)
 {
     return host_signal == SIGSEGV || host_signal == SIGBUS || host_signal == SIGFPE || host_signal == SIGILL ||
            host_signal == SIGTRAP || (host_signal == MR_SAMPLE_SIGNAL && mr_profiling);
@@ -36,7 +35,7 @@ uint64_t mr_signal_set_to_host(const struct mr_signal_set *set)
     uint64_t host = 0;
     for (int mips = 1; mips <= 64; mips++) {
         int number = mr_signal_to_host(mips);
-        if (mr_signal_in(set, mips) && number && !host_needs(number))
+        if (mr_signal_in(set, mips) && number && !mr_signal_host_needs(number))
             host |= (uint64_t)1 << (number - 1);
     }
     return host;
@@ -220,7 +219,7 @@ static void install(int host_signal, struct host_action *action)
 static void mirror_action(int mips_signal, const struct mr_signal_action *action)
 {
     int host_signal = mr_signal_to_host(mips_signal);
-    if (!host_signal || host_needs(host_signal) || host_signal == SIGKILL || host_signal == SIGSTOP)
+    if (!host_signal || mr_signal_host_needs(host_signal) || host_signal == SIGKILL || host_signal == SIGSTOP)
         return;
     struct host_action host = {.flags = SA_SIGINFO | SA_ONSTACK, .mask = ~(uint64_t)0};
     host.taker = on_host_signal;
@@ -288,6 +287,7 @@ __attribute__((constructor)) static void inherit_from_host(void)
     uint64_t blocked = 0;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &blocked, HOST_SET_BYTES);
     mr_thread_signals.blocked = set_from_host(blocked);
+    mr_signals_set_host_mask(mr_signal_set_to_host(&mr_thread_signals.blocked));
     mr_thread_signals.stack.flags = MR_SS_DISABLE;
     for (int mips = 1; mips <= 64; mips++) {
         struct sigaction host;

@@ -50,17 +50,21 @@ struct mr_thread_signals {
     struct mr_signal_set blocked;
     struct mr_signal_set saved; /* during a call with a mask of its own: what `blocked` was before */
     bool saved_valid;
+    struct mr_signal_set awaited; /* by sigtimedwait, while it waits */
     struct mr_alternate_stack stack;
 };
 extern _Thread_local struct mr_thread_signals mr_thread_signals;
 
 /* ---- signal_state.c ---- */
+/* Signals that the host needs for itself: faults of lifted code, and samples. It never blocks them, and has handlers. */
+bool mr_signal_host_needs(int host_signal);
 extern struct mr_signal_action mr_signal_actions[129]; /* changed under mr_lock; one member may be read without */
 extern _Thread_local volatile uint32_t mr_signals_queued; /* how many wait, blocked ones too */
 
 /* wait_call.c: a signal has come from the host since the guest's system call began. */
 extern _Thread_local volatile uint32_t mr_signal_came;
 void mr_wait_call_interrupt(void *context); /* for handlers of the host that have noted one; the handler's ucontext_t */
+void mr_wait_call_go_on(void); /* for those that have noted nothing the call must end for */
 
 static inline bool mr_signals_waiting(void)
 {

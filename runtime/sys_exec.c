@@ -212,12 +212,14 @@ static int64_t execute(const char *path, uint32_t guest_argv, uint32_t guest_env
     const char *program = path;
     mr_verify_exec(path);
     mr_profile_executes();
+    mr_faults_hand_on();
     if (environment && resolve(&program, strings, &first, headers)) {
         result = run_in_host(own_path(program), strings, first, environment);
     } else if (environment) {
         execve(path, (char *const *)(strings + room), (char *const *)(environment + 1));
         result = -errno;
     }
+    mr_faults_take_back();
     mr_profile_executes_not();
     free(environment);
     free(strings);

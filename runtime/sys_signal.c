@@ -239,25 +239,36 @@ SYSCALL(4199, rt_sigsuspend, "~pu") { return wait_under_mask(U32(0), U32(1)); }
 SYSCALL(4072, sigsuspend, "~p") { return wait_under_mask(U32(0), MR_SIGNAL_SET_BYTES); }
 SYSCALL(4029, pause, "~") { return mr_wait_call(SYS_ppoll, 0, 0, 0, 0, 0, 0); }
 
+/* Takes the first of the signals from this thread's queue or the host's; returns it, or -errno. */
+static int64_t next_signal(struct mr_signal_set set, const struct timespec *timeout, struct mr_signal_info *info)
+{
+    siginfo_t host_info;
+    uint64_t host_set = mr_signal_set_to_host(&set);
+    if (mr_signals_waiting() && mr_signal_dequeue(set, info))
+        return info->signal;
+    int64_t found = mr_wait_call(SYS_rt_sigtimedwait, MR_HOST(&host_set), MR_HOST(&host_info), MR_HOST(timeout), 8, 0, 0);
+    if (found > 0)
+        mr_signal_info_from_host(&host_info, info);
+    if (found == -EINTR && mr_signal_dequeue(set, info)) /* one that the host needs: it came to its handler */
+        return info->signal;
+    return found < 0 ? found : info->signal;
+}
+
 /* Returns the signal that came, of those in the set, which the guest has blocked. */
 static int64_t wait_for_signal(struct mr_call *c, enum mr_time_width width)
 {
     struct mr_signal_set set;
     struct mr_signal_info info;
     struct timespec timeout;
-    siginfo_t host_info;
     if (U32(3) != MR_SIGNAL_SET_BYTES)
         return -EINVAL;
     if (mr_get_signal_set(U32(0), &set) || (U32(2) && mr_get_timespec(U32(2), width, &timeout)))
         return -EFAULT;
-    if (!mr_signals_waiting() || !mr_signal_dequeue(set, &info)) {
-        uint64_t host_set = mr_signal_set_to_host(&set);
-        int64_t found = mr_wait_call(SYS_rt_sigtimedwait, MR_HOST(&host_set), MR_HOST(&host_info),
-                                     U32(2) ? MR_HOST(&timeout) : 0, 8, 0, 0);
-        if (found < 0)
-            return found;
-        mr_signal_info_from_host(&host_info, &info);
-    }
+    mr_thread_signals.awaited = set;
+    int64_t found = next_signal(set, U32(2) ? &timeout : NULL, &info);
+    mr_thread_signals.awaited = (struct mr_signal_set){{0, 0}};
+    if (found < 0)
+        return found;
     return U32(1) && mr_put_signal_info(U32(1), &info) ? -EFAULT : info.signal;
 }
 

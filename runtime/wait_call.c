@@ -2,17 +2,21 @@
  *
  * Between the last look for signals (syscall.c) and the kernel's beginning to wait, a handler of the host may note one that
  * is for the guest. Then the call must not be made: the handler moves the pc to where it is given up. When the kernel has
- * begun, it ends the call itself with EINTR.
+ * begun, it ends the call itself with EINTR. So it does when a handler has noted nothing for the guest: then the call is
+ * made again.
  */
 #include "syscall.h"
 #include "profile.h"
 #include "signals.h"
 
+#include <linux/futex.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 _Thread_local volatile uint32_t mr_signal_came;
+static _Thread_local volatile uint32_t came_for_nothing;
 
 #if defined(__x86_64__)
 
@@ -76,12 +80,61 @@ void mr_wait_call_interrupt(void *context)
 
 #endif
 
+void mr_wait_call_go_on(void)
+{
+    came_for_nothing = 1;
+}
+
+/* The time to wait, of calls whose kernel's side does not write there what is left. */
+static struct timespec *time_to_wait(long number, uint64_t b, uint64_t c, uint64_t d)
+{
+    bool relative = number == SYS_clock_nanosleep ? !(b & TIMER_ABSTIME) : (b & FUTEX_CMD_MASK) == FUTEX_WAIT;
+    if (number == SYS_rt_sigtimedwait || (number == SYS_clock_nanosleep && relative))
+        return (struct timespec *)(uintptr_t)c;
+    if (number == SYS_epoll_pwait2 || (number == SYS_futex && relative))
+        return (struct timespec *)(uintptr_t)d;
+    return NULL;
+}
+
+static void take_off(struct timespec *left, const struct timespec *from, const struct timespec *to)
+{
+    left->tv_sec -= to->tv_sec - from->tv_sec; /* at most 64 bits of seconds: no sum in nanoseconds */
+    left->tv_nsec -= to->tv_nsec - from->tv_nsec;
+    if (left->tv_nsec < 0) {
+        left->tv_sec--;
+        left->tv_nsec += 1000000000;
+    } else if (left->tv_nsec >= 1000000000) {
+        left->tv_sec++;
+        left->tv_nsec -= 1000000000;
+    }
+    if (left->tv_sec < 0)
+        *left = (struct timespec){0, 0};
+}
+
+static int64_t make_until_done(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
+{
+    struct timespec *left = time_to_wait(number, b, c, d), before, now;
+    if (left)
+        clock_gettime(CLOCK_MONOTONIC, &before);
+    for (;;) {
+        came_for_nothing = 0;
+        int64_t result = make(number, a, b, c, d, e, f);
+        if (result != -EINTR || mr_signal_came || !came_for_nothing)
+            return result;
+        if (left) {
+            clock_gettime(CLOCK_MONOTONIC, &now);
+            take_off(left, &before, &now);
+            before = now;
+        }
+    }
+}
+
 int64_t mr_wait_call(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
 {
     if (!mr_profiling)
-        return make(number, a, b, c, d, e, f);
+        return make_until_done(number, a, b, c, d, e, f);
     mr_profile_hold();
-    int64_t result = make(number, a, b, c, d, e, f);
+    int64_t result = make_until_done(number, a, b, c, d, e, f);
     mr_profile_release();
     return result;
 }

@@ -254,6 +254,89 @@ static void faults(void)
     printf("%d\n", WTERMSIG(status) == SIGABRT);
 }
 
+/* Makes a process that sends this one a signal after a while, and still later a byte. */
+static void send_later(int number, int to)
+{
+    pid_t here = getpid();
+    fflush(stdout);
+    if (fork() == 0) {
+        usleep(30000);
+        kill(here, number);
+        usleep(30000);
+        write(to, "x", 1);
+        _exit(0);
+    }
+}
+
+/* Those that a fault raises, too, when they are sent while they are ignored or blocked: no call is interrupted. */
+static void sent(int number)
+{
+    int ends[2];
+    char byte;
+    sigset_t set;
+    pipe(ends);
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    printf("sent %s\n", name_of(number));
+    signal(number, SIG_IGN);
+    send_later(number, ends[1]);
+    SHOW(read(ends[0], &byte, 1));
+    wait(NULL);
+    send_later(number, ends[1]);
+    SHOW(nanosleep(&(struct timespec){0, 50000000}, NULL));
+    read(ends[0], &byte, 1);
+    wait(NULL);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    struct pollfd polled = {ends[0], POLLIN, 0};
+    send_later(number, ends[1]);
+    SHOW(poll(&polled, 1, 2000));
+    wait(NULL);
+    const struct timespec while_ = {2, 0};
+    SHOW(sigtimedwait(&set, NULL, &while_) == number); /* blocked, it waits although it is ignored */
+    send_later(number, ends[1]);
+    SHOW(sigtimedwait(&set, NULL, &while_) == number);
+    wait(NULL);
+    sigset_t pending;
+    sigpending(&pending);
+    print_set("pending", &pending);
+    install(number, simple, 0);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    send_later(number, ends[1]);
+    read(ends[0], &byte, 1); /* what poll has seen */
+    read(ends[0], &byte, 1);
+    SHOW(read(ends[0], &byte, 1));
+    wait(NULL);
+    signal(number, SIG_DFL);
+}
+
+/* What the next program finds. */
+static void inherited(void)
+{
+    sigset_t set;
+    struct sigaction action;
+    sigprocmask(SIG_BLOCK, NULL, &set);
+    print_set("inherited", &set);
+    for (int number = SIGHUP; number < SIGRTMIN; number++)
+        if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+            printf("ignored %s\n", name_of(number));
+    sigpending(&set);
+    print_set("pending", &set);
+    raise(SIGFPE);
+}
+
+static void next_program(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTRAP);
+    sigaddset(&set, SIGUSR1);
+    sigprocmask(SIG_SETMASK, &set, NULL);
+    signal(SIGFPE, SIG_IGN);
+    SHOW(execl("/none/such", "none", NULL));
+    fflush(stdout);
+    execl("/proc/self/exe", "signals", "inherited", NULL);
+}
+
 static volatile double kept = 1.5;
 
 static void busy(int number)
@@ -278,8 +361,13 @@ static void registers(void)
     printf("%d %g %llx\n", count, sum, product);
 }
 
-int main(void)
+int main(int argument_count, char **arguments)
 {
+    (void)arguments;
+    if (argument_count > 1) {
+        inherited();
+        return 0;
+    }
     setvbuf(stdout, NULL, _IOFBF, 65536);
     actions();
     masks();
@@ -287,5 +375,9 @@ int main(void)
     interruption();
     faults();
     registers();
-    return 0;
+    sent(SIGSEGV);
+    sent(SIGTRAP);
+    sent(SIGFPE);
+    next_program();
+    return 1;
 }
