@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define QUEUE_LENGTH 64
+#define QUEUE_LENGTH 1024
 #define HOST_SET_BYTES 8 /* of the kernel's sigset_t */
 #define FIRST_REALTIME 32
 

@@ -152,10 +152,22 @@ SYSCALL(4206, sigaltstack, "pp")
 
 enum { CODE_USER = 0, CODE_TKILL = -6 };
 
+/* A signal that waits because it is blocked waits in the host: there the whole process has it, and the next program. */
+static bool host_keeps(int number)
+{
+    int host_number = number > 0 && number <= LAST_SIGNAL ? mr_signal_to_host(number) : 0;
+    return host_number && !mr_signal_host_needs(host_number) && mr_signal_in(&mr_thread_signals.blocked, number);
+}
+
 /* What is sent to the own process may be for another thread than this one: then the host decides for which. */
 static bool is_to_self(int process, int number)
 {
-    return process == getpid() && (mr_signal_to_host(number) == 0 || !mr_threads_several());
+    return process == getpid() && !host_keeps(number) && (mr_signal_to_host(number) == 0 || !mr_threads_several());
+}
+
+static bool is_to_this_thread(int thread, int number)
+{
+    return thread == gettid() && !host_keeps(number);
 }
 
 /* What is sent to oneself goes to the queue at once; the rest is the host's. Signal 0 only asks. */
@@ -186,7 +198,7 @@ static int64_t send_to_thread(int group, int thread, int number)
     int host_number = mr_signal_to_host(number);
     if (number < 0 || number > LAST_SIGNAL || thread <= 0)
         return -EINVAL;
-    if (thread == gettid() && (group == -1 || group == getpid()))
+    if (is_to_this_thread(thread, number) && (group == -1 || group == getpid()))
         return send_to_self(number, CODE_TKILL, 0);
     if (number && !host_number)
         return -EINVAL;
@@ -206,7 +218,7 @@ static int64_t send_with_info(int process, int thread, int number, uint32_t gues
         return -EINVAL;
     int code = (int)mr_get32(from + 4);
     uint32_t value = mr_get32(from + 20);
-    if (thread ? thread == gettid() : is_to_self(process, number))
+    if (thread ? is_to_this_thread(thread, number) : is_to_self(process, number))
         return send_to_self(number, code, value);
     siginfo_t info;
     memset(&info, 0, sizeof info);

@@ -123,6 +123,27 @@ static void masks(void)
     sigprocmask(SIG_SETMASK, &empty, NULL);
 }
 
+static void count_one(int number)
+{
+    count += number == SIGRTMIN;
+}
+
+/* More than one at once: all are kept. */
+static void many(void)
+{
+    sigset_t set;
+    int sent = 0;
+    sigemptyset(&set);
+    sigaddset(&set, SIGRTMIN);
+    install(SIGRTMIN, count_one, 0);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    count = 0;
+    for (int i = 0; i < 300; i++)
+        sent += sigqueue(getpid(), SIGRTMIN, (union sigval){i}) == 0;
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    printf("%d %d\n", sent, count);
+}
+
 static void on_alternate(int number)
 {
     stack_t now;
@@ -330,8 +351,11 @@ static void next_program(void)
     sigemptyset(&set);
     sigaddset(&set, SIGTRAP);
     sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGUSR2);
     sigprocmask(SIG_SETMASK, &set, NULL);
     signal(SIGFPE, SIG_IGN);
+    kill(getpid(), SIGUSR1);
+    raise(SIGUSR2);
     SHOW(execl("/none/such", "none", NULL));
     fflush(stdout);
     execl("/proc/self/exe", "signals", "inherited", NULL);
@@ -371,6 +395,7 @@ int main(int argument_count, char **arguments)
     setvbuf(stdout, NULL, _IOFBF, 65536);
     actions();
     masks();
+    many();
     alternate_stack();
     interruption();
     faults();

@@ -91,6 +91,11 @@ void signals(void)
     kill(getpid(), SIGUSR2); /* not for this thread, which blocks it */
     printf("%d\n", (int)join(thread));
 
+    kill(getpid(), SIGUSR2); /* waits for whoever takes it */
+    thread = start(wait_for_signal, 0);
+    printf("%d\n", (int)join(thread));
+    sem_wait(&ready);
+
     thread = start(never_end, 1);
     sem_wait(&ready);
     printf("%d", pthread_cancel((pthread_t)thread));
