@@ -71,6 +71,7 @@ void mr_die_by_signal(struct mr_state *s, int mips_signal, uint32_t guest_pc, ui
 {
     if (mr_options.report)
         mr_report(s, mips_signal, guest_pc, address);
+    mr_threads_leave_robust_lists();
     print_stats();
     mr_profile_end();
     mr_verify_exit(0, mips_signal);

@@ -4,6 +4,7 @@
 #include "control.h"
 #include "profile.h"
 #include "syscall.h"
+#include "thread.h"
 #include "verify.h"
 
 #include <elf.h>
@@ -98,6 +99,12 @@ static bool split_script(struct header *header, const char **interpreter, const 
     return **interpreter != 0;
 }
 
+/* Whether the host's kernel will most likely run it. */
+static bool is_program(const struct header *header)
+{
+    return memcmp(header->bytes, ELFMAG, SELFMAG) == 0 || memcmp(header->bytes, "#!", 2) == 0;
+}
+
 /* ---- the next host ---- */
 
 static const char *own_path(const char *path)
@@ -156,6 +163,7 @@ static int64_t run_in_host(const char *path, const char **strings, uint32_t firs
     strings[first] = path;
     const char **argv = strings + first - count;
     memcpy(argv, options, count * sizeof *options);
+    mr_threads_leave_robust_lists();
     execve("/proc/self/exe", (char *const *)argv, (char *const *)environment);
     int error = errno;
     free(name);
@@ -199,6 +207,7 @@ static int64_t execute(const char *path, uint32_t guest_argv, uint32_t guest_env
     const uint32_t room = MOST_OPTIONS + 2 * MOST_SCRIPTS + 1;
     struct header headers[MOST_SCRIPTS];
     int error;
+    headers[0].bytes[0] = 0;
     if (access(own_path(path), X_OK))
         return -errno;
     const char **strings = get_strings(guest_argv, room, &error);
@@ -216,6 +225,8 @@ static int64_t execute(const char *path, uint32_t guest_argv, uint32_t guest_env
     if (environment && resolve(&program, strings, &first, headers)) {
         result = run_in_host(own_path(program), strings, first, environment);
     } else if (environment) {
+        if (is_program(&headers[0]))
+            mr_threads_leave_robust_lists();
         execve(path, (char *const *)(strings + room), (char *const *)(environment + 1));
         result = -errno;
     }

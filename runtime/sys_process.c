@@ -1,5 +1,6 @@
 /* System calls about the process itself: who it is, what machine it runs on, how it ends. */
 #include "syscall.h"
+#include "thread.h"
 
 #include <grp.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 
 SYSCALL(4246, exit_group, "!d")
 {
+    mr_threads_leave_robust_lists();
     mr_vfork_child_exits();
     mr_exit_guest(c->s, INT(0) & 0xff);
 }

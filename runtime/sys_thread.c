@@ -29,6 +29,7 @@
 /* ---- all threads ---- */
 
 struct thread {
+    pid_t number;         /* once it is enlisted */
     uint32_t clear_tid;   /* guest address of the word that is cleared at the end, or 0 */
     uint32_t robust_list; /* guest address of the head of the list of robust futexes, or 0 */
     struct mr_counters *counters;
@@ -52,6 +53,7 @@ static void add_counters(struct mr_counters *sum, const struct mr_counters *more
 
 static void enlist(void)
 {
+    this_thread.number = gettid();
     this_thread.counters = &mr_counters;
     this_thread.next = threads;
     threads = &this_thread;
@@ -94,6 +96,7 @@ struct mr_counters mr_threads_counters(void)
 void mr_threads_forked(void)
 {
     threads = NULL;
+    this_thread.robust_list = 0;
 }
 
 /* ---- robust futexes (exit_robust_list of kernel/futex/core.c) ---- */
@@ -107,7 +110,7 @@ static void wake_one(uint32_t guest)
     syscall(SYS_futex, mr_user(guest, 4), FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-static void tell_owner_died(uint32_t guest)
+static void tell_owner_died(uint32_t guest, pid_t owner)
 {
     uint32_t *word = mr_guest_bytes(guest, 4, MR_WRITE);
     if (word == NULL || (guest & 3) != 0)
@@ -115,7 +118,7 @@ static void tell_owner_died(uint32_t guest)
     uint32_t old = __atomic_load_n(word, __ATOMIC_SEQ_CST), value;
     do {
         value = mr_swap32(old);
-        if ((value & FUTEX_TID_MASK) != (uint32_t)gettid())
+        if ((value & FUTEX_TID_MASK) != (uint32_t)owner)
             return;
     } while (!__atomic_compare_exchange_n(word, &old, mr_swap32((value & FUTEX_WAITERS) | FUTEX_OWNER_DIED), false,
                                           __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
@@ -123,7 +126,7 @@ static void tell_owner_died(uint32_t guest)
         wake_one(guest);
 }
 
-static void leave_robust_list(uint32_t head)
+static void leave_robust_list(uint32_t head, pid_t owner)
 {
     uint32_t entry, next, offset, changing;
     if (head == 0 || mr_read32(head, &entry) || mr_read32(head + 4, &offset) || mr_read32(head + 8, &changing))
@@ -133,21 +136,37 @@ static void leave_robust_list(uint32_t head)
         entry &= ~PRIORITY_INHERITANCE;
         bool more = mr_read32(entry, &next) == 0; /* before whoever wakes frees the entry */
         if (entry != changing)
-            tell_owner_died(entry + offset);
+            tell_owner_died(entry + offset, owner);
         if (!more)
             return;
         entry = next;
     }
     if (changing != 0)
-        tell_owner_died(changing + offset);
+        tell_owner_died(changing + offset, owner);
 }
 
 /* What others wait for at the end of a thread (mm_release of kernel/fork.c). Its guest stack may be gone afterwards. */
 static void release(void)
 {
-    leave_robust_list(this_thread.robust_list);
+    leave_robust_list(this_thread.robust_list, gettid());
     if (this_thread.clear_tid != 0 && mr_write32(this_thread.clear_tid, 0) == 0)
         wake_one(this_thread.clear_tid);
+}
+
+/* Without mr_lock, since guest memory may fault: threads that begin or end meanwhile may be missed. */
+void mr_threads_leave_robust_lists(void)
+{
+    enum { MOST = 1024 };
+    struct thread all[MOST];
+    int count = 0;
+    mr_lock();
+    for (const struct thread *thread = threads; thread != NULL && count < MOST; thread = thread->next)
+        if (thread != &this_thread)
+            all[count++] = *thread;
+    mr_unlock();
+    leave_robust_list(this_thread.robust_list, gettid());
+    for (int i = 0; i < count; i++)
+        leave_robust_list(all[i].robust_list, all[i].number);
 }
 
 /* ---- making ---- */
@@ -313,6 +332,7 @@ SYSCALL(4001, exit, "!d")
     if (!last)
         mr_end_thread(c->s);
     mr_signals_set_host_mask(mask);
+    mr_threads_leave_robust_lists();
     mr_vfork_child_exits();
     mr_exit_guest(c->s, INT(0) & 0xff);
 }

@@ -10,6 +10,8 @@ int64_t mr_thread_make(struct mr_call *c);
 bool mr_threads_several(void);
 /* In a child of fork: the other threads are not there. */
 void mr_threads_forked(void);
+/* Before the process ends, or becomes another program: mutexes that its threads have are told so. */
+void mr_threads_leave_robust_lists(void);
 /* The counters of all threads, those that have ended too. */
 struct mr_counters mr_threads_counters(void);
 

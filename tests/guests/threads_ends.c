@@ -5,6 +5,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -174,15 +175,66 @@ static void *lock_after(void *unused)
     return (void *)(uintptr_t)first;
 }
 
+static void end(int way)
+{
+    if (way == 1)
+        syscall(SYS_exit, 0);
+    if (way == 2)
+        raise(SIGTERM);
+    if (way == 3)
+        *(volatile int *)nowhere = 1;
+    if (way == 4)
+        execlp("true", "true", (char *)NULL);
+    _exit(0);
+}
+
+static void *lock_and_wait(void *mutex)
+{
+    pthread_mutex_lock(mutex);
+    sem_post(&ready);
+    pause();
+    return NULL;
+}
+
+/* They end while they, or other threads of them, have the mutex. */
+static void owners_that_are_processes(pthread_mutexattr_t *attributes)
+{
+    pthread_mutex_t *shared = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_mutexattr_setpshared(attributes, PTHREAD_PROCESS_SHARED);
+    pthread_mutex_init(shared, attributes);
+    for (int way = 0; way < 6; way++) {
+        pid_t child = fork();
+        if (child == 0) {
+            if (way < 5)
+                pthread_mutex_lock(shared);
+            else
+                start(lock_and_wait, (uintptr_t)shared);
+            if (way == 5)
+                sem_wait(&ready);
+            end(way % 5);
+        }
+        waitpid(child, NULL, 0);
+        struct timespec limit;
+        clock_gettime(CLOCK_REALTIME, &limit);
+        limit.tv_sec += 2;
+        printf("%d", pthread_mutex_timedlock(shared, &limit) == EOWNERDEAD);
+        pthread_mutex_consistent(shared);
+        pthread_mutex_unlock(shared);
+    }
+    printf("\n");
+}
+
 void owners(void)
 {
     pthread_mutexattr_t attributes;
+    sem_init(&ready, 0, 0);
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
     pthread_mutex_init(&robust, &attributes);
     join(start(leave_locked, 0));
     printf("%d", (int)join(start(lock_after, 0)));
     printf(" %d\n", (int)join(start(lock_after, 0)));
+    owners_that_are_processes(&attributes);
 }
 
 /* ---- processes ---- */
