@@ -116,9 +116,10 @@ int mr_put_signal_info(uint32_t guest, const struct mr_signal_info *info)
 
 /* ---- stacks ---- */
 
-static bool on_alternate_stack(const struct mr_alternate_stack *stack, uint32_t sp)
+/* One that disarms itself is never in use: it is none from when a handler begins on it until that returns. */
+bool mr_on_alternate_stack(const struct mr_alternate_stack *stack, uint32_t sp)
 {
-    return !(stack->flags & MR_SS_DISABLE) && sp - stack->sp <= stack->size_bytes && sp != stack->sp;
+    return !(stack->flags & (MR_SS_DISABLE | MR_SS_AUTODISARM)) && sp - stack->sp <= stack->size_bytes && sp != stack->sp;
 }
 
 /* Returns the address of a frame of so many bytes. */
@@ -126,7 +127,7 @@ static uint32_t place_frame(const struct mr_state *s, const struct mr_signal_act
 {
     const struct mr_alternate_stack *stack = &mr_thread_signals.stack;
     uint32_t sp = GPR(s, MR_REG_SP);
-    if (action->flags & MR_SA_ONSTACK && !(stack->flags & MR_SS_DISABLE) && !on_alternate_stack(stack, sp))
+    if (action->flags & MR_SA_ONSTACK && !(stack->flags & MR_SS_DISABLE) && !mr_on_alternate_stack(stack, sp))
         sp = stack->sp + stack->size_bytes;
     return (sp - ROOM_FOR_FPU_EMULATOR - size_bytes) & ~7u;
 }
@@ -136,7 +137,7 @@ static void put_alternate_stack(uint8_t *to, uint32_t sp)
     const struct mr_alternate_stack *stack = &mr_thread_signals.stack;
     mr_put32(to, stack->sp);
     mr_put32(to + 4, stack->size_bytes);
-    mr_put32(to + 8, on_alternate_stack(stack, sp) ? MR_SS_ONSTACK : stack->flags);
+    mr_put32(to + 8, mr_on_alternate_stack(stack, sp) ? MR_SS_ONSTACK : stack->flags);
 }
 
 /* ---- frames ---- */
@@ -157,6 +158,8 @@ uint32_t mr_signal_frame(struct mr_state *s, const struct mr_signal_action *acti
     }
     put_context(to + (with_info ? RT_CONTEXT : FRAME_CONTEXT), s, pc);
     mr_put_signal_set(frame + (with_info ? RT_MASK : FRAME_MASK), mask);
+    if (mr_thread_signals.stack.flags & MR_SS_AUTODISARM)
+        mr_thread_signals.stack = (struct mr_alternate_stack){0, 0, MR_SS_DISABLE};
     GPR(s, MR_REG_A0) = (uint32_t)info->signal;
     GPR(s, MR_REG_A1) = with_info ? frame + RT_INFO : 0;
     GPR(s, MR_REG_A2) = frame + (with_info ? (uint32_t)RT_UCONTEXT : (uint32_t)FRAME_CONTEXT);
@@ -175,7 +178,7 @@ bool mr_signal_return(struct mr_state *s, bool with_info, uint32_t *pc)
     if (!from || frame & 3 || mr_get_signal_set(frame + (with_info ? RT_MASK : FRAME_MASK), &mask))
         return false;
     *pc = get_context(from + (with_info ? RT_CONTEXT : FRAME_CONTEXT), s);
-    if (with_info && !on_alternate_stack(&mr_thread_signals.stack, GPR(s, MR_REG_SP))) {
+    if (with_info && !mr_on_alternate_stack(&mr_thread_signals.stack, GPR(s, MR_REG_SP))) {
         uint32_t flags = mr_get32(from + RT_STACK + 8);
         mr_thread_signals.stack = (struct mr_alternate_stack){
             mr_get32(from + RT_STACK), mr_get32(from + RT_STACK + 4), flags & ~(uint32_t)MR_SS_ONSTACK};

@@ -44,6 +44,7 @@ struct mr_alternate_stack {
     uint32_t sp, size_bytes, flags;
 };
 enum { MR_SS_ONSTACK = 1, MR_SS_DISABLE = 2 };
+#define MR_SS_AUTODISARM 0x80000000u
 
 /* What a guest thread has. */
 struct mr_thread_signals {
@@ -101,6 +102,7 @@ int mr_get_signal_set(uint32_t guest, struct mr_signal_set *set); /* 0 or -EFAUL
 int mr_put_signal_set(uint32_t guest, const struct mr_signal_set *set);
 
 /* ---- signal_frame.c ---- */
+bool mr_on_alternate_stack(const struct mr_alternate_stack *stack, uint32_t sp);
 /* Pushes a frame and enters the handler. Returns the handler's pc, or 0 when the guest's stack is not there. */
 uint32_t mr_signal_frame(struct mr_state *s, const struct mr_signal_action *action, const struct mr_signal_info *info,
                          uint32_t pc, const struct mr_signal_set *mask);

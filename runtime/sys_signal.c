@@ -125,13 +125,13 @@ SYSCALL(4073, sigpending, "p") { return mr_write32(U32(0), (uint32_t)mr_signals_
 SYSCALL(4206, sigaltstack, "pp")
 {
     struct mr_alternate_stack old = mr_thread_signals.stack, new;
-    bool on_it = !(old.flags & MR_SS_DISABLE) && GPR(c->s, MR_REG_SP) - old.sp < old.size_bytes;
+    bool on_it = mr_on_alternate_stack(&old, GPR(c->s, MR_REG_SP));
     if (U32(0)) {
         if (mr_read32(U32(0), &new.sp) || mr_read32(U32(0) + 4, &new.size_bytes) || mr_read32(U32(0) + 8, &new.flags))
             return -EFAULT;
         if (on_it)
             return -EPERM;
-        if (new.flags & ~(uint32_t)(MR_SS_DISABLE | MR_SS_ONSTACK | 0x80000000u /* SS_AUTODISARM */))
+        if (new.flags & ~(uint32_t)(MR_SS_DISABLE | MR_SS_ONSTACK | MR_SS_AUTODISARM))
             return -EINVAL;
         if (new.flags & MR_SS_DISABLE)
             new.sp = new.size_bytes = 0;

@@ -153,6 +153,23 @@ static void on_alternate(int number)
     SHOW(sigaltstack(&now, NULL));
 }
 
+#ifndef SS_AUTODISARM
+#define SS_AUTODISARM (1u << 31)
+#endif
+
+/* The stack is none while a handler runs on it; a frame without siginfo does not bring it back. */
+static void disarming(stack_t stack)
+{
+    struct sigaction action = {.sa_handler = on_alternate, .sa_flags = SA_ONSTACK | SA_SIGINFO};
+    stack_t now;
+    stack.ss_flags = SS_AUTODISARM;
+    sigaction(SIGUSR1, &action, NULL);
+    SHOW(sigaltstack(&stack, NULL));
+    raise(SIGUSR1);
+    SHOW(sigaltstack(NULL, &now));
+    printf("%x %d\n", now.ss_flags, now.ss_size == stack.ss_size);
+}
+
 static void alternate_stack(void)
 {
     stack_t stack = {.ss_sp = malloc(65536), .ss_size = 65536}, old;
@@ -161,6 +178,7 @@ static void alternate_stack(void)
     SHOW(sigaltstack(&stack, NULL));
     install(SIGUSR1, on_alternate, SA_ONSTACK);
     raise(SIGUSR1);
+    disarming(stack);
     stack.ss_size = 10;
     SHOW(sigaltstack(&stack, NULL));
     stack.ss_flags = SS_DISABLE;
