@@ -207,7 +207,7 @@ int64_t mr_map(uint32_t guest, uint32_t size_bytes, int prot, int host_flags, in
     if (fixed && !in_user_space(guest, size))
         return guest < MR_LOWEST_GUEST ? -EPERM : -ENOMEM;
     if (!fixed) {
-        guest = (uint32_t)page_up(guest);
+        guest &= ~(MR_PAGE_BYTES - 1);
         if (!in_user_space(guest, size) || !range_free(guest, size))
             guest = mr_find_free(size_bytes);
         if (guest == 0)

@@ -161,6 +161,13 @@ static int code_to_mips(int code)
     return code == SI_TIMER ? -3 : code == SI_MESGQ ? -4 : code == SI_ASYNCIO ? -2 : code;
 }
 
+/* As siginfo_layout of kernel/signal.c: F_SETSIG chooses the signal. */
+static bool is_of_descriptor(const siginfo_t *from)
+{
+    return from->si_code >= POLL_IN && from->si_code <= POLL_HUP && from->si_signo != SIGCHLD &&
+           from->si_signo != SIGSYS && !mr_signal_host_needs(from->si_signo);
+}
+
 void mr_signal_info_from_host(const void *host_siginfo, struct mr_signal_info *info)
 {
     const siginfo_t *from = host_siginfo;
@@ -176,6 +183,10 @@ void mr_signal_info_from_host(const void *host_siginfo, struct mr_signal_info *i
         info->words[4] = (uint32_t)from->si_stime;
     } else {
         info->words[2] = (uint32_t)from->si_value.sival_int;
+    }
+    if (is_of_descriptor(from)) {
+        info->words[0] = (uint32_t)from->si_band;
+        info->words[1] = (uint32_t)from->si_fd;
     }
     if (from->si_code == SI_KERNEL)
         info->words[0] = info->words[1] = info->words[2] = 0;

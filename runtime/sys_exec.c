@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define HEADER_BYTES 256 /* BINPRM_BUF_SIZE */
@@ -56,6 +57,7 @@ static const char **get_strings(uint32_t guest, uint32_t extra, int *error)
 struct header {
     char bytes[HEADER_BYTES + 1];
     ssize_t size_bytes;
+    uint64_t file_bytes;
 };
 
 static int read_header(const char *path, struct header *header)
@@ -64,18 +66,35 @@ static int read_header(const char *path, struct header *header)
     if (fd < 0)
         return -errno;
     header->size_bytes = pread(fd, header->bytes, HEADER_BYTES, 0);
-    int error = header->size_bytes < 0 ? -errno : 0;
+    struct stat status;
+    int error = header->size_bytes < 0 || fstat(fd, &status) ? -errno : 0;
+    header->file_bytes = error ? 0 : (uint64_t)status.st_size;
     close(fd);
     header->bytes[error ? 0 : header->size_bytes] = 0;
     return error;
 }
 
+static uint32_t header_field(const struct header *header, size_t offset, size_t size_bytes)
+{
+    uint32_t value = 0;
+    for (size_t i = 0; i < size_bytes; i++) {
+        size_t place = header->bytes[EI_DATA] == ELFDATA2MSB ? i : size_bytes - 1 - i;
+        value = value << 8 | (uint8_t)header->bytes[offset + place];
+    }
+    return value;
+}
+#define FIELD(header, name) header_field(header, offsetof(Elf32_Ehdr, name), sizeof(((Elf32_Ehdr *)0)->name))
+
+/* What binfmt_elf of a MIPS kernel would try to load; of the rest the host's kernel says ENOEXEC. */
 static bool is_mips(const struct header *header)
 {
-    const char *at = header->bytes + offsetof(Elf32_Ehdr, e_machine);
-    if (header->size_bytes < (ssize_t)sizeof(Elf32_Ehdr) || memcmp(header->bytes, ELFMAG, SELFMAG))
+    if (header->size_bytes < (ssize_t)sizeof(Elf32_Ehdr) || memcmp(header->bytes, ELFMAG, SELFMAG) ||
+        FIELD(header, e_machine) != EM_MIPS)
         return false;
-    return header->bytes[EI_DATA] == ELFDATA2MSB ? at[0] == 0 && at[1] == EM_MIPS : at[0] == EM_MIPS && at[1] == 0;
+    uint32_t type = FIELD(header, e_type), count = FIELD(header, e_phnum);
+    return header->bytes[EI_CLASS] == ELFCLASS32 && (type == ET_EXEC || type == ET_DYN) && count > 0 &&
+           FIELD(header, e_phentsize) == sizeof(Elf32_Phdr) &&
+           (uint64_t)FIELD(header, e_phoff) + count * sizeof(Elf32_Phdr) <= header->file_bytes;
 }
 
 /* Splits "#! interpreter argument"; argument may come out NULL. Returns false for anything else. */

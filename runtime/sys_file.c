@@ -18,6 +18,8 @@ static int64_t open_file(int directory, uint32_t guest_path, uint32_t flags, uin
     int host_flags = mr_open_flags_to_host(flags);
     if (!path)
         return -EFAULT;
+    if (host_flags & O_NOFOLLOW && !(host_flags & O_PATH) && mr_is_own_exe(mr_guest_string(guest_path)))
+        return -ELOOP;
     int own = mr_open_own_file(path, host_flags);
     if (own >= 0)
         return own;

@@ -10,6 +10,7 @@
 #define MAP_NOREPLACE_GUEST 0x100000u
 #define MAP_TYPE_GUEST 0xfu
 #define PROT_GROWSDOWN_GUEST 0x01000000u
+#define PROT_SEM_GUEST 0x10u
 #define PROT_KNOWN_GUEST (MR_READ | MR_WRITE | MR_EXEC)
 
 /* Flags of asm/mman.h without the type and without those that are looked at here. */
@@ -134,6 +135,8 @@ SYSCALL(4167, mremap, "pxxxp")
 
 static int protect(uint32_t guest, uint32_t size_bytes, uint32_t prot)
 {
+    if (size_bytes && prot & ~(PROT_KNOWN_GUEST | PROT_SEM_GUEST | PROT_GROWSDOWN_GUEST))
+        return -EINVAL;
     if (prot & PROT_GROWSDOWN_GUEST) /* from the start of the mapping, which is how a stack is made executable */
         while (guest >= MR_PAGE_BYTES && mr_pages[guest / MR_PAGE_BYTES - 1]) {
             guest -= MR_PAGE_BYTES;

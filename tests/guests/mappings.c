@@ -108,6 +108,12 @@ static void files(void)
     SHOW(mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) == MAP_FAILED);
     char *read_only = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
     SHOW(mprotect(read_only, PAGE, PROT_READ | PROT_WRITE));
+    SHOW(mprotect(read_only, PAGE, 0x100));
+    SHOW(mprotect(read_only, 0, 0x100));
+    char *free_pages = mmap(NULL, 4 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    munmap(free_pages, 4 * PAGE);
+    char *hinted = mmap(free_pages + PAGE + 1, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    printf("%ld\n", (long)(hinted - free_pages));
     printf("%s\n", rights(read_only));
 }
 

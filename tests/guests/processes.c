@@ -167,6 +167,12 @@ static void programs(const char *self)
         SHOW(execve("/", arguments, variables));
         SHOW(execve("/etc/passwd", arguments, variables));
         SHOW(execve(self, BAD, variables));
+        char start[60];
+        int from = open(self, O_RDONLY), to = open("broken", O_WRONLY | O_CREAT, 0755);
+        write(to, start, read(from, start, sizeof start)); /* the header, and no more */
+        close(to);
+        SHOW(execve("./broken", arguments, variables));
+        SHOW(open("/proc/self/exe", O_RDONLY | O_NOFOLLOW));
         fflush(stdout);
         execve(self, arguments, variables);
         _exit(77);

@@ -1,6 +1,7 @@
 /* Signals: handlers, masks, queues, alternate stacks, interruption and restart, contexts of handlers. */
 #include "show.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <semaphore.h>
 #include <setjmp.h>
@@ -247,6 +248,31 @@ static void interruption(void)
     SHOW(write(ends[1], "x", 1));
 }
 
+static void on_ready(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    printf("%s code %d descriptor %d events %lx\n", name_of(number), info->si_code, info->si_fd, (long)info->si_band);
+}
+
+static void descriptors(void)
+{
+    const int numbers[] = {SIGUSR1, SIGIO, SIGRTMIN + 2};
+    int ends[2];
+    char byte;
+    pipe(ends);
+    dup2(ends[0], 17);
+    fcntl(17, F_SETOWN, getpid());
+    fcntl(17, F_SETFL, O_ASYNC | O_NONBLOCK);
+    for (int i = 0; i < 3; i++) {
+        struct sigaction action = {.sa_sigaction = on_ready, .sa_flags = SA_SIGINFO};
+        sigaction(numbers[i], &action, NULL);
+        fcntl(17, F_SETSIG, numbers[i]);
+        write(ends[1], "x", 1);
+        usleep(10000);
+        read(17, &byte, 1);
+    }
+}
+
 static sigjmp_buf back;
 
 static void jump(int number)
@@ -416,6 +442,7 @@ int main(int argument_count, char **arguments)
     many();
     alternate_stack();
     interruption();
+    descriptors();
     faults();
     registers();
     sent(SIGSEGV);
