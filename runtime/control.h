@@ -61,6 +61,7 @@ struct mr_host_thread {
     uintptr_t stack_low, stack_guard_low; /* the guard lies between stack_guard_low and stack_low */
     uintptr_t access_return;              /* access.c: where in lifted code the access under way came from, or 0 */
     volatile bool in_fault;               /* a fault is being looked into: a second one is our bug */
+    jmp_buf *recovery;                    /* where the host goes on when an access of its own to guest memory faults, or NULL */
     bool registers_stale;                 /* the fault being raised is of lifted code, which may not have flushed all */
     unsigned nested_faults;               /* how many handlers run above frames of lifted code that wait for them */
     unsigned nested_polls;                /* how many handlers run above frames of lifted code that go on afterwards */

@@ -200,6 +200,7 @@ uint32_t mr_run_outermost(struct mr_state *s, uint32_t pc, uint32_t stop_pc)
 void mr_restart_through(uint32_t (*resume)(struct mr_state *))
 {
     restart.resume = resume;
+    mr_host_thread.recovery = NULL;
     mr_host_thread.access_return = 0;
     mr_host_thread.nested_faults = 0;
     mr_host_thread.nested_polls = 0;
@@ -221,6 +222,7 @@ uint32_t mr_leave_lifted(struct mr_state *s, uint32_t pc)
         return pc;
     if (mr_host_thread.waiting == NULL)
         mr_restart(s, pc);
+    mr_host_thread.recovery = NULL;
     mr_host_thread.access_return = 0;
     mr_host_thread.waiting->pc = pc;
     siglongjmp(mr_host_thread.waiting->handler, 1);

@@ -4,7 +4,8 @@
  * guest's registers are at that point only the frames of lifted code know; the state has what they last wrote. So the handler
  * runs while those frames wait, and when it comes back to the instruction, as one does that has made the page accessible,
  * the host repeats the access and nothing is lost. When the guest goes elsewhere, the frames are abandoned, and it goes
- * there with the registers in the state.
+ * there with the registers in the state. Accesses that the host makes on the guest's behalf, in system calls and for frames of
+ * signals, raise nothing: the host goes on at its recovery.
  * Not done here: what a guest's own exceptions raise (exception.c), and how its handlers are called (signal_state.c).
  */
 #include "abi.h"
@@ -230,6 +231,18 @@ static void on_guest_fault(struct mr_state *s, uintptr_t host_pc, const siginfo_
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &context->uc_sigmask, HOST_SET_BYTES);
 }
 
+/* The host looked at the page before; but it may lie beyond the end of its file, or be gone since (syscall.c). */
+static void recover(const siginfo_t *info, const ucontext_t *context)
+{
+    struct mr_access_fault fault;
+    jmp_buf *recovery = mr_host_thread.recovery;
+    if (recovery == NULL || !classify(mr_current, info, &fault) || is_stack_overflow((uintptr_t)info->si_addr))
+        return;
+    mr_host_thread.recovery = NULL;
+    resume_float_modes(context);
+    longjmp(*recovery, 1);
+}
+
 static void on_fault(int host_signal, siginfo_t *info, void *context)
 {
     uintptr_t host_pc = host_pc_of(context);
@@ -244,6 +257,7 @@ static void on_fault(int host_signal, siginfo_t *info, void *context)
         resume_float_modes(context);
         mr_verify_fault((uintptr_t)info->si_addr);
     }
+    recover(info, context);
     if (mr_current != NULL && !mr_host_thread.in_fault && classify(mr_current, info, &fault)) {
         on_guest_fault(mr_current, host_pc, info, context, &fault);
     } else {

@@ -2,6 +2,7 @@
  * struct rt_sigframe; asm/sigcontext.h, asm/ucontext.h). Enters: a state and a signal. Leaves: the state in the handler, and
  * later, from sigreturn, the state before. The trampolines lie on a page of their own, where a kernel has its vDSO.
  */
+#include "control.h"
 #include "signals.h"
 #include "syscall.h"
 
@@ -142,8 +143,8 @@ static void put_alternate_stack(uint8_t *to, uint32_t sp)
 
 /* ---- frames ---- */
 
-uint32_t mr_signal_frame(struct mr_state *s, const struct mr_signal_action *action, const struct mr_signal_info *info,
-                         uint32_t pc, const struct mr_signal_set *mask)
+static uint32_t push_frame(struct mr_state *s, const struct mr_signal_action *action, const struct mr_signal_info *info,
+                           uint32_t pc, const struct mr_signal_set *mask)
 {
     bool with_info = action->flags & MR_SA_SIGINFO;
     uint32_t size_bytes = with_info ? RT_FRAME_BYTES : FRAME_BYTES, frame = place_frame(s, action, size_bytes);
@@ -168,6 +169,20 @@ uint32_t mr_signal_frame(struct mr_state *s, const struct mr_signal_action *acti
     GPR(s, MR_REG_T9) = action->handler;
     s->ll_valid = 0;
     return action->handler;
+}
+
+/* The stack may lie beyond the end of a file. Registers change only when the frame is there. */
+uint32_t mr_signal_frame(struct mr_state *s, const struct mr_signal_action *action, const struct mr_signal_info *info,
+                         uint32_t pc, const struct mr_signal_set *mask)
+{
+    jmp_buf *outer = mr_host_thread.recovery, faulted;
+    uint32_t handler_pc = 0;
+    if (setjmp(faulted) == 0) {
+        mr_host_thread.recovery = &faulted;
+        handler_pc = push_frame(s, action, info, pc, mask);
+    }
+    mr_host_thread.recovery = outer;
+    return handler_pc;
 }
 
 bool mr_signal_return(struct mr_state *s, bool with_info, uint32_t *pc)

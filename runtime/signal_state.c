@@ -336,6 +336,13 @@ int64_t mr_signal_wait_done(const struct mr_signal_mask *mask, int64_t result)
     return result; /* otherwise mr_signals_take puts the mask back */
 }
 
+void mr_signal_wait_abandoned(void)
+{
+    if (mr_thread_signals.saved_valid)
+        mr_thread_signals.blocked = mr_thread_signals.saved;
+    mr_thread_signals.saved_valid = false;
+}
+
 /* ---- delivery ---- */
 
 bool mr_signals_restart(void)
@@ -392,10 +399,7 @@ static uint32_t deliver_waiting(struct mr_state *s, uint32_t pc)
     *(volatile uint32_t *)&s->signalled.value = 0; /* before the queue is looked at: more may come meanwhile */
     while (mr_signals_waiting() && mr_signal_dequeue(unblocked(), &info))
         pc = deliver(s, &info, pc);
-    if (mr_thread_signals.saved_valid) {
-        mr_thread_signals.blocked = mr_thread_signals.saved;
-        mr_thread_signals.saved_valid = false;
-    }
+    mr_signal_wait_abandoned();
     return pc;
 }
 

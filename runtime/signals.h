@@ -97,6 +97,7 @@ struct mr_signal_mask {
 int mr_signal_mask_for_wait(uint32_t guest_set, uint32_t set_bytes, struct mr_signal_mask *mask); /* 0 or -errno */
 /* Ends it; mask may be NULL (there was none). Returns the result. After -EINTR the handler still runs under the mask. */
 int64_t mr_signal_wait_done(const struct mr_signal_mask *mask, int64_t result);
+void mr_signal_wait_abandoned(void); /* ends one, if there is any, that did not come to its end */
 uint64_t mr_signal_set_to_host(const struct mr_signal_set *set);
 int mr_get_signal_set(uint32_t guest, struct mr_signal_set *set); /* 0 or -EFAULT */
 int mr_put_signal_set(uint32_t guest, const struct mr_signal_set *set);

@@ -1,4 +1,5 @@
 /* System calls on signals: actions, masks, sending, waiting, returning from handlers. */
+#include "control.h"
 #include "signals.h"
 #include "syscall.h"
 #include "thread.h"
@@ -291,6 +292,7 @@ SYSCALL(4421, rt_sigtimedwait_time64, "~pppu") { return wait_for_signal(c, MR_TI
 
 static int64_t return_from_handler(struct mr_call *c, bool with_info)
 {
+    mr_host_thread.recovery = NULL; /* it has no result */
     if (!mr_signal_return(c->s, with_info, &c->next_pc))
         c->next_pc = mr_raise(c->s, MIPS_SIGSEGV, 0x80, c->pc, GPR(c->s, MR_REG_SP));
     c->moved = true;

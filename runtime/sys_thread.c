@@ -164,9 +164,14 @@ void mr_threads_leave_robust_lists(void)
         if (thread != &this_thread)
             all[count++] = *thread;
     mr_unlock();
-    leave_robust_list(this_thread.robust_list, gettid());
-    for (int i = 0; i < count; i++)
-        leave_robust_list(all[i].robust_list, all[i].number);
+    jmp_buf *outer = mr_host_thread.recovery, faulted;
+    if (setjmp(faulted) == 0) {
+        mr_host_thread.recovery = &faulted;
+        leave_robust_list(this_thread.robust_list, gettid());
+        for (int i = 0; i < count; i++)
+            leave_robust_list(all[i].robust_list, all[i].number);
+    }
+    mr_host_thread.recovery = outer;
 }
 
 /* ---- making ---- */

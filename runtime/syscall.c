@@ -4,6 +4,7 @@
  * syscall.h says how they look. Signals that the call raised are delivered at its end (signal_state.c).
  */
 #include "syscall.h"
+#include "control.h"
 #include "profile.h"
 #include "signals.h"
 #include "verify.h"
@@ -103,6 +104,21 @@ static void set_result(struct mr_state *s, int64_t result)
     GPR(s, MR_REG_A3) = failed;
 }
 
+/* What the body reads or writes itself may lie beyond the end of a file: EFAULT, as from a kernel. What it had got hold of
+ * by then, such as memory of the host or descriptors, it keeps. */
+static int64_t run_body(struct mr_call *c)
+{
+    jmp_buf faulted;
+    if (setjmp(faulted) != 0) {
+        mr_signal_wait_abandoned();
+        return -EFAULT;
+    }
+    mr_host_thread.recovery = &faulted;
+    int64_t result = c->row->body(c);
+    mr_host_thread.recovery = NULL;
+    return result;
+}
+
 /* Returns the result; the row is NULL for a number nobody has. */
 static int64_t make_call(struct mr_call *c, uint32_t first_word)
 {
@@ -110,7 +126,7 @@ static int64_t make_call(struct mr_call *c, uint32_t first_word)
         return -EFAULT;
     if (mr_options.strace)
         mr_trace_enter(c);
-    int64_t result = c->row->body(c);
+    int64_t result = run_body(c);
     if (mr_options.strace)
         mr_trace_leave(c, result);
     return result;

@@ -1,7 +1,8 @@
 """Threads of a static glibc program: recompiled and interpreted, they print what they print natively and under qemu.
 
 Of the recompiled program, the guest's own functions and those of glibc that make, join and synchronise threads are
-lifted, with MIPSREC_PROGRAMS=all everything. qemu-user 7.2 has no robust mutexes, runs no second program, and its vfork is a fork.
+lifted, with MIPSREC_PROGRAMS=all everything. qemu-user 7.2 has no robust mutexes, runs no
+second program, and its vfork is a fork.
 """
 
 from __future__ import annotations

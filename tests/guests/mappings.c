@@ -6,8 +6,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #define PAGE 4096
 
@@ -117,6 +120,47 @@ static void files(void)
     printf("%s\n", rights(read_only));
 }
 
+static void heap(void);
+
+/* Calls find pages that are mapped beyond the end of their file as they find those that are not there. */
+static void beyond_the_end(void)
+{
+    sigset_t set, now;
+    int fd = open("short", O_RDWR | O_CREAT, 0600);
+    ftruncate(fd, PAGE);
+    char *at = (char *)mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) + PAGE;
+    sigfillset(&set);
+    SHOW(syscall(SYS_pipe2, at, 0));
+    SHOW(syscall(SYS_uname, at));
+    SHOW(syscall(SYS_uname, at - 8));
+    SHOW(syscall(SYS_clock_gettime, CLOCK_REALTIME, at));
+    SHOW(syscall(SYS_nanosleep, at, NULL));
+    SHOW(syscall(SYS_rt_sigprocmask, SIG_BLOCK, at, NULL, _NSIG / 8));
+    SHOW(syscall(SYS_ppoll, at, 1, NULL, &set, _NSIG / 8));
+    SHOW(open(at, O_RDONLY));
+    SHOW(writev(1, (struct iovec *)at, 1));
+    SHOW(execve("/proc/self/exe", (char **)at, NULL));
+    SHOW(read(fd, at, 1));
+    sigprocmask(SIG_BLOCK, NULL, &now);
+    printf("%d %s\n", sigismember(&now, SIGUSR1), rights(at));
+    fflush(stdout);
+    if (fork() == 0) {
+        stack_t stack = {.ss_sp = at - 3 * PAGE, .ss_size = 4 * PAGE};
+        struct sigaction action = {.sa_handler = (void (*)(int))heap, .sa_flags = SA_ONSTACK};
+        sigaltstack(&stack, NULL);
+        sigaction(SIGUSR1, &action, NULL);
+        signal(SIGSEGV, SIG_DFL);
+        signal(SIGBUS, SIG_DFL);
+        raise(SIGUSR1);
+        _exit(0);
+    }
+    int status;
+    wait(&status);
+    printf("%d\n", WTERMSIG(status) == SIGSEGV);
+    ftruncate(fd, 2 * PAGE);
+    SHOW(syscall(SYS_clock_gettime, CLOCK_REALTIME, at));
+}
+
 static void remapping(void)
 {
     char *at = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -168,6 +212,7 @@ int main(void)
     sigaction(SIGBUS, &action, NULL);
     anonymous();
     files();
+    beyond_the_end();
     remapping();
     heap();
     return 0;
