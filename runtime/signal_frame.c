@@ -6,6 +6,7 @@
 #include "signals.h"
 #include "syscall.h"
 
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -95,6 +96,42 @@ static uint32_t get_context(const uint8_t *from, struct mr_state *s)
 }
 
 /* ---- siginfo ---- */
+
+static int code_to_mips(int code)
+{
+    return code == SI_TIMER ? -3 : code == SI_MESGQ ? -4 : code == SI_ASYNCIO ? -2 : code;
+}
+
+/* As siginfo_layout of kernel/signal.c: F_SETSIG chooses the signal. */
+static bool is_of_descriptor(const siginfo_t *from)
+{
+    return from->si_code >= POLL_IN && from->si_code <= POLL_HUP && from->si_signo != SIGCHLD &&
+           from->si_signo != SIGSYS && !mr_signal_host_needs(from->si_signo);
+}
+
+void mr_signal_info_from_host(const void *host_siginfo, struct mr_signal_info *info)
+{
+    const siginfo_t *from = host_siginfo;
+    bool exited = from->si_signo == SIGCHLD && from->si_code == CLD_EXITED;
+    *info = (struct mr_signal_info){mr_signal_to_mips(from->si_signo), code_to_mips(from->si_code), 0, {0}};
+    if (from->si_errno)
+        info->error = mr_errno_to_mips(from->si_errno);
+    info->words[0] = (uint32_t)from->si_pid;
+    info->words[1] = (uint32_t)from->si_uid;
+    if (from->si_signo == SIGCHLD && from->si_code > 0) {
+        info->words[2] = (uint32_t)(exited ? from->si_status : mr_signal_to_mips(from->si_status));
+        info->words[3] = (uint32_t)from->si_utime;
+        info->words[4] = (uint32_t)from->si_stime;
+    } else {
+        info->words[2] = (uint32_t)from->si_value.sival_int;
+    }
+    if (is_of_descriptor(from)) {
+        info->words[0] = (uint32_t)from->si_band;
+        info->words[1] = (uint32_t)from->si_fd;
+    }
+    if (from->si_code == SI_KERNEL)
+        info->words[0] = info->words[1] = info->words[2] = 0;
+}
 
 static void put_info(uint8_t *to, const struct mr_signal_info *info)
 {

@@ -83,7 +83,6 @@ void mr_signal_set_action(int mips_signal, const struct mr_signal_action *action
 struct mr_signal_action mr_signal_get_action(int mips_signal);
 /* The host's own mask of this thread, all signals that the host's kernel knows; returns the old one. */
 uint64_t mr_signals_set_host_mask(uint64_t host_set);
-void mr_signal_info_from_host(const void *host_siginfo, struct mr_signal_info *info);
 
 static inline bool mr_signal_in(const struct mr_signal_set *set, int mips_signal)
 {
@@ -109,6 +108,7 @@ uint32_t mr_signal_frame(struct mr_state *s, const struct mr_signal_action *acti
                          uint32_t pc, const struct mr_signal_set *mask);
 /* Restores what the frame at sp holds. Returns false when it is not there. */
 bool mr_signal_return(struct mr_state *s, bool with_info, uint32_t *pc);
+void mr_signal_info_from_host(const void *host_siginfo, struct mr_signal_info *info);
 int mr_put_signal_info(uint32_t guest, const struct mr_signal_info *info); /* 0 or -EFAULT */
 
 #endif
