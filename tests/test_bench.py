@@ -16,7 +16,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from commandline import PREBUILT, command, environment, mipsrec
+from commandline import PREBUILT, command, environment, heed_interrupts, mipsrec
 from tools import need
 
 from mipsrec import cli, timing
@@ -294,8 +294,9 @@ def test_ctrl_c_ends_the_run_and_leaves_nothing(native: Path, tmp_path: Path) ->
     native.write_text(f"#!/bin/sh\necho $$ > '{tmp_path}/pid'\nexec sleep 100\n")
     words = command("bench", *QUICK, GUEST, native)
     process = subprocess.Popen(
-        words, env=environment(TMPDIR=str(temporary)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+        words, env=environment(TMPDIR=str(temporary)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=heed_interrupts,
+    )  # fmt: skip
     pid = tmp_path / "pid"
     for _ in range(600):
         if pid.exists() and pid.read_text().endswith("\n"):
