@@ -320,9 +320,12 @@ def _on_terminate(number: int, frame: object) -> NoReturn:
 
 def report_errors(action: Callable[[], int]) -> int:
     """Return an action's exit status; an error that is not a bug becomes one line on standard error and status 1."""
-    before = signal.signal(signal.SIGTERM, _on_terminate)
     try:
-        return action()
+        before = signal.signal(signal.SIGTERM, _on_terminate)
+        try:
+            return action()
+        finally:
+            signal.signal(signal.SIGTERM, before)
     except MipsrecError as error:
         print(f"mipsrec: {error}", file=sys.stderr)
         return 1
@@ -332,8 +335,6 @@ def report_errors(action: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         print("mipsrec: interrupted", file=sys.stderr)
         return 130
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def main(argv: list[str] | None = None) -> int:

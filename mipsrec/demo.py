@@ -12,7 +12,6 @@ import platform
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from .compiler import find_compiler
 from .errors import BuildError, MipsrecError
 from .host import host_executable
 from .options import Options
+from .scratch import scratch_folder
 from .timing import Contender, compare, geometric_mean
 
 TOUR = (("sha256", "mipsel"), ("tone_filter", "mips"), ("nbody", "mipsel"))
@@ -127,8 +127,7 @@ def tour(names: list[str]) -> int:
     print(f"The host, which gives programs memory and system calls: ready in {time.perf_counter() - start:.1f} s "
           "(compiled once, then kept)", flush=True)  # fmt: skip
     ratios = []
-    with tempfile.TemporaryDirectory(prefix="mipsrec-demo-") as name:
-        folder = Path(name)
+    with scratch_folder("mipsrec-demo-") as folder:
         for sample, target in [(n, t) for n, t in TOUR if n in names] if names else TOUR:
             print(f"\n{sample}", flush=True)
             program = _prepare(samples, sample, target, folder)

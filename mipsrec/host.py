@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from . import __version__
 from .cache import cache_folder, cannot_write
-from .compiler import find_compiler
+from .compiler import find_compiler, run_compiler
 from .errors import BuildError
+from .scratch import scratch_folder
 
 _FLAGS = (
     "-std=c11", "-O2", "-g", "-D_GNU_SOURCE=", "-fPIE", "-pthread", "-frounding-math", "-ffp-contract=off",
@@ -75,8 +74,7 @@ def build_host(compiler: str, sources: list[Path], output: Path, extra_flags: tu
     """Compile the host to `output`, which appears only when it is complete."""
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".host-", dir=output.parent) as name:
-            build = Path(name)
+        with scratch_folder(".host-", output.parent) as build:
             write_generated_headers(build)
             common = [compiler, *_FLAGS, *extra_flags, f'-DMR_PRODUCER="mipsrec {__version__}"', f"-I{build}"]
 
@@ -95,6 +93,6 @@ def build_host(compiler: str, sources: list[Path], output: Path, extra_flags: tu
 
 
 def _run(command: list[str]) -> None:
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = run_compiler(command)
     if result.returncode != 0:
         raise BuildError(f"building the host failed: {(result.stderr.strip() or 'no message').splitlines()[0]}")

@@ -6,7 +6,6 @@ runtime/library.h), which the host checks before anything in it runs. The file a
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 from . import __version__
 from .codegen.calls import HOST_EDGES, declaration
 from .codegen.writer import MODULE_METADATA
+from .compiler import run_compiler
 from .cpu import Cpu
 from .errors import BuildError
 from .state import layout_id
@@ -49,7 +49,7 @@ def link(compiler: str, objects: Sequence[Path], output: Path, folder: Path) -> 
         compiler, "-shared", "-nostartfiles", "-o", str(output), f"@{arguments}", "-lm",
         "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,-z,now",
     ]  # fmt: skip
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = run_compiler(command)
     if result.returncode != 0:
         reason = (result.stderr.strip() or "no message").splitlines()[-1]
         raise BuildError(f"{compiler} could not link the library: {reason}")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -27,6 +26,7 @@ from .cpu import Cpu, chosen_cpu
 from .errors import BuildError
 from .linking import LibraryIdentity, link, table_text
 from .options import LIGHT
+from .scratch import scratch_folder
 from .shards import Shard, shards_of_files, shards_of_program
 from .workers import results
 
@@ -287,8 +287,7 @@ def _build(
 ) -> BuildReport:
     compiler = find_compiler()
     try:
-        with tempfile.TemporaryDirectory(prefix=".mipsrec-", dir=output.parent) as name:
-            folder = Path(name)
+        with scratch_folder(".mipsrec-", output.parent) as folder:
             compiled = _compile(shards, build, folder, progress)
             found = entries if entries is not None else [entry for result in compiled for entry in result.entries]
             table = folder / "table.o"

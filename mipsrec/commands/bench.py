@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 import sys
-import tempfile
 import time
 import traceback
 from collections.abc import Iterator, Sequence
@@ -23,6 +22,7 @@ from tqdm import tqdm
 from .. import pipeline
 from ..errors import BuildError, MipsrecError
 from ..host import host_executable
+from ..scratch import scratch_folder
 from ..timing import Contender, compare
 from . import bench_chart, bench_compare, bench_contenders, bench_report, bench_sources
 from .bench_report import Results
@@ -228,8 +228,8 @@ def _run(arguments: argparse.Namespace, samples: ModuleType, results: Results) -
         print(f"mipsrec: bench: without {name}: {reason}", file=sys.stderr)
     results.labels += [*targets, *(name for name in contenders if name in bench_contenders.NATIVE)]
     results.labels += [f"{target} qemu" for target in targets if "qemu" in contenders]
-    with tempfile.TemporaryDirectory(prefix="mipsrec-bench-") as name, _progress(len(chosen) or 1) as bar:
-        run = _Bench(arguments, samples, contenders, results, Path(name), bar)
+    with scratch_folder("mipsrec-bench-") as folder, _progress(len(chosen) or 1) as bar:
+        run = _Bench(arguments, samples, contenders, results, folder, bar)
         if pair:
             guest, native, words = pair
             reference = Contender("native", (str(native), *words))

@@ -10,13 +10,13 @@ import os
 import platform
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
 from ..errors import BuildError
+from ..scratch import scratch_folder
 
 NATIVE = ("clang", "gcc32")
 NAMES = (*NATIVE, "qemu")
@@ -45,8 +45,8 @@ def absence(name: str, samples: ModuleType) -> str:
 def _links32(samples: ModuleType) -> bool:
     """Whether a 32-bit program can be made: `gcc -m32` is often there without its libraries."""
     try:
-        with tempfile.TemporaryDirectory(prefix="mipsrec-bench-") as folder:
-            samples.build_native("crc32", ("-O0",), Path(folder), "gcc32")
+        with scratch_folder("mipsrec-bench-") as folder:
+            samples.build_native("crc32", ("-O0",), folder, "gcc32")
     except samples.SampleError:
         return False
     return True

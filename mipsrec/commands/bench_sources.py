@@ -10,12 +10,12 @@ import os
 import shlex
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
 from ..errors import BuildError
+from ..scratch import scratch_folder
 
 MIRROR = "http://deb.debian.org/debian"
 
@@ -35,8 +35,8 @@ def fetch(samples: ModuleType) -> list[str]:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise BuildError(f"{folder}: cannot be written ({error.strerror})") from error
-        with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder) as name:
-            sources = _unpacked(package, Path(name))
+        with scratch_folder(".fetch-", folder) as unpacking:
+            sources = _unpacked(package, unpacking)
             for command in recipe["prepare"]:
                 _run(shlex.split(command), sources, f"{package}: {command}")
             sources.rename(folder / package)

@@ -7,7 +7,6 @@ import json
 import signal
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import TextIO
 
@@ -15,6 +14,7 @@ from .. import pipeline, profiles
 from ..errors import BuildError, ProfileError
 from ..host import host_executable
 from ..profile_report import chosen_functions, make_report, report_data, report_text
+from ..scratch import scratch_folder
 from .run import host_words
 
 
@@ -60,8 +60,8 @@ def profile(arguments: argparse.Namespace) -> int:
             raise ProfileError("--from shows a profile that is there; it takes neither -o nor the program's arguments")
         _show(arguments, profiles.read(arguments.source), sys.stdout)
         return 0
-    with tempfile.TemporaryDirectory(prefix="mipsrec-profile-") as folder:
-        arguments.profile = arguments.output or str(Path(folder) / "out.prof")
+    with scratch_folder("mipsrec-profile-") as folder:
+        arguments.profile = arguments.output or str(folder / "out.prof")
         before = _stamp(arguments.profile)
         status = _run([str(host_executable()), *host_words(arguments), arguments.program, *arguments.arguments])
         if _stamp(arguments.profile) == before:
