@@ -73,8 +73,7 @@ def test_exact_sums(tmp_path: Path) -> None:
     exact, wrapping = [], []
     for block in function.blocks.values():
         found = addresses.exact_sums(block)
-        last = {-1: block.delay_slot} if block.delay_slot else {}
-        for index, instruction in (dict(enumerate(block.body)) | last).items():
+        for index, instruction in enumerate(block.body_and_slot()):
             if instruction.row.name == "addiu":
                 (exact if index in found else wrapping).append(instruction.imm)
     assert sorted(exact) == [-4, 2, 8, 12, 14, 16, 18, 20, 22]

@@ -52,6 +52,10 @@ class Block:
             found.append(self.delay_slot)
         return found
 
+    def body_and_slot(self) -> list[Instruction]:
+        """Return the body and the delay slot, which so has the index after the last of the body."""
+        return self.body if self.delay_slot is None else [*self.body, self.delay_slot]
+
 
 @dataclass(frozen=True, slots=True)
 class JumpTable:

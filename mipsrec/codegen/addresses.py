@@ -118,7 +118,7 @@ class KnownAddresses:
         return gained, kept
 
     def exact_sums(self, block: Block) -> set[int]:
-        """Return the indices in the body of the `addiu` that do not wrap, and -1 if the delay slot is one."""
+        """Return the indices in body and slot of the `addiu` that do not wrap."""
         instructions = block.instructions()
         sums = {index for index, instruction in enumerate(instructions) if instruction.row.name == "addiu"}
         found: set[int] = set()
@@ -140,4 +140,4 @@ class KnownAddresses:
             known = 0 if kind & _EXIT or writes_memory(instruction.row) else above
             if kind & _BASE:
                 known |= 1 << instruction.rs
-        return {index if index < len(block.body) else -1 for index in found}
+        return {min(index, len(block.body)) for index in found}

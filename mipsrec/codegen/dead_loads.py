@@ -78,9 +78,11 @@ class NeededRegisters:
         return self._above(block.terminator, needed)
 
     def dead_loads(self, block: Block) -> set[int]:
-        """Return the indices in the body of the loads to keep."""
+        """Return the indices in body and slot of the loads to keep."""
         found: set[int] = set()
-        body = block.body
+        body, slot = block.body, block.delay_slot
+        if slot is not None and _may_fault(slot) and not masks(slot, self._fr)[1] & self.after_slot(block):
+            found.add(len(body))
         if any(reads_memory(instruction.row) for instruction in body):
             needed = self._before_end(block)
             for index in range(len(body) - 1, -1, -1):
@@ -89,8 +91,3 @@ class NeededRegisters:
                     found.add(index)
                 needed = needed & ~written | read
         return found
-
-    def is_dead_slot(self, block: Block) -> bool:
-        """Return whether the delay slot is a load to keep."""
-        slot = block.delay_slot
-        return slot is not None and _may_fault(slot) and not masks(slot, self._fr)[1] & self.after_slot(block)

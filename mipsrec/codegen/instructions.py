@@ -49,7 +49,7 @@ class InstructionWriter:
     _loop_changes: int | None = None  # registers that change from round to round of the loop around the current block
     _unmoved: frozenset[int] | set[int] = frozenset()  # indices of loads that have the same address in each round of it
     _looked_at: frozenset[int] = frozenset()  # pcs of the stores in this block that may go to the frame
-    _stored_back: frozenset[int] | set[int] = frozenset()  # indices of the stores in this block that must stay
+    _kept: frozenset[int] | set[int] = frozenset()  # indices of the accesses in this block that must stay
     _slot_done = False  # whether what the delay slot does has been written, with the rest of a run or pair
     _short_way = False  # whether a short way is written, of whose loads the function's plan knows nothing
     _slot_loop: SlotLoop | None = None  # around the current block
@@ -64,7 +64,7 @@ class InstructionWriter:
         machine = self._machine
         table = self._function.jump_tables.get(block.terminator_pc) if block.end is End.INDIRECT else None
         table_pc = table.load_pc if table is not None else None
-        body, dead_loads = block.body, self._needed.dead_loads(block)
+        body = block.body
         self._table_address = self._table_index = None
         machine.monotonic = False
         if table is not None and table.index is not None:
@@ -73,8 +73,8 @@ class InstructionWriter:
         self._exact = self._addresses.exact_sums(block) if self._options.memory == "flat" else set()
         changes = self._loop_changes
         self._unmoved = unmoved_loads(block, changes, self._units.fr) if changes is not None else set()
-        self._stored_back = stored_back(block, self._units.fr, self._options.big_endian)
-        runs, self._slot_done = self._runs(block, dead_loads | self._stored_back), False
+        self._kept = self._needed.dead_loads(block) | stored_back(block, self._units.fr, self._options.big_endian)
+        runs, self._slot_done = self._runs(block), False
         pairs = find_pairs(block, self._options.big_endian, self._units.fr)
         done: set[int] = set()
         loaded: dict[int, tuple[str, int, int]] = {}  # index of a load of a run: vector, number, count
@@ -94,13 +94,11 @@ class InstructionWriter:
             self._look_at_store(body[index], pc)
             if index in pairs:
                 pair = pairs[index]
-                in_slot = pair.second == count
-                kept = self._needed.is_dead_slot(block) if in_slot else pair.second in dead_loads
-                self._unaligned_pair(body[index], pair, pc, kept or index in self._stored_back)
-                self._slot_done |= in_slot
+                self._unaligned_pair(body[index], pair, pc, not self._kept.isdisjoint((index, pair.second)))
+                self._slot_done |= pair.second == count
                 done.add(pair.second)
             elif pc not in self._saves and index not in done:
-                kept = index in dead_loads | self._stored_back or self._keeps_in_short_way(body[index])
+                kept = index in self._kept or self._keeps_in_short_way(body[index])
                 machine.monotonic = index in self._unmoved
                 self._instruction(body[index], pc, kept, index in self._exact, loaded.get(index))
             if pc == table_pc:
@@ -129,14 +127,12 @@ class InstructionWriter:
         machine.pc = pc
         machine.word_ = instruction.word
 
-    def _runs(self, block: Block, kept: set[int]) -> Runs:
+    def _runs(self, block: Block) -> Runs:
         """Return the runs of words in a block, without accesses that other rules watch."""
         if self._options.memory != "flat" or self._short_way or self._slot_loop or block.start in self._vectors:
             return NONE
-        apart = {(pc - block.start) >> 2 for pc in self._saves | self._looked_at} | kept
-        if self._needed.is_dead_slot(block):
-            apart.add(len(block.body))
-        return find_runs(block, apart | self._unmoved, self._units.fr)
+        apart = {(pc - block.start) >> 2 for pc in self._saves | self._looked_at}
+        return find_runs(block, apart | self._kept | self._unmoved, self._units.fr)
 
     def _load_run(
         self, body: list[Instruction], index: int, pc: int, run: Load, loaded: dict[int, tuple[str, int, int]]
@@ -225,10 +221,10 @@ class InstructionWriter:
             return
         self._look_at_store(block.delay_slot, block.terminator_pc + 4)
         self._machine.in_slot = True
-        kept = self._needed.is_dead_slot(block) or self._keeps_in_short_way(block.delay_slot)
-        kept |= len(block.body) in self._stored_back
-        self._machine.monotonic = len(block.body) in self._unmoved
-        self._instruction(block.delay_slot, block.terminator_pc, kept, -1 in self._exact)
+        index = len(block.body)
+        kept = index in self._kept or self._keeps_in_short_way(block.delay_slot)
+        self._machine.monotonic = index in self._unmoved
+        self._instruction(block.delay_slot, block.terminator_pc, kept, index in self._exact)
         self._machine.in_slot = False
 
     def _link(self, block: Block) -> None:

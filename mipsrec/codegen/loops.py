@@ -126,13 +126,12 @@ def _changing(instructions: list[Instruction], fr: int) -> int:
 
 
 def unmoved_loads(block: Block, changing: int, fr: int) -> set[int]:
-    """Return the indices in the body of the loads from an address that is the same in each round.
+    """Return the indices in body and slot of the loads from an address that is the same in each round.
 
-    The delay slot has the index after the last. `changing` are registers that change, as at the block's start.
+    `changing` are registers that change, as at the block's start.
     """
     found = set()
-    instructions = block.body if block.delay_slot is None else (*block.body, block.delay_slot)
-    for index, instruction in enumerate(instructions):
+    for index, instruction in enumerate(block.body_and_slot()):
         read, written = masks(instruction, fr)
         if reads_memory(instruction.row) and not changing >> instruction.rs & 1:
             found.add(index)

@@ -40,7 +40,7 @@ class Store:
 
 @dataclass(frozen=True)
 class Runs:
-    """By the index of their first instruction in a block's body; the slot has the index after the last."""
+    """By the index of their first instruction in a block's body and slot."""
 
     loads: dict[int, Load]
     stores: dict[int, Store]
@@ -51,11 +51,9 @@ NONE = Runs({}, {})
 
 def find_runs(block: Block, excluded: set[int], fr: int) -> Runs:
     """Return the runs of a block; instructions with indices in `excluded` are part of none."""
-    body = list(block.body)
     has_slot = block.end in (End.BRANCH, End.JUMP) and not block.is_likely
     links = block.terminator is not None and block.terminator.link_register() != 0  # the slot may store that
-    if has_slot and not links and block.delay_slot is not None:
-        body.append(block.delay_slot)
+    body = block.body_and_slot() if has_slot and not links else block.body
     words = [instruction.row.name in ("lw", "sw") and at not in excluded for at, instruction in enumerate(body)]
     if sum(words) < WIDTHS[-1]:
         return NONE

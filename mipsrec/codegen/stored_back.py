@@ -21,8 +21,8 @@ _COPIES = frozenset("addiu addu or andi seb seh mtc1 mfc1 mov.s mov.d sll sra".s
 
 
 def stored_back(block: Block, fr: int, big_endian: bool) -> set[int]:
-    """Return the indices of such stores in the body; the delay slot has the index after the last."""
-    instructions = block.body if block.delay_slot is None else (*block.body, block.delay_slot)
+    """Return the indices of such stores in body and slot."""
+    instructions = block.body_and_slot()
     if not _may_store_back(instructions, fr):
         return set()
     values = _Values(fr, big_endian)
@@ -36,7 +36,7 @@ def stored_back(block: Block, fr: int, big_endian: bool) -> set[int]:
     return found
 
 
-def _may_store_back(instructions: tuple[Instruction, ...] | list[Instruction], fr: int) -> bool:
+def _may_store_back(instructions: list[Instruction], fr: int) -> bool:
     """Return whether some store has an operand that a load of the block may have left: most blocks have none."""
     loaded = 0
     for instruction in instructions:

@@ -25,7 +25,7 @@ _PASSED = _LOADS | frozenset(
 
 @dataclass(frozen=True)
 class Pair:
-    """The index of the second half, which for the delay slot is the one after the last, and the word's displacement."""
+    """The index of the second half, in body and slot, and the word's displacement."""
 
     second: int
     displacement: int
