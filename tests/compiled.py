@@ -52,10 +52,11 @@ def compile_guest(folder: Path, byte_order: str, source: str, *options: str, lan
     return program
 
 
-def library_at(guest: pipeline.Guest, folder: Path, opt: int | str) -> Path:
-    """Return a library of a guest at a level."""
+def library_at(guest: pipeline.Guest, folder: Path, opt: int | str, *patterns: str) -> Path:
+    """Return a library of a guest at a level, of all its functions or those that shell patterns name."""
     path = folder / f"library-{opt}.so"
-    pipeline.build(guest, path, pipeline.Options(opt=opt, jobs=1))
+    functions = guest.functions_like(list(patterns)) if patterns else None
+    pipeline.build(guest, path, pipeline.Options(opt=opt, jobs=1), functions=functions)
     return path
 
 

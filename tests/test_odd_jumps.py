@@ -12,6 +12,7 @@ from tools import need
 from mipsrec import pipeline
 
 SOURCE = Path(__file__).parent / "guests" / "odd_jumps.c"
+OPTIONS = (*BARE, f"-I{SOURCE.parent}")
 KINDS = {
     "links": "calls that link through another register than ra",
     "generated": "generated code and the program's own jump to each other",
@@ -25,7 +26,7 @@ KINDS = {
 @pytest.fixture(scope="module", params=ORDERS)
 def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The guest."""
-    return compile_guest(tmp_path_factory.mktemp("odd_jumps"), request.param, SOURCE.read_text(), *BARE)
+    return compile_guest(tmp_path_factory.mktemp("odd_jumps"), request.param, SOURCE.read_text(), *OPTIONS)
 
 
 @pytest.fixture(scope="module", params=(2, 0, "interpreted"))
@@ -73,11 +74,9 @@ int main(void)
 def test_depth_of_a_thread(host: Path, tmp_path: Path, order: str) -> None:
     """The host's stack has room for what the guest's has, also where the guest has chosen its size."""
     program = compile_guest(tmp_path, order, DEEP_THREAD, "-static")
-    native, library = tmp_path / "native", tmp_path / "lib.so"
+    native = tmp_path / "native"
     subprocess.run([need("gcc"), "-O2", "-pthread", tmp_path / "guest.c", "-o", native], check=True)
-    guest = pipeline.open_guest(program)
-    chosen = guest.functions_like(["deep", "body", "main"])
-    pipeline.build(guest, library, pipeline.Options(opt=0, jobs=1), functions=chosen)
+    library = library_at(pipeline.open_guest(program), tmp_path, 0, "deep", "body", "main")
     expected = subprocess.run([native], capture_output=True, check=True).stdout
     result = subprocess.run([host, "--library", library, program], capture_output=True, timeout=30)
     assert (result.returncode, result.stdout, result.stderr) == (0, expected, b"")

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS, QEMU, compile_guest
+from compiled import ORDERS, QEMU, compile_guest, library_at
 from tools import need
 
 from mipsrec import pipeline
@@ -36,11 +36,7 @@ def guest(order: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", params=["0", "auto", "3"])
 def library(request: pytest.FixtureRequest, guest: Path) -> Path:
-    path = guest.parent / f"library-{request.param}.so"
-    opened = pipeline.open_guest(guest)
-    opt = request.param if request.param == "auto" else int(request.param)
-    pipeline.build(opened, path, pipeline.Options(opt=opt, jobs=1), functions=opened.functions_like(["loop_*"]))
-    return path
+    return library_at(pipeline.open_guest(guest), guest.parent, request.param, "loop_*")
 
 
 def run(folder: Path, *words: object) -> str:

@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS, compile_guest
+from compiled import BARE, ORDERS, compile_guest, library_at
 
 from mipsrec import pipeline
 
 SOURCE = Path(__file__).parent / "guests" / "spin.c"
-OPTIONS = ("-nostdlib", "-static", "-ffreestanding", "-mno-abicalls", "-fno-pic", "-G0")
+OPTIONS = (*BARE, f"-I{SOURCE.parent}")
 SIGALRM = 14
 
 
@@ -36,9 +36,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 @pytest.fixture(scope="module", params=(3, 0))
 def guest(request: pytest.FixtureRequest, program: Path) -> tuple[Path, Path]:
     """The guest and its library."""
-    library = program.parent / f"library-{request.param}.so"
-    pipeline.build(pipeline.open_guest(program), library, pipeline.Options(opt=request.param, jobs=1))
-    return program, library
+    return program, library_at(pipeline.open_guest(program), program.parent, request.param)
 
 
 def run(folder: Path, timeout: float, *command: Path | str, errors: bytes = b"") -> int:

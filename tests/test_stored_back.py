@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS, QEMU, compile_guest
+from compiled import ORDERS, QEMU, compile_guest, library_at
 from tools import need
 
 from mipsrec import pipeline
@@ -22,7 +22,6 @@ def test_stored_back(host: Path, tmp_path: Path, order: str) -> None:
     assert lines and all(line.endswith(": signal 11, as it was") for line in lines)
     guest = pipeline.open_guest(program)
     for opt in (0, "light", 3):
-        library = tmp_path / f"library-{opt}.so"
-        pipeline.build(guest, library, pipeline.Options(opt=opt, jobs=1), functions=guest.functions_like(["w_*"]))
+        library = library_at(guest, tmp_path, opt, "w_*")
         result = subprocess.run([host, "--library", library, program], capture_output=True, timeout=60, check=True)
         assert result.stdout == said

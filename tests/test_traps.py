@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS, compile_guest
+from compiled import ORDERS, compile_guest, library_at
 from conftest import sanitized_host
 from tools import need
 
@@ -84,8 +84,7 @@ int main(void) {
 def test_handler_that_writes_fcsr(host: Path, tmp_path: Path) -> None:
     """The causes that trapped do not trap again when the handler sets the rounding mode."""
     program = compile_guest(tmp_path, "little", WRITES_FCSR, "-static")
-    opened, library = pipeline.open_guest(program), tmp_path / "library.so"
-    pipeline.build(opened, library, pipeline.Options(jobs=1), functions=opened.functions_like(["main", "on_float"]))
+    library = library_at(pipeline.open_guest(program), tmp_path, "auto", "main", "on_float")
     for engine in (["--engine", "interp"], ["--library", library]):
         assert output(host, *engine, program) == "3\n"
 
@@ -108,7 +107,6 @@ int main(void) {
 def test_enabled_while_frames_wait(host: Path, tmp_path: Path) -> None:
     """The handler of a fault has interpreted code enable an exception; its own frame must not go on recompiled."""
     program = compile_guest(tmp_path, "big", ENABLES_IN_HANDLER, "-static")
-    opened, library = pipeline.open_guest(program), tmp_path / "library.so"
-    pipeline.build(opened, library, pipeline.Options(jobs=1), functions=opened.functions_like(["main", "on_*"]))
+    library = library_at(pipeline.open_guest(program), tmp_path, "auto", "main", "on_*")
     for engine in (["--engine", "interp"], ["--library", library]):
         assert subprocess.run([host, *engine, program], timeout=60).returncode == 8

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS, compile_guest
+from compiled import ORDERS, compile_guest, library_at
 from tools import need
 
 from mipsrec import pipeline
@@ -176,9 +176,7 @@ int main(int count, char **words)
 def test_cold_function_that_jumps_out(host: Path, tmp_path: Path, order: str) -> None:
     """One LLVM function for all entries leaves no frames of the host behind either."""
     guest = pipeline.open_guest(compile_guest(tmp_path, order, COLD, "-static"))
-    library = tmp_path / "lib.so"
-    chosen = guest.functions_like(["leave", "between", "around", "main"])
-    pipeline.build(guest, library, pipeline.Options(jobs=1), functions=chosen)
+    library = library_at(guest, tmp_path, "auto", "leave", "between", "around", "main")
     said = []
     for way in ([], ["--engine", "interp"]):
         for rounds in ("100", "50000"):

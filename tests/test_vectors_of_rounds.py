@@ -8,7 +8,7 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 import pytest
-from compiled import QEMU, compile_guest
+from compiled import QEMU, compile_guest, library_at
 from tools import need
 
 from mipsrec import pipeline
@@ -75,9 +75,7 @@ def test_as_qemu_says(host: Path, guest: Guest) -> None:
 
 @pytest.mark.parametrize("opt", [0, 2])
 def test_recompiled(host: Path, guest: Guest, tmp_path: Path, opt: int) -> None:
-    library = tmp_path / "library.so"
-    opened = pipeline.open_guest(guest.path)
-    pipeline.build(opened, library, pipeline.Options(opt=opt, jobs=1), functions=opened.functions_like(["loop_*"]))
+    library = library_at(pipeline.open_guest(guest.path), tmp_path, opt, "loop_*")
     said = run(host, "--library", library, guest.path)
     assert without_places(said) == without_places(guest.said)
 

@@ -9,23 +9,13 @@
 #include <asm/signal.h>
 #include <stdint.h>
 
+#include "calls.h"
+
 enum {
     EXIT = 4001, READ = 4003, OPEN = 4005, SETITIMER = 4104, MPROTECT = 4125, CACHEFLUSH = 4147, SIGACTION = 4194,
     MMAP2 = 4210
 };
 enum { ROUNDS = 1000000, TURNS = 5000000, MOST_KILOBYTES = 20000, PAGE = 4096 };
-
-static int call(int number, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e)
-{
-    register uintptr_t v0 __asm__("$2") = (uintptr_t)number;
-    register uintptr_t a0 __asm__("$4") = a, a1 __asm__("$5") = b, a2 __asm__("$6") = c, a3 __asm__("$7") = d;
-    __asm__ volatile("addiu $29, $29, -32\n\tsw %[e], 16($29)\n\tsw $0, 20($29)\n\tsyscall\n\taddiu $29, $29, 32"
-                     : "+r"(v0), "+r"(a3)
-                     : "r"(a0), "r"(a1), "r"(a2), [e] "r"(e)
-                     : "$1", "$3", "$8", "$9", "$10", "$11", "$12", "$13", "$14", "$15", "$24", "$25", "hi", "lo",
-                       "memory");
-    return a3 ? -1 : (int)v0;
-}
 
 /* VmHWM of /proc/self/status. */
 static int most_kilobytes(void)
