@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,6 +45,17 @@ def mipsrec(
 def heed_interrupts() -> None:
     """Shells start what runs in the background with SIGINT ignored, and the tests may be run so. For a new process."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def wait_for_processor_time(pid: int, seconds: float) -> None:
+    """Return when a process has computed that long, however busy the machine is."""
+    deadline = time.monotonic() + 100
+    while time.monotonic() < deadline:
+        user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        if (int(user) + int(system)) / os.sysconf("SC_CLK_TCK") >= seconds:
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"process {pid} did not compute for {seconds} s")
 
 
 def assert_one_line(result: subprocess.CompletedProcess[str], *words: str, status: int = 1) -> None:

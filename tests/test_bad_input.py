@@ -319,10 +319,8 @@ def test_interrupted_build(tmp_path: Path) -> None:
     while not list(output.glob(".mipsrec-*/*.o")):  # until workers are at it
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.05)
-    started = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=20)
-    assert time.monotonic() - started < 5
     assert (process.returncode, errors) == (130, "mipsrec: interrupted\n")
     assert os.listdir(output) == []
     assert_nothing_at_work_on(output)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import signal
 import struct
 import subprocess
-import time
 from pathlib import Path
 
 import hand_library
 import pytest
+from commandline import wait_for_processor_time
 from compiled import readelf_symbols
 from conftest import plain_host, sanitized_host
 from hand_library import function, read, write
@@ -260,7 +260,7 @@ def test_sent_fault_signal_without_handler(host: Path, little: Guest, tmp_path: 
     pc = little.at["add"]
     library = hand_library.build(tmp_path, little.path, {pc: function(pc, "  br label %on\non:\n  br label %on\n")})
     with subprocess.Popen([host, "--library", library, little.path]) as endless:
-        time.sleep(0.5)
+        wait_for_processor_time(endless.pid, 0.3)
         endless.send_signal(signal.SIGSEGV)
         assert endless.wait(10) == -signal.SIGSEGV
 

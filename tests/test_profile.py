@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from commandline import PREBUILT, assert_one_line, heed_interrupts, mipsrec
+from commandline import PREBUILT, assert_one_line, heed_interrupts, mipsrec, wait_for_processor_time
 from compiled import ORDERS, readelf_symbols
 from conftest import sanitized_host
 from tools import need
@@ -161,7 +161,7 @@ def test_guests_that_are_killed(host: Path, guest: Guest, tmp_path: Path, number
     command = [host, "--profile", output, "--library", guest.library, guest.path, "endless"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=heed_interrupts) as process:
         assert process.stdout is not None and process.stdout.readline() == "begun\n"
-        time.sleep(0.3)
+        wait_for_processor_time(process.pid, 0.3)
         process.send_signal(number)
         assert process.wait(20) == -number
     assert share(read_whole(output, guest), guest, "lifted", "spend") > 0.7

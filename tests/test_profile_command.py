@@ -7,11 +7,18 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
-from commandline import PREBUILT, assert_one_line, command, environment, heed_interrupts, mipsrec
+from commandline import (
+    PREBUILT,
+    assert_one_line,
+    command,
+    environment,
+    heed_interrupts,
+    mipsrec,
+    wait_for_processor_time,
+)
 from compiled import ORDERS, binutils, compile_guest
 
 from mipsrec.elf import load_elf
@@ -107,8 +114,8 @@ def test_interrupted(guest: Path) -> None:
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(),
                           start_new_session=True, preexec_fn=heed_interrupts) as process:  # fmt: skip
         assert process.stdout is not None and process.stdout.readline() == "out\n"
-        time.sleep(0.5)
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        wait_for_processor_time(int(children[0]), 0.5)
         for number in (process.pid, *map(int, children)):  # as the terminal does
             os.kill(number, signal.SIGINT)
         output, errors = process.communicate(timeout=60)
