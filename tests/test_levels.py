@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 from commandline import PREBUILT, ROOT, assert_one_line, mipsrec
-from compiled import ORDERS, compile_guest
+from compiled import ORDERS, compile_guest, library_at
+from tools import need
 
 from mipsrec import levels, pipeline, profiles
 from mipsrec.codegen import CodegenOptions, lift_function, with_cold
@@ -106,6 +108,67 @@ def test_cold_functions(guest: pipeline.Guest) -> None:
     assert all(callee.cold and not (callee.in_state and callee.frame) for callee in callees.values())
     text = lift_function(program.functions[names["looped"]], callees, CodegenOptions(False))[0].text
     assert "%r4 = alloca" not in text and "store i32" in text
+
+
+def test_crowded_functions(guest: pipeline.Guest) -> None:
+    """Those with many calls have their registers in the state at every level, but not where loops without any count."""
+    program = guest.program
+    crowded = levels.crowded_functions(program, guest.starts)
+    assert {program.functions[start].name for start in crowded} == {"large", "calls_around", "interpreter"}
+    callees = with_cold(program, guest.starts, (), crowded)
+    assert {start for start, callee in callees.items() if callee.in_state} == crowded
+
+
+INTERPRETER = """
+#include <stdio.h>
+#include <stdlib.h>
+static unsigned values[64];
+static double scales[4] = {1, 0.5, 3, 7};
+__attribute__((noipa)) unsigned mixed(unsigned a, unsigned b) { return (a ^ b) * 2654435761u; }
+__attribute__((noipa)) double scaled(double a, int n) { return a * scales[n & 3] + n; }
+#define CASE(n) \\
+    case n: \\
+        top = mixed(top + low, code[1] + n); \\
+        if ((top & 7) == n % 8) low += values[(top >> 8) & 63]; \\
+        if (n % 5 == 0) sum = scaled(sum, top & 15); \\
+        if (n % 3 != 1 && depth < 5) high ^= run(code + 1, depth + 1, low) * (long long)top; \\
+        values[(low + n) & 63] = top - high; code += 1 + (top & 1); break;
+#define CASES(n) CASE(n) CASE(n + 1) CASE(n + 2) CASE(n + 3) CASE(n + 4) CASE(n + 5) CASE(n + 6) CASE(n + 7)
+__attribute__((noipa)) unsigned run(const unsigned char *code, int depth, unsigned low)
+{
+    unsigned top = 1;
+    long long high = depth;
+    double sum = 0;
+    while (*code != 255 && depth < 7)
+        switch (*code & 63) {
+            CASES(0) CASES(8) CASES(16) CASES(24) CASES(32) CASES(40) CASES(48) CASES(56)
+        }
+    printf("%d %08x %016llx %.3f\\n", depth, low, (unsigned long long)high, sum > 1e9 ? 1e9 : sum);
+    return top ^ low;
+}
+int main(void)
+{
+    unsigned char code[24];
+    for (int i = 0; i < 20; i++) code[i] = (i * 37 + 3) % 251;
+    for (int i = 20; i < 24; i++) code[i] = 255;
+    return run(code, 0, 5) & 1;
+}
+"""
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_crowded_function_does_the_same(host: Path, order: str, tmp_path: Path) -> None:
+    guest = pipeline.open_guest(compile_guest(tmp_path, order, INTERPRETER, "-static", "-ffp-contract=off"))
+    crowded = levels.crowded_functions(guest.program, guest.starts)
+    assert guest.function("run").start in crowded
+    native = tmp_path / "native"
+    subprocess.run([need("gcc"), "-O2", "-ffp-contract=off", tmp_path / "guest.c", "-o", native], check=True)
+    expected = subprocess.run([native], capture_output=True)
+    assert expected.stdout.count(b"\n") > 50
+    for opt in ("0", "light", "auto", "3"):
+        library = library_at(guest, tmp_path, opt, "run", "mixed", "scaled", "main")
+        result = subprocess.run([host, "--library", library, guest.image.path], capture_output=True, timeout=60)
+        assert (result.returncode, result.stdout, result.stderr) == (expected.returncode, expected.stdout, b"")
 
 
 ENTERED = """
