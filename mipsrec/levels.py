@@ -28,8 +28,6 @@ _VERY_SMALL_INSTRUCTIONS = 100
 _CALLED_INSTRUCTIONS = 1000
 _SHARE = 10
 _INTERPRETER_CASES = 64
-_CROWDED_BLOCKS = 80
-_CALL_INSTRUCTIONS = 40
 
 
 def has_hot_loops(function: Function) -> bool:
@@ -93,25 +91,6 @@ def cold_functions(program: Program, levels: Mapping[int, str], level: str) -> s
     return found - hot_functions(program, levels) if level == LIGHT else found
 
 
-def crowded_functions(program: Program, starts: Iterable[int]) -> set[int]:
-    """Return the functions that are faster, and smaller, with their registers in the state than in the host's.
-
-    They have more values than the host has registers, so that LLVM spills them, or many calls, around which registers
-    pass through the state anyway; and no loops for which that would be a loss. It shows where programs are written
-    like that: Lua takes 0.91 of the time and SQLite 0.86, each with a library of 0.8.
-    """
-    found = set()
-    for start in starts:
-        function = program.functions[start]
-        blocks = function.blocks.values()
-        if len(blocks) >= _CROWDED_BLOCKS:
-            calls = sum(block.end in WAITS for block in blocks)
-            often = calls * _CALL_INSTRUCTIONS >= function.instruction_count()
-            if (often or len(blocks) >= LARGE_FUNCTION_BLOCKS) and not has_hot_loops(function):
-                found.add(start)
-    return found
-
-
 def is_interpreter(function: Function) -> bool:
     """Return whether a function has a loop that jumps by a large table: each case is small, and one of them is hot."""
     large = {pc for pc, table in function.jump_tables.items() if len(table.cases) >= _INTERPRETER_CASES}
@@ -119,6 +98,20 @@ def is_interpreter(function: Function) -> bool:
         return False
     loops = loops_with(function, list(function.blocks), (End.INDIRECT,))
     return any(function.blocks[pc].terminator_pc in large for body in loops.values() for pc in body)
+
+
+def large_interpreters(program: Program, starts: Iterable[int]) -> set[int]:
+    """Return the interpreters that are faster, and smaller, with their registers in the state than in the host's.
+
+    They have more values than the host has registers: LLVM spills them in each case, and the calls in most of the cases
+    pass them through the state anyway. A loop without calls takes longer so; those must not be a tenth of the function.
+    """
+    found = set()
+    for start in starts:
+        function = program.functions[start]
+        if len(function.blocks) >= LARGE_FUNCTION_BLOCKS and is_interpreter(function) and not has_hot_loops(function):
+            found.add(start)
+    return found
 
 
 def called_in_loops(function: Function) -> set[int]:

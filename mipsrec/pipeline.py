@@ -35,7 +35,7 @@ from .codegen import (
 from .cpu import chosen_cpu
 from .elf import Image, load_elf
 from .errors import BuildError, LiftError
-from .levels import cold_functions, crowded_functions, hot_functions, levels_of_program
+from .levels import cold_functions, hot_functions, large_interpreters, levels_of_program
 from .memory import AddressSpace
 from .options import Options
 
@@ -132,8 +132,8 @@ def _with_levels(
 ) -> tuple[dict[int, str], dict[int, Callee]]:
     """Return the functions' levels under `--opt`, and the functions with those that are to be small made cold."""
     levels = levels_of_program(program, callees, opt, profile)
-    crowded = crowded_functions(program, callees)
-    return levels, with_cold(program, callees, cold_functions(program, levels, opt), crowded)
+    cold, large = cold_functions(program, levels, opt), large_interpreters(program, callees)
+    return levels, with_cold(program, callees, cold, large)
 
 
 def lifted_modules(

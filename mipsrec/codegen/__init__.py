@@ -89,16 +89,16 @@ def _calls_nothing(function: Function) -> bool:
 
 
 def with_cold(
-    program: Program, callees: Mapping[int, Callee], starts: Collection[int], crowded: Collection[int] = ()
+    program: Program, callees: Mapping[int, Callee], starts: Collection[int], in_state: Collection[int] = ()
 ) -> dict[int, Callee]:
     """Return the callees with those at `starts` made cold, and their registers in the state if no time goes there.
 
     That is where no loop without calls lies in another: in those, registers are worth more than a small function.
-    Those in `crowded` are made so in any case.
+    Those of `in_state` are made so in any case.
     """
     found = dict(callees)
-    for start in callees.keys() & {*starts, *crowded}:
-        if start not in crowded and has_inner_loops(program.functions[start]):
+    for start in callees.keys() & {*starts, *in_state}:
+        if start not in in_state and has_inner_loops(program.functions[start]):
             found[start] = replace(found[start], cold=True)
         else:
             found[start] = replace(found[start], cold=True, in_state=True, frame=None)

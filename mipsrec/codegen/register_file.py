@@ -1,8 +1,8 @@
 """The registers of one function while its IR is written: values cached within a guest block, allocas between blocks.
 
-Of a function where little time is spent they are in the state between blocks, not in allocas. LLVM then has few values
-that live for long, and keeps next to none on its stack: the code is a quarter smaller, and made in less time. What a
-block leaves is stored at its end, so nothing is dirty on the way into another.
+Of a function where little time is spent, and of a large interpreter, they are in the state between blocks, not in
+allocas. LLVM then has few values that live for long, and keeps next to none on its stack: the code is a quarter
+smaller, and made in less time. What a block leaves is stored at its end, so nothing is dirty on the way into another.
 
 i32 constants are Python ints; every other value is the name of an LLVM value.
 """
