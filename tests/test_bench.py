@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -353,6 +354,16 @@ def test_sources_are_fetched_only_when_they_are_not_there(tmp_path: Path, monkey
     with pytest.raises(BuildError, match="third: false failed"):
         bench_sources.fetch(samples)
     assert {path.name for path in folder.iterdir()} == {"here", "not"}
+
+
+def test_sources_come_from_where_programs_do() -> None:
+    """Other archives than Debian's, and other parts of it, are left out; what apt lists twice stands once."""
+    from mipsrec.commands import bench_sources
+
+    archive = "Debian http://archive/debian/ bookworm"
+    found = bench_sources.source_list(f"{archive} main\n{archive} main\n{archive} contrib\nOther http://x/ y main\n")
+    assert re.fullmatch(r"deb-src (\[signed-by=\S+\] )?http://archive/debian/ bookworm main\n", found)
+    assert bench_sources.source_list("") == ""
 
 
 def test_every_sample_that_is_timed_has_a_group() -> None:

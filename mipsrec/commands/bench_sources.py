@@ -17,7 +17,8 @@ from types import ModuleType
 from ..errors import BuildError
 from ..scratch import scratch_folder
 
-MIRROR = "http://deb.debian.org/debian"
+_KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+_ARCHIVE = "$(ORIGIN) $(REPO_URI) $(RELEASE) $(COMPONENT)"
 
 
 def fetch(samples: ModuleType) -> list[str]:
@@ -58,16 +59,21 @@ def _unpacked(package: str, folder: Path) -> Path:
 
 
 def _download(package: str, folder: Path) -> None:
-    """Download by the machine's own lists of sources where it has any, else by one of Debian's made here."""
+    """Download by the machine's own lists of sources where it has any, else from where its programs come from."""
     get = ["apt-get", "-qq", "source", "--download-only", package]
     if not shutil.which("apt-get"):
         raise BuildError(f"{package}: no apt-get to fetch it; put it into $MIPSREC_SOURCES/{package} otherwise")
     if subprocess.run(get, cwd=folder, capture_output=True, stdin=subprocess.DEVNULL).returncode == 0:
         return
+    ask = ["apt-get", "indextargets", "--format", _ARCHIVE, "Created-By: Packages"]
+    sources = source_list(subprocess.run(ask, capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout)
+    if not sources:
+        there = f"put it into $MIPSREC_SOURCES/{package} otherwise"
+        raise BuildError(f"{package}: apt-get knows no archive of Debian; run apt-get update, or {there}")
     state = folder / "apt"
     for name in ("lists/partial", "archives/partial"):
         (state / name).mkdir(parents=True)
-    (state / "sources.list").write_text(f"deb-src {MIRROR} {_release()} main\n")
+    (state / "sources.list").write_text(sources)
     settings = {
         "Dir::Etc::sourcelist": state / "sources.list",
         "Dir::Etc::sourceparts": "/dev/null",
@@ -81,14 +87,11 @@ def _download(package: str, folder: Path) -> None:
     _run([*get, *options], folder, f"apt-get source {package}")
 
 
-def _release() -> str:
-    """Return the name of this machine's Debian release, else `stable`."""
-    try:
-        lines = Path("/etc/os-release").read_text().splitlines()
-    except OSError:
-        return "stable"
-    fields = dict(line.partition("=")[::2] for line in lines)
-    return fields.get("VERSION_CODENAME", "stable") if fields.get("ID") == "debian" else "stable"
+def source_list(targets: str) -> str:
+    """Return a list of sources of Debian's archives: of those among `targets`, which has an _ARCHIVE on each line."""
+    rows = {tuple(line.split()[1:]) for line in targets.splitlines() if line.startswith("Debian ")}
+    signed = f"[signed-by={_KEYRING}] " if _KEYRING.exists() else ""
+    return "".join(sorted(f"deb-src {signed}{' '.join(row)}\n" for row in rows if row[-1] == "main"))
 
 
 def _run(command: Sequence[str], folder: Path, what: str) -> None:
