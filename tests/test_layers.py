@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "mipsrec"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__init__", "errors", "options"),
-    ("state", "checksum", "profiles"),
+    ("state", "checksum", "profiles", "scratch"),
     ("elf", "elf_header", "elf_tables", "elf_eh"),
     ("memory",),
     ("isa",),
