@@ -17,6 +17,8 @@ from pathlib import Path
 from compiled import ORDERS
 from tools import missing, need
 
+from mipsrec.commands import bench_sources
+
 HERE = Path(__file__).parent
 SUPPORT = [HERE.parent / "samples" / "freestanding" / name for name in ("start.S", "out.c", "memory.c", "arithmetic.c")]
 SOFTFLOAT = (
@@ -36,18 +38,10 @@ def _run(command: list[str], folder: Path) -> str:
     return result.stdout
 
 
-def _source_list() -> str:
-    """Return the text of a list of sources: where this system gets Debian's programs, their sources are as well."""
-    targets = "$(ORIGIN) $(REPO_URI) $(RELEASE) $(COMPONENT)"
-    lines = _run([need("apt-get"), "indextargets", "--format", targets, "Created-By: Packages"], HERE).splitlines()
-    rows = {tuple(line.split()[1:]) for line in lines if line.startswith("Debian ") and line.endswith(" main")}
-    keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
-    return "".join(sorted(f"deb-src [signed-by={keyring}] {' '.join(row)}\n" for row in rows))
-
-
 def _fetch(folder: Path) -> None:
     """Unpack tests/fp of qemu's sources into a folder."""
-    sources = _source_list()
+    need("apt-get")
+    sources = bench_sources.source_list(bench_sources.archives())
     if not sources:
         missing("an archive with the sources of qemu", "qemu (sources; or set MIPSREC_QEMU_SOURCE)")
     work = Path(tempfile.mkdtemp(dir=folder.parent))

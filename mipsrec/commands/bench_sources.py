@@ -61,15 +61,14 @@ def _unpacked(package: str, folder: Path) -> Path:
 def _download(package: str, folder: Path) -> None:
     """Download by the machine's own lists of sources where it has any, else from where its programs come from."""
     get = ["apt-get", "-qq", "source", "--download-only", package]
+    otherwise = f"put it into $MIPSREC_SOURCES/{package} otherwise"
     if not shutil.which("apt-get"):
-        raise BuildError(f"{package}: no apt-get to fetch it; put it into $MIPSREC_SOURCES/{package} otherwise")
+        raise BuildError(f"{package}: no apt-get to fetch it; {otherwise}")
     if subprocess.run(get, cwd=folder, capture_output=True, stdin=subprocess.DEVNULL).returncode == 0:
         return
-    ask = ["apt-get", "indextargets", "--format", _ARCHIVE, "Created-By: Packages"]
-    sources = source_list(subprocess.run(ask, capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout)
+    sources = source_list(archives())
     if not sources:
-        there = f"put it into $MIPSREC_SOURCES/{package} otherwise"
-        raise BuildError(f"{package}: apt-get knows no archive of Debian; run apt-get update, or {there}")
+        raise BuildError(f"{package}: apt-get knows no archive of Debian; run apt-get update, or {otherwise}")
     state = folder / "apt"
     for name in ("lists/partial", "archives/partial"):
         (state / name).mkdir(parents=True)
@@ -87,8 +86,14 @@ def _download(package: str, folder: Path) -> None:
     _run([*get, *options], folder, f"apt-get source {package}")
 
 
+def archives() -> str:
+    """Return the archives that apt-get has programs of, an _ARCHIVE on each line."""
+    ask = ["apt-get", "indextargets", "--format", _ARCHIVE, "Created-By: Packages"]
+    return subprocess.run(ask, capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
+
+
 def source_list(targets: str) -> str:
-    """Return a list of sources of Debian's archives: of those among `targets`, which has an _ARCHIVE on each line."""
+    """Return a list of sources of Debian's archives: of those among `targets`, which is as `archives` has it."""
     rows = {tuple(line.split()[1:]) for line in targets.splitlines() if line.startswith("Debian ")}
     signed = f"[signed-by={_KEYRING}] " if _KEYRING.exists() else ""
     return "".join(sorted(f"deb-src {signed}{' '.join(row)}\n" for row in rows if row[-1] == "main"))
