@@ -60,8 +60,8 @@ check-c: venv
 	        echo "make: NOT CHECKED with $$compiler: it is missing (Debian: apt-get install $$compiler)" >&2; \
 	        if [ -n "$$CI" ]; then failed=1; fi; continue; \
 	    fi; \
-	    echo "$$compiler -fsyntax-only runtime/*.c"; \
-	    for source in runtime/*.c; do \
+	    echo "$$compiler -fsyntax-only runtime/**.c"; \
+	    for source in $$(find runtime -name '*.c' | sort); do \
 	        $$compiler -std=c11 -D_GNU_SOURCE= -Wall -Wextra -Werror -fsyntax-only -Ibuild/check -Iruntime $$source \
 	            || failed=1; \
 	    done; \

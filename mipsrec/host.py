@@ -61,7 +61,7 @@ def _key(sources: list[Path], flags: tuple[str, ...], compiler: str) -> str:
 def host_executable(extra_flags: tuple[str, ...] = ()) -> Path:
     """Return the host, building it if this version of it is not in the cache; raises BuildError."""
     folder = runtime_folder()
-    sources = sorted(folder.glob("*.[ch]"))
+    sources = sorted(folder.rglob("*.[ch]"))
     compiler = find_compiler()
     key = _key(sources, extra_flags, compiler)
     path = cache_folder() / "host" / key / "mipsrec-host"
@@ -76,11 +76,12 @@ def build_host(compiler: str, sources: list[Path], output: Path, extra_flags: tu
         output.parent.mkdir(parents=True, exist_ok=True)
         with scratch_folder(".host-", output.parent) as build:
             write_generated_headers(build)
-            common = [compiler, *_FLAGS, *extra_flags, f'-DMR_PRODUCER="mipsrec {__version__}"', f"-I{build}"]
+            common = [compiler, *_FLAGS, *extra_flags, f'-DMR_PRODUCER="mipsrec {__version__}"', f"-I{build}",
+                      f"-I{runtime_folder()}"]  # fmt: skip
 
             def compile_one(source: Path) -> Path:
                 target = build / f"{source.stem}.o"
-                _run([*common, f"-I{source.parent}", "-c", str(source), "-o", str(target)])
+                _run([*common, "-c", str(source), "-o", str(target)])
                 return target
 
             with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:

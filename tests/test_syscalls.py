@@ -146,7 +146,7 @@ def test_numbers_are_those_of_the_kernel_headers() -> None:
     expected = {name: 4000 + int(number) for name, number in pairs}
     rows = [
         (name, int(number))
-        for source in sorted((Path(__file__).parent.parent / "runtime").glob("*.c"))
+        for source in sorted((Path(__file__).parent.parent / "runtime").rglob("*.c"))
         for number, name in re.findall(r"^SYSCALL\((\d+), (\w+),", source.read_text(), re.MULTILINE)
     ]
     assert len(rows) > 200 and len({number for _, number in rows}) == len(rows)
