@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from . import profiles
@@ -48,9 +49,31 @@ def library_path(guest_identity: str, options: Options, starts: Sequence[int] = 
     return cache_folder() / "libraries" / f"{name}.so"
 
 
+def variant_of(options: Options) -> str:
+    """Return the name of the ways to translate that the options choose, for the store (runtime/lifted/store.c)."""
+    return f"{options.memory}-{options.calls}-{options.opt}-{chosen_cpu(options.cpu).name}"
+
+
+def code_folder(options: Options) -> Path:
+    """Return the folder of the store for one variant: libraries by the contents of the guest's files."""
+    return cache_folder() / "code" / source_digest() / variant_of(options)
+
+
+def code_path(guest_identity: str, options: Options) -> Path:
+    """Return where the store has the library of a guest's file."""
+    return code_folder(options) / guest_identity[:2] / f"{guest_identity}.so"
+
+
+_NOT_TRANSLATING = {"__main__.py", "cli.py", "commands", "demo.py", "host.py", "profile_report.py", "timing.py"}
+"""What comes after a library is made, or only asks for one: its contents do not depend on these."""
+
+
+@cache
 def source_digest() -> str:
     """Return a digest of mipsrec's own Python code: what a cached result must have been made by."""
     digest = hashlib.blake2b(digest_size=16)
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(path.name.encode() + path.read_bytes())
+    package = Path(__file__).parent
+    for path in sorted(package.rglob("*.py")):
+        if path.relative_to(package).parts[0] not in _NOT_TRANSLATING:
+            digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,12 @@ from .codegen import LiftedFunction
 from .elf import Image
 from .errors import BuildError, LiftError
 from .levels import level_of, nearest
+from .linking import GuestFile
 from .options import AUTO, CALL_MODELS, MEMORY_MODELS
 from .profiles import Profile
 
 INDEX = "index.json"
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,7 @@ class DumpedFunction:
 class Dump:
     """What an index says; `entries` as (guest pc, symbol)."""
 
-    guest_identity: str
-    bias: int
-    fr: int
+    guest: GuestFile
     memory: str
     calls: str
     files: list[DumpedFunction]
@@ -94,7 +93,8 @@ def write(
         index = {
             "format": FORMAT,
             "mipsrec": __version__,
-            "guest": {"path": str(image.path), "identity": image.identity, "bias": image.bias, "fr": image.fr},
+            "path": str(image.path),
+            "guest": asdict(GuestFile.of(image)),
             "memory": memory,
             "calls": calls,
             "functions": records,
@@ -105,6 +105,13 @@ def write(
     except OSError as error:
         raise LiftError(f"{folder}: cannot be written ({error.strerror or error})") from error
     return len(records)
+
+
+def _guest_file(said: dict[str, Any]) -> GuestFile:
+    """Return what an index says of the guest's file; raises KeyError, TypeError or ValueError where it is damaged."""
+    segments = tuple((int(guest), int(offset), int(size)) for guest, offset, size in said["segments"])
+    flags = bool(said["nan2008"]), bool(said["relocatable"])
+    return GuestFile(str(said["identity"]), int(said["bias"]), int(said["fr"]), *flags, segments)
 
 
 def read(folder: Path) -> Dump:
@@ -120,7 +127,7 @@ def read(folder: Path) -> Dump:
         if index["format"] != FORMAT or index["mipsrec"] != __version__:
             origin = f"made by mipsrec {index['mipsrec']}, this is {__version__}"
             raise BuildError(f"{folder}: {origin}; dump the program again")
-        guest = index["guest"]
+        guest = _guest_file(index["guest"])
         files = [
             DumpedFunction(
                 folder / record["file"], int(record["start"]), int(record["instructions"]), bool(record["hot"])
@@ -128,10 +135,10 @@ def read(folder: Path) -> Dump:
             for record in index["functions"]
         ]
         entries = [(int(pc), str(symbol)) for record in index["functions"] for pc, symbol in record["entries"]]
-        identity, memory, calls = guest["identity"], index["memory"], index["calls"]
-        if len(bytes.fromhex(identity)) != 32 or memory not in MEMORY_MODELS or calls not in CALL_MODELS:
+        memory, calls = index["memory"], index["calls"]
+        if len(bytes.fromhex(guest.identity)) != 32 or memory not in MEMORY_MODELS or calls not in CALL_MODELS:
             raise ValueError("not an identity, a memory model and a way of calls")
-        dump = Dump(identity, int(guest["bias"]), int(guest["fr"]), memory, calls, files, entries)
+        dump = Dump(guest, memory, calls, files, entries)
     except (KeyError, TypeError, ValueError) as error:
         raise BuildError(f"{folder / INDEX}: damaged ({error!r}); dump the program again") from error
     if not files:

@@ -49,10 +49,12 @@ class Image:
     """One program as the rest of mipsrec sees it; guest addresses include `bias`.
 
     `identity` is the hexadecimal BLAKE2b-256 of the file. `content` is the whole file. `got` and `eh_frame` are
-    (start, end). `gp` is the canonical gp value of the main module. `fr` is 1 when the code needs Status.FR=1.
-    `soft_float` is False when the file does not say. `executable_ranges` are (start, end), sorted and disjoint: the
-    executable sections, or the executable segments of a file without usable section headers. `symbols` are sorted by
-    address. `relocations` are not applied: a static position-independent program does that to itself.
+    (start, end). `entry` is 0 for a library. `interpreter` and `needed` name the dynamic linker and the libraries that
+    it loads first, `run_paths` the folders where it looks for them besides (DT_RUNPATH or DT_RPATH). `gp` is the
+    canonical gp value of the main module. `fr` is 1 when the code needs Status.FR=1. `soft_float` is False when the
+    file does not say. `executable_ranges` are (start, end), sorted and disjoint: the executable sections, or the
+    executable segments of a file without usable section headers. `symbols` are sorted by address. `relocations` are
+    not applied: a position-independent file, or its interpreter, does that at run time.
     """
 
     path: Path
@@ -62,6 +64,9 @@ class Image:
     e_type: int
     entry: int
     bias: int
+    interpreter: str | None
+    needed: tuple[str, ...]
+    run_paths: tuple[str, ...]
     segments: tuple[Segment, ...]
     symbols: tuple[Symbol, ...] = field(repr=False)
     relocations: tuple[Relocation, ...] = field(repr=False)
@@ -75,6 +80,11 @@ class Image:
     eh_frame: tuple[int, int] | None
     eh_functions: tuple[EhFunction, ...] = field(repr=False)
     warnings: tuple[str, ...]
+
+    @property
+    def is_relocatable(self) -> bool:
+        """Whether the file may be loaded anywhere: a library or a position-independent program."""
+        return self.e_type == ET_DYN
 
     def segment_bytes(self, segment: Segment) -> bytes:
         """Return the bytes that the file gives a segment; its memory beyond them is zero."""
@@ -101,6 +111,9 @@ def load_elf(path: str | Path) -> Image:
     if flags.arch in ("mips3", "mips4", "mips5", "mips64", "mips64r2"):
         warnings.append(f"is marked {flags.arch}: 64-bit instructions are not supported")
     dynamic: dict[int, int] = _degrade("dynamic section", {}, lambda: tables.read_dynamic(raw), warnings)
+    names: list[tuple[int, str]] = _degrade(
+        "names of libraries", [], lambda: tables.read_dynamic_names(raw, dynamic), warnings
+    )
     places = _symbol_tables(raw, dynamic, warnings)
     symbols: tuple[Symbol, ...] = _degrade("symbol table", (), lambda: _symbols(raw, places, bias, warnings), warnings)
     executable = _executable_ranges(raw, bias, segments, entry, warnings)
@@ -113,10 +126,13 @@ def load_elf(path: str | Path) -> Image:
         e_type=e_type,
         entry=entry,
         bias=bias,
+        interpreter=_interpreter(raw),
+        needed=tuple(name for tag, name in names if tag == tables.DT_NEEDED),
+        run_paths=_run_paths(names),
         segments=segments,
         symbols=symbols,
         relocations=_degrade(
-            "relocations", (), lambda: _relocations(raw, dynamic, bias) if e_type == ET_DYN else (), warnings
+            "relocations", (), lambda: _relocations(raw, dynamic, bias) if dynamic else (), warnings
         ),
         got=_degrade("GOT", None, lambda: _got(raw, dynamic, bias), warnings),
         gp=_degrade("gp value", None, lambda: _gp(raw, dynamic, places, bias), warnings),
@@ -143,6 +159,20 @@ def _degrade(what: str, default: T, read: Callable[[], T], warnings: list[str]) 
     except (Malformed, struct.error) as error:
         warnings.append(f"{what} ignored: {error}")
         return default
+
+
+def _interpreter(raw: RawFile) -> str | None:
+    header = raw.segment(tables.PT_INTERP)
+    if header is None:
+        return None
+    return raw.content[header.offset : header.offset + header.filesz].split(b"\0")[0].decode("utf-8", "surrogateescape")
+
+
+def _run_paths(names: list[tuple[int, str]]) -> tuple[str, ...]:
+    """Return the folders of DT_RUNPATH, or else of DT_RPATH, which it replaces."""
+    found = [name for tag, name in names if tag == tables.DT_RUNPATH]
+    found = found or [name for tag, name in names if tag == tables.DT_RPATH]
+    return tuple(folder for name in found for folder in name.split(":") if folder)
 
 
 def _abi_flags(path: Path, raw: RawFile) -> AbiFlags | None:
@@ -233,7 +263,7 @@ def _executable_ranges(
         if section.flags & wanted == wanted and section.size and section.type != tables.SHT_NOBITS
     ]
     inside = all(any(low <= start and end <= high for low, high in loaded) for start, end in sections)
-    if sections and inside and any(start <= entry < end for start, end in sections):
+    if sections and inside and (entry == 0 or any(start <= entry < end for start, end in sections)):
         return _merged(sections)
     if sections:
         warnings.append("section headers do not fit the segments: all of the executable segments counts as code")

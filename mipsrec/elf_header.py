@@ -109,7 +109,7 @@ def _machine_name(machine: int) -> str:
 
 
 def check_flags(path: Path, value: int, entry: int) -> EFlags:
-    """Return e_flags taken apart; refuses other ABIs, MIPS R6 and 16-bit instructions."""
+    """Return e_flags taken apart; refuses other ABIs, MIPS R6, and programs that start in 16-bit instructions."""
     arch, abi = value >> 28, value & E_FLAGS_MASKS.EFM_MIPS_ABI
     if value & E_FLAGS.EF_MIPS_ABI2:
         raise ElfError(f"{path}: is an n32 program; only o32 is supported: build it with -mabi=32")
@@ -119,10 +119,6 @@ def check_flags(path: Path, value: int, entry: int) -> EFlags:
         raise ElfError(f"{path}: is a MIPS R6 program; MIPS I to MIPS32r2 are supported: build with -march=mips32r2")
     if arch >= len(_ARCHITECTURES):
         raise ElfError(f"{path}: has an unknown architecture (e_flags 0x{value:08x}); build it with -march=mips32r2")
-    compressed = {EF_MIPS_MICROMIPS: ("microMIPS", "-mno-micromips"), EF_MIPS_M16: ("MIPS16", "-mno-mips16")}
-    for bit, (name, option) in compressed.items():
-        if value & bit:
-            raise ElfError(f"{path}: holds {name} code, 16-bit instructions are not supported: build with {option}")
     if entry & 1:
         raise ElfError(
             f"{path}: starts in MIPS16 or microMIPS code (odd entry point 0x{entry:x}), which is not supported: "
@@ -149,13 +145,6 @@ def check_program_headers(path: Path, content: bytes, order: str, phoff: int) ->
     if phoff + 32 * count > len(content):
         raise ElfError(f"{path}: the program headers lie beyond the end of the file; get a whole copy of the file")
     headers = tables.read_program_headers(content, order, phoff, count)
-    for header in headers:
-        if header.type == tables.PT_INTERP:
-            name = content[header.offset : header.offset + min(header.filesz, 256)].split(b"\0")[0]
-            raise ElfError(
-                f"{path}: is dynamically linked (interpreter {name.decode('utf-8', 'backslashreplace')}): "
-                "not supported yet; link it with -static"
-            )
     if not any(header.type == tables.PT_LOAD for header in headers):
         raise ElfError(f"{path}: has no loadable segment (PT_LOAD), so nothing to run; link it as a program")
     return headers
@@ -196,9 +185,9 @@ def load_segments(path: Path, content: bytes, headers: tuple[ProgramHeader, ...]
 def check_entry(
     path: Path, e_type: int, entry: int, bias: int, segments: tuple[Segment, ...], warnings: list[str]
 ) -> int:
-    """Return the entry point with bias; a shared library has none (0), which is refused."""
+    """Return the entry point with bias; 0 for a shared library, which has none."""
     if e_type == ET_DYN and entry == 0:
-        raise ElfError(f"{path}: is a shared library, not a program (no entry point); give the program that uses it")
+        return 0
     address = entry + bias
     holders = [segment for segment in segments if segment.vaddr <= address < segment.vaddr + segment.memsz]
     if not holders or address & 3:

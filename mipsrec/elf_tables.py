@@ -21,7 +21,8 @@ from elftools.elf.constants import SHN_INDICES
 PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_GNU_EH_FRAME = 1, 2, 3, 0x6474E550
 PT_MIPS_REGINFO, PT_MIPS_ABIFLAGS = 0x70000000, 0x70000003
 SHT_NOBITS, SHT_SYMTAB, SHT_DYNSYM = 8, 2, 11
-DT_PLTGOT, DT_STRTAB, DT_SYMTAB, DT_STRSZ, DT_REL, DT_RELSZ = 3, 5, 6, 10, 17, 18
+DT_NEEDED, DT_PLTGOT, DT_STRTAB, DT_SYMTAB, DT_STRSZ, DT_SONAME, DT_RPATH = 1, 3, 5, 6, 10, 14, 15
+DT_REL, DT_RELSZ, DT_RUNPATH = 17, 18, 29
 DT_MIPS_LOCAL_GOTNO, DT_MIPS_SYMTABNO, DT_MIPS_GOTSYM = 0x7000000A, 0x70000011, 0x70000013
 R_MIPS_REL32 = 3
 
@@ -33,6 +34,7 @@ MAX_DYNAMIC_ENTRIES = 4096
 
 _TYPES = {0: "NOTYPE", 1: "OBJECT", 2: "FUNC", 10: "FUNC"}
 _BINDINGS = {0: "LOCAL", 1: "GLOBAL", 2: "WEAK", 10: "GLOBAL"}
+MAX_SHOWN_NAMES = 8
 _STO_COMPRESSED = 0x80
 """Bit of st_other that both STO_MICROMIPS (0x80) and STO_MIPS16 (0xf0) have."""
 
@@ -182,20 +184,24 @@ def read_symbols(raw: RawFile, table: Place, strings: Place, warnings: list[str]
     """
     if table[1] > 16 * MAX_SYMBOLS:
         warnings.append(f"symbol table of {table[1] // 16} entries: only the first {MAX_SYMBOLS} were read")
-    symbols, compressed, nameless, budget = [], 0, 0, MAX_ALL_NAMES_BYTES
+    symbols, nameless, budget = [], 0, MAX_ALL_NAMES_BYTES
+    compressed: list[str] = []
     for name_offset, value, size, info, other, section in raw.records(_head(table), "IIIBBH"):
         kind = _TYPES.get(info & 15)
         if kind is None or section == SHN_INDICES.SHN_UNDEF or section >= SHN_INDICES.SHN_LORESERVE:
             continue
         if other & _STO_COMPRESSED:
-            compressed += 1
+            compressed.append(_string(raw.content, strings, name_offset, MAX_NAME_BYTES) or f"0x{value:x}")
             continue
         name = _string(raw.content, strings, name_offset, MAX_NAME_BYTES) if budget > 0 else None
         nameless += name is None
         budget -= len(name or "")
         symbols.append(Symbol(name or "", value, size, kind, _BINDINGS.get(info >> 4, "LOCAL")))
     if compressed:
-        warnings.append(f"{compressed} symbols name MIPS16 or microMIPS code, which is not supported: left out")
+        shown = ", ".join(compressed[:MAX_SHOWN_NAMES]) + (", ..." if len(compressed) > MAX_SHOWN_NAMES else "")
+        warnings.append(
+            f"{len(compressed)} symbols name MIPS16 or microMIPS code, which ends by SIGILL when it is reached: {shown}"
+        )
     if nameless:
         warnings.append(f"{nameless} symbols have a name that cannot be read: they keep their addresses only")
     return symbols
@@ -232,6 +238,23 @@ def read_dynamic(raw: RawFile) -> dict[int, int]:
             break
         entries.setdefault(tag, value)
     return entries
+
+
+def read_dynamic_names(raw: RawFile, dynamic: dict[int, int]) -> list[tuple[int, str]]:
+    """Return (tag, name) of the entries of PT_DYNAMIC that name libraries or folders, in order."""
+    header = raw.segment(PT_DYNAMIC)
+    if header is None:
+        return []
+    size = max(0, min(header.filesz, 8 * MAX_DYNAMIC_ENTRIES, len(raw.content) - header.offset))
+    offset, strings_size = raw.loaded_place(dynamic.get(DT_STRTAB, 0), dynamic.get(DT_STRSZ, 0))
+    strings = raw.content[offset : offset + strings_size]
+    found = []
+    for tag, value in raw.records((header.offset, size), "II"):
+        if tag == 0:
+            break
+        if tag in (DT_NEEDED, DT_SONAME, DT_RPATH, DT_RUNPATH) and value < len(strings):
+            found.append((tag, strings[value:].split(b"\0", 1)[0].decode("utf-8", "surrogateescape")))
+    return found
 
 
 def dynamic_symbol_table(raw: RawFile, dynamic: dict[int, int]) -> tuple[Place, Place]:

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from . import __version__
-from .cache import cache_folder, cannot_write
+from .cache import cache_folder, cannot_write, source_digest
 from .compiler import find_compiler, run_compiler
 from .errors import BuildError
 from .scratch import scratch_folder
@@ -21,7 +21,10 @@ _FLAGS = (
     "-std=c11", "-O2", "-g", "-D_GNU_SOURCE=", "-fPIE", "-pthread", "-frounding-math", "-ffp-contract=off",
     "-fno-strict-aliasing",
 )  # fmt: skip
-_LINK_FLAGS = ("-pie", "-rdynamic", "-ldl", "-lm", "-pthread")
+_LINK_FLAGS = ("-static-pie", "-lm", "-pthread")
+"""A static program: it needs nothing of the machine it runs on, be it a chroot or a container."""
+_SANITIZED_LINK_FLAGS = ("-pie", "-lm", "-pthread")
+"""The sanitizers' own libraries cannot be part of a static program."""
 
 
 def runtime_folder() -> Path:
@@ -53,7 +56,7 @@ def _key(sources: list[Path], flags: tuple[str, ...], compiler: str) -> str:
     generators = [here / "state.py", *sorted((here / "isa").glob("*.py"))]
     for path in (*sources, *generators):
         digest.update(path.name.encode() + path.read_bytes())
-    for text in (*_FLAGS, *_LINK_FLAGS, *flags, compiler, __version__):
+    for text in (*_FLAGS, *_LINK_FLAGS, *flags, compiler, __version__, source_digest()):
         digest.update(text.encode())
     return digest.hexdigest()
 
@@ -76,7 +79,8 @@ def build_host(compiler: str, sources: list[Path], output: Path, extra_flags: tu
         output.parent.mkdir(parents=True, exist_ok=True)
         with scratch_folder(".host-", output.parent) as build:
             write_generated_headers(build)
-            common = [compiler, *_FLAGS, *extra_flags, f'-DMR_PRODUCER="mipsrec {__version__}"', f"-I{build}",
+            common = [compiler, *_FLAGS, *extra_flags, f'-DMR_PRODUCER="mipsrec {__version__}"',
+                      f'-DMR_CODE_KEY="{source_digest()}"', f"-I{build}",
                       f"-I{runtime_folder()}"]  # fmt: skip
 
             def compile_one(source: Path) -> Path:
@@ -87,7 +91,8 @@ def build_host(compiler: str, sources: list[Path], output: Path, extra_flags: tu
             with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
                 objects = list(pool.map(compile_one, sources))
             finished = build / "mipsrec-host"
-            _run([compiler, *extra_flags, *map(str, objects), "-o", str(finished), *_LINK_FLAGS])
+            link_flags = _SANITIZED_LINK_FLAGS if any("-fsanitize" in flag for flag in extra_flags) else _LINK_FLAGS
+            _run([compiler, *extra_flags, *map(str, objects), "-o", str(finished), *link_flags])
             os.replace(finished, output)
     except OSError as error:
         raise BuildError(f"{output}: {cannot_write(error)}") from error

@@ -12,24 +12,49 @@ from pathlib import Path
 
 from . import __version__
 from .codegen.calls import HOST_EDGES, declaration
-from .codegen.writer import MODULE_METADATA
+from .codegen.writer import DELTA, MODULE_METADATA, POOL_SECTION
 from .compiler import run_compiler
 from .cpu import Cpu
+from .elf import Image
 from .errors import BuildError
 from .state import layout_id
 
 LIBRARY_MAGIC = 0x4352494D
-LIBRARY_VERSION = 2
+LIBRARY_VERSION = 3
+LIBRARY_SEGMENTS = 4
 _MEMORY_NUMBERS = {"flat": 0, "paged": 1, "thunk": 2}
+
+
+@dataclass(frozen=True)
+class GuestFile:
+    """What a library says of the file it was made of.
+
+    `identity` is the hexadecimal hash of the contents, `bias` the load bias in all guest addresses here. The code of a
+    `relocatable` file serves every other bias as well. `segments` are (guest address, offset in the file, bytes) of
+    what is executable.
+    """
+
+    identity: str
+    bias: int
+    fr: int
+    nan2008: bool
+    relocatable: bool
+    segments: tuple[tuple[int, int, int], ...]
+
+    @classmethod
+    def of(cls, image: Image) -> GuestFile:
+        """Return what is to be said of a guest's file."""
+        found = [segment for segment in image.segments if segment.execute and segment.filesz]
+        segments = tuple((segment.vaddr, segment.offset, segment.filesz) for segment in found[:LIBRARY_SEGMENTS])
+        nan2008 = image.e_flags.nan2008
+        return cls(image.identity, image.bias, image.fr, nan2008, image.is_relocatable, segments)
 
 
 @dataclass(frozen=True)
 class LibraryIdentity:
     """What the finished library says of itself; the host refuses to load it for anything else."""
 
-    guest_identity: str
-    bias: int
-    fr: int
+    guest: GuestFile
     memory: str
     calls: str
     opt: str
@@ -66,28 +91,40 @@ def _displacement(symbol: str, offset: int) -> str:
     return f"trunc (i64 {difference} to i32)"
 
 
+_POOL = f"""\
+{DELTA} = hidden externally_initialized global i32 0, align 4
+@mr_pcs_first = hidden externally_initialized global i32 0, section "{POOL_SECTION}", align 4
+@__start_{POOL_SECTION} = external hidden global i32
+@__stop_{POOL_SECTION} = external hidden global i32
+"""
+"""What relocatable code takes guest pcs from (codegen/writer.py). One word is there for the linker's symbols."""
+
+
 def table_text(found: list[tuple[int, str]], identity: LibraryIdentity, triple: str) -> str:
     """Return the IR of `mr_library`; what was found are (guest pc, symbol).
 
     A block that two functions have is an entry of both. Both lifted it from the same words, so either will do.
     """
+    guest = identity.guest
     entries = sorted(dict(sorted(found, reverse=True)).items())
     words = (
         LIBRARY_MAGIC, LIBRARY_VERSION, layout_id(), _MEMORY_NUMBERS[identity.memory], identity.cpu.level,
-        identity.bias, identity.fr, len(entries),
+        guest.bias, guest.fr, int(guest.nan2008), int(guest.relocatable), len(entries),
     )  # fmt: skip
     fields = [("i32", str(word)) for word in words]
+    for symbol in ("mr_enter", "call_host", DELTA[1:], f"__start_{POOL_SECTION}", f"__stop_{POOL_SECTION}"):
+        fields.append(("i32", _displacement(symbol, 4 * len(fields))))
+    unused = [(0, 0, 0)] * (LIBRARY_SEGMENTS - len(guest.segments))
+    for segment in [*guest.segments[:LIBRARY_SEGMENTS], *unused]:
+        fields += [("i32", str(word)) for word in segment]
+    header_bytes = 4 * len(fields) + 32 + 64 + 64
     for data in (
-        bytes.fromhex(identity.guest_identity),
+        bytes.fromhex(guest.identity),
         f"mipsrec {__version__}".encode().ljust(64, b"\0")[:64],
         identity.options.encode().ljust(64, b"\0")[:64],
     ):
         type_, _, value = _bytes_constant(data).partition("] ")
         fields.append((type_ + "]", value))
-    first = len(words)
-    helpers = [("i32", _displacement(symbol, 4 * (first + n))) for n, symbol in enumerate(("mr_enter", "call_host"))]
-    fields[first:first] = helpers
-    header_bytes = 4 * (first + len(helpers)) + 32 + 64 + 64
     for index, (pc, symbol) in enumerate(entries):
         fields += [("i32", str(pc)), ("i32", _displacement(symbol, header_bytes + 8 * index + 4))]
     types = ", ".join(type_ for type_, _ in fields)
@@ -95,6 +132,6 @@ def table_text(found: list[tuple[int, str]], identity: LibraryIdentity, triple: 
     symbols = sorted({symbol for _, symbol in entries})
     declarations = "".join(declaration(symbol) + "\n" for symbol in symbols)
     return (
-        f'target triple = "{triple}"\n{declarations}{HOST_EDGES}{MODULE_METADATA}'
+        f'target triple = "{triple}"\n{declarations}{HOST_EDGES}{MODULE_METADATA}{_POOL}'
         f"@mr_library = constant <{{ {types} }}> <{{ {values} }}>, align 8\n"
     )

@@ -73,7 +73,7 @@ class Guest:
     def codegen_options(self, options: Options, comments: bool = False) -> CodegenOptions:
         return CodegenOptions(
             self.image.byte_order == "big", self.image.fr, options.memory, options.calls, comments,
-            self.image.e_flags.nan2008,
+            self.image.e_flags.nan2008, self.image.is_relocatable,
         )  # fmt: skip
 
     def function(self, name: str) -> Function:
@@ -192,7 +192,7 @@ def build(
     `functions` chooses some of a guest's; the rest of the program is interpreted.
     """
     from . import native
-    from .linking import LibraryIdentity
+    from .linking import GuestFile, LibraryIdentity
 
     options = options or Options()
     build_options = native.BuildOptions(options.jobs, chosen_cpu(options.cpu), options.reuse)
@@ -202,9 +202,7 @@ def build(
         image, codegen = source.image, source.codegen_options(options)
         if profile is not None:
             profile.check_program(image.identity, image.path)
-        identity = LibraryIdentity(
-            image.identity, image.bias, codegen.fr, codegen.memory, codegen.calls, said, build_options.cpu
-        )
+        identity = LibraryIdentity(GuestFile.of(image), codegen.memory, codegen.calls, said, build_options.cpu)
         chosen = source.starts
         if functions is not None:
             chosen = {function.start: source.starts[function.start] for function in functions}
@@ -214,10 +212,8 @@ def build(
         )
     dump = dumped.read(Path(source))
     if profile is not None:
-        profile.check_program(dump.guest_identity, Path(source))
-    identity = LibraryIdentity(
-        dump.guest_identity, dump.bias, dump.fr, dump.memory, dump.calls, said, build_options.cpu
-    )
+        profile.check_program(dump.guest.identity, Path(source))
+    identity = LibraryIdentity(dump.guest, dump.memory, dump.calls, said, build_options.cpu)
     files = dump.with_levels(str(options.opt), profile)
     return native.build_files(files, dump.entries, build_options, identity, Path(output), progress)
 

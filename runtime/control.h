@@ -3,8 +3,6 @@
 #define MR_CONTROL_H
 
 #include "host.h"
-#include "libfile.h"
-#include "library.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -28,13 +26,6 @@ extern int mr_call_argument_count;
 void mr_options_parse(int argc, char **argv);
 bool mr_parse_integer(const char *text, uint32_t *value); /* decimal, 0x and negative; 32 bits */
 bool mr_parse_address(const char *text, uint32_t *value); /* hexadecimal, with or without 0x */
-
-/* ---- library.c ---- */
-enum mr_memory_model mr_library_examine(const char *path); /* checks all that can be checked without the guest */
-void mr_library_describe(const char *path); /* prints what mr_library_examine has found right */
-extern struct mr_library_file mr_library_file;             /* stays mapped: lines.c reads the line table from it */
-bool mr_library_tells_of_calls(void);                      /* every call of a lifted function is seen by the host */
-extern uintptr_t mr_library_bias;                          /* host address minus address in the library's file */
 
 /* ---- dispatch.c ---- */
 void mr_dispatch_reserve(void);
@@ -111,6 +102,8 @@ _Noreturn void mr_die_of_host_signal(int host_signal);
 void mr_take_sent(const siginfo_t *info, void *context); /* a signal that the host needs for itself, but somebody sent */
 
 /* ---- report.c ---- */
+extern int mr_messages_fd;   /* what --stats, --strace and --report say goes there */
+void mr_messages_open(void); /* makes it another one than the guest's */
 void mr_print_error(const char *format, ...) __attribute__((format(printf, 1, 2))); /* one write, no stdio buffers */
 
 /* ---- exception.c ---- */
@@ -121,11 +114,6 @@ uint32_t mr_raise_access(struct mr_state *s, struct mr_access_fault fault); /* r
 /* Returns the pc of the instruction that faulted first, of a load and a store that recompiled code makes as one: where memory
  * cannot be read, no store can fault that a load of the same place stands before. */
 uint32_t mr_first_access(const struct mr_access_fault *fault);
-
-/* ---- lines.c ---- */
-uint32_t mr_lines_find(uint64_t file_address); /* guest pc of code in mr_library_file; 0 when unknown */
-/* The same for code that cannot fault: of host code that stands for no one instruction, that of what follows. */
-uint32_t mr_lines_near(uint64_t file_address);
 
 /* ---- main.c ---- */
 bool mr_image_fr(const struct mr_image *image); /* Status.FR as Linux sets it for this program */

@@ -24,13 +24,9 @@
 #define NESTED_POLLS_MAX 16u /* those whose handlers never return must not fill the stack */
 
 int32_t *mr_dispatch;
-uint8_t *mr_fallback;
-uint32_t (*mr_enter)(struct mr_state *, mr_function);
 _Thread_local struct mr_state *mr_current;
 _Thread_local struct mr_host_thread mr_host_thread;
 _Thread_local struct mr_counters mr_counters;
-
-static uint32_t open_low_pc, open_high_pc; /* table entries of these are writable; both 0 when none are */
 
 static _Thread_local struct {
     sigjmp_buf outermost;
@@ -55,20 +51,6 @@ void mr_dispatch_open(uint32_t low_pc, uint32_t high_pc)
     uintptr_t high = (uintptr_t)&mr_dispatch[high_pc >> 2];
     if (mprotect((void *)low, high - low, PROT_READ | PROT_WRITE) != 0)
         mr_fail("cannot get memory for the dispatch table: %s", strerror(errno));
-    open_low_pc = low_pc;
-    open_high_pc = high_pc;
-}
-
-void mr_dispatch_forget(uint32_t guest, uint32_t size_bytes)
-{
-    uint64_t low = guest & ~3u, high = (uint64_t)guest + size_bytes;
-    if (low < open_low_pc)
-        low = open_low_pc;
-    if (high > open_high_pc)
-        high = open_high_pc;
-    for (uint64_t pc = low; pc < high; pc += 4)
-        if (mr_dispatch[pc >> 2] != 0) /* a read touches no new page */
-            mr_dispatch[pc >> 2] = 0;
 }
 
 uint32_t mr_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)

@@ -10,6 +10,7 @@
  */
 #include "abi.h"
 #include "control.h"
+#include "lifted/code.h"
 #include "fpu.h"
 #include "profile.h"
 #include "signals.h"
@@ -177,7 +178,8 @@ static _Noreturn void internal_error(int host_signal, uintptr_t host_pc, uintptr
 {
     char text[200];
     uint32_t guest_pc = mr_current == NULL ? 0 : guest_pc_of(mr_current, host_pc);
-    uintptr_t library_pc = mr_library_contains(host_pc) ? host_pc - mr_library_bias : 0;
+    const struct mr_module *module = mr_module_of(host_pc);
+    uintptr_t library_pc = module != NULL ? host_pc - module->object.bias : 0;
     int length = snprintf(text, sizeof text,
                           "mipsrec-host: internal error: host signal %d at host pc 0x%lx (0x%lx in the library), "
                           "address 0x%lx, guest pc 0x%08x\n",

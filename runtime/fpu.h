@@ -15,7 +15,6 @@ enum {
 };
 enum { MR_FCSR_FLAGS_SHIFT = 2, MR_FCSR_ENABLES_SHIFT = 7, MR_FCSR_CAUSES_SHIFT = 12 };
 #define MR_FCSR_RM 3u
-#define MR_FCSR_NAN2008 (1u << 18)
 #define MR_FCSR_ABS2008 (1u << 19)
 #define MR_FCSR_FS (1u << 24)
 enum mr_rounding { MR_ROUND_NEAREST, MR_ROUND_ZERO, MR_ROUND_UP, MR_ROUND_DOWN }; /* as FCSR.RM has them */

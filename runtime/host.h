@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#define MR_FCSR_NAN2008 (1u << 18)
 #define GPR(s, n) ((s)->gpr[n].value)
 
 /* What all threads share and change: the guest's mappings and heap, its signal actions, remembered limits, the list of
@@ -27,6 +28,8 @@ struct mr_options {
     bool stats;               /* counters on standard error at the end */
     bool report;              /* registers and a disassembled line when a signal ends the guest */
     const char *library_path; /* the recompiled library, or NULL */
+    const char *cache_path;   /* folder of mipsrec's cache, or NULL: wherever it is */
+    const char *variant;      /* of the code in it, or NULL: the default */
     const char *program_path; /* host path of the guest ELF */
     const char *program_name; /* what the guest sees as /proc/self/exe */
     int guest_argc;
@@ -105,30 +108,52 @@ uint64_t mr_get64(const void *from);
 /* ---- loading (load.c, stack.c) ---- */
 struct mr_image {
     uint32_t entry, phdr, phent, phnum; /* phdr: guest address of the program headers, or 0 */
+    uint32_t start;                     /* where control begins: the interpreter's entry, or the program's */
+    uint32_t interpreter_base;          /* load bias of the interpreter (AT_BASE), or 0 */
     uint32_t low, high;                 /* first and one past the last loaded byte */
     uint32_t bias;                      /* added to the addresses of an ET_DYN file */
     uint32_t flags;                     /* e_flags */
     uint32_t fp_abi;                    /* .MIPS.abiflags fp_abi, or 0 */
     bool nan2008;
-    uint8_t identity[32];               /* BLAKE2b-256 of the file */
+    uint8_t identity[32];               /* BLAKE2b-256 of the file; set where somebody asks (mr_image_identify) */
+    struct {
+        uint32_t guest, size_bytes;
+        uint64_t offset;
+        int fd; /* open until mr_image_bind */
+    } code[8];                          /* executable mappings of the program and its interpreter */
+    uint32_t code_count;
 };
 void mr_load(const char *path, struct mr_image *image); /* fails with mr_fail on anything unfit */
+void mr_image_identify(struct mr_image *image);         /* sets its identity; before mr_image_bind */
+void mr_image_bind(struct mr_image *image);             /* binds code of the store to it; closes its files */
+void mr_reserve_stack(void);                            /* before mr_load; sets mr_mmap_top */
 uint32_t mr_build_stack(const struct mr_image *image);  /* returns the first sp */
 extern uint32_t mr_brk_start; /* first page after the image */
+extern bool mr_compressed_code; /* the program says that it holds MIPS16 or microMIPS code */
 
 /* ---- libraries and control flow (library.c, dispatch.c) ---- */
-void mr_library_open(const char *path, const struct mr_image *image);
 bool mr_library_contains(uintptr_t host_pc);
 uint32_t mr_library_guest_pc(uintptr_t host_pc); /* by the line table (lines.c); 0 when unknown */
+uint32_t mr_library_guest_pc_near(uintptr_t host_pc); /* the same, of code that cannot fault (mr_lines_near) */
+uintptr_t mr_arena_offset(uintptr_t host_pc); /* of lifted code, from the start of all of it; and back */
+uintptr_t mr_arena_address(uintptr_t offset);
 
 /* Calls a lifted function, whose calling convention only its library knows. */
 extern uint32_t (*mr_enter)(struct mr_state *s, mr_function function);
 /* By pc >> 2, of every pc: the lifted function as a displacement from mr_fallback, 0 where there is none. */
 extern int32_t *mr_dispatch;
-extern uint8_t *mr_fallback; /* the library's function that calls mr_call */
+extern uint8_t *mr_fallback; /* the start of all lifted code: a jump to the function that calls mr_call */
+/* Whether the table lacks entries of a chunk of guest code that some module has; and puts them in (lifted/module.c). */
+#define MR_CODE_CHUNK_SHIFT 16
+extern uint8_t mr_code_pending[1u << (32 - MR_CODE_CHUNK_SHIFT)];
+int32_t mr_dispatch_fill(uint32_t pc); /* returns the entry of pc then */
 static inline mr_function mr_lookup(uint32_t pc)
 {
-    int32_t displacement = (pc & 3) == 0 ? mr_dispatch[pc >> 2] : 0;
+    if ((pc & 3) != 0)
+        return NULL;
+    int32_t displacement = __atomic_load_n(&mr_dispatch[pc >> 2], __ATOMIC_RELAXED);
+    if (displacement == 0 && __atomic_load_n(&mr_code_pending[pc >> MR_CODE_CHUNK_SHIFT], __ATOMIC_ACQUIRE) != 0)
+        displacement = mr_dispatch_fill(pc);
     return displacement != 0 ? (mr_function)(uintptr_t)(mr_fallback + displacement) : NULL;
 }
 

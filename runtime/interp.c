@@ -7,6 +7,7 @@
  * hold. Fault handlers read it. Self-modifying code needs no care: nothing decoded is kept.
  */
 #include "fpu.h"
+#include "control.h"
 #include "interp.h"
 #include "profile.h"
 #include "signals.h"
@@ -223,11 +224,16 @@ static inline mr_operation *operation_of(uint32_t word)
 
 /* ---- the loop ---- */
 
+/* An odd target means MIPS16 or microMIPS code where the processor has it; a program that says it holds such code is told
+ * that this one has not, rather than that the address is wrong. */
 uint32_t mr_aligned(struct mr_state *s, uint32_t pc)
 {
     while (pc & 3) {
+        bool compressed = (pc & 1) != 0 && mr_compressed_code;
         s->pc = pc;
-        pc = mr_exception(s, pc, MR_ADDRESS, 0);
+        if (compressed && mr_options.report)
+            mr_print_error("mipsrec-host: pc 0x%08x is MIPS16 or microMIPS code, which is not supported\n", pc & ~1u);
+        pc = mr_exception(s, pc, compressed ? MR_RESERVED : MR_ADDRESS, 0);
     }
     return pc;
 }

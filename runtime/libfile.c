@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -39,7 +40,7 @@ static Elf64_Shdr section_header(const struct mr_library_file *file, unsigned in
     return header;
 }
 
-static const char *map_file(struct mr_library_file *file, const char *path)
+static const char *map_file(struct mr_library_file *file, const char *path, bool read_all)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat status;
@@ -56,8 +57,11 @@ static const char *map_file(struct mr_library_file *file, const char *path)
     }
     file->size_bytes = (size_t)status.st_size;
     if (file->size_bytes > 0)
-        bytes = mmap(NULL, file->size_bytes, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+        bytes = mmap(NULL, file->size_bytes, PROT_READ, MAP_PRIVATE | (read_all ? MAP_POPULATE : 0), fd, 0);
     close(fd);
+    file->device = status.st_dev;
+    file->inode = status.st_ino;
+    file->path = strdup(path);
     if (bytes == MAP_FAILED)
         return file->size_bytes == 0 ? "the file is empty" : strerror(errno);
     file->bytes = bytes;
@@ -84,9 +88,29 @@ static const char *check_extent(const struct mr_library_file *file)
     return NULL;
 }
 
-const char *mr_library_file_open(struct mr_library_file *file, const char *path)
+void mr_library_file_close(struct mr_library_file *file)
 {
-    const char *reason = map_file(file, path);
+    if (file->bytes != NULL)
+        munmap((void *)(uintptr_t)file->bytes, file->size_bytes);
+    free(file->path);
+    *file = (struct mr_library_file){0};
+}
+
+int mr_library_file_descriptor(const struct mr_library_file *file)
+{
+    struct stat status;
+    int fd = file->path != NULL ? open(file->path, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd >= 0 && fstat(fd, &status) == 0 && status.st_dev == file->device && status.st_ino == file->inode &&
+        (size_t)status.st_size == file->size_bytes)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+const char *mr_library_file_open(struct mr_library_file *file, const char *path, bool read_all)
+{
+    const char *reason = map_file(file, path, read_all);
     if (reason != NULL)
         return reason;
     size_t magic_bytes = file->size_bytes < SELFMAG ? file->size_bytes : SELFMAG;
@@ -150,7 +174,7 @@ static struct mr_bytes contents_at_address(const struct mr_library_file *file, u
     return (struct mr_bytes){NULL, 0};
 }
 
-struct mr_bytes mr_library_file_symbol(const struct mr_library_file *file, const char *name)
+static bool find_symbol(const struct mr_library_file *file, const char *name, Elf64_Sym *symbol)
 {
     for (unsigned i = 0; i < file->header.e_shnum; i++) {
         Elf64_Shdr section = section_header(file, i);
@@ -158,12 +182,25 @@ struct mr_bytes mr_library_file_symbol(const struct mr_library_file *file, const
             continue;
         struct mr_bytes symbols = section_contents(file, i);
         struct mr_bytes names = section_contents(file, section.sh_link);
-        for (size_t at = 0; at + sizeof(Elf64_Sym) <= symbols.size_bytes; at += sizeof(Elf64_Sym)) {
-            Elf64_Sym symbol;
-            memcpy(&symbol, symbols.bytes + at, sizeof symbol);
-            if (symbol.st_shndx != SHN_UNDEF && strcmp(string_at(names, symbol.st_name), name) == 0)
-                return contents_at_address(file, symbol.st_value, symbol.st_size);
+        for (size_t at = 0; at + sizeof *symbol <= symbols.size_bytes; at += sizeof *symbol) {
+            memcpy(symbol, symbols.bytes + at, sizeof *symbol);
+            if (symbol->st_shndx != SHN_UNDEF && strcmp(string_at(names, symbol->st_name), name) == 0)
+                return true;
         }
     }
-    return (struct mr_bytes){NULL, 0};
+    return false;
+}
+
+struct mr_bytes mr_library_file_symbol(const struct mr_library_file *file, const char *name)
+{
+    Elf64_Sym symbol;
+    if (!find_symbol(file, name, &symbol))
+        return (struct mr_bytes){NULL, 0};
+    return contents_at_address(file, symbol.st_value, symbol.st_size);
+}
+
+uint64_t mr_library_file_symbol_address(const struct mr_library_file *file, const char *name)
+{
+    Elf64_Sym symbol;
+    return find_symbol(file, name, &symbol) ? symbol.st_value : 0;
 }

@@ -6,15 +6,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct mr_library_file {
     const uint8_t *bytes; /* the file, mapped read-only, or NULL */
     size_t size_bytes;
+    char *path;
+    dev_t device; /* and the file's number there: whether the path still names it */
+    ino_t inode;
     Elf64_Ehdr header;
 };
 
-/* Maps the file and checks that everything its headers name lies within it; returns NULL, or why it is unfit. */
-const char *mr_library_file_open(struct mr_library_file *file, const char *path);
+/* Maps the file and checks that everything its headers name lies within it; returns NULL, or why it is unfit.
+ * read_all: the caller will read all of it. */
+const char *mr_library_file_open(struct mr_library_file *file, const char *path, bool read_all);
+void mr_library_file_close(struct mr_library_file *file);
+/* Opens the same file once more; -1 where the path names another one now. */
+int mr_library_file_descriptor(const struct mr_library_file *file);
 
 struct mr_bytes {
     const uint8_t *bytes; /* NULL when there is none */
@@ -22,6 +30,8 @@ struct mr_bytes {
 };
 /* The contents of the first section of that name; empty when there is none, or it is compressed. */
 struct mr_bytes mr_library_file_section(const struct mr_library_file *file, const char *name);
+/* The value of the dynamic symbol of that name, an address in the file; 0 when there is none. */
+uint64_t mr_library_file_symbol_address(const struct mr_library_file *file, const char *name);
 /* The contents of the dynamic symbol of that name, as far as its st_size and the file go. */
 struct mr_bytes mr_library_file_symbol(const struct mr_library_file *file, const char *name);
 

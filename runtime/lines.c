@@ -6,8 +6,10 @@
  * ends the unit it is in, and answers stay best efforts. The rules are those of DWARF 5, section 6.2.
  */
 #include "control.h"
+#include "lifted/code.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,18 +18,9 @@ struct cursor {
     bool overrun; /* something ran past the end; everything read from then on is 0 */
 };
 
-/* Host code from address to the next row's comes from guest pc `line`; 0: a sequence ends here; NO_LINE: from none. */
-struct row {
-    uint32_t address, line;
-};
-
+/* Of a row of struct mr_line_table: host code from address to the next row's comes from guest pc `line`; 0: a sequence ends
+ * here; NO_LINE: from none. */
 #define NO_LINE 1u /* no instruction has an odd address */
-
-static struct row *rows;
-static size_t row_count, row_room;
-static uint32_t *starts; /* of the functions in the file, sorted */
-static size_t start_count;
-static pthread_once_t decode_once = PTHREAD_ONCE_INIT;
 
 static uint64_t read_fixed(struct cursor *c, unsigned size_bytes)
 {
@@ -80,6 +73,7 @@ static struct cursor take(struct cursor *c, uint64_t size_bytes)
 }
 
 struct line_program {
+    struct mr_line_table *table;
     uint8_t minimum_instruction_bytes, line_range, opcode_base;
     int8_t line_base;
     uint8_t operand_counts[256]; /* of the standard opcodes, by opcode */
@@ -94,19 +88,20 @@ static void add_row(struct line_program *p, uint32_t line, bool ends_sequence)
         return;
     if (line == 0 && !ends_sequence)
         line = NO_LINE;
-    if (p->in_sequence && rows[row_count - 1].address == p->address) {
+    struct mr_line_table *table = p->table;
+    if (p->in_sequence && table->rows[table->row_count - 1].address == p->address) {
         if (line != NO_LINE)
-            rows[row_count - 1].line = line; /* the last row of an address is the one that holds */
+            table->rows[table->row_count - 1].line = line; /* the last row of an address is the one that holds */
     } else {
-        if (row_count == row_room) {
-            size_t room = row_room == 0 ? 4096 : 2 * row_room;
-            struct row *grown = realloc(rows, room * sizeof *rows);
+        if (table->row_count == table->row_room) {
+            size_t room = table->row_room == 0 ? 4096 : 2 * table->row_room;
+            struct mr_line_row *grown = realloc(table->rows, room * sizeof *grown);
             if (grown == NULL)
                 return;
-            rows = grown;
-            row_room = room;
+            table->rows = grown;
+            table->row_room = room;
         }
-        rows[row_count++] = (struct row){(uint32_t)p->address, line};
+        table->rows[table->row_count++] = (struct mr_line_row){(uint32_t)p->address, line};
     }
     p->in_sequence = !ends_sequence;
 }
@@ -207,7 +202,7 @@ static void run_program(struct line_program *p, struct cursor *unit)
 /* By address; where one sequence ends and the next begins at the same one, the end (line 0) comes first. */
 static int compare_rows(const void *left, const void *right)
 {
-    const struct row *l = left, *r = right;
+    const struct mr_line_row *l = left, *r = right;
     if (l->address != r->address)
         return l->address < r->address ? -1 : 1;
     return (l->line > r->line) - (l->line < r->line);
@@ -219,24 +214,25 @@ static int compare_starts(const void *left, const void *right)
     return (l > r) - (l < r);
 }
 
-static void find_starts(void)
+static void find_starts(struct mr_open_library *library)
 {
-    struct mr_bytes section = mr_library_file_section(&mr_library_file, ".symtab");
-    starts = section.bytes == NULL ? NULL : calloc(section.size_bytes / sizeof(Elf64_Sym) + 1, sizeof *starts);
+    struct mr_bytes section = mr_library_file_section(&library->file, ".symtab");
+    uint32_t *starts = section.bytes == NULL ? NULL : calloc(section.size_bytes / sizeof(Elf64_Sym) + 1, sizeof *starts);
     for (size_t at = 0; starts != NULL && at + sizeof(Elf64_Sym) <= section.size_bytes; at += sizeof(Elf64_Sym)) {
         Elf64_Sym symbol;
         memcpy(&symbol, section.bytes + at, sizeof symbol);
         if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_value <= UINT32_MAX)
-            starts[start_count++] = (uint32_t)symbol.st_value;
+            starts[library->lines.start_count++] = (uint32_t)symbol.st_value;
     }
-    if (start_count > 0)
-        qsort(starts, start_count, sizeof *starts, compare_starts);
+    library->lines.starts = starts;
+    if (library->lines.start_count > 0)
+        qsort(starts, library->lines.start_count, sizeof *starts, compare_starts);
 }
 
-static void decode_table(void)
+static void decode_table(struct mr_open_library *library)
 {
-    find_starts();
-    struct mr_bytes section = mr_library_file_section(&mr_library_file, ".debug_line");
+    find_starts(library);
+    struct mr_bytes section = mr_library_file_section(&library->file, ".debug_line");
     if (section.bytes == NULL)
         return;
     struct cursor all = {section.bytes, section.bytes + section.size_bytes, false};
@@ -248,22 +244,34 @@ static void decode_table(void)
             unit_bytes = read_fixed(&all, 8);
         }
         struct cursor unit = take(&all, unit_bytes);
-        struct line_program program = {0};
+        struct line_program program = {.table = &library->lines};
         if (read_header(&program, &unit, offset_bytes))
             run_program(&program, &unit);
     }
-    if (row_count > 0)
-        qsort(rows, row_count, sizeof *rows, compare_rows);
+    if (library->lines.row_count > 0)
+        qsort(library->lines.rows, library->lines.row_count, sizeof *library->lines.rows, compare_rows);
+}
+
+static struct mr_line_table *decoded(struct mr_open_library *library)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    if (atomic_load(&library->lines.state) == 0) {
+        pthread_mutex_lock(&lock);
+        if (atomic_load(&library->lines.state) == 0)
+            decode_table(library);
+        atomic_store(&library->lines.state, 1);
+        pthread_mutex_unlock(&lock);
+    }
+    return &library->lines;
 }
 
 /* The number of rows that begin at or below the address. */
-static size_t rows_up_to(uint64_t file_address)
+static size_t rows_up_to(const struct mr_line_table *table, uint64_t file_address)
 {
-    pthread_once(&decode_once, decode_table);
-    size_t low = 0, high = row_count; /* the rows before low begin at or below the address, those from high on above it */
+    size_t low = 0, high = table->row_count; /* the rows before low begin at or below the address, those from high on above it */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (rows[middle].address <= file_address)
+        if (table->rows[middle].address <= file_address)
             low = middle + 1;
         else
             high = middle;
@@ -272,35 +280,39 @@ static size_t rows_up_to(uint64_t file_address)
 }
 
 /* Code without a line belongs to what precedes it. */
-uint32_t mr_lines_find(uint64_t file_address)
+uint32_t mr_lines_find(struct mr_open_library *library, uint64_t file_address)
 {
-    size_t count = rows_up_to(file_address);
-    while (count > 0 && rows[count - 1].line == NO_LINE)
+    const struct mr_line_table *table = decoded(library);
+    size_t count = rows_up_to(table, file_address);
+    while (count > 0 && table->rows[count - 1].line == NO_LINE)
         count--;
-    return count == 0 ? 0 : rows[count - 1].line;
+    return count == 0 ? 0 : table->rows[count - 1].line;
 }
 
-static bool is_in_one_function(uint64_t low, uint64_t high)
+static bool is_in_one_function(const struct mr_line_table *table, uint64_t low, uint64_t high)
 {
-    size_t at = 0, end = start_count; /* the functions before `at` begin at or below low */
+    size_t at = 0, end = table->start_count; /* the functions before `at` begin at or below low */
     while (at < end) {
         size_t middle = at + (end - at) / 2;
-        if (starts[middle] <= low)
+        if (table->starts[middle] <= low)
             at = middle + 1;
         else
             end = middle;
     }
-    return at == start_count || starts[at] > high;
+    return at == table->start_count || table->starts[at] > high;
 }
 
 /* LLVM says of code that it comes from no line only where a block begins. */
-uint32_t mr_lines_near(uint64_t file_address)
+uint32_t mr_lines_near(struct mr_open_library *library, uint64_t file_address)
 {
-    size_t at = rows_up_to(file_address);
+    const struct mr_line_table *table = decoded(library);
+    const struct mr_line_row *rows = table->rows;
+    size_t at = rows_up_to(table, file_address);
     if (at == 0 || rows[at - 1].line != NO_LINE)
         return at == 0 ? 0 : rows[at - 1].line;
-    while (at < row_count && rows[at].line == NO_LINE)
+    while (at < table->row_count && rows[at].line == NO_LINE)
         at++;
-    bool known = at < row_count && rows[at].line != 0 && is_in_one_function(file_address, rows[at].address);
-    return known ? rows[at].line : mr_lines_find(file_address);
+    bool known = at < table->row_count && rows[at].line != 0 &&
+                 is_in_one_function(table, file_address, rows[at].address);
+    return known ? rows[at].line : mr_lines_find(library, file_address);
 }

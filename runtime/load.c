@@ -1,22 +1,29 @@
-/* Loads a MIPS program: file in, guest mappings and `struct mr_image` out.
+/* Loads a MIPS program and the interpreter it names: files in, guest mappings and `struct mr_image` out.
  *
  * Layout follows the kernel (fs/binfmt_elf.c): segments go down in file order, later ones over earlier ones, in whole pages
  * of the file; memory beyond p_filesz of a segment with p_memsz > p_filesz is zero. mipsrec/elf_header.py and memory.py
- * state the same rules for the translator. A file we cannot run ends in mr_fail with one line. Not done here: sections,
- * symbols, relocation (a static position-independent program relocates itself).
+ * state the same rules for the translator. Where a position-independent file goes:
+ *
+ *     static program                     PIE_BIAS, which is where the translator looks at it
+ *     program with an interpreter        DYNAMIC_PIE_BIAS, the kernel's ELF_ET_DYN_BASE (two thirds of user space)
+ *     interpreter                        the highest free range below the stack, as mmap
+ *
+ * A file we cannot run ends in mr_fail with one line. Not done here: sections, symbols, relocation (a position-independent
+ * program, or its interpreter, relocates itself).
  */
-#include "blake2b.h"
 #include "host.h"
 
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PIE_BIAS 0x00400000u /* equals PIE_BIAS of mipsrec/elf_header.py */
+#define PIE_BIAS 0x00400000u         /* equals PIE_BIAS of mipsrec/elf_header.py */
+#define DYNAMIC_PIE_BIAS 0x55550000u /* arch/mips/include/asm/elf.h: TASK_SIZE / 3 * 2, in units of 64 KiB */
 #define LOWEST_ADDRESS 0x10000u
 #define MAX_FILE_BYTES (256u << 20)
 #define MAX_PROGRAM_HEADERS 128u
@@ -35,6 +42,7 @@
 #define ARCH_R6_64 10u
 
 uint32_t mr_brk_start;
+bool mr_compressed_code;
 
 /* The file being loaded; every field of it is read through `half` and `word`. */
 struct file {
@@ -107,9 +115,7 @@ static void check_flags(const struct file *file, uint32_t flags, uint32_t entry)
         mr_fail("%s: is a MIPS R6 program; MIPS I to MIPS32r2 are supported: build with -march=mips32r2", file->path);
     if (architecture > ARCH_R6_64)
         mr_fail("%s: has an unknown architecture (e_flags 0x%08x); build it with -march=mips32r2", file->path, flags);
-    if (flags & (FLAG_MICROMIPS | FLAG_MIPS16))
-        mr_fail("%s: holds MIPS16 or microMIPS code, which is not supported: build with -mno-mips16 -mno-micromips",
-                file->path);
+    mr_compressed_code |= (flags & (FLAG_MICROMIPS | FLAG_MIPS16)) != 0;
     if (entry & 1)
         mr_fail("%s: starts in MIPS16 or microMIPS code (odd entry point 0x%x), which is not supported: "
                 "build it with -mno-mips16 -mno-micromips", file->path, entry);
@@ -134,6 +140,16 @@ static struct segment segment_at(const struct file *file, uint32_t index)
     };
 }
 
+/* Returns the name in PT_INTERP, which ends inside the segment. */
+static const char *interpreter_name(const struct file *file, const struct segment *segment)
+{
+    const char *name = (const char *)file->bytes + segment->offset;
+    if ((uint64_t)segment->offset + segment->filesz > file->size_bytes || segment->filesz < 2 ||
+        segment->filesz > PATH_MAX || name[segment->filesz - 1] != 0)
+        mr_fail("%s: the name of its interpreter (PT_INTERP) is broken; get a whole copy of the file", file->path);
+    return name;
+}
+
 static uint32_t check_program_headers(const struct file *file)
 {
     uint64_t phoff = word(file, offsetof(Elf32_Ehdr, e_phoff));
@@ -148,31 +164,30 @@ static uint32_t check_program_headers(const struct file *file)
     return count;
 }
 
-static void refuse_interpreter(const struct file *file, const struct segment *segment)
-{
-    uint64_t left = segment->offset < file->size_bytes ? file->size_bytes - segment->offset : 0;
-    int length = (int)(left < segment->filesz ? left : segment->filesz);
-    const char *name = left ? (const char *)file->bytes + segment->offset : "";
-    mr_fail("%s: is dynamically linked (interpreter %.*s): not supported yet; link it with -static", file->path,
-            length > 256 ? 256 : length, name);
-}
+/* What the kinds of segments say, before anything is mapped. */
+struct extent {
+    uint32_t lowest, highest;  /* first and one past the last address of PT_LOAD segments, unbiased */
+    const char *interpreter;   /* of PT_INTERP, or NULL; in the mapped file */
+};
 
-/* Returns the load bias, after a look at what kinds of segment there are. */
-static uint32_t check_segment_kinds(const struct file *file, uint32_t count, uint32_t type)
+static struct extent examine_segments(const struct file *file, uint32_t count)
 {
-    uint32_t lowest = UINT32_MAX, loadable = 0;
+    struct extent extent = {.lowest = UINT32_MAX};
+    uint32_t loadable = 0;
     for (uint32_t index = 0; index < count; index++) {
         struct segment segment = segment_at(file, index);
-        if (segment.type == PT_INTERP)
-            refuse_interpreter(file, &segment);
+        if (segment.type == PT_INTERP && !extent.interpreter)
+            extent.interpreter = interpreter_name(file, &segment);
         if (segment.type != PT_LOAD)
             continue;
+        uint64_t end = (uint64_t)segment.vaddr + segment.memsz;
         loadable++;
-        lowest = segment.vaddr < lowest ? segment.vaddr : lowest;
+        extent.lowest = segment.vaddr < extent.lowest ? segment.vaddr : extent.lowest;
+        extent.highest = end > extent.highest ? (uint32_t)(end < UINT32_MAX ? end : UINT32_MAX) : extent.highest;
     }
     if (!loadable)
         mr_fail("%s: has no loadable segment (PT_LOAD), so nothing to run; link it as a program", file->path);
-    return type == ET_DYN && lowest < LOWEST_ADDRESS ? PIE_BIAS : 0;
+    return extent;
 }
 
 static void check_segment(const struct file *file, const struct segment *segment, uint64_t start)
@@ -206,7 +221,20 @@ static void map_or_fail(const struct file *file, uint64_t start, uint64_t end, i
                 strerror((int)-got));
 }
 
-static void load_segment(const struct file *file, const struct segment *segment, uint64_t start)
+/* Remembers an executable mapping of a file, for recompiled code to be bound to. */
+static void note_code(struct mr_image *image, const struct file *file, uint32_t guest, uint32_t size_bytes,
+                      uint64_t offset)
+{
+    const uint32_t most = sizeof image->code / sizeof image->code[0];
+    if (image->code_count == most)
+        return;
+    image->code[image->code_count].guest = guest;
+    image->code[image->code_count].size_bytes = size_bytes;
+    image->code[image->code_count].offset = offset;
+    image->code[image->code_count++].fd = dup(file->fd);
+}
+
+static void load_segment(const struct file *file, const struct segment *segment, uint64_t start, struct mr_image *image)
 {
     uint64_t first = page_down(start), file_end = start + segment->filesz, memory_end = start + segment->memsz;
     uint64_t file_page_end = segment->filesz ? page_down(file_end + MR_PAGE_BYTES - 1) : first;
@@ -223,29 +251,48 @@ static void load_segment(const struct file *file, const struct segment *segment,
     int error = mr_protect((uint32_t)first, (uint32_t)(memory_page_end - first), prot);
     if (error)
         mr_fail("%s: cannot protect the segment at 0x%08x: %s", file->path, (uint32_t)start, strerror(-error));
+    if ((segment->flags & PF_X) && file_page_end > first)
+        note_code(image, file, (uint32_t)first, (uint32_t)(file_page_end - first), segment->offset - (start - first));
 }
 
-static void load_segments(const struct file *file, uint32_t count, struct mr_image *image)
+/* Where one file was loaded. */
+struct placed {
+    uint32_t bias, low, high; /* the first and one past the last loaded byte */
+    uint32_t phdr;            /* guest address of the program headers, or 0 */
+};
+
+static struct placed load_segments(const struct file *file, uint32_t count, uint32_t bias, struct mr_image *image)
 {
     uint32_t phoff = word(file, offsetof(Elf32_Ehdr, e_phoff));
-    bool entry_found = false;
-    image->low = UINT32_MAX;
+    struct placed placed = {.bias = bias, .low = UINT32_MAX};
     for (uint32_t index = 0; index < count; index++) {
         struct segment segment = segment_at(file, index);
         if (segment.type != PT_LOAD || segment.memsz == 0)
             continue;
-        uint64_t start = (uint64_t)segment.vaddr + image->bias, end = start + segment.memsz;
+        uint64_t start = (uint64_t)segment.vaddr + bias, end = start + segment.memsz;
         check_segment(file, &segment, start);
-        load_segment(file, &segment, start);
-        image->low = start < image->low ? (uint32_t)start : image->low;
-        image->high = end > image->high ? (uint32_t)end : image->high;
-        entry_found |= image->entry >= start && image->entry < end;
+        load_segment(file, &segment, start, image);
+        placed.low = start < placed.low ? (uint32_t)start : placed.low;
+        placed.high = end > placed.high ? (uint32_t)end : placed.high;
         uint64_t file_end = (uint64_t)segment.offset + segment.filesz;
-        if (!image->phdr && phoff >= segment.offset && phoff + count * sizeof(Elf32_Phdr) <= file_end)
-            image->phdr = (uint32_t)(start + (phoff - segment.offset));
+        if (!placed.phdr && phoff >= segment.offset && phoff + count * sizeof(Elf32_Phdr) <= file_end)
+            placed.phdr = (uint32_t)(start + (phoff - segment.offset));
     }
-    if (!entry_found || image->entry & 3)
-        mr_fail("%s: the entry point 0x%08x is not in a loaded segment; link it again", file->path, image->entry);
+    return placed;
+}
+
+/* Returns the entry point with bias, which must be in a segment. */
+static uint32_t checked_entry(const struct file *file, uint32_t count, uint32_t bias)
+{
+    uint32_t entry = word(file, offsetof(Elf32_Ehdr, e_entry));
+    bool found = false;
+    for (uint32_t index = 0; index < count; index++) {
+        struct segment segment = segment_at(file, index);
+        found |= segment.type == PT_LOAD && entry >= segment.vaddr && entry - segment.vaddr < segment.memsz;
+    }
+    if (!found || entry & 3)
+        mr_fail("%s: the entry point 0x%08x is not in a loaded segment; link it again", file->path, entry + bias);
+    return entry + bias;
 }
 
 /* Returns fp_abi of .MIPS.abiflags, or 0 where the file does not say. */
@@ -260,6 +307,47 @@ static uint32_t read_fp_abi(const struct file *file, uint32_t count)
     return 0;
 }
 
+static void close_file(const struct file *file)
+{
+    munmap((void *)(uintptr_t)file->bytes, file->size_bytes);
+    close(file->fd);
+}
+
+/* Loads the program's interpreter. Its byte order and ABI must be the program's. */
+static void load_interpreter(const struct file *program, const char *name, struct mr_image *image)
+{
+    bool big_endian = mr_big_endian;
+    const char *path = name;
+    if (access(path, R_OK) != 0)
+        mr_fail("%s: its interpreter %s cannot be read (%s): run it in a folder that has one with --sysroot DIR",
+                program->path, name, strerror(errno));
+    struct file file = open_file(path);
+    uint32_t type = check_ident(&file);
+    check_flags(&file, word(&file, offsetof(Elf32_Ehdr, e_flags)), word(&file, offsetof(Elf32_Ehdr, e_entry)));
+    if (mr_big_endian != big_endian)
+        mr_fail("%s: its interpreter %s has the other byte order: name the right sysroot", program->path, path);
+    uint32_t count = check_program_headers(&file), bias = 0;
+    struct extent extent = examine_segments(&file, count);
+    if (type == ET_DYN) {
+        uint32_t size = (uint32_t)page_down((uint64_t)extent.highest - page_down(extent.lowest) + MR_PAGE_BYTES - 1);
+        uint32_t place = mr_find_free(size);
+        if (place == 0)
+            mr_fail("%s: no room for its interpreter %s of 0x%x bytes", program->path, path, size);
+        bias = place - (uint32_t)page_down(extent.lowest);
+    }
+    image->start = checked_entry(&file, count, bias);
+    load_segments(&file, count, bias, image);
+    image->interpreter_base = bias;
+    close_file(&file);
+}
+
+static uint32_t choose_bias(uint32_t type, const struct extent *extent)
+{
+    if (type != ET_DYN || extent->lowest >= LOWEST_ADDRESS)
+        return 0;
+    return extent->interpreter ? DYNAMIC_PIE_BIAS : PIE_BIAS;
+}
+
 void mr_load(const char *path, struct mr_image *image)
 {
     struct file file = open_file(path);
@@ -267,21 +355,24 @@ void mr_load(const char *path, struct mr_image *image)
     uint32_t flags = word(&file, offsetof(Elf32_Ehdr, e_flags)), entry = word(&file, offsetof(Elf32_Ehdr, e_entry));
     check_flags(&file, flags, entry);
     uint32_t count = check_program_headers(&file);
-    uint32_t bias = check_segment_kinds(&file, count, type);
+    struct extent extent = examine_segments(&file, count);
     if (type == ET_DYN && entry == 0)
         mr_fail("%s: is a shared library, not a program (no entry point); give the program that uses it", path);
     *image = (struct mr_image){
-        .entry = entry + bias,
         .phent = sizeof(Elf32_Phdr),
         .phnum = count,
-        .bias = bias,
         .flags = flags,
         .fp_abi = read_fp_abi(&file, count),
         .nan2008 = flags & FLAG_NAN2008,
     };
-    load_segments(&file, count, image);
-    mr_blake2b_256(file.bytes, file.size_bytes, image->identity);
+    struct placed placed = load_segments(&file, count, choose_bias(type, &extent), image);
+    image->start = image->entry = checked_entry(&file, count, placed.bias);
+    image->phdr = placed.phdr;
+    image->low = placed.low;
+    image->high = placed.high;
+    image->bias = placed.bias;
     mr_brk_start = (uint32_t)page_down((uint64_t)image->high + MR_PAGE_BYTES - 1);
-    munmap((void *)(uintptr_t)file.bytes, file.size_bytes);
-    close(file.fd);
+    if (extent.interpreter)
+        load_interpreter(&file, extent.interpreter, image);
+    close_file(&file);
 }

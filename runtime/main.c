@@ -4,13 +4,13 @@
  * and stack, the library's functions, the first state, and control to the guest on a host stack of its own.
  */
 #include "control.h"
+#include "lifted/code.h"
 #include "profile.h"
 #include "verify.h"
 
 #include <errno.h>
 #include <string.h>
 
-#define FCSR_NAN2008 (1u << 18)
 #define FCSR_ABS2008 (1u << 19)
 #define EF_FP64 0x00000200u /* e_flags EF_MIPS_FP64, before .MIPS.abiflags */
 
@@ -36,9 +36,9 @@ static bool wants_identity(enum mr_memory_model model)
 static void init_state(struct mr_state *s, const struct mr_image *image, uint32_t sp, enum mr_memory_model model)
 {
     GPR(s, MR_REG_SP) = sp;
-    s->pc = image->entry;
+    s->pc = image->start;
     s->fr = mr_image_fr(image);
-    s->fcsr = image->nan2008 ? FCSR_NAN2008 | FCSR_ABS2008 : 0;
+    s->fcsr = image->nan2008 ? MR_FCSR_NAN2008 | FCSR_ABS2008 : 0;
     s->dispatch = mr_dispatch;
     s->fallback = mr_fallback;
     s->base = mr_window;
@@ -60,17 +60,28 @@ int main(int argc, char **argv)
     struct mr_image image = {0};
     enum mr_memory_model model = MR_THUNK; /* the interpreter's way, too */
     mr_options_parse(argc, argv);
-    bool native = mr_options.library_path != NULL && !mr_options.engine_interp;
-    if (native)
-        model = mr_library_examine(mr_options.library_path);
+    if (mr_options.stats || mr_options.strace || mr_options.report)
+        mr_messages_open();
+    bool native = !mr_options.engine_interp, named = native && mr_options.library_path != NULL;
+    if (named)
+        model = (enum mr_memory_model)mr_library_examine(mr_options.library_path)->table->memory_model;
+    else if (native)
+        model = MR_FLAT;
     mr_memory_reserve(wants_identity(model));
+    mr_reserve_stack();
     mr_load(mr_options.program_path, &image);
     uint32_t sp = mr_build_stack(&image);
     mr_dispatch_reserve();
-    if (native)
-        mr_library_open(mr_options.library_path, &image);
+    mr_modules_reserve();
     mr_main_state = &first_state;
     init_state(mr_main_state, &image, sp, model);
+    if (named || mr_options.profile_path != NULL)
+        mr_image_identify(&image);
+    if (native && (!named || image.interpreter_base != 0))
+        mr_store_open(mr_options.cache_path, mr_options.variant);
+    mr_image_bind(&image);
+    if (named)
+        mr_library_open(mr_options.library_path, &image);
     mr_faults_install();
     mr_profile_start(&image);
     if (mr_options.verify_fd >= 0)

@@ -4,6 +4,7 @@
  * program's path belongs to the guest, whatever it looks like. Usage errors exit with status 2.
  */
 #include "control.h"
+#include "lifted/code.h"
 #include "verify.h"
 
 #include <errno.h>
@@ -26,14 +27,15 @@ int mr_call_argument_count;
 
 #define PROFILE_RATE_MAX 10000u
 
-static bool engine_given;
-
 static const char usage[] =
     "usage: mipsrec-host [OPTION]... PROGRAM [ARGUMENT]...\n"
     "       mipsrec-host [OPTION]... --call ADDRESS [INTEGER]... PROGRAM [ARGUMENT]...\n"
     "Runs a MIPS Linux program.\n"
     "\n"
     "  --library FILE         code that mipsrec made from PROGRAM; without it everything is interpreted\n"
+    "  --cache DIR            where recompiled code is found by the contents of the files that the program loads;\n"
+    "                         else $MIPSREC_CACHE, $XDG_CACHE_HOME/mipsrec, ~/.cache/mipsrec or /var/cache/mipsrec\n"
+    "  --variant NAME         which of the ways to translate it was made in; default flat-direct-auto-PROCESSOR\n"
     "  --engine native|interp interp: interpret everything, even with a library\n"
     "  --call ADDRESS [INT].. run only the function at ADDRESS (hexadecimal) and print the registers it changed;\n"
     "                         the last option\n"
@@ -113,7 +115,6 @@ static void parse_engine(const char *text)
     if (strcmp(text, "native") != 0 && strcmp(text, "interp") != 0)
         usage_error("--engine must be native or interp, not '%s'", text);
     mr_options.engine_interp = strcmp(text, "interp") == 0;
-    engine_given = true;
 }
 
 static uint32_t whole_number(const char *text)
@@ -135,12 +136,14 @@ static int parse_call_arguments(int argc, char **argv, int at)
     return at;
 }
 
-enum { OPTION_LIBRARY = 256, OPTION_ENGINE, OPTION_STRACE, OPTION_STATS, OPTION_REPORT, OPTION_CALL, OPTION_WINDOW,
+enum { OPTION_LIBRARY = 256, OPTION_CACHE, OPTION_VARIANT, OPTION_ENGINE, OPTION_STRACE, OPTION_STATS, OPTION_REPORT, OPTION_CALL, OPTION_WINDOW,
        OPTION_DESCRIBE, OPTION_VERIFY, OPTION_VERIFY_SCAN, OPTION_VERIFY_IGNORE,
        OPTION_PROFILE, OPTION_PROFILE_RATE, OPTION_HELP, OPTION_VERSION };
 
 static const struct option long_options[] = {
     {"library", required_argument, NULL, OPTION_LIBRARY},
+    {"cache", required_argument, NULL, OPTION_CACHE},
+    {"variant", required_argument, NULL, OPTION_VARIANT},
     {"engine", required_argument, NULL, OPTION_ENGINE},
     {"strace", no_argument, NULL, OPTION_STRACE},
     {"stats", no_argument, NULL, OPTION_STATS},
@@ -163,6 +166,8 @@ static void apply_option(int option)
     uint32_t ignored;
     switch (option) {
     case OPTION_LIBRARY: mr_options.library_path = optarg; break;
+    case OPTION_CACHE: mr_options.cache_path = optarg; break;
+    case OPTION_VARIANT: mr_options.variant = optarg; break;
     case OPTION_ENGINE: parse_engine(optarg); break;
     case OPTION_STRACE: mr_options.strace = true; break;
     case OPTION_STATS: mr_options.stats = true; break;
@@ -221,15 +226,11 @@ void mr_options_parse(int argc, char **argv)
         optind = parse_call_arguments(argc, argv, optind);
     if (optind >= argc)
         usage_error("%s", "no program given");
-    if (engine_given && !mr_options.engine_interp && mr_options.library_path == NULL)
-        usage_error("%s", "--engine native needs --library");
     if (mr_options.verify_fd >= 0 && (mr_options.library_path == NULL || mr_options.engine_interp))
         usage_error("%s", "--verify needs --library, and lifted code to run");
     if (mr_options.profile_path != NULL && (mr_options.verify_fd >= 0 || mr_options.call_function != NULL))
         usage_error("%s", "--profile goes neither with --verify nor with --call");
-    if (mr_options.library_path == NULL)
-        mr_options.engine_interp = true; /* spares the interpreter looking for lifted code at every jump */
-    else
+    if (mr_options.library_path != NULL)
         mr_options.library_path = absolute_path(mr_options.library_path, library);
     mr_options.program_path = argv[optind];
     mr_options.program_name = absolute_path(argv[optind], program);

@@ -95,7 +95,7 @@ static void take_sample(const ucontext_t *context, uint64_t periods)
 {
     uintptr_t pc = pc_of(context);
     if (mr_library_contains(pc)) {
-        count(MR_PROFILE_LIFTED_CODE, pc - mr_library_bias, periods);
+        count(MR_PROFILE_LIFTED_CODE, mr_arena_offset(pc), periods);
     } else if (mr_current == NULL) { /* a thread that begins or ends */
         count(MR_PROFILE_CALL_PC, 0, periods);
     } else if (mr_doing.activity == MR_FOR_CALL) {
@@ -105,7 +105,7 @@ static void take_sample(const ucontext_t *context, uint64_t periods)
     } else {
         uintptr_t after = find_return(sp_of(context));
         if (after != 0)
-            count(MR_PROFILE_LIFTED_CALL, after - 1 - mr_library_bias, periods);
+            count(MR_PROFILE_LIFTED_CALL, mr_arena_offset(after - 1), periods);
         else
             count(MR_PROFILE_CALL_PC, mr_current->pc, periods);
     }
@@ -286,7 +286,6 @@ void mr_profile_start(const struct mr_image *image)
     table->first_process = getpid();
     table->processes = 1;
     memcpy(identity, image->identity, sizeof identity);
-    mr_lines_near(0); /* decodes the table, which the end may be too late for */
     mr_profiling = true;
     sigfillset(&action.sa_mask);
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;

@@ -23,9 +23,9 @@ static struct line line_of(uint64_t key, uint64_t periods)
     uint64_t number = key & (((uint64_t)1 << MR_PROFILE_KIND_SHIFT) - 1);
     switch (key >> MR_PROFILE_KIND_SHIFT) {
     case MR_PROFILE_LIFTED_CODE:
-        return (struct line){mr_lines_near(number), LIFTED, periods};
+        return (struct line){mr_library_guest_pc_near(mr_arena_address(number)), LIFTED, periods};
     case MR_PROFILE_LIFTED_CALL:
-        return (struct line){mr_lines_near(number), HOST, periods};
+        return (struct line){mr_library_guest_pc_near(mr_arena_address(number)), HOST, periods};
     case MR_PROFILE_INTERPRETED_PC:
         return (struct line){(uint32_t)number, INTERP, periods};
     default:

@@ -10,7 +10,7 @@
 #define MR_PROFILE_SLOT_BITS 16
 #define MR_PROFILE_SLOT_COUNT ((size_t)1 << MR_PROFILE_SLOT_BITS)
 
-/* What a key's number is: of the first two an address in the library's file, of the others a guest pc. */
+/* What a key's number is: of the first two an offset in the arena of lifted code, of the others a guest pc. */
 enum { MR_PROFILE_LIFTED_CODE = 1, MR_PROFILE_LIFTED_CALL, MR_PROFILE_INTERPRETED_PC, MR_PROFILE_CALL_PC };
 #define MR_PROFILE_KIND_SHIFT 56
 

@@ -1,17 +1,31 @@
 /* The guest's end: exit, death by signal, and what --stats and --report print about it.
  *
- * Everything goes to standard error by write, since a guest may end while the host is anywhere.
+ * Everything goes to standard error by write, since a guest may end while the host is anywhere. Where the guest runs on, it
+ * goes to a copy of that descriptor: the guest may close or redirect its own.
  */
 #include "abi.h"
 #include "control.h"
+#include "lifted/code.h"
 #include "profile.h"
 #include "thread.h"
 #include "verify.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#define FIRST_MESSAGES_FD 900 /* out of the way of the guest's descriptors */
+
+int mr_messages_fd = STDERR_FILENO;
+
+void mr_messages_open(void)
+{
+    int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, FIRST_MESSAGES_FD);
+    if (fd >= 0)
+        mr_messages_fd = fd;
+}
 
 void mr_print_error(const char *format, ...)
 {
@@ -21,7 +35,7 @@ void mr_print_error(const char *format, ...)
     int length = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     size_t size_bytes = length < 0 ? 0 : (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
-    if (size_bytes > 0 && write(STDERR_FILENO, text, size_bytes) < 0)
+    if (size_bytes > 0 && write(mr_messages_fd, text, size_bytes) < 0)
         return; /* nobody to tell */
 }
 
@@ -35,6 +49,7 @@ static void print_stats(void)
                    (unsigned long long)counters.interpreted, (unsigned long long)counters.interpreter_runs,
                    (unsigned long long)counters.dispatches,
                    (unsigned long long)counters.syscalls, (unsigned long long)counters.unknown_syscalls);
+    mr_modules_report();
 }
 
 static void print_registers(const struct mr_state *s)

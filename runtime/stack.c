@@ -1,5 +1,6 @@
 /* The initial stack: argument strings, environment and auxiliary vector, as the kernel lays them out (fs/exec.c and
  * create_elf_tables of fs/binfmt_elf.c). Enters: the image and mr_options. Leaves: the first sp; mr_mmap_top below it.
+ * The stack is reserved before anything is loaded, so that nothing takes its place.
  */
 #include "syscall.h"
 
@@ -18,7 +19,11 @@
 #define RANDOM_BYTES 16u
 #define CLOCK_TICKS 100u
 
+#define LEAST_MMAP_GAP (128u << 20)  /* MIN_GAP of mmap_base (mm/util.c): between the highest mapping and the stack's top */
+
 uint32_t mr_auxiliary, mr_auxiliary_bytes;
+
+static uint32_t stack_low;
 
 /* The stack is filled downward from the top. */
 struct builder {
@@ -76,7 +81,7 @@ static void put_auxiliary(uint32_t *at, const struct mr_image *image, uint32_t r
         {AT_PHDR, image->phdr},
         {AT_PHENT, image->phent},
         {AT_PHNUM, image->phnum},
-        {AT_BASE, 0},
+        {AT_BASE, image->interpreter_base},
         {AT_FLAGS, 0},
         {AT_ENTRY, image->entry},
         {AT_UID, getuid()},
@@ -121,17 +126,22 @@ static void put_pointers(uint32_t *at, char *const *strings, uint32_t count, uin
     put_word(at, 0);
 }
 
-uint32_t mr_build_stack(const struct mr_image *image)
+void mr_reserve_stack(void)
 {
-    mr_exec_take_argv0();
     uint32_t size = stack_size_bytes(), low = MR_USER_END - size;
-    if (image->high > low - STACK_GUARD_BYTES)
-        mr_fail("%s: is so large that no room is left for a stack of %u KiB: lower ulimit -s", mr_options.program_path,
-                size >> 10);
     if (mr_map(low, size, MR_READ | MR_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0, true) < 0)
         mr_fail("cannot map the guest's stack of %u KiB: lower ulimit -s", size >> 10);
-    mr_mmap_top = low - STACK_GUARD_BYTES;
+    stack_low = low;
+    mr_mmap_top = MR_USER_END - (size + STACK_GUARD_BYTES > LEAST_MMAP_GAP ? size + STACK_GUARD_BYTES : LEAST_MMAP_GAP);
+}
 
+uint32_t mr_build_stack(const struct mr_image *image)
+{
+    uint32_t size = MR_USER_END - stack_low;
+    mr_exec_take_argv0();
+    if (image->high > stack_low - STACK_GUARD_BYTES)
+        mr_fail("%s: is so large that no room is left for a stack of %u KiB: lower ulimit -s", mr_options.program_path,
+                size >> 10);
     struct builder stack = {MR_USER_END - size / 4, MR_USER_END - 4};
     uint32_t argc = (uint32_t)mr_options.guest_argc, envc = count_strings(mr_options.guest_envp);
     uint32_t name = push_string(&stack, mr_options.program_path);

@@ -1,5 +1,6 @@
 /* --strace: one line per system call on standard error, like strace(1). What a call writes is printed after it. */
 #include "signals.h"
+#include "control.h"
 #include "syscall.h"
 #include "thread.h"
 
@@ -13,7 +14,6 @@
 
 #define SHOWN_BYTES 32u
 #define SHOWN_TEXT 200u
-#define FIRST_TRACE_FD 900 /* out of the way of the guest's descriptors, which may close or redirect 2 */
 #define AT_FDCWD_GUEST (-100)
 
 /* One line under way. A line is written at once, so that lines of several threads and processes do not mix. */
@@ -22,15 +22,6 @@ static _Thread_local struct line {
     size_t length;
     int printed; /* how many arguments */
 } line;
-
-static int trace_fd = STDERR_FILENO;
-
-static void open_trace(void)
-{
-    int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, FIRST_TRACE_FD);
-    if (fd >= 0)
-        trace_fd = fd;
-}
 
 __attribute__((format(printf, 1, 2))) static void add(const char *format, ...)
 {
@@ -45,11 +36,9 @@ __attribute__((format(printf, 1, 2))) static void add(const char *format, ...)
 
 static void flush(void)
 {
-    static pthread_once_t opened = PTHREAD_ONCE_INIT;
     size_t length = line.length;
     line.length = 0;
-    pthread_once(&opened, open_trace);
-    if (write(trace_fd, line.text, length) < 0)
+    if (write(mr_messages_fd, line.text, length) < 0)
         return; /* a trace nobody can see is no reason to stop */
 }
 

@@ -1,4 +1,5 @@
 /* System calls on the address space. memory.c keeps the pages; here are the o32 calls and flags. */
+#include "lifted/code.h"
 #include "syscall.h"
 
 #include <sys/mman.h>
@@ -89,6 +90,8 @@ static int64_t map(uint32_t guest, uint32_t size_bytes, uint32_t prot, uint32_t 
     mr_unlock();
     if (result >= 0)
         mr_dispatch_forget((uint32_t)result, size_bytes); /* code that stood there is gone */
+    if (result >= 0 && (prot & MR_EXEC) != 0 && (prot & MR_WRITE) == 0 && !(flags & MAP_ANONYMOUS_GUEST))
+        mr_module_file_mapped((uint32_t)result, size_bytes, fd, offset);
     return result;
 }
 
@@ -152,6 +155,8 @@ SYSCALL(4125, mprotect, "pxx")
     mr_lock();
     int error = protect(U32(0), U32(1), U32(2));
     mr_unlock();
+    if ((U32(2) & MR_WRITE) != 0)
+        mr_dispatch_forget(U32(0), U32(1)); /* what the guest may write there, nobody follows */
     return error;
 }
 

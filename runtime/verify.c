@@ -11,6 +11,7 @@
 #include "verify.h"
 
 #include "control.h"
+#include "lifted/code.h"
 #include "fpu.h"
 
 #include <setjmp.h>

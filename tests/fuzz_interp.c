@@ -6,6 +6,7 @@
  */
 #include "control.h"
 #include "fpu.h"
+#include "lifted/code.h"
 #include "signals.h"
 
 #include <setjmp.h>
@@ -21,7 +22,10 @@ enum { CODE = 0x10000, DATA = 0x20000, READONLY = 0x21000, FORBIDDEN = 0x22000, 
 enum { CHOICES = 3, HEAD = CHOICES + 32 + 8, MOST_JUMPS = 3000, JUMPS_FOR_A_SIGNAL = 60, ENOSYS_MIPS = 89, SIGRETURN = 4119, RT_SIGRETURN = 4193 };
 
 struct mr_options mr_options;
-uintptr_t mr_library_bias;
+uint8_t *mr_fallback;
+uint32_t (*mr_enter)(struct mr_state *, mr_function);
+uint8_t mr_code_pending[1u << (32 - MR_CODE_CHUNK_SHIFT)];
+bool mr_compressed_code;
 static struct mr_state state;
 static sigjmp_buf over;
 static int jumps;
@@ -78,6 +82,23 @@ void mr_trace_signal(const struct mr_signal_info *info, uint32_t pc)
     (void)info, (void)pc;
     if ((jumps += JUMPS_FOR_A_SIGNAL) > MOST_JUMPS)
         siglongjmp(over, 1);
+}
+
+const struct mr_module *mr_module_of(uintptr_t host_pc)
+{
+    (void)host_pc;
+    return NULL;
+}
+
+int32_t mr_dispatch_fill(uint32_t pc)
+{
+    (void)pc;
+    return 0;
+}
+
+void mr_print_error(const char *format, ...)
+{
+    (void)format;
 }
 
 bool mr_library_contains(uintptr_t host_pc)

@@ -97,7 +97,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
     if (ftruncate(file, (off_t)size_bytes) || pwrite(file, bytes, size_bytes, 0) != (ssize_t)size_bytes)
         return -1;
     if (sigsetjmp(refused, 0) == 0) {
+        mr_reserve_stack();
         mr_load(path, &image);
+        for (uint32_t i = 0; i < image.code_count; i++)
+            close(image.code[i].fd);
         uint32_t sp = mr_build_stack(&image);
         if (!mr_accessible(image.entry, 4, MR_MAPPED) || !mr_accessible(sp, 4, MR_READ | MR_WRITE) || image.low >= image.high)
             __builtin_trap();

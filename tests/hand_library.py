@@ -15,13 +15,16 @@ import llvmlite.binding as llvm
 from tools import need
 
 from mipsrec.checksum import append_footer
+from mipsrec.elf import load_elf
+from mipsrec.linking import LIBRARY_SEGMENTS, GuestFile
 from mipsrec.state import GPR_NAMES, OFFSETS, SLOT_BYTES, layout_id
 
-MAGIC, VERSION = 0x4352494D, 2
+MAGIC, VERSION = 0x4352494D, 3
 MODELS = {"flat": 0, "paged": 1, "thunk": 2}
-HEADER_BYTES = 10 * 4 + 32 + 64 + 64
+HEADER_BYTES = 4 * (10 + 5 + 3 * LIBRARY_SEGMENTS) + 32 + 64 + 64
 
 PRELUDE = """
+@delta = hidden global i32 0
 define hidden i32 @enter(ptr %s, ptr %function) {
   %pc = call i32 %function(ptr %s)
   ret i32 %pc
@@ -75,7 +78,9 @@ def function(pc: int, body: str, *, lines: int | None = None) -> str:
     return text
 
 
-def _constant(fields: Mapping[str, int], identity: bytes, producer: bytes, pcs: list[int]) -> str:
+def _constant(
+    fields: Mapping[str, int], segments: list[tuple[int, int, int]], identity: bytes, producer: bytes, pcs: list[int]
+) -> str:
     def characters(data: bytes, size: int) -> str:
         return 'c"' + "".join(f"\\{byte:02x}" for byte in data.ljust(size, b"\0")) + '"'
 
@@ -85,11 +90,12 @@ def _constant(fields: Mapping[str, int], identity: bytes, producer: bytes, pcs: 
         difference = f"sub (i64 ptrtoint (ptr @f{pc:x} to i64), i64 ptrtoint (ptr {at} to i64))"
         entries.append(f"{{ i32, i32 }} {{ i32 {pc}, i32 trunc (i64 {difference} to i32) }}")
     count = len(pcs)
-    numbers = ", ".join(f"i32 {value}" for value in fields.values())
-    for n, name in enumerate(("enter", "fallback"), len(fields)):
-        at = f"getelementptr (i8, ptr @mr_library, i64 {4 * n})"
-        numbers += f", i32 trunc (i64 sub (i64 ptrtoint (ptr @{name} to i64), i64 ptrtoint (ptr {at} to i64)) to i32)"
-    kinds = ", ".join(["i32"] * (len(fields) + 2))
+    words = [f"i32 {value}" for value in fields.values()]
+    for name in ("enter", "fallback", "delta", "delta", "delta"):  # the last two: no pcs to relocate
+        at = f"getelementptr (i8, ptr @mr_library, i64 {4 * len(words)})"
+        words.append(f"i32 trunc (i64 sub (i64 ptrtoint (ptr @{name} to i64), i64 ptrtoint (ptr {at} to i64)) to i32)")
+    words += [f"i32 {word}" for segment in segments for word in segment]
+    numbers, kinds = ", ".join(words), ", ".join(["i32"] * len(words))
     return (
         f"@mr_library = constant {{ {kinds}, [32 x i8], [64 x i8], [64 x i8], [{count} x {{ i32, i32 }}] }} "
         f"{{ {numbers}, [32 x i8] {characters(identity, 32)}, [64 x i8] {characters(producer, 64)}, "
@@ -110,12 +116,13 @@ def build(
 ) -> Path:
     """Return the path of a library for `guest` with an IR text for each entry; `changes` overrides header fields."""
     fields = {"magic": MAGIC, "version": VERSION, "layout": layout_id(), "memory_model": MODELS[model]}
-    fields |= {"cpu_level": 1, "bias": 0, "fr": 0, "entry_count": len(functions)}
+    fields |= {"cpu_level": 1, "bias": 0, "fr": 0, "nan2008": 0, "relocatable": 0, "entry_count": len(functions)}
     assert changes.keys() <= fields.keys()
     fields |= changes
     pcs = sorted(functions)
     identity = identity or hashlib.blake2b(guest.read_bytes(), digest_size=32).digest()
-    text = PRELUDE + _constant(fields, identity, b"mipsrec 0.0.9", pcs) + "".join(functions.values())
+    segments = [*GuestFile.of(load_elf(guest)).segments, *[(0, 0, 0)] * LIBRARY_SEGMENTS][:LIBRARY_SEGMENTS]
+    text = PRELUDE + _constant(fields, segments, identity, b"mipsrec 0.0.9", pcs) + "".join(functions.values())
     if any("!dbg" in body for body in functions.values()):
         text += DEBUG_INFO.replace("DWARF_VERSION", str(dwarf))
     llvm.initialize_native_target()

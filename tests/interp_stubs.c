@@ -1,5 +1,5 @@
 /* What the interpreter needs of the host, made small, to test it as a shared library: memory, recorded exceptions. */
-#include "host.h"
+#include "control.h"
 #include "profile.h"
 #include "signals.h"
 
@@ -19,6 +19,18 @@ uint64_t stub_instructions(void)
 }
 int32_t *mr_dispatch;
 uint8_t *mr_fallback;
+uint8_t mr_code_pending[1u << (32 - MR_CODE_CHUNK_SHIFT)]; /* none is: stub_lift fills the table */
+bool mr_compressed_code;
+
+int32_t mr_dispatch_fill(uint32_t pc)
+{
+    return mr_dispatch[pc >> 2];
+}
+
+void mr_print_error(const char *format, ...)
+{
+    (void)format;
+}
 
 /* The last exception, and where execution goes on after it. System calls
  * are cause 100, synci 101, signals 102. */

@@ -35,11 +35,10 @@ PROGRAMS = {
     **{
         name: (REFUSED[name][0].build(), "")
         for name in (
-            "x86-64", "n64", "n32", "r6", "microMIPS", "MIPS16", "odd entry", "many program headers",
-            "program headers cut off", "no PT_LOAD", "around the clock", "into the kernel", "shared library",
+            "x86-64", "n64", "n32", "r6", "odd entry", "many program headers",
+            "program headers cut off", "no PT_LOAD", "around the clock", "into the kernel",
         )
     },
-    "dynamic": (REFUSED["dynamic"][0].build(), "/lib/ld.so.1"),
 }
 
 
@@ -82,9 +81,14 @@ def test_a_symbol_table_that_names_itself(tmp_path: Path) -> None:
         assert ("warning" in result.stdout) == (name == "huge")
 
 
-def test_dynamic_programs_of_a_compiler(tmp_path: Path) -> None:
-    guest = compile_guest(tmp_path, "little", HELLO)
-    assert_one_line(mipsrec("run", guest), "dynamically linked (interpreter /lib/ld.so.1)", "-static")
+def test_dynamic_programs_without_an_interpreter(tmp_path: Path) -> None:
+    guest = compile_guest(tmp_path, "little", HELLO, "-Wl,--dynamic-linker=/nowhere/ld.so.1")
+    assert_one_line(mipsrec("run", "--engine", "interp", guest), "interpreter /nowhere/ld.so.1", "--sysroot")
+
+
+def test_a_library_is_no_program(tmp_path: Path) -> None:
+    guest = compile_guest(tmp_path, "little", "int f(void) { return 1; }", "-shared", "-fPIC")
+    assert_one_line(mipsrec("run", "--engine", "interp", guest), "shared library", "the program that uses it")
 
 
 # ---- libraries ----

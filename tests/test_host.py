@@ -34,7 +34,6 @@ def test_help_and_version(host: Path) -> None:
         (),
         ("--nonsense", "x"),
         ("--engine", "jit", "x"),
-        ("--engine", "native", "x"),
         ("--window", "low", "x"),
         ("--call", "zz", "x"),
         ("--call", "400000", "1", "-2", "0x3"),

@@ -24,8 +24,6 @@ REFUSED = {
     "o64": (TinyElf(flags=0x70002000).build(), "ABI"),
     "R6": (TinyElf(flags=0x90001000).build(), "R6"),
     "64-bit R6": (TinyElf(flags=0xA0001000).build(), "R6"),
-    "microMIPS": (TinyElf(flags=0x72001000).build(), "microMIPS"),
-    "MIPS16": (TinyElf(flags=0x74001000).build(), "MIPS16"),
     "odd entry": (TinyElf(entry=CODE + 0x201).build(), "odd entry"),
     "entry outside": (TinyElf(entry=CODE + 0x20000).build(), "entry point"),
     "no headers": (TinyElf(program_count=0).build(), "no program headers"),
@@ -39,8 +37,8 @@ REFUSED = {
     "fills everything": (TinyElf(segments=[(PT_LOAD, CODE, b"\0" * 8, 0x7FBE0000, 5)], entry=CODE).build(), "stack"),
     "less memory": (TinyElf(segments=[(PT_LOAD, CODE, b"\0" * 8, 4, 5)]).build(), "more bytes in the file"),
     "dynamic": (
-        TinyElf(segments=[(PT_INTERP, 0, b"/lib/ld.so.1\0", 13, 4), (PT_LOAD, CODE, b"\0" * 8, 8, 5)]).build(),
-        "dynamically linked (interpreter /lib/ld.so.1): not supported yet",
+        TinyElf(segments=[(PT_INTERP, 0, b"/nowhere/ld.so.1\0", 17, 4), (PT_LOAD, CODE + 0x200, b"\0" * 8, 8, 5)]).build(),
+        "interpreter /nowhere/ld.so.1 cannot be read",
     ),
     "shared library": (TinyElf(e_type=3, entry=0).build(), "shared library"),
 }

@@ -85,7 +85,7 @@ def function_names(image: Image) -> dict[int, str]:
 
 def first_starts(image: Image, memory: AddressSpace, code: CodeReader, gp: int | None) -> set[int]:
     """Return the starts known before any function has been explored, all of them decodable."""
-    starts = {image.entry}
+    starts = {image.entry} - {0}
     starts.update(symbol.address for symbol in image.symbols if symbol.type == "FUNC")
     starts.update(function.start for function in image.eh_functions)
     starts |= _got_targets(image, memory)

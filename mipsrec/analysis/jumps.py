@@ -56,7 +56,9 @@ _Place = tuple[str, int]
 
 
 def _place(machine: SymbolicMachine, value: Value) -> _Place | None:
-    """Return where a value comes from that the machine's instructions did not compute."""
+    """Return where a value comes from that the machine's instructions did not compute; None for a constant."""
+    if isinstance(value, int):
+        return None
     if value[0] == "reg":
         return "register", value[1]
     offset = machine.stack_offset(value[1]) if value[0] == "load" else None

@@ -127,7 +127,7 @@ class CallEnds(EdgeWriter):
         """Check that control came back to the next block, with sp as it was if it is given; load what it needs."""
         writer, machine = self._writer, self._machine
         writer.void(f"store i32 {after.pc}, ptr %leave.pc")
-        other = writer.value(f"icmp ne i32 {after.pc}, {block.next_pc}")
+        other = writer.value(f"icmp ne i32 {after.pc}, {text(writer.pc(block.next_pc))}")
         kept = 0
         if stack is not None:
             kept = KEPT
@@ -151,7 +151,8 @@ class CallEnds(EdgeWriter):
     def _end_syscall(self, block: Block) -> None:
         self._terminator(block)
         self._machine.registers.flush(self._machine.dirty)
-        pc = self._writer.value(f"call i32 @mr_syscall(ptr %s, i32 {block.terminator_pc}){self._writer.debug}")
+        at = text(self._writer.cold_pc(block.terminator_pc))
+        pc = self._writer.value(f"call i32 @mr_syscall(ptr %s, i32 {at}){self._writer.debug}")
         self._after_sync(block, Returned(pc, {}), self._writer.fresh_label())
 
     # calls that a short way stands for
@@ -193,7 +194,7 @@ class CallEnds(EdgeWriter):
     def _go_on(self, block: Block, target: Value) -> None:
         """Go on after a call if control came back there."""
         writer, machine = self._writer, self._machine
-        same = writer.value(f"icmp eq i32 {text(target)}, {block.next_pc}")
+        same = writer.value(f"icmp eq i32 {text(target)}, {text(writer.pc(block.next_pc))}")
         right, wrong = writer.fresh_label(), writer.fresh_label()
         writer.void(f"br i1 {same}, label %{right}, label %{wrong}, {LIKELY}")
         before = machine.registers.copy()
@@ -248,7 +249,7 @@ class CallEnds(EdgeWriter):
             self._settle(number, word)
         if not present & KEPT:
             self._settle(29, stack)
-        self._settle(31, block.next_pc)
+        self._settle(31, writer.pc(block.next_pc))
         registers.save(present)
         registers.start_block()
         registers.reload(self._needed_after(block) & ~machine.dirty)
@@ -266,7 +267,7 @@ class CallEnds(EdgeWriter):
         writer, machine = self._writer, self._machine
         place = next(slot.displacement for slot in frame.slots if slot.register == 31)
         found = machine.memory.load(stack, place, 32)
-        same = writer.value(f"icmp eq i32 {found}, {block.next_pc}")
+        same = writer.value(f"icmp eq i32 {found}, {text(writer.pc(block.next_pc))}")
         right, wrong = writer.fresh_label(), writer.fresh_label()
         writer.void(f"br i1 {same}, label %{right}, label %{wrong}, {LIKELY}")
         writer.label(wrong)

@@ -45,7 +45,7 @@ from ..state import OFFSETS, SLOT_BYTES
 from .frames import Frame, moves_sp
 from .memory_models import Value, text
 from .options import CodegenOptions
-from .writer import ALL_KEPT, LIKELY, STATE_TAG, TABLE_TAG, UNLIKELY, Writer
+from .writer import ALL_KEPT, DELTA, LIKELY, STATE_TAG, TABLE_TAG, UNLIKELY, Writer
 
 ARGUMENTS = (29, 31, 25, 4, 5, 6, 7)
 """General-purpose registers that come in as parameters, in order: sp, ra, t9, a0 to a3."""
@@ -221,6 +221,7 @@ class Calls:
 
     def __init__(self, writer: Writer, options: CodegenOptions, callee: Callable[[int], Callee | None]) -> None:
         self._writer = writer
+        self._options = options
         self._thunked = options.calls == "thunked"
         self._watched = options.calls == "watched"
         self._has_frames = options.has_frames
@@ -237,8 +238,16 @@ class Calls:
         """Return the lines that tell the host of an entry: at a function's start, or else at the parameter `pc`."""
         if not self._watched:
             return []
-        what = f"call(ptr %s, i32 {start})" if start is not None else "place(ptr %s, i32 %pc.in)"
-        return [f"  call void @mr_watch_{what}, !dbg !DILocation(line: {start or 0}, scope: !{scope})"]
+        place = f", !dbg !DILocation(line: {start or 0}, scope: !{scope})"
+        if start is None:
+            return [f"  call void @mr_watch_place(ptr %s, i32 %pc.in){place}"]
+        if not self._options.relocatable:
+            return [f"  call void @mr_watch_call(ptr %s, i32 {start}){place}"]
+        return [
+            f"  %entered.delta = load i32, ptr {DELTA}, !invariant.load !0",
+            f"  %entered.pc = add i32 %entered.delta, {start}",
+            f"  call void @mr_watch_call(ptr %s, i32 %entered.pc){place}",
+        ]
 
     def _direct(self, target: Value | None) -> Callee | None:
         return self._callee(target) if isinstance(target, int) and not self._thunked else None
@@ -264,7 +273,8 @@ class Calls:
         """End the block by comparing a pc with a guess; return the labels for where it is right and where it is not."""
         writer = self._writer
         hit, miss = writer.fresh_label(), writer.fresh_label()
-        flag = writer.value(f"icmp eq i32 {text(target)}, {guess}")
+        assert guess is not None
+        flag = writer.value(f"icmp eq i32 {text(target)}, {text(writer.pc(guess))}")
         writer.void(f"br i1 {flag}, label %{hit}, label %{miss}, {LIKELY}")
         return hit, miss
 
@@ -300,6 +310,8 @@ class Calls:
 
     def _unknown(self, target: Value, arguments: Sequence[Value]) -> tuple[str, Value, Sequence[Value]]:
         """Return the host function to call for a guest pc, and what to pass."""
+        if isinstance(target, int):
+            target = self._writer.pc(target)
         if self._thunked:
             return "@call_host", target, _POISON
         callee = self._writer.value(f"call ptr @lookup(ptr %s, i32 {text(target)}){self._writer.debug}")
@@ -322,6 +334,8 @@ class Calls:
 
     def tail_call_entries(self, symbol: str, pc: Value) -> None:
         """Go on in the LLVM function of the entries besides the start, at one of them; ends the block."""
+        if isinstance(pc, int):
+            pc = self._writer.pc(pc)
         self._end(self._invoke("musttail call", f"@{symbol}", pc, _POISON))
 
     def go_on_below(self, pc: Value, stack: Value, from_body: bool) -> None:

@@ -29,7 +29,7 @@ from .registers import PAIR, RegisterPlan, Units
 from .short_ways import find_short_way
 from .slot_loops import slots_of_loops
 from .vectors import REST, VectorWriter, vector_rounds
-from .writer import STATE_TAG, UNLIKELY, Writer
+from .writer import DELTA, STATE_TAG, UNLIKELY, Writer
 
 _NAME_CHARACTERS = 200
 """Of a guest's name in a symbol; those of C++ have no end."""
@@ -39,7 +39,8 @@ _NAME_CHARACTERS = 200
 class LiftedFunction:
     """IR text of one LLVM function. It refers to the symbols `calls` and may be entered at the guest pcs `entries`.
 
-    `line` is the guest pc that debug information gives for its start.
+    `line` is the guest pc that debug information gives for its start, `pcs` are those that it takes from the pool
+    (writer.py).
     """
 
     symbol: str
@@ -49,6 +50,7 @@ class LiftedFunction:
     calls: frozenset[str]
     instruction_count: int
     line: int
+    pcs: frozenset[int] = frozenset()
 
 
 def symbol_of(function: Function) -> str:
@@ -90,7 +92,7 @@ class FunctionWriter(JumpEnds):
         self._callee = callee
         self._secondary = entries != [function.start]
         self._has_start = function.start in entries
-        self._writer = Writer()
+        self._writer = Writer(options.relocatable)
         self._calls = Calls(self._writer, options, self._note_callee)
         self._units = Units(function, options.fr, options.nan2008)
         self._unwinds = may_unwind(function)
@@ -164,7 +166,7 @@ class FunctionWriter(JumpEnds):
         lines = [*self._machine.replays, *head, *body, *tail, "}", ""]
         return LiftedFunction(
             name, self._function.name, "\n".join(lines), () if self._frame is not None else tuple(self._entries),
-            frozenset(self._called), count, self._entries[0],
+            frozenset(self._called), count, self._entries[0], frozenset(self._writer.pcs),
         )  # fmt: skip
 
     def _head(self, name: str) -> list[str]:
@@ -185,7 +187,10 @@ class FunctionWriter(JumpEnds):
         if self._secondary:
             lines += [f"  %sp.at = getelementptr i8, ptr %s, i64 {OFFSETS['gpr'] + SLOT_BYTES * 29}"]
             lines += [f"  %sp.in = load i32, ptr %sp.at, {STATE_TAG}"]
-            lines += [f"  %from.start = icmp eq i32 %pc.in, {self._function.start}"]
+            if self._options.relocatable:
+                lines.append(f"  %delta = load i32, ptr {DELTA}, !invariant.load !0")
+                lines.append("  %pc.known = sub i32 %pc.in, %delta")
+            lines += [f"  %from.start = icmp eq i32 {self._known_entry}, {self._function.start}"]
             lines += ["  %sp.start = select i1 %from.start, i32 %sp.in, i32 -1"]
         taken = 0 if self._secondary else argument_registers(self._function)
         saved = self._frame.bits & ~RA_BIT if self._frame is not None else 0
@@ -200,10 +205,15 @@ class FunctionWriter(JumpEnds):
                 lines += _first_load(unit.name, unit.type, bool(unit.type == PAIR and unit.bits & split))
         if self._secondary:
             cases = " ".join(f"i32 {pc}, label %{self._entry(pc)}" for pc in self._entries)
-            lines.append(f"  switch i32 %pc.in, label %{self._entry(self._entries[0])} [ {cases} ]")
+            lines.append(f"  switch i32 {self._known_entry}, label %{self._entry(self._entries[0])} [ {cases} ]")
         else:
             lines.append(f"  br label %{self._entry(self._function.start) if self._frame is None else 'saved'}")
         return lines
+
+    @property
+    def _known_entry(self) -> str:
+        """The pc of the entry as the translator knows it."""
+        return "%pc.known" if self._options.relocatable else "%pc.in"
 
     def _load_saved(self, frame: Frame) -> None:
         """Load the registers that the callers of a body have saved; most of them are never needed."""
@@ -227,7 +237,7 @@ class FunctionWriter(JumpEnds):
         if resume:
             known = "known" if self._bound else "resume"
             cases = " ".join(f"i32 {point}, label %{known}" for point in resume)
-            writer.void(f"switch i32 {pc}, label %away [ {cases} ]")
+            writer.void(f"switch i32 {writer.known_pc(pc)}, label %away [ {cases} ]")
             if self._bound:
                 writer.label("known")
                 gone = writer.value(f"icmp ugt i32 {stack}, {self._highest_inside()}")
@@ -389,7 +399,7 @@ class FunctionWriter(JumpEnds):
         writer.debug = f", !dbg !DILocation(line: {block.terminator_pc}, scope: !{self._scope})"
         self._machine.registers.flush(self._machine.dirty)
         ra, sp = (self._machine.state_word("gpr", SLOT_BYTES * number) for number in (31, 29))
-        arguments = f"ptr %s, i32 {block.terminator_pc}, i32 {ra}, i32 {sp}"
+        arguments = f"ptr %s, i32 {text(writer.cold_pc(block.terminator_pc))}, i32 {ra}, i32 {sp}"
         self._machine.leave(writer.value(f"call i32 @mr_interpret({arguments}){writer.debug}"))
 
 

@@ -232,7 +232,7 @@ class InstructionWriter:
         assert block.terminator is not None
         register = block.terminator.link_register()
         if register:
-            self._machine.set_gpr(register, block.terminator_pc + 8)
+            self._machine.set_gpr(register, self._writer.pc(block.terminator_pc + 8))
             self._machine.dirty |= 1 << register
 
     def _terminator(self, block: Block) -> Instruction:

@@ -7,6 +7,7 @@ one in writable memory, the entry itself.
 from __future__ import annotations
 
 from ..analysis import Block, JumpTable
+from ..elf import PIE_BIAS
 from .call_ends import CallEnds
 from .memory_models import Value, text
 from .switches import case_weights
@@ -22,23 +23,26 @@ class JumpEnds(CallEnds):
         subject, places = self._table_address, table.cases
         if subject is None:  # other code jumps to between the load and this; then the targets themselves decide
             subject, places = target, tuple(dict.fromkeys((pc, pc) for _, pc in table.cases))
+        by_target = subject is target
         machine.registers.save(self._live(block))
         default = beyond = writer.fresh_label()
-        if table.added is not None and subject is not target and not table.writable:
+        if table.added is not None and not by_target and not table.writable:
             self._check_added(target, table.added, default)
         if self._table_address is not None and self._table_index is not None:
             subject = self._entry_number(self._table_address, self._table_index, table, default)
             places = tuple((number, pc) for number, (_, pc) in enumerate(table.cases))
             beyond = writer.fresh_label()
+        else:
+            subject = writer.known_pc(subject)
         labels = {pc: self._destination(pc) for _, pc in places}
-        checked = table.writable and subject is not target
+        checked = table.writable and not by_target
         checks = {pc: writer.fresh_label() if checked else label for pc, label in labels.items()}
         cases = " ".join(f"i32 {text(case)}, label %{checks[pc]}" for case, pc in places)
         weights = case_weights(self._function, block, [pc for _, pc in places])
         writer.void(f"switch i32 {text(subject)}, label %{beyond} [ {cases} ]{weights}")
         for pc, label in labels.items() if checked else ():
             writer.label(checks[pc])
-            same = writer.value(f"icmp eq i32 {text(target)}, {pc}")
+            same = writer.value(f"icmp eq i32 {text(target)}, {text(writer.pc(pc))}")
             writer.void(f"br i1 {same}, label %{label}, label %{default}, {LIKELY}")
         if beyond != default:
             writer.label(beyond)
@@ -50,7 +54,9 @@ class JumpEnds(CallEnds):
         writer, yes = self._writer, self._writer.fresh_label()
         assert self._table_entry is not None
         more = writer.value(f"sub i32 {text(target)}, {text(self._table_entry)}")
-        same = writer.value(f"icmp eq i32 {more}, {added}")
+        moves = added >= PIE_BIAS  # gp does, with the code; other numbers do not
+        expected = text(writer.pc(added)) if moves else added
+        same = writer.value(f"icmp eq i32 {more}, {expected}")
         writer.void(f"br i1 {same}, label %{yes}, label %{default}, {LIKELY}")
         writer.label(yes)
 
@@ -62,7 +68,7 @@ class JumpEnds(CallEnds):
         """
         writer, first = self._writer, table.cases[0][0]
         base = writer.value(f"sub i32 {text(address)}, {text(index)}")
-        place = writer.value(f"icmp eq i32 {base}, {text(first)}")
+        place = writer.value(f"icmp eq i32 {base}, {text(writer.pc(first))}")
         number = writer.value(f"lshr i32 {text(index)}, 2")
         inside = writer.value(f"icmp ult i32 {number}, {len(table.cases)}")
         rest = writer.value(f"and i32 {text(index)}, 3")

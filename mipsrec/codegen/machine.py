@@ -34,7 +34,7 @@ class IrMachine(MemoryOperations, FloatOperations):
         writer.label(go_on)
 
     def _exception(self, cause: str) -> str:
-        arguments = f"i32 {self.pc}, i32 {CAUSES[cause]}, i32 {text(self.word_)}"
+        arguments = f"i32 {text(self.writer.cold_pc(self.pc))}, i32 {CAUSES[cause]}, i32 {text(self.word_)}"
         return self.writer.value(f"call i32 @mr_exception(ptr %s, {arguments}){self.writer.debug}")
 
     def leave(self, pc: Value) -> None:
@@ -67,7 +67,8 @@ class IrMachine(MemoryOperations, FloatOperations):
         self.registers.flush(self.dirty)
         self.registers.restore(cached)
         next_pc = self.pc if self.in_slot else self.pc + 4  # a slot is executed once more, with its branch
-        arguments = f"ptr %s, i32 {number}, i32 {text(value)}, i32 {self.pc}, i32 {next_pc}"
+        places = f"i32 {text(writer.cold_pc(self.pc))}, i32 {text(writer.cold_pc(next_pc))}"
+        arguments = f"ptr %s, i32 {number}, i32 {text(value)}, {places}"
         pc = writer.value(f"call i32 @mr_ctc1_lifted({arguments}){writer.debug}")
         flag = writer.value(f"icmp ne i32 {pc}, {STAY}")
         leave, go_on = writer.fresh_label(), writer.fresh_label()

@@ -9,7 +9,7 @@ from .floats import CONSTRAINED_DECLARATIONS
 from .function import LiftedFunction
 from .nans import REPLAY
 from .vectors import VECTOR_DECLARATIONS
-from .writer import ALL_KEPT, FIRST_FREE_METADATA, MODULE_METADATA
+from .writer import ALL_KEPT, DELTA, FIRST_FREE_METADATA, MODULE_METADATA, pool_text
 
 _DECLARATIONS = """\
 declare i32 @mr_call(ptr, i32) #0
@@ -102,6 +102,9 @@ def _parts(functions: list[LiftedFunction], external: list[str], triple: str) ->
     for function in functions:
         yield function.text
         yield "\n"
+    pcs: frozenset[int] = frozenset().union(*(function.pcs for function in functions))
+    yield f"{DELTA} = external hidden externally_initialized global i32, align 4\n"
+    yield pool_text(pcs)
     yield LOOKUP
     yield "\n"
     for symbol in external:

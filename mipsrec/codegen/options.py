@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CodegenOptions:
-    """`big_endian`, `fr` and `nan2008` come from the guest; `comments` adds the disassembly of every block."""
+    """`big_endian`, `fr` and `nan2008` come from the guest; `comments` adds the disassembly of every block.
+
+    `relocatable`: the guest's file may be loaded anywhere, so no guest pc is a constant (writer.py).
+    """
 
     big_endian: bool
     fr: int = 0
@@ -15,6 +18,7 @@ class CodegenOptions:
     calls: str = "direct"
     comments: bool = False
     nan2008: bool = False
+    relocatable: bool = False
 
     @property
     def has_frames(self) -> bool:

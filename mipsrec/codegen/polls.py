@@ -23,6 +23,7 @@ from ..state import OFFSETS
 from .addresses import may_trap
 from .loops import cycles, predecessors_of
 from .machine import STAY
+from .memory_models import text
 from .options import CodegenOptions
 from .register_file import RegisterOperations
 from .writer import LIKELY
@@ -66,7 +67,8 @@ class Polls:
         writer.void(f"br i1 {flag}, label %{go_on}, label %{wait}, {LIKELY}")
         writer.label(wait)
         machine.registers.flush(dirty & self._needed.get(pc, ALL_BITS))
-        after = writer.value(f"call preserve_allcc i32 @poll(ptr %s, i32 {pc}){location}")
+        at = text(writer.cold_pc(pc))
+        after = writer.value(f"call preserve_allcc i32 @poll(ptr %s, i32 {at}){location}")
         writer.void(f"store i32 {after}, ptr %leave.pc")
         stay = writer.value(f"icmp eq i32 {after}, {STAY}")
         writer.void(f"br i1 {stay}, label %{go_on}, label %leave")

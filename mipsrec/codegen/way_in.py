@@ -59,11 +59,14 @@ def write_way_to_start(
     function: Function, callee: Callee, entries: LiftedFunction, options: CodegenOptions, scope: int
 ) -> LiftedFunction:
     """Return the LLVM function that goes to a function's start in the LLVM function of all its entries."""
-    writer = Writer()
+    writer = Writer(options.relocatable)
     calls = Calls(writer, options, lambda pc: None)
     writer.lines.append(calls.head(callee.symbol, scope))
     writer.debug = f", !dbg !DILocation(line: {function.start}, scope: !{scope})"
     calls.tail_call_entries(entries.symbol, function.start)
     lines = [*writer.lines, "}", ""]
     called = frozenset({entries.symbol})
-    return LiftedFunction(callee.symbol, function.name, "\n".join(lines), (function.start,), called, 0, function.start)
+    pcs = frozenset(writer.pcs)
+    return LiftedFunction(
+        callee.symbol, function.name, "\n".join(lines), (function.start,), called, 0, function.start, pcs
+    )

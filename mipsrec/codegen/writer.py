@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 STATE_TAG = "!tbaa !1"
 GUEST_TAG = "!tbaa !2"
@@ -41,6 +42,21 @@ _SAME_ACCESS = (
 _LOADED = re.compile(r"%l[0-9]+\.")
 
 
+DELTA = "@mr_delta"
+"""A word of the library: what the guest's actual addresses are more than those that the code was made for."""
+
+POOL_SECTION = "mr_pcs"
+"""Holds the guest pcs that relocatable code compares and stores; the host adds the delta to each when it binds it."""
+
+_POOL_NAME = "@pc.{:08x}".format
+
+
+def pool_text(pcs: Iterable[int]) -> str:
+    """Return the definitions of the pool's words for some guest pcs."""
+    kind = f'internal externally_initialized global i32 %d, section "{POOL_SECTION}", align 4'
+    return "".join(f"{_POOL_NAME(pc)} = {kind % pc}\n" for pc in sorted(pcs))
+
+
 class Writer:
     """Values are strings such as `%12`, or Python ints where they are known i32 constants.
 
@@ -48,8 +64,11 @@ class Writer:
     load's, the first user of a loaded value in a block gets the location of the load.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, relocatable: bool = False) -> None:
         self.lines: list[str] = []
+        self.pcs: set[int] = set()
+        """Guest pcs that the text takes from the pool."""
+        self._relocatable = relocatable
         self._values = 0
         self._labels = 0
         self.debug = ""  # ", !dbg ..." of the current guest instruction
@@ -81,6 +100,27 @@ class Writer:
                     self._loads[name] = debug
                 return text + debug, name
         return text, name
+
+    def pc(self, address: int) -> int | str:
+        """Return the guest address that is known as `address`, as a value: from the pool where code may be anywhere.
+
+        One operand in memory costs as much as a constant in the instruction, and code stays shared by all processes.
+        """
+        if not self._relocatable:
+            return address
+        self.pcs.add(address)
+        return self.value(f"load i32, ptr {_POOL_NAME(address)}, !invariant.load !0")
+
+    def cold_pc(self, address: int) -> int | str:
+        """Return the same for code that is hardly ever executed, which takes no place in the pool."""
+        return self.value(f"add i32 {self._delta()}, {address}") if self._relocatable else address
+
+    def known_pc(self, value: int | str) -> int | str:
+        """Return a guest pc as the translator knows it, for a switch: its cases are constants."""
+        return self.value(f"sub i32 {value}, {self._delta()}") if self._relocatable else value
+
+    def _delta(self) -> str:
+        return self.value(f"load i32, ptr {DELTA}, !invariant.load !0")
 
     def void(self, text: str) -> None:
         """Append `text`; branches get a location, or else code that accesses no memory would have none at all."""

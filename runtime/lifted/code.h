@@ -1,0 +1,88 @@
+/* Recompiled code in this process.
+ *
+ *     library   a file that mipsrec made of one ELF file of the guest (library.h); checked once, in library.c
+ *     module    a library in memory, bound to one place where the guest has mapped that ELF file (module.c)
+ *     store     the folder where libraries are found by the contents of the guest's file (store.c)
+ *
+ * All modules lie in one arena of the host's address space, so that an entry of the dispatch table is a displacement of
+ * 32 bits from its start. A module is never removed from memory: frames of any thread may return into it. It is taken
+ * out of the dispatch table, and bound again when the guest maps the same file at the same place.
+ */
+#ifndef MR_CODE_H
+#define MR_CODE_H
+
+#include "host.h"
+#include "libfile.h"
+#include "library.h"
+
+/* ---- lines.c ---- */
+struct mr_open_library;
+uint32_t mr_lines_find(struct mr_open_library *library, uint64_t file_address); /* guest pc of code; 0 when unknown */
+/* The same for code that cannot fault: of host code that stands for no one instruction, that of what follows. */
+uint32_t mr_lines_near(struct mr_open_library *library, uint64_t file_address);
+struct mr_line_row {
+    uint32_t address, line;
+};
+struct mr_line_table {
+    _Atomic int state; /* 0: not decoded yet */
+    struct mr_line_row *rows;
+    size_t row_count, row_room;
+    uint32_t *starts; /* of the functions in the file, sorted */
+    size_t start_count;
+};
+
+/* ---- library.c ---- */
+struct mr_open_library {
+    struct mr_library_file file;
+    const struct mr_library *table; /* `mr_library` in the mapped file; its functions are not to be called */
+    size_t table_bytes;
+    struct mr_line_table lines;
+};
+/* Checks of a file all that needs no guest; whole: also its checksum and entries. Returns NULL, or why it is unfit. */
+const char *mr_library_check_file(struct mr_open_library *library, const char *path, bool whole);
+/* Checks whether the library can be bound in this process at all. Returns NULL, or why not. */
+const char *mr_library_check_process(const struct mr_library *table);
+/* Of the library that --library names: as mr_library_check_file, fails with mr_fail. */
+struct mr_open_library *mr_library_examine(const char *path);
+void mr_library_describe(const char *path); /* prints what mr_library_examine has found right */
+/* Binds the library that --library names to the program; fails with mr_fail. */
+void mr_library_open(const char *path, const struct mr_image *image);
+bool mr_library_tells_of_calls(void); /* every call of a lifted function is seen by the host */
+uint32_t mr_host_cpu_level(void);     /* the x86-64 psABI's microarchitecture level of this processor, 1 to 4 */
+
+/* ---- object.c: maps a shared object, as the dynamic linker would ---- */
+struct mr_object {
+    uintptr_t bias;                /* host address minus address in the file */
+    uintptr_t code_low, code_high; /* its executable bytes */
+};
+/* The place is in the arena, of mr_object_size bytes. Returns NULL, or why it cannot be mapped. */
+size_t mr_object_size(const struct mr_library_file *file);
+const char *mr_object_map(const struct mr_library_file *file, int fd, uintptr_t place, struct mr_object *object);
+
+/* ---- module.c ---- */
+struct mr_module {
+    struct mr_open_library *library;
+    struct mr_object object;
+    const struct mr_library *table; /* `mr_library` in the arena */
+    uint32_t delta;                 /* actual guest pcs minus those in the library */
+    uint32_t low_pc, high_pc;       /* of its entries, as the guest has them now */
+    uint32_t page_count;            /* guest pages that have its code; 0: it is bound nowhere any more */
+    char *guest_path;               /* of the ELF file, as the guest named it; for reports */
+};
+void mr_modules_reserve(void); /* the arena */
+/* Returns NULL, or why the library cannot be bound at that delta. */
+const char *mr_module_bind(struct mr_open_library *library, uint32_t delta, const char *guest_path);
+/* The guest has mapped size_bytes of a file from an offset to an executable place. */
+void mr_module_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t offset);
+const struct mr_module *mr_module_of(uintptr_t host_pc); /* NULL: not in lifted code; for handlers of signals, too */
+void mr_modules_report(void); /* for --stats */
+
+/* ---- store.c ---- */
+/* Looks for the store in a cache folder (NULL: where mipsrec keeps its own) and a variant of the code (NULL: the default). */
+void mr_store_open(const char *cache, const char *variant);
+/* The library for the guest's file behind fd, which stays the caller's; NULL where there is none. Never fails loudly. */
+struct mr_open_library *mr_store_find(int fd);
+void mr_store_refused(const char *guest_path, const char *reason); /* counted, and said with --stats */
+extern const char *mr_store_path; /* of the folder that holds libraries by identity, or NULL */
+
+#endif

@@ -1,0 +1,177 @@
+/* Maps a shared object of recompiled code into the arena and relocates it, as a dynamic linker would.
+ *
+ * Enters: a file that libfile.c has found sound, and a place. Leaves: its segments there, with their protections. Such an
+ * object needs little: it imports functions of the host (upcalls below), and has no thread-local data, constructors or
+ * versions. Anything else is refused by name. So the host can be a static program that needs no dynamic linker.
+ */
+#include "code.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* What the code may call. The prototypes are in host.h; mipsrec/codegen/module.py declares them to LLVM. */
+#define UPCALLS(X)                                                                                                  \
+    X(mr_call) X(mr_compare_exchange) X(mr_cfc1) X(mr_ctc1_lifted) X(mr_exception) X(mr_fp_again) X(mr_fp_replay)   \
+    X(mr_go_on) X(mr_interpret) X(mr_load16) X(mr_load32) X(mr_load64) X(mr_load8) X(mr_poll) X(mr_rdhwr)           \
+    X(mr_store16) X(mr_store32) X(mr_store64) X(mr_store8) X(mr_synci) X(mr_syscall) X(mr_watch_call)               \
+    X(mr_watch_place)                                                                                               \
+    X(memcpy) X(memmove) X(memset) X(sqrt) X(sqrtf)
+
+struct upcall {
+    const char *name;
+    uintptr_t address;
+};
+
+static uintptr_t find_upcall(const char *name)
+{
+#define ROW(function) {#function, (uintptr_t)function},
+    const struct upcall upcalls[] = {UPCALLS(ROW)};
+    for (size_t i = 0; i < sizeof upcalls / sizeof *upcalls; i++)
+        if (strcmp(upcalls[i].name, name) == 0)
+            return upcalls[i].address;
+    return 0;
+}
+
+static Elf64_Phdr program_header(const struct mr_library_file *file, unsigned index)
+{
+    Elf64_Phdr header;
+    memcpy(&header, file->bytes + file->header.e_phoff + (size_t)index * sizeof header, sizeof header);
+    return header;
+}
+
+static uint64_t page_up(uint64_t size_bytes)
+{
+    return (size_bytes + MR_PAGE_BYTES - 1) & ~(uint64_t)(MR_PAGE_BYTES - 1);
+}
+
+size_t mr_object_size(const struct mr_library_file *file)
+{
+    uint64_t end = 0;
+    for (unsigned i = 0; i < file->header.e_phnum; i++) {
+        Elf64_Phdr segment = program_header(file, i);
+        if (segment.p_type == PT_LOAD && segment.p_vaddr + segment.p_memsz > end)
+            end = segment.p_vaddr + segment.p_memsz;
+    }
+    return page_up(end);
+}
+
+static int protection_of(const Elf64_Phdr *segment)
+{
+    return (segment->p_flags & PF_R ? PROT_READ : 0) | (segment->p_flags & PF_W ? PROT_WRITE : 0) |
+           (segment->p_flags & PF_X ? PROT_EXEC : 0);
+}
+
+/* Maps one segment: pages of the file, then zeros. The place is mapped already, without access. */
+static bool map_segment(const Elf64_Phdr *segment, int fd, uintptr_t place)
+{
+    uintptr_t start = place + segment->p_vaddr, first = start & ~(uintptr_t)(MR_PAGE_BYTES - 1);
+    uint64_t before = start - first, file_bytes = page_up(before + segment->p_filesz);
+    uint64_t memory_bytes = page_up(before + segment->p_memsz);
+    int protection = protection_of(segment);
+    if (segment->p_filesz != 0 && mmap((void *)first, file_bytes, protection, MAP_PRIVATE | MAP_FIXED, fd,
+                                       (off_t)(segment->p_offset - before)) == MAP_FAILED)
+        return false;
+    if (segment->p_filesz == 0)
+        file_bytes = 0;
+    if (memory_bytes > file_bytes && mmap((void *)(first + file_bytes), memory_bytes - file_bytes, protection,
+                                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+        return false;
+    if (segment->p_memsz > segment->p_filesz && file_bytes != 0 && (protection & PROT_WRITE) != 0)
+        memset((void *)(start + segment->p_filesz), 0, first + file_bytes - (start + segment->p_filesz));
+    return true;
+}
+
+/* ---- relocation ---- */
+
+/* Where the dynamic section says things are, in memory. */
+struct dynamic {
+    const Elf64_Sym *symbols;
+    const char *strings;
+    const Elf64_Rela *tables[2]; /* DT_RELA, DT_JMPREL */
+    size_t counts[2];
+    uint64_t strings_bytes;
+};
+
+static struct dynamic read_dynamic(const struct mr_library_file *file, uintptr_t bias)
+{
+    struct dynamic found = {0};
+    for (unsigned i = 0; i < file->header.e_phnum; i++) {
+        Elf64_Phdr segment = program_header(file, i);
+        if (segment.p_type != PT_DYNAMIC)
+            continue;
+        const Elf64_Dyn *entry = (const Elf64_Dyn *)(bias + segment.p_vaddr);
+        for (size_t n = segment.p_memsz / sizeof *entry; n-- > 0 && entry->d_tag != DT_NULL; entry++) {
+            switch (entry->d_tag) {
+            case DT_SYMTAB: found.symbols = (const Elf64_Sym *)(bias + entry->d_un.d_ptr); break;
+            case DT_STRTAB: found.strings = (const char *)(bias + entry->d_un.d_ptr); break;
+            case DT_STRSZ: found.strings_bytes = entry->d_un.d_val; break;
+            case DT_RELA: found.tables[0] = (const Elf64_Rela *)(bias + entry->d_un.d_ptr); break;
+            case DT_RELASZ: found.counts[0] = entry->d_un.d_val / sizeof(Elf64_Rela); break;
+            case DT_JMPREL: found.tables[1] = (const Elf64_Rela *)(bias + entry->d_un.d_ptr); break;
+            case DT_PLTRELSZ: found.counts[1] = entry->d_un.d_val / sizeof(Elf64_Rela); break;
+            default: break;
+            }
+        }
+    }
+    return found;
+}
+
+#if defined(__x86_64__)
+enum { RELATIVE = R_X86_64_RELATIVE, GLOBAL_ENTRY = R_X86_64_GLOB_DAT, JUMP_SLOT = R_X86_64_JUMP_SLOT,
+       ABSOLUTE = R_X86_64_64 };
+#else
+enum { RELATIVE = R_AARCH64_RELATIVE, GLOBAL_ENTRY = R_AARCH64_GLOB_DAT, JUMP_SLOT = R_AARCH64_JUMP_SLOT,
+       ABSOLUTE = R_AARCH64_ABS64 };
+#endif
+
+static uintptr_t symbol_address(const struct dynamic *dynamic, uint64_t index, uintptr_t bias)
+{
+    const Elf64_Sym *symbol = &dynamic->symbols[index];
+    if (symbol->st_shndx != SHN_UNDEF)
+        return bias + symbol->st_value;
+    return symbol->st_name < dynamic->strings_bytes ? find_upcall(dynamic->strings + symbol->st_name) : 0;
+}
+
+static const char *relocate(const struct dynamic *dynamic, uintptr_t bias)
+{
+    for (int which = 0; which < 2; which++)
+        for (size_t i = 0; i < dynamic->counts[which]; i++) {
+            const Elf64_Rela *entry = &dynamic->tables[which][i];
+            uint64_t *place = (uint64_t *)(bias + entry->r_offset);
+            uint32_t type = (uint32_t)ELF64_R_TYPE(entry->r_info);
+            if (type == RELATIVE) {
+                *place = bias + (uint64_t)entry->r_addend;
+                continue;
+            }
+            uintptr_t symbol = symbol_address(dynamic, ELF64_R_SYM(entry->r_info), bias);
+            if (symbol == 0)
+                return "it needs a function that this host does not have";
+            if (type != GLOBAL_ENTRY && type != JUMP_SLOT && type != ABSOLUTE)
+                return "it has a relocation of an unknown kind";
+            *place = symbol + (uint64_t)entry->r_addend;
+        }
+    return NULL;
+}
+
+const char *mr_object_map(const struct mr_library_file *file, int fd, uintptr_t place, struct mr_object *object)
+{
+    object->bias = place;
+    object->code_low = UINTPTR_MAX;
+    object->code_high = 0;
+    for (unsigned i = 0; i < file->header.e_phnum; i++) {
+        Elf64_Phdr segment = program_header(file, i);
+        if (segment.p_type != PT_LOAD)
+            continue;
+        if (!map_segment(&segment, fd, place))
+            return strerror(errno);
+        uintptr_t low = place + segment.p_vaddr, high = low + segment.p_memsz;
+        if ((segment.p_flags & PF_X) != 0) {
+            object->code_low = low < object->code_low ? low : object->code_low;
+            object->code_high = high > object->code_high ? high : object->code_high;
+        }
+    }
+    struct dynamic dynamic = read_dynamic(file, place);
+    return relocate(&dynamic, place);
+}
