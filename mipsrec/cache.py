@@ -64,7 +64,10 @@ def code_path(guest_identity: str, options: Options) -> Path:
     return code_folder(options) / guest_identity[:2] / f"{guest_identity}.so"
 
 
-_NOT_TRANSLATING = {"__main__.py", "cli.py", "commands", "demo.py", "host.py", "profile_report.py", "timing.py"}
+_NOT_TRANSLATING = {
+    "__main__.py", "cli.py", "commands", "demo.py", "host.py", "profile_report.py", "store.py", "sysroot.py",
+    "timing.py",
+}  # fmt: skip
 """What comes after a library is made, or only asks for one: its contents do not depend on these."""
 
 

@@ -85,6 +85,7 @@ def _number_from(least: int, most: float = math.inf) -> Callable[[str], int]:
 
 
 def _add_host(parser: argparse.ArgumentParser) -> None:
+    _add_sysroot(parser)
     parser.add_argument("--strace", action="store_true", help="print each system call on standard error")
     parser.add_argument("--report", action="store_true", help="print registers and instruction when a signal ends it")
     parser.add_argument("-E", dest="environment", metavar="VAR=VALUE", action="append", default=[],
@@ -143,13 +144,20 @@ def _add_build(parser: argparse.ArgumentParser) -> None:
                         "taken from the cache)")  # fmt: skip
 
 
+def _add_sysroot(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-L", "--sysroot", metavar="DIR",
+                        help="the folder that holds the program's /lib, /usr and so on; absolute paths that exist "
+                        "in it are taken from there (default: $MIPSREC_SYSROOT)")  # fmt: skip
+
+
 def _add_program(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("program", metavar="prog.elf", help="a statically linked 32-bit MIPS program")
+    parser.add_argument("program", metavar="prog.elf", help="a 32-bit MIPS program")
 
 
 def _add_inspection(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser = commands.add_parser("info", help="what a program is, and what was found in it; or what a library is of")
-    parser.add_argument("program", metavar="prog.elf|lib.so", help="a static 32-bit MIPS program, or its library")
+    parser.add_argument("program", metavar="prog.elf|lib.so",
+                        help="a 32-bit MIPS program or library, or recompiled code")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="machine-readable")
 
     parser = commands.add_parser("disasm", help="functions and basic blocks with their targets named")
@@ -197,8 +205,15 @@ def _add_profiling(commands: argparse._SubParsersAction[_Parser]) -> None:
 
 def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser = commands.add_parser("build", help="make a native library from a program or from a folder of dump-llvm")
-    parser.add_argument("source", metavar="prog.elf|DIR")
-    parser.add_argument("-o", dest="output", metavar="lib.so", help="default: the program's name with .so appended")
+    parser.add_argument("source", metavar="prog.elf|DIR", nargs="?",
+                        help="a program, or a folder of dump-llvm; without one, all programs and libraries of "
+                        "--sysroot")  # fmt: skip
+    parser.add_argument("-o", dest="output", metavar="lib.so",
+                        help="a library of this one file; default: the program's name with .so appended, or for a "
+                        "dynamic program, it and all that it loads in the cache, where `run` finds them")  # fmt: skip
+    parser.add_argument("--with", dest="with_files", metavar="FILE", action="append", default=[],
+                        help="another file that the program will open, such as a plugin (repeatable)")  # fmt: skip
+    _add_sysroot(parser)
     parser.add_argument("--only", metavar="F", action="append",
                         help="recompile only this function, or those of this shell pattern (repeatable); "
                         "the others are interpreted")  # fmt: skip
@@ -207,6 +222,9 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
     _add_codegen(parser)
 
     parser = commands.add_parser("run", help="run a program; what follows its name belongs to it")
+    parser.add_argument("--build", action="store_true",
+                        help="first recompile a dynamic program and all that it loads; else what is not there yet is "
+                        "interpreted (a static program is always recompiled first)")  # fmt: skip
     parser.add_argument("--static-lib", metavar="lib.so", help="of `mipsrec build` (default: build one and keep it)")
     parser.add_argument("--engine", choices=("native", "interp"), default="native", help="interp: the interpreter")
     parser.add_argument("--stats", action="store_true", help="print counters on standard error at the end")

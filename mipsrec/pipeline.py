@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from . import dumped, profiles
 from .analysis import Function, Program, analyze
-from .cache import cannot_write, library_path
+from .cache import library_path
 from .checksum import ends_whole
 from .codegen import (
     Callee,
@@ -34,10 +34,11 @@ from .codegen import (
 )
 from .cpu import chosen_cpu
 from .elf import Image, load_elf
-from .errors import BuildError, LiftError
+from .errors import LiftError
 from .levels import cold_functions, hot_functions, large_interpreters, levels_of_program
 from .memory import AddressSpace
 from .options import Options
+from .store import locked, store
 
 if TYPE_CHECKING:
     from .native import BuildReport
@@ -226,24 +227,11 @@ def cached_library(
 ) -> Path:
     """Return the guest's library, of all functions or those chosen, from the per-user cache; build it if need be."""
     options = options or Options()
+    if functions is None and options.profile is None:
+        return store(guest.image, options, progress)
     path = library_path(guest.image.identity, options, sorted(function.start for function in functions or ()))
     if not ends_whole(path):
-        with _locked(path):
+        with locked(path):
             if not ends_whole(path):
                 build(guest, path, options, progress, functions)
     return path
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Let one process at a time build `path`."""
-    import fcntl
-
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = open(path.with_suffix(".lock"), "w")  # noqa: SIM115
-    except OSError as error:
-        raise BuildError(f"{path.parent}: {cannot_write(error)}") from error
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

@@ -19,7 +19,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("analysis",),
     ("codegen",),
     ("compiler", "cpu", "levels", "shards", "workers", "objects", "linking", "native", "cache", "host", "timing"),
-    ("pipeline", "dumped"),
+    ("pipeline", "dumped", "store", "sysroot"),
     ("commands", "profile_report", "cli", "demo", "__main__"),
 )
 """A module (or package) may import from its own layer and from those above it in this list."""

@@ -37,7 +37,9 @@ REFUSED = {
     "fills everything": (TinyElf(segments=[(PT_LOAD, CODE, b"\0" * 8, 0x7FBE0000, 5)], entry=CODE).build(), "stack"),
     "less memory": (TinyElf(segments=[(PT_LOAD, CODE, b"\0" * 8, 4, 5)]).build(), "more bytes in the file"),
     "dynamic": (
-        TinyElf(segments=[(PT_INTERP, 0, b"/nowhere/ld.so.1\0", 17, 4), (PT_LOAD, CODE + 0x200, b"\0" * 8, 8, 5)]).build(),
+        TinyElf(
+            segments=[(PT_INTERP, 0, b"/nowhere/ld.so.1\0", 17, 4), (PT_LOAD, CODE + 0x200, b"\0" * 8, 8, 5)]
+        ).build(),
         "interpreter /nowhere/ld.so.1 cannot be read",
     ),
     "shared library": (TinyElf(e_type=3, entry=0).build(), "shared library"),

@@ -6,15 +6,18 @@ import argparse
 import hashlib
 import os
 import re
+import struct
 import sys
 from pathlib import Path
 
-from ..cache import library_path
+from ..cache import cache_folder, code_path, library_path, variant_of
 from ..checksum import ends_whole
 from ..errors import ElfError, LiftError
 from ..host import host_executable
 from ..options import Options
 from .options import options_of
+
+_PT_INTERP = 3
 
 
 def _library(program: str, options: Options) -> Path:
@@ -23,7 +26,7 @@ def _library(program: str, options: Options) -> Path:
         identity = hashlib.blake2b(Path(program).read_bytes(), digest_size=32).hexdigest()
     except OSError as error:
         raise ElfError(f"{program}: cannot be read ({error.strerror})") from error
-    path = library_path(identity, options)
+    path = code_path(identity, options) if options.profile is None else library_path(identity, options)
     if ends_whole(path):
         return path
     from .. import pipeline
@@ -46,15 +49,45 @@ def host_words(arguments: argparse.Namespace) -> list[str]:
     words += ["--engine", arguments.engine]
     if arguments.profile is not None:
         words += ["--profile", arguments.profile, "--profile-rate", str(arguments.profile_rate)]
+    if arguments.sysroot is not None:
+        words += ["--sysroot", arguments.sysroot]
     for setting in arguments.environment:
         words += ["-E", setting]
     if arguments.engine == "interp":
         pass  # the host reads the program itself
     elif arguments.static_lib is not None:
         words += ["--library", arguments.static_lib]
+    elif is_dynamic(Path(arguments.program)):
+        words += _store_words(arguments)
     else:
         words += ["--library", str(_library(arguments.program, options_of(arguments)))]
     return words
+
+
+def is_dynamic(program: Path) -> bool:
+    """Return whether a program names an interpreter; what cannot be read is left to whoever runs it."""
+    try:
+        with program.open("rb") as stream:
+            header = stream.read(52)
+            if len(header) < 52 or header[:4] != b"\x7fELF" or header[5] not in (1, 2):
+                return False
+            order = "<" if header[5] == 1 else ">"
+            place, size, count = struct.unpack_from(f"{order}I10xHH", header, 28)
+            stream.seek(place)
+            kinds = [stream.read(size)[:4] for _ in range(min(count, 128))]
+    except OSError:
+        return False
+    return struct.pack(f"{order}I", _PT_INTERP) in kinds
+
+
+def _store_words(arguments: argparse.Namespace) -> list[str]:
+    """Return the host's options for a dynamic program: where the store has code for whatever it loads."""
+    options = options_of(arguments)
+    if arguments.build:
+        from .translate import build_closure
+
+        build_closure([Path(arguments.program)], arguments, options)
+    return ["--cache", str(cache_folder()), "--variant", variant_of(options)]
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from tqdm import tqdm
 
 from .. import pipeline
 from ..dumped import read
 from ..errors import BuildError, LiftError
+from ..options import Options
+from ..store import StoreProgress, StoreReport, readable_images, store_all
+from ..sysroot import Sysroot, closure_of, mips_files
 from .options import options_of
 from .progress import progress_bar
+from .run import is_dynamic
 
 
 def dump(arguments: argparse.Namespace) -> int:
@@ -32,9 +41,93 @@ def dump(arguments: argparse.Namespace) -> int:
     return 0
 
 
+class _StoreBar(StoreProgress):
+    """A bar of the bytes of code that are done, with the time left; the current file's functions move it."""
+
+    def __init__(self, bar: tqdm) -> None:
+        self._bar = bar
+        self._files = self._number = self._done = self._inside = 0
+
+    def begin(self, file_count: int, code_bytes: int) -> None:
+        self._files = file_count
+        self._bar.reset(total=code_bytes)
+
+    def file(self, path: Path) -> None:
+        self._number += 1
+        self._inside = 0
+        self._bar.set_description(f"{self._number}/{self._files} {path.name}"[:40])
+
+    def part(self, functions: int, instructions: int) -> None:
+        self._inside += 4 * instructions
+        self._bar.n = self._done + self._inside
+        self._bar.refresh()
+
+    def end(self, path: Path, code_bytes: int) -> None:
+        self._done += code_bytes
+        self._bar.n = self._done
+        self._bar.refresh()
+
+
+@contextmanager
+def _store_bar() -> Iterator[_StoreBar]:
+    silent = not sys.stderr.isatty()
+    with tqdm(unit="B", unit_scale=True, file=sys.stderr, disable=silent, leave=False) as bar:
+        yield _StoreBar(bar)
+
+
+def sysroot_of(arguments: argparse.Namespace) -> Sysroot:
+    """Return the sysroot that the command line or MIPSREC_SYSROOT names; raises BuildError where it is no folder."""
+    named = arguments.sysroot or os.environ.get("MIPSREC_SYSROOT")
+    if not named:
+        return Sysroot()
+    if not Path(named).is_dir():
+        raise BuildError(f"{named}: is no folder; --sysroot names the one that holds the guest's /lib and /usr")
+    return Sysroot(Path(os.path.abspath(named)))
+
+
+def build_closure(programs: list[Path], arguments: argparse.Namespace, options: Options) -> StoreReport:
+    """Build programs and all that they load at the start into the store; names what is missing on standard error."""
+    closure = closure_of(programs, sysroot_of(arguments))
+    with _store_bar() as progress:
+        report = store_all(closure.images.items(), options, progress)
+    report.skipped += closure.missing
+    for line in report.skipped:
+        print(f"mipsrec: {line}: it will be interpreted", file=sys.stderr)
+    return report
+
+
+def _print_report(report: StoreReport) -> None:
+    print(f"{len(report.built)} files recompiled, {len(report.present)} were there, {len(report.skipped)} left out")
+
+
+def _build_store(arguments: argparse.Namespace) -> int:
+    """Build a program's closure, or with no program all files of the sysroot, into the store."""
+    options = options_of(arguments)
+    if arguments.source is not None:
+        programs = [Path(arguments.source), *map(Path, arguments.with_files)]
+        _print_report(build_closure(programs, arguments, options))
+        return 0
+    sysroot, unfit = sysroot_of(arguments), list[str]()
+    with _store_bar() as progress:
+        report = store_all(readable_images(mips_files(sysroot.root), unfit), options, progress)
+    report.skipped += unfit
+    for line in report.skipped:
+        print(f"mipsrec: left out: {line}", file=sys.stderr)
+    _print_report(report)
+    return 0
+
+
 def build(arguments: argparse.Namespace) -> int:
-    """Make a library from a program or from a dump."""
+    """Make a library from a program or from a dump, or fill the store with what programs load."""
+    if arguments.source is None and arguments.sysroot is None:
+        raise BuildError("name a program, a folder of dump-llvm, or a sysroot with --sysroot DIR")
+    if arguments.source is None or (
+        arguments.output is None and not arguments.only and (arguments.with_files or is_dynamic(Path(arguments.source)))
+    ):
+        return _build_store(arguments)
     source = Path(arguments.source)
+    if arguments.output is None and source.name in ("", ".."):
+        raise BuildError(f"{source}: has no name to make one for the library of; name it with -o")
     output = Path(arguments.output) if arguments.output else source.with_name(source.name + ".so")
     if output.is_dir():
         raise BuildError(f"{output}: is a folder; name a file with -o")

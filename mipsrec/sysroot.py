@@ -1,0 +1,199 @@
+"""Files of a guest: where its dynamic linker finds libraries, and which files below a folder are MIPS ELF files.
+
+Enters: a program, and the folder that stands for / (or none: then this machine's own). Leaves: paths on this machine.
+The rules are those of ld.so(8) for what can be known without running the program: DT_RUNPATH or DT_RPATH with $ORIGIN
+and $LIB, then the folders of /etc/ld.so.conf, then the default ones, Debian's multiarch folders among them. What a
+program opens later (dlopen) is not known here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from glob import glob
+from pathlib import Path
+
+from .elf import Image, load_elf
+from .errors import ElfError
+
+_MOST_LINKS = 40
+_MULTIARCH = {"little": ("mipsel-linux-gnu",), "big": ("mips-linux-gnu",)}
+_DEFAULTS = ("/lib", "/usr/lib", "/usr/local/lib")
+
+
+@dataclass(frozen=True)
+class Sysroot:
+    """The folder that stands for / of the guest; `root` is "/" where there is none."""
+
+    root: Path = Path("/")
+
+    def host_path(self, guest_path: str) -> Path | None:
+        """Return the file that a guest's absolute path leads to, links inside followed inside; None without."""
+        parts = [part for part in guest_path.split("/") if part not in ("", ".")]
+        done: list[str] = []
+        links = 0
+        while parts:
+            part = parts.pop(0)
+            if part == "..":
+                done = done[:-1]
+                continue
+            here = self.root.joinpath(*done, part)
+            try:
+                target = os.readlink(here)
+            except OSError:
+                done.append(part)
+                continue
+            links += 1
+            if links > _MOST_LINKS:
+                return None
+            if target.startswith("/"):
+                done = []
+            parts = [piece for piece in target.split("/") if piece not in ("", ".")] + parts
+        found = self.root.joinpath(*done)
+        return found if found.exists() else None
+
+    def guest_path(self, path: Path) -> str:
+        """Return how the guest names a file: its path below the root, or the path itself."""
+        absolute = Path(os.path.abspath(path))
+        try:
+            return "/" + str(absolute.relative_to(Path(os.path.abspath(self.root))))
+        except ValueError:
+            return str(absolute)
+
+    def library_folders(self, byte_order: str) -> list[str]:
+        """Return the folders that the dynamic linker searches without being told, as the guest names them."""
+        found = self._configured("/etc/ld.so.conf", 0)
+        for folder in _DEFAULTS:
+            found += [f"{folder}/{name}" for name in _MULTIARCH[byte_order]] + [folder]
+        return list(dict.fromkeys(found))
+
+    def _configured(self, guest_path: str, depth: int) -> list[str]:
+        """Return the folders that a file like /etc/ld.so.conf names, those of the files it includes in their place."""
+        path = self.host_path(guest_path)
+        if path is None or depth > 3:
+            return []
+        try:
+            lines = path.read_text(errors="replace").splitlines()
+        except OSError:
+            return []
+        found: list[str] = []
+        for line in lines:
+            words = line.split("#", 1)[0].split()
+            if len(words) > 1 and words[0] == "include":
+                pattern = str(self.root) + os.path.join(os.path.dirname(guest_path), words[1])
+                for included in sorted(glob(pattern)):
+                    found += self._configured(self.guest_path(Path(included)), depth + 1)
+            elif words and words[0].startswith("/"):
+                found.append(words[0])
+        return found
+
+
+@dataclass
+class Closure:
+    """A program, its interpreter and the libraries that it needs, in the order they were found, and what is missing."""
+
+    images: dict[Path, Image] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    """Names of libraries that were not found, and why files that were found cannot be used."""
+
+
+def closure_of(programs: Sequence[Path], sysroot: Sysroot) -> Closure:
+    """Return the programs with all that they load at the start; raises ElfError where a program itself is unfit."""
+    closure = Closure()
+    waiting: list[tuple[Path, Image]] = []
+    for program in programs:
+        image = load_elf(program)
+        if program not in closure.images:
+            closure.images[program] = image
+            waiting.append((program, image))
+    while waiting:
+        path, image = waiting.pop(0)
+        for name, found in _wanted(path, image, sysroot):
+            if found is None:
+                closure.missing.append(f"{name}: not found (wanted by {path})")
+                continue
+            if found in closure.images:
+                continue
+            try:
+                closure.images[found] = load_elf(found)
+            except ElfError as error:
+                closure.missing.append(str(error))
+                continue
+            waiting.append((found, closure.images[found]))
+    return closure
+
+
+def _wanted(path: Path, image: Image, sysroot: Sysroot) -> Iterator[tuple[str, Path | None]]:
+    """Yield each file that an image names, and where it is."""
+    if image.interpreter is not None:
+        yield image.interpreter, sysroot.host_path(image.interpreter)
+    folders: list[str] | None = None
+    for name in image.needed:
+        if "/" in name:
+            yield name, sysroot.host_path(name)
+            continue
+        if folders is None:
+            folders = [_expanded(folder, path, image, sysroot) for folder in image.run_paths]
+            folders += sysroot.library_folders(image.byte_order)
+        yield name, next((found for folder in folders if (found := _fit(sysroot, folder, name, image))), None)
+
+
+def _expanded(folder: str, path: Path, image: Image, sysroot: Sysroot) -> str:
+    """Return a folder of DT_RUNPATH with what $ORIGIN and $LIB stand for."""
+    origin = os.path.dirname(sysroot.guest_path(path))
+    for name, value in (("ORIGIN", origin), ("LIB", f"lib/{_MULTIARCH[image.byte_order][0]}")):
+        folder = folder.replace(f"${{{name}}}", value).replace(f"${name}", value)
+    return folder
+
+
+def _fit(sysroot: Sysroot, folder: str, name: str, image: Image) -> Path | None:
+    """Return the library of that name in a folder if it is for the same machine: ld.so passes over others."""
+    found = sysroot.host_path(f"{folder}/{name}")
+    if found is None or not is_mips(found):
+        return None
+    with found.open("rb") as stream:
+        order = {1: "little", 2: "big"}.get(stream.read(6)[5])
+    return found if order == image.byte_order else None
+
+
+def is_mips(path: Path) -> bool:
+    """Return whether a file is a 32-bit MIPS program or library, by its header alone."""
+    try:
+        with path.open("rb") as stream:
+            header = stream.read(20)
+    except OSError:
+        return False
+    if len(header) < 20 or header[:5] != b"\x7fELF\x01" or header[5] not in (1, 2):
+        return False
+    order = "little" if header[5] == 1 else "big"
+    kind, machine = int.from_bytes(header[16:18], order), int.from_bytes(header[18:20], order)  # type: ignore[arg-type]
+    return machine == 8 and kind in (2, 3)
+
+
+def mips_files(folder: Path) -> Iterator[Path]:
+    """Yield the MIPS programs and libraries below a folder, each once; links and other devices are left out."""
+    seen: set[tuple[int, int]] = set()
+    try:
+        device = os.stat(folder).st_dev
+    except OSError:
+        return
+    for current, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if _is_on(device, Path(current, name)))
+        for name in sorted(names):
+            path = Path(current, name)
+            try:
+                status = path.lstat()
+            except OSError:
+                continue
+            key = status.st_dev, status.st_ino
+            if not path.is_symlink() and path.is_file() and key not in seen and is_mips(path):
+                seen.add(key)
+                yield path
+
+
+def _is_on(device: int, folder: Path) -> bool:
+    try:
+        return folder.lstat().st_dev == device
+    except OSError:
+        return False
