@@ -31,10 +31,11 @@ static void print_stats(void)
         return;
     struct mr_counters counters = mr_threads_counters();
     mr_print_error("mipsrec-host: %llu instructions interpreted, %llu runs of the interpreter, %llu dispatches, "
-                   "%llu system calls, %llu of them unknown\n",
+                   "%llu system calls, %llu of them unknown, %llu ioctls unknown\n",
                    (unsigned long long)counters.interpreted, (unsigned long long)counters.interpreter_runs,
                    (unsigned long long)counters.dispatches,
-                   (unsigned long long)counters.syscalls, (unsigned long long)counters.unknown_syscalls);
+                   (unsigned long long)counters.syscalls, (unsigned long long)counters.unknown_syscalls,
+                   (unsigned long long)counters.unknown_ioctls);
 }
 
 static void print_registers(const struct mr_state *s)
