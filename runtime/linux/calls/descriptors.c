@@ -185,15 +185,28 @@ int64_t mr_read_converted(int fd, const struct iovec *vector, uint32_t count)
     return copy_pieces(vector, buffer, (size_t)got, true) ? got : -EFAULT;
 }
 
-int64_t mr_write_converted(int fd, const struct iovec *vector, uint32_t count)
+static int64_t write_piece(int fd, const struct iovec *piece)
 {
     uint8_t buffer[BUFFER_BYTES];
-    size_t size_bytes = total_bytes(vector, count);
-    if (!copy_pieces(vector, buffer, size_bytes, false))
+    size_t size_bytes = total_bytes(piece, 1);
+    if (!copy_pieces(piece, buffer, size_bytes, false))
         return -EFAULT;
     if (mr_descriptor_kind_of(fd) == MR_FD_NUMBER)
         swap_number(buffer, size_bytes);
     if (mr_descriptor_kind_of(fd) == MR_FD_FANOTIFY)
         mr_convert_fanotify_response(buffer, size_bytes);
     return mr_wait_call(SYS_write, (uint64_t)(int64_t)fd, MR_HOST(buffer), size_bytes, 0, 0, 0);
+}
+
+/* The kernel takes each piece by itself, as a number or an answer of its own. */
+int64_t mr_write_converted(int fd, const struct iovec *vector, uint32_t count)
+{
+    int64_t written = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t size = vector[i].iov_len || count == 1 ? write_piece(fd, &vector[i]) : 0;
+        if (size < 0)
+            return written ? written : size;
+        written += size;
+    }
+    return written;
 }

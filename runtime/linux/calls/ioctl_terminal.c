@@ -15,7 +15,7 @@
 /* struct termios: four words of flags, line discipline, control characters. struct termios2 has two speeds after it. */
 #define TERMIOS_BYTES 40u
 #define TERMIOS2_BYTES 48u
-#define TERMIO_BYTES 32u /* struct termio: the same with flags of 16 bits */
+#define TERMIO_BYTES 17u /* struct termio: the same with flags of 16 bits; the kernel uses 8 of its characters */
 enum { OFFSET_INPUT = 0, OFFSET_OUTPUT = 4, OFFSET_CONTROL = 8, OFFSET_LOCAL = 12, OFFSET_LINE = 16, OFFSET_CC = 17 };
 enum { OFFSET_INPUT_SPEED = 40, OFFSET_OUTPUT_SPEED = 44 };
 enum { TERMIO_LINE = 8, TERMIO_CC = 9, TERMIO_CC_COUNT = 8 };
