@@ -138,11 +138,13 @@ SYSCALL(4051, acct, "s")
 /* ---- quotas: what is at the address depends on the command ---- */
 
 #define DISK_QUOTA "2bhw6q2w2h4b3qw2h8b" /* struct fs_disk_quota */
+#define QUOTA_STATE "bhb2qw4b2qw4b4w2h" /* struct fs_quota_stat */
+#define QUOTA_STATE_V "2bhw2q2w2q2w2q2w3w4hw7q" /* struct fs_quota_statv, of which the version is read */
 #define XFS_COMMAND(n) ((uint32_t)'X' << 8 | (n))
 
 static const struct quota_row {
     uint32_t command;
-    enum { QUOTA_NOTHING, QUOTA_PATH, QUOTA_IN, QUOTA_OUT } argument;
+    enum { QUOTA_NOTHING, QUOTA_PATH, QUOTA_IN, QUOTA_OUT, QUOTA_INOUT } argument;
     const char *layout;
 } quota_rows[] = {
     {0x800001, QUOTA_NOTHING, NULL},   {0x800002, QUOTA_PATH, NULL},      {0x800003, QUOTA_NOTHING, NULL},
@@ -150,6 +152,7 @@ static const struct quota_row {
     {0x800007, QUOTA_OUT, "8qw"},      {0x800008, QUOTA_IN, "8qw"},       {0x800009, QUOTA_OUT, "8q2w"},
     {XFS_COMMAND(1), QUOTA_IN, "w"},   {XFS_COMMAND(2), QUOTA_IN, "w"},   {XFS_COMMAND(3), QUOTA_OUT, DISK_QUOTA},
     {XFS_COMMAND(4), QUOTA_IN, DISK_QUOTA}, {XFS_COMMAND(6), QUOTA_IN, "w"}, {XFS_COMMAND(7), QUOTA_NOTHING, NULL},
+    {XFS_COMMAND(5), QUOTA_OUT, QUOTA_STATE}, {XFS_COMMAND(8), QUOTA_INOUT, QUOTA_STATE_V},
     {XFS_COMMAND(9), QUOTA_OUT, DISK_QUOTA},
 };
 
@@ -165,18 +168,19 @@ static const struct quota_row *find_quota_row(uint32_t command)
 static int64_t control_quotas(long number, uint32_t command, uintptr_t target, uint32_t id, uint32_t guest)
 {
     uint64_t structure[32] = {0};
+    static const struct quota_row unknown = {0, QUOTA_NOTHING, NULL}; /* the kernel says what is wrong */
     const struct quota_row *row = find_quota_row(command);
     const void *argument = structure;
     if (!row)
-        return -EINVAL;
-    if (row->argument == QUOTA_IN && mr_get_struct(row->layout, guest, structure))
+        row = &unknown;
+    if ((row->argument == QUOTA_IN || row->argument == QUOTA_INOUT) && mr_get_struct(row->layout, guest, structure))
         return -EFAULT;
     if (row->argument == QUOTA_PATH && !(argument = mr_host_path(guest)))
         return -EFAULT;
     uintptr_t first = number == SYS_quotactl ? command : target, second = number == SYS_quotactl ? target : command;
     if (syscall(number, first, second, id, argument))
         return -errno;
-    return row->argument == QUOTA_OUT ? mr_put_struct(row->layout, guest, structure) : 0;
+    return row->argument >= QUOTA_OUT ? mr_put_struct(row->layout, guest, structure) : 0;
 }
 
 SYSCALL(4131, quotactl, "xsdp")
