@@ -1,7 +1,7 @@
-"""What is done about each system call of o32: the table in docs/system-calls.md, made from the C sources and the kernel's list.
+"""What is done about each system call of o32: makes docs/system-calls.md from the C sources and the kernel's list.
 
-Enters: the rows SYSCALL and REFUSED of runtime/, and asm/unistd_o32.h of the MIPS kernel headers. Leaves: the document, with
-`python tests/runtime/syscall_status.py --write`; without it, whether the document is current (exit status 1: it is not).
+Enters: the rows SYSCALL and REFUSED of runtime/, and asm/unistd_o32.h of the MIPS kernel headers. Leaves: the document,
+with `python tests/runtime/syscall_status.py --write`; without it, exit status 1 when the document is not current.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ table from the rows in `runtime/` and the kernel's list, `asm/unistd_o32.h`.
 
 - **done**: numbers, structures and flags are converted between the guest and the host's kernel.
 - **passed through**: the host's call gets the arguments as they are. Its kernel checks them, and the rights.
-- **refused**: the call fails with the error that is named, for the reason that is given. `--stats` names each such call.
+- **refused**: the call fails with the error that is named, for the reason that is given. `--stats` names the call.
 - **not there**: ENOSYS; `--stats` names the number.
 
 """
@@ -103,8 +103,8 @@ def document(rows: list[Row], calls: dict[int, str]) -> str:
     }
     summary = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
     lines = [f"| {row.number} | {row.name} | {row.state} | {row.note} |" for row in all_rows]
-    return "\n".join([f"{HEAD}Of {len(all_rows)} calls: {summary}.\n", "| number | call | state | |", "|---|---|---|---|",
-                      *lines, ""])  # fmt: skip
+    head = [f"{HEAD}Of {len(all_rows)} calls: {summary}.\n", "| number | call | state | |", "|---|---|---|---|"]
+    return "\n".join([*head, *lines, ""])
 
 
 def main(words: list[str]) -> int:
@@ -116,7 +116,8 @@ def main(words: list[str]) -> int:
         return 0
     if DOCUMENT.exists() and DOCUMENT.read_text() == text:
         return 0
-    print(f"{DOCUMENT} is not current; write it with: python {Path(__file__).relative_to(ROOT)} --write", file=sys.stderr)
+    command = f"python {Path(__file__).relative_to(ROOT)} --write"
+    print(f"{DOCUMENT} is not current; write it with: {command}", file=sys.stderr)
     return 1
 
 

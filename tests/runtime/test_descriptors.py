@@ -1,7 +1,7 @@
 """Descriptors, ioctl and calls of administrators: guests that try them and print the same as their native builds.
 
-Enters: descriptors.c, ioctls.c and admin.c of tests/guests. What needs rights or devices is compared all the same: without
-them both sides fail alike.
+Enters: descriptors.c, ioctls.c and admin.c of tests/guests. What needs rights or devices is compared all the same:
+without them both sides fail alike.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ int main(void) /* signal 100, which the host has none of, blocked and sent to on
     uint32_t set[4] = {0}, info[32];
     set[99 / 32] = 1u << 99 % 32;
     syscall(SYS_rt_sigprocmask, 1, set, 0, 16);
-    int fd = syscall(SYS_signalfd4, -1, set, 16, 0x80 | 0x80000), copy = dup(fd); /* SFD_NONBLOCK, SFD_CLOEXEC of MIPS */
+    int fd = syscall(SYS_signalfd4, -1, set, 16, 0x80 | 0x80000), copy = dup(fd); /* SFD_NONBLOCK, SFD_CLOEXEC */
     close(fd);
     printf("%d\\n", (int)read(copy, info, sizeof info));
     syscall(SYS_tgkill, getpid(), getpid(), 100);

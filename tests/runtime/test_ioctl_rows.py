@@ -10,11 +10,9 @@ import pytest
 from compiled import ORDERS, compile_guest
 from tools import need
 
-from mipsrec.host import runtime_folder
+from mipsrec.host import runtime_folder, write_generated_headers
 
-HEADERS = re.findall(
-    r"^#include <(.*)>$", (runtime_folder() / "linux/calls/ioctl_rows.c").read_text(), re.MULTILINE
-)
+HEADERS = re.findall(r"^#include <(.*)>$", (runtime_folder() / "linux/calls/ioctl_rows.c").read_text(), re.MULTILINE)
 
 DUMP = """
 #include "linux/calls/ioctl_rows.c"
@@ -63,12 +61,12 @@ STRUCTURES = {
 def rows(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, int, int, int]]:
     """Name: the guest's number, the host's, and the sizes of the structure for guest and host."""
     folder, runtime = tmp_path_factory.mktemp("rows"), runtime_folder()
-    from mipsrec.host import write_generated_headers
-
     write_generated_headers(folder)
     (folder / "dump.c").write_text(DUMP)
-    command = [need("gcc"), "-D_GNU_SOURCE=", "-I", runtime, "-I", folder, folder / "dump.c",
-               runtime / "linux/calls/layout.c", "-Wl,--unresolved-symbols=ignore-all", "-no-pie", "-o", folder / "dump"]  # fmt: skip
+    sources = [folder / "dump.c", runtime / "linux/calls/layout.c"]
+    partly_linked = ("-Wl,--unresolved-symbols=ignore-all", "-no-pie")
+    command = [need("gcc"), "-D_GNU_SOURCE=", f"-I{runtime}", f"-I{folder}", *sources, *partly_linked]
+    command += ["-o", folder / "dump"]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     lines = subprocess.run([folder / "dump"], check=True, capture_output=True, text=True).stdout.splitlines()
