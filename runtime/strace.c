@@ -1,4 +1,5 @@
 /* --strace: one line per system call on standard error, like strace(1). What a call writes is printed after it. */
+#include "linux/calls/descriptors.h"
 #include "signals.h"
 #include "syscall.h"
 #include "thread.h"
@@ -30,6 +31,7 @@ static void open_trace(void)
     int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, FIRST_TRACE_FD);
     if (fd >= 0)
         trace_fd = fd;
+    mr_descriptor_keep(fd);
 }
 
 __attribute__((format(printf, 1, 2))) static void add(const char *format, ...)

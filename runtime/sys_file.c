@@ -34,6 +34,8 @@ SYSCALL(4008, creat, "so") { return open_file(AT_FDCWD, U32(0), 0x301 /* O_CREAT
 
 SYSCALL(4006, close, "d")
 {
+    if (mr_descriptor_is_host(FD(0)))
+        return -EBADF;
     int64_t result = mr_result(close(FD(0)));
     mr_descriptor_closed(FD(0));
     return result;
@@ -41,16 +43,39 @@ SYSCALL(4006, close, "d")
 
 #define CLOSE_RANGE_ONLY_MARKS 4u /* CLOSE_RANGE_CLOEXEC */
 
+/* One past the last descriptor, from `first` on, before one of the host's own. */
+static uint64_t end_of_range(uint64_t first, uint64_t last)
+{
+    while (first <= last && !mr_descriptor_is_host((int64_t)first))
+        first = first < MR_FD_TABLE ? first + 1 : last + 1;
+    return first;
+}
+
 SYSCALL(4436, close_range, "uux")
 {
-    int64_t result = mr_result(syscall(SYS_close_range, U32(0), U32(1), U32(2)));
-    if (result == 0 && !(U32(2) & CLOSE_RANGE_ONLY_MARKS))
+    uint64_t first = U32(0), last = U32(1), end;
+    if (first > last)
+        return mr_result(syscall(SYS_close_range, U32(0), U32(1), U32(2)));
+    for (; first <= last; first = end + 1) {
+        end = end_of_range(first, last);
+        if (end > first && syscall(SYS_close_range, (uint32_t)first, (uint32_t)(end - 1), U32(2)))
+            return -errno;
+    }
+    if (!(U32(2) & CLOSE_RANGE_ONLY_MARKS))
         mr_descriptors_closed(U32(0), U32(1));
-    return result;
+    return 0;
+}
+
+/* dup2 and dup3 close what has the new number. */
+static int64_t copy_to(int from, int to, int flags, bool old_call)
+{
+    if (mr_descriptor_is_host(to))
+        return -EBADF;
+    return mr_descriptor_copied(from, mr_result(old_call ? dup2(from, to) : dup3(from, to, flags)));
 }
 
 SYSCALL(4041, dup, "d") { return mr_descriptor_copied(FD(0), mr_result(dup(FD(0)))); }
-SYSCALL(4063, dup2, "dd") { return mr_descriptor_copied(FD(0), mr_result(dup2(FD(0), FD(1)))); }
+SYSCALL(4063, dup2, "dd") { return copy_to(FD(0), FD(1), 0, true); }
 
 /* Flags for calls that refuse what they do not know: returns them for the host, or -EINVAL. */
 static int strict_flags(uint32_t mips)
@@ -62,7 +87,7 @@ static int strict_flags(uint32_t mips)
 SYSCALL(4327, dup3, "ddf")
 {
     int flags = strict_flags(U32(2));
-    return flags < 0 ? flags : mr_descriptor_copied(FD(0), mr_result(dup3(FD(0), FD(1), flags)));
+    return flags < 0 ? flags : copy_to(FD(0), FD(1), flags, false);
 }
 
 /* The old call answers in v0 and v1 instead of in memory. */

@@ -215,3 +215,37 @@ def test_plain_reads_are_one_call_of_the_host(host: Path, tmp_path: Path, byte_o
     lines = re.findall(r"^\d+ +(\w+)\(", trace.read_text(), re.MULTILINE)
     assert 2000 <= lines.count("read") < 2050 and 2000 <= lines.count("write") < 2050
     assert lines.count("readlink") < 20 and sum("stat" in line for line in lines) < 30
+
+
+CLOSES_ALL = """
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(void)
+{
+    volatile int error = 0;
+    if (vfork() == 0) {
+        syscall(SYS_close_range, 3, ~0u, 0);
+        for (int fd = 3; fd < 1024; fd++)
+            close(fd);
+        dup2(1, 999);
+        execl("/nowhere", "nowhere", NULL);
+        error = errno;
+        _exit(1);
+    }
+    syscall(SYS_close_range, 3, ~0u, 0);
+    printf("%s\\n", strerrorname_np(error));
+}
+"""
+
+
+@pytest.mark.parametrize("byte_order", ORDERS)
+def test_descriptors_of_the_host_stay_open(host: Path, tmp_path: Path, byte_order: str) -> None:
+    """What a vfork child writes reaches its parent, and --strace goes on, whatever the guest closes."""
+    guest = compile_guest(tmp_path, byte_order, CLOSES_ALL, "-static", "-D_GNU_SOURCE")
+    command = [host, "--engine", "interp", "--strace", guest]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert result.stdout == "ENOENT\n"
+    assert result.stderr.splitlines()[-1].startswith("exit_group(0)")

@@ -90,7 +90,8 @@ int64_t mr_descriptor_copied(int from, int64_t to)
         return to;
     if ((uint32_t)from >= MR_FD_TABLE)
         return mr_descriptor_made(to, MR_FD_UNKNOWN);
-    mr_descriptor_made(to, (enum mr_descriptor_kind)mr_descriptor_kinds[from]);
+    uint8_t kind = mr_descriptor_kinds[from];
+    mr_descriptor_made(to, kind == MR_FD_HOST ? MR_FD_PLAIN : (enum mr_descriptor_kind)kind);
     if (!kept[from])
         return to;
     mr_lock();
@@ -105,7 +106,7 @@ int64_t mr_descriptor_copied(int from, int64_t to)
 /* A plain descriptor stays so, for the next file of this number: who makes one of another kind says so. */
 void mr_descriptor_closed(int fd)
 {
-    if ((uint32_t)fd >= MR_FD_TABLE)
+    if ((uint32_t)fd >= MR_FD_TABLE || mr_descriptor_is_host(fd))
         return;
     if (mr_descriptor_kinds[fd] > MR_FD_PLAIN)
         set_kind(fd, MR_FD_UNKNOWN);
@@ -120,6 +121,18 @@ void mr_descriptors_closed(uint32_t first, uint32_t last)
 {
     for (uint32_t fd = first; fd <= last && fd < MR_FD_TABLE; fd++)
         mr_descriptor_closed((int)fd);
+}
+
+void mr_descriptor_keep(int fd)
+{
+    if ((uint32_t)fd < MR_FD_TABLE)
+        set_kind(fd, MR_FD_HOST);
+}
+
+void mr_descriptor_give_up(int fd)
+{
+    if (mr_descriptor_is_host(fd))
+        set_kind(fd, MR_FD_UNKNOWN);
 }
 
 /* ---- reading and writing ---- */

@@ -19,6 +19,7 @@ enum mr_descriptor_kind {
     MR_FD_INOTIFY, /* struct inotify_event */
     MR_FD_FANOTIFY, /* struct fanotify_event_metadata; struct fanotify_response is written */
     MR_FD_WIDE_DIRECTORY, /* a directory with positions of more than 31 bits (directory_positions.c) */
+    MR_FD_HOST,           /* the host's own: the guest cannot close it */
 };
 
 #define MR_FD_TABLE 65536u
@@ -29,6 +30,14 @@ int64_t mr_descriptor_made(int64_t fd, enum mr_descriptor_kind kind); /* a call 
 int64_t mr_descriptor_copied(int from, int64_t to);                   /* dup and its like */
 void mr_descriptor_closed(int fd);
 void mr_descriptors_closed(uint32_t first, uint32_t last);
+
+/* Programs close all descriptors they do not know of before execve; those of the host must stay. */
+void mr_descriptor_keep(int fd);    /* it is the host's own from now on; -1 is fine */
+void mr_descriptor_give_up(int fd); /* the host has closed it */
+static inline bool mr_descriptor_is_host(int64_t fd)
+{
+    return (uint64_t)fd < MR_FD_TABLE && mr_descriptor_kinds[fd] == MR_FD_HOST;
+}
 
 enum mr_descriptor_kind mr_descriptor_find(int fd); /* asks the host's kernel */
 
