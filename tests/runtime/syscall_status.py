@@ -27,7 +27,7 @@ table from the rows in `runtime/` and the kernel's list, `asm/unistd_o32.h`.
 
 - **done**: numbers, structures and flags are converted between the guest and the host's kernel.
 - **passed through**: the host's call gets the arguments as they are. Its kernel checks them, and the rights.
-- **refused**: the call fails with the error that is named, for the reason that is given. `--stats` names the call.
+- **refused**: the call fails with the error that is named, for the reason that is given. `--stats` names it.
 - **not there**: ENOSYS; `--stats` names the number.
 
 """
@@ -50,7 +50,7 @@ def _texts(source: str) -> dict[str, str]:
 
 def _refused(source: str) -> list[Row]:
     texts = _texts(source)
-    found = re.findall(r'^REFUSED\((\d+), (\w+), (E\w+), (?:"([^"]*)"|(\w+))\)$', source, re.MULTILINE)
+    found = re.findall(r'^REFUSED(?:_SILENTLY)?\((\d+), (\w+), (E\w+), (?:"([^"]*)"|(\w+))\)$', source, re.MULTILINE)
     return [
         Row(int(number), name, "refused", f"{error}: {reason or texts[macro]}")
         for number, name, error, reason, macro in found

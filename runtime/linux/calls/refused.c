@@ -7,13 +7,16 @@
 
 #define REFUSED(NUMBER, NAME, ERROR, REASON) \
     SYSCALL(NUMBER, NAME, "") { return refuse(c, ERROR, REASON); }
+/* The same for what the libc of each program tries and does not miss. */
+#define REFUSED_SILENTLY(NUMBER, NAME, ERROR, REASON) \
+    SYSCALL(NUMBER, NAME, "") { return -ERROR; }
 
 /* Counted as a call that is not there, and said once. */
 static int64_t refuse(const struct mr_call *c, int error, const char *reason)
 {
     static uint8_t told[512];
     mr_counters.unknown_syscalls++;
-    if ((mr_options.stats || mr_options.strace) && !__atomic_exchange_n(&told[c->row->number % 512], 1, __ATOMIC_RELAXED))
+    if (mr_options.stats && !__atomic_exchange_n(&told[c->row->number % 512], 1, __ATOMIC_RELAXED))
         mr_print_error("mipsrec-host: system call %s is refused (%s): %s; said once\n", c->row->name, mr_errno_name(error),
                        reason);
     return -error;
@@ -89,4 +92,4 @@ REFUSED(4221, reserved221, ENOSYS, NEVER)
 REFUSED(4247, lookup_dcookie, ENOSYS, REMOVED)
 REFUSED(4277, vserver, ENOSYS, NEVER)
 REFUSED(4318, timerfd, ENOSYS, "timerfd_create took its place")
-REFUSED(4367, rseq, ENOSYS, "restartable sequences are for code that the kernel can see")
+REFUSED_SILENTLY(4367, rseq, ENOSYS, "restartable sequences are for code that the kernel can see")
