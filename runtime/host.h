@@ -248,7 +248,7 @@ void mr_disassemble(uint32_t pc, uint32_t word, char *text, size_t size_bytes);
 struct mr_counters {
     uint64_t interpreted, interpreter_runs; /* instructions, and how often it began at one */
     uint64_t dispatches;                    /* functions called, and runs of the interpreter, by mr_run */
-    uint64_t syscalls, unknown_syscalls;
+    uint64_t syscalls, unknown_syscalls, unknown_ioctls;
 };
 extern _Thread_local struct mr_counters mr_counters;
 extern struct mr_state *mr_main_state;

@@ -6,6 +6,7 @@
 #include "abi.h"
 #include "control.h"
 #include "lifted/code.h"
+#include "linux/calls/descriptors.h"
 #include "profile.h"
 #include "thread.h"
 #include "verify.h"
@@ -25,6 +26,7 @@ void mr_messages_open(void)
     int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, FIRST_MESSAGES_FD);
     if (fd >= 0)
         mr_messages_fd = fd;
+    mr_descriptor_keep(fd);
 }
 
 void mr_print_error(const char *format, ...)
@@ -45,10 +47,11 @@ static void print_stats(void)
         return;
     struct mr_counters counters = mr_threads_counters();
     mr_print_error("mipsrec-host: %llu instructions interpreted, %llu runs of the interpreter, %llu dispatches, "
-                   "%llu system calls, %llu of them unknown\n",
+                   "%llu system calls, %llu of them unknown, %llu ioctls unknown\n",
                    (unsigned long long)counters.interpreted, (unsigned long long)counters.interpreter_runs,
                    (unsigned long long)counters.dispatches,
-                   (unsigned long long)counters.syscalls, (unsigned long long)counters.unknown_syscalls);
+                   (unsigned long long)counters.syscalls, (unsigned long long)counters.unknown_syscalls,
+                   (unsigned long long)counters.unknown_ioctls);
     mr_modules_report();
 }
 

@@ -108,6 +108,7 @@ uint32_t mr_signal_frame(struct mr_state *s, const struct mr_signal_action *acti
                          uint32_t pc, const struct mr_signal_set *mask);
 /* Restores what the frame at sp holds. Returns false when it is not there. */
 bool mr_signal_return(struct mr_state *s, bool with_info, uint32_t *pc);
+int mr_signal_code_to_mips(int code); /* si_code of a host's signal */
 void mr_signal_info_from_host(const void *host_siginfo, struct mr_signal_info *info);
 int mr_put_signal_info(uint32_t guest, const struct mr_signal_info *info); /* 0 or -EFAULT */
 

@@ -1,17 +1,16 @@
 /* Descriptors that tell of events, and timers: eventfd, epoll, timerfd, timer_create.
  *
  * What is read from and written to an eventfd or a timerfd is a 64-bit number, in guest byte order for the guest and in host
- * order for the host; sys_io.c swaps it (mr_is_number_descriptor).
+ * order for the host: linux/calls/descriptors.c swaps it.
  */
+#include "linux/calls/descriptors.h"
 #include "signals.h"
 #include "syscall.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -28,24 +27,17 @@ static int event_flags(uint32_t mips)
     return mips & ~(CLOEXEC_GUEST | NONBLOCK_GUEST) ? -EINVAL : mr_open_flags_to_host(mips);
 }
 
-SYSCALL(4319, eventfd, "u") { return mr_result(eventfd(U32(0), 0)); }
+static int64_t make_counter(uint32_t value, int flags)
+{
+    return mr_descriptor_made(mr_result(eventfd(value, flags)), MR_FD_NUMBER);
+}
+
+SYSCALL(4319, eventfd, "u") { return make_counter(U32(0), 0); }
 
 SYSCALL(4325, eventfd2, "ux")
 {
     int flags = event_flags(U32(1) & ~EFD_SEMAPHORE_GUEST);
-    return flags < 0 ? flags : mr_result(eventfd(U32(0), flags | (U32(1) & EFD_SEMAPHORE_GUEST ? EFD_SEMAPHORE : 0)));
-}
-
-bool mr_is_number_descriptor(int fd)
-{
-    struct stat status;
-    char path[32], name[32] = {0};
-    if (fstat(fd, &status) || status.st_mode & S_IFMT) /* anonymous inodes have no type */
-        return false;
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    if (readlink(path, name, sizeof name - 1) < 0)
-        return false;
-    return strcmp(name, "anon_inode:[eventfd]") == 0 || strcmp(name, "anon_inode:[timerfd]") == 0;
+    return flags < 0 ? flags : make_counter(U32(0), flags | (U32(1) & EFD_SEMAPHORE_GUEST ? EFD_SEMAPHORE : 0));
 }
 
 /* ---- epoll: the events have the same values everywhere, the structure is 16 bytes as only x86-64 packs it ---- */
@@ -74,18 +66,29 @@ SYSCALL(4249, epoll_ctl, "dddp")
     return mr_result(epoll_ctl(FD(0), INT(1), FD(2), &event));
 }
 
+/* How many of so many events the guest has room for, where memory ends among them: the kernel writes those. */
+static uint32_t room_for_events(uint32_t guest, uint32_t most)
+{
+    while (most > 0 && !mr_accessible(guest, most * EVENT_BYTES, MR_WRITE))
+        most--;
+    return most;
+}
+
 static int64_t await_events(struct mr_call *c, const struct timespec *timeout, const struct mr_signal_mask *mask)
 {
     static _Thread_local struct epoll_event events[MOST_EVENTS];
-    int most = INT(2) > MOST_EVENTS ? MOST_EVENTS : INT(2);
-    if (most <= 0)
+    if (INT(2) <= 0 || INT(2) > (int)(INT32_MAX / EVENT_BYTES))
         return -EINVAL;
-    uint8_t *to = mr_guest_bytes(U32(1), (uint32_t)most * EVENT_BYTES, MR_WRITE);
+    if ((uint64_t)U32(1) + U32(2) * EVENT_BYTES > MR_USER_END)
+        return -EFAULT;
+    uint32_t room = room_for_events(U32(1), INT(2) > MOST_EVENTS ? MOST_EVENTS : U32(2));
+    int64_t count = mr_wait_call(SYS_epoll_pwait2, U32(0), MR_HOST(events), room ? room : 1, MR_HOST(timeout),
+                                 mask ? MR_HOST(&mask->host) : 0, 8);
+    if (count <= 0)
+        return count;
+    uint8_t *to = room ? mr_guest_bytes(U32(1), (uint32_t)count * EVENT_BYTES, MR_WRITE) : NULL;
     if (!to)
         return -EFAULT;
-    int64_t count =
-        mr_wait_call(SYS_epoll_pwait2, U32(0), MR_HOST(events), (uint64_t)most, MR_HOST(timeout),
-                     mask ? MR_HOST(&mask->host) : 0, 8);
     for (int64_t i = 0; i < count; i++) {
         mr_put32(to + i * EVENT_BYTES, events[i].events);
         mr_put32(to + i * EVENT_BYTES + 4, 0);
@@ -149,7 +152,7 @@ static int put_timer(uint32_t guest, enum mr_time_width width, const struct itim
 SYSCALL(4321, timerfd_create, "df")
 {
     int flags = event_flags(U32(1));
-    return flags < 0 ? flags : mr_result(timerfd_create(INT(0), flags));
+    return flags < 0 ? flags : mr_descriptor_made(mr_result(timerfd_create(INT(0), flags)), MR_FD_NUMBER);
 }
 
 static int64_t set_timer_descriptor(struct mr_call *c, enum mr_time_width width)

@@ -6,6 +6,7 @@
  * while its parent has other threads, all but the variables of the program and the stack.
  * With threads, only the one that called is in the child (sys_thread.c makes threads).
  */
+#include "linux/calls/descriptors.h"
 #include "profile.h"
 #include "signals.h"
 #include "syscall.h"
@@ -134,6 +135,13 @@ static void send_changes(const struct copy *copy)
     }
 }
 
+static void close_pipe(void)
+{
+    close(to_parent);
+    mr_descriptor_give_up(to_parent);
+    to_parent = -1;
+}
+
 void mr_vfork_child_exits(void)
 {
     if (to_parent < 0)
@@ -144,8 +152,7 @@ void mr_vfork_child_exits(void)
     } else {
         send_written_pages();
     }
-    close(to_parent);
-    to_parent = -1;
+    close_pipe();
 }
 
 /* ---- the parent ---- */
@@ -181,12 +188,12 @@ static void begin_child(uint32_t sp, const int ends[2], bool parent_waits, bool 
     mr_profile_forked();
     mr_signals_queued = 0;
     if (to_parent >= 0)
-        close(to_parent); /* a vfork child's own children are none */
-    to_parent = -1;
+        close_pipe(); /* a vfork child's own children are none */
     if (!parent_waits)
         return;
     close(ends[0]);
     to_parent = move_out_of_the_way(ends[1]);
+    mr_descriptor_keep(to_parent); /* the parent waits until it is closed */
     threads_go_on = several;
     if (several)
         take_copies(sp);

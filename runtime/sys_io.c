@@ -1,53 +1,44 @@
 /* System calls that move bytes through descriptors. Buffers go to the host kernel as they are: it finds missing pages. */
+#include "linux/calls/descriptors.h"
+#include "linux/calls/vectors.h"
 #include "syscall.h"
 
-#include <fcntl.h>
 #include <sys/random.h>
-#include <sys/sendfile.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define IOV_COUNT 1024 /* UIO_MAXIOV */
-
-/* Whether these bytes are a number that a big-endian guest has the other way round. */
-static bool is_foreign_number(int fd, uint32_t size_bytes)
-{
-    return mr_big_endian && size_bytes == 8 && mr_is_number_descriptor(fd);
-}
-
 SYSCALL(4003, read, "dBu")
 {
-    int64_t size_bytes = mr_wait_call(SYS_read, U32(0), MR_HOST(mr_user(U32(1), U32(2))), U32(2), 0, 0, 0);
-    if (size_bytes == 8 && is_foreign_number(FD(0), U32(2)))
-        mr_poke64(U32(1), __builtin_bswap64(mr_peek64(U32(1))));
-    return size_bytes;
+    struct iovec piece = {mr_user(U32(1), U32(2)), U32(2)};
+    if (mr_descriptor_converts(FD(0)))
+        return mr_read_converted(FD(0), &piece, 1);
+    return mr_wait_call(SYS_read, U32(0), MR_HOST(piece.iov_base), U32(2), 0, 0, 0);
 }
 
 SYSCALL(4004, write, "dbu")
 {
-    uint64_t number;
-    if (!is_foreign_number(FD(0), U32(2)) || mr_read64(U32(1), &number))
-        return mr_wait_call(SYS_write, U32(0), MR_HOST(mr_user(U32(1), U32(2))), U32(2), 0, 0, 0);
-    return mr_result(write(FD(0), &number, sizeof number));
+    struct iovec piece = {mr_user(U32(1), U32(2)), U32(2)};
+    if (mr_descriptor_converts(FD(0)))
+        return mr_write_converted(FD(0), &piece, 1);
+    return mr_wait_call(SYS_write, U32(0), MR_HOST(piece.iov_base), U32(2), 0, 0, 0);
 }
 
 SYSCALL(4200, pread64, "dBuq")
 {
-    return mr_result(pread(FD(0), mr_user(U32(1), U32(2)), U32(2), (int64_t)c->arg[3]));
+    return mr_wait_call(SYS_pread64, U32(0), MR_HOST(mr_user(U32(1), U32(2))), U32(2), c->arg[3], 0, 0);
 }
 
 SYSCALL(4201, pwrite64, "dbuq")
 {
-    return mr_result(pwrite(FD(0), mr_user(U32(1), U32(2)), U32(2), (int64_t)c->arg[3]));
+    return mr_wait_call(SYS_pwrite64, U32(0), MR_HOST(mr_user(U32(1), U32(2))), U32(2), c->arg[3], 0, 0);
 }
 
 /* ---- vectors ---- */
 
-/* Fills in the host's vector; returns 0 or -errno. */
-static int get_vector(uint32_t guest, uint32_t count, struct iovec *vector)
+int mr_get_vector(uint32_t guest, uint32_t count, struct iovec *vector)
 {
-    if (count > IOV_COUNT)
+    if (count > MR_MOST_PIECES)
         return -EINVAL;
     const uint8_t *from = mr_guest_bytes(guest, 8 * count, MR_READ);
     if (!from)
@@ -61,65 +52,89 @@ static int get_vector(uint32_t guest, uint32_t count, struct iovec *vector)
     return 0;
 }
 
+/* From and to the position of the descriptor itself. */
+static int64_t read_pieces(int fd, const struct iovec *vector, uint32_t count)
+{
+    if (mr_descriptor_converts(fd))
+        return mr_read_converted(fd, vector, count);
+    return mr_wait_call(SYS_readv, (uint64_t)(int64_t)fd, MR_HOST(vector), count, 0, 0, 0);
+}
+
+static int64_t write_pieces(int fd, const struct iovec *vector, uint32_t count)
+{
+    if (mr_descriptor_converts(fd))
+        return mr_write_converted(fd, vector, count);
+    return mr_wait_call(SYS_writev, (uint64_t)(int64_t)fd, MR_HOST(vector), count, 0, 0, 0);
+}
+
 SYSCALL(4145, readv, "dpu")
 {
-    struct iovec vector[IOV_COUNT];
-    int error = get_vector(U32(1), U32(2), vector);
-    return error ? error : mr_wait_call(SYS_readv, U32(0), MR_HOST(vector), U32(2), 0, 0, 0);
+    struct iovec vector[MR_MOST_PIECES];
+    int error = mr_get_vector(U32(1), U32(2), vector);
+    return error ? error : read_pieces(FD(0), vector, U32(2));
 }
 
 SYSCALL(4146, writev, "dpu")
 {
-    struct iovec vector[IOV_COUNT];
-    int error = get_vector(U32(1), U32(2), vector);
-    return error ? error : mr_wait_call(SYS_writev, U32(0), MR_HOST(vector), U32(2), 0, 0, 0);
+    struct iovec vector[MR_MOST_PIECES];
+    int error = mr_get_vector(U32(1), U32(2), vector);
+    return error ? error : write_pieces(FD(0), vector, U32(2));
 }
 
-/* These take the position as its low and its high word, in both byte orders. */
-static int64_t position_of(uint32_t low, uint32_t high)
+/* These take the position as its low and its high word, in both byte orders. The host takes the whole in one. */
+static uint64_t position_of(const struct mr_call *c)
 {
-    return (int64_t)((uint64_t)high << 32 | low);
+    return (uint64_t)U32(4) << 32 | U32(3);
 }
 
-SYSCALL(4330, preadv, "dpuxx")
+static int64_t pieces_at(struct mr_call *c, long host_number)
 {
-    struct iovec vector[IOV_COUNT];
-    int error = get_vector(U32(1), U32(2), vector);
-    return error ? error : mr_result(preadv(FD(0), vector, INT(2), position_of(U32(3), U32(4))));
+    struct iovec vector[MR_MOST_PIECES];
+    int error = mr_get_vector(U32(1), U32(2), vector);
+    return error ? error : mr_wait_call(host_number, U32(0), MR_HOST(vector), U32(2), position_of(c), 0, 0);
 }
 
-SYSCALL(4331, pwritev, "dpuxx")
+SYSCALL(4330, preadv, "dpuxx") { return pieces_at(c, SYS_preadv); }
+SYSCALL(4331, pwritev, "dpuxx") { return pieces_at(c, SYS_pwritev); }
+
+/* Position -1 stands for that of the descriptor. */
+static int64_t pieces_with_flags(struct mr_call *c, long host_number, bool out)
 {
-    struct iovec vector[IOV_COUNT];
-    int error = get_vector(U32(1), U32(2), vector);
-    return error ? error : mr_result(pwritev(FD(0), vector, INT(2), position_of(U32(3), U32(4))));
+    struct iovec vector[MR_MOST_PIECES];
+    int error = mr_get_vector(U32(1), U32(2), vector);
+    if (error)
+        return error;
+    if (U32(3) == UINT32_MAX && U32(4) == UINT32_MAX && mr_descriptor_converts(FD(0)) && !U32(5))
+        return out ? mr_write_converted(FD(0), vector, U32(2)) : mr_read_converted(FD(0), vector, U32(2));
+    return mr_wait_call(host_number, U32(0), MR_HOST(vector), U32(2), position_of(c), 0, U32(5));
 }
 
-SYSCALL(4361, preadv2, "dpuxxx")
-{
-    struct iovec vector[IOV_COUNT];
-    int error = get_vector(U32(1), U32(2), vector);
-    return error ? error : mr_result(preadv2(FD(0), vector, INT(2), position_of(U32(3), U32(4)), INT(5)));
-}
-
-SYSCALL(4362, pwritev2, "dpuxxx")
-{
-    struct iovec vector[IOV_COUNT];
-    int error = get_vector(U32(1), U32(2), vector);
-    return error ? error : mr_result(pwritev2(FD(0), vector, INT(2), position_of(U32(3), U32(4)), INT(5)));
-}
+SYSCALL(4361, preadv2, "dpuxxx") { return pieces_with_flags(c, SYS_preadv2, false); }
+SYSCALL(4362, pwritev2, "dpuxxx") { return pieces_with_flags(c, SYS_pwritev2, true); }
 
 /* ---- from descriptor to descriptor ---- */
 
+#define MOST_NARROW INT32_MAX /* MAX_NON_LFS: sendfile goes no further */
+
+/* `where` points to the position, or is NULL. */
+static int64_t send_file(struct mr_call *c, off_t *where, uint64_t size_bytes)
+{
+    if ((int64_t)size_bytes > INT32_MAX)
+        return -EINVAL; /* a negative number, of a 32-bit kernel */
+    return mr_wait_call(SYS_sendfile, U32(0), U32(1), MR_HOST(where), size_bytes, 0, 0);
+}
+
 SYSCALL(4207, sendfile, "ddpu")
 {
-    uint32_t word;
+    uint32_t word, size_bytes = U32(3);
     if (!U32(2))
-        return mr_result(sendfile(FD(0), FD(1), NULL, U32(3)));
+        return send_file(c, NULL, size_bytes);
     if (mr_read32(U32(2), &word))
         return -EFAULT;
     off_t offset = (int32_t)word;
-    int64_t sent = mr_result(sendfile(FD(0), FD(1), &offset, U32(3)));
+    if (offset >= 0 && offset < MOST_NARROW && size_bytes > (uint32_t)(MOST_NARROW - offset))
+        size_bytes = (uint32_t)(MOST_NARROW - offset);
+    int64_t sent = offset == MOST_NARROW && size_bytes ? -EOVERFLOW : send_file(c, &offset, size_bytes);
     return mr_write32(U32(2), (uint32_t)offset) ? -EFAULT : sent;
 }
 
@@ -140,35 +155,31 @@ SYSCALL(4237, sendfile64, "ddpu")
     int64_t offset = 0, *where;
     if (get_position(U32(2), &offset, &where))
         return -EFAULT;
-    int64_t sent = mr_result(sendfile(FD(0), FD(1), where, U32(3)));
+    int64_t sent = send_file(c, where, U32(3));
     return put_position(U32(2), offset) ? -EFAULT : sent;
 }
 
-SYSCALL(4360, copy_file_range, "dpdpux")
+/* copy_file_range and splice: descriptor and position, twice, size and flags. */
+static int64_t between_positions(struct mr_call *c, long host_number)
 {
     int64_t in = 0, out = 0, *in_at, *out_at;
     if (get_position(U32(1), &in, &in_at) || get_position(U32(3), &out, &out_at))
         return -EFAULT;
-    int64_t copied = mr_result(copy_file_range(FD(0), in_at, FD(2), out_at, U32(4), U32(5)));
-    return put_position(U32(1), in) || put_position(U32(3), out) ? -EFAULT : copied;
+    int64_t done = mr_wait_call(host_number, U32(0), MR_HOST(in_at), U32(2), MR_HOST(out_at), U32(4), U32(5));
+    if (done < 0)
+        return done;
+    return put_position(U32(1), in) || put_position(U32(3), out) ? -EFAULT : done;
 }
 
-SYSCALL(4304, splice, "dpdpux")
-{
-    int64_t in = 0, out = 0, *in_at, *out_at;
-    if (get_position(U32(1), &in, &in_at) || get_position(U32(3), &out, &out_at))
-        return -EFAULT;
-    int64_t moved = mr_result(splice(FD(0), in_at, FD(2), out_at, U32(4), U32(5)));
-    return put_position(U32(1), in) || put_position(U32(3), out) ? -EFAULT : moved;
-}
-
-SYSCALL(4306, tee, "ddux") { return mr_result(tee(FD(0), FD(1), U32(2), U32(3))); }
+SYSCALL(4360, copy_file_range, "dpdpux") { return between_positions(c, SYS_copy_file_range); }
+SYSCALL(4304, splice, "dpdpux") { return between_positions(c, SYS_splice); }
+SYSCALL(4306, tee, "ddux") { return mr_wait_call(SYS_tee, U32(0), U32(1), U32(2), U32(3), 0, 0); }
 
 SYSCALL(4307, vmsplice, "dpux")
 {
-    struct iovec vector[IOV_COUNT];
-    int error = get_vector(U32(1), U32(2), vector);
-    return error ? error : mr_result(vmsplice(FD(0), vector, U32(2), U32(3)));
+    struct iovec vector[MR_MOST_PIECES];
+    int error = mr_get_vector(U32(1), U32(2), vector);
+    return error ? error : mr_wait_call(SYS_vmsplice, U32(0), MR_HOST(vector), U32(2), U32(3), 0, 0);
 }
 
 SYSCALL(4353, getrandom, "Bux") { return mr_result(getrandom(mr_user(U32(0), U32(1)), U32(1), U32(2))); }

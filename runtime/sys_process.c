@@ -110,12 +110,6 @@ SYSCALL(4122, uname, "p")
     return 0;
 }
 
-SYSCALL(4074, sethostname, "su")
-{
-    const char *name = mr_guest_bytes(U32(0), U32(1), MR_READ);
-    return name ? mr_result(sethostname(name, U32(1))) : -EFAULT;
-}
-
 #define SYSINFO_BYTES 64
 
 /* Sizes that do not fit 32 bits are told in larger units, as the kernel does for 32-bit programs (kernel/sys.c). */
@@ -187,6 +181,7 @@ SYSCALL(4192, prctl, "dxxxx")
     switch (option) {
     case PR_GET_FP_MODE: return c->s->fr;
     case PR_SET_FP_MODE: return U32(1) == c->s->fr ? 0 : -EOPNOTSUPP; /* code is made for one width of registers */
+    case PR_GET_SECCOMP: return 0; /* none is in force, and none can be (linux/calls/refused.c) */
     case PR_SET_NAME:
     case PR_GET_NAME: return get_or_set_name(option, U32(1));
     case PR_SET_PDEATHSIG: return mr_result(prctl(PR_SET_PDEATHSIG, mr_signal_to_host(INT(1))));
@@ -219,5 +214,3 @@ SYSCALL(4283, set_thread_area, "p")
     c->s->tls = U32(0);
     return 0;
 }
-
-SYSCALL(4367, rseq, "pxxx") { return -ENOSYS; } /* restartable sequences are for code the kernel can see */

@@ -1,4 +1,5 @@
 /* System calls that tell about files, directories and file systems, in the structures of asm/stat.h and asm/statfs.h. */
+#include "linux/calls/directories.h"
 #include "syscall.h"
 
 #include <fcntl.h>
@@ -41,13 +42,13 @@ static void put_stat_owner(uint8_t *to, const struct stat *from)
 static int64_t put_stat(uint32_t guest, const struct stat *from)
 {
     uint8_t *to = mr_guest_bytes(guest, STAT_BYTES, MR_WRITE);
-    if (from->st_size > INT32_MAX || from->st_ino > UINT32_MAX)
+    if (from->st_size > INT32_MAX)
         return -EOVERFLOW;
     if (!to)
         return -EFAULT;
     memset(to, 0, STAT_BYTES);
     mr_put32(to, encode_device(from->st_dev));
-    mr_put32(to + 16, (uint32_t)from->st_ino);
+    mr_put32(to + 16, mr_narrow_inode(from->st_ino));
     put_stat_owner(to + 20, from);
     mr_put32(to + 36, encode_device(from->st_rdev));
     mr_put32(to + 48, (uint32_t)from->st_size);
@@ -221,75 +222,4 @@ SYSCALL(4256, fstatfs64, "dup")
     if (U32(1) != STATFS64_BYTES)
         return -EINVAL;
     return fstatfs(FD(0), &status) ? -errno : put_statfs64(U32(2), &status);
-}
-
-/* ---- directories ---- */
-
-/* struct linux_dirent64: inode number, position of the next entry, size of this one, kind, name. */
-enum { WIDE_INO = 0, WIDE_NEXT = 8, WIDE_SIZE = 16, WIDE_KIND = 18, WIDE_NAME = 19 };
-/* struct linux_dirent of a 32-bit kernel: the kind is its last byte. */
-enum { NARROW_INO = 0, NARROW_NEXT = 4, NARROW_SIZE = 8, NARROW_NAME = 10 };
-
-static uint16_t host16(const uint8_t *from)
-{
-    uint16_t value;
-    memcpy(&value, from, sizeof value);
-    return value;
-}
-
-static uint64_t host64(const uint8_t *from)
-{
-    uint64_t value;
-    memcpy(&value, from, sizeof value);
-    return value;
-}
-
-SYSCALL(4219, getdents64, "dpu")
-{
-    uint8_t *to = mr_user(U32(1), U32(2));
-    int64_t size_bytes = mr_result(syscall(SYS_getdents64, FD(0), to, U32(2)));
-    if (!mr_big_endian)
-        return size_bytes;
-    for (int64_t at = 0; at < size_bytes;) {
-        uint8_t *entry = to + at;
-        uint16_t entry_bytes = host16(entry + WIDE_SIZE);
-        mr_put64(entry + WIDE_INO, host64(entry + WIDE_INO));
-        mr_put64(entry + WIDE_NEXT, host64(entry + WIDE_NEXT));
-        mr_put16(entry + WIDE_SIZE, entry_bytes);
-        at += entry_bytes;
-    }
-    return size_bytes;
-}
-
-/* Writes one entry of the old kind; returns its size, or 0 when there is no room. */
-static uint32_t put_narrow_entry(uint8_t *to, uint32_t room, const uint8_t *wide)
-{
-    const char *name = (const char *)wide + WIDE_NAME;
-    uint32_t size = (NARROW_NAME + (uint32_t)strlen(name) + 2 + 3) & ~3u;
-    if (size > room)
-        return 0;
-    memset(to, 0, size);
-    mr_put32(to + NARROW_INO, (uint32_t)host64(wide + WIDE_INO));
-    mr_put32(to + NARROW_NEXT, (uint32_t)host64(wide + WIDE_NEXT));
-    mr_put16(to + NARROW_SIZE, (uint16_t)size);
-    strcpy((char *)to + NARROW_NAME, name);
-    to[size - 1] = wide[WIDE_KIND];
-    return size;
-}
-
-/* An old entry is never larger than a wide one, so what fits a host buffer of the guest's size fits the guest's buffer. */
-SYSCALL(4141, getdents, "dpu")
-{
-    uint8_t wide[32768];
-    uint32_t room = U32(2), used = 0;
-    uint8_t *to = mr_guest_bytes(U32(1), room, MR_WRITE);
-    if (!to)
-        return -EFAULT;
-    int64_t size_bytes = mr_result(syscall(SYS_getdents64, FD(0), wide, room < sizeof wide ? room : sizeof wide));
-    for (int64_t at = 0; at < size_bytes; at += host16(wide + at + WIDE_SIZE)) {
-        if (host64(wide + at + WIDE_INO) > UINT32_MAX)
-            return used ? (int64_t)used : -EOVERFLOW;
-        used += put_narrow_entry(to + used, room - used, wide + at);
-    }
-    return size_bytes < 0 ? size_bytes : (int64_t)used;
 }

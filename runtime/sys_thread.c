@@ -48,6 +48,7 @@ static void add_counters(struct mr_counters *sum, const struct mr_counters *more
     sum->interpreter_runs += more->interpreter_runs;
     sum->syscalls += more->syscalls;
     sum->unknown_syscalls += more->unknown_syscalls;
+    sum->unknown_ioctls += more->unknown_ioctls;
     sum->dispatches += more->dispatches;
 }
 

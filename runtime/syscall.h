@@ -100,9 +100,6 @@ bool mr_is_own_exe(const char *path);
 /* ---- sys_proc.c ---- */
 int mr_open_own_file(const char *path, int host_flags); /* a descriptor, or -1: not one of those */
 
-/* ---- sys_event.c ---- */
-bool mr_is_number_descriptor(int fd); /* eventfd or timerfd: what is read is a 64-bit number */
-
 /* ---- stack.c ---- */
 extern uint32_t mr_auxiliary, mr_auxiliary_bytes; /* where the auxiliary vector is */
 

@@ -3,6 +3,7 @@
  * Addresses are numbers, registers are lists in the order of MR_GPR_NAMES. Names, blocks and disassembly are added there.
  * Not done here: finding out that something differs (verify.c, verify_memory.c).
  */
+#include "linux/calls/descriptors.h"
 #include "verify.h"
 
 #include "control.h"
@@ -80,6 +81,7 @@ void mr_verify_record_start(int fd)
         record_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (record_fd < 0 || fstat(record_fd, &status) != 0 || !S_ISSOCK(status.st_mode))
         mr_fail("--verify %d: that descriptor is no open socket", fd);
+    mr_descriptor_keep(record_fd);
     close(fd);
 }
 

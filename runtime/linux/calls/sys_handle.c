@@ -1,0 +1,100 @@
+/* Files by other means than a path: handles of files, and openat2 with what a path may lead through. */
+#include "linux/calls/descriptors.h"
+#include "linux/calls/layout.h"
+#include "syscall.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* struct file_handle: how many bytes, their type, and the bytes, which only the kernel understands. */
+#define HANDLE_HEAD_BYTES 8u
+#define MOST_HANDLE_BYTES 128u
+#define WIDE_MOUNT_ID 1u /* AT_HANDLE_MNT_ID_UNIQUE */
+
+struct handle {
+    uint32_t size_bytes;
+    int32_t type;
+    uint8_t bytes[MOST_HANDLE_BYTES];
+};
+
+static int put_mount(uint32_t guest, uint64_t mount, bool wide)
+{
+    return wide ? mr_write64(guest, mount) : mr_write32(guest, (uint32_t)mount);
+}
+
+SYSCALL(4339, name_to_handle_at, "asppx")
+{
+    struct handle handle = {0};
+    uint64_t mount = 0;
+    const char *path = mr_host_path(U32(1));
+    if (!path || mr_read32(U32(2), &handle.size_bytes))
+        return -EFAULT;
+    if (handle.size_bytes > MOST_HANDLE_BYTES)
+        return -EINVAL;
+    int64_t result = mr_result(syscall(SYS_name_to_handle_at, FD(0), path, &handle, &mount, INT(4)));
+    if (result < 0 && result != -EOVERFLOW)
+        return result;
+    uint32_t written = result == 0 ? handle.size_bytes : 0;
+    uint8_t *to = mr_guest_bytes(U32(2), HANDLE_HEAD_BYTES + written, MR_WRITE);
+    if (!to || put_mount(U32(3), mount, U32(4) & WIDE_MOUNT_ID))
+        return -EFAULT;
+    mr_put32(to, handle.size_bytes);
+    mr_put32(to + 4, (uint32_t)handle.type);
+    memcpy(to + HANDLE_HEAD_BYTES, handle.bytes, written);
+    return result;
+}
+
+SYSCALL(4340, open_by_handle_at, "dpf")
+{
+    struct handle handle;
+    if (mr_get_struct("2w", U32(1), &handle))
+        return -EFAULT;
+    if (handle.size_bytes == 0 || handle.size_bytes > MOST_HANDLE_BYTES)
+        return -EINVAL;
+    const void *bytes = mr_guest_bytes(U32(1) + HANDLE_HEAD_BYTES, handle.size_bytes, MR_READ);
+    if (!bytes)
+        return -EFAULT;
+    memcpy(handle.bytes, bytes, handle.size_bytes);
+    int flags = mr_open_flags_to_host(U32(2));
+    return mr_descriptor_made(mr_result(syscall(SYS_open_by_handle_at, FD(0), &handle, flags)), MR_FD_PLAIN);
+}
+
+/* ---- openat2 ---- */
+
+/* struct open_how: flags, mode, resolve; a larger one must have zeros at its end. */
+#define HOW_BYTES 24u
+
+static int64_t get_how(uint32_t guest, uint32_t size_bytes, uint64_t how[3])
+{
+    if (size_bytes < HOW_BYTES)
+        return -EINVAL;
+    if (size_bytes > MR_PAGE_BYTES)
+        return -E2BIG;
+    const uint8_t *bytes = mr_guest_bytes(guest, size_bytes, MR_READ);
+    if (!bytes)
+        return -EFAULT;
+    for (uint32_t i = HOW_BYTES; i < size_bytes; i++)
+        if (bytes[i])
+            return -E2BIG;
+    mr_layout_to_host("3q", bytes, how);
+    uint32_t flags = (uint32_t)how[0];
+    if (how[0] >> 32 || mr_open_flags_to_mips(mr_open_flags_to_host(flags)) != flags)
+        return -EINVAL;
+    how[0] = (uint32_t)mr_open_flags_to_host(flags);
+    return 0;
+}
+
+SYSCALL(4437, openat2, "aspu")
+{
+    uint64_t how[3];
+    int64_t error = get_how(U32(2), U32(3), how);
+    const char *path = error ? NULL : mr_host_path(U32(1));
+    if (error || !path)
+        return error ? error : -EFAULT;
+    int own = mr_open_own_file(path, (int)how[0]);
+    int64_t fd = own >= 0 ? own
+                          : mr_wait_call(SYS_openat2, (uint64_t)(int64_t)FD(0), MR_HOST(path), MR_HOST(how), sizeof how, 0, 0);
+    return mr_descriptor_made(fd, MR_FD_PLAIN);
+}

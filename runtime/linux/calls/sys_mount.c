@@ -1,0 +1,201 @@
+/* Mounts, namespaces, swap, accounting, quotas: calls for which the host's kernel checks rights and arguments itself. */
+#include "linux/calls/layout.h"
+#include "syscall.h"
+
+#include <sched.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/quota.h>
+#include <sys/swap.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* A path that may be NULL. False: it is not readable. */
+static bool optional_path(uint32_t guest, const char **path)
+{
+    *path = guest ? mr_host_path(guest) : NULL;
+    return *path || !guest;
+}
+
+static bool optional_string(uint32_t guest, const char **text)
+{
+    *text = guest ? mr_guest_string(guest) : NULL;
+    return *text || !guest;
+}
+
+static void *optional_bytes(uint32_t guest)
+{
+    return guest ? mr_user(guest, 0) : NULL;
+}
+
+/* ---- mount and its like ---- */
+
+/* The kernel takes up to a page of data, text or whatever the file system reads, as far as there is memory. */
+SYSCALL(4021, mount, "sssxp")
+{
+    const char *source, *target, *type;
+    if (!optional_string(U32(2), &type) || !optional_path(U32(0), &source) || !optional_path(U32(1), &target))
+        return -EFAULT;
+    return mr_result(syscall(SYS_mount, source, target, type, (unsigned long)U32(3), optional_bytes(U32(4))));
+}
+
+static int64_t unmount(uint32_t guest_path, int flags)
+{
+    const char *path = mr_host_path(guest_path);
+    return path ? mr_result(umount2(path, flags)) : -EFAULT;
+}
+
+SYSCALL(4022, umount, "s") { return unmount(U32(0), 0); }
+SYSCALL(4052, umount2, "sx") { return unmount(U32(0), INT(1)); }
+
+SYSCALL(4216, pivot_root, "ss")
+{
+    const char *root = mr_host_path(U32(0)), *old = mr_host_path(U32(1));
+    return root && old ? mr_result(syscall(SYS_pivot_root, root, old)) : -EFAULT;
+}
+
+SYSCALL(4430, fsopen, "sx")
+{
+    const char *name = mr_guest_string(U32(0));
+    return name ? mr_result(syscall(SYS_fsopen, name, U32(1))) : -EFAULT;
+}
+
+enum { SET_PATH = 3, SET_PATH_EMPTY = 4 }; /* of enum fsconfig_command */
+
+/* The value is text, bytes or a path; the last argument its size or a directory. */
+SYSCALL(4431, fsconfig, "ddspd")
+{
+    const char *key, *value = optional_bytes(U32(3));
+    if (!optional_string(U32(2), &key))
+        return -EFAULT;
+    if ((INT(1) == SET_PATH || INT(1) == SET_PATH_EMPTY) && !optional_path(U32(3), &value))
+        return -EFAULT;
+    return mr_result(syscall(SYS_fsconfig, FD(0), INT(1), key, value, INT(4)));
+}
+
+SYSCALL(4432, fsmount, "dxx") { return mr_result(syscall(SYS_fsmount, FD(0), U32(1), U32(2))); }
+
+static int64_t with_path(long host_number, int directory, uint32_t guest_path, uint32_t flags)
+{
+    const char *path = mr_host_path(guest_path);
+    return path ? mr_result(syscall(host_number, directory, path, flags)) : -EFAULT;
+}
+
+SYSCALL(4433, fspick, "asx") { return with_path(SYS_fspick, FD(0), U32(1), U32(2)); }
+SYSCALL(4428, open_tree, "asx") { return with_path(SYS_open_tree, FD(0), U32(1), U32(2)); }
+
+SYSCALL(4429, move_mount, "asasx")
+{
+    const char *from = mr_host_path(U32(1)), *to = mr_host_path(U32(3));
+    return from && to ? mr_result(syscall(SYS_move_mount, FD(0), from, FD(2), to, U32(4))) : -EFAULT;
+}
+
+/* struct mount_attr: to set, to clear, propagation, user namespace. */
+#define MOUNT_ATTRIBUTES "4q"
+#define MOUNT_ATTRIBUTE_BYTES 32u
+
+SYSCALL(4442, mount_setattr, "asxpu")
+{
+    uint64_t attributes[4];
+    const char *path = mr_host_path(U32(1));
+    if (U32(4) < MOUNT_ATTRIBUTE_BYTES)
+        return -EINVAL;
+    if (U32(4) > MR_PAGE_BYTES)
+        return -E2BIG;
+    const uint8_t *bytes = mr_guest_bytes(U32(3), U32(4), MR_READ);
+    if (!path || !bytes)
+        return -EFAULT;
+    for (uint32_t i = MOUNT_ATTRIBUTE_BYTES; i < U32(4); i++)
+        if (bytes[i])
+            return -E2BIG;
+    mr_layout_to_host(MOUNT_ATTRIBUTES, bytes, attributes);
+    return mr_result(syscall(SYS_mount_setattr, FD(0), path, U32(2), attributes, sizeof attributes));
+}
+
+SYSCALL(4303, unshare, "x") { return mr_result(unshare(INT(0))); }
+SYSCALL(4344, setns, "dx") { return mr_result(setns(FD(0), INT(1))); }
+
+/* ---- swap, accounting ---- */
+
+SYSCALL(4087, swapon, "sx")
+{
+    const char *path = mr_host_path(U32(0));
+    return path ? mr_result(swapon(path, INT(1))) : -EFAULT;
+}
+
+SYSCALL(4115, swapoff, "s")
+{
+    const char *path = mr_host_path(U32(0));
+    return path ? mr_result(swapoff(path)) : -EFAULT;
+}
+
+SYSCALL(4051, acct, "s")
+{
+    const char *path;
+    return optional_path(U32(0), &path) ? mr_result(acct(path)) : -EFAULT;
+}
+
+/* ---- quotas: what is at the address depends on the command ---- */
+
+#define DISK_QUOTA "2bhw6q2w2h4b3qw2h8b" /* struct fs_disk_quota */
+#define QUOTA_STATE "bhb2qw4b2qw4b4w2h" /* struct fs_quota_stat */
+#define QUOTA_STATE_V "2bhw2q2w2q2w2q2w3w4hw7q" /* struct fs_quota_statv, of which the version is read */
+#define XFS_COMMAND(n) ((uint32_t)'X' << 8 | (n))
+
+static const struct quota_row {
+    uint32_t command;
+    enum { QUOTA_NOTHING, QUOTA_PATH, QUOTA_IN, QUOTA_OUT, QUOTA_INOUT } argument;
+    const char *layout;
+} quota_rows[] = {
+    {0x800001, QUOTA_NOTHING, NULL},   {0x800002, QUOTA_PATH, NULL},      {0x800003, QUOTA_NOTHING, NULL},
+    {0x800004, QUOTA_OUT, "w"},        {0x800005, QUOTA_OUT, "2q2w"},     {0x800006, QUOTA_IN, "2q2w"},
+    {0x800007, QUOTA_OUT, "8qw"},      {0x800008, QUOTA_IN, "8qw"},       {0x800009, QUOTA_OUT, "8q2w"},
+    {XFS_COMMAND(1), QUOTA_IN, "w"},   {XFS_COMMAND(2), QUOTA_IN, "w"},   {XFS_COMMAND(3), QUOTA_OUT, DISK_QUOTA},
+    {XFS_COMMAND(4), QUOTA_IN, DISK_QUOTA}, {XFS_COMMAND(6), QUOTA_IN, "w"}, {XFS_COMMAND(7), QUOTA_NOTHING, NULL},
+    {XFS_COMMAND(5), QUOTA_OUT, QUOTA_STATE}, {XFS_COMMAND(8), QUOTA_INOUT, QUOTA_STATE_V},
+    {XFS_COMMAND(9), QUOTA_OUT, DISK_QUOTA},
+};
+
+static const struct quota_row *find_quota_row(uint32_t command)
+{
+    for (size_t i = 0; i < sizeof quota_rows / sizeof *quota_rows; i++)
+        if (quota_rows[i].command == command >> 8)
+            return &quota_rows[i];
+    return NULL;
+}
+
+/* `target` is a host path or a descriptor. */
+static int64_t control_quotas(long number, uint32_t command, uintptr_t target, uint32_t id, uint32_t guest)
+{
+    uint64_t structure[32] = {0};
+    static const struct quota_row unknown = {0, QUOTA_NOTHING, NULL}; /* the kernel says what is wrong */
+    const struct quota_row *row = find_quota_row(command);
+    const void *argument = structure;
+    if (!row)
+        row = &unknown;
+    if ((row->argument == QUOTA_IN || row->argument == QUOTA_INOUT) && mr_get_struct(row->layout, guest, structure))
+        return -EFAULT;
+    if (row->argument == QUOTA_PATH && !(argument = mr_host_path(guest)))
+        return -EFAULT;
+    uintptr_t first = number == SYS_quotactl ? command : target, second = number == SYS_quotactl ? target : command;
+    if (syscall(number, first, second, id, argument))
+        return -errno;
+    return row->argument >= QUOTA_OUT ? mr_put_struct(row->layout, guest, structure) : 0;
+}
+
+SYSCALL(4131, quotactl, "xsdp")
+{
+    const char *special;
+    if (!optional_path(U32(1), &special))
+        return -EFAULT;
+    return control_quotas(SYS_quotactl, U32(0), (uintptr_t)special, U32(2), U32(3));
+}
+
+#ifndef SYS_quotactl_fd
+#define SYS_quotactl_fd 443
+#endif
+
+SYSCALL(4443, quotactl_fd, "dxdp")
+{
+    return control_quotas(SYS_quotactl_fd, U32(1), (uintptr_t)(intptr_t)FD(0), U32(2), U32(3));
+}

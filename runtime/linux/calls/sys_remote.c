@@ -1,0 +1,119 @@
+/* System calls on other processes: descriptors of processes, their memory, their resources.
+ *
+ * Addresses in another process are taken to be those of a guest whose window lies where this one's does. So it is for every
+ * process that is made by fork, and for all whose window begins at host address 0.
+ */
+#include "linux/calls/descriptors.h"
+#include "linux/calls/layout.h"
+#include "linux/calls/vectors.h"
+#include "syscall.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef SYS_process_mrelease
+#define SYS_process_mrelease 448
+#endif
+
+/* ---- descriptors of processes ---- */
+
+SYSCALL(4434, pidfd_open, "df")
+{
+    int flags = mr_open_flags_to_host(U32(1)); /* PIDFD_NONBLOCK, PIDFD_THREAD */
+    if (flags & ~(O_NONBLOCK | O_EXCL) || mr_open_flags_to_mips(flags) != U32(1))
+        return -EINVAL;
+    return mr_result(syscall(SYS_pidfd_open, INT(0), flags));
+}
+
+SYSCALL(4438, pidfd_getfd, "ddx")
+{
+    return mr_descriptor_made(mr_result(syscall(SYS_pidfd_getfd, FD(0), FD(1), U32(2))), MR_FD_UNKNOWN);
+}
+
+/* The signal must be that of the call, as the kernel checks. */
+static int64_t get_signal_info(uint32_t guest, int mips_signal, siginfo_t *info)
+{
+    const uint8_t *from = mr_guest_bytes(guest, MR_SIGINFO_BYTES, MR_READ);
+    if (!from)
+        return -EFAULT;
+    memset(info, 0, sizeof *info);
+    info->si_signo = mr_signal_to_host((int)mr_get32(from));
+    info->si_code = (int)mr_get32(from + 4);
+    info->si_pid = (pid_t)mr_get32(from + 12);
+    info->si_uid = mr_get32(from + 16);
+    info->si_value.sival_int = (int)mr_get32(from + 20);
+    return (int)mr_get32(from) == mips_signal ? 0 : -EINVAL;
+}
+
+SYSCALL(4424, pidfd_send_signal, "dipx")
+{
+    siginfo_t info;
+    int host_signal = mr_signal_to_host(INT(1));
+    if (INT(1) && !host_signal)
+        return -EINVAL;
+    int64_t error = U32(2) ? get_signal_info(U32(2), INT(1), &info) : 0;
+    return error ? error : mr_result(syscall(SYS_pidfd_send_signal, FD(0), host_signal, U32(2) ? &info : NULL, U32(3)));
+}
+
+/* ---- memory ---- */
+
+/* Addresses that no guest has stay such. */
+static int get_remote_vector(uint32_t guest, uint32_t count, struct iovec *vector)
+{
+    const uint8_t *from = mr_guest_bytes(guest, count > MR_MOST_PIECES ? 0 : 8 * count, MR_READ);
+    if (count > MR_MOST_PIECES)
+        return -EINVAL;
+    if (!from)
+        return -EFAULT;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = mr_get32(from + 8 * i), size_bytes = mr_get32(from + 8 * i + 4);
+        if ((int32_t)size_bytes < 0)
+            return -EINVAL;
+        uintptr_t host = at < MR_USER_END ? (uintptr_t)mr_window + at : UINTPTR_MAX - MR_PAGE_BYTES + 1;
+        vector[i] = (struct iovec){(void *)host, size_bytes};
+    }
+    return 0;
+}
+
+static int64_t copy_memory(struct mr_call *c, long host_number)
+{
+    struct iovec local[MR_MOST_PIECES], remote[MR_MOST_PIECES];
+    if (U32(5))
+        return -EINVAL;
+    int error = mr_get_vector(U32(1), U32(2), local);
+    if (!error)
+        error = get_remote_vector(U32(3), U32(4), remote);
+    if (error)
+        return error;
+    return mr_result(syscall(host_number, INT(0), local, (unsigned long)U32(2), remote, (unsigned long)U32(4), 0ul));
+}
+
+SYSCALL(4345, process_vm_readv, "dpupux") { return copy_memory(c, SYS_process_vm_readv); }
+SYSCALL(4346, process_vm_writev, "dpupux") { return copy_memory(c, SYS_process_vm_writev); }
+
+SYSCALL(4440, process_madvise, "dpudx")
+{
+    struct iovec remote[MR_MOST_PIECES];
+    int error = get_remote_vector(U32(1), U32(2), remote);
+    return error ? error : mr_result(syscall(SYS_process_madvise, FD(0), remote, (size_t)U32(2), INT(3), U32(4)));
+}
+
+SYSCALL(4448, process_mrelease, "dx") { return mr_result(syscall(SYS_process_mrelease, FD(0), U32(1))); }
+
+/* ---- whether two processes share something ---- */
+
+enum { COMPARE_EPOLL = 7 }; /* KCMP_EPOLL_TFD: the last argument points to three numbers */
+
+SYSCALL(4347, kcmp, "dddxx")
+{
+    uint32_t slot[3];
+    uint64_t second = U32(4);
+    if (INT(2) == COMPARE_EPOLL && mr_get_struct("3w", U32(4), slot))
+        return -EFAULT;
+    if (INT(2) == COMPARE_EPOLL)
+        second = MR_HOST(slot);
+    return mr_result(syscall(SYS_kcmp, INT(0), INT(1), INT(2), (unsigned long)U32(3), second));
+}

@@ -1,0 +1,142 @@
+/* signalfd: signals read from a descriptor, in struct signalfd_siginfo with the guest's numbers and byte order.
+ *
+ * Signals that wait because the guest blocks them wait in the host's kernel, and a host's signalfd reads them. Those that
+ * the host has none of, or needs for itself, wait in the runtime's queue; the guest's set for these is kept with the
+ * descriptor and its copies. Simplification: poll does not see the latter, and a program that execve has begun neither.
+ */
+#include "linux/calls/descriptors.h"
+#include "linux/calls/layout.h"
+#include "signals.h"
+#include "syscall.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* signo, errno, code, pid, uid, fd, tid, band, overrun, trapno, status, int, ptr, utime, stime, addr, addr_lsb, syscall,
+ * call_addr, arch; the same everywhere. */
+#define INFO_LAYOUT "12w4q2hwqw28b"
+#define INFO_BYTES ((size_t)128)
+_Static_assert(sizeof(struct signalfd_siginfo) == INFO_BYTES, "the kernel's");
+
+/* ---- the guest's set ---- */
+
+struct wanted {
+    struct mr_descriptor_data data;
+    struct mr_signal_set set;
+};
+
+static void free_wanted(struct mr_descriptor_data *data)
+{
+    free(data);
+}
+
+static struct mr_signal_set wanted_by(int fd)
+{
+    struct mr_signal_set set = {{0, 0}};
+    mr_lock();
+    const struct mr_descriptor_data *data = mr_descriptor_data(fd);
+    if (data && data->free == free_wanted)
+        set = ((const struct wanted *)data)->set;
+    mr_unlock();
+    return set;
+}
+
+static void want(int fd, const struct mr_signal_set *set)
+{
+    mr_lock();
+    struct mr_descriptor_data *data = mr_descriptor_data(fd);
+    struct wanted *wanted = data && data->free == free_wanted ? (struct wanted *)data : calloc(1, sizeof *wanted);
+    if (wanted)
+        wanted->set = *set;
+    if (wanted && &wanted->data != data) {
+        wanted->data = (struct mr_descriptor_data){1, free_wanted};
+        mr_descriptor_set_data(fd, &wanted->data);
+    }
+    mr_unlock();
+}
+
+/* ---- making ---- */
+
+static int64_t make(int fd, uint32_t guest_set, uint32_t set_bytes, uint32_t flags)
+{
+    struct mr_signal_set set;
+    int host_flags = mr_open_flags_to_host(flags);
+    if (set_bytes != MR_SIGNAL_SET_BYTES)
+        return -EINVAL;
+    if (mr_get_signal_set(guest_set, &set))
+        return -EFAULT;
+    if (host_flags & ~(SFD_CLOEXEC | SFD_NONBLOCK) || mr_open_flags_to_mips(host_flags) != flags)
+        return -EINVAL;
+    uint64_t host_set = mr_signal_set_to_host(&set);
+    int64_t made = mr_result(syscall(SYS_signalfd4, fd, &host_set, sizeof host_set, host_flags));
+    if (made >= 0 && fd != made)
+        mr_descriptor_made(made, MR_FD_SIGNALS);
+    if (made >= 0)
+        want((int)made, &set);
+    return made;
+}
+
+SYSCALL(4317, signalfd, "dpu") { return make(FD(0), U32(1), U32(2), 0); }
+SYSCALL(4324, signalfd4, "dpuf") { return make(FD(0), U32(1), U32(2), U32(3)); }
+
+/* ---- reading ---- */
+
+static void from_queue(const struct mr_signal_info *info, uint8_t *to)
+{
+    struct signalfd_siginfo host = {
+        .ssi_signo = (uint32_t)info->signal,
+        .ssi_errno = info->error,
+        .ssi_code = info->code,
+        .ssi_pid = info->words[0],
+        .ssi_uid = info->words[1],
+        .ssi_int = (int32_t)info->words[2],
+        .ssi_ptr = (uint64_t)(int64_t)(int32_t)info->words[2],
+    };
+    mr_layout_to_guest(INFO_LAYOUT, &host, to);
+}
+
+static void from_host(const struct signalfd_siginfo *from, uint8_t *to)
+{
+    struct signalfd_siginfo host = *from;
+    host.ssi_signo = (uint32_t)mr_signal_to_mips((int)from->ssi_signo);
+    host.ssi_code = mr_signal_code_to_mips(from->ssi_code);
+    host.ssi_errno = from->ssi_errno ? mr_errno_to_mips(from->ssi_errno) : 0;
+    host.ssi_ptr = (uint64_t)(int64_t)from->ssi_int; /* one word of a union, in a 32-bit siginfo_t */
+    if (from->ssi_signo == SIGCHLD && from->ssi_code > 0 && from->ssi_code != CLD_EXITED)
+        host.ssi_status = mr_signal_to_mips(from->ssi_status);
+    mr_layout_to_guest(INFO_LAYOUT, &host, to);
+}
+
+/* Those of the runtime's queue; returns how many bytes. */
+static size_t take_queued(struct mr_signal_set set, uint8_t *to, size_t size_bytes)
+{
+    struct mr_signal_info info;
+    size_t used = 0;
+    while (used + INFO_BYTES <= size_bytes && mr_signals_waiting() && mr_signal_dequeue(set, &info)) {
+        from_queue(&info, to + used);
+        used += INFO_BYTES;
+    }
+    return used;
+}
+
+int64_t mr_read_signals(int fd, uint8_t *to, size_t size_bytes)
+{
+    struct signalfd_siginfo got[64];
+    struct mr_signal_set set = wanted_by(fd);
+    set.bits[0] &= mr_thread_signals.blocked.bits[0]; /* what is not blocked goes to its handler */
+    set.bits[1] &= mr_thread_signals.blocked.bits[1];
+    size_t used = take_queued(set, to, size_bytes);
+    if (used > 0)
+        return (int64_t)used;
+    size_t room = size_bytes < sizeof got ? size_bytes : sizeof got;
+    int64_t size = mr_wait_call(SYS_read, (uint64_t)(int64_t)fd, MR_HOST(got), room, 0, 0, 0);
+    if (size == -EINTR && (used = take_queued(set, to, size_bytes)) > 0) /* one that the host needs: it came to its handler */
+        return (int64_t)used;
+    for (int64_t i = 0; i < size / (int64_t)INFO_BYTES; i++)
+        from_host(&got[i], to + i * (int64_t)INFO_BYTES);
+    return size;
+}
