@@ -58,6 +58,7 @@ struct mr_host_thread {
     unsigned nested_polls;                /* how many handlers run above frames of lifted code that go on afterwards */
     uint64_t stop;                        /* of the innermost mr_run: stop_sp, and stop_pc in the lower half */
     struct mr_waiting_frames *waiting;    /* the innermost of these, or NULL */
+    bool leave_lifted;                    /* code of frames on this stack is stale: abandon them at the end of the call */
     uintptr_t signal_stack_low;           /* 0 until mr_faults_prepare_thread, unless the thread's maker has made it */
 };
 extern _Thread_local struct mr_host_thread mr_host_thread;

@@ -180,8 +180,9 @@ _Noreturn void mr_restart(struct mr_state *s, uint32_t pc);
 /* Goes on at pc, or returns it, without frames of lifted code below, but for those that wait for the handler of a fault.
  * The state must be complete. */
 uint32_t mr_leave_lifted(struct mr_state *s, uint32_t pc);
-/* The lifted entries in [guest, guest + size_bytes) are no longer what the guest has there: interpret from now on. */
+/* What lifted code was made of is no longer what the guest has in [guest, guest + size_bytes): interpret from now on. */
 void mr_dispatch_forget(uint32_t guest, uint32_t size_bytes);
+void mr_code_flushed(uint32_t guest, uint32_t size_bytes); /* the guest says that it may have written code there */
 
 /* ---- called from lifted code; all with a complete state. Those that return a pc: execution goes on there. ---- */
 /* Goes to a target without a lifted entry: until the guest returns at gpr[31], or lets a loop below go on there. */

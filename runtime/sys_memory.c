@@ -224,7 +224,7 @@ SYSCALL(4147, cacheflush, "pux")
         return -EINVAL;
     if ((uint64_t)U32(0) + U32(1) > MR_USER_END)
         return -EFAULT;
-    mr_dispatch_forget(U32(0), U32(1));
+    mr_code_flushed(U32(0), U32(1));
     return 0;
 }
 
@@ -235,7 +235,7 @@ enum { SYSMIPS_FLUSH_CACHE = 3, SYSMIPS_FIX_UNALIGNED = 7, SYSMIPS_ATOMIC_SET = 
 SYSCALL(4149, sysmips, "dxx")
 {
     switch (INT(0)) {
-    case SYSMIPS_FLUSH_CACHE: mr_dispatch_forget(0, MR_USER_END); return 0;
+    case SYSMIPS_FLUSH_CACHE: mr_code_flushed(0, MR_USER_END); return 0;
     case SYSMIPS_FIX_UNALIGNED: return 0; /* they are always fixed up */
     case SYSMIPS_ATOMIC_SET: {
         uint32_t *word = mr_guest_bytes(U32(1), 4, MR_WRITE);
@@ -250,5 +250,5 @@ SYSCALL(4149, sysmips, "dxx")
 void mr_synci(struct mr_state *s, uint32_t guest)
 {
     (void)s;
-    mr_dispatch_forget(guest & ~(SYNCI_LINE_BYTES - 1), SYNCI_LINE_BYTES);
+    mr_code_flushed(guest & ~(SYNCI_LINE_BYTES - 1), SYNCI_LINE_BYTES);
 }

@@ -172,15 +172,25 @@ static uint32_t take_call(struct mr_state *s, uint32_t pc)
     return mr_signals_take(s, c.next_pc);
 }
 
+static uint32_t take_call_with_samples(struct mr_state *s, uint32_t pc)
+{
+    struct mr_doing before = mr_doing;
+    mr_doing = (struct mr_doing){MR_FOR_CALL, pc};
+    pc = take_call(s, pc);
+    mr_doing = before;
+    return pc;
+}
+
 uint32_t mr_syscall(struct mr_state *s, uint32_t pc)
 {
-    if (!mr_verifying) {
-        struct mr_doing before = mr_doing;
-        mr_doing = (struct mr_doing){MR_FOR_CALL, pc};
-        pc = take_call(s, pc);
-        mr_doing = before;
-        return pc;
+    if (mr_verifying) {
+        mr_verify_begin(s, (struct mr_verify_point){MR_AT_SYSCALL, pc, 0});
+        pc = mr_verify_end(s, take_call(s, pc));
+    } else {
+        pc = take_call_with_samples(s, pc);
     }
-    mr_verify_begin(s, (struct mr_verify_point){MR_AT_SYSCALL, pc, 0});
-    return mr_verify_end(s, take_call(s, pc));
+    if (!mr_host_thread.leave_lifted)
+        return pc;
+    mr_host_thread.leave_lifted = false;
+    return mr_leave_lifted(s, pc);
 }

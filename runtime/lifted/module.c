@@ -296,21 +296,53 @@ static void forget_page(uint32_t page)
             __atomic_store_n(&mr_dispatch[pc >> 2], 0, __ATOMIC_RELAXED);
 }
 
+/* Under mr_lock: takes all that is left of a module out of the table. */
+static void forget_module(const struct mr_module *module)
+{
+    for (unsigned i = 0; i < MR_LIBRARY_SEGMENTS; i++) {
+        const struct mr_library_segment *segment = &module->table->segments[i];
+        uint64_t at = page_down(segment->guest + module->delta);
+        uint64_t end = (uint64_t)segment->guest + module->delta + segment->size_bytes;
+        for (; segment->size_bytes != 0 && at < end; at += MR_PAGE_BYTES)
+            if (module_of_page[at / MR_PAGE_BYTES] != 0 && modules[module_of_page[at / MR_PAGE_BYTES] - 1] == module)
+                forget_page((uint32_t)(at / MR_PAGE_BYTES));
+    }
+}
+
+/* Code calls and copies other code of its module without a look at the table. So where part of a module is no longer what the
+ * guest has there, all of it goes, and the frames of it that are on the host's stack as well. */
 void mr_dispatch_forget(uint32_t guest, uint32_t size_bytes)
 {
     if (atomic_load(&module_count) == 0 || size_bytes == 0)
         return;
-    uint64_t last = ((uint64_t)guest + size_bytes - 1) / MR_PAGE_BYTES;
-    bool any = false;
-    for (uint64_t page = guest / MR_PAGE_BYTES; page <= last && page < USER_PAGES && !any; page++)
-        any = module_of_page[page] != 0;
-    if (!any)
+    uint64_t first = guest / MR_PAGE_BYTES, last = ((uint64_t)guest + size_bytes - 1) / MR_PAGE_BYTES;
+    last = last < USER_PAGES ? last : USER_PAGES - 1;
+    while (first <= last && module_of_page[first] == 0)
+        first++;
+    if (first > last)
         return;
     mr_lock();
-    for (uint64_t page = guest / MR_PAGE_BYTES; page <= last && page < USER_PAGES; page++)
-        if (module_of_page[page] != 0)
-            forget_page((uint32_t)page);
+    for (uint64_t page = first; page <= last; page++) {
+        unsigned number = module_of_page[page];
+        if (number == 0)
+            continue;
+        forget_page((uint32_t)page);
+        bool is_last = page == last || module_of_page[page + 1] != number;
+        if (is_last && modules[number - 1]->page_count != 0) {
+            forget_module(modules[number - 1]);
+            mr_host_thread.leave_lifted = true;
+        }
+    }
     mr_unlock();
+}
+
+/* Only a page that the guest may write can have changed since it was bound. */
+void mr_code_flushed(uint32_t guest, uint32_t size_bytes)
+{
+    uint64_t end = (uint64_t)guest + size_bytes;
+    for (uint64_t page = guest / MR_PAGE_BYTES; page * MR_PAGE_BYTES < end && page < USER_PAGES; page++)
+        if (module_of_page[page] != 0 && (mr_pages[page] & MR_WRITE) != 0)
+            mr_dispatch_forget((uint32_t)(page * MR_PAGE_BYTES), MR_PAGE_BYTES);
 }
 
 /* ---- who is where ---- */
