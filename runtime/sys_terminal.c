@@ -1,4 +1,5 @@
 /* ioctl: those of terminals, and a few on any descriptor. Numbers and structures: asm/ioctls.h, asm/termbits.h of MIPS. */
+#include "linux/calls/socket.h"
 #include "syscall.h"
 
 #include <asm/termbits.h>
@@ -172,6 +173,9 @@ static int64_t ioctl_number(int fd, const struct request *request, uint32_t gues
 
 SYSCALL(4054, ioctl, "dxx")
 {
+    int64_t result;
+    if (mr_ioctl_socket(FD(0), U32(1), U32(2), &result))
+        return result;
     const struct request *request = find_request(U32(1));
     if (!request) {
         struct termios ignored;

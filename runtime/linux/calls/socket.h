@@ -79,6 +79,8 @@ const struct mr_socket_option *mr_find_socket_option(int host_level, int host_op
 extern const struct mr_socket_option mr_int_option;
 /* What the host says of one int option, or `otherwise` where it says nothing. */
 int mr_host_socket_option(int fd, int host_option, int otherwise);
+/* The error that a kernel gives first: that of the descriptor, where it is no socket, else the one that was found. */
+int mr_socket_error(int fd, int error);
 /* A call of the row `c` that waits has given this result: one of a socket with a timeout is not made again after a handler. */
 int64_t mr_socket_waited(struct mr_call *c, int64_t result, int host_timeout_option);
 

@@ -55,7 +55,7 @@ SYSCALL(4169, bind, "dAu")
 {
     struct mr_address address;
     int error = mr_get_address(U32(1), U32(2), &address);
-    return error ? error : mr_result(bind(FD(0), &address.header, address.size_bytes));
+    return error ? mr_socket_error(FD(0), error) : mr_result(bind(FD(0), &address.header, address.size_bytes));
 }
 
 SYSCALL(4170, connect, "dAu")
@@ -63,7 +63,7 @@ SYSCALL(4170, connect, "dAu")
     struct mr_address address;
     int error = mr_get_address(U32(1), U32(2), &address);
     if (error)
-        return error;
+        return mr_socket_error(FD(0), error);
     int64_t result = mr_wait_call(SYS_connect, U32(0), MR_HOST(&address.header), address.size_bytes, 0, 0, 0);
     return mr_socket_waited(c, result, SO_SNDTIMEO);
 }

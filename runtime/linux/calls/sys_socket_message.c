@@ -171,7 +171,7 @@ static int64_t send_message(struct mr_call *c, int fd, uint32_t guest, uint32_t 
     if (!error)
         error = control_to_host(&message);
     if (error)
-        return error;
+        return mr_socket_error(fd, error);
     if (mr_netlink_converts(fd, message.name_bytes ? &message.address : NULL))
         return send_converted(c, fd, &message.host, vector_of(&message), flags);
     return send_host_message(c, fd, &message.host, flags);
@@ -183,7 +183,7 @@ static int64_t send_bytes(struct mr_call *c, uint32_t name, uint32_t name_bytes)
     const struct iovec part = {mr_user(U32(1), U32(2)), U32(2)};
     int error = name ? mr_get_address(name, name_bytes, &address) : 0;
     if (error)
-        return error;
+        return mr_socket_error(FD(0), error);
     struct msghdr host = {.msg_name = name ? &address.header : NULL, .msg_namelen = address.size_bytes};
     if (mr_netlink_converts(FD(0), name ? &address : NULL))
         return send_converted(c, FD(0), &host, (struct mr_vector){&part, 1}, U32(3));
@@ -270,7 +270,7 @@ SYSCALL(4177, recvmsg, "dGM")
     struct message message = {.parts = parts};
     int error = get_message(U32(1), &message);
     if (error)
-        return error;
+        return mr_socket_error(FD(0), error);
     expect_message(&message, images.host, sizeof images.host);
     int64_t got = mr_wait_call(SYS_recvmsg, U32(0), MR_HOST(&message.host), U32(2) & ~FLAGS_OF_KERNEL, 0, 0, 0);
     if (got < 0)
@@ -318,7 +318,7 @@ static void free_many(struct many *many)
 }
 
 /* Prepares as many messages as the guest has in good order: 0, or -errno where it is not even one. */
-static int expect_many(uint32_t guest, uint32_t most, struct many *many)
+static int expect_many(int fd, uint32_t guest, uint32_t most, struct many *many)
 {
     *many = (struct many){
         .messages = calloc(most + 1, sizeof *many->messages), /* one more, which is never used */
@@ -331,7 +331,7 @@ static int expect_many(uint32_t guest, uint32_t most, struct many *many)
         struct message *message = &many->messages[i];
         int error = get_message(guest + MANY_HEADER_BYTES * i, message);
         if (error)
-            return i ? 0 : error;
+            return i ? 0 : mr_socket_error(fd, error);
         expect_message(message, many->images + (size_t)IMAGE_BYTES * i, IMAGE_BYTES);
         many->headers[i].msg_hdr = message->host;
     }
@@ -361,7 +361,7 @@ static int64_t receive_many(struct mr_call *c, enum mr_time_width width)
         return -EFAULT;
     if (most == 0)
         return mr_result(syscall(SYS_recvmmsg, FD(0), NULL, 0, 0, U32(4) ? &timeout : NULL));
-    int64_t got = expect_many(U32(1), most, &many);
+    int64_t got = expect_many(FD(0), U32(1), most, &many);
     if (got == 0)
         got = mr_wait_call(SYS_recvmmsg, U32(0), MR_HOST(many.headers), many.count, U32(3) & ~FLAGS_OF_KERNEL,
                            U32(4) ? MR_HOST(&timeout) : 0, 0);

@@ -46,6 +46,13 @@ int mr_host_socket_option(int fd, int host_option, int otherwise)
     return getsockopt(fd, SOL_SOCKET, host_option, &value, &size_bytes) ? otherwise : value;
 }
 
+int mr_socket_error(int fd, int error)
+{
+    int type;
+    socklen_t size_bytes = sizeof type;
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size_bytes) ? -errno : error;
+}
+
 static bool has_timeout(int fd, int host_option)
 {
     struct timeval timeout;
@@ -220,9 +227,9 @@ SYSCALL(4173, getsockopt, "dLOWp")
 {
     struct request request = request_of(c);
     if (mr_read32(U32(4), &request.size_bytes))
-        return getsockopt(request.fd, SOL_SOCKET, SO_TYPE, NULL, NULL) && errno != EFAULT ? -errno : -EFAULT;
+        return mr_socket_error(request.fd, -EFAULT);
     if ((int32_t)request.size_bytes < 0)
-        return -EINVAL;
+        return mr_socket_error(request.fd, -EINVAL);
     if (request.size_bytes > VALUE_BYTES / 2)
         request.size_bytes = VALUE_BYTES / 2;
     if (request.row->kind == MR_OPTION_PROGRAM && request.level == SOL_SOCKET)
