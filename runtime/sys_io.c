@@ -1,4 +1,5 @@
 /* System calls that move bytes through descriptors. Buffers go to the host kernel as they are: it finds missing pages. */
+#include "linux/calls/socket.h"
 #include "syscall.h"
 
 #include <fcntl.h>
@@ -18,17 +19,28 @@ static bool is_foreign_number(int fd, uint32_t size_bytes)
 
 SYSCALL(4003, read, "dBu")
 {
-    int64_t size_bytes = mr_wait_call(SYS_read, U32(0), MR_HOST(mr_user(U32(1), U32(2))), U32(2), 0, 0, 0);
+    const struct iovec part = {mr_user(U32(1), U32(2)), U32(2)};
+    int64_t size_bytes = mr_wait_call(SYS_read, U32(0), MR_HOST(part.iov_base), U32(2), 0, 0, 0);
     if (size_bytes == 8 && is_foreign_number(FD(0), U32(2)))
         mr_poke64(U32(1), __builtin_bswap64(mr_peek64(U32(1))));
-    return size_bytes;
+    return mr_socket_read(c, (struct mr_vector){&part, 1}, size_bytes);
+}
+
+static int64_t write_vector(struct mr_call *c, const struct iovec *parts, uint32_t count)
+{
+    int64_t written;
+    if (mr_socket_write(c, (struct mr_vector){parts, count}, &written))
+        return written;
+    written = count == 1 ? mr_wait_call(SYS_write, U32(0), MR_HOST(parts->iov_base), parts->iov_len, 0, 0, 0)
+                         : mr_wait_call(SYS_writev, U32(0), MR_HOST(parts), count, 0, 0, 0);
+    return mr_socket_waited(c, written, SO_SNDTIMEO);
 }
 
 SYSCALL(4004, write, "dbu")
 {
     uint64_t number;
     if (!is_foreign_number(FD(0), U32(2)) || mr_read64(U32(1), &number))
-        return mr_wait_call(SYS_write, U32(0), MR_HOST(mr_user(U32(1), U32(2))), U32(2), 0, 0, 0);
+        return write_vector(c, &(const struct iovec){mr_user(U32(1), U32(2)), U32(2)}, 1);
     return mr_result(write(FD(0), &number, sizeof number));
 }
 
@@ -65,14 +77,17 @@ SYSCALL(4145, readv, "dpu")
 {
     struct iovec vector[IOV_COUNT];
     int error = get_vector(U32(1), U32(2), vector);
-    return error ? error : mr_wait_call(SYS_readv, U32(0), MR_HOST(vector), U32(2), 0, 0, 0);
+    if (error)
+        return error;
+    return mr_socket_read(c, (struct mr_vector){vector, U32(2)},
+                          mr_wait_call(SYS_readv, U32(0), MR_HOST(vector), U32(2), 0, 0, 0));
 }
 
 SYSCALL(4146, writev, "dpu")
 {
     struct iovec vector[IOV_COUNT];
     int error = get_vector(U32(1), U32(2), vector);
-    return error ? error : mr_wait_call(SYS_writev, U32(0), MR_HOST(vector), U32(2), 0, 0, 0);
+    return error ? error : write_vector(c, vector, U32(2));
 }
 
 /* These take the position as its low and its high word, in both byte orders. */

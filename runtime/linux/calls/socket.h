@@ -105,6 +105,13 @@ size_t mr_vector_bytes(struct mr_vector vector);
 bool mr_vector_get(struct mr_vector vector, void *to, size_t size_bytes);
 bool mr_vector_put(struct mr_vector vector, const void *from, size_t size_bytes);
 
+/* ---- read and write of sockets (sys_socket_message.c) ---- */
+
+/* After a read into these parts, with its result or -errno: what the calls of sockets do then. Returns the result. */
+int64_t mr_socket_read(struct mr_call *c, struct mr_vector vector, int64_t result);
+/* Before a write: true if it has been made, with its result. */
+bool mr_socket_write(struct mr_call *c, struct mr_vector vector, int64_t *result);
+
 /* ---- netlink (netlink.c) ---- */
 
 /* Whether what is sent there must be converted; `address` may be NULL. */

@@ -3,6 +3,7 @@
  */
 #include "socket.h"
 
+#include <linux/netlink.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -296,6 +297,36 @@ static int64_t receive_bytes(struct mr_call *c, uint32_t name, uint32_t name_siz
 
 SYSCALL(4175, recv, "dBuM") { return receive_bytes(c, 0, 0); }
 SYSCALL(4176, recvfrom, "dBuMRp") { return receive_bytes(c, U32(4), U32(5)); }
+
+/* ---- read and write ---- */
+
+/* Whether the first word is a length as messages of netlink begin with; asks no kernel, since most reads are of files. */
+static bool looks_like_netlink(struct mr_vector vector, size_t size_bytes, bool of_guest)
+{
+    uint32_t length;
+    if (size_bytes < sizeof(struct nlmsghdr) || !mr_vector_get(vector, &length, sizeof length))
+        return false;
+    length = of_guest ? mr_swap32(length) : length;
+    return length >= sizeof(struct nlmsghdr) && length <= size_bytes;
+}
+
+int64_t mr_socket_read(struct mr_call *c, struct mr_vector vector, int64_t result)
+{
+    if (result > 0 && looks_like_netlink(vector, (size_t)result, false) &&
+        mr_host_socket_option(FD(0), SO_DOMAIN, -1) == AF_NETLINK)
+        mr_netlink_received(FD(0), vector, (size_t)result);
+    return mr_socket_waited(c, result, SO_RCVTIMEO);
+}
+
+bool mr_socket_write(struct mr_call *c, struct mr_vector vector, int64_t *result)
+{
+    struct msghdr host = {0};
+    if (!mr_big_endian || !looks_like_netlink(vector, mr_vector_bytes(vector), true) ||
+        !mr_netlink_converts(FD(0), NULL))
+        return false;
+    *result = send_converted(c, FD(0), &host, vector, 0);
+    return true;
+}
 
 /* ---- receiving many ---- */
 
