@@ -34,6 +34,7 @@ static union {
     struct nlmsghdr header;
 } request, answer;
 static uint32_t sequence;
+#define STEADY ~0x10040u /* flags that do not follow the state of the device: without IFF_RUNNING, IFF_LOWER_UP */
 
 /* ---- requests ---- */
 
@@ -119,7 +120,7 @@ static const struct shown vlan[] = {{IFLA_VLAN_ID, 'h'}, {IFLA_VLAN_FLAGS, 'w'},
                W(IFLA_NUM_TX_QUEUES), W(IFLA_NUM_RX_QUEUES), W(IFLA_GSO_MAX_SEGS), W(IFLA_GSO_MAX_SIZE), W(IFLA_MIN_MTU),
                W(IFLA_MAX_MTU), W(58), W(59), W(60), W(61), W(63), W(64), {IFLA_STATS, '-'}, {IFLA_STATS64, '-'},
                {IFLA_IFNAME, 's'}, {IFLA_QDISC, 's'}, {IFLA_LINKINFO, 'n', info}, {IFLA_AF_SPEC, 'n', families},
-               {IFLA_CARRIER_CHANGES, '-'}, {IFLA_CARRIER_UP_COUNT, '-'}, {IFLA_CARRIER_DOWN_COUNT, '-'},
+               {IFLA_CARRIER_CHANGES, '-'}, {IFLA_OPERSTATE, '-'}, {IFLA_CARRIER, '-'}, {IFLA_CARRIER_UP_COUNT, '-'}, {IFLA_CARRIER_DOWN_COUNT, '-'},
                {IFLA_ADDRESS, '-'}, {IFLA_PERM_ADDRESS, '-'}, {IFLA_MAP, 'd'}, {IFLA_XDP, 'n', xdp}, {65, '-'}, {66, 'd'}, {0, 0}},
     vlan_links[] = {{IFLA_IFNAME, 's'}, {IFLA_LINKINFO, 'n', vlan_info}, {0, 0}},
     macvlan_links[] = {{IFLA_IFNAME, 's'}, {IFLA_LINKINFO, 'n', macvlan_info}, {0, 0}},
@@ -162,23 +163,29 @@ static void print_message(const struct nlmsghdr *header, const struct shown *sho
         struct genlmsghdr generic;
     } *body = NLMSG_DATA(header);
     size_t fixed = sizeof body->route;
+    bool of_address = header->nlmsg_type >= RTM_NEWADDR && header->nlmsg_type < RTM_NEWROUTE;
+    bool of_neighbour = header->nlmsg_type >= RTM_NEWNEIGH && header->nlmsg_type < RTM_NEWRULE;
+    if (of_address && body->address.ifa_family == AF_INET6 && body->address.ifa_scope == RT_SCOPE_LINK)
+        return; /* made from random hardware addresses */
+    if (of_neighbour && body->neighbour.ndm_state == NUD_NOARP)
+        return; /* of groups that devices join when they come to it */
     printf("type %u", header->nlmsg_type);
     if (shown == generic) {
         fixed = sizeof body->generic;
         printf(" command %u version %u", body->generic.cmd, body->generic.version);
     } else if (header->nlmsg_type < RTM_NEWADDR) {
         fixed = sizeof body->link;
-        printf(" link %d hardware %u flags %x", body->link.ifi_index, body->link.ifi_type, body->link.ifi_flags);
-    } else if (header->nlmsg_type < RTM_NEWROUTE) {
+        printf(" link %d hardware %u flags %x", body->link.ifi_index, body->link.ifi_type, body->link.ifi_flags & STEADY);
+    } else if (of_address) {
         fixed = sizeof body->address;
         printf(" family %u/%u flags %x link %u", body->address.ifa_family, body->address.ifa_prefixlen,
                body->address.ifa_flags, body->address.ifa_index);
-    } else if (header->nlmsg_type >= RTM_NEWNEIGH && header->nlmsg_type < RTM_NEWRULE) {
+    } else if (of_neighbour) {
         fixed = sizeof body->neighbour;
         printf(" link %d state %x", body->neighbour.ndm_ifindex, body->neighbour.ndm_state);
     } else {
         printf(" family %u/%u table %u flags %x", body->route.rtm_family, body->route.rtm_dst_len, body->route.rtm_table,
-               body->route.rtm_flags);
+               body->route.rtm_flags & ~RTNH_F_LINKDOWN);
     }
     struct rtattr *first = (void *)((char *)body + NLMSG_ALIGN(fixed));
     int size = (int)(header->nlmsg_len - NLMSG_LENGTH(0) - NLMSG_ALIGN(fixed));
@@ -250,7 +257,8 @@ static void names(void)
         if (family == AF_INET || family == AF_INET6)
             inet_ntop(family, family == AF_INET ? (void *)&((struct sockaddr_in *)at->ifa_addr)->sin_addr
                                                 : &((struct sockaddr_in6 *)at->ifa_addr)->sin6_addr, text, sizeof text);
-        printf("%s %x %d %s\n", at->ifa_name, at->ifa_flags, family, text);
+        if (strncmp(text, "fe80:", 5))
+            printf("%s %x %d %s\n", at->ifa_name, at->ifa_flags & STEADY, family, text);
     }
     for (int i = 0; index && index[i].if_index; i++)
         printf("%u %s\n", index[i].if_index, index[i].if_name);
@@ -384,7 +392,7 @@ static void by_ioctl(const char *device)
     SHOW(ioctl(fd, SIOCGIFNAME, &one));
     puts(one.ifr_name);
     SHOW(ioctl(fd, SIOCGIFFLAGS, &one));
-    printf("%x\n", (uint16_t)one.ifr_flags);
+    printf("%x\n", (uint16_t)one.ifr_flags & STEADY);
     SHOW(ioctl(fd, SIOCGIFMTU, &one));
     printf("%d\n", one.ifr_mtu);
     SHOW(ioctl(fd, SIOCGIFTXQLEN, &one));
@@ -524,7 +532,7 @@ static void old_routes(void)
     SHOW(ioctl(fd, SIOCSIFADDR, &one));
     SHOW(ioctl(fd, SIOCGIFBRDADDR, &one));
     printf("%s\n", inet_ntoa(((struct sockaddr_in *)&one.ifr_broadaddr)->sin_addr));
-    struct { struct in6_addr address; uint32_t length; int index; } six = {IN6ADDR_LOOPBACK_INIT, 64, 5};
+    struct { struct in6_addr address; uint32_t length; int index; } six = {IN6ADDR_LOOPBACK_INIT, 64, 1};
     inet_pton(AF_INET6, "fd00:5::1", &six.address);
     int fd6 = socket(AF_INET6, SOCK_DGRAM, 0);
     SHOW(ioctl(fd6, SIOCSIFADDR, &six));

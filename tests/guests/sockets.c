@@ -251,9 +251,9 @@ static void on_signal(int number)
 
 static void *disturb(void *thread)
 {
-    usleep(100000);
+    usleep(300000);
     pthread_kill(*(pthread_t *)thread, SIGUSR1);
-    usleep(100000);
+    usleep(300000);
     pthread_kill(*(pthread_t *)thread, SIGUSR2);
     return NULL;
 }
