@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -335,6 +336,16 @@ static void times(void)
         receive(fd, sizeof control, 0);
         close(fd);
     }
+    int fd = bound(AF_INET, &address, &size);
+    long old[2] = {0};
+    int64_t new[2] = {0};
+    SHOW(ioctl(fd, 0x8906 /* SIOCGSTAMP_OLD */, old));
+    usleep(20000);
+    sendto(fd, "now", 3, 0, (void *)&address, size), receive(fd, 0, 0);
+    SHOW(ioctl(fd, 0x8906, old));
+    printf("%d\n", is_now(old[0]) && old[1] < 1000000);
+    SHOW(ioctl(fd, _IOR(0x89, 7, long long[2]) /* SIOCGSTAMPNS_NEW */, new));
+    printf("%d\n", is_now(new[0]) && new[1] < 1000000000);
     for (int option = 37; option <= 65; option += 28) { /* SO_TIMESTAMPING */
         int fd = bound(AF_INET, &address, &size);
         number(fd, SOL_SOCKET, option, SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE);
@@ -361,7 +372,8 @@ static void packets(void)
             continue;
         memcpy(&got, &name, sizeof got);
         struct tpacket_auxdata *data = (void *)CMSG_DATA(CMSG_FIRSTHDR(&message));
-        printf("name %u: %u %x %d %u %u\n", message.msg_namelen, got.sll_family, ntohs(got.sll_protocol), got.sll_ifindex,
+        printf("name %u: %u %x %d %u %u\n", message.msg_namelen, got.sll_family, ntohs(got.sll_protocol),
+               got.sll_ifindex,
                got.sll_hatype, got.sll_halen);
         printf("auxdata %u %u %u\n", data->tp_len, data->tp_snaplen, data->tp_net);
         break;
@@ -410,7 +422,8 @@ static void many(void)
     add_control(&with_file, SOL_SOCKET, SCM_RIGHTS, files, sizeof files);
     sendmsg(ends[0], &with_file, 0);
     char fields[64];
-    messages[2].msg_hdr = (struct msghdr){.msg_iov = &parts[2], .msg_iovlen = 1, .msg_control = fields, .msg_controllen = 64};
+    messages[2].msg_hdr = (struct msghdr){.msg_iov = &parts[2], .msg_iovlen = 1, .msg_control = fields,
+                                          .msg_controllen = 64};
     SHOW(recvmmsg(ends[1], messages, 3, 0, NULL));
     printf("%u %u %u %d\n", messages[0].msg_len, messages[1].msg_len, messages[2].msg_len,
            messages[2].msg_hdr.msg_controllen == CMSG_SPACE(4));

@@ -120,8 +120,10 @@ static const struct shown vlan[] = {{IFLA_VLAN_ID, 'h'}, {IFLA_VLAN_FLAGS, 'w'},
                W(IFLA_NUM_TX_QUEUES), W(IFLA_NUM_RX_QUEUES), W(IFLA_GSO_MAX_SEGS), W(IFLA_GSO_MAX_SIZE), W(IFLA_MIN_MTU),
                W(IFLA_MAX_MTU), W(58), W(59), W(60), W(61), W(63), W(64), {IFLA_STATS, '-'}, {IFLA_STATS64, '-'},
                {IFLA_IFNAME, 's'}, {IFLA_QDISC, 's'}, {IFLA_LINKINFO, 'n', info}, {IFLA_AF_SPEC, 'n', families},
-               {IFLA_CARRIER_CHANGES, '-'}, {IFLA_OPERSTATE, '-'}, {IFLA_CARRIER, '-'}, {IFLA_CARRIER_UP_COUNT, '-'}, {IFLA_CARRIER_DOWN_COUNT, '-'},
-               {IFLA_ADDRESS, '-'}, {IFLA_PERM_ADDRESS, '-'}, {IFLA_MAP, 'd'}, {IFLA_XDP, 'n', xdp}, {65, '-'}, {66, 'd'}, {0, 0}},
+               {IFLA_CARRIER_CHANGES, '-'}, {IFLA_OPERSTATE, '-'}, {IFLA_CARRIER, '-'},
+               {IFLA_CARRIER_UP_COUNT, '-'}, {IFLA_CARRIER_DOWN_COUNT, '-'},
+               {IFLA_ADDRESS, '-'}, {IFLA_PERM_ADDRESS, '-'}, {IFLA_MAP, 'd'}, {IFLA_XDP, 'n', xdp},
+               {65, '-'}, {66, 'd'}, {0, 0}},
     vlan_links[] = {{IFLA_IFNAME, 's'}, {IFLA_LINKINFO, 'n', vlan_info}, {0, 0}},
     macvlan_links[] = {{IFLA_IFNAME, 's'}, {IFLA_LINKINFO, 'n', macvlan_info}, {0, 0}},
     addresses[] = {{IFA_LABEL, 's'}, W(IFA_FLAGS), {IFA_CACHEINFO, '-'}, W(IFA_RT_PRIORITY), {0, 0}},
@@ -133,7 +135,8 @@ static const struct shown vlan[] = {{IFLA_VLAN_ID, 'h'}, {IFLA_VLAN_FLAGS, 'w'},
                {FRA_IIFNAME, 's'}, {FRA_SPORT_RANGE, 'h'}, {FRA_UID_RANGE, 'w'}, {0, 0}},
     ops[] = {W(CTRL_ATTR_OP_ID), W(CTRL_ATTR_OP_FLAGS), {0, 0}},
     op_list[] = {{1, 'n', ops}, {2, 'n', ops}, {3, 'n', ops}, {4, 'n', ops}, {0, 0}},
-    groups[] = {{CTRL_ATTR_MCAST_GRP_NAME, 's'}, W(CTRL_ATTR_MCAST_GRP_ID), {0, 0}}, group_list[] = {{1, 'n', groups}, {0, 0}},
+    groups[] = {{CTRL_ATTR_MCAST_GRP_NAME, 's'}, W(CTRL_ATTR_MCAST_GRP_ID), {0, 0}},
+    group_list[] = {{1, 'n', groups}, {0, 0}},
     generic[] = {{CTRL_ATTR_FAMILY_ID, 'h'}, {CTRL_ATTR_FAMILY_NAME, 's'}, W(CTRL_ATTR_VERSION), W(CTRL_ATTR_HDRSIZE),
                  W(CTRL_ATTR_MAXATTR), {CTRL_ATTR_OPS, 'n', op_list}, {CTRL_ATTR_MCAST_GROUPS, 'n', group_list}, {0, 0}},
     errors[] = {{NLMSGERR_ATTR_MSG, 's'}, W(NLMSGERR_ATTR_OFFS), {4, '-'}, {0, 0}};
@@ -537,7 +540,8 @@ static void old_routes(void)
     int fd6 = socket(AF_INET6, SOCK_DGRAM, 0);
     SHOW(ioctl(fd6, SIOCSIFADDR, &six));
     struct { struct in6_addr to, from, gateway; uint32_t type; uint16_t to_length, from_length; uint32_t metric;
-             unsigned long information; uint32_t flags; int index; } route6 = {.to_length = 48, .metric = 9, .flags = RTF_UP, .index = 5};
+             unsigned long information; uint32_t flags; int index; } route6 = {.to_length = 48, .metric = 9};
+    route6.flags = RTF_UP, route6.index = 5;
     inet_pton(AF_INET6, "fd00:6::", &route6.to);
     SHOW(ioctl(fd6, SIOCADDRT, &route6));
     SHOW(ioctl(fd6, SIOCDELRT, &route6));

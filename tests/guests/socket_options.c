@@ -365,7 +365,8 @@ static void transmission(void)
     size = sizeof info;
     SHOW(getsockopt(client, IPPROTO_TCP, TCP_INFO, &info, &size));
     printf("state %u, scales %d, fields %u %u, mss %u %u, sent %llu %u\n", info.tcpi_state,
-           info.tcpi_snd_wscale == info.tcpi_rcv_wscale || info.tcpi_snd_wscale < 15, info.tcpi_delivery_rate_app_limited <= 1,
+           info.tcpi_snd_wscale == info.tcpi_rcv_wscale || info.tcpi_snd_wscale < 15,
+           info.tcpi_delivery_rate_app_limited <= 1,
            info.tcpi_fastopen_client_fail, info.tcpi_snd_mss, info.tcpi_rcv_mss > 100 && info.tcpi_rcv_mss < 70000,
            (unsigned long long)info.tcpi_bytes_sent, info.tcpi_segs_out > 0 && info.tcpi_segs_out < 100);
     printf("%u %u %u\n", info.tcpi_snd_wscale, info.tcpi_snd_cwnd, info.tcpi_pmtu);

@@ -1,4 +1,4 @@
-"""Sockets: guests that try them, compared with native builds of the same source; numbers, compared with kernel headers."""
+"""Sockets: guests that try them beside native builds of the same source, and numbers beside kernel headers."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ import re
 import shutil
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # the helpers of all tests
-
 from compiled import ORDERS
 from conftest import sanitized_host
 from test_syscalls import compile_guest, compile_with, output_in_empty_folder
@@ -85,7 +81,9 @@ def has_namespaces() -> bool:
 
 @pytest.mark.parametrize("byte_order", ORDERS)
 @pytest.mark.parametrize("name", GUESTS)
-def test_answers_like_native(host: Path, tmp_path: Path, native: Callable[..., str], name: str, byte_order: str) -> None:
+def test_answers_like_native(
+    host: Path, tmp_path: Path, native: Callable[..., str], name: str, byte_order: str
+) -> None:
     guest = compile_guest(tmp_path, byte_order, name)
     assert output_in_empty_folder(tmp_path / "run", [host, "--engine", "interp", guest]) == native(name)
 
@@ -106,11 +104,51 @@ def test_changes_of_the_network(host: Path, tmp_path: Path, native: Callable[...
     assert output == native("netlink", ALONE, ("change",))
 
 
+HOSTILE_ANSWERS = """\
+mirror 0
+0 different, 0 lost
+mirror 9
+0 different, 0 lost
+mirror 12
+0 different, 0 lost
+mirror 16
+0 different, 0 lost
+mirror 6
+0 different, 0 lost
+options
+controls
+requests
+addresses
+status 0
+"""
+
+
+@pytest.mark.parametrize("byte_order", ORDERS)
+def test_hostile_calls_under_sanitizers(tmp_path: Path, byte_order: str) -> None:
+    if not has_namespaces():
+        pytest.skip("this machine gives no network namespaces")
+    guest = compile_guest(tmp_path, byte_order, "hostile_sockets")
+    output = output_in_empty_folder(tmp_path / "run", [*ALONE, sanitized_host(), "--engine", "interp", guest])
+    assert output == HOSTILE_ANSWERS
+
+
 @pytest.mark.parametrize("byte_order", ORDERS)
 def test_all_calls_in_one(host: Path, tmp_path: Path, byte_order: str) -> None:
     guest = compile_guest(tmp_path, byte_order, "socketcall")
     output = output_in_empty_folder(tmp_path / "run", [host, "--engine", "interp", guest])
     assert output == SOCKETCALL_ANSWERS
+
+
+@pytest.mark.parametrize("byte_order", ORDERS)
+def test_rings_of_packets_need_the_byte_order_of_the_host(
+    host: Path, tmp_path: Path, native: Callable[..., str], byte_order: str
+) -> None:
+    expected = native("packet_ring")
+    if byte_order == "big":
+        first = expected.splitlines()[0]
+        expected = f"{first}\nsetsockopt(fd, SOL_PACKET, PACKET_RX_RING, &ring, sizeof ring) = EINVAL\nstatus 1\n"
+    guest = compile_guest(tmp_path, byte_order, "packet_ring")
+    assert output_in_empty_folder(tmp_path / "run", [host, "--engine", "interp", guest]) == expected
 
 
 # ---- other programs ----

@@ -1,7 +1,7 @@
 /* ioctl of sockets and network devices: a row for each request. Numbers: linux/sockios.h, asm/sockios.h, linux/if_tun.h.
  *
- * The requests of most are the same everywhere; those with a direction in the number have other bits for it on MIPS. Left out
- * are requests whose structures only drivers know (SIOCDEVPRIVATE), and the old ones of bridges (SIOCGIFBR).
+ * The requests of most are the same everywhere; those with a direction in the number have other bits for it on MIPS.
+ * Left out are requests whose structures only drivers know (SIOCDEVPRIVATE), and the old ones of bridges (SIOCGIFBR).
  */
 #include "socket.h"
 

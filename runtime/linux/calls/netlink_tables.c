@@ -89,7 +89,8 @@ ROWS(bucket_rows) = {{NHA_RES_BUCKET_INDEX, "h", NULL}, {NHA_RES_BUCKET_IDLE_TIM
 KIND(bucket, bucket_rows);
 #define TWO_OF_GROUP "w4bw4b" /* struct nexthop_grp */
 #define EIGHT_OF_GROUP TWO_OF_GROUP TWO_OF_GROUP TWO_OF_GROUP TWO_OF_GROUP
-ROWS(next_hop_rows) = {{NHA_ID, "w", NULL}, {NHA_GROUP, EIGHT_OF_GROUP EIGHT_OF_GROUP, NULL}, {NHA_GROUP_TYPE, "h", NULL}, {NHA_OIF, "w", NULL},
+ROWS(next_hop_rows) = {{NHA_ID, "w", NULL}, {NHA_GROUP, EIGHT_OF_GROUP EIGHT_OF_GROUP, NULL},
+                       {NHA_GROUP_TYPE, "h", NULL}, {NHA_OIF, "w", NULL},
                        {NHA_ENCAP_TYPE, "h", NULL}, {NHA_MASTER, "w", NULL}, {NHA_RES_GROUP, NULL, &group},
                        {NHA_RES_BUCKET, NULL, &bucket}, END};
 KIND(next_hop, next_hop_rows);
@@ -184,7 +185,7 @@ const struct mr_netlink_message mr_netlink_messages[] = {
 
     {NETLINK_GENERIC, GENL_ID_CTRL, GENL_ID_CTRL, MR_ANY_FAMILY, MR_BOTH_WAYS, "2bh", &control},
     {NETLINK_GENERIC, GENL_ID_CTRL + 1, UINT16_MAX, MR_ANY_FAMILY, MR_BOTH_WAYS, "2bh", &unknown},
-    {NETLINK_NETFILTER, NLMSG_MIN_TYPE, UINT16_MAX, MR_ANY_FAMILY, MR_BOTH_WAYS, "4b", &unknown}, /* the rest: network order */
+    {NETLINK_NETFILTER, NLMSG_MIN_TYPE, UINT16_MAX, MR_ANY_FAMILY, MR_BOTH_WAYS, "4b", &unknown}, /* in network order */
     {NETLINK_AUDIT, AUDIT_GET, AUDIT_SET, MR_ANY_FAMILY, MR_BOTH_WAYS, "*w", NULL},
     {NETLINK_AUDIT, AUDIT_GET_FEATURE, AUDIT_SET_FEATURE, MR_ANY_FAMILY, MR_BOTH_WAYS, "*w", NULL},
     {0, 0, 0, 0, MR_BOTH_WAYS, NULL, NULL},

@@ -81,7 +81,8 @@ extern const struct mr_socket_option mr_int_option;
 int mr_host_socket_option(int fd, int host_option, int otherwise);
 /* The error that a kernel gives first: that of the descriptor, where it is no socket, else the one that was found. */
 int mr_socket_error(int fd, int error);
-/* A call of the row `c` that waits has given this result: one of a socket with a timeout is not made again after a handler. */
+/* A call of the row `c` that waits has given this result: of a socket with a timeout, it is not made
+ * again after a handler. */
 int64_t mr_socket_waited(struct mr_call *c, int64_t result, int host_timeout_option);
 
 /* ---- control messages (sys_socket_control.c) ---- */
@@ -126,7 +127,7 @@ void mr_netlink_received(int fd, struct mr_vector vector, size_t size_bytes);
 /* Makes an ioctl of sockets and network devices; false: the number is none of those. */
 bool mr_ioctl_socket(int fd, uint32_t number, uint32_t argument, int64_t *result);
 
-/* Those of its requests that are in ioctl_ethtool.c; an ifreq at `guest` points to a structure of `bytes`, which goes both ways. */
+/* In ioctl_ethtool.c. The ifreq at `guest` points to a structure of `bytes`, which goes both ways. */
 int64_t mr_ioctl_with_pointer(int fd, uint32_t number, uint32_t guest, const char *layout, uint32_t bytes);
 int64_t mr_ioctl_ethtool(int fd, uint32_t guest);
 

@@ -179,6 +179,13 @@ static void put_one(struct output *to, const struct cmsghdr *header, const uint8
         put_descriptors(to, header, data, data_bytes);
         return;
     }
+    bool pidfd = header->cmsg_level == SOL_SOCKET && header->cmsg_type == PIDFD && data_bytes == sizeof(int);
+    if (pidfd && to->room < GUEST_HEADER + 4) { /* a descriptor that the guest would never hear of */
+        int fd;
+        memcpy(&fd, data, sizeof fd);
+        if (fd >= 0)
+            close(fd);
+    }
     const char *layout = layout_of(header->cmsg_level, header->cmsg_type, data_bytes);
     put_data(to, header, image, mr_layout_to_guest(layout, data, data_bytes, image, sizeof image));
 }

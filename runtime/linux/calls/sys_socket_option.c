@@ -1,7 +1,7 @@
 /* getsockopt and setsockopt: numbers and values as socket_option_table.c says.
  *
- * An option without a row is taken for an int, which most are. What is longer is passed on only from the host to the guest, and
- * as it is; the host never reads more than an int of it, so that no structure is misunderstood.
+ * An option without a row is taken for an int, which most are. What is longer is passed on as it is, and only from the
+ * host to the guest; the host never reads more than an int of it, so that no structure is misunderstood.
  */
 #include "socket.h"
 
