@@ -362,7 +362,8 @@ static void packets(void)
     socklen_t size;
     int fd = socket(AF_PACKET, SOCK_DGRAM, htons(ETH_P_IP)), udp = bound(AF_INET, &address, &size);
     struct sockaddr_ll on = {AF_PACKET, htons(ETH_P_IP), 1}, got = {0};
-    SHOW(bind(fd, (void *)&on, sizeof on));
+    if (SHOW(bind(fd, (void *)&on, sizeof on)) < 0) /* only root may */
+        return;
     number(fd, SOL_PACKET, PACKET_AUXDATA, 1);
     sendto(udp, "a marked datagram", 17, 0, (void *)&address, size);
     for (int tries = 0; tries < 1000; tries++) {

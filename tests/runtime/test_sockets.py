@@ -144,7 +144,7 @@ def test_rings_of_packets_need_the_byte_order_of_the_host(
     host: Path, tmp_path: Path, native: Callable[..., str], byte_order: str
 ) -> None:
     expected = native("packet_ring")
-    if byte_order == "big":
+    if byte_order == "big" and "PACKET_RX_RING, &ring, sizeof ring) = 0" in expected:
         first = expected.splitlines()[0]
         expected = f"{first}\nsetsockopt(fd, SOL_PACKET, PACKET_RX_RING, &ring, sizeof ring) = EINVAL\nstatus 1\n"
     guest = compile_guest(tmp_path, byte_order, "packet_ring")

@@ -122,7 +122,7 @@ SYSCALL(4181, setsockopt, "dLOVu")
     if (request.row->kind == MR_OPTION_CONTROL)
         return set_control(&request, from);
     if (request.row->kind == MR_OPTION_RING && !ring_fits(request.fd))
-        return -EINVAL;
+        return mr_socket_error(request.fd, -EINVAL);
     size_t size_bytes = mr_layout_to_host(request.row->layout, from, request.size_bytes, host_value.bytes,
                                           sizeof host_value);
     return set_value(&request, size_bytes);
