@@ -1,4 +1,5 @@
 /* --strace: one line per system call on standard error, like strace(1). What a call writes is printed after it. */
+#include "linux/calls/socket.h"
 #include "signals.h"
 #include "control.h"
 #include "syscall.h"
@@ -15,6 +16,7 @@
 #define SHOWN_BYTES 32u
 #define SHOWN_TEXT 200u
 #define AT_FDCWD_GUEST (-100)
+#define WRITTEN_BY_CALL "BRWG" /* kinds that are shown only after it */
 
 /* One line under way. A line is written at once, so that lines of several threads and processes do not mix. */
 static _Thread_local struct line {
@@ -107,7 +109,12 @@ static void add_signal(int mips_signal)
 static void add_argument(const struct mr_call *c, char kind, int n, int64_t result)
 {
     uint64_t value = c->arg[n];
+    char text[512];
     add(n ? ", " : "");
+    if (mr_trace_socket(c, kind, n, result, text, sizeof text)) {
+        add("%s", text);
+        return;
+    }
     switch (kind) {
     case 'd': add("%d", (int32_t)value); break;
     case 'u': add("%u", (uint32_t)value); break;
@@ -138,7 +145,7 @@ void mr_trace_enter(const struct mr_call *c)
     if (mr_threads_several())
         add("[%d] ", (int)gettid());
     add("%s(", c->row->name);
-    for (; kinds[line.printed] && kinds[line.printed] != 'B'; line.printed++)
+    for (; kinds[line.printed] && !strchr(WRITTEN_BY_CALL, kinds[line.printed]); line.printed++)
         add_argument(c, kinds[line.printed], line.printed, 0);
     if (mr_call_marked(c->row, '!')) {
         add(") ...\n");

@@ -1,27 +1,49 @@
 /* System calls that move bytes through descriptors. Buffers go to the host kernel as they are: it finds missing pages. */
 #include "linux/calls/descriptors.h"
+#include "linux/calls/socket.h"
 #include "linux/calls/vectors.h"
 #include "syscall.h"
 
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+/* ---- from and to the position of the descriptor itself ---- */
+
+/* Some descriptors give structures, which the guest has another way; those of sockets have rules for signals besides. */
+static int64_t read_pieces(struct mr_call *c, const struct iovec *pieces, uint32_t count)
+{
+    if (mr_descriptor_converts(FD(0)))
+        return mr_read_converted(FD(0), pieces, count);
+    int64_t result = count == 1 ? mr_wait_call(SYS_read, U32(0), MR_HOST(pieces->iov_base), pieces->iov_len, 0, 0, 0)
+                                : mr_wait_call(SYS_readv, U32(0), MR_HOST(pieces), count, 0, 0, 0);
+    return mr_socket_read(c, (struct mr_vector){pieces, count}, result);
+}
+
+static int64_t write_pieces(struct mr_call *c, const struct iovec *pieces, uint32_t count)
+{
+    int64_t written;
+    if (mr_descriptor_converts(FD(0)))
+        return mr_write_converted(FD(0), pieces, count);
+    if (mr_socket_write(c, (struct mr_vector){pieces, count}, &written))
+        return written;
+    written = count == 1 ? mr_wait_call(SYS_write, U32(0), MR_HOST(pieces->iov_base), pieces->iov_len, 0, 0, 0)
+                         : mr_wait_call(SYS_writev, U32(0), MR_HOST(pieces), count, 0, 0, 0);
+    return mr_socket_waited(c, written, SO_SNDTIMEO);
+}
+
 SYSCALL(4003, read, "dBu")
 {
-    struct iovec piece = {mr_user(U32(1), U32(2)), U32(2)};
-    if (mr_descriptor_converts(FD(0)))
-        return mr_read_converted(FD(0), &piece, 1);
-    return mr_wait_call(SYS_read, U32(0), MR_HOST(piece.iov_base), U32(2), 0, 0, 0);
+    const struct iovec piece = {mr_user(U32(1), U32(2)), U32(2)};
+    return read_pieces(c, &piece, 1);
 }
 
 SYSCALL(4004, write, "dbu")
 {
-    struct iovec piece = {mr_user(U32(1), U32(2)), U32(2)};
-    if (mr_descriptor_converts(FD(0)))
-        return mr_write_converted(FD(0), &piece, 1);
-    return mr_wait_call(SYS_write, U32(0), MR_HOST(piece.iov_base), U32(2), 0, 0, 0);
+    const struct iovec piece = {mr_user(U32(1), U32(2)), U32(2)};
+    return write_pieces(c, &piece, 1);
 }
 
 SYSCALL(4200, pread64, "dBuq")
@@ -52,33 +74,18 @@ int mr_get_vector(uint32_t guest, uint32_t count, struct iovec *vector)
     return 0;
 }
 
-/* From and to the position of the descriptor itself. */
-static int64_t read_pieces(int fd, const struct iovec *vector, uint32_t count)
-{
-    if (mr_descriptor_converts(fd))
-        return mr_read_converted(fd, vector, count);
-    return mr_wait_call(SYS_readv, (uint64_t)(int64_t)fd, MR_HOST(vector), count, 0, 0, 0);
-}
-
-static int64_t write_pieces(int fd, const struct iovec *vector, uint32_t count)
-{
-    if (mr_descriptor_converts(fd))
-        return mr_write_converted(fd, vector, count);
-    return mr_wait_call(SYS_writev, (uint64_t)(int64_t)fd, MR_HOST(vector), count, 0, 0, 0);
-}
-
 SYSCALL(4145, readv, "dpu")
 {
     struct iovec vector[MR_MOST_PIECES];
     int error = mr_get_vector(U32(1), U32(2), vector);
-    return error ? error : read_pieces(FD(0), vector, U32(2));
+    return error ? error : read_pieces(c, vector, U32(2));
 }
 
 SYSCALL(4146, writev, "dpu")
 {
     struct iovec vector[MR_MOST_PIECES];
     int error = mr_get_vector(U32(1), U32(2), vector);
-    return error ? error : write_pieces(FD(0), vector, U32(2));
+    return error ? error : write_pieces(c, vector, U32(2));
 }
 
 /* These take the position as its low and its high word, in both byte orders. The host takes the whole in one. */

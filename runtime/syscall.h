@@ -10,6 +10,9 @@
  *     d signed    u unsigned   x hexadecimal   o octal     p pointer    q 64 bits, in an aligned pair of words
  *     a directory descriptor   s path or text  f open flags             i signal number
  *     b bytes read by the call, the next argument says how many         B bytes written by the call, as many as it returns
+ *     F family of sockets   T type of a socket, and flags   M flags of messages   L level   O option, after its level
+ *     A address of a socket, V option's value, the next argument is its size; R W the same, given by the call, the next
+ *       argument says where the size is                     H struct msghdr of the guest    G one given by the call
  *
  * A leading '!' marks a call that may not return; it is printed before it is made. A leading '~' marks one that a signal's
  * handler interrupts for good (EINTR), even with SA_RESTART. A body returns its result, or -errno in
