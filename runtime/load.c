@@ -7,6 +7,7 @@
  */
 #include "blake2b.h"
 #include "host.h"
+#include "linux/program.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -58,7 +59,7 @@ static uint32_t word(const struct file *file, uint64_t offset)
 
 static struct file open_file(const char *path)
 {
-    struct file file = {.path = path, .fd = open(path, O_RDONLY | O_CLOEXEC)};
+    struct file file = {.path = path, .fd = mr_program_open(path)};
     struct stat status;
     if (file.fd < 0 || fstat(file.fd, &status))
         mr_fail("%s: cannot be read: %s", path, strerror(errno));

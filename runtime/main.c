@@ -4,6 +4,7 @@
  * and stack, the library's functions, the first state, and control to the guest on a host stack of its own.
  */
 #include "control.h"
+#include "linux/program.h"
 #include "profile.h"
 #include "verify.h"
 
@@ -60,12 +61,14 @@ int main(int argc, char **argv)
     struct mr_image image = {0};
     enum mr_memory_model model = MR_THUNK; /* the interpreter's way, too */
     mr_options_parse(argc, argv);
+    mr_program_start();
     bool native = mr_options.library_path != NULL && !mr_options.engine_interp;
     if (native)
         model = mr_library_examine(mr_options.library_path);
     mr_memory_reserve(wants_identity(model));
     mr_load(mr_options.program_path, &image);
     uint32_t sp = mr_build_stack(&image);
+    mr_process_show(sp);
     mr_dispatch_reserve();
     if (native)
         mr_library_open(mr_options.library_path, &image);

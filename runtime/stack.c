@@ -25,7 +25,7 @@ struct builder {
     uint32_t low, sp;
 };
 
-static uint32_t stack_size_bytes(void)
+uint32_t mr_stack_size_bytes(void)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur == RLIM_INFINITY)
@@ -123,8 +123,7 @@ static void put_pointers(uint32_t *at, char *const *strings, uint32_t count, uin
 
 uint32_t mr_build_stack(const struct mr_image *image)
 {
-    mr_exec_take_argv0();
-    uint32_t size = stack_size_bytes(), low = MR_USER_END - size;
+    uint32_t size = mr_stack_size_bytes(), low = MR_USER_END - size;
     if (image->high > low - STACK_GUARD_BYTES)
         mr_fail("%s: is so large that no room is left for a stack of %u KiB: lower ulimit -s", mr_options.program_path,
                 size >> 10);

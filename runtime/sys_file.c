@@ -1,4 +1,6 @@
 /* System calls on descriptors: opening, closing, duplicating, positions, sizes, locks, fcntl. */
+#include "linux/descriptors.h"
+#include "linux/paths.h"
 #include "syscall.h"
 
 #include <fcntl.h>
@@ -14,25 +16,26 @@
 
 static int64_t open_file(int directory, uint32_t guest_path, uint32_t flags, uint32_t mode)
 {
-    const char *path = mr_host_path(guest_path);
+    const char *text = mr_guest_string(guest_path);
     int host_flags = mr_open_flags_to_host(flags);
-    if (!path)
+    if (!text)
         return -EFAULT;
-    if (host_flags & O_NOFOLLOW && !(host_flags & O_PATH) && mr_is_own_exe(mr_guest_string(guest_path)))
-        return -ELOOP;
-    int own = mr_open_own_file(path, host_flags);
-    if (own >= 0)
-        return own;
-    return mr_wait_call(SYS_openat, (uint64_t)(int64_t)directory, MR_HOST(path), (uint64_t)host_flags, mode, 0, 0);
+    int64_t made = mr_open_made_file(directory, text, host_flags);
+    return made != -ENOENT ? made : mr_path_open(directory, guest_path, host_flags, mode);
 }
 
 SYSCALL(4005, open, "sfo") { return open_file(AT_FDCWD, U32(0), U32(1), U32(2)); }
 SYSCALL(4288, openat, "asfo") { return open_file(FD(0), U32(1), U32(2), U32(3)); }
 SYSCALL(4008, creat, "so") { return open_file(AT_FDCWD, U32(0), 0x301 /* O_CREAT|O_TRUNC|O_WRONLY */, U32(1)); }
-SYSCALL(4006, close, "d") { return mr_result(close(FD(0))); }
-SYSCALL(4436, close_range, "uux") { return mr_result(syscall(SYS_close_range, U32(0), U32(1), U32(2))); }
+SYSCALL(4006, close, "d") { return mr_is_own_descriptor(FD(0)) ? -EBADF : mr_result(close(FD(0))); }
+SYSCALL(4436, close_range, "uux") { return mr_close_range(U32(0), U32(1), U32(2)); }
 SYSCALL(4041, dup, "d") { return mr_result(dup(FD(0))); }
-SYSCALL(4063, dup2, "dd") { return mr_result(dup2(FD(0), FD(1))); }
+
+SYSCALL(4063, dup2, "dd")
+{
+    mr_own_make_way(FD(1));
+    return mr_result(dup2(FD(0), FD(1)));
+}
 
 /* Flags for calls that refuse what they do not know: returns them for the host, or -EINVAL. */
 static int strict_flags(uint32_t mips)
@@ -44,6 +47,7 @@ static int strict_flags(uint32_t mips)
 SYSCALL(4327, dup3, "ddf")
 {
     int flags = strict_flags(U32(2));
+    mr_own_make_way(FD(1));
     return flags < 0 ? flags : mr_result(dup3(FD(0), FD(1), flags));
 }
 
@@ -98,8 +102,9 @@ SYSCALL(4140, _llseek, "dxxpd")
 
 static int64_t truncate_path(uint32_t guest_path, int64_t size_bytes)
 {
-    const char *path = mr_host_path(guest_path);
-    return path ? mr_result(truncate(path, size_bytes)) : -EFAULT;
+    struct mr_path path;
+    int64_t result = mr_path_find(&path, AT_FDCWD, guest_path, MR_FOLLOW);
+    return result ? result : mr_result(truncate(path.name, size_bytes));
 }
 
 SYSCALL(4092, truncate, "sd") { return truncate_path(U32(0), INT(1)); }
