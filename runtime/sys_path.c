@@ -46,6 +46,15 @@ static int64_t read_proc_link(const char *name, uint32_t guest_to, uint32_t size
     return put_target(target, mr_guest_name(target, (size_t)length), guest_to, size_bytes);
 }
 
+/* Of a file that is no link, the kernel says ENOENT when it is given by its descriptor. */
+static ssize_t host_readlink(const struct mr_path *path, char *to, size_t size_bytes)
+{
+    ssize_t length = readlinkat(path->directory, path->name, to, size_bytes);
+    if (length < 0 && errno == ENOENT && path->empty_flag)
+        errno = EINVAL;
+    return length;
+}
+
 static int64_t read_link(int directory, uint32_t guest_path, uint32_t guest_to, uint32_t size_bytes)
 {
     char name[PATH_MAX];
@@ -57,7 +66,7 @@ static int64_t read_link(int directory, uint32_t guest_path, uint32_t guest_to, 
     if (mr_proc_name(directory, text, name))
         return read_proc_link(name, guest_to, size_bytes);
     WITH_PATH(directory, guest_path, MR_NO_FOLLOW | MR_BY_DESCRIPTOR,
-              readlinkat(path.directory, path.name, mr_user(guest_to, size_bytes), size_bytes));
+              host_readlink(&path, mr_user(guest_to, size_bytes), size_bytes));
 }
 
 SYSCALL(4085, readlink, "sBu") { return read_link(AT_FDCWD, U32(0), U32(1), U32(2)); }
@@ -117,7 +126,8 @@ static int64_t with_two_paths(int from_directory, uint32_t from, unsigned from_h
     struct mr_path from_path, to_path = {.opened = -1};
     int64_t result = mr_path_find(&from_path, from_directory, from, from_how);
     if (!result)
-        result = mr_path_find(&to_path, to_directory, to, MR_NO_FOLLOW | MR_CREATE);
+        result = mr_path_find(&to_path, to_directory, to,
+                              MR_NO_FOLLOW | MR_CREATE | (mr_path_is_below(&from_path) ? MR_BELOW : 0));
     if (!result)
         result = call(&from_path, &to_path, flags);
     mr_path_done(&to_path);

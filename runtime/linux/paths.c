@@ -229,7 +229,7 @@ static int take_walk(struct mr_path *path, const struct walk *walk, enum found f
     if (found == HIT)
         return relative && plain ? 0 : set_text(path, walk->at, walk->rest);
     bool last = found == MISS && walk->rest[strspn(walk->rest, "/")] == 0;
-    if (how & MR_CREATE && last && (relative || !host_has_folder_of(walk->at + root_length)))
+    if (how & MR_CREATE && last && (relative || how & MR_BELOW || !host_has_folder_of(walk->at + root_length)))
         return relative && plain ? 0 : set_text(path, walk->at, walk->rest);
     return plain && found == MISS ? 0 : set_text(path, walk->at + root_length, walk->rest);
 }
@@ -337,6 +337,14 @@ static int find_relative(struct mr_path *path, const char *text, unsigned how)
     joined[length - root_length] = '/';
     strcpy(joined + length - root_length + 1, text);
     return find_absolute(path, joined, true, how & ~(unsigned)MR_MISSED);
+}
+
+bool mr_path_is_below(const struct mr_path *path)
+{
+    char folder[PATH_MAX];
+    if (!root_length)
+        return false;
+    return path->name[0] == '/' ? is_below_root(path->name, strlen(path->name)) : folder_below(path->directory, folder);
 }
 
 /* ---- the door ---- */

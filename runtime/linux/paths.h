@@ -8,7 +8,7 @@
  * - Symbolic links below DIR, absolute ones and "..", are resolved inside DIR. A link that leads to something that is not
  *   below DIR leads to the host's file of that name.
  * - A name that is to be created, and does not exist below DIR, is created in the host's folder of that name. Where the host
- *   has no such folder, but DIR does, it is created below DIR.
+ *   has no such folder, but DIR does, it is created below DIR. What is renamed or linked stays on its side, if it can.
  * - A relative path starts at the folder that the process is in, or that the descriptor stands for, wherever this is. Below
  *   DIR, the rules for links hold.
  */
@@ -35,12 +35,14 @@ enum mr_path_how {
     MR_CREATE = 2,        /* the call makes the name, if it is not there */
     MR_BY_DESCRIPTOR = 4, /* the call understands AT_EMPTY_PATH: saves host calls */
     MR_MISSED = 8,        /* a direct look has already not found it below DIR */
+    MR_BELOW = 16,        /* with MR_CREATE: below DIR, where that has the folder */
 };
 
 /* Both return 0 or -errno; then mr_path_done is to be called. The path must stay as it is until then. */
 int mr_path_find(struct mr_path *path, int directory, uint32_t guest, unsigned how);
 int mr_path_find_text(struct mr_path *path, int directory, const char *text, unsigned how);
 void mr_path_done(struct mr_path *path);
+bool mr_path_is_below(const struct mr_path *path); /* of the sysroot; costs a host call for relative ones */
 /* openat of a guest path, with the host's flags. Returns a descriptor or -errno; -ERESTART as mr_wait_call. */
 int64_t mr_path_open(int directory, uint32_t guest, int host_flags, uint32_t mode);
 

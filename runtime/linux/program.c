@@ -71,7 +71,8 @@ static int follow_script(int fd)
     memcpy(first, mr_options.guest_argv, count * sizeof *first);
     int kind = mr_chain_follow(&chain, fd, mr_options.program_path, &first);
     if (kind == MR_CHAIN_OTHER || kind == -ELOOP)
-        mr_fail("%s: is a script, but not of a MIPS program; run it without mipsrec", mr_options.program_path);
+        mr_fail("%s: is not an ELF file but a script, and not of a MIPS program; give a MIPS program or such a script",
+                mr_options.program_path);
     if (kind < 0)
         mr_fail("%s: the interpreter that its first line names: %s", mr_options.program_path, strerror(-kind));
     mr_options.guest_argc = (int)(strings + MR_CHAIN_ROOM + count - first);
