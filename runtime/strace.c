@@ -1,4 +1,5 @@
 /* --strace: one line per system call on standard error, like strace(1). What a call writes is printed after it. */
+#include "linux/descriptors.h"
 #include "signals.h"
 #include "syscall.h"
 #include "thread.h"
@@ -13,7 +14,6 @@
 
 #define SHOWN_BYTES 32u
 #define SHOWN_TEXT 200u
-#define FIRST_TRACE_FD 900 /* out of the way of the guest's descriptors, which may close or redirect 2 */
 #define AT_FDCWD_GUEST (-100)
 
 /* One line under way. A line is written at once, so that lines of several threads and processes do not mix. */
@@ -23,13 +23,10 @@ static _Thread_local struct line {
     int printed; /* how many arguments */
 } line;
 
-static int trace_fd = STDERR_FILENO;
-
+/* The guest may close or redirect 2. */
 static void open_trace(void)
 {
-    int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, FIRST_TRACE_FD);
-    if (fd >= 0)
-        trace_fd = fd;
+    mr_own_keep(MR_OWN_TRACE, fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, MR_OWN_FIRST));
 }
 
 __attribute__((format(printf, 1, 2))) static void add(const char *format, ...)
@@ -49,7 +46,8 @@ static void flush(void)
     size_t length = line.length;
     line.length = 0;
     pthread_once(&opened, open_trace);
-    if (write(trace_fd, line.text, length) < 0)
+    int fd = mr_own_descriptor(MR_OWN_TRACE);
+    if (write(fd < 0 ? STDERR_FILENO : fd, line.text, length) < 0)
         return; /* a trace nobody can see is no reason to stop */
 }
 
