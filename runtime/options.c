@@ -364,12 +364,13 @@ static void check(void)
 #define AT_FLAGS_PRESERVE_ARGV0 1u
 #endif
 
-/* The kernel starts the host for a registered kind of program (binfmt_misc): host [ARGV0] PROGRAM ARGUMENT..., where nothing
- * is an option. It says so when the registration has flag P (since Linux 5.12) or O; with O it hands the program over opened.
- * Returns the position of the guest's argv[0], or 0: started by hand. */
+/* The kernel starts the host for a registered kind of program (binfmt_misc): host PROGRAM ARGUMENT..., where nothing is an
+ * option. It says so when the registration has flag P (since Linux 5.12), and then puts argv[0] before the arguments; or
+ * when it has flag O, and then hands the program over opened. Returns the position of the guest's argv[0], or 0: started by
+ * hand, or without these flags, which is the same. */
 static int binfmt_arguments(int argc, char **argv)
 {
-    bool has_argv0 = getauxval(AT_FLAGS) & AT_FLAGS_PRESERVE_ARGV0;
+    int has_argv0 = getauxval(AT_FLAGS) & AT_FLAGS_PRESERVE_ARGV0 ? 1 : 0;
     errno = 0;
     unsigned long fd = getauxval(AT_EXECFD);
     bool opened = errno == 0;
@@ -377,9 +378,7 @@ static int binfmt_arguments(int argc, char **argv)
         return 0;
     if (opened)
         mr_options.program_fd = (int)fd;
-    mr_options.program_path = argv[1 + has_argv0];
-    if (has_argv0)
-        argv[2] = argv[1];
+    mr_options.program_path = argv[1];
     return 1 + has_argv0;
 }
 

@@ -113,7 +113,7 @@ def test_guests_seen_from_outside(host: Path, tmp_path: Path, guest: Path) -> No
         assert (proc / "environ").read_text() == "SEEN=from outside\0"
         shown = subprocess.run([need("ps", "procps"), "-ww", "-o", "comm=,args=", "-p", str(number)], capture_output=True, text=True)
         assert shown.stdout == f"a-long-program- {program} wait two words\n"
-        found = subprocess.run([need("pidof", "sysvinit-utils"), program], capture_output=True, text=True)
+        found = subprocess.run([need("pidof", "sysvinit-utils"), program.name], capture_output=True, text=True)
         assert str(number) in found.stdout.split()
 
 
