@@ -315,7 +315,8 @@ def _add_binfmt(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument("--host", metavar="PATH", help="the host to register; if it is not there, it is copied there "
                         "(default: the one in the cache, whose path changes with every version)")  # fmt: skip
     parser.add_argument("--flags", metavar="FLAGS", help="letters of POCF (default: PF, before Linux 5.12 F)")
-    parser.add_argument("--name", metavar="NAME", default="mipsrec", help="what names of entries begin with (default mipsrec)")
+    parser.add_argument("--name", metavar="NAME", default="mipsrec",
+                        help="what the names of the entries begin with (default mipsrec)")  # fmt: skip
 
 
 def build_parser() -> argparse.ArgumentParser:

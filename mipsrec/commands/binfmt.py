@@ -1,8 +1,8 @@
 """binfmt: let the kernel start the host for MIPS programs (binfmt_misc).
 
 Enters: the command line. Leaves: lines for /proc/sys/fs/binfmt_misc/register or for a file in /etc/binfmt.d, printed or
-registered. The rules are those of Documentation/admin-guide/binfmt-misc.rst; how the host finds out that the kernel started
-it is in runtime/options.c. Not done here: mounting binfmt_misc.
+registered. The rules are those of Documentation/admin-guide/binfmt-misc.rst; how the host finds out that the kernel
+started it is in runtime/options.c. Not done here: mounting binfmt_misc.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import platform
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from ..errors import BuildError, MipsrecError
 from ..host import host_executable
@@ -44,7 +45,7 @@ class Kind:
 
 def _kind(name: str, byte_order: int, arch: int, arch_mask: int) -> Kind:
     """Return the kind of o32 programs (ET_EXEC and ET_DYN) of a byte order and of some architectures."""
-    endian = "big" if byte_order == 2 else "little"
+    endian: Literal["big", "little"] = "big" if byte_order == 2 else "little"
     fields = (  # value and mask
         (b"\x7fELF", b"\xff" * 4),
         (bytes([1, byte_order, 1]), b"\xff" * 3),  # 32 bits, order, version
@@ -94,7 +95,9 @@ def _host(given: str | None) -> Path:
         except OSError as error:
             raise BuildError(f"{path}: cannot be written ({error.strerror or error})") from error
     if path.is_dir() or not os.access(path, os.X_OK):
-        raise BuildError(f"{path}: cannot be executed; give the path of mipsrec-host, or of a file to be made with --host")
+        raise BuildError(
+            f"{path}: cannot be executed; give the path of mipsrec-host, or of a file to be made with --host"
+        )
     if len(os.fsencode(path)) > _MOST_PATH_BYTES or ":" in str(path) or "\n" in str(path):
         raise BuildError(f"{path}: the kernel takes at most {_MOST_PATH_BYTES} bytes without colons; say --host PATH")
     return path

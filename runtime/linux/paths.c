@@ -2,7 +2,7 @@
  *
  * The host's kernel resolves what is below DIR with openat2 and RESOLVE_IN_ROOT. That costs a descriptor for a moment, which
  * another thread could take for one of its own; so with several threads, and where openat2 is missing, the path is walked
- * here, link by link (walk). Both agree on every path that a test knows.
+ * here, link by link (walk.c). Both agree on every path that a test knows.
  */
 #include "paths.h"
 
@@ -10,6 +10,7 @@
 #include "descriptors.h"
 #include "syscall.h"
 #include "thread.h"
+#include "walk.h"
 
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -18,8 +19,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#define MOST_LINKS 40 /* MAXSYMLINKS of the kernel */
 
 static char root[PATH_MAX]; /* DIR; empty: there is none */
 static size_t root_length;
@@ -85,117 +84,6 @@ void mr_cwd_changed(void)
     cwd_below = length > 0 && is_below_root(cwd, (size_t)length - 1);
 }
 
-/* Whether Linux itself provides what this component of the root is. */
-static bool is_kernels(const char *name, size_t length)
-{
-    return (length == 4 && memcmp(name, "proc", 4) == 0) ||
-           (length == 3 && (memcmp(name, "sys", 3) == 0 || memcmp(name, "dev", 3) == 0));
-}
-
-static bool starts_at_kernels(const char *absolute)
-{
-    const char *first = absolute + strspn(absolute, "/");
-    return is_kernels(first, strcspn(first, "/"));
-}
-
-/* ---- the walk ---- */
-
-struct walk {
-    char at[PATH_MAX];   /* the host path so far: DIR, and what follows has no links but perhaps at the end */
-    size_t length;
-    char rest[PATH_MAX]; /* of the guest's path */
-    unsigned links;
-    bool above;          /* ".." led above DIR, which a kernel does not let it */
-};
-
-enum found { HIT, MISS, HOSTS }; /* HOSTS: a part that Linux provides */
-
-static void step_back(struct walk *walk)
-{
-    if (walk->length == root_length) {
-        walk->above = true;
-        return;
-    }
-    while (walk->at[--walk->length] != '/')
-        ;
-    walk->at[walk->length] = 0;
-}
-
-/* Puts the target of a link before the rest. Returns 0 or -errno. */
-static int take_link(struct walk *walk, const char *target, size_t length)
-{
-    size_t rest_length = strlen(walk->rest);
-    if (++walk->links > MOST_LINKS)
-        return -ELOOP;
-    if (length + 1 + rest_length >= sizeof walk->rest)
-        return -ENAMETOOLONG;
-    memmove(walk->rest + length + 1, walk->rest, rest_length + 1);
-    memcpy(walk->rest, target, length);
-    walk->rest[length] = '/';
-    if (rest_length == 0)
-        walk->rest[length] = 0;
-    if (target[0] == '/')
-        walk->at[walk->length = root_length] = 0;
-    else
-        step_back(walk);
-    return 0;
-}
-
-/* Goes down one component. *found says HIT as long as something is there; then what is left of it is in walk->rest. */
-static int take_component(struct walk *walk, unsigned how, enum found *found)
-{
-    char name[NAME_MAX + 2], target[PATH_MAX];
-    size_t skip = strspn(walk->rest, "/"), length = strcspn(walk->rest + skip, "/");
-    if (length > NAME_MAX)
-        return -ENAMETOOLONG;
-    memcpy(name, walk->rest + skip, length);
-    name[length] = 0;
-    memmove(walk->rest, walk->rest + skip + length, strlen(walk->rest + skip + length) + 1);
-    if (length == 0 || strcmp(name, ".") == 0)
-        return 0;
-    if (strcmp(name, "..") == 0) {
-        step_back(walk);
-        return 0;
-    }
-    if (walk->length + 1 + length >= sizeof walk->at)
-        return -ENAMETOOLONG;
-    bool at_root = walk->length == root_length;
-    walk->at[walk->length] = '/';
-    memcpy(walk->at + walk->length + 1, name, length + 1);
-    walk->length += 1 + length;
-    if (at_root && is_kernels(name, length)) {
-        *found = HOSTS;
-        return 0;
-    }
-    ssize_t got = readlink(walk->at, target, sizeof target);
-    if (got == sizeof target)
-        return -ENAMETOOLONG;
-    if (got > 0)
-        return how & MR_NO_FOLLOW && walk->rest[0] == 0 ? 0 : take_link(walk, target, (size_t)got);
-    if (errno == ENOENT || errno == ENOTDIR)
-        *found = MISS;
-    return 0; /* EINVAL: no link. All else the call itself will answer. */
-}
-
-/* Walks an absolute guest path. Returns how far that went in *found, or -errno. */
-static int walk_path(struct walk *walk, const char *path, unsigned how, enum found *found)
-{
-    if (strlen(path) >= sizeof walk->rest)
-        return -ENAMETOOLONG;
-    strcpy(walk->rest, path);
-    memcpy(walk->at, root, root_length + 1);
-    walk->length = root_length;
-    walk->links = 0;
-    walk->above = false;
-    *found = HIT;
-    while (*found == HIT && walk->rest[strspn(walk->rest, "/")]) {
-        int error = take_component(walk, how, found);
-        if (error)
-            return error;
-    }
-    return 0;
-}
-
 /* ---- results ---- */
 
 static int set_text(struct mr_path *path, const char *one, const char *two)
@@ -223,22 +111,22 @@ static bool host_has_folder_of(const char *path)
 }
 
 /* What a walk has found, as a path for the host. `path` stays as it is, the guest's own, where that means the same. */
-static int take_walk(struct mr_path *path, const struct walk *walk, enum found found, bool relative, unsigned how)
+static int take_walk(struct mr_path *path, const struct mr_walk *walk, enum mr_found found, bool relative, unsigned how)
 {
     bool plain = walk->links == 0 && !walk->above;
-    if (found == HIT)
+    if (found == MR_HIT)
         return relative && plain ? 0 : set_text(path, walk->at, walk->rest);
-    bool last = found == MISS && walk->rest[strspn(walk->rest, "/")] == 0;
+    bool last = found == MR_MISS && walk->rest[strspn(walk->rest, "/")] == 0;
     if (how & MR_CREATE && last && (relative || how & MR_BELOW || !host_has_folder_of(walk->at + root_length)))
         return relative && plain ? 0 : set_text(path, walk->at, walk->rest);
-    return plain && found == MISS ? 0 : set_text(path, walk->at + root_length, walk->rest);
+    return plain && found == MR_MISS ? 0 : set_text(path, walk->at + root_length, walk->rest);
 }
 
 static int find_by_walk(struct mr_path *path, const char *absolute, bool relative, unsigned how)
 {
-    struct walk walk;
-    enum found found;
-    int error = walk_path(&walk, absolute, how, &found);
+    struct mr_walk walk;
+    enum mr_found found;
+    int error = mr_walk(&walk, absolute, how, &found);
     return error ? error : take_walk(path, &walk, found, relative, how);
 }
 
@@ -317,7 +205,7 @@ static bool folder_below(int directory, char host[PATH_MAX])
 static int find_relative(struct mr_path *path, const char *text, unsigned how)
 {
     char joined[PATH_MAX];
-    bool may_be_kernels = starts_at_kernels(text);
+    bool may_be_kernels = mr_is_kernels_path(text);
     bool in_place = how & MR_NO_FOLLOW && strchr(text, '/') == NULL && strcmp(text, "..") != 0 && !may_be_kernels;
     if (in_place || *text == 0 || (path->directory == AT_FDCWD && !cwd_below))
         return 0;
@@ -357,7 +245,7 @@ static int find_with_root(struct mr_path *path, const char *text, unsigned how)
     strcpy(copy, text);
     if (copy[0] != '/')
         return find_relative(path, copy, how);
-    return starts_at_kernels(copy) ? 0 : find_absolute(path, copy, false, how);
+    return mr_is_kernels_path(copy) ? 0 : find_absolute(path, copy, false, how);
 }
 
 int mr_path_find_text(struct mr_path *path, int directory, const char *text, unsigned how)
@@ -438,7 +326,7 @@ int64_t mr_path_open(int directory, uint32_t guest, int host_flags, uint32_t mod
         return -EFAULT;
     if (exclusive)
         how |= MR_NO_FOLLOW;
-    bool direct = root_length && !no_openat2 && text[0] == '/' && !exclusive && !starts_at_kernels(text) &&
+    bool direct = root_length && !no_openat2 && text[0] == '/' && !exclusive && !mr_is_kernels_path(text) &&
                   (host_flags & O_TMPFILE) != O_TMPFILE;
     if (direct) {
         int64_t fd = open_below(mr_own_descriptor(MR_OWN_SYSROOT), text, host_flags & ~O_CREAT, 0, RESOLVE_IN_ROOT);

@@ -1,7 +1,7 @@
 """`mipsrec binfmt`: which files the registration matches, and programs that the kernel starts by it.
 
-The kernel's part is tried in a user namespace, which has a binfmt_misc of its own since Linux 6.7: nothing of it can stay
-behind, and other tests do not meet it.
+The kernel's part is tried in a user namespace, which has a binfmt_misc of its own since Linux 6.7: nothing of it can
+stay behind, and other tests do not meet it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ int main(int count, char **words)
 """
 
 
-def header(byte_order: str, flags: int, elf_class: int = 1, machine: int = 8, elf_type: int = 2, osabi: int = 0) -> bytes:
+def header(
+    byte_order: str, flags: int, elf_class: int = 1, machine: int = 8, elf_type: int = 2, osabi: int = 0
+) -> bytes:
     """The beginning of an ELF file."""
     number = 1 if byte_order == "little" else 2
     fields = [(elf_type, 2), (machine, 2), (1, 4), (0x400000, 4), (52, 4), (0x5000, 4), (flags, 4), (52, 2)]
@@ -88,9 +90,11 @@ def test_others_do_not_match(byte_order: str) -> None:
 def test_what_compilers_make(tmp_path: Path, byte_order: str) -> None:
     bare = ("-nostdlib", "-ffreestanding", "-mno-abicalls", "-fno-pic", "-G0", "-static")
     source = "void __start(void) { for (;;); }"
-    for options, expected in ((("-march=mips1", "-mfp32"), True), (("-march=mips32r2",), True), (("-march=mips32r6",), False),
-                              (("-march=mips64r2", "-mabi=32"), True), (("-march=mips64r2", "-mabi=n32"), False),
-                              (("-march=mips64r2", "-mabi=64"), False)):  # fmt: skip
+    for options, expected in (
+        (("-march=mips1", "-mfp32"), True), (("-march=mips32r2",), True), (("-march=mips32r6",), False),
+        (("-march=mips64r2", "-mabi=32"), True), (("-march=mips64r2", "-mabi=n32"), False),
+        (("-march=mips64r2", "-mabi=64"), False),
+    ):  # fmt: skip
         linker = () if "-mabi=n32" not in options and "-mabi=64" not in options else ("-r",)
         program = compile_guest(tmp_path, byte_order, source, *bare, *options, *linker)
         data = bytearray(program.read_bytes())

@@ -1,4 +1,4 @@
-"""execve and execveat: what is executed, what the new program is given, and what the host hands on beside it, unseen."""
+"""execve and execveat: what is executed, what the new program is given, and what the host hands on unseen."""
 
 from __future__ import annotations
 

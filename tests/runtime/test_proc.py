@@ -41,9 +41,7 @@ def ask(folder: Path, before: list[str | Path], program: Path, *words: str, **mo
 
 @pytest.mark.parametrize("window", ["auto", "identity"])
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_answers_like_native(
-    host: Path, tmp_path: Path, guest: Path, native: Path, question: str, window: str
-) -> None:
+def test_answers_like_native(host: Path, tmp_path: Path, guest: Path, native: Path, question: str, window: str) -> None:
     expected = ask(tmp_path / "native", [], native, question)
     assert ask(tmp_path / "guests", [host, "--engine", "interp", "--window", window], guest, question) == expected
 
@@ -93,7 +91,9 @@ def test_a_mips_machine(host: Path, tmp_path: Path, guest: Path) -> None:
 
 @contextmanager
 def waiting(command: list[str | Path]) -> Iterator[int]:
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"SEEN": "from outside"}) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"SEEN": "from outside"}
+    ) as process:
         try:
             assert process.stdout is not None and process.stdout.readline() == b"waiting\n"
             yield process.pid
@@ -111,7 +111,9 @@ def test_guests_seen_from_outside(host: Path, tmp_path: Path, guest: Path) -> No
         assert (proc / "stat").read_text().split()[1] == "(a-long-program-)"
         assert (proc / "cmdline").read_text() == f"{program}\0wait\0two words\0"
         assert (proc / "environ").read_text() == "SEEN=from outside\0"
-        shown = subprocess.run([need("ps", "procps"), "-ww", "-o", "comm=,args=", "-p", str(number)], capture_output=True, text=True)
+        shown = subprocess.run(
+            [need("ps", "procps"), "-ww", "-o", "comm=,args=", "-p", str(number)], capture_output=True, text=True
+        )
         assert shown.stdout == f"a-long-program- {program} wait two words\n"
         found = subprocess.run([need("pidof", "sysvinit-utils"), program.name], capture_output=True, text=True)
         assert str(number) in found.stdout.split()
