@@ -39,6 +39,7 @@ struct mr_options {
     const char *profile_path; /* where samples go (profile.c), or NULL */
     uint32_t profile_rate;    /* of them in a second */
     bool dump_core;           /* when the host dies of a signal */
+    bool registered;          /* the kernel starts this host for MIPS programs (binfmt_misc) */
     int verify_fd;            /* mipsrec verify: where its records go, or -1 */
     uint32_t verify_scan;     /* compare all memory every so many points; 0: now and then */
 };

@@ -248,6 +248,7 @@ static const struct option_row rows[] = {
     {.name = "--version", .apply = print_version, .help = "print the version and exit"},
     /* From one host to the next: */
     {.name = "--core", .flag = &mr_options.dump_core},
+    {.name = "--registered", .flag = &mr_options.registered},
     {.name = "--executed", .argument = "NAME", .apply = parse_executed},
     {.name = "--host-fd", .argument = "FD", .apply = parse_host_fd},
     {.name = "--program-fd", .argument = "FD", .apply = parse_program_fd},
@@ -379,6 +380,7 @@ static int binfmt_arguments(int argc, char **argv)
     if (opened)
         mr_options.program_fd = (int)fd;
     mr_options.program_path = argv[1];
+    mr_options.registered = true;
     return 1 + has_argv0;
 }
 

@@ -83,7 +83,7 @@ static void put_auxiliary(uint32_t *at, const struct mr_image *image, uint32_t r
         {AT_EUID, geteuid()},
         {AT_GID, getgid()},
         {AT_EGID, getegid()},
-        {AT_SECURE, 0},
+        {AT_SECURE, (uint32_t)getauxval(AT_SECURE)},
         {AT_RANDOM, random},
         {AT_HWCAP2, 0},
         {AT_EXECFN, name},

@@ -7,7 +7,6 @@
 #include "control.h"
 #include "linux/descriptors.h"
 #include "linux/exec_chain.h"
-#include "linux/paths.h"
 #include "options.h"
 #include "profile.h"
 #include "syscall.h"
@@ -172,6 +171,28 @@ static int64_t run_in_kernel(const struct target *target, const char *header)
                              target->environment, target->flags));
 }
 
+/* Only the kernel can give a setuid program its rights. It does when this host is registered with flag C. */
+static bool gains_rights(int fd)
+{
+    struct stat status;
+    return mr_options.registered && fstat(fd, &status) == 0 &&
+           ((status.st_mode & S_ISUID && status.st_uid != geteuid()) ||
+            ((status.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && status.st_gid != getegid()));
+}
+
+static int64_t run_mips(const struct target *target, const struct mr_chain *chain, const char **first)
+{
+    bool by_kernel = mr_own_descriptor(MR_OWN_HOST) < 0;
+    if (is_unreachable_script(target, chain))
+        return -ENOENT;
+    if (by_kernel || (chain->depth == 0 && gains_rights(chain->fd))) {
+        int64_t error = run_in_kernel(target, ELFMAG);
+        if (by_kernel || error != -ENOEXEC)
+            return error;
+    }
+    return run_in_host(target, chain->fd, first);
+}
+
 static int64_t run(const struct target *target)
 {
     struct mr_chain chain = {.fd = -1};
@@ -187,9 +208,7 @@ static int64_t run(const struct target *target)
         return kind;
     if (kind == MR_CHAIN_OTHER)
         return run_in_kernel(target, chain.headers[0]);
-    int64_t error = is_unreachable_script(target, &chain)        ? -ENOENT
-                    : mr_own_descriptor(MR_OWN_HOST) < 0 ? run_in_kernel(target, ELFMAG)
-                                                         : run_in_host(target, chain.fd, first);
+    int64_t error = run_mips(target, &chain, first);
     close(chain.fd);
     return error;
 }

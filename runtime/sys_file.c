@@ -1,6 +1,5 @@
 /* System calls on descriptors: opening, closing, duplicating, positions, sizes, locks, fcntl. */
 #include "linux/descriptors.h"
-#include "linux/paths.h"
 #include "syscall.h"
 
 #include <fcntl.h>

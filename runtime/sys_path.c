@@ -1,5 +1,4 @@
 /* System calls that take path names and no file contents: links, directories, permissions, times of files. */
-#include "linux/paths.h"
 #include "syscall.h"
 
 #include <fcntl.h>

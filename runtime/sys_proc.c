@@ -4,7 +4,6 @@
  * Other guests' files are those of the host's kernel. There cmdline, environ and comm are the guest's (process_view.c), and
  * exe leads to its program (proc_paths.c); maps, stat, auxv and mem tell of the host.
  */
-#include "linux/paths.h"
 #include "linux/proc_made.h"
 #include "linux/program.h"
 #include "syscall.h"

@@ -1,5 +1,4 @@
 /* System calls that tell about files, directories and file systems, in the structures of asm/stat.h and asm/statfs.h. */
-#include "linux/paths.h"
 #include "syscall.h"
 
 #include <fcntl.h>

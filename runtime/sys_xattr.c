@@ -1,5 +1,4 @@
 /* System calls on extended attributes, and on the capabilities of processes. */
-#include "linux/paths.h"
 #include "syscall.h"
 
 #include <fcntl.h>

@@ -20,6 +20,7 @@
 
 #include "abi.h"
 #include "host.h"
+#include "linux/paths.h"
 
 #include <errno.h>
 

@@ -33,7 +33,7 @@ int main(int count, char **words)
 {
     for (int i = 0; i < count; i++)
         printf("[%s] ", words[i]);
-    printf("%s %d\\n", (char *)getauxval(AT_EXECFN), (int)geteuid());
+    printf("%s %d %d\\n", (char *)getauxval(AT_EXECFN), (int)geteuid(), (int)getauxval(AT_SECURE));
     fflush(stdout);
     if (count > 2 && strcmp(words[1], "again") == 0)
         execv(words[2], words + 3);
@@ -178,9 +178,9 @@ def test_programs_run(host: Path, tmp_path: Path, guest: Path, flags: str) -> No
         {guest} 2> /dev/null || echo $?
         """, tmp_path)  # fmt: skip
     assert output == (
-        f"[{argv0}] [--stats] [two words] {guest} 0\n42\n"
-        f"[{guest}] [again] [{guest}] [-other] [again] [{guest}] [third] {guest} 0\n"
-        f"[-other] [again] [{guest}] [third] {guest} 0\n[third] {guest} 0\n42\n"
+        f"[{argv0}] [--stats] [two words] {guest} 0 0\n42\n"
+        f"[{guest}] [again] [{guest}] [-other] [again] [{guest}] [third] {guest} 0 0\n"
+        f"[-other] [again] [{guest}] [third] {guest} 0 0\n[third] {guest} 0 0\n42\n"
         "mipsrec-mips\nmipsrec-mips-64r2\nmipsrec-mipsel\nmipsrec-mipsel-64r2\nregister\nstatus\n"
         "no longer registered: mipsrec-mips, mipsrec-mips-64r2, mipsrec-mipsel, mipsrec-mipsel-64r2\n"
         "mipsrec: nothing of that name is registered\n126\n"
@@ -193,7 +193,7 @@ def test_a_name_that_looks_like_an_option(host: Path, tmp_path: Path, guest: Pat
         f"""{shell("binfmt", "--host", host, "--flags", "PF", "--install")} > /dev/null
         {sys.executable} -c 'import os; os.execv("--stats", ["name"])' || echo $?
         """, tmp_path)  # fmt: skip
-    assert output == "[name] --stats 0\n42\n"
+    assert output == "[name] --stats 0 0\n42\n"
 
 
 def test_the_host_may_be_gone(host: Path, tmp_path: Path, guest: Path) -> None:
@@ -205,7 +205,7 @@ def test_the_host_may_be_gone(host: Path, tmp_path: Path, guest: Path) -> None:
         rm {copy}
         {guest} again {guest} next || echo $?
         """, tmp_path)  # fmt: skip
-    assert output == f"[{guest}] [again] [{guest}] [next] {guest} 0\n[next] {guest} 0\n42\n"
+    assert output == f"[{guest}] [again] [{guest}] [next] {guest} 0 0\n[next] {guest} 0 0\n42\n"
 
 
 def test_programs_that_nobody_may_read(host: Path, tmp_path: Path, guest: Path) -> None:
@@ -249,9 +249,15 @@ def test_setuid_programs_heed_no_variables(host: Path, tmp_path: Path, guest: Pa
         program.chmod(0o4755)
         script = f"""{shell("binfmt", "--host", copy, "--flags", "POCF", "--install")} > /dev/null
             MIPSREC_SYSROOT=/none setpriv --reuid 1 --clear-groups {program} || echo $?
+            cp {guest} plain
+            setpriv --reuid 1 --clear-groups {folder}/plain again {program} own || echo $?
             """
         output = as_root_of_many(script, folder)
-        assert output == f"[{program}] {program} 0\n42\n"
+        plain = folder / "plain"
+        assert output == (
+            f"[{program}] {program} 0 1\n42\n"
+            f"[{plain}] [again] [{program}] [own] {plain} 1 0\n[own] {program} 0 1\n42\n"
+        )
     finally:
         shutil.rmtree(folder)
 
