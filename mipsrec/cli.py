@@ -28,6 +28,7 @@ Recompiles 32-bit MIPS Linux programs ahead of time, by way of LLVM IR, and runs
   mipsrec verify prog.elf ARG...           compare the lifted code with the interpreter while it runs
   mipsrec profile prog.elf ARG...          where it spends its time, by function and instruction
   mipsrec bench                            speed beside native builds
+  mipsrec binfmt --install                 let the kernel run MIPS programs as if they were this machine's
 """
 
 
@@ -60,6 +61,29 @@ What it shows goes to standard error, since standard output is the program's; wi
 
 A program that runs until it is interrupted may be: Ctrl-C ends it, and the samples are shown. A sample is of the guest
 instruction that the host's came from, or, where none is, of one beside it. Exit status: the program's own.
+"""
+
+
+_BINFMT = """\
+Registers the host with Linux's binfmt_misc, so that MIPS programs run wherever a program may be named: in a shell, by
+`make`, in a chroot, in a container. Without --install, it prints what to register.
+
+  sudo mipsrec binfmt --host /usr/local/lib/mipsrec-host --install     until the machine is started again
+  sudo mipsrec binfmt --uninstall
+  mipsrec binfmt --host /usr/local/lib/mipsrec-host --format binfmt.d > /etc/binfmt.d/mipsrec.conf   at every start
+  mipsrec binfmt                       prints lines for /proc/sys/fs/binfmt_misc/register, to be written one by one
+
+Registered are programs of ABI o32 in both byte orders, never those of n32, n64 or MIPS release 6. Others that are
+registered for the same files, such as qemu's, are asked after this one.
+
+Flags, any of them:
+  F  the kernel opens the host now and keeps it: it need not be reachable in chroots and containers
+  P  programs get the argv[0] they were called with, not their path; needs Linux 5.12
+  O  the kernel hands the program over opened: the host can run files that it may not read
+  C  setuid and setgid programs get their rights, as natively (implies O). Without it they run with those of the caller.
+     Variables MIPSREC_* count for nothing in such a program
+
+Programs that are started so take no options of the host, but heed MIPSREC_SYSROOT in the environment.
 """
 
 
@@ -294,6 +318,25 @@ def _add_bench(commands: argparse._SubParsersAction[_Parser]) -> None:
     _add_codegen(parser)
 
 
+def _add_binfmt(commands: argparse._SubParsersAction[_Parser]) -> None:
+    parser = commands.add_parser(
+        "binfmt",
+        help="let the kernel run MIPS programs: print or install the registration",
+        description=_BINFMT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("--install", action="store_true", help="register now, in the place of an earlier registration")
+    action.add_argument("--uninstall", action="store_true", help="take the registration back")
+    action.add_argument("--format", choices=("register", "binfmt.d"), default="register",
+                        help="what to print: lines for the file `register`, or a file for /etc/binfmt.d")  # fmt: skip
+    parser.add_argument("--host", metavar="PATH", help="the host to register; if it is not there, it is copied there "
+                        "(default: the one in the cache, whose path changes with every version)")  # fmt: skip
+    parser.add_argument("--flags", metavar="FLAGS", help="letters of POCF (default: PF, before Linux 5.12 F)")
+    parser.add_argument("--name", metavar="NAME", default="mipsrec",
+                        help="what the names of the entries begin with (default mipsrec)")  # fmt: skip
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = _Parser(prog="mipsrec", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -301,6 +344,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _add_inspection(commands)
     _add_running(commands)
+    _add_binfmt(commands)
     return parser
 
 
@@ -322,6 +366,10 @@ def _dispatch(arguments: argparse.Namespace) -> int:
         from .commands import bench
 
         return bench.bench(arguments)
+    if arguments.command == "binfmt":
+        from .commands import binfmt
+
+        return binfmt.binfmt(arguments)
     if arguments.command in ("build", "dump-llvm"):
         from .commands import translate
 

@@ -103,7 +103,7 @@ _Noreturn void mr_die_of_host_signal(int host_signal);
 void mr_take_sent(const siginfo_t *info, void *context); /* a signal that the host needs for itself, but somebody sent */
 
 /* ---- report.c ---- */
-extern int mr_messages_fd;   /* what --stats, --strace and --report say goes there */
+int mr_messages_fd(void);    /* what --stats, --strace and --report say goes there */
 void mr_messages_open(void); /* makes it another one than the guest's */
 void mr_print_error(const char *format, ...) __attribute__((format(printf, 1, 2))); /* one write, no stdio buffers */
 

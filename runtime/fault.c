@@ -164,7 +164,7 @@ void mr_die_of_host_signal(int host_signal)
 {
     struct rlimit no_core = {0, 0};
     sigset_t unblocked;
-    if (getenv("MIPSREC_CORE") == NULL) /* a core of the host says little about the guest */
+    if (!mr_options.dump_core) /* a core of the host says little about the guest */
         setrlimit(RLIMIT_CORE, &no_core);
     signal(host_signal, SIG_DFL);
     sigemptyset(&unblocked);

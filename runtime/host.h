@@ -30,14 +30,20 @@ struct mr_options {
     const char *library_path; /* the recompiled library, or NULL */
     const char *cache_path;   /* folder of mipsrec's cache, or NULL: wherever it is */
     const char *variant;      /* of the code in it, or NULL: the default */
-    const char *program_path; /* host path of the guest ELF */
-    const char *program_name; /* what the guest sees as /proc/self/exe */
+    bool executed;            /* by a guest: no variable of the environment is for the host */
+    const char *program_path; /* what was executed, as its caller calls it: a guest path, perhaps of a script */
+    const char *program_name; /* what the guest sees as /proc/self/exe (program.c) */
+    int program_fd, host_fd;  /* both opened by who executes this one, or -1 */
+    const char *host_name;    /* how this host was called */
+    char *host_words, *host_words_end; /* its whole command line, as the kernel laid it out */
     int guest_argc;
     char **guest_argv;
     char **guest_envp;        /* NULL-terminated */
     const char *call_function; /* run only this address (mipsrec call), or NULL */
     const char *profile_path; /* where samples go (profile.c), or NULL */
     uint32_t profile_rate;    /* of them in a second */
+    bool dump_core;           /* when the host dies of a signal */
+    bool registered;          /* the kernel starts this host for MIPS programs (binfmt_misc) */
     int verify_fd;            /* mipsrec verify: where its records go, or -1 */
     uint32_t verify_scan;     /* compare all memory every so many points; 0: now and then */
 };

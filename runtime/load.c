@@ -12,6 +12,8 @@
  * program, or its interpreter, relocates itself).
  */
 #include "host.h"
+#include "linux/paths.h"
+#include "linux/program.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -64,9 +66,10 @@ static uint32_t word(const struct file *file, uint64_t offset)
     return mr_get32(file->bytes + offset);
 }
 
-static struct file open_file(const char *path)
+/* Takes the descriptor over; -1: it could not be opened, and errno says why. */
+static struct file open_file(const char *path, int fd)
 {
-    struct file file = {.path = path, .fd = open(path, O_RDONLY | O_CLOEXEC)};
+    struct file file = {.path = path, .fd = fd};
     struct stat status;
     if (file.fd < 0 || fstat(file.fd, &status))
         mr_fail("%s: cannot be read: %s", path, strerror(errno));
@@ -317,11 +320,12 @@ static void close_file(const struct file *file)
 static void load_interpreter(const struct file *program, const char *name, struct mr_image *image)
 {
     bool big_endian = mr_big_endian;
-    const char *path = name;
-    if (access(path, R_OK) != 0)
-        mr_fail("%s: its interpreter %s cannot be read (%s): run it in a folder that has one with --sysroot DIR",
+    const char *path = mr_host_path_of(name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        mr_fail("%s: its interpreter %s cannot be read (%s); name the folder that has the guest's /lib with --sysroot DIR",
                 program->path, name, strerror(errno));
-    struct file file = open_file(path);
+    struct file file = open_file(path, fd);
     uint32_t type = check_ident(&file);
     check_flags(&file, word(&file, offsetof(Elf32_Ehdr, e_flags)), word(&file, offsetof(Elf32_Ehdr, e_entry)));
     if (mr_big_endian != big_endian)
@@ -350,7 +354,7 @@ static uint32_t choose_bias(uint32_t type, const struct extent *extent)
 
 void mr_load(const char *path, struct mr_image *image)
 {
-    struct file file = open_file(path);
+    struct file file = open_file(path, mr_program_open(path));
     uint32_t type = check_ident(&file);
     uint32_t flags = word(&file, offsetof(Elf32_Ehdr, e_flags)), entry = word(&file, offsetof(Elf32_Ehdr, e_entry));
     check_flags(&file, flags, entry);

@@ -5,6 +5,7 @@
  */
 #include "control.h"
 #include "lifted/code.h"
+#include "linux/program.h"
 #include "profile.h"
 #include "verify.h"
 
@@ -60,6 +61,7 @@ int main(int argc, char **argv)
     struct mr_image image = {0};
     enum mr_memory_model model = MR_THUNK; /* the interpreter's way, too */
     mr_options_parse(argc, argv);
+    mr_program_start();
     if (mr_options.stats || mr_options.strace || mr_options.report)
         mr_messages_open();
     bool native = !mr_options.engine_interp, named = native && mr_options.library_path != NULL;
@@ -71,6 +73,7 @@ int main(int argc, char **argv)
     mr_reserve_stack();
     mr_load(mr_options.program_path, &image);
     uint32_t sp = mr_build_stack(&image);
+    mr_process_show(sp);
     mr_dispatch_reserve();
     mr_modules_reserve();
     mr_main_state = &first_state;

@@ -1,10 +1,15 @@
 /* The command line of the host.
  *
- * Enters: argv and the host's environment. Leaves: mr_options and the guest's arguments and environment. What follows the
- * program's path belongs to the guest, whatever it looks like. Usage errors exit with status 2.
+ * Enters: argv, the host's environment, and what binfmt_misc tells. Leaves: mr_options and the guest's arguments and
+ * environment. What follows the program's path belongs to the guest, whatever it looks like. Usage errors exit with status 2.
+ *
+ * One table says of each option how it is read, what --help says of it, and how a program that the guest executes is given
+ * it: that runs in a host of its own, with `--executed NAME --program-fd N ... -- ARGUMENT...` behind these options.
  */
 #include "control.h"
 #include "lifted/code.h"
+#include "linux/paths.h"
+#include "options.h"
 #include "verify.h"
 
 #include <errno.h>
@@ -14,47 +19,35 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #ifndef MR_PRODUCER
 #define MR_PRODUCER "mipsrec"
 #endif
 
-struct mr_options mr_options = {.verify_fd = -1, .profile_rate = 1000};
+struct mr_options mr_options = {.verify_fd = -1, .profile_rate = 1000, .host_fd = -1, .program_fd = -1};
 enum mr_window_choice mr_window_choice;
 char **mr_call_arguments;
 int mr_call_argument_count;
 
 #define PROFILE_RATE_MAX 10000u
 
+static bool engine_given, window_given;
+static const char *sysroot;
+
 static const char usage[] =
     "usage: mipsrec-host [OPTION]... PROGRAM [ARGUMENT]...\n"
     "       mipsrec-host [OPTION]... --call ADDRESS [INTEGER]... PROGRAM [ARGUMENT]...\n"
     "Runs a MIPS Linux program.\n"
+    "\n";
+
+static const char more_usage[] =
     "\n"
-    "  --library FILE         code that mipsrec made from PROGRAM; without it everything is interpreted\n"
-    "  --cache DIR            where recompiled code is found by the contents of the files that the program loads;\n"
-    "                         else $MIPSREC_CACHE, $XDG_CACHE_HOME/mipsrec, ~/.cache/mipsrec or /var/cache/mipsrec\n"
-    "  --variant NAME         which of the ways to translate it was made in; default flat-direct-auto-PROCESSOR\n"
-    "  --engine native|interp interp: interpret everything, even with a library\n"
-    "  --call ADDRESS [INT].. run only the function at ADDRESS (hexadecimal) and print the registers it changed;\n"
-    "                         the last option\n"
-    "  -E NAME=VALUE          set a variable in the program's environment; -E NAME removes one\n"
-    "  --strace               print each system call\n"
-    "  --stats                print counters at the end\n"
-    "  --profile FILE         write to FILE where the program spent its processor time\n"
-    "  --profile-rate N       take N samples in a second of processor time, not 1000; the kernel may give fewer\n"
-    "  --report               print registers and the instruction when a signal ends the program\n"
-    "  --window auto|identity|any\n"
-    "                         where the program's memory is: at host address 0 or not; auto: as the library needs it\n"
-    "  --verify FD            compare lifted code with the interpreter, write records of it to the socket FD\n"
-    "  --verify-scan N        compare all memory at every Nth point, not now and then\n"
-    "  --verify-ignore NAME   do not compare this register (zero ... ra, hi, lo, f0 ... f31, fcc0 ... fcc7, fcsr, tls)\n"
-    "  --describe FILE        check a library, print what it was made from and how, and exit\n"
-    "  --help, --version      print this, or the version, and exit\n"
-    "\n"
+    "Programs that the program executes get --engine, --sysroot, --window, --strace, --stats and --report, too.\n"
     "Exit status: the program's own; 128 + N in a shell when signal N ended it; 1 for errors of the host, 2 for usage.\n"
-    "MIPSREC_WINDOW stands for --window; MIPSREC_CORE, set to anything, lets a dying host dump core.\n";
+    "MIPSREC_SYSROOT stands for --sysroot and MIPSREC_WINDOW for --window; MIPSREC_CORE, set to anything, lets a dying\n"
+    "host dump core. None of them counts in a program that runs with more rights than its caller (setuid).\n";
 
 void mr_fail(const char *format, ...)
 {
@@ -100,6 +93,7 @@ bool mr_parse_address(const char *text, uint32_t *value)
 
 static void parse_window(const char *text)
 {
+    window_given = true;
     if (strcmp(text, "auto") == 0)
         mr_window_choice = MR_WINDOW_AUTO;
     else if (strcmp(text, "identity") == 0)
@@ -115,6 +109,7 @@ static void parse_engine(const char *text)
     if (strcmp(text, "native") != 0 && strcmp(text, "interp") != 0)
         usage_error("--engine must be native or interp, not '%s'", text);
     mr_options.engine_interp = strcmp(text, "interp") == 0;
+    engine_given = true;
 }
 
 static uint32_t whole_number(const char *text)
@@ -136,72 +131,262 @@ static int parse_call_arguments(int argc, char **argv, int at)
     return at;
 }
 
-enum { OPTION_LIBRARY = 256, OPTION_CACHE, OPTION_VARIANT, OPTION_ENGINE, OPTION_STRACE, OPTION_STATS, OPTION_REPORT, OPTION_CALL, OPTION_WINDOW,
-       OPTION_DESCRIBE, OPTION_VERIFY, OPTION_VERIFY_SCAN, OPTION_VERIFY_IGNORE,
-       OPTION_PROFILE, OPTION_PROFILE_RATE, OPTION_HELP, OPTION_VERSION };
+/* ---- single options: how each is read, and what an executed program gets of it ---- */
 
-static const struct option long_options[] = {
-    {"library", required_argument, NULL, OPTION_LIBRARY},
-    {"cache", required_argument, NULL, OPTION_CACHE},
-    {"variant", required_argument, NULL, OPTION_VARIANT},
-    {"engine", required_argument, NULL, OPTION_ENGINE},
-    {"strace", no_argument, NULL, OPTION_STRACE},
-    {"stats", no_argument, NULL, OPTION_STATS},
-    {"report", no_argument, NULL, OPTION_REPORT},
-    {"profile", required_argument, NULL, OPTION_PROFILE},
-    {"profile-rate", required_argument, NULL, OPTION_PROFILE_RATE},
-    {"call", required_argument, NULL, OPTION_CALL},
-    {"window", required_argument, NULL, OPTION_WINDOW},
-    {"describe", required_argument, NULL, OPTION_DESCRIBE},
-    {"verify", required_argument, NULL, OPTION_VERIFY},
-    {"verify-scan", required_argument, NULL, OPTION_VERIFY_SCAN},
-    {"verify-ignore", required_argument, NULL, OPTION_VERIFY_IGNORE},
-    {"help", no_argument, NULL, OPTION_HELP},
-    {"version", no_argument, NULL, OPTION_VERSION},
-    {NULL, 0, NULL, 0},
-};
+static void parse_profile_rate(const char *text)
+{
+    mr_options.profile_rate = whole_number(text);
+    if (mr_options.profile_rate < 1 || mr_options.profile_rate > PROFILE_RATE_MAX)
+        usage_error("--profile-rate must be 1 to 10000, not %s", text);
+}
 
-static void apply_option(int option)
+static void parse_call(const char *text)
 {
     uint32_t ignored;
-    switch (option) {
-    case OPTION_LIBRARY: mr_options.library_path = optarg; break;
-    case OPTION_CACHE: mr_options.cache_path = optarg; break;
-    case OPTION_VARIANT: mr_options.variant = optarg; break;
-    case OPTION_ENGINE: parse_engine(optarg); break;
-    case OPTION_STRACE: mr_options.strace = true; break;
-    case OPTION_STATS: mr_options.stats = true; break;
-    case OPTION_REPORT: mr_options.report = true; break;
-    case OPTION_PROFILE: mr_options.profile_path = optarg; break;
-    case OPTION_PROFILE_RATE:
-        mr_options.profile_rate = whole_number(optarg);
-        if (mr_options.profile_rate < 1 || mr_options.profile_rate > PROFILE_RATE_MAX)
-            usage_error("--profile-rate must be 1 to 10000, not %s", optarg);
-        break;
-    case OPTION_CALL:
-        if (!mr_parse_address(optarg, &ignored))
-            usage_error("--call needs a hexadecimal address, not '%s'", optarg);
-        mr_options.call_function = optarg;
-        break;
-    case OPTION_WINDOW: parse_window(optarg); break;
-    case OPTION_DESCRIBE: mr_library_describe(optarg); exit(0);
-    case OPTION_VERIFY: mr_options.verify_fd = (int)whole_number(optarg); break;
-    case OPTION_VERIFY_IGNORE:
-        if (!mr_verify_ignore(optarg))
-            usage_error("--verify-ignore: no register is named '%s'", optarg);
-        break;
-    case OPTION_VERIFY_SCAN: mr_options.verify_scan = whole_number(optarg); break;
-    case OPTION_HELP: fputs(usage, stdout); exit(0);
-    case OPTION_VERSION: puts("mipsrec-host (" MR_PRODUCER ")"); exit(0);
-    case 'E':
-        if (*optarg == '=' || *optarg == 0)
-            usage_error("-E needs NAME=VALUE or NAME, not '%s'", optarg);
-        if (strchr(optarg, '=') != NULL ? putenv(optarg) != 0 : unsetenv(optarg) != 0)
-            mr_fail("-E %s: %s", optarg, strerror(errno));
-        break;
-    default: /* getopt_long has said what is wrong */
-        exit(2);
+    if (!mr_parse_address(text, &ignored))
+        usage_error("--call needs a hexadecimal address, not '%s'", text);
+    mr_options.call_function = text;
+}
+
+static void parse_verify(const char *text) { mr_options.verify_fd = (int)whole_number(text); }
+static void parse_verify_scan(const char *text) { mr_options.verify_scan = whole_number(text); }
+
+static void parse_verify_ignore(const char *text)
+{
+    if (!mr_verify_ignore(text))
+        usage_error("--verify-ignore: no register is named '%s'", text);
+}
+
+static void set_variable(const char *text)
+{
+    if (*text == '=' || *text == 0)
+        usage_error("-E needs NAME=VALUE or NAME, not '%s'", text);
+    if (strchr(text, '=') != NULL ? putenv((char *)text) != 0 : unsetenv(text) != 0)
+        mr_fail("-E %s: %s", text, strerror(errno));
+}
+
+static void describe(const char *path)
+{
+    mr_library_describe(path);
+    exit(0);
+}
+
+static void print_version(const char *nothing __attribute__((unused)))
+{
+    puts("mipsrec-host (" MR_PRODUCER ")");
+    exit(0);
+}
+
+static void parse_executed(const char *name)
+{
+    mr_options.program_path = name;
+    mr_options.executed = true;
+}
+
+static void parse_host_fd(const char *text) { mr_options.host_fd = (int)whole_number(text); }
+static void parse_program_fd(const char *text) { mr_options.program_fd = (int)whole_number(text); }
+
+/* What an executed program gets; same: it is the one that runs now. */
+static const char *hand_on_engine(bool same __attribute__((unused)))
+{
+    return engine_given && mr_options.engine_interp ? "interp" : NULL;
+}
+
+static const char *hand_on_library(bool same) { return same ? mr_options.library_path : NULL; }
+static const char *hand_on_cache(bool same __attribute__((unused))) { return mr_store_cache(); }
+static const char *hand_on_variant(bool same __attribute__((unused))) { return mr_options.variant; }
+static const char *hand_on_sysroot(bool same __attribute__((unused))) { return mr_sysroot(); }
+
+static const char *hand_on_window(bool same __attribute__((unused)))
+{
+    return mr_window_choice == MR_WINDOW_AUTO ? NULL : mr_window_choice == MR_WINDOW_IDENTITY ? "identity" : "any";
+}
+
+static void print_help(const char *nothing);
+
+/* ---- the table ---- */
+
+struct option_row {
+    const char *name; /* with the dashes, or NULL */
+    char letter;      /* the same in short, or 0 */
+    const char *argument; /* as --help names it; NULL: the option takes none */
+    const char *help;     /* lines; NULL: --help does not name it */
+    bool *flag;           /* set by the option, and handed on when set */
+    const char **text;    /* set to the argument */
+    void (*apply)(const char *argument);    /* where neither will do */
+    const char *(*hand_on)(bool same); /* the argument for an executed program's host, or NULL: it does not get the option */
+};
+
+static const struct option_row rows[] = {
+    {.name = "--library", .argument = "FILE", .text = &mr_options.library_path, .hand_on = hand_on_library,
+     .help = "code that mipsrec made from PROGRAM; without it everything is interpreted"},
+    {.name = "--cache", .argument = "DIR", .text = &mr_options.cache_path, .hand_on = hand_on_cache,
+     .help = "where recompiled code is found by the contents of the files that the program loads; else\n"
+             "$MIPSREC_CACHE, $XDG_CACHE_HOME/mipsrec, ~/.cache/mipsrec or /var/cache/mipsrec"},
+    {.name = "--variant", .argument = "NAME", .text = &mr_options.variant, .hand_on = hand_on_variant,
+     .help = "which of the ways to translate it was made in; default flat-direct-auto-PROCESSOR"},
+    {.name = "--engine", .argument = "native|interp", .apply = parse_engine, .hand_on = hand_on_engine,
+     .help = "interp: interpret everything, even with a library"},
+    {.name = "--sysroot", .letter = 'L', .argument = "DIR", .text = &sysroot, .hand_on = hand_on_sysroot,
+     .help = "take absolute paths that exist below DIR from there: PROGRAM, what it opens and executes"},
+    {.name = "--call", .argument = "ADDRESS [INT]..", .apply = parse_call,
+     .help = "run only the function at ADDRESS (hexadecimal) and print the registers it changed;\nthe last option"},
+    {.letter = 'E', .argument = "NAME=VALUE", .apply = set_variable,
+     .help = "set a variable in the program's environment; -E NAME removes one"},
+    {.name = "--strace", .flag = &mr_options.strace, .help = "print each system call"},
+    {.name = "--stats", .flag = &mr_options.stats, .help = "print counters at the end"},
+    {.name = "--profile", .argument = "FILE", .text = &mr_options.profile_path,
+     .help = "write to FILE where the program spent its processor time"},
+    {.name = "--profile-rate", .argument = "N", .apply = parse_profile_rate,
+     .help = "take N samples in a second of processor time, not 1000; the kernel may give fewer"},
+    {.name = "--report", .flag = &mr_options.report,
+     .help = "print registers and the instruction when a signal ends the program"},
+    {.name = "--window", .argument = "auto|identity|any", .apply = parse_window, .hand_on = hand_on_window,
+     .help = "where the program's memory is: at host address 0 or not; auto: as the library needs it"},
+    {.name = "--verify", .argument = "FD", .apply = parse_verify,
+     .help = "compare lifted code with the interpreter, write records of it to the socket FD"},
+    {.name = "--verify-scan", .argument = "N", .apply = parse_verify_scan,
+     .help = "compare all memory at every Nth point, not now and then"},
+    {.name = "--verify-ignore", .argument = "NAME", .apply = parse_verify_ignore,
+     .help = "do not compare this register (zero ... ra, hi, lo, f0 ... f31, fcc0 ... fcc7, fcsr, tls)"},
+    {.name = "--describe", .argument = "FILE", .apply = describe,
+     .help = "check a library, print what it was made from and how, and exit"},
+    {.name = "--help", .apply = print_help, .help = "print this and exit"},
+    {.name = "--version", .apply = print_version, .help = "print the version and exit"},
+    /* From one host to the next: */
+    {.name = "--core", .flag = &mr_options.dump_core},
+    {.name = "--registered", .flag = &mr_options.registered},
+    {.name = "--executed", .argument = "NAME", .apply = parse_executed},
+    {.name = "--host-fd", .argument = "FD", .apply = parse_host_fd},
+    {.name = "--program-fd", .argument = "FD", .apply = parse_program_fd},
+};
+#define ROW_COUNT (sizeof rows / sizeof *rows)
+#define FIRST_VALUE 256 /* getopt's value for the first row */
+_Static_assert(2 * ROW_COUNT <= MR_OPTION_WORDS, "a flag is one word, others are two");
+
+static void print_help(const char *nothing __attribute__((unused)))
+{
+    enum { COLUMN = 25 };
+    fputs(usage, stdout);
+    for (const struct option_row *row = rows; row < rows + ROW_COUNT; row++) {
+        char option[80], letter[3] = {'-', row->letter, 0};
+        if (row->help == NULL)
+            continue;
+        snprintf(option, sizeof option, "  %s%s%s%s%s", row->letter ? letter : "", row->letter && row->name ? ", " : "",
+                 row->name ? row->name : "", row->argument ? " " : "", row->argument ? row->argument : "");
+        printf("%-*s", COLUMN, option);
+        if (strlen(option) >= COLUMN)
+            printf("\n%*s", COLUMN, "");
+        for (const char *line = row->help; line != NULL; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+            printf("%*s%.*s\n", line == row->help ? 0 : COLUMN, "", (int)strcspn(line, "\n"), line);
     }
+    fputs(more_usage, stdout);
+    exit(0);
+}
+
+uint32_t mr_options_hand_on(const char *words[MR_OPTION_WORDS], bool same_program)
+{
+    uint32_t count = 0;
+    for (const struct option_row *row = rows; row < rows + ROW_COUNT; row++) {
+        const char *argument = row->hand_on ? row->hand_on(same_program) : NULL;
+        if ((row->flag == NULL || !*row->flag) && argument == NULL)
+            continue;
+        words[count++] = row->name;
+        if (argument != NULL)
+            words[count++] = argument;
+    }
+    return count;
+}
+
+/* ---- the whole command line ---- */
+
+static void apply_row(const struct option_row *row, const char *argument)
+{
+    if (row->flag != NULL)
+        *row->flag = true;
+    else if (row->text != NULL)
+        *row->text = strdup(argument); /* the words themselves may become the guest's (process_view.c) */
+    else
+        row->apply(argument);
+}
+
+static const struct option_row *row_of(int value)
+{
+    for (const struct option_row *row = rows; row < rows + ROW_COUNT; row++)
+        if (value == FIRST_VALUE + (int)(row - rows) || (row->letter && value == row->letter))
+            return row;
+    exit(2); /* getopt_long has said what is wrong */
+}
+
+static void parse_words(int argc, char **argv)
+{
+    struct option long_options[ROW_COUNT + 1];
+    char short_options[2 * ROW_COUNT + 2] = "+";
+    size_t count = 0, length = 1;
+    int value;
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        int has_argument = rows[i].argument ? required_argument : no_argument;
+        if (rows[i].name)
+            long_options[count++] = (struct option){rows[i].name + 2, has_argument, NULL, FIRST_VALUE + (int)i};
+        if (rows[i].letter) {
+            short_options[length++] = rows[i].letter;
+            if (has_argument)
+                short_options[length++] = ':';
+        }
+    }
+    long_options[count] = (struct option){0};
+    argv[0] = (char *)"mipsrec-host"; /* for getopt's messages */
+    /* --call is the last option, since its integers may be negative. */
+    while (mr_options.call_function == NULL && (value = getopt_long(argc, argv, short_options, long_options, NULL)) != -1)
+        apply_row(row_of(value), optarg);
+}
+
+/* Variables of the host. In a program of more rights than its caller the caller has no say. */
+static const char *variable(const char *name)
+{
+    return mr_options.executed ? NULL : secure_getenv(name);
+}
+
+static void heed_environment(void)
+{
+    const char *window = variable("MIPSREC_WINDOW");
+    if (window != NULL && !window_given)
+        parse_window(window);
+    if (sysroot == NULL)
+        sysroot = variable("MIPSREC_SYSROOT");
+    if (variable("MIPSREC_CORE") != NULL)
+        mr_options.dump_core = true;
+}
+
+static void check(void)
+{
+    if (mr_options.verify_fd >= 0 && (mr_options.library_path == NULL || mr_options.engine_interp))
+        usage_error("%s", "--verify needs --library, and lifted code to run");
+    if (mr_options.profile_path != NULL && (mr_options.verify_fd >= 0 || mr_options.call_function != NULL))
+        usage_error("%s", "--profile goes neither with --verify nor with --call");
+}
+
+#ifndef AT_FLAGS_PRESERVE_ARGV0
+#define AT_FLAGS_PRESERVE_ARGV0 1u
+#endif
+
+/* The kernel starts the host for a registered kind of program (binfmt_misc): host PROGRAM ARGUMENT..., where nothing is an
+ * option. It says so when the registration has flag P (since Linux 5.12), and then puts argv[0] before the arguments; or
+ * when it has flag O, and then hands the program over opened. Returns the position of the guest's argv[0], or 0: started by
+ * hand, or without these flags, which is the same. */
+static int binfmt_arguments(int argc, char **argv)
+{
+    int has_argv0 = getauxval(AT_FLAGS) & AT_FLAGS_PRESERVE_ARGV0 ? 1 : 0;
+    errno = 0;
+    unsigned long fd = getauxval(AT_EXECFD);
+    bool opened = errno == 0;
+    if (argc < 2 + has_argv0 || !(has_argv0 || opened))
+        return 0;
+    if (opened)
+        mr_options.program_fd = (int)fd;
+    mr_options.program_path = argv[1];
+    mr_options.registered = true;
+    return 1 + has_argv0;
 }
 
 /* The guest may change its folder and then run itself again. */
@@ -212,29 +397,26 @@ static const char *absolute_path(const char *path, char *buffer)
 
 void mr_options_parse(int argc, char **argv)
 {
-    static char program[PATH_MAX], library[PATH_MAX];
+    static char library[PATH_MAX];
     extern char **environ;
-    int option;
-    const char *window = getenv("MIPSREC_WINDOW");
-    if (window != NULL)
-        parse_window(window);
-    argv[0] = (char *)"mipsrec-host"; /* for getopt's messages */
-    /* --call is the last option, since its integers may be negative. */
-    while (mr_options.call_function == NULL && (option = getopt_long(argc, argv, "+E:", long_options, NULL)) != -1)
-        apply_option(option);
-    if (mr_options.call_function != NULL)
-        optind = parse_call_arguments(argc, argv, optind);
-    if (optind >= argc)
+    if (argc < 1)
+        exit(2);
+    mr_options.host_name = mr_options.host_words = argv[0];
+    mr_options.host_words_end = argv[argc - 1] + strlen(argv[argc - 1]) + 1;
+    int first = binfmt_arguments(argc, argv);
+    if (first == 0) {
+        parse_words(argc, argv);
+        first = mr_options.call_function == NULL ? optind : parse_call_arguments(argc, argv, optind);
+    }
+    if (first >= argc)
         usage_error("%s", "no program given");
-    if (mr_options.verify_fd >= 0 && (mr_options.library_path == NULL || mr_options.engine_interp))
-        usage_error("%s", "--verify needs --library, and lifted code to run");
-    if (mr_options.profile_path != NULL && (mr_options.verify_fd >= 0 || mr_options.call_function != NULL))
-        usage_error("%s", "--profile goes neither with --verify nor with --call");
+    heed_environment();
+    check();
     if (mr_options.library_path != NULL)
         mr_options.library_path = absolute_path(mr_options.library_path, library);
-    mr_options.program_path = argv[optind];
-    mr_options.program_name = absolute_path(argv[optind], program);
-    mr_options.guest_argc = argc - optind;
-    mr_options.guest_argv = argv + optind;
+    mr_options.program_path = strdup(mr_options.program_path ? mr_options.program_path : argv[first]);
+    mr_options.guest_argc = argc - first;
+    mr_options.guest_argv = argv + first;
     mr_options.guest_envp = environ;
+    mr_sysroot_start(sysroot);
 }

@@ -6,7 +6,7 @@
 #include "abi.h"
 #include "control.h"
 #include "lifted/code.h"
-#include "linux/calls/descriptors.h"
+#include "linux/own.h"
 #include "profile.h"
 #include "thread.h"
 #include "verify.h"
@@ -17,16 +17,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FIRST_MESSAGES_FD 900 /* out of the way of the guest's descriptors */
-
-int mr_messages_fd = STDERR_FILENO;
+int mr_messages_fd(void)
+{
+    int fd = mr_own_descriptor(MR_OWN_TRACE);
+    return fd < 0 ? STDERR_FILENO : fd;
+}
 
 void mr_messages_open(void)
 {
-    int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, FIRST_MESSAGES_FD);
-    if (fd >= 0)
-        mr_messages_fd = fd;
-    mr_descriptor_keep(fd);
+    mr_own_keep(MR_OWN_TRACE, fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, MR_OWN_FIRST));
 }
 
 void mr_print_error(const char *format, ...)
@@ -37,7 +36,7 @@ void mr_print_error(const char *format, ...)
     int length = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     size_t size_bytes = length < 0 ? 0 : (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
-    if (size_bytes > 0 && write(mr_messages_fd, text, size_bytes) < 0)
+    if (size_bytes > 0 && write(mr_messages_fd(), text, size_bytes) < 0)
         return; /* nobody to tell */
 }
 

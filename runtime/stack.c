@@ -30,7 +30,7 @@ struct builder {
     uint32_t low, sp;
 };
 
-static uint32_t stack_size_bytes(void)
+uint32_t mr_stack_size_bytes(void)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur == RLIM_INFINITY)
@@ -88,7 +88,7 @@ static void put_auxiliary(uint32_t *at, const struct mr_image *image, uint32_t r
         {AT_EUID, geteuid()},
         {AT_GID, getgid()},
         {AT_EGID, getegid()},
-        {AT_SECURE, 0},
+        {AT_SECURE, (uint32_t)getauxval(AT_SECURE)},
         {AT_RANDOM, random},
         {AT_HWCAP2, 0},
         {AT_EXECFN, name},
@@ -128,7 +128,7 @@ static void put_pointers(uint32_t *at, char *const *strings, uint32_t count, uin
 
 void mr_reserve_stack(void)
 {
-    uint32_t size = stack_size_bytes(), low = MR_USER_END - size;
+    uint32_t size = mr_stack_size_bytes(), low = MR_USER_END - size;
     if (mr_map(low, size, MR_READ | MR_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0, true) < 0)
         mr_fail("cannot map the guest's stack of %u KiB: lower ulimit -s", size >> 10);
     stack_low = low;
@@ -138,7 +138,6 @@ void mr_reserve_stack(void)
 uint32_t mr_build_stack(const struct mr_image *image)
 {
     uint32_t size = MR_USER_END - stack_low;
-    mr_exec_take_argv0();
     if (image->high > stack_low - STACK_GUARD_BYTES)
         mr_fail("%s: is so large that no room is left for a stack of %u KiB: lower ulimit -s", mr_options.program_path,
                 size >> 10);

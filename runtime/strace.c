@@ -1,5 +1,6 @@
 /* --strace: one line per system call on standard error, like strace(1). What a call writes is printed after it. */
 #include "linux/calls/socket.h"
+#include "linux/own.h"
 #include "signals.h"
 #include "control.h"
 #include "syscall.h"
@@ -40,7 +41,7 @@ static void flush(void)
 {
     size_t length = line.length;
     line.length = 0;
-    if (write(mr_messages_fd, line.text, length) < 0)
+    if (write(mr_messages_fd(), line.text, length) < 0)
         return; /* a trace nobody can see is no reason to stop */
 }
 

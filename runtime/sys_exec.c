@@ -1,7 +1,13 @@
-/* execve: another program takes this process over. A MIPS program re-enters this host with the same options; everything
- * else is left to the host's kernel. Scripts are resolved here, since their interpreter may be a MIPS program (binfmt_script.c).
+/* execve and execveat: another program takes this process over. A MIPS program re-enters this host with the same options;
+ * everything else is left to the host's kernel. Scripts are resolved here, since their interpreter may be a MIPS program.
+ *
+ * The next host is this executable, by its descriptor, so that neither /proc nor a path is needed. It gets the program as an
+ * open descriptor, and nothing in its environment but what the guest has given.
  */
 #include "control.h"
+#include "linux/own.h"
+#include "linux/exec_chain.h"
+#include "options.h"
 #include "profile.h"
 #include "syscall.h"
 #include "thread.h"
@@ -10,22 +16,24 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#define HEADER_BYTES 256 /* BINPRM_BUF_SIZE */
 #define MOST_STRINGS 0x100000u
-#define MOST_SCRIPTS 5
-#define MOST_OPTIONS 16
-/* How the next host is told an argv[0] that is not the program's path. */
-#define ARGV0_VARIABLE "MIPSREC_ARGV0"
+#define MOST_WORDS (MR_OPTION_WORDS + 8) /* before the guest's arguments */
+#define ROOM (MOST_WORDS + MR_CHAIN_ROOM)
+#define STRING_COST 4u /* a pointer */
+#define SPARE_BYTES 8192u /* of the next program's stack: a name, auxiliary vector, what scripts add */
 
 /* ---- the guest's strings ---- */
 
-/* Returns a NULL-terminated array of host pointers with room for `extra` more in front and one behind, or NULL and *error. */
-static const char **get_strings(uint32_t guest, uint32_t extra, int *error)
+/* Returns a NULL-terminated array of host pointers with room for `extra` more in front and one behind, or NULL and *error.
+ * Adds to *bytes what they take on the next program's stack. */
+static const char **get_strings(uint32_t guest, uint32_t extra, uint64_t *bytes, int *error)
 {
     uint32_t count = 0, pointer = 0;
     *error = EFAULT;
@@ -46,218 +54,206 @@ static const char **get_strings(uint32_t guest, uint32_t extra, int *error)
             free(strings);
             return NULL;
         }
+        *bytes += strlen(strings[extra + i]) + 1 + STRING_COST;
     }
     if (!strings)
         *error = ENOMEM;
     return strings;
 }
 
-/* ---- what kind of program ---- */
+/* ---- what is executed ---- */
 
-struct header {
-    char bytes[HEADER_BYTES + 1];
-    ssize_t size_bytes;
-    uint64_t file_bytes;
+struct target {
+    struct mr_path path; /* for the host's kernel */
+    int directory, flags; /* of execveat */
+    int fd;              /* the file, or -1: only the host's kernel may read it */
+    char name[PATH_MAX]; /* as the program will know it (AT_EXECFN) */
+    const char **strings, **environment; /* the arguments, from ROOM on; and the variables */
+    uint64_t bytes;      /* that both take */
 };
 
-static int read_header(const char *path, struct header *header)
+/* What /dev/fd calls a file that is given by a descriptor (alloc_bprm of fs/exec.c). */
+static int set_name(struct target *target, int directory, const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -errno;
-    header->size_bytes = pread(fd, header->bytes, HEADER_BYTES, 0);
-    struct stat status;
-    int error = header->size_bytes < 0 || fstat(fd, &status) ? -errno : 0;
-    header->file_bytes = error ? 0 : (uint64_t)status.st_size;
-    close(fd);
-    header->bytes[error ? 0 : header->size_bytes] = 0;
-    return error;
+    int length;
+    if (path[0] == '/' || directory == AT_FDCWD)
+        length = snprintf(target->name, sizeof target->name, "%s", path);
+    else
+        length = snprintf(target->name, sizeof target->name, "/dev/fd/%d%s%s", directory, *path ? "/" : "", path);
+    return length >= (int)sizeof target->name ? -ENAMETOOLONG : 0;
 }
 
-static uint32_t header_field(const struct header *header, size_t offset, size_t size_bytes)
+/* A readable descriptor of a file that the guest has open in whatever way, or -1. */
+static int open_again(int fd)
 {
-    uint32_t value = 0;
-    for (size_t i = 0; i < size_bytes; i++) {
-        size_t place = header->bytes[EI_DATA] == ELFDATA2MSB ? i : size_bytes - 1 - i;
-        value = value << 8 | (uint8_t)header->bytes[offset + place];
+    char path[40];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int again = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    return again < 0 && errno == ENOENT ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : again;
+}
+
+/* Finds the file and looks whether it may be executed; the host's kernel is to answer for what cannot be opened. */
+static int open_target(struct target *target, int directory, uint32_t guest_path, int flags)
+{
+    const char *path = mr_guest_string(guest_path);
+    bool no_follow = flags & AT_SYMLINK_NOFOLLOW;
+    if (!path)
+        return -EFAULT;
+    int error = set_name(target, directory, path);
+    if (!error)
+        error = mr_path_find_text(&target->path, directory, path, no_follow ? MR_NO_FOLLOW : MR_FOLLOW);
+    if (error)
+        return error;
+    target->directory = directory;
+    target->flags = flags;
+    if (*path == 0 && flags & AT_EMPTY_PATH) {
+        if (fcntl(directory, F_GETFD) < 0)
+            return -errno;
+        target->fd = open_again(directory);
+        return 0;
     }
-    return value;
-}
-#define FIELD(header, name) header_field(header, offsetof(Elf32_Ehdr, name), sizeof(((Elf32_Ehdr *)0)->name))
-
-/* What binfmt_elf of a MIPS kernel would try to load; of the rest the host's kernel says ENOEXEC. */
-static bool is_mips(const struct header *header)
-{
-    if (header->size_bytes < (ssize_t)sizeof(Elf32_Ehdr) || memcmp(header->bytes, ELFMAG, SELFMAG) ||
-        FIELD(header, e_machine) != EM_MIPS)
-        return false;
-    uint32_t type = FIELD(header, e_type), count = FIELD(header, e_phnum);
-    return header->bytes[EI_CLASS] == ELFCLASS32 && (type == ET_EXEC || type == ET_DYN) && count > 0 &&
-           FIELD(header, e_phentsize) == sizeof(Elf32_Phdr) &&
-           (uint64_t)FIELD(header, e_phoff) + count * sizeof(Elf32_Phdr) <= header->file_bytes;
+    if (*path == 0)
+        return -ENOENT;
+    target->fd = openat(target->path.directory, target->path.name,
+                        O_RDONLY | O_CLOEXEC | O_NONBLOCK | (no_follow ? O_NOFOLLOW : 0));
+    return target->fd >= 0 || errno == EACCES || errno == ENXIO ? 0 : -errno;
 }
 
-/* Splits "#! interpreter argument"; argument may come out NULL. Returns false for anything else. */
-static bool split_script(struct header *header, const char **interpreter, const char **argument)
+/* A script that is executed by a descriptor is gone before its interpreter can open it. */
+static bool is_unreachable_script(const struct target *target, const struct mr_chain *chain)
 {
-    char *at = header->bytes + 2, *end;
-    if (header->size_bytes < 2 || header->bytes[0] != '#' || header->bytes[1] != '!')
-        return false;
-    at[strcspn(at, "\n")] = 0;
-    for (end = at + strlen(at); end > at && (end[-1] == ' ' || end[-1] == '\t'); end--)
-        end[-1] = 0;
-    at += strspn(at, " \t");
-    *interpreter = at;
-    at += strcspn(at, " \t");
-    *argument = NULL;
-    if (*at) {
-        *at++ = 0;
-        at += strspn(at, " \t");
-        *argument = at;
-    }
-    return **interpreter != 0;
+    return chain->depth > 0 && target->directory >= 0 && strncmp(target->name, "/dev/fd/", 8) == 0 &&
+           fcntl(target->directory, F_GETFD) & FD_CLOEXEC;
 }
 
-/* Whether the host's kernel will most likely run it. */
-static bool is_program(const struct header *header)
+static bool is_running_program(int fd)
 {
-    return memcmp(header->bytes, ELFMAG, SELFMAG) == 0 || memcmp(header->bytes, "#!", 2) == 0;
+    struct stat one, other;
+    int own = mr_own_descriptor(MR_OWN_PROGRAM);
+    return own >= 0 && fstat(fd, &one) == 0 && fstat(own, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
 }
 
 /* ---- the next host ---- */
 
-static const char *own_path(const char *path)
+/* first: the program's arguments, with MOST_WORDS free places before them. */
+static int64_t run_in_host(const struct target *target, int program, const char **first)
 {
-    return mr_is_own_exe(path) ? mr_options.program_name : path;
-}
-
-/* Whether a path is the program that this library belongs to. */
-static bool is_own_program(const char *path)
-{
-    char absolute[PATH_MAX];
-    return realpath(path, absolute) && strcmp(absolute, mr_options.program_name) == 0;
-}
-
-static uint32_t host_options(const char *path, const char **options)
-{
+    char host_text[16], program_text[16];
+    const char *words[MOST_WORDS];
+    int host = mr_own_descriptor(MR_OWN_HOST);
     uint32_t count = 0;
-    options[count++] = "mipsrec-host";
-    if (mr_options.engine_interp) {
-        options[count++] = "--engine";
-        options[count++] = "interp";
-    }
-    if (mr_options.library_path && is_own_program(path)) {
-        options[count++] = "--library";
-        options[count++] = mr_options.library_path;
-    }
-    if (mr_window_choice != MR_WINDOW_AUTO) {
-        options[count++] = "--window";
-        options[count++] = mr_window_choice == MR_WINDOW_IDENTITY ? "identity" : "any";
-    }
-    if (mr_options.strace)
-        options[count++] = "--strace";
-    if (mr_options.stats)
-        options[count++] = "--stats";
-    if (mr_options.report)
-        options[count++] = "--report";
-    return count;
-}
-
-/* strings: the program's, with MOST_OPTIONS empty places before the first; environment: with one empty place. */
-static int64_t run_in_host(const char *path, const char **strings, uint32_t first, const char **environment)
-{
-    const char *options[MOST_OPTIONS];
-    uint32_t count = host_options(path, options);
-    char *name = NULL;
-    const char *argv0 = strings[first];
-    if (strcmp(argv0, path) != 0) {
-        name = malloc(sizeof ARGV0_VARIABLE "=" + strlen(argv0));
-        if (!name)
-            return -ENOMEM;
-        strcpy(stpcpy(name, ARGV0_VARIABLE "="), argv0);
-        *environment = name;
-    } else {
-        environment++;
-    }
-    strings[first] = path;
-    const char **argv = strings + first - count;
-    memcpy(argv, options, count * sizeof *options);
+    snprintf(host_text, sizeof host_text, "%d", host);
+    snprintf(program_text, sizeof program_text, "%d", program);
+    words[count++] = "mipsrec-host";
+    count += mr_options_hand_on(words + count, is_running_program(program));
+    const char *const last[] = {"--executed", target->name, "--host-fd", host_text, "--program-fd", program_text, "--"};
+    memcpy(words + count, last, sizeof last);
+    count += sizeof last / sizeof *last;
+    memcpy(first - count, words, count * sizeof *words);
     mr_threads_leave_robust_lists();
-    execve("/proc/self/exe", (char *const *)argv, (char *const *)environment);
+    fcntl(program, F_SETFD, 0);
+    fcntl(host, F_SETFD, 0);
+    syscall(SYS_execveat, host, "", first - count, target->environment, AT_EMPTY_PATH);
     int error = errno;
-    free(name);
+    fcntl(host, F_SETFD, FD_CLOEXEC);
+    fcntl(program, F_SETFD, FD_CLOEXEC);
     return -error;
 }
 
-void mr_exec_take_argv0(void)
+/* The host's kernel finds the file again, and reads `#!` lines itself. */
+static int64_t run_in_kernel(const struct target *target, const char *header)
 {
-    char *name = getenv(ARGV0_VARIABLE);
-    if (!name)
-        return;
-    mr_options.guest_argv[0] = strdup(name);
-    unsetenv(ARGV0_VARIABLE);
+    bool may_be_program = target->fd < 0 || memcmp(header, ELFMAG, SELFMAG) == 0 || memcmp(header, "#!", 2) == 0;
+    if (may_be_program)
+        mr_threads_leave_robust_lists();
+    return mr_result(syscall(SYS_execveat, target->path.directory, target->path.name, target->strings + ROOM,
+                             target->environment, target->flags));
+}
+
+/* Only the kernel can give a setuid program its rights. It does when this host is registered with flag C. */
+static bool gains_rights(int fd)
+{
+    struct stat status;
+    return mr_options.registered && fstat(fd, &status) == 0 &&
+           ((status.st_mode & S_ISUID && status.st_uid != geteuid()) ||
+            ((status.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && status.st_gid != getegid()));
+}
+
+static int64_t run_mips(const struct target *target, const struct mr_chain *chain, const char **first)
+{
+    bool by_kernel = mr_own_descriptor(MR_OWN_HOST) < 0;
+    if (is_unreachable_script(target, chain))
+        return -ENOENT;
+    if (by_kernel || (chain->depth == 0 && gains_rights(chain->fd))) {
+        int64_t error = run_in_kernel(target, ELFMAG);
+        if (by_kernel || error != -ENOEXEC)
+            return error;
+    }
+    return run_in_host(target, chain->fd, first);
+}
+
+static int64_t run(const struct target *target)
+{
+    struct mr_chain chain = {.fd = -1};
+    const char **first = target->strings + ROOM;
+    if (target->fd < 0)
+        return run_in_kernel(target, "");
+    int kind = mr_may_execute(target->fd);
+    if (kind == 0)
+        kind = mr_chain_follow(&chain, target->fd, target->name, &first);
+    else
+        close(target->fd);
+    if (kind < 0)
+        return kind;
+    if (kind == MR_CHAIN_OTHER)
+        return run_in_kernel(target, chain.headers[0]);
+    int64_t error = run_mips(target, &chain, first);
+    close(chain.fd);
+    return error;
 }
 
 /* ---- the call ---- */
 
-/* Puts a script's interpreter before its arguments, as often as needed. Returns whether a MIPS program is at the end. */
-static bool resolve(const char **path, const char **strings, uint32_t *first, struct header headers[MOST_SCRIPTS])
+static int64_t execute(const struct target *target)
 {
-    for (int depth = 0; depth < MOST_SCRIPTS; depth++) {
-        const char *interpreter, *argument;
-        struct header *header = &headers[depth];
-        if (read_header(own_path(*path), header))
-            return false;
-        if (is_mips(header))
-            return true;
-        if (!split_script(header, &interpreter, &argument))
-            return false;
-        strings[*first] = *path;
-        if (argument)
-            strings[--*first] = argument;
-        strings[--*first] = interpreter;
-        *path = interpreter;
-    }
-    return false;
-}
-
-static int64_t execute(const char *path, uint32_t guest_argv, uint32_t guest_envp)
-{
-    const uint32_t room = MOST_OPTIONS + 2 * MOST_SCRIPTS + 1;
-    struct header headers[MOST_SCRIPTS];
-    int error;
-    headers[0].bytes[0] = 0;
-    if (access(own_path(path), X_OK))
-        return -errno;
-    const char **strings = get_strings(guest_argv, room, &error);
-    if (!strings)
-        return -error;
-    const char **environment = get_strings(guest_envp, 1, &error);
-    int64_t result = -error;
-    uint32_t first = room;
-    if (!strings[first])
-        strings[first] = ""; /* as the kernel does for an empty argv */
-    const char *program = path;
-    mr_verify_exec(path);
+    if (!target->strings[ROOM])
+        target->strings[ROOM] = ""; /* as the kernel does for an empty argv */
+    if (target->bytes + SPARE_BYTES > mr_stack_size_bytes() / 4)
+        return -E2BIG;
+    mr_verify_exec(target->name);
     mr_profile_executes();
     mr_faults_hand_on();
-    if (environment && resolve(&program, strings, &first, headers)) {
-        result = run_in_host(own_path(program), strings, first, environment);
-    } else if (environment) {
-        if (is_program(&headers[0]))
-            mr_threads_leave_robust_lists();
-        execve(path, (char *const *)(strings + room), (char *const *)(environment + 1));
-        result = -errno;
-    }
+    int64_t result = run(target);
     mr_faults_take_back();
     mr_profile_executes_not();
-    free(environment);
-    free(strings);
     return result;
 }
 
-SYSCALL(4011, execve, "!spp")
+static int64_t execute_path(int directory, uint32_t path, uint32_t guest_argv, uint32_t guest_envp, int flags)
 {
-    const char *path = mr_guest_string(U32(0));
-    return path ? execute(path, U32(1), U32(2)) : -EFAULT;
+    struct target target = {.fd = -1, .path.opened = -1};
+    int error;
+    target.strings = get_strings(guest_argv, ROOM, &target.bytes, &error);
+    if (!target.strings)
+        return -error;
+    target.environment = get_strings(guest_envp, 0, &target.bytes, &error);
+    int64_t result = target.environment ? open_target(&target, directory, path, flags) : -error;
+    if (!result)
+        result = execute(&target);
+    else if (target.fd >= 0)
+        close(target.fd);
+    mr_path_done(&target.path);
+    free(target.environment);
+    free(target.strings);
+    return result;
+}
+
+SYSCALL(4011, execve, "!spp") { return execute_path(AT_FDCWD, U32(0), U32(1), U32(2), 0); }
+
+SYSCALL(4356, execveat, "!asppx")
+{
+    if (U32(4) & ~(uint32_t)(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW))
+        return -EINVAL;
+    return execute_path(FD(0), U32(1), U32(2), U32(3), INT(4));
 }

@@ -1,5 +1,6 @@
 /* System calls on descriptors: opening, closing, duplicating, positions, sizes, flock. */
 #include "linux/calls/descriptors.h"
+#include "linux/own.h"
 #include "syscall.h"
 
 #include <fcntl.h>
@@ -15,17 +16,14 @@
 
 static int64_t open_file(int directory, uint32_t guest_path, uint32_t flags, uint32_t mode)
 {
-    const char *path = mr_host_path(guest_path);
+    const char *text = mr_guest_string(guest_path);
     int host_flags = mr_open_flags_to_host(flags);
-    if (!path)
+    if (!text)
         return -EFAULT;
-    if (host_flags & O_NOFOLLOW && !(host_flags & O_PATH) && mr_is_own_exe(mr_guest_string(guest_path)))
-        return -ELOOP;
-    int own = mr_open_own_file(path, host_flags);
-    if (own >= 0)
-        return mr_descriptor_made(own, MR_FD_PLAIN);
-    return mr_descriptor_made(
-        mr_wait_call(SYS_openat, (uint64_t)(int64_t)directory, MR_HOST(path), (uint64_t)host_flags, mode, 0, 0), MR_FD_PLAIN);
+    int64_t fd = mr_open_made_file(directory, text, host_flags);
+    if (fd == -ENOENT)
+        fd = mr_path_open(directory, guest_path, host_flags, mode);
+    return mr_descriptor_made(fd, MR_FD_PLAIN);
 }
 
 SYSCALL(4005, open, "sfo") { return open_file(AT_FDCWD, U32(0), U32(1), U32(2)); }
@@ -69,6 +67,7 @@ SYSCALL(4436, close_range, "uux")
 /* dup2 and dup3 close what has the new number. */
 static int64_t copy_to(int from, int to, int flags, bool old_call)
 {
+    mr_own_make_way(to);
     if (mr_descriptor_is_host(to))
         return -EBADF;
     return mr_descriptor_copied(from, mr_result(old_call ? dup2(from, to) : dup3(from, to, flags)));
@@ -148,8 +147,9 @@ SYSCALL(4140, _llseek, "dxxpd")
 
 static int64_t truncate_path(uint32_t guest_path, int64_t size_bytes)
 {
-    const char *path = mr_host_path(guest_path);
-    return path ? mr_result(truncate(path, size_bytes)) : -EFAULT;
+    struct mr_path path;
+    int64_t result = mr_path_find(&path, AT_FDCWD, guest_path, MR_FOLLOW);
+    return result ? result : mr_result(truncate(path.name, size_bytes));
 }
 
 SYSCALL(4092, truncate, "sd") { return truncate_path(U32(0), INT(1)); }

@@ -1,82 +1,81 @@
-/* Files of /proc that tell of this process, as the guest must see them: maps, cmdline and auxv are those of the guest, not
- * of the host. Each is made when it is opened, in memory, and read like any file.
+/* Files of /proc that tell of this process and of the machine, as the guest must see them. Each is made when it is opened, in
+ * memory, and read like any file; what a program reads after that is as it was then.
+ *
+ * Other guests' files are those of the host's kernel. There cmdline, environ and comm are the guest's (process_view.c), and
+ * exe leads to its program (proc_paths.c); maps, stat, auxv and mem tell of the host.
  */
+#include "linux/proc_made.h"
+#include "linux/program.h"
 #include "syscall.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static void write_maps(FILE *to)
+static void write_bytes(FILE *to, uint32_t from, uint32_t end)
 {
-    const uint32_t last = MR_USER_END / MR_PAGE_BYTES;
-    for (uint32_t page = 0, end; page < last; page = end) {
-        uint8_t bits = mr_pages[page];
-        for (end = page + 1; end < last && mr_pages[end] == bits && end * MR_PAGE_BYTES != mr_brk_start; end++)
-            ;
-        if (!bits)
-            continue;
-        uint32_t start = page * MR_PAGE_BYTES, stop = end * MR_PAGE_BYTES;
-        const char *name = start < mr_brk_start    ? mr_options.program_name
-                           : start == mr_brk_start ? "[heap]"
-                           : stop == MR_USER_END   ? "[stack]"
-                                                   : "";
-        fprintf(to, "%08x-%08x %c%c%cp 00000000 00:00 0 %*s%s\n", start, stop, bits & MR_READ ? 'r' : '-',
-                bits & MR_WRITE ? 'w' : '-', bits & MR_EXEC ? 'x' : '-', *name ? 25 : 0, "", name);
-    }
+    const void *bytes = mr_guest_bytes(from, end - from, MR_READ);
+    if (bytes)
+        fwrite(bytes, 1, end - from, to);
 }
 
-static void write_command_line(FILE *to)
+static void write_command_line(FILE *to, const char *host_name __attribute__((unused)))
 {
-    for (int i = 0; i < mr_options.guest_argc; i++)
-        fwrite(mr_options.guest_argv[i], 1, strlen(mr_options.guest_argv[i]) + 1, to);
+    write_bytes(to, mr_guest_strings.arguments, mr_guest_strings.arguments_end);
 }
 
-static void write_auxiliary(FILE *to)
+static void write_environment(FILE *to, const char *host_name __attribute__((unused)))
 {
-    const void *vector = mr_guest_bytes(mr_auxiliary, mr_auxiliary_bytes, MR_READ);
-    if (vector)
-        fwrite(vector, 1, mr_auxiliary_bytes, to);
+    write_bytes(to, mr_guest_strings.environment, mr_guest_strings.environment_end);
 }
 
-static const struct {
+static void write_auxiliary(FILE *to, const char *host_name __attribute__((unused)))
+{
+    write_bytes(to, mr_auxiliary, mr_auxiliary + mr_auxiliary_bytes);
+}
+
+struct made_file {
     const char *name;
-    void (*write)(FILE *);
-} files[] = {
-    {"maps", write_maps},
-    {"cmdline", write_command_line},
-    {"auxv", write_auxiliary},
+    void (*write)(FILE *to, const char *host_name);
 };
 
-/* Returns what follows /proc/self/ or its equals, or NULL. */
-static const char *name_below_own_folder(const char *path)
+static const struct made_file own_files[] = {
+    {"maps", mr_write_maps},       {"smaps", mr_write_maps},         {"cmdline", write_command_line},
+    {"auxv", write_auxiliary},     {"environ", write_environment},   {"stat", mr_write_stat},
+    {"statm", mr_write_statm},     {"status", mr_write_status},
+};
+
+static const struct made_file cpuinfo = {"cpuinfo", mr_write_cpuinfo};
+
+static const struct made_file *find(const char *proc_name)
 {
-    char own[32];
-    const char *const folders[] = {"/proc/self/", "/proc/thread-self/", own};
-    snprintf(own, sizeof own, "/proc/%d/", (int)getpid());
-    for (int i = 0; i < 3; i++)
-        if (strncmp(path, folders[i], strlen(folders[i])) == 0)
-            return path + strlen(folders[i]);
-    return NULL;
+    const char *own = mr_proc_own_file(proc_name);
+    for (size_t i = 0; own && i < sizeof own_files / sizeof *own_files; i++)
+        if (strcmp(own, own_files[i].name) == 0)
+            return &own_files[i];
+    return strcmp(proc_name, "/proc/cpuinfo") == 0 ? &cpuinfo : NULL;
 }
 
-int mr_open_own_file(const char *path, int host_flags)
+int64_t mr_open_made_file(int directory, const char *path, int host_flags)
 {
-    const char *name = strncmp(path, "/proc/", 6) == 0 ? name_below_own_folder(path) : NULL;
-    for (size_t i = 0; name && i < sizeof files / sizeof *files; i++) {
-        if (strcmp(name, files[i].name) != 0 || (host_flags & O_ACCMODE) != O_RDONLY)
-            continue;
-        int fd = (int)syscall(SYS_memfd_create, name, host_flags & O_CLOEXEC ? MFD_CLOEXEC : 0);
-        FILE *to = fd < 0 ? NULL : fdopen(dup(fd), "w");
-        if (!to)
-            return fd;
-        files[i].write(to);
-        fclose(to);
-        lseek(fd, 0, SEEK_SET);
-        return fd;
+    char name[PATH_MAX];
+    const struct made_file *file = mr_proc_name(directory, path, name) ? find(name) : NULL;
+    if (!file || (host_flags & O_ACCMODE) != O_RDONLY || host_flags & O_PATH || access(name, R_OK))
+        return -ENOENT;
+    int fd = (int)syscall(SYS_memfd_create, file->name, MFD_CLOEXEC);
+    FILE *to = fd < 0 ? NULL : fdopen(fcntl(fd, F_DUPFD_CLOEXEC, 0), "w");
+    if (!to) {
+        int error = errno;
+        if (fd >= 0)
+            close(fd);
+        return -error;
     }
-    return -1;
+    file->write(to, name);
+    fclose(to);
+    lseek(fd, 0, SEEK_SET);
+    if (!(host_flags & O_CLOEXEC))
+        fcntl(fd, F_SETFD, 0);
+    return fd;
 }

@@ -77,13 +77,20 @@ static int64_t put_stat64(uint32_t guest, const struct stat *from)
 
 typedef int64_t (*stat_writer)(uint32_t, const struct stat *);
 
+static unsigned path_how(uint32_t flags)
+{
+    return (flags & AT_SYMLINK_NOFOLLOW ? MR_NO_FOLLOW : MR_FOLLOW) | MR_BY_DESCRIPTOR;
+}
+
 static int64_t stat_path(int directory, uint32_t guest_path, int flags, stat_writer put, uint32_t to)
 {
     struct stat status;
-    const char *path = mr_host_path(guest_path);
-    if (!path)
-        return -EFAULT;
-    return fstatat(directory, path, &status, flags) ? -errno : put(to, &status);
+    struct mr_path path;
+    int64_t result = mr_path_find(&path, directory, guest_path, path_how((uint32_t)flags));
+    if (!result)
+        result = mr_result(fstatat(path.directory, path.name, &status, flags | path.empty_flag));
+    mr_path_done(&path);
+    return result ? result : put(to, &status);
 }
 
 static int64_t stat_descriptor(int fd, stat_writer put, uint32_t to)
@@ -129,11 +136,13 @@ static void swap_statx(uint8_t *bytes)
 SYSCALL(4366, statx, "asxxp")
 {
     uint8_t status[STATX_BYTES];
-    const char *path = mr_host_path(U32(1));
-    if (!path)
-        return -EFAULT;
-    if (syscall(SYS_statx, FD(0), path, U32(2), U32(3), status))
-        return -errno;
+    struct mr_path path;
+    int64_t result = mr_path_find(&path, FD(0), U32(1), path_how(U32(2)));
+    if (!result)
+        result = mr_result(syscall(SYS_statx, path.directory, path.name, U32(2) | (uint32_t)path.empty_flag, U32(3), status));
+    mr_path_done(&path);
+    if (result)
+        return result;
     void *to = mr_guest_bytes(U32(4), STATX_BYTES, MR_WRITE);
     if (!to)
         return -EFAULT;
@@ -190,8 +199,12 @@ static int64_t put_statfs64(uint32_t guest, const struct statfs *from)
 
 static int64_t statfs_path(uint32_t guest_path, struct statfs *status)
 {
-    const char *path = mr_host_path(guest_path);
-    return path ? mr_result(statfs(path, status)) : -EFAULT;
+    struct mr_path path;
+    int64_t result = mr_path_find(&path, AT_FDCWD, guest_path, MR_BY_DESCRIPTOR);
+    if (!result)
+        result = mr_result(path.empty_flag ? fstatfs(path.directory, status) : statfs(path.name, status));
+    mr_path_done(&path);
+    return result;
 }
 
 SYSCALL(4099, statfs, "sp")

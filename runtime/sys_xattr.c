@@ -1,17 +1,29 @@
 /* System calls on extended attributes, and on the capabilities of processes. */
 #include "syscall.h"
 
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 /* ---- extended attributes: a path, following links or not, or a descriptor ---- */
 
-/* What names the file: a host path for the first two, a descriptor for the third. False: the path is not readable. */
-static bool file_of(struct mr_call *c, bool by_descriptor, uintptr_t *file)
+enum way { FOLLOW, NO_FOLLOW, DESCRIPTOR };
+
+/* What names the file: a host path, or a descriptor. */
+struct file {
+    struct mr_path path;
+    uintptr_t argument;
+};
+
+static int64_t find_file(struct file *file, struct mr_call *c, enum way way)
 {
-    *file = by_descriptor ? (uintptr_t)(intptr_t)FD(0) : (uintptr_t)mr_host_path(U32(0));
-    return by_descriptor || *file;
+    file->argument = (uintptr_t)(intptr_t)FD(0);
+    if (way == DESCRIPTOR)
+        return 0;
+    int64_t error = mr_path_find(&file->path, AT_FDCWD, U32(0), way == FOLLOW ? MR_FOLLOW : MR_NO_FOLLOW);
+    file->argument = (uintptr_t)file->path.name;
+    return error;
 }
 
 /* A buffer of size 0 only asks for the size. */
@@ -20,51 +32,39 @@ static void *buffer(uint32_t guest, uint32_t size_bytes)
     return size_bytes ? mr_user(guest, size_bytes) : NULL;
 }
 
-static int64_t get_attribute(struct mr_call *c, long host_number, bool by_descriptor)
+/* get, set and remove: all have the name of the attribute second. The host's call takes no notice of arguments too many. */
+static int64_t on_attribute(struct mr_call *c, long host_number, enum way way, void *bytes, uint32_t size_bytes, int flags)
 {
-    uintptr_t file;
+    struct file file;
     const char *name = mr_guest_string(U32(1));
-    if (!name || !file_of(c, by_descriptor, &file))
-        return -EFAULT;
-    return mr_result(syscall(host_number, file, name, buffer(U32(2), U32(3)), (size_t)U32(3)));
+    int64_t error = name ? find_file(&file, c, way) : -EFAULT;
+    return error ? error : mr_result(syscall(host_number, file.argument, name, bytes, (size_t)size_bytes, flags));
 }
 
-static int64_t set_attribute(struct mr_call *c, long host_number, bool by_descriptor)
+static int64_t get_or_set(struct mr_call *c, long host_number, enum way way, int flags)
 {
-    uintptr_t file;
-    const char *name = mr_guest_string(U32(1));
-    if (!name || !file_of(c, by_descriptor, &file))
-        return -EFAULT;
-    return mr_result(syscall(host_number, file, name, buffer(U32(2), U32(3)), (size_t)U32(3), INT(4)));
+    return on_attribute(c, host_number, way, buffer(U32(2), U32(3)), U32(3), flags);
 }
 
-static int64_t list_attributes(struct mr_call *c, long host_number, bool by_descriptor)
+static int64_t list_attributes(struct mr_call *c, long host_number, enum way way)
 {
-    uintptr_t file;
-    if (!file_of(c, by_descriptor, &file))
-        return -EFAULT;
-    return mr_result(syscall(host_number, file, buffer(U32(1), U32(2)), (size_t)U32(2)));
+    struct file file;
+    int64_t error = find_file(&file, c, way);
+    return error ? error : mr_result(syscall(host_number, file.argument, buffer(U32(1), U32(2)), (size_t)U32(2)));
 }
 
-static int64_t remove_attribute(struct mr_call *c, long host_number, bool by_descriptor)
-{
-    uintptr_t file;
-    const char *name = mr_guest_string(U32(1));
-    return name && file_of(c, by_descriptor, &file) ? mr_result(syscall(host_number, file, name)) : -EFAULT;
-}
-
-SYSCALL(4227, getxattr, "ssBu") { return get_attribute(c, SYS_getxattr, false); }
-SYSCALL(4228, lgetxattr, "ssBu") { return get_attribute(c, SYS_lgetxattr, false); }
-SYSCALL(4229, fgetxattr, "dsBu") { return get_attribute(c, SYS_fgetxattr, true); }
-SYSCALL(4224, setxattr, "ssbux") { return set_attribute(c, SYS_setxattr, false); }
-SYSCALL(4225, lsetxattr, "ssbux") { return set_attribute(c, SYS_lsetxattr, false); }
-SYSCALL(4226, fsetxattr, "dsbux") { return set_attribute(c, SYS_fsetxattr, true); }
-SYSCALL(4230, listxattr, "sBu") { return list_attributes(c, SYS_listxattr, false); }
-SYSCALL(4231, llistxattr, "sBu") { return list_attributes(c, SYS_llistxattr, false); }
-SYSCALL(4232, flistxattr, "dBu") { return list_attributes(c, SYS_flistxattr, true); }
-SYSCALL(4233, removexattr, "ss") { return remove_attribute(c, SYS_removexattr, false); }
-SYSCALL(4234, lremovexattr, "ss") { return remove_attribute(c, SYS_lremovexattr, false); }
-SYSCALL(4235, fremovexattr, "ds") { return remove_attribute(c, SYS_fremovexattr, true); }
+SYSCALL(4227, getxattr, "ssBu") { return get_or_set(c, SYS_getxattr, FOLLOW, 0); }
+SYSCALL(4228, lgetxattr, "ssBu") { return get_or_set(c, SYS_lgetxattr, NO_FOLLOW, 0); }
+SYSCALL(4229, fgetxattr, "dsBu") { return get_or_set(c, SYS_fgetxattr, DESCRIPTOR, 0); }
+SYSCALL(4224, setxattr, "ssbux") { return get_or_set(c, SYS_setxattr, FOLLOW, INT(4)); }
+SYSCALL(4225, lsetxattr, "ssbux") { return get_or_set(c, SYS_lsetxattr, NO_FOLLOW, INT(4)); }
+SYSCALL(4226, fsetxattr, "dsbux") { return get_or_set(c, SYS_fsetxattr, DESCRIPTOR, INT(4)); }
+SYSCALL(4230, listxattr, "sBu") { return list_attributes(c, SYS_listxattr, FOLLOW); }
+SYSCALL(4231, llistxattr, "sBu") { return list_attributes(c, SYS_llistxattr, NO_FOLLOW); }
+SYSCALL(4232, flistxattr, "dBu") { return list_attributes(c, SYS_flistxattr, DESCRIPTOR); }
+SYSCALL(4233, removexattr, "ss") { return on_attribute(c, SYS_removexattr, FOLLOW, NULL, 0, 0); }
+SYSCALL(4234, lremovexattr, "ss") { return on_attribute(c, SYS_lremovexattr, NO_FOLLOW, NULL, 0, 0); }
+SYSCALL(4235, fremovexattr, "ds") { return on_attribute(c, SYS_fremovexattr, DESCRIPTOR, NULL, 0, 0); }
 
 /* ---- capabilities: words, in both structures ---- */
 

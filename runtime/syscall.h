@@ -23,6 +23,7 @@
 
 #include "abi.h"
 #include "host.h"
+#include "linux/paths.h"
 
 #include <errno.h>
 
@@ -94,20 +95,13 @@ void mr_trace_unknown(uint32_t number);
 struct mr_signal_info;
 void mr_trace_signal(const struct mr_signal_info *info, uint32_t pc); /* one that goes to a handler */
 
-/* ---- sys_path.c ---- */
-/* Returns the host path for a guest path: another one for /proc/self/exe, else the same. NULL: not readable (EFAULT). */
-const char *mr_host_path(uint32_t guest);
-/* Whether a path names the guest program through /proc. */
-bool mr_is_own_exe(const char *path);
-
 /* ---- sys_proc.c ---- */
-int mr_open_own_file(const char *path, int host_flags); /* a descriptor, or -1: not one of those */
+/* Opens a file of /proc that is made here; a descriptor, -errno, or -ENOENT: not one of those. */
+int64_t mr_open_made_file(int directory, const char *path, int host_flags);
 
 /* ---- stack.c ---- */
 extern uint32_t mr_auxiliary, mr_auxiliary_bytes; /* where the auxiliary vector is */
-
-/* ---- sys_exec.c ---- */
-void mr_exec_take_argv0(void); /* what execve of a guest said the guest's argv[0] is */
+uint32_t mr_stack_size_bytes(void); /* of the first stack; arguments and environment may fill a quarter of it */
 
 /* ---- sys_fork.c ---- */
 void mr_vfork_child_exits(void); /* gives the parent the pages this process wrote, if it is a child of vfork */

@@ -153,7 +153,7 @@ def test_interrupt_of_an_endless_loop(guest: Built, way: str) -> None:
                                start_new_session=True, env=environment(), preexec_fn=heed_interrupts)  # fmt: skip
     try:
         deadline = time.monotonic() + 60
-        while Path(f"/proc/{process.pid}/comm").read_text() != "mipsrec-host\n":
+        while Path(f"/proc/{process.pid}/comm").read_text() != f"{guest.path.name}\n":
             assert process.poll() is None and time.monotonic() < deadline
             time.sleep(0.05)
         wait_for_processor_time(process.pid, 0.3)

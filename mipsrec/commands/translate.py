@@ -117,6 +117,13 @@ def _build_store(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _default_output(source: Path) -> Path:
+    """Return the name of the source with .so appended; raises BuildError for `.` and the like, which have none."""
+    if source.name in ("", ".."):
+        raise BuildError(f"{source}: has no name to make that of the library from; name a file with -o")
+    return source.with_name(source.name + ".so")
+
+
 def build(arguments: argparse.Namespace) -> int:
     """Make a library from a program or from a dump, or fill the store with what programs load."""
     if arguments.source is None and arguments.sysroot is None:
@@ -126,9 +133,7 @@ def build(arguments: argparse.Namespace) -> int:
     ):
         return _build_store(arguments)
     source = Path(arguments.source)
-    if arguments.output is None and source.name in ("", ".."):
-        raise BuildError(f"{source}: has no name to make one for the library of; name it with -o")
-    output = Path(arguments.output) if arguments.output else source.with_name(source.name + ".so")
+    output = Path(arguments.output) if arguments.output else _default_output(source)
     if output.is_dir():
         raise BuildError(f"{output}: is a folder; name a file with -o")
     options = options_of(arguments)

@@ -83,6 +83,7 @@ void mr_store_open(const char *cache, const char *variant);
 /* The library for the guest's file behind fd, which stays the caller's; NULL where there is none. Never fails loudly. */
 struct mr_open_library *mr_store_find(int fd);
 void mr_store_refused(const char *guest_path, const char *reason); /* counted, and said with --stats */
+const char *mr_store_cache(void); /* the cache folder that was found, or NULL */
 extern const char *mr_store_path; /* of the folder that holds libraries by identity, or NULL */
 
 #endif

@@ -37,7 +37,7 @@
 static const char whole_note[] = "whole";
 
 const char *mr_store_path;
-static char identities_path[PATH_MAX];
+static char identities_path[PATH_MAX], cache_path[PATH_MAX];
 
 struct known {
     struct stat status;
@@ -58,7 +58,7 @@ static bool is_folder(const char *path)
 /* Puts the first cache folder that there is into `root`. A program that gained privileges trusts no variable. */
 static bool find_cache(char *root, size_t size_bytes)
 {
-    bool trusting = getauxval(AT_SECURE) == 0;
+    bool trusting = getauxval(AT_SECURE) == 0 && !mr_options.executed;
     const char *named = trusting ? getenv("MIPSREC_CACHE") : NULL, *xdg = trusting ? getenv("XDG_CACHE_HOME") : NULL;
     const char *home = trusting ? getenv("HOME") : NULL;
     if (named != NULL && *named != 0)
@@ -82,12 +82,15 @@ static bool join(char *path, size_t size_bytes, const char *first, const char *s
 void mr_store_open(const char *cache, const char *variant)
 {
     static char path[PATH_MAX];
-    char root[PATH_MAX / 2], by_level[40] = "", absolute[PATH_MAX];
+    char root[PATH_MAX / 2], by_level[40] = "", *absolute = cache_path;
     uint32_t level = mr_host_cpu_level() > 3 ? 3 : mr_host_cpu_level();
-    if (cache != NULL ? snprintf(root, sizeof root, "%s", cache) >= (int)sizeof root : !find_cache(root, sizeof root))
+    bool given = cache != NULL && snprintf(root, sizeof root, "%s", cache) < (int)sizeof root && is_folder(root);
+    if (!given && !find_cache(root, sizeof root)) /* one that was given may be out of reach after a chroot */
         return;
-    if (realpath(root, absolute) == NULL || strlen(absolute) >= sizeof root)
+    if (realpath(root, absolute) == NULL || strlen(absolute) >= sizeof root) {
+        *absolute = 0;
         return;
+    }
     if (level > 1)
         snprintf(by_level, sizeof by_level, "flat-direct-auto-x86-64-v%u", level);
     else
@@ -97,6 +100,11 @@ void mr_store_open(const char *cache, const char *variant)
         return;
     if (is_folder(path))
         mr_store_path = path;
+}
+
+const char *mr_store_cache(void)
+{
+    return *cache_path != 0 ? cache_path : NULL;
 }
 
 /* ---- what is known of files ---- */

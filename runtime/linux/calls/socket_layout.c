@@ -1,6 +1,6 @@
-/* Structures converted by a text that says what they consist of (layout.h). */
+/* Structures converted by a text that says what they consist of (socket_layout.h). */
 #include "socket_layout.h"
-#include "calls/socket.h"
+#include "socket.h"
 
 #include "abi.h"
 #include "host.h"

@@ -90,11 +90,13 @@ SYSCALL(4437, openat2, "aspu")
 {
     uint64_t how[3];
     int64_t error = get_how(U32(2), U32(3), how);
-    const char *path = error ? NULL : mr_host_path(U32(1));
+    const char *path = error ? NULL : mr_guest_string(U32(1));
     if (error || !path)
         return error ? error : -EFAULT;
-    int own = mr_open_own_file(path, (int)how[0]);
-    int64_t fd = own >= 0 ? own
-                          : mr_wait_call(SYS_openat2, (uint64_t)(int64_t)FD(0), MR_HOST(path), MR_HOST(how), sizeof how, 0, 0);
+    int64_t fd = mr_open_made_file(FD(0), path, (int)how[0]);
+    if (fd == -ENOENT && how[2] == 0)
+        fd = mr_path_open(FD(0), U32(1), (int)how[0], (uint32_t)how[1]);
+    else if (fd == -ENOENT) /* where a path may lead is for the kernel to see to, so it gets the guest's own */
+        fd = mr_wait_call(SYS_openat2, (uint64_t)(int64_t)FD(0), MR_HOST(path), MR_HOST(how), sizeof how, 0, 0);
     return mr_descriptor_made(fd, MR_FD_PLAIN);
 }

@@ -1,11 +1,12 @@
 /* Addresses of sockets: the family, and those members that are not in network order, have the guest's byte order.
  *
- * Not done here: names of files are those of the host (unix_host_path). Addresses that the kernel gives back are shown as it
- * keeps them.
+ * Names of files go through the sysroot (paths.h) on their way to the host. Addresses that the kernel gives back are shown as
+ * it keeps them.
  */
 #include "socket.h"
 
 #include "socket_layout.h"
+#include "../paths.h"
 
 #include <linux/if_packet.h>
 #include <linux/netlink.h>
@@ -54,12 +55,6 @@ void mr_address_to_guest(const void *host, size_t size_bytes, void *guest)
 
 /* ---- names of files ---- */
 
-/* The host's path for a socket that the guest names; the one place that sees all of them. */
-static const char *unix_host_path(const char *path)
-{
-    return path;
-}
-
 /* Replaces the path in an address by the host's. Abstract names, which begin with a zero, and no name stay. */
 static int translate_path(struct mr_address *address)
 {
@@ -68,7 +63,7 @@ static int translate_path(struct mr_address *address)
     if (address->size_bytes <= start || path[0] == 0)
         return 0;
     address->bytes[address->size_bytes] = 0; /* there is room for one more */
-    const char *host_path = unix_host_path(path);
+    const char *host_path = mr_host_path_of(path);
     if (host_path == path || strcmp(host_path, path) == 0)
         return 0;
     size_t length = strlen(host_path);

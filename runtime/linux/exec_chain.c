@@ -1,0 +1,161 @@
+/* Follows `#!` lines, as binfmt_script.c does, through the sysroot: see exec_chain.h. */
+#include "exec_chain.h"
+
+#include "abi.h"
+#include "paths.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define FLAG_ABI2 0x20u /* EF_MIPS_ABI2: n32, which no o32 kernel takes */
+
+/* ---- MIPS programs ---- */
+
+static uint32_t header_field(const char *header, size_t offset, size_t size_bytes)
+{
+    uint32_t value = 0;
+    for (size_t i = 0; i < size_bytes; i++) {
+        size_t place = header[EI_DATA] == ELFDATA2MSB ? i : size_bytes - 1 - i;
+        value = value << 8 | (uint8_t)header[offset + place];
+    }
+    return value;
+}
+#define FIELD(header, name) header_field(header, offsetof(Elf32_Ehdr, name), sizeof(((Elf32_Ehdr *)0)->name))
+
+/* What binfmt_elf of a MIPS kernel would try to load; of the rest the host's kernel says ENOEXEC. */
+static bool is_mips(const char *header, ssize_t size_bytes, uint64_t file_bytes)
+{
+    if (size_bytes < (ssize_t)sizeof(Elf32_Ehdr) || memcmp(header, ELFMAG, SELFMAG) || FIELD(header, e_machine) != EM_MIPS)
+        return false;
+    uint32_t type = FIELD(header, e_type), count = FIELD(header, e_phnum);
+    return header[EI_CLASS] == ELFCLASS32 && (type == ET_EXEC || type == ET_DYN) && count > 0 &&
+           !(FIELD(header, e_flags) & FLAG_ABI2) && FIELD(header, e_phentsize) == sizeof(Elf32_Phdr) &&
+           (uint64_t)FIELD(header, e_phoff) + count * sizeof(Elf32_Phdr) <= file_bytes;
+}
+
+/* ---- scripts ---- */
+
+static char *skip_blanks(char *at, const char *end)
+{
+    while (at < end && (*at == ' ' || *at == '\t'))
+        at++;
+    return at;
+}
+
+/* The end of a word: a blank or a null byte. */
+static char *find_end(char *at, const char *end)
+{
+    while (at < end && *at != ' ' && *at != '\t' && *at != 0)
+        at++;
+    return at;
+}
+
+/* Splits "#! interpreter argument"; argument may come out NULL. The header has a byte behind it. Returns false for anything
+ * else, and for a name that the header cuts off. */
+static bool split_script(char *header, const char **interpreter, const char **argument)
+{
+    char *end = header + MR_CHAIN_HEADER_BYTES - 1, *at = header + 2;
+    if (header[0] != '#' || header[1] != '!')
+        return false;
+    char *newline = memchr(header, '\n', MR_CHAIN_HEADER_BYTES);
+    if (newline == NULL && find_end(skip_blanks(at, end), end) == end)
+        return false;
+    if (newline != NULL)
+        end = newline;
+    while (end > at && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    *end = 0;
+    at = skip_blanks(at, end);
+    *interpreter = at;
+    *argument = NULL;
+    char *blank = find_end(at, end);
+    if (blank < end && *blank != 0) {
+        *blank = 0;
+        *argument = skip_blanks(blank + 1, end);
+    }
+    return **interpreter != 0;
+}
+
+/* ---- files ---- */
+
+int mr_may_execute(int fd)
+{
+    char path[40];
+    struct stat status;
+    if (fstat(fd, &status))
+        return -errno;
+    if (!S_ISREG(status.st_mode))
+        return -EACCES;
+    if (syscall(SYS_faccessat2, fd, "", X_OK, AT_EMPTY_PATH | AT_EACCESS) == 0)
+        return 0;
+    if (errno != ENOSYS && errno != EPERM && errno != EINVAL)
+        return -errno;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return access(path, X_OK) ? -errno : 0;
+}
+
+/* A descriptor of the interpreter that a script names, MR_CHAIN_OTHER in *other if it cannot be read, or -errno. */
+static int open_interpreter(const char *name, bool *other)
+{
+    struct mr_path path;
+    int fd = mr_path_find_text(&path, AT_FDCWD, name, MR_FOLLOW);
+    if (fd < 0)
+        return fd;
+    fd = openat(path.directory, path.name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        fd = -errno;
+    *other = fd == -EACCES && faccessat(path.directory, path.name, X_OK, AT_EACCESS) == 0;
+    mr_path_done(&path);
+    int error = fd < 0 ? fd : mr_may_execute(fd);
+    if (error && fd >= 0)
+        close(fd);
+    return error ? error : fd;
+}
+
+/* ---- the chain ---- */
+
+/* Returns MR_CHAIN_MIPS, MR_CHAIN_OTHER, -errno, or 0: the header is that of a script. */
+static int look_at(int fd, char *header)
+{
+    struct stat status;
+    memset(header, 0, MR_CHAIN_HEADER_BYTES + 1);
+    ssize_t size_bytes = pread(fd, header, MR_CHAIN_HEADER_BYTES, 0);
+    if (size_bytes < 0 || fstat(fd, &status))
+        return -errno;
+    if (is_mips(header, size_bytes, (uint64_t)status.st_size))
+        return MR_CHAIN_MIPS;
+    return header[0] == '#' && header[1] == '!' ? 0 : MR_CHAIN_OTHER;
+}
+
+int mr_chain_follow(struct mr_chain *chain, int fd, const char *name, const char ***strings)
+{
+    bool other = false;
+    for (chain->depth = 0;; chain->depth++) {
+        const char *interpreter, *argument;
+        char *header = chain->headers[chain->depth];
+        chain->fd = fd;
+        int kind = look_at(fd, header);
+        if (kind == MR_CHAIN_MIPS)
+            return kind;
+        if (kind == 0)
+            kind = !split_script(header, &interpreter, &argument) ? MR_CHAIN_OTHER
+                   : chain->depth == MR_CHAIN_SCRIPTS             ? -ELOOP
+                                                                  : 0;
+        close(fd);
+        if (kind)
+            return kind;
+        **strings = name;
+        if (argument)
+            *--*strings = argument;
+        *--*strings = name = interpreter;
+        fd = open_interpreter(interpreter, &other);
+        if (fd < 0)
+            return other ? MR_CHAIN_OTHER : fd;
+    }
+}

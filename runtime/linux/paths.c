@@ -1,0 +1,343 @@
+/* Paths and the sysroot: see paths.h for the rules.
+ *
+ * The host's kernel resolves what is below DIR with openat2 and RESOLVE_IN_ROOT. That costs a descriptor for a moment, which
+ * another thread could take for one of its own; so with several threads, and where openat2 is missing, the path is walked
+ * here, link by link (walk.c). Both agree on every path that a test knows.
+ */
+#include "paths.h"
+
+#include "control.h"
+#include "own.h"
+#include "syscall.h"
+#include "thread.h"
+#include "walk.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static char root[PATH_MAX]; /* DIR; empty: there is none */
+static size_t root_length;
+static bool cwd_below;
+static bool no_openat2; /* the kernel, or a filter, has none */
+
+/* ---- the sysroot ---- */
+
+void mr_sysroot_start(const char *folder)
+{
+    if (folder == NULL || *folder == 0)
+        return;
+    if (realpath(folder, root) == NULL)
+        mr_fail("--sysroot %s: %s", folder, strerror(errno));
+    root_length = strlen(root);
+    int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        mr_fail("--sysroot %s: %s", folder, strerror(errno));
+    if (root_length == 1) { /* "/": the same as none */
+        mr_sysroot_leave();
+        close(fd);
+        return;
+    }
+    mr_own_keep(MR_OWN_SYSROOT, fd);
+    mr_cwd_changed();
+}
+
+const char *mr_sysroot(void)
+{
+    return root_length ? root : NULL;
+}
+
+void mr_sysroot_leave(void)
+{
+    root_length = 0;
+    root[0] = 0;
+    cwd_below = false;
+    mr_own_drop(MR_OWN_SYSROOT);
+}
+
+static bool is_below_root(const char *path, size_t length)
+{
+    return root_length && length >= root_length && memcmp(path, root, root_length) == 0 &&
+           (length == root_length || path[root_length] == '/');
+}
+
+size_t mr_guest_name(char *path, size_t length)
+{
+    if (!is_below_root(path, length))
+        return length;
+    if (length == root_length) {
+        path[0] = '/';
+        return 1;
+    }
+    memmove(path, path + root_length, length - root_length);
+    return length - root_length;
+}
+
+void mr_cwd_changed(void)
+{
+    char cwd[PATH_MAX];
+    long length = root_length ? syscall(SYS_getcwd, cwd, sizeof cwd) : 0;
+    cwd_below = length > 0 && is_below_root(cwd, (size_t)length - 1);
+}
+
+/* ---- results ---- */
+
+static int set_text(struct mr_path *path, const char *one, const char *two)
+{
+    int length = snprintf(path->text, sizeof path->text, "%s%s", one, two);
+    path->name = path->text;
+    path->directory = AT_FDCWD;
+    return length >= (int)sizeof path->text ? -ENAMETOOLONG : 0;
+}
+
+/* Whether the host has the folder that a path's last component is, or would be, in. */
+static bool host_has_folder_of(const char *path)
+{
+    char folder[PATH_MAX];
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    while (length > 0 && path[length - 1] != '/')
+        length--;
+    if (length == 0 || length >= sizeof folder)
+        return true;
+    memcpy(folder, path, length);
+    folder[length] = 0;
+    return access(folder, F_OK) == 0;
+}
+
+/* What a walk has found, as a path for the host. `path` stays as it is, the guest's own, where that means the same. */
+static int take_walk(struct mr_path *path, const struct mr_walk *walk, enum mr_found found, bool relative, unsigned how)
+{
+    bool plain = walk->links == 0 && !walk->above;
+    if (found == MR_HIT)
+        return relative && plain ? 0 : set_text(path, walk->at, walk->rest);
+    bool last = found == MR_MISS && walk->rest[strspn(walk->rest, "/")] == 0;
+    if (how & MR_CREATE && last && (relative || how & MR_BELOW || !host_has_folder_of(walk->at + root_length)))
+        return relative && plain ? 0 : set_text(path, walk->at, walk->rest);
+    return plain && found == MR_MISS ? 0 : set_text(path, walk->at + root_length, walk->rest);
+}
+
+static int find_by_walk(struct mr_path *path, const char *absolute, bool relative, unsigned how)
+{
+    struct mr_walk walk;
+    enum mr_found found;
+    int error = mr_walk(&walk, absolute, how, &found);
+    return error ? error : take_walk(path, &walk, found, relative, how);
+}
+
+/* ---- the kernel's help ---- */
+
+static int look(int directory, const char *name, unsigned how, uint64_t resolve)
+{
+    struct open_how open_how = {.flags = O_PATH | O_CLOEXEC | (how & MR_NO_FOLLOW ? O_NOFOLLOW : 0), .resolve = resolve};
+    int fd = (int)syscall(SYS_openat2, directory, name, &open_how, sizeof open_how);
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM || errno == EINVAL))
+        no_openat2 = true;
+    return fd < 0 ? -errno : fd;
+}
+
+static bool can_look(void)
+{
+    return !no_openat2 && !mr_threads_several();
+}
+
+/* What a descriptor just opened is, as the call wants it. False: ask the walk. */
+static bool take_descriptor(struct mr_path *path, int fd, unsigned how)
+{
+    char link[40];
+    if (how & MR_BY_DESCRIPTOR) {
+        path->opened = path->directory = fd;
+        path->name = "";
+        path->empty_flag = AT_EMPTY_PATH;
+        return true;
+    }
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path->text, sizeof path->text);
+    close(fd);
+    if (length <= 0 || length == sizeof path->text || path->text[0] != '/')
+        return false;
+    path->text[length] = 0;
+    path->name = path->text;
+    path->directory = AT_FDCWD;
+    return true;
+}
+
+/* An absolute guest path. `relative`: it was made so for a path that is not. */
+static int find_absolute(struct mr_path *path, const char *absolute, bool relative, unsigned how)
+{
+    int root_fd = mr_own_descriptor(MR_OWN_SYSROOT);
+    if (!can_look())
+        return find_by_walk(path, absolute, relative, how);
+    if (!(how & MR_MISSED)) {
+        int fd = look(root_fd, absolute, how, RESOLVE_IN_ROOT);
+        if (fd >= 0 && take_descriptor(path, fd, how))
+            return 0;
+        if (fd != -ENOENT)
+            return find_by_walk(path, absolute, relative, how);
+    }
+    if (!(how & MR_CREATE) && !relative &&
+        look(root_fd, absolute, MR_NO_FOLLOW, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS) == -ENOENT)
+        return 0; /* no link is involved, so nothing but the host's */
+    return find_by_walk(path, absolute, relative, how);
+}
+
+/* ---- relative paths ---- */
+
+/* The host path of a folder, if it is below the sysroot. */
+static bool folder_below(int directory, char host[PATH_MAX])
+{
+    char link[40];
+    if (directory == AT_FDCWD)
+        return cwd_below && syscall(SYS_getcwd, host, PATH_MAX) > 0 && is_below_root(host, strlen(host));
+    snprintf(link, sizeof link, "/proc/self/fd/%d", directory);
+    ssize_t length = readlink(link, host, PATH_MAX - 1);
+    if (length < 0)
+        return false;
+    host[length] = 0;
+    return is_below_root(host, (size_t)length);
+}
+
+static int find_relative(struct mr_path *path, const char *text, unsigned how)
+{
+    char joined[PATH_MAX];
+    bool may_be_kernels = mr_is_kernels_path(text);
+    bool in_place = how & MR_NO_FOLLOW && strchr(text, '/') == NULL && strcmp(text, "..") != 0 && !may_be_kernels;
+    if (in_place || *text == 0 || (path->directory == AT_FDCWD && !cwd_below))
+        return 0;
+    if (can_look() && !(how & MR_MISSED) && !may_be_kernels) {
+        int fd = look(path->directory, text, how, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+        if (fd >= 0)
+            close(fd);
+        if (fd >= 0 || fd == -ENOENT)
+            return 0;
+    }
+    if (!folder_below(path->directory, joined))
+        return 0;
+    size_t length = strlen(joined);
+    if (length - root_length + 1 + strlen(text) >= sizeof joined)
+        return -ENAMETOOLONG;
+    memmove(joined, joined + root_length, length - root_length);
+    joined[length - root_length] = '/';
+    strcpy(joined + length - root_length + 1, text);
+    return find_absolute(path, joined, true, how & ~(unsigned)MR_MISSED);
+}
+
+bool mr_path_is_below(const struct mr_path *path)
+{
+    char folder[PATH_MAX];
+    if (!root_length)
+        return false;
+    return path->name[0] == '/' ? is_below_root(path->name, strlen(path->name)) : folder_below(path->directory, folder);
+}
+
+/* ---- the door ---- */
+
+static int find_with_root(struct mr_path *path, const char *text, unsigned how)
+{
+    char copy[PATH_MAX]; /* other threads may change the guest's */
+    if (strnlen(text, sizeof copy) == sizeof copy)
+        return -ENAMETOOLONG;
+    strcpy(copy, text);
+    if (copy[0] != '/')
+        return find_relative(path, copy, how);
+    return mr_is_kernels_path(copy) ? 0 : find_absolute(path, copy, false, how);
+}
+
+int mr_path_find_text(struct mr_path *path, int directory, const char *text, unsigned how)
+{
+    char proc_name[PATH_MAX];
+    path->directory = directory;
+    path->name = text;
+    path->empty_flag = 0;
+    path->opened = -1;
+    if (!(how & MR_NO_FOLLOW) && mr_proc_name(directory, text, proc_name) && mr_proc_program(proc_name, path->text)) {
+        path->name = path->text;
+        return 0;
+    }
+    return root_length ? find_with_root(path, text, how) : 0;
+}
+
+int mr_path_find(struct mr_path *path, int directory, uint32_t guest, unsigned how)
+{
+    const char *text = mr_guest_string(guest);
+    path->opened = -1;
+    return text ? mr_path_find_text(path, directory, text, how) : -EFAULT;
+}
+
+void mr_path_done(struct mr_path *path)
+{
+    int error = errno;
+    if (path->opened >= 0)
+        close(path->opened);
+    path->opened = -1;
+    errno = error;
+}
+
+const char *mr_host_path_of(const char *text)
+{
+    static _Thread_local struct mr_path paths[2];
+    static _Thread_local unsigned turn;
+    struct mr_path *path = &paths[turn++ % 2];
+    return mr_path_find_text(path, AT_FDCWD, text, MR_FOLLOW) ? text : path->name;
+}
+
+const char *mr_host_path(uint32_t guest)
+{
+    const char *text = mr_guest_string(guest);
+    return text ? mr_host_path_of(text) : NULL;
+}
+
+/* ---- opening ---- */
+
+/* Opens in one call what is below the folder, as most is. Returns -ENOENT where a closer look is needed. */
+static int64_t open_below(int folder, const char *text, int host_flags, uint32_t mode, uint64_t resolve)
+{
+    const uint64_t of_path = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC; /* openat2 wants no others with it */
+    uint64_t flags = (uint64_t)(unsigned)host_flags;
+    if (flags & O_PATH)
+        flags &= of_path;
+    struct open_how how = {.flags = flags, .mode = flags & O_CREAT ? mode & 07777 : 0, .resolve = resolve};
+    int64_t fd = mr_wait_call(SYS_openat2, (uint64_t)(int64_t)folder, MR_HOST(text), MR_HOST(&how), sizeof how, 0, 0);
+    switch (fd) {
+    case -ENOSYS:
+    case -EPERM:
+    case -EINVAL:
+    case -ENOTDIR:
+    case -ELOOP:
+    case -EXDEV:
+    case -EAGAIN: return -ENOENT;
+    default: return fd;
+    }
+}
+
+int64_t mr_path_open(int directory, uint32_t guest, int host_flags, uint32_t mode)
+{
+    struct mr_path path;
+    const char *text = mr_guest_string(guest);
+    unsigned how = (host_flags & O_NOFOLLOW ? MR_NO_FOLLOW : 0) |
+                   (host_flags & O_CREAT || (host_flags & O_TMPFILE) == O_TMPFILE ? MR_CREATE : 0);
+    bool exclusive = host_flags & O_CREAT && host_flags & O_EXCL;
+    if (!text)
+        return -EFAULT;
+    if (exclusive)
+        how |= MR_NO_FOLLOW;
+    bool direct = root_length && !no_openat2 && text[0] == '/' && !exclusive && !mr_is_kernels_path(text) &&
+                  (host_flags & O_TMPFILE) != O_TMPFILE;
+    if (direct) {
+        int64_t fd = open_below(mr_own_descriptor(MR_OWN_SYSROOT), text, host_flags & ~O_CREAT, 0, RESOLVE_IN_ROOT);
+        if (fd != -ENOENT)
+            return fd;
+        how |= MR_MISSED;
+    }
+    int64_t result = mr_path_find_text(&path, directory, text, how);
+    if (!result)
+        result = mr_wait_call(SYS_openat, (uint64_t)(int64_t)path.directory, MR_HOST(path.name), (uint64_t)host_flags, mode,
+                              0, 0);
+    mr_path_done(&path);
+    return result;
+}

@@ -1,0 +1,14 @@
+/* Files of /proc that are made here, each by a writer of its own (sys_proc.c has the table). */
+#ifndef MR_PROC_MADE_H
+#define MR_PROC_MADE_H
+
+#include <stdio.h>
+
+/* host_name is the file of the host's kernel, which most of them are made from. */
+void mr_write_maps(FILE *to, const char *host_name);    /* maps and smaps */
+void mr_write_cpuinfo(FILE *to, const char *host_name);
+void mr_write_stat(FILE *to, const char *host_name);
+void mr_write_statm(FILE *to, const char *host_name);
+void mr_write_status(FILE *to, const char *host_name);
+
+#endif

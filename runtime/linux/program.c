@@ -1,0 +1,110 @@
+/* The guest's program as a file, and the host's own: opened once, at the start.
+ *
+ * Enters: mr_options, as the command line or the host before this one filled them in. Leaves: the descriptors of
+ * descriptors.h; program_name, which /proc/self/exe is for the guest; the arguments, after the `#!` lines of a script.
+ */
+#include "program.h"
+
+#include "control.h"
+#include "own.h"
+#include "exec_chain.h"
+#include "paths.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+/* ---- this host ---- */
+
+extern const char __ehdr_start[] __attribute__((visibility("hidden"))); /* the linker's: where the ELF header is mapped */
+#define COMPARED_BYTES 64 /* an ELF header: entry point and place of the section headers differ from build to build */
+
+static bool is_this_host(int fd)
+{
+    char bytes[COMPARED_BYTES];
+    return pread(fd, bytes, sizeof bytes, 0) == sizeof bytes && memcmp(bytes, __ehdr_start, sizeof bytes) == 0;
+}
+
+/* A chroot may have no /proc. With binfmt_misc the name is the guest's, and argv[0] may be nowhere: then there is no own
+ * executable, and execve leaves MIPS programs to the host's kernel. */
+static int open_this_host(void)
+{
+    const char *const names[] = {"/proc/self/exe", (const char *)getauxval(AT_EXECFN), mr_options.host_name};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        int fd = names[i] ? open(names[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+        if (fd >= 0 && (i == 0 || is_this_host(fd)))
+            return fd;
+        if (fd >= 0)
+            close(fd);
+    }
+    return -1;
+}
+
+/* ---- the program ---- */
+
+static int open_program(void)
+{
+    struct mr_path path;
+    int fd = mr_path_find_text(&path, AT_FDCWD, mr_options.program_path, MR_FOLLOW);
+    if (fd == 0)
+        fd = openat(path.directory, path.name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    mr_path_done(&path);
+    return fd;
+}
+
+/* A script on the command line: its interpreter is the program, as after execve. */
+static int follow_script(int fd)
+{
+    static struct mr_chain chain; /* the arguments point into it */
+    size_t count = (size_t)mr_options.guest_argc;
+    const char **strings = calloc(MR_CHAIN_ROOM + count + 1, sizeof *strings), **first = strings + MR_CHAIN_ROOM;
+    char begin[2];
+    if (!strings || pread(fd, begin, sizeof begin, 0) != sizeof begin || memcmp(begin, "#!", sizeof begin) != 0) {
+        free(strings);
+        return fd;
+    }
+    memcpy(first, mr_options.guest_argv, count * sizeof *first);
+    int kind = mr_chain_follow(&chain, fd, mr_options.program_path, &first);
+    if (kind == MR_CHAIN_OTHER || kind == -ELOOP)
+        mr_fail("%s: is not an ELF file but a script, and not of a MIPS program; give a MIPS program or such a script",
+                mr_options.program_path);
+    if (kind < 0)
+        mr_fail("%s: the interpreter that its first line names: %s", mr_options.program_path, strerror(-kind));
+    mr_options.guest_argc = (int)(strings + MR_CHAIN_ROOM + count - first);
+    mr_options.guest_argv = (char **)first;
+    return chain.fd;
+}
+
+/* What the guest calls the file; as readlink of /proc/self/exe answers. */
+static const char *name_of(int fd)
+{
+    static char name[PATH_MAX];
+    char link[40];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = fd < 0 ? -1 : readlink(link, name, sizeof name - 1);
+    if (length <= 0)
+        return realpath(mr_options.program_path, name) ? name : mr_options.program_path;
+    name[mr_guest_name(name, (size_t)length)] = 0;
+    return name;
+}
+
+void mr_program_start(void)
+{
+    int fd = mr_options.program_fd;
+    mr_own_keep(MR_OWN_HOST, mr_options.host_fd >= 0 ? mr_options.host_fd : open_this_host());
+    if (fd < 0 && (fd = open_program()) >= 0)
+        fd = follow_script(fd);
+    mr_own_keep(MR_OWN_PROGRAM, fd);
+    mr_options.program_name = name_of(mr_own_descriptor(MR_OWN_PROGRAM));
+}
+
+int mr_program_open(const char *path)
+{
+    int fd = mr_own_descriptor(MR_OWN_PROGRAM);
+    return fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : open(path, O_RDONLY | O_CLOEXEC);
+}

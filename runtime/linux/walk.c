@@ -1,0 +1,108 @@
+/* Resolves a guest's path below the sysroot, component by component, as a kernel would in a chroot: see walk.h. */
+#include "walk.h"
+
+#include "paths.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MOST_LINKS 40 /* MAXSYMLINKS of the kernel */
+
+/* Whether a component of the root is one that Linux itself provides. */
+static bool is_kernels(const char *name, size_t length)
+{
+    return (length == 4 && memcmp(name, "proc", 4) == 0) ||
+           (length == 3 && (memcmp(name, "sys", 3) == 0 || memcmp(name, "dev", 3) == 0));
+}
+
+bool mr_is_kernels_path(const char *absolute)
+{
+    const char *first = absolute + strspn(absolute, "/");
+    return is_kernels(first, strcspn(first, "/"));
+}
+
+static void step_back(struct mr_walk *walk)
+{
+    if (walk->length == walk->root_length) {
+        walk->above = true;
+        return;
+    }
+    while (walk->at[--walk->length] != '/')
+        ;
+    walk->at[walk->length] = 0;
+}
+
+/* Puts the target of a link before the rest. Returns 0 or -errno. */
+static int take_link(struct mr_walk *walk, const char *target, size_t length)
+{
+    size_t rest_length = strlen(walk->rest);
+    if (++walk->links > MOST_LINKS)
+        return -ELOOP;
+    if (length + 1 + rest_length >= sizeof walk->rest)
+        return -ENAMETOOLONG;
+    memmove(walk->rest + length + 1, walk->rest, rest_length + 1);
+    memcpy(walk->rest, target, length);
+    walk->rest[length] = '/';
+    if (rest_length == 0)
+        walk->rest[length] = 0;
+    if (target[0] == '/')
+        walk->at[walk->length = walk->root_length] = 0;
+    else
+        step_back(walk);
+    return 0;
+}
+
+/* Goes down one component. *found says HIT as long as something is there; then what is left of it is in walk->rest. */
+static int take_component(struct mr_walk *walk, unsigned how, enum mr_found *found)
+{
+    char name[NAME_MAX + 2], target[PATH_MAX];
+    size_t skip = strspn(walk->rest, "/"), length = strcspn(walk->rest + skip, "/");
+    if (length > NAME_MAX)
+        return -ENAMETOOLONG;
+    memcpy(name, walk->rest + skip, length);
+    name[length] = 0;
+    memmove(walk->rest, walk->rest + skip + length, strlen(walk->rest + skip + length) + 1);
+    if (length == 0 || strcmp(name, ".") == 0)
+        return 0;
+    if (strcmp(name, "..") == 0) {
+        step_back(walk);
+        return 0;
+    }
+    if (walk->length + 1 + length >= sizeof walk->at)
+        return -ENAMETOOLONG;
+    bool at_root = walk->length == walk->root_length;
+    walk->at[walk->length] = '/';
+    memcpy(walk->at + walk->length + 1, name, length + 1);
+    walk->length += 1 + length;
+    if (at_root && is_kernels(name, length)) {
+        *found = MR_HOSTS;
+        return 0;
+    }
+    ssize_t got = readlink(walk->at, target, sizeof target);
+    if (got == sizeof target)
+        return -ENAMETOOLONG;
+    if (got > 0)
+        return how & MR_NO_FOLLOW && walk->rest[0] == 0 ? 0 : take_link(walk, target, (size_t)got);
+    if (errno == ENOENT || errno == ENOTDIR)
+        *found = MR_MISS;
+    return 0; /* EINVAL: no link. All else the call itself will answer. */
+}
+
+int mr_walk(struct mr_walk *walk, const char *path, unsigned how, enum mr_found *found)
+{
+    if (strlen(path) >= sizeof walk->rest)
+        return -ENAMETOOLONG;
+    strcpy(walk->rest, path);
+    strcpy(walk->at, mr_sysroot());
+    walk->length = walk->root_length = strlen(walk->at);
+    walk->links = 0;
+    walk->above = false;
+    *found = MR_HIT;
+    while (*found == MR_HIT && walk->rest[strspn(walk->rest, "/")]) {
+        int error = take_component(walk, how, found);
+        if (error)
+            return error;
+    }
+    return 0;
+}

@@ -1,0 +1,146 @@
+"""/proc as guests see it, and guests as others see them there: by their own names, with their own arguments."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from compiled import ORDERS
+from conftest import sanitized_host
+from test_syscalls import compile_guest, compile_with
+from tools import need
+
+QUESTIONS = ("program", "maps", "stat", "replace", "change")
+
+
+@pytest.fixture(scope="module", params=list(ORDERS))
+def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_guest(tmp_path_factory.mktemp("guest"), request.param, "own_proc")
+
+
+@pytest.fixture(scope="module")
+def native(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_with(need("gcc"), tmp_path_factory.mktemp("native"), "own_proc", "-static")
+
+
+def ask(folder: Path, before: list[str | Path], program: Path, *words: str, **more: str) -> str:
+    """Return what a copy of the program in the folder, which it calls FOLDER, answers."""
+    folder.mkdir(exist_ok=True)
+    shutil.copy(program, folder / "program")
+    (folder / "program.copy").unlink(missing_ok=True)
+    result = subprocess.run([*before, folder / "program", *words], capture_output=True, text=True, timeout=60,
+                            env={"A": "1", "B": "two words", **more})  # fmt: skip
+    assert (result.returncode, result.stderr) == (0, ""), result
+    return result.stdout.replace(str(folder), "FOLDER")
+
+
+@pytest.mark.parametrize("window", ["auto", "identity"])
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_answers_like_native(host: Path, tmp_path: Path, guest: Path, native: Path, question: str, window: str) -> None:
+    expected = ask(tmp_path / "native", [], native, question)
+    assert ask(tmp_path / "guests", [host, "--engine", "interp", "--window", window], guest, question) == expected
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_under_sanitizers(tmp_path: Path, guest: Path, native: Path, question: str) -> None:
+    expected = ask(tmp_path / "native", [], native, question)
+    assert ask(tmp_path / "guests", [sanitized_host(), "--engine", "interp"], guest, question) == expected
+
+
+def test_answers_in_a_sysroot(host: Path, tmp_path: Path, guest: Path, native: Path) -> None:
+    """The same, with names that have lost the sysroot."""
+    for question in ("program", "maps", "stat", "change"):
+        expected = ask(tmp_path / "native", [], native, question)
+        command = [host, "--engine", "interp", "-L", tmp_path]
+        shutil.copy(guest, tmp_path / "program")
+        result = subprocess.run([*command, "/program", question], capture_output=True, text=True, env={"A": "1"})
+        assert result.stdout == expected.replace("FOLDER", "").replace("x" * (len(str(tmp_path / "native"))), "")
+
+
+def test_strings_of_the_process(host: Path, tmp_path: Path, guest: Path) -> None:
+    words = ["file", "/proc/self/cmdline", "/proc/self/environ", "/proc/thread-self/cmdline"]
+    lines = ask(tmp_path, [host], guest, *words).splitlines()
+    given = "|".join(["FOLDER/program", *words])
+    assert lines == [given, "A=1|B=two words", given]
+    words = ["chdir", "/proc/self", "cmdline", "/proc", "self/environ"]
+    lines = ask(tmp_path, [host], guest, *words).splitlines()
+    assert lines == ["|".join(["FOLDER/program", *words]), "A=1|B=two words"]
+
+
+def test_auxiliary_vector(host: Path, tmp_path: Path, guest: Path) -> None:
+    assert ask(tmp_path, [host], guest, "auxv") == "1 1\n"
+
+
+def test_a_mips_machine(host: Path, tmp_path: Path, guest: Path) -> None:
+    text = ask(tmp_path, [host], guest, "file", "/proc/cpuinfo")
+    lines = [line.split("\t") for line in text.splitlines()]
+    fields = {line[0]: line[-1] for line in lines}
+    assert text.startswith("system type\t\t: ") and text.count("processor\t\t: ") == os.sysconf("SC_NPROCESSORS_ONLN")
+    assert fields["isa"] == ": mips1 mips2 mips32r1 mips32r2"
+    assert {"machine", "cpu model", "BogoMIPS", "wait instruction", "ASEs implemented", "core"} <= fields.keys()
+    assert "vendor_id" not in fields
+
+
+# ---- as others see guests ----
+
+
+@contextmanager
+def waiting(command: list[str | Path]) -> Iterator[int]:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"SEEN": "from outside"}
+    ) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == b"waiting\n"
+            yield process.pid
+        finally:
+            process.kill()
+
+
+def test_guests_seen_from_outside(host: Path, tmp_path: Path, guest: Path) -> None:
+    program = tmp_path / "a-long-program-name"
+    shutil.copy(guest, program)
+    command = [host, "--engine", "interp", "--report", program, "wait", "two words"]
+    with waiting(command) as number:
+        proc = Path("/proc") / str(number)
+        assert (proc / "comm").read_text() == "a-long-program-\n"
+        assert (proc / "stat").read_text().split()[1] == "(a-long-program-)"
+        assert (proc / "cmdline").read_text() == f"{program}\0wait\0two words\0"
+        assert (proc / "environ").read_text() == "SEEN=from outside\0"
+        shown = subprocess.run(
+            [need("ps", "procps"), "-ww", "-o", "comm=,args=", "-p", str(number)], capture_output=True, text=True
+        )
+        assert shown.stdout == f"a-long-program- {program} wait two words\n"
+        found = subprocess.run([need("pidof", "sysvinit-utils"), program.name], capture_output=True, text=True)
+        assert str(number) in found.stdout.split()
+
+
+def test_guests_seen_from_guests(host: Path, tmp_path: Path, guest: Path) -> None:
+    program = tmp_path / "program"
+    shutil.copy(guest, program)
+    look = [host, "--engine", "interp", guest]
+    with waiting([host, "--engine", "interp", program, "wait"]) as number:
+        words = ["link", f"/proc/{number}/exe", f"/proc/{os.getpid()}/exe"]
+        lines = subprocess.run([*look, *words], capture_output=True, text=True).stdout.splitlines()
+        assert lines == [f"/proc/{number}/exe: {program}", f"/proc/{os.getpid()}/exe: {os.readlink('/proc/self/exe')}"]
+        words = ["file", f"/proc/{number}/cmdline", f"/proc/{number}/comm"]
+        output = subprocess.run([*look, *words], capture_output=True, text=True).stdout
+        assert output == f"{program}|wait\nprogram\n"
+        program.unlink()
+        output = subprocess.run([*look, "link", f"/proc/{number}/exe"], capture_output=True, text=True).stdout
+        assert output == f"/proc/{number}/exe: {program} (deleted)\n"
+
+
+def test_names_after_execve(host: Path, tmp_path: Path, guest: Path) -> None:
+    """Of a guest that a guest has executed; of a script, whose own name it is."""
+    script = tmp_path / "script-of-guest"
+    script.write_text(f"#!{guest} wait\n")
+    script.chmod(0o755)
+    execs = compile_guest(tmp_path, "big", "execs")
+    with waiting([host, execs, "run", script, "another"]) as number:
+        assert Path(f"/proc/{number}/comm").read_text() == "script-of-guest\n"
+        assert Path(f"/proc/{number}/cmdline").read_text() == f"{guest}\0wait\0{script}\0"
