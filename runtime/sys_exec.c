@@ -3,6 +3,7 @@
  */
 #include "control.h"
 #include "profile.h"
+#include "signals.h"
 #include "syscall.h"
 #include "thread.h"
 #include "verify.h"
@@ -183,6 +184,7 @@ static int64_t run_in_host(const char *path, const char **strings, uint32_t firs
     const char **argv = strings + first - count;
     memcpy(argv, options, count * sizeof *options);
     mr_threads_leave_robust_lists();
+    mr_signals_hand_on(true);
     execve("/proc/self/exe", (char *const *)argv, (char *const *)environment);
     int error = errno;
     free(name);
@@ -246,6 +248,7 @@ static int64_t execute(const char *path, uint32_t guest_argv, uint32_t guest_env
     } else if (environment) {
         if (is_program(&headers[0]))
             mr_threads_leave_robust_lists();
+        mr_signals_hand_on(false);
         execve(path, (char *const *)(strings + room), (char *const *)(environment + 1));
         result = -errno;
     }

@@ -180,6 +180,7 @@ static void begin_child(uint32_t sp, const int ends[2], bool parent_waits, bool 
     mr_threads_forked();
     mr_profile_forked();
     mr_signals_queued = 0;
+    mr_carrier_forked();
     if (to_parent >= 0)
         close(to_parent); /* a vfork child's own children are none */
     to_parent = -1;

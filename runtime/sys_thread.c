@@ -57,10 +57,12 @@ static void enlist(void)
     this_thread.counters = &mr_counters;
     this_thread.next = threads;
     threads = &this_thread;
+    mr_carrier_thread_begins();
 }
 
 static void delist(void)
 {
+    mr_carrier_thread_ends();
     struct thread **link = &threads;
     while (*link != &this_thread)
         link = &(*link)->next;
@@ -216,6 +218,7 @@ static void *thread_body(void *argument)
     struct start *start = argument;
     struct mr_state *s = start->state;
     struct mr_host_stack stack = start->host_stack;
+    mr_signals_set_host_mask(~(uint64_t)0); /* the libc lets signal 32 in */
     take_over(start);
     sem_post(&start->running); /* *start is the maker's, and gone from now on */
     mr_signals_set_host_mask(mr_signal_set_to_host(&mr_thread_signals.blocked));
@@ -252,6 +255,7 @@ static int run_host_thread(struct start *start)
 {
     pthread_attr_t attributes;
     pthread_t thread;
+    mr_signals_own_reserved();
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, PTHREAD_STACK_BYTES);
@@ -260,6 +264,7 @@ static int run_host_thread(struct start *start)
     if (threads == NULL)
         enlist();
     int error = make_stacks(start) ? pthread_create(&thread, &attributes, thread_body, start) : EAGAIN;
+    mr_signals_keep_reserved();
     mr_unlock();
     pthread_attr_destroy(&attributes);
     if (error != 0)
