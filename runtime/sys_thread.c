@@ -357,6 +357,32 @@ SYSCALL(4252, set_tid_address, "p")
     return gettid();
 }
 
+/* Of another process's thread the host knows nothing: as if it might not be asked. */
+static int64_t find_robust_list(pid_t number, uint32_t *head)
+{
+    int64_t error = -EPERM;
+    *head = this_thread.robust_list;
+    if (number == 0 || number == gettid())
+        return 0;
+    mr_lock();
+    for (const struct thread *thread = threads; thread != NULL; thread = thread->next)
+        if (thread->number == number) {
+            *head = thread->robust_list;
+            error = 0;
+        }
+    mr_unlock();
+    return error && syscall(SYS_tkill, number, 0) && errno == ESRCH ? -ESRCH : error;
+}
+
+SYSCALL(4310, get_robust_list, "dpp")
+{
+    uint32_t head;
+    int64_t error = find_robust_list(INT(0), &head);
+    if (error)
+        return error;
+    return mr_write32(U32(2), ROBUST_HEAD_BYTES) || mr_write32(U32(1), head) ? -EFAULT : 0;
+}
+
 SYSCALL(4309, set_robust_list, "pu")
 {
     if (U32(1) != ROBUST_HEAD_BYTES)

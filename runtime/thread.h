@@ -12,6 +12,8 @@ bool mr_threads_several(void);
 void mr_threads_forked(void);
 /* Before the process ends, or becomes another program: mutexes that its threads have are told so. */
 void mr_threads_leave_robust_lists(void);
+/* Of a big-endian guest: FUTEX_LOCK_PI and its relatives; the timeout, an absolute one, may be NULL. */
+int64_t mr_futex_pi(const struct mr_call *c, const struct timespec *timeout);
 /* The counters of all threads, those that have ended too. */
 struct mr_counters mr_threads_counters(void);
 
