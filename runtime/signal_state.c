@@ -95,9 +95,28 @@ static bool is_queued(int mips_signal)
     return false;
 }
 
+bool mr_signal_joins(struct mr_signal_info *waiting, const struct mr_signal_info *info)
+{
+    if (info->code != MIPS_SI_TIMER || waiting->code != MIPS_SI_TIMER || waiting->signal != info->signal ||
+        waiting->words[0] != info->words[0])
+        return false;
+    waiting->words[1] += 1 + info->words[1];
+    return true;
+}
+
+static bool joins_queued(const struct mr_signal_info *info)
+{
+    for (uint32_t i = 0; info->code == MIPS_SI_TIMER && i < mr_signals_queued; i++)
+        if (mr_signal_joins(&queue[i], info))
+            return true;
+    return false;
+}
+
 /* Called with host signals blocked. A signal that is no real-time one waits once. */
 static void append(const struct mr_signal_info *info)
 {
+    if (joins_queued(info))
+        return;
     if (mr_signals_queued == QUEUE_LENGTH || (info->signal < FIRST_REALTIME && is_queued(info->signal)))
         return;
     queue[mr_signals_queued] = *info;

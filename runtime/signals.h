@@ -39,6 +39,9 @@ struct mr_signal_info {
     uint32_t words[5];
 };
 #define MR_SIGINFO_BYTES 128u
+enum { MIPS_SI_TIMER = -3 };
+/* A timer's signal waits once: returns true when it is one more of the timer that another, waiting one is of. */
+bool mr_signal_joins(struct mr_signal_info *waiting, const struct mr_signal_info *info);
 
 struct mr_alternate_stack {
     uint32_t sp, size_bytes, flags;

@@ -166,7 +166,10 @@ void mr_signal_to_process(const struct mr_signal_info *info)
     const struct mr_signal_info nothing = {.signal = PACKET_LOOK};
     make_packet(&look, &nothing, 0);
     uint64_t mask = take_lock();
-    if (waiting_count < MOST_WAITING)
+    bool joined = false;
+    for (uint32_t i = 0; i < waiting_count && !joined; i++)
+        joined = mr_signal_joins(&waiting[i], info);
+    if (!joined && waiting_count < MOST_WAITING)
         waiting[waiting_count++] = *info;
     pid_t taker = find_taker(info->signal);
     give_lock(mask);
