@@ -329,6 +329,28 @@ int64_t mr_remap(uint32_t guest, uint32_t old_bytes, uint32_t new_bytes, bool ma
     return move_mapping(guest, old_size, new_size, to);
 }
 
+int64_t mr_remap_keeping(uint32_t guest, uint32_t size_bytes, bool fixed, uint32_t to)
+{
+    uint64_t size = page_up(size_bytes);
+    if (guest + size > MR_USER_END || !mr_accessible(guest, (uint32_t)size, MR_MAPPED))
+        return -EFAULT;
+    if (fixed && (to % MR_PAGE_BYTES || !in_user_space(to, size) || (to < guest + size && guest < to + size)))
+        return -EINVAL;
+    if (!fixed && (to = mr_find_free((uint32_t)size)) == 0)
+        return -ENOMEM;
+    if (mremap(host_at(guest), size, size, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, host_at(to)) == MAP_FAILED) {
+        int error = errno;
+        if (range_free(to, size))
+            release_host(to, size);
+        return -error;
+    }
+    mr_verify_move(guest, size, size, to);
+    mr_verify_map(guest, size, host_protection(mr_pages[guest / MR_PAGE_BYTES]), MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (uint64_t at = 0; at < size; at += MR_PAGE_BYTES)
+        set_page((uint32_t)((to + at) / MR_PAGE_BYTES), mr_pages[(guest + at) / MR_PAGE_BYTES]);
+    return to;
+}
+
 /* ---- System V shared memory ---- */
 
 static uint32_t find_free_aligned(uint32_t size_bytes, uint32_t alignment)

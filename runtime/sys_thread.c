@@ -355,6 +355,11 @@ SYSCALL(4001, exit, "!d")
 
 SYSCALL(4222, gettid, "") { return gettid(); }
 
+uint32_t mr_thread_clear_tid(void)
+{
+    return this_thread.clear_tid;
+}
+
 SYSCALL(4252, set_tid_address, "p")
 {
     this_thread.clear_tid = U32(0);

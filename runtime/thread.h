@@ -27,6 +27,7 @@ bool mr_threads_several(void);
 void mr_threads_forked(uint32_t clear_tid);
 /* Before the process ends, or becomes another program: mutexes that its threads have are told so. */
 void mr_threads_leave_robust_lists(void);
+uint32_t mr_thread_clear_tid(void); /* of the calling thread, as set_tid_address has it */
 /* Of a big-endian guest: FUTEX_LOCK_PI and its relatives; the timeout, an absolute one, may be NULL. */
 int64_t mr_futex_pi(const struct mr_call *c, const struct timespec *timeout);
 /* The counters of all threads, those that have ended too. */
