@@ -57,4 +57,4 @@ def natives(factory: pytest.TempPathFactory, name: str, musl: bool = False) -> C
     """Return the function that says what the program for this machine prints in one of its ways."""
     folder = factory.mktemp(f"native-{name}")
     program = compile_musl(folder, "x86_64", name) if musl else compile_native(folder, name)
-    return cache(lambda way: output(program, way, cwd=folder))
+    return cache(lambda way: output(program, *way.split(), cwd=folder))

@@ -25,7 +25,7 @@ static void put_time(uint8_t *to, long time)
 
 static int64_t get_status(int id, int command, uint32_t guest)
 {
-    struct msqid64_ds status;
+    struct msqid64_ds status = {0};
     int64_t result = control(id, command, &status);
     if (result < 0)
         return result;
@@ -58,7 +58,7 @@ static int64_t set_status(int id, uint32_t guest)
 
 static int64_t get_info(int command, uint32_t guest)
 {
-    struct msginfo info;
+    struct msginfo info = {0};
     int64_t result = control(0, command, &info);
     const uint32_t words[] = {
         (uint32_t)info.msgpool, (uint32_t)info.msgmap, (uint32_t)info.msgmax, (uint32_t)info.msgmnb,

@@ -19,7 +19,7 @@ static int64_t control(int id, int number, int command, const void *argument)
 
 static int64_t get_status(int id, int command, uint32_t guest)
 {
-    struct semid64_ds status;
+    struct semid64_ds status = {0};
     int64_t result = control(id, 0, command, &status);
     if (result < 0)
         return result;
@@ -47,7 +47,7 @@ static int64_t set_status(int id, uint32_t guest)
 /* Asked without IPC_STAT's permission to read, since SETALL needs that to write. */
 static int64_t count_semaphores(int id, uint32_t *count)
 {
-    struct semid64_ds status;
+    struct semid64_ds status = {0};
     int64_t result = control(id, 0, SEM_STAT_ANY, &status);
     if (result == -EINVAL)
         result = control(id, 0, IPC_STAT, &status);
@@ -77,7 +77,7 @@ static int64_t all_values(int id, int command, uint32_t guest)
 
 static int64_t get_info(int command, uint32_t guest)
 {
-    struct seminfo info;
+    struct seminfo info = {0};
     int64_t result = control(0, 0, command, &info);
     const uint32_t words[] = {
         (uint32_t)info.semmap, (uint32_t)info.semmni, (uint32_t)info.semmns, (uint32_t)info.semmnu, (uint32_t)info.semmsl,

@@ -35,7 +35,7 @@ static void put_status(uint8_t *to, const struct shmid64_ds *status)
 
 static int64_t get_status(int id, int command, uint32_t guest)
 {
-    struct shmid64_ds status;
+    struct shmid64_ds status = {0};
     int64_t result = control(id, command, &status);
     if (result < 0)
         return result;
@@ -64,13 +64,13 @@ static uint32_t narrow(unsigned long value)
 static int64_t get_info(int command, uint32_t guest)
 {
     if (command == IPC_INFO) {
-        struct shminfo64 limits;
+        struct shminfo64 limits = {0};
         int64_t result = control(0, command, &limits);
         const uint32_t words[9] = {narrow(limits.shmmax), narrow(limits.shmmin), narrow(limits.shmmni),
                                    narrow(limits.shmseg), narrow(limits.shmall)};
         return result < 0 ? result : mr_put_words(guest, words, 9) ? -EFAULT : result;
     }
-    struct shm_info now;
+    struct shm_info now = {0};
     int64_t result = control(0, command, &now);
     const uint32_t words[6] = {(uint32_t)now.used_ids,  narrow(now.shm_tot),       narrow(now.shm_rss),
                                narrow(now.shm_swp), narrow(now.swap_attempts), narrow(now.swap_successes)};
@@ -107,7 +107,7 @@ static struct attachment *attachments;
 
 static int64_t size_of(int id, uint32_t *size_bytes)
 {
-    struct shmid64_ds status;
+    struct shmid64_ds status = {0};
     int64_t result = control(id, IPC_STAT, &status);
     if (result < 0)
         return result;
