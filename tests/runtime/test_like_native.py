@@ -1,8 +1,8 @@
 """What processes ask the kernel: guests print the same for MIPS, in both byte orders, and for this machine.
 
-ipc: System V IPC by the old call and by its own ("direct"). mqueues: POSIX message queues. timers: POSIX timers, interval
-timers, sleeping. clones: clone, clone3, waiting, job control. scheduling: classes, barriers, prctl, who a process is, advice
-about memory.
+ipc: System V IPC by the old call and by its own ("direct"). mqueues: POSIX message queues. timers: POSIX timers,
+interval timers, sleeping. clones: clone, clone3, waiting, job control. scheduling: classes, barriers, prctl, who a
+process is, advice about memory.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
     def compiled(name: str) -> Path:
         if name not in programs:
-            programs[name] = twins.compile_guest(tmp_path_factory.mktemp(f"{name}-{request.param}"), request.param, name)
+            programs[name] = twins.compile_guest(
+                tmp_path_factory.mktemp(f"{name}-{request.param}"), request.param, name
+            )
         return programs[name]
 
     return compiled

@@ -36,7 +36,9 @@ def compile_musl(folder: Path, target: str, name: str) -> Path:
     if subprocess.run([sys.executable, "-m", "ziglang", "version"], capture_output=True).returncode != 0:
         missing("ziglang", "nothing; pip install ziglang")
     abi = "musl" if target == "x86_64" else "musleabihf"
-    return _compile([sys.executable, "-m", "ziglang", "cc", "-target", f"{target}-linux-{abi}", "-static"], folder, name)
+    return _compile(
+        [sys.executable, "-m", "ziglang", "cc", "-target", f"{target}-linux-{abi}", "-static"], folder, name
+    )
 
 
 def _compile(command: list[str], folder: Path, name: str) -> Path:
