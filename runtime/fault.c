@@ -163,14 +163,12 @@ static bool classify(const struct mr_state *s, const siginfo_t *info, struct mr_
 void mr_die_of_host_signal(int host_signal)
 {
     struct rlimit no_core = {0, 0};
-    sigset_t unblocked;
+    uint64_t bit = (uint64_t)1 << (host_signal - 1);
     if (!mr_options.dump_core) /* a core of the host says little about the guest */
         setrlimit(RLIMIT_CORE, &no_core);
-    signal(host_signal, SIG_DFL);
-    sigemptyset(&unblocked);
-    sigaddset(&unblocked, host_signal);
-    sigprocmask(SIG_UNBLOCK, &unblocked, NULL);
-    raise(host_signal);
+    mr_signal_host_default(host_signal); /* not by the libc, which has signals of its own */
+    syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, NULL, HOST_SET_BYTES);
+    syscall(SYS_tgkill, getpid(), gettid(), host_signal);
     _exit(128 + host_signal); /* it did not end us: we are process 1 of a container, or it is one that does not */
 }
 
@@ -194,23 +192,14 @@ static _Noreturn void internal_error(int host_signal, uintptr_t host_pc, uintptr
 void mr_take_sent(const siginfo_t *info, void *context)
 {
     int mips_signal = mr_signal_to_mips(info->si_signo);
-    uint32_t handler = mr_signal_actions[mips_signal].handler;
-    bool blocked = mr_signal_in(&mr_thread_signals.blocked, mips_signal);
     struct mr_signal_info guest_info;
-    if (handler == MR_SIG_IGNORE && !blocked) {
-        mr_wait_call_go_on();
-        return;
-    }
-    if (mr_current == NULL || (handler == MR_SIG_DEFAULT && !blocked)) {
+    if (mr_signal_actions[mips_signal].handler == MR_SIG_DEFAULT &&
+        !mr_signal_in(&mr_thread_signals.blocked, mips_signal)) {
         mr_profile_end();
         mr_die_of_host_signal(info->si_signo);
     }
     mr_signal_info_from_host(info, &guest_info);
-    mr_signal_queue(&guest_info);
-    if (blocked && !mr_signal_in(&mr_thread_signals.awaited, mips_signal))
-        mr_wait_call_go_on();
-    else
-        mr_wait_call_interrupt(context);
+    mr_signal_arrived(&guest_info, info->si_code == SI_TKILL, context);
 }
 
 static void on_guest_fault(struct mr_state *s, uintptr_t host_pc, const siginfo_t *info, ucontext_t *context,
@@ -281,6 +270,8 @@ void mr_faults_install(void)
     for (size_t i = 0; i < sizeof handled_signals / sizeof handled_signals[0]; i++)
         if (sigaction(handled_signals[i], &action, NULL) != 0)
             mr_fail("cannot install a handler for signal %d: %s", handled_signals[i], strerror(errno));
+    mr_carrier_install();
+    mr_signals_set_host_mask(mr_signal_set_to_host(&mr_thread_signals.blocked));
 }
 
 void mr_faults_hand_on(void)
@@ -299,12 +290,7 @@ void mr_faults_hand_on(void)
 
 void mr_faults_take_back(void)
 {
-    sigset_t unblocked;
-    sigemptyset(&unblocked);
-    for (size_t i = 0; i < sizeof handled_signals / sizeof handled_signals[0]; i++)
-        sigaddset(&unblocked, handled_signals[i]);
     mr_faults_install();
-    pthread_sigmask(SIG_UNBLOCK, &unblocked, NULL);
 }
 
 /* The bounds of the stack that the calling thread got from the host. */

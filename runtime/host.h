@@ -73,6 +73,13 @@ int mr_unmap(uint32_t guest, uint32_t size_bytes);
 int mr_protect(uint32_t guest, uint32_t size_bytes, int prot); /* prot: MR_READ | MR_WRITE | MR_EXEC */
 /* As mremap(2); `to` is used only when fixed. The old range is gone when the address changes. */
 int64_t mr_remap(uint32_t guest, uint32_t old_bytes, uint32_t new_bytes, bool may_move, bool fixed, uint32_t to);
+/* The same with MREMAP_DONTUNMAP: the old range stays, without its contents. */
+int64_t mr_remap_keeping(uint32_t guest, uint32_t size_bytes, bool fixed, uint32_t to);
+/* Attaches a segment of System V shared memory as shmat(2) does, at an address that is a multiple of the alignment; 0: any.
+ * It replaces what is there if `replaces`. */
+int64_t mr_attach(int id, uint32_t guest, uint32_t alignment, uint32_t size_bytes, bool read_only, bool executable,
+                  bool replaces);
+int mr_detach(uint32_t guest, uint32_t size_bytes); /* what is left there of a segment that was attached at guest */
 uint32_t mr_find_free(uint32_t size_bytes); /* address of a free range, the highest there is below mr_mmap_top, or 0 */
 extern uint32_t mr_mmap_top;                /* where that search starts: below the stack and its guard */
 void mr_memory_tables(struct mr_state *s);  /* model paged: makes s->read_pages and s->write_pages, kept up to date */

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <unistd.h>
 
 #define WINDOW_BYTES (1ull << 32)
@@ -326,6 +327,79 @@ int64_t mr_remap(uint32_t guest, uint32_t old_bytes, uint32_t new_bytes, bool ma
     if (!may_move || (to = mr_find_free((uint32_t)new_size)) == 0)
         return -ENOMEM;
     return move_mapping(guest, old_size, new_size, to);
+}
+
+int64_t mr_remap_keeping(uint32_t guest, uint32_t size_bytes, bool fixed, uint32_t to)
+{
+    uint64_t size = page_up(size_bytes);
+    if (guest + size > MR_USER_END || !mr_accessible(guest, (uint32_t)size, MR_MAPPED))
+        return -EFAULT;
+    if (fixed && (to % MR_PAGE_BYTES || !in_user_space(to, size) || (to < guest + size && guest < to + size)))
+        return -EINVAL;
+    if (!fixed && (to = mr_find_free((uint32_t)size)) == 0)
+        return -ENOMEM;
+    if (mremap(host_at(guest), size, size, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, host_at(to)) == MAP_FAILED) {
+        int error = errno;
+        if (range_free(to, size))
+            release_host(to, size);
+        return -error;
+    }
+    mr_verify_move(guest, size, size, to);
+    mr_verify_map(guest, size, host_protection(mr_pages[guest / MR_PAGE_BYTES]), MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (uint64_t at = 0; at < size; at += MR_PAGE_BYTES)
+        set_page((uint32_t)((to + at) / MR_PAGE_BYTES), mr_pages[(guest + at) / MR_PAGE_BYTES]);
+    return to;
+}
+
+/* ---- System V shared memory ---- */
+
+static uint32_t find_free_aligned(uint32_t size_bytes, uint32_t alignment)
+{
+    uint32_t found = mr_find_free((uint32_t)page_up(size_bytes) + alignment - MR_PAGE_BYTES);
+    return found == 0 ? 0 : (found + alignment - 1) & ~(alignment - 1);
+}
+
+int64_t mr_attach(int id, uint32_t guest, uint32_t alignment, uint32_t size_bytes, bool read_only, bool executable,
+                  bool replaces)
+{
+    uint64_t size = page_up(size_bytes);
+    if (guest == 0 && (guest = find_free_aligned(size_bytes, alignment)) == 0)
+        return -ENOMEM;
+    if (!in_user_space(guest, size))
+        return -EINVAL;
+    if (!replaces && !range_free(guest, size))
+        return -EINVAL;
+    if (shmat(id, host_at(guest), SHM_REMAP | (read_only ? SHM_RDONLY : 0)) == (void *)-1)
+        return -errno;
+    uint8_t bits = page_bits(MR_READ | (read_only ? 0 : MR_WRITE) | (executable ? MR_EXEC : 0));
+    mr_verify_map(guest, size, host_protection(bits), MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    set_pages(guest, size, bits);
+    return guest;
+}
+
+/* Makes holes that the kernel left in the window free pages again. */
+static void fill_holes(uint32_t guest, uint64_t size)
+{
+    void *got = mmap(host_at(guest), size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+                     -1, 0);
+    if (got == host_at(guest)) {
+        mr_verify_release(guest, size);
+        set_pages(guest, size, 0);
+        free_hint = 0;
+    } else if (size > MR_PAGE_BYTES) {
+        uint64_t half = page_up(size / 2);
+        fill_holes(guest, half);
+        fill_holes((uint32_t)(guest + half), size - half);
+    }
+}
+
+/* The guest may have mapped something else over parts of it, which stays. */
+int mr_detach(uint32_t guest, uint32_t size_bytes)
+{
+    if (shmdt(host_at(guest)) != 0)
+        return -errno;
+    fill_holes(guest, page_up(size_bytes));
+    return 0;
 }
 
 /* ---- the door ---- */

@@ -102,11 +102,17 @@ int mr_signal_code_to_mips(int code)
     return code == SI_TIMER ? -3 : code == SI_MESGQ ? -4 : code == SI_ASYNCIO ? -2 : code;
 }
 
+int mr_signal_code_to_host(int code)
+{
+    return code == -3 ? SI_TIMER : code == -4 ? SI_MESGQ : code == -2 ? SI_ASYNCIO : code;
+}
+
 /* As siginfo_layout of kernel/signal.c: F_SETSIG chooses the signal. */
 static bool is_of_descriptor(const siginfo_t *from)
 {
     return from->si_code >= POLL_IN && from->si_code <= POLL_HUP && from->si_signo != SIGCHLD &&
-           from->si_signo != SIGSYS && !mr_signal_host_needs(from->si_signo);
+           from->si_signo != SIGSYS &&
+           (from->si_signo == MR_CARRIER_SIGNAL || !mr_signal_host_needs(from->si_signo));
 }
 
 void mr_signal_info_from_host(const void *host_siginfo, struct mr_signal_info *info)

@@ -8,6 +8,7 @@
 #include "syscall.h"
 #include "verify.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -25,7 +26,8 @@ static _Thread_local struct mr_signal_info queue[QUEUE_LENGTH]; /* in order of a
 bool mr_signal_host_needs(int host_signal)
 {
     return host_signal == SIGSEGV || host_signal == SIGBUS || host_signal == SIGFPE || host_signal == SIGILL ||
-           host_signal == SIGTRAP || (host_signal == MR_SAMPLE_SIGNAL && mr_profiling);
+           host_signal == SIGTRAP || host_signal == MR_CARRIER_SIGNAL ||
+           (host_signal == MR_SAMPLE_SIGNAL && mr_profiling);
 }
 
 /* ---- sets ---- */
@@ -83,9 +85,7 @@ uint64_t mr_signals_set_host_mask(uint64_t host_set)
     return old;
 }
 
-#define ALL_BUT_FAULTS                                                                                       \
-    ~((uint64_t)1 << (SIGSEGV - 1) | (uint64_t)1 << (SIGBUS - 1) | (uint64_t)1 << (SIGFPE - 1) |             \
-      (uint64_t)1 << (SIGILL - 1) | (uint64_t)1 << (SIGTRAP - 1))
+#define ALL_SIGNALS (~(uint64_t)0)
 
 static bool is_queued(int mips_signal)
 {
@@ -95,9 +95,28 @@ static bool is_queued(int mips_signal)
     return false;
 }
 
+bool mr_signal_joins(struct mr_signal_info *waiting, const struct mr_signal_info *info)
+{
+    if (info->code != MIPS_SI_TIMER || waiting->code != MIPS_SI_TIMER || waiting->signal != info->signal ||
+        waiting->words[0] != info->words[0])
+        return false;
+    waiting->words[1] += 1 + info->words[1];
+    return true;
+}
+
+static bool joins_queued(const struct mr_signal_info *info)
+{
+    for (uint32_t i = 0; info->code == MIPS_SI_TIMER && i < mr_signals_queued; i++)
+        if (mr_signal_joins(&queue[i], info))
+            return true;
+    return false;
+}
+
 /* Called with host signals blocked. A signal that is no real-time one waits once. */
 static void append(const struct mr_signal_info *info)
 {
+    if (joins_queued(info))
+        return;
     if (mr_signals_queued == QUEUE_LENGTH || (info->signal < FIRST_REALTIME && is_queued(info->signal)))
         return;
     queue[mr_signals_queued] = *info;
@@ -108,7 +127,7 @@ static void append(const struct mr_signal_info *info)
 
 void mr_signal_queue(const struct mr_signal_info *info)
 {
-    uint64_t old = mr_signals_set_host_mask(ALL_BUT_FAULTS);
+    uint64_t old = mr_signals_set_host_mask(ALL_SIGNALS);
     append(info);
     mr_signals_set_host_mask(old);
 }
@@ -125,7 +144,7 @@ static int find_wanted(const struct mr_signal_set *wanted)
 
 bool mr_signal_dequeue(struct mr_signal_set wanted, struct mr_signal_info *info)
 {
-    uint64_t old = mr_signals_set_host_mask(ALL_BUT_FAULTS);
+    uint64_t old = mr_signals_set_host_mask(ALL_SIGNALS);
     int found = find_wanted(&wanted);
     if (found >= 0) {
         *info = queue[found];
@@ -134,6 +153,14 @@ bool mr_signal_dequeue(struct mr_signal_set wanted, struct mr_signal_info *info)
     }
     mr_signals_set_host_mask(old);
     return found >= 0;
+}
+
+int mr_signal_lowest_queued(const struct mr_signal_set *wanted)
+{
+    uint64_t old = mr_signals_set_host_mask(ALL_SIGNALS);
+    int found = find_wanted(wanted), lowest = found < 0 ? 0 : queue[found].signal;
+    mr_signals_set_host_mask(old);
+    return lowest;
 }
 
 static struct mr_signal_set unblocked(void)
@@ -149,6 +176,7 @@ struct mr_signal_set mr_signals_pending(void)
     struct mr_signal_set set = set_from_host(host);
     for (uint32_t i = 0; i < mr_signals_queued; i++)
         set.bits[(queue[i].signal - 1) / 64] |= (uint64_t)1 << ((queue[i].signal - 1) % 64);
+    mr_signals_add_waiting(&set);
     set.bits[0] &= mr_thread_signals.blocked.bits[0];
     set.bits[1] &= mr_thread_signals.blocked.bits[1];
     return set;
@@ -168,8 +196,8 @@ static void on_host_signal(int host_signal, siginfo_t *host_info, void *context)
     errno = saved_errno;
 }
 
-/* The kernel's struct sigaction of 64-bit machines. Signals 32 and 33 are the libc's, which refuses them; but the host's libc
- * only needs them to cancel threads and to give all of them a user, and the guest's does that for itself. */
+/* The kernel's struct sigaction of 64-bit machines. The libc refuses signals 32 and 33, which it needs to cancel threads and to
+ * give all of them a user. The host does neither, and the guest's libc does it for itself. */
 struct host_action {
     union {
         void (*taker)(int, siginfo_t *, void *);
@@ -181,14 +209,27 @@ struct host_action {
 };
 #define HAS_RESTORER 0x04000000ul /* SA_RESTORER */
 
+static struct host_action host_action_of(int host_signal)
+{
+    struct host_action action = {0};
+    syscall(SYS_rt_sigaction, host_signal, NULL, &action, HOST_SET_BYTES);
+    return action;
+}
+
 /* The way back from a handler is the one that the libc made for the handlers of faults. */
 static void install(int host_signal, struct host_action *action)
 {
-    struct host_action of_faults = {0};
-    syscall(SYS_rt_sigaction, SIGSEGV, NULL, &of_faults, HOST_SET_BYTES);
+    struct host_action of_faults = host_action_of(SIGSEGV);
     action->flags |= of_faults.flags & HAS_RESTORER;
     action->restorer = of_faults.restorer;
     syscall(SYS_rt_sigaction, host_signal, action, NULL, HOST_SET_BYTES);
+}
+
+void mr_signal_host_default(int host_signal)
+{
+    struct host_action action = {.flags = 0};
+    action.handler = SIG_DFL;
+    install(host_signal, &action);
 }
 
 static void mirror_action(int mips_signal, const struct mr_signal_action *action)
@@ -211,6 +252,58 @@ static void mirror_action(int mips_signal, const struct mr_signal_action *action
     install(host_signal, &host);
 }
 
+/* ---- the signals that the host's libc keeps for itself ---- */
+
+enum { FIRST_RESERVED = 32, LAST_RESERVED = 33, MOST_RESERVED = 64 };
+#define RESERVED_BITS ((uint64_t)3 << (FIRST_RESERVED - 1))
+
+static bool reserved_owned; /* under mr_lock */
+
+static void *end_at_once(void *unused)
+{
+    return unused;
+}
+
+/* glibc's first pthread_create installs its handler of signal 33, and unblocks both. */
+static void let_libc_install(void)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, end_at_once, NULL) == 0)
+        pthread_join(thread, NULL);
+}
+
+void mr_signals_keep_reserved(void)
+{
+    for (int number = FIRST_RESERVED; number <= LAST_RESERVED; number++)
+        mirror_action(number, &mr_signal_actions[number]);
+}
+
+/* Those that wait because the guest blocks them would go to the libc's handler: they are taken and sent again. */
+void mr_signals_own_reserved(void)
+{
+    const uint64_t reserved = RESERVED_BITS;
+    const struct timespec at_once = {0, 0};
+    siginfo_t taken[MOST_RESERVED];
+    int count = 0;
+    mr_lock();
+    if (!reserved_owned) {
+        uint64_t mask = mr_signals_set_host_mask(ALL_SIGNALS);
+        while (count < MOST_RESERVED &&
+               syscall(SYS_rt_sigtimedwait, &reserved, &taken[count], &at_once, HOST_SET_BYTES) > 0)
+            count++;
+        let_libc_install();
+        mr_signals_set_host_mask(ALL_SIGNALS);
+        mr_signals_keep_reserved();
+        for (int i = 0; i < count; i++)
+            syscall(SYS_rt_sigqueueinfo, getpid(), taken[i].si_signo, &taken[i]);
+        mr_signals_set_host_mask(mask);
+        reserved_owned = true;
+    }
+    mr_unlock();
+}
+
+/* ---- actions ---- */
+
 static bool ignored_by_default(int mips_signal)
 {
     return mips_signal == MIPS_SIGCHLD || mips_signal == MIPS_SIGCONT || mips_signal == MIPS_SIGURG ||
@@ -225,6 +318,8 @@ static bool stops_by_default(int mips_signal)
 
 void mr_signal_set_action(int mips_signal, const struct mr_signal_action *action)
 {
+    if (mips_signal == FIRST_RESERVED || mips_signal == LAST_RESERVED)
+        mr_signals_own_reserved();
     mr_lock();
     mr_signal_actions[mips_signal] = *action;
     mr_signal_actions[mips_signal].mask.bits[0] &=
@@ -234,9 +329,11 @@ void mr_signal_set_action(int mips_signal, const struct mr_signal_action *action
     struct mr_signal_info dropped;
     struct mr_signal_set this_one = {{0, 0}};
     this_one.bits[(mips_signal - 1) / 64] = (uint64_t)1 << ((mips_signal - 1) % 64);
-    if (action->handler == MR_SIG_IGNORE || (action->handler == MR_SIG_DEFAULT && ignored_by_default(mips_signal)))
+    if (action->handler == MR_SIG_IGNORE || (action->handler == MR_SIG_DEFAULT && ignored_by_default(mips_signal))) {
         while (mr_signals_waiting() && mr_signal_dequeue(this_one, &dropped)) /* POSIX: a pending one is discarded */
             ;
+        mr_signals_drop_waiting(mips_signal);
+    }
 }
 
 struct mr_signal_action mr_signal_get_action(int mips_signal)
@@ -254,6 +351,7 @@ void mr_signal_block(struct mr_signal_set blocked)
         return;
     mr_thread_signals.blocked = blocked;
     mr_signals_set_host_mask(mr_signal_set_to_host(&blocked));
+    mr_signals_take_waiting();
 }
 
 /* What a process inherits: ignored signals and its mask. */
@@ -262,14 +360,13 @@ __attribute__((constructor)) static void inherit_from_host(void)
     uint64_t blocked = 0;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &blocked, HOST_SET_BYTES);
     mr_thread_signals.blocked = set_from_host(blocked);
-    mr_signals_set_host_mask(mr_signal_set_to_host(&mr_thread_signals.blocked));
     mr_thread_signals.stack.flags = MR_SS_DISABLE;
     for (int mips = 1; mips <= 64; mips++) {
-        struct sigaction host;
         int host_signal = mr_signal_to_host(mips);
-        if (host_signal && sigaction(host_signal, NULL, &host) == 0 && host.sa_handler == SIG_IGN)
+        if (host_signal && host_action_of(host_signal).handler == SIG_IGN)
             mr_signal_actions[mips].handler = MR_SIG_IGNORE;
     }
+    /* Those that the host needs stay blocked until their handlers are there (mr_faults_install). */
 }
 
 /* ---- calls with a mask of their own ---- */
@@ -285,6 +382,7 @@ int mr_signal_mask_for_wait(uint32_t guest_set, uint32_t set_bytes, struct mr_si
     mr_thread_signals.saved = mr_thread_signals.blocked;
     mr_thread_signals.saved_valid = true;
     mr_thread_signals.blocked = set;
+    mr_signals_take_waiting();
     mask->host = mr_signal_set_to_host(&set) | mr_profile_hold_bit();
     struct mr_signal_set now = unblocked();
     return find_wanted(&now) >= 0 ? (int)mr_signal_wait_done(mask, -EINTR) : 0;

@@ -39,6 +39,9 @@ struct mr_signal_info {
     uint32_t words[5];
 };
 #define MR_SIGINFO_BYTES 128u
+enum { MIPS_SI_TIMER = -3 };
+/* A timer's signal waits once: returns true when it is one more of the timer that another, waiting one is of. */
+bool mr_signal_joins(struct mr_signal_info *waiting, const struct mr_signal_info *info);
 
 struct mr_alternate_stack {
     uint32_t sp, size_bytes, flags;
@@ -57,8 +60,13 @@ struct mr_thread_signals {
 extern _Thread_local struct mr_thread_signals mr_thread_signals;
 
 /* ---- signal_state.c ---- */
-/* Signals that the host needs for itself: faults of lifted code, and samples. It never blocks them, and has handlers. */
+/* Signals that the host needs for itself: faults of lifted code, samples, the carrier. It never blocks them, and has
+ * handlers. */
 bool mr_signal_host_needs(int host_signal);
+/* Before the guest has a handler for signal 32 or 33, and before it has a second thread: the libc of the host puts handlers
+ * of its own there with the first thread that it makes. From then on they are as the guest has them. Takes mr_lock. */
+void mr_signals_own_reserved(void);
+void mr_signals_keep_reserved(void); /* after each host thread that is made; the caller has mr_lock */
 extern struct mr_signal_action mr_signal_actions[129]; /* changed under mr_lock; one member may be read without */
 extern _Thread_local volatile uint32_t mr_signals_queued; /* how many wait, blocked ones too */
 
@@ -78,11 +86,13 @@ bool mr_signals_restart(void); /* whether the next one to be delivered goes to a
 void mr_signal_queue(const struct mr_signal_info *info); /* for this thread */
 struct mr_signal_set mr_signals_pending(void);
 bool mr_signal_dequeue(struct mr_signal_set wanted, struct mr_signal_info *info); /* the lowest one that is wanted */
+int mr_signal_lowest_queued(const struct mr_signal_set *wanted);  /* or 0 */
 void mr_signal_block(struct mr_signal_set blocked);      /* sets the mask of this thread, here and in the host */
 void mr_signal_set_action(int mips_signal, const struct mr_signal_action *action);
 struct mr_signal_action mr_signal_get_action(int mips_signal);
 /* The host's own mask of this thread, all signals that the host's kernel knows; returns the old one. */
 uint64_t mr_signals_set_host_mask(uint64_t host_set);
+void mr_signal_host_default(int host_signal); /* the host's own action becomes the default */
 
 static inline bool mr_signal_in(const struct mr_signal_set *set, int mips_signal)
 {
@@ -101,6 +111,36 @@ uint64_t mr_signal_set_to_host(const struct mr_signal_set *set);
 int mr_get_signal_set(uint32_t guest, struct mr_signal_set *set); /* 0 or -EFAULT */
 int mr_put_signal_set(uint32_t guest, const struct mr_signal_set *set);
 
+/* ---- linux/signal_carrier.c: signals that the host does not have ---- */
+#define MR_CARRIER_SIGNAL 64 /* the host's signal that brings them, and the guest's of this number */
+static inline bool mr_signal_is_carried(int mips_signal)
+{
+    return mips_signal > MR_CARRIER_SIGNAL;
+}
+void mr_carrier_install(void);
+void mr_carrier_thread_begins(void); /* called by each guest thread, once there are several */
+void mr_carrier_thread_ends(void);
+void mr_carrier_forked(void);
+/* For kill and tkill, with their first arguments; group: -1 if it is not known. */
+int64_t mr_send_carried(int32_t process, const struct mr_signal_info *info);
+int64_t mr_send_carried_to_thread(int32_t group, int32_t thread, const struct mr_signal_info *info);
+/* The sigval of a timer or a message queue that sends signal `upper` with this value. */
+void *mr_carried_value(int upper, uint32_t value);
+/* One for this process that the host does not send: to a thread that takes it, or it waits for one. */
+void mr_signal_to_process(const struct mr_signal_info *info);
+void mr_signals_take_waiting(void); /* those that this thread takes, to its queue */
+void mr_signals_add_waiting(struct mr_signal_set *pending);
+void mr_signals_drop_waiting(int mips_signal);
+/* In a handler of the host that has got one, for its thread or for the whole process. */
+void mr_signal_arrived(const struct mr_signal_info *info, bool of_thread, void *context);
+/* Just before execve, the host's mask being the guest's: what waits goes to the next program. mr_faults_take_back undoes it. */
+void mr_signals_hand_on(bool to_guest);
+
+/* ---- linux/sigevent.c ---- */
+struct sigevent;
+int mr_get_signal_event(uint32_t guest, struct sigevent *event); /* for the host's kernel; 0 or -EFAULT */
+uint32_t mr_signal_event_word(uint32_t guest, bool of_value); /* sigev_value or sigev_signo as it stands there */
+
 /* ---- signal_frame.c ---- */
 bool mr_on_alternate_stack(const struct mr_alternate_stack *stack, uint32_t sp);
 /* Pushes a frame and enters the handler. Returns the handler's pc, or 0 when the guest's stack is not there. */
@@ -109,6 +149,7 @@ uint32_t mr_signal_frame(struct mr_state *s, const struct mr_signal_action *acti
 /* Restores what the frame at sp holds. Returns false when it is not there. */
 bool mr_signal_return(struct mr_state *s, bool with_info, uint32_t *pc);
 int mr_signal_code_to_mips(int code); /* si_code of a host's signal */
+int mr_signal_code_to_host(int code); /* si_code */
 void mr_signal_info_from_host(const void *host_siginfo, struct mr_signal_info *info);
 int mr_put_signal_info(uint32_t guest, const struct mr_signal_info *info); /* 0 or -EFAULT */
 

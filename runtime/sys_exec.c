@@ -9,6 +9,7 @@
 #include "linux/exec_chain.h"
 #include "options.h"
 #include "profile.h"
+#include "signals.h"
 #include "syscall.h"
 #include "thread.h"
 #include "verify.h"
@@ -152,6 +153,7 @@ static int64_t run_in_host(const struct target *target, int program, const char 
     count += sizeof last / sizeof *last;
     memcpy(first - count, words, count * sizeof *words);
     mr_threads_leave_robust_lists();
+    mr_signals_hand_on(true);
     fcntl(program, F_SETFD, 0);
     fcntl(host, F_SETFD, 0);
     syscall(SYS_execveat, host, "", first - count, target->environment, AT_EMPTY_PATH);
@@ -167,6 +169,7 @@ static int64_t run_in_kernel(const struct target *target, const char *header)
     bool may_be_program = target->fd < 0 || memcmp(header, ELFMAG, SELFMAG) == 0 || memcmp(header, "#!", 2) == 0;
     if (may_be_program)
         mr_threads_leave_robust_lists();
+    mr_signals_hand_on(false);
     return mr_result(syscall(SYS_execveat, target->path.directory, target->path.name, target->strings + ROOM,
                              target->environment, target->flags));
 }

@@ -4,7 +4,7 @@
  * another program or ends, and in the latter case takes over what the child wrote: that is how posix_spawn learns that a
  * program could not be run. Simplification: what a child writes before a successful execve is lost, and of what it writes
  * while its parent has other threads, all but the variables of the program and the stack.
- * With threads, only the one that called is in the child (sys_thread.c makes threads).
+ * With threads, only the one that called is in the child (sys_thread.c makes threads; linux/calls/sys_clone.c has the calls).
  */
 #include "linux/calls/descriptors.h"
 #include "profile.h"
@@ -13,7 +13,7 @@
 #include "thread.h"
 
 #include <fcntl.h>
-#include <sched.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,73 +182,91 @@ static void await_child(int from_child)
 
 /* ---- making ---- */
 
-static void begin_child(uint32_t sp, const int ends[2], bool parent_waits, bool several)
+/* As flush_signal_handlers of kernel/signal.c: what is ignored stays so. */
+static void forget_handlers(void)
 {
-    mr_threads_forked();
-    mr_profile_forked();
-    mr_signals_queued = 0;
-    if (to_parent >= 0)
-        close_pipe(); /* a vfork child's own children are none */
-    if (!parent_waits)
-        return;
-    close(ends[0]);
-    to_parent = move_out_of_the_way(ends[1]);
-    mr_descriptor_keep(to_parent); /* the parent waits until it is closed */
-    threads_go_on = several;
-    if (several)
-        take_copies(sp);
+    const struct mr_signal_action none = {0};
+    for (int number = 1; number <= MR_SIGNAL_COUNT; number++)
+        if (mr_signal_actions[number].handler > MR_SIG_IGNORE)
+            mr_signal_set_action(number, &none);
 }
 
-static int64_t make_process(const struct mr_state *s, bool parent_waits)
+static void begin_child(struct mr_state *s, const struct mr_clone *clone, const int ends[2], bool several)
 {
-    int ends[2] = {-1, -1};
-    bool several = mr_threads_several();
+    mr_threads_forked(clone->flags & CLONE_CHILD_CLEARTID ? clone->child_tid : 0);
+    mr_profile_forked();
+    mr_signals_queued = 0;
+    mr_carrier_forked();
+    if (to_parent >= 0 && !(clone->flags & CLONE_FILES))
+        close_pipe(); /* a vfork child's own children are none */
+    to_parent = -1;
+    if (clone->flags & CLONE_VFORK) {
+        close(ends[0]);
+        to_parent = move_out_of_the_way(ends[1]);
+        mr_descriptor_keep(to_parent); /* the parent waits until it is closed */
+        threads_go_on = several;
+        if (several)
+            take_copies(GPR(s, MR_REG_SP));
+    }
+    if (clone->flags & MR_CLONE_CLEAR_SIGHAND)
+        forget_handlers();
+    if (clone->stack)
+        GPR(s, MR_REG_SP) = clone->stack;
+    if (clone->flags & CLONE_SETTLS)
+        s->tls = clone->tls;
+    if (clone->flags & CLONE_CHILD_SETTID)
+        mr_write32(clone->child_tid, (uint32_t)gettid());
+}
+
+/* What the host's kernel is to do; memory, signals and registers are done here. */
+#define HOST_FLAGS                                                                                                      \
+    ((uint64_t)(CLONE_FS | CLONE_FILES | CLONE_PARENT | CLONE_PIDFD | CLONE_SYSVSEM | CLONE_NEWNS | CLONE_NEWUTS |       \
+                CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWCGROUP | CLONE_NEWTIME) |          \
+     (uint64_t)(uint32_t)CLONE_IO | MR_CLONE_INTO_CGROUP)
+
+/* The libc's fork sees to the libc's locks and memory; whatever it cannot do the kernel is asked for. Then a lock that another
+ * thread has at this moment, as that of malloc, stays locked in the child; it is for the host's own code, which takes few. */
+static int64_t host_process(const struct mr_clone *clone, int *pidfd)
+{
+    struct clone_args arguments = {
+        .flags = clone->flags & HOST_FLAGS,
+        .pidfd = MR_HOST(pidfd),
+        .exit_signal = (uint64_t)clone->exit_signal,
+        .set_tid = MR_HOST(clone->set_tid),
+        .set_tid_size = clone->set_tid_count,
+        .cgroup = clone->cgroup,
+    };
+    if (arguments.flags == 0 && clone->exit_signal == SIGCHLD && clone->set_tid_count == 0)
+        return mr_result(fork());
+    if (clone->set_tid_count == 0 && !(arguments.flags & (MR_CLONE_INTO_CGROUP | CLONE_NEWTIME)))
+        return mr_result(syscall(SYS_clone, arguments.flags | arguments.exit_signal, NULL, pidfd, NULL, 0));
+    return mr_result(syscall(SYS_clone3, &arguments, sizeof arguments));
+}
+
+int64_t mr_process_make(struct mr_state *s, const struct mr_clone *clone)
+{
+    int ends[2] = {-1, -1}, pidfd = -1;
+    bool several = mr_threads_several(), parent_waits = clone->flags & CLONE_VFORK;
     mr_lock(); /* the child finds all that is shared as it should be, and has no end of another child's pipe */
     if (parent_waits && pipe2(ends, O_CLOEXEC)) {
         mr_unlock();
         return -errno;
     }
-    pid_t child = fork();
-    int error = errno;
+    int64_t child = host_process(clone, &pidfd);
     if (child != 0 && parent_waits)
         close(ends[1]);
     mr_unlock();
     if (child == 0) {
-        begin_child(GPR(s, MR_REG_SP), ends, parent_waits, several);
+        begin_child(s, clone, ends, several);
         return 0;
     }
+    if (child > 0 && clone->flags & CLONE_PARENT_SETTID)
+        mr_write32(clone->parent_tid, (uint32_t)child);
+    if (child > 0 && clone->flags & CLONE_PIDFD)
+        mr_write32(clone->pidfd, (uint32_t)pidfd);
     if (parent_waits)
         await_child(ends[0]);
-    return child < 0 ? -error : child;
-}
-
-SYSCALL(4002, fork, "") { return make_process(c->s, false); }
-
-/* Arguments in the order of CONFIG_CLONE_BACKWARDS: flags, stack, where the parent finds the child's number, TLS, and where
- * the child finds it. */
-SYSCALL(4120, clone, "xpppp")
-{
-    uint32_t flags = U32(0);
-    bool parent_waits = flags & CLONE_VFORK;
-    if (flags & CLONE_THREAD)
-        return mr_thread_make(c);
-    if (flags & (CLONE_SIGHAND | CLONE_FS | CLONE_FILES) || (flags & CLONE_VM && !parent_waits))
-        return -ENOSYS;
-    int64_t child = make_process(c->s, parent_waits);
-    if (child < 0)
-        return child;
-    if (child > 0) {
-        if (flags & CLONE_PARENT_SETTID)
-            mr_write32(U32(2), (uint32_t)child);
-        return child;
-    }
-    if (U32(1))
-        GPR(c->s, MR_REG_SP) = U32(1);
-    if (flags & CLONE_SETTLS)
-        c->s->tls = U32(3);
-    if (flags & CLONE_CHILD_SETTID)
-        mr_write32(U32(4), (uint32_t)getpid());
-    return 0;
+    return child;
 }
 
 /* ---- waiting ---- */

@@ -1,6 +1,6 @@
 /* futex: waiting on words of guest memory. The host's kernel compares and waits on the same word; only values have to be
  * given to it in guest byte order. */
-#include "syscall.h"
+#include "thread.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -71,6 +71,18 @@ static int64_t wake_with_operation(struct mr_call *c)
     return woken;
 }
 
+/* With priority inheritance: the kernel writes thread numbers into the word, in its own byte order. */
+static int64_t inherit(struct mr_call *c, enum mr_time_width width)
+{
+    struct timespec timeout;
+    bool waits = COMMAND(U32(1)) == FUTEX_LOCK_PI || COMMAND(U32(1)) == FUTEX_LOCK_PI2;
+    if (!mr_big_endian)
+        return waits ? wait_on_word(c, width) : host_futex(c, U32(2), 0, U32(5));
+    if (waits && U32(3) && mr_get_timespec(U32(3), width, &timeout))
+        return -EFAULT;
+    return mr_futex_pi(c, waits && U32(3) ? &timeout : NULL);
+}
+
 static int64_t futex(struct mr_call *c, enum mr_time_width width)
 {
     switch (COMMAND(U32(1))) {
@@ -82,9 +94,11 @@ static int64_t futex(struct mr_call *c, enum mr_time_width width)
     case FUTEX_CMP_REQUEUE: return host_futex(c, U32(2), U32(3), mr_swap32(U32(5)));
     case FUTEX_WAKE_OP: return mr_big_endian ? wake_with_operation(c) : host_futex(c, U32(2), U32(3), U32(5));
     case FUTEX_LOCK_PI:
+    case FUTEX_LOCK_PI2:
     case FUTEX_UNLOCK_PI:
-    case FUTEX_TRYLOCK_PI: /* the kernel writes thread numbers into the word, in its own byte order */
-        return mr_big_endian ? -ENOSYS : wait_on_word(c, width);
+    case FUTEX_TRYLOCK_PI: return inherit(c, width);
+    case FUTEX_WAIT_REQUEUE_PI: return mr_big_endian ? -ENOSYS : wait_on_word(c, width);
+    case FUTEX_CMP_REQUEUE_PI: return mr_big_endian ? -ENOSYS : host_futex(c, U32(2), U32(3), U32(5));
     default: return -ENOSYS;
     }
 }

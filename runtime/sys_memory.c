@@ -122,12 +122,16 @@ SYSCALL(4091, munmap, "px")
 SYSCALL(4167, mremap, "pxxxp")
 {
     uint32_t flags = U32(3);
-    if (flags & ~(uint32_t)(MREMAP_MAYMOVE | MREMAP_FIXED) || (flags & MREMAP_FIXED && !(flags & MREMAP_MAYMOVE)))
+    if (flags & ~(uint32_t)(MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP) ||
+        (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) && !(flags & MREMAP_MAYMOVE)) ||
+        (flags & MREMAP_DONTUNMAP && U32(1) != U32(2)) || U32(0) % MR_PAGE_BYTES || U32(2) == 0)
         return -EINVAL;
     if (U32(1) > MR_USER_END || U32(2) > MR_USER_END)
         return -ENOMEM;
     mr_lock();
-    int64_t result = mr_remap(U32(0), U32(1), U32(2), flags & MREMAP_MAYMOVE, flags & MREMAP_FIXED, U32(4));
+    int64_t result = flags & MREMAP_DONTUNMAP
+                         ? mr_remap_keeping(U32(0), U32(1), flags & MREMAP_FIXED, U32(4))
+                         : mr_remap(U32(0), U32(1), U32(2), flags & MREMAP_MAYMOVE, flags & MREMAP_FIXED, U32(4));
     mr_unlock();
     if (result >= 0 && (uint32_t)result != U32(0)) {
         mr_dispatch_forget(U32(0), U32(1));
@@ -159,62 +163,6 @@ SYSCALL(4125, mprotect, "pxx")
         mr_dispatch_forget(U32(0), U32(1)); /* what the guest may write there, nobody follows */
     return error;
 }
-
-/* ---- advice and residency: host calls on ranges that the guest really has ---- */
-
-static int check_range(uint32_t guest, uint32_t size_bytes)
-{
-    if (guest % MR_PAGE_BYTES)
-        return -EINVAL;
-    return mr_accessible(guest, size_bytes, MR_MAPPED) ? 0 : -ENOMEM;
-}
-
-SYSCALL(4218, madvise, "pxd")
-{
-    int error = check_range(U32(0), U32(1)), advice = INT(2);
-    if (error)
-        return error;
-    if (advice == MADV_HWPOISON || advice == 101 /* MADV_SOFT_OFFLINE */)
-        return -EPERM; /* these break real memory of the host */
-    if (advice == MADV_DONTFORK || advice == MADV_DOFORK)
-        return 0; /* a hole in the child's window would belong to nobody */
-    return mr_result(madvise(mr_user(U32(0), U32(1)), U32(1), advice));
-}
-
-SYSCALL(4144, msync, "pxx")
-{
-    int error = check_range(U32(0), U32(1));
-    return error ? error : mr_result(msync(mr_user(U32(0), U32(1)), U32(1), INT(2)));
-}
-
-SYSCALL(4217, mincore, "pxp")
-{
-    uint32_t page_count = (U32(1) + MR_PAGE_BYTES - 1) / MR_PAGE_BYTES;
-    int error = check_range(U32(0), U32(1));
-    return error ? error : mr_result(mincore(mr_user(U32(0), U32(1)), U32(1), mr_user(U32(2), page_count)));
-}
-
-static int64_t lock(uint32_t guest, uint32_t size_bytes, uint32_t flags)
-{
-    uint32_t first = guest & ~(MR_PAGE_BYTES - 1);
-    uint32_t size = page_up(size_bytes + (guest - first));
-    if (!mr_accessible(first, size, MR_MAPPED))
-        return -ENOMEM;
-    return mr_result(flags ? syscall(SYS_mlock2, mr_user(first, size), size, flags) : mlock(mr_user(first, size), size));
-}
-
-SYSCALL(4154, mlock, "px") { return lock(U32(0), U32(1), 0); }
-SYSCALL(4359, mlock2, "pxx") { return lock(U32(0), U32(1), U32(2)); }
-
-SYSCALL(4155, munlock, "px")
-{
-    uint32_t first = U32(0) & ~(MR_PAGE_BYTES - 1), size = page_up(U32(1) + (U32(0) - first));
-    return mr_accessible(first, size, MR_MAPPED) ? mr_result(munlock(mr_user(first, size), size)) : -ENOMEM;
-}
-
-/* The host's process is larger than the guest's by gigabytes of reserved tables, so this is a promise only. */
-SYSCALL(4156, mlockall, "x") { return U32(0) == 0 || U32(0) & ~7u ? -EINVAL : 0; }
-SYSCALL(4157, munlockall, "") { return 0; }
 
 /* ---- caches ---- */
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/fsuid.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
@@ -139,72 +138,14 @@ SYSCALL(4116, sysinfo, "p")
     return 0;
 }
 
-SYSCALL(4136, personality, "x") { return U32(0) == UINT32_MAX || U32(0) == 0 ? 0 : -EINVAL; }
-
-/* ---- prctl ---- */
-
-#ifndef PR_SET_FP_MODE
-#define PR_SET_FP_MODE 45
-#define PR_GET_FP_MODE 46
-#endif
-#define TASK_NAME_BYTES 16
-
-static int64_t get_or_set_name(uint32_t option, uint32_t guest)
+/* Remembered, and not the host's: its bits would change how the host itself is mapped. */
+SYSCALL(4136, personality, "x")
 {
-    char name[TASK_NAME_BYTES] = {0};
-    if (option == PR_GET_NAME) {
-        uint8_t *to = mr_guest_bytes(guest, TASK_NAME_BYTES, MR_WRITE);
-        prctl(PR_GET_NAME, name);
-        if (to)
-            memcpy(to, name, TASK_NAME_BYTES);
-        return to ? 0 : -EFAULT;
-    }
-    const char *from = mr_guest_string(guest);
-    if (!from)
-        return -EFAULT;
-    snprintf(name, sizeof name, "%s", from);
-    return mr_result(prctl(PR_SET_NAME, name));
-}
-
-/* Answers that go to an int in guest memory. */
-static int64_t get_int(uint32_t option, uint32_t guest)
-{
-    int value = 0;
-    if (prctl((int)option, &value))
-        return -errno;
-    return mr_write32(guest, (uint32_t)(option == PR_GET_PDEATHSIG ? mr_signal_to_mips(value) : value));
-}
-
-SYSCALL(4192, prctl, "dxxxx")
-{
-    uint32_t option = U32(0);
-    switch (option) {
-    case PR_GET_FP_MODE: return c->s->fr;
-    case PR_SET_FP_MODE: return U32(1) == c->s->fr ? 0 : -EOPNOTSUPP; /* code is made for one width of registers */
-    case PR_GET_SECCOMP: return 0; /* none is in force, and none can be (linux/calls/refused.c) */
-    case PR_SET_NAME:
-    case PR_GET_NAME: return get_or_set_name(option, U32(1));
-    case PR_SET_PDEATHSIG: return mr_result(prctl(PR_SET_PDEATHSIG, mr_signal_to_host(INT(1))));
-    case PR_GET_PDEATHSIG:
-    case PR_GET_CHILD_SUBREAPER: return get_int(option, U32(1));
-    case PR_GET_DUMPABLE:
-    case PR_SET_DUMPABLE:
-    case PR_GET_KEEPCAPS:
-    case PR_SET_KEEPCAPS:
-    case PR_CAPBSET_READ:
-    case PR_CAPBSET_DROP:
-    case PR_SET_TIMERSLACK:
-    case PR_GET_TIMERSLACK:
-    case PR_SET_CHILD_SUBREAPER:
-    case PR_SET_NO_NEW_PRIVS:
-    case PR_GET_NO_NEW_PRIVS:
-    case PR_SET_THP_DISABLE:
-    case PR_GET_THP_DISABLE:
-    case PR_CAP_AMBIENT:
-        return mr_result(prctl((int)option, (unsigned long)U32(1), (unsigned long)U32(2), (unsigned long)U32(3),
-                               (unsigned long)U32(4)));
-    default: return -EINVAL;
-    }
+    static uint32_t now;
+    uint32_t old = now;
+    if (U32(0) != UINT32_MAX)
+        now = U32(0);
+    return old;
 }
 
 /* ---- what a thread tells the kernel once ---- */

@@ -163,7 +163,7 @@ static bool host_keeps(int number)
 /* What is sent to the own process may be for another thread than this one: then the host decides for which. */
 static bool is_to_self(int process, int number)
 {
-    return process == getpid() && !host_keeps(number) && (mr_signal_to_host(number) == 0 || !mr_threads_several());
+    return process == getpid() && !host_keeps(number) && !mr_threads_several();
 }
 
 static bool is_to_this_thread(int thread, int number)
@@ -171,10 +171,15 @@ static bool is_to_this_thread(int thread, int number)
     return thread == gettid() && !host_keeps(number);
 }
 
+static struct mr_signal_info info_of_self(int number, int code, uint32_t value)
+{
+    return (struct mr_signal_info){number, code, 0, {(uint32_t)getpid(), getuid(), value}};
+}
+
 /* What is sent to oneself goes to the queue at once; the rest is the host's. Signal 0 only asks. */
 static int64_t send_to_self(int number, int code, uint32_t value)
 {
-    const struct mr_signal_info info = {number, code, 0, {(uint32_t)getpid(), getuid(), value}};
+    const struct mr_signal_info info = info_of_self(number, code, value);
     if (number == MIPS_SIGKILL || number == MIPS_SIGSTOP)
         return mr_result(kill(getpid(), mr_signal_to_host(number)));
     if (number)
@@ -184,14 +189,16 @@ static int64_t send_to_self(int number, int code, uint32_t value)
 
 SYSCALL(4037, kill, "di")
 {
-    int number = INT(1), host_number = mr_signal_to_host(number);
+    int number = INT(1);
     if (number < 0 || number > LAST_SIGNAL)
         return -EINVAL;
+    if (mr_signal_is_carried(number)) {
+        const struct mr_signal_info info = info_of_self(number, CODE_USER, 0);
+        return mr_send_carried(INT(0), &info);
+    }
     if (is_to_self(INT(0), number))
         return send_to_self(number, CODE_USER, 0);
-    if (number && !host_number)
-        return -EINVAL; /* the host has no such signal to give to another process */
-    return mr_result(kill(INT(0), host_number));
+    return mr_result(kill(INT(0), mr_signal_to_host(number)));
 }
 
 static int64_t send_to_thread(int group, int thread, int number)
@@ -201,8 +208,10 @@ static int64_t send_to_thread(int group, int thread, int number)
         return -EINVAL;
     if (is_to_this_thread(thread, number) && (group == -1 || group == getpid()))
         return send_to_self(number, CODE_TKILL, 0);
-    if (number && !host_number)
-        return -EINVAL;
+    if (mr_signal_is_carried(number)) {
+        const struct mr_signal_info info = info_of_self(number, CODE_TKILL, 0);
+        return mr_send_carried_to_thread(group, thread, &info);
+    }
     return mr_result(group == -1 ? syscall(SYS_tkill, thread, host_number)
                                  : syscall(SYS_tgkill, group, thread, host_number));
 }
@@ -219,17 +228,23 @@ static int64_t send_with_info(int process, int thread, int number, uint32_t gues
         return -EINVAL;
     int code = (int)mr_get32(from + 4);
     uint32_t value = mr_get32(from + 20);
+    if ((code >= 0 || code == CODE_TKILL) && (thread ? thread : process) != gettid())
+        return -EPERM;
+    if (process <= 0 || thread < 0)
+        return thread ? -EINVAL : -ESRCH;
+    if (mr_signal_is_carried(number)) {
+        const struct mr_signal_info carried = {number, code, 0, {mr_get32(from + 12), mr_get32(from + 16), value}};
+        return thread ? mr_send_carried_to_thread(process, thread, &carried) : mr_send_carried(process, &carried);
+    }
     if (thread ? is_to_this_thread(thread, number) : is_to_self(process, number))
         return send_to_self(number, code, value);
     siginfo_t info;
     memset(&info, 0, sizeof info);
     info.si_signo = mr_signal_to_host(number);
-    info.si_code = code;
+    info.si_code = mr_signal_code_to_host(code);
     info.si_pid = (pid_t)mr_get32(from + 12);
     info.si_uid = mr_get32(from + 16);
     info.si_value.sival_int = (int)value;
-    if (number && !info.si_signo)
-        return -EINVAL;
     return mr_result(thread ? syscall(SYS_rt_tgsigqueueinfo, process, thread, info.si_signo, &info)
                             : syscall(SYS_rt_sigqueueinfo, process, info.si_signo, &info));
 }
@@ -252,12 +267,25 @@ SYSCALL(4199, rt_sigsuspend, "~pu") { return wait_under_mask(U32(0), U32(1)); }
 SYSCALL(4072, sigsuspend, "~p") { return wait_under_mask(U32(0), MR_SIGNAL_SET_BYTES); }
 SYSCALL(4029, pause, "~") { return mr_wait_call(SYS_ppoll, 0, 0, 0, 0, 0, 0); }
 
+/* Whether the host has a signal of the set that comes before all in the queue. */
+static bool host_has_lower(const struct mr_signal_set *set)
+{
+    uint64_t pending = 0;
+    int queued = mr_signal_lowest_queued(set);
+    syscall(SYS_rt_sigpending, &pending, sizeof pending);
+    for (int mips = 1; mips <= MR_CARRIER_SIGNAL && mips < queued; mips++)
+        if (mr_signal_in(set, mips) && pending >> (mr_signal_to_host(mips) - 1) & 1)
+            return true;
+    return false;
+}
+
 /* Takes the first of the signals from this thread's queue or the host's; returns it, or -errno. */
 static int64_t next_signal(struct mr_signal_set set, const struct timespec *timeout, struct mr_signal_info *info)
 {
     siginfo_t host_info;
     uint64_t host_set = mr_signal_set_to_host(&set);
-    if (mr_signals_waiting() && mr_signal_dequeue(set, info))
+    mr_signals_take_waiting();
+    if (mr_signals_waiting() && !host_has_lower(&set) && mr_signal_dequeue(set, info))
         return info->signal;
     int64_t found = mr_wait_call(SYS_rt_sigtimedwait, MR_HOST(&host_set), MR_HOST(&host_info), MR_HOST(timeout), 8, 0, 0);
     if (found > 0)

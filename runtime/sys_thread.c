@@ -24,7 +24,9 @@
  * stacks of more than 64 MiB. */
 #define PTHREAD_STACK_BYTES ((size_t)(MR_ADDRESS_SANITIZER ? 32 : 1) << 20)
 #define STATE_ALIGNMENT 64u
-#define NEEDED_FLAGS ((uint32_t)(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD))
+#define SEPARABLE_FLAGS ((uint64_t)(CLONE_FS | CLONE_FILES))
+#define NEW_NAMESPACES                                                                                          \
+    ((uint64_t)(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWCGROUP))
 
 /* ---- all threads ---- */
 
@@ -58,10 +60,12 @@ static void enlist(void)
     this_thread.counters = &mr_counters;
     this_thread.next = threads;
     threads = &this_thread;
+    mr_carrier_thread_begins();
 }
 
 static void delist(void)
 {
+    mr_carrier_thread_ends();
     struct thread **link = &threads;
     while (*link != &this_thread)
         link = &(*link)->next;
@@ -94,9 +98,10 @@ struct mr_counters mr_threads_counters(void)
     return sum;
 }
 
-void mr_threads_forked(void)
+void mr_threads_forked(uint32_t clear_tid)
 {
     threads = NULL;
+    this_thread.clear_tid = clear_tid;
     this_thread.robust_list = 0;
 }
 
@@ -179,7 +184,7 @@ void mr_threads_leave_robust_lists(void)
 
 struct start {
     struct mr_state *state;
-    uint32_t flags, parent_tid, child_tid;
+    const struct mr_clone *clone;
     struct mr_signal_set blocked;
     uintptr_t signal_stack_low;
     struct mr_host_stack host_stack;
@@ -194,12 +199,13 @@ static void take_over(struct start *start)
     mr_thread_signals.blocked = start->blocked;
     mr_thread_signals.stack.flags = MR_SS_DISABLE;
     start->number = gettid();
-    if ((start->flags & CLONE_CHILD_CLEARTID) != 0)
-        this_thread.clear_tid = start->child_tid;
-    if ((start->flags & CLONE_PARENT_SETTID) != 0)
-        mr_write32(start->parent_tid, (uint32_t)start->number);
-    if ((start->flags & CLONE_CHILD_SETTID) != 0)
-        mr_write32(start->child_tid, (uint32_t)start->number);
+    if ((start->clone->flags & CLONE_CHILD_CLEARTID) != 0)
+        this_thread.clear_tid = start->clone->child_tid;
+    if ((start->clone->flags & CLONE_PARENT_SETTID) != 0)
+        mr_write32(start->clone->parent_tid, (uint32_t)start->number);
+    if ((start->clone->flags & CLONE_CHILD_SETTID) != 0)
+        mr_write32(start->clone->child_tid, (uint32_t)start->number);
+    unshare((int)(SEPARABLE_FLAGS & ~start->clone->flags)); /* the libc's threads share them */
     mr_lock();
     enlist();
     mr_unlock();
@@ -217,6 +223,7 @@ static void *thread_body(void *argument)
     struct start *start = argument;
     struct mr_state *s = start->state;
     struct mr_host_stack stack = start->host_stack;
+    mr_signals_set_host_mask(~(uint64_t)0); /* the libc lets signal 32 in */
     take_over(start);
     sem_post(&start->running); /* *start is the maker's, and gone from now on */
     mr_signals_set_host_mask(mr_signal_set_to_host(&mr_thread_signals.blocked));
@@ -253,6 +260,7 @@ static int run_host_thread(struct start *start)
 {
     pthread_attr_t attributes;
     pthread_t thread;
+    mr_signals_own_reserved();
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, PTHREAD_STACK_BYTES);
@@ -261,6 +269,7 @@ static int run_host_thread(struct start *start)
     if (threads == NULL)
         enlist();
     int error = make_stacks(start) ? pthread_create(&thread, &attributes, thread_body, start) : EAGAIN;
+    mr_signals_keep_reserved();
     mr_unlock();
     pthread_attr_destroy(&attributes);
     if (error != 0)
@@ -271,7 +280,7 @@ static int run_host_thread(struct start *start)
 }
 
 /* The child's registers are the caller's, but for those that copy_thread of arch/mips/kernel/process.c sets. */
-static struct mr_state *copy_state(struct mr_call *c)
+static struct mr_state *copy_state(struct mr_call *c, const struct mr_clone *clone)
 {
     struct mr_state *s = aligned_alloc(STATE_ALIGNMENT, (sizeof *s + STATE_ALIGNMENT - 1) & ~(size_t)(STATE_ALIGNMENT - 1));
     if (s == NULL)
@@ -283,24 +292,24 @@ static struct mr_state *copy_state(struct mr_call *c)
     s->signalled.value = 0;
     GPR(s, MR_REG_V0) = 0;
     GPR(s, MR_REG_A3) = 0;
-    if (U32(1) != 0)
-        GPR(s, MR_REG_SP) = U32(1);
-    if ((U32(0) & CLONE_SETTLS) != 0)
-        s->tls = U32(3);
+    if (clone->stack != 0)
+        GPR(s, MR_REG_SP) = clone->stack;
+    if ((clone->flags & CLONE_SETTLS) != 0)
+        s->tls = clone->tls;
     return s;
 }
 
-int64_t mr_thread_make(struct mr_call *c)
+int64_t mr_thread_make(struct mr_call *c, const struct mr_clone *clone)
 {
-    struct start start = {
-        .flags = U32(0), .parent_tid = U32(2), .child_tid = U32(4), .blocked = mr_thread_signals.blocked};
-    if ((start.flags & CLONE_SIGHAND) == 0 || (start.flags & CLONE_VM) == 0)
+    struct start start = {.clone = clone, .blocked = mr_thread_signals.blocked};
+    if ((clone->flags & CLONE_SIGHAND) == 0 || (clone->flags & CLONE_VM) == 0 ||
+        (clone->flags & (CLONE_PIDFD | CLONE_NEWUSER | CLONE_NEWPID)) != 0)
         return -EINVAL; /* copy_process of kernel/fork.c */
-    if ((start.flags & NEEDED_FLAGS) != NEEDED_FLAGS || (start.flags & CLONE_VFORK) != 0)
-        return -ENOSYS; /* threads of the host share files and folders */
+    if ((clone->flags & (CLONE_VFORK | NEW_NAMESPACES | MR_CLONE_INTO_CGROUP)) != 0 || clone->set_tid_count != 0)
+        return -ENOSYS; /* the libc makes the thread */
     if (mr_verifying)
         mr_fail("verify follows one thread, and the program makes another: it can be run, not verified");
-    start.state = copy_state(c);
+    start.state = copy_state(c, clone);
     if (start.state == NULL)
         return -ENOMEM;
     sem_init(&start.running, 0, 0);
@@ -347,10 +356,41 @@ SYSCALL(4001, exit, "!d")
 
 SYSCALL(4222, gettid, "") { return gettid(); }
 
+uint32_t mr_thread_clear_tid(void)
+{
+    return this_thread.clear_tid;
+}
+
 SYSCALL(4252, set_tid_address, "p")
 {
     this_thread.clear_tid = U32(0);
     return gettid();
+}
+
+/* Of another process's thread the host knows nothing: as if it might not be asked. */
+static int64_t find_robust_list(pid_t number, uint32_t *head)
+{
+    int64_t error = -EPERM;
+    *head = this_thread.robust_list;
+    if (number == 0 || number == gettid())
+        return 0;
+    mr_lock();
+    for (const struct thread *thread = threads; thread != NULL; thread = thread->next)
+        if (thread->number == number) {
+            *head = thread->robust_list;
+            error = 0;
+        }
+    mr_unlock();
+    return error && syscall(SYS_tkill, number, 0) && errno == ESRCH ? -ESRCH : error;
+}
+
+SYSCALL(4310, get_robust_list, "dpp")
+{
+    uint32_t head;
+    int64_t error = find_robust_list(INT(0), &head);
+    if (error)
+        return error;
+    return mr_write32(U32(2), ROBUST_HEAD_BYTES) || mr_write32(U32(1), head) ? -EFAULT : 0;
 }
 
 SYSCALL(4309, set_robust_list, "pu")

@@ -40,7 +40,6 @@ REFUSED(4357, userfaultfd, ENOSYS, "faults and their addresses are the host's, n
 REFUSED(4444, landlock_create_ruleset, ENOSYS, "rules would bind the files that the host itself needs")
 REFUSED(4445, landlock_add_rule, ENOSYS, "rules would bind the files that the host itself needs")
 REFUSED(4446, landlock_restrict_self, ENOSYS, "rules would bind the files that the host itself needs")
-REFUSED(4449, futex_waitv, ENOSYS, "kernels before 5.16 have none, and programs fall back to futex")
 REFUSED(4363, pkey_mprotect, ENOSYS, "MIPS has no protection keys")
 REFUSED(4364, pkey_alloc, ENOSYS, "MIPS has no protection keys")
 REFUSED(4365, pkey_free, ENOSYS, "MIPS has no protection keys")

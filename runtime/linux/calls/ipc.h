@@ -1,0 +1,28 @@
+/* What the files of System V IPC share: the calls by their names, and by the one old call that stands for all (sys_ipc.c).
+ *
+ * Structures are those of o32 with IPC_64 (asm/ipcbuf.h, sembuf.h, msgbuf.h, shmbuf.h of MIPS). Numbers of objects and keys
+ * are the host's, so guests and other programs find each other's objects.
+ */
+#ifndef MR_IPC_H
+#define MR_IPC_H
+
+#include "syscall.h"
+
+#include <linux/ipc.h>
+
+#define MR_IPC_PERM_BYTES 36u
+void mr_put_ipc_perm(uint8_t *to, const struct ipc64_perm *perm);
+void mr_get_ipc_perm(const uint8_t *from, struct ipc64_perm *perm); /* what IPC_SET looks at */
+void mr_put_ipc_time(uint8_t *low, uint8_t *high, long time);      /* in words of 32 bits */
+int64_t mr_put_words(uint32_t guest, const uint32_t *words, uint32_t count); /* 0 or -EFAULT */
+
+int64_t mr_semctl(int id, int number, int command, uint32_t argument);
+int64_t mr_semtimedop(int id, uint32_t operations, uint32_t count, uint32_t timeout, enum mr_time_width width);
+int64_t mr_msgctl(int id, int command, uint32_t argument);
+int64_t mr_msgsnd(int id, uint32_t message, uint32_t size_bytes, int flags);
+int64_t mr_msgrcv(int id, uint32_t message, uint32_t size_bytes, int32_t type, int flags);
+int64_t mr_shmctl(int id, int command, uint32_t argument);
+int64_t mr_shmat(int id, uint32_t guest, int flags); /* the address, or -errno */
+int64_t mr_shmdt(uint32_t guest);
+
+#endif

@@ -1,0 +1,104 @@
+/* POSIX message queues. Messages are bytes; what is converted are attributes (struct mq_attr has longs), open flags and how
+ * the arrival of a message is told.
+ */
+#include "signals.h"
+#include "syscall.h"
+
+#include <mqueue.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { ATTRIBUTE_FLAGS = 0, ATTRIBUTE_MOST = 4, ATTRIBUTE_SIZE = 8, ATTRIBUTE_NOW = 12, ATTRIBUTE_BYTES = 32 };
+#define COOKIE_BYTES 32u /* NOTIFY_COOKIE_LEN of linux/mqueue.h */
+
+static int get_attributes(uint32_t guest, struct mq_attr *attributes)
+{
+    const uint8_t *from = mr_guest_bytes(guest, ATTRIBUTE_BYTES, MR_READ);
+    if (!from)
+        return -EFAULT;
+    memset(attributes, 0, sizeof *attributes);
+    uint32_t flags = mr_get32(from + ATTRIBUTE_FLAGS), known = mr_open_flags_to_mips(O_NONBLOCK);
+    attributes->mq_flags = flags & ~known ? -1 : flags & known ? O_NONBLOCK : 0; /* -1: bits that nobody knows */
+    attributes->mq_maxmsg = (int32_t)mr_get32(from + ATTRIBUTE_MOST);
+    attributes->mq_msgsize = (int32_t)mr_get32(from + ATTRIBUTE_SIZE);
+    return 0;
+}
+
+static int put_attributes(uint32_t guest, const struct mq_attr *attributes)
+{
+    uint8_t *to = mr_guest_bytes(guest, ATTRIBUTE_BYTES, MR_WRITE);
+    if (!to)
+        return -EFAULT;
+    memset(to, 0, ATTRIBUTE_BYTES);
+    mr_put32(to + ATTRIBUTE_FLAGS, mr_open_flags_to_mips((int)attributes->mq_flags));
+    mr_put32(to + ATTRIBUTE_MOST, (uint32_t)attributes->mq_maxmsg);
+    mr_put32(to + ATTRIBUTE_SIZE, (uint32_t)attributes->mq_msgsize);
+    mr_put32(to + ATTRIBUTE_NOW, (uint32_t)attributes->mq_curmsgs);
+    return 0;
+}
+
+SYSCALL(4271, mq_open, "sfop")
+{
+    struct mq_attr attributes;
+    const char *name = mr_guest_string(U32(0));
+    if (!name || (U32(3) && get_attributes(U32(3), &attributes)))
+        return -EFAULT;
+    return mr_result(syscall(SYS_mq_open, name, mr_open_flags_to_host(U32(1)), U32(2), U32(3) ? &attributes : NULL));
+}
+
+SYSCALL(4272, mq_unlink, "s")
+{
+    const char *name = mr_guest_string(U32(0));
+    return name ? mr_result(syscall(SYS_mq_unlink, name)) : -EFAULT;
+}
+
+static int64_t send(const struct mr_call *c, enum mr_time_width width)
+{
+    struct timespec until;
+    if (U32(4) && mr_get_timespec(U32(4), width, &until))
+        return -EFAULT;
+    return mr_wait_call(SYS_mq_timedsend, (uint64_t)FD(0), MR_HOST(mr_user(U32(1), U32(2))), U32(2), U32(3),
+                        U32(4) ? MR_HOST(&until) : 0, 0);
+}
+
+SYSCALL(4273, mq_timedsend, "dbuup") { return send(c, MR_TIME32); }
+SYSCALL(4418, mq_timedsend_time64, "dbuup") { return send(c, MR_TIME64); }
+
+static int64_t receive(const struct mr_call *c, enum mr_time_width width)
+{
+    struct timespec until;
+    unsigned priority = 0;
+    if (U32(4) && mr_get_timespec(U32(4), width, &until))
+        return -EFAULT;
+    int64_t size = mr_wait_call(SYS_mq_timedreceive, (uint64_t)FD(0), MR_HOST(mr_user(U32(1), U32(2))), U32(2),
+                                MR_HOST(&priority), U32(4) ? MR_HOST(&until) : 0, 0);
+    return size >= 0 && U32(3) && mr_write32(U32(3), priority) ? -EFAULT : size;
+}
+
+SYSCALL(4274, mq_timedreceive, "dBupp") { return receive(c, MR_TIME32); }
+SYSCALL(4419, mq_timedreceive_time64, "dBupp") { return receive(c, MR_TIME64); }
+
+/* SIGEV_THREAD is what libcs make threads from: a socket to tell, and bytes to tell it. */
+SYSCALL(4275, mq_notify, "dp")
+{
+    struct sigevent event;
+    if (U32(1) && mr_get_signal_event(U32(1), &event))
+        return -EFAULT;
+    if (U32(1) && event.sigev_notify == SIGEV_THREAD) {
+        event.sigev_signo = (int)mr_signal_event_word(U32(1), false);
+        event.sigev_value.sival_ptr = mr_user(mr_signal_event_word(U32(1), true), COOKIE_BYTES);
+    }
+    return mr_result(syscall(SYS_mq_notify, FD(0), U32(1) ? &event : NULL));
+}
+
+SYSCALL(4276, mq_getsetattr, "dpp")
+{
+    struct mq_attr new, old;
+    if (U32(1) && get_attributes(U32(1), &new))
+        return -EFAULT;
+    if (syscall(SYS_mq_getsetattr, FD(0), U32(1) ? &new : NULL, &old))
+        return -errno;
+    return U32(2) ? put_attributes(U32(2), &old) : 0;
+}

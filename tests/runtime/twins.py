@@ -1,0 +1,62 @@
+"""Guests that are compiled for this machine as well: what both print must be equal.
+
+Enters: the name of a source in tests/guests. Leaves: programs for MIPS and for this machine, and what they print.
+A guest takes the name of one of its ways as its first argument.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+from compiled import ORDERS
+from tools import missing, need
+
+GUESTS = Path(__file__).parent.parent / "guests"
+OPTIONS = ("-w", "-O1", "-D_GNU_SOURCE", "-pthread")
+
+
+def compile_native(folder: Path, name: str) -> Path:
+    """Return the program for this machine."""
+    return _compile([need("gcc")], folder, name)
+
+
+def compile_guest(folder: Path, byte_order: str, name: str) -> Path:
+    """Return the static program for MIPS, with glibc."""
+    triple = ORDERS[byte_order]
+    return _compile([need(f"{triple}-gcc", f"gcc-{triple}"), "-static"], folder, name)
+
+
+def compile_musl(folder: Path, target: str, name: str) -> Path:
+    """Return a static program with musl; target: as zig names it, such as mips or x86_64."""
+    if subprocess.run([sys.executable, "-m", "ziglang", "version"], capture_output=True).returncode != 0:
+        missing("ziglang", "nothing; pip install ziglang")
+    abi = "musl" if target == "x86_64" else "musleabihf"
+    return _compile(
+        [sys.executable, "-m", "ziglang", "cc", "-target", f"{target}-linux-{abi}", "-static"], folder, name
+    )
+
+
+def _compile(command: list[str], folder: Path, name: str) -> Path:
+    program = folder / name
+    result = subprocess.run([*command, *OPTIONS, str(GUESTS / f"{name}.c"), "-o", str(program)],
+                            capture_output=True, text=True)  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    return program
+
+
+def output(*command: Path | str, cwd: Path | None = None) -> str:
+    """Return the standard output of a command, and how it ended."""
+    result = subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    return f"{result.stdout}status {result.returncode}\n"
+
+
+def natives(factory: pytest.TempPathFactory, name: str, musl: bool = False) -> Callable[[str], str]:
+    """Return the function that says what the program for this machine prints in one of its ways."""
+    folder = factory.mktemp(f"native-{name}")
+    program = compile_musl(folder, "x86_64", name) if musl else compile_native(folder, name)
+    return cache(lambda way: output(program, *way.split(), cwd=folder))
