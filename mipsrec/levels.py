@@ -23,6 +23,10 @@ FULL = "2"
 HUGE_FUNCTION_INSTRUCTIONS = 20_000
 """Functions beyond this are compiled lightly: LLVM's time grows faster than their size."""
 
+MOST_JUMPS = 20_000
+"""Functions whose jump tables lead to more places than this, together, are compiled lightly, too: CPython's interpreter
+has a table of 256 cases at the end of each, and takes LLVM 4 s lightly, 95 s at level 2."""
+
 _SMALL_INSTRUCTIONS = 400
 _VERY_SMALL_INSTRUCTIONS = 100
 _CALLED_INSTRUCTIONS = 1000
@@ -60,6 +64,7 @@ def levels_of_program(
         hot = hot_functions(program, starts)
     else:
         hot = set(starts)
+    hot = {start for start in hot if jump_count(program.functions[start]) <= MOST_JUMPS}
     return {start: level_of(start in hot, program.functions[start].instruction_count(), level) for start in starts}
 
 
@@ -80,6 +85,11 @@ def hot_functions(program: Program, starts: Iterable[int]) -> set[int]:
         if function.instruction_count() <= limit or has_hot_loops(function) or is_interpreter(function):
             found.add(start)
     return found
+
+
+def jump_count(function: Function) -> int:
+    """Return how many cases a function's jump tables have, together."""
+    return sum(len(table.cases) for table in function.jump_tables.values())
 
 
 def cold_functions(program: Program, levels: Mapping[int, str], level: str) -> set[int]:

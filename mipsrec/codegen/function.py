@@ -120,6 +120,7 @@ class FunctionWriter(JumpEnds):
         self._slot_loops = {pc: loop for loop in self._slot_heads.values() for pc in loop.body}
         self._machine = IrMachine(self._writer, self._units, options, in_state)
         self._stubs = {}
+        self._hubs = {}
         self._saves = frozenset(slot.pc for slot in frame.slots) if frame is not None else frozenset()
 
     def _note_callee(self, pc: int) -> Callee | None:
@@ -154,6 +155,7 @@ class FunctionWriter(JumpEnds):
             self._load_saved(self._frame)
         for pc in self._plan.order:
             self._block(self._function.blocks[pc])
+        self._write_hubs()
         self._write_stubs()
         body = self._writer.lines
         self._writer.lines = []
@@ -181,6 +183,8 @@ class FunctionWriter(JumpEnds):
         lines += [f"  %{REST(pc)} = alloca i32" for pc in self._vectors]
         lines += [f"  {slot.name} = alloca {slot.type}" for loop in self._slot_heads.values() for slot in loop.slots]
         lines.append("  %leave.pc = alloca i32")
+        if self._hubs:
+            lines += ["  %hub.target = alloca i32", "  %hub.address = alloca i32"]
         if self._machine.slots:
             lines.append(f"  %slots = alloca [{self._machine.slots} x i64]")
         lines += self._calls.entered(None if self._secondary else self._function.start, self._scope)
