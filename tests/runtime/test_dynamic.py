@@ -48,7 +48,7 @@ class World:
         """Compile a source (a text, or a file of tests/guests) to a program or library of this world."""
         output = self.folder / name
         text = source if isinstance(source, str) else source.read_text()
-        language = "g++" if isinstance(source, Path) and source.suffix == ".cc" or "<string>" in text else "gcc"
+        language = "g++" if (isinstance(source, Path) and source.suffix == ".cc") or "<string>" in text else "gcc"
         compiler = need(f"{self.triple}-{language}", f"{language}-{self.triple}")
         file = self.folder / (name + (".cc" if language == "g++" else ".c"))
         file.write_text(text)
@@ -208,9 +208,10 @@ int main(int count, char **words) {
     do {
         void *plugin = dlopen(words[1], RTLD_NOW);
         int (*work)(int) = (int (*)(int))dlsym(plugin, "work");
-        printf("%d\\n", work(4));
-        fflush(stdout);
+        int sum = work(4);
         dlclose(plugin);
+        printf("%d\\n", sum);
+        fflush(stdout);
     } while (fgets(line, sizeof line, stdin));
     return 0;
 }

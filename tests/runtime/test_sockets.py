@@ -101,7 +101,12 @@ def test_changes_of_the_network(host: Path, tmp_path: Path, native: Callable[...
         pytest.skip("this machine gives no network namespaces")
     guest = compile_guest(tmp_path, byte_order, "netlink")
     output = output_in_empty_folder(tmp_path / "run", [*ALONE, host, "--engine", "interp", guest, "change"])
-    assert output == native("netlink", ALONE, ("change",))
+    assert settled(output) == settled(native("netlink", ALONE, ("change",)))
+
+
+def settled(output: str) -> str:
+    """Return what was printed without IF_READY of IFLA_INET6_FLAGS, which the kernel sets when it comes to it."""
+    return re.sub(r"10:\{ 1:(0|2147483648)\b", "10:{ 1:-", output)
 
 
 HOSTILE_ANSWERS = """\

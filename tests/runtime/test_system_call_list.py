@@ -11,6 +11,7 @@ import syscall_status
 from compiled import compile_guest
 from tools import need
 
+
 @pytest.fixture(scope="module")
 def calls() -> dict[int, str]:
     header = need(str(syscall_status.HEADER), "linux-libc-dev-mips-cross")

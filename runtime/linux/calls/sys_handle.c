@@ -94,7 +94,7 @@ SYSCALL(4437, openat2, "aspu")
     if (error || !path)
         return error ? error : -EFAULT;
     int64_t fd = mr_open_made_file(FD(0), path, (int)how[0]);
-    if (fd == -ENOENT && how[2] == 0)
+    if (fd == -ENOENT && how[2] == 0 && mr_sysroot() != NULL)
         fd = mr_path_open(FD(0), U32(1), (int)how[0], (uint32_t)how[1]);
     else if (fd == -ENOENT) /* where a path may lead is for the kernel to see to, so it gets the guest's own */
         fd = mr_wait_call(SYS_openat2, (uint64_t)(int64_t)FD(0), MR_HOST(path), MR_HOST(how), sizeof how, 0, 0);
