@@ -57,11 +57,23 @@ def host_words(arguments: argparse.Namespace) -> list[str]:
         pass  # the host reads the program itself
     elif arguments.static_lib is not None:
         words += ["--library", arguments.static_lib]
-    elif is_dynamic(Path(arguments.program)):
+    elif is_dynamic(program_file(arguments)):
         words += _store_words(arguments)
     else:
-        words += ["--library", str(_library(arguments.program, options_of(arguments)))]
+        words += ["--library", str(_library(str(program_file(arguments)), options_of(arguments)))]
     return words
+
+
+def program_file(arguments: argparse.Namespace) -> Path:
+    """Return the file of the program: an absolute path that exists below the sysroot is taken from there."""
+    root = arguments.sysroot or os.environ.get("MIPSREC_SYSROOT")
+    if root and arguments.program.startswith("/"):
+        from ..sysroot import Sysroot
+
+        found = Sysroot(Path(os.path.abspath(root))).host_path(arguments.program)
+        if found is not None and found.is_file():
+            return found
+    return Path(arguments.program)
 
 
 def is_dynamic(program: Path) -> bool:
@@ -86,7 +98,7 @@ def _store_words(arguments: argparse.Namespace) -> list[str]:
     if arguments.build:
         from .translate import build_closure
 
-        build_closure([Path(arguments.program)], arguments, options)
+        build_closure([program_file(arguments)], arguments, options)
     return ["--cache", str(cache_folder()), "--variant", variant_of(options)]
 
 

@@ -54,7 +54,10 @@ class World:
         file.write_text(text)
         system = f"/usr/{self.triple}/lib"
         link = () if "-shared" in options else (f"-Wl,--dynamic-linker={system}/ld.so.1",)
-        paths = ("-Wl,--disable-new-dtags", f"-Wl,-rpath,{self.folder}:{system}", f"-L{self.folder}", "-Wl,--allow-shlib-undefined")
+        paths = (
+            "-Wl,--disable-new-dtags", f"-Wl,-rpath,{self.folder}:{system}", f"-L{self.folder}",
+            "-Wl,--allow-shlib-undefined",
+        )  # fmt: skip
         words = [compiler, "-O2", "-w", "-D_GNU_SOURCE", str(file), "-o", str(output), *link, *paths, *options]
         result = subprocess.run(words, capture_output=True, text=True)
         assert result.returncode == 0, result.stderr
@@ -135,15 +138,18 @@ def test_exceptions_through_three_libraries(world: World) -> None:
     head = "#include <string>\n#include <cstdio>\n"
     first = head + """
         struct Loud { std::string name; ~Loud() { printf("~%s\\n", name.c_str()); } };
-        void first(int n) { Loud l{"first"}; if (n > 2) throw std::string("thrown in the first"); printf("%d\\n", n); }"""
+        void first(int n) {
+            Loud l{"first"}; if (n > 2) throw std::string("thrown in the first"); printf("%d\\n", n); }"""
     second = head + """
         void first(int); struct Quiet { ~Quiet() { puts("~second"); } };
-        void second(int n, void (*back)(int)) { Quiet q; try { back(n); first(n); } catch (int e) { printf("int %d\\n", e);
-            throw std::string("from the second"); } }"""
+        void second(int n, void (*back)(int)) { Quiet q;
+            try { back(n); first(n); }
+            catch (int e) { printf("int %d\\n", e); throw std::string("from the second"); } }"""
     third = head + """
         void second(int, void (*)(int));
-        int third(int n, void (*back)(int)) { try { second(n, back); } catch (std::string &s) { printf("%s\\n", s.c_str());
-            if (n == 9) throw; return (int)s.size(); } return 0; }"""
+        int third(int n, void (*back)(int)) {
+            try { second(n, back); } catch (std::string &s) { printf("%s\\n", s.c_str());
+                if (n == 9) throw; return (int)s.size(); } return 0; }"""
     main = head + """
         int third(int, void (*)(int)); static void back(int n) { if (n == 5) throw 5; }
         int main() { int sum = 0; for (int n = 0; n < 9; n++) sum += third(n, back);
@@ -226,7 +232,8 @@ def test_a_library_replaced_while_the_program_runs(world: World) -> None:
     used = world.folder / "plugin.so"
     shutil.copy(versions[0], used)
     words = world.words(program, str(used), options=["--stats"])
-    with subprocess.Popen(words, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(words, text=True, stdin=pipe, stdout=pipe, stderr=pipe) as run:
         assert run.stdin is not None and run.stdout is not None and run.stderr is not None
         found = [run.stdout.readline()]
         shutil.copy(versions[1], world.folder / "next.so")

@@ -142,8 +142,8 @@ def test_names_are_created_where_the_host_has_the_folder(host: Path, tmp_path: P
     shared.mkdir()
     (root / "only-here").mkdir()
     commands = ["write", f"{shared}/new", "text", "mkdir", "/only-here/new", "write", "/only-here/new/file", "text",
-                "open", "/only-here/new/file", "open", f"{shared}/new", "symlink", "x", f"{shared}/link", "chdir", str(shared),
-                "write", "relative", "text"]  # fmt: skip
+                "open", "/only-here/new/file", "open", f"{shared}/new", "symlink", "x", f"{shared}/link",
+                "chdir", str(shared), "write", "relative", "text"]  # fmt: skip
     run([host, "--engine", "interp", "-L", root, guest, *commands], tmp_path)
     assert sorted(path.name for path in shared.iterdir()) == ["link", "new"]
     assert (root / "only-here/new/file").read_text() == "text\n"
