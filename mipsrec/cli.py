@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from . import __version__
+from .commands import cache_arguments
 from .errors import MipsrecError
 from .options import AUTO, CALL_MODELS, CPUS, LEVELS, MEMORY_MODELS
 
@@ -28,6 +29,7 @@ Recompiles 32-bit MIPS Linux programs ahead of time, by way of LLVM IR, and runs
   mipsrec verify prog.elf ARG...           compare the lifted code with the interpreter while it runs
   mipsrec profile prog.elf ARG...          where it spends its time, by function and instruction
   mipsrec bench                            speed beside native builds
+  mipsrec cache list                       what is kept of all this; verify and prune it
 """
 
 
@@ -267,6 +269,7 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="INT", help="a0, a1, a2, a3, then the stack")
 
     _add_bench(commands)
+    cache_arguments.add(commands)
 
 
 def _add_bench(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -322,6 +325,10 @@ def _dispatch(arguments: argparse.Namespace) -> int:
         from .commands import bench
 
         return bench.bench(arguments)
+    if arguments.command == "cache":
+        from .commands import cache
+
+        return cache.cache(arguments)
     if arguments.command in ("build", "dump-llvm"):
         from .commands import translate
 

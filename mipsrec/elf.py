@@ -67,6 +67,7 @@ class Image:
     interpreter: str | None
     needed: tuple[str, ...]
     run_paths: tuple[str, ...]
+    soname: str | None
     segments: tuple[Segment, ...]
     symbols: tuple[Symbol, ...] = field(repr=False)
     relocations: tuple[Relocation, ...] = field(repr=False)
@@ -129,6 +130,7 @@ def load_elf(path: str | Path) -> Image:
         interpreter=_interpreter(raw),
         needed=tuple(name for tag, name in names if tag == tables.DT_NEEDED),
         run_paths=_run_paths(names),
+        soname=next((name for tag, name in names if tag == tables.DT_SONAME), None),
         segments=segments,
         symbols=symbols,
         relocations=_degrade(

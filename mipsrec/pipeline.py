@@ -35,6 +35,7 @@ from .codegen import (
 from .cpu import chosen_cpu
 from .elf import Image, load_elf
 from .errors import LiftError
+from .kept import Room, describe
 from .levels import cold_functions, hot_functions, large_interpreters, levels_of_program
 from .memory import AddressSpace
 from .options import Options
@@ -234,4 +235,6 @@ def cached_library(
         with locked(path):
             if not ends_whole(path):
                 build(guest, path, options, progress, functions)
+                describe(path, guest.image)
+                Room(()).add(path)
     return path

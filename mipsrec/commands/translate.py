@@ -42,11 +42,12 @@ def dump(arguments: argparse.Namespace) -> int:
 
 
 class _StoreBar(StoreProgress):
-    """A bar of the bytes of code that are done, with the time left; the current file's functions move it."""
+    """A bar of the bytes of code that are done, with the time left; the functions of open files move it."""
 
     def __init__(self, bar: tqdm) -> None:
         self._bar = bar
-        self._files = self._number = self._done = self._inside = 0
+        self._files = self._number = self._done = 0
+        self._inside: dict[Path, int] = {}
 
     def begin(self, file_count: int, code_bytes: int) -> None:
         self._files = file_count
@@ -54,17 +55,20 @@ class _StoreBar(StoreProgress):
 
     def file(self, path: Path) -> None:
         self._number += 1
-        self._inside = 0
+        self._inside[path] = 0
         self._bar.set_description(f"{self._number}/{self._files} {path.name}"[:40])
 
-    def part(self, functions: int, instructions: int) -> None:
-        self._inside += 4 * instructions
-        self._bar.n = self._done + self._inside
-        self._bar.refresh()
+    def part(self, path: Path, functions: int, instructions: int) -> None:
+        self._inside[path] += 4 * instructions
+        self._show()
 
     def end(self, path: Path, code_bytes: int) -> None:
         self._done += code_bytes
-        self._bar.n = self._done
+        del self._inside[path]
+        self._show()
+
+    def _show(self) -> None:
+        self._bar.n = self._done + sum(self._inside.values())
         self._bar.refresh()
 
 
