@@ -215,6 +215,9 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
                         "dynamic program, it and all that it loads in the cache, where `run` finds them")  # fmt: skip
     parser.add_argument("--with", dest="with_files", metavar="FILE", action="append", default=[],
                         help="another file that the program will open, such as a plugin (repeatable)")  # fmt: skip
+    parser.add_argument("--dask", metavar="ADDRESS",
+                        help="compile on the workers of this dask.distributed scheduler (tcp://host:8786); what is "
+                        "made goes to the cache here")  # fmt: skip
     _add_sysroot(parser)
     parser.add_argument("--only", metavar="F", action="append",
                         help="recompile only this function, or those of this shell pattern (repeatable); "

@@ -94,8 +94,11 @@ class Image:
 
 def load_elf(path: str | Path) -> Image:
     """Return the program in a file; raises ElfError when mipsrec cannot run it."""
-    path = Path(path)
-    content = elf_header.read_file(path)
+    return parse_elf(Path(path), elf_header.read_file(Path(path)))
+
+
+def parse_elf(path: Path, content: bytes) -> Image:
+    """Return the program of some contents, which the path is the name of; raises ElfError as load_elf."""
     order = elf_header.check_ident(path, content)
     e_type, _, _, entry, phoff, _, flags_word = struct.unpack_from(f"{order}2H5I", content, 16)
     flags = elf_header.check_flags(path, flags_word, entry)

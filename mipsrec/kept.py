@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .cache import cache_folder, source_digest
-from .elf import Image
 from .errors import BuildError
 from .library_file import Damaged, check_footer, read_library
 
@@ -103,9 +102,9 @@ def limit_bytes() -> int | None:
 # ---- what is there ----
 
 
-def describe(library: Path, image: Image) -> None:
+def describe(library: Path, made_of: Path, soname: str | None) -> None:
     """Write beside a library which file it was made of; where that fails, only names are missing later."""
-    facts = {"path": str(image.path.absolute()), "soname": image.soname, "version": source_digest()}
+    facts = {"path": str(made_of.absolute()), "soname": soname, "version": source_digest()}
     partial = library.with_suffix(f".json.{os.getpid()}")
     with suppress(OSError):
         partial.write_text(json.dumps(facts) + "\n")

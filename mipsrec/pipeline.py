@@ -42,7 +42,7 @@ from .options import Options
 from .store import locked, store
 
 if TYPE_CHECKING:
-    from .native import BuildReport
+    from .native import BuildReport, Plan
 
 __all__ = [
     "Guest", "Options", "Progress", "build", "cached_library", "dump_llvm", "lifted_modules", "open_guest",
@@ -182,6 +182,16 @@ def dump_llvm(
     return dumped.write(Path(folder), guest.image, options.memory, options.calls, modules, hot, progress)
 
 
+def plan_of(
+    guest: Guest, options: Options, chosen: Mapping[int, Callee], profile: profiles.Profile | None = None
+) -> Plan:
+    """Return how the chosen functions of a guest are to be compiled."""
+    from .native import Plan
+
+    levels, callees = _with_levels(guest.program, chosen, str(options.opt), profile)
+    return Plan(guest.program, callees, levels, guest.codegen_options(options))
+
+
 def build(
     source: Guest | str | os.PathLike[str],
     output: str | os.PathLike[str],
@@ -208,10 +218,8 @@ def build(
         chosen = source.starts
         if functions is not None:
             chosen = {function.start: source.starts[function.start] for function in functions}
-        levels, callees = _with_levels(source.program, chosen, str(options.opt), profile)
-        return native.build_program(
-            source.program, callees, levels, codegen, build_options, identity, Path(output), progress
-        )
+        plan = plan_of(source, options, chosen, profile)
+        return native.build_program(plan, build_options, identity, Path(output), progress)
     dump = dumped.read(Path(source))
     if profile is not None:
         profile.check_program(dump.guest.identity, Path(source))
@@ -235,6 +243,6 @@ def cached_library(
         with locked(path):
             if not ends_whole(path):
                 build(guest, path, options, progress, functions)
-                describe(path, guest.image)
+                describe(path, guest.image.path, guest.image.soname)
                 Room(()).add(path)
     return path

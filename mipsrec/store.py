@@ -84,7 +84,7 @@ def _build(image: Image, path: Path, options: Options, progress: Callable[[int, 
     with locked(path):
         if not is_sound(path, image.identity):
             pipeline.build(pipeline.Guest(image), path, options, progress)
-            describe(path, image)
+            describe(path, image.path, image.soname)
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def check_room(path: Path, room: Room) -> None:
     """Raise LiftError where what a build needs has reached the limit of the cache."""
     if room.is_full():
         raise LiftError(
-            f"{path}: this build alone has filled the cache ({size_text(room.limit or 0)}); set MIPSREC_CACHE_LIMIT higher"
+            f"{path}: this build alone fills the cache ({size_text(room.limit or 0)}); set MIPSREC_CACHE_LIMIT higher"
         )
 
 

@@ -28,6 +28,8 @@ OWNERS = {
     "elftools": {"elf", "elf_header", "elf_tables", "elf_eh"},
     "llvmlite": {"codegen", "native"},
     "capstone": {"cli", "commands"},
+    "dask": {"farm"},
+    "distributed": {"farm"},
     "pytest": set(),
     "unicorn": set(),
     "hypothesis": set(),

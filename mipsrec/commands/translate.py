@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from .. import pipeline
 from ..dumped import read
+from ..elf import Image
 from ..errors import BuildError, LiftError
 from ..options import Options
 from ..store import StoreProgress, StoreReport, readable_images, store_all
@@ -89,11 +90,23 @@ def sysroot_of(arguments: argparse.Namespace) -> Sysroot:
     return Sysroot(Path(os.path.abspath(named)))
 
 
+def _store(
+    images: Iterable[tuple[Path, Image]], arguments: argparse.Namespace, options: Options, progress: StoreProgress
+) -> StoreReport:
+    """Build into the store, here or on the farm."""
+    address = getattr(arguments, "dask", None)
+    if address is None:
+        return store_all(images, options, progress)
+    from ..farm import store_on_farm
+
+    return store_on_farm(images, options, address, progress)
+
+
 def build_closure(programs: list[Path], arguments: argparse.Namespace, options: Options) -> StoreReport:
     """Build programs and all that they load at the start into the store; names what is missing on standard error."""
     closure = closure_of(programs, sysroot_of(arguments))
     with _store_bar() as progress:
-        report = store_all(closure.images.items(), options, progress)
+        report = _store(closure.images.items(), arguments, options, progress)
     report.skipped += closure.missing
     for line in report.skipped:
         print(f"mipsrec: {line}: it will be interpreted", file=sys.stderr)
@@ -113,7 +126,7 @@ def _build_store(arguments: argparse.Namespace) -> int:
         return 0
     sysroot, unfit = sysroot_of(arguments), list[str]()
     with _store_bar() as progress:
-        report = store_all(readable_images(mips_files(sysroot.root), unfit), options, progress)
+        report = _store(readable_images(mips_files(sysroot.root), unfit), arguments, options, progress)
     report.skipped += unfit
     for line in report.skipped:
         print(f"mipsrec: left out: {line}", file=sys.stderr)
@@ -125,6 +138,10 @@ def build(arguments: argparse.Namespace) -> int:
     """Make a library from a program or from a dump, or fill the store with what programs load."""
     if arguments.source is None and arguments.sysroot is None:
         raise BuildError("name a program, a folder of dump-llvm, or a sysroot with --sysroot DIR")
+    if arguments.dask is not None:
+        if arguments.output is not None or arguments.only or (arguments.source and Path(arguments.source).is_dir()):
+            raise BuildError("--dask fills the cache from programs: neither -o nor --only goes with it, nor a dump")
+        return _build_store(arguments)
     if arguments.source is None or (
         arguments.output is None and not arguments.only and (arguments.with_files or is_dynamic(Path(arguments.source)))
     ):
