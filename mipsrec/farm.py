@@ -140,7 +140,7 @@ class _Farm:
         self.local_options = options
         self.options = Options(options.opt, options.memory, options.calls, 1, _CPU_CHOICES.get(cpu, cpu), options.reuse)
         self.room = Room(report.needed)
-        self.completed = as_completed()
+        self.completed = as_completed(loop=client.loop)
         self.waiting: dict[Any, Callable[[Any], None]] = {}
         """What to do with the result of each future."""
 
