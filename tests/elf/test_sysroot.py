@@ -64,7 +64,12 @@ def test_origin_is_the_folder_of_the_file(root: Path, order: str, tag: str, orig
     a = library(root / "opt/app/lib/liba.so", order, b, f"-Wl,{tag},-rpath,{origin}/../deep")
     main = program(root / "opt/app/bin/main", order, a, f"-Wl,{tag},-rpath,{origin}/../lib")
     closure = closure_of([main], Sysroot(root))
-    assert found(closure, root) == ["/lib/ld.so.1", "/opt/app/bin/main", "/opt/app/deep/libb.so", "/opt/app/lib/liba.so"]
+    assert found(closure, root) == [
+        "/lib/ld.so.1",
+        "/opt/app/bin/main",
+        "/opt/app/deep/libb.so",
+        "/opt/app/lib/liba.so",
+    ]
 
 
 def test_lib_is_the_multiarch_folder(root: Path, order: str) -> None:

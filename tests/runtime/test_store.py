@@ -29,6 +29,8 @@ from mipsrec.elf import load_elf
 from mipsrec.store import store
 
 OPTIONS = pipeline.Options(opt=0, jobs=1)
+SANITIZED_OPTIONS = pipeline.Options(opt=0, jobs=1, memory="thunk")
+"""The address sanitizer has its own memory where flat code wants the guest's."""
 SETTLED_SECONDS = 2.2
 """What is younger has no notes (runtime/lifted/store.c)."""
 
@@ -41,13 +43,24 @@ class Stored:
     fill: Path
     cache: Path
     host: Path
+    options: pipeline.Options = OPTIONS
+
+    def sanitize(self) -> None:
+        """Run under the sanitizers from now on."""
+        self.host, self.options = sanitized_host(), SANITIZED_OPTIONS
 
     def code(self, path: Path) -> Path:
         """Return where this cache has the code of a file."""
-        return self.cache / code_path(load_elf(path).identity, OPTIONS).relative_to(os.environ["MIPSREC_CACHE"])
+        return self.cache / code_path(load_elf(path).identity, self.options).relative_to(os.environ["MIPSREC_CACHE"])
+
+    def take(self, path: Path) -> None:
+        """Copy the code of a file, which is built if need be, into this cache."""
+        for self.options in (SANITIZED_OPTIONS, OPTIONS):
+            self.code(path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(store(load_elf(path), self.options), self.code(path))
 
     def command(self, *words: object) -> list[object]:
-        return [self.host, "--stats", "--cache", self.cache, "--variant", variant_of(OPTIONS), *words]
+        return [self.host, "--stats", "--cache", self.cache, "--variant", variant_of(self.options), *words]
 
     def run(self) -> str:
         """Run the guest, which must do what it does; return what --stats says."""
@@ -70,14 +83,11 @@ def used(statistics: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, Path]]:
-    """Return a guest of a byte order, with its code in the cache of this run of the tests."""
+    """Return a guest of a byte order with its library."""
 
     @cache
     def guest(order: str) -> tuple[Path, Path]:
-        files = summing_guest(tmp_path_factory.mktemp("guest"), order)
-        for path in files:
-            store(load_elf(path), OPTIONS)
-        return files
+        return summing_guest(tmp_path_factory.mktemp("guest"), order)
 
     return guest
 
@@ -89,8 +99,7 @@ def stored(
     guest, fill = made(request.param)
     result = Stored(guest, fill, tmp_path / "cache", host)
     for path in (guest, fill):
-        result.code(path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(code_path(load_elf(path).identity, OPTIONS), result.code(path))
+        result.take(path)
     return result
 
 
@@ -147,7 +156,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
 def test_damaged_code_is_not_used(stored: Stored, how: str, sanitized: bool) -> None:
     damage, reason = DAMAGE[how]
     if sanitized:
-        stored.host = sanitized_host()
+        stored.sanitize()
     damage(stored.code(stored.fill))
     statistics = stored.run()
     assert used(statistics) == {"sum"}
@@ -192,10 +201,10 @@ NOTES: dict[str, Callable[[Path, bytes], object]] = {
 @pytest.mark.parametrize("how", NOTES)
 @pytest.mark.parametrize("sanitized", [False, True], ids=["plain", "sanitized"])
 def test_nonsense_in_notes(stored: Stored, how: str, sanitized: bool) -> None:
+    if sanitized:
+        stored.sanitize()
     time.sleep(SETTLED_SECONDS)
     stored.run()
-    if sanitized:
-        stored.host = sanitized_host()
     assert len(stored.notes()) == 6
     for path in stored.notes():
         NOTES[how](path, path.read_bytes())
@@ -309,8 +318,6 @@ def test_file_written_anew_between_two_mappings(stored: Stored, tmp_path: Path, 
     """As large as before and in the same tick of the clock: its times may be the same. Code of both is in the store."""
     order = load_elf(stored.guest).byte_order
     libraries = stored.guest.parent
-    if sanitized:
-        stored.host = sanitized_host()
     guest = compile_to(
         tmp_path / "replaced", order, REPLACED, f"-Wl,-rpath,{libraries}", f"-Wl,--dynamic-linker={libraries}/ld.so.1"
     )
@@ -319,10 +326,10 @@ def test_file_written_anew_between_two_mappings(stored: Stored, tmp_path: Path, 
         source = f"int which(void) {{ return {number}; }}"
         (tmp_path / str(number)).mkdir()
         variants.append(library(tmp_path / str(number) / "which.so", order, source=source))
-        path = store(load_elf(variants[-1]), OPTIONS)
-        stored.code(variants[-1]).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, stored.code(variants[-1]))
+        stored.take(variants[-1])
     assert len({path.stat().st_size for path in variants}) == 1
+    if sanitized:
+        stored.sanitize()
     words = stored.command(guest, *variants, tmp_path / "now.so")
     result = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert (result.returncode, result.stdout) == (0, "12" * 20 + "\n"), result.stderr
