@@ -241,12 +241,16 @@ def _connected(address: str) -> Iterator[Any]:
     try:
         import dask
         from distributed import Client
+        from distributed.comm.addressing import resolve_address
     except ImportError as error:
         raise BuildError("--dask needs the package distributed, which is missing: pip install mipsrec[farm]") from error
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what is wrong is said here, in one line
+    for name in logging.root.manager.loggerDict:
+        if name.startswith("distributed"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # what is wrong is said here, in one line
     warnings.filterwarnings("ignore", message="Sending large graph")
     with dask.config.set({"distributed.comm.timeouts.connect": CONNECT_SECONDS}):
         try:
+            resolve_address(address)
             client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             raise BuildError(f"{address}: no dask scheduler answers there ({_first_line(error)})") from error
