@@ -36,7 +36,7 @@ from .store import StoreProgress, StoreReport, Wanted, check_room, is_sound, loc
 from .workers import result_in_child
 
 CONNECT_SECONDS = 10
-WORKER_SECONDS = 30
+WORKER_SECONDS = 10
 """How long to wait for the scheduler, and for a first worker."""
 
 
