@@ -125,6 +125,15 @@ def read_library(path: Path, whole: bool = False) -> LibraryFacts:
         raise Damaged("its headers lead beyond its end") from error
 
 
+def is_undamaged(path: Path) -> bool:
+    """Return whether a file is a library as it was made; all of it is read."""
+    try:
+        check_footer(path)
+    except Damaged:
+        return False
+    return True
+
+
 def check_footer(path: Path) -> None:
     """Raise Damaged when a file is not as it was made, of whatever version of the format it is."""
     with _mapped(path) as data:

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 from . import dumped, profiles
 from .analysis import Function, Program, analyze
 from .cache import library_path
-from .checksum import ends_whole
 from .codegen import (
     Callee,
     CodegenOptions,
@@ -39,7 +38,7 @@ from .kept import Room, describe
 from .levels import cold_functions, hot_functions, large_interpreters, levels_of_program
 from .memory import AddressSpace
 from .options import Options
-from .store import locked, store
+from .store import is_sound, locked, store
 
 if TYPE_CHECKING:
     from .native import BuildReport, Plan
@@ -239,9 +238,9 @@ def cached_library(
     if functions is None and options.profile is None:
         return store(guest.image, options, progress)
     path = library_path(guest.image.identity, options, sorted(function.start for function in functions or ()))
-    if not ends_whole(path):
+    if not is_sound(path, guest.image.identity):
         with locked(path):
-            if not ends_whole(path):
+            if not is_sound(path, guest.image.identity):
                 build(guest, path, options, progress, functions)
                 describe(path, guest.image.path, guest.image.soname)
                 Room(()).add(path)

@@ -11,6 +11,7 @@ import random
 import re
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -232,6 +233,30 @@ def test_read_only_cache(stored: Stored) -> None:
     time.sleep(SETTLED_SECONDS)
     statistics = checked(in_namespace(read_only(stored.cache), stored.command(stored.guest)))
     assert used(statistics) == {"sum", "libfill.so"} and stored.notes() == []
+
+
+def test_cache_of_another_user(stored: Stored) -> None:
+    """It is read, where it may be read; nothing is written."""
+    if os.geteuid() != 0:
+        pytest.skip("NOT TESTED: only root may become another user")
+    time.sleep(SETTLED_SECONDS)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        for path in (stored.cache, stored.guest.parent):
+            shutil.copytree(path, folder / path.name)
+        (folder / stored.guest.parent.name).chmod(0o755)
+        shutil.copy(stored.host, folder / "host")
+        stored.cache, stored.host = folder / stored.cache.name, folder / "host"
+        guest = folder / stored.guest.parent.name / stored.guest.name
+        for mode, codes in ((0o755, {"sum"}), (0o700, set[str]())):
+            stored.cache.chmod(mode)
+            environment = {"LD_LIBRARY_PATH": str(guest.parent)}
+            loader = [guest.parent / "ld.so.1", "--library-path", guest.parent, guest]
+            result = subprocess.run(
+                stored.command(*loader), capture_output=True, text=True, user=65534, cwd="/", env=environment
+            )
+            assert used(checked(result)) - {"libfill.so"} == codes and stored.notes() == []
 
 
 def test_full_cache(stored: Stored) -> None:
