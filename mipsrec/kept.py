@@ -106,11 +106,13 @@ def describe(library: Path, made_of: Path, soname: str | None) -> None:
     """Write beside a library which file it was made of; where that fails, only names are missing later."""
     facts = {"path": str(made_of.absolute()), "soname": soname, "version": source_digest()}
     partial = library.with_suffix(f".json.{os.getpid()}")
-    with suppress(OSError):
-        partial.write_text(json.dumps(facts) + "\n")
-        os.replace(partial, library.with_suffix(".json"))
-    with suppress(OSError):
-        partial.unlink()
+    try:
+        with suppress(OSError):
+            partial.write_text(json.dumps(facts) + "\n")
+            os.replace(partial, library.with_suffix(".json"))
+    finally:  # a signal may end this anywhere
+        with suppress(OSError):
+            partial.unlink()
 
 
 def _described(library: Path) -> dict[str, str]:
