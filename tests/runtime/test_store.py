@@ -65,7 +65,9 @@ class Stored:
 
     def run(self) -> str:
         """Run the guest, which must do what it does; return what --stats says."""
-        return checked(subprocess.run(self.command(self.guest), capture_output=True, text=True, timeout=120))
+        environment = {"HOME": "/nonexistent"}  # no other cache is found
+        command = self.command(self.guest)
+        return checked(subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment))
 
     def notes(self) -> list[Path]:
         return sorted((self.cache / "identities").glob("*"))
