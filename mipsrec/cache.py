@@ -65,8 +65,8 @@ def code_path(guest_identity: str, options: Options) -> Path:
 
 
 _NOT_TRANSLATING = {
-    "__main__.py", "cli.py", "commands", "demo.py", "host.py", "profile_report.py", "store.py", "sysroot.py",
-    "timing.py",
+    "__main__.py", "cli.py", "commands", "demo.py", "host.py", "kept.py", "profile_report.py", "store.py",
+    "sysroot.py", "timing.py",
 }  # fmt: skip
 """What comes after a library is made, or only asks for one: its contents do not depend on these."""
 

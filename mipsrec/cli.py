@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from . import __version__
+from .commands import cache_arguments
 from .errors import MipsrecError
 from .options import AUTO, CALL_MODELS, CPUS, LEVELS, MEMORY_MODELS
 
@@ -29,6 +30,7 @@ Recompiles 32-bit MIPS Linux programs ahead of time, by way of LLVM IR, and runs
   mipsrec profile prog.elf ARG...          where it spends its time, by function and instruction
   mipsrec bench                            speed beside native builds
   mipsrec binfmt --install                 let the kernel run MIPS programs as if they were this machine's
+  mipsrec cache list                       what is kept of all this; verify and prune it
 """
 
 
@@ -237,6 +239,9 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
                         "dynamic program, it and all that it loads in the cache, where `run` finds them")  # fmt: skip
     parser.add_argument("--with", dest="with_files", metavar="FILE", action="append", default=[],
                         help="another file that the program will open, such as a plugin (repeatable)")  # fmt: skip
+    parser.add_argument("--dask", metavar="ADDRESS",
+                        help="compile on the workers of this dask.distributed scheduler (tcp://host:8786); what is "
+                        "made goes to the cache here")  # fmt: skip
     _add_sysroot(parser)
     parser.add_argument("--only", metavar="F", action="append",
                         help="recompile only this function, or those of this shell pattern (repeatable); "
@@ -291,6 +296,7 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="INT", help="a0, a1, a2, a3, then the stack")
 
     _add_bench(commands)
+    cache_arguments.add(commands)
 
 
 def _add_bench(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -370,6 +376,10 @@ def _dispatch(arguments: argparse.Namespace) -> int:
         from .commands import binfmt
 
         return binfmt.binfmt(arguments)
+    if arguments.command == "cache":
+        from .commands import cache
+
+        return cache.cache(arguments)
     if arguments.command in ("build", "dump-llvm"):
         from .commands import translate
 

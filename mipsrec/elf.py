@@ -67,6 +67,7 @@ class Image:
     interpreter: str | None
     needed: tuple[str, ...]
     run_paths: tuple[str, ...]
+    soname: str | None
     segments: tuple[Segment, ...]
     symbols: tuple[Symbol, ...] = field(repr=False)
     relocations: tuple[Relocation, ...] = field(repr=False)
@@ -93,8 +94,11 @@ class Image:
 
 def load_elf(path: str | Path) -> Image:
     """Return the program in a file; raises ElfError when mipsrec cannot run it."""
-    path = Path(path)
-    content = elf_header.read_file(path)
+    return parse_elf(Path(path), elf_header.read_file(Path(path)))
+
+
+def parse_elf(path: Path, content: bytes) -> Image:
+    """Return the program of some contents, which the path is the name of; raises ElfError as load_elf."""
     order = elf_header.check_ident(path, content)
     e_type, _, _, entry, phoff, _, flags_word = struct.unpack_from(f"{order}2H5I", content, 16)
     flags = elf_header.check_flags(path, flags_word, entry)
@@ -129,6 +133,7 @@ def load_elf(path: str | Path) -> Image:
         interpreter=_interpreter(raw),
         needed=tuple(name for tag, name in names if tag == tables.DT_NEEDED),
         run_paths=_run_paths(names),
+        soname=next((name for tag, name in names if tag == tables.DT_SONAME), None),
         segments=segments,
         symbols=symbols,
         relocations=_degrade(

@@ -93,6 +93,7 @@ def build_host(compiler: str, sources: list[Path], output: Path, extra_flags: tu
             finished = build / "mipsrec-host"
             link_flags = _SANITIZED_LINK_FLAGS if any("-fsanitize" in flag for flag in extra_flags) else _LINK_FLAGS
             _run([compiler, *extra_flags, *map(str, objects), "-o", str(finished), *link_flags])
+            (output.parent / "version").write_text(source_digest() + "\n")  # `mipsrec cache` wants to know
             os.replace(finished, output)
     except OSError as error:
         raise BuildError(f"{output}: {cannot_write(error)}") from error

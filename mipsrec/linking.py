@@ -17,11 +17,9 @@ from .compiler import run_compiler
 from .cpu import Cpu
 from .elf import Image
 from .errors import BuildError
+from .library_file import LIBRARY_MAGIC, LIBRARY_SEGMENTS, LIBRARY_VERSION
 from .state import layout_id
 
-LIBRARY_MAGIC = 0x4352494D
-LIBRARY_VERSION = 3
-LIBRARY_SEGMENTS = 4
 _MEMORY_NUMBERS = {"flat": 0, "paged": 1, "thunk": 2}
 
 

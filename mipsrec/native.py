@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -172,9 +173,21 @@ class ShardResult:
     reused: bool
 
 
-_program: Program | None = None  # inherited by worker processes through fork
-_callees: Mapping[int, Callee] = {}
-_codegen: CodegenOptions | None = None
+@dataclass(frozen=True)
+class Plan:
+    """What the shards of a program are made from: it, its functions as callees, and levels of those to compile."""
+
+    program: Program
+    callees: Mapping[int, Callee]
+    levels: Mapping[int, str]
+    codegen: CodegenOptions
+
+    def shards(self) -> list[Shard]:
+        """Return the work."""
+        return shards_of_program(self.program, self.levels)
+
+
+_plan: Plan | None = None  # inherited by worker processes through fork
 
 
 def lift_shard(
@@ -188,14 +201,14 @@ def lift_shard(
 
 
 @cache
-def _recipe() -> str:
+def recipe() -> str:
     """Return what, besides IR, level and processor, decides what an object is: LLVM, and this file."""
     code = hashlib.blake2b(Path(__file__).read_bytes(), digest_size=16).hexdigest()
     return f"{llvmlite.__version__} {llvm.llvm_version_info} {default_triple()} {code}"
 
 
 def _object_key(texts: list[tuple[str, str]], level: str, cpu: Cpu) -> str:
-    digest = hashlib.blake2b(f"{_recipe()} {level} {cpu.name}".encode(), digest_size=20)
+    digest = hashlib.blake2b(f"{recipe()} {level} {cpu.name}".encode(), digest_size=20)
     for _, text in texts:
         data = text.encode()
         digest.update(b"%d " % len(data) + data)
@@ -215,19 +228,32 @@ def _object(texts: list[tuple[str, str]], level: str, cpu: Cpu, reuse: bool) -> 
     return data, False
 
 
-def _run_shard(shard: Shard, folder: Path, build: BuildOptions) -> ShardResult:
+Entries = list[tuple[int, str]]
+"""Guest pcs, each with the symbol that serves it."""
+
+
+def compile_shard(shard: Shard, plan: Plan | None, build: BuildOptions) -> tuple[bytes, Entries, bool]:
+    """Return a shard's object, its entries, and whether the object is of an earlier build.
+
+    `plan` is needed where the shard has functions. LLVM's options are of the process, which compiles only this.
+    """
     if shard.level == LIGHT:
-        for option in _LIGHT_OPTIONS:  # of the process, and it compiles only this
+        for option in _LIGHT_OPTIONS:
             llvm.set_option("mipsrec", option)
-    entries: list[tuple[int, str]] = []
+    entries: Entries = []
     if shard.files:
         texts = [(str(path), _read_ir(path)) for path in shard.files]
     else:
-        assert _program is not None and _codegen is not None
-        lifted = lift_shard([_program.functions[start] for start in shard.starts], _callees, _codegen)
+        assert plan is not None
+        lifted = lift_shard([plan.program.functions[start] for start in shard.starts], plan.callees, plan.codegen)
         entries = [(pc, function.symbol) for function in lifted for pc in function.entries]
         texts = [("generated IR", module_text(lifted, default_triple()))]
     data, reused = _object(texts, shard.level, build.cpu, build.reuse)
+    return data, entries, reused
+
+
+def _run_shard(shard: Shard, folder: Path, build: BuildOptions) -> ShardResult:
+    data, entries, reused = compile_shard(shard, _plan, build)
     path = folder / f"{shard.number}.o"
     path.write_bytes(data)
     return ShardResult(path, tuple(entries), len(shard.files) or len(shard.starts), reused)
@@ -247,22 +273,15 @@ Progress = Callable[[int, int], None]
 
 
 def build_program(
-    program: Program,
-    callees: Mapping[int, Callee],
-    levels: Mapping[int, str],
-    codegen: CodegenOptions,
-    build: BuildOptions,
-    identity: LibraryIdentity,
-    output: Path,
-    progress: Progress | None = None,
+    plan: Plan, build: BuildOptions, identity: LibraryIdentity, output: Path, progress: Progress | None = None
 ) -> BuildReport:
-    """Compile the functions in `levels` of an analysed program into the library `output`."""
-    global _program, _callees, _codegen
-    _program, _callees, _codegen = program, callees, codegen
+    """Compile what is planned of a program into the library `output`."""
+    global _plan
+    _plan = plan
     try:
-        return _build(shards_of_program(program, levels), build, identity, None, output, progress)
+        return _build(plan.shards(), build, identity, None, output, progress)
     finally:
-        _program = None
+        _plan = None
 
 
 def build_files(
@@ -285,23 +304,46 @@ def _build(
     output: Path,
     progress: Progress | None,
 ) -> BuildReport:
-    compiler = find_compiler()
-    try:
-        with scratch_folder(".mipsrec-", output.parent) as folder:
-            compiled = _compile(shards, build, folder, progress)
-            found = entries if entries is not None else [entry for result in compiled for entry in result.entries]
-            table = folder / "table.o"
-            table.write_bytes(compile_text(table_text(found, identity, default_triple()), "0", build.cpu))
-            library = folder / "library.so"
-            link(compiler, [*(result.path for result in compiled), table], library, folder)
-            append_footer(library)
-            os.replace(library, output)
-    except OSError as error:
-        raise BuildError(f"{output}: cannot be written ({error.strerror or error}); nothing was left behind") from error
+    with _being_made(output) as folder:
+        compiled = _compile(shards, build, folder, progress)
+        found = entries if entries is not None else [entry for result in compiled for entry in result.entries]
+        _finish([result.path for result in compiled], found, build.cpu, identity, folder, output)
     reused = sum(result.reused for result in compiled)
     if build.reuse and reused < len(compiled):
         objects.trim()
     return BuildReport(len(compiled), reused)
+
+
+def link_objects(parts: Sequence[bytes], entries: Entries, cpu: Cpu, identity: LibraryIdentity, output: Path) -> None:
+    """Make the library `output` of objects that were compiled elsewhere, in the shards' order."""
+    with _being_made(output) as folder:
+        paths = [folder / f"{number}.o" for number in range(len(parts))]
+        for path, data in zip(paths, parts, strict=True):
+            path.write_bytes(data)
+        _finish(paths, entries, cpu, identity, folder, output)
+
+
+@contextmanager
+def _being_made(output: Path) -> Iterator[Path]:
+    """Yield a folder for files on the way to a library; raises BuildError where the disk fails."""
+    find_compiler()
+    try:
+        with scratch_folder(".mipsrec-", output.parent) as folder:
+            yield folder
+    except OSError as error:
+        raise BuildError(f"{output}: cannot be written ({error.strerror or error}); nothing was left behind") from error
+
+
+def _finish(
+    paths: Sequence[Path], entries: Entries, cpu: Cpu, identity: LibraryIdentity, folder: Path, output: Path
+) -> None:
+    """Link the objects and the table of entries into the library, which appears whole."""
+    table = folder / "table.o"
+    table.write_bytes(compile_text(table_text(entries, identity, default_triple()), "0", cpu))
+    library = folder / "library.so"
+    link(find_compiler(), [*paths, table], library, folder)
+    append_footer(library)
+    os.replace(library, output)
 
 
 def _compile(shards: list[Shard], build: BuildOptions, folder: Path, progress: Progress | None) -> list[ShardResult]:

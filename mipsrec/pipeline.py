@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 from . import dumped, profiles
 from .analysis import Function, Program, analyze
 from .cache import library_path
-from .checksum import ends_whole
 from .codegen import (
     Callee,
     CodegenOptions,
@@ -35,13 +34,14 @@ from .codegen import (
 from .cpu import chosen_cpu
 from .elf import Image, load_elf
 from .errors import LiftError
+from .kept import Room, describe
 from .levels import cold_functions, hot_functions, large_interpreters, levels_of_program
 from .memory import AddressSpace
 from .options import Options
-from .store import locked, store
+from .store import is_sound, locked, store
 
 if TYPE_CHECKING:
-    from .native import BuildReport
+    from .native import BuildReport, Plan
 
 __all__ = [
     "Guest", "Options", "Progress", "build", "cached_library", "dump_llvm", "lifted_modules", "open_guest",
@@ -181,6 +181,16 @@ def dump_llvm(
     return dumped.write(Path(folder), guest.image, options.memory, options.calls, modules, hot, progress)
 
 
+def plan_of(
+    guest: Guest, options: Options, chosen: Mapping[int, Callee], profile: profiles.Profile | None = None
+) -> Plan:
+    """Return how the chosen functions of a guest are to be compiled."""
+    from .native import Plan
+
+    levels, callees = _with_levels(guest.program, chosen, str(options.opt), profile)
+    return Plan(guest.program, callees, levels, guest.codegen_options(options))
+
+
 def build(
     source: Guest | str | os.PathLike[str],
     output: str | os.PathLike[str],
@@ -207,10 +217,8 @@ def build(
         chosen = source.starts
         if functions is not None:
             chosen = {function.start: source.starts[function.start] for function in functions}
-        levels, callees = _with_levels(source.program, chosen, str(options.opt), profile)
-        return native.build_program(
-            source.program, callees, levels, codegen, build_options, identity, Path(output), progress
-        )
+        plan = plan_of(source, options, chosen, profile)
+        return native.build_program(plan, build_options, identity, Path(output), progress)
     dump = dumped.read(Path(source))
     if profile is not None:
         profile.check_program(dump.guest.identity, Path(source))
@@ -230,8 +238,10 @@ def cached_library(
     if functions is None and options.profile is None:
         return store(guest.image, options, progress)
     path = library_path(guest.image.identity, options, sorted(function.start for function in functions or ()))
-    if not ends_whole(path):
+    if not is_sound(path, guest.image.identity):
         with locked(path):
-            if not ends_whole(path):
+            if not is_sound(path, guest.image.identity):
                 build(guest, path, options, progress, functions)
+                describe(path, guest.image.path, guest.image.soname)
+                Room(()).add(path)
     return path

@@ -7,15 +7,19 @@ library appears whole or not at all, so an interrupted build goes on where it wa
 from __future__ import annotations
 
 import fcntl
+import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import IO
 
 from .cache import cannot_write, code_path
-from .checksum import ends_whole
 from .elf import Image, load_elf
-from .errors import BuildError, MipsrecError
+from .errors import BuildError, LiftError, MipsrecError
+from .kept import Room, describe, size_text
+from .library_file import Damaged, read_library
 from .options import Options
 
 
@@ -27,6 +31,8 @@ class StoreReport:
     present: list[Path] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     """One line for each file that could not be recompiled: it will be interpreted."""
+    needed: set[Path] = field(default_factory=set)
+    """Libraries in the store that were there already."""
 
 
 class StoreProgress:
@@ -38,8 +44,8 @@ class StoreProgress:
     def file(self, path: Path) -> None:
         """This one is next."""
 
-    def part(self, functions: int, instructions: int) -> None:
-        """Part of it is done."""
+    def part(self, path: Path, functions: int, instructions: int) -> None:
+        """Part of one is done."""
 
     def end(self, path: Path, code_bytes: int) -> None:
         """It is done, or skipped."""
@@ -51,20 +57,58 @@ def code_bytes(image: Image) -> int:
 
 
 def is_stored(image: Image, options: Options) -> bool:
-    """Return whether the store has the library of a file."""
-    return ends_whole(code_path(image.identity, options))
+    """Return whether the store has the library of a file, and undamaged."""
+    return is_sound(code_path(image.identity, options), image.identity)
+
+
+def is_sound(path: Path, identity: str) -> bool:
+    """Return whether a library is as it was made, of the guest's file with this identity; all of it is read."""
+    try:
+        return read_library(path, whole=True).identity == identity
+    except Damaged:
+        return False
 
 
 def store(image: Image, options: Options, progress: Callable[[int, int], None] | None = None) -> Path:
-    """Return the library of one file in the store; build it if need be. Raises MipsrecError."""
+    """Return the library of one file in the store; build it if need be, or if it is damaged. Raises MipsrecError."""
+    path = code_path(image.identity, options)
+    if not is_sound(path, image.identity):
+        _build(image, path, options, progress)
+        Room(()).add(path)
+    return path
+
+
+def _build(image: Image, path: Path, options: Options, progress: Callable[[int, int], None] | None) -> None:
     from . import pipeline
 
-    path = code_path(image.identity, options)
-    if not ends_whole(path):
-        with locked(path):
-            if not ends_whole(path):
-                pipeline.build(pipeline.Guest(image), path, options, progress)
-    return path
+    with locked(path):
+        if not is_sound(path, image.identity):
+            pipeline.build(pipeline.Guest(image), path, options, progress)
+            describe(path, image.path, image.soname)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A file that the store has no library of."""
+
+    path: Path
+    identity: str
+    size: int
+    """Bytes of code."""
+
+
+def missing_of(images: Iterable[tuple[Path, Image]], options: Options, report: StoreReport) -> list[Wanted]:
+    """Return what the store lacks of some files, the largest first, each contents once; note what is present."""
+    wanted: dict[str, Wanted] = {}
+    for path, image in images:
+        if image.identity in wanted:
+            continue
+        if is_stored(image, options):
+            report.present.append(path)
+            report.needed.add(code_path(image.identity, options))
+        else:
+            wanted[image.identity] = Wanted(path, image.identity, code_bytes(image))
+    return sorted(wanted.values(), key=lambda one: -one.size)
 
 
 def store_all(
@@ -73,24 +117,31 @@ def store_all(
     """Build what the store lacks of some files, the largest first; a file that fails is skipped with its reason."""
     progress = progress or StoreProgress()
     report = StoreReport()
-    wanted: dict[str, tuple[Path, int]] = {}
-    for path, image in images:
-        if is_stored(image, options):
-            report.present.append(path)
-        elif image.identity not in wanted:
-            wanted[image.identity] = path, code_bytes(image)
-    progress.begin(len(wanted), sum(size for _, size in wanted.values()))
-    for path, size in sorted(wanted.values(), key=lambda item: -item[1]):
-        progress.file(path)
+    wanted = missing_of(images, options, report)
+    room = Room(report.needed)
+    progress.begin(len(wanted), sum(one.size for one in wanted))
+    for one in wanted:
+        progress.file(one.path)
         try:
-            store(load_elf(path), options, progress.part)  # read anew: not all of them are held in memory
-            report.built.append(path)
+            check_room(one.path, room)
+            path = code_path(one.identity, options)
+            _build(load_elf(one.path), path, options, partial(progress.part, one.path))  # not all are held in memory
+            room.add(path)
+            report.built.append(one.path)
         except BuildError:
             raise  # the cache or the compiler: the next file would fail as well
         except MipsrecError as error:
             report.skipped.append(str(error))
-        progress.end(path, size)
+        progress.end(one.path, one.size)
     return report
+
+
+def check_room(path: Path, room: Room) -> None:
+    """Raise LiftError where what a build needs has reached the limit of the cache."""
+    if room.is_full():
+        raise LiftError(
+            f"{path}: this build alone fills the cache ({size_text(room.limit or 0)}); set MIPSREC_CACHE_LIMIT higher"
+        )
 
 
 def readable_images(paths: Iterable[Path], report: list[str]) -> Iterator[tuple[Path, Image]]:
@@ -109,12 +160,37 @@ def readable_images(paths: Iterable[Path], report: list[str]) -> Iterator[tuple[
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Let one process at a time build `path`."""
+    """Let one process at a time build `path`; the file that is the lock goes when it is no longer needed."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lock = open(path.with_suffix(".lock"), "w")  # noqa: SIM115
+        lock = _lock(path.with_suffix(".lock"))
     except OSError as error:
         raise BuildError(f"{path.parent}: {cannot_write(error)}") from error
     with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                path.with_suffix(".lock").unlink()
+
+
+def _lock(path: Path) -> IO[bytes]:
+    """Return the open file whose lock this process has. What another removed meanwhile is no lock any more."""
+    for attempt in range(1000):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            stream = path.open("wb")
+        except FileNotFoundError:  # `mipsrec cache prune` has removed the empty folder
+            if attempt == 999:
+                raise
+            continue
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(stream.fileno()), os.stat(path)):
+                return stream
+        except FileNotFoundError:
+            pass
+        except BaseException:
+            stream.close()
+            raise
+        stream.close()
+    raise OSError(f"{path.name} is removed all the time")

@@ -13,11 +13,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from glob import glob
 from pathlib import Path
+from typing import Literal
 
 from .elf import Image, load_elf
 from .errors import ElfError
 
 _MOST_LINKS = 40
+_EF_MIPS_ABI2 = 0x20
 _MULTIARCH = {"little": ("mipsel-linux-gnu",), "big": ("mips-linux-gnu",)}
 _DEFAULTS = ("/lib", "/usr/lib", "/usr/local/lib")
 
@@ -97,6 +99,10 @@ class Closure:
     missing: list[str] = field(default_factory=list)
     """Names of libraries that were not found, and why files that were found cannot be used."""
 
+    def has(self, name: str) -> bool:
+        """Return whether a library of that name is there: the dynamic linker then looks for no other."""
+        return any(name == image.soname or name == path.name for path, image in self.images.items())
+
 
 def closure_of(programs: Sequence[Path], sysroot: Sysroot) -> Closure:
     """Return the programs with all that they load at the start; raises ElfError where a program itself is unfit."""
@@ -111,7 +117,8 @@ def closure_of(programs: Sequence[Path], sysroot: Sysroot) -> Closure:
         path, image = waiting.pop(0)
         for name, found in _wanted(path, image, sysroot):
             if found is None:
-                closure.missing.append(f"{name}: not found (wanted by {path})")
+                if not closure.has(name):
+                    closure.missing.append(f"{name}: not found (wanted by {path})")
                 continue
             if found in closure.images:
                 continue
@@ -150,25 +157,45 @@ def _expanded(folder: str, path: Path, image: Image, sysroot: Sysroot) -> str:
 def _fit(sysroot: Sysroot, folder: str, name: str, image: Image) -> Path | None:
     """Return the library of that name in a folder if it is for the same machine: ld.so passes over others."""
     found = sysroot.host_path(f"{folder}/{name}")
-    if found is None or not is_mips(found):
+    header = _header(found) if found is not None else None
+    if header is None or header.order != image.byte_order or header.is_n32:
         return None
-    with found.open("rb") as stream:
-        order = {1: "little", 2: "big"}.get(stream.read(6)[5])
-    return found if order == image.byte_order else None
+    return found
+
+
+@dataclass(frozen=True)
+class _Header:
+    """What the ELF header of a 32-bit MIPS program or library says first."""
+
+    order: Literal["little", "big"]
+    flags: int
+
+    @property
+    def is_n32(self) -> bool:
+        """Whether it is for the ABI n32: 32-bit addresses, 64-bit registers."""
+        return bool(self.flags & _EF_MIPS_ABI2)
+
+
+def _header(path: Path) -> _Header | None:
+    """Return the header of a file, None where it is of another kind."""
+    try:
+        if not path.is_file():
+            return None
+        with path.open("rb") as stream:
+            header = stream.read(52)
+    except OSError:
+        return None
+    if len(header) < 52 or header[:5] != b"\x7fELF\x01" or header[5] not in (1, 2):
+        return None
+    order: Literal["little", "big"] = "little" if header[5] == 1 else "big"
+    kind, machine = int.from_bytes(header[16:18], order), int.from_bytes(header[18:20], order)
+    flags = int.from_bytes(header[36:40], order)
+    return _Header(order, flags) if machine == 8 and kind in (2, 3) else None
 
 
 def is_mips(path: Path) -> bool:
     """Return whether a file is a 32-bit MIPS program or library, by its header alone."""
-    try:
-        with path.open("rb") as stream:
-            header = stream.read(20)
-    except OSError:
-        return False
-    if len(header) < 20 or header[:5] != b"\x7fELF\x01" or header[5] not in (1, 2):
-        return False
-    order = "little" if header[5] == 1 else "big"
-    kind, machine = int.from_bytes(header[16:18], order), int.from_bytes(header[18:20], order)  # type: ignore[arg-type]
-    return machine == 8 and kind in (2, 3)
+    return _header(path) is not None
 
 
 def mips_files(folder: Path) -> Iterator[Path]:

@@ -11,6 +11,7 @@ import gc
 import multiprocessing
 import os
 import signal
+import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
@@ -23,6 +24,8 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 _PR_SET_PDEATHSIG = 1
+_forking = threading.Lock()
+"""No child has the writing end of another one's pipe: a reader waits for its end where a child dies."""
 
 
 class _WorkerTraceback(Exception):
@@ -104,3 +107,31 @@ def results(function: Callable[[Task], Result], tasks: Sequence[Task], workers: 
             process.kill()
             process.join()
         gc.unfreeze()
+
+
+def result_in_child(function: Callable[[Task], Result], task: Task) -> Result:
+    """Return what a function returns in a process of its own, which inherits this one's memory; raises as `results`.
+
+    It is for threads of a process that multiprocessing lets have no children (a daemon, as dask's workers are).
+    """
+    parent = os.getpid()
+    with _forking:
+        here, there = multiprocessing.Pipe(duplex=False)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                _work(function, task, parent, there)
+            finally:
+                os._exit(0)
+        there.close()
+    try:
+        result, error, text = here.recv()
+    except EOFError as gone:
+        raise BuildError("a compiler process died, perhaps for want of memory") from gone
+    finally:
+        here.close()
+        os.waitpid(pid, 0)
+    if error is not None:
+        raise error from _WorkerTraceback(f"in a worker:\n{text}")
+    answer: Result = result
+    return answer

@@ -139,7 +139,8 @@ def test_library_of_another_guest(library: Path) -> None:
     assert_one_line(mipsrec("run", "--static-lib", library, OTHER), str(library), "another program")
 
 
-def test_damaged_library_in_the_cache_is_built_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("flipped", [False, True])
+def test_damaged_library_in_the_cache_is_built_again(tmp_path: Path, flipped: bool) -> None:
     """A disk that lost power may hold a name and no content."""
     cache = {"MIPSREC_CACHE": str(tmp_path)}
     hosts = Path(os.environ.get("MIPSREC_CACHE") or Path.home() / ".cache" / "mipsrec") / "host"
@@ -147,8 +148,9 @@ def test_damaged_library_in_the_cache_is_built_again(tmp_path: Path) -> None:
         (tmp_path / "host").symlink_to(hosts)
     expected = (ROOT / "samples" / "expected" / "crc32.txt").read_text()
     assert mipsrec("run", "--opt", "0", SAMPLE, **cache).stdout == expected
-    (kept,) = (tmp_path / "libraries").glob("*.so")
-    kept.write_bytes(b"")
+    (kept,) = tmp_path.glob("code/*/*/*/*.so")
+    content = kept.read_bytes()
+    kept.write_bytes(content[:9000] + bytes([content[9000] ^ 4]) + content[9001:] if flipped else b"")
     result = mipsrec("run", "--opt", "0", SAMPLE, **cache)
     assert (result.returncode, result.stdout, result.stderr) == (0, expected, "")
 

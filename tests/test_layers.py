@@ -12,14 +12,14 @@ PACKAGE = Path(__file__).resolve().parent.parent / "mipsrec"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__init__", "errors", "options"),
-    ("state", "checksum", "profiles", "scratch"),
+    ("state", "checksum", "library_file", "profiles", "scratch"),
     ("elf", "elf_header", "elf_tables", "elf_eh"),
     ("memory",),
     ("isa",),
     ("analysis",),
     ("codegen",),
     ("compiler", "cpu", "levels", "shards", "workers", "objects", "linking", "native", "cache", "host", "timing"),
-    ("pipeline", "dumped", "store", "sysroot"),
+    ("pipeline", "dumped", "store", "sysroot", "kept", "farm"),
     ("commands", "profile_report", "cli", "demo", "__main__"),
 )
 """A module (or package) may import from its own layer and from those above it in this list."""
@@ -28,6 +28,8 @@ OWNERS = {
     "elftools": {"elf", "elf_header", "elf_tables", "elf_eh"},
     "llvmlite": {"codegen", "native"},
     "capstone": {"cli", "commands"},
+    "dask": {"farm"},
+    "distributed": {"farm"},
     "pytest": set(),
     "unicorn": set(),
     "hypothesis": set(),

@@ -95,7 +95,7 @@ def test_installed_package_runs_programs(installed: Path) -> None:
     assert _run(installed, installed / "mipsrec", "run", guest) == expected
     assert _run(installed, installed / "mipsrec", "run", guest) == expected
     cache = installed.parent.parent / "cache"
-    assert sorted(path.name for path in cache.iterdir()) == ["host", "libraries", "objects"]
+    assert sorted(path.name for path in cache.iterdir()) == ["code", "host", "objects"]
 
 
 def test_installed_demo(installed: Path) -> None:

@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 from ..cache import cache_folder, code_path, library_path, variant_of
-from ..checksum import ends_whole
 from ..errors import ElfError, LiftError
 from ..host import host_executable
+from ..library_file import is_undamaged
 from ..options import Options
 from .options import options_of
 
@@ -27,7 +27,7 @@ def _library(program: str, options: Options) -> Path:
     except OSError as error:
         raise ElfError(f"{program}: cannot be read ({error.strerror})") from error
     path = code_path(identity, options) if options.profile is None else library_path(identity, options)
-    if ends_whole(path):
+    if is_undamaged(path):
         return path
     from .. import pipeline
     from .progress import progress_bar

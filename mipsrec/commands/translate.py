@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from .. import pipeline
 from ..dumped import read
+from ..elf import Image
 from ..errors import BuildError, LiftError
 from ..options import Options
 from ..store import StoreProgress, StoreReport, readable_images, store_all
@@ -42,11 +43,12 @@ def dump(arguments: argparse.Namespace) -> int:
 
 
 class _StoreBar(StoreProgress):
-    """A bar of the bytes of code that are done, with the time left; the current file's functions move it."""
+    """A bar of the bytes of code that are done, with the time left; the functions of open files move it."""
 
     def __init__(self, bar: tqdm) -> None:
         self._bar = bar
-        self._files = self._number = self._done = self._inside = 0
+        self._files = self._number = self._done = 0
+        self._inside: dict[Path, int] = {}
 
     def begin(self, file_count: int, code_bytes: int) -> None:
         self._files = file_count
@@ -54,17 +56,20 @@ class _StoreBar(StoreProgress):
 
     def file(self, path: Path) -> None:
         self._number += 1
-        self._inside = 0
+        self._inside[path] = 0
         self._bar.set_description(f"{self._number}/{self._files} {path.name}"[:40])
 
-    def part(self, functions: int, instructions: int) -> None:
-        self._inside += 4 * instructions
-        self._bar.n = self._done + self._inside
-        self._bar.refresh()
+    def part(self, path: Path, functions: int, instructions: int) -> None:
+        self._inside[path] += 4 * instructions
+        self._show()
 
     def end(self, path: Path, code_bytes: int) -> None:
         self._done += code_bytes
-        self._bar.n = self._done
+        del self._inside[path]
+        self._show()
+
+    def _show(self) -> None:
+        self._bar.n = self._done + sum(self._inside.values())
         self._bar.refresh()
 
 
@@ -85,11 +90,23 @@ def sysroot_of(arguments: argparse.Namespace) -> Sysroot:
     return Sysroot(Path(os.path.abspath(named)))
 
 
+def _store(
+    images: Iterable[tuple[Path, Image]], arguments: argparse.Namespace, options: Options, progress: StoreProgress
+) -> StoreReport:
+    """Build into the store, here or on the farm."""
+    address = getattr(arguments, "dask", None)
+    if address is None:
+        return store_all(images, options, progress)
+    from ..farm import store_on_farm
+
+    return store_on_farm(images, options, address, progress)
+
+
 def build_closure(programs: list[Path], arguments: argparse.Namespace, options: Options) -> StoreReport:
     """Build programs and all that they load at the start into the store; names what is missing on standard error."""
     closure = closure_of(programs, sysroot_of(arguments))
     with _store_bar() as progress:
-        report = store_all(closure.images.items(), options, progress)
+        report = _store(closure.images.items(), arguments, options, progress)
     report.skipped += closure.missing
     for line in report.skipped:
         print(f"mipsrec: {line}: it will be interpreted", file=sys.stderr)
@@ -109,7 +126,7 @@ def _build_store(arguments: argparse.Namespace) -> int:
         return 0
     sysroot, unfit = sysroot_of(arguments), list[str]()
     with _store_bar() as progress:
-        report = store_all(readable_images(mips_files(sysroot.root), unfit), options, progress)
+        report = _store(readable_images(mips_files(sysroot.root), unfit), arguments, options, progress)
     report.skipped += unfit
     for line in report.skipped:
         print(f"mipsrec: left out: {line}", file=sys.stderr)
@@ -128,6 +145,10 @@ def build(arguments: argparse.Namespace) -> int:
     """Make a library from a program or from a dump, or fill the store with what programs load."""
     if arguments.source is None and arguments.sysroot is None:
         raise BuildError("name a program, a folder of dump-llvm, or a sysroot with --sysroot DIR")
+    if arguments.dask is not None:
+        if arguments.output is not None or arguments.only or (arguments.source and Path(arguments.source).is_dir()):
+            raise BuildError("--dask fills the cache from programs: neither -o nor --only goes with it, nor a dump")
+        return _build_store(arguments)
     if arguments.source is None or (
         arguments.output is None and not arguments.only and (arguments.with_files or is_dynamic(Path(arguments.source)))
     ):

@@ -81,9 +81,10 @@ void mr_modules_report(void); /* for --stats */
 /* Looks for the store in a cache folder (NULL: where mipsrec keeps its own) and a variant of the code (NULL: the default). */
 void mr_store_open(const char *cache, const char *variant);
 /* The library for the guest's file behind fd, which stays the caller's; NULL where there is none. Never fails loudly. */
-struct mr_open_library *mr_store_find(int fd);
+struct mr_open_library *mr_store_find(int fd, const char *guest_path);
 void mr_store_refused(const char *guest_path, const char *reason); /* counted, and said with --stats */
 const char *mr_store_cache(void); /* the cache folder that was found, or NULL */
+void mr_store_report(void);                                        /* for --stats */
 extern const char *mr_store_path; /* of the folder that holds libraries by identity, or NULL */
 
 #endif

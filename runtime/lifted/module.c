@@ -222,14 +222,16 @@ static bool part_of_mapping(const struct mr_library *table, uint32_t guest, uint
 
 void mr_module_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t offset)
 {
-    struct mr_open_library *library = mr_store_find(fd);
-    struct part part;
-    if (library == NULL || !part_of_mapping(library->table, guest, size_bytes, offset, &part))
+    if (mr_store_path == NULL)
         return;
     char link[32], path[4096];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t length = readlink(link, path, sizeof path - 1);
     path[length > 0 ? length : 0] = 0;
+    struct mr_open_library *library = mr_store_find(fd, path);
+    struct part part;
+    if (library == NULL || !part_of_mapping(library->table, guest, size_bytes, offset, &part))
+        return;
     const char *wrong = NULL;
     mr_lock();
     struct mr_module *module = module_for(library, part.delta, path, &wrong);
@@ -393,4 +395,5 @@ void mr_modules_report(void)
         mr_print_error("mipsrec-host: code %s: %u entries%s\n",
                        modules[i]->guest_path != NULL ? modules[i]->guest_path : "?", modules[i]->table->entry_count,
                        modules[i]->page_count != 0 ? "" : ", unmapped since");
+    mr_store_report();
 }

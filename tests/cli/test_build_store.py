@@ -1,0 +1,364 @@
+"""`mipsrec build` into the store: a program with all that it loads, a whole sysroot, and on a farm.
+
+The files are tiny and are not run here (tests/runtime/test_store.py does). A cache is a folder of each test.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from commandline import ROOT, assert_one_line, command, environment, heed_interrupts, mipsrec
+from compiled import ORDERS
+from dynamic import cross_libraries, library, program
+from farm import Farm, wait_until
+from mounts import in_namespace, read_only, small
+
+from mipsrec.cache import source_digest
+
+LEVEL = ("--opt", "0", "--jobs", "1")
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+Build = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def build(cache: Path) -> Build:
+    def run(*words: object, **changes: str | None) -> subprocess.CompletedProcess[str]:
+        return mipsrec("build", *LEVEL, *words, **{"MIPSREC_CACHE": str(cache), **changes})
+
+    return run
+
+
+def stored(cache: Path) -> set[str]:
+    """Return the identities that the store has, of whatever version."""
+    return {path.stem for path in cache.glob("code/*/*/*/*.so")}
+
+
+def unfinished(cache: Path) -> list[Path]:
+    """Return what a build that has ended should not leave."""
+    return [path for path in cache.glob("code/*/*/*/*") if path.suffix not in (".so", ".json")]
+
+
+def make_root(root: Path, order: str, count: int = 3, functions: int = 1) -> list[Path]:
+    """Return libraries in a sysroot, each with other contents."""
+    source = "".join(f"int f{n}(int x) {{ return x * {n + 3} + NUMBER; }}\n" for n in range(functions))
+    return [
+        library(root / f"lib/lib{n}.so", order, f"-DNUMBER={1000 + n}", source=source) for n in range(count)
+    ]  # fmt: skip
+
+
+# ---- what is built, and what is left out ----
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_closure_of_a_program(tmp_path: Path, cache: Path, build: Build, order: str) -> None:
+    root = tmp_path / "root"
+    library(root / "lib/ld.so.1", order, source="int two(void) { return 2; }")
+    b = library(root / "lib/libb.so", order, source="int three(void) { return 3; }")
+    plugin = library(root / "plugin.so", order, source="int four(void) { return 4; }")
+    main = program(root / "bin/main", order, b)
+    result = build("--sysroot", root, main)
+    assert (result.returncode, result.stderr) == (0, ""), result
+    assert result.stdout == "3 files recompiled, 0 were there, 0 left out\n"
+    assert build("-L", root, main).stdout == "0 files recompiled, 3 were there, 0 left out\n"
+    assert build(main, "--with", plugin, MIPSREC_SYSROOT=str(root)).stdout.startswith("1 files recompiled, 3 were")
+    assert len(stored(cache)) == 4 and unfinished(cache) == []
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_what_is_left_out_is_named_with_the_reason(tmp_path: Path, build: Build, order: str) -> None:
+    root = tmp_path / "root"
+    a, b = make_root(root, order, 2)
+    main = program(root / "bin/main", order, a, b)
+    a.unlink()
+    b.write_bytes(b.read_bytes()[:60])
+    result = build("--sysroot", root, main)
+    assert (result.returncode, result.stdout) == (0, "1 files recompiled, 0 were there, 3 left out\n"), result
+    lines = result.stderr.splitlines()
+    assert f"mipsrec: /lib/ld.so.1: not found (wanted by {main}): it will be interpreted" in lines
+    assert f"mipsrec: lib0.so: not found (wanted by {main}): it will be interpreted" in lines
+    assert any(str(b) in line for line in lines) and len(lines) == 3
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_whole_sysroot(tmp_path: Path, cache: Path, build: Build, order: str) -> None:
+    root = tmp_path / "root"
+    files = make_root(root, order)
+    shutil.copy(files[0], root / "same.so")
+    library(root / "data.so", order, source="const int data[] = {1, 2};")
+    (root / "broken.so").write_bytes(files[0].read_bytes()[:80])
+    (root / "text").write_text("hello")
+    result = build("--sysroot", root)
+    assert (result.returncode, result.stdout) == (0, "3 files recompiled, 0 were there, 2 left out\n"), result
+    assert f"mipsrec: left out: {root}/data.so: has no code\n" in result.stderr
+    assert f"mipsrec: left out: {root}/broken.so: " in result.stderr
+    assert len(stored(cache)) == 3 and unfinished(cache) == []
+
+
+def test_no_folder(tmp_path: Path, build: Build) -> None:
+    assert_one_line(build("--sysroot", tmp_path / "none"), "none: is no folder")
+    assert_one_line(build(), "--sysroot")
+
+
+# ---- damage, interruption, several at once ----
+
+
+@pytest.mark.parametrize("how", ["flipped", "cut", "empty", "other"])
+def test_damaged_library_is_made_again(tmp_path: Path, cache: Path, build: Build, how: str) -> None:
+    make_root(tmp_path / "root", "big", 2)
+    build("--sysroot", tmp_path / "root")
+    one, two = sorted(cache.glob("code/*/*/*/*.so"))
+    good = content = one.read_bytes()
+    half = len(content) // 2
+    one.write_bytes({
+        "flipped": content[:half] + bytes([content[half] ^ 8]) + content[half + 1 :],
+        "cut": content[:half], "empty": b"", "other": two.read_bytes(),
+    }[how])  # fmt: skip
+    result = build("--sysroot", tmp_path / "root")
+    assert result.stdout == "1 files recompiled, 1 were there, 0 left out\n"
+    assert one.read_bytes() == good
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_resumes_after_interruption(tmp_path: Path, cache: Path, build: Build, number: signal.Signals) -> None:
+    """What was finished stays; what was not is made by the next build."""
+    count = 12
+    make_root(tmp_path / "root", "little", count, functions=20)
+    process = subprocess.Popen(
+        command("build", *LEVEL, "--sysroot", tmp_path / "root"), env=environment(MIPSREC_CACHE=str(cache)),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed_interrupts,
+    )  # fmt: skip
+    wait_until(lambda: bool(stored(cache)), "a first library")
+    process.send_signal(number)
+    output, errors = process.communicate(timeout=60)
+    assert output == "" and process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}[number]
+    assert errors == ("mipsrec: interrupted\n" if number == signal.SIGINT else "")
+    finished = stored(cache)
+    assert 0 < len(finished) < count
+    if number != signal.SIGKILL:
+        assert unfinished(cache) == []
+    times = {path: path.stat().st_mtime for path in cache.glob("code/*/*/*/*.so")}
+    there = len(finished)
+    result = build("--sysroot", tmp_path / "root")
+    assert result.stdout == f"{count - there} files recompiled, {there} were there, 0 left out\n"
+    assert all(path.stat().st_mtime == was for path, was in times.items()) and len(stored(cache)) == count
+
+
+def test_two_at_once(tmp_path: Path, cache: Path) -> None:
+    """Each file is built by one of them; both end well."""
+    make_root(tmp_path / "root", "big", 6, functions=20)
+    words = command("build", *LEVEL, "--sysroot", tmp_path / "root")
+    running = [
+        subprocess.Popen(words, env=environment(MIPSREC_CACHE=str(cache)), stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    outputs = [process.communicate(timeout=100)[0] for process in running]
+    assert [process.returncode for process in running] == [0, 0], outputs
+    assert len(stored(cache)) == 6 and unfinished(cache) == []
+    assert mipsrec("cache", "verify", MIPSREC_CACHE=str(cache)).stdout == "6 libraries checked, 0 damaged\n"
+
+
+def other_version(folder: Path) -> str:
+    """Return where a mipsrec is that differs in a comment, for PYTHONPATH."""
+    shutil.copytree(ROOT / "mipsrec", folder / "mipsrec", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "runtime").symlink_to(ROOT / "runtime")
+    with (folder / "mipsrec" / "levels.py").open("a") as stream:
+        stream.write("# another version\n")
+    return str(folder)
+
+
+def test_two_versions_share_a_cache(tmp_path: Path, cache: Path, build: Build) -> None:
+    make_root(tmp_path / "root", "little", 2)
+    other = other_version(tmp_path / "other")
+    assert build("--sysroot", tmp_path / "root").returncode == 0
+    mine = {path: path.read_bytes() for path in cache.glob("code/*/*/*/*.so")}
+    words, variables = ("build", *LEVEL, "--sysroot", tmp_path / "root"), {"MIPSREC_CACHE": str(cache)}
+    result = mipsrec(*words, cwd=Path(other), **variables, PYTHONPATH=other)
+    assert result.stdout.startswith("2 files recompiled, 0 were"), result
+    versions = {path.name for path in (cache / "code").iterdir()}
+    assert len(versions) == 2 and source_digest() in versions
+    assert {path: path.read_bytes() for path in mine} == mine
+    assert build("--sysroot", tmp_path / "root").stdout.startswith("0 files recompiled, 2 were")
+
+
+# ---- a cache that cannot be written ----
+
+
+def test_read_only_cache(tmp_path: Path, cache: Path, build: Build) -> None:
+    make_root(tmp_path / "root", "big", 2)
+    assert build("--sysroot", tmp_path / "root").returncode == 0
+    words = command("build", *LEVEL, "--sysroot", tmp_path / "root")
+    variables = environment(MIPSREC_CACHE=str(cache))
+    assert in_namespace(read_only(cache), words, variables).stdout.startswith("0 files recompiled, 2 were")
+    library(tmp_path / "root/lib/more.so", "big", source="int more(void) { return 5; }")
+    assert_one_line(in_namespace(read_only(cache), words, variables), "MIPSREC_CACHE", "Read-only")
+
+
+@pytest.mark.parametrize("room", [0, 4096, 20000, 60000])
+def test_full_cache(tmp_path: Path, cache: Path, room: int) -> None:
+    """One line, whether the folders, the objects, the linker's output or the footer find no room; nothing is left."""
+    make_root(tmp_path / "root", "big", 4, functions=300)
+    cache.mkdir()
+    size = 1 << 18
+    mounts = [*small(cache, size), f"head -c {size - room} /dev/zero > {cache}/filler"]
+    words = " ".join(command("build", *LEVEL, "--sysroot", tmp_path / "root"))
+    left = f"find {cache} -type f -not -name '*.so' -not -name filler -not -path '*/objects/*' -not -name '*.json' >&3"
+    script = ["sh", "-c", f"exec 3>{tmp_path}/left; {words}; status=$?; {left}; exit $status"]
+    result = in_namespace(mounts, script, environment(MIPSREC_CACHE=str(cache)))
+    assert_one_line(result)
+    assert (tmp_path / "left").read_text() == ""
+
+
+def test_limit_is_kept(tmp_path: Path, cache: Path, build: Build) -> None:
+    """What others made goes first, what was used longest ago before the rest; a build does not remove its own."""
+    make_root(tmp_path / "old", "big", 4, functions=3)
+    assert build("--sysroot", tmp_path / "old").returncode == 0
+    old = sorted(cache.glob("code/*/*/*/*.so"))
+    for age, path in enumerate(old):
+        os.utime(path, (time.time() - 1000 * (age + 1),) * 2)
+    total = sum(path.stat().st_size for path in old)
+    library(tmp_path / "new/new.so", "big", source="int more(void) { return 5; }")
+    result = build("--sysroot", tmp_path / "new", MIPSREC_CACHE_LIMIT=str(total + 1000))
+    assert result.stdout.startswith("1 files recompiled"), result
+    assert [path.exists() for path in old] == [True, True, True, False] or not old[2].exists()
+    assert old[0].exists() and len(stored(cache)) >= 3
+    make_root(tmp_path / "many", "big", 3, functions=4)
+    result = build("--sysroot", tmp_path / "many", MIPSREC_CACHE_LIMIT="20K")
+    assert (
+        "left out: " in result.stderr and "fills the cache (20.0 KiB); set MIPSREC_CACHE_LIMIT higher" in result.stderr
+    )
+    assert 1 <= len(stored(cache)) <= 2
+    assert_one_line(build("--sysroot", tmp_path / "many", MIPSREC_CACHE_LIMIT="much"), "MIPSREC_CACHE_LIMIT", "'much'")
+
+
+# ---- on a farm ----
+
+
+@pytest.fixture
+def farm(tmp_path: Path) -> Iterator[Farm]:
+    pytest.importorskip("distributed", reason="NOT TESTED: pip install distributed")
+    (tmp_path / "farm").mkdir()
+    result = Farm(tmp_path / "farm")
+    yield result
+    result.close()
+
+
+def start_build(cache: Path, root: Path, farm: Farm) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        command("build", "--opt", "light", "--dask", farm.address, "--sysroot", root),
+        env=environment(MIPSREC_CACHE=str(cache)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=heed_interrupts,
+    )  # fmt: skip
+
+
+def long_root(tmp_path: Path) -> Path:
+    """Return a sysroot that takes some seconds to build, in several parts."""
+    (tmp_path / "root").mkdir()
+    shutil.copy(cross_libraries("little") / "ld.so.1", tmp_path / "root")
+    return tmp_path / "root"
+
+
+def test_farm_makes_the_same_libraries(tmp_path: Path, cache: Path, build: Build, farm: Farm) -> None:
+    """By a worker that dask starts as a daemon, whose threads are two, and one that is a plain process."""
+    farm.add_worker("--nthreads", "2")
+    farm.add_worker("--no-nanny")
+    files = make_root(tmp_path / "root", "little", 3, functions=40)
+    main = program(tmp_path / "root/main", "little", *files, "-Wl,-rpath,/lib")
+    (tmp_path / "root/broken.so").write_bytes(files[0].read_bytes()[:80])
+    (tmp_path / "local").mkdir()
+    assert build("--sysroot", tmp_path / "root", MIPSREC_CACHE=str(tmp_path / "local")).returncode == 0
+    result = build("--sysroot", tmp_path / "root", "--dask", farm.address)
+    assert result.stdout == "4 files recompiled, 0 were there, 1 left out\n", result
+    assert result.stderr.startswith(f"mipsrec: left out: {tmp_path}/root/broken.so") and result.stderr.count("\n") == 1
+    assert unfinished(cache) == []
+    for path in (tmp_path / "local").glob("code/*/*/*/*.so"):
+        assert (cache / path.relative_to(tmp_path / "local")).read_bytes() == path.read_bytes()
+    result = build("--sysroot", tmp_path / "root", main, "--dask", "tcp://127.0.0.1:1")  # nothing to do: not asked
+    assert result.stdout == "0 files recompiled, 4 were there, 1 left out\n"
+
+
+def test_farm_builds_the_closure_of_a_program(tmp_path: Path, build: Build, farm: Farm) -> None:
+    farm.add_worker("--no-nanny")
+    files = make_root(tmp_path / "root", "big", 2)
+    main = program(tmp_path / "root/main", "big", *files)
+    result = build(main, "--sysroot", tmp_path / "root", "--dask", farm.address)
+    assert result.stdout == "3 files recompiled, 0 were there, 1 left out\n", result
+
+
+def test_lost_worker_is_made_up_for(tmp_path: Path, cache: Path, farm: Farm) -> None:
+    first = farm.add_worker("--no-nanny")
+    process = start_build(cache, long_root(tmp_path), farm)
+    wait_until(lambda: farm.parts_done() > 0, "a first part")
+    farm.add_worker("--no-nanny")
+    first.kill()
+    output, errors = process.communicate(timeout=200)
+    assert (output, errors) == ("1 files recompiled, 0 were there, 0 left out\n", "")
+
+
+def test_lost_scheduler_is_one_line(tmp_path: Path, cache: Path, farm: Farm) -> None:
+    farm.add_worker("--no-nanny")
+    process = start_build(cache, long_root(tmp_path), farm)
+    wait_until(lambda: farm.parts_done() > 0, "a first part")
+    farm.scheduler.kill()
+    output, errors = process.communicate(timeout=120)
+    assert (process.returncode, output) == (1, "") and unfinished(cache) == []
+    assert errors == f"mipsrec: {farm.address}: the dask scheduler is gone; what is finished stays; start again\n"
+
+
+def test_interrupted_farm_build(tmp_path: Path, cache: Path, farm: Farm) -> None:
+    farm.add_worker("--no-nanny")
+    process = start_build(cache, long_root(tmp_path), farm)
+    wait_until(lambda: farm.parts_done() > 0, "a first part")
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output, errors) == (130, "", "mipsrec: interrupted\n")
+    assert unfinished(cache) == []
+
+
+def test_worker_of_another_version_is_refused(tmp_path: Path, build: Build, farm: Farm) -> None:
+    make_root(tmp_path / "root", "big", 1)
+    farm.add_worker("--no-nanny", PYTHONPATH=other_version(tmp_path / "other"))
+    result = build("--sysroot", tmp_path / "root", "--dask", farm.address)
+    assert_one_line(result, "install the same mipsrec", source_digest()[:12])
+
+
+def test_worker_without_mipsrec_is_refused(tmp_path: Path, build: Build, farm: Farm) -> None:
+    make_root(tmp_path / "root", "big", 1)
+    (tmp_path / "none/mipsrec").mkdir(parents=True)
+    (tmp_path / "none/mipsrec/__init__.py").write_text("")
+    farm.add_worker("--no-nanny", PYTHONPATH=str(tmp_path / "none"))
+    result = build("--sysroot", tmp_path / "root", "--dask", farm.address)
+    assert_one_line(result, "cannot run this mipsrec", "install it there")
+
+
+def test_no_scheduler_and_no_workers(tmp_path: Path, build: Build, farm: Farm) -> None:
+    make_root(tmp_path / "root", "big", 1)
+    assert_one_line(build("--sysroot", tmp_path / "root", "--dask", "tcp://127.0.0.1:1"), "no dask scheduler answers")
+    assert_one_line(build("--sysroot", tmp_path / "root", "--dask", "what://ever"), "what://ever")
+    assert_one_line(build("--sysroot", tmp_path / "root", "--dask", farm.address), "has no workers", "dask worker")
+
+
+def test_missing_package_is_named(tmp_path: Path, build: Build) -> None:
+    make_root(tmp_path / "root", "big", 1)
+    (tmp_path / "stub/distributed").mkdir(parents=True)
+    (tmp_path / "stub/distributed/__init__.py").write_text("raise ImportError('not here')\n")
+    result = build("--sysroot", tmp_path / "root", "--dask", "tcp://x:1", PYTHONPATH=f"{tmp_path}/stub:{ROOT}")
+    assert_one_line(result, "pip install mipsrec[farm]")
+
+
+def test_options_that_do_not_go_with_dask(tmp_path: Path, build: Build) -> None:
+    (file,) = make_root(tmp_path / "root", "big", 1)
+    assert_one_line(build(file, "--dask", "tcp://x:1", "-o", "x.so"), "--dask", "-o")
+    assert_one_line(build(file, "--dask", "tcp://x:1", "--use-profile", "x"), "--dask", "--use-profile")

@@ -1,0 +1,42 @@
+"""Runs commands where a folder is read-only, small, or notes no accesses: in a mount namespace of their own."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+
+def in_namespace(
+    mounts: Sequence[str], command: Sequence[object], environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a command after shell commands that mount, none of which is seen outside; skips where it may not mount."""
+    if not shutil.which("unshare") or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
+        pytest.skip("NOT TESTED: this user may not mount (run the tests as root)")
+    script = "\n".join([*mounts, "exec " + shlex.join(map(str, command))])
+    return subprocess.run(
+        ["unshare", "-m", "sh", "-ec", script], capture_output=True, text=True, timeout=120,
+        stdin=subprocess.DEVNULL, env={**os.environ, **(environment or {})},
+    )  # fmt: skip
+
+
+def read_only(folder: Path) -> list[str]:
+    """Return the commands that make a folder read-only."""
+    name = shlex.quote(str(folder))
+    return [f"mount --bind {name} {name}", f"mount -o remount,ro,bind {name}"]
+
+
+def small(folder: Path, size_bytes: int, fill: bool = False, options: str = "") -> list[str]:
+    """Return the commands that mount a small file system on a folder, with a copy of what is in it, perhaps full."""
+    name = shlex.quote(str(folder))
+    commands = [
+        f"mkdir -p {name}.copy && cp -a {name}/. {name}.copy/",
+        f"mount -t tmpfs -o size={size_bytes}{',' + options if options else ''} tmpfs {name}",
+        f"cp -a {name}.copy/. {name}/",
+    ]
+    return [*commands, f"dd if=/dev/zero of={name}/filler bs=4096 2>/dev/null || true"] if fill else commands
