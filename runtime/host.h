@@ -251,6 +251,7 @@ struct mr_counters {
     uint64_t syscalls, unknown_syscalls, unknown_ioctls;
 };
 extern _Thread_local struct mr_counters mr_counters;
+void mr_code_file_interpreted(uint32_t pc, uint64_t instructions); /* --stats: that end at pc (lifted/code_files.c) */
 extern struct mr_state *mr_main_state;
 
 #endif

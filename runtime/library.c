@@ -197,12 +197,3 @@ void mr_library_open(const char *path, const struct mr_image *image)
     if (wrong != NULL)
         mr_fail("%s: %s", path, wrong);
 }
-
-bool mr_library_tells_of_calls(void)
-{
-    static const char thunked[] = "--calls thunked", watched[] = "--calls watched";
-    const void *options = named->table->options;
-    size_t size_bytes = sizeof named->table->options;
-    return memmem(options, size_bytes, thunked, sizeof thunked - 1) != NULL ||
-           memmem(options, size_bytes, watched, sizeof watched - 1) != NULL;
-}

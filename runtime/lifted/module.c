@@ -32,6 +32,7 @@ uint32_t (*mr_enter)(struct mr_state *, mr_function);
 
 static struct mr_module *modules[MOST_MODULES];
 static _Atomic unsigned module_count;
+static bool silent_code;                    /* some module does not tell of calls */
 static uintptr_t arena_next;                /* where the next module goes */
 static uint16_t module_of_page[USER_PAGES]; /* number of the module whose code is there, from 1 on; 0: none */
 
@@ -70,6 +71,18 @@ static bool write_fallback(uintptr_t target)
 }
 
 /* ---- loading ---- */
+
+static bool tells_of_calls(const struct mr_library *table)
+{
+    static const char thunked[] = "--calls thunked", watched[] = "--calls watched";
+    return memmem(table->options, sizeof table->options, thunked, sizeof thunked - 1) != NULL ||
+           memmem(table->options, sizeof table->options, watched, sizeof watched - 1) != NULL;
+}
+
+bool mr_library_tells_of_calls(void)
+{
+    return !__atomic_load_n(&silent_code, __ATOMIC_RELAXED);
+}
 
 static const struct mr_library *loaded_table(const struct mr_open_library *library, const struct mr_object *object)
 {
@@ -141,6 +154,7 @@ static struct mr_module *module_for(struct mr_open_library *library, uint32_t de
         module->high_pc = module->table->entries[module->table->entry_count - 1].guest_pc + delta + 4;
         mr_dispatch_open(module->low_pc, module->high_pc);
     }
+    silent_code |= !tells_of_calls(module->table);
     if (mr_options.profile_path != NULL)
         mr_lines_find(library, 0); /* a handler of signals that writes the profile must not be the first who asks */
     modules[count] = module;
@@ -224,6 +238,7 @@ void mr_module_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t
 {
     struct mr_open_library *library = mr_store_find(fd);
     struct part part;
+    mr_code_file_mapped(guest, size_bytes, fd, offset);
     if (library == NULL || !part_of_mapping(library->table, guest, size_bytes, offset, &part))
         return;
     char link[32], path[4096];
