@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from . import dumped, profiles
 from .analysis import Function, Program, analyze
-from .cache import library_path
+from .cache import code_path, library_path, partial_variant
 from .checksum import ends_whole
 from .codegen import (
     Callee,
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from .native import BuildReport
 
 __all__ = [
-    "Guest", "Options", "Progress", "build", "cached_library", "dump_llvm", "lifted_modules", "open_guest",
-    "optimized_modules",
+    "Guest", "Options", "Progress", "build", "cached_functions", "cached_library", "dump_llvm", "lifted_modules",
+    "open_guest", "optimized_modules",
 ]  # fmt: skip
 
 
@@ -202,7 +202,7 @@ def build(
     if isinstance(source, Guest):
         image, codegen = source.image, source.codegen_options(options)
         if profile is not None:
-            profile.check_program(image.identity, image.path)
+            profile = profile.of(image.identity, image.path)
         identity = LibraryIdentity(GuestFile.of(image), codegen.memory, codegen.calls, said, build_options.cpu)
         chosen = source.starts
         if functions is not None:
@@ -213,7 +213,7 @@ def build(
         )
     dump = dumped.read(Path(source))
     if profile is not None:
-        profile.check_program(dump.guest.identity, Path(source))
+        profile = profile.of(dump.guest.identity, Path(source))
     identity = LibraryIdentity(dump.guest, dump.memory, dump.calls, said, build_options.cpu)
     files = dump.with_levels(str(options.opt), profile)
     return native.build_files(files, dump.entries, build_options, identity, Path(output), progress)
@@ -235,3 +235,17 @@ def cached_library(
             if not ends_whole(path):
                 build(guest, path, options, progress, functions)
     return path
+
+
+def cached_functions(
+    chosen: list[tuple[Guest, list[Function]]], options: Options, progress: Progress | None = None
+) -> str:
+    """Return the variant of the store that has only some functions of some files; build what it lacks."""
+    starts = [(guest.image.identity, [function.start for function in functions]) for guest, functions in chosen]
+    variant = partial_variant(options, starts)
+    for guest, functions in chosen:
+        path = code_path(guest.image.identity, options, variant)
+        with locked(path):
+            if not ends_whole(path):
+                build(guest, path, options, progress, functions)
+    return variant

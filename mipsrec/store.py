@@ -9,14 +9,15 @@ from __future__ import annotations
 import fcntl
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from . import profiles
 from .cache import cannot_write, code_path
 from .checksum import ends_whole
 from .elf import Image, load_elf
 from .errors import BuildError, MipsrecError
-from .options import Options
+from .options import LIGHT, Options
 
 
 @dataclass
@@ -63,8 +64,15 @@ def store(image: Image, options: Options, progress: Callable[[int, int], None] |
     if not ends_whole(path):
         with locked(path):
             if not ends_whole(path):
-                pipeline.build(pipeline.Guest(image), path, options, progress)
+                pipeline.build(pipeline.Guest(image), path, _options_for(image, options), progress)
     return path
+
+
+def _options_for(image: Image, options: Options) -> Options:
+    """Return the options for one file: one that the profiled program did not load has no part in the profile."""
+    if options.profile is None or profiles.read(options.profile).names(image.identity):
+        return options
+    return replace(options, profile=None, opt=LIGHT)
 
 
 def store_all(

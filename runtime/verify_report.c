@@ -129,12 +129,16 @@ static void add_files(void)
     struct mr_code_range range;
     uint64_t at = 0;
     add(",\"files\":[");
-    for (bool first = true; length < RECORD_BYTES / 2 && mr_code_file_next(&at, &range); first = false) {
+    bool first = true;
+    while (length < RECORD_BYTES / 2 && mr_code_file_next(&at, &range)) {
         const struct mr_code_file *file = mr_code_file(range.number);
+        if (file == NULL)
+            continue;
         add("%s{\"low\":%u,\"high\":%u,\"delta\":%u,\"identity\":\"%s\",\"path\":\"", first ? "" : ",", range.low,
             range.high, file->delta, file->identity);
         add_text(file->path);
         add("\"}");
+        first = false;
     }
     add("]");
 }

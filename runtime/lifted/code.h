@@ -66,6 +66,7 @@ struct mr_module {
     uint32_t delta;                 /* actual guest pcs minus those in the library */
     uint32_t low_pc, high_pc;       /* of its entries, as the guest has them now */
     uint32_t page_count;            /* guest pages that have its code; 0: it is bound nowhere any more */
+    unsigned code_file;             /* number of the ELF file (code_files.c) */
     char *guest_path;               /* of the ELF file, as the guest named it; for reports */
 };
 void mr_modules_reserve(void); /* the arena */
@@ -74,26 +75,33 @@ const char *mr_module_bind(struct mr_open_library *library, uint32_t delta, cons
 /* The guest has mapped size_bytes of a file from an offset to an executable place. */
 void mr_module_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t offset);
 const struct mr_module *mr_module_of(uintptr_t host_pc); /* NULL: not in lifted code; for handlers of signals, too */
+struct mr_place {
+    unsigned code_file; /* 0: unknown */
+    uint32_t pc;        /* as `mipsrec disasm` shows it; 0: unknown */
+};
+/* The instruction that host code at or near host_pc is of, by mr_lines_near; for handlers of signals, too. */
+struct mr_place mr_library_place(uintptr_t host_pc);
 bool mr_library_tells_of_calls(void); /* every call of a lifted function so far loaded is seen by the host */
 void mr_modules_report(void); /* for --stats */
 
 /* ---- code_files.c: which file the guest's code is of, recompiled or not ---- */
 struct mr_code_file {
-    char *path;        /* on this machine, as it was when it was mapped */
+    _Atomic int ready; /* all below is written */
     uint32_t delta;    /* guest pcs minus those that `mipsrec disasm` shows of the file */
     uint32_t bias;     /* of the latter, over the addresses in the file */
     char identity[65]; /* BLAKE2b-256 of its contents; empty unless --profile or --verify asks */
     dev_t device;
     ino_t inode;
     int64_t changed_seconds, changed_fraction;
-    _Atomic uint64_t interpreted; /* instructions; counted with --stats */
+    char path[4096]; /* on this machine, as it was when it was mapped */
 };
+void mr_code_files_reserve(void);
 void mr_code_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t offset);
 void mr_code_file_unmapped(uint32_t guest, uint32_t size_bytes);
 void mr_code_files_report(void);                                   /* for --stats: which files were interpreted */
 /* The number of the file whose code is at a guest pc, from 1 on; 0: none. For handlers of signals, too. */
 unsigned mr_code_file_number(uint32_t pc);
-struct mr_code_file *mr_code_file(unsigned number); /* 0 stands for code of no file */
+struct mr_code_file *mr_code_file(unsigned number); /* NULL: there is none of that number */
 unsigned mr_code_file_count(void);
 struct mr_code_range {
     uint32_t low, high;

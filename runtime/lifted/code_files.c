@@ -2,13 +2,15 @@
  *
  * Enters: executable mappings of files, recompiled or not. Leaves: for a guest pc, the file and the pc that mipsrec names
  * there: that of `mipsrec disasm FILE`, where a position-independent file has the bias PIE_BIAS. A file that is mapped at
- * two places has two numbers. Numbers are never given back, so what was counted for one stays true after munmap. Notes
- * change under mr_lock; readers take none, as each note is one word.
+ * two places has two numbers. Numbers are never given back, so what was counted for one stays true after munmap. With
+ * --profile forked children share the numbers, as they share the samples. Notes change under mr_lock; readers take none,
+ * as each note is one word.
  */
 #include "../control.h"
 #include "code.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -24,8 +26,12 @@
 #define MOST_HEADERS 64u
 #define USER_PAGES (0x80000000u / MR_PAGE_BYTES)
 
-static struct mr_code_file files[MOST_FILES + 1]; /* from 1 on */
-static _Atomic unsigned file_count;
+struct code_files {
+    _Atomic unsigned count; /* of numbers given, and perhaps some more than there are */
+    struct mr_code_file by_number[MOST_FILES + 1];
+};
+static struct code_files *all;
+static _Atomic uint64_t interpreted[MOST_FILES + 1];
 static uint16_t file_of_page[USER_PAGES]; /* 0: none */
 
 /* Finds the guest address that mipsrec gives to a byte of the file, and the file's bias. The file may be anything. */
@@ -77,20 +83,42 @@ static bool wants_identities(void)
     return mr_options.profile_path != NULL || mr_options.verify_fd >= 0;
 }
 
-/* Under mr_lock: the number of a file at a place, a new one if need be; 0 where there is no room. */
+unsigned mr_code_file_count(void)
+{
+    unsigned count = atomic_load(&all->count);
+    return count < MOST_FILES ? count : MOST_FILES;
+}
+
+struct mr_code_file *mr_code_file(unsigned number)
+{
+    return number > 0 && number <= mr_code_file_count() && atomic_load(&all->by_number[number].ready) ?
+               &all->by_number[number] : NULL;
+}
+
+/* Under mr_lock, but another process may do the same: the number of a file at a place, a new one if need be; 0 where there
+ * is no room. */
 static unsigned number_of(const struct mr_code_file *wanted)
 {
-    unsigned count = atomic_load(&file_count);
-    for (unsigned i = count; i > 0; i--)
-        if (files[i].delta == wanted->delta && is_same(&files[i], wanted))
+    for (unsigned i = mr_code_file_count(); i > 0; i--) {
+        const struct mr_code_file *known = mr_code_file(i);
+        if (known != NULL && known->delta == wanted->delta && is_same(known, wanted))
             return i;
-    if (count == MOST_FILES || (files[count + 1].path = strdup(wanted->path)) == NULL)
+    }
+    unsigned number = mr_code_file_count() < MOST_FILES ? atomic_fetch_add(&all->count, 1) + 1 : MOST_FILES + 1;
+    if (number > MOST_FILES)
         return 0;
-    char *path = files[count + 1].path;
-    files[count + 1] = *wanted;
-    files[count + 1].path = path;
-    atomic_store(&file_count, count + 1);
-    return count + 1;
+    struct mr_code_file *file = &all->by_number[number];
+    memcpy(file, wanted, sizeof *file);
+    atomic_store(&file->ready, 1);
+    return number;
+}
+
+void mr_code_files_reserve(void)
+{
+    int sharing = mr_options.profile_path != NULL ? MAP_SHARED : MAP_PRIVATE;
+    all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (all == MAP_FAILED)
+        mr_fail("cannot get address space for the list of files with code: %s", strerror(errno));
 }
 
 static void note(uint32_t guest, uint32_t size_bytes, unsigned number)
@@ -103,15 +131,15 @@ static void note(uint32_t guest, uint32_t size_bytes, unsigned number)
 
 void mr_code_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t offset)
 {
-    char link[32], path[4096];
+    char link[32];
     struct stat status;
-    struct mr_code_file file = {.path = path};
+    struct mr_code_file file = {0};
     uint32_t address = 0;
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
         return;
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    ssize_t length = readlink(link, path, sizeof path - 1);
-    path[length > 0 ? length : 0] = 0;
+    if (readlink(link, file.path, sizeof file.path - 1) < 0)
+        return;
     file.delta = place_in_file(fd, offset, &address, &file.bias) ? guest - address : guest - (uint32_t)offset;
     set_stamp(&file, &status);
     if (wants_identities() && !mr_store_identify(fd, file.identity))
@@ -123,23 +151,13 @@ void mr_code_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t o
 
 void mr_code_file_unmapped(uint32_t guest, uint32_t size_bytes)
 {
-    if (atomic_load(&file_count) != 0)
+    if (mr_code_file_count() != 0)
         note(guest, size_bytes, 0);
 }
 
 unsigned mr_code_file_number(uint32_t pc)
 {
     return pc / MR_PAGE_BYTES < USER_PAGES ? __atomic_load_n(&file_of_page[pc / MR_PAGE_BYTES], __ATOMIC_RELAXED) : 0;
-}
-
-struct mr_code_file *mr_code_file(unsigned number)
-{
-    return &files[number <= atomic_load(&file_count) ? number : 0];
-}
-
-unsigned mr_code_file_count(void)
-{
-    return atomic_load(&file_count);
 }
 
 bool mr_code_file_next(uint64_t *at, struct mr_code_range *range)
@@ -164,45 +182,43 @@ bool mr_code_file_next(uint64_t *at, struct mr_code_range *range)
 
 void mr_code_file_interpreted(uint32_t pc, uint64_t instructions)
 {
-    atomic_fetch_add_explicit(&files[mr_code_file_number(pc)].interpreted, instructions, memory_order_relaxed);
-}
-
-static uint64_t interpreted_in(unsigned number)
-{
-    return atomic_load_explicit(&files[number].interpreted, memory_order_relaxed);
+    atomic_fetch_add_explicit(&interpreted[mr_code_file_number(pc)], instructions, memory_order_relaxed);
 }
 
 /* Adds the counts of a file that was mapped at several places to the first of its numbers. */
 static void join_counts(unsigned count)
 {
     for (unsigned i = 2; i <= count; i++)
-        for (unsigned first = 1; first < i; first++)
-            if (strcmp(files[i].path, files[first].path) == 0 && is_same(&files[i], &files[first])) {
-                atomic_fetch_add(&files[first].interpreted, atomic_exchange(&files[i].interpreted, 0));
-                break;
-            }
+        for (unsigned first = 1; first < i && interpreted[i] != 0; first++) {
+            const struct mr_code_file *a = mr_code_file(first), *b = mr_code_file(i);
+            if (a != NULL && b != NULL && is_same(a, b))
+                atomic_fetch_add(&interpreted[first], atomic_exchange(&interpreted[i], 0));
+        }
+}
+
+/* The number with most instructions, where none has more than `most`. The lowest of several, above `after` if it has so. */
+static unsigned next_most(unsigned count, uint64_t most, unsigned after)
+{
+    unsigned found = MOST_FILES + 1;
+    for (unsigned i = 0; i <= count; i++)
+        if (interpreted[i] != 0 && (interpreted[i] < most || (interpreted[i] == most && i > after)) &&
+            (found > MOST_FILES || interpreted[i] > interpreted[found]))
+            found = i;
+    return found;
 }
 
 void mr_code_files_report(void)
 {
-    unsigned count = atomic_load(&file_count), with_any = 0;
-    uint64_t before = UINT64_MAX;
+    unsigned count = mr_code_file_count(), with_any = 0;
     join_counts(count);
     for (unsigned i = 0; i <= count; i++)
-        with_any += interpreted_in(i) != 0;
-    for (unsigned told = 0, before_number = 0, next; told < FILES_TOLD && told < with_any; told++) {
-        next = MOST_FILES + 1; /* the one with most that comes after the last */
-        for (unsigned i = 0; i <= count; i++) {
-            uint64_t here = interpreted_in(i);
-            bool comes = here < before || (here == before && i > before_number);
-            if (here != 0 && comes && (next > MOST_FILES || here > interpreted_in(next)))
-                next = i;
-        }
-        if (next > MOST_FILES)
-            return;
-        before = interpreted_in(before_number = next);
-        mr_print_error("mipsrec-host: interpreted %llu in %s\n", (unsigned long long)before,
-                       next != 0 ? files[next].path : "code of no file");
+        with_any += interpreted[i] != 0;
+    unsigned number = next_most(count, UINT64_MAX, 0);
+    for (unsigned told = 0; told < FILES_TOLD && number <= MOST_FILES; told++) {
+        const struct mr_code_file *file = mr_code_file(number);
+        mr_print_error("mipsrec-host: interpreted %llu in %s\n", (unsigned long long)interpreted[number],
+                       file != NULL ? file->path : "code of no file");
+        number = next_most(count, interpreted[number], number);
     }
     if (with_any > FILES_TOLD)
         mr_print_error("mipsrec-host: interpreted some in %u more files\n", with_any - FILES_TOLD);
@@ -299,10 +315,9 @@ static bool name_function(const struct mr_code_file *file, uint32_t pc, char *te
 bool mr_code_file_describe(uint32_t pc, bool with_function, char *text, size_t size_bytes)
 {
     char name[100] = "";
-    unsigned number = mr_code_file_number(pc);
-    if (number == 0)
+    const struct mr_code_file *file = mr_code_file(mr_code_file_number(pc));
+    if (file == NULL)
         return false;
-    const struct mr_code_file *file = &files[number];
     bool named = with_function && name_function(file, pc, name, sizeof name);
     snprintf(text, size_bytes, "0x%08x%s%s%s of %s", pc - file->delta, named ? " <" : "", name, named ? ">" : "",
              file->path);

@@ -40,6 +40,7 @@ static uint16_t module_of_page[USER_PAGES]; /* number of the module whose code i
 
 void mr_modules_reserve(void)
 {
+    mr_code_files_reserve();
     void *arena = mmap(NULL, ARENA_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (arena == MAP_FAILED)
         mr_fail("cannot reserve 2 GiB of address space for recompiled code (%s): lift the limit (ulimit -v unlimited)",
@@ -152,11 +153,12 @@ static struct mr_module *module_for(struct mr_open_library *library, uint32_t de
     if (module->table->entry_count > 0) {
         module->low_pc = module->table->entries[0].guest_pc + delta;
         module->high_pc = module->table->entries[module->table->entry_count - 1].guest_pc + delta + 4;
+        module->code_file = mr_code_file_number(module->low_pc);
         mr_dispatch_open(module->low_pc, module->high_pc);
     }
     silent_code |= !tells_of_calls(module->table);
     if (mr_options.profile_path != NULL)
-        mr_lines_find(library, 0); /* a handler of signals that writes the profile must not be the first who asks */
+        mr_lines_find(library, 0); /* the handler that takes samples must not be the first who asks */
     modules[count] = module;
     atomic_store(&module_count, count + 1);
     return module;
@@ -353,21 +355,12 @@ uint32_t mr_library_guest_pc(uintptr_t host_pc)
     return pc == 0 ? 0 : pc + module->delta;
 }
 
-uint32_t mr_library_guest_pc_near(uintptr_t host_pc)
+struct mr_place mr_library_place(uintptr_t host_pc)
 {
     const struct mr_module *module = mr_module_of(host_pc);
-    uint32_t pc = module == NULL ? 0 : mr_lines_near(module->library, host_pc - module->object.bias);
-    return pc == 0 ? 0 : pc + module->delta;
-}
-
-uintptr_t mr_arena_offset(uintptr_t host_pc)
-{
-    return host_pc - (uintptr_t)mr_fallback;
-}
-
-uintptr_t mr_arena_address(uintptr_t offset)
-{
-    return (uintptr_t)mr_fallback + offset;
+    if (module == NULL)
+        return (struct mr_place){0, 0};
+    return (struct mr_place){module->code_file, mr_lines_near(module->library, host_pc - module->object.bias)};
 }
 
 void mr_modules_report(void)
