@@ -52,7 +52,7 @@ def library_path(guest_identity: str, options: Options, starts: Sequence[int] = 
 def _sampled(path: str) -> list[tuple[str, list[int]]]:
     """Return where a profile has samples: all that a library that heeds it depends on."""
     files = profiles.read(path).files
-    found = [(file.identity, sorted(set().union(*file.samples.values()))) for file in files if file.identity is not None]
+    found = [(file.identity, sorted(set().union(*file.samples.values()))) for file in files if file.identity]
     return sorted((identity, pcs) for identity, pcs in found if pcs)
 
 
@@ -71,7 +71,7 @@ def code_folder(variant: str) -> Path:
 
 
 def code_path(guest_identity: str, options: Options, variant: str | None = None) -> Path:
-    """Return where the store has the library of a guest's file, in another variant than that of the options if named."""
+    """Return where the store has the library of a guest's file, in another variant than the options' if named."""
     return code_folder(variant or variant_of(options)) / guest_identity[:2] / f"{guest_identity}.so"
 
 

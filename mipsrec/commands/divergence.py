@@ -1,7 +1,7 @@
 """The report of `mipsrec verify` on the first difference between lifted code and the interpreter.
 
-Enters: a record of runtime/verify_report.c, and the program. Leaves: text. Libraries of a dynamic program are read again,
-by the paths in the record.
+Enters: a record of runtime/verify_report.c, and the program. Leaves: text. Libraries of a dynamic program are read
+again, by the paths in the record.
 """
 
 from __future__ import annotations
