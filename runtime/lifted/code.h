@@ -84,6 +84,9 @@ struct mr_place mr_library_place(uintptr_t host_pc);
 bool mr_library_tells_of_calls(void); /* every call of a lifted function so far loaded is seen by the host */
 void mr_modules_report(void); /* for --stats */
 
+/* ---- debugger.c ---- */
+void mr_debugger_tell(const struct mr_module *module); /* under mr_lock */
+
 /* ---- code_files.c: which file the guest's code is of, recompiled or not ---- */
 struct mr_code_file {
     _Atomic int ready; /* all below is written */

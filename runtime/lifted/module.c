@@ -159,6 +159,7 @@ static struct mr_module *module_for(struct mr_open_library *library, uint32_t de
     silent_code |= !tells_of_calls(module->table);
     if (mr_options.profile_path != NULL)
         mr_lines_find(library, 0); /* the handler that takes samples must not be the first who asks */
+    mr_debugger_tell(module);
     modules[count] = module;
     atomic_store(&module_count, count + 1);
     return module;
