@@ -226,7 +226,7 @@ def _run_shard(shard: Shard, folder: Path, build: BuildOptions) -> ShardResult:
         assert _program is not None and _codegen is not None
         lifted = lift_shard([_program.functions[start] for start in shard.starts], _callees, _codegen)
         entries = [(pc, function.symbol) for function in lifted for pc in function.entries]
-        texts = [("generated IR", module_text(lifted, default_triple()))]
+        texts = [("generated IR", module_text(lifted, default_triple(), _codegen.file_name))]
     data, reused = _object(texts, shard.level, build.cpu, build.reuse)
     path = folder / f"{shard.number}.o"
     path.write_bytes(data)

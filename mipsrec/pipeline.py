@@ -75,6 +75,7 @@ class Guest:
         return CodegenOptions(
             self.image.byte_order == "big", self.image.fr, options.memory, options.calls, comments,
             self.image.e_flags.nan2008, self.image.is_relocatable,
+            self.image.path.name if self.image.is_relocatable else "",
         )  # fmt: skip
 
     def function(self, name: str) -> Function:
@@ -147,7 +148,7 @@ def lifted_modules(
     _, callees = _with_levels(guest.program, guest.starts, str(options.opt))
     for function in functions:
         lifted = lift_function(function, callees, codegen)
-        yield function, module_text(lifted, default_triple()), lifted
+        yield function, module_text(lifted, default_triple(), codegen.file_name), lifted
 
 
 def optimized_modules(
