@@ -159,6 +159,8 @@ const char *mr_library_check_process(const struct mr_library *table)
     if (table->memory_model == MR_FLAT && mr_window != NULL)
         return "the library has memory model flat, which needs the guest's memory at host address 0, and here it is "
                "elsewhere; rebuild it with --memory paged";
+    if (table->memory_model == MR_PAGED && mr_main_state->read_pages == NULL)
+        return "the library has memory model paged, but the program runs without page tables; rebuild it";
     return NULL;
 }
 

@@ -207,17 +207,33 @@ static unsigned next_most(unsigned count, uint64_t most, unsigned after)
     return found;
 }
 
+static bool has_code(const struct mr_code_file *file)
+{
+    const struct mr_module *module;
+    for (unsigned i = 0; (module = mr_module(i)) != NULL; i++) {
+        const struct mr_code_file *other = mr_code_file(module->code_file);
+        if (other != NULL && is_same(file, other))
+            return true;
+    }
+    return false;
+}
+
 void mr_code_files_report(void)
 {
     unsigned count = mr_code_file_count(), with_any = 0;
+    uint64_t sum = 0;
     join_counts(count);
-    for (unsigned i = 0; i <= count; i++)
+    for (unsigned i = 0; i <= count; i++) {
         with_any += interpreted[i] != 0;
+        sum += interpreted[i];
+    }
     unsigned number = next_most(count, UINT64_MAX, 0);
     for (unsigned told = 0; told < FILES_TOLD && number <= MOST_FILES; told++) {
         const struct mr_code_file *file = mr_code_file(number);
-        mr_print_error("mipsrec-host: interpreted %llu in %s\n", (unsigned long long)interpreted[number],
-                       file != NULL ? file->path : "code of no file");
+        uint64_t tenths = 1000 * interpreted[number] / sum;
+        mr_print_error("mipsrec-host: interpreted %3u.%u %%  %s%s\n", (unsigned)tenths / 10, (unsigned)tenths % 10,
+                       file == NULL ? "code of no file" : file->path,
+                       file == NULL || has_code(file) ? "" : ", which has no recompiled code");
         number = next_most(count, interpreted[number], number);
     }
     if (with_any > FILES_TOLD)

@@ -344,6 +344,11 @@ const struct mr_module *mr_module_of(uintptr_t host_pc)
     return NULL;
 }
 
+const struct mr_module *mr_module(unsigned index)
+{
+    return index < atomic_load(&module_count) ? modules[index] : NULL;
+}
+
 bool mr_library_contains(uintptr_t host_pc)
 {
     return mr_module_of(host_pc) != NULL;
@@ -367,7 +372,7 @@ struct mr_place mr_library_place(uintptr_t host_pc)
 void mr_modules_report(void)
 {
     for (unsigned i = 0; i < atomic_load(&module_count); i++)
-        mr_print_error("mipsrec-host: code %s: %u entries%s\n",
+        mr_print_error("mipsrec-host: recompiled %s, %u entries%s\n",
                        modules[i]->guest_path != NULL ? modules[i]->guest_path : "?", modules[i]->table->entry_count,
                        modules[i]->page_count != 0 ? "" : ", unmapped since");
 }
