@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 from commandline import mipsrec
 from compiled import ORDERS, binutils, compile_guest, readelf_symbols
+from conftest import plain_host
+from dynamic_guest import dynamic_guest
 from tools import need
+
+from mipsrec.elf import load_elf
 
 NAMES = (
     "memset", "llvm.memcpy.p0.p0.i32", "strlen", "1st", "two words", "a-b@c", "_ZN5space4nameEv", "sqrt", "n" * 300,
@@ -101,3 +105,45 @@ def test_lines(recursive: tuple[Path, Path]) -> None:
     assert re.fullmatch(rf"guest:{function[1]}( .*)?", found[0]), "what sets up the host's frame is of no instruction"
     lines = {int(line.split(":")[1].split()[0]) for line in found if re.fullmatch(r"guest:\d+( .*)?", line)} - {0}
     assert lines and lines <= set(range(function[1], function[1] + function[2], 4))
+
+
+# ---- gdb ----
+
+
+def gdb(commands: list[str], *words: object) -> str:
+    """Return what gdb prints of the commands, with breakpoints in libraries that are loaded later."""
+    options = [part for line in ("set breakpoint pending on", *commands) for part in ("-ex", line)]
+    command = [need("gdb"), "-nx", "-batch", *options, "--args", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+    return done.stdout + done.stderr
+
+
+def test_gdb(recursive: tuple[Path, Path]) -> None:
+    """Breakpoints at functions and at guest pcs, and the functions that called, as in the README."""
+    guest, library = recursive
+    (function,) = (symbol for symbol in readelf_symbols("little", guest) if symbol[0] == "fibonacci")
+    name = f"fibonacci.{function[1]:08x}"
+    words = (plain_host(), "--library", library, guest)
+    seen = gdb([f"break '{name}.body'", "run", "continue 3", "backtrace 3"], *words)
+    assert re.search(rf"^Breakpoint 1, {name}.*at guest:{function[1]}$", seen, re.MULTILINE), seen
+    assert re.search(rf"^#0 .*{name}.* at guest:{function[1]}$", seen, re.MULTILINE), seen
+    assert re.search(rf"^#1 .* in {name}.* at guest:\d+$", seen, re.MULTILINE), seen
+    seen = gdb([f"break guest:{function[1]}", "run", "info sharedlibrary"], *words)
+    assert re.search(rf"^Breakpoint 1.* at guest:{function[1]}$", seen, re.MULTILINE), seen
+    assert re.search(rf" Yes +{re.escape(str(library))}$", seen, re.MULTILINE), seen
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_gdb_on_libraries(order: str, tmp_path: Path) -> None:
+    """Of a dynamic program: also in a library that it opens at run time, and lines tell whose they are."""
+    guest = dynamic_guest(order, tmp_path)
+    start = {symbol.name: symbol.address for path in guest.own_files for symbol in load_elf(path).symbols}
+    words = (plain_host(), *guest.stored(), guest.program, "plug", guest.plug)
+    plug = start["plug_in"]
+    seen = gdb([f"break 'plug_in.{plug:08x}'", "run", "info symbol $pc"], *words)
+    assert re.search(rf"^Breakpoint 1.* at libplug.so/guest:{plug}$", seen, re.MULTILINE), seen
+    assert re.search(rf"^plug_in.{plug:08x} .*in section \.text of .*\.so$", seen, re.MULTILINE), seen
+    walk = start["one_walk"]
+    words = (*words[:-2], "walk")
+    seen = gdb([f"break libone.so/guest:{walk}", "run"], *words)
+    assert re.search(rf"^Breakpoint 1.* at libone.so/guest:{walk}$", seen, re.MULTILINE), seen
