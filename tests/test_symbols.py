@@ -118,18 +118,26 @@ def gdb(commands: list[str], *words: object) -> str:
     return done.stdout + done.stderr
 
 
+def line_of_stop(symbols: set[tuple[str, int, int, str, str]], function: str, seen: str, source: str = "guest") -> int:
+    """Return the line where gdb has stopped, which is of the function: behind what sets up the frame."""
+    (found,) = (symbol for symbol in symbols if symbol[0] == function)
+    stops = re.findall(rf"^Breakpoint 1(?:\.\d)?, .*{function}.* at {source}:(\d+)$", seen, re.MULTILINE)
+    assert stops and all(found[1] <= int(line) < found[1] + found[2] for line in stops), seen
+    return int(stops[0])
+
+
 def test_gdb(recursive: tuple[Path, Path]) -> None:
     """Breakpoints at functions and at guest pcs, and the functions that called, as in the README."""
     guest, library = recursive
-    (function,) = (symbol for symbol in readelf_symbols("little", guest) if symbol[0] == "fibonacci")
-    name = f"fibonacci.{function[1]:08x}"
+    symbols = readelf_symbols("little", guest)
+    (start,) = (symbol[1] for symbol in symbols if symbol[0] == "fibonacci")
     words = (plain_host(), "--library", library, guest)
-    seen = gdb([f"break '{name}.body'", "run", "continue 3", "backtrace 3"], *words)
-    assert re.search(rf"^Breakpoint 1, {name}.*at guest:{function[1]}$", seen, re.MULTILINE), seen
-    assert re.search(rf"^#0 .*{name}.* at guest:{function[1]}$", seen, re.MULTILINE), seen
-    assert re.search(rf"^#1 .* in {name}.* at guest:\d+$", seen, re.MULTILINE), seen
-    seen = gdb([f"break guest:{function[1]}", "run", "info sharedlibrary"], *words)
-    assert re.search(rf"^Breakpoint 1.* at guest:{function[1]}$", seen, re.MULTILINE), seen
+    seen = gdb([f"break 'fibonacci.{start:08x}.body'", "run", "continue 3", "backtrace 3"], *words)
+    line = line_of_stop(symbols, "fibonacci", seen)
+    assert re.search(r"^#0 +fibonacci.* at guest:\d+$", seen, re.MULTILINE), seen
+    assert re.search(r"^#1 .* in fibonacci.* at guest:\d+$", seen, re.MULTILINE), seen
+    seen = gdb([f"break guest:{line}", "run", "info sharedlibrary"], *words)
+    assert line_of_stop(symbols, "fibonacci", seen) == line
     assert re.search(rf" Yes +{re.escape(str(library))}$", seen, re.MULTILINE), seen
 
 
@@ -137,13 +145,17 @@ def test_gdb(recursive: tuple[Path, Path]) -> None:
 def test_gdb_on_libraries(order: str, tmp_path: Path) -> None:
     """Of a dynamic program: also in a library that it opens at run time, and lines tell whose they are."""
     guest = dynamic_guest(order, tmp_path)
-    start = {symbol.name: symbol.address for path in guest.own_files for symbol in load_elf(path).symbols}
-    words = (plain_host(), *guest.stored(), guest.program, "plug", guest.plug)
-    plug = start["plug_in"]
-    seen = gdb([f"break 'plug_in.{plug:08x}'", "run", "info symbol $pc"], *words)
-    assert re.search(rf"^Breakpoint 1.* at libplug.so/guest:{plug}$", seen, re.MULTILINE), seen
-    assert re.search(rf"^plug_in.{plug:08x} .*in section \.text of .*\.so$", seen, re.MULTILINE), seen
-    walk = start["one_walk"]
-    words = (*words[:-2], "walk")
-    seen = gdb([f"break libone.so/guest:{walk}", "run"], *words)
-    assert re.search(rf"^Breakpoint 1.* at libone.so/guest:{walk}$", seen, re.MULTILINE), seen
+    symbols = {
+        (name, value + load_elf(path).bias, size, kind, binding)
+        for path in (guest.one, guest.plug)
+        for name, value, size, kind, binding in readelf_symbols(order, path)
+    }
+    start = {name: value for name, value, *_ in symbols}
+    words = (plain_host(), *guest.stored(), guest.program)
+    seen = gdb([f"break 'plug_in.{start['plug_in']:08x}'", "run", "info symbol $pc"], *words, "plug", guest.plug)
+    line_of_stop(symbols, "plug_in", seen, "libplug.so/guest")
+    assert re.search(r"^plug_in.* in section \.text of .*\.so$", seen, re.MULTILINE), seen
+    seen = gdb([f"break 'one_mix.{start['one_mix']:08x}'", "run"], *words, "walk")
+    line = line_of_stop(symbols, "one_mix", seen, "libone.so/guest")
+    seen = gdb([f"break libone.so/guest:{line}", "run"], *words, "walk")
+    assert line_of_stop(symbols, "one_mix", seen, "libone.so/guest") == line
