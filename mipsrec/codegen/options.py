@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class CodegenOptions:
     """`big_endian`, `fr` and `nan2008` come from the guest; `comments` adds the disassembly of every block.
 
-    `relocatable`: the guest's file may be loaded anywhere, so no guest pc is a constant (writer.py). `file_name` is then
-    the name of the file, which debuggers show: many such files are in one process.
+    `relocatable`: the guest's file may be loaded anywhere, so no guest pc is a constant (writer.py). Debuggers are then
+    told `file_name`, as there are many such files in one process.
     """
 
     big_endian: bool

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commandline import assert_one_line, environment, mipsrec
@@ -75,11 +76,11 @@ sys.exit(main(sys.argv[1:]))
 
 
 def verify_wrong(guest: DynamicGuest, cache: Path, functions: str, *words: object) -> subprocess.CompletedProcess[str]:
-    """Verify with code in which xor computes or, in a cache of its own but for the host."""
+    """Verify with code in which xor computes or, in a cache of its own but for the host; words: the command line."""
     host_executable()
     cache.mkdir()
     (cache / "host").symlink_to(Path(os.environ["MIPSREC_CACHE"]) / "host")
-    options = ("--opt", "1", "--jobs", "1", "--with", guest.plug, "--functions", functions, guest.program)
+    options = ("--opt", "1", "--jobs", "1", "--with", guest.plug, "--functions", functions)
     command = [sys.executable, "-c", WRONG_ROW, "verify", *map(str, options), *map(str, words)]
     return subprocess.run(
         command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL,
@@ -88,12 +89,13 @@ def verify_wrong(guest: DynamicGuest, cache: Path, functions: str, *words: objec
 
 
 def test_verify_names_file_and_function(guest: DynamicGuest, tmp_path: Path) -> None:
-    result = verify_wrong(guest, tmp_path / "cache", "dynamic:own,libone.so:*", "walk")
+    result = verify_wrong(guest, tmp_path / "cache", "dynamic:own,libone.so:*", guest.program, "walk")
     assert result.returncode == 1 and result.stderr.startswith("mipsrec verify: divergence after "), result
     (symbol,) = (symbol for symbol in load_elf(guest.one).symbols if symbol.name == "one_mix")
     start = f"{symbol.address:08x}"
     assert f"in function one_mix (0x{start}), block 0x{start} of {guest.one}, mapped 0x" in result.stderr
-    assert re.search(r"last agreed at (the call of|control at) 0x77[0-9a-f]{6} <libone.so:one_mix>", result.stderr), result.stderr
+    agreed = r"last agreed at (the call of|control at) 0x77[0-9a-f]{6} <libone.so:one_mix>"
+    assert re.search(agreed, result.stderr), result.stderr
     assert re.search(r"control at 0x77[0-9a-f]{6} <libone.so:one_walk\+0x[0-9a-f]+>", result.stderr), result.stderr
     assert re.search(rf"  libone.so:one_mix, block {start}:\n  > {start}: [0-9a-f]{{8}}  xor ", result.stderr)
     assert re.search(r"to see it again: mipsrec verify --functions libone.so:one_mix --with ", result.stderr)
@@ -102,22 +104,33 @@ def test_verify_names_file_and_function(guest: DynamicGuest, tmp_path: Path) -> 
 @pytest.mark.parametrize("way", ["plug", "child"])
 def test_verify_finds_faults_in_what_comes_and_goes(guest: DynamicGuest, way: str, tmp_path: Path) -> None:
     """In a library that is open only for a while, also where only a forked child opens it."""
-    result = verify_wrong(guest, tmp_path / "cache", "libplug.so:*", way, guest.plug)
+    result = verify_wrong(guest, tmp_path / "cache", "libplug.so:*", guest.program, way, guest.plug)
     assert result.returncode == 1 and "in function plug_in (0x" in result.stderr, result
     assert f" of {guest.plug}, mapped 0x" in result.stderr
 
 
-def test_verify_under_sanitizers(guest: DynamicGuest) -> None:
-    """The host itself, with what it tells of files at a divergence: code of another library takes the place of its own."""
-    options = guest.stored(Options(opt=0, memory="paged", calls="watched", jobs=1))
+def run_sanitized(options: list[str], guest: DynamicGuest) -> tuple[int, str, dict[str, Any]]:
+    """Return status and standard error of a sanitized host that verifies, and its last record."""
     here, there = socket.socketpair()
     with here, there:
         words = [sanitized_host(), "--verify", str(there.fileno()), *options, guest.program, "plug", guest.plug]
         done = subprocess.run(words, capture_output=True, text=True, pass_fds=(there.fileno(),), timeout=120)
         there.shutdown(socket.SHUT_WR)
         records = "".join(iter(lambda: here.recv(1 << 16).decode(), ""))
-    assert (done.returncode, done.stdout, done.stderr) == (7, "153\n", "")
-    assert json.loads(records.splitlines()[-1])["kind"] == "end"
+    return done.returncode, done.stderr, json.loads(records.splitlines()[-1])
+
+
+def test_verify_under_sanitizers(guest: DynamicGuest, tmp_path: Path) -> None:
+    """The host itself, and what it tells of files at a divergence."""
+    status, errors, record = run_sanitized(guest.stored(Options(0, "paged", "watched", 1)), guest)
+    assert (status, errors, record["kind"]) == (7, "", "end")
+    cache = tmp_path / "cache"
+    verify_wrong(guest, cache, "libplug.so:*", "--memory", "paged", guest.program, "plug", guest.plug)
+    (variant,) = cache.glob("code/*/paged-*")
+    status, errors, record = run_sanitized(["--cache", str(cache), "--variant", variant.name], guest)
+    assert (status, errors, record["kind"]) == (1, "", "divergence")
+    (plug,) = (file for file in record["files"] if file["path"] == str(guest.plug))
+    assert plug["identity"] == load_elf(guest.plug).identity and plug["low"] <= record["agreed"]["pc"] < plug["high"]
 
 
 # ---- profile ----
@@ -162,7 +175,8 @@ def test_profile_report(guest: DynamicGuest, profile: Path) -> None:
     data = json.loads(mipsrec("profile", "--from", profile, "--json", *words).stdout)
     files = {function["name"]: function["file"] for function in data["functions"]}
     assert (files["own_spin"], files["plug_spin"]) == (None, str(guest.plug))
-    assert_one_line(mipsrec("profile", "--from", profile, "--function", "libno.so:f", guest.program), "no library libno.so")
+    result = mipsrec("profile", "--from", profile, "--function", "libno.so:f", guest.program)
+    assert_one_line(result, "no library libno.so")
 
 
 def test_profile_of_a_changed_library(guest: DynamicGuest, profile: Path) -> None:
@@ -204,8 +218,8 @@ def test_stats_name_what_was_interpreted(guest: DynamicGuest) -> None:
     result = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert re.search(rf"^mipsrec-host: recompiled {guest.one}, \d+ entries$", result.stderr, re.MULTILINE), result
     assert re.search(rf"^mipsrec-host: recompiled {guest.plug}, \d+ entries, unmapped since$", result.stderr, re.M)
-    lines = re.findall(r"^mipsrec-host: interpreted +(\d+\.\d) %  (\S+)(, which has no recompiled code)?$", result.stderr,
-                       re.MULTILINE)  # fmt: skip
+    pattern = r"^mipsrec-host: interpreted +(\d+\.\d) %  (\S+)(, which has no recompiled code)?$"
+    lines = re.findall(pattern, result.stderr, re.MULTILINE)
     shares = [float(share) for share, _, _ in lines]
     assert shares == sorted(shares, reverse=True) and 99 < sum(shares) < 100.1, result.stderr
     assert shares[0] > 80 and lines[0][1].endswith("/ld.so.1") and lines[0][2] != ""
