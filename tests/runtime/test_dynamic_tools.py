@@ -206,6 +206,7 @@ def test_build_with_samples_of_a_library(guest: DynamicGuest, profile: Path, tmp
 
 def test_profile_of_a_run(guest: DynamicGuest) -> None:
     """All by the command, where nothing of the libc is recompiled."""
+    guest.stored()
     result = mipsrec("profile", "--opt", "1", guest.program, "spin")
     assert result.returncode == 7 and re.search(r"libone.so:one_spin +lifted", result.stderr), result
 
