@@ -38,7 +38,7 @@ def library_path(guest_identity: str, options: Options, starts: Sequence[int] = 
 
     `starts` are those of the only functions in it; without any, it has all.
     """
-    sampled = sorted(profiles.read(options.profile).counts) if options.profile is not None else None
+    sampled = _sampled(options.profile) if options.profile is not None else None
     key = " ".join(
         map(str, (
             guest_identity, options.opt, options.memory, options.calls, chosen_cpu(options.cpu).name, list(starts),
@@ -49,19 +49,36 @@ def library_path(guest_identity: str, options: Options, starts: Sequence[int] = 
     return cache_folder() / "libraries" / f"{name}.so"
 
 
+def _sampled(path: str) -> list[tuple[str, list[int]]]:
+    """Return where a profile has samples: all that a library that heeds it depends on."""
+    files = profiles.read(path).files
+    found = [(file.identity, sorted(set().union(*file.samples.values()))) for file in files if file.identity]
+    return sorted((identity, pcs) for identity, pcs in found if pcs)
+
+
 def variant_of(options: Options) -> str:
     """Return the name of the ways to translate that the options choose, for the store (runtime/lifted/store.c)."""
-    return f"{options.memory}-{options.calls}-{options.opt}-{chosen_cpu(options.cpu).name}"
+    name = f"{options.memory}-{options.calls}-{options.opt}-{chosen_cpu(options.cpu).name}"
+    if options.profile is None:
+        return name
+    digest = hashlib.blake2b(repr(_sampled(options.profile)).encode(), digest_size=8)
+    return f"{name}-profile-{digest.hexdigest()}"
 
 
-def code_folder(options: Options) -> Path:
+def code_folder(variant: str) -> Path:
     """Return the folder of the store for one variant: libraries by the contents of the guest's files."""
-    return cache_folder() / "code" / source_digest() / variant_of(options)
+    return cache_folder() / "code" / source_digest() / variant
 
 
-def code_path(guest_identity: str, options: Options) -> Path:
-    """Return where the store has the library of a guest's file."""
-    return code_folder(options) / guest_identity[:2] / f"{guest_identity}.so"
+def code_path(guest_identity: str, options: Options, variant: str | None = None) -> Path:
+    """Return where the store has the library of a guest's file, in another variant than the options' if named."""
+    return code_folder(variant or variant_of(options)) / guest_identity[:2] / f"{guest_identity}.so"
+
+
+def partial_variant(options: Options, chosen: Sequence[tuple[str, Sequence[int]]]) -> str:
+    """Return the name of a variant that has only the functions of those starts in files of those identities."""
+    digest = hashlib.blake2b(repr(sorted((name, sorted(starts)) for name, starts in chosen)).encode(), digest_size=8)
+    return f"{variant_of(options)}-only-{digest.hexdigest()}"
 
 
 _NOT_TRANSLATING = {

@@ -42,6 +42,7 @@ the function, the block, the registers of both sides and the instruction that wr
 
   mipsrec verify prog.elf ARG...                 is the lifted code of all functions right in this run?
   mipsrec verify --functions f,g prog.elf ARG... only these are lifted, the rest is interpreted: to narrow a fault down
+  mipsrec verify --functions 'libm.so.6:*' prog  of a dynamic program: those of a file that it loads, here all of it
   mipsrec verify --scan 1 prog.elf ARG...        looks for stray stores at every call and return (slow)
   mipsrec verify --static-lib lib.so prog.elf    a library of `mipsrec build --calls watched`, say of IR that was
                                                  edited; with --calls direct, functions are not compared one by one
@@ -176,6 +177,11 @@ def _add_sysroot(parser: argparse.ArgumentParser) -> None:
                         "in it are taken from there (default: $MIPSREC_SYSROOT)")  # fmt: skip
 
 
+def _add_with(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--with", dest="with_files", metavar="FILE", action="append", default=[],
+                        help="another file that the program will open, such as a plugin (repeatable)")  # fmt: skip
+
+
 def _add_program(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", metavar="prog.elf", help="a 32-bit MIPS program")
 
@@ -215,7 +221,11 @@ def _add_profiling(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument("--from", dest="source", metavar="FILE", help="show this profile; the program is not run")
     parser.add_argument("-o", dest="output", metavar="FILE", help="keep the profile")
     parser.add_argument("--function", metavar="F", action="append", default=[],
-                        help="show the blocks of this one, not of the hottest (repeatable)")  # fmt: skip
+                        help="show the blocks of this one, not of the hottest (repeatable); FILE:F is of a "
+                        "library")  # fmt: skip
+    parser.add_argument("--build", action="store_true",
+                        help="first recompile a dynamic program and all that it loads; else what is not there yet is "
+                        "interpreted")  # fmt: skip
     parser.add_argument("--top", type=_number_from(1), default=20, metavar="N",
                         help="list the first N functions (default 20)")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="machine-readable")
@@ -237,8 +247,7 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument("-o", dest="output", metavar="lib.so",
                         help="a library of this one file; default: the program's name with .so appended, or for a "
                         "dynamic program, it and all that it loads in the cache, where `run` finds them")  # fmt: skip
-    parser.add_argument("--with", dest="with_files", metavar="FILE", action="append", default=[],
-                        help="another file that the program will open, such as a plugin (repeatable)")  # fmt: skip
+    _add_with(parser)
     parser.add_argument("--dask", metavar="ADDRESS",
                         help="compile on the workers of this dask.distributed scheduler (tcp://host:8786); what is "
                         "made goes to the cache here")  # fmt: skip
@@ -273,7 +282,9 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--functions", metavar="F,F,...", action="append", default=[],
-                        help="lift and so compare only these, by name, pattern or address (repeatable)")  # fmt: skip
+                        help="lift and so compare only these, by name, pattern or address (repeatable); of a dynamic "
+                        "program, FILE:F is of a library, named with or without its folder")  # fmt: skip
+    _add_with(parser)
     parser.add_argument("--scan", type=_number_from(0), default=0, metavar="N",
                         help="compare all memory at every Nth point (default: now and then)")  # fmt: skip
     parser.add_argument("--ignore", metavar="R,R,...", action="append", default=[],

@@ -247,7 +247,7 @@ def compile_shard(shard: Shard, plan: Plan | None, build: BuildOptions) -> tuple
         assert plan is not None
         lifted = lift_shard([plan.program.functions[start] for start in shard.starts], plan.callees, plan.codegen)
         entries = [(pc, function.symbol) for function in lifted for pc in function.entries]
-        texts = [("generated IR", module_text(lifted, default_triple()))]
+        texts = [("generated IR", module_text(lifted, default_triple(), plan.codegen.file_name))]
     data, reused = _object(texts, shard.level, build.cpu, build.reuse)
     return data, entries, reused
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from . import dumped, profiles
 from .analysis import Function, Program, analyze
-from .cache import library_path
+from .cache import code_path, library_path, partial_variant
 from .codegen import (
     Callee,
     CodegenOptions,
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from .native import BuildReport, Plan
 
 __all__ = [
-    "Guest", "Options", "Progress", "build", "cached_library", "dump_llvm", "lifted_modules", "open_guest",
-    "optimized_modules",
+    "Guest", "Options", "Progress", "build", "cached_functions", "cached_library", "dump_llvm", "lifted_modules",
+    "open_guest", "optimized_modules",
 ]  # fmt: skip
 
 
@@ -75,6 +75,7 @@ class Guest:
         return CodegenOptions(
             self.image.byte_order == "big", self.image.fr, options.memory, options.calls, comments,
             self.image.e_flags.nan2008, self.image.is_relocatable,
+            self.image.path.name if self.image.is_relocatable else "",
         )  # fmt: skip
 
     def function(self, name: str) -> Function:
@@ -147,7 +148,7 @@ def lifted_modules(
     _, callees = _with_levels(guest.program, guest.starts, str(options.opt))
     for function in functions:
         lifted = lift_function(function, callees, codegen)
-        yield function, module_text(lifted, default_triple()), lifted
+        yield function, module_text(lifted, default_triple(), codegen.file_name), lifted
 
 
 def optimized_modules(
@@ -212,7 +213,7 @@ def build(
     if isinstance(source, Guest):
         image, codegen = source.image, source.codegen_options(options)
         if profile is not None:
-            profile.check_program(image.identity, image.path)
+            profile = profile.of(image.identity, image.path)
         identity = LibraryIdentity(GuestFile.of(image), codegen.memory, codegen.calls, said, build_options.cpu)
         chosen = source.starts
         if functions is not None:
@@ -221,7 +222,7 @@ def build(
         return native.build_program(plan, build_options, identity, Path(output), progress)
     dump = dumped.read(Path(source))
     if profile is not None:
-        profile.check_program(dump.guest.identity, Path(source))
+        profile = profile.of(dump.guest.identity, Path(source))
     identity = LibraryIdentity(dump.guest, dump.memory, dump.calls, said, build_options.cpu)
     files = dump.with_levels(str(options.opt), profile)
     return native.build_files(files, dump.entries, build_options, identity, Path(output), progress)
@@ -245,3 +246,17 @@ def cached_library(
                 describe(path, guest.image.path, guest.image.soname)
                 Room(()).add(path)
     return path
+
+
+def cached_functions(
+    chosen: list[tuple[Guest, list[Function]]], options: Options, progress: Progress | None = None
+) -> str:
+    """Return the variant of the store that has only some functions of some files; build what it lacks."""
+    starts = [(guest.image.identity, [function.start for function in functions]) for guest, functions in chosen]
+    variant = partial_variant(options, starts)
+    for guest, functions in chosen:
+        path = code_path(guest.image.identity, options, variant)
+        with locked(path):
+            if not is_sound(path, guest.image.identity):
+                build(guest, path, options, progress, functions)
+    return variant

@@ -1,21 +1,28 @@
 """What a profile says of a program: its functions by samples, and the instructions of the hottest, block by block.
 
-Enters: a `Profile` and the analysed program. Leaves: `Report`, and it as text or as data for JSON. A sample is of the
-guest instruction that a host instruction came from; of those that came from none, or from several at once, one nearby.
+Enters: a `Profile`, the analysed program, and the libraries where the profile says they are, or in a sysroot. Leaves:
+`Report`, and it as text or as data for JSON. A sample is of the guest instruction that a host instruction came from; of
+those that came from none, or from several at once, one nearby. A library that is gone or has changed since has no
+functions here, only its name.
 """
 
 from __future__ import annotations
 
 import bisect
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from .analysis import Block, Function
 from .commands.inspect import block_lines
+from .elf import load_elf
+from .errors import MipsrecError, ProfileError
 from .pipeline import Guest
-from .profiles import ENGINES, Profile
+from .profiles import ENGINES, FileSamples, Profile
+from .sysroot import Sysroot
 
 NOWHERE = "(the host)"
 UNKNOWN = "(no function)"
@@ -29,16 +36,26 @@ _NAMES = {"lifted": "recompiled", "interp": "interpreted", "host": "in the host"
 
 @dataclass
 class FunctionSamples:
-    """Samples of one function, by engine and by guest pc; `function` is None for what belongs to none."""
+    """Samples of one function, by engine and by guest pc; `function` is None for what belongs to none.
+
+    `file` is the path of the library whose function it is; None for the program itself.
+    """
 
     name: str
     function: Function | None
+    guest: Guest | None = None
+    file: str | None = None
     engines: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ENGINES, 0))
     counts: dict[int, int] = field(default_factory=dict)
 
     @property
     def total(self) -> int:
         return sum(self.engines.values())
+
+    @property
+    def full_name(self) -> str:
+        """The name with that of the library before it."""
+        return self.name if self.file is None else f"{os.path.basename(self.file)}:{self.name}"
 
 
 @dataclass(frozen=True)
@@ -50,6 +67,8 @@ class Report:
     total: int
     engines: dict[str, int]
     rate: int | None
+    gone: tuple[str, ...] = ()
+    """Libraries with samples that are not there any more, or are others now."""
 
     def share(self, count: int) -> float:
         """Return how many per cent of all samples that are."""
@@ -74,36 +93,98 @@ class _Blocks:
 
 def _rate_of(profile: Profile) -> int | None:
     """Return the rate that a comment of the file tells."""
-    found = re.search(r"^# rate (\d{1,9})$", profile.path.read_text(), re.MULTILINE)
+    found = re.search(r"^# rate (\d{1,9})$", profile.path.read_text("utf-8", "surrogateescape"), re.MULTILINE)
     return int(found[1]) if found else None
 
 
-def make_report(guest: Guest, profile: Profile) -> Report:
-    """Return what a profile says; raises ProfileError when it is of another program."""
-    profile.check_program(guest.image.identity, guest.image.path)
-    blocks = _Blocks(guest)
+def _opened(file: FileSamples, program: Guest, sysroot: Sysroot) -> Guest | None:
+    """Return the file that samples are of, if it is there as it was."""
+    if file.identity == program.image.identity:
+        return program
+    if file.identity is None:
+        return None
+    for path in (Path(file.path), sysroot.host_path(file.path)):
+        if path is None:
+            continue
+        try:
+            image = load_elf(path)
+        except MipsrecError:
+            continue
+        if image.identity == file.identity:
+            return Guest(image)
+    return None
+
+
+def _functions_of(file: FileSamples, guest: Guest | None, is_program: bool) -> Iterator[FunctionSamples]:
+    """Yield the functions of one file that have samples."""
+    blocks = _Blocks(guest) if guest is not None and any(file.samples.values()) else None
+    path = None if is_program or file.identity is None else file.path
     found: dict[str | int, FunctionSamples] = {}
-    for engine, counts in profile.samples.items():
+    for engine, counts in file.samples.items():
         for pc, count in counts.items():
-            function = blocks.function_at(pc)
+            function = blocks.function_at(pc) if blocks is not None else None
             name = NOWHERE if pc == 0 else UNKNOWN if function is None else function.name
             key = name if function is None else function.start
-            samples = found.setdefault(key, FunctionSamples(name, function))
+            samples = found.setdefault(key, FunctionSamples(name, function, guest, path if pc else None))
             samples.engines[engine] += count
             samples.counts[pc] = samples.counts.get(pc, 0) + count
-    functions = sorted(found.values(), key=lambda samples: (-samples.total, samples.name))
+    yield from found.values()
+
+
+def make_report(guest: Guest, profile: Profile, sysroot: Sysroot | None = None) -> Report:
+    """Return what a profile says; raises ProfileError when it is of another program."""
+    profile.check_program(guest.image.identity, guest.image.path)
+    found: list[FunctionSamples] = []
+    gone = []
+    for file in profile.files:
+        own = _opened(file, guest, sysroot or Sysroot()) if any(file.samples.values()) else None
+        if own is None and file.identity is not None and any(file.samples.values()):
+            gone.append(file.path)
+        found += _functions_of(file, own, file.identity == guest.image.identity)
+    functions = sorted(_joined(found), key=lambda samples: (-samples.total, samples.full_name))
     engines = {engine: sum(samples.engines[engine] for samples in functions) for engine in ENGINES}
-    return Report(guest, functions, profile.total, engines, _rate_of(profile))
+    return Report(guest, functions, profile.total, engines, _rate_of(profile), tuple(gone))
+
+
+def _joined(found: list[FunctionSamples]) -> Iterator[FunctionSamples]:
+    """Yield all, with what belongs to no function of no library as one."""
+    rest: dict[str, FunctionSamples] = {}
+    for samples in found:
+        if samples.function is not None or samples.file is not None:
+            yield samples
+            continue
+        whole = rest.setdefault(samples.name, FunctionSamples(samples.name, None))
+        for engine, count in samples.engines.items():
+            whole.engines[engine] += count
+        for pc, count in samples.counts.items():
+            whole.counts[pc] = whole.counts.get(pc, 0) + count
+    yield from rest.values()
 
 
 def chosen_functions(report: Report, names: list[str]) -> list[FunctionSamples]:
-    """Return the functions whose blocks are to be shown: those of the names, or else the hottest."""
+    """Return the functions whose blocks are to be shown: those of the names, or else the hottest.
+
+    A name is one of the program's functions, or FILE:FUNCTION of a library that has samples.
+    """
     if not names:
         hottest = [samples for samples in report.functions if samples.function is not None][:_ANNOTATED]
         return [samples for samples in hottest if samples.total >= _ANNOTATED_SHARE * report.total]
-    by_start = {samples.function.start: samples for samples in report.functions if samples.function is not None}
-    wanted = [report.guest.function(name) for name in names]
-    return [by_start.get(function.start, FunctionSamples(function.name, function)) for function in wanted]
+    return [_chosen(report, name) for name in names]
+
+
+def _chosen(report: Report, name: str) -> FunctionSamples:
+    file, _, function_name = name.rpartition(":")
+    guest, path = report.guest, None
+    if file:
+        fit = [s for s in report.functions if s.file is not None and file in (s.file, os.path.basename(s.file))]
+        if not fit or fit[0].guest is None:
+            raise ProfileError(f"{name}: no library {file} has samples")
+        guest, path = fit[0].guest, fit[0].file
+    function = guest.function(function_name)
+    for samples in report.functions:
+        if samples.function is not None and samples.file == path and samples.function.start == function.start:
+            return samples
+    return FunctionSamples(function.name, function, guest, path)
 
 
 # ---- as text ----
@@ -129,10 +210,10 @@ def _block_count(samples: FunctionSamples, block: Block) -> int:
 
 
 def _function_text(report: Report, samples: FunctionSamples) -> Iterator[str]:
-    function = samples.function
-    assert function is not None
+    function, guest = samples.function, samples.guest
+    assert function is not None and guest is not None
     yield ""
-    yield f"{function.start:08x} <{function.name}>: {report.share(samples.total):.2f} %"
+    yield f"{function.start:08x} <{samples.full_name}>: {report.share(samples.total):.2f} %"
     hidden = 0
     for _, block in sorted(function.blocks.items()):
         count = _block_count(samples, block)
@@ -140,7 +221,7 @@ def _function_text(report: Report, samples: FunctionSamples) -> Iterator[str]:
             hidden += 1
             continue
         yield f"  block {block.start:08x}: {report.share(count):.2f} %"
-        for pc, word, text in block_lines(report.guest, function, block):
+        for pc, word, text in block_lines(guest, function, block):
             at = samples.counts.get(pc, 0)
             yield f"    {f'{report.share(at):6.2f} %' if at else '':8}  {pc:08x}: {word:08x}  {text}"
     if hidden:
@@ -149,9 +230,11 @@ def _function_text(report: Report, samples: FunctionSamples) -> Iterator[str]:
 
 def report_text(report: Report, chosen: list[FunctionSamples], top: int) -> str:
     """Return the table of the first `top` functions, and the blocks of the chosen ones."""
-    lines = [_summary(report), "", f"{'self %':>7} {'samples':>9}  {'function':32}  where"]
+    lines = [_summary(report)]
+    lines += [f"{path}: is gone or has changed since, so its functions are not told apart" for path in report.gone]
+    lines += ["", f"{'self %':>7} {'samples':>9}  {'function':32}  where"]
     for samples in report.functions[:top]:
-        lines.append(f"{report.share(samples.total):7.2f} {samples.total:9}  {samples.name:32}  {_where(samples)}")
+        lines.append(f"{report.share(samples.total):7.2f} {samples.total:9}  {samples.full_name:32}  {_where(samples)}")
     rest = report.functions[top:]
     if rest:
         count = sum(samples.total for samples in rest)
@@ -168,6 +251,7 @@ def _function_data(report: Report, samples: FunctionSamples, with_blocks: bool) 
     function = samples.function
     data: dict[str, Any] = {
         "name": samples.name,
+        "file": samples.file,
         "start": None if function is None else function.start,
         "samples": samples.total,
         "self_percent": round(report.share(samples.total), 3),
@@ -180,7 +264,7 @@ def _function_data(report: Report, samples: FunctionSamples, with_blocks: bool) 
                 "samples": _block_count(samples, block),
                 "instructions": [
                     {"pc": pc, "word": word, "text": text, "samples": samples.counts.get(pc, 0)}
-                    for pc, word, text in block_lines(report.guest, function, block)
+                    for pc, word, text in block_lines(samples.guest or report.guest, function, block)
                 ],
             }
             for _, block in sorted(function.blocks.items())

@@ -1,13 +1,21 @@
 """Profiles: where earlier runs of a program spent their time, as `mipsrec run --profile FILE` writes them.
 
 Enters: a text file. Leaves: a `Profile`. A profile looks like this; the first line names the program by the BLAKE2b-256
-of its file, the others give a guest pc (hexadecimal), how many samples were taken there, and what executed it:
+of its file. A line `file` names one that the program had mapped, in the same way, and what follows is of that file: a
+guest pc (hexadecimal, as `mipsrec disasm FILE` shows it), how many samples were taken there, and what executed it.
+What is not known is `-`:
 
-    mipsrec profile 1 9f3c...
+    mipsrec profile 2 9f3c...
     # comments, and empty lines, mean nothing
+    file - -
+    00000000 3 host
+    file 9f3c... /usr/bin/prog
     00400a10 412 lifted
     00400a10 3 interp
+    file 77aa... /usr/lib/libc.so.6
     00401f24 7 host
+
+Version 1 had no lines `file`: all samples were of the program.
 """
 
 from __future__ import annotations
@@ -20,25 +28,43 @@ from pathlib import Path
 
 from .errors import ProfileError
 
-VERSION = 1
+VERSION = 2
 ENGINES = ("lifted", "interp", "host")
 """Recompiled code; the interpreter; the host on behalf of the instruction, as in a system call."""
 
 _HEADER = re.compile(r"mipsrec profile (\d{1,9}) ([0-9a-f]{64})")
+_FILE = re.compile(r"file ([0-9a-f]{64}|-) (.+)")
 _SAMPLE = re.compile(r"([0-9a-fA-F]{8})[ \t]+([0-9]{1,18})[ \t]+([a-z]+)")
 
 
 @dataclass(frozen=True)
+class FileSamples:
+    """Samples of one file by engine and guest pc; `identity` is None where the file is not known, as the kernel's."""
+
+    identity: str | None
+    path: str
+    samples: dict[str, dict[int, int]]
+
+
+def _no_samples() -> dict[str, dict[int, int]]:
+    return {engine: {} for engine in ENGINES}
+
+
+@dataclass(frozen=True)
 class Profile:
-    """Samples by engine and guest pc; `identity` is the guest's, in hexadecimal."""
+    """Samples of a program, or of one of its files (see `of`), by engine and guest pc.
+
+    `identity` is the program's, in hexadecimal, or the file's. `files` are all files that the program had mapped.
+    """
 
     path: Path
     identity: str
     samples: dict[str, dict[int, int]]
+    files: tuple[FileSamples, ...] = ()
 
     @cached_property
     def counts(self) -> dict[int, int]:
-        """The samples of each guest pc, of all engines together."""
+        """The samples of each guest pc of the program's own file, of all engines together."""
         counts: dict[int, int] = {}
         for found in self.samples.values():
             for pc, count in found.items():
@@ -47,8 +73,22 @@ class Profile:
 
     @cached_property
     def total(self) -> int:
-        """How many samples there are."""
-        return sum(self.counts.values())
+        """How many samples there are, in all files."""
+        return sum(sum(counts.values()) for file in self.files for counts in file.samples.values())
+
+    def names(self, identity: str) -> bool:
+        """Return whether the program had mapped the file of an identity."""
+        return any(file.identity == identity for file in self.files)
+
+    def of(self, identity: str, path: str | os.PathLike[str]) -> Profile:
+        """Return what is of one file; raises ProfileError where the program did not map it."""
+        found = next((file for file in self.files if file.identity == identity), None)
+        if found is None:
+            raise ProfileError(
+                f"{self.path}: the profile is of another program than {os.fspath(path)}, and names no such file; take "
+                "one of this program, with `mipsrec run --profile FILE`"
+            )
+        return Profile(self.path, identity, found.samples, (found,))
 
     def check_program(self, identity: str, program: str | os.PathLike[str]) -> None:
         """Raise ProfileError when the profile is of another program than the one of this identity."""
@@ -63,25 +103,30 @@ def read(path: str | os.PathLike[str]) -> Profile:
     """Read a profile; raises ProfileError when it cannot be read or is none."""
     path = Path(path)
     try:
-        lines = path.read_text("ascii").splitlines()
+        lines = path.read_text("utf-8", "surrogateescape").split("\n")
     except OSError as error:
         raise ProfileError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except UnicodeDecodeError as error:
-        raise ProfileError(f"{path}: not a profile of `mipsrec run --profile FILE` (it is not text)") from error
     header = _HEADER.fullmatch(lines[0]) if lines else None
     if header is None:
         raise ProfileError(f"{path}: not a profile of `mipsrec run --profile FILE` (its first line names no program)")
-    if int(header[1]) != VERSION:
+    if not 1 <= int(header[1]) <= VERSION:
         raise ProfileError(
             f"{path}: of profile version {header[1]}, this mipsrec reads {VERSION}; take the profile again"
         )
-    samples: dict[str, dict[int, int]] = {engine: {} for engine in ENGINES}
+    files: dict[str | None, FileSamples] = {header[2]: FileSamples(header[2], "", _no_samples())}
+    samples = files[header[2]].samples
     for number, line in enumerate(lines[1:], 2):
         if not line or line.startswith("#"):
+            continue
+        if (named := _FILE.fullmatch(line)) is not None:
+            identity = named[1] if named[1] != "-" else None
+            known = files.setdefault(identity, FileSamples(identity, named[2], _no_samples()))
+            files[identity] = FileSamples(identity, known.path or named[2], known.samples)
+            samples = known.samples
             continue
         sample = _SAMPLE.fullmatch(line)
         if sample is None or sample[3] not in samples:
             raise ProfileError(f"{path}:{number}: damaged (not `PC COUNT {'|'.join(ENGINES)}`); take the profile again")
         found, pc = samples[sample[3]], int(sample[1], 16)
         found[pc] = found.get(pc, 0) + int(sample[2])
-    return Profile(path, header[2], samples)
+    return Profile(path, header[2], files[header[2]].samples, tuple(files.values()))

@@ -10,17 +10,18 @@ import fcntl
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import IO
 
+from . import profiles
 from .cache import cannot_write, code_path
 from .elf import Image, load_elf
 from .errors import BuildError, LiftError, MipsrecError
 from .kept import Room, describe, size_text
 from .library_file import Damaged, read_library
-from .options import Options
+from .options import LIGHT, Options
 
 
 @dataclass
@@ -83,7 +84,7 @@ def _build(image: Image, path: Path, options: Options, progress: Callable[[int, 
 
     with locked(path):
         if not is_sound(path, image.identity):
-            pipeline.build(pipeline.Guest(image), path, options, progress)
+            pipeline.build(pipeline.Guest(image), path, _options_for(image, options), progress)
             describe(path, image.path, image.soname)
 
 
@@ -109,6 +110,13 @@ def missing_of(images: Iterable[tuple[Path, Image]], options: Options, report: S
         else:
             wanted[image.identity] = Wanted(path, image.identity, code_bytes(image))
     return sorted(wanted.values(), key=lambda one: -one.size)
+
+
+def _options_for(image: Image, options: Options) -> Options:
+    """Return the options for one file: one that the profiled program did not load has no part in the profile."""
+    if options.profile is None or profiles.read(options.profile).names(image.identity):
+        return options
+    return replace(options, profile=None, opt=LIGHT)
 
 
 def store_all(

@@ -4,6 +4,7 @@
  * Not done here: faults of host accesses (fault.c), and how a handler is called (signal_state.c, signal_frame.c).
  */
 #include "control.h"
+#include "lifted/code.h"
 #include "signals.h"
 #include "verify.h"
 
@@ -242,7 +243,10 @@ static uint32_t raise_exception(struct mr_state *s, uint32_t pc, uint32_t cause,
     case MR_COPROCESSOR:
         return mr_raise(s, MIPS_SIGILL, CODE_KERNEL, pc, 0);
     }
-    mr_fail("internal error: exception cause %u at guest pc 0x%08x, word 0x%08x", cause, pc, word);
+    char place[400];
+    bool known = mr_code_file_describe(pc, false, place, sizeof place);
+    mr_fail("internal error: exception cause %u at guest pc 0x%08x%s%s, word 0x%08x", cause, pc, known ? ", " : "",
+            known ? place : "", word);
 }
 
 uint32_t mr_exception(struct mr_state *s, uint32_t pc, uint32_t cause, uint32_t word)

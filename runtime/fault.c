@@ -174,15 +174,16 @@ void mr_die_of_host_signal(int host_signal)
 
 static _Noreturn void internal_error(int host_signal, uintptr_t host_pc, uintptr_t host_address)
 {
-    char text[200];
+    char text[800], place[400];
     uint32_t guest_pc = mr_current == NULL ? 0 : guest_pc_of(mr_current, host_pc);
     const struct mr_module *module = mr_module_of(host_pc);
     uintptr_t library_pc = module != NULL ? host_pc - module->object.bias : 0;
+    bool known = mr_code_file_describe(guest_pc, false, place, sizeof place);
     int length = snprintf(text, sizeof text,
                           "mipsrec-host: internal error: host signal %d at host pc 0x%lx (0x%lx in the library), "
-                          "address 0x%lx, guest pc 0x%08x\n",
+                          "address 0x%lx, guest pc 0x%08x%s%s\n",
                           host_signal, (unsigned long)host_pc, (unsigned long)library_pc,
-                          (unsigned long)host_address, guest_pc);
+                          (unsigned long)host_address, guest_pc, known ? ", " : "", known ? place : "");
     if (length > 0 && write(STDERR_FILENO, text, (size_t)length) < 0)
         _exit(128 + host_signal);
     mr_die_of_host_signal(host_signal);

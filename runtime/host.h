@@ -147,9 +147,6 @@ extern bool mr_compressed_code; /* the program says that it holds MIPS16 or micr
 /* ---- libraries and control flow (library.c, dispatch.c) ---- */
 bool mr_library_contains(uintptr_t host_pc);
 uint32_t mr_library_guest_pc(uintptr_t host_pc); /* by the line table (lines.c); 0 when unknown */
-uint32_t mr_library_guest_pc_near(uintptr_t host_pc); /* the same, of code that cannot fault (mr_lines_near) */
-uintptr_t mr_arena_offset(uintptr_t host_pc); /* of lifted code, from the start of all of it; and back */
-uintptr_t mr_arena_address(uintptr_t offset);
 
 /* Calls a lifted function, whose calling convention only its library knows. */
 extern uint32_t (*mr_enter)(struct mr_state *s, mr_function function);
@@ -265,6 +262,7 @@ struct mr_counters {
     uint64_t syscalls, unknown_syscalls, unknown_ioctls;
 };
 extern _Thread_local struct mr_counters mr_counters;
+void mr_code_file_interpreted(uint32_t pc, uint64_t instructions); /* --stats: that end at pc (lifted/code_files.c) */
 extern struct mr_state *mr_main_state;
 
 #endif

@@ -255,7 +255,10 @@ static uint32_t interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uin
             pc = next;
             continue;
         }
-        mr_counters.interpreted += ((pc - run_start) >> 2) + 2; /* all since the last jump, and the delay slot */
+        uint64_t instructions = ((pc - run_start) >> 2) + 2; /* all since the last jump, and the delay slot */
+        mr_counters.interpreted += instructions;
+        if (mr_options.stats)
+            mr_code_file_interpreted(pc, instructions);
         pc = mr_aligned(s, next);
         if (mr_signals_waiting()) /* else a loop that waits for a handler's work would never end */
             pc = mr_aligned(s, mr_signals_take(s, pc));

@@ -159,6 +159,8 @@ const char *mr_library_check_process(const struct mr_library *table)
     if (table->memory_model == MR_FLAT && mr_window != NULL)
         return "the library has memory model flat, which needs the guest's memory at host address 0, and here it is "
                "elsewhere; rebuild it with --memory paged";
+    if (table->memory_model == MR_PAGED && mr_main_state->read_pages == NULL)
+        return "the library has memory model paged, but the program runs without page tables; rebuild it";
     return NULL;
 }
 
@@ -196,13 +198,4 @@ void mr_library_open(const char *path, const struct mr_image *image)
         wrong = mr_module_bind(named, image->bias - table->bias, mr_options.program_path);
     if (wrong != NULL)
         mr_fail("%s: %s", path, wrong);
-}
-
-bool mr_library_tells_of_calls(void)
-{
-    static const char thunked[] = "--calls thunked", watched[] = "--calls watched";
-    const void *options = named->table->options;
-    size_t size_bytes = sizeof named->table->options;
-    return memmem(options, size_bytes, thunked, sizeof thunked - 1) != NULL ||
-           memmem(options, size_bytes, watched, sizeof watched - 1) != NULL;
 }

@@ -2,14 +2,15 @@
  *
  * Each thread has a timer of its own processor time, whose signal comes to that thread. The kernel looks at such timers at its
  * clock ticks, 100 to 1000 times a second; a signal says how many periods it stands for, and counts that much. The
- * handler notes the host pc in lifted code, or the guest pc that the host works for, in a table that forked children share.
- * Guest pcs of lifted code are found, and the file is written, when the first process ends, and again by the last of its
- * children if they outlive it. Signals that end the process unseen have a handler meanwhile, so that a program that is
+ * handler notes the guest pc of lifted code, or the one that the host works for, and whose file it is in, in a table that
+ * forked children share. The profile is written when the first process ends, and again by the last of its children if they
+ * outlive it. Signals that end the process unseen have a handler meanwhile, so that a program that is
  * interrupted leaves its profile. Not done here: programs that the guest executes, and what SIGKILL ends.
  */
 #include "profile.h"
 
 #include "control.h"
+#include "lifted/code.h"
 #include "profile_table.h"
 #include "signals.h"
 
@@ -44,9 +45,9 @@ enum { NOT_ENDED, ENDING, ENDED };
 
 /* ---- taking samples ---- */
 
-static void count(uint64_t kind, uint64_t number, uint64_t periods)
+static void count(enum mr_profile_engine engine, struct mr_place place, uint64_t periods)
 {
-    uint64_t key = kind << MR_PROFILE_KIND_SHIFT | number;
+    uint64_t key = (uint64_t)engine << MR_PROFILE_ENGINE_SHIFT | (uint64_t)place.code_file << MR_PROFILE_FILE_SHIFT | place.pc;
     size_t at = (size_t)((key * 0x9e3779b97f4a7c15u) >> (64 - MR_PROFILE_SLOT_BITS));
     for (int probe = 0; probe < PROBES_MAX; probe++, at = (at + 1) % MR_PROFILE_SLOT_COUNT) {
         uint64_t found = atomic_load_explicit(&table->slots[at].key, memory_order_relaxed);
@@ -91,23 +92,26 @@ __attribute__((no_sanitize("address"))) static uintptr_t find_return(uintptr_t s
     return 0;
 }
 
+static struct mr_place place_of(uint32_t pc)
+{
+    const struct mr_code_file *file = mr_code_file(mr_code_file_number(pc));
+    return (struct mr_place){file != NULL ? mr_code_file_number(pc) : 0, file != NULL ? pc - file->delta : pc};
+}
+
 static void take_sample(const ucontext_t *context, uint64_t periods)
 {
     uintptr_t pc = pc_of(context);
     if (mr_library_contains(pc)) {
-        count(MR_PROFILE_LIFTED_CODE, mr_arena_offset(pc), periods);
+        count(MR_PROFILE_LIFTED, mr_library_place(pc), periods);
     } else if (mr_current == NULL) { /* a thread that begins or ends */
-        count(MR_PROFILE_CALL_PC, 0, periods);
+        count(MR_PROFILE_HOST, (struct mr_place){0, 0}, periods);
     } else if (mr_doing.activity == MR_FOR_CALL) {
-        count(MR_PROFILE_CALL_PC, mr_doing.pc, periods);
+        count(MR_PROFILE_HOST, place_of(mr_doing.pc), periods);
     } else if (mr_doing.activity == MR_INTERPRETING) {
-        count(MR_PROFILE_INTERPRETED_PC, mr_current->pc, periods);
+        count(MR_PROFILE_INTERPRETED, place_of(mr_current->pc), periods);
     } else {
         uintptr_t after = find_return(sp_of(context));
-        if (after != 0)
-            count(MR_PROFILE_LIFTED_CALL, mr_arena_offset(after - 1), periods);
-        else
-            count(MR_PROFILE_CALL_PC, mr_current->pc, periods);
+        count(MR_PROFILE_HOST, after != 0 ? mr_library_place(after - 1) : place_of(mr_current->pc), periods);
     }
 }
 

@@ -1,7 +1,9 @@
-/* Writes what was sampled as a profile: a line for each guest pc and engine, in order (mipsrec/profiles.py has the format). */
+/* Writes what was sampled as a profile: a line for each file, guest pc and engine, in order (mipsrec/profiles.py has the
+ * format). */
 #include "profile_table.h"
 
 #include "control.h"
+#include "lifted/code.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,29 +14,23 @@
 #include <unistd.h>
 
 struct line {
-    uint32_t pc, engine;
+    uint32_t code_file, pc, engine;
     uint64_t count;
 };
-static const char *const engines[] = {"lifted", "interp", "host"};
-enum { LIFTED, INTERP, HOST };
+static const char *const engines[] = {
+    [MR_PROFILE_LIFTED] = "lifted", [MR_PROFILE_INTERPRETED] = "interp", [MR_PROFILE_HOST] = "host"};
 
 static struct line line_of(uint64_t key, uint64_t periods)
 {
-    uint64_t number = key & (((uint64_t)1 << MR_PROFILE_KIND_SHIFT) - 1);
-    switch (key >> MR_PROFILE_KIND_SHIFT) {
-    case MR_PROFILE_LIFTED_CODE:
-        return (struct line){mr_library_guest_pc_near(mr_arena_address(number)), LIFTED, periods};
-    case MR_PROFILE_LIFTED_CALL:
-        return (struct line){mr_library_guest_pc_near(mr_arena_address(number)), HOST, periods};
-    case MR_PROFILE_INTERPRETED_PC:
-        return (struct line){(uint32_t)number, INTERP, periods};
-    default:
-        return (struct line){(uint32_t)number, HOST, periods};
-    }
+    const uint32_t files = (1u << (MR_PROFILE_ENGINE_SHIFT - MR_PROFILE_FILE_SHIFT)) - 1;
+    return (struct line){(uint32_t)(key >> MR_PROFILE_FILE_SHIFT) & files, (uint32_t)key,
+                         (uint32_t)(key >> MR_PROFILE_ENGINE_SHIFT), periods};
 }
 
 static bool precedes(const struct line *a, const struct line *b)
 {
+    if (a->code_file != b->code_file)
+        return a->code_file < b->code_file;
     return a->pc != b->pc ? a->pc < b->pc : a->engine < b->engine;
 }
 
@@ -64,23 +60,17 @@ static void sort(struct line *lines, size_t line_count)
     }
 }
 
-/* Fills lines, of which there is room for one of each slot; returns how many there are, one for each pc and engine. */
+/* Fills lines, of which there is room for one of each slot; returns how many there are. */
 static size_t collect(struct mr_profile_table *table, struct line *lines)
 {
-    size_t line_count = 0, merged = 0;
+    size_t line_count = 0;
     for (size_t at = 0; at < MR_PROFILE_SLOT_COUNT; at++) {
         uint64_t key = atomic_load(&table->slots[at].key), periods = atomic_load(&table->slots[at].count);
         if (key != 0 && periods != 0)
             lines[line_count++] = line_of(key, periods);
     }
     sort(lines, line_count);
-    for (size_t at = 0; at < line_count; at++) {
-        if (merged > 0 && lines[merged - 1].pc == lines[at].pc && lines[merged - 1].engine == lines[at].engine)
-            lines[merged - 1].count += lines[at].count;
-        else
-            lines[merged++] = lines[at];
-    }
-    return merged;
+    return line_count;
 }
 
 struct output {
@@ -121,11 +111,31 @@ static void put_word(struct output *out, const char *word)
     }
 }
 
+/* The rest of a line, up to what would end it. */
+static void put_path(struct output *out, const char *path)
+{
+    char text[2] = {0, 0};
+    for (; *path != 0; path++) {
+        text[0] = (uint8_t)*path < ' ' ? '?' : *path;
+        put_text(out, text);
+    }
+    put_text(out, "\n");
+}
+
+static void put_file(struct output *out, unsigned number)
+{
+    const struct mr_code_file *file = mr_code_file(number);
+    put_text(out, "file ");
+    put_text(out, file != NULL && file->identity[0] != 0 ? file->identity : "-");
+    put_text(out, " ");
+    put_path(out, file != NULL ? file->path : "-");
+}
+
 static void put_profile(struct output *out, const uint8_t identity[32], uint64_t lost, const struct line *lines,
                         size_t line_count)
 {
     char text[80];
-    put_text(out, "mipsrec profile 1 ");
+    put_text(out, "mipsrec profile 2 ");
     for (size_t i = 0; i < 32; i++) {
         snprintf(text, sizeof text, "%02x", identity[i]);
         put_text(out, text);
@@ -136,11 +146,18 @@ static void put_profile(struct output *out, const uint8_t identity[32], uint64_t
     snprintf(text, sizeof text, "\n# rate %u\n# lost %llu\n", mr_options.profile_rate,
              (unsigned long long)lost);
     put_text(out, text);
+    unsigned files_told = 0; /* those without samples, too: they were part of the program */
     for (size_t i = 0; i < line_count; i++) {
+        if (lines[i].code_file == 0 && i == 0)
+            put_file(out, 0);
+        while (files_told < lines[i].code_file)
+            put_file(out, ++files_told);
         snprintf(text, sizeof text, "%08x %llu %s\n", lines[i].pc, (unsigned long long)lines[i].count,
                  engines[lines[i].engine]);
         put_text(out, text);
     }
+    while (files_told < mr_code_file_count())
+        put_file(out, ++files_told);
     flush(out);
 }
 

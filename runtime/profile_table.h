@@ -10,12 +10,13 @@
 #define MR_PROFILE_SLOT_BITS 16
 #define MR_PROFILE_SLOT_COUNT ((size_t)1 << MR_PROFILE_SLOT_BITS)
 
-/* What a key's number is: of the first two an offset in the arena of lifted code, of the others a guest pc. */
-enum { MR_PROFILE_LIFTED_CODE = 1, MR_PROFILE_LIFTED_CALL, MR_PROFILE_INTERPRETED_PC, MR_PROFILE_CALL_PC };
-#define MR_PROFILE_KIND_SHIFT 56
+/* A key: the engine, the number of the file (lifted/code_files.c), and the pc as `mipsrec disasm` shows it of that file. */
+enum mr_profile_engine { MR_PROFILE_LIFTED = 1, MR_PROFILE_INTERPRETED, MR_PROFILE_HOST };
+#define MR_PROFILE_ENGINE_SHIFT 56
+#define MR_PROFILE_FILE_SHIFT 32
 
 struct mr_profile_slot {
-    _Atomic uint64_t key; /* kind and number; 0: free */
+    _Atomic uint64_t key; /* 0: free */
     _Atomic uint64_t count;
 };
 

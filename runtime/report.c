@@ -52,6 +52,7 @@ static void print_stats(void)
                    (unsigned long long)counters.syscalls, (unsigned long long)counters.unknown_syscalls,
                    (unsigned long long)counters.unknown_ioctls);
     mr_modules_report();
+    mr_code_files_report();
 }
 
 static void print_registers(const struct mr_state *s)
@@ -71,6 +72,11 @@ void mr_report(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint32_t 
     const char *name = mr_signal_name(mips_signal);
     mr_print_error("mipsrec-host: the guest dies of signal %d (%s) at pc 0x%08x, address 0x%08x\n", mips_signal,
                    name != NULL ? name : "real-time", guest_pc, address);
+    char place[400];
+    if (mr_code_file_describe(guest_pc, true, place, sizeof place))
+        mr_print_error("mipsrec-host: that pc is %s\n", place);
+    if (mr_code_file_describe(GPR(s, MR_REG_RA), true, place, sizeof place))
+        mr_print_error("mipsrec-host: ra is %s\n", place);
     print_registers(s);
     if (mr_host_thread.registers_stale)
         mr_print_error("(as recompiled code wrote them last; --engine interp has those of the instruction)\n");

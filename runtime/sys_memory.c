@@ -88,8 +88,10 @@ static int64_t map(uint32_t guest, uint32_t size_bytes, uint32_t prot, uint32_t 
         result = mr_map(guest, size_bytes, (int)(prot & PROT_KNOWN_GUEST), host_flags,
                         flags & MAP_ANONYMOUS_GUEST ? -1 : fd, offset, fixed);
     mr_unlock();
-    if (result >= 0)
+    if (result >= 0) {
         mr_dispatch_forget((uint32_t)result, size_bytes); /* code that stood there is gone */
+        mr_code_file_unmapped((uint32_t)result, size_bytes);
+    }
     if (result >= 0 && (prot & MR_EXEC) != 0 && (prot & MR_WRITE) == 0 && !(flags & MAP_ANONYMOUS_GUEST))
         mr_module_file_mapped((uint32_t)result, size_bytes, fd, offset);
     return result;
@@ -114,8 +116,10 @@ SYSCALL(4091, munmap, "px")
     mr_lock();
     int error = mr_unmap(U32(0), U32(1));
     mr_unlock();
-    if (!error)
+    if (!error) {
         mr_dispatch_forget(U32(0), U32(1));
+        mr_code_file_unmapped(U32(0), U32(1));
+    }
     return error;
 }
 
@@ -136,6 +140,8 @@ SYSCALL(4167, mremap, "pxxxp")
     if (result >= 0 && (uint32_t)result != U32(0)) {
         mr_dispatch_forget(U32(0), U32(1));
         mr_dispatch_forget((uint32_t)result, U32(2));
+        mr_code_file_unmapped(U32(0), U32(1));
+        mr_code_file_unmapped((uint32_t)result, U32(2));
     }
     return result;
 }

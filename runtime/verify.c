@@ -50,7 +50,6 @@ static bool agreed_in_host; /* it was the host that came there, and lifted code 
 static struct mr_verify_point trail[TRAIL_LENGTH];
 static struct mr_verify_counts counts;
 static unsigned once_depth; /* of mr_verify_begin without mr_verify_end */
-static bool calls_are_seen; /* lifted code tells of every call */
 static uint8_t *entries_seen;
 static uint64_t last_record, last_scan, scan_cost;
 
@@ -91,7 +90,7 @@ static _Noreturn void disagree(const struct mr_state *s, const struct mr_verify_
 static void note_nearest(struct mr_verify_point here, unsigned differences)
 {
     bool noted = nearest.kind != MR_AT_START;
-    if (noted && (differences >= nearest_differences || (calls_are_seen && nearest.kind == MR_AT_CALL)))
+    if (noted && (differences >= nearest_differences || (mr_library_tells_of_calls() && nearest.kind == MR_AT_CALL)))
         return;
     nearest = here;
     nearest_state = shadow;
@@ -160,7 +159,7 @@ static void follow_to_place(struct mr_state *s, const struct mr_verify_point *po
             note_nearest((struct mr_verify_point){MR_AT_CALL, shadow_pc, 0}, FAR_AWAY);
             calls_passed++;
         }
-        if (calls_are_seen && (calls_passed > MOST_CALLS_PASSED || rounds > most_rounds))
+        if (mr_library_tells_of_calls() && (calls_passed > MOST_CALLS_PASSED || rounds > most_rounds))
             disagree(s, point, NULL);
     }
 }
@@ -172,7 +171,7 @@ static void follow_to_stop(struct mr_state *s, const struct mr_verify_point *poi
         run_shadow(NO_PC);
         if (stopped_at.kind == MR_AT_PLACE)
             note_nearest((struct mr_verify_point){MR_AT_CALL, shadow_pc, 0}, FAR_AWAY);
-        if (stopped_at.kind == MR_AT_PLACE && calls_are_seen && ++calls_passed > MOST_CALLS_PASSED)
+        if (stopped_at.kind == MR_AT_PLACE && mr_library_tells_of_calls() && ++calls_passed > MOST_CALLS_PASSED)
             disagree(s, point, NULL);
     } while (stopped_at.kind == MR_AT_PLACE);
     bool same = same_point(&stopped_at, point);
@@ -356,7 +355,6 @@ void mr_verify_start(struct mr_state *s)
     shadow_pc = s->pc;
     agree(s, &(struct mr_verify_point){MR_AT_START, s->pc, 0});
     agreed_in_host = true;
-    calls_are_seen = mr_library_tells_of_calls();
     mr_cycles_seen = share_cycles;
     last_record = last_scan = nanoseconds();
 }

@@ -3,6 +3,7 @@
  * Addresses are numbers, registers are lists in the order of MR_GPR_NAMES. Names, blocks and disassembly are added there.
  * Not done here: finding out that something differs (verify.c, verify_memory.c).
  */
+#include "lifted/code.h"
 #include "linux/calls/descriptors.h"
 #include "verify.h"
 
@@ -21,7 +22,7 @@
 #include <unistd.h>
 
 #define FIRST_OWN_FD 900 /* the guest may close descriptors, or use their numbers */
-#define RECORD_BYTES 65536u
+#define RECORD_BYTES (1u << 20)
 #define PATH_LENGTH 24u /* jumps told of */
 
 static int record_fd = -1;
@@ -108,6 +109,38 @@ static void add_bytes(const char *name, const uint8_t *bytes, uint32_t size_byte
     for (uint32_t i = 0; i < size_bytes; i++)
         add("%02x", bytes[i]);
     add("\"");
+}
+
+/* Bytes that JSON cannot have in a string, and those that are no ASCII, as the code points of Latin-1: whoever reads it gets
+ * the bytes of the path. */
+static void add_text(const char *text)
+{
+    for (; *text != 0; text++) {
+        uint8_t byte = (uint8_t)*text;
+        if (byte < ' ' || byte > '~' || byte == '"' || byte == '\\')
+            add("\\u%04x", byte);
+        else
+            add("%c", byte);
+    }
+}
+
+static void add_files(void)
+{
+    struct mr_code_range range;
+    uint64_t at = 0;
+    add(",\"files\":[");
+    bool first = true;
+    while (length < RECORD_BYTES / 2 && mr_code_file_next(&at, &range)) {
+        const struct mr_code_file *file = mr_code_file(range.number);
+        if (file == NULL)
+            continue;
+        add("%s{\"low\":%u,\"high\":%u,\"delta\":%u,\"identity\":\"%s\",\"path\":\"", first ? "" : ",", range.low,
+            range.high, file->delta, file->identity);
+        add_text(file->path);
+        add("\"}");
+        first = false;
+    }
+    add("]");
 }
 
 /* ---- the way from the agreement, once more ---- */
@@ -257,6 +290,7 @@ void mr_verify_diverge(const struct mr_verify_finding *finding, const struct mr_
     add_changes(wanted);
     if (finding->memory != NULL)
         add_memory(finding->memory);
+    add_files();
     if (!send_record())
         mr_print_error("mipsrec-host: verify: lifted code and the interpreter differ after pc 0x%08x\n",
                        finding->agreed->pc);

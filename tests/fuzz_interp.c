@@ -101,6 +101,11 @@ void mr_print_error(const char *format, ...)
     (void)format;
 }
 
+void mr_code_file_interpreted(uint32_t pc, uint64_t instructions)
+{
+    (void)pc, (void)instructions;
+}
+
 bool mr_library_contains(uintptr_t host_pc)
 {
     (void)host_pc;

@@ -32,6 +32,11 @@ void mr_print_error(const char *format, ...)
     (void)format;
 }
 
+void mr_code_file_interpreted(uint32_t pc, uint64_t instructions)
+{
+    (void)pc, (void)instructions;
+}
+
 /* The last exception, and where execution goes on after it. System calls
  * are cause 100, synci 101, signals 102. */
 struct stub_event {

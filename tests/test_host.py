@@ -105,7 +105,8 @@ def test_fatal_signals(host: Path, guest: Guest, name: str, arguments: tuple[int
 def test_report(host: Path, guest: Guest) -> None:
     result = run(host, "--report", "--call", hex(guest.at["store"]), 0x123, 0x456, guest.path)
     assert result.returncode == -signal.SIGSEGV
-    first, *rows, last = result.stderr.splitlines()
+    first, place, *rows, last = result.stderr.splitlines()
+    assert place == f"mipsrec-host: that pc is 0x{guest.at['store']:08x} of {guest.path}"
     assert "(" not in "".join(rows)
     assert "SIGSEGV" in first and f"pc 0x{guest.at['store']:08x}" in first and "address 0x00000123" in first
     words = " ".join(rows).split()

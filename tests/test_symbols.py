@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 from commandline import mipsrec
 from compiled import ORDERS, binutils, compile_guest, readelf_symbols
+from conftest import plain_host
+from dynamic_guest import dynamic_guest
 from tools import need
+
+from mipsrec.elf import load_elf
 
 NAMES = (
     "memset", "llvm.memcpy.p0.p0.i32", "strlen", "1st", "two words", "a-b@c", "_ZN5space4nameEv", "sqrt", "n" * 300,
@@ -101,3 +105,57 @@ def test_lines(recursive: tuple[Path, Path]) -> None:
     assert re.fullmatch(rf"guest:{function[1]}( .*)?", found[0]), "what sets up the host's frame is of no instruction"
     lines = {int(line.split(":")[1].split()[0]) for line in found if re.fullmatch(r"guest:\d+( .*)?", line)} - {0}
     assert lines and lines <= set(range(function[1], function[1] + function[2], 4))
+
+
+# ---- gdb ----
+
+
+def gdb(commands: list[str], *words: object) -> str:
+    """Return what gdb prints of the commands, with breakpoints in libraries that are loaded later."""
+    options = [part for line in ("set breakpoint pending on", *commands) for part in ("-ex", line)]
+    command = [need("gdb"), "-nx", "-batch", *options, "--args", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+    return done.stdout + done.stderr
+
+
+def line_of_stop(symbols: set[tuple[str, int, int, str, str]], function: str, seen: str, source: str = "guest") -> int:
+    """Return the line where gdb has stopped, which is of the function: behind what sets up the frame."""
+    (found,) = (symbol for symbol in symbols if symbol[0] == function)
+    stops = re.findall(rf"^Breakpoint 1(?:\.\d)?, .*{function}.* at {source}:(\d+)$", seen, re.MULTILINE)
+    assert stops and all(found[1] <= int(line) < found[1] + found[2] for line in stops), seen
+    return int(stops[0])
+
+
+def test_gdb(recursive: tuple[Path, Path]) -> None:
+    """Breakpoints at functions and at guest pcs, and the functions that called, as in the README."""
+    guest, library = recursive
+    symbols = readelf_symbols("little", guest)
+    (start,) = (symbol[1] for symbol in symbols if symbol[0] == "fibonacci")
+    words = (plain_host(), "--library", library, guest)
+    seen = gdb([f"break 'fibonacci.{start:08x}.body'", "run", "continue 3", "backtrace 3"], *words)
+    line = line_of_stop(symbols, "fibonacci", seen)
+    assert re.search(r"^#0 +fibonacci.* at guest:\d+$", seen, re.MULTILINE), seen
+    assert re.search(r"^#1 .* in fibonacci.* at guest:\d+$", seen, re.MULTILINE), seen
+    seen = gdb([f"break guest:{line}", "run", "info sharedlibrary"], *words)
+    assert line_of_stop(symbols, "fibonacci", seen) == line
+    assert re.search(rf" Yes +{re.escape(str(library))}$", seen, re.MULTILINE), seen
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_gdb_on_libraries(order: str, tmp_path: Path) -> None:
+    """Of a dynamic program: also in a library that it opens at run time, and lines tell whose they are."""
+    guest = dynamic_guest(order, tmp_path)
+    symbols = {
+        (name, value + load_elf(path).bias, size, kind, binding)
+        for path in (guest.one, guest.plug)
+        for name, value, size, kind, binding in readelf_symbols(order, path)
+    }
+    start = {name: value for name, value, *_ in symbols}
+    words = (plain_host(), *guest.stored(), guest.program)
+    seen = gdb([f"break 'plug_in.{start['plug_in']:08x}'", "run", "info symbol $pc"], *words, "plug", guest.plug)
+    line_of_stop(symbols, "plug_in", seen, "libplug.so/guest")
+    assert re.search(r"^plug_in.* in section \.text of .*\.so$", seen, re.MULTILINE), seen
+    seen = gdb([f"break 'one_mix.{start['one_mix']:08x}'", "run"], *words, "walk")
+    line = line_of_stop(symbols, "one_mix", seen, "libone.so/guest")
+    seen = gdb([f"break libone.so/guest:{line}", "run"], *words, "walk")
+    assert line_of_stop(symbols, "one_mix", seen, "libone.so/guest") == line

@@ -70,15 +70,19 @@ def _quoted(name: str) -> str:
     return "".join(c if 32 <= ord(c) < 127 and c not in '"\\' else f"\\{b:02X}" for c in name for b in c.encode()[:1])
 
 
-def _debug_metadata(functions: list[LiftedFunction]) -> str:
-    """Return the compile unit and a subprogram per function; a location's line is the guest pc."""
+def _debug_metadata(functions: list[LiftedFunction], file_name: str) -> str:
+    """Return the compile unit and a subprogram per function; a location's line is the guest pc.
+
+    The source is `guest`, or for a file among others `FILE/guest`: debuggers take the last parts of a path, too.
+    """
     first = FIRST_FREE_METADATA
+    source = f"{file_name}/guest" if file_name else "guest"
     lines = [
         f"!llvm.dbg.cu = !{{!{first}}}",
         "!llvm.module.flags = !{!9, !10}",
         f'!{first} = distinct !DICompileUnit(language: DW_LANG_C, file: !{first + 1}, producer: "mipsrec", '
         "isOptimized: true, runtimeVersion: 0, emissionKind: LineTablesOnly)",
-        f'!{first + 1} = !DIFile(filename: "guest", directory: "")',
+        f'!{first + 1} = !DIFile(filename: "{_quoted(source)}", directory: "")',
         f"!{first + 2} = !DISubroutineType(types: !{{}})",
     ]
     for index, function in enumerate(functions):
@@ -90,14 +94,14 @@ def _debug_metadata(functions: list[LiftedFunction]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def module_text(functions: list[LiftedFunction], triple: str) -> str:
+def module_text(functions: list[LiftedFunction], triple: str, file_name: str = "") -> str:
     """Return a module with these functions, written for subprograms 0, 1, ... in this order."""
     defined = {function.symbol for function in functions}
     called: set[str] = set().union(*(function.calls for function in functions)) - defined
-    return "".join(_parts(functions, sorted(called), triple))
+    return "".join(_parts(functions, sorted(called), triple, file_name))
 
 
-def _parts(functions: list[LiftedFunction], external: list[str], triple: str) -> Iterable[str]:
+def _parts(functions: list[LiftedFunction], external: list[str], triple: str, file_name: str) -> Iterable[str]:
     yield f'{TRIPLE_LINE}"{triple}"\n\n'
     for function in functions:
         yield function.text
@@ -117,4 +121,4 @@ def _parts(functions: list[LiftedFunction], external: list[str], triple: str) ->
     yield REPLAY
     yield _ATTRIBUTES
     yield MODULE_METADATA
-    yield _debug_metadata(functions)
+    yield _debug_metadata(functions, file_name)

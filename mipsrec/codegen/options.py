@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class CodegenOptions:
     """`big_endian`, `fr` and `nan2008` come from the guest; `comments` adds the disassembly of every block.
 
-    `relocatable`: the guest's file may be loaded anywhere, so no guest pc is a constant (writer.py).
+    `relocatable`: the guest's file may be loaded anywhere, so no guest pc is a constant (writer.py). Debuggers are then
+    told `file_name`, as there are many such files in one process.
     """
 
     big_endian: bool
@@ -19,6 +20,7 @@ class CodegenOptions:
     comments: bool = False
     nan2008: bool = False
     relocatable: bool = False
+    file_name: str = ""
 
     @property
     def has_frames(self) -> bool:

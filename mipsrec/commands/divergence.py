@@ -1,17 +1,22 @@
 """The report of `mipsrec verify` on the first difference between lifted code and the interpreter.
 
-Enters: a record of runtime/verify_report.c, and the guest. Leaves: text.
+Enters: a record of runtime/verify_report.c, and the program. Leaves: text. Libraries of a dynamic program are read
+again, by the paths in the record.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 from bisect import bisect_right
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 from ..analysis import Block, End, Function
+from ..elf import load_elf
+from ..errors import MipsrecError
 from ..isa import decode
 from ..isa.uses import masks
 from ..pipeline import Guest
@@ -29,44 +34,98 @@ CAUSES = {1: "overflow", 2: "a trap", 3: "a break", 4: "a reserved instruction",
 """enum mr_cause in runtime/host.h."""
 
 
-class _Code:
-    """Finds functions and blocks by pc."""
+class _File:
+    """A file that the guest had mapped: where, and what is known of its code.
 
-    def __init__(self, guest: Guest) -> None:
-        self.guest = guest
-        self._starts = sorted(guest.program.functions)
+    Addresses of it are those of `mipsrec disasm`; the guest's are more by `delta`.
+    """
 
-    def function(self, pc: int) -> Function | None:
-        index = bisect_right(self._starts, pc) - 1
+    def __init__(self, low: int, high: int, delta: int, guest: Guest, name: str) -> None:
+        self.low, self.high, self.delta, self.guest = low, high, delta, guest
+        self.name = name
+        """What stands before the names of its functions: nothing for the program itself."""
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return sorted(self.guest.program.functions)
+
+    def function(self, address: int) -> Function | None:
+        index = bisect_right(self._starts, address) - 1
         function = self.guest.program.functions[self._starts[index]] if index >= 0 else None
-        return function if function is not None and self._block(function, pc) is not None else None
-
-    def block(self, pc: int) -> Block | None:
-        function = self.function(pc)
-        return self._block(function, pc) if function is not None else None
+        return function if function is not None and self.block(function, address) is not None else None
 
     @staticmethod
-    def _block(function: Function, pc: int) -> Block | None:
+    def block(function: Function, address: int) -> Block | None:
         for block in function.blocks.values():
-            if block.start <= pc < block.start + 4 * max(1, block.instruction_count()):
+            if block.start <= address < block.start + 4 * max(1, block.instruction_count()):
                 return block
         return None
 
+    def symbol(self, address: int) -> tuple[str, int] | None:
+        """Return the name and start of the function at an address; a library that is only passed is not analysed."""
+        if self.name:
+            for symbol in self.guest.image.symbols:
+                if symbol.type == "FUNC" and symbol.address <= address < symbol.address + max(4, symbol.size):
+                    return symbol.name, symbol.address
+        function = self.function(address)
+        return (function.name, function.start) if function is not None else None
+
+
+class _Code:
+    """Finds files, functions and blocks by the guest's pc."""
+
+    def __init__(self, guest: Guest, record: Record) -> None:
+        self._files: list[_File] = []
+        self._guests = {guest.image.identity: guest}
+        self._names = {guest.image.identity: ""}
+        for found in record.get("files", ()):
+            mapped = self._open(found)
+            if mapped is not None:
+                self._files.append(mapped)
+
+    def _open(self, found: Record) -> _File | None:
+        """Return the file of a record, if it is still there and as it was."""
+        path, identity = os.fsdecode(found["path"].encode("latin-1")), found["identity"]
+        if identity not in self._guests:
+            try:
+                image = load_elf(path)
+            except MipsrecError:
+                return None
+            if image.identity != identity:
+                return None
+            self._guests[identity] = Guest(image)
+            self._names[identity] = f"{os.path.basename(path)}:"
+        return _File(found["low"], found["high"], found["delta"], self._guests[identity], self._names[identity])
+
+    def file(self, pc: int) -> _File | None:
+        return next((file for file in self._files if file.low <= pc < file.high), None)
+
+    def function(self, pc: int) -> tuple[_File, Function] | None:
+        file = self.file(pc)
+        function = file.function(pc - file.delta) if file is not None else None
+        return (file, function) if file is not None and function is not None else None
+
+    def block(self, pc: int) -> Block | None:
+        found = self.function(pc)
+        return found[0].block(found[1], pc - found[0].delta) if found is not None else None
+
     def place(self, pc: int) -> str:
         """Return a pc with the function it is in."""
-        function = self.function(pc)
-        if function is None:
+        file = self.file(pc)
+        found = file.symbol(pc - file.delta) if file is not None else None
+        if file is None or found is None:
             return f"0x{pc:08x}"
-        distance = pc - function.start
-        return f"0x{pc:08x} <{function.name}{f'+0x{distance:x}' if distance else ''}>"
+        distance = pc - file.delta - found[1]
+        return f"0x{pc:08x} <{file.name}{found[0]}{f'+0x{distance:x}' if distance else ''}>"
 
     def instruction(self, pc: int) -> str:
-        """Return `address: assembly` of the instruction at a pc."""
-        function, block = self.function(pc), self.block(pc)
-        if function is not None and block is not None:
-            for at, _, text in block_lines(self.guest, function, block):
-                if at == pc:
-                    return f"{at:08x}: {text}"
+        """Return `address: assembly` of the instruction at a pc; the address is the one in its file."""
+        found, block = self.function(pc), self.block(pc)
+        if found is not None and block is not None:
+            file, function = found
+            for at, _, text in block_lines(file.guest, function, block):
+                if at == pc - file.delta:
+                    return f"{at:08x}: {text}" + (f"  # {file.name}{function.name}" if file.name else "")
         return f"{pc:08x}"
 
 
@@ -92,16 +151,17 @@ def _segments(record: Record) -> Iterator[tuple[int, int]]:
         start = target
 
 
-def _blocks(code: _Code, record: Record) -> list[Block]:
-    """Return the blocks the interpreter went through last, in order, each where it was last."""
-    found: list[Block] = []
+def _blocks(code: _Code, record: Record) -> list[int]:
+    """Return the guest's pcs of blocks the interpreter went through last, in order, each where it was last."""
+    found: list[int] = []
     for first, last in _segments(record):
         pc = first
-        while pc <= last and (block := code.block(pc)) is not None:
-            if block in found:
-                found.remove(block)
-            found.append(block)
-            pc = block.start + 4 * max(1, block.instruction_count())
+        while pc <= last and (file := code.file(pc)) is not None and (block := code.block(pc)) is not None:
+            start = block.start + file.delta
+            if start in found:
+                found.remove(start)
+            found.append(start)
+            pc = start + 4 * max(1, block.instruction_count())
     return found
 
 
@@ -184,16 +244,17 @@ def _disassembly(code: _Code, record: Record, suspect: int) -> Iterator[str]:
     """Yield the last blocks of the interpreter's way and that of the suspect; `>` marks what writes what differs."""
     writers = {entry["pc"] for entry in record["differ"]} | {suspect}
     bits = _differing_bits(record)
-    blocks = _blocks(code, record)[-BLOCKS_SHOWN:]
-    own = code.block(suspect)
-    if own is not None and own not in blocks:
-        blocks.insert(0, own)
-    for block in blocks:
-        function = code.function(block.start)
-        assert function is not None
-        yield f"  {function.name}, block {block.start:08x}:"
-        lines = list(block_lines(code.guest, function, block))
-        marked = {at for at, word, _ in lines if at in writers or _written(word) & bits}
+    starts = _blocks(code, record)[-BLOCKS_SHOWN:]
+    own, file = code.block(suspect), code.file(suspect)
+    if own is not None and file is not None and own.start + file.delta not in starts:
+        starts.insert(0, own.start + file.delta)
+    for start in starts:
+        found, block = code.function(start), code.block(start)
+        assert found is not None and block is not None
+        file, function = found
+        yield f"  {file.name}{function.name}, block {block.start:08x}:"
+        lines = list(block_lines(file.guest, function, block))
+        marked = {at for at, word, _ in lines if at + file.delta in writers or _written(word) & bits}
         yield from _shortened(lines, marked)
 
 
@@ -210,12 +271,17 @@ def _shortened(lines: list[tuple[int, int, str]], marked: set[int]) -> Iterator[
         yield f"  {'>' if at in marked else ' '} {at:08x}: {word:08x}  {text}"
 
 
-def _reproduce(record: Record, function: Function | None, arguments: argparse.Namespace) -> str:
+def _reproduce(record: Record, found: tuple[_File, Function] | None, arguments: argparse.Namespace) -> str:
     words = ["mipsrec", "verify"]
     if arguments.static_lib is not None:
         words += ["--static-lib", arguments.static_lib]
-    elif function is not None:
-        words += ["--functions", function.name if "," not in function.name else f"{function.start:x}"]
+    elif found is not None:
+        file, function = found
+        words += ["--functions", file.name + (function.name if "," not in function.name else f"{function.start:x}")]
+    for path in arguments.with_files:
+        words += ["--with", path]
+    if arguments.sysroot is not None:
+        words += ["--sysroot", arguments.sysroot]
     memory = record.get("memory")
     if memory is not None and not memory["stored"]:
         words += ["--scan", "1"]
@@ -230,13 +296,15 @@ def _reproduce(record: Record, function: Function | None, arguments: argparse.Na
 
 def describe(guest: Guest, record: Record, arguments: argparse.Namespace) -> str:
     """Return the report on a divergence."""
-    code = _Code(guest)
+    code = _Code(guest, record)
     suspect = _suspect(code, record)
-    function, block = code.function(suspect), code.block(suspect)
+    found, block = code.function(suspect), code.block(suspect)
     count = f"{record['points']:,} points and {record['instructions']:,} instructions"
     lines = [f"mipsrec verify: divergence after {count}"]
-    if function is not None and block is not None:
-        lines.append(f"  in function {function.name} (0x{function.start:08x}), block 0x{block.start:08x}")
+    if found is not None and block is not None:
+        file, function = found
+        of = f" of {file.guest.image.path}, mapped 0x{file.delta % (1 << 32):x} higher" if file.name else ""
+        lines.append(f"  in function {function.name} (0x{function.start:08x}), block 0x{block.start:08x}{of}")
     lines += [
         f"  {_reason(code, record)}",
         f"  both last agreed at {_point(code, record['agreed'])}, {record['steps']:,} instructions before",
@@ -247,5 +315,5 @@ def describe(guest: Guest, record: Record, arguments: argparse.Namespace) -> str
     lines += [*_registers(record), *_disassembly(code, record, suspect)]
     lines.append("  the last points both passed:")
     lines += [f"    {_point(code, point)}" for point in record["trail"][-POINTS_SHOWN:]]
-    lines.append(f"  to see it again: {_reproduce(record, function, arguments)}")
+    lines.append(f"  to see it again: {_reproduce(record, found, arguments)}")
     return "\n".join(lines)

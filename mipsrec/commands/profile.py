@@ -16,6 +16,7 @@ from ..host import host_executable
 from ..profile_report import chosen_functions, make_report, report_data, report_text
 from ..scratch import scratch_folder
 from .run import host_words
+from .translate import sysroot_of
 
 
 def _run(words: list[str]) -> int:
@@ -45,7 +46,7 @@ def _show(arguments: argparse.Namespace, profile: profiles.Profile, output: Text
         print(f"mipsrec profile: {arguments.program} ended before a sample was taken: give it more to do, as samples "
               "are some milliseconds apart", file=sys.stderr)  # fmt: skip
         return
-    report = make_report(guest, profile)
+    report = make_report(guest, profile, sysroot_of(arguments))
     chosen = chosen_functions(report, arguments.function)
     if arguments.json:
         print(json.dumps(report_data(report, chosen, arguments.top), indent=2), file=output)

@@ -10,20 +10,31 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
 from .. import pipeline
+from ..cache import cache_folder, variant_of
+from ..elf import Image
 from ..errors import BuildError, LiftError
 from ..host import host_executable
+from ..options import Options
+from ..sysroot import closure_of
 from .divergence import describe
 from .options import options_of
 from .progress import progress_bar
+from .run import is_dynamic
+from .translate import build_closure, sysroot_of
 
 Record = dict[str, Any]
 """What runtime/verify_report.c writes."""
+
+
+def _patterns(arguments: argparse.Namespace) -> list[str]:
+    return [name for word in arguments.functions for name in word.split(",") if name]
 
 
 def _library(arguments: argparse.Namespace, guest: pipeline.Guest) -> Path:
@@ -32,12 +43,53 @@ def _library(arguments: argparse.Namespace, guest: pipeline.Guest) -> Path:
         if arguments.functions:
             raise LiftError("--functions chooses what is lifted, and --static-lib is lifted already; give one of them")
         return Path(arguments.static_lib)
-    patterns = [name for word in arguments.functions for name in word.split(",") if name]
+    patterns = _patterns(arguments)
     chosen = guest.functions_like(patterns) if patterns else None
     if chosen == []:
         raise LiftError(f"{guest.image.path}: none of {', '.join(patterns)} is lifted, so there is nothing to compare")
     with progress_bar("build", len(guest.starts if chosen is None else chosen)) as progress:
         return pipeline.cached_library(guest, options_of(arguments), progress, chosen)
+
+
+def _chosen_files(images: dict[Path, Image], word: str) -> tuple[list[Path], str]:
+    """Return the files that FILE:FUNCTION names, the program where it names none, and the pattern of functions."""
+    name, _, pattern = word.rpartition(":")
+    if not name:
+        return list(images)[:1], pattern
+    found = [path for path in images if fnmatchcase(path.name, name) or str(path) == name]
+    if not found:
+        names = ", ".join(sorted(path.name for path in images))
+        raise LiftError(f"{word}: the program loads no file {name} that is known; --with adds one to {names}")
+    return found, pattern
+
+
+def _store_variant(arguments: argparse.Namespace, options: Options) -> str:
+    """Return the variant of the store with the code to verify of a dynamic program; build what it lacks."""
+    programs = [Path(arguments.program), *map(Path, arguments.with_files)]
+    patterns = _patterns(arguments)
+    if not patterns:
+        build_closure(programs, arguments, options)
+        return variant_of(options)
+    closure = closure_of(programs, sysroot_of(arguments))
+    found: dict[Path, list[str]] = {}
+    for word in patterns:
+        files, pattern = _chosen_files(closure.images, word)
+        for path in files:
+            found.setdefault(path, []).append(pattern)
+    guests = [(pipeline.Guest(closure.images[path]), names) for path, names in found.items()]
+    chosen = [(guest, guest.functions_like(names)) for guest, names in guests]
+    chosen = [(guest, functions) for guest, functions in chosen if functions]
+    if not chosen:
+        raise LiftError(f"{arguments.program}: none of {', '.join(patterns)} is lifted: there is nothing to compare")
+    with progress_bar("build", sum(len(functions) for _, functions in chosen)) as progress:
+        return pipeline.cached_functions(chosen, options, progress)
+
+
+def _code_words(arguments: argparse.Namespace, guest: pipeline.Guest) -> list[str]:
+    """Return the host's options that name the code to verify."""
+    if arguments.static_lib is None and is_dynamic(Path(arguments.program)):
+        return ["--cache", str(cache_folder()), "--variant", _store_variant(arguments, options_of(arguments))]
+    return ["--library", str(_library(arguments, guest))]
 
 
 def _lines(records: socket.socket, process: subprocess.Popen[bytes]) -> Iterator[bytes]:
@@ -120,8 +172,9 @@ def _summary(last: Record) -> str:
 def verify(arguments: argparse.Namespace) -> int:
     """Verify a run of a program; return 1 when lifted code and the interpreter differ, else the guest's status."""
     guest = pipeline.open_guest(arguments.program)
-    library = _library(arguments, guest)
-    words = [str(host_executable()), "--library", str(library), "--verify-scan", str(arguments.scan)]
+    words = [str(host_executable()), *_code_words(arguments, guest), "--verify-scan", str(arguments.scan)]
+    if arguments.sysroot is not None:
+        words += ["--sysroot", arguments.sysroot]
     for name in (name for word in arguments.ignore for name in word.split(",") if name):
         words += ["--verify-ignore", name]
     words += [f"--{name}" for name in ("strace", "report") if getattr(arguments, name)]

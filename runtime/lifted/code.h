@@ -47,7 +47,6 @@ struct mr_open_library *mr_library_examine(const char *path);
 void mr_library_describe(const char *path); /* prints what mr_library_examine has found right */
 /* Binds the library that --library names to the program; fails with mr_fail. */
 void mr_library_open(const char *path, const struct mr_image *image);
-bool mr_library_tells_of_calls(void); /* every call of a lifted function is seen by the host */
 uint32_t mr_host_cpu_level(void);     /* the x86-64 psABI's microarchitecture level of this processor, 1 to 4 */
 
 /* ---- object.c: maps a shared object, as the dynamic linker would ---- */
@@ -67,6 +66,7 @@ struct mr_module {
     uint32_t delta;                 /* actual guest pcs minus those in the library */
     uint32_t low_pc, high_pc;       /* of its entries, as the guest has them now */
     uint32_t page_count;            /* guest pages that have its code; 0: it is bound nowhere any more */
+    unsigned code_file;             /* number of the ELF file (code_files.c) */
     char *guest_path;               /* of the ELF file, as the guest named it; for reports */
 };
 void mr_modules_reserve(void); /* the arena */
@@ -74,14 +74,55 @@ void mr_modules_reserve(void); /* the arena */
 const char *mr_module_bind(struct mr_open_library *library, uint32_t delta, const char *guest_path);
 /* The guest has mapped size_bytes of a file from an offset to an executable place. */
 void mr_module_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t offset);
+const struct mr_module *mr_module(unsigned index); /* NULL: there are not so many */
 const struct mr_module *mr_module_of(uintptr_t host_pc); /* NULL: not in lifted code; for handlers of signals, too */
+struct mr_place {
+    unsigned code_file; /* 0: unknown */
+    uint32_t pc;        /* as `mipsrec disasm` shows it; 0: unknown */
+};
+/* The instruction that host code at or near host_pc is of, by mr_lines_near; for handlers of signals, too. */
+struct mr_place mr_library_place(uintptr_t host_pc);
+bool mr_library_tells_of_calls(void); /* every call of a lifted function so far loaded is seen by the host */
 void mr_modules_report(void); /* for --stats */
+
+/* ---- debugger.c ---- */
+void mr_debugger_tell(const struct mr_module *module); /* under mr_lock */
+
+/* ---- code_files.c: which file the guest's code is of, recompiled or not ---- */
+struct mr_code_file {
+    _Atomic int ready; /* all below is written */
+    uint32_t delta;    /* guest pcs minus those that `mipsrec disasm` shows of the file */
+    uint32_t bias;     /* of the latter, over the addresses in the file */
+    char identity[65]; /* BLAKE2b-256 of its contents; empty unless --profile or --verify asks */
+    dev_t device;
+    ino_t inode;
+    int64_t changed_seconds, changed_fraction;
+    char path[4096]; /* on this machine, as it was when it was mapped */
+};
+void mr_code_files_reserve(void);
+void mr_code_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t offset);
+void mr_code_file_unmapped(uint32_t guest, uint32_t size_bytes);
+void mr_code_files_report(void);                                   /* for --stats: which files were interpreted */
+/* The number of the file whose code is at a guest pc, from 1 on; 0: none. For handlers of signals, too. */
+unsigned mr_code_file_number(uint32_t pc);
+struct mr_code_file *mr_code_file(unsigned number); /* NULL: there is none of that number */
+unsigned mr_code_file_count(void);
+struct mr_code_range {
+    uint32_t low, high;
+    unsigned number;
+};
+/* The next guest addresses from *at on that have code of one file; moves *at behind them. Returns false after the last. */
+bool mr_code_file_next(uint64_t *at, struct mr_code_range *range);
+/* Puts "0x004006f0 <function+0x10> of FILE" into text, the address as in the file. Returns false where it is in none. */
+bool mr_code_file_describe(uint32_t pc, bool with_function, char *text, size_t size_bytes);
 
 /* ---- store.c ---- */
 /* Looks for the store in a cache folder (NULL: where mipsrec keeps its own) and a variant of the code (NULL: the default). */
 void mr_store_open(const char *cache, const char *variant);
 /* The library for the guest's file behind fd, which stays the caller's; NULL where there is none. Never fails loudly. */
 struct mr_open_library *mr_store_find(int fd, const char *guest_path);
+/* Puts the hash of the contents of a file of the guest into identity, as 64 digits. Returns false where it cannot be read. */
+bool mr_store_identify(int fd, char identity[65]);
 void mr_store_refused(const char *guest_path, const char *reason); /* counted, and said with --stats */
 const char *mr_store_cache(void); /* the cache folder that was found, or NULL */
 void mr_store_report(void);                                        /* for --stats */

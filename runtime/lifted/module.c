@@ -32,6 +32,7 @@ uint32_t (*mr_enter)(struct mr_state *, mr_function);
 
 static struct mr_module *modules[MOST_MODULES];
 static _Atomic unsigned module_count;
+static bool silent_code;                    /* some module does not tell of calls */
 static uintptr_t arena_next;                /* where the next module goes */
 static uint16_t module_of_page[USER_PAGES]; /* number of the module whose code is there, from 1 on; 0: none */
 
@@ -39,6 +40,7 @@ static uint16_t module_of_page[USER_PAGES]; /* number of the module whose code i
 
 void mr_modules_reserve(void)
 {
+    mr_code_files_reserve();
     void *arena = mmap(NULL, ARENA_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (arena == MAP_FAILED)
         mr_fail("cannot reserve 2 GiB of address space for recompiled code (%s): lift the limit (ulimit -v unlimited)",
@@ -70,6 +72,18 @@ static bool write_fallback(uintptr_t target)
 }
 
 /* ---- loading ---- */
+
+static bool tells_of_calls(const struct mr_library *table)
+{
+    static const char thunked[] = "--calls thunked", watched[] = "--calls watched";
+    return memmem(table->options, sizeof table->options, thunked, sizeof thunked - 1) != NULL ||
+           memmem(table->options, sizeof table->options, watched, sizeof watched - 1) != NULL;
+}
+
+bool mr_library_tells_of_calls(void)
+{
+    return !__atomic_load_n(&silent_code, __ATOMIC_RELAXED);
+}
 
 static const struct mr_library *loaded_table(const struct mr_open_library *library, const struct mr_object *object)
 {
@@ -139,10 +153,13 @@ static struct mr_module *module_for(struct mr_open_library *library, uint32_t de
     if (module->table->entry_count > 0) {
         module->low_pc = module->table->entries[0].guest_pc + delta;
         module->high_pc = module->table->entries[module->table->entry_count - 1].guest_pc + delta + 4;
+        module->code_file = mr_code_file_number(module->low_pc);
         mr_dispatch_open(module->low_pc, module->high_pc);
     }
+    silent_code |= !tells_of_calls(module->table);
     if (mr_options.profile_path != NULL)
-        mr_lines_find(library, 0); /* a handler of signals that writes the profile must not be the first who asks */
+        mr_lines_find(library, 0); /* the handler that takes samples must not be the first who asks */
+    mr_debugger_tell(module);
     modules[count] = module;
     atomic_store(&module_count, count + 1);
     return module;
@@ -222,6 +239,7 @@ static bool part_of_mapping(const struct mr_library *table, uint32_t guest, uint
 
 void mr_module_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t offset)
 {
+    mr_code_file_mapped(guest, size_bytes, fd, offset);
     if (mr_store_path == NULL)
         return;
     char link[32], path[4096];
@@ -360,6 +378,11 @@ const struct mr_module *mr_module_of(uintptr_t host_pc)
     return NULL;
 }
 
+const struct mr_module *mr_module(unsigned index)
+{
+    return index < atomic_load(&module_count) ? modules[index] : NULL;
+}
+
 bool mr_library_contains(uintptr_t host_pc)
 {
     return mr_module_of(host_pc) != NULL;
@@ -372,27 +395,18 @@ uint32_t mr_library_guest_pc(uintptr_t host_pc)
     return pc == 0 ? 0 : pc + module->delta;
 }
 
-uint32_t mr_library_guest_pc_near(uintptr_t host_pc)
+struct mr_place mr_library_place(uintptr_t host_pc)
 {
     const struct mr_module *module = mr_module_of(host_pc);
-    uint32_t pc = module == NULL ? 0 : mr_lines_near(module->library, host_pc - module->object.bias);
-    return pc == 0 ? 0 : pc + module->delta;
-}
-
-uintptr_t mr_arena_offset(uintptr_t host_pc)
-{
-    return host_pc - (uintptr_t)mr_fallback;
-}
-
-uintptr_t mr_arena_address(uintptr_t offset)
-{
-    return (uintptr_t)mr_fallback + offset;
+    if (module == NULL)
+        return (struct mr_place){0, 0};
+    return (struct mr_place){module->code_file, mr_lines_near(module->library, host_pc - module->object.bias)};
 }
 
 void mr_modules_report(void)
 {
     for (unsigned i = 0; i < atomic_load(&module_count); i++)
-        mr_print_error("mipsrec-host: code %s: %u entries%s\n",
+        mr_print_error("mipsrec-host: recompiled %s, %u entries%s\n",
                        modules[i]->guest_path != NULL ? modules[i]->guest_path : "?", modules[i]->table->entry_count,
                        modules[i]->page_count != 0 ? "" : ", unmapped since");
     mr_store_report();

@@ -128,6 +128,8 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 static bool note_path(const struct stat *status, char *path, size_t size_bytes)
 {
     char name[40];
+    if (identities_path[0] == 0)
+        return false;
     snprintf(name, sizeof name, "%llx-%llx", (unsigned long long)status->st_dev, (unsigned long long)status->st_ino);
     return join(path, size_bytes, identities_path, name, NULL);
 }
@@ -240,6 +242,12 @@ static bool identify(int fd, const struct stat *status, char identity[IDENTITY_D
     if (settled)
         write_note(status, identity);
     return true;
+}
+
+bool mr_store_identify(int fd, char identity[IDENTITY_DIGITS + 1])
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && status.st_size > 0 && identify(fd, &status, identity);
 }
 
 /* ---- the library ---- */
