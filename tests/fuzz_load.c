@@ -4,7 +4,10 @@
  * the file the loader gets a copy on the heap, so that the sanitizer sees every byte read beyond its end.
  */
 #include "host.h"
+#include "linux/paths.h"
+#include "linux/program.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -24,7 +27,6 @@ void *__real_mmap(void *at, size_t size_bytes, int protection, int flags, int fd
 void *__wrap_mmap(void *at, size_t size_bytes, int protection, int flags, int fd, off_t offset);
 int __real_munmap(void *at, size_t size_bytes);
 int __wrap_munmap(void *at, size_t size_bytes);
-void mr_exec_take_argv0(void);
 
 void mr_fail(const char *format, ...)
 {
@@ -32,8 +34,15 @@ void mr_fail(const char *format, ...)
     siglongjmp(refused, 1);
 }
 
-void mr_exec_take_argv0(void)
+int mr_program_open(const char *name)
 {
+    return open(name, O_RDONLY | O_CLOEXEC);
+}
+
+const char *mr_host_path_of(const char *name) /* of an interpreter, which so is the input itself */
+{
+    (void)name;
+    return path;
 }
 
 void *__wrap_mmap(void *at, size_t size_bytes, int protection, int flags, int fd, off_t offset)
