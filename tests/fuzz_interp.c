@@ -90,6 +90,12 @@ const struct mr_module *mr_module_of(uintptr_t host_pc)
     return NULL;
 }
 
+bool mr_code_file_describe(uint32_t pc, bool with_function, char *text, size_t size_bytes)
+{
+    (void)pc, (void)with_function, (void)text, (void)size_bytes;
+    return false;
+}
+
 int32_t mr_dispatch_fill(uint32_t pc)
 {
     (void)pc;
