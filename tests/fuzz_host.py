@@ -51,7 +51,8 @@ TARGETS = (
     Target("load", ("load", "stack", "memory", "guest_values", "blake2b"),
            ("-Wl,--wrap=mmap,--wrap=munmap",), {}, 1 << 16, own_signals=False),
     Target("interp", ("interp*", "fpu*", "memory", "guest_values", "dispatch", "fault", "exception", "signal_state",
-                      "signal_frame", "host_stack", "linux/signal_carrier", "wait_call", "abi", "abi_time", "abi_memory"),
+                      "signal_frame", "host_stack", "linux/signal_carrier", "wait_call", "abi", "abi_time",
+                      "abi_memory"),
            ("-Wl,--wrap=mr_signals_take",), {"fault": ("-Draise=fuzz_raise",)}, 512, own_signals=True),
 )  # fmt: skip
 
