@@ -25,8 +25,19 @@ from pathlib import Path
 
 from support.debian import unpacked
 from support.debian_inputs import put_inputs
-from support.debian_rows import PACKAGES, End, Judge, Row, Way, by_qemu, in_chroot, interpreted
-from support.debian_rows import load_rows, native, recompiled
+from support.debian_rows import (
+    PACKAGES,
+    End,
+    Judge,
+    Row,
+    Way,
+    by_qemu,
+    in_chroot,
+    interpreted,
+    load_rows,
+    native,
+    recompiled,
+)
 
 from mipsrec.cache import cache_folder, variant_of
 from mipsrec.elf import load_elf

@@ -6,9 +6,7 @@ MIPSREC_PROGRAMS=all, which `make conformance` sets.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 import os
 import subprocess
 import sys
@@ -17,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from compiled import ORDERS
-from tools import missing, need
+from tools import need
 
 from mipsrec import pipeline
 from mipsrec.commands.bench import load_samples_module

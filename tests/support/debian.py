@@ -63,8 +63,8 @@ def _configuration(state: Path, architecture: str) -> str:
         "APT::Architecture": architecture, "APT::Sandbox::User": "root", "APT::Install-Recommends": "false",
         "APT::Get::AllowUnauthenticated": "false", "Acquire::Languages": "none", "Acquire::Retries": "3",
         "Dir::State": str(state), "Dir::State::status": str(state / "status"),
-        "Dir::State::lists": str(state / "lists"), "Dir::Cache": str(state), "Dir::Cache::archives": str(state / "archives"), "Dir::Cache::pkgcache": "",
-        "Dir::Cache::srcpkgcache": "",
+        "Dir::State::lists": str(state / "lists"), "Dir::Cache": str(state),
+        "Dir::Cache::archives": str(state / "archives"), "Dir::Cache::pkgcache": "", "Dir::Cache::srcpkgcache": "",
     }  # fmt: skip
     if not _is_release():
         if not Path(KEYRING).exists():
