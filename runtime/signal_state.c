@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define QUEUE_LENGTH 1024
@@ -112,17 +113,18 @@ static bool joins_queued(const struct mr_signal_info *info)
     return false;
 }
 
-/* Called with host signals blocked. A signal that is no real-time one waits once. */
-static void append(const struct mr_signal_info *info)
+/* Called with host signals blocked. A signal that is no real-time one waits once. Returns whether it is one more that waits. */
+static bool append(const struct mr_signal_info *info)
 {
     if (joins_queued(info))
-        return;
+        return false;
     if (mr_signals_queued == QUEUE_LENGTH || (info->signal < FIRST_REALTIME && is_queued(info->signal)))
-        return;
+        return false;
     queue[mr_signals_queued] = *info;
     mr_signals_queued++;
     if (mr_current != NULL)
         mr_current->signalled.value = 1;
+    return true;
 }
 
 void mr_signal_queue(const struct mr_signal_info *info)
@@ -184,14 +186,41 @@ struct mr_signal_set mr_signals_pending(void)
 
 /* ---- the host's side ---- */
 
+/* Signals of the host that this thread blocks though the guest does not, until what waits is delivered. */
+static _Thread_local volatile uint64_t held;
+
+/* A timer of a microsecond comes again before its handler returns, so that the interrupted code never goes on, and never
+ * delivers what waits. A signal that came in vain is therefore blocked where the host goes on. Not for signals 64 and up,
+ * which the host cannot block one by one. */
+static void hold(int host_signal, void *context)
+{
+    sigset_t *set = &((ucontext_t *)context)->uc_sigmask;
+    uint64_t mask, bit = (uint64_t)1 << (host_signal - 1);
+    memcpy(&mask, set, sizeof mask); /* the kernel's set; sigaddset refuses 32 and 33 */
+    if (mask & bit)
+        return;
+    mask |= bit;
+    memcpy(set, &mask, sizeof mask);
+    held |= bit;
+}
+
+void mr_signals_let_in_held(void)
+{
+    if (held == 0)
+        return;
+    uint64_t mine = __atomic_exchange_n(&held, 0, __ATOMIC_RELAXED); /* the handler may set more at any time */
+    mine &= ~mr_signal_set_to_host(&mr_thread_signals.blocked);
+    syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &mine, NULL, HOST_SET_BYTES);
+}
+
 /* A signal that the guest has a handler for: remembered; the system call it interrupts ends with EINTR. */
 static void on_host_signal(int host_signal, siginfo_t *host_info, void *context)
 {
-    (void)host_signal;
     int saved_errno = errno;
     struct mr_signal_info info;
     mr_signal_info_from_host(host_info, &info);
-    append(&info);
+    if (!append(&info))
+        hold(host_signal, context);
     mr_wait_call_interrupt(context);
     errno = saved_errno;
 }
@@ -462,6 +491,7 @@ static uint32_t deliver_waiting(struct mr_state *s, uint32_t pc)
     while (mr_signals_waiting() && mr_signal_dequeue(unblocked(), &info))
         pc = deliver(s, &info, pc);
     mr_signal_wait_abandoned();
+    mr_signals_let_in_held();
     return pc;
 }
 

@@ -196,6 +196,7 @@ static void begin_child(struct mr_state *s, const struct mr_clone *clone, const 
     mr_threads_forked(clone->flags & CLONE_CHILD_CLEARTID ? clone->child_tid : 0);
     mr_profile_forked();
     mr_signals_queued = 0;
+    mr_signals_let_in_held();
     mr_carrier_forked();
     if (to_parent >= 0 && !(clone->flags & CLONE_FILES))
         close_pipe(); /* a vfork child's own children are none */

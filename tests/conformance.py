@@ -4,6 +4,7 @@ make conformance ARGS='gcc'                  gcc's own tests (under 40 minutes o
 make conformance ARGS='gcc --suite ieee'     some of them; ARGS='gcc --help' tells the choices
 make conformance ARGS='floats'               floating point against SoftFloat, on TestFloat's operands
 make conformance ARGS='programs'             samples and programs beside native builds and qemu-user (hours)
+make conformance ARGS='debian'                84 commands on Debian's mipsel packages, three ways; ARGS='debian --help'
 make conformance ARGS='programs -k test_cxx' what follows goes to pytest
 make conformance                             all
 """
@@ -43,7 +44,14 @@ def gcc(words: list[str]) -> int:
     return outside_pytest(lambda: gcc_conformance.main(words))
 
 
-PARTS = {"gcc": gcc, "floats": floats, "programs": programs}
+def debian(words: list[str]) -> int:
+    """Run Debian's programs; return the exit status."""
+    import debian_conformance
+
+    return outside_pytest(lambda: debian_conformance.main(words))
+
+
+PARTS = {"gcc": gcc, "floats": floats, "programs": programs, "debian": debian}
 
 
 def main(words: list[str]) -> int:

@@ -6,9 +6,7 @@ MIPSREC_PROGRAMS=all, which `make conformance` sets.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 import os
 import subprocess
 import sys
@@ -17,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from compiled import ORDERS
-from tools import missing, need
+from tools import need
 
 from mipsrec import pipeline
 from mipsrec.commands.bench import load_samples_module
@@ -213,60 +211,3 @@ def test_zig(host: Path, tmp_path: Path, name: str, target: str, pie: tuple[str,
     command = [sys.executable, "-m", "ziglang", "cc", *flags, *sources, "-lm", "-o", str(guest)]
     subprocess.run(command, cwd=samples.SAMPLES, check=True)
     assert_output(way.run(host, guest, tmp_path), samples.expected_output(name))
-
-
-# ---- Debian's busybox ----
-
-
-def _corpus() -> Path:
-    return Path(os.environ.get("MIPSREC_CORPUS") or ROOT.parent / "shared" / "corpus")
-
-
-def _busybox_rows() -> list[dict[str, object]]:
-    path = _corpus() / "programs.json"
-    rows = json.loads(path.read_text()) if path.exists() else []
-    return [row for row in rows if row["tags"] == ["static"]]
-
-
-@pytest.fixture(scope="session")
-def sysroot(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with Debian's busybox-static of mipsel and the inputs of the corpus."""
-    corpus = _corpus()
-    if not (corpus / "sysroot.sh").exists():
-        pytest.skip(f"{corpus}: no corpus of programs; name its folder with MIPSREC_CORPUS")
-    need("apt-get", "apt")
-    folder = tmp_path_factory.mktemp("sysroot") / "root"
-    words = ["bash", str(corpus / "sysroot.sh"), str(folder), "mipsel", "busybox-static"]
-    result = subprocess.run(words, capture_output=True, text=True)
-    if result.returncode != 0:
-        missing(f"Debian's mipsel busybox ({result.stderr.strip().splitlines()[-1:]})", "apt, with the network,")
-    (folder / "w").mkdir()
-    subprocess.run(["tar", "xzf", str(corpus / "inputs.tar.gz"), "-C", str(folder / "w")], check=True)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def busybox_library(sysroot: Path) -> Path:
-    return pipeline.cached_library(pipeline.open_guest(sysroot / "bin" / "busybox"))
-
-
-@pytest.mark.parametrize("engine", ["interp", "native"] if ALL else ["interp"])
-def test_busybox(host: Path, sysroot: Path, tmp_path: Path, engine: str, request: pytest.FixtureRequest) -> None:
-    """Debian's static busybox: the rows of the corpus that need nothing else, with their recorded outputs."""
-    options = []
-    if engine == "native":
-        options = ["--library", str(request.getfixturevalue("busybox_library"))]
-    rows = _busybox_rows()
-    assert len(rows) >= 8
-    kept = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "TZ": "UTC", "HOME": "/tmp", "TERM": "dumb"}
-    for row in rows:
-        argv = row["argv"]
-        assert isinstance(argv, list)
-        words = [word.replace("/w/", f"{sysroot}/w/") for word in argv[1:]]
-        command = [host, *options, f"{sysroot}{argv[0]}", *words]
-        result = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, cwd=tmp_path, timeout=TIMEOUT, env=kept
-        )
-        output = result.stdout.replace(f"{sysroot}/w/".encode(), b"/w/")
-        found = (result.returncode, hashlib.sha256(output).hexdigest())
-        assert found == (row["expected_rc"], row["expected_stdout_sha256"]), (row["name"], result.stderr)

@@ -119,6 +119,32 @@ static void *idle(void *unused)
     return unused;
 }
 
+static timer_t fast;
+
+static void stop_in_time(int number)
+{
+    (void)number;
+    if (++count == 300)
+        timer_settime(fast, 0, &never, NULL);
+}
+
+/* The timer is always faster than the handler: the program goes on when that stops it. */
+static void storm(int number)
+{
+    const struct itimerspec at_once = {{0, 1000}, {0, 1000}};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = number};
+    signal(number, stop_in_time);
+    count = 0;
+    SHOW(timer_create(CLOCK_MONOTONIC, &event, &fast));
+    SHOW(timer_settime(fast, 0, &at_once, NULL));
+    while (count < 300)
+        usleep(1000);
+    SHOW(timer_delete(fast));
+    sigset_t set;
+    sigprocmask(SIG_BLOCK, NULL, &set);
+    printf("%d %d\n", count < 310, sigismember(&set, number));
+}
+
 static sem_t done;
 
 static void in_thread(union sigval given)
@@ -232,6 +258,10 @@ int main(int argument_count, char **words)
         by_signal(SIGRTMIN + 4);
         by_signal(SIGRTMAX - 1); /* on MIPS 126 */
         by_signal(SIGSEGV);
+    }
+    if (!strcmp(way, "storms")) {
+        storm(SIGRTMIN + 1);
+        storm(SIGALRM);
     }
     if (!strcmp(way, "others"))
         others();

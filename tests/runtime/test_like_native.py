@@ -21,7 +21,7 @@ WAYS = {
         "memory direct",
     ),
     "mqueues": ("",),
-    "timers": ("signals", "others", "threads", "intervals", "sleeping"),
+    "timers": ("signals", "storms", "others", "threads", "intervals", "sleeping"),
     "clones": ("clones", "namespaces", "threes", "waiting", "jobs"),
     "scheduling": ("classes", "barriers", "options", "death", "identities", "advice"),
 }  # fmt: skip
