@@ -4,6 +4,8 @@ make conformance ARGS='gcc'                  gcc's own tests (under 40 minutes o
 make conformance ARGS='gcc --suite ieee'     some of them; ARGS='gcc --help' tells the choices
 make conformance ARGS='floats'               floating point against SoftFloat, on TestFloat's operands
 make conformance ARGS='programs'             samples and programs beside native builds and qemu-user (hours)
+make conformance ARGS='chroot'               Debian for mipsel after chroot: apt, gcc, a package from its source; --help
+make conformance ARGS='firmware'             busybox, Lua, SQLite and dropbear, big-endian, from their sources; --help
 make conformance ARGS='programs -k test_cxx' what follows goes to pytest
 make conformance                             all
 """
@@ -43,7 +45,21 @@ def gcc(words: list[str]) -> int:
     return outside_pytest(lambda: gcc_conformance.main(words))
 
 
-PARTS = {"gcc": gcc, "floats": floats, "programs": programs}
+def chroot(words: list[str]) -> int:
+    """Run Debian for mipsel after chroot; return the exit status."""
+    import chroot_conformance
+
+    return outside_pytest(lambda: chroot_conformance.main(words))
+
+
+def firmware(words: list[str]) -> int:
+    """Run a big-endian firmware made from Debian's sources; return the exit status."""
+    import firmware_conformance
+
+    return outside_pytest(lambda: firmware_conformance.main(words))
+
+
+PARTS = {"gcc": gcc, "floats": floats, "programs": programs, "chroot": chroot, "firmware": firmware}
 
 
 def main(words: list[str]) -> int:
