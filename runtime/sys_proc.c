@@ -47,7 +47,17 @@ static const struct made_file own_files[] = {
     {"statm", mr_write_statm},     {"status", mr_write_status},
 };
 
-static const struct made_file cpuinfo = {"cpuinfo", mr_write_cpuinfo};
+static const struct made_file cpuinfo = {"cpuinfo", mr_write_cpuinfo}, net_table = {"net", mr_write_net_table};
+
+/* /proc/net/NAME, /proc/PID/net/NAME and so on. */
+static bool is_net_table(const char *proc_name)
+{
+    static const char folder[] = "/net/";
+    const char *last = strrchr(proc_name, '/');
+    ptrdiff_t before = last + 1 - proc_name;
+    return before > (ptrdiff_t)strlen(folder) && memcmp(last + 1 - strlen(folder), folder, strlen(folder)) == 0 &&
+           mr_is_net_table(last + 1);
+}
 
 static const struct made_file *find(const char *proc_name)
 {
@@ -55,6 +65,8 @@ static const struct made_file *find(const char *proc_name)
     for (size_t i = 0; own && i < sizeof own_files / sizeof *own_files; i++)
         if (strcmp(own, own_files[i].name) == 0)
             return &own_files[i];
+    if (is_net_table(proc_name))
+        return &net_table;
     return strcmp(proc_name, "/proc/cpuinfo") == 0 ? &cpuinfo : NULL;
 }
 

@@ -5,6 +5,8 @@ make conformance ARGS='gcc --suite ieee'     some of them; ARGS='gcc --help' tel
 make conformance ARGS='floats'               floating point against SoftFloat, on TestFloat's operands
 make conformance ARGS='programs'             samples and programs beside native builds and qemu-user (hours)
 make conformance ARGS='debian'                84 commands on Debian's mipsel packages, three ways; ARGS='debian --help'
+make conformance ARGS='chroot'               Debian for mipsel after chroot: apt, gcc, a package from its source; --help
+make conformance ARGS='firmware'             busybox, Lua, SQLite and dropbear, big-endian, from their sources; --help
 make conformance ARGS='programs -k test_cxx' what follows goes to pytest
 make conformance                             all
 """
@@ -51,7 +53,24 @@ def debian(words: list[str]) -> int:
     return outside_pytest(lambda: debian_conformance.main(words))
 
 
-PARTS = {"gcc": gcc, "floats": floats, "programs": programs, "debian": debian}
+def chroot(words: list[str]) -> int:
+    """Run Debian for mipsel after chroot; return the exit status."""
+    import chroot_conformance
+
+    return outside_pytest(lambda: chroot_conformance.main(words))
+
+
+def firmware(words: list[str]) -> int:
+    """Run a big-endian firmware made from Debian's sources; return the exit status."""
+    import firmware_conformance
+
+    return outside_pytest(lambda: firmware_conformance.main(words))
+
+
+PARTS = {
+    "gcc": gcc, "floats": floats, "programs": programs, "debian": debian,
+    "chroot": chroot, "firmware": firmware,
+}  # fmt: skip
 
 
 def main(words: list[str]) -> int:

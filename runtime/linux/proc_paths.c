@@ -6,6 +6,7 @@
  */
 #include "own.h"
 #include "paths.h"
+#include "proc_made.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -49,7 +50,7 @@ static bool is_special(const char *last)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(last, names[i]) == 0)
             return true;
-    return false;
+    return mr_is_net_table(last);
 }
 
 /* A relative name is one below /proc when the folder is. */

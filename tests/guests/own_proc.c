@@ -4,11 +4,13 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -126,6 +128,39 @@ static void *same_maps(void *unused)
     return NULL;
 }
 
+/* Whether a table of /proc/net has a socket's own address: its words as the numbers that they are for this program. */
+static int net_table_has(const char *name, int family, int type)
+{
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback};
+    struct sockaddr_in four = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000201)};
+    socklen_t size = family == AF_INET ? sizeof four : sizeof six;
+    struct sockaddr *address = family == AF_INET ? (struct sockaddr *)&four : (struct sockaddr *)&six;
+    uint32_t words[4] = {four.sin_addr.s_addr};
+    char wanted[60] = " ";
+    int fd = socket(family, type, 0);
+    if (bind(fd, address, size) || (type == SOCK_STREAM && listen(fd, 1)) || getsockname(fd, address, &size))
+        return -1;
+    if (family == AF_INET6)
+        memcpy(words, &six.sin6_addr, sizeof words);
+    for (int i = 0; i < (family == AF_INET ? 1 : 4); i++)
+        sprintf(wanted + strlen(wanted), "%08X", words[i]);
+    sprintf(wanted + strlen(wanted), ":%04X", ntohs(family == AF_INET ? four.sin_port : six.sin6_port));
+    read_all(AT_FDCWD, name, text, sizeof text);
+    close(fd);
+    return strstr(text, wanted) != NULL && strstr(text, "local_address") != NULL;
+}
+
+static void net_tables(void)
+{
+    char path[60];
+    sprintf(path, "/proc/%d/net/tcp", getpid());
+    printf("%d ", net_table_has(path, AF_INET, SOCK_STREAM));
+    printf("%d ", net_table_has("/proc/self/net/udp", AF_INET, SOCK_DGRAM));
+    printf("%d ", net_table_has("/proc/thread-self/net/tcp6", AF_INET6, SOCK_STREAM));
+    chdir("/proc/net");
+    printf("%d %d\n", net_table_has("udp6", AF_INET6, SOCK_DGRAM), net_table_has("../net/tcp", AF_INET, SOCK_STREAM));
+}
+
 static void auxiliary(void)
 {
     unsigned long vector[200] = {0};
@@ -208,6 +243,8 @@ int main(int count, char **words)
         pthread_join(thread, NULL);
     } else if (strcmp(question, "auxv") == 0)
         auxiliary();
+    else if (strcmp(question, "net") == 0)
+        net_tables();
     else if (strcmp(question, "stat") == 0)
         numbers();
     else if (strcmp(question, "replace") == 0)

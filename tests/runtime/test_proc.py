@@ -15,7 +15,7 @@ from conftest import sanitized_host
 from test_syscalls import compile_guest, compile_with
 from tools import need
 
-QUESTIONS = ("program", "maps", "stat", "replace", "change")
+QUESTIONS = ("program", "maps", "stat", "replace", "change", "net")
 
 
 @pytest.fixture(scope="module", params=list(ORDERS))
