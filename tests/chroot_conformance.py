@@ -22,13 +22,13 @@ from debian_roots import WAYS, Root, Way, qemu_static, table, unpack_packages, u
 from tools import need
 
 PACKAGES = (
-    "apt dpkg bash dash coreutils sed grep gawk mawk tar gzip xz-utils make gcc libc6-dev perl-base findutils diffutils "
-    "patch debianutils base-files base-passwd libc-bin"
+    "apt dpkg bash dash coreutils sed grep gawk mawk tar gzip xz-utils make gcc libc6-dev perl-base findutils "
+    "diffutils patch debianutils base-files base-passwd libc-bin"
 ).split()  # fmt: skip
 TOOLS = (
     "bin/dash bin/bash usr/bin/make usr/bin/gcc usr/lib/gcc/mipsel-linux-gnu/12/collect2 usr/bin/as usr/bin/ld "
-    "usr/bin/ar bin/sed bin/grep usr/bin/expr usr/bin/sort usr/bin/uniq usr/bin/cut usr/bin/head usr/bin/tr usr/bin/tee "
-    "bin/cat bin/rm bin/cp bin/mv bin/ln bin/ls bin/mkdir bin/chmod bin/uname bin/true bin/echo bin/sleep "
+    "usr/bin/ar bin/sed bin/grep usr/bin/expr usr/bin/sort usr/bin/uniq usr/bin/cut usr/bin/head usr/bin/tr "
+    "usr/bin/tee bin/cat bin/rm bin/cp bin/mv bin/ln bin/ls bin/mkdir bin/chmod bin/uname bin/true bin/echo bin/sleep "
     "usr/bin/basename usr/bin/dirname usr/bin/sha256sum usr/bin/mawk usr/bin/env usr/bin/apt-get usr/bin/dpkg "
     "usr/bin/dpkg-query"
 ).split()  # fmt: skip
@@ -86,12 +86,14 @@ def checks(package_count: int) -> list[Check]:
     """Return all checks."""
     return [
         Check("apt", "apt-get --version", r"apt [\d.]+ \(mipsel\)\n.*Ver: Standard \.deb\n.* Idx: EIPP [^\n]*\n"),
-        Check("dpkg", "dpkg -l | grep -c '^ii '; dpkg -s zlib1g | grep ^Arch", rf"{package_count}\nArchitecture: mipsel\n"),
+        Check("dpkg", "dpkg -l | grep -c '^ii '; dpkg -s zlib1g | grep ^Arch",
+              rf"{package_count}\nArchitecture: mipsel\n"),
         Check("sh-200", "dash /tmp/processes.sh", r"total 7800\n1 2 3 4 5 6 7 8 \s+5 y\n",
               prepare=_write("processes.sh", PROCESSES)),
         Check("bash-200", "bash /tmp/processes.sh", r"total 7800\n1 2 3 4 5 6 7 8 \s+5 y\n",
               prepare=_write("processes.sh", PROCESSES)),
-        Check("perl", "perl -e 'printf qq(%.3f %s\\n), exp(1), join q(,), map {$_ ** 2} 1 .. 5'", r"2\.718 1,4,9,16,25\n"),
+        Check("perl", "perl -e 'printf qq(%.3f %s\\n), exp(1), join q(,), map {$_ ** 2} 1 .. 5'",
+              r"2\.718 1,4,9,16,25\n"),
         Check("gcc", "cd /tmp && rm -f a.out && gcc -O2 hello.c && sha256sum a.out && ./a.out",
               r"[0-9a-f]{64}  a\.out\nhello from 32 bits\n", status=7, same_everywhere=True,
               prepare=_write("hello.c", HELLO)),
