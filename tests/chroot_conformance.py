@@ -23,14 +23,12 @@ from tools import need
 
 PACKAGES = (
     "apt dpkg bash dash coreutils sed grep gawk mawk tar gzip xz-utils make gcc libc6-dev perl-base findutils "
-    "diffutils "
-    "patch debianutils base-files base-passwd libc-bin"
+    "diffutils patch debianutils base-files base-passwd libc-bin"
 ).split()  # fmt: skip
 TOOLS = (
     "bin/dash bin/bash usr/bin/make usr/bin/gcc usr/lib/gcc/mipsel-linux-gnu/12/collect2 usr/bin/as usr/bin/ld "
     "usr/bin/ar bin/sed bin/grep usr/bin/expr usr/bin/sort usr/bin/uniq usr/bin/cut usr/bin/head usr/bin/tr "
-    "usr/bin/tee "
-    "bin/cat bin/rm bin/cp bin/mv bin/ln bin/ls bin/mkdir bin/chmod bin/uname bin/true bin/echo bin/sleep "
+    "usr/bin/tee bin/cat bin/rm bin/cp bin/mv bin/ln bin/ls bin/mkdir bin/chmod bin/uname bin/true bin/echo bin/sleep "
     "usr/bin/basename usr/bin/dirname usr/bin/sha256sum usr/bin/mawk usr/bin/env usr/bin/apt-get usr/bin/dpkg "
     "usr/bin/dpkg-query"
 ).split()  # fmt: skip

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -47,9 +48,8 @@ def _apt(state: Path, arch: str | None, words: Sequence[str]) -> None:
     for name in ("lists/partial", "archives/partial"):
         (state / name).mkdir(parents=True, exist_ok=True)
     (state / "status").touch()
-    for kind in ("deb", "deb-src"):
-        line = f"{kind} [signed-by={KEYS}] {MIRROR} {SUITE} main\n"
-        (state / "sources.list").write_text(line) if kind == "deb" else (state / "sources.list").open("a").write(line)
+    lines = [f"{kind} [signed-by={KEYS}] {MIRROR} {SUITE} main\n" for kind in ("deb", "deb-src")]
+    (state / "sources.list").write_text("".join(lines))
     text = APT.format(state=state)
     if arch is not None:
         text += f'APT::Architecture "{arch}";\nAPT::Architectures {{"{arch}";}};\n'
@@ -194,7 +194,7 @@ class Root:
                 process.stdin = None
                 yield process
             finally:
-                process.kill()
+                end_all(process)
 
     def run(self, way: Way, script: str, timeout: float = 600) -> Ended:
         """Run a shell script in the root to its end; status 124 when it takes too long."""
@@ -204,9 +204,17 @@ class Root:
                 output, _ = process.communicate(timeout=timeout)
                 status = process.returncode
             except subprocess.TimeoutExpired:
-                process.kill()
+                end_all(process)
                 output, status = process.communicate()[0], 124
         return Ended(status, output, time.monotonic() - begin)
+
+
+def end_all(process: subprocess.Popen[str]) -> None:
+    """Kill process 1 of the namespace of an unshare, and so all there; after chroot --kill-child may fail to."""
+    if process.poll() is None:
+        for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+            os.kill(int(child), signal.SIGKILL)
+        process.kill()
 
 
 def _map_users(process: subprocess.Popen[str]) -> None:

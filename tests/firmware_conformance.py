@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conftest import plain_host
-from debian_roots import WAYS, Root, Way, qemu_static, table
+from debian_roots import WAYS, Root, Way, end_all, qemu_static, table
 from firmware_root import PROGRAMS, make_firmware, native_programs
 from tools import need
 
@@ -53,9 +53,8 @@ class Firmware:
         if not links.exists():
             links.mkdir()
             subprocess.run([self.native["busybox"], "--install", "-s", links], check=True)
-        result = subprocess.run(words, cwd=folder, input=text, stdout=subprocess.PIPE,
-                                stderr=subprocess.STDOUT, text=True,
-                                errors="replace", env={**ENVIRONMENT, "PATH": str(links)})  # fmt: skip
+        result = subprocess.run(words, cwd=folder, input=text, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                text=True, errors="replace", env={**ENVIRONMENT, "PATH": str(links)})  # fmt: skip
         return result.stdout + f"status {result.returncode}\n"
 
     def in_root(self, way: Way, script: str, timeout: float = 600) -> str:
@@ -131,9 +130,8 @@ def sqlite(firmware: Firmware, way: Way) -> None:
     guests = firmware.root.folder / "tmp/work/own.db"
     copy = guests.with_name("native.db")
     shutil.copy2(work / "own.db", copy)
-    there = firmware.root.run(
-        way, "cd /tmp/work; sqlite3 native.db .dump | md5sum; sqlite3 own.db .dump | md5sum"
-    ).output
+    script = "cd /tmp/work; sqlite3 native.db .dump | md5sum; sqlite3 own.db .dump | md5sum"
+    there = firmware.root.run(way, script).output
     if len(set(there.split()) - {"-"}) != 1 or len(there.split()) != 4:
         raise Failed(f"the guest reads other things from the files:\n{there}")
     dumps = [subprocess.run([program, path, ".dump"], capture_output=True).stdout for path in (work / "own.db", guests)]
@@ -224,7 +222,7 @@ def services(firmware: Firmware, way: Way) -> None:
             else:
                 print("ssh: not tried, since only root can make namespaces that have users", file=sys.stderr)
         except (Failed, OSError, subprocess.TimeoutExpired) as error:
-            process.kill()
+            end_all(process)
             raise Failed(f"{error}\nits log:\n{process.stdout.read()[-1000:]}") from error
 
 
@@ -234,9 +232,8 @@ CHECKS = {"services": services, "applets": applets, "lua": lua, "sqlite": sqlite
 def parse(words: list[str]) -> argparse.Namespace:
     """Return the options."""
     parser = argparse.ArgumentParser(prog="conformance.py firmware", description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--folder", type=Path, default=Path("build/firmware"), help="kept between runs (build/firmware)"
-    )
+    parser.add_argument("--folder", type=Path, default=Path("build/firmware"),
+                        help="kept between runs (default: %(default)s)")  # fmt: skip
     parser.add_argument("--way", action="append", choices=[str(way) for way in WAYS], help="only this one (repeatable)")
     parser.add_argument("--check", action="append", choices=CHECKS, help="only this one (repeatable)")
     parser.add_argument("--opt", default="light", help="effort of recompilation (light)")

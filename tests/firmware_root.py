@@ -24,15 +24,9 @@ PROGRAMS = ("bin/busybox", "usr/bin/lua", "usr/bin/sqlite3", "usr/sbin/dropbear"
             "usr/bin/dbclient")  # fmt: skip
 """What to recompile, with all that it loads."""
 
-BUSYBOX = {
-    "USE_BB_CRYPT": "y",
-    "USE_BB_CRYPT_SHA": "y",
-    "TC": "n",
-    "FEATURE_MOUNT_NFS": "n",
-}  # tc: not with these headers
-DROPBEAR = (
-    "#define DROPBEAR_SVR_PASSWORD_AUTH 0\n#define DROPBEAR_CLI_PASSWORD_AUTH 0\n"  # the cross glibc has no crypt
-)
+BUSYBOX = {"USE_BB_CRYPT": "y", "USE_BB_CRYPT_SHA": "y", "TC": "n", "FEATURE_MOUNT_NFS": "n"}
+"""What differs from Debian's: tc does not compile with all kernels' headers, and the cross glibc has no crypt."""
+DROPBEAR = "#define DROPBEAR_SVR_PASSWORD_AUTH 0\n#define DROPBEAR_CLI_PASSWORD_AUTH 0\n"
 DROPBEAR_WITHOUT = ("zlib", "harden", "syslog", "lastlog", "utmp", "utmpx", "wtmp", "wtmpx")
 SQLITE = ("-DSQLITE_THREADSAFE=1", "-DSQLITE_ENABLE_FTS5", "-DSQLITE_ENABLE_RTREE", "-DSQLITE_ENABLE_MATH_FUNCTIONS")
 INITTAB = """::sysinit:/etc/init.d/rcS
@@ -54,9 +48,7 @@ cat
 def _run(words: Sequence[object], folder: Path) -> None:
     """Run a step of a build in a folder; its output goes to log.txt there."""
     with (folder / "log.txt").open("a") as log:
-        result = subprocess.run(
-            [str(word) for word in words], cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-        )
+        result = subprocess.run([*map(str, words)], cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     if result.returncode != 0:
         tail = "\n".join((folder / "log.txt").read_text(errors="replace").splitlines()[-15:])
         raise RuntimeError(f"{' '.join(map(str, words))}: failed:\n{tail}")
@@ -67,9 +59,8 @@ def _busybox(source: Path, folder: Path, prefix: str) -> None:
     config = (source / "debian/config/pkg/deb").read_text()
     for name, value in BUSYBOX.items():
         line = f"CONFIG_{name}=y" if value == "y" else f"# CONFIG_{name} is not set"
-        config = (
-            re.sub(rf"^(# CONFIG_{name} is not set|CONFIG_{name}=.*)\n", "", config, flags=re.MULTILINE) + line + "\n"
-        )
+        old = rf"^(# CONFIG_{name} is not set|CONFIG_{name}=.*)\n"
+        config = re.sub(old, "", config, flags=re.MULTILINE) + line + "\n"
     (folder / ".config").write_text(config)
     words = f"make ARCH={'mips' if prefix else 'x86_64'} CROSS_COMPILE={prefix}"
     _run(["sh", "-c", f"yes '' | {words} oldconfig"], folder)
@@ -80,7 +71,8 @@ def _lua(source: Path, folder: Path, prefix: str) -> None:
     (folder / "lua5.4-deb-multiarch.h").write_text('#define DEB_HOST_MULTIARCH "none"\n')
     library = [path for path in (source / "src").glob("*.c") if path.name not in ("lua.c", "luac.c")]
     compiler = [f"{prefix}gcc", "-O2", "-w", "-I", folder, "-DLUA_USE_LINUX", "-DLUA_COMPAT_5_3"]
-    _run([*compiler, "-fPIC", "-shared", "-Wl,-soname,liblua5.4.so.0", "-o", "liblua5.4.so.0", *library, "-lm"], folder)
+    name = "liblua5.4.so.0"
+    _run([*compiler, "-fPIC", "-shared", f"-Wl,-soname,{name}", "-o", name, *library, "-lm"], folder)
     _run([*compiler, "-o", "lua", source / "src/lua.c", "./liblua5.4.so.0", "-lm", "-Wl,-rpath,$ORIGIN"], folder)
 
 
@@ -89,10 +81,8 @@ def _sqlite(source: Path, folder: Path, prefix: str) -> None:
     _run([source / "configure", "--disable-readline"], folder)
     _run(["make", "-s", "sqlite3.c", "shell.c", "sqlite3.h"], folder)
     compiler = [f"{prefix}gcc", "-O2", "-w", *SQLITE]
-    _run(
-        [*compiler, "-fPIC", "-shared", "-Wl,-soname,libsqlite3.so.0", "-o", "libsqlite3.so.0", "sqlite3.c", "-lm"],
-        folder,
-    )
+    name = "libsqlite3.so.0"
+    _run([*compiler, "-fPIC", "-shared", f"-Wl,-soname,{name}", "-o", name, "sqlite3.c", "-lm"], folder)
     _run([*compiler, "-o", "sqlite3", "shell.c", "./libsqlite3.so.0", "-lm", "-Wl,-rpath,$ORIGIN"], folder)
 
 
