@@ -5,6 +5,7 @@ Enters: a folder and a byte order. Leaves: programs, libraries, and folders that
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -81,3 +82,8 @@ def summing_guest(folder: Path, byte_order: str) -> tuple[Path, Path]:
         folder / "sum", byte_order, SUM, fill, f"-Wl,-rpath,{folder}", f"-Wl,--dynamic-linker={folder}/ld.so.1"
     )
     return guest, fill
+
+
+def recompiled_files(statistics: str) -> list[str]:
+    """Return the files whose code was bound in a run, as --stats names them (mr_modules_report)."""
+    return re.findall(r"^mipsrec-host: recompiled (.*?), \d+ entries", statistics, re.MULTILINE)

@@ -7,7 +7,6 @@ with a native build of the same source.
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 from compiled import ORDERS
 from conftest import sanitized_host
+from dynamic import recompiled_files
 from tools import need
 
 from mipsrec.cache import cache_folder, variant_of
@@ -88,7 +88,7 @@ class World:
 
     def assert_code_of(self, result: subprocess.CompletedProcess[str], *files: Path) -> None:
         """Compare the files that had recompiled code in a run with --stats."""
-        had = set(re.findall(r"^mipsrec-host: recompiled (.*), \d+ entries", result.stderr, re.MULTILINE))
+        had = set(recompiled_files(result.stderr))
         expected = {str(file) for file in files} if self.engine == "recompiled" else set()
         assert had == expected
 
@@ -203,7 +203,7 @@ def test_opening_and_closing_in_a_loop(world: World) -> None:
     expected = sum(3 + sum(2 * i ^ 1 for i in range(n % 10)) for n in range(300))
     assert_says(result, f"{expected}\n")
     if world.engine == "recompiled":
-        assert len(re.findall(r"recompiled .*/plugin\.so, ", result.stderr)) == 1  # one module, bound again and again
+        assert recompiled_files(result.stderr).count(str(plugin)) == 1  # one module, bound again and again
 
 
 REOPENER = """
@@ -250,7 +250,7 @@ def test_a_library_replaced_while_the_program_runs(world: World) -> None:
     values = [int(text) - sum(2 * i ^ 1 for i in range(4)) for text in found]
     assert values == [100, 200, 300, 300]
     if world.engine == "recompiled":
-        assert len(re.findall(r"recompiled .*/plugin\.so, ", stats)) == 3
+        assert recompiled_files(stats).count(str(used)) == 3
 
 
 def test_two_hundred_libraries(world: World) -> None:
@@ -272,7 +272,7 @@ def test_two_hundred_libraries(world: World) -> None:
     result = world.run(program, str(world.folder), options=["--stats"])
     assert_says(result, f"{200 * (1 + sum(2 * i ^ 1 for i in range(5)))}\n")
     if world.engine == "recompiled":
-        assert len(re.findall(r"recompiled .*/many-\d+\.so", result.stderr)) == 200
+        assert len([path for path in recompiled_files(result.stderr) if "/many-" in path]) == 200
 
 
 PATCHER = """

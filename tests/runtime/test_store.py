@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from compiled import ORDERS
 from conftest import sanitized_host
-from dynamic import SUM_PRINTS, compile_to, library, summing_guest
+from dynamic import SUM_PRINTS, compile_to, library, recompiled_files, summing_guest
 from mounts import in_namespace, read_only, small
 
 from mipsrec import pipeline
@@ -81,7 +81,7 @@ def checked(result: subprocess.CompletedProcess[str]) -> str:
 
 def used(statistics: str) -> set[str]:
     """Return the names of the files whose code was used."""
-    return {Path(path).name for path in re.findall(r"^mipsrec-host: code (\S+): \d+ entries", statistics, re.MULTILINE)}
+    return {Path(path).name for path in recompiled_files(statistics)}
 
 
 @pytest.fixture(scope="module")
