@@ -55,6 +55,14 @@ def sanitized_host() -> Path:
     return Path(given) if given else _built_once((*WARNINGS, *SANITIZERS))
 
 
+def cache_with_host(folder: Path) -> Path:
+    """Make a cache that has nothing but the host."""
+    plain_host()
+    folder.mkdir()
+    (folder / "host").symlink_to(Path(os.environ["MIPSREC_CACHE"]) / "host")
+    return folder
+
+
 @pytest.fixture(scope="session")
 def host() -> Path:
     """The host executable."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from commandline import PREBUILT, ROOT, assert_one_line, mipsrec
 from compiled import ORDERS, compile_guest, library_at
+from conftest import cache_with_host
 from tools import need
 
 from mipsrec import levels, pipeline, profiles
@@ -188,7 +189,7 @@ def test_cold_functions_are_written_once(order: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_same_output(level: str, tmp_path: Path) -> None:
-    result = mipsrec("run", "--opt", level, SAMPLE, MIPSREC_CACHE=str(tmp_path))
+    result = mipsrec("run", "--opt", level, SAMPLE, MIPSREC_CACHE=str(cache_with_host(tmp_path / "cache")))
     assert (result.returncode, result.stdout, result.stderr) == (0, EXPECTED, "")
 
 

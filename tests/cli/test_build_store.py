@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -343,11 +344,26 @@ def test_worker_without_mipsrec_is_refused(tmp_path: Path, build: Build, farm: F
     assert_one_line(result, "cannot run this mipsrec", "install it there")
 
 
-def test_no_scheduler_and_no_workers(tmp_path: Path, build: Build, farm: Farm) -> None:
+IMPATIENT = """
+import sys
+from mipsrec import farm
+from mipsrec.cli import main
+farm.CONNECT_SECONDS = farm.WORKER_SECONDS = 1
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_no_scheduler_and_no_workers(tmp_path: Path, farm: Farm) -> None:
+    def build_on(address: str) -> subprocess.CompletedProcess[str]:
+        words = ["build", "--sysroot", str(tmp_path / "root"), "--dask", address]
+        changes = environment(MIPSREC_CACHE=str(tmp_path / "cache"))
+        command = [sys.executable, "-c", IMPATIENT, *words]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120, env=changes)
+
     make_root(tmp_path / "root", "big", 1)
-    assert_one_line(build("--sysroot", tmp_path / "root", "--dask", "tcp://127.0.0.1:1"), "no dask scheduler answers")
-    assert_one_line(build("--sysroot", tmp_path / "root", "--dask", "what://ever"), "what://ever")
-    assert_one_line(build("--sysroot", tmp_path / "root", "--dask", farm.address), "has no workers", "dask worker")
+    assert_one_line(build_on("tcp://127.0.0.1:1"), "no dask scheduler answers")
+    assert_one_line(build_on("what://ever"), "what://ever")
+    assert_one_line(build_on(farm.address), "has no workers", "dask worker")
 
 
 def test_missing_package_is_named(tmp_path: Path, build: Build) -> None:

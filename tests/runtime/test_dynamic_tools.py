@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import socket
@@ -15,12 +14,11 @@ from typing import Any
 import pytest
 from commandline import assert_one_line, environment, mipsrec
 from compiled import ORDERS
-from conftest import plain_host, sanitized_host
+from conftest import cache_with_host, plain_host, sanitized_host
 from dynamic_guest import DynamicGuest, dynamic_guest
 
 from mipsrec import profiles
 from mipsrec.elf import load_elf
-from mipsrec.host import host_executable
 from mipsrec.options import Options
 
 AGREES = "mipsrec verify: lifted code and the interpreter agree at "
@@ -77,9 +75,7 @@ sys.exit(main(sys.argv[1:]))
 
 def verify_wrong(guest: DynamicGuest, cache: Path, functions: str, *words: object) -> subprocess.CompletedProcess[str]:
     """Verify with code in which xor computes or, in a cache of its own but for the host; words: the command line."""
-    host_executable()
-    cache.mkdir()
-    (cache / "host").symlink_to(Path(os.environ["MIPSREC_CACHE"]) / "host")
+    cache_with_host(cache)
     options = ("--opt", "1", "--jobs", "1", "--with", guest.plug, "--functions", functions)
     command = [sys.executable, "-c", WRONG_ROW, "verify", *map(str, options), *map(str, words)]
     return subprocess.run(

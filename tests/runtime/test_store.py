@@ -201,19 +201,20 @@ NOTES: dict[str, Callable[[Path, bytes], object]] = {
 }
 
 
-@pytest.mark.parametrize("how", NOTES)
 @pytest.mark.parametrize("sanitized", [False, True], ids=["plain", "sanitized"])
-def test_nonsense_in_notes(stored: Stored, how: str, sanitized: bool) -> None:
+def test_nonsense_in_notes(stored: Stored, sanitized: bool) -> None:
     if sanitized:
         stored.sanitize()
     time.sleep(SETTLED_SECONDS)
-    stored.run()
-    assert len(stored.notes()) == 6
-    for path in stored.notes():
-        NOTES[how](path, path.read_bytes())
-    statistics = stored.run()
-    if how != "unknown":  # such a note is believed: it names contents that the store has no code of
-        assert used(statistics) == {"sum", "libfill.so"}
+    for how, damage_note in NOTES.items():
+        shutil.rmtree(stored.cache / "identities", ignore_errors=True)
+        stored.run()
+        assert len(stored.notes()) == 6, how
+        for path in stored.notes():
+            damage_note(path, path.read_bytes())
+        statistics = stored.run()
+        if how != "unknown":  # such a note is believed: it names contents that the store has no code of
+            assert used(statistics) == {"sum", "libfill.so"}, how
 
 
 # ---- where there is no store, or it cannot be written ----

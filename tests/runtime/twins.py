@@ -7,14 +7,14 @@ A guest takes the name of one of its ways as its first argument.
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import pytest
 from compiled import ORDERS
-from tools import missing, need
+from support.musl import compile_with_musl
+from tools import need
 
 GUESTS = Path(__file__).parent.parent / "guests"
 OPTIONS = ("-w", "-O1", "-D_GNU_SOURCE", "-pthread")
@@ -31,14 +31,9 @@ def compile_guest(folder: Path, byte_order: str, name: str) -> Path:
     return _compile([need(f"{triple}-gcc", f"gcc-{triple}"), "-static"], folder, name)
 
 
-def compile_musl(folder: Path, target: str, name: str) -> Path:
-    """Return a static program with musl; target: as zig names it, such as mips or x86_64."""
-    if subprocess.run([sys.executable, "-m", "ziglang", "version"], capture_output=True).returncode != 0:
-        missing("ziglang", "nothing; pip install ziglang")
-    abi = "musl" if target == "x86_64" else "musleabihf"
-    return _compile(
-        [sys.executable, "-m", "ziglang", "cc", "-target", f"{target}-linux-{abi}", "-static"], folder, name
-    )
+def compile_musl(folder: Path, architecture: str, name: str) -> Path:
+    """Return a static program with Debian's musl."""
+    return compile_with_musl([GUESTS / f"{name}.c"], folder / name, architecture, *OPTIONS)
 
 
 def _compile(command: list[str], folder: Path, name: str) -> Path:
@@ -58,5 +53,5 @@ def output(*command: Path | str, cwd: Path | None = None) -> str:
 def natives(factory: pytest.TempPathFactory, name: str, musl: bool = False) -> Callable[[str], str]:
     """Return the function that says what the program for this machine prints in one of its ways."""
     folder = factory.mktemp(f"native-{name}")
-    program = compile_musl(folder, "x86_64", name) if musl else compile_native(folder, name)
+    program = compile_musl(folder, "amd64", name) if musl else compile_native(folder, name)
     return cache(lambda way: output(program, *way.split(), cwd=folder))
