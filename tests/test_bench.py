@@ -173,15 +173,22 @@ def test_the_chart_is_svg_with_a_bar_for_each_ratio() -> None:
 
 
 def test_contenders_are_chosen_by_name() -> None:
-    assert bench_contenders.chosen([], []) == bench_contenders.NAMES
+    assert bench_contenders.chosen([], []) == ("clang", "gcc32", "qemu")
+    assert bench_contenders.chosen(["relocatable"], []) == ("relocatable",)
     assert bench_contenders.chosen(["qemu,clang"], []) == ("clang", "qemu")
     assert bench_contenders.chosen([], ["qemu", "clang"]) == ("gcc32",)
-    with pytest.raises(BuildError, match="no contender tcc; there are clang, gcc32, qemu"):
+    with pytest.raises(BuildError, match="no contender tcc; there are clang, gcc32, qemu, relocatable"):
         bench_contenders.chosen([], ["tcc"])
 
 
 def run_bench(*words: str) -> int:
     return cli.main(["bench", *words])
+
+
+def test_code_that_may_be_anywhere_is_timed_beside(samples: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_bench(*LITTLE[:-2], "--with", "relocatable", "--only", "crc32", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert sorted(document["programs"]["crc32"]["ratio"]) == ["mipsel", "mipsel reloc"]
 
 
 @pytest.fixture

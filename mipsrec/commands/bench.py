@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib.util
 import json
 import os
@@ -20,6 +21,7 @@ from typing import Any
 from tqdm import tqdm
 
 from .. import pipeline
+from ..elf_header import ET_DYN
 from ..errors import BuildError, MipsrecError
 from ..host import host_executable
 from ..scratch import scratch_folder
@@ -92,6 +94,11 @@ class _Field:
     brief: list[Contender] = field(default_factory=list)
 
 
+def _relocatable(label: str) -> str:
+    """Return what the guest's code is called when it is translated as that of a library, which may be anywhere."""
+    return f"{label} reloc"
+
+
 def _add_guest(
     run: _Bench, entrants: _Field, name: str, label: str, guest: Path, work: Sequence[str], brief_work: Sequence[str]
 ) -> None:
@@ -110,6 +117,11 @@ def _add_guest(
     }
     host = str(host_executable())
     entrants.full.append(Contender(label, (host, "--library", str(library), str(guest), *work)))
+    if "relocatable" in run.contenders:
+        moved = library.with_name(f"{label}-{guest.name}-relocatable.so")
+        image = dataclasses.replace(opened.image, e_type=ET_DYN)
+        pipeline.build(pipeline.Guest(image), moved, run.results.options)
+        entrants.full.append(Contender(_relocatable(label), (host, "--library", str(moved), str(guest), *work)))
     qemu = shutil.which(bench_contenders.QEMU[opened.image.byte_order])
     if "qemu" in run.contenders and qemu:
         entrants.brief.append(Contender(f"{label} qemu", (qemu, str(guest), *brief_work)))
@@ -220,13 +232,16 @@ def _run(arguments: argparse.Namespace, samples: ModuleType, results: Results) -
     pair = _pair_of(arguments.programs)
     chosen = [] if pair else _chosen(samples, arguments.only)
     contenders = bench_contenders.chosen(arguments.with_, arguments.without)
-    reasons = {name: bench_contenders.absence(name, samples) for name in contenders if not pair or name == "qemu"}
+    if pair:
+        contenders = tuple(name for name in contenders if name in bench_contenders.OF_GUESTS)
+    reasons = {name: bench_contenders.absence(name, samples) for name in contenders}
     results.absent |= {name: reason for name, reason in reasons.items() if reason}
     contenders = tuple(name for name, reason in reasons.items() if not reason)
     targets = ["recompiled"] if pair else _targets(samples, arguments.target, results)
     for name, reason in results.absent.items():
         print(f"mipsrec: bench: without {name}: {reason}", file=sys.stderr)
     results.labels += [*targets, *(name for name in contenders if name in bench_contenders.NATIVE)]
+    results.labels += [_relocatable(target) for target in targets if "relocatable" in contenders]
     results.labels += [f"{target} qemu" for target in targets if "qemu" in contenders]
     with scratch_folder("mipsrec-bench-") as folder, _progress(len(chosen) or 1) as bar:
         run = _Bench(arguments, samples, contenders, results, folder, bar)

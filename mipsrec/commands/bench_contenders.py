@@ -19,7 +19,11 @@ from ..errors import BuildError
 from ..scratch import scratch_folder
 
 NATIVE = ("clang", "gcc32")
-NAMES = (*NATIVE, "qemu")
+OPTIONAL = ("relocatable",)
+"""Those that take part only when they are named."""
+OF_GUESTS = ("qemu", *OPTIONAL)
+"""Those that need nothing but the guest."""
+NAMES = (*NATIVE, *OF_GUESTS)
 QEMU = {"little": "qemu-mipsel", "big": "qemu-mips"}
 
 
@@ -29,13 +33,16 @@ def chosen(with_: Sequence[str], without: Sequence[str]) -> tuple[str, ...]:
     unknown = [name for name in (*wanted, *unwanted) if name not in NAMES]
     if unknown:
         raise BuildError(f"bench: no contender {unknown[0]}; there are {', '.join(NAMES)}")
-    return tuple(name for name in NAMES if (not wanted or name in wanted) and name not in unwanted)
+    some = wanted or [name for name in NAMES if name not in OPTIONAL]
+    return tuple(name for name in NAMES if name in some and name not in unwanted)
 
 
 def absence(name: str, samples: ModuleType) -> str:
     """Return why a contender cannot take part, and how to get it; "" when it can."""
     if name == "clang":
         return "" if shutil.which("clang") else "clang is not installed; on Debian: apt-get install clang"
+    if name == "relocatable":
+        return ""
     if name == "qemu":
         there = any(shutil.which(tool) for tool in QEMU.values())
         return "" if there else "qemu-mips and qemu-mipsel are not installed; on Debian: apt-get install qemu-user"
