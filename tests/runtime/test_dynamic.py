@@ -7,6 +7,7 @@ with a native build of the same source.
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
@@ -331,6 +332,34 @@ def test_forks_beside_a_hundred_threads(world: World) -> None:
     program = world.compile(FORKER.replace("+ 0 +", "+ (0 ^ 1) +"), "forker", "-lplugin", "-pthread")
     world.recompile(plugin, program)
     assert_says(world.run(program), "20 children\n")
+
+
+LAZY = """
+#include <stdio.h>
+#include <stdlib.h>
+int work(int);
+int main(int count, char **words) {
+    int n, sum = 0, rounds = atoi(words[1]);
+    for (n = 0; n < rounds; n++)
+        sum += work(n & 3);
+    printf("%d\\n", sum); return 0;
+}
+"""
+
+
+def test_a_first_call_binds_and_goes_on(world: World) -> None:
+    """The caller's loop stays recompiled, though the dynamic linker, which finds the callee, has no code."""
+    plugin = world.library(PLUGIN.replace("calls++;", ""), "libplugin.so", "-DVERSION=0")
+    program = world.compile(LAZY, "lazy", "-lplugin", "-Wl,-z,lazy")
+    world.recompile(plugin, program)
+    counts = []
+    for rounds in ("1", "20001"):
+        result = world.run(program, rounds, options=["--stats"], environment={"LD_BIND_NOW": ""})
+        assert result.returncode == 0, result.stderr
+        found = re.search(r"(\d+) instructions interpreted", result.stderr)
+        assert found is not None
+        counts.append(int(found[1]))
+    assert (counts[1] - counts[0] < 5_000) == (world.engine == "recompiled")
 
 
 STORM = """
