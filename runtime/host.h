@@ -263,6 +263,7 @@ struct mr_counters {
 };
 extern _Thread_local struct mr_counters mr_counters;
 void mr_code_file_interpreted(uint32_t pc, uint64_t instructions); /* --stats: that end at pc (lifted/code_files.c) */
+void mr_code_files_forked(void); /* --stats, in a new process: nothing has been counted */
 extern struct mr_state *mr_main_state;
 
 #endif

@@ -103,6 +103,9 @@ void mr_threads_forked(uint32_t clear_tid)
     threads = NULL;
     this_thread.clear_tid = clear_tid;
     this_thread.robust_list = 0;
+    of_the_ended = mr_counters = (struct mr_counters){0};
+    if (mr_options.stats)
+        mr_code_files_forked();
 }
 
 /* ---- robust futexes (exit_robust_list of kernel/futex/core.c) ---- */

@@ -185,6 +185,12 @@ void mr_code_file_interpreted(uint32_t pc, uint64_t instructions)
     atomic_fetch_add_explicit(&interpreted[mr_code_file_number(pc)], instructions, memory_order_relaxed);
 }
 
+void mr_code_files_forked(void)
+{
+    for (unsigned i = 0; i <= MOST_FILES; i++)
+        interpreted[i] = 0;
+}
+
 /* Adds the counts of a file that was mapped at several places to the first of its numbers. */
 static void join_counts(unsigned count)
 {

@@ -362,6 +362,25 @@ def test_a_first_call_binds_and_goes_on(world: World) -> None:
     assert (counts[1] - counts[0] < 5_000) == (world.engine == "recompiled")
 
 
+PARENT = """
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void) {
+    volatile int n;
+    for (n = 0; n < 300000; n++) ;
+    if (fork() == 0) _exit(0);
+    return wait(0) > 0 ? 0 : 1;
+}
+"""
+
+
+def test_a_child_counts_what_it_does(host: Path, tmp_path: Path) -> None:
+    world = World(host, tmp_path, "little", "interp")
+    result = world.run(world.compile(PARENT, "parent"), options=["--stats"])
+    child, parent = map(int, re.findall(r"(\d+) instructions interpreted", result.stderr))
+    assert result.returncode == 0 and child < 100_000 and parent > 1_000_000
+
+
 STORM = """
 #include <stdio.h>
 #include <stdlib.h>
