@@ -295,6 +295,47 @@ def test_hand_written(tmp_path: Path, order: str) -> None:
     assert not covered & {at["words"], at["words"] + 4, at["words"] + 8}
 
 
+CALLBACKS = """
+    .set noreorder
+    .text
+    .globl __start
+    .ent __start
+__start:
+    lw $t9, 152($a0)
+    jr $t9                      # a tail call: the stack was not touched
+    move $a1, $zero
+    .end __start
+one: lw $v0, 84($a0)            # to these only data points
+    jr $ra
+    andi $v0, $v0, 0x200
+two: addiu $sp, $sp, -32
+    sw $ra, 28($sp)
+    lw $t9, 4($a0)
+    jalr $t9
+    nop
+    lw $t9, 8($v0)
+    lw $ra, 28($sp)
+    jr $t9                      # one that frees the stack before
+    addiu $sp, $sp, 32
+three: jr $ra
+    lw $v0, 4($a0)
+    .rdata
+    .word one, two, three
+"""
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_callbacks_behind_a_tail_call(tmp_path: Path, order: str) -> None:
+    """They are functions, not labels that the jump may go to."""
+    options = ("-nostdlib", "-static", "-mno-abicalls", "-fno-pic", "-G0", "-mips2")
+    guest = compile_guest(tmp_path, order, CALLBACKS, *options, language="assembler")
+    names = {line.split()[2]: int(line.split()[0], 16) for line in binutils(order, "nm", guest).splitlines()}
+    program = program_of(guest)
+    assert {names[name] for name in ("__start", "one", "two", "three")} <= program.functions.keys()
+    assert all(not f.jump_tables for f in program.functions.values())
+    assert len(program.functions[names["two"]].unresolved) == 1
+
+
 SPILLED = """
     .set noreorder
     .text

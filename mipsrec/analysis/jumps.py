@@ -19,6 +19,8 @@ MAX_TABLE_ENTRIES = 4096
 MAX_FUNCTION_CASES = 1 << 16
 """Of all its jump tables together. Jumps beyond are left to run time: tables that overlap so are not a compiler's."""
 MAX_PATH_BLOCKS = 4
+_T9 = 25
+_ADDIU_SP = 0x27BD
 
 
 class CodeAddresses:
@@ -69,6 +71,25 @@ def _values(machine: SymbolicMachine, places: Iterable[_Place]) -> list[Value]:
     """Return what the machine left in each of the places, None where it stored no word."""
     slots = {machine.stack_offset(address): word for address, word in machine.stores.items()}
     return [machine.gpr(number) if kind == "register" else slots.get(number) for kind, number in places]
+
+
+def _is_tail_call(function: Function, block: Block) -> bool:
+    """Return whether a `jr` leaves the function: its target is in t9, as callees want it, and the stack is free again.
+
+    (MIPS ABI supplement, position-independent function prologue.) Without that, data that points to functions behind
+    this one, to which no code refers, would be taken for labels of it.
+    """
+    assert block.terminator is not None
+    if block.terminator.rs != _T9:
+        return False
+    if any(_moves_sp(instruction) > 0 for instruction in block.body_and_slot()):
+        return True
+    return not any(_moves_sp(instruction) < 0 for other in function.blocks.values() for instruction in other.body)
+
+
+def _moves_sp(instruction: Instruction) -> int:
+    """Return what an `addiu sp, sp` adds, 0 for any other instruction."""
+    return instruction.imm if instruction.word >> 16 == _ADDIU_SP else 0
 
 
 class JumpResolver:
@@ -159,7 +180,7 @@ class JumpResolver:
             return []
         room = MAX_FUNCTION_CASES - self._case_count(function)
         table = self._table(function, path, machine, before, target, known) if room > 0 else None
-        if table is None and room > 0:
+        if table is None and room > 0 and not _is_tail_call(function, block):
             table = self._labels(function)
         if table is None or len(table.cases) > room:
             if table is not None:
