@@ -221,6 +221,36 @@ def test_computed_goto(tmp_path: Path, order: str, model: str) -> None:
         assert {target for _, target in table.cases} <= found.blocks.keys()
 
 
+DIFFERENCES = """
+int volatile sink; int work(int);
+__attribute__((noinline)) int interpret(const unsigned char *code)
+{
+    static const int one[] = {&&add - &&end, &&sub - &&end, &&mul - &&end, 0};
+    static const int two[] = {&&mul - &&end, &&add - &&end, &&sub - &&end, 0};
+    int acc = 1;
+    if (*code > 3) goto end;
+    goto *(&&end + one[*code++]);
+add: acc += sink; if (acc & 1) { if (*code > 3) goto end; goto *(&&end + two[*code++]); } goto *(&&end + one[*code++]);
+sub: acc -= sink; goto *(&&end + one[*code++]);
+mul: acc *= sink; if (acc & 2) goto *(&&end + two[*code++]); goto *(&&end + one[*code++]);
+end: return acc;
+}
+static const unsigned char code[] = {0, 1, 2, 3};
+__attribute__((used)) void __start(void) { for (;;) sink = interpret(code); }
+"""
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("order", ORDERS)
+def test_tables_of_differences(tmp_path: Path, order: str, model: str) -> None:
+    """What is added to their entries is loaded once, far before, as in glibc's printf."""
+    guest = compile_guest(tmp_path, order, DIFFERENCES, *FREESTANDING, *MODELS[model])
+    found = function(program_of(guest), "interpret")
+    assert found.unresolved == set() and len(found.jump_tables) >= 3
+    for table in found.jump_tables.values():
+        assert len({target for _, target in table.cases}) >= 4 and table.load_pc is not None
+
+
 ASSEMBLY = """
     .set noreorder
     .text

@@ -102,6 +102,8 @@ class JumpResolver:
         self._edges_of = (0, 0)
         self._waiting: list[tuple[int, _Place]] = []  # pc of calls that resolve() could not guess, where the target is
         self._edges: dict[int, list[Block]] = {}
+        self._constants_of = (0, 0)  # start of a function and how many blocks it had
+        self._constants_in: dict[_Place, set[int]] = {}
         self._cases_of = (0, 0)  # start of a function, and how many cases its tables have
 
     def prologue(self, function: Function) -> dict[int, int]:
@@ -181,7 +183,8 @@ class JumpResolver:
         room = MAX_FUNCTION_CASES - self._case_count(function)
         table = self._table(function, path, machine, before, target, known) if room > 0 else None
         if table is None and room > 0 and not _is_tail_call(function, block):
-            table = self._labels(function)
+            labels = self._labels_in(function, _place(machine, target), known)
+            table = self._compared(labels) or self._compared(self._addresses.inside(function.start + 4, function.limit))
         if table is None or len(table.cases) > room:
             if table is not None:
                 self._cases_of = (function.start, MAX_FUNCTION_CASES)  # and no further table is looked at
@@ -207,10 +210,12 @@ class JumpResolver:
         target: Value,
         known: dict[int, int],
     ) -> JumpTable | None:
-        """Match `load(x + table)` and `load(x + table) + gp` (GCC's and LLVM's idioms, PIC and not)."""
-        offset = 0
+        """Match `load(x + table)` and `load(x + table) + y`, where y is gp or a label (idioms of GCC and LLVM)."""
+        offsets = {0}
         if target[0] == "add":
-            target, offset = target[1], target[2]
+            target, offsets = target[1], {target[2]}
+        elif target[0] == "sum":
+            target, offsets = self._label_and_rest(function, machine, target, known)
         if target[0] != "load":
             return None
         if target[1][0] == "add":
@@ -224,13 +229,33 @@ class JumpResolver:
         if load_index < 0:
             return None
         count = self._bound(path) or MAX_TABLE_ENTRIES
-        found = [cases for base in bases if (cases := self._cases(function, base, count, offset))]
+        pairs = ((offset, self._cases(function, base, count, offset)) for base in bases for offset in offsets)
+        found = [(offset, cases) for offset, cases in pairs if cases]
         if len(found) != 1:
             return None
+        ((offset, cases),) = found
         index = self._index(function, path, known, target[1])
-        writable = any(self._memory.is_writable(address) for address, _ in found[0])
+        writable = any(self._memory.is_writable(address) for address, _ in cases)
         added = None if self._tells(path[-1], load_index, offset) else offset
-        return JumpTable(path[-1].start + 4 * load_index, tuple(found[0]), index, writable, added)
+        return JumpTable(path[-1].start + 4 * load_index, tuple(cases), index, writable, added)
+
+    def _label_and_rest(
+        self, function: Function, machine: SymbolicMachine, target: Value, known: dict[int, int]
+    ) -> tuple[Value, set[int]]:
+        """Split a sum of a table's entry and a register or word of the stack into the entry and labels that it may be.
+
+        `static const int table[] = {&&a - &&b, ...}; goto *(&&b + table[x])` gives that; `b` is loaded far before.
+        """
+        for entry, other in (target[1:], target[:0:-1]):
+            place = _place(machine, other)
+            if entry[0] == "load" and _place(machine, entry) is None and place is not None:
+                return entry, self._labels_in(function, place, known)
+        return target, set()
+
+    def _labels_in(self, function: Function, place: _Place | None, known: dict[int, int]) -> set[int]:
+        """Return the addresses inside the function that its blocks leave in a place."""
+        found = self._constants(function, [place], known) if place is not None else set()
+        return {label for label in found if label & 3 == 0 and function.start < label < function.limit}
 
     def _tells(self, block: Block, load_index: int, offset: int) -> bool:
         """Return whether a block jumps to what it loads itself plus an offset, whatever registers and memory hold."""
@@ -275,14 +300,19 @@ class JumpResolver:
 
     def _constants(self, function: Function, places: list[_Place], known: dict[int, int]) -> set[int]:
         """Return the numbers that blocks of the function leave in one of the places: GCC loads them before loops."""
-        found: set[int] = set()
-        for block in list(function.blocks.values()) if places else ():
+        state = function.start, len(function.blocks)
+        if self._constants_of != state:
+            self._constants_of, self._constants_in = state, {}
+        missing = [place for place in places if place not in self._constants_in]
+        self._constants_in.update((place, set()) for place in missing)
+        for block in list(function.blocks.values()) if missing else ():
             machine, _ = self._machine(function, self._path(function, block), known)
             if block.delay_slot is not None:
                 run(machine, [block.delay_slot])
-            values = _values(machine, places)
-            found.update(value for value in values if isinstance(value, int))
-        return found
+            for place, value in zip(missing, _values(machine, missing), strict=True):
+                if isinstance(value, int):
+                    self._constants_in[place].add(value)
+        return {value for place in places for value in self._constants_in[place]}
 
     def _cases(self, function: Function, base: int, count: int, offset: int) -> list[tuple[int, int]]:
         """Return the entries of a table as it is now, up to the first that leads out of the function."""
@@ -320,9 +350,10 @@ class JumpResolver:
                     return min(side[2], MAX_TABLE_ENTRIES)
         return None
 
-    def _labels(self, function: Function) -> JumpTable | None:
-        """Fall back on all code addresses in read-only data that point into the function (computed goto)."""
-        labels = self._addresses.inside(function.start + 4, function.limit)
+    def _compared(self, labels: Iterable[int]) -> JumpTable | None:
+        """Return a table of labels that the target is compared with (computed goto): all code addresses in read-only
+        data that point into the function, where it is not known which of them the jump may go to."""
+        labels = sorted(labels)
         if not labels or len(labels) > MAX_TABLE_ENTRIES:
             return None
         return JumpTable(None, tuple((label, label) for label in labels))

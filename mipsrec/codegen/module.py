@@ -107,7 +107,7 @@ def _parts(functions: list[LiftedFunction], external: list[str], triple: str, fi
         yield function.text
         yield "\n"
     pcs: frozenset[int] = frozenset().union(*(function.pcs for function in functions))
-    yield f"{DELTA} = external hidden externally_initialized global i32, align 4\n"
+    yield f"{DELTA} = external hidden externally_initialized constant i32, align 4\n"
     yield pool_text(pcs)
     yield LOOKUP
     yield "\n"

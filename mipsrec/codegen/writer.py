@@ -53,7 +53,7 @@ _POOL_NAME = "@pc.{:08x}".format
 
 def pool_text(pcs: Iterable[int]) -> str:
     """Return the definitions of the pool's words for some guest pcs."""
-    kind = f'internal externally_initialized global i32 %d, section "{POOL_SECTION}", align 4'
+    kind = f'internal externally_initialized constant i32 %d, section "{POOL_SECTION}", align 4'
     return "".join(f"{_POOL_NAME(pc)} = {kind % pc}\n" for pc in sorted(pcs))
 
 
