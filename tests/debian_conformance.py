@@ -53,7 +53,7 @@ OTHERS = ("qemu", "native")
 COMPUTES = 50_000_000
 MOST_INTERPRETED = 0.01
 LONG_SECONDS = 1.0
-"""The geometric means are over rows that take qemu as long."""
+"""The geometric means are over rows that take qemu as long, and as much processor time: others sleep."""
 PLUGINS = ("usr/lib/python3.11/lib-dynload/*.so",)
 """What programs open at run time."""
 
@@ -213,9 +213,11 @@ def timed(rows: list[Row], ways: list[Way], judge: Judge, rounds: int, limit: fl
                 end = way.run(row, limit)
                 if end.status == row.status:  # others print other sums where programs and machines differ
                     best[way.name] = min(best.get(way.name, end.seconds), end.seconds)
+                    computing = f"{way.name} computing"
+                    best[computing] = min(best.get(computing, end.processor_seconds), end.processor_seconds)
         found.append(best)
-        print(f"timed {row.name}: " + ", ".join(f"{name} {seconds:.3f} s" for name, seconds in best.items()),
-              file=sys.stderr, flush=True)  # fmt: skip
+        said = ", ".join(f"{way.name} {best[way.name]:.3f} s" for way in ways if way.name in best)
+        print(f"timed {row.name}: {said}", file=sys.stderr, flush=True)
     return found
 
 
@@ -225,7 +227,8 @@ def _ratio(times: dict[str, float], over: str, under: str) -> float | None:
 
 def markdown(rows: list[Row], times: list[dict[str, float]], command: str) -> list[str]:
     """Return the lines of the document: seconds of the whole command in a chroot, and how much faster than qemu."""
-    lines = [f"Written by `{command}`. Seconds in a chroot, the least of several, taken in turns.", "",
+    lines = [f"Written by `{command}`. Seconds in a chroot, the least of several, taken in turns; "
+             "some 8 ms of each are namespaces and mounts.", "",
              "| row | native | mipsrec | qemu | times faster than qemu | times native |",
              "|---|---|---|---|---|---|"]  # fmt: skip
     for row, best in zip(rows, times):
@@ -233,7 +236,7 @@ def markdown(rows: list[Row], times: list[dict[str, float]], command: str) -> li
         ratios = (_ratio(best, "qemu", "chroot"), _ratio(best, "chroot", "native"))
         cells += [f"{ratio:.2f}" if ratio is not None else "" for ratio in ratios]
         lines.append("| " + " | ".join([row.name, *cells]) + " |")
-    long = [best for best in times if best.get("qemu", 0) >= LONG_SECONDS]
+    long = [best for best in times if min(best.get("qemu", 0), best.get("qemu computing", 0)) >= LONG_SECONDS]
     for over, under, text in (("qemu", "chroot", "faster than qemu"), ("chroot", "native", "times native")):
         ratios = [ratio for best in long if (ratio := _ratio(best, over, under)) is not None]
         if ratios:
