@@ -209,12 +209,10 @@ def _zig_cases() -> list[tuple[str, str, tuple[str, ...], Way]]:
     return [(*row, way) for row in rows for way in (INTERPRETED, *WAYS)]
 
 
+@pytest.mark.skipif(not ALL, reason="compiles musl first, most of a minute (make conformance); test_musl does not")
 @pytest.mark.parametrize("name, target, pie, way", _zig_cases(), ids=str)
 def test_zig(host: Path, tmp_path: Path, name: str, target: str, pie: tuple[str, ...], way: Way) -> None:
-    """Static musl and LLVM's code, hard and soft float, also position-independent.
-
-    The first run ever compiles musl, which takes most of a minute.
-    """
+    """Static musl and LLVM's code, hard and soft float, also position-independent."""
     pytest.importorskip("ziglang", reason="ziglang is not installed: pip install ziglang")
     sample = samples.load_samples()[name]
     sources = [*sample.sources, *(samples.SUPPORT if sample.kind == "freestanding" else ("freestanding/out.c",))]
