@@ -130,7 +130,7 @@ static volatile int cleaned;
 
 static void clean(void *argument)
 {
-    cleaned += (int)(long)argument;
+    __sync_fetch_and_add(&cleaned, (int)(long)argument); /* threads are cancelled at once */
 }
 
 static void *wait_to_be_cancelled(void *argument)
