@@ -63,15 +63,14 @@ def _start(function: Callable[[Task], Result], task: Task) -> tuple[ForkProcess,
     return process, here
 
 
-def _answer(process: ForkProcess, here: Connection) -> Any:
-    """Return what a worker has sent; raises what it raised, and BuildError when it died."""
+def _received(here: Connection, advice: str = "") -> Any:
+    """Return what a worker has sent; raises what it raised, and BuildError with the advice when it died."""
     try:
         result, error, text = here.recv()
     except EOFError as gone:
-        raise BuildError("a compiler process died, perhaps for want of memory; try --jobs 1") from gone
+        raise BuildError(f"a compiler process died, perhaps for want of memory{advice}") from gone
     finally:
         here.close()
-    process.join()
     if error is not None:
         raise error from _WorkerTraceback(f"in a worker:\n{text}")
     return result
@@ -99,7 +98,8 @@ def results(function: Callable[[Task], Result], tasks: Sequence[Task], workers: 
             ready = set(wait(list(running)))
             for here in [here for here in running if here in ready]:
                 task, process = running[here]
-                result: Result = _answer(process, here)
+                result: Result = _received(here, "; try --jobs 1")
+                process.join()
                 del running[here]
                 yield task, result
     finally:
@@ -125,13 +125,7 @@ def result_in_child(function: Callable[[Task], Result], task: Task) -> Result:
                 os._exit(0)
         there.close()
     try:
-        result, error, text = here.recv()
-    except EOFError as gone:
-        raise BuildError("a compiler process died, perhaps for want of memory") from gone
+        answer: Result = _received(here)
+        return answer
     finally:
-        here.close()
         os.waitpid(pid, 0)
-    if error is not None:
-        raise error from _WorkerTraceback(f"in a worker:\n{text}")
-    answer: Result = result
-    return answer
