@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
@@ -351,8 +351,9 @@ def _compile(shards: list[Shard], build: BuildOptions, folder: Path, progress: P
     heaviest_first = sorted(shards, key=lambda shard: -shard.cost)
     workers = max(1, min(build.worker_count(), len(shards)))
     done: dict[int, ShardResult] = {}
-    for shard, result in results(partial(_run_shard, folder=folder, build=build), heaviest_first, workers):
-        done[shard.number] = result
-        if progress is not None:
-            progress(result.function_count, shard.weight)
+    with closing(results(partial(_run_shard, folder=folder, build=build), heaviest_first, workers)) as finished:
+        for shard, result in finished:
+            done[shard.number] = result
+            if progress is not None:
+                progress(result.function_count, shard.weight)
     return [done[shard.number] for shard in shards]

@@ -8,16 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from .interrupts import held, let_in
+
 
 @contextmanager
 def scratch_folder(prefix: str, parent: str | os.PathLike[str] | None = None) -> Iterator[Path]:
     """Yield a new folder, in `parent` where its files are to be moved within one file system; raises OSError."""
-    folder = tempfile.TemporaryDirectory(prefix=prefix, dir=parent)
-    try:
-        yield Path(folder.name)
-    finally:
-        try:
-            folder.cleanup()
-        except KeyboardInterrupt:  # it fell into this; what was left goes now
-            folder.cleanup()
-            raise
+    with held(), tempfile.TemporaryDirectory(prefix=prefix, dir=parent) as folder, let_in():
+        yield Path(folder)

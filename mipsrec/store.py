@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,7 @@ from . import profiles
 from .cache import cannot_write, code_path
 from .elf import Image, load_elf
 from .errors import BuildError, LiftError, MipsrecError
+from .interrupts import held, let_in
 from .kept import Room, describe, size_text
 from .library_file import Damaged, read_library
 from .options import LIGHT, Options
@@ -169,16 +171,18 @@ def readable_images(paths: Iterable[Path], report: list[str]) -> Iterator[tuple[
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Let one process at a time build `path`; the file that is the lock goes when it is no longer needed."""
-    try:
-        lock = _lock(path.with_suffix(".lock"))
-    except OSError as error:
-        raise BuildError(f"{path.parent}: {cannot_write(error)}") from error
-    with lock:
+    with held():
         try:
-            yield
-        finally:
-            with suppress(OSError):
-                path.with_suffix(".lock").unlink()
+            lock = _lock(path.with_suffix(".lock"))
+        except OSError as error:
+            raise BuildError(f"{path.parent}: {cannot_write(error)}") from error
+        with lock:
+            try:
+                with let_in():
+                    yield
+            finally:
+                with suppress(OSError):
+                    path.with_suffix(".lock").unlink()
 
 
 def _lock(path: Path) -> IO[bytes]:
@@ -192,7 +196,7 @@ def _lock(path: Path) -> IO[bytes]:
                 raise
             continue
         try:
-            fcntl.flock(stream, fcntl.LOCK_EX)
+            _wait_for(stream)
             if os.path.samestat(os.fstat(stream.fileno()), os.stat(path)):
                 return stream
         except FileNotFoundError:
@@ -202,3 +206,14 @@ def _lock(path: Path) -> IO[bytes]:
             raise
         stream.close()
     raise OSError(f"{path.name} is removed all the time")
+
+
+def _wait_for(stream: IO[bytes]) -> None:
+    """Take a file's lock. Who is interrupted does not have it."""
+    while True:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            with let_in():
+                time.sleep(0.05)

@@ -13,12 +13,13 @@ import os
 import signal
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
 from typing import Any, TypeVar
 
 from .errors import BuildError
+from .interrupts import held, let_in
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -36,7 +37,6 @@ def _start_worker(parent: int) -> None:
     """Leave Ctrl-C to the parent, and ask the kernel for SIGKILL when the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT,))
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
@@ -76,12 +76,21 @@ def _received(here: Connection, advice: str = "") -> Any:
     return result
 
 
-def results(function: Callable[[Task], Result], tasks: Sequence[Task], workers: int) -> Iterator[tuple[Task, Result]]:
+def results(
+    function: Callable[[Task], Result], tasks: Sequence[Task], workers: int
+) -> Generator[tuple[Task, Result], None, None]:
     """Yield (task, result) pairs; raises what `function` raises, and BuildError when a worker dies.
 
     Workers are forked and inherit this process's memory. When the caller stops early they are killed: one may be amid
     a minute of optimisation.
     """
+    with held():
+        yield from _results(function, tasks, workers)
+
+
+def _results(
+    function: Callable[[Task], Result], tasks: Sequence[Task], workers: int
+) -> Generator[tuple[Task, Result], None, None]:
     gc.freeze()  # a collection in a worker would copy all that it inherits
     waiting = list(reversed(tasks))
     running: dict[Connection, tuple[Task, ForkProcess]] = {}
@@ -89,19 +98,17 @@ def results(function: Callable[[Task], Result], tasks: Sequence[Task], workers: 
         while waiting or running:
             while waiting and len(running) < workers:
                 task = waiting.pop()
-                mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))  # until the worker ignores it
-                try:
-                    process, here = _start(function, task)
-                    running[here] = (task, process)  # whatever has been started is known here
-                finally:
-                    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            ready = set(wait(list(running)))
+                process, here = _start(function, task)
+                running[here] = (task, process)
+            with let_in():
+                ready = set(wait(list(running)))
             for here in [here for here in running if here in ready]:
                 task, process = running[here]
                 result: Result = _received(here, "; try --jobs 1")
                 process.join()
                 del running[here]
-                yield task, result
+                with let_in():
+                    yield task, result
     finally:
         for _, process in running.values():
             process.kill()

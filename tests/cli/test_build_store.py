@@ -144,8 +144,9 @@ def test_resumes_after_interruption(tmp_path: Path, cache: Path, build: Build, n
     wait_until(lambda: bool(stored(cache)), "a first library")
     process.send_signal(number)
     output, errors = process.communicate(timeout=60)
-    assert output == "" and process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}[number]
-    assert errors == ("mipsrec: interrupted\n" if number == signal.SIGINT else "")
+    status = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}[number]
+    said = "mipsrec: interrupted\n" if number == signal.SIGINT else ""
+    assert (output, errors, process.returncode) == ("", said, status)
     finished = stored(cache)
     assert 0 < len(finished) < count
     if number != signal.SIGKILL:

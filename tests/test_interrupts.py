@@ -1,0 +1,145 @@
+"""Ctrl-C and SIGTERM wait in `held`, and come in where `let_in` lets them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from mipsrec.interrupts import held, let_in
+from mipsrec.scratch import scratch_folder
+from mipsrec.store import locked
+
+
+def interrupt() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+def test_held_until_the_end() -> None:
+    seen = []
+    with pytest.raises(KeyboardInterrupt):
+        with held():
+            interrupt()
+            seen.append("on")
+        seen.append("never")
+    assert seen == ["on"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_held_within_held() -> None:
+    seen = []
+    with pytest.raises(KeyboardInterrupt), held():
+        with held():
+            interrupt()
+        seen.append("on")
+    assert seen == ["on"]
+
+
+def test_let_in_raises_what_waits() -> None:
+    seen = []
+    with pytest.raises(KeyboardInterrupt), held():
+        interrupt()
+        try:
+            with let_in():
+                seen.append("never")
+        finally:
+            seen.append("cleaned up")
+    assert seen == ["cleaned up"]
+
+
+def test_clean_up_is_not_interrupted() -> None:
+    """The second Ctrl-C waits until the first is dealt with."""
+    seen = []
+    with pytest.raises(KeyboardInterrupt), held():
+        try:
+            with let_in():
+                interrupt()
+                seen.append("never")
+        finally:
+            interrupt()
+            seen.append("cleaned up")
+    assert seen == ["cleaned up"]
+
+
+def test_let_in_within_held_within_let_in() -> None:
+    seen = []
+    with pytest.raises(KeyboardInterrupt), held(), let_in():
+        with held():
+            interrupt()
+            seen.append("held")
+        seen.append("never")
+    assert seen == ["held"]
+
+
+def test_handler_that_returns() -> None:
+    numbers: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, frame: numbers.append(number))
+    try:
+        with held():
+            signal.raise_signal(signal.SIGTERM)
+            assert numbers == []
+            with let_in():
+                assert numbers == [signal.SIGTERM]
+                signal.raise_signal(signal.SIGTERM)
+            assert len(numbers) == 2
+            signal.raise_signal(signal.SIGTERM)
+            assert len(numbers) == 2
+        assert len(numbers) == 3
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_default_of_sigterm() -> None:
+    program = (
+        "import signal; from mipsrec.interrupts import held\n"
+        "with held():\n    signal.raise_signal(signal.SIGTERM); print('on', flush=True)\nprint('never')"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout, result.stderr) == (-signal.SIGTERM, "on\n", "")
+
+
+def test_other_threads_hold_nothing() -> None:
+    inside, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with held(), let_in():
+            inside.set()
+            done.wait(10)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert inside.wait(10)
+    with pytest.raises(KeyboardInterrupt):
+        interrupt()
+    done.set()
+    thread.join()
+
+
+def test_scratch_folder_goes(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), scratch_folder("x", tmp_path) as folder:
+        (folder / "file").write_text("x")
+        interrupt()
+    assert os.listdir(tmp_path) == []
+
+
+def test_waiting_for_a_lock_is_interrupted(tmp_path: Path) -> None:
+    """The lock of the other one stays."""
+    lock = tmp_path / "a.lock"
+    with lock.open("wb") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer.start()
+        start = time.monotonic()
+        with pytest.raises(KeyboardInterrupt), locked(tmp_path / "a.so"):
+            pass
+        assert time.monotonic() - start < 10 and lock.exists()
+    with locked(tmp_path / "a.so"):
+        assert lock.exists()
+    assert not lock.exists()
