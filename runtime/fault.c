@@ -292,6 +292,7 @@ void mr_faults_hand_on(void)
 void mr_faults_take_back(void)
 {
     mr_faults_install();
+    mr_signals_hold_none(false);
 }
 
 /* The bounds of the stack that the calling thread got from the host. */

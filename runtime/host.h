@@ -190,8 +190,10 @@ _Noreturn void mr_restart(struct mr_state *s, uint32_t pc);
 /* Goes on at pc, or returns it, without frames of lifted code below, but for those that wait for the handler of a fault.
  * The state must be complete. */
 uint32_t mr_leave_lifted(struct mr_state *s, uint32_t pc);
-/* What lifted code was made of is no longer what the guest has in [guest, guest + size_bytes): interpret from now on. */
-void mr_dispatch_forget(uint32_t guest, uint32_t size_bytes);
+/* Under mr_lock, so that what another thread maps and binds there next stays. What lifted code was made of is no longer what
+ * the guest has in [guest, guest + size_bytes): interpret from now on. */
+void mr_code_forget(uint32_t guest, uint32_t size_bytes);
+void mr_code_gone(uint32_t guest, uint32_t size_bytes); /* the same, where the mapping is gone or is another one */
 void mr_code_flushed(uint32_t guest, uint32_t size_bytes); /* the guest says that it may have written code there */
 
 /* ---- called from lifted code; all with a complete state. Those that return a pc: execution goes on there. ---- */

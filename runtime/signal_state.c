@@ -188,6 +188,7 @@ struct mr_signal_set mr_signals_pending(void)
 
 /* Signals of the host that this thread blocks though the guest does not, until what waits is delivered. */
 static _Thread_local volatile uint64_t held;
+static _Thread_local volatile bool holds_none;
 
 /* A timer of a microsecond comes again before its handler returns, so that the interrupted code never goes on, and never
  * delivers what waits. A signal that came in vain is therefore blocked where the host goes on. Not for signals 64 and up,
@@ -197,7 +198,7 @@ static void hold(int host_signal, void *context)
     sigset_t *set = &((ucontext_t *)context)->uc_sigmask;
     uint64_t mask, bit = (uint64_t)1 << (host_signal - 1);
     memcpy(&mask, set, sizeof mask); /* the kernel's set; sigaddset refuses 32 and 33 */
-    if (mask & bit)
+    if (mask & bit || holds_none)
         return;
     mask |= bit;
     memcpy(set, &mask, sizeof mask);
@@ -211,6 +212,12 @@ void mr_signals_let_in_held(void)
     uint64_t mine = __atomic_exchange_n(&held, 0, __ATOMIC_RELAXED); /* the handler may set more at any time */
     mine &= ~mr_signal_set_to_host(&mr_thread_signals.blocked);
     syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &mine, NULL, HOST_SET_BYTES);
+}
+
+void mr_signals_hold_none(bool none)
+{
+    holds_none = none; /* first: whatever comes after it is not held any more */
+    mr_signals_let_in_held();
 }
 
 /* A signal that the guest has a handler for: remembered; the system call it interrupts ends with EINTR. */
@@ -362,6 +369,7 @@ void mr_signal_set_action(int mips_signal, const struct mr_signal_action *action
         while (mr_signals_waiting() && mr_signal_dequeue(this_one, &dropped)) /* POSIX: a pending one is discarded */
             ;
         mr_signals_drop_waiting(mips_signal);
+        mr_signals_let_in_held(); /* nothing may wait any more whose delivery would */
     }
 }
 

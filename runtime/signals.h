@@ -93,6 +93,7 @@ struct mr_signal_action mr_signal_get_action(int mips_signal);
 /* The host's own mask of this thread, all signals that the host's kernel knows; returns the old one. */
 uint64_t mr_signals_set_host_mask(uint64_t host_set);
 void mr_signals_let_in_held(void); /* what the host blocks while the guest takes what came before */
+void mr_signals_hold_none(bool none); /* whether it blocks nothing so from now on: an execve hands the host's mask on */
 void mr_signal_host_default(int host_signal); /* the host's own action becomes the default */
 
 static inline bool mr_signal_in(const struct mr_signal_set *set, int mips_signal)

@@ -87,11 +87,9 @@ static int64_t map(uint32_t guest, uint32_t size_bytes, uint32_t prot, uint32_t 
         all_free(guest, guest + size_bytes))
         result = mr_map(guest, size_bytes, (int)(prot & PROT_KNOWN_GUEST), host_flags,
                         flags & MAP_ANONYMOUS_GUEST ? -1 : fd, offset, fixed);
+    if (result >= 0)
+        mr_code_gone((uint32_t)result, size_bytes);
     mr_unlock();
-    if (result >= 0) {
-        mr_dispatch_forget((uint32_t)result, size_bytes); /* code that stood there is gone */
-        mr_code_file_unmapped((uint32_t)result, size_bytes);
-    }
     if (result >= 0 && (prot & MR_EXEC) != 0 && (prot & MR_WRITE) == 0 && !(flags & MAP_ANONYMOUS_GUEST))
         mr_module_file_mapped((uint32_t)result, size_bytes, fd, offset);
     return result;
@@ -115,11 +113,9 @@ SYSCALL(4091, munmap, "px")
         return -EINVAL;
     mr_lock();
     int error = mr_unmap(U32(0), U32(1));
+    if (!error)
+        mr_code_gone(U32(0), U32(1));
     mr_unlock();
-    if (!error) {
-        mr_dispatch_forget(U32(0), U32(1));
-        mr_code_file_unmapped(U32(0), U32(1));
-    }
     return error;
 }
 
@@ -136,13 +132,11 @@ SYSCALL(4167, mremap, "pxxxp")
     int64_t result = flags & MREMAP_DONTUNMAP
                          ? mr_remap_keeping(U32(0), U32(1), flags & MREMAP_FIXED, U32(4))
                          : mr_remap(U32(0), U32(1), U32(2), flags & MREMAP_MAYMOVE, flags & MREMAP_FIXED, U32(4));
-    mr_unlock();
     if (result >= 0 && (uint32_t)result != U32(0)) {
-        mr_dispatch_forget(U32(0), U32(1));
-        mr_dispatch_forget((uint32_t)result, U32(2));
-        mr_code_file_unmapped(U32(0), U32(1));
-        mr_code_file_unmapped((uint32_t)result, U32(2));
+        mr_code_gone(U32(0), U32(1));
+        mr_code_gone((uint32_t)result, U32(2));
     }
+    mr_unlock();
     return result;
 }
 
@@ -164,9 +158,9 @@ SYSCALL(4125, mprotect, "pxx")
 {
     mr_lock();
     int error = protect(U32(0), U32(1), U32(2));
-    mr_unlock();
     if ((U32(2) & MR_WRITE) != 0)
-        mr_dispatch_forget(U32(0), U32(1)); /* what the guest may write there, nobody follows */
+        mr_code_forget(U32(0), U32(1)); /* what the guest may write there, nobody follows */
+    mr_unlock();
     return error;
 }
 

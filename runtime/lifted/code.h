@@ -101,7 +101,7 @@ struct mr_code_file {
 };
 void mr_code_files_reserve(void);
 void mr_code_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t offset);
-void mr_code_file_unmapped(uint32_t guest, uint32_t size_bytes);
+void mr_code_file_unmapped(uint32_t guest, uint32_t size_bytes); /* under mr_lock */
 void mr_code_files_report(void);                                   /* for --stats: which files were interpreted */
 /* The number of the file whose code is at a guest pc, from 1 on; 0: none. For handlers of signals, too. */
 unsigned mr_code_file_number(uint32_t pc);

@@ -139,7 +139,7 @@ void mr_code_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t o
         return;
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     if (readlink(link, file.path, sizeof file.path - 1) < 0)
-        return;
+        strcpy(file.path, "-"); /* there is no /proc: whoever looks goes by the identity */
     file.delta = place_in_file(fd, offset, &address, &file.bias) ? guest - address : guest - (uint32_t)offset;
     set_stamp(&file, &status);
     if (wants_identities() && !mr_store_identify(fd, file.identity))

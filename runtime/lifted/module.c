@@ -2,7 +2,7 @@
  *
  * Enters: mappings of files by the guest. Leaves: entries of the dispatch table (dispatch.c). Which module has the code of a
  * guest page is noted page by page, when the page is mapped; the note goes when the page is unmapped, mapped anew, made
- * writable, or its instructions are said to have changed (mr_dispatch_forget). Entries are put into the table only when
+ * writable, or its instructions are said to have changed (mr_code_forget). Entries are put into the table only when
  * somebody looks for one, for 64 KiB of guest code at a time: a program touches a small part of its libraries.
  *
  * Everything that changes a table here is done under mr_lock. Readers take no lock: modules are only ever added, and an
@@ -331,7 +331,7 @@ static void forget_module(const struct mr_module *module)
 
 /* Code calls and copies other code of its module without a look at the table. So where part of a module is no longer what the
  * guest has there, all of it goes, and the frames of it that are on the host's stack as well. */
-void mr_dispatch_forget(uint32_t guest, uint32_t size_bytes)
+void mr_code_forget(uint32_t guest, uint32_t size_bytes)
 {
     if (atomic_load(&module_count) == 0 || size_bytes == 0)
         return;
@@ -341,7 +341,6 @@ void mr_dispatch_forget(uint32_t guest, uint32_t size_bytes)
         first++;
     if (first > last)
         return;
-    mr_lock();
     for (uint64_t page = first; page <= last; page++) {
         unsigned number = module_of_page[page];
         if (number == 0)
@@ -353,16 +352,23 @@ void mr_dispatch_forget(uint32_t guest, uint32_t size_bytes)
             mr_host_thread.leave_lifted = true;
         }
     }
-    mr_unlock();
+}
+
+void mr_code_gone(uint32_t guest, uint32_t size_bytes)
+{
+    mr_code_forget(guest, size_bytes);
+    mr_code_file_unmapped(guest, size_bytes);
 }
 
 /* Only a page that the guest may write can have changed since it was bound. */
 void mr_code_flushed(uint32_t guest, uint32_t size_bytes)
 {
     uint64_t end = (uint64_t)guest + size_bytes;
+    mr_lock();
     for (uint64_t page = guest / MR_PAGE_BYTES; page * MR_PAGE_BYTES < end && page < USER_PAGES; page++)
         if (module_of_page[page] != 0 && (mr_pages[page] & MR_WRITE) != 0)
-            mr_dispatch_forget((uint32_t)(page * MR_PAGE_BYTES), MR_PAGE_BYTES);
+            mr_code_forget((uint32_t)(page * MR_PAGE_BYTES), MR_PAGE_BYTES);
+    mr_unlock();
 }
 
 /* ---- who is where ---- */

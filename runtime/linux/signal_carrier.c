@@ -426,7 +426,7 @@ void mr_signals_hand_on(bool to_guest)
     struct state state = {blocked->bits[1], ignored_signals(), mr_signal_in(blocked, MR_CARRIER_SIGNAL),
                           mr_signal_actions[MR_CARRIER_SIGNAL].handler == MR_SIG_IGNORE};
     uint64_t bit = CARRIER_BIT, pending = 0;
-    mr_signals_let_in_held(); /* the next program keeps the host's mask */
+    mr_signals_hold_none(true); /* the next program keeps the host's mask */
     syscall(SYS_rt_sigprocmask, SIG_BLOCK, &bit, NULL, HOST_SET_BYTES);
     leave_queue(to_guest);
     syscall(SYS_rt_sigpending, &pending, HOST_SET_BYTES);

@@ -146,7 +146,10 @@ SYSCALL(4251, remap_file_pages, "puxux")
 {
     int64_t result = mr_result(syscall(SYS_remap_file_pages, mr_user(U32(0), U32(1)), (unsigned long)U32(1),
                                        (unsigned long)U32(2), (unsigned long)U32(3), (unsigned long)U32(4)));
-    if (result == 0)
-        mr_dispatch_forget(U32(0), U32(1)); /* code that stood there is gone */
+    if (result == 0) { /* code that stood there is gone */
+        mr_lock();
+        mr_code_forget(U32(0), U32(1));
+        mr_unlock();
+    }
     return result;
 }

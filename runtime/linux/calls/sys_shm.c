@@ -161,11 +161,11 @@ int64_t mr_shmat(int id, uint32_t guest, int flags)
         return -ENOMEM;
     mr_lock();
     result = attach(id, (uint32_t)wanted, size_bytes, flags, entry);
+    if (result >= 0)
+        mr_code_gone((uint32_t)result, size_bytes);
     mr_unlock();
     if (result < 0)
         free(entry);
-    else
-        mr_dispatch_forget((uint32_t)result, size_bytes);
     return result;
 }
 
@@ -183,9 +183,9 @@ int64_t mr_shmdt(uint32_t guest)
             free(entry);
             break;
         }
-    mr_unlock();
     if (result == 0)
-        mr_dispatch_forget(guest, size_bytes);
+        mr_code_gone(guest, size_bytes);
+    mr_unlock();
     return result;
 }
 
