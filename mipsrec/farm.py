@@ -207,6 +207,10 @@ class _Farm:
             raise
         except MipsrecError as error:
             self._skip(file.wanted, error)
+        except OSError as error:
+            if future.status == "error":  # the worker's own; else the scheduler is gone
+                raise BuildError(f"{file.wanted.path}: a worker failed ({_first_line(error)})") from error
+            raise
         file.order = None
         return None
 
@@ -216,12 +220,12 @@ class _Farm:
 
     def _link(self, file: _OpenFile) -> None:
         file.order = None
-        options, one = self.local_options, file.wanted
-        path, cpu = code_path(one.identity, options), chosen_cpu(options.cpu)
+        options, one, made_of = self.local_options, file.wanted, file.image_facts.identity
+        path, cpu = code_path(made_of, options), chosen_cpu(options.cpu)
         identity = LibraryIdentity(file.image_facts, options.memory, options.calls, str(options.opt), cpu)
         parts = [file.parts[shard.number] for shard in file.shards]
         with locked(path):
-            if not is_sound(path, one.identity):
+            if not is_sound(path, made_of):
                 entries = [entry for _, found, _ in parts for entry in found]
                 native.link_objects([data for data, _, _ in parts], entries, cpu, identity, path)
                 describe(path, one.path, file.soname)

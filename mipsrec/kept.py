@@ -6,7 +6,7 @@ of earlier builds (`objects/`), hosts (`host/`), and notes of the host on files 
 time: what is missed is made again, or interpreted. A file that is used while it is removed stays with its users.
 
 When a file was used last is its access time, or its modification time where that is later. File systems that note no
-accesses do not matter: the host notes a use itself, once a day (runtime/lifted/store.c).
+accesses do not matter: a use is noted by the host, once a day (runtime/lifted/store.c), or by `note_use`.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from pathlib import Path
 
 from .cache import cache_folder, source_digest
 from .errors import BuildError
-from .library_file import Damaged, check_footer, read_library
+from .library_file import Damaged, check_footer, open_unused, read_library
 
 DEFAULT_LIMIT = "16G"
 NOTE_DAYS = 30
 """A note on a file that was not read for so long is stale: to make it again costs milliseconds."""
 UNFINISHED_SECONDS = 3600
 """What an unfinished build left is removed when nothing in it has changed for so long."""
+USE_NOTED_SECONDS = 86400
 FREE_SHARE = 8
 """Where the limit is passed, room is made for a while: a share of it, so that not each build removes something."""
 
@@ -206,6 +207,9 @@ class Rules:
     dry_run: bool = False
 
 
+LOCK = "lock"
+
+
 @dataclass(frozen=True)
 class Leftover:
     """A file or folder that nothing needs: a note, a lock, or part of an unfinished build."""
@@ -218,7 +222,10 @@ class Leftover:
 def remove(one: Kept | Leftover) -> bool:
     """Remove it, and folders that are empty now; return whether it is gone."""
     try:
-        if one.path.is_dir() and not one.path.is_symlink():
+        if isinstance(one, Leftover) and one.what == LOCK:
+            if not _remove_lock(one.path):
+                return False
+        elif one.path.is_dir() and not one.path.is_symlink():
             shutil.rmtree(one.path)
         else:
             one.path.unlink()
@@ -239,6 +246,14 @@ def remove(one: Kept | Leftover) -> bool:
             break
         parent = parent.parent
     return True
+
+
+def note_use(path: Path) -> None:
+    """Note that a library is used, where the file system has not for a day."""
+    with suppress(OSError):
+        status = path.stat()
+        if status.st_atime + USE_NOTED_SECONDS < time.time():
+            os.utime(path, ns=(time.time_ns(), status.st_mtime_ns))
 
 
 def beyond(found: Collection[Kept], limit: int, needed: Collection[Path] = ()) -> list[Kept]:
@@ -272,6 +287,9 @@ class Room:
         """Count a library that was made, and make room for it; some more at once, lest each does it anew."""
         if self.limit is None:
             return
+        there = [one for one in self._others if one.path == path]  # this room was made after the library
+        self._others = [one for one in self._others if one.path != path]
+        self._others_bytes -= sum(one.size_bytes for one in there)
         with suppress(OSError):
             self._own_bytes += path.stat().st_size
         if self._own_bytes + self._others_bytes <= self.limit:
@@ -279,8 +297,7 @@ class Room:
         while self._others and self._own_bytes + self._others_bytes > self.limit - self.limit // FREE_SHARE:
             one = self._others.pop()
             self._others_bytes -= one.size_bytes
-            if one.path != path:
-                remove(one)
+            remove(one)
 
 
 def _is_held(lock: Path) -> bool:
@@ -293,6 +310,18 @@ def _is_held(lock: Path) -> bool:
     except OSError:
         pass
     return False
+
+
+def _remove_lock(lock: Path) -> bool:
+    """Remove a lock that nobody has, having it oneself (store.py looks whether its lock is still the file)."""
+    try:
+        with lock.open("rb") as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(stream.fileno()), os.stat(lock)):
+                lock.unlink()
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _newest(path: Path) -> float:
@@ -325,7 +354,7 @@ def _unfinished_in(folder: Path, now: float) -> Iterator[Leftover]:
             if _is_held(path):
                 held = True
             else:
-                yield Leftover("lock", path, 0)
+                yield Leftover(LOCK, path, 0)
         elif entry.name.startswith(".") or ".json." in entry.name:
             with suppress(OSError):
                 if not held and _newest(path) + UNFINISHED_SECONDS < now:
@@ -368,8 +397,7 @@ def _stale_notes(root: Path, now: float) -> Iterator[Leftover]:
 
 
 def _text(path: Path) -> str:
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    with open(handle, "rb") as stream:
+    with open(open_unused(path), "rb") as stream:
         return stream.read(400).decode("ascii", "replace")
 
 

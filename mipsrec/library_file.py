@@ -43,14 +43,20 @@ class LibraryFacts:
     entry_count: int
 
 
+def open_unused(path: Path) -> int:
+    """Return a file opened so that reading it is no use of it, where it is ours (O_NOATIME); raises OSError."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        return os.open(path, flags | os.O_NOATIME)
+    except PermissionError:
+        return os.open(path, flags)
+
+
 @contextmanager
 def _mapped(path: Path) -> Iterator[memoryview]:
-    """Yield the bytes of a file; reading it so is no use of it, where the file is ours (O_NOATIME)."""
+    """Yield the bytes of a file; raises Damaged."""
     try:
-        try:
-            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOATIME)
-        except PermissionError:
-            handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        handle = open_unused(path)
         with open(handle, "rb") as stream:
             if os.fstat(handle).st_size == 0:
                 raise Damaged("it is empty")

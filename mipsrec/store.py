@@ -21,7 +21,7 @@ from .cache import cannot_write, code_path
 from .elf import Image, load_elf
 from .errors import BuildError, LiftError, MipsrecError
 from .interrupts import held, let_in
-from .kept import Room, describe, size_text
+from .kept import Room, describe, note_use, size_text
 from .library_file import Damaged, read_library
 from .options import LIGHT, Options
 
@@ -78,6 +78,7 @@ def store(image: Image, options: Options, progress: Callable[[int, int], None] |
     if not is_sound(path, image.identity):
         _build(image, path, options, progress)
         Room(()).add(path)
+    note_use(path)
     return path
 
 
@@ -134,8 +135,9 @@ def store_all(
         progress.file(one.path)
         try:
             check_room(one.path, room)
-            path = code_path(one.identity, options)
-            _build(load_elf(one.path), path, options, partial(progress.part, one.path))  # not all are held in memory
+            image = load_elf(one.path)  # not all are held in memory; another file may have come in its place
+            path = code_path(image.identity, options)
+            _build(image, path, options, partial(progress.part, one.path))
             room.add(path)
             report.built.append(one.path)
         except BuildError:

@@ -13,7 +13,8 @@ import os
 import signal
 import threading
 import traceback
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
 from typing import Any, TypeVar
@@ -54,20 +55,29 @@ def _work(function: Callable[[Task], Result], task: Task, parent: int, there: Co
 
 
 def _start(function: Callable[[Task], Result], task: Task) -> tuple[ForkProcess, Connection]:
-    here, there = multiprocessing.Pipe(duplex=False)
-    process = multiprocessing.get_context("fork").Process(
-        target=_work, args=(function, task, os.getpid(), there), daemon=True
-    )
-    process.start()
+    with _cannot_start():
+        here, there = multiprocessing.Pipe(duplex=False)
+        process = multiprocessing.get_context("fork").Process(
+            target=_work, args=(function, task, os.getpid(), there), daemon=True
+        )
+        process.start()
     there.close()
     return process, here
+
+
+@contextmanager
+def _cannot_start() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise BuildError(f"cannot start a compiler process ({error.strerror}); try --jobs 1") from error
 
 
 def _received(here: Connection, advice: str = "") -> Any:
     """Return what a worker has sent; raises what it raised, and BuildError with the advice when it died."""
     try:
         result, error, text = here.recv()
-    except EOFError as gone:
+    except (EOFError, OSError) as gone:  # amid its answer, or before
         raise BuildError(f"a compiler process died, perhaps for want of memory{advice}") from gone
     finally:
         here.close()
@@ -122,7 +132,7 @@ def result_in_child(function: Callable[[Task], Result], task: Task) -> Result:
     It is for threads of a process that multiprocessing lets have no children (a daemon, as dask's workers are).
     """
     parent = os.getpid()
-    with _forking:
+    with _forking, _cannot_start():
         here, there = multiprocessing.Pipe(duplex=False)
         pid = os.fork()
         if pid == 0:

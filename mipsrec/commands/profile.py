@@ -15,6 +15,7 @@ from ..errors import BuildError, ProfileError
 from ..host import host_executable
 from ..profile_report import chosen_functions, make_report, report_data, report_text
 from ..scratch import scratch_folder
+from .guest_files import guest_file
 from .run import host_words
 from .translate import sysroot_of
 
@@ -40,7 +41,7 @@ def _run(words: list[str]) -> int:
 
 
 def _show(arguments: argparse.Namespace, profile: profiles.Profile, output: TextIO) -> None:
-    guest = pipeline.open_guest(arguments.program)
+    guest = pipeline.open_guest(guest_file(arguments.program, arguments))
     profile.check_program(guest.image.identity, guest.image.path)
     if profile.total == 0:
         print(f"mipsrec profile: {arguments.program} ended before a sample was taken: give it more to do, as samples "

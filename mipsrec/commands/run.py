@@ -13,8 +13,10 @@ from pathlib import Path
 from ..cache import cache_folder, code_path, library_path, variant_of
 from ..errors import ElfError, LiftError
 from ..host import host_executable
+from ..kept import note_use
 from ..library_file import is_undamaged
 from ..options import Options
+from .guest_files import guest_file
 from .options import options_of
 
 _PT_INTERP = 3
@@ -28,6 +30,7 @@ def _library(program: str, options: Options) -> Path:
         raise ElfError(f"{program}: cannot be read ({error.strerror})") from error
     path = code_path(identity, options) if options.profile is None else library_path(identity, options)
     if is_undamaged(path):
+        note_use(path)
         return path
     from .. import pipeline
     from .progress import progress_bar
@@ -57,23 +60,11 @@ def host_words(arguments: argparse.Namespace) -> list[str]:
         pass  # the host reads the program itself
     elif arguments.static_lib is not None:
         words += ["--library", arguments.static_lib]
-    elif is_dynamic(program_file(arguments)):
+    elif is_dynamic(program := guest_file(arguments.program, arguments)):
         words += _store_words(arguments)
     else:
-        words += ["--library", str(_library(str(program_file(arguments)), options_of(arguments)))]
+        words += ["--library", str(_library(str(program), options_of(arguments)))]
     return words
-
-
-def program_file(arguments: argparse.Namespace) -> Path:
-    """Return the file of the program: an absolute path that exists below the sysroot is taken from there."""
-    root = arguments.sysroot or os.environ.get("MIPSREC_SYSROOT")
-    if root and arguments.program.startswith("/"):
-        from ..sysroot import Sysroot
-
-        found = Sysroot(Path(os.path.abspath(root))).host_path(arguments.program)
-        if found is not None and found.is_file():
-            return found
-    return Path(arguments.program)
 
 
 def is_dynamic(program: Path) -> bool:
@@ -98,7 +89,7 @@ def _store_words(arguments: argparse.Namespace) -> list[str]:
     if arguments.build:
         from .translate import build_closure
 
-        build_closure([program_file(arguments)], arguments, options)
+        build_closure([guest_file(arguments.program, arguments)], arguments, options)
     return ["--cache", str(cache_folder()), "--variant", variant_of(options)]
 
 

@@ -18,6 +18,7 @@ from ..errors import BuildError, LiftError
 from ..options import Options
 from ..store import StoreProgress, StoreReport, readable_images, store_all
 from ..sysroot import Sysroot, closure_of, mips_files
+from .guest_files import guest_file, guest_files
 from .options import options_of
 from .progress import progress_bar
 from .run import is_dynamic
@@ -121,7 +122,7 @@ def _build_store(arguments: argparse.Namespace) -> int:
     """Build a program's closure, or with no program all files of the sysroot, into the store."""
     options = options_of(arguments)
     if arguments.source is not None:
-        programs = [Path(arguments.source), *map(Path, arguments.with_files)]
+        programs = guest_files(arguments.source, arguments)
         _print_report(build_closure(programs, arguments, options))
         return 0
     sysroot, unfit = sysroot_of(arguments), list[str]()
@@ -149,11 +150,11 @@ def build(arguments: argparse.Namespace) -> int:
         if arguments.output is not None or arguments.only or (arguments.source and Path(arguments.source).is_dir()):
             raise BuildError("--dask fills the cache from programs: neither -o nor --only goes with it, nor a dump")
         return _build_store(arguments)
-    if arguments.source is None or (
-        arguments.output is None and not arguments.only and (arguments.with_files or is_dynamic(Path(arguments.source)))
-    ):
+    if arguments.source is None:
         return _build_store(arguments)
-    source = Path(arguments.source)
+    source = guest_file(arguments.source, arguments)
+    if arguments.output is None and not arguments.only and (arguments.with_files or is_dynamic(source)):
+        return _build_store(arguments)
     output = Path(arguments.output) if arguments.output else _default_output(source)
     if output.is_dir():
         raise BuildError(f"{output}: is a folder; name a file with -o")

@@ -24,6 +24,7 @@ from ..host import host_executable
 from ..options import Options
 from ..sysroot import closure_of
 from .divergence import describe
+from .guest_files import guest_file, guest_files
 from .options import options_of
 from .progress import progress_bar
 from .run import is_dynamic
@@ -65,7 +66,7 @@ def _chosen_files(images: dict[Path, Image], word: str) -> tuple[list[Path], str
 
 def _store_variant(arguments: argparse.Namespace, options: Options) -> str:
     """Return the variant of the store with the code to verify of a dynamic program; build what it lacks."""
-    programs = [Path(arguments.program), *map(Path, arguments.with_files)]
+    programs = guest_files(arguments.program, arguments)
     patterns = _patterns(arguments)
     if not patterns:
         build_closure(programs, arguments, options)
@@ -87,7 +88,7 @@ def _store_variant(arguments: argparse.Namespace, options: Options) -> str:
 
 def _code_words(arguments: argparse.Namespace, guest: pipeline.Guest) -> list[str]:
     """Return the host's options that name the code to verify."""
-    if arguments.static_lib is None and is_dynamic(Path(arguments.program)):
+    if arguments.static_lib is None and is_dynamic(guest.image.path):
         return ["--cache", str(cache_folder()), "--variant", _store_variant(arguments, options_of(arguments))]
     return ["--library", str(_library(arguments, guest))]
 
@@ -171,7 +172,7 @@ def _summary(last: Record) -> str:
 
 def verify(arguments: argparse.Namespace) -> int:
     """Verify a run of a program; return 1 when lifted code and the interpreter differ, else the guest's status."""
-    guest = pipeline.open_guest(arguments.program)
+    guest = pipeline.open_guest(guest_file(arguments.program, arguments))
     words = [str(host_executable()), *_code_words(arguments, guest), "--verify-scan", str(arguments.scan)]
     if arguments.sysroot is not None:
         words += ["--sysroot", arguments.sysroot]

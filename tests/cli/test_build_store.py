@@ -22,6 +22,9 @@ from farm import Farm, wait_until
 from mounts import in_namespace, read_only, small
 
 from mipsrec.cache import source_digest
+from mipsrec.elf import load_elf
+from mipsrec.options import Options
+from mipsrec.store import is_stored, store_all
 
 LEVEL = ("--opt", "0", "--jobs", "1")
 
@@ -106,6 +109,30 @@ def test_whole_sysroot(tmp_path: Path, cache: Path, build: Build, order: str) ->
     assert f"mipsrec: left out: {root}/data.so: has no code\n" in result.stderr
     assert f"mipsrec: left out: {root}/broken.so: " in result.stderr
     assert len(stored(cache)) == 3 and unfinished(cache) == []
+
+
+def test_program_of_a_sysroot(tmp_path: Path, build: Build) -> None:
+    """An absolute name means the file that `run` would take: the one below the sysroot, if there is one."""
+    root = tmp_path / "root"
+    library(root / "lib/ld.so.1", "little", source="int two(void) { return 2; }")
+    (b,) = make_root(root, "little", 1)
+    program(root / "bin/env", "little", b)
+    plugin = library(root / "plugin.so", "little", source="int four(void) { return 4; }")
+    result = build("--sysroot", root, "/bin/env", "--with", "/plugin.so")
+    assert (result.returncode, result.stderr) == (0, ""), result
+    assert result.stdout == "4 files recompiled, 0 were there, 0 left out\n"
+    assert build("-L", root, root / "bin/env", "--with", plugin).stdout.startswith("0 files recompiled, 4 were there")
+
+
+def test_file_replaced_while_it_waits(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is made is kept under the name of what it was made of."""
+    monkeypatch.setenv("MIPSREC_CACHE", str(cache))
+    path, other = make_root(tmp_path / "root", "big", 2)
+    before, options = load_elf(path), Options(opt="0", jobs=1)
+    path.write_bytes(other.read_bytes())
+    report = store_all([(path, before)], options)
+    assert report.built == [path]
+    assert stored(cache) == {load_elf(other).identity} and is_stored(load_elf(other), options)
 
 
 def test_no_folder(tmp_path: Path, build: Build) -> None:

@@ -366,3 +366,45 @@ def test_sizes(text: str, size: int | None) -> None:
     else:
         assert kept.parse_size(text) == size
     assert kept.size_text(1536) == "1.5 KiB" and kept.size_text(3 << 40) == "3.0 TiB" and kept.size_text(5) == "5 bytes"
+
+
+# ---- for one build ----
+
+
+def of_size(path: Path, size_bytes: int, used: float) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(bytes(size_bytes))
+    os.utime(path, (used, used))
+    return path
+
+
+def test_room_counts_a_library_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two that fit together do not drive each other away, though the room was made after the second."""
+    monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path))
+    monkeypatch.setenv("MIPSREC_CACHE_LIMIT", "1000")
+    first, second = (of_size(tmp_path / "libraries" / f"{name * 32}.so", 400, time.time() - 9) for name in "ab")
+    kept.Room(()).add(second)
+    assert first.exists() and second.exists()
+    third = of_size(tmp_path / "libraries" / f"{'c' * 32}.so", 400, time.time())
+    kept.Room(()).add(third)
+    assert third.exists() and not (first.exists() and second.exists())
+
+
+def test_use_is_noted_once_a_day(tmp_path: Path) -> None:
+    library = of_size(tmp_path / "a.so", 1, time.time() - 3 * DAY)
+    before = library.stat()
+    kept.note_use(library)
+    noted = library.stat()
+    assert noted.st_atime > time.time() - 60 and noted.st_mtime_ns == before.st_mtime_ns
+    kept.note_use(library)
+    assert library.stat().st_ctime_ns == noted.st_ctime_ns
+    kept.note_use(tmp_path / "none.so")
+
+
+def test_lock_in_use_is_not_removed(tmp_path: Path) -> None:
+    """It may have been taken since it was found to be nobody's."""
+    lock = tmp_path / "a.lock"
+    with lock.open("wb") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        assert not kept.remove(kept.Leftover(kept.LOCK, lock, 0)) and lock.exists()
+    assert kept.remove(kept.Leftover(kept.LOCK, lock, 0)) and not lock.exists()

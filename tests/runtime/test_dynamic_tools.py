@@ -16,6 +16,8 @@ from commandline import assert_one_line, environment, mipsrec
 from compiled import ORDERS
 from conftest import cache_with_host, plain_host, sanitized_host
 from dynamic_guest import DynamicGuest, dynamic_guest
+from mounts import in_namespace
+from tools import need
 
 from mipsrec import profiles
 from mipsrec.elf import load_elf
@@ -198,6 +200,38 @@ def test_build_with_samples_of_a_library(guest: DynamicGuest, profile: Path, tmp
         stream.write(b"\0")
     result = mipsrec("build", "--use-profile", profile, "-o", tmp_path / "other.so.so", other)
     assert_one_line(result, "is of another program than", "names no such file")
+
+
+def test_profile_without_proc(guest: DynamicGuest, tmp_path: Path) -> None:
+    """Nobody tells how files are named then; their identities say which they are."""
+    output = tmp_path / "out.prof"
+    words = [plain_host(), "--profile", output, *guest.stored(), guest.program, "spin"]
+    result = in_namespace(["umount -l /proc"], words)
+    assert (result.returncode, result.stderr) == (7, ""), result
+    found = {file.identity: file for file in profiles.read(output).files}
+    (symbol,) = (symbol for symbol in load_elf(guest.one).symbols if symbol.name == "one_spin")
+    spun = found[load_elf(guest.one).identity].samples["lifted"]
+    assert any(symbol.address <= pc < symbol.address + symbol.size for pc in spun)
+
+
+@pytest.fixture(scope="module")
+def sysroot(tmp_path_factory: pytest.TempPathFactory, guest: DynamicGuest) -> Path:
+    """A sysroot with a static program under a name that this machine has as well."""
+    folder = tmp_path_factory.mktemp("root")
+    source = folder / "spin.c"
+    source.write_text("int main(void) { for (volatile int i = 0; i < 3000000; i++) ; return 5; }")
+    triple = ORDERS[guest.byte_order]
+    (folder / "bin").mkdir()
+    subprocess.run([need(f"{triple}-gcc"), "-O1", "-static", source, "-o", folder / "bin/sh"], check=True)
+    return folder
+
+
+@pytest.mark.parametrize("command", ["verify --functions main", "profile --engine interp"])
+def test_absolute_name_in_a_sysroot(sysroot: Path, command: str) -> None:
+    """It names the file below the sysroot, for the tool as for the run."""
+    result = mipsrec(*command.split(), "--sysroot", sysroot, "/bin/sh")
+    assert result.returncode == 5, result
+    assert ("agree at" if "verify" in command else "main") in result.stderr, result
 
 
 def test_profile_of_a_run(guest: DynamicGuest) -> None:
