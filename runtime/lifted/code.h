@@ -124,7 +124,7 @@ struct mr_open_library *mr_store_find(int fd, const char *guest_path);
 /* Puts the hash of the contents of a file of the guest into identity, as 64 digits. Returns false where it cannot be read. */
 bool mr_store_identify(int fd, char identity[65]);
 void mr_store_refused(const char *guest_path, const char *reason); /* counted, and said with --stats */
-const char *mr_store_cache(void); /* the cache folder that was found, or NULL */
+const char *mr_store_cache(void); /* the cache folder that was found; empty: none is wanted; or NULL */
 void mr_store_report(void);                                        /* for --stats */
 extern const char *mr_store_path; /* of the folder that holds libraries by identity, or NULL */
 

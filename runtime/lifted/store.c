@@ -42,6 +42,7 @@ static const char whole_note[] = "whole";
 
 const char *mr_store_path;
 static char identities_path[PATH_MAX], cache_path[PATH_MAX];
+static bool names_none; /* who started this wants no cache: the one that was named is not there */
 
 /* A file that the guest has mapped. All of this is under mr_lock. */
 struct known {
@@ -68,8 +69,10 @@ static bool find_cache(char *root, size_t size_bytes)
     bool trusting = getauxval(AT_SECURE) == 0 && !mr_options.executed;
     const char *named = trusting ? getenv("MIPSREC_CACHE") : NULL, *xdg = trusting ? getenv("XDG_CACHE_HOME") : NULL;
     const char *home = trusting ? getenv("HOME") : NULL;
-    if (named != NULL && *named != 0)
-        return snprintf(root, size_bytes, "%s", named) < (int)size_bytes && is_folder(root);
+    if (named != NULL && *named != 0) {
+        names_none = snprintf(root, size_bytes, "%s", named) >= (int)size_bytes || !is_folder(root);
+        return !names_none;
+    }
     if (xdg != NULL && *xdg != 0 && snprintf(root, size_bytes, "%s/mipsrec", xdg) < (int)size_bytes && is_folder(root))
         return true;
     if (home != NULL && *home != 0 && snprintf(root, size_bytes, "%s/.cache/mipsrec", home) < (int)size_bytes &&
@@ -91,6 +94,10 @@ void mr_store_open(const char *cache, const char *variant)
     static char path[PATH_MAX];
     char root[PATH_MAX / 2], by_level[40] = "", *absolute = cache_path;
     uint32_t level = mr_host_cpu_level() > 3 ? 3 : mr_host_cpu_level();
+    if (cache != NULL && *cache == 0) {
+        names_none = true;
+        return;
+    }
     bool given = cache != NULL && snprintf(root, sizeof root, "%s", cache) < (int)sizeof root && is_folder(root);
     if (!given && !find_cache(root, sizeof root)) /* one that was given may be out of reach after a chroot */
         return;
@@ -113,7 +120,7 @@ void mr_store_open(const char *cache, const char *variant)
 
 const char *mr_store_cache(void)
 {
-    return *cache_path != 0 ? cache_path : NULL;
+    return *cache_path != 0 || names_none ? cache_path : NULL;
 }
 
 /* ---- what is known of files ---- */

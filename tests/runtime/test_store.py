@@ -23,6 +23,7 @@ from compiled import ORDERS
 from conftest import sanitized_host
 from dynamic import SUM_PRINTS, compile_to, library, recompiled_files, summing_guest
 from mounts import in_namespace, read_only, small
+from tools import need
 
 from mipsrec import pipeline
 from mipsrec.cache import code_path, source_digest, variant_of
@@ -230,6 +231,24 @@ def test_code_of_another_version_is_not_used(stored: Stored) -> None:
 def test_cache_that_is_not_there(stored: Stored, tmp_path: Path) -> None:
     stored.cache = tmp_path / "none"
     assert used(stored.run()) == set() and not stored.cache.exists()
+
+
+@pytest.mark.parametrize("named", ["", "/none"])
+def test_children_look_where_their_parent_did(stored: Stored, tmp_path: Path, named: str) -> None:
+    """What is executed takes no code where MIPSREC_CACHE names nothing, though the system has a cache."""
+    source = tmp_path / "executes.c"
+    source.write_text("#include <unistd.h>\nint main(int n, char **words) { return execv(words[1], words + 1); }\n")
+    big = load_elf(stored.guest).byte_order == "big"
+    subprocess.run([need(f"{ORDERS['big' if big else 'little']}-gcc"), "-static", source, "-o", tmp_path / "executes"],
+                   check=True)  # fmt: skip
+    variants = stored.cache / "code" / source_digest()
+    for cpu in ("generic", "x86-64", "x86-64-v2", "x86-64-v3"):
+        if not (variants / f"flat-direct-auto-{cpu}").exists():
+            (variants / f"flat-direct-auto-{cpu}").symlink_to(variant_of(stored.options))
+    mounts = ["mount -t tmpfs tmpfs /var/cache", f"cp -a {stored.cache} /var/cache/mipsrec"]
+    command = [stored.host, "--stats", tmp_path / "executes", stored.guest]
+    result = in_namespace(mounts, command, {"MIPSREC_CACHE": named, "XDG_CACHE_HOME": "", "HOME": "/nonexistent"})
+    assert used(checked(result)) == (set() if named else {"sum", "libfill.so"})
 
 
 def test_read_only_cache(stored: Stored) -> None:
