@@ -374,8 +374,10 @@ def test_scratch_folder_interrupted_as_it_goes(monkeypatch: pytest.MonkeyPatch, 
         remove(path, **options)  # type: ignore[call-overload]
 
     monkeypatch.setattr(os, "unlink", interrupted)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with pytest.raises(KeyboardInterrupt), scratch_folder(".way-", tmp_path) as folder:
         for name in "abc":
             (folder / name).touch()
+    signal.signal(signal.SIGINT, before)
     assert len(calls) == 3
     assert os.listdir(tmp_path) == []

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,14 @@ import pytest
 from mipsrec.interrupts import held, let_in
 from mipsrec.scratch import scratch_folder
 from mipsrec.store import locked
+
+
+@pytest.fixture(autouse=True)
+def heeded() -> Iterator[None]:
+    """Ctrl-C counts, though who runs the tests in the background has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def interrupt() -> None:
