@@ -17,7 +17,7 @@
 
 struct mr_options mr_options;
 static sigjmp_buf refused;
-static void *copy;
+static void *copies[2]; /* of the program and its interpreter, which the loader maps at once */
 static int file;
 static char path[32];
 
@@ -49,19 +49,24 @@ void *__wrap_mmap(void *at, size_t size_bytes, int protection, int flags, int fd
 {
     if (at != NULL || fd < 0)
         return __real_mmap(at, size_bytes, protection, flags, fd, offset);
-    copy = malloc(size_bytes);
-    if (copy == NULL || pread(fd, copy, size_bytes, offset) != (ssize_t)size_bytes)
+    unsigned i = copies[0] != NULL;
+    if (copies[i] != NULL)
         abort();
-    return copy;
+    copies[i] = malloc(size_bytes);
+    if (copies[i] == NULL || pread(fd, copies[i], size_bytes, offset) != (ssize_t)size_bytes)
+        abort();
+    return copies[i];
 }
 
 int __wrap_munmap(void *at, size_t size_bytes)
 {
-    if (at != copy)
-        return __real_munmap(at, size_bytes);
-    free(copy);
-    copy = NULL;
-    return 0;
+    for (unsigned i = 0; i < sizeof copies / sizeof *copies; i++)
+        if (at == copies[i]) {
+            free(copies[i]);
+            copies[i] = NULL;
+            return 0;
+        }
+    return __real_munmap(at, size_bytes);
 }
 
 static void forget(void)
@@ -80,8 +85,10 @@ static void forget(void)
             mr_unmap(page * MR_PAGE_BYTES, (end - page) * MR_PAGE_BYTES);
         page = end;
     }
-    free(copy); /* a refused file leaves it behind, since the host would end then */
-    copy = NULL;
+    for (unsigned i = 0; i < sizeof copies / sizeof *copies; i++) { /* a refused file leaves it behind: the host would end */
+        free(copies[i]);
+        copies[i] = NULL;
+    }
     close_range((unsigned)file + 1, (unsigned)file + 8, 0);
 }
 

@@ -6,11 +6,9 @@ without them both sides fail alike.
 
 from __future__ import annotations
 
-import fcntl
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -18,6 +16,7 @@ from pathlib import Path
 import pytest
 from compiled import ORDERS, compile_guest
 from conftest import sanitized_host
+from support.locks import alone_with
 from test_syscalls import compile_guest as compile_file
 from test_syscalls import compile_with, output_in_empty_folder
 from tools import missing, need
@@ -28,8 +27,7 @@ NAMES = ("descriptors", "ioctls", "admin")
 @pytest.fixture(autouse=True)
 def alone() -> Iterator[None]:
     """One test at a time takes loop devices, consoles and keyrings."""
-    with (Path(tempfile.gettempdir()) / "mipsrec-devices.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with alone_with("devices"):
         yield
 
 

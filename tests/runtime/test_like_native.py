@@ -7,13 +7,15 @@ process is, advice about memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 import twins
 from compiled import ORDERS
 from conftest import sanitized_host
+from support.locks import alone_with
 
 WAYS = {
     "ipc": (
@@ -25,6 +27,8 @@ WAYS = {
     "clones": ("clones", "namespaces", "threes", "waiting", "jobs"),
     "scheduling": ("classes", "barriers", "options", "death", "identities", "advice"),
 }  # fmt: skip
+SHARED = ("ipc", "mqueues")
+"""Guests that use keys and names which all processes of the machine see."""
 CASES = [(name, way) for name, ways in WAYS.items() for way in ways]
 
 
@@ -54,6 +58,13 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         return programs[name]
 
     return compiled
+
+
+@pytest.fixture(autouse=True)
+def alone(name: str) -> Iterator[None]:
+    """One test at a time uses what the machine has once."""
+    with alone_with(name) if name in SHARED else nullcontext():
+        yield
 
 
 @pytest.mark.parametrize(("name", "way"), CASES)

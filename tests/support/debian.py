@@ -7,17 +7,16 @@ root, and touches nothing of this machine's own packages. Debian 12 is the last 
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from support.locks import locked
 from tools import missing, need
 
 from mipsrec.commands.binfmt import FOLDER, kinds, registration
@@ -38,15 +37,6 @@ def kept_folder() -> Path:
     """Return where downloads and what is made of them stay."""
     named = os.environ.get("XDG_CACHE_HOME")
     return Path(named) / "mipsrec-tests" / "debian" if named else ROOT / "build" / "debian"
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Let one process at a time work on something."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.with_name(path.name + ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _is_release() -> bool:
