@@ -40,8 +40,9 @@ def generated_headers() -> dict[str, str]:
     """Return the text of the headers that are generated from Python, by file name."""
     from .isa.disassembly import host_table
     from .state import c_header
+    from .stencils import headers
 
-    return {"mr_state.h": c_header(), "mr_disasm.h": host_table()}
+    return {"mr_state.h": c_header(), "mr_disasm.h": host_table(), **headers()}
 
 
 def write_generated_headers(folder: str | os.PathLike[str]) -> None:
@@ -53,7 +54,7 @@ def write_generated_headers(folder: str | os.PathLike[str]) -> None:
 def _key(sources: list[Path], flags: tuple[str, ...], compiler: str) -> str:
     digest = hashlib.blake2b(digest_size=16)
     here = Path(__file__).parent
-    generators = [here / "state.py", *sorted((here / "isa").glob("*.py"))]
+    generators = [here / "state.py", *sorted((here / "isa").glob("*.py")), *sorted((here / "stencils").glob("*.py"))]
     for path in (*sources, *generators):
         digest.update(path.name.encode() + path.read_bytes())
     for text in (*_FLAGS, *_LINK_FLAGS, *flags, compiler, __version__, source_digest()):

@@ -135,6 +135,15 @@ def compile_texts(texts: list[tuple[str, str]], level: str, cpu: Cpu) -> bytes:
     return bytes(machine.emit_object(module))
 
 
+def emit_text(text: str, cpu: Cpu) -> bytes:
+    """Return the object code of a module that is written as it shall be: no pass of LLVM changes it before."""
+    _initialize()
+    machine = _target_machine("2", cpu)
+    module = _parsed("generated IR", text)
+    module.data_layout = str(machine.target_data)
+    return bytes(machine.emit_object(module))
+
+
 def _parsed(name: str, text: str) -> llvm.ModuleRef:
     try:
         module = llvm.parse_assembly(text)

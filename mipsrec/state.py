@@ -45,6 +45,8 @@ _FIELDS = (
     Field("fp_operands", "uint64_t", 8, 3, "bits of its operands fs, ft and fr"),
     Field("dispatch", "int32_t *", 8, 1, "lifted functions by pc >> 2, as displacements from `fallback`"),
     Field("fallback", "uint8_t *", 8, 1, "the lifted function that has the host go to a pc"),
+    Field("translated", "int32_t *", 8, 1, "translated code by pc, as displacements from `code`; 0: there is none"),
+    Field("code", "uint8_t *", 8, 1, "where the code that the baseline tier makes begins"),
     Field("base", "uint8_t *", 8, 1, "host address of guest address 0"),
     Field("read_pages", "uint8_t **", 8, 1, "host address of each readable guest page, or null (model paged)"),
     Field("write_pages", "uint8_t **", 8, 1, "host address of each writable guest page, or null (model paged)"),

@@ -9,6 +9,7 @@
  * Not done here: what a guest's own exceptions raise (exception.c), and how its handlers are called (signal_state.c).
  */
 #include "abi.h"
+#include "baseline/baseline.h"
 #include "control.h"
 #include "lifted/code.h"
 #include "fpu.h"
@@ -207,6 +208,7 @@ static void on_guest_fault(struct mr_state *s, uintptr_t host_pc, const siginfo_
                            struct mr_access_fault *fault)
 {
     mr_host_thread.in_fault = true;
+    mr_baseline_fault(s, host_pc, context);
     fault->pc = guest_pc_of(s, host_pc);
     if (mr_library_contains(host_pc))
         fault->pc = mr_first_access(fault);

@@ -23,7 +23,7 @@ void mr_unlock(void);
 
 /* ---- options (main.c) ---- */
 struct mr_options {
-    bool engine_interp;       /* run everything in the interpreter */
+    bool engine_interp;       /* no recompiled code */
     bool strace;              /* one line per system call on standard error */
     bool stats;               /* counters on standard error at the end */
     bool report;              /* registers and a disassembled line when a signal ends the guest */

@@ -6,6 +6,7 @@
  * s->pc is the address of the instruction under way, or of the branch whose delay slot is under way: what EPC would
  * hold. Fault handlers read it. Self-modifying code needs no care: nothing decoded is kept.
  */
+#include "baseline/baseline.h"
 #include "fpu.h"
 #include "control.h"
 #include "interp.h"
@@ -244,11 +245,31 @@ static bool leaves(const struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint
            (!mr_options.engine_interp && !mr_fpu_may_trap(s) && mr_lookup(pc) != NULL);
 }
 
+/* Runs translated code from *pc on, as long as it leads to more; moves *pc to where it does not. Returns true where the loop
+ * below is to leave. */
+static bool run_translated(struct mr_state *s, uint32_t *pc, uint32_t stop_pc, uint32_t stop_sp)
+{
+    while (!mr_fpu_may_trap(s) && mr_baseline_has(s, *pc)) {
+        bool performs = mr_baseline_run(s, *pc);
+        *pc = mr_aligned(s, performs ? mr_interpret_step(s, s->pc) : s->pc);
+        if (mr_signals_waiting())
+            *pc = mr_aligned(s, mr_signals_take(s, *pc));
+        if (leaves(s, *pc, stop_pc, stop_sp))
+            return true;
+    }
+    return false;
+}
+
 static uint32_t interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
 {
     mr_fpu_set_modes(s); /* a host signal handler that was left by a jump has reset them */
     pc = mr_aligned(s, pc);
     for (uint32_t run_start = pc;;) {
+        if (pc == run_start && mr_baseline_on) {
+            if (run_translated(s, &pc, stop_pc, stop_sp))
+                return pc;
+            run_start = pc;
+        }
         *(volatile uint32_t *)&s->pc = pc;
         uint32_t word = fetch(pc), next = operation_of(word)(s, word, pc + 4);
         if (next == pc + 4 || (next == pc + 8 && next != stop_pc)) { /* pc + 8: a branch not taken */

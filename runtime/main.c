@@ -3,6 +3,7 @@
  * In order: options, a look into the library (it decides where the guest's memory must be), the window, the guest's image
  * and stack, the library's functions, the first state, and control to the guest on a host stack of its own.
  */
+#include "baseline/baseline.h"
 #include "control.h"
 #include "lifted/code.h"
 #include "linux/program.h"
@@ -77,6 +78,8 @@ int main(int argc, char **argv)
         model = (enum mr_memory_model)mr_library_examine(mr_options.library_path)->table->memory_model;
     else if (native)
         model = model_of_variant(mr_options.variant);
+    else if (mr_baseline_on)
+        model = MR_FLAT;
     mr_memory_reserve(wants_identity(model));
     mr_reserve_stack();
     mr_load(mr_options.program_path, &image);
@@ -86,6 +89,7 @@ int main(int argc, char **argv)
     mr_modules_reserve();
     mr_main_state = &first_state;
     init_state(mr_main_state, &image, sp, model);
+    mr_baseline_start(mr_main_state);
     if (named || mr_options.profile_path != NULL)
         mr_image_identify(&image);
     if (native && (!named || image.interpreter_base != 0))

@@ -6,6 +6,7 @@
  * One table says of each option how it is read, what --help says of it, and how a program that the guest executes is given
  * it: that runs in a host of its own, with `--executed NAME --program-fd N ... -- ARGUMENT...` behind these options.
  */
+#include "baseline/baseline.h"
 #include "control.h"
 #include "lifted/code.h"
 #include "linux/paths.h"
@@ -33,7 +34,8 @@ int mr_call_argument_count;
 
 #define PROFILE_RATE_MAX 10000u
 
-static bool engine_given, window_given;
+static bool window_given;
+static const char *tier; /* as given, or NULL */
 static const char *sysroot;
 
 static const char usage[] =
@@ -44,7 +46,7 @@ static const char usage[] =
 
 static const char more_usage[] =
     "\n"
-    "Programs that the program executes get --engine, --sysroot, --window, --strace, --stats and --report, too.\n"
+    "Programs that the program executes get --tier, --sysroot, --window, --strace, --stats and --report, too.\n"
     "Exit status: the program's own; 128 + N in a shell when signal N ended it; 1 for errors of the host, 2 for usage.\n"
     "MIPSREC_SYSROOT stands for --sysroot and MIPSREC_WINDOW for --window; MIPSREC_CORE, set to anything, lets a dying\n"
     "host dump core. None of them counts in a program that runs with more rights than its caller (setuid).\n";
@@ -104,12 +106,25 @@ static void parse_window(const char *text)
         usage_error("--window must be auto, identity or any, not '%s'", text);
 }
 
+static void choose_tier(const char *text)
+{
+    mr_options.engine_interp = strcmp(text, "baseline") == 0 || strcmp(text, "interp") == 0;
+    mr_baseline_on = strcmp(text, "auto") == 0 || strcmp(text, "baseline") == 0;
+    tier = text;
+}
+
+static void parse_tier(const char *text)
+{
+    if (strcmp(text, "auto") != 0 && strcmp(text, "aot") != 0 && strcmp(text, "baseline") != 0 && strcmp(text, "interp") != 0)
+        usage_error("--tier must be auto, aot, baseline or interp, not '%s'", text);
+    choose_tier(text);
+}
+
 static void parse_engine(const char *text)
 {
     if (strcmp(text, "native") != 0 && strcmp(text, "interp") != 0)
         usage_error("--engine must be native or interp, not '%s'", text);
-    mr_options.engine_interp = strcmp(text, "interp") == 0;
-    engine_given = true;
+    choose_tier(strcmp(text, "interp") == 0 ? "interp" : "aot");
 }
 
 static uint32_t whole_number(const char *text)
@@ -187,10 +202,21 @@ static void parse_host_fd(const char *text) { mr_options.host_fd = (int)whole_nu
 static void parse_program_fd(const char *text) { mr_options.program_fd = (int)whole_number(text); }
 
 /* What an executed program gets; same: it is the one that runs now. */
-static const char *hand_on_engine(bool same __attribute__((unused)))
+static void parse_threshold(const char *text)
 {
-    return engine_given && mr_options.engine_interp ? "interp" : NULL;
+    mr_baseline_threshold = whole_number(text);
+    if (mr_baseline_threshold < 1 || mr_baseline_threshold > 255)
+        usage_error("--threshold must be a number from 1 to 255, not '%s'", text);
 }
+
+static const char *hand_on_threshold(bool same __attribute__((unused)))
+{
+    static char text[12];
+    snprintf(text, sizeof text, "%u", mr_baseline_threshold);
+    return tier != NULL ? text : NULL;
+}
+
+static const char *hand_on_tier(bool same __attribute__((unused))) { return tier; }
 
 static const char *hand_on_library(bool same) { return same ? mr_options.library_path : NULL; }
 static const char *hand_on_cache(bool same __attribute__((unused))) { return mr_store_cache(); }
@@ -225,8 +251,13 @@ static const struct option_row rows[] = {
              "$MIPSREC_CACHE, $XDG_CACHE_HOME/mipsrec, ~/.cache/mipsrec or /var/cache/mipsrec"},
     {.name = "--variant", .argument = "NAME", .text = &mr_options.variant, .hand_on = hand_on_variant,
      .help = "which of the ways to translate it was made in; default flat-direct-auto-PROCESSOR"},
-    {.name = "--engine", .argument = "native|interp", .apply = parse_engine, .hand_on = hand_on_engine,
-     .help = "interp: interpret everything, even with a library"},
+    {.name = "--tier", .argument = "auto|aot|baseline|interp", .apply = parse_tier, .hand_on = hand_on_tier,
+     .help = "auto: recompiled code where there is any, elsewhere code that is made at once when a place is reached often;\n"
+             "aot: recompiled code, and the interpreter; baseline: only code that is made at once; interp: none"},
+    {.name = "--threshold", .argument = "N", .apply = parse_threshold, .hand_on = hand_on_threshold,
+     .help = "make code of a place when it is reached for the Nth time; default 8"},
+    {.name = "--engine", .argument = "native|interp", .apply = parse_engine,
+     .help = "the same as --tier aot, and --tier interp"},
     {.name = "--sysroot", .letter = 'L', .argument = "DIR", .text = &sysroot, .hand_on = hand_on_sysroot,
      .help = "take absolute paths that exist below DIR from there: PROGRAM, what it opens and executes"},
     {.name = "--call", .argument = "ADDRESS [INT]..", .apply = parse_call,
@@ -413,6 +444,11 @@ void mr_options_parse(int argc, char **argv)
         usage_error("%s", "no program given");
     heed_environment();
     check();
+    if (tier == NULL) {
+        choose_tier("aot");
+        tier = NULL;
+    }
+    mr_baseline_on = mr_baseline_on && mr_options.verify_fd < 0;
     if (mr_options.library_path != NULL)
         mr_options.library_path = absolute_path(mr_options.library_path, library);
     mr_options.program_path = strdup(mr_options.program_path ? mr_options.program_path : argv[first]);

@@ -4,6 +4,7 @@
  * goes to a copy of that descriptor: the guest may close or redirect its own.
  */
 #include "abi.h"
+#include "baseline/baseline.h"
 #include "control.h"
 #include "lifted/code.h"
 #include "linux/own.h"
@@ -51,6 +52,7 @@ static void print_stats(void)
                    (unsigned long long)counters.dispatches,
                    (unsigned long long)counters.syscalls, (unsigned long long)counters.unknown_syscalls,
                    (unsigned long long)counters.unknown_ioctls);
+    mr_baseline_report();
     mr_modules_report();
     mr_code_files_report();
 }

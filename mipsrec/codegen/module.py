@@ -11,7 +11,7 @@ from .nans import REPLAY
 from .vectors import VECTOR_DECLARATIONS
 from .writer import ALL_KEPT, DELTA, FIRST_FREE_METADATA, MODULE_METADATA, pool_text
 
-_DECLARATIONS = """\
+DECLARATIONS = """\
 declare i32 @mr_call(ptr, i32) #0
 declare i32 @mr_syscall(ptr, i32) #0
 declare hidden preserve_allcc i32 @poll(ptr, i32) #6
@@ -47,7 +47,7 @@ declare double @llvm.fabs.f64(double)
 
 # Guest address 0 is host address 0 under model flat: an access there must fault, not vanish as undefined. And no access
 # may become part of memset or the like: faults are known by the line tables of lifted code.
-_ATTRIBUTES = f"""\
+ATTRIBUTES = f"""\
 attributes #0 = {{ nounwind strictfp null_pointer_is_valid "no-builtins" }}
 attributes #1 = {{ nounwind strictfp null_pointer_is_valid "no-builtins" alwaysinline }}
 attributes #2 = {{ cold noinline nounwind strictfp {ALL_KEPT}
@@ -115,10 +115,10 @@ def _parts(functions: list[LiftedFunction], external: list[str], triple: str, fi
         yield f"{declaration(symbol)} #0\n"
     for symbol in ("call_host", "go_on"):
         yield f"{declaration(symbol)} #0\n"
-    yield _DECLARATIONS
+    yield DECLARATIONS
     yield CONSTRAINED_DECLARATIONS
     yield VECTOR_DECLARATIONS
     yield REPLAY
-    yield _ATTRIBUTES
+    yield ATTRIBUTES
     yield MODULE_METADATA
     yield _debug_metadata(functions, file_name)

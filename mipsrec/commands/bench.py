@@ -99,6 +99,11 @@ def _relocatable(label: str) -> str:
     return f"{label} reloc"
 
 
+def _baseline(label: str) -> str:
+    """Return what the guest is called when nothing of it is recompiled ahead of time."""
+    return f"{label} baseline"
+
+
 def _add_guest(
     run: _Bench, entrants: _Field, name: str, label: str, guest: Path, work: Sequence[str], brief_work: Sequence[str]
 ) -> None:
@@ -122,6 +127,8 @@ def _add_guest(
         image = dataclasses.replace(opened.image, e_type=ET_DYN)
         pipeline.build(pipeline.Guest(image), moved, run.results.options)
         entrants.full.append(Contender(_relocatable(label), (host, "--library", str(moved), str(guest), *work)))
+    if "baseline" in run.contenders:
+        entrants.full.append(Contender(_baseline(label), (host, "--tier", "baseline", str(guest), *work)))
     qemu = shutil.which(bench_contenders.QEMU[opened.image.byte_order])
     if "qemu" in run.contenders and qemu:
         entrants.brief.append(Contender(f"{label} qemu", (qemu, str(guest), *brief_work)))
@@ -242,6 +249,7 @@ def _run(arguments: argparse.Namespace, samples: ModuleType, results: Results) -
         print(f"mipsrec: bench: without {name}: {reason}", file=sys.stderr)
     results.labels += [*targets, *(name for name in contenders if name in bench_contenders.NATIVE)]
     results.labels += [_relocatable(target) for target in targets if "relocatable" in contenders]
+    results.labels += [_baseline(target) for target in targets if "baseline" in contenders]
     results.labels += [f"{target} qemu" for target in targets if "qemu" in contenders]
     with scratch_folder("mipsrec-bench-") as folder, _progress(len(chosen) or 1) as bar:
         run = _Bench(arguments, samples, contenders, results, folder, bar)

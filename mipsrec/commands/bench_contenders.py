@@ -19,7 +19,7 @@ from ..errors import BuildError
 from ..scratch import scratch_folder
 
 NATIVE = ("clang", "gcc32")
-OPTIONAL = ("relocatable",)
+OPTIONAL = ("relocatable", "baseline")
 """Those that take part only when they are named."""
 OF_GUESTS = ("qemu", *OPTIONAL)
 """Those that need nothing but the guest."""
@@ -41,7 +41,7 @@ def absence(name: str, samples: ModuleType) -> str:
     """Return why a contender cannot take part, and how to get it; "" when it can."""
     if name == "clang":
         return "" if shutil.which("clang") else "clang is not installed; on Debian: apt-get install clang"
-    if name == "relocatable":
+    if name in OPTIONAL:
         return ""
     if name == "qemu":
         there = any(shutil.which(tool) for tool in QEMU.values())

@@ -6,10 +6,12 @@ which is never an error here: such a word raises a reserved-instruction exceptio
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from . import access, control, floating, integer
 from .row import Flow, Instruction, Row
 
-__all__ = ["NOP", "ROWS", "Flow", "Instruction", "Row", "decode"]
+__all__ = ["NOP", "RANGES", "ROWS", "Flow", "Instruction", "Row", "decode"]
 
 ROWS: tuple[Row, ...] = (*integer.TABLE.rows, *control.TABLE.rows, *access.TABLE.rows, *floating.TABLE.rows)
 """All rows: MIPS I, II, MIPS32 and MIPS32r2 in user mode."""
@@ -30,13 +32,17 @@ _BUCKETS = _buckets()
 _cache: dict[int, Instruction | None] = {}
 
 
+RANGES: dict[str, Callable[[int, int], int]] = {
+    "ins": lambda msb, lsb: msb - lsb,
+    "ext": lambda msb, lsb: 31 - (msb + lsb),
+}
+"""Of rows whose operands a pattern cannot express: what must not be negative (manual, ins and ext)."""
+
+
 def _fits(row: Row, word: int) -> bool:
-    """Return whether the operands that a pattern cannot express are in range (manual, ins and ext)."""
-    if row.name == "ins":
-        return (word >> 11 & 31) >= (word >> 6 & 31)
-    if row.name == "ext":
-        return (word >> 11 & 31) + (word >> 6 & 31) < 32
-    return True
+    """Return whether the operands that a pattern cannot express are in range."""
+    spare = RANGES.get(row.name)
+    return spare is None or spare(word >> 11 & 31, word >> 6 & 31) >= 0
 
 
 def decode(word: int) -> Instruction | None:

@@ -8,6 +8,7 @@
  * Everything that changes a table here is done under mr_lock. Readers take no lock: modules are only ever added, and an
  * entry or a note is one word.
  */
+#include "../baseline/baseline.h"
 #include "../control.h"
 #include "code.h"
 
@@ -333,6 +334,7 @@ static void forget_module(const struct mr_module *module)
  * guest has there, all of it goes, and the frames of it that are on the host's stack as well. */
 void mr_code_forget(uint32_t guest, uint32_t size_bytes)
 {
+    mr_baseline_forget(guest, size_bytes);
     if (atomic_load(&module_count) == 0 || size_bytes == 0)
         return;
     uint64_t first = guest / MR_PAGE_BYTES, last = ((uint64_t)guest + size_bytes - 1) / MR_PAGE_BYTES;
@@ -360,11 +362,13 @@ void mr_code_gone(uint32_t guest, uint32_t size_bytes)
     mr_code_file_unmapped(guest, size_bytes);
 }
 
-/* Only a page that the guest may write can have changed since it was bound. */
+/* Only a page that the guest may write can have changed since a module was bound. Translated code goes in any case: the page
+ * may be mapped elsewhere as well, and be written there. */
 void mr_code_flushed(uint32_t guest, uint32_t size_bytes)
 {
     uint64_t end = (uint64_t)guest + size_bytes;
     mr_lock();
+    mr_baseline_forget(guest, size_bytes);
     for (uint64_t page = guest / MR_PAGE_BYTES; page * MR_PAGE_BYTES < end && page < USER_PAGES; page++)
         if (module_of_page[page] != 0 && (mr_pages[page] & MR_WRITE) != 0)
             mr_code_forget((uint32_t)(page * MR_PAGE_BYTES), MR_PAGE_BYTES);

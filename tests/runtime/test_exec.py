@@ -88,7 +88,7 @@ def test_options_are_handed_on(host: Path, tmp_path: Path, guest: Path) -> None:
     assert result.stdout == "[/only/execs] [show] [/only/link] [word] {MIPSREC_SYSROOT=/nowhere} /only/link\n"
     assert result.returncode == 42
     assert result.stderr.count("exit_group(42)") == 1 and result.stderr.count("system calls") == 1
-    for option in ("--strace", "--stats", "--report", "--window any", f"--sysroot {root}", "--engine"):
+    for option in ("--strace", "--stats", "--report", "--window any", f"--sysroot {root}", "--tier"):
         trace = tmp_path / "trace"
         words = [need("strace"), "-qq", "-s", "4000", "-v", "-o", trace, "-e", "trace=execveat", host]
         run([*words, *options, "--engine", "interp", guest, "run", "/only/link", "a"])

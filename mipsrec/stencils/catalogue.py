@@ -1,0 +1,158 @@
+"""Which stencils there are: for each row the classes that its operands may have, and the translator's own operations.
+
+An operand whose class has no stencil is brought into one that has: through TEMP, or through the state. So rows that
+programs execute often have stencils for many combinations of classes, and all others one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+
+from ..isa import ROWS, Flow, Row
+from ..isa.row import Use
+from ..isa.uses import reads_memory, uses, writes_memory
+from .convention import FLOAT_PINS, MEMORY, PINS, TEMP, ZERO
+
+_PINS = tuple(range(len(PINS)))
+_FLOATS = tuple(range(len(FLOAT_PINS)))
+_READ = (*_PINS, MEMORY, ZERO)
+_WRITE = (*_PINS, MEMORY)
+_THROUGH_TEMP = (TEMP, ZERO)
+_IN_STATE = (MEMORY,)
+
+_THREE = frozenset("addu subu and or xor nor slt sltu sllv srlv srav mul movz movn".split())
+"""Three registers, the last of which comes through TEMP."""
+_TWO = frozenset(
+    "addiu andi ori xori slti sltiu lui sll srl sra ext ins seb seh clz mflo mfhi mult multu rotr rdhwr".split()
+)
+_MEMORY = frozenset("lb lbu lh lhu lw sb sh sw".split())
+_UNALIGNED = frozenset("lwl lwr swl swr".split())
+"""The base comes through TEMP."""
+_FLOAT_THREE = frozenset(f"{name}.{fmt}" for name in ("add", "sub", "mul", "div") for fmt in "sd")
+_FLOAT_TWO = frozenset(
+    "mov.s mov.d neg.s neg.d abs.s abs.d sqrt.s sqrt.d cvt.d.w cvt.s.w cvt.d.s cvt.s.d trunc.w.s trunc.w.d".split()
+)
+_FLOAT_MOVES = frozenset("lwc1 ldc1 swc1 sdc1 mfc1 mtc1".split())
+
+
+SPILLED = frozenset(("sc",))
+"""Rows whose stencils store all pinned registers before they may fault: they need some of the host's registers."""
+
+OPAQUE = frozenset(("ins",))
+"""Rows whose masks the compiler must not know: of several it would make others."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An operand of a row, and the classes that it may have in a stencil."""
+
+    use: Use
+    reads: bool
+    writes: bool
+    classes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row, or an operation of the translator's own (`row` None), with its stencils.
+
+    `shape` is `plain`, `taken` and `not_taken` (a branch that goes to its target under the condition, or under the
+    opposite), `jump` (to an address in a register), or the name of an operation. `accesses`: there is one set of
+    stencils for each byte order and place of the window. `fixed`: fields of which the value is known.
+    """
+
+    name: str
+    row: Row | None
+    shape: str
+    choices: tuple[Choice, ...] = ()
+    accesses: bool = False
+    fixed: dict[str, int] = field(default_factory=dict)
+
+    def combinations(self) -> Iterator[tuple[int, ...]]:
+        """Yield the classes of all operands for each stencil, the last one changing fastest."""
+        return product(*(choice.classes for choice in self.choices))
+
+
+def _operands(row: Row) -> list[tuple[Use, bool, bool]]:
+    """Return the registers that the row's fields name, with whether it reads and writes them."""
+    reads, writes = uses(row)
+    found = dict.fromkeys(use for use in (*reads, *writes) if use.kind in ("gpr", "single", "double", "high"))
+    return [(use, use in reads, use in writes and row.link == "") for use in found if isinstance(use.field, str)]
+
+
+def _gpr_classes(row: Row, use: Use, reads: bool, writes: bool) -> tuple[int, ...]:
+    if row.flow is not Flow.NEXT:
+        return _READ
+    if row.name in _THREE:
+        return _WRITE if writes else _READ if use.field == "rs" else _THROUGH_TEMP
+    if row.name in _UNALIGNED and use.field == "rs":
+        return (TEMP,)
+    base = use.field == "rs" and (reads_memory(row) or writes_memory(row))
+    if row.name in _TWO | _MEMORY | _UNALIGNED | _FLOAT_MOVES:
+        return _WRITE if writes or base else _READ
+    return _IN_STATE
+
+
+def _float_classes(row: Row, use: Use, writes: bool) -> tuple[int, ...]:
+    pinned = use.kind in ("single", "double")
+    if (pinned and row.name in _FLOAT_THREE) or row.name.startswith("c."):
+        return (TEMP,) if use.field == "ft" else (*_FLOATS, MEMORY)
+    return (*_FLOATS, MEMORY) if pinned and row.name in _FLOAT_TWO | _FLOAT_MOVES else _IN_STATE
+
+
+def _entry(row: Row, shape: str, fixed: dict[str, int]) -> Entry:
+    choices = tuple(
+        Choice(
+            use,
+            reads,
+            writes,
+            _gpr_classes(row, use, reads, writes) if use.kind == "gpr" else _float_classes(row, use, writes),
+        )
+        for use, reads, writes in _operands(row)
+    )
+    return Entry(row.name, row, shape, choices, reads_memory(row) or writes_memory(row), fixed)
+
+
+def _own(name: str, *choices: Choice) -> Entry:
+    return Entry(name, None, name, choices)
+
+
+def _choice(kind: str, field_: str, reads: bool, classes: tuple[int, ...]) -> Choice:
+    return Choice(Use(kind, field_), reads, not reads, classes)
+
+
+OWN: tuple[Entry, ...] = (
+    _own("fetch", _choice("gpr", "rs", True, (*_PINS, MEMORY))),
+    _own("spill", _choice("gpr", "rs", True, _PINS)),
+    _own("fill", _choice("gpr", "rs", False, _PINS)),
+    _own("link", _choice("gpr", "rs", False, _WRITE)),
+    _own("fetch_float", _choice("double", "fs", True, (*_FLOATS, MEMORY))),
+    _own("fetch_single", _choice("single", "fs", True, (*_FLOATS, MEMORY))),
+    _own("spill_float", _choice("double", "fs", True, _FLOATS)),
+    _own("fill_float", _choice("double", "fs", False, _FLOATS)),
+    _own("poll"),
+    _own("record_word"),
+    *(_own(f"record_{number}", _choice("double", "fs", True, (*_FLOATS, MEMORY))) for number in range(3)),
+    *(_own(f"record_single_{number}", _choice("single", "fs", True, _IN_STATE)) for number in range(3)),
+)
+"""Operations of the translator's own. fetch: a register becomes TEMP. spill and fill: a pinned register goes to its
+place in the state, or comes from there. link: a register becomes pc + 8. poll: goes to the target unless a signal
+waits. record: what FCSR's causes depend on, the word of an instruction and its operands."""
+
+
+def entries() -> list[Entry]:
+    """Return all entries, the rows' in their order of decoding."""
+    found: list[Entry] = list(OWN)
+    for row in ROWS:
+        if row.flow in (Flow.BRANCH, Flow.BRANCH_LIKELY):
+            found += [_entry(row, "taken", {})] if row.flow is Flow.BRANCH else []
+            found.append(_entry(row, "not_taken", {}))
+        elif row.flow is Flow.JUMP_REGISTER:
+            found.append(_entry(row, "jump", {}))
+        elif row.flow is Flow.NEXT and row.name == "rdhwr":
+            found.append(_entry(row, "plain", {"msb": 29}))
+        elif row.flow is Flow.NEXT:
+            found.append(_entry(row, "plain", {}))
+    return found

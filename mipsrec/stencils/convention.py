@@ -1,0 +1,64 @@
+"""How translated code keeps the guest's registers: the one statement of it for the maker and for the host.
+
+Every stencil is a function of the calling convention preserve_nonecc, which has a host register for each of twelve
+integer parameters, and it goes to the next stencil by a tail call with the same parameters. So a guest register that is
+a parameter (*pinned*) stays in its host register for as long as translated code runs. All others are in the state.
+`TEMPORARY` is a parameter that holds something only from one stencil to the next.
+
+A *class* says where an operand is: a number below PIN_COUNT is a pinned register, then follow MEMORY (the state), ZERO
+(register 0) and TEMP (the parameter TEMPORARY). Floating-point registers have classes of their own, of the same form.
+"""
+
+from __future__ import annotations
+
+from ..codegen.calls import MIDDLE
+from ..state import OFFSETS, SLOT_BYTES
+
+PINS = (2, 3, 4, 5, 6, 7, 8, 16, 17, 29)
+"""Pinned general-purpose registers: v0 v1 a0 to a3 t0 s0 s1 sp, 81 to 88 % of the fields that programs execute."""
+_TEMPORARY_AT = 6
+"""The parameter that preserve_nonecc has in rcx: x86 shifts by it."""
+
+FLOAT_PINS = (0, 2, 4, 6, 8, 12, 20)
+"""Pinned floating-point registers: f0 f2 f4 f6 f8 f12 f20, which hold a double each."""
+
+MEMORY, ZERO, TEMP = 32, 33, 34
+"""Classes besides the indices into PINS or FLOAT_PINS."""
+CLASSES = (*range(len(PINS)), MEMORY, ZERO, TEMP)
+
+_words = [f"i32 %pin{number}" for number in range(len(PINS))]
+PARAMETERS = ", ".join(
+    [
+        "ptr noalias %middle",
+        *_words[:_TEMPORARY_AT],
+        "i32 %temp",
+        *_words[_TEMPORARY_AT:],
+        *(f"double %float{number}" for number in range(len(FLOAT_PINS))),
+        "double %ftemp",
+    ]
+)
+SIGNATURE = "(ptr" + ", i32" * (len(PINS) + 1) + ", double" * (len(FLOAT_PINS) + 1) + ")"
+TYPE = "preserve_nonecc i32"
+
+
+def arguments(pins: list[str], temp: str, floats: list[str], ftemp: str) -> str:
+    """Return the text of a call's arguments."""
+    words = [*pins[:_TEMPORARY_AT], temp, *pins[_TEMPORARY_AT:]]
+    return ", ".join(
+        ["ptr %middle", *(f"i32 {word}" for word in words), *(f"double {value}" for value in (*floats, ftemp))]
+    )
+
+
+def gpr_offset(number: int) -> int:
+    """Return where a general-purpose register is in the state, from the pointer that translated code has."""
+    return OFFSETS["gpr"] + SLOT_BYTES * number - MIDDLE
+
+
+def fpr_offset(number: int) -> int:
+    """Return where the 64 bits of a floating-point register are, from the same pointer."""
+    return OFFSETS["fpr"] + SLOT_BYTES * number - MIDDLE
+
+
+def fcc_offset(number: int) -> int:
+    """Return where a condition code is, from the same pointer."""
+    return OFFSETS["fcc"] + SLOT_BYTES * number - MIDDLE

@@ -1,0 +1,201 @@
+"""The LLVM IR of stencils: one function for each combination of operand classes of an entry, and for each sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ..codegen.calls import MIDDLE
+from ..codegen.memory_models import text
+from ..codegen.writer import STATE_TAG, UNLIKELY, Writer
+from ..isa import Instruction
+from ..state import SLOT_BYTES
+from .catalogue import Entry
+from .convention import FLOAT_PINS, MEMORY, PARAMETERS, PINS, TYPE, arguments, fpr_offset, gpr_offset
+from .expressions import Expression
+from .machine import Operand, SampleInstruction, StencilMachine
+
+_HEAD = f"({PARAMETERS}) #0 {{\nentry:\n  %s = getelementptr i8, ptr %middle, i64 {-MIDDLE}\n"
+
+EXITS = ("next", "taken", "leave", "leave_there")
+"""Where a stencil goes: to what follows; to the target; to the interpreter, which performs the instruction; to the
+host, which goes on at the state's pc."""
+
+_LINK_SAMPLES = (0x1A2B3C4D, 0x2D4C6B19)
+_WORD_SAMPLES = (0x3A2B3C4D, 0x2E4C6B1B)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The text of a function, and the expressions that its constants may be."""
+
+    text: str
+    expressions: list[Expression]
+
+
+def stencil_function(
+    name: str, entry: Entry, classes: tuple[int, ...], big_endian: bool, window: bool, sample: int, opaque: bool
+) -> Sample:
+    """Return the function of a stencil for one sample; raises Unsupported."""
+    operands = [
+        Operand(choice.use.kind, str(choice.use.field), place)
+        for choice, place in zip(entry.choices, classes, strict=True)
+    ]
+    Expression.made.clear()
+    writer = Writer()
+    machine = StencilMachine(writer, big_endian, window, operands, sample, opaque)
+    instruction: Any = SampleInstruction(sample, entry.fixed)
+    if entry.row is None:
+        _perform_own(entry.name, machine, sample)
+    elif entry.shape == "plain":
+        if entry.row.meaning is not None:
+            entry.row.meaning(machine, instruction)
+    elif entry.shape == "jump":
+        _jump(machine, entry, instruction)
+    else:
+        assert entry.row.condition is not None
+        flag = entry.row.condition(machine, instruction)
+        _branch(machine, str(flag), entry.shape == "taken")
+    if machine.goes_on:
+        _go_to(machine, "@next")
+    if machine.leaves:
+        writer.label("leave")
+        _tail_call(
+            writer, "@leave", [f"%pin{n}" for n in range(len(PINS))], [f"%float{n}" for n in range(len(FLOAT_PINS))]
+        )
+    return Sample(f"define {TYPE} @{name}{_HEAD}" + "\n".join(writer.lines) + "\n}\n", list(Expression.made))
+
+
+def _tail_call(
+    writer: Writer, callee: str, pins: list[str], floats: list[str], temp: str = "poison", ftemp: str = "poison"
+) -> None:
+    result = writer.value(f"musttail call {TYPE} {callee}({arguments(pins, temp, floats, ftemp)})")
+    writer.void(f"ret i32 {result}")
+
+
+def _go_to(machine: StencilMachine, callee: str) -> None:
+    temp = machine.temp if machine.temp != "%temp" else "poison"
+    ftemp = machine.ftemp if machine.ftemp != "%ftemp" else "poison"
+    _tail_call(machine.writer, callee, machine.pins, machine.floats, temp, ftemp)
+
+
+def _branch(machine: StencilMachine, flag: str, taken: bool) -> None:
+    writer = machine.writer
+    if flag in ("true", "false"):
+        if (flag == "true") == taken:
+            _go_to(machine, "@taken")
+            machine.goes_on = False
+        return
+    target, stay = writer.fresh_label(), writer.fresh_label()
+    ways = (target, stay) if taken else (stay, target)
+    writer.void(f"br i1 {flag}, label %{ways[0]}, label %{ways[1]}")
+    writer.label(target)
+    _go_to(machine, "@taken")
+    writer.label(stay)
+
+
+def _jump(machine: StencilMachine, entry: Entry, instruction: object) -> None:
+    """Go to the code of an address, or to the host where there is none, a signal waits, or it is misaligned."""
+    machine.goes_on = False
+    writer = machine.writer
+    assert entry.row is not None and entry.row.condition is not None
+    target = text(entry.row.condition(machine, cast(Instruction, instruction)))
+    machine.set_state_word("pc", target)
+    low = writer.value(f"and i32 {target}, 3")
+    wait = writer.value(f"or i32 {low}, {machine.state_word('signalled')}")
+    there, look = writer.fresh_label(), writer.fresh_label()
+    writer.void(f"br i1 {writer.value(f'icmp ne i32 {wait}, 0')}, label %{there}, label %{look}, {UNLIKELY}")
+    writer.label(there)
+    _go_to(machine, "@leave_there")
+    writer.label(look)
+    table, code = (
+        writer.value(f"load ptr, ptr {machine._state_pointer(field)}, {STATE_TAG}") for field in ("translated", "code")
+    )
+    wide = writer.value(f"zext i32 {target} to i64")
+    place = writer.value(f"getelementptr i8, ptr {table}, i64 {wide}")
+    far = writer.value(f"sext i32 {writer.value(f'load i32, ptr {place}')} to i64")
+    _go_to(machine, writer.value(f"getelementptr i8, ptr {code}, i64 {far}"))
+
+
+def _perform_own(name: str, machine: StencilMachine, sample: int) -> None:
+    """Write an operation of the translator's own (catalogue.OWN)."""
+    writer = machine.writer
+    if name == "fetch":
+        machine.temp = text(machine.gpr("rs"))
+    elif name in ("spill", "fill"):
+        place = machine.gpr_place("rs")
+        if name == "spill":
+            machine.to_state("i32", machine.gpr("rs"), place)
+        else:
+            machine.set_gpr("rs", machine.from_state("i32", place))
+    elif name == "link":
+        machine.set_gpr("rs", Expression(_LINK_SAMPLES[sample], "(pc + 8u)"))
+    elif name == "fetch_float":
+        machine.ftemp = machine.double("fs")
+    elif name == "fetch_single":
+        _fetch_single(machine)
+    elif name == "spill_float":
+        machine.to_state("double", machine.double("fs"), machine.fpr_place("fs", "double"))
+    elif name == "fill_float":
+        machine.set_double("fs", machine.from_state("double", machine.fpr_place("fs", "double")))
+    elif name == "poll":
+        quiet = writer.value(f"icmp eq i32 {machine.state_word('signalled')}, 0")
+        _branch(machine, quiet, True)
+    elif name == "record_word":
+        machine.set_state_word("fp_word", Expression(_WORD_SAMPLES[sample], "word"))
+    else:
+        place = machine._state_pointer("fp_operands", SLOT_BYTES * int(name[-1]))
+        if name.startswith("record_single"):
+            writer.void(f"store float {machine.single('fs')}, ptr {place}, {STATE_TAG}")
+        else:
+            writer.void(f"store double {machine.double('fs')}, ptr {place}, {STATE_TAG}")
+
+
+def _fetch_single(machine: StencilMachine) -> None:
+    """Make TEMP a register of which a single is wanted."""
+    if machine._operands["fs"].place != MEMORY:
+        machine.ftemp = machine.double("fs")
+        return
+    value = machine.single("fs")
+    pair = machine.writer.value(f"insertelement <2 x float> poison, float {value}, i32 0")
+    machine.ftemp = machine.writer.value(f"bitcast <2 x float> {pair} to double")
+
+
+def _state_place(name: str, offset: int) -> str:
+    return f"  %{name}.at = getelementptr i8, ptr %middle, i64 {offset}\n"
+
+
+def _state_loads(type_: str, offsets: list[int], name: str) -> str:
+    return "".join(
+        f"{_state_place(f'{name}{n}', offset)}  %{name}{n} = load {type_}, ptr %{name}{n}.at\n"
+        for n, offset in enumerate(offsets)
+    )
+
+
+def _state_stores(type_: str, offsets: list[int], name: str) -> str:
+    return "".join(
+        f"{_state_place(f'{name}{n}', offset)}  store {type_} %{name}{n}, ptr %{name}{n}.at\n"
+        for n, offset in enumerate(offsets)
+    )
+
+
+def glue() -> str:
+    """Return `enter`, a C function of the state and the address of code, and `leave_all`, to which all code comes back.
+
+    The code returns what `leave_all` finds in TEMP.
+    """
+    words, doubles = [gpr_offset(n) for n in PINS], [fpr_offset(n) for n in FLOAT_PINS]
+    pins, floats = [f"%pin{n}" for n in range(len(PINS))], [f"%float{n}" for n in range(len(FLOAT_PINS))]
+    return f"""\
+define i32 @enter(ptr %s, ptr %code) #0 {{
+  %middle = getelementptr i8, ptr %s, i64 {MIDDLE}
+{_state_loads("i32", words, "pin")}{_state_loads("double", doubles, "float")}\
+  %r = call {TYPE} %code({arguments(pins, "poison", floats, "poison")})
+  ret i32 %r
+}}
+
+define {TYPE} @leave_all({PARAMETERS}) #0 {{
+{_state_stores("i32", words, "pin")}{_state_stores("double", doubles, "float")}\
+  ret i32 %temp
+}}
+"""

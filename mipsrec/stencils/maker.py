@@ -1,0 +1,195 @@
+"""Makes the stencils: compiles their functions, and finds in the code what depends on the instruction.
+
+Enters: nothing. Leaves: `Stencils`. A stencil with constants of an instruction is compiled for two sample instructions.
+Where the two differ there is a *hole*, and the expression that gives both values is what the translator puts there.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from elftools.elf.elffile import ELFFile
+
+from ..codegen.floats import CONSTRAINED_DECLARATIONS
+from ..codegen.module import ATTRIBUTES, DECLARATIONS
+from ..codegen.writer import MODULE_METADATA
+from ..cpu import Cpu
+from ..native import emit_text
+from ..workers import results
+from .assembly import Assembled, Unfit, assemble
+from .catalogue import OPAQUE, Entry, entries
+from .convention import SIGNATURE, TYPE
+from .expressions import Expression, explain
+from .functions import EXITS, glue, stencil_function
+from .machine import SAMPLES, Unsupported
+
+TRIPLE = "x86_64-unknown-linux-gnu"
+_FUNCTIONS_PER_MODULE = 1000
+
+
+@dataclass(frozen=True)
+class Hole:
+    """`size_bytes` bytes at an offset that get the value of a C expression, or of an exit's displacement."""
+
+    offset: int
+    size_bytes: int
+    value: str
+
+
+@dataclass(frozen=True)
+class Stencil:
+    """Machine code and its holes; empty code may be a stencil, too."""
+
+    code: bytes
+    holes: tuple[Hole, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """The stencils of an entry, in the order of its combinations; None where the interpreter is needed.
+
+    With `accesses` there are four such orders, one after another: for little- and big-endian guests with the window at
+    0, and the same with it elsewhere.
+    """
+
+    entry: Entry
+    stencils: tuple[Stencil | None, ...]
+
+
+@dataclass
+class Stencils:
+    """All groups, and the code of `enter` and `leave_all`."""
+
+    groups: list[Group] = field(default_factory=list)
+    enter: bytes = b""
+    leave_all: bytes = b""
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A stencil to be made: the names of its functions, one for each sample, and their expressions."""
+
+    names: tuple[str, ...]
+    expressions: list[list[Expression]]
+
+
+def variants(entry: Entry) -> list[tuple[bool, bool]]:
+    """Return (big-endian, window elsewhere) of each set of an entry's stencils."""
+    return [(big, window) for window in (False, True) for big in (False, True)] if entry.accesses else [(False, False)]
+
+
+def make_stencils() -> Stencils:
+    """Return all stencils; takes some seconds."""
+    texts: list[str] = []
+    wanted: list[list[_Wanted | None]] = []
+    for entry in entries():
+        found: list[_Wanted | None] = []
+        for big_endian, window in variants(entry):
+            for classes in entry.combinations():
+                found.append(_write(entry, classes, big_endian, window, texts))
+        wanted.append(found)
+    code = dict(_compiled(texts))
+    result = Stencils(enter=code["enter"][0], leave_all=code["leave_all"][0])
+    for entry, found in zip(entries(), wanted, strict=True):
+        result.groups.append(Group(entry, tuple(_stencil(item, code) for item in found)))
+    return result
+
+
+def _write(entry: Entry, classes: tuple[int, ...], big_endian: bool, window: bool, texts: list[str]) -> _Wanted | None:
+    """Append the functions of a stencil; return None where it is not supported."""
+    names, expressions = [], []
+    for sample in SAMPLES:
+        name = f"f{len(texts)}"
+        try:
+            function = stencil_function(name, entry, classes, big_endian, window, sample, entry.name in OPAQUE)
+        except Unsupported:
+            return None
+        names.append(name)
+        expressions.append(function.expressions)
+        texts.append(function.text)
+        if not function.expressions:
+            break
+    return _Wanted(tuple(names), expressions)
+
+
+def _compiled(texts: list[str]) -> Iterator[tuple[str, tuple[bytes, dict[int, str]]]]:
+    """Yield (name, (code, symbols by offset)) of all functions."""
+    declarations = "".join(f"declare {TYPE} @{name}{SIGNATURE} #0\n" for name in EXITS)
+    head = f'target triple = "{TRIPLE}"\n{DECLARATIONS}{CONSTRAINED_DECLARATIONS}{ATTRIBUTES}{MODULE_METADATA}'
+    head += declarations
+    size = _FUNCTIONS_PER_MODULE
+    parts = [glue(), *("".join(texts[start : start + size]) for start in range(0, len(texts), size))]
+    workers = len(os.sched_getaffinity(0))
+    for _, binary in results(lambda part: emit_text(head + part, Cpu(1, "x86-64")), parts, workers):
+        yield from _functions(binary)
+
+
+def _functions(binary: bytes) -> Iterator[tuple[str, tuple[bytes, dict[int, str]]]]:
+    elf = ELFFile(io.BytesIO(binary))
+    text: Any = elf.get_section_by_name(".text")
+    data = text.data()
+    symbols: Any = elf.get_section_by_name(".symtab")
+    relocations: Any = elf.get_section_by_name(".rela.text")
+    places = sorted(
+        (relocation["r_offset"], symbols.get_symbol(relocation["r_info_sym"]).name)
+        for relocation in (relocations.iter_relocations() if relocations is not None else ())
+    )
+    index = 0
+    for symbol in sorted(_defined(symbols), key=lambda symbol: symbol["st_value"]):
+        start, end = symbol["st_value"], symbol["st_value"] + symbol["st_size"]
+        inside = {}
+        while index < len(places) and places[index][0] < end:
+            inside[places[index][0] - start] = places[index][1]
+            index += 1
+        yield symbol.name, (data[start:end], inside)
+
+
+def _defined(symbols: Any) -> list[Any]:
+    return [
+        symbol for symbol in symbols.iter_symbols() if symbol["st_info"]["type"] == "STT_FUNC" and symbol["st_size"]
+    ]
+
+
+def _stencil(wanted: _Wanted | None, code: dict[str, tuple[bytes, dict[int, str]]]) -> Stencil | None:
+    if wanted is None:
+        return None
+    try:
+        assembled = [assemble(*code[name]) for name in wanted.names]
+        return Stencil(assembled[0].code, tuple(_holes(assembled, wanted.expressions)))
+    except Unfit:
+        return None
+
+
+def _holes(samples: list[Assembled], expressions: list[list[Expression]]) -> Iterator[Hole]:
+    """Yield the holes of a stencil; raises Unfit where the samples differ in another way."""
+    first = samples[0]
+    for other in samples[1:]:
+        if (len(other.code), other.plain, other.exits) != (len(first.code), first.plain, first.exits):
+            raise Unfit("the samples have different code")
+    for offset, name in first.exits:
+        yield Hole(offset, 4, name)
+    for start, end in first.plain:
+        at = start
+        while at < end:
+            if len({sample.code[at] for sample in samples}) == 1:
+                at += 1
+                continue
+            hole = _hole_at(samples, expressions, at, start, end)
+            yield hole
+            at = hole.offset + hole.size_bytes
+
+
+def _hole_at(samples: list[Assembled], expressions: list[list[Expression]], at: int, start: int, end: int) -> Hole:
+    """Return the hole that has a byte in which the samples differ."""
+    for size_bytes, first in ((4, at - 3), (4, at - 2), (4, at - 1), (4, at), (1, at)):
+        if first < start or first + size_bytes > end:
+            continue
+        found = [int.from_bytes(sample.code[first : first + size_bytes], "little") for sample in samples]
+        value = explain(found, expressions, (1 << 8 * size_bytes) - 1)
+        if value is not None:
+            return Hole(first, size_bytes, value)
+    raise Unfit("no expression explains how the samples differ")

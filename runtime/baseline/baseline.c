@@ -1,0 +1,121 @@
+/* What the interpreter, the fault handler and the system calls ask of the baseline tier. */
+#include "../control.h"
+#include "parts.h"
+
+#include <setjmp.h>
+
+#define COUNTERS (1u << 16)
+
+bool mr_baseline_on;
+/* What runs once is interpreted sooner than translated. */
+uint32_t mr_baseline_threshold = 8;
+
+#if defined(__x86_64__)
+static uint8_t counters[COUNTERS]; /* by pc; several pcs may share one, and threads may lose counts */
+
+void mr_baseline_start(struct mr_state *s)
+{
+    mr_baseline_on = mr_baseline_on && mr_code_cache_start(s);
+}
+
+struct words {
+    uint32_t pc;
+    volatile unsigned count;
+    uint32_t words[MR_UNIT_INSTRUCTIONS];
+};
+
+static void copy_words(struct words *words)
+{
+    for (uint32_t pc = words->pc; words->count < MR_UNIT_INSTRUCTIONS && pc < MR_USER_END; pc += 4) {
+        if ((mr_pages[pc / MR_PAGE_BYTES] & (MR_READ | MR_WRITE)) != MR_READ)
+            break;
+        words->words[words->count] = mr_swap32(*(const volatile uint32_t *)((uintptr_t)mr_window + pc));
+        words->count = words->count + 1;
+    }
+}
+
+/* Reads guest code up to where the guest may write, or not read, or what is mapped ends. */
+static void read_words(struct words *words)
+{
+    jmp_buf faulted, *outer = mr_host_thread.recovery;
+    if (setjmp(faulted) == 0) {
+        mr_host_thread.recovery = &faulted;
+        copy_words(words);
+    }
+    mr_host_thread.recovery = outer;
+}
+
+static bool make(struct mr_state *s, uint32_t pc)
+{
+    struct words words = {.pc = pc, .count = 0};
+    mr_lock();
+    read_words(&words);
+    bool made = mr_code_of(s, pc) != NULL || mr_translate(s, pc, words.words, words.count);
+    mr_unlock();
+    return made;
+}
+
+bool mr_baseline_has(struct mr_state *s, uint32_t pc)
+{
+    if (pc >= MR_USER_END)
+        return false;
+    if (mr_code_of(s, pc) != NULL)
+        return true;
+    uint8_t *counter = &counters[(pc >> 2) % COUNTERS];
+    if (++*counter < mr_baseline_threshold)
+        return false;
+    *counter = 0;
+    return make(s, pc);
+}
+
+bool mr_baseline_run(struct mr_state *s, uint32_t pc)
+{
+    return mr_entrance.enter(s, mr_code_of(s, pc)) != 0;
+}
+
+void mr_baseline_forget(uint32_t guest, uint32_t size_bytes)
+{
+    if (mr_baseline_on && mr_current != NULL)
+        mr_units_forget(mr_current, guest, size_bytes);
+}
+
+bool mr_baseline_fault(struct mr_state *s, uintptr_t host_pc, const void *context)
+{
+    uint32_t place = mr_baseline_on ? mr_code_place(host_pc) : 0;
+    if (place == 0)
+        return false;
+    if ((place & 1) == 0)
+        mr_store_pins(s, context);
+    s->pc = place & ~1u;
+    return true;
+}
+
+uint32_t mr_baseline_guest_pc(uintptr_t host_pc)
+{
+    return mr_baseline_on ? mr_code_place(host_pc) & ~1u : 0;
+}
+
+void mr_baseline_report(void)
+{
+    if (mr_baseline_on)
+        mr_print_error("mipsrec-host: translated %llu instructions in %llu units to %llu bytes\n",
+                       (unsigned long long)mr_baseline_counts.instructions, (unsigned long long)mr_baseline_counts.units,
+                       (unsigned long long)mr_baseline_counts.code_bytes);
+}
+
+#else /* a processor without stencils: everything is interpreted */
+
+void mr_baseline_start(struct mr_state *s)
+{
+    (void)s;
+    mr_baseline_on = false;
+}
+
+bool mr_baseline_has(struct mr_state *s, uint32_t pc) { return (void)s, (void)pc, false; }
+bool mr_baseline_run(struct mr_state *s, uint32_t pc) { return (void)s, (void)pc, true; }
+void mr_baseline_forget(uint32_t guest, uint32_t size_bytes) { (void)guest, (void)size_bytes; }
+bool mr_baseline_fault(struct mr_state *s, uintptr_t pc, const void *context) { return (void)s, (void)pc, (void)context, false; }
+uint32_t mr_baseline_guest_pc(uintptr_t host_pc) { return (void)host_pc, 0; }
+void mr_baseline_report(void) {}
+
+#endif

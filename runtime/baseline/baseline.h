@@ -1,0 +1,43 @@
+/* The baseline tier: guest code that nobody recompiled ahead of time becomes host code the moment it is executed often.
+ *
+ * It makes code by copying stencils (mipsrec/stencils) and filling in what depends on the instruction. A *unit* is the code
+ * of consecutive instructions up to a jump that is always taken; every instruction of it but those in delay slots may be
+ * entered. Translated code comes back to the interpreter's loop (interp.c) where it cannot go on: at a place that has no
+ * code, at an instruction that only the interpreter performs, and when a signal waits.
+ *
+ *     baseline.c      what the interpreter, the fault handler and the system calls ask of the tier
+ *     translate.c     guest instructions to units
+ *     stencils.c      tables of the generated header: rows, and stencils by the classes of their operands
+ *     code_cache.c    where code lies, which guest pc it is of, jumps between units, and forgetting
+ *     host_x86_64.c   all that depends on the host's processor
+ */
+#ifndef MR_BASELINE_H
+#define MR_BASELINE_H
+
+#include "../host.h"
+
+/* Before the first guest instruction: reserves address space. Without effect where the tier is off, or the host's processor
+ * has no stencils. */
+void mr_baseline_start(struct mr_state *s);
+extern bool mr_baseline_on;
+extern uint32_t mr_baseline_threshold; /* a place is translated when control comes by for the time of this number; at most 255 */
+
+/* Whether there is code for the guest pc; where the pc has come by often, it is made. Aligned pcs only. */
+bool mr_baseline_has(struct mr_state *s, uint32_t pc);
+
+/* Runs translated code from pc until it comes back. Then s->pc is where the guest goes on; true: the interpreter is to perform
+ * the instruction there, whatever code there is. */
+bool mr_baseline_run(struct mr_state *s, uint32_t pc);
+
+/* Under mr_lock: what was made of guest code in the range is no longer what the guest has there. */
+void mr_baseline_forget(uint32_t guest, uint32_t size_bytes);
+
+/* In the handler of a fault at host_pc: if that is in translated code, makes the state exact and returns true. */
+bool mr_baseline_fault(struct mr_state *s, uintptr_t host_pc, const void *context);
+
+/* The guest pc of translated code at host_pc, or 0 where there is none; for handlers of signals, too. */
+uint32_t mr_baseline_guest_pc(uintptr_t host_pc);
+
+void mr_baseline_report(void); /* for --stats */
+
+#endif

@@ -1,0 +1,93 @@
+/* What the baseline tier knows of x86-64: jumps, the way in and out, and where signal contexts keep pinned registers. */
+#if defined(__x86_64__)
+
+#include "parts.h"
+
+#include <string.h>
+#include <ucontext.h>
+
+static uint8_t *put(uint8_t *to, const void *bytes, size_t count)
+{
+    memcpy(to, bytes, count);
+    return to + count;
+}
+
+static uint8_t *put32(uint8_t *to, uint32_t value)
+{
+    return put(to, &value, sizeof value);
+}
+
+void mr_write_displacement(uint8_t *at, const uint8_t *target)
+{
+    uint32_t displacement = (uint32_t)(target - (at + 4));
+    __atomic_store_n((uint32_t *)(void *)at, displacement, __ATOMIC_RELEASE); /* x86 stores it at once within a cache line */
+}
+
+bool mr_can_redirect(const uint8_t *at)
+{
+    enum { CACHE_LINE_BYTES = 64 };
+    return (uintptr_t)at % CACHE_LINE_BYTES <= CACHE_LINE_BYTES - 4;
+}
+
+static void put_displacement(uint8_t *at, const uint8_t *target)
+{
+    put32(at, (uint32_t)(target - (at + 4)));
+}
+
+static uint8_t *put_jump(uint8_t *to, const uint8_t *target)
+{
+    *to = 0xe9;
+    put_displacement(to + 1, target);
+    return to + MR_JUMP_BYTES;
+}
+
+void mr_write_jump(uint8_t *to, const uint8_t *target)
+{
+    put_jump(to, target);
+}
+
+void mr_write_stub(uint8_t *to, const uint8_t *target, uint32_t pc)
+{
+    *to = 0xe8;
+    put_displacement(to + 1, target);
+    put32(to + 5, pc);
+}
+
+/* rcx holds what is returned (convention.TEMPORARY), r12 the pointer to the state. */
+static uint8_t *put_leave(uint8_t *to, bool pops_pc, uint32_t result, const uint8_t *leave)
+{
+    if (pops_pc) {
+        to = put(to, "\x59\x8b\x09\x41\x89\x8c\x24", 7); /* pop rcx; mov ecx, [rcx]; mov [r12 + ...], ecx */
+        to = put32(to, (uint32_t)MR_PC_OFFSET);
+    }
+    *to++ = 0xb9; /* mov ecx, ... */
+    return put_jump(put32(to, result), leave);
+}
+
+void mr_write_entrance(uint8_t *to, struct mr_entrance *entrance)
+{
+    enum { PARTS_BYTES = 128 };
+    uint8_t *leave = to + PARTS_BYTES, *enter = leave + mr_glue.leave_bytes;
+    entrance->there = to;
+    entrance->link = put_leave(entrance->there, false, 0, leave);
+    entrance->perform = put_leave(entrance->link, true, 0, leave);
+    put_leave(entrance->perform, true, 1, leave);
+    put(leave, mr_glue.leave, mr_glue.leave_bytes);
+    put(enter, mr_glue.enter, mr_glue.enter_bytes);
+    entrance->enter = (uint32_t (*)(struct mr_state *, const uint8_t *))(uintptr_t)enter;
+}
+
+/* In the order of preserve_nonecc's parameters (convention.py). */
+void mr_store_pins(struct mr_state *s, const void *context)
+{
+    static const uint8_t words[MR_PIN_COUNT] = {REG_R13, REG_R14, REG_R15, REG_RDI, REG_RSI, REG_RDX, REG_R8, REG_R9, REG_R11,
+                                                REG_RAX};
+    static const uint8_t pins[] = MR_PINS, float_pins[] = MR_FLOAT_PINS;
+    const mcontext_t *registers = &((const ucontext_t *)context)->uc_mcontext;
+    for (unsigned i = 0; i < MR_PIN_COUNT; i++)
+        GPR(s, pins[i]) = (uint32_t)registers->gregs[words[i]];
+    for (unsigned i = 0; i < MR_FLOAT_PIN_COUNT; i++)
+        memcpy(&s->fpr[float_pins[i]].bits, &registers->fpregs->_xmm[i], sizeof s->fpr[0].bits);
+}
+
+#endif

@@ -1,0 +1,133 @@
+/* What the files of the baseline tier share. */
+#ifndef MR_BASELINE_PARTS_H
+#define MR_BASELINE_PARTS_H
+
+#include "baseline.h"
+#include "mr_stencil_numbers.h"
+
+#include <stddef.h>
+
+/* ---- stencils.c: the generated tables. Their meaning stands in mipsrec/stencils/convention.py. ---- */
+
+enum mr_flow { MR_NEXT, MR_BRANCH, MR_LIKELY, MR_JUMP, MR_JUMP_REGISTER, MR_LEAVE };
+enum mr_operand_kind { MR_GPR, MR_SINGLE, MR_DOUBLE, MR_HIGH };
+enum mr_row_flags {
+    MR_COMPUTES = 1,     /* FCSR's causes depend on it afterwards */
+    MR_CHANGES_SIGN = 2, /* abs and neg: they compute without FCSR.ABS2008 only */
+    MR_SPILLED = 4,      /* its stencil stores pinned registers before it may fault */
+    MR_ACCESSES = 8,     /* memory */
+    MR_MAY_LEAVE = 16,   /* its stencils may leave for the interpreter */
+    MR_READS_FCC = 32,
+    MR_WRITES_FCC = 64,
+};
+
+struct mr_choice { /* an operand of an entry */
+    uint8_t shift, kind;
+    bool reads, writes;
+    uint8_t classes, class_count; /* the list of classes that it may have */
+};
+struct mr_entry_point {
+    uint32_t first, per_set; /* of combinations; per_set: 0 where byte order and window do not matter */
+    uint8_t choice_count;
+    struct mr_choice choices[4];
+};
+struct mr_row {
+    uint32_t mask, value;
+    uint8_t flow, flags;
+    uint8_t link;         /* register; 0: none; 32: the one in the field rd */
+    uint8_t spare;        /* value that must not be negative, or 255 */
+    uint16_t entry, taken; /* MR_NO_ENTRY: none. Of a branch: jumps where it is not taken, and where it is */
+    uint8_t operand_count;
+    struct {
+        uint8_t kind, shift;
+    } operands[3]; /* that FCSR's causes depend on */
+};
+struct mr_stencil {
+    uint32_t code;
+    uint16_t size_bytes;
+    uint8_t hole_count;
+    uint16_t first_hole;
+};
+struct mr_hole {
+    uint8_t offset, size_bytes, value;
+};
+#define MR_NO_ENTRY 0xffffu
+
+const struct mr_row *mr_row_of(uint32_t word); /* NULL: no row has the word, or operands of it are out of range */
+const struct mr_entry_point *mr_entry_point(unsigned number);
+/* The class that a register has by itself: a pin, MEMORY or ZERO. Of floating point, half: the class of the pair it is in. */
+unsigned mr_gpr_class(unsigned number);
+unsigned mr_float_class(unsigned pair);
+bool mr_class_fits(const struct mr_choice *choice, unsigned class_);
+/* NULL: there is none. set: 0 to 3, for byte order and window. */
+const struct mr_stencil *mr_stencil(const struct mr_entry_point *entry, unsigned set, const uint8_t *classes);
+const struct mr_hole *mr_stencil_holes(const struct mr_stencil *stencil);
+/* Copies it to `to` and fills in all holes but exits. */
+void mr_stencil_copy(const struct mr_stencil *stencil, uint8_t *to, uint32_t word, uint32_t pc, uint32_t fr);
+struct mr_glue { /* a C function that enters code, and what code returns through; relocatable */
+    const uint8_t *enter, *leave;
+    size_t enter_bytes, leave_bytes;
+};
+extern const struct mr_glue mr_glue;
+
+/* ---- host_x86_64.c ---- */
+
+enum { MR_JUMP_BYTES = 5, MR_STUB_BYTES = 9, MR_ENTRANCE_BYTES = 512 };
+/* Puts at `to` what every stencil leaves through, in MR_ENTRANCE_BYTES, and where the parts are into *entrance. */
+struct mr_entrance {
+    uint8_t *there;   /* leaves: the state has the pc. At the start. */
+    uint8_t *link;    /* called by a stub: the word behind the call is the pc to go on at */
+    uint8_t *perform; /* the same; the interpreter performs the instruction there */
+    uint32_t (*enter)(struct mr_state *s, const uint8_t *code); /* returns 1 for perform, else 0 */
+};
+void mr_write_entrance(uint8_t *to, struct mr_entrance *entrance);
+void mr_write_jump(uint8_t *to, const uint8_t *target);                    /* MR_JUMP_BYTES */
+void mr_write_stub(uint8_t *to, const uint8_t *target, uint32_t pc);       /* MR_STUB_BYTES: calls it with the pc */
+void mr_write_displacement(uint8_t *at, const uint8_t *target);            /* of a jump, which ends behind its 4 bytes */
+bool mr_can_redirect(const uint8_t *at); /* whether a displacement may be written while other threads execute the jump */
+/* Stores what a thread has in pinned registers into the state. */
+void mr_store_pins(struct mr_state *s, const void *context);
+
+/* ---- code_cache.c; all but lookups under mr_lock ---- */
+
+/* Where the code of an instruction begins. */
+struct mr_unit_place {
+    uint32_t offset; /* from the unit's start */
+    uint32_t pc;     /* of it, or of the branch whose slot it is in; bit 0: the state has its registers */
+};
+extern struct mr_entrance mr_entrance;
+bool mr_code_cache_start(struct mr_state *s); /* false: the host's kernel does not allow it */
+uint8_t *mr_code_room(size_t size_bytes);     /* where the next unit goes, or NULL: the cache is full */
+static inline uint8_t *mr_code_of(const struct mr_state *s, uint32_t pc)
+{
+    int32_t displacement = __atomic_load_n((int32_t *)((uintptr_t)s->translated + pc), __ATOMIC_ACQUIRE);
+    return displacement != 0 ? s->code + displacement : NULL;
+}
+uint32_t mr_code_place(uintptr_t host_pc); /* the pc of its place, or 0; for handlers of signals, too */
+/* Adds a unit that is written where mr_code_room said, of at most two pages. entries[i]: 1 more than the offset at which the
+ * code of the instruction at start + 4 * i begins, or 0: it may not be entered. Returns false where memory is short. */
+struct mr_unit_text {
+    uint32_t start, instruction_count;
+    uint8_t *code;
+    size_t size_bytes;
+    const uint32_t *entries;
+    const struct mr_unit_place *places;
+    uint32_t place_count;
+};
+bool mr_unit_add(struct mr_state *s, const struct mr_unit_text *text);
+/* A jump of the newest unit, which goes to its stub, goes to the code of pc as long as there is any. */
+void mr_link(struct mr_state *s, uint8_t *displacement, uint8_t *stub, uint32_t pc);
+void mr_units_forget(const struct mr_state *s, uint32_t guest, uint32_t size_bytes);
+
+struct mr_baseline_counts {
+    uint64_t units, instructions, code_bytes;
+};
+extern struct mr_baseline_counts mr_baseline_counts;
+
+/* ---- translate.c ---- */
+
+/* Under mr_lock: makes the unit that begins at pc. The words of guest code are given, count of them. */
+bool mr_translate(struct mr_state *s, uint32_t pc, const uint32_t *words, unsigned count);
+enum { MR_UNIT_INSTRUCTIONS = 128 };
+
+#endif

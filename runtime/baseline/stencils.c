@@ -1,0 +1,86 @@
+/* The generated tables, and how they are looked up. */
+#if defined(__x86_64__)
+
+#include "parts.h"
+
+#include "mr_stencils.h"
+
+#include <string.h>
+
+#define NO_SPARE 255
+
+const struct mr_glue mr_glue = {mr_enter_code, mr_leave_code, sizeof mr_enter_code, sizeof mr_leave_code};
+
+const struct mr_row *mr_row_of(uint32_t word)
+{
+    for (const uint16_t *number = mr_bucket_rows + mr_bucket_starts[word >> 26 << 6 | (word & 63)]; *number != 0; number++) {
+        const struct mr_row *row = &mr_rows[*number - 1];
+        if ((word & row->mask) != row->value)
+            continue;
+        return row->spare == NO_SPARE || (int32_t)mr_hole_value(row->spare, word, 0, 0) >= 0 ? row : NULL;
+    }
+    return NULL;
+}
+
+const struct mr_entry_point *mr_entry_point(unsigned number)
+{
+    return &mr_entries[number];
+}
+
+unsigned mr_gpr_class(unsigned number)
+{
+    static const uint8_t pins[] = MR_PINS;
+    if (number == 0)
+        return MR_CLASS_ZERO;
+    for (unsigned pin = 0; pin < MR_PIN_COUNT; pin++)
+        if (pins[pin] == number)
+            return pin;
+    return MR_CLASS_MEMORY;
+}
+
+unsigned mr_float_class(unsigned pair)
+{
+    static const uint8_t pins[] = MR_FLOAT_PINS;
+    for (unsigned pin = 0; pin < MR_FLOAT_PIN_COUNT; pin++)
+        if (pins[pin] == pair)
+            return pin;
+    return MR_CLASS_MEMORY;
+}
+
+static unsigned ordinal(const struct mr_choice *choice, unsigned class_)
+{
+    return mr_class_ordinals[choice->classes][class_];
+}
+
+bool mr_class_fits(const struct mr_choice *choice, unsigned class_)
+{
+    return ordinal(choice, class_) < choice->class_count;
+}
+
+const struct mr_stencil *mr_stencil(const struct mr_entry_point *entry, unsigned set, const uint8_t *classes)
+{
+    uint32_t number = 0;
+    for (unsigned i = 0; i < entry->choice_count; i++)
+        number = number * entry->choices[i].class_count + ordinal(&entry->choices[i], classes[i]);
+    uint16_t stencil = mr_combinations[entry->first + set * entry->per_set + number];
+    return stencil == MR_NO_STENCIL ? NULL : &mr_stencils[stencil];
+}
+
+const struct mr_hole *mr_stencil_holes(const struct mr_stencil *stencil)
+{
+    return &mr_holes[stencil->first_hole];
+}
+
+void mr_stencil_copy(const struct mr_stencil *stencil, uint8_t *to, uint32_t word, uint32_t pc, uint32_t fr)
+{
+    memcpy(to, mr_stencil_code + stencil->code, stencil->size_bytes);
+    for (unsigned i = 0; i < stencil->hole_count; i++) {
+        const struct mr_hole *hole = &mr_holes[stencil->first_hole + i];
+        if (hole->value < MR_EXIT_COUNT)
+            continue;
+        uint32_t number = mr_hole_value(hole->value, word, pc, fr);
+        memcpy(to + hole->offset, &number, hole->size_bytes); /* of a little-endian host */
+    }
+}
+
+#endif
