@@ -15,7 +15,7 @@ from random import Random
 
 from fuzz_cases import make_case, reserved_case
 from fuzz_faults import View, unexplained
-from fuzz_guest import CASES, EngineError, Mode, culprit, library, link, run_host, run_qemu
+from fuzz_guest import CASES, EngineError, Mode, culprit, library, link, run_baseline, run_host, run_qemu
 from fuzz_maker import Case
 from fuzz_states import STATE_BYTES, States, unpack
 from fuzz_unicorn import UNSEEN, run_unicorn
@@ -72,6 +72,7 @@ def execute(folder: Path, host: Path, mode: Mode, cases: list[Case], states: byt
     executors: dict[str, Callable[[bytes], bytes]] = {"interp": lambda part: run_host(host, guest, part, None)}
     for opt in OPTS:
         executors[f"lifted {opt}"] = partial(_run_lifted, host, guest, library(guest, opt))
+    executors["baseline"] = lambda part: run_baseline(host, guest, part)
     executors["qemu"] = lambda part: run_qemu(mode, guest, part)
     executors["unicorn"] = lambda part: run_unicorn(mode, guest, part)
     results = {}

@@ -92,6 +92,11 @@ def run_host(host: Path, guest: Path, states: bytes, recompiled: Path | None) ->
     return run_command([str(host), *engine, str(guest)], states)
 
 
+def run_baseline(host: Path, guest: Path, states: bytes) -> bytes:
+    """Run the guest in the baseline tier, which makes code of each place before it runs the first time."""
+    return run_command([str(host), "--tier", "baseline", "--threshold", "1", str(guest)], states)
+
+
 def run_qemu(mode: Mode, guest: Path, states: bytes) -> bytes:
     """Run the guest under qemu-user."""
     qemu = need("qemu-mips" if mode.byte_order == "big" else "qemu-mipsel", "qemu-user")

@@ -23,13 +23,14 @@ class Unfit(Exception):
 class _Item:
     """An instruction: plain bytes, or a jump under a condition (0 to 15, as x86 numbers them) or under none (-1).
 
-    `target` is an exit, or the offset of an instruction in the compiled code.
+    `target` is an exit, or the offset of an instruction in the compiled code. `far`: a jump to what a register holds.
     """
 
     offset: int
     code: bytes = b""
     condition: int = -1
     target: str | int | None = None
+    far: bool = False
 
     @property
     def jumps(self) -> bool:
@@ -38,7 +39,7 @@ class _Item:
     @property
     def ends(self) -> bool:
         """Whether nothing goes on behind it."""
-        return (self.jumps and self.condition < 0) or self.code[:1] == b"\xff" or self.code[:2] == b"\x41\xff"
+        return self.far or (self.jumps and self.condition < 0)
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def _items(code: bytes, relocations: dict[int, str]) -> list[_Item]:
         elif inside or mnemonic in ("call", "ret") or "rip" in operands:
             raise Unfit(f"{mnemonic} {operands}")
         else:
-            items.append(_Item(address, raw))
+            items.append(_Item(address, raw, far=mnemonic == "jmp"))
     if left:
         raise Unfit("relocations outside instructions")
     return items

@@ -40,8 +40,9 @@ _FLOAT_MOVES = frozenset("lwc1 ldc1 swc1 sdc1 mfc1 mtc1".split())
 SPILLED = frozenset(("sc",))
 """Rows whose stencils store all pinned registers before they may fault: they need some of the host's registers."""
 
-OPAQUE = frozenset(("ins",))
-"""Rows whose masks the compiler must not know: of several it would make others."""
+OPAQUE = frozenset("ins lwl lwr swl swr ll sc".split())
+"""Rows whose constants the compiler must not know: of a mask it would make another one, and of an address take the lowest
+bits apart."""
 
 
 @dataclass(frozen=True)

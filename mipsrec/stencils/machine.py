@@ -25,7 +25,7 @@ SHIFTS = {"rs": 21, "fr": 21, "rt": 16, "ft": 16, "rd": 11, "fs": 11, "msb": 11,
 _REGISTERS = ({"rs": 9, "rt": 10, "rd": 12, "sa": 25}, {"rs": 11, "rt": 13, "rd": 15, "sa": 30})
 """Words of the state at negative displacements: a byte of one cannot be taken for the first of a number of four."""
 _SMALL = ({"sa": 7, "lsb": 7, "msb": 12}, {"sa": 9, "lsb": 9, "msb": 10})
-_IMMEDIATES = ((0x12345679, 0x2A3B4C5D), (0x47192B5D, 0x18F7E6D5))
+_IMMEDIATES = ((0x12345679, 0x2A3B4C5D), (0x47192B5E, 0x18F7E6D6))
 _CODES = (5, 3)
 SAMPLES = range(2)
 """Every stencil with a hole is compiled for this many instructions: where the code differs, it depends on a field."""
@@ -159,11 +159,17 @@ class StencilMachine(IrMachine):
     def set_fcc(self, number: Any, value: Value) -> None:
         self.to_state("i32", self.writer.value(f"zext i1 {value} to i32"), self._fcc_place(number))
 
+    def _hidden(self, value: Value) -> Value:
+        """Return a constant that the compiler does not know, where it would make another one of it."""
+        if self._opaque and isinstance(value, Expression):
+            return self.writer.value(f'call i32 asm "", "=r,0"(i32 {text(value)})')
+        return value
+
     def and_(self, a: Value, b: Value) -> Value:
-        """Of a mask that the compiler knows it may make another one."""
-        if self._opaque and isinstance(b, Expression):
-            b = self.writer.value(f'call i32 asm "", "=r,0"(i32 {text(b)})')
-        return super().and_(a, b)
+        return super().and_(a, self._hidden(b))
+
+    def add(self, a: Value, b: Value) -> Value:
+        return super().add(a, self._hidden(b))
 
     def eq(self, a: Value, b: Value) -> str:
         return "true" if str(a) == str(b) else super().eq(a, b)

@@ -246,12 +246,20 @@ static bool computes(const struct writer *w, const struct mr_row *row)
     return (row->flags & MR_COMPUTES) != 0 && !changes_sign_only;
 }
 
+/* Whether there is code for an instruction that is no jump. */
+static bool has_code(const struct writer *w, const struct mr_row *row, uint32_t word)
+{
+    struct plan plan;
+    return row != NULL && row->flow == MR_NEXT && row->entry != MR_NO_ENTRY &&
+           (does_nothing(row, mr_entry_point(row->entry), word) || make_plan(w, row, row->entry, word, &plan));
+}
+
 /* Whether another instruction computes before anybody can look at FCSR's causes. */
 static bool is_overtaken(const struct writer *w, uint32_t pc)
 {
     for (uint32_t next = pc + 4; has_word(w, next); next += 4) {
         const struct mr_row *row = mr_row_of(word_at(w, next));
-        if (row == NULL || row->flow != MR_NEXT || row->entry == MR_NO_ENTRY)
+        if (!has_code(w, row, word_at(w, next)))
             return false;
         if (computes(w, row))
             return true;
@@ -324,15 +332,6 @@ static bool conflicts(const struct mr_row *branch, const struct mr_entry_point *
                 return true;
     }
     return false;
-}
-
-/* Whether the slot's instruction can be translated at all. */
-static bool slot_fits(struct writer *w, uint32_t word)
-{
-    const struct mr_row *row = mr_row_of(word);
-    struct plan plan;
-    return row != NULL && row->flow == MR_NEXT && row->entry != MR_NO_ENTRY &&
-           (does_nothing(row, mr_entry_point(row->entry), word) || make_plan(w, row, row->entry, word, &plan));
 }
 
 static void go_to(struct writer *w, uint32_t target, uint32_t pc)
@@ -424,7 +423,7 @@ static bool jump_register(struct writer *w, const struct mr_row *row, uint32_t w
 
 static bool with_slot(struct writer *w, const struct mr_row *row, uint32_t word, uint32_t pc)
 {
-    if (!slot_fits(w, word_at(w, pc + 4)))
+    if (!has_code(w, mr_row_of(word_at(w, pc + 4)), word_at(w, pc + 4)))
         return false;
     add_place(w, pc, false);
     if (row->flow == MR_JUMP)
