@@ -231,12 +231,21 @@ def _add_profiling(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument("--json", action="store_true", help="machine-readable")
     _add_profile_rate(parser)
     parser.add_argument("--static-lib", metavar="lib.so", help="of `mipsrec build` (default: build one and keep it)")
-    parser.add_argument("--engine", choices=("native", "interp"), default="native", help="interp: the interpreter")
+    _add_tier(parser)
     _add_host(parser)
     _add_build(parser)
     _add_codegen(parser)
     _add_program(parser)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARG", help="the program's arguments")
+
+
+def _add_tier(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tier", choices=("auto", "aot", "baseline", "interp"), default="auto",
+                        help="auto: recompiled code where there is any, and elsewhere code that is made at once when a "
+                        "place is reached often; aot: recompiled code, and else the interpreter; baseline: only code "
+                        "that is made at once; interp: only the interpreter (default auto)")  # fmt: skip
+    parser.add_argument("--engine", dest="tier", choices=("native", "interp"), type=str, default=argparse.SUPPRESS,
+                        help="the same as --tier aot, and --tier interp")  # fmt: skip
 
 
 def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -262,9 +271,9 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser = commands.add_parser("run", help="run a program; what follows its name belongs to it")
     parser.add_argument("--build", action="store_true",
                         help="first recompile a dynamic program and all that it loads; else what is not there yet is "
-                        "interpreted (a static program is always recompiled first)")  # fmt: skip
+                        "run by the slower tiers (a static program is always recompiled first)")  # fmt: skip
     parser.add_argument("--static-lib", metavar="lib.so", help="of `mipsrec build` (default: build one and keep it)")
-    parser.add_argument("--engine", choices=("native", "interp"), default="native", help="interp: the interpreter")
+    _add_tier(parser)
     parser.add_argument("--stats", action="store_true", help="print counters on standard error at the end")
     parser.add_argument("--profile", metavar="FILE", help="write there where the program spent its processor time: "
                         "`mipsrec profile --from FILE` shows it, `mipsrec build --profile FILE` heeds it")  # fmt: skip
@@ -300,7 +309,7 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
     _add_profiling(commands)
 
     parser = commands.add_parser("call", help="run one function without libc start-up; print the registers it changed")
-    parser.add_argument("--engine", choices=("native", "interp"), default="native")
+    _add_tier(parser)
     _add_build(parser)
     _add_program(parser)
     parser.add_argument("function", metavar="FUNCTION", help="a name or an address")

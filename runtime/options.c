@@ -445,7 +445,7 @@ void mr_options_parse(int argc, char **argv)
     heed_environment();
     check();
     if (tier == NULL) {
-        choose_tier("aot");
+        choose_tier("auto");
         tier = NULL;
     }
     mr_baseline_on = mr_baseline_on && mr_options.verify_fd < 0;

@@ -9,6 +9,7 @@
  */
 #include "profile.h"
 
+#include "baseline/baseline.h"
 #include "control.h"
 #include "lifted/code.h"
 #include "profile_table.h"
@@ -108,7 +109,8 @@ static void take_sample(const ucontext_t *context, uint64_t periods)
     } else if (mr_doing.activity == MR_FOR_CALL) {
         count(MR_PROFILE_HOST, place_of(mr_doing.pc), periods);
     } else if (mr_doing.activity == MR_INTERPRETING) {
-        count(MR_PROFILE_INTERPRETED, place_of(mr_current->pc), periods);
+        uint32_t translated = mr_baseline_guest_pc(pc);
+        count(MR_PROFILE_INTERPRETED, place_of(translated != 0 ? translated : mr_current->pc), periods);
     } else {
         uintptr_t after = find_return(sp_of(context));
         count(MR_PROFILE_HOST, after != 0 ? mr_library_place(after - 1) : place_of(mr_current->pc), periods);

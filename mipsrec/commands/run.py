@@ -46,17 +46,27 @@ def _become(host: Path, words: list[str]) -> int:
     os.execv(host, [str(host), *words])
 
 
+def tier_of(arguments: argparse.Namespace) -> str:
+    """Return the tier that --tier chose, or --engine in older words."""
+    return "aot" if arguments.tier == "native" else str(arguments.tier)
+
+
+def has_recompiled_code(arguments: argparse.Namespace) -> bool:
+    """Return whether that tier runs any."""
+    return tier_of(arguments) in ("auto", "aot")
+
+
 def host_words(arguments: argparse.Namespace) -> list[str]:
     """Return the host's options for running a program; builds its library if need be."""
     words = [f"--{name}" for name in ("strace", "stats", "report") if getattr(arguments, name, False)]
-    words += ["--engine", arguments.engine]
+    words += ["--tier", tier_of(arguments)]
     if arguments.profile is not None:
         words += ["--profile", arguments.profile, "--profile-rate", str(arguments.profile_rate)]
     if arguments.sysroot is not None:
         words += ["--sysroot", arguments.sysroot]
     for setting in arguments.environment:
         words += ["-E", setting]
-    if arguments.engine == "interp":
+    if not has_recompiled_code(arguments):
         pass  # the host reads the program itself
     elif arguments.static_lib is not None:
         words += ["--library", arguments.static_lib]
@@ -110,8 +120,8 @@ def call(arguments: argparse.Namespace) -> int:
             raise LiftError(f"{text}: is not an integer of 32 bits")
     guest = pipeline.open_guest(arguments.program)
     function = guest.function(arguments.function)
-    words = ["--engine", arguments.engine]
-    if arguments.engine == "native":
+    words = ["--tier", tier_of(arguments)]
+    if has_recompiled_code(arguments):
         words += ["--library", str(_library(arguments.program, options_of(arguments)))]
     words += ["--call", f"{function.start:x}", *arguments.arguments]
     return _become(host_executable(), [*words, os.path.abspath(arguments.program)])  # its name may be a number

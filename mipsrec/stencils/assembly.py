@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import capstone
+import capstone.x86
 
 _NEXT = "next"
 _SHORT_REACH = 127
@@ -58,6 +59,38 @@ def assemble(code: bytes, relocations: dict[int, str]) -> Assembled:
     """Return a stencil's code; raises Unfit. `relocations` are symbols by offset."""
     items = _shortened(_items(code, relocations))
     return _laid_out(items)
+
+
+_PINNED = {
+    **{f"{name}{part}": name for name in ("r8", "r9", "r11", "r13", "r14", "r15") for part in ("", "d", "w", "b")},
+    **{f"{mode}{name}": name for name in ("ax", "dx", "si", "di") for mode in ("r", "e", "")},
+    **{"al": "ax", "dl": "dx", "sil": "si", "dil": "di", "ah": "ax", "dh": "dx"},
+    **{f"xmm{number}": f"xmm{number}" for number in range(7)},
+}  # fmt: skip
+"""The host registers of preserve_nonecc's parameters that pinned registers are in, by the names of their parts."""
+
+
+def loses_pins(code: bytes) -> bool:
+    """Return whether a pinned register has another value before the last access to guest memory, which may fault."""
+    decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+    decoder.detail = True
+    instructions = list(decoder.disasm(code, 0))
+    last = max((n for n, instruction in enumerate(instructions) if _accesses_guest(instruction)), default=0)
+    for instruction in instructions[:last]:
+        target, _, source = instruction.op_str.partition(", ")
+        if instruction.mnemonic == "mov" and target == source:
+            continue  # only the upper half of the host register changes
+        if any(instruction.reg_name(number) in _PINNED for number in instruction.regs_access()[1]):
+            return True
+    return False
+
+
+def _accesses_guest(instruction: capstone.CsInsn) -> bool:
+    """Return whether an instruction accesses other memory than the state and the stack."""
+    return instruction.mnemonic != "lea" and any(
+        operand.type == capstone.x86.X86_OP_MEM and instruction.reg_name(operand.mem.base) not in ("r12", "rsp")
+        for operand in instruction.operands
+    )
 
 
 def _items(code: bytes, relocations: dict[int, str]) -> list[_Item]:

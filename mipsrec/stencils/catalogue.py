@@ -19,6 +19,8 @@ _PINS = tuple(range(len(PINS)))
 _FLOATS = tuple(range(len(FLOAT_PINS)))
 _READ = (*_PINS, MEMORY, ZERO)
 _WRITE = (*_PINS, MEMORY)
+_BASE = (*_PINS, TEMP)
+"""Of an access: the compiler would bring a base from the state to the register that gets what is loaded."""
 _THROUGH_TEMP = (TEMP, ZERO)
 _IN_STATE = (MEMORY,)
 
@@ -41,8 +43,8 @@ SPILLED = frozenset(("sc",))
 """Rows whose stencils store all pinned registers before they may fault: they need some of the host's registers."""
 
 OPAQUE = frozenset("ins lwl lwr swl swr ll sc".split())
-"""Rows whose constants the compiler must not know: of a mask it would make another one, and of an address take the lowest
-bits apart."""
+"""Rows whose constants the compiler must not know: of a mask it would make another one, and take the lowest bits of an
+address apart."""
 
 
 @dataclass(frozen=True)
@@ -90,9 +92,10 @@ def _gpr_classes(row: Row, use: Use, reads: bool, writes: bool) -> tuple[int, ..
         return _WRITE if writes else _READ if use.field == "rs" else _THROUGH_TEMP
     if row.name in _UNALIGNED and use.field == "rs":
         return (TEMP,)
-    base = use.field == "rs" and (reads_memory(row) or writes_memory(row))
+    if row.name in _MEMORY | _FLOAT_MOVES and use.field == "rs" and (reads_memory(row) or writes_memory(row)):
+        return _BASE
     if row.name in _TWO | _MEMORY | _UNALIGNED | _FLOAT_MOVES:
-        return _WRITE if writes or base else _READ
+        return _WRITE if writes else _READ
     return _IN_STATE
 
 

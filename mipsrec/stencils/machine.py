@@ -72,9 +72,11 @@ class WindowMemory(FlatMemory):
         writer = self._writer
         field = writer.value(f"getelementptr i8, ptr %s, i64 {OFFSETS['base']}")
         window = writer.value(f"load ptr, ptr {field}, {STATE_TAG}")
+        window = writer.value(f'call ptr asm "", "={{rbx}},0"(ptr {window})')  # not the register of what is loaded
         wide = writer.value(f"zext i32 {base} to i64")
+        wide = writer.value(f'call i64 asm "", "={{r10}},0"(i64 {wide})')
         place = writer.value(f"getelementptr i8, ptr {window}, i64 {wide}")
-        return writer.value(f"getelementptr i8, ptr {place}, i64 {text(displacement)}") if displacement else place
+        return writer.value(f"getelementptr i8, ptr {place}, i64 {displacement}") if displacement else place
 
 
 class StencilMachine(IrMachine):
@@ -160,22 +162,34 @@ class StencilMachine(IrMachine):
         self.to_state("i32", self.writer.value(f"zext i1 {value} to i32"), self._fcc_place(number))
 
     def _hidden(self, value: Value) -> Value:
-        """Return a constant that the compiler does not know, where it would make another one of it."""
-        if self._opaque and isinstance(value, Expression):
-            return self.writer.value(f'call i32 asm "", "=r,0"(i32 {text(value)})')
-        return value
+        """Return a constant that the compiler does not know."""
+        return self.writer.value(f'call i32 asm "", "=r,0"(i32 {text(value)})')
+
+    def _opaque_or_known(self, value: Value) -> Value:
+        """Return a constant as the row's stencils have it (catalogue.OPAQUE)."""
+        return self._hidden(value) if self._opaque and isinstance(value, Expression) else value
 
     def and_(self, a: Value, b: Value) -> Value:
-        return super().and_(a, self._hidden(b))
+        return super().and_(a, self._opaque_or_known(b))
 
     def add(self, a: Value, b: Value) -> Value:
-        return super().add(a, self._hidden(b))
+        return super().add(a, self._opaque_or_known(b))
+
+    def _compared(self, b: Value, a: Value) -> Value:
+        """Return what a constant is compared with: of two constants the samples' order says nothing."""
+        return self._hidden(b) if isinstance(a, int) and isinstance(b, Expression) else b
 
     def eq(self, a: Value, b: Value) -> str:
-        return "true" if str(a) == str(b) else super().eq(a, b)
+        return "true" if str(a) == str(b) else super().eq(a, self._compared(b, a))
 
     def ne(self, a: Value, b: Value) -> str:
-        return "false" if str(a) == str(b) else super().ne(a, b)
+        return "false" if str(a) == str(b) else super().ne(a, self._compared(b, a))
+
+    def slt(self, a: Value, b: Value) -> str:
+        return super().slt(a, self._compared(b, a))
+
+    def ult(self, a: Value, b: Value) -> str:
+        return super().ult(a, self._compared(b, a))
 
     # memory
 

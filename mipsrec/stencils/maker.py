@@ -20,8 +20,8 @@ from ..codegen.writer import MODULE_METADATA
 from ..cpu import Cpu
 from ..native import emit_text
 from ..workers import results
-from .assembly import Assembled, Unfit, assemble
-from .catalogue import OPAQUE, Entry, entries
+from .assembly import Assembled, Unfit, assemble, loses_pins
+from .catalogue import OPAQUE, SPILLED, Entry, entries
 from .convention import SIGNATURE, TYPE
 from .expressions import Expression, explain
 from .functions import EXITS, glue, stencil_function
@@ -75,6 +75,7 @@ class _Wanted:
 
     names: tuple[str, ...]
     expressions: list[list[Expression]]
+    faults: bool
 
 
 def variants(entry: Entry) -> list[tuple[bool, bool]]:
@@ -113,7 +114,7 @@ def _write(entry: Entry, classes: tuple[int, ...], big_endian: bool, window: boo
         texts.append(function.text)
         if not function.expressions:
             break
-    return _Wanted(tuple(names), expressions)
+    return _Wanted(tuple(names), expressions, entry.accesses and entry.name not in SPILLED)
 
 
 def _compiled(texts: list[str]) -> Iterator[tuple[str, tuple[bytes, dict[int, str]]]]:
@@ -159,6 +160,8 @@ def _stencil(wanted: _Wanted | None, code: dict[str, tuple[bytes, dict[int, str]
         return None
     try:
         assembled = [assemble(*code[name]) for name in wanted.names]
+        if wanted.faults and loses_pins(assembled[0].code):
+            raise Unfit("a pinned register is lost where it may fault")
         return Stencil(assembled[0].code, tuple(_holes(assembled, wanted.expressions)))
     except Unfit:
         return None
