@@ -76,7 +76,7 @@ class World:
     def words(self, program: Path, *arguments: str, options: Iterable[str] = ()) -> list[str]:
         engine = ["--engine", "interp"]
         if self.engine == "recompiled":
-            engine = ["--cache", str(cache_folder()), "--variant", variant_of(LIGHT)]
+            engine = ["--tier", "aot", "--cache", str(cache_folder()), "--variant", variant_of(LIGHT)]
         return [str(self.host), *engine, *options, str(program), *arguments]
 
     def run(

@@ -245,7 +245,7 @@ def test_profile_of_a_run(guest: DynamicGuest) -> None:
 
 
 def test_stats_name_what_was_interpreted(guest: DynamicGuest) -> None:
-    words = [plain_host(), "--stats", *guest.stored(), guest.program, "plug", guest.plug]
+    words = [plain_host(), "--stats", "--tier", "aot", *guest.stored(), guest.program, "plug", guest.plug]
     result = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert re.search(rf"^mipsrec-host: recompiled {guest.one}, \d+ entries$", result.stderr, re.MULTILINE), result
     assert re.search(rf"^mipsrec-host: recompiled {guest.plug}, \d+ entries, unmapped since$", result.stderr, re.M)

@@ -62,7 +62,8 @@ class Stored:
             shutil.copy(store(load_elf(path), self.options), self.code(path))
 
     def command(self, *words: object) -> list[object]:
-        return [self.host, "--stats", "--cache", self.cache, "--variant", variant_of(self.options), *words]
+        store = ["--cache", self.cache, "--variant", variant_of(self.options)]
+        return [self.host, "--stats", "--tier", "aot", *store, *words]
 
     def run(self) -> str:
         """Run the guest, which must do what it does; return what --stats says."""

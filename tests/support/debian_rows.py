@@ -156,7 +156,7 @@ def interpreted(root: Path, host: Path) -> Way:
 
 def recompiled(root: Path, host: Path, cache: Path, variant: str) -> Way:
     """With the code that a cache has, from a sysroot."""
-    return Way("recompiled", root, host, ("--stats", "--cache", str(cache), "--variant", variant))
+    return Way("recompiled", root, host, ("--stats", "--tier", "aot", "--cache", str(cache), "--variant", variant))
 
 
 def in_chroot(root: Path, host: Path, cache: Path | None = None) -> Way:
