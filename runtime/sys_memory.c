@@ -1,4 +1,5 @@
 /* System calls on the address space. memory.c keeps the pages; here are the o32 calls and flags. */
+#include "baseline/baseline.h"
 #include "lifted/code.h"
 #include "syscall.h"
 
@@ -135,6 +136,8 @@ SYSCALL(4167, mremap, "pxxxp")
     if (result >= 0 && (uint32_t)result != U32(0)) {
         mr_code_gone(U32(0), U32(1));
         mr_code_gone((uint32_t)result, U32(2));
+    } else if (result >= 0 && page_up(U32(2)) < page_up(U32(1))) {
+        mr_code_gone(U32(0) + page_up(U32(2)), page_up(U32(1)) - page_up(U32(2)));
     }
     mr_unlock();
     return result;
@@ -160,6 +163,8 @@ SYSCALL(4125, mprotect, "pxx")
     int error = protect(U32(0), U32(1), U32(2));
     if ((U32(2) & MR_WRITE) != 0)
         mr_code_forget(U32(0), U32(1)); /* what the guest may write there, nobody follows */
+    else if ((U32(2) & PROT_KNOWN_GUEST) == 0)
+        mr_baseline_forget(U32(0), U32(1)); /* fetching an instruction there is to fault */
     mr_unlock();
     return error;
 }

@@ -54,25 +54,48 @@ static struct page_unit **units_of_page;
 static uint8_t *open_chunks;
 static struct link *waiting[WAITING_KEYS]; /* links whose pc has no code */
 
-static void *reserve(size_t size_bytes, int protection)
+struct reservation {
+    void **range;
+    size_t size_bytes;
+    int protection;
+};
+
+static bool reserve_all(const struct reservation *wanted, unsigned count)
 {
-    void *range = mmap(NULL, size_bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return range == MAP_FAILED ? NULL : range;
+    unsigned got = 0;
+    for (; got < count; got++) {
+        *wanted[got].range = mmap(NULL, wanted[got].size_bytes, wanted[got].protection,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (*wanted[got].range == MAP_FAILED)
+            break;
+    }
+    if (got == count)
+        return true;
+    while (got-- > 0)
+        munmap(*wanted[got].range, wanted[got].size_bytes);
+    return false;
 }
 
-/* Where the host's kernel lets no memory be written and executed, there is no tier. */
 bool mr_code_cache_start(struct mr_state *s)
 {
-    uint8_t *table = reserve(TABLE_BYTES, PROT_READ);
-    cache = reserve(CACHE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC);
-    units = reserve(MOST_UNITS * sizeof *units, PROT_READ | PROT_WRITE);
-    units_of_page = reserve(USER_PAGES * sizeof *units_of_page, PROT_READ | PROT_WRITE);
-    open_chunks = reserve(TABLE_BYTES >> CHUNK_SHIFT, PROT_READ | PROT_WRITE);
-    if (table == NULL || cache == NULL || units == NULL || units_of_page == NULL || open_chunks == NULL)
+    enum { READ_WRITE = PROT_READ | PROT_WRITE };
+    void *table, *code, *all_units, *all_pages, *all_chunks;
+    const struct reservation wanted[] = {
+        {&table, TABLE_BYTES, PROT_READ}, /* so that no memory is charged for it however strict the host is */
+        {&code, CACHE_BYTES, READ_WRITE | PROT_EXEC},
+        {&all_units, MOST_UNITS * sizeof *units, READ_WRITE},
+        {&all_pages, USER_PAGES * sizeof *units_of_page, READ_WRITE},
+        {&all_chunks, TABLE_BYTES >> CHUNK_SHIFT, READ_WRITE},
+    };
+    if (!reserve_all(wanted, sizeof wanted / sizeof *wanted))
         return false;
+    cache = code;
+    units = all_units;
+    units_of_page = all_pages;
+    open_chunks = all_chunks;
     mr_write_entrance(cache, &mr_entrance);
     cache_next = cache + MR_ENTRANCE_BYTES;
-    s->translated = (int32_t *)(void *)table;
+    s->translated = table;
     s->code = cache;
     return true;
 }

@@ -96,7 +96,8 @@ struct mr_unit_place {
     uint32_t pc;     /* of it, or of the branch whose slot it is in; bit 0: the state has its registers */
 };
 extern struct mr_entrance mr_entrance;
-bool mr_code_cache_start(struct mr_state *s); /* false: the host's kernel does not allow it */
+/* Returns false where the kernel gives no address space, or lets no memory be both written and executed. */
+bool mr_code_cache_start(struct mr_state *s);
 uint8_t *mr_code_room(size_t size_bytes);     /* where the next unit goes, or NULL: the cache is full */
 static inline uint8_t *mr_code_of(const struct mr_state *s, uint32_t pc)
 {

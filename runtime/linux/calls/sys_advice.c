@@ -1,4 +1,5 @@
 /* Advice about memory, what of it is resident, and locking it: host calls on ranges that the guest really has. */
+#include "../../baseline/baseline.h"
 #include "syscall.h"
 
 #include <linux/capability.h>
@@ -54,7 +55,13 @@ SYSCALL(4218, madvise, "pxd")
         return -ENOMEM;
     if (advice == MADV_DONTFORK || advice == MADV_DOFORK) /* a hole in the child's window would belong to nobody */
         return mr_accessible(U32(0), size_bytes, MR_MAPPED) ? 0 : -ENOMEM;
-    return advise(U32(0), size_bytes, advice);
+    int error = advise(U32(0), size_bytes, advice);
+    if (advice == MADV_DONTNEED || advice == MADV_REMOVE) { /* the page may have other contents */
+        mr_lock();
+        mr_baseline_forget(U32(0), size_bytes);
+        mr_unlock();
+    }
+    return error;
 }
 
 SYSCALL(4144, msync, "pxx")
