@@ -103,7 +103,9 @@ static void take_sample(const ucontext_t *context, uint64_t periods)
 {
     uintptr_t pc = pc_of(context);
     if (mr_library_contains(pc)) {
-        count(MR_PROFILE_LIFTED, mr_library_place(pc), periods);
+        struct mr_place place = mr_library_place(pc);
+        uintptr_t after = place.pc == 0 ? find_return(sp_of(context)) : 0; /* a stub on the way to the host is of no line */
+        count(MR_PROFILE_LIFTED, after != 0 ? mr_library_place(after - 1) : place, periods);
     } else if (mr_current == NULL) { /* a thread that begins or ends */
         count(MR_PROFILE_HOST, (struct mr_place){0, 0}, periods);
     } else if (mr_doing.activity == MR_FOR_CALL) {
