@@ -331,7 +331,8 @@ def _add_bench(commands: argparse._SubParsersAction[_Parser]) -> None:
                         help="timed runs of each program (default 3)")  # fmt: skip
     parser.add_argument("--with", dest="with_", metavar="NAME,...", action="append", default=[],
                         help="only these besides recompiled guests: clang, gcc32 (32-bit x86 code), qemu; and, only "
-                             "when named, relocatable (the guests' code as that of libraries is)")  # fmt: skip
+                             "when named, relocatable (the guests' code as that of libraries is) and baseline (nothing "
+                             "recompiled ahead of time)")  # fmt: skip
     parser.add_argument("--without", metavar="NAME,...", action="append", default=[], help="all but these of them")
     parser.add_argument("--json", metavar="FILE.json", nargs="?", const="-",
                         help="machine-readable, into a file; else on standard output, not the table")  # fmt: skip
