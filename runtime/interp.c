@@ -249,7 +249,7 @@ static bool leaves(const struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint
  * below is to leave. */
 static bool run_translated(struct mr_state *s, uint32_t *pc, uint32_t stop_pc, uint32_t stop_sp)
 {
-    while (!mr_fpu_may_trap(s) && mr_baseline_has(s, *pc)) {
+    while (mr_baseline_on && !mr_fpu_may_trap(s) && mr_baseline_has(s, *pc)) {
         bool performs = mr_baseline_run(s, *pc);
         *pc = mr_aligned(s, performs ? mr_interpret_step(s, s->pc) : s->pc);
         if (mr_signals_waiting())
@@ -264,12 +264,9 @@ static uint32_t interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uin
 {
     mr_fpu_set_modes(s); /* a host signal handler that was left by a jump has reset them */
     pc = mr_aligned(s, pc);
+    if (run_translated(s, &pc, stop_pc, stop_sp))
+        return pc;
     for (uint32_t run_start = pc;;) {
-        if (pc == run_start && mr_baseline_on) {
-            if (run_translated(s, &pc, stop_pc, stop_sp))
-                return pc;
-            run_start = pc;
-        }
         *(volatile uint32_t *)&s->pc = pc;
         uint32_t word = fetch(pc), next = operation_of(word)(s, word, pc + 4);
         if (next == pc + 4 || (next == pc + 8 && next != stop_pc)) { /* pc + 8: a branch not taken */
@@ -283,9 +280,9 @@ static uint32_t interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uin
         pc = mr_aligned(s, next);
         if (mr_signals_waiting()) /* else a loop that waits for a handler's work would never end */
             pc = mr_aligned(s, mr_signals_take(s, pc));
-        run_start = pc;
-        if (leaves(s, pc, stop_pc, stop_sp))
+        if (leaves(s, pc, stop_pc, stop_sp) || run_translated(s, &pc, stop_pc, stop_sp))
             return pc;
+        run_start = pc;
     }
 }
 

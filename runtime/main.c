@@ -5,6 +5,7 @@
  */
 #include "baseline/baseline.h"
 #include "control.h"
+#include "fpu.h"
 #include "lifted/code.h"
 #include "linux/program.h"
 #include "profile.h"
@@ -13,7 +14,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define FCSR_ABS2008 (1u << 19)
 #define EF_FP64 0x00000200u /* e_flags EF_MIPS_FP64, before .MIPS.abiflags */
 
 struct mr_state *mr_main_state;
@@ -48,7 +48,7 @@ static void init_state(struct mr_state *s, const struct mr_image *image, uint32_
     GPR(s, MR_REG_SP) = sp;
     s->pc = image->start;
     s->fr = mr_image_fr(image);
-    s->fcsr = image->nan2008 ? MR_FCSR_NAN2008 | FCSR_ABS2008 : 0;
+    s->fcsr = image->nan2008 ? MR_FCSR_NAN2008 | MR_FCSR_ABS2008 : 0;
     s->dispatch = mr_dispatch;
     s->fallback = mr_fallback;
     s->base = mr_window;

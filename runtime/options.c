@@ -106,25 +106,26 @@ static void parse_window(const char *text)
         usage_error("--window must be auto, identity or any, not '%s'", text);
 }
 
-static void choose_tier(const char *text)
-{
-    mr_options.engine_interp = strcmp(text, "baseline") == 0 || strcmp(text, "interp") == 0;
-    mr_baseline_on = strcmp(text, "auto") == 0 || strcmp(text, "baseline") == 0;
-    tier = text;
-}
-
 static void parse_tier(const char *text)
 {
     if (strcmp(text, "auto") != 0 && strcmp(text, "aot") != 0 && strcmp(text, "baseline") != 0 && strcmp(text, "interp") != 0)
         usage_error("--tier must be auto, aot, baseline or interp, not '%s'", text);
-    choose_tier(text);
+    tier = text;
 }
 
 static void parse_engine(const char *text)
 {
     if (strcmp(text, "native") != 0 && strcmp(text, "interp") != 0)
         usage_error("--engine must be native or interp, not '%s'", text);
-    choose_tier(strcmp(text, "interp") == 0 ? "interp" : "aot");
+    tier = strcmp(text, "interp") == 0 ? "interp" : "aot";
+}
+
+static void choose_tier(void)
+{
+    const char *chosen = tier != NULL ? tier : "auto";
+    bool only_baseline = strcmp(chosen, "baseline") == 0;
+    mr_options.engine_interp = only_baseline || strcmp(chosen, "interp") == 0;
+    mr_baseline_on = (only_baseline || strcmp(chosen, "auto") == 0) && mr_options.verify_fd < 0;
 }
 
 static uint32_t whole_number(const char *text)
@@ -201,7 +202,6 @@ static void parse_executed(const char *name)
 static void parse_host_fd(const char *text) { mr_options.host_fd = (int)whole_number(text); }
 static void parse_program_fd(const char *text) { mr_options.program_fd = (int)whole_number(text); }
 
-/* What an executed program gets; same: it is the one that runs now. */
 static void parse_threshold(const char *text)
 {
     mr_baseline_threshold = whole_number(text);
@@ -209,6 +209,7 @@ static void parse_threshold(const char *text)
         usage_error("--threshold must be a number from 1 to 255, not '%s'", text);
 }
 
+/* What an executed program gets; same: it is the one that runs now. */
 static const char *hand_on_threshold(bool same __attribute__((unused)))
 {
     static char text[12];
@@ -443,12 +444,8 @@ void mr_options_parse(int argc, char **argv)
     if (first >= argc)
         usage_error("%s", "no program given");
     heed_environment();
+    choose_tier();
     check();
-    if (tier == NULL) {
-        choose_tier("auto");
-        tier = NULL;
-    }
-    mr_baseline_on = mr_baseline_on && mr_options.verify_fd < 0;
     if (mr_options.library_path != NULL)
         mr_options.library_path = absolute_path(mr_options.library_path, library);
     mr_options.program_path = strdup(mr_options.program_path ? mr_options.program_path : argv[first]);

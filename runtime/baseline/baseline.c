@@ -79,15 +79,14 @@ void mr_baseline_forget(uint32_t guest, uint32_t size_bytes)
         mr_units_forget(mr_current, guest, size_bytes);
 }
 
-bool mr_baseline_fault(struct mr_state *s, uintptr_t host_pc, const void *context)
+void mr_baseline_fault(struct mr_state *s, uintptr_t host_pc, const void *context)
 {
     uint32_t place = mr_baseline_on ? mr_code_place(host_pc) : 0;
     if (place == 0)
-        return false;
+        return;
     if ((place & 1) == 0)
         mr_store_pins(s, context);
     s->pc = place & ~1u;
-    return true;
 }
 
 uint32_t mr_baseline_guest_pc(uintptr_t host_pc)
@@ -114,7 +113,7 @@ void mr_baseline_start(struct mr_state *s)
 bool mr_baseline_has(struct mr_state *s, uint32_t pc) { return (void)s, (void)pc, false; }
 bool mr_baseline_run(struct mr_state *s, uint32_t pc) { return (void)s, (void)pc, true; }
 void mr_baseline_forget(uint32_t guest, uint32_t size_bytes) { (void)guest, (void)size_bytes; }
-bool mr_baseline_fault(struct mr_state *s, uintptr_t pc, const void *context) { return (void)s, (void)pc, (void)context, false; }
+void mr_baseline_fault(struct mr_state *s, uintptr_t pc, const void *context) { (void)s, (void)pc, (void)context; }
 uint32_t mr_baseline_guest_pc(uintptr_t host_pc) { return (void)host_pc, 0; }
 void mr_baseline_report(void) {}
 

@@ -32,8 +32,8 @@ bool mr_baseline_run(struct mr_state *s, uint32_t pc);
 /* Under mr_lock: what was made of guest code in the range is no longer what the guest has there. */
 void mr_baseline_forget(uint32_t guest, uint32_t size_bytes);
 
-/* In the handler of a fault at host_pc: if that is in translated code, makes the state exact and returns true. */
-bool mr_baseline_fault(struct mr_state *s, uintptr_t host_pc, const void *context);
+/* In the handler of a fault at host_pc: makes the state exact, if that is in translated code. */
+void mr_baseline_fault(struct mr_state *s, uintptr_t host_pc, const void *context);
 
 /* The guest pc of translated code at host_pc, or 0 where there is none; for handlers of signals, too. */
 uint32_t mr_baseline_guest_pc(uintptr_t host_pc);

@@ -12,11 +12,11 @@
  */
 #if defined(__x86_64__)
 
+#include "../fpu.h"
 #include "parts.h"
 
 #include <string.h>
 
-#define FCSR_ABS2008 (1u << 19)
 #define MOST_SITES (4 * MR_UNIT_INSTRUCTIONS)
 #define MOST_PLACES (3 * MR_UNIT_INSTRUCTIONS)
 #define MOST_LOCALS 4u
@@ -111,10 +111,9 @@ static void jump_to(struct writer *w, uint32_t pc)
     w->ended = true;
 }
 
-/* The interpreter performs the instruction at pc, and goes on wherever that leads. */
-static void perform(struct writer *w, uint32_t pc)
+static void write_stub(struct writer *w, const uint8_t *target, uint32_t pc)
 {
-    mr_write_stub(w->at, mr_entrance.perform, pc);
+    mr_write_stub(w->at, target, pc);
     w->at += MR_STUB_BYTES;
 }
 
@@ -129,20 +128,22 @@ struct operand {
 
 static bool is_gpr(const struct mr_choice *choice) { return choice->kind == MR_GPR; }
 
+/* By the FR rule of mipsrec/state.py. */
+static struct operand float_operand(const struct writer *w, unsigned number)
+{
+    unsigned pair = w->s->fr != 0 ? number : number & ~1u;
+    return (struct operand){.number = number, .own = mr_float_class(pair), .pair = pair};
+}
+
 /* Returns false for a register that there is none of. */
 static bool find_operand(const struct writer *w, const struct mr_choice *choice, uint32_t word, struct operand *operand)
 {
-    unsigned number = word >> choice->shift & 31, odd = number & 1;
-    operand->number = operand->pair = number;
-    if (is_gpr(choice)) {
-        operand->own = mr_gpr_class(number);
-    } else if (w->s->fr == 0 && choice->kind == MR_DOUBLE && odd) {
-        return false;
-    } else {
-        operand->pair = w->s->fr != 0 ? number : number - odd;
-        operand->own = mr_float_class(operand->pair);
-    }
-    return true;
+    unsigned number = word >> choice->shift & 31;
+    if (is_gpr(choice))
+        *operand = (struct operand){.number = number, .own = mr_gpr_class(number), .pair = number};
+    else
+        *operand = float_operand(w, number);
+    return choice->kind != MR_DOUBLE || operand->number == operand->pair;
 }
 
 /* Whether the stencil finds the operand where it is by itself. A pair's class tells where its low half is. */
@@ -169,17 +170,21 @@ static bool choose_class(const struct mr_choice *choice, struct operand *operand
 
 static bool is_pinned(unsigned class_) { return class_ < MR_CLASS_MEMORY; }
 
+/* Returns the class that a single is read by: the upper half of a pinned pair from the state, after the pair went there. */
+static unsigned single_class(struct writer *w, const struct operand *operand)
+{
+    if (operand->number == operand->pair || !is_pinned(operand->own))
+        return operand->own;
+    emit_on(w, MR_OWN_SPILL_FLOAT, operand->own, operand->pair);
+    return MR_CLASS_MEMORY;
+}
+
 static void fetch(struct writer *w, const struct mr_choice *choice, const struct operand *operand)
 {
-    if (is_gpr(choice)) {
-        emit_on(w, MR_OWN_FETCH, operand->own, operand->number);
-        return;
-    }
-    bool is_half = choice->kind == MR_SINGLE && operand->number != operand->pair && is_pinned(operand->own);
-    if (is_half) /* its word of the state, after the pair went there */
-        emit_on(w, MR_OWN_SPILL_FLOAT, operand->own, operand->pair);
-    emit_on(w, choice->kind == MR_SINGLE ? MR_OWN_FETCH_SINGLE : MR_OWN_FETCH_FLOAT, is_half ? MR_CLASS_MEMORY : operand->own,
-            operand->number);
+    if (choice->kind == MR_SINGLE)
+        emit_on(w, MR_OWN_FETCH_SINGLE, single_class(w, operand), operand->number);
+    else
+        emit_on(w, is_gpr(choice) ? MR_OWN_FETCH : MR_OWN_FETCH_FLOAT, operand->own, operand->number);
 }
 
 static void bring(struct writer *w, const struct mr_choice *choice, const struct operand *operand)
@@ -242,16 +247,16 @@ static void carry_out(struct writer *w, const struct plan *plan, struct origin o
 
 static bool computes(const struct writer *w, const struct mr_row *row)
 {
-    bool changes_sign_only = (row->flags & MR_CHANGES_SIGN) != 0 && (w->s->fcsr & FCSR_ABS2008) != 0;
+    bool changes_sign_only = (row->flags & MR_CHANGES_SIGN) != 0 && (w->s->fcsr & MR_FCSR_ABS2008) != 0;
     return (row->flags & MR_COMPUTES) != 0 && !changes_sign_only;
 }
 
-/* Whether there is code for an instruction that is no jump. */
-static bool has_code(const struct writer *w, const struct mr_row *row, uint32_t word)
+/* Whether there is code for an instruction that is no jump; in plan->stencil NULL where it does nothing. */
+static bool plan_instruction(const struct writer *w, const struct mr_row *row, uint32_t word, struct plan *plan)
 {
-    struct plan plan;
+    plan->stencil = NULL;
     return row != NULL && row->flow == MR_NEXT && row->entry != MR_NO_ENTRY &&
-           (does_nothing(row, mr_entry_point(row->entry), word) || make_plan(w, row, row->entry, word, &plan));
+           (does_nothing(row, mr_entry_point(row->entry), word) || make_plan(w, row, row->entry, word, plan));
 }
 
 /* Whether another instruction computes before anybody can look at FCSR's causes. */
@@ -259,7 +264,8 @@ static bool is_overtaken(const struct writer *w, uint32_t pc)
 {
     for (uint32_t next = pc + 4; has_word(w, next); next += 4) {
         const struct mr_row *row = mr_row_of(word_at(w, next));
-        if (!has_code(w, row, word_at(w, next)))
+        struct plan plan;
+        if (!plan_instruction(w, row, word_at(w, next), &plan))
             return false;
         if (computes(w, row))
             return true;
@@ -273,15 +279,11 @@ static void record(struct writer *w, const struct mr_row *row, uint32_t word)
 {
     emit_own(w, MR_OWN_RECORD_WORD, 0, word, 0);
     for (unsigned i = 0; i < row->operand_count; i++) {
-        unsigned number = word >> row->operands[i].shift & 31, odd = number & 1;
-        unsigned pair = w->s->fr != 0 ? number : number - odd, class_ = mr_float_class(pair);
-        if (row->operands[i].kind == MR_SINGLE && (class_ == MR_CLASS_MEMORY || number != pair)) {
-            if (is_pinned(class_))
-                emit_on(w, MR_OWN_SPILL_FLOAT, class_, pair);
-            emit_on(w, MR_OWN_RECORD_SINGLE_0 + i, MR_CLASS_MEMORY, number);
-        } else {
-            emit_on(w, MR_OWN_RECORD_0 + i, class_, number);
-        }
+        struct operand operand = float_operand(w, word >> row->operands[i].shift & 31);
+        bool is_single = row->operands[i].kind == MR_SINGLE;
+        unsigned class_ = is_single ? single_class(w, &operand) : operand.own;
+        bool is_word = is_single && class_ == MR_CLASS_MEMORY;
+        emit_on(w, (is_word ? MR_OWN_RECORD_SINGLE_0 : MR_OWN_RECORD_0) + i, class_, operand.number);
     }
 }
 
@@ -290,12 +292,10 @@ static bool instruction(struct writer *w, uint32_t word, uint32_t pc, bool overt
 {
     const struct mr_row *row = mr_row_of(word);
     struct plan plan;
-    if (row == NULL || row->flow != MR_NEXT || row->entry == MR_NO_ENTRY)
+    if (!plan_instruction(w, row, word, &plan))
         return false;
-    if (does_nothing(row, mr_entry_point(row->entry), word))
+    if (plan.stencil == NULL)
         return true;
-    if (!make_plan(w, row, row->entry, word, &plan))
-        return false;
     add_place(w, pc, (row->flags & MR_SPILLED) != 0);
     if (computes(w, row) && !overtaken)
         record(w, row, word);
@@ -343,8 +343,7 @@ static void go_to(struct writer *w, uint32_t target, uint32_t pc)
     uint8_t classes[1] = {0};
     add_place(w, pc, false);
     emit(w, mr_stencil(mr_entry_point(MR_OWN_POLL), 0, classes), (struct origin){0, pc, target});
-    mr_write_stub(w->at, mr_entrance.link, target);
-    w->at += MR_STUB_BYTES;
+    write_stub(w, mr_entrance.link, target);
     w->ended = true;
 }
 
@@ -423,7 +422,9 @@ static bool jump_register(struct writer *w, const struct mr_row *row, uint32_t w
 
 static bool with_slot(struct writer *w, const struct mr_row *row, uint32_t word, uint32_t pc)
 {
-    if (!has_code(w, mr_row_of(word_at(w, pc + 4)), word_at(w, pc + 4)))
+    uint32_t slot_word = word_at(w, pc + 4);
+    struct plan slot;
+    if (!plan_instruction(w, mr_row_of(slot_word), slot_word, &slot))
         return false;
     add_place(w, pc, false);
     if (row->flow == MR_JUMP)
@@ -432,14 +433,6 @@ static bool with_slot(struct writer *w, const struct mr_row *row, uint32_t word,
 }
 
 /* ---- the end of a unit ---- */
-
-/* What a jump may be redirected to later goes there by a displacement that can be. */
-static void write_stub(struct writer *w, const struct site *site)
-{
-    const uint8_t *target = site->performs ? mr_entrance.perform : mr_entrance.link;
-    mr_write_stub(w->at, target, site->pc);
-    w->at += MR_STUB_BYTES;
-}
 
 static bool is_inside(const struct writer *w, uint32_t pc)
 {
@@ -469,7 +462,7 @@ static void settle_sites(struct writer *w, uint8_t *waits[MOST_SITES])
             at = w->at;
         }
         mr_write_displacement(site->displacement, at);
-        write_stub(w, site);
+        write_stub(w, site->performs ? mr_entrance.perform : mr_entrance.link, site->pc);
         waits[i] = site->performs ? NULL : at;
     }
 }
@@ -516,7 +509,7 @@ bool mr_translate(struct mr_state *s, uint32_t pc, const uint32_t *words, unsign
             break;
         w->entries[(pc - w->start) / 4] = (uint32_t)(w->at - w->code) + 1;
         if (slot ? !with_slot(w, row, word, pc) : !instruction(w, word, pc, is_overtaken(w, pc)))
-            perform(w, pc);
+            write_stub(w, mr_entrance.perform, pc); /* and control goes on wherever that leads */
         pc += slot ? 8 : 4;
     }
     if (pc == w->start)

@@ -56,7 +56,7 @@ SYSCALL(4218, madvise, "pxd")
     if (advice == MADV_DONTFORK || advice == MADV_DOFORK) /* a hole in the child's window would belong to nobody */
         return mr_accessible(U32(0), size_bytes, MR_MAPPED) ? 0 : -ENOMEM;
     int error = advise(U32(0), size_bytes, advice);
-    if (advice == MADV_DONTNEED || advice == MADV_REMOVE) { /* the page may have other contents */
+    if (mr_baseline_on && (advice == MADV_DONTNEED || advice == MADV_REMOVE)) { /* the page may have other contents */
         mr_lock();
         mr_baseline_forget(U32(0), size_bytes);
         mr_unlock();
