@@ -11,7 +11,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from . import __version__
+from . import __version__, stencils
 from .cache import cache_folder, cannot_write, source_digest
 from .compiler import find_compiler, run_compiler
 from .errors import BuildError
@@ -40,9 +40,8 @@ def generated_headers() -> dict[str, str]:
     """Return the text of the headers that are generated from Python, by file name."""
     from .isa.disassembly import host_table
     from .state import c_header
-    from .stencils import headers
 
-    return {"mr_state.h": c_header(), "mr_disasm.h": host_table(), **headers()}
+    return {"mr_state.h": c_header(), "mr_disasm.h": host_table(), **stencils.headers()}
 
 
 def write_generated_headers(folder: str | os.PathLike[str]) -> None:
@@ -53,11 +52,9 @@ def write_generated_headers(folder: str | os.PathLike[str]) -> None:
 
 def _key(sources: list[Path], flags: tuple[str, ...], compiler: str) -> str:
     digest = hashlib.blake2b(digest_size=16)
-    here = Path(__file__).parent
-    generators = [here / "state.py", *sorted((here / "isa").glob("*.py")), *sorted((here / "stencils").glob("*.py"))]
-    for path in (*sources, *generators):
+    for path in sources:
         digest.update(path.name.encode() + path.read_bytes())
-    for text in (*_FLAGS, *_LINK_FLAGS, *flags, compiler, __version__, source_digest()):
+    for text in (*_FLAGS, *_LINK_FLAGS, *flags, compiler, __version__, stencils.version()):
         digest.update(text.encode())
     return digest.hexdigest()
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from . import access, control, floating, integer
 from .row import Flow, Instruction, Row
 
-__all__ = ["NOP", "RANGES", "ROWS", "Flow", "Instruction", "Row", "decode"]
+__all__ = ["BUCKETS", "NOP", "RANGES", "ROWS", "Flow", "Instruction", "Row", "decode"]
 
 ROWS: tuple[Row, ...] = (*integer.TABLE.rows, *control.TABLE.rows, *access.TABLE.rows, *floating.TABLE.rows)
 """All rows: MIPS I, II, MIPS32 and MIPS32r2 in user mode."""
@@ -28,7 +28,8 @@ def _buckets() -> dict[int, list[Row]]:
     return result
 
 
-_BUCKETS = _buckets()
+BUCKETS = _buckets()
+"""Rows by bits 31-26 and 5-0 of the word, in the order in which they are tried."""
 _cache: dict[int, Instruction | None] = {}
 
 
@@ -52,7 +53,7 @@ def decode(word: int) -> Instruction | None:
     except KeyError:
         pass
     result = None
-    for row in _BUCKETS.get(word >> 26 << 6 | word & 63, ()):
+    for row in BUCKETS.get(word >> 26 << 6 | word & 63, ()):
         if word & row.mask == row.value and _fits(row, word):
             result = Instruction(row, word)
             break

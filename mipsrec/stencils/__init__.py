@@ -24,7 +24,8 @@ from ..cpu import native_level
 NUMBERS, TABLES = "mr_stencil_numbers.h", "mr_stencils.h"
 
 
-def _key() -> str:
+def version() -> str:
+    """Return a digest of all that the headers are made by."""
     digest = hashlib.blake2b(source_digest().encode(), digest_size=16)
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.name.encode() + path.read_bytes())
@@ -38,7 +39,7 @@ def headers() -> dict[str, str]:
 
     if native_level() == 0:
         return {NUMBERS: numbers_header(), TABLES: "/* There are no stencils for this machine. */\n"}
-    kept = cache_folder() / "host" / f"stencils-{_key()}.h"
+    kept = cache_folder() / "host" / f"stencils-{version()}.h"
     if not kept.exists():
         text = tables_header(make_stencils())
         kept.parent.mkdir(exist_ok=True)

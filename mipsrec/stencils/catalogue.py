@@ -146,17 +146,14 @@ place in the state, or comes from there. link: a register becomes pc + 8. poll: 
 waits. record: what FCSR's causes depend on, the word of an instruction and its operands."""
 
 
+_SHAPES = {
+    Flow.NEXT: ("plain",), Flow.BRANCH: ("taken", "not_taken"), Flow.BRANCH_LIKELY: ("not_taken",),
+    Flow.JUMP_REGISTER: ("jump",),
+}  # fmt: skip
+_FIXED = {"rdhwr": {"msb": 29}}
+
+
 def entries() -> list[Entry]:
     """Return all entries, the rows' in their order of decoding."""
-    found: list[Entry] = list(OWN)
-    for row in ROWS:
-        if row.flow in (Flow.BRANCH, Flow.BRANCH_LIKELY):
-            found += [_entry(row, "taken", {})] if row.flow is Flow.BRANCH else []
-            found.append(_entry(row, "not_taken", {}))
-        elif row.flow is Flow.JUMP_REGISTER:
-            found.append(_entry(row, "jump", {}))
-        elif row.flow is Flow.NEXT and row.name == "rdhwr":
-            found.append(_entry(row, "plain", {"msb": 29}))
-        elif row.flow is Flow.NEXT:
-            found.append(_entry(row, "plain", {}))
-    return found
+    of_rows = [_entry(row, shape, _FIXED.get(row.name, {})) for row in ROWS for shape in _SHAPES.get(row.flow, ())]
+    return [*OWN, *of_rows]

@@ -24,7 +24,6 @@ FLOAT_PINS = (0, 2, 4, 6, 8, 12, 20)
 
 MEMORY, ZERO, TEMP = 32, 33, 34
 """Classes besides the indices into PINS or FLOAT_PINS."""
-CLASSES = (*range(len(PINS)), MEMORY, ZERO, TEMP)
 
 _words = [f"i32 %pin{number}" for number in range(len(PINS))]
 PARAMETERS = ", ".join(

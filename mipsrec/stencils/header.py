@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ..codegen.calls import MIDDLE
-from ..isa import RANGES, ROWS, Flow, Row
+from ..isa import BUCKETS, RANGES, ROWS, Flow, Row
 from ..isa.row import Use
 from ..isa.uses import changes_sign, reads_memory, uses, writes_memory
 from ..state import OFFSETS
@@ -41,9 +41,9 @@ def _buckets() -> tuple[list[int], list[int]]:
     A row number is counted from 1 on; 0 ends the rows of a key.
     """
     starts, numbers = [], [0]
+    number_of = {id(row): number for number, row in enumerate(ROWS, 1)}
     for key in range(1 << 12):
-        word = key >> 6 << 26 | key & 63
-        found = [n for n, row in enumerate(ROWS, 1) if (word ^ row.value) & row.mask & 0xFC00003F == 0]
+        found = [number_of[id(row)] for row in BUCKETS.get(key, ())]
         starts.append(len(numbers) if found else 0)
         numbers += [*found, 0] if found else []
     return starts, numbers

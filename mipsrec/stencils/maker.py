@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from elftools.elf.elffile import ELFFile
@@ -60,13 +60,13 @@ class Group:
     stencils: tuple[Stencil | None, ...]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Stencils:
     """All groups, and the code of `enter` and `leave_all`."""
 
-    groups: list[Group] = field(default_factory=list)
-    enter: bytes = b""
-    leave_all: bytes = b""
+    groups: list[Group]
+    enter: bytes
+    leave_all: bytes
 
 
 @dataclass(frozen=True)
@@ -86,18 +86,16 @@ def variants(entry: Entry) -> list[tuple[bool, bool]]:
 def make_stencils() -> Stencils:
     """Return all stencils; takes some seconds."""
     texts: list[str] = []
-    wanted: list[list[_Wanted | None]] = []
+    wanted: list[tuple[Entry, list[_Wanted | None]]] = []
     for entry in entries():
         found: list[_Wanted | None] = []
         for big_endian, window in variants(entry):
             for classes in entry.combinations():
                 found.append(_write(entry, classes, big_endian, window, texts))
-        wanted.append(found)
+        wanted.append((entry, found))
     code = dict(_compiled(texts))
-    result = Stencils(enter=code["enter"][0], leave_all=code["leave_all"][0])
-    for entry, found in zip(entries(), wanted, strict=True):
-        result.groups.append(Group(entry, tuple(_stencil(item, code) for item in found)))
-    return result
+    groups = [Group(entry, tuple(_stencil(item, code) for item in found)) for entry, found in wanted]
+    return Stencils(groups, code["enter"][0], code["leave_all"][0])
 
 
 def _write(entry: Entry, classes: tuple[int, ...], big_endian: bool, window: bool, texts: list[str]) -> _Wanted | None:
