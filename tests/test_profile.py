@@ -91,7 +91,8 @@ def test_where_samples_fall(host: Path, guest: Guest, tmp_path: Path, way: str, 
     used = after.children_user + after.children_system - before.children_user - before.children_system
     read = "__libc_read" if "read" not in guest.functions else "read"
     assert share(profile, guest, engine, read if function == "read" else function) > 0.7
-    assert 0.5 * used < profile.total / 1000 < 1.2 * used + 0.01
+    start_up = 0.05  # before the guest begins; kernels that count ticks are off by one or two
+    assert 0.5 * (used - start_up) < profile.total / 1000 < 1.2 * used + 0.01
 
 
 def test_rate(host: Path, guest: Guest, tmp_path: Path) -> None:
