@@ -6,6 +6,7 @@
  * or when its stack pointer shows that it has left the frame they were begun in. Where all this fills the host's stack,
  * the outermost loop begins anew.
  */
+#include "baseline/baseline.h"
 #include "control.h"
 #include "fpu.h"
 #include "profile.h"
@@ -170,13 +171,16 @@ uint32_t mr_run_outermost(struct mr_state *s, uint32_t pc, uint32_t stop_pc)
     restart.stop_pc = stop_pc;
     restart.resume = NULL;
     mr_current = s;
+    mr_baseline_thread_begins(s);
     mr_fpu_enter(s);
     /* The signal mask is not saved: the fault handlers do not change it, and the guest may have. */
     if (sigsetjmp(restart.outermost, 0) != 0) {
         if (restart.resume != NULL)
             restart.pc = restart.resume(mr_current);
     }
-    return run_until_restart();
+    pc = run_until_restart();
+    mr_baseline_thread_ends();
+    return pc;
 }
 
 void mr_restart_through(uint32_t (*resume)(struct mr_state *))
@@ -187,6 +191,7 @@ void mr_restart_through(uint32_t (*resume)(struct mr_state *))
     mr_host_thread.nested_faults = 0;
     mr_host_thread.nested_polls = 0;
     mr_host_thread.waiting = NULL;
+    mr_baseline_abandoned();
     siglongjmp(restart.outermost, 1);
 }
 

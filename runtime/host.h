@@ -60,7 +60,8 @@ _Noreturn void mr_fail(const char *format, ...) __attribute__((format(printf, 1,
  * through memory so, ahead of an access that faults, as far as LLVM unrolls loops. */
 #define MR_WINDOW_GUARD_BYTES ((uint64_t)16 << 20)
 
-enum { MR_READ = 1, MR_WRITE = 2, MR_EXEC = 4, MR_MAPPED = 8 }; /* bits of a page's entry */
+/* Bits of a page's entry. MR_SHARED: what other mappings of it write is seen there. */
+enum { MR_READ = 1, MR_WRITE = 2, MR_EXEC = 4, MR_MAPPED = 8, MR_SHARED = 16 };
 
 extern uint8_t *mr_window;            /* host address of guest address 0 */
 extern uint8_t mr_pages[1u << 20];    /* MR_* bits of every guest page */

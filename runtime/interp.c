@@ -252,7 +252,7 @@ static bool run_translated(struct mr_state *s, uint32_t *pc, uint32_t stop_pc, u
     while (mr_baseline_on && !mr_fpu_may_trap(s) && mr_baseline_has(s, *pc)) {
         bool performs = mr_baseline_run(s, *pc);
         *pc = mr_aligned(s, performs ? mr_interpret_step(s, s->pc) : s->pc);
-        if (mr_signals_waiting())
+        if (mr_signals_waiting() || s->signalled.value != 0) /* code leaves, too, when it is only told to (code_users.c) */
             *pc = mr_aligned(s, mr_signals_take(s, *pc));
         if (leaves(s, *pc, stop_pc, stop_sp))
             return true;

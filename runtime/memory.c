@@ -214,7 +214,7 @@ int64_t mr_map(uint32_t guest, uint32_t size_bytes, int prot, int host_flags, in
         if (guest == 0)
             return -ENOMEM;
     }
-    uint8_t bits = page_bits(prot);
+    uint8_t bits = (uint8_t)(page_bits(prot) | (host_flags & MAP_SHARED ? MR_SHARED : 0));
     host_flags &= ~(MAP_FIXED_NOREPLACE | MAP_GROWSDOWN); /* the latter would make the kernel keep gaps */
     if (mmap(host_at(guest), size, host_protection(bits), host_flags | MAP_FIXED, fd, (off_t)offset) == MAP_FAILED) {
         int error = errno;
@@ -258,7 +258,8 @@ int mr_protect(uint32_t guest, uint32_t size_bytes, int prot)
     if (mapped && mprotect(host_at(guest), mapped, host_protection(bits)))
         return -errno;
     mr_verify_protect(guest, mapped, host_protection(bits));
-    set_pages(guest, mapped, bits);
+    for (uint64_t at = guest; at < guest + mapped; at += MR_PAGE_BYTES)
+        set_page((uint32_t)(at / MR_PAGE_BYTES), (uint8_t)(bits | (mr_pages[at / MR_PAGE_BYTES] & MR_SHARED)));
     return mapped < size ? -ENOMEM : 0;
 }
 
@@ -371,7 +372,7 @@ int64_t mr_attach(int id, uint32_t guest, uint32_t alignment, uint32_t size_byte
         return -EINVAL;
     if (shmat(id, host_at(guest), SHM_REMAP | (read_only ? SHM_RDONLY : 0)) == (void *)-1)
         return -errno;
-    uint8_t bits = page_bits(MR_READ | (read_only ? 0 : MR_WRITE) | (executable ? MR_EXEC : 0));
+    uint8_t bits = page_bits(MR_READ | (read_only ? 0 : MR_WRITE) | (executable ? MR_EXEC : 0)) | MR_SHARED;
     mr_verify_map(guest, size, host_protection(bits), MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     set_pages(guest, size, bits);
     return guest;

@@ -209,6 +209,21 @@ static void parse_threshold(const char *text)
         usage_error("--threshold must be a number from 1 to 255, not '%s'", text);
 }
 
+static void parse_code_cache(const char *text)
+{
+    unsigned kib = whole_number(text);
+    if (kib < 1024 || kib > 1024 * 1024)
+        usage_error("--code-cache must be a number of KiB from 1024 to 1048576, not '%s'", text);
+    mr_code_cache_bytes = (size_t)kib << 10;
+}
+
+static const char *hand_on_code_cache(bool same __attribute__((unused)))
+{
+    static char text[12];
+    snprintf(text, sizeof text, "%u", (unsigned)(mr_code_cache_bytes >> 10));
+    return mr_code_cache_bytes != MR_CODE_CACHE_BYTES ? text : NULL;
+}
+
 /* What an executed program gets; same: it is the one that runs now. */
 static const char *hand_on_threshold(bool same __attribute__((unused)))
 {
@@ -257,6 +272,8 @@ static const struct option_row rows[] = {
              "aot: recompiled code, and the interpreter; baseline: only code that is made at once; interp: none"},
     {.name = "--threshold", .argument = "N", .apply = parse_threshold, .hand_on = hand_on_threshold,
      .help = "make code of a place when it is reached for the Nth time; default 8"},
+    {.name = "--code-cache", .argument = "KIB", .apply = parse_code_cache, .hand_on = hand_on_code_cache,
+     .help = "memory for code that is made at once; default 65536. When it is full, the oldest code goes"},
     {.name = "--engine", .argument = "native|interp", .apply = parse_engine,
      .help = "the same as --tier aot, and --tier interp"},
     {.name = "--sysroot", .letter = 'L', .argument = "DIR", .text = &sysroot, .hand_on = hand_on_sysroot,

@@ -163,8 +163,8 @@ SYSCALL(4125, mprotect, "pxx")
     int error = protect(U32(0), U32(1), U32(2));
     if ((U32(2) & MR_WRITE) != 0)
         mr_code_forget(U32(0), U32(1)); /* what the guest may write there, nobody follows */
-    else if ((U32(2) & PROT_KNOWN_GUEST) == 0)
-        mr_baseline_forget(U32(0), U32(1)); /* fetching an instruction there is to fault */
+    else /* fetching an instruction there is to fault, or code there changes no longer */
+        mr_baseline_forget(U32(0), page_up(U32(1)));
     mr_unlock();
     return error;
 }

@@ -7,6 +7,7 @@
  */
 #include "thread.h"
 
+#include "baseline/baseline.h"
 #include "control.h"
 #include "fpu.h"
 #include "signals.h"
@@ -101,6 +102,7 @@ struct mr_counters mr_threads_counters(void)
 void mr_threads_forked(uint32_t clear_tid)
 {
     threads = NULL;
+    mr_baseline_forked();
     this_thread.clear_tid = clear_tid;
     this_thread.robust_list = 0;
     of_the_ended = mr_counters = (struct mr_counters){0};

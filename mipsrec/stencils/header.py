@@ -118,6 +118,7 @@ def _flags(row: Row, computes: bool, leaves: bool) -> str:
         ("MR_MAY_LEAVE", leaves),
         ("MR_READS_FCC", any(use.kind == "fcc" for use in reads)),
         ("MR_WRITES_FCC", any(use.kind == "fcc" for use in writes)),
+        ("MR_STORES", writes_memory(row)),
     )
     return " | ".join(name for name, is_set in named if is_set) or "0"
 

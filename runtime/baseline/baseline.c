@@ -5,13 +5,19 @@
 #include <setjmp.h>
 
 #define COUNTERS (1u << 16)
+#define MOST_STALE 8
 
 bool mr_baseline_on;
 /* What runs once is interpreted sooner than translated. */
 uint32_t mr_baseline_threshold = 8;
+size_t mr_code_cache_bytes = MR_CODE_CACHE_BYTES;
 
 #if defined(__x86_64__)
-static uint8_t counters[COUNTERS]; /* by pc; several pcs may share one, and threads may lose counts */
+/* By pc; several pcs may share one, and threads may lose counts. */
+static struct {
+    uint16_t came;
+    uint8_t stale; /* how often its code was found to be of other words; each time doubles what it waits for code */
+} counters[COUNTERS];
 
 void mr_baseline_start(struct mr_state *s)
 {
@@ -20,21 +26,27 @@ void mr_baseline_start(struct mr_state *s)
 
 struct words {
     uint32_t pc;
+    bool changing; /* the guest may write them, here or through another mapping */
     volatile unsigned count;
     uint32_t words[MR_UNIT_INSTRUCTIONS];
 };
 
+static bool may_change(uint32_t pc)
+{
+    return (mr_pages[pc / MR_PAGE_BYTES] & (MR_WRITE | MR_SHARED)) != 0;
+}
+
 static void copy_words(struct words *words)
 {
     for (uint32_t pc = words->pc; words->count < MR_UNIT_INSTRUCTIONS && pc < MR_USER_END; pc += 4) {
-        if ((mr_pages[pc / MR_PAGE_BYTES] & (MR_READ | MR_WRITE)) != MR_READ)
+        if ((mr_pages[pc / MR_PAGE_BYTES] & MR_READ) == 0 || may_change(pc) != words->changing)
             break;
         words->words[words->count] = mr_swap32(*(const volatile uint32_t *)((uintptr_t)mr_window + pc));
         words->count = words->count + 1;
     }
 }
 
-/* Reads guest code up to where the guest may write, or not read, or what is mapped ends. */
+/* Reads guest code, from pages of one kind, up to where it cannot be read. */
 static void read_words(struct words *words)
 {
     jmp_buf faulted, *outer = mr_host_thread.recovery;
@@ -49,8 +61,9 @@ static bool make(struct mr_state *s, uint32_t pc)
 {
     struct words words = {.pc = pc, .count = 0};
     mr_lock();
+    words.changing = may_change(pc);
     read_words(&words);
-    bool made = mr_code_of(s, pc) != NULL || mr_translate(s, pc, words.words, words.count);
+    bool made = mr_code_of(s, pc) != NULL || mr_translate(s, pc, words.words, words.count, words.changing);
     mr_unlock();
     return made;
 }
@@ -61,16 +74,33 @@ bool mr_baseline_has(struct mr_state *s, uint32_t pc)
         return false;
     if (mr_code_of(s, pc) != NULL)
         return true;
-    uint8_t *counter = &counters[(pc >> 2) % COUNTERS];
-    if (++*counter < mr_baseline_threshold)
+    uint32_t key = (pc >> 2) % COUNTERS;
+    if (++counters[key].came < mr_baseline_threshold << counters[key].stale)
         return false;
-    *counter = 0;
+    counters[key].came = 0;
     return make(s, pc);
+}
+
+static void forget_stale(const struct mr_state *s, uint32_t pc)
+{
+    uint32_t key = (pc >> 2) % COUNTERS;
+    counters[key].stale += counters[key].stale < MOST_STALE;
+    mr_lock();
+    mr_unit_forget_at(s, pc);
+    mr_unlock();
 }
 
 bool mr_baseline_run(struct mr_state *s, uint32_t pc)
 {
-    return mr_entrance.enter(s, mr_code_of(s, pc)) != 0;
+    uint32_t before = mr_code_enter(), outcome = MR_PERFORM;
+    const uint8_t *code = mr_code_of(s, pc);
+    s->pc = pc;
+    if (code != NULL) /* nobody has taken it away meanwhile */
+        outcome = mr_entrance.enter(s, code);
+    mr_code_leave(before);
+    if (outcome == MR_STALE)
+        forget_stale(s, s->pc);
+    return outcome != MR_GO_ON;
 }
 
 void mr_baseline_forget(uint32_t guest, uint32_t size_bytes)
@@ -116,5 +146,9 @@ void mr_baseline_forget(uint32_t guest, uint32_t size_bytes) { (void)guest, (voi
 void mr_baseline_fault(struct mr_state *s, uintptr_t pc, const void *context) { (void)s, (void)pc, (void)context; }
 uint32_t mr_baseline_guest_pc(uintptr_t host_pc) { return (void)host_pc, 0; }
 void mr_baseline_report(void) {}
+void mr_baseline_thread_begins(struct mr_state *s) { (void)s; }
+void mr_baseline_thread_ends(void) {}
+void mr_baseline_abandoned(void) {}
+void mr_baseline_forked(void) {}
 
 #endif

@@ -8,7 +8,9 @@
  *     baseline.c      what the interpreter, the fault handler and the system calls ask of the tier
  *     translate.c     guest instructions to units
  *     stencils.c      tables of the generated header: rows, and stencils by the classes of their operands
- *     code_cache.c    where code lies, which guest pc it is of, jumps between units, and forgetting
+ *     code_cache.c    where code lies, which guest pc it is of, and forgetting
+ *     code_links.c    jumps between units
+ *     code_users.c    which threads execute code, so that its memory can be used again
  *     host_x86_64.c   all that depends on the host's processor
  */
 #ifndef MR_BASELINE_H
@@ -16,11 +18,15 @@
 
 #include "../host.h"
 
+#include <stddef.h>
+
 /* Before the first guest instruction: reserves address space. Without effect where the tier is off, or the host's processor
  * has no stencils. */
 void mr_baseline_start(struct mr_state *s);
 extern bool mr_baseline_on;
 extern uint32_t mr_baseline_threshold; /* a place is translated when control comes by for the time of this number; at most 255 */
+#define MR_CODE_CACHE_BYTES ((size_t)64 << 20)
+extern size_t mr_code_cache_bytes; /* of code; what is full loses its oldest code */
 
 /* Whether there is code for the guest pc; where the pc has come by often, it is made. Aligned pcs only. */
 bool mr_baseline_has(struct mr_state *s, uint32_t pc);
@@ -28,6 +34,12 @@ bool mr_baseline_has(struct mr_state *s, uint32_t pc);
 /* Runs translated code from pc until it comes back. Then s->pc is where the guest goes on; true: the interpreter is to perform
  * the instruction there, whatever code there is. */
 bool mr_baseline_run(struct mr_state *s, uint32_t pc);
+
+/* A guest thread begins and ends to run. */
+void mr_baseline_thread_begins(struct mr_state *s);
+void mr_baseline_thread_ends(void);
+void mr_baseline_abandoned(void); /* the calling thread has left all frames of its stack by a jump */
+void mr_baseline_forked(void);    /* in the child: the other threads are not there */
 
 /* Under mr_lock: what was made of guest code in the range is no longer what the guest has there. */
 void mr_baseline_forget(uint32_t guest, uint32_t size_bytes);

@@ -1,10 +1,11 @@
-/* Where translated code lies: one range of host memory that is filled from its start, and the table of entries by guest pc.
+/* Where translated code lies, and of which guest code it is: a table of entries by guest pc, and units by host address.
  *
  * Everything that changes it is done under mr_lock. Threads that execute code, and handlers of signals, read without it: an
  * entry is one word, units are only added, and a jump changes by one store.
  *
- * When guest code changes, the units made of its page lose their entries, and the jumps to them go back to their stubs.
- * Their memory stays until all code is thrown away: a thread may still be in them.
+ * When guest code changes, the units made of it lose their entries, and the jumps to them go back to their stubs. Their
+ * memory stays: a thread may still be in them. The memory is a ring of regions. When one is full, the next one is cleared:
+ * all its units lose their entries, and it is filled again once no thread can be in it any more (code_users.c).
  */
 #if defined(__x86_64__)
 
@@ -17,25 +18,17 @@
 #include <sys/mman.h>
 
 #define TABLE_BYTES ((size_t)1 << 32)
-#define CACHE_BYTES ((size_t)64 << 20)
+#define REGIONS 4u
 #define USER_PAGES (MR_USER_END / MR_PAGE_BYTES)
 #define CHUNK_SHIFT 16 /* of guest code, whose part of the table is made writable at once */
-#define MOST_UNITS (1u << 20)
-#define WAITING_KEYS 4096u
+#define REGION_UNITS (1u << 18)
 
 struct unit {
     uint32_t start, instruction_count; /* of guest code; 0 instructions: forgotten */
     uint8_t *code;
     uint32_t size_bytes, place_count;
     struct mr_unit_place *places;
-    struct link *links; /* to it */
-};
-
-/* A jump that goes to a unit when there is one for its pc, else to its stub. */
-struct link {
-    uint8_t *displacement, *stub;
-    uint32_t pc;
-    struct link *next;
+    struct mr_link *links; /* to it */
 };
 
 /* A unit is of one or two guest pages. */
@@ -47,12 +40,19 @@ struct page_unit {
 struct mr_entrance mr_entrance;
 struct mr_baseline_counts mr_baseline_counts;
 
-static uint8_t *cache, *cache_next;
-static struct unit *units; /* by code; reserved */
-static _Atomic uint32_t unit_count;
+struct region {
+    uint8_t *start, *next, *end;
+    struct unit *units; /* by code; reserved */
+    _Atomic uint32_t unit_count;
+    bool retired; /* at a time; it has no entries */
+    uint32_t time;
+};
+
+static uint8_t *cache;
+static struct region regions[REGIONS], *filling;
+static struct unit *units; /* of all regions */
 static struct page_unit **units_of_page;
 static uint8_t *open_chunks;
-static struct link *waiting[WAITING_KEYS]; /* links whose pc has no code */
 
 struct reservation {
     void **range;
@@ -82,9 +82,9 @@ bool mr_code_cache_start(struct mr_state *s)
     void *table, *code, *all_units, *all_pages, *all_chunks;
     const struct reservation wanted[] = {
         {&table, TABLE_BYTES, PROT_READ}, /* so that no memory is charged for it however strict the host is */
-        {&code, CACHE_BYTES, READ_WRITE | PROT_EXEC},
-        {&all_units, MOST_UNITS * sizeof *units, READ_WRITE},
-        {&all_pages, USER_PAGES * sizeof *units_of_page, READ_WRITE},
+        {&code, mr_code_cache_bytes, READ_WRITE | PROT_EXEC},
+        {&all_units, REGIONS * REGION_UNITS * sizeof *units, READ_WRITE},
+        {&all_pages, (USER_PAGES + 1) * sizeof *units_of_page, READ_WRITE},
         {&all_chunks, TABLE_BYTES >> CHUNK_SHIFT, READ_WRITE},
     };
     if (!reserve_all(wanted, sizeof wanted / sizeof *wanted))
@@ -93,17 +93,17 @@ bool mr_code_cache_start(struct mr_state *s)
     units = all_units;
     units_of_page = all_pages;
     open_chunks = all_chunks;
+    for (unsigned i = 0; i < REGIONS; i++) {
+        regions[i].start = regions[i].next = cache + mr_code_cache_bytes / REGIONS * i;
+        regions[i].end = regions[i].start + mr_code_cache_bytes / REGIONS;
+        regions[i].units = units + (size_t)REGION_UNITS * i;
+    }
     mr_write_entrance(cache, &mr_entrance);
-    cache_next = cache + MR_ENTRANCE_BYTES;
+    regions[0].start = regions[0].next = cache + MR_ENTRANCE_BYTES;
+    filling = regions;
     s->translated = table;
     s->code = cache;
     return true;
-}
-
-uint8_t *mr_code_room(size_t size_bytes)
-{
-    bool full = size_bytes > (size_t)(cache + CACHE_BYTES - cache_next) || atomic_load(&unit_count) == MOST_UNITS;
-    return full ? NULL : cache_next;
 }
 
 /* ---- whose code is at a host address ---- */
@@ -111,7 +111,9 @@ uint8_t *mr_code_room(size_t size_bytes)
 /* Returns NULL for none. */
 static struct unit *unit_at(const uint8_t *code)
 {
-    uint32_t low = 0, high = atomic_load(&unit_count);
+    const struct region *region = &regions[(size_t)(code - cache) / (mr_code_cache_bytes / REGIONS)];
+    struct unit *units = region->units;
+    uint32_t low = 0, high = atomic_load(&region->unit_count);
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         if (code < units[middle].code)
@@ -125,7 +127,7 @@ static struct unit *unit_at(const uint8_t *code)
 uint32_t mr_code_place(uintptr_t host_pc)
 {
     const uint8_t *code = cache + (host_pc - (uintptr_t)cache);
-    if (cache == NULL || host_pc - (uintptr_t)cache >= CACHE_BYTES)
+    if (cache == NULL || host_pc - (uintptr_t)cache >= mr_code_cache_bytes)
         return 0;
     const struct unit *unit = unit_at(code);
     if (unit == NULL)
@@ -134,48 +136,6 @@ uint32_t mr_code_place(uintptr_t host_pc)
     for (uint32_t i = 0; i < unit->place_count && unit->places[i].offset <= offset; i++)
         found = unit->places[i].pc;
     return found;
-}
-
-/* ---- jumps between units ---- */
-
-static struct link **waiting_for(uint32_t pc)
-{
-    return &waiting[(pc >> 2) % WAITING_KEYS];
-}
-
-static void connect(struct link *link, struct unit *unit, const uint8_t *code)
-{
-    mr_write_displacement(link->displacement, code);
-    link->next = unit->links;
-    unit->links = link;
-}
-
-void mr_link(struct mr_state *s, uint8_t *displacement, uint8_t *stub, uint32_t pc)
-{
-    struct link *link = malloc(sizeof *link);
-    uint8_t *code = mr_code_of(s, pc);
-    if (link == NULL)
-        return; /* it goes to the stub, for good */
-    *link = (struct link){displacement, stub, pc, NULL};
-    if (code != NULL) {
-        connect(link, unit_at(code), code);
-    } else {
-        link->next = *waiting_for(pc);
-        *waiting_for(pc) = link;
-    }
-}
-
-static void connect_waiting(struct unit *unit, uint32_t pc, const uint8_t *code)
-{
-    for (struct link **at = waiting_for(pc); *at != NULL;) {
-        struct link *link = *at;
-        if (link->pc != pc) {
-            at = &link->next;
-            continue;
-        }
-        *at = link->next;
-        connect(link, unit, code);
-    }
 }
 
 /* ---- units ---- */
@@ -208,10 +168,10 @@ static bool note_page(uint32_t page, uint32_t number)
 
 bool mr_unit_add(struct mr_state *s, const struct mr_unit_text *text)
 {
-    uint32_t number = atomic_load(&unit_count), last = text->start + 4 * (text->instruction_count - 1);
-    struct unit *unit = &units[number];
+    uint32_t index = atomic_load(&filling->unit_count), last = text->start + 4 * (text->instruction_count - 1);
+    struct unit *unit = &filling->units[index];
     struct mr_unit_place *places = malloc(text->place_count * sizeof *places);
-    uint32_t first_page = text->start / MR_PAGE_BYTES, last_page = last / MR_PAGE_BYTES;
+    uint32_t first_page = text->start / MR_PAGE_BYTES, last_page = last / MR_PAGE_BYTES, number = (uint32_t)(unit - units);
     if (places == NULL || !open_table(s, text->start, last) || !note_page(first_page, number) ||
         (last_page != first_page && !note_page(last_page, number))) {
         free(places);
@@ -220,19 +180,27 @@ bool mr_unit_add(struct mr_state *s, const struct mr_unit_text *text)
     memcpy(places, text->places, text->place_count * sizeof *places);
     *unit = (struct unit){text->start, text->instruction_count, text->code, (uint32_t)text->size_bytes,
                           text->place_count, places, NULL};
-    cache_next = text->code + text->size_bytes;
-    atomic_store(&unit_count, number + 1);
+    filling->next = text->code + text->size_bytes;
+    atomic_store(&filling->unit_count, index + 1);
     for (uint32_t i = 0; i < text->instruction_count; i++)
         if (text->entries[i] != 0) {
             uint8_t *code = text->code + text->entries[i] - 1;
             set_entry(s, text->start + 4 * i, (int32_t)(code - cache));
-            connect_waiting(unit, text->start + 4 * i, code);
+            mr_links_connect(text->start + 4 * i, code, &unit->links);
         }
     mr_baseline_counts.units++;
     mr_baseline_counts.instructions += text->instruction_count;
     mr_baseline_counts.code_bytes += text->size_bytes;
     return true;
 }
+
+void mr_link(struct mr_state *s, uint8_t *displacement, uint8_t *stub, uint32_t pc)
+{
+    uint8_t *code = mr_code_of(s, pc);
+    mr_link_add(displacement, stub, pc, code, code != NULL ? &unit_at(code)->links : NULL);
+}
+
+/* ---- forgetting ---- */
 
 static void forget(const struct mr_state *s, struct unit *unit)
 {
@@ -242,25 +210,100 @@ static void forget(const struct mr_state *s, struct unit *unit)
             set_entry(s, unit->start + 4 * i, 0);
     }
     unit->instruction_count = 0;
-    for (struct link *link = unit->links, *next; link != NULL; link = next) {
-        next = link->next;
-        mr_write_displacement(link->displacement, link->stub);
-        link->next = *waiting_for(link->pc);
-        *waiting_for(link->pc) = link;
+    mr_links_to_stubs(&unit->links);
+}
+
+void mr_unit_forget_at(const struct mr_state *s, uint32_t pc)
+{
+    uint8_t *code = mr_code_of(s, pc);
+    if (code != NULL)
+        forget(s, unit_at(code)); /* what its pages note of it is dropped when somebody looks */
+}
+
+/* Forgets the units of a page that hold code of [guest, end). */
+static void forget_in_page(const struct mr_state *s, uint32_t page, uint32_t guest, uint64_t end)
+{
+    for (struct page_unit **at = &units_of_page[page]; *at != NULL;) {
+        struct page_unit *note = *at;
+        struct unit *unit = &units[note->number];
+        if (unit->start < end && unit->start + 4 * unit->instruction_count > guest)
+            forget(s, unit);
+        if (unit->instruction_count != 0) {
+            at = &note->next;
+            continue;
+        }
+        *at = note->next;
+        free(note);
     }
-    unit->links = NULL;
 }
 
 void mr_units_forget(const struct mr_state *s, uint32_t guest, uint32_t size_bytes)
 {
     uint64_t page = guest / MR_PAGE_BYTES, end = (uint64_t)guest + size_bytes;
     for (; page * MR_PAGE_BYTES < end && page < USER_PAGES; page++)
-        while (units_of_page[page] != NULL) {
-            struct page_unit *note = units_of_page[page];
-            units_of_page[page] = note->next;
-            forget(s, &units[note->number]);
-            free(note);
+        forget_in_page(s, (uint32_t)page, guest, end);
+}
+
+/* ---- regions ---- */
+
+static void drop_notes(const struct region *region, uint32_t page)
+{
+    for (struct page_unit **at = &units_of_page[page]; *at != NULL;) {
+        struct page_unit *note = *at;
+        if (note->number - (uint32_t)(region->units - units) >= REGION_UNITS) {
+            at = &note->next;
+            continue;
         }
+        *at = note->next;
+        free(note);
+    }
+}
+
+/* Takes all entries from it. Threads that are in it leave on their own. */
+static void retire(const struct mr_state *s, struct region *region)
+{
+    for (uint32_t i = 0; i < region->unit_count; i++)
+        forget(s, &region->units[i]);
+    region->retired = true;
+    region->time = mr_code_retire();
+}
+
+/* Makes it empty: no thread is in it. */
+static void clear(struct region *region)
+{
+    size_t size_bytes = (size_t)(region->end - region->start);
+    for (uint32_t i = 0; i < region->unit_count; i++) {
+        uint32_t page = region->units[i].start / MR_PAGE_BYTES;
+        drop_notes(region, page);
+        drop_notes(region, page + 1); /* no unit is longer than a page */
+        free(region->units[i].places);
+    }
+    for (unsigned i = 0; i < REGIONS; i++)
+        for (uint32_t unit = 0; unit < regions[i].unit_count; unit++)
+            mr_links_drop(&regions[i].units[unit].links, region->start, size_bytes);
+    mr_links_drop_waiting(region->start, size_bytes);
+    atomic_store(&region->unit_count, 0);
+    region->next = region->start;
+    region->retired = false;
+}
+
+static bool has_room(const struct region *region, size_t size_bytes)
+{
+    return size_bytes <= (size_t)(region->end - region->next) && region->unit_count < REGION_UNITS;
+}
+
+uint8_t *mr_code_room(const struct mr_state *s, size_t size_bytes)
+{
+    if (has_room(filling, size_bytes))
+        return filling->next;
+    struct region *next = filling + 1 < regions + REGIONS ? filling + 1 : regions;
+    if (next->unit_count != 0 && !next->retired)
+        retire(s, next);
+    if (next->unit_count != 0 && !mr_code_retired(next->time))
+        return NULL;
+    clear(next);
+    filling = next;
+    return next->next;
 }
 
 #endif

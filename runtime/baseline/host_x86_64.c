@@ -53,6 +53,24 @@ void mr_write_stub(uint8_t *to, const uint8_t *target, uint32_t pc)
     put32(to + 5, pc);
 }
 
+/* rbx and rcx hold nothing between stencils. The window does not move. */
+uint8_t *mr_write_check(uint8_t *to, uint32_t pc, const uint32_t *words, unsigned count, bool first, uint8_t **differs)
+{
+    uint64_t window = (uintptr_t)mr_window;
+    if (first)
+        to = put(put(to, "\x48\xbb", 2), &window, sizeof window); /* mov rbx, ... */
+    if (count == 2) {
+        to = put(put(to, "\x48\xb9", 2), words, 8); /* mov rcx, ... */
+        to = put32(put(to, "\x48\x39\x8b", 3), pc); /* cmp [rbx + ...], rcx */
+    } else {
+        to = put32(put(to, "\x81\xbb", 2), pc); /* cmp dword [rbx + ...], ... */
+        to = put32(to, *words);
+    }
+    to = put(to, "\x0f\x85", 2); /* jne */
+    *differs = to;
+    return to + 4;
+}
+
 /* rcx holds what is returned (convention.TEMPORARY), r12 the pointer to the state. */
 static uint8_t *put_leave(uint8_t *to, bool pops_pc, uint32_t result, const uint8_t *leave)
 {
@@ -69,9 +87,10 @@ void mr_write_entrance(uint8_t *to, struct mr_entrance *entrance)
     enum { PARTS_BYTES = 128 };
     uint8_t *leave = to + PARTS_BYTES, *enter = leave + mr_glue.leave_bytes;
     entrance->there = to;
-    entrance->link = put_leave(entrance->there, false, 0, leave);
-    entrance->perform = put_leave(entrance->link, true, 0, leave);
-    put_leave(entrance->perform, true, 1, leave);
+    entrance->link = put_leave(entrance->there, false, MR_GO_ON, leave);
+    entrance->perform = put_leave(entrance->link, true, MR_GO_ON, leave);
+    entrance->stale = put_leave(entrance->perform, true, MR_PERFORM, leave);
+    put_leave(entrance->stale, true, MR_STALE, leave);
     put(leave, mr_glue.leave, mr_glue.leave_bytes);
     put(enter, mr_glue.enter, mr_glue.enter_bytes);
     entrance->enter = (uint32_t (*)(struct mr_state *, const uint8_t *))(uintptr_t)enter;

@@ -19,6 +19,7 @@ enum mr_row_flags {
     MR_MAY_LEAVE = 16,   /* its stencils may leave for the interpreter */
     MR_READS_FCC = 32,
     MR_WRITES_FCC = 64,
+    MR_STORES = 128, /* to memory */
 };
 
 struct mr_choice { /* an operand of an entry */
@@ -73,17 +74,23 @@ extern const struct mr_glue mr_glue;
 /* ---- host_x86_64.c ---- */
 
 enum { MR_JUMP_BYTES = 5, MR_STUB_BYTES = 9, MR_ENTRANCE_BYTES = 512 };
+enum mr_outcome { MR_GO_ON, MR_PERFORM, MR_STALE }; /* what is to happen at s->pc when code has been left */
 /* Puts at `to` what every stencil leaves through, in MR_ENTRANCE_BYTES, and where the parts are into *entrance. */
 struct mr_entrance {
     uint8_t *there;   /* leaves: the state has the pc. At the start. */
     uint8_t *link;    /* called by a stub: the word behind the call is the pc to go on at */
     uint8_t *perform; /* the same; the interpreter performs the instruction there */
-    uint32_t (*enter)(struct mr_state *s, const uint8_t *code); /* returns 1 for perform, else 0 */
+    uint8_t *stale;   /* the same; and the code of the pc is of other words than the guest has there */
+    uint32_t (*enter)(struct mr_state *s, const uint8_t *code); /* returns an mr_outcome */
 };
 void mr_write_entrance(uint8_t *to, struct mr_entrance *entrance);
 void mr_write_jump(uint8_t *to, const uint8_t *target);                    /* MR_JUMP_BYTES */
 void mr_write_stub(uint8_t *to, const uint8_t *target, uint32_t pc);       /* MR_STUB_BYTES: calls it with the pc */
 void mr_write_displacement(uint8_t *at, const uint8_t *target);            /* of a jump, which ends behind its 4 bytes */
+/* Compares the guest's words at pc with those given, at most two of them, as they lie in memory; the jump that is taken where
+ * they differ ends where *differs says. Returns the end of it. `first`: no other comparison stands right before it. */
+enum { MR_CHECK_BYTES = 40 };
+uint8_t *mr_write_check(uint8_t *to, uint32_t pc, const uint32_t *words, unsigned count, bool first, uint8_t **differs);
 bool mr_can_redirect(const uint8_t *at); /* whether a displacement may be written while other threads execute the jump */
 /* Stores what a thread has in pinned registers into the state. */
 void mr_store_pins(struct mr_state *s, const void *context);
@@ -98,7 +105,8 @@ struct mr_unit_place {
 extern struct mr_entrance mr_entrance;
 /* Returns false where the kernel gives no address space, or lets no memory be both written and executed. */
 bool mr_code_cache_start(struct mr_state *s);
-uint8_t *mr_code_room(size_t size_bytes);     /* where the next unit goes, or NULL: the cache is full */
+/* Where the next unit goes, or NULL: the cache is full, and a thread still executes what is to go first. */
+uint8_t *mr_code_room(const struct mr_state *s, size_t size_bytes);
 static inline uint8_t *mr_code_of(const struct mr_state *s, uint32_t pc)
 {
     int32_t displacement = __atomic_load_n((int32_t *)((uintptr_t)s->translated + pc), __ATOMIC_ACQUIRE);
@@ -118,7 +126,34 @@ struct mr_unit_text {
 bool mr_unit_add(struct mr_state *s, const struct mr_unit_text *text);
 /* A jump of the newest unit, which goes to its stub, goes to the code of pc as long as there is any. */
 void mr_link(struct mr_state *s, uint8_t *displacement, uint8_t *stub, uint32_t pc);
-void mr_units_forget(const struct mr_state *s, uint32_t guest, uint32_t size_bytes);
+void mr_unit_forget_at(const struct mr_state *s, uint32_t pc); /* the unit whose code is entered there, if there is one */
+void mr_units_forget(const struct mr_state *s, uint32_t guest, uint32_t size_bytes); /* all that hold code of the range */
+
+/* ---- code_links.c; under mr_lock ---- */
+
+/* A jump that goes to a unit when there is one for its pc, else to its stub. */
+struct mr_link {
+    uint8_t *displacement, *stub;
+    uint32_t pc;
+    struct mr_link *next;
+};
+/* A jump that goes to its stub, to have the code of pc, if any, which is of the unit with that list. */
+void mr_link_add(uint8_t *displacement, uint8_t *stub, uint32_t pc, const uint8_t *code, struct mr_link **of_unit);
+void mr_links_connect(uint32_t pc, const uint8_t *code, struct mr_link **of_unit); /* those that wait for the pc */
+void mr_links_to_stubs(struct mr_link **of_unit);                                 /* and they wait */
+/* Links from code in the range are no more. */
+void mr_links_drop(struct mr_link **of_unit, const uint8_t *code, size_t size_bytes);
+void mr_links_drop_waiting(const uint8_t *code, size_t size_bytes);
+
+/* ---- code_users.c: which threads execute translated code ---- */
+
+/* Some code has lost all its entries. */
+uint32_t mr_code_retire(void);       /* returns the time, and has threads leave translated code; under mr_lock */
+bool mr_code_retired(uint32_t time); /* whether all threads have left what was retired by then; under mr_lock */
+/* The calling thread will look for an entry. It may do so while code below waits for the handler of a fault (fault.c): then
+ * the older time holds for both. Returns what mr_code_leave is to be told. */
+uint32_t mr_code_enter(void);
+void mr_code_leave(uint32_t before);
 
 struct mr_baseline_counts {
     uint64_t units, instructions, code_bytes;
@@ -127,8 +162,9 @@ extern struct mr_baseline_counts mr_baseline_counts;
 
 /* ---- translate.c ---- */
 
-/* Under mr_lock: makes the unit that begins at pc. The words of guest code are given, count of them. */
-bool mr_translate(struct mr_state *s, uint32_t pc, const uint32_t *words, unsigned count);
+/* Under mr_lock: makes the unit that begins at pc. The words of guest code are given, count of them. changing: they may
+ * change without notice, so that the code compares them before it does what they say. */
+bool mr_translate(struct mr_state *s, uint32_t pc, const uint32_t *words, unsigned count, bool changing);
 enum { MR_UNIT_INSTRUCTIONS = 128 };
 
 #endif

@@ -7,6 +7,10 @@
  * Either way nothing of the branch but its link has happened when the slot faults, so that the branch is what the guest's
  * handler comes back to. A branch that goes backwards, and every jump to a register, looks whether a signal waits.
  *
+ * Where guest code may change without notice, a unit is a row of segments. Each begins with a comparison of its words with
+ * those that were translated, can be entered only there, and ends at the latest behind a store. So what an instruction
+ * stores is seen by the next one.
+ *
  * FCSR's causes are those of the last instruction that computed. Its word and its operands are stored before it, unless
  * another one computes before anybody can look.
  */
@@ -17,8 +21,8 @@
 
 #include <string.h>
 
-#define MOST_SITES (4 * MR_UNIT_INSTRUCTIONS)
-#define MOST_PLACES (3 * MR_UNIT_INSTRUCTIONS)
+#define MOST_SITES (5 * MR_UNIT_INSTRUCTIONS)
+#define MOST_PLACES (4 * MR_UNIT_INSTRUCTIONS)
 #define MOST_LOCALS 4u
 #define LOCAL_PC 1u /* a target: no instruction is there */
 #define MOST_BYTES ((size_t)600 * MR_UNIT_INSTRUCTIONS)
@@ -26,8 +30,8 @@
 /* A displacement to be filled in at the end. */
 struct site {
     uint8_t *displacement;
-    uint32_t pc; /* the target; of `performs` the instruction that the interpreter performs */
-    bool performs;
+    uint32_t pc;           /* the target */
+    enum mr_outcome wants; /* when control leaves translated code there */
 };
 
 struct writer {
@@ -35,6 +39,8 @@ struct writer {
     uint32_t start;
     const uint32_t *words;
     unsigned count; /* of words */
+    bool changing;  /* the guest may write them */
+    uint32_t segment_end; /* pc */
     unsigned set;   /* of stencils of accesses */
     uint8_t *code, *at;
     unsigned site_count, place_count;
@@ -56,9 +62,9 @@ static bool has_word(const struct writer *w, uint32_t pc)
     return (pc - w->start) / 4 < w->count;
 }
 
-static void add_site(struct writer *w, uint8_t *displacement, uint32_t pc, bool performs)
+static void add_site(struct writer *w, uint8_t *displacement, uint32_t pc, enum mr_outcome wants)
 {
-    w->sites[w->site_count++] = (struct site){displacement, pc, performs};
+    w->sites[w->site_count++] = (struct site){displacement, pc, wants};
 }
 
 static void add_place(struct writer *w, uint32_t pc, bool in_state)
@@ -84,7 +90,8 @@ static void emit(struct writer *w, const struct mr_stencil *stencil, struct orig
         else if (holes[i].value == MR_EXIT_TAKEN && origin.target == LOCAL_PC && w->local_count < MOST_LOCALS)
             w->locals[w->local_count++] = at;
         else if (holes[i].value < MR_EXIT_COUNT)
-            add_site(w, at, holes[i].value == MR_EXIT_TAKEN ? origin.target : origin.pc, holes[i].value == MR_EXIT_LEAVE);
+            add_site(w, at, holes[i].value == MR_EXIT_TAKEN ? origin.target : origin.pc,
+                     holes[i].value == MR_EXIT_LEAVE ? MR_PERFORM : MR_GO_ON);
     }
     w->at += stencil->size_bytes;
 }
@@ -106,7 +113,7 @@ static void emit_on(struct writer *w, unsigned own, unsigned class_, unsigned nu
 static void jump_to(struct writer *w, uint32_t pc)
 {
     mr_write_jump(w->at, w->at);
-    add_site(w, w->at + MR_JUMP_BYTES - 4, pc, false);
+    add_site(w, w->at + MR_JUMP_BYTES - 4, pc, MR_GO_ON);
     w->at += MR_JUMP_BYTES;
     w->ended = true;
 }
@@ -262,7 +269,7 @@ static bool plan_instruction(const struct writer *w, const struct mr_row *row, u
 /* Whether another instruction computes before anybody can look at FCSR's causes. */
 static bool is_overtaken(const struct writer *w, uint32_t pc)
 {
-    for (uint32_t next = pc + 4; has_word(w, next); next += 4) {
+    for (uint32_t next = pc + 4; next < w->segment_end; next += 4) {
         const struct mr_row *row = mr_row_of(word_at(w, next));
         struct plan plan;
         if (!plan_instruction(w, row, word_at(w, next), &plan))
@@ -440,30 +447,38 @@ static bool is_inside(const struct writer *w, uint32_t pc)
     return pc % 4 == 0 && index < MR_UNIT_INSTRUCTIONS && w->entries[index] != 0;
 }
 
+/* Puts a jump that can be redirected where the one of the site cannot. */
+static void go_by_jump(struct writer *w, struct site *site)
+{
+    while (!mr_can_redirect(w->at + MR_JUMP_BYTES - 4))
+        *w->at++ = 0;
+    mr_write_jump(w->at, w->at + MR_JUMP_BYTES);
+    mr_write_displacement(site->displacement, w->at);
+    site->displacement = w->at + MR_JUMP_BYTES - 4;
+    w->at += MR_JUMP_BYTES;
+}
+
 /* Gives every jump out of the unit its stub. `waits`: the stubs of those that may be redirected, by site. */
 static void settle_sites(struct writer *w, uint8_t *waits[MOST_SITES])
 {
+    uint8_t *const targets[] = {mr_entrance.link, mr_entrance.perform, mr_entrance.stale};
+    uint8_t *stub = NULL;
     for (unsigned i = 0; i < w->site_count; i++) {
         struct site *site = &w->sites[i];
+        bool same = i > 0 && site->wants == MR_STALE && site[-1].wants == MR_STALE && site->pc == site[-1].pc;
         waits[i] = NULL;
-        if (!site->performs && is_inside(w, site->pc)) {
+        if (site->wants == MR_GO_ON && is_inside(w, site->pc)) {
             mr_write_displacement(site->displacement, w->code + w->entries[(site->pc - w->start) / 4] - 1);
             continue;
         }
-        uint8_t *at = w->at;
-        if (!site->performs && !mr_can_redirect(site->displacement)) { /* by a jump that can be */
-            while (!mr_can_redirect(w->at + MR_JUMP_BYTES - 4))
-                *w->at++ = 0;
-            at = w->at;
-            mr_write_jump(at, at + MR_JUMP_BYTES);
-            w->at += MR_JUMP_BYTES;
-            mr_write_displacement(site->displacement, at);
-            site->displacement = at + MR_JUMP_BYTES - 4;
-            at = w->at;
+        if (site->wants == MR_GO_ON && !mr_can_redirect(site->displacement))
+            go_by_jump(w, site);
+        if (!same) {
+            stub = w->at;
+            write_stub(w, targets[site->wants], site->pc);
         }
-        mr_write_displacement(site->displacement, at);
-        write_stub(w, site->performs ? mr_entrance.perform : mr_entrance.link, site->pc);
-        waits[i] = site->performs ? NULL : at;
+        mr_write_displacement(site->displacement, stub);
+        waits[i] = site->wants == MR_GO_ON ? stub : NULL;
     }
 }
 
@@ -487,27 +502,89 @@ static bool is_taken(const struct mr_state *s, uint32_t pc)
     return mr_code_of(s, pc) != NULL || mr_dispatch[pc >> 2] != 0;
 }
 
-bool mr_translate(struct mr_state *s, uint32_t pc, const uint32_t *words, unsigned count)
+/* ---- segments ---- */
+
+/* Whether the segment ends behind the instruction: it may store, or is performed by the interpreter, which may. */
+static bool ends_segment(const struct writer *w, const struct mr_row *row, uint32_t word)
 {
-    static struct writer writer;
-    struct writer *w = &writer;
+    struct plan plan;
+    return !plan_instruction(w, row, word, &plan) || (row->flags & MR_STORES) != 0;
+}
+
+static bool has_slot(const struct mr_row *row)
+{
+    return row != NULL && row->flow != MR_NEXT && row->flow != MR_LEAVE;
+}
+
+static void find_segment_end(struct writer *w, uint32_t pc)
+{
+    bool ends = false;
+    for (w->segment_end = pc; !ends && has_word(w, w->segment_end); w->segment_end += 4) {
+        const struct mr_row *row = mr_row_of(word_at(w, w->segment_end));
+        if (w->segment_end != w->start && is_taken(w->s, w->segment_end))
+            return;
+        ends = has_slot(row) || ends_segment(w, row, word_at(w, w->segment_end));
+        if (has_slot(row) && has_word(w, w->segment_end + 4))
+            w->segment_end += 4;
+    }
+}
+
+static void compare_segment(struct writer *w, uint32_t start)
+{
+    add_place(w, start, false);
+    for (uint32_t pc = start; pc < w->segment_end; pc += 8) {
+        uint8_t *differs;
+        unsigned count = pc + 4 < w->segment_end ? 2 : 1;
+        const uint32_t words[2] = {mr_swap32(word_at(w, pc)), count == 2 ? mr_swap32(word_at(w, pc + 4)) : 0};
+        w->at = mr_write_check(w->at, pc, words, count, pc == start, &differs);
+        add_site(w, differs, start, MR_STALE);
+    }
+}
+
+/* Has control come to pc when all before is done. */
+static void enter_at(struct writer *w, uint32_t pc)
+{
+    bool begins = pc == w->start || (w->changing && pc >= w->segment_end);
+    if (w->changing && !begins)
+        return;
+    w->entries[(pc - w->start) / 4] = (uint32_t)(w->at - w->code) + 1;
+    if (!w->changing) {
+        w->segment_end = w->start + 4 * w->count;
+    } else {
+        find_segment_end(w, pc);
+        compare_segment(w, pc);
+    }
+}
+
+/* ---- a unit ---- */
+
+static void begin(struct writer *w, struct mr_state *s, uint32_t pc)
+{
     memset(w, 0, offsetof(struct writer, sites));
     memset(w->entries, 0, sizeof w->entries);
     w->s = s;
     w->start = pc;
+    w->set = (unsigned)mr_big_endian + (mr_window != NULL ? 2 : 0);
+    w->code = w->at = mr_code_room(s, MOST_BYTES);
+}
+
+bool mr_translate(struct mr_state *s, uint32_t pc, const uint32_t *words, unsigned count, bool changing)
+{
+    static struct writer writer;
+    struct writer *w = &writer;
+    begin(w, s, pc);
     w->words = words;
     w->count = count;
-    w->set = (unsigned)mr_big_endian + (mr_window != NULL ? 2 : 0);
-    w->code = w->at = mr_code_room(MOST_BYTES);
+    w->changing = changing;
     if (w->code == NULL || count == 0)
         return false;
     while (!w->ended && has_word(w, pc)) {
         uint32_t word = word_at(w, pc);
         const struct mr_row *row = mr_row_of(word);
-        bool slot = row != NULL && row->flow != MR_NEXT && row->flow != MR_LEAVE;
+        bool slot = has_slot(row);
         if ((pc != w->start && is_taken(s, pc)) || (slot && !has_word(w, pc + 4)))
             break;
-        w->entries[(pc - w->start) / 4] = (uint32_t)(w->at - w->code) + 1;
+        enter_at(w, pc);
         if (slot ? !with_slot(w, row, word, pc) : !instruction(w, word, pc, is_overtaken(w, pc)))
             write_stub(w, mr_entrance.perform, pc); /* and control goes on wherever that leads */
         pc += slot ? 8 : 4;

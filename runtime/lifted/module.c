@@ -334,7 +334,7 @@ static void forget_module(const struct mr_module *module)
  * guest has there, all of it goes, and the frames of it that are on the host's stack as well. */
 void mr_code_forget(uint32_t guest, uint32_t size_bytes)
 {
-    mr_baseline_forget(guest, size_bytes);
+    mr_baseline_forget(guest, (uint32_t)page_up(size_bytes));
     if (atomic_load(&module_count) == 0 || size_bytes == 0)
         return;
     uint64_t first = guest / MR_PAGE_BYTES, last = ((uint64_t)guest + size_bytes - 1) / MR_PAGE_BYTES;

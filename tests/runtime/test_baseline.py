@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from mipsrec.stencils.catalogue import entries
 from mipsrec.stencils.expressions import Expression, explain
 
 SAMPLES = Path(__file__).parent.parent.parent / "samples"
+MANY_FUNCTIONS = Path(__file__).parent.parent / "guests" / "many_functions.c"
 NAMES = ("callbacks", "floats", "jumptable", "nbody", "recursion", "sha256", "virtual")
 
 
@@ -51,7 +53,7 @@ def test_tiers(host: Path) -> None:
     assert "translated" not in run(host, "--stats", "--engine", "interp", guest).stderr
 
 
-@pytest.mark.parametrize("words", [["--tier", "fast"], ["--threshold", "0"], ["--threshold", "256"]])
+@pytest.mark.parametrize("words", [["--tier", "fast"], ["--threshold", "0"], ["--code-cache", "1023"]])
 def test_bad_choices(host: Path, words: list[str]) -> None:
     result = run(host, *words, SAMPLES / "prebuilt" / "mipsel" / "hello.elf")
     assert result.returncode == 2 and result.stderr.count("\n") == 1 and words[0] in result.stderr
@@ -127,6 +129,18 @@ def test_changed_code(host: Path, tmp_path: Path, byte_order: str) -> None:
     for threshold in (1, 8):
         result = run(host, "--tier", "baseline", "--threshold", threshold, guest)
         assert (result.returncode, result.stdout) == (0, _changed_prints()), (threshold, result)
+
+
+@pytest.mark.parametrize("byte_order", ORDERS)
+def test_full_cache(host: Path, tmp_path: Path, byte_order: str) -> None:
+    """The oldest code goes, whatever threads execute meanwhile; as much is made as is asked for."""
+    guest = compile_guest(tmp_path, byte_order, MANY_FUNCTIONS.read_text(), "-static", "-pthread")
+    for runs, count, threshold in ((host, 3000, 1), (host, 2000, 8), (sanitized_host(), 1000, 1)):
+        words = ["--tier", "baseline", "--stats", "--code-cache", "1024", "--threshold", threshold]
+        result = run(runs, *words, guest, count, 4)
+        assert (result.returncode, result.stdout) == (0, "0 wrong\n"), (threshold, result)
+        made = re.search(r"units to (\d+) bytes", result.stderr)
+        assert made and int(made[1]) > 4 << 20, result
 
 
 def test_every_row_is_known() -> None:
