@@ -24,7 +24,9 @@ _BASE = (*_PINS, TEMP)
 _THROUGH_TEMP = (TEMP, ZERO)
 _IN_STATE = (MEMORY,)
 
-_THREE = frozenset("addu subu and or xor nor slt sltu sllv srlv srav mul movz movn".split())
+_THREE_ANYWHERE = frozenset("addu subu and or xor slt sltu".split())
+"""Three registers, each of which may be anywhere."""
+_THREE = frozenset("nor sllv srlv srav mul movz movn".split())
 """Three registers, the last of which comes through TEMP."""
 _TWO = frozenset(
     "addiu andi ori xori slti sltiu lui sll srl sra ext ins seb seh clz mflo mfhi mult multu rotr rdhwr".split()
@@ -88,6 +90,8 @@ def _operands(row: Row) -> list[tuple[Use, bool, bool]]:
 def _gpr_classes(row: Row, use: Use, reads: bool, writes: bool) -> tuple[int, ...]:
     if row.flow is not Flow.NEXT:
         return _READ
+    if row.name in _THREE_ANYWHERE:
+        return _WRITE if writes else _READ
     if row.name in _THREE:
         return _WRITE if writes else _READ if use.field == "rs" else _THROUGH_TEMP
     if row.name in _UNALIGNED and use.field == "rs":

@@ -3,6 +3,7 @@
 Every stencil is a function of the calling convention preserve_nonecc, which has a host register for each of twelve
 integer parameters, and it goes to the next stencil by a tail call with the same parameters. So a guest register that is
 a parameter (*pinned*) stays in its host register for as long as translated code runs. All others are in the state.
+A parameter has 64 bits, the upper half of which is 0: so it is an address as it stands.
 `TEMPORARY` is a parameter that holds something only from one stencil to the next.
 
 A *class* says where an operand is: a number below PIN_COUNT is a pinned register, then follow MEMORY (the state), ZERO
@@ -25,26 +26,32 @@ FLOAT_PINS = (0, 2, 4, 6, 8, 12, 20)
 MEMORY, ZERO, TEMP = 32, 33, 34
 """Classes besides the indices into PINS or FLOAT_PINS."""
 
-_words = [f"i32 %pin{number}" for number in range(len(PINS))]
+_words = [f"i64 %wide{number}" for number in range(len(PINS))]
 PARAMETERS = ", ".join(
     [
         "ptr noalias %middle",
         *_words[:_TEMPORARY_AT],
-        "i32 %temp",
+        "i64 %wtemp",
         *_words[_TEMPORARY_AT:],
         *(f"double %float{number}" for number in range(len(FLOAT_PINS))),
         "double %ftemp",
     ]
 )
-SIGNATURE = "(ptr" + ", i32" * (len(PINS) + 1) + ", double" * (len(FLOAT_PINS) + 1) + ")"
+SIGNATURE = "(ptr" + ", i64" * (len(PINS) + 1) + ", double" * (len(FLOAT_PINS) + 1) + ")"
 TYPE = "preserve_nonecc i32"
 
 
+WIDE = {**{f"%pin{number}": f"%wide{number}" for number in range(len(PINS))}, "%temp": "%wtemp"}
+"""The parameters, by the names of their low halves."""
+NARROW = "".join(f"  {low} = trunc i64 {wide} to i32\n" for low, wide in WIDE.items())
+"""What gives the low halves their names, at the start of a stencil."""
+
+
 def arguments(pins: list[str], temp: str, floats: list[str], ftemp: str) -> str:
-    """Return the text of a call's arguments."""
+    """Return the text of a call's arguments; integers have 64 bits."""
     words = [*pins[:_TEMPORARY_AT], temp, *pins[_TEMPORARY_AT:]]
     return ", ".join(
-        ["ptr %middle", *(f"i32 {word}" for word in words), *(f"double {value}" for value in (*floats, ftemp))]
+        ["ptr %middle", *(f"i64 {word}" for word in words), *(f"double {value}" for value in (*floats, ftemp))]
     )
 
 

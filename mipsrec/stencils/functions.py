@@ -11,11 +11,11 @@ from ..codegen.writer import STATE_TAG, UNLIKELY, Writer
 from ..isa import Instruction
 from ..state import SLOT_BYTES
 from .catalogue import Entry
-from .convention import FLOAT_PINS, MEMORY, PARAMETERS, PINS, TYPE, arguments, fpr_offset, gpr_offset
+from .convention import FLOAT_PINS, MEMORY, NARROW, PARAMETERS, PINS, TYPE, WIDE, arguments, fpr_offset, gpr_offset
 from .expressions import Expression
-from .machine import Operand, SampleInstruction, StencilMachine
+from .machine import Operand, SampleInstruction, StencilMachine, widened
 
-_HEAD = f"({PARAMETERS}) #0 {{\nentry:\n  %s = getelementptr i8, ptr %middle, i64 {-MIDDLE}\n"
+_HEAD = f"({PARAMETERS}) #0 {{\nentry:\n{NARROW}  %s = getelementptr i8, ptr %middle, i64 {-MIDDLE}\n"
 
 EXITS = ("next", "taken", "leave", "leave_there")
 """Where a stencil goes: to what follows; to the target; to the interpreter, which performs the instruction; to the
@@ -69,7 +69,8 @@ def stencil_function(
 def _tail_call(
     writer: Writer, callee: str, pins: list[str], floats: list[str], temp: str = "poison", ftemp: str = "poison"
 ) -> None:
-    result = writer.value(f"musttail call {TYPE} {callee}({arguments(pins, temp, floats, ftemp)})")
+    words, wide_temp = [widened(writer, pin) for pin in pins], widened(writer, temp)
+    result = writer.value(f"musttail call {TYPE} {callee}({arguments(words, wide_temp, floats, ftemp)})")
     writer.void(f"ret i32 {result}")
 
 
@@ -111,8 +112,7 @@ def _jump(machine: StencilMachine, entry: Entry, instruction: object) -> None:
     table, code = (
         writer.value(f"load ptr, ptr {machine._state_pointer(field)}, {STATE_TAG}") for field in ("translated", "code")
     )
-    wide = writer.value(f"zext i32 {target} to i64")
-    place = writer.value(f"getelementptr i8, ptr {table}, i64 {wide}")
+    place = writer.value(f"getelementptr i8, ptr {table}, i64 {widened(writer, target)}")
     far = writer.value(f"sext i32 {writer.value(f'load i32, ptr {place}')} to i64")
     _go_to(machine, writer.value(f"getelementptr i8, ptr {code}, i64 {far}"))
 
@@ -186,16 +186,18 @@ def glue() -> str:
     """
     words, doubles = [gpr_offset(n) for n in PINS], [fpr_offset(n) for n in FLOAT_PINS]
     pins, floats = [f"%pin{n}" for n in range(len(PINS))], [f"%float{n}" for n in range(len(FLOAT_PINS))]
+    widen = "".join(f"  {WIDE[pin]} = zext i32 {pin} to i64\n" for pin in pins)
+    wide = [WIDE[pin] for pin in pins]
     return f"""\
 define i32 @enter(ptr %s, ptr %code) #0 {{
   %middle = getelementptr i8, ptr %s, i64 {MIDDLE}
-{_state_loads("i32", words, "pin")}{_state_loads("double", doubles, "float")}\
-  %r = call {TYPE} %code({arguments(pins, "poison", floats, "poison")})
+{_state_loads("i32", words, "pin")}{widen}{_state_loads("double", doubles, "float")}\
+  %r = call {TYPE} %code({arguments(wide, "poison", floats, "poison")})
   ret i32 %r
 }}
 
 define {TYPE} @leave_all({PARAMETERS}) #0 {{
-{_state_stores("i32", words, "pin")}{_state_stores("double", doubles, "float")}\
+{NARROW}{_state_stores("i32", words, "pin")}{_state_stores("double", doubles, "float")}\
   ret i32 %temp
 }}
 """

@@ -16,7 +16,7 @@ from ..codegen.memory_models import FlatMemory, Value, text
 from ..codegen.options import CodegenOptions
 from ..codegen.writer import STATE_TAG, UNLIKELY, Writer
 from ..state import OFFSETS
-from .convention import FLOAT_PINS, MEMORY, PINS, TEMP, ZERO, fcc_offset, fpr_offset, gpr_offset
+from .convention import FLOAT_PINS, MEMORY, PINS, TEMP, WIDE, ZERO, fcc_offset, fpr_offset, gpr_offset
 from .expressions import Expression, bits
 
 SHIFTS = {"rs": 21, "fr": 21, "rt": 16, "ft": 16, "rd": 11, "fs": 11, "msb": 11, "sa": 6, "fd": 6, "lsb": 6}
@@ -65,6 +65,25 @@ class Operand:
     place: int
 
 
+def widened(writer: Writer, value: Value) -> str:
+    """Return a value of 32 bits as one of 64: a parameter as it came, or an i64 with 0 above."""
+    if isinstance(value, int) or value.lstrip("-").isdigit():
+        return str(int(value) & 0xFFFFFFFF)
+    if value == "poison":
+        return value
+    return WIDE[value] if value in WIDE else writer.value(f"zext i32 {value} to i64")
+
+
+class StencilMemory(FlatMemory):
+    """Plain host accesses where guest address 0 is host address 0."""
+
+    def _pointer(self, base: Value, displacement: int) -> str:
+        if isinstance(base, int):
+            return super()._pointer(base, displacement)
+        pointer = self._writer.value(f"getelementptr i8, ptr null, i64 {widened(self._writer, base)}")
+        return self._writer.value(f"getelementptr i8, ptr {pointer}, i64 {displacement}") if displacement else pointer
+
+
 class WindowMemory(FlatMemory):
     """Plain host accesses where guest address 0 is not host address 0."""
 
@@ -73,8 +92,7 @@ class WindowMemory(FlatMemory):
         field = writer.value(f"getelementptr i8, ptr %s, i64 {OFFSETS['base']}")
         window = writer.value(f"load ptr, ptr {field}, {STATE_TAG}")
         window = writer.value(f'call ptr asm "", "={{rbx}},0"(ptr {window})')  # not the register of what is loaded
-        wide = writer.value(f"zext i32 {base} to i64")
-        wide = writer.value(f'call i64 asm "", "={{r10}},0"(i64 {wide})')
+        wide = writer.value(f'call i64 asm "", "={{r10}},0"(i64 {widened(writer, base)})')
         place = writer.value(f"getelementptr i8, ptr {window}, i64 {wide}")
         return writer.value(f"getelementptr i8, ptr {place}, i64 {displacement}") if displacement else place
 
@@ -87,8 +105,7 @@ class StencilMachine(IrMachine):
     ) -> None:
         nothing: Any = SimpleNamespace(fr=0, all=[], last=(), fcc=(), abs2008=False, halves={})
         super().__init__(writer, nothing, CodegenOptions(big_endian))
-        if window:
-            self.memory = WindowMemory(writer, big_endian)
+        self.memory = (WindowMemory if window else StencilMemory)(writer, big_endian)
         self._operands = {operand.field: operand for operand in operands}
         self._sample = sample
         self._opaque = opaque
