@@ -13,12 +13,17 @@ from itertools import product
 from ..isa import ROWS, Flow, Row
 from ..isa.row import Use
 from ..isa.uses import reads_memory, uses, writes_memory
-from .convention import FLOAT_PINS, MEMORY, PINS, TEMP, ZERO
+from .convention import FLOAT_PINS, MEMORY, PINS, TEMP, UPPER, ZERO
 
 _PINS = tuple(range(len(PINS)))
 _FLOATS = tuple(range(len(FLOAT_PINS)))
-_READ = (*_PINS, MEMORY, ZERO)
-_WRITE = (*_PINS, MEMORY)
+_HALVES = (*_FLOATS, *(UPPER + pin for pin in _FLOATS))
+_READ = (*_PINS, MEMORY, ZERO, TEMP)
+"""From the state, or through TEMP where that holds the register already."""
+_WRITE = (*_PINS, TEMP)
+"""The translator stores TEMP, and knows that it still holds the register."""
+_ANYWHERE = (*_PINS, MEMORY)
+"""What is read and written is no other operand's TEMP."""
 _BASE = (*_PINS, TEMP)
 """Of an access: the compiler would bring a base from the state to the register that gets what is loaded."""
 _THROUGH_TEMP = (TEMP, ZERO)
@@ -27,7 +32,7 @@ _IN_STATE = (MEMORY,)
 _THREE_ANYWHERE = frozenset("addu subu and or xor slt sltu".split())
 """Three registers, each of which may be anywhere."""
 _THREE = frozenset("nor sllv srlv srav mul movz movn".split())
-"""Three registers, the last of which comes through TEMP."""
+"""Three registers, one of which comes through TEMP: of shifts the amount, which x86 wants there."""
 _TWO = frozenset(
     "addiu andi ori xori slti sltiu lui sll srl sra ext ins seb seh clz mflo mfhi mult multu rotr rdhwr".split()
 )
@@ -38,7 +43,7 @@ _FLOAT_THREE = frozenset(f"{name}.{fmt}" for name in ("add", "sub", "mul", "div"
 _FLOAT_TWO = frozenset(
     "mov.s mov.d neg.s neg.d abs.s abs.d sqrt.s sqrt.d cvt.d.w cvt.s.w cvt.d.s cvt.s.d trunc.w.s trunc.w.d".split()
 )
-_FLOAT_MOVES = frozenset("lwc1 ldc1 swc1 sdc1 mfc1 mtc1".split())
+_FLOAT_MOVES = frozenset("lwc1 ldc1 swc1 sdc1 mfc1 mtc1 mfhc1 mthc1".split())
 
 
 SPILLED = frozenset(("sc",))
@@ -90,24 +95,28 @@ def _operands(row: Row) -> list[tuple[Use, bool, bool]]:
 def _gpr_classes(row: Row, use: Use, reads: bool, writes: bool) -> tuple[int, ...]:
     if row.flow is not Flow.NEXT:
         return _READ
+    into = _ANYWHERE if reads else _WRITE
     if row.name in _THREE_ANYWHERE:
-        return _WRITE if writes else _READ
+        return into if writes else _READ
     if row.name in _THREE:
-        return _WRITE if writes else _READ if use.field == "rs" else _THROUGH_TEMP
+        through = "rs" if row.name in ("sllv", "srlv", "srav") else "rt"
+        return into if writes else _THROUGH_TEMP if use.field == through else _READ
     if row.name in _UNALIGNED and use.field == "rs":
         return (TEMP,)
     if row.name in _MEMORY | _FLOAT_MOVES and use.field == "rs" and (reads_memory(row) or writes_memory(row)):
         return _BASE
     if row.name in _TWO | _MEMORY | _UNALIGNED | _FLOAT_MOVES:
-        return _WRITE if writes else _READ
+        return into if writes else _READ
     return _IN_STATE
 
 
 def _float_classes(row: Row, use: Use, writes: bool) -> tuple[int, ...]:
+    if row.name in _FLOAT_MOVES:
+        return (*(_HALVES if use.kind == "single" else _FLOATS), MEMORY)
     pinned = use.kind in ("single", "double")
     if (pinned and row.name in _FLOAT_THREE) or row.name.startswith("c."):
         return (TEMP,) if use.field == "ft" else (*_FLOATS, MEMORY)
-    return (*_FLOATS, MEMORY) if pinned and row.name in _FLOAT_TWO | _FLOAT_MOVES else _IN_STATE
+    return (*_FLOATS, MEMORY) if pinned and row.name in _FLOAT_TWO else _IN_STATE
 
 
 def _entry(row: Row, shape: str, fixed: dict[str, int]) -> Entry:
@@ -132,10 +141,11 @@ def _choice(kind: str, field_: str, reads: bool, classes: tuple[int, ...]) -> Ch
 
 
 OWN: tuple[Entry, ...] = (
-    _own("fetch", _choice("gpr", "rs", True, (*_PINS, MEMORY))),
+    _own("fetch", _choice("gpr", "rs", True, _ANYWHERE)),
+    _own("keep", _choice("gpr", "rs", True, _IN_STATE)),
     _own("spill", _choice("gpr", "rs", True, _PINS)),
     _own("fill", _choice("gpr", "rs", False, _PINS)),
-    _own("link", _choice("gpr", "rs", False, _WRITE)),
+    _own("link", _choice("gpr", "rs", False, _ANYWHERE)),
     _own("fetch_float", _choice("double", "fs", True, (*_FLOATS, MEMORY))),
     _own("fetch_single", _choice("single", "fs", True, (*_FLOATS, MEMORY))),
     _own("spill_float", _choice("double", "fs", True, _FLOATS)),
@@ -145,7 +155,7 @@ OWN: tuple[Entry, ...] = (
     *(_own(f"record_{number}", _choice("double", "fs", True, (*_FLOATS, MEMORY))) for number in range(3)),
     *(_own(f"record_single_{number}", _choice("single", "fs", True, _IN_STATE)) for number in range(3)),
 )
-"""Operations of the translator's own. fetch: a register becomes TEMP. spill and fill: a pinned register goes to its
+"""Operations of the translator's own. fetch: a register becomes TEMP. keep: TEMP, which stays, is stored. spill and fill: a pinned register goes to its
 place in the state, or comes from there. link: a register becomes pc + 8. poll: goes to the target unless a signal
 waits. record: what FCSR's causes depend on, the word of an instruction and its operands."""
 

@@ -4,7 +4,8 @@ Every stencil is a function of the calling convention preserve_nonecc, which has
 integer parameters, and it goes to the next stencil by a tail call with the same parameters. So a guest register that is
 a parameter (*pinned*) stays in its host register for as long as translated code runs. All others are in the state.
 A parameter has 64 bits, the upper half of which is 0: so it is an address as it stands.
-`TEMPORARY` is a parameter that holds something only from one stencil to the next.
+`TEMPORARY` is a parameter that holds something only from one stencil to the next: an operand from the state, or a
+result on its way there.
 
 A *class* says where an operand is: a number below PIN_COUNT is a pinned register, then follow MEMORY (the state), ZERO
 (register 0) and TEMP (the parameter TEMPORARY). Floating-point registers have classes of their own, of the same form.
@@ -23,6 +24,8 @@ _TEMPORARY_AT = 6
 FLOAT_PINS = (0, 2, 4, 6, 8, 12, 20)
 """Pinned floating-point registers: f0 f2 f4 f6 f8 f12 f20, which hold a double each."""
 
+UPPER = 16
+"""The class of the upper half of the first of FLOAT_PINS: a single of its own where registers have 32 bits (FR=0)."""
 MEMORY, ZERO, TEMP = 32, 33, 34
 """Classes besides the indices into PINS or FLOAT_PINS."""
 

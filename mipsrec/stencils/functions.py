@@ -75,7 +75,7 @@ def _tail_call(
 
 
 def _go_to(machine: StencilMachine, callee: str) -> None:
-    temp = machine.temp if machine.temp != "%temp" else "poison"
+    temp = machine.temp if machine.keeps_temp or machine.temp != "%temp" else "poison"
     ftemp = machine.ftemp if machine.ftemp != "%ftemp" else "poison"
     _tail_call(machine.writer, callee, machine.pins, machine.floats, temp, ftemp)
 
@@ -122,6 +122,9 @@ def _perform_own(name: str, machine: StencilMachine, sample: int) -> None:
     writer = machine.writer
     if name == "fetch":
         machine.temp = text(machine.gpr("rs"))
+    elif name == "keep":
+        machine.to_state("i32", machine.temp, machine.gpr_place("rs"))
+        machine.keeps_temp = True
     elif name in ("spill", "fill"):
         place = machine.gpr_place("rs")
         if name == "spill":

@@ -10,7 +10,7 @@ from ..isa.row import Use
 from ..isa.uses import changes_sign, reads_memory, uses, writes_memory
 from ..state import OFFSETS
 from .catalogue import OWN, SPILLED
-from .convention import FLOAT_PINS, MEMORY, PINS, TEMP, ZERO, fpr_offset
+from .convention import FLOAT_PINS, MEMORY, PINS, TEMP, UPPER, ZERO, fpr_offset
 from .expressions import bits, c_text
 from .functions import EXITS
 from .machine import SHIFTS
@@ -159,6 +159,7 @@ def numbers_header() -> str:
         "#ifndef MR_STENCIL_NUMBERS_H",
         "#define MR_STENCIL_NUMBERS_H",
         f"#define MR_CLASS_MEMORY {MEMORY}u /* convention.py says what classes are; lower ones are pinned registers */",
+        f"#define MR_CLASS_UPPER {UPPER}u",
         f"#define MR_CLASS_ZERO {ZERO}u",
         f"#define MR_CLASS_TEMP {TEMP}u",
         f"#define MR_CLASSES {TEMP + 1}u",

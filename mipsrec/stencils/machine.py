@@ -16,7 +16,7 @@ from ..codegen.memory_models import FlatMemory, Value, text
 from ..codegen.options import CodegenOptions
 from ..codegen.writer import STATE_TAG, UNLIKELY, Writer
 from ..state import OFFSETS
-from .convention import FLOAT_PINS, MEMORY, PINS, TEMP, WIDE, ZERO, fcc_offset, fpr_offset, gpr_offset
+from .convention import FLOAT_PINS, MEMORY, PINS, TEMP, UPPER, WIDE, ZERO, fcc_offset, fpr_offset, gpr_offset
 from .expressions import Expression, bits
 
 SHIFTS = {"rs": 21, "fr": 21, "rt": 16, "ft": 16, "rd": 11, "fs": 11, "msb": 11, "sa": 6, "fd": 6, "lsb": 6}
@@ -112,6 +112,7 @@ class StencilMachine(IrMachine):
         self.pins = [f"%pin{number}" for number in range(len(PINS))]
         self.floats = [f"%float{number}" for number in range(len(FLOAT_PINS))]
         self.temp, self.ftemp = "%temp", "%ftemp"
+        self.keeps_temp = False  # whether TEMP is the same for the next stencil
         self.leaves = False
         self.goes_on = True  # whether control may go on behind the instruction
         self._written = False
@@ -221,21 +222,30 @@ class StencilMachine(IrMachine):
     def _pinned(self, place: int) -> str:
         return self.ftemp if place == TEMP else self.floats[place]
 
+    def _half(self, type_: str, place: int, upper: bool) -> str:
+        """Return a half of a pinned register."""
+        pair = self.writer.value(f"bitcast double {self._pinned(place)} to <2 x {type_}>")
+        return self.writer.value(f"extractelement <2 x {type_}> {pair}, i32 {int(upper)}")
+
+    def _set_half(self, type_: str, place: int, upper: bool, value: Value) -> None:
+        pair = self.writer.value(f"bitcast double {self.floats[place]} to <2 x {type_}>")
+        pair = self.writer.value(f"insertelement <2 x {type_}> {pair}, {type_} {text(value)}, i32 {int(upper)}")
+        self.floats[place] = self.writer.value(f"bitcast <2 x {type_}> {pair} to double")
+
     def single(self, number: Any) -> str:
         place = self._operands[number].place
         if place == MEMORY:
             return self.from_state("float", self.fpr_place(number, "single"))
-        pair = self.writer.value(f"bitcast double {self._pinned(place)} to <2 x float>")
-        return self.writer.value(f"extractelement <2 x float> {pair}, i32 0")
+        upper = UPPER <= place < MEMORY
+        return self._half("float", place - UPPER if upper else place, upper)
 
     def set_single(self, number: Any, value: Value) -> None:
         place = self._operands[number].place
         if place == MEMORY:
             self.to_state("float", value, self.fpr_place(number, "single"))
             return
-        pair = self.writer.value(f"bitcast double {self.floats[place]} to <2 x float>")
-        pair = self.writer.value(f"insertelement <2 x float> {pair}, float {value}, i32 0")
-        self.floats[place] = self.writer.value(f"bitcast <2 x float> {pair} to double")
+        upper = UPPER <= place < MEMORY
+        self._set_half("float", place - UPPER if upper else place, upper, value)
 
     def double(self, number: Any) -> str:
         place = self._operands[number].place
@@ -257,10 +267,17 @@ class StencilMachine(IrMachine):
         self.set_double(number, self.writer.value(f"bitcast i64 {value} to double"))
 
     def high(self, number: Any) -> str:
-        return self.from_state("i32", self.fpr_place(number, "high"))
+        place = self._operands[number].place
+        if place == MEMORY:
+            return self.from_state("i32", self.fpr_place(number, "high"))
+        return self._half("i32", place, True)
 
     def set_high(self, number: Any, value: Value) -> None:
-        self.to_state("i32", value, self.fpr_place(number, "high"))
+        place = self._operands[number].place
+        if place == MEMORY:
+            self.to_state("i32", value, self.fpr_place(number, "high"))
+        else:
+            self._set_half("i32", place, True, value)
 
     def settled(self, value: Value) -> Value:
         return value

@@ -7,6 +7,9 @@
  * Either way nothing of the branch but its link has happened when the slot faults, so that the branch is what the guest's
  * handler comes back to. A branch that goes backwards, and every jump to a register, looks whether a signal waits.
  *
+ * A result that is not pinned goes to the state through TEMP, and the next instruction may find it there. Such an instruction
+ * has no entry: control that comes to it from elsewhere gets a unit that begins with it.
+ *
  * Where guest code may change without notice, a unit is a row of segments. Each begins with a comparison of its words with
  * those that were translated, can be entered only there, and ends at the latest behind a store. So what an instruction
  * stores is seen by the next one.
@@ -41,6 +44,8 @@ struct writer {
     unsigned count; /* of words */
     bool changing;  /* the guest may write them */
     uint32_t segment_end; /* pc */
+    unsigned in_temp;     /* the register that TEMP holds a copy of, or 0 */
+    bool used_temp;       /* the instruction that was written last relies on that */
     unsigned set;   /* of stencils of accesses */
     uint8_t *code, *at;
     unsigned site_count, place_count;
@@ -82,6 +87,7 @@ struct origin {
 static void emit(struct writer *w, const struct mr_stencil *stencil, struct origin origin)
 {
     const struct mr_hole *holes = mr_stencil_holes(stencil);
+    w->in_temp = 0;
     mr_stencil_copy(stencil, w->at, origin.word, origin.pc, w->s->fr);
     for (unsigned i = 0; i < stencil->hole_count; i++) {
         uint8_t *at = w->at + holes[i].offset;
@@ -131,6 +137,7 @@ struct operand {
     unsigned own;    /* the class that it has by itself */
     unsigned pair;   /* of a floating-point register: the one whose class that is */
     unsigned class_; /* the one that the stencil wants */
+    bool in_temp;    /* TEMP holds it already */
 };
 
 static bool is_gpr(const struct mr_choice *choice) { return choice->kind == MR_GPR; }
@@ -153,20 +160,22 @@ static bool find_operand(const struct writer *w, const struct mr_choice *choice,
     return choice->kind != MR_DOUBLE || operand->number == operand->pair;
 }
 
-/* Whether the stencil finds the operand where it is by itself. A pair's class tells where its low half is. */
-static bool is_direct(const struct mr_choice *choice, const struct operand *operand)
+static bool is_pinned(unsigned class_) { return class_ < MR_CLASS_MEMORY; }
+
+/* The class of where the operand is by itself: of a single, perhaps the upper half of a pinned pair. */
+static unsigned class_by_itself(const struct mr_choice *choice, const struct operand *operand)
 {
-    bool whole = choice->kind == MR_DOUBLE || (choice->kind == MR_SINGLE && operand->number == operand->pair);
-    return mr_class_fits(choice, operand->own) && (is_gpr(choice) || whole || operand->own == MR_CLASS_MEMORY);
+    bool upper = choice->kind == MR_SINGLE && operand->number != operand->pair && is_pinned(operand->own);
+    return upper ? operand->own + MR_CLASS_UPPER : operand->own;
 }
 
-/* Decides how the stencil gets an operand. Returns false where it cannot. */
+/* Decides how the stencil gets an operand, or gives it. Returns false where it cannot. */
 static bool choose_class(const struct mr_choice *choice, struct operand *operand)
 {
     bool is_zero = is_gpr(choice) && operand->number == 0;
-    if (is_direct(choice, operand))
-        operand->class_ = operand->own;
-    else if (!choice->writes && mr_class_fits(choice, MR_CLASS_TEMP) && !is_zero)
+    if (mr_class_fits(choice, class_by_itself(choice, operand)))
+        operand->class_ = class_by_itself(choice, operand);
+    else if (!(choice->reads && choice->writes) && mr_class_fits(choice, MR_CLASS_TEMP) && !is_zero)
         operand->class_ = MR_CLASS_TEMP;
     else if (mr_class_fits(choice, MR_CLASS_MEMORY) && !(is_zero && choice->writes))
         operand->class_ = MR_CLASS_MEMORY; /* of register 0 the state holds 0 */
@@ -174,8 +183,6 @@ static bool choose_class(const struct mr_choice *choice, struct operand *operand
         return false;
     return true;
 }
-
-static bool is_pinned(unsigned class_) { return class_ < MR_CLASS_MEMORY; }
 
 /* Returns the class that a single is read by: the upper half of a pinned pair from the state, after the pair went there. */
 static unsigned single_class(struct writer *w, const struct operand *operand)
@@ -197,7 +204,7 @@ static void fetch(struct writer *w, const struct mr_choice *choice, const struct
 static void bring(struct writer *w, const struct mr_choice *choice, const struct operand *operand)
 {
     bool part = !is_gpr(choice) && choice->kind != MR_DOUBLE; /* writing it leaves the rest of the pair */
-    if (operand->class_ == MR_CLASS_TEMP && operand->own != MR_CLASS_TEMP)
+    if (operand->class_ == MR_CLASS_TEMP && choice->reads && !operand->in_temp)
         fetch(w, choice, operand);
     else if (operand->class_ == MR_CLASS_MEMORY && is_pinned(operand->own) && (choice->reads || part))
         emit_on(w, is_gpr(choice) ? MR_OWN_SPILL : MR_OWN_SPILL_FLOAT, operand->own, operand->pair);
@@ -207,6 +214,10 @@ static void take_back(struct writer *w, const struct mr_choice *choice, const st
 {
     if (choice->writes && operand->class_ == MR_CLASS_MEMORY && is_pinned(operand->own))
         emit_on(w, is_gpr(choice) ? MR_OWN_FILL : MR_OWN_FILL_FLOAT, operand->own, operand->pair);
+    if (choice->writes && operand->class_ == MR_CLASS_TEMP) {
+        emit_on(w, MR_OWN_KEEP, MR_CLASS_MEMORY, operand->number);
+        w->in_temp = operand->number;
+    }
 }
 
 /* ---- instructions ---- */
@@ -215,6 +226,7 @@ struct plan {
     const struct mr_entry_point *entry;
     const struct mr_stencil *stencil;
     struct operand operands[4];
+    bool uses_temp; /* as it is when the plan is made */
 };
 
 /* Whether an instruction only writes register 0, and so does nothing. */
@@ -227,18 +239,53 @@ static bool does_nothing(const struct mr_row *row, const struct mr_entry_point *
     return writes_zero && (row->flags & (MR_ACCESSES | MR_MAY_LEAVE)) == 0;
 }
 
+static bool computes(const struct writer *w, const struct mr_row *row)
+{
+    bool changes_sign_only = (row->flags & MR_CHANGES_SIGN) != 0 && (w->s->fcsr & MR_FCSR_ABS2008) != 0;
+    return (row->flags & MR_COMPUTES) != 0 && !changes_sign_only;
+}
+
+/* Whether the operand is to be brought where the stencil wants it, but for one that TEMP holds. */
+static bool must_bring(const struct writer *w, const struct mr_choice *choice, const struct operand *operand)
+{
+    bool comes = operand->class_ == MR_CLASS_TEMP ? choice->reads : operand->class_ == MR_CLASS_MEMORY && is_pinned(operand->own);
+    return comes && !(is_gpr(choice) && operand->number == w->in_temp);
+}
+
+/* Takes from TEMP what it holds, if nothing is brought there before. */
+static void use_temp(const struct writer *w, struct plan *plan)
+{
+    if (w->in_temp == 0)
+        return;
+    for (unsigned i = 0; i < plan->entry->choice_count; i++)
+        if (must_bring(w, &plan->entry->choices[i], &plan->operands[i]))
+            return;
+    for (unsigned i = 0; i < plan->entry->choice_count; i++) {
+        const struct mr_choice *choice = &plan->entry->choices[i];
+        struct operand *operand = &plan->operands[i];
+        if (!is_gpr(choice) || !choice->reads || choice->writes || operand->number != w->in_temp ||
+            !mr_class_fits(choice, MR_CLASS_TEMP))
+            continue;
+        operand->class_ = MR_CLASS_TEMP;
+        operand->in_temp = plan->uses_temp = true;
+    }
+}
+
 static bool make_plan(const struct writer *w, const struct mr_row *row, unsigned entry, uint32_t word, struct plan *plan)
 {
     uint8_t classes[4];
     if (entry == MR_NO_ENTRY)
         return false;
     plan->entry = mr_entry_point(entry);
-    for (unsigned i = 0; i < plan->entry->choice_count; i++) {
+    plan->uses_temp = false;
+    for (unsigned i = 0; i < plan->entry->choice_count; i++)
         if (!find_operand(w, &plan->entry->choices[i], word, &plan->operands[i]) ||
             !choose_class(&plan->entry->choices[i], &plan->operands[i]))
             return false;
+    if (!computes(w, row))
+        use_temp(w, plan);
+    for (unsigned i = 0; i < plan->entry->choice_count; i++)
         classes[i] = (uint8_t)plan->operands[i].class_;
-    }
     plan->stencil = mr_stencil(plan->entry, (row->flags & MR_ACCESSES) != 0 ? w->set : 0, classes);
     return plan->stencil != NULL;
 }
@@ -248,14 +295,9 @@ static void carry_out(struct writer *w, const struct plan *plan, struct origin o
     for (unsigned i = 0; i < plan->entry->choice_count; i++)
         bring(w, &plan->entry->choices[i], &plan->operands[i]);
     emit(w, plan->stencil, origin);
+    w->used_temp |= plan->uses_temp;
     for (unsigned i = 0; i < plan->entry->choice_count; i++)
         take_back(w, &plan->entry->choices[i], &plan->operands[i]);
-}
-
-static bool computes(const struct writer *w, const struct mr_row *row)
-{
-    bool changes_sign_only = (row->flags & MR_CHANGES_SIGN) != 0 && (w->s->fcsr & MR_FCSR_ABS2008) != 0;
-    return (row->flags & MR_COMPUTES) != 0 && !changes_sign_only;
 }
 
 /* Whether there is code for an instruction that is no jump; in plan->stencil NULL where it does nothing. */
@@ -266,6 +308,21 @@ static bool plan_instruction(const struct writer *w, const struct mr_row *row, u
            (does_nothing(row, mr_entry_point(row->entry), word) || make_plan(w, row, row->entry, word, plan));
 }
 
+static bool has_slot(const struct mr_row *row)
+{
+    return row != NULL && row->flow != MR_NEXT && row->flow != MR_LEAVE;
+}
+
+/* Whether the next instruction that matters is a jump whose slot, which is always executed, computes. */
+static bool slot_computes(const struct writer *w, const struct mr_row *row, uint32_t pc)
+{
+    struct plan plan;
+    if (row == NULL || row->flow == MR_LIKELY || !has_slot(row) || pc + 4 >= w->segment_end)
+        return false;
+    const struct mr_row *slot = mr_row_of(word_at(w, pc + 4));
+    return plan_instruction(w, slot, word_at(w, pc + 4), &plan) && plan.stencil != NULL && computes(w, slot);
+}
+
 /* Whether another instruction computes before anybody can look at FCSR's causes. */
 static bool is_overtaken(const struct writer *w, uint32_t pc)
 {
@@ -273,7 +330,7 @@ static bool is_overtaken(const struct writer *w, uint32_t pc)
         const struct mr_row *row = mr_row_of(word_at(w, next));
         struct plan plan;
         if (!plan_instruction(w, row, word_at(w, next), &plan))
-            return false;
+            return slot_computes(w, row, next);
         if (computes(w, row))
             return true;
         if ((row->flags & (MR_ACCESSES | MR_MAY_LEAVE)) != 0)
@@ -434,9 +491,13 @@ static bool with_slot(struct writer *w, const struct mr_row *row, uint32_t word,
     if (!plan_instruction(w, mr_row_of(slot_word), slot_word, &slot))
         return false;
     add_place(w, pc, false);
-    if (row->flow == MR_JUMP)
-        return jump(w, row, word, pc);
-    return row->flow == MR_JUMP_REGISTER ? jump_register(w, row, word, pc) : branch(w, row, word, pc);
+    if (slot.stencil != NULL || link_register(row, word) != 0) /* TEMP is another when the branch looks at it */
+        w->in_temp = 0;
+    bool done = row->flow == MR_JUMP            ? jump(w, row, word, pc)
+                : row->flow == MR_JUMP_REGISTER ? jump_register(w, row, word, pc)
+                                                : branch(w, row, word, pc);
+    w->in_temp = 0;
+    return done;
 }
 
 /* ---- the end of a unit ---- */
@@ -511,11 +572,6 @@ static bool ends_segment(const struct writer *w, const struct mr_row *row, uint3
     return !plan_instruction(w, row, word, &plan) || (row->flags & MR_STORES) != 0;
 }
 
-static bool has_slot(const struct mr_row *row)
-{
-    return row != NULL && row->flow != MR_NEXT && row->flow != MR_LEAVE;
-}
-
 static void find_segment_end(struct writer *w, uint32_t pc)
 {
     bool ends = false;
@@ -531,6 +587,7 @@ static void find_segment_end(struct writer *w, uint32_t pc)
 
 static void compare_segment(struct writer *w, uint32_t start)
 {
+    w->in_temp = 0;
     add_place(w, start, false);
     for (uint32_t pc = start; pc < w->segment_end; pc += 8) {
         uint8_t *differs;
@@ -557,6 +614,13 @@ static void enter_at(struct writer *w, uint32_t pc)
 }
 
 /* ---- a unit ---- */
+
+/* Has the interpreter perform the instruction; control goes on wherever that leads. */
+static void perform(struct writer *w, uint32_t pc)
+{
+    write_stub(w, mr_entrance.perform, pc);
+    w->in_temp = 0;
+}
 
 static void begin(struct writer *w, struct mr_state *s, uint32_t pc)
 {
@@ -585,8 +649,11 @@ bool mr_translate(struct mr_state *s, uint32_t pc, const uint32_t *words, unsign
         if ((pc != w->start && is_taken(s, pc)) || (slot && !has_word(w, pc + 4)))
             break;
         enter_at(w, pc);
+        w->used_temp = false;
         if (slot ? !with_slot(w, row, word, pc) : !instruction(w, word, pc, is_overtaken(w, pc)))
-            write_stub(w, mr_entrance.perform, pc); /* and control goes on wherever that leads */
+            perform(w, pc);
+        if (w->used_temp)
+            w->entries[(pc - w->start) / 4] = 0;
         pc += slot ? 8 : 4;
     }
     if (pc == w->start)
