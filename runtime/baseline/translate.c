@@ -422,6 +422,7 @@ static void jump_over(struct writer *w, const struct plan *not_taken, struct ori
 /* Returns false where no way comes here. */
 static bool land(struct writer *w)
 {
+    w->in_temp = 0;
     for (unsigned i = 0; i < w->local_count; i++)
         mr_write_displacement(w->locals[i], w->at);
     return w->local_count > 0;

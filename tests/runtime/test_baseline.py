@@ -131,6 +131,39 @@ def test_changed_code(host: Path, tmp_path: Path, byte_order: str) -> None:
         assert (result.returncode, result.stdout) == (0, _changed_prints()), (threshold, result)
 
 
+SLOT_CHANGES_WHAT_THE_BRANCH_READS = r"""
+#include <stdio.h>
+
+int main(void)
+{
+    int left, rounds;
+    for (int count = 0; count < 20; count++) {
+        __asm__(".set push\n.set noreorder\n"
+                "move $t1, %2\nmove $t2, $zero\n"
+                "1: addiu $t2, $t2, 1\n"
+                "bgtz $t1, 1b\n"
+                "addiu $t1, $t1, -1\n"
+                "addiu $t3, $t2, 0\n"
+                "bgtz $t1, 2f\n"
+                "addiu $t1, $t1, 7\n"
+                "addiu $t2, $t2, 5\n"
+                "2: move %0, $t1\nmove %1, $t2\n.set pop"
+                : "=r"(left), "=r"(rounds) : "r"(count) : "$t1", "$t2", "$t3");
+        printf("%d %d\n", left, rounds);
+    }
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("byte_order", ORDERS)
+def test_slot_on_both_ways(host: Path, tmp_path: Path, byte_order: str) -> None:
+    """The slot of such a branch is executed once, from the register's value, whichever way the branch goes."""
+    guest = compile_guest(tmp_path, byte_order, SLOT_CHANGES_WHAT_THE_BRANCH_READS, "-static", "-w")
+    result = run(host, "--tier", "baseline", "--threshold", "1", guest)
+    assert (result.returncode, result.stdout) == (0, "".join(f"6 {count + 6}\n" for count in range(20)))
+
+
 @pytest.mark.parametrize("byte_order", ORDERS)
 def test_full_cache(host: Path, tmp_path: Path, byte_order: str) -> None:
     """The oldest code goes, whatever threads execute meanwhile; as much is made as is asked for."""
