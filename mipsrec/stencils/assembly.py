@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 import capstone
 import capstone.x86
 
+from .convention import FLOAT_PINS, HOST_REGISTERS
+
 _NEXT = "next"
 _SHORT_REACH = 127
 
@@ -61,13 +63,18 @@ def assemble(code: bytes, relocations: dict[int, str]) -> Assembled:
     return _laid_out(items)
 
 
-_PINNED = {
-    **{f"{name}{part}": name for name in ("r8", "r9", "r11", "r13", "r14", "r15") for part in ("", "d", "w", "b")},
-    **{f"{mode}{name}": name for name in ("ax", "dx", "si", "di") for mode in ("r", "e", "")},
-    **{"al": "ax", "dl": "dx", "sil": "si", "dil": "di", "ah": "ax", "dh": "dx"},
-    **{f"xmm{number}": f"xmm{number}" for number in range(7)},
-}  # fmt: skip
-"""The host registers of preserve_nonecc's parameters that pinned registers are in, by the names of their parts."""
+def _parts(register: str) -> list[str]:
+    """Return the names of a host register of 64 bits and of its parts."""
+    if register[1].isdigit():
+        return [register, f"{register}d", f"{register}w", f"{register}b"]
+    name = register[1:]
+    low = f"{name[0]}l" if name.endswith("x") else f"{name}l"
+    return [register, f"e{name}", name, low, f"{name[0]}h"]
+
+
+_PINNED = {part for register in HOST_REGISTERS for part in _parts(register)}
+_PINNED |= {f"xmm{number}" for number in range(len(FLOAT_PINS))}
+"""The host registers that pinned registers are in, by the names of their parts."""
 
 
 def loses_pins(code: bytes) -> bool:

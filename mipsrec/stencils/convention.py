@@ -20,6 +20,8 @@ PINS = (2, 3, 4, 5, 6, 7, 8, 16, 17, 29)
 """Pinned general-purpose registers: v0 v1 a0 to a3 t0 s0 s1 sp, 81 to 88 % of the fields that programs execute."""
 _TEMPORARY_AT = 6
 """The parameter that preserve_nonecc has in rcx: x86 shifts by it."""
+HOST_REGISTERS = ("r13", "r14", "r15", "rdi", "rsi", "rdx", "r8", "r9", "r11", "rax")
+"""Where preserve_nonecc has the others, in the order of PINS. The floats are in xmm0 and up."""
 
 FLOAT_PINS = (0, 2, 4, 6, 8, 12, 20)
 """Pinned floating-point registers: f0 f2 f4 f6 f8 f12 f20, which hold a double each."""

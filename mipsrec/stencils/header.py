@@ -10,7 +10,7 @@ from ..isa.row import Use
 from ..isa.uses import changes_sign, reads_memory, uses, writes_memory
 from ..state import OFFSETS
 from .catalogue import OWN, SPILLED
-from .convention import FLOAT_PINS, MEMORY, PINS, TEMP, UPPER, ZERO, fpr_offset
+from .convention import FLOAT_PINS, HOST_REGISTERS, MEMORY, PINS, TEMP, UPPER, ZERO, fpr_offset
 from .expressions import bits, c_text
 from .functions import EXITS
 from .machine import SHIFTS
@@ -154,6 +154,7 @@ def numbers_header() -> str:
     """Return the text of `mr_stencil_numbers.h`."""
     own = ", ".join(f"MR_OWN_{entry.name.upper()}" for entry in OWN)
     exits = ", ".join(f"MR_EXIT_{name.upper()}" for name in EXITS[1:])
+    registers = ", ".join(f"REG_{name.upper()}" for name in HOST_REGISTERS)
     lines = [
         "/* Generated from mipsrec/stencils. */",
         "#ifndef MR_STENCIL_NUMBERS_H",
@@ -165,6 +166,7 @@ def numbers_header() -> str:
         f"#define MR_CLASSES {TEMP + 1}u",
         f"#define MR_PIN_COUNT {len(PINS)}u",
         f"#define MR_PINS {{{', '.join(map(str, PINS))}}}",
+        f"#define MR_PIN_REGISTERS {{{registers}}} /* of <ucontext.h> */",
         f"#define MR_FLOAT_PIN_COUNT {len(FLOAT_PINS)}u",
         f"#define MR_FLOAT_PINS {{{', '.join(map(str, FLOAT_PINS))}}}",
         f"#define MR_PC_OFFSET {OFFSETS['pc'] - MIDDLE} /* from the pointer that translated code has */",

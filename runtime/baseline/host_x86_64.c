@@ -96,11 +96,9 @@ void mr_write_entrance(uint8_t *to, struct mr_entrance *entrance)
     entrance->enter = (uint32_t (*)(struct mr_state *, const uint8_t *))(uintptr_t)enter;
 }
 
-/* In the order of preserve_nonecc's parameters (convention.py). */
 void mr_store_pins(struct mr_state *s, const void *context)
 {
-    static const uint8_t words[MR_PIN_COUNT] = {REG_R13, REG_R14, REG_R15, REG_RDI, REG_RSI, REG_RDX, REG_R8, REG_R9, REG_R11,
-                                                REG_RAX};
+    static const uint8_t words[] = MR_PIN_REGISTERS;
     static const uint8_t pins[] = MR_PINS, float_pins[] = MR_FLOAT_PINS;
     const mcontext_t *registers = &((const ucontext_t *)context)->uc_mcontext;
     for (unsigned i = 0; i < MR_PIN_COUNT; i++)
