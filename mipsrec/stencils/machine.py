@@ -222,12 +222,12 @@ class StencilMachine(IrMachine):
     def _pinned(self, place: int) -> str:
         return self.ftemp if place == TEMP else self.floats[place]
 
-    def _half(self, type_: str, place: int, upper: bool) -> str:
+    def _half_of_pin(self, type_: str, place: int, upper: bool) -> str:
         """Return a half of a pinned register."""
         pair = self.writer.value(f"bitcast double {self._pinned(place)} to <2 x {type_}>")
         return self.writer.value(f"extractelement <2 x {type_}> {pair}, i32 {int(upper)}")
 
-    def _set_half(self, type_: str, place: int, upper: bool, value: Value) -> None:
+    def _set_half_of_pin(self, type_: str, place: int, upper: bool, value: Value) -> None:
         pair = self.writer.value(f"bitcast double {self.floats[place]} to <2 x {type_}>")
         pair = self.writer.value(f"insertelement <2 x {type_}> {pair}, {type_} {text(value)}, i32 {int(upper)}")
         self.floats[place] = self.writer.value(f"bitcast <2 x {type_}> {pair} to double")
@@ -237,7 +237,7 @@ class StencilMachine(IrMachine):
         if place == MEMORY:
             return self.from_state("float", self.fpr_place(number, "single"))
         upper = UPPER <= place < MEMORY
-        return self._half("float", place - UPPER if upper else place, upper)
+        return self._half_of_pin("float", place - UPPER if upper else place, upper)
 
     def set_single(self, number: Any, value: Value) -> None:
         place = self._operands[number].place
@@ -245,7 +245,7 @@ class StencilMachine(IrMachine):
             self.to_state("float", value, self.fpr_place(number, "single"))
             return
         upper = UPPER <= place < MEMORY
-        self._set_half("float", place - UPPER if upper else place, upper, value)
+        self._set_half_of_pin("float", place - UPPER if upper else place, upper, value)
 
     def double(self, number: Any) -> str:
         place = self._operands[number].place
@@ -270,14 +270,14 @@ class StencilMachine(IrMachine):
         place = self._operands[number].place
         if place == MEMORY:
             return self.from_state("i32", self.fpr_place(number, "high"))
-        return self._half("i32", place, True)
+        return self._half_of_pin("i32", place, True)
 
     def set_high(self, number: Any, value: Value) -> None:
         place = self._operands[number].place
         if place == MEMORY:
             self.to_state("i32", value, self.fpr_place(number, "high"))
         else:
-            self._set_half("i32", place, True, value)
+            self._set_half_of_pin("i32", place, True, value)
 
     def settled(self, value: Value) -> Value:
         return value
