@@ -60,7 +60,7 @@ uint32_t mr_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop
     uint64_t outer = mr_host_thread.stop;
     mr_host_thread.stop = (uint64_t)stop_sp << 32 | stop_pc;
     do {
-        mr_function lifted = mr_fpu_may_trap(s) ? NULL : mr_lookup(pc);
+        mr_function lifted = mr_fpu_may_trap(s) || mr_passed_over() ? NULL : mr_lookup(pc);
         mr_counters.dispatches++;
         if (lifted != NULL) {
             s->pc = pc;

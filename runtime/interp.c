@@ -242,7 +242,7 @@ uint32_t mr_aligned(struct mr_state *s, uint32_t pc)
 static bool leaves(const struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
 {
     return pc == stop_pc || pc >= MR_USER_END || GPR(s, MR_REG_SP) > stop_sp ||
-           (!mr_options.engine_interp && !mr_fpu_may_trap(s) && mr_lookup(pc) != NULL);
+           (!mr_options.engine_interp && !mr_fpu_may_trap(s) && mr_lookup(pc) != NULL && !mr_passed_over());
 }
 
 /* Runs translated code from *pc on, as long as it leads to more; moves *pc to where it does not. Returns true where the loop

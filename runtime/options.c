@@ -33,6 +33,7 @@ char **mr_call_arguments;
 int mr_call_argument_count;
 
 #define PROFILE_RATE_MAX 10000u
+#define RANDOM "random:"
 
 static bool window_given;
 static const char *tier; /* as given, or NULL */
@@ -126,6 +127,7 @@ static void choose_tier(void)
     bool only_baseline = strcmp(chosen, "baseline") == 0;
     mr_options.engine_interp = only_baseline || strcmp(chosen, "interp") == 0;
     mr_baseline_on = (only_baseline || strcmp(chosen, "auto") == 0) && mr_options.verify_fd < 0;
+    mr_tiers_random = mr_tiers_random && mr_options.verify_fd < 0;
 }
 
 static uint32_t whole_number(const char *text)
@@ -204,6 +206,12 @@ static void parse_program_fd(const char *text) { mr_options.program_fd = (int)wh
 
 static void parse_threshold(const char *text)
 {
+    if (strncmp(text, RANDOM, strlen(RANDOM)) == 0) {
+        mr_tiers_random = true;
+        mr_tiers_seed = whole_number(text + strlen(RANDOM));
+        return;
+    }
+    mr_tiers_random = false;
     mr_baseline_threshold = whole_number(text);
     if (mr_baseline_threshold < 1 || mr_baseline_threshold > 255)
         usage_error("--threshold must be a number from 1 to 255, not '%s'", text);
@@ -227,9 +235,12 @@ static const char *hand_on_code_cache(bool same __attribute__((unused)))
 /* What an executed program gets; same: it is the one that runs now. */
 static const char *hand_on_threshold(bool same __attribute__((unused)))
 {
-    static char text[12];
-    snprintf(text, sizeof text, "%u", mr_baseline_threshold);
-    return tier != NULL ? text : NULL;
+    static char text[32];
+    if (mr_tiers_random)
+        snprintf(text, sizeof text, RANDOM "%u", mr_tiers_seed);
+    else
+        snprintf(text, sizeof text, "%u", mr_baseline_threshold);
+    return tier != NULL || mr_tiers_random ? text : NULL;
 }
 
 static const char *hand_on_tier(bool same __attribute__((unused))) { return tier; }
@@ -270,8 +281,9 @@ static const struct option_row rows[] = {
     {.name = "--tier", .argument = "auto|aot|baseline|interp", .apply = parse_tier, .hand_on = hand_on_tier,
      .help = "auto: recompiled code where there is any, elsewhere code that is made at once when a place is reached often;\n"
              "aot: recompiled code, and the interpreter; baseline: only code that is made at once; interp: none"},
-    {.name = "--threshold", .argument = "N", .apply = parse_threshold, .hand_on = hand_on_threshold,
-     .help = "make code of a place when it is reached for the Nth time; default 8"},
+    {.name = "--threshold", .argument = "N|random:SEED", .apply = parse_threshold, .hand_on = hand_on_threshold,
+     .help = "make code of a place when it is reached for the Nth time; default 8. For tests, random:SEED: a number for\n"
+             "each place, and other changes of tiers at random"},
     {.name = "--code-cache", .argument = "KIB", .apply = parse_code_cache, .hand_on = hand_on_code_cache,
      .help = "memory for code that is made at once; default 65536. When it is full, the oldest code goes"},
     {.name = "--engine", .argument = "native|interp", .apply = parse_engine,

@@ -4,6 +4,7 @@
  * syscall.h says how they look. Signals that the call raised are delivered at its end (signal_state.c).
  */
 #include "syscall.h"
+#include "baseline/baseline.h"
 #include "control.h"
 #include "profile.h"
 #include "signals.h"
@@ -189,6 +190,8 @@ uint32_t mr_syscall(struct mr_state *s, uint32_t pc)
     } else {
         pc = take_call_with_samples(s, pc);
     }
+    if (mr_tiers_random)
+        mr_tiers_disturb();
     if (!mr_host_thread.leave_lifted)
         return pc;
     mr_host_thread.leave_lifted = false;

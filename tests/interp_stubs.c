@@ -28,11 +28,17 @@ int32_t mr_dispatch_fill(uint32_t pc)
     return mr_dispatch[pc >> 2];
 }
 
-bool mr_baseline_on;
+bool mr_baseline_on, mr_tiers_random;
 
 bool mr_baseline_has(struct mr_state *s, uint32_t pc)
 {
     (void)s, (void)pc;
+    return false;
+}
+
+bool mr_random_choice(uint32_t one_of)
+{
+    (void)one_of;
     return false;
 }
 

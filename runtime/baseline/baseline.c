@@ -75,7 +75,8 @@ bool mr_baseline_has(struct mr_state *s, uint32_t pc)
     if (mr_code_of(s, pc) != NULL)
         return true;
     uint32_t key = (pc >> 2) % COUNTERS;
-    if (++counters[key].came < mr_baseline_threshold << counters[key].stale)
+    uint32_t threshold = mr_tiers_random ? mr_random_threshold(pc) : mr_baseline_threshold;
+    if (++counters[key].came < threshold << counters[key].stale)
         return false;
     counters[key].came = 0;
     return make(s, pc);

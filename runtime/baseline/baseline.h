@@ -12,6 +12,7 @@
  *     code_links.c    jumps between units
  *     code_users.c    which threads execute code, so that its memory can be used again
  *     host_x86_64.c   all that depends on the host's processor
+ *     random_tiers.c  switches of tiers at random points, for tests
  */
 #ifndef MR_BASELINE_H
 #define MR_BASELINE_H
@@ -51,5 +52,19 @@ void mr_baseline_fault(struct mr_state *s, uintptr_t host_pc, const void *contex
 uint32_t mr_baseline_guest_pc(uintptr_t host_pc);
 
 void mr_baseline_report(void); /* for --stats */
+
+/* ---- random_tiers.c: only where --threshold is random:SEED ---- */
+
+extern bool mr_tiers_random;
+extern uint32_t mr_tiers_seed;
+uint32_t mr_random_threshold(uint32_t pc); /* 1 to 255 */
+bool mr_random_choice(uint32_t one_of);    /* true once in so many times */
+void mr_tiers_disturb(void);               /* after a system call: translated code, or frames of recompiled code, may go */
+
+/* Whether a recompiled function is left to another tier this time. */
+static inline bool mr_passed_over(void)
+{
+    return mr_tiers_random && mr_random_choice(4);
+}
 
 #endif

@@ -25,10 +25,10 @@ def compile_native(folder: Path, name: str) -> Path:
     return _compile([need("gcc")], folder, name)
 
 
-def compile_guest(folder: Path, byte_order: str, name: str) -> Path:
-    """Return the static program for MIPS, with glibc."""
+def compile_guest(folder: Path, byte_order: str, name: str, *others: str) -> Path:
+    """Return the static program for MIPS, with glibc; others: sources that belong to it."""
     triple = ORDERS[byte_order]
-    return _compile([need(f"{triple}-gcc", f"gcc-{triple}"), "-static"], folder, name)
+    return _compile([need(f"{triple}-gcc", f"gcc-{triple}"), "-static"], folder, name, *others)
 
 
 def compile_musl(folder: Path, architecture: str, name: str) -> Path:
@@ -36,9 +36,10 @@ def compile_musl(folder: Path, architecture: str, name: str) -> Path:
     return compile_with_musl([GUESTS / f"{name}.c"], folder / name, architecture, *OPTIONS)
 
 
-def _compile(command: list[str], folder: Path, name: str) -> Path:
-    program = folder / name
-    result = subprocess.run([*command, *OPTIONS, str(GUESTS / f"{name}.c"), "-o", str(program)],
+def _compile(command: list[str], folder: Path, *names: str) -> Path:
+    program = folder / names[0]
+    sources = [str(GUESTS / f"{name}.c") for name in names]
+    result = subprocess.run([*command, *OPTIONS, *sources, "-latomic", "-o", str(program)],
                             capture_output=True, text=True)  # fmt: skip
     assert result.returncode == 0, result.stderr
     return program

@@ -1,0 +1,103 @@
+"""Tiers are switched at random points of programs with signals and threads: they print what they print interpreted.
+
+`--threshold random:SEED` translates places at different times, forgets translated code, abandons frames of recompiled
+code, and passes over recompiled functions. Each run is tried in one byte order; with MIPSREC_SEEDS=N in both, with N
+seeds.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+import twins
+from compiled import ORDERS, library_at
+from tiers import INTERPRETED
+
+from mipsrec import pipeline
+
+SAMPLES = Path(__file__).parent.parent.parent / "samples"
+ALL = "MIPSREC_SEEDS" in os.environ
+SEEDS = range(1, 1 + int(os.environ.get("MIPSREC_SEEDS", "1")))
+SOURCES = {"threads": ("threads", "threads_ends"), "signals": ("signals",), "timers": ("timers",)}
+RUNS = {
+    "threads": ("values", "queue", "atomics", "memory", "signals", "owners", "processes", "spawns", "exit"),
+    "signals": ("",),
+    "timers": ("signals", "others", "threads", "intervals"),
+}  # fmt: skip
+SOME = "[a-e]*"
+"""Shell pattern of the functions that are recompiled: calls go to and fro all the time."""
+PAIRS = [(name, run) for name, runs in RUNS.items() for run in runs]
+CASES = [
+    (order, name, run)
+    for number, (name, run) in enumerate(PAIRS)
+    for order in (ORDERS if ALL else list(ORDERS)[number % 2 :: 2])
+]
+
+
+class Program:
+    """A guest, and what it prints interpreted."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.interpreted = cache(self._interpreted)
+        self.library = cache(self._library)
+
+    def _interpreted(self, host: Path, run: str) -> str:
+        return twins.output(host, *INTERPRETED, self.path, *run.split(), cwd=self.path.parent)
+
+    def _library(self) -> Path:
+        return library_at(pipeline.open_guest(self.path), self.path.parent, "light", SOME)
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Program]:
+    """The guest of a name, made once in each byte order."""
+
+    @cache
+    def made(order: str, name: str) -> Program:
+        folder = tmp_path_factory.mktemp(f"{name}-{order}")
+        return Program(twins.compile_guest(folder, order, *SOURCES[name]))
+
+    return made
+
+
+def assert_as_interpreted(host: Path, guest: Program, run: str, tier: str, *words: str | Path) -> None:
+    for seed in SEEDS:
+        command = [host, "--tier", tier, "--threshold", f"random:{seed}", *words, guest.path, *run.split()]
+        assert twins.output(*command, cwd=guest.path.parent) == guest.interpreted(host, run), seed
+
+
+@pytest.mark.parametrize(("order", "name", "run"), CASES)
+def test_translated(host: Path, program: Callable[[str, str], Program], order: str, name: str, run: str) -> None:
+    assert_as_interpreted(host, program(order, name), run, "baseline")
+
+
+@pytest.mark.parametrize("tier", ["auto", "aot"])
+@pytest.mark.parametrize(("order", "name", "run"), CASES)
+def test_recompiled(
+    host: Path, program: Callable[[str, str], Program], order: str, name: str, run: str, tier: str
+) -> None:
+    guest = program(order, name)
+    assert_as_interpreted(host, guest, run, tier, "--library", guest.library())
+
+
+def test_seeds_choose(host: Path) -> None:
+    """A seed makes the same choices again, another one makes others."""
+    guest = SAMPLES / "prebuilt" / "mipsel" / "callbacks.elf"
+
+    def counted(seed: int) -> str:
+        command = [host, "--stats", "--tier", "baseline", "--threshold", f"random:{seed}", guest]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60).stderr
+
+    assert counted(1) == counted(1) != counted(2)
+
+
+@pytest.mark.parametrize("word", ["random:", "random:x", "random:-1", "random"])
+def test_bad_seeds(host: Path, word: str) -> None:
+    result = subprocess.run([host, "--threshold", word, "/"], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 2 and result.stderr.count("\n") == 1, result
