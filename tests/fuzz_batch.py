@@ -15,10 +15,11 @@ from random import Random
 
 from fuzz_cases import make_case, reserved_case
 from fuzz_faults import View, unexplained
-from fuzz_guest import CASES, EngineError, Mode, culprit, library, link, run_baseline, run_host, run_qemu
+from fuzz_guest import CASES, EngineError, Mode, culprit, library, link, run_host, run_qemu, run_tier
 from fuzz_maker import Case
 from fuzz_states import STATE_BYTES, States, unpack
 from fuzz_unicorn import UNSEEN, run_unicorn
+from tiers import BASELINE
 
 from mipsrec.isa import ROWS, decode
 from mipsrec.isa.disassembly import disassemble
@@ -72,7 +73,8 @@ def execute(folder: Path, host: Path, mode: Mode, cases: list[Case], states: byt
     executors: dict[str, Callable[[bytes], bytes]] = {"interp": lambda part: run_host(host, guest, part, None)}
     for opt in OPTS:
         executors[f"lifted {opt}"] = partial(_run_lifted, host, guest, library(guest, opt))
-    executors["baseline"] = lambda part: run_baseline(host, guest, part)
+    for name, tier in BASELINE.items():
+        executors[name] = partial(run_tier, host, guest, tier)
     executors["qemu"] = lambda part: run_qemu(mode, guest, part)
     executors["unicorn"] = lambda part: run_unicorn(mode, guest, part)
     results = {}

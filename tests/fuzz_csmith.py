@@ -1,4 +1,4 @@
-"""`make fuzz-csmith`: random C programs print the same checksum recompiled, interpreted, under qemu-user and natively.
+"""`make fuzz-csmith`: random C programs print the same checksum in all tiers, under qemu-user and natively.
 
 Each seed of csmith gives one program, compiled at two levels for both byte orders. A program with unions may mean
 another thing in the other byte order, and of floating-point variables csmith's checksum takes the bytes as they lie in
@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 
 from compiled import QEMU
-from gcc_batch import BUILD_HELP, INTERPRETED, Batch, commands, compile_batch, link_batch, run
+from gcc_batch import BUILD_HELP, INTERPRETED, NO_BUILD_HELP, Batch, commands, compile_batch, link_batch, run
 from gcc_suites import Case
 from tools import need, outside_pytest
 from tqdm import tqdm
@@ -137,6 +137,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1, help="the first seed (default 1)")
     parser.add_argument("--count", type=int, default=50, help="how many seeds (default 50)")
     parser.add_argument("--build", type=str.split, action="append", metavar="WORDS", help=BUILD_HELP)
+    parser.add_argument("--no-build", action="store_true", help=NO_BUILD_HELP)
     parser.add_argument("--jobs", type=int, default=2, help="batches at once (default 2)")
     chosen = parser.parse_args(words)
     seeds = range(chosen.seed, chosen.seed + chosen.count)
@@ -144,7 +145,7 @@ def main(words: list[str]) -> int:
     tried = different = 0
     with tempfile.TemporaryDirectory(prefix="mipsrec-csmith-") as name, ThreadPoolExecutor(chosen.jobs) as pool:
         folders = [Path(name) / str(part[0]) for part in parts]
-        work = partial(try_seeds, host=host_executable(), builds=chosen.build or [[]])
+        work = partial(try_seeds, host=host_executable(), builds=[] if chosen.no_build else chosen.build or [[]])
         with tqdm(total=len(seeds), unit=" seeds", file=sys.stderr) as bar:
             for part, results in zip(parts, pool.map(work, parts, folders)):
                 bar.update(len(part))

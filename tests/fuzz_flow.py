@@ -1,10 +1,10 @@
-"""`make fuzz-flow`: random functions, loops and calls do the same recompiled, interpreted and under qemu-user.
+"""`make fuzz-flow`: random functions, loops and calls do the same in all tiers and under qemu-user.
 
 Each seed is a program for one byte order and FPU, with its symbols or without (flow_maker.py). It is recompiled in some
-ways of building, in turn, and its output, all registers, data and stack, and how it ends must be as when it is
-interpreted; under qemu-user too, where it does not use the FPU, whose flags and NaNs qemu has otherwise, and does not
-jump to an odd address. A program that differs is made small and kept in build/fuzz/, with the commands that show the
-difference.
+ways of building, in turn, and runs in the baseline tier, and in both together. Its output, all registers, data and
+stack, and how it ends must be as when it is interpreted; under qemu-user too, where it does not use the FPU, whose
+flags and NaNs qemu has otherwise, and does not jump to an odd address. A program that differs is made small and kept in
+build/fuzz/, with the commands that show the difference.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from random import Random
 from compiled import ORDERS, QEMU
 from flow_maker import Program, place_of
 from flow_parts import make
+from tiers import AUTO, BASELINE, INTERPRETED
 from tools import need, outside_pytest
 from tqdm import tqdm
 
@@ -47,6 +48,9 @@ class Way:
     def __str__(self) -> str:
         return f"--opt {self.opt} --memory {self.memory} --calls {self.calls}{' (framed)' if self.framed else ''}"
 
+
+Judge = Way | str | None
+"""What is compared with the interpreter: a way of building, a tier without recompiled code, or qemu-user."""
 
 WAYS = (
     Way("auto"), Way("2", framed=True), Way("light"), Way("3"), Way("0"), Way("2", memory="paged"),
@@ -126,34 +130,45 @@ class Trial:
         return assemble(self.program.assembly(), self.order, self.program.fr, self.stripped, self.folder)
 
     def interpreted(self, program: Path) -> End | None:
-        return run([str(self.host), "--engine", "interp", str(program)], SECONDS)
+        return run([str(self.host), *INTERPRETED, str(program)], SECONDS)
 
     def goes_to_an_odd_address(self, program: Path) -> bool:
         """Return whether a program that SIGBUS ends does so. qemu has MIPS16, of which it then runs code."""
-        words = [str(self.host), "--engine", "interp", "--report", str(program)]
+        words = [str(self.host), *INTERPRETED, "--report", str(program)]
         said = subprocess.run(words, capture_output=True, timeout=LONGER * SECONDS).stderr.decode(errors="replace")
         found = re.search(r"\(SIGBUS\) at pc 0x([0-9a-f]+)", said)
         return found is not None and int(found[1], 16) & 1 == 1
 
-    def difference(self, way: Way | None) -> str | None:
-        """Return how a way, None for qemu-user, differs from the interpreter; None if the program does not end."""
+    def difference(self, way: Judge) -> str | None:
+        """Return how a judge differs from the interpreter; None if the program does not end."""
         program = self.assemble()
         expected = self.interpreted(program)
         if expected is None:
             return None
+        if way is None and expected.status == -signal.SIGBUS and self.goes_to_an_odd_address(program):
+            return ""
+        for name, command in self.commands(program, way):
+            found = run(command, LONGER * SECONDS)
+            difference = "does not end" if found is None else found.difference(expected)
+            if difference:
+                return f"{name}{difference}"
+        return ""
+
+    def commands(self, program: Path, way: Judge) -> Iterator[tuple[str, list[str]]]:
+        """Yield what runs a program for a judge: a name, and the command."""
         if way is None:
-            if expected.status == -signal.SIGBUS and self.goes_to_an_odd_address(program):
-                return ""
-            found = run([need(QEMU[self.order], "qemu-user"), str(program)], LONGER * SECONDS)
+            yield "", [need(QEMU[self.order], "qemu-user"), str(program)]
+        elif isinstance(way, str):
+            yield "", [str(self.host), *BASELINE[way], str(program)]
         else:
-            words = [str(self.host), "--library", str(recompiled(program, way)), str(program)]
-            found = run(words, LONGER * SECONDS)
-        return "does not end" if found is None else found.difference(expected)
+            library = str(recompiled(program, way))
+            for name, tier in {"": (), **{f"{name}: ": tier for name, tier in AUTO.items()}}.items():
+                yield name, [str(self.host), *tier, "--library", library, str(program)]
 
-    def judges(self, ways: list[Way]) -> list[Way | None]:
-        return [*ways, *([] if self.program.fpu else [None])]
+    def judges(self, ways: list[Way]) -> list[Judge]:
+        return [*ways, *BASELINE, *([] if self.program.fpu else [None])]
 
-    def made_small(self, way: Way | None) -> str:
+    def made_small(self, way: Judge) -> str:
         """Leave out of the program what the difference does not need; return the difference."""
         last = self.difference(way) or ""
         for part in self.program.parts():
@@ -172,7 +187,7 @@ def _or_nothing(action: Callable[[], str | None]) -> str | None:
         return None
 
 
-def explain(trial: Trial, way: Way | None) -> str:
+def explain(trial: Trial, way: Judge) -> str:
     """Return a difference as text, and keep its program, made small."""
     difference = trial.made_small(way)
     FINDINGS.mkdir(parents=True, exist_ok=True)
@@ -181,7 +196,9 @@ def explain(trial: Trial, way: Way | None) -> str:
     program = kept.with_suffix("")
     assemble(kept.read_text(), trial.order, trial.program.fr, trial.stripped, trial.folder).replace(program)
     lines = [f"seed {trial.seed!r}, {trial.order}-endian, {way or 'qemu-user'}: {difference}", f"    {kept}"]
-    if way:
+    if isinstance(way, str):
+        lines.append(f"    mipsrec-host {' '.join(BASELINE[way])} {program}")
+    elif way:
         library = f"{program}.so"
         lines.append(f"    mipsrec build {way} {program} -o {library}; mipsrec run --static-lib {library} {program}")
     return "\n".join([*lines, f"    mipsrec run --engine interp {program}"])
@@ -205,7 +222,9 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="make fuzz-flow", description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1, help="the first seed (default 1)")
     parser.add_argument("--count", type=int, default=100, help="how many programs (default 100)")
-    parser.add_argument("--ways", type=int, default=2, help=f"ways of building for each, of {len(WAYS)} (default 2)")
+    parser.add_argument(
+        "--ways", type=int, default=2, help=f"ways of building for each, of {len(WAYS)}, or 0 (default 2)"
+    )
     chosen = parser.parse_args(words)
     ended = different = 0
     with tempfile.TemporaryDirectory(prefix="mipsrec-flow-") as name:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from compiled import ORDERS
 from fuzz_maker import Case
-from fuzz_states import STATE_BYTES
+from fuzz_states import STATE_BYTES, WINDOW
 from tools import need
 
 from mipsrec import pipeline
@@ -22,8 +22,10 @@ _GUESTS = Path(__file__).parent / "guests"
 _LINKED = (
     "-std=gnu11", "-O2", "-ffreestanding", "-fno-tree-loop-distribute-patterns", "-nostdlib", "-static",
     "-mips32r2", "-mno-abicalls", "-fno-pic", "-G0",
-    f"-Wl,--section-start=.cases={CASES:#x},--section-start=.window=0x600000,--section-start=.handler=0x6e600000",
+    f"-Wl,--section-start=.cases={CASES:#x},--section-start=.handler=0x6e600000",
 )  # fmt: skip
+WINDOW_OFFSET = 0xF80
+"""Of the memory that cases use in the section that guests/fuzz.S has for it."""
 STATES_PER_SECOND = 1000  # fewer is a hang
 
 
@@ -65,13 +67,14 @@ def assembly(cases: list[Case]) -> str:
     return "\n".join([*lines, ""])
 
 
-def link(folder: Path, mode: Mode, cases: list[Case]) -> Path:
-    """Return the guest, whose cases lie one after another from CASES on."""
+def link(folder: Path, mode: Mode, cases: list[Case], window: int = WINDOW) -> Path:
+    """Return the guest, whose cases lie one after another from CASES on, and their memory at `window`."""
     triple = ORDERS[mode.byte_order]
     compiler = need(f"{triple}-gcc", f"gcc-{triple}")
     (folder / "cases.s").write_text(assembly(cases))
     output = folder / "guest"
-    words = [compiler, *_LINKED, "-mfp64" if mode.fr else "-mfp32", *(["-mnan=2008"] if mode.nan2008 else [])]
+    section = f"-Wl,--section-start=.window={window - WINDOW_OFFSET:#x}"
+    words = [compiler, *_LINKED, section, "-mfp64" if mode.fr else "-mfp32", *(["-mnan=2008"] if mode.nan2008 else [])]
     words += [*map(str, (_GUESTS / "fuzz.c", _GUESTS / "fuzz.S", folder / "cases.s")), "-o", str(output)]
     result = subprocess.run(words, capture_output=True, text=True, check=False)
     if result.returncode:
@@ -92,9 +95,9 @@ def run_host(host: Path, guest: Path, states: bytes, recompiled: Path | None) ->
     return run_command([str(host), *engine, str(guest)], states)
 
 
-def run_baseline(host: Path, guest: Path, states: bytes) -> bytes:
-    """Run the guest in the baseline tier, which makes code of each place before it runs the first time."""
-    return run_command([str(host), "--tier", "baseline", "--threshold", "1", str(guest)], states)
+def run_tier(host: Path, guest: Path, tier: tuple[str, ...], states: bytes) -> bytes:
+    """Run the guest with options of the host that choose a tier."""
+    return run_command([str(host), *tier, str(guest)], states)
 
 
 def run_qemu(mode: Mode, guest: Path, states: bytes) -> bytes:

@@ -1,8 +1,8 @@
 """Builds many programs as one static guest, lifts their own functions, and runs each in a process of its own.
 
 Enters: tests of one level and byte order, and the ways to build the guest's library. Leaves: how each ended in each
-way, and interpreted. The libraries of the guest are
-interpreted always: what is tested is the code of the tests.
+way, interpreted, and in each tier. The libraries of the guest
+are never recompiled: what is tested is the code of the tests.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from pathlib import Path
 from compiled import ORDERS
 from gcc_suites import LEVELS, Case
 from relocatable import Relocatable, isolate
+from tiers import AUTO, BASELINE
+from tiers import INTERPRETED as INTERPRETER
 from tools import need
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,7 +27,10 @@ LIBRARIES = ("-lm", "-latomic", "-lgcov", "-pthread")
 INTERPRETED = "interpreted"
 OPERATORS = ("_Znw", "_Zna", "_Zdl", "_Zda")  # operators new and delete, which libstdc++ calls too
 
+BESIDE = {f", {name}": options for name, options in AUTO.items()}
+
 UNBUILT = "does not build"
+NO_BUILD_HELP = "recompile nothing: only the interpreter and the baseline tier run"
 BUILD_HELP = "options of `mipsrec build`, such as --build='--opt 3 --memory paged' (repeatable: each is one more way)"
 
 
@@ -115,14 +120,19 @@ def lift(program: Path, options: Sequence[str]) -> Path:
 
 def ways(builds: Sequence[Sequence[str]]) -> list[str]:
     """Return the names of the ways to run a guest."""
-    return [*(" ".join(["recompiled", *options]) for options in builds), INTERPRETED]
+    recompiled = [" ".join(["recompiled", *options]) for options in builds]
+    return [*(f"{way}{tier}" for way in recompiled for tier in ("", *BESIDE)), INTERPRETED, *BASELINE]
 
 
 def commands(host: Path, program: Path, builds: Sequence[Sequence[str]]) -> Iterator[tuple[str, list[str]]]:
     """Yield each way to run a guest with its command, whose library is there until the next one is asked for."""
-    for way, options in zip(ways(builds), builds):
-        yield way, [str(host), "--library", str(lift(program, options)), str(program)]
-    yield INTERPRETED, [str(host), str(program)]
+    names = iter(ways(builds))
+    for options in builds:
+        library = str(lift(program, options))
+        for tier in ((), *BESIDE.values()):
+            yield next(names), [str(host), *tier, "--library", library, str(program)]
+    for tier in (INTERPRETER, *BASELINE.values()):
+        yield next(names), [str(host), *tier, str(program)]
 
 
 def _ended(status: int) -> str:

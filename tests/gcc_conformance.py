@@ -15,7 +15,7 @@ import time
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
-from gcc_batch import BUILD_HELP, UNBUILT, Batch, run_batch, ways
+from gcc_batch import BUILD_HELP, NO_BUILD_HELP, UNBUILT, Batch, run_batch, ways
 from gcc_suites import LEVELS, SUITES, load_test, read_suite, sources
 from tqdm import tqdm
 
@@ -36,6 +36,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only each N-th test")
     parser.add_argument("--first", type=int, default=0, metavar="N", help="begin with the N-th test (default 0)")
     parser.add_argument("--build", type=str.split, action="append", metavar="WORDS", help=BUILD_HELP)
+    parser.add_argument("--no-build", action="store_true", help=NO_BUILD_HELP)
     parser.add_argument("--jobs", type=int, default=2, help="batches at once (default 2)")
     return parser.parse_args(words)
 
@@ -112,7 +113,7 @@ def main(words: list[str]) -> int:
     """Run the tests; return the exit status."""
     chosen = parse(words)
     testsuite = sources(ROOT / "build" / "gcc-testsuite")
-    builds = chosen.build or [[]]
+    builds = [] if chosen.no_build else chosen.build or [[]]
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="mipsrec-gcc-") as name:
         finished = run_all(batches(chosen, testsuite), host_executable(), builds, chosen.jobs, Path(name))

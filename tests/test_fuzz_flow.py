@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from flow_maker import RUNS, place_of
-from fuzz_flow import WAYS, End, Trial, Way, try_seed
+from fuzz_flow import WAYS, End, Judge, Trial, try_seed
 
 SEEDS = (1, 2, 3, 4, 5, 2015)
 """Of 1, f2 calls itself by a pointer, and a register set before was lost; 2015 jumps to an odd address."""
@@ -32,7 +32,7 @@ def test_differences() -> None:
 def test_made_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is left is what the difference needs."""
 
-    def difference(trial: Trial, way: Way | None) -> str:
+    def difference(trial: Trial, way: Judge) -> str:
         return "differs" if "jalr $24, $25" in trial.program.assembly() else ""
 
     trial = Trial("flow 1", tmp_path, tmp_path)

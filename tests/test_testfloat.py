@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from testfloat_guest import build
+from tiers import BASELINE
 from tools import need
 
 from mipsrec import pipeline
@@ -69,6 +70,16 @@ def test_interpreted(host: Path, guest: Path, library: Path) -> None:
     errors = run([str(host), "--library", str(library), str(guest), "-g", "-s", stride, *OF_TWO], 1200)
     if ALL:
         errors |= run([str(host), "--library", str(library), str(guest), "-g", "-s", "7", *OF_THREE], 3600)
+    assert {name: count for name, count in errors.items() if count} == {}
+
+
+@pytest.mark.parametrize("tier", BASELINE)
+def test_baseline(host: Path, guest: Path, tier: str) -> None:
+    """The judge runs in the baseline tier, too, and so do instructions in code that the guest has just made."""
+    command = [str(host), *BASELINE[tier], str(guest), "-s", "1" if ALL else "61"]
+    errors = run([*command, *OF_TWO], 3600)
+    assert {name: count for name, count in errors.items() if count} == {}
+    errors = run([*command, *(["-g", *OF_TWO] if ALL else ["-g", "add_", "c_"])], 3600)
     assert {name: count for name, count in errors.items() if count} == {}
 
 
