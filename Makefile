@@ -4,7 +4,7 @@ PYTHON ?= python3
 JOBS ?= 2
 PY := .venv/bin/python
 
-.PHONY: help venv demo test check check-python check-c conformance fuzz fuzz-flow fuzz-csmith fuzz-input fuzz-host samples clean
+.PHONY: help venv demo test check check-python check-c conformance fuzz fuzz-flow fuzz-selfmod fuzz-csmith fuzz-input fuzz-host samples clean
 
 help:
 	@echo 'make demo         recompile the samples and run them'
@@ -13,6 +13,7 @@ help:
 	@echo 'make conformance  gcc'"'"'s own tests, and programs beside other executors (ARGS=--help)'
 	@echo 'make fuzz         random instructions in every executor and two outside judges (SECONDS=600 ARGS=--help)'
 	@echo 'make fuzz-flow    random functions, loops and calls in every executor (COUNT=100 programs from SEED=1 on)'
+	@echo 'make fuzz-selfmod random programs that change their own code in every tier (COUNT=100 programs from SEED=1 on)'
 	@echo 'make fuzz-csmith  compare random C programs of csmith everywhere (COUNT=50 programs from SEED=1 on)'
 	@echo 'make fuzz-input   run the commands on broken programs (COUNT=20000)'
 	@echo 'make fuzz-host    the loader and the interpreter under libFuzzer (SECONDS=600 for each)'
@@ -75,6 +76,9 @@ fuzz: venv
 
 fuzz-flow: venv
 	$(PY) tests/fuzz_flow.py --seed $(or $(SEED),1) --count $(or $(COUNT),100) $(ARGS)
+
+fuzz-selfmod: venv
+	$(PY) tests/fuzz_selfmod.py --seed $(or $(SEED),1) --count $(or $(COUNT),100) $(ARGS)
 
 fuzz-csmith: venv
 	$(PY) tests/fuzz_csmith.py --seed $(or $(SEED),1) --count $(or $(COUNT),50) --jobs $(JOBS) $(ARGS)

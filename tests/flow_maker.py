@@ -67,6 +67,16 @@ class Program:
     data: list[str]
     fpu: bool
     fr: int
+    link_options: tuple[str, ...] = ()
+
+    @property
+    def in_qemu(self) -> bool:
+        """Return whether qemu-user does the same: it has flags and NaNs of the FPU otherwise."""
+        return not self.fpu
+
+    def place_of(self, offset: int) -> str:
+        """Return what lies that far in its output."""
+        return place_of(offset)
 
     def assembly(self) -> str:
         """Return the program."""

@@ -15,14 +15,15 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Protocol
 
 from compiled import ORDERS, QEMU
-from flow_maker import Program, place_of
+from flow_maker import Part, place_of
 from flow_parts import make
 from tiers import AUTO, BASELINE, INTERPRETED
 from tools import need, outside_pytest
@@ -49,6 +50,11 @@ class Way:
         return f"--opt {self.opt} --memory {self.memory} --calls {self.calls}{' (framed)' if self.framed else ''}"
 
 
+def some_ways(number: int, count: int) -> list[Way]:
+    """Return so many ways for a program, all in turn."""
+    return [WAYS[(number * count + more) % len(WAYS)] for more in range(count)]
+
+
 Judge = Way | str | None
 """What is compared with the interpreter: a way of building, a tier without recompiled code, or qemu-user."""
 
@@ -65,8 +71,8 @@ class End:
     status: int
     output: bytes
 
-    def difference(self, other: End) -> str:
-        """Return what differs first, "" if nothing does."""
+    def difference(self, other: End, place_of: Callable[[int], str] = place_of) -> str:
+        """Return what differs first, "" if nothing does; place_of says what a part of the output is."""
         if self.status != other.status or len(self.output) != len(other.output):
             return f"ends with {self.status}, {len(self.output)} bytes, not {other.status}, {len(other.output)} bytes"
         for at in range(0, len(self.output), 4):
@@ -76,14 +82,14 @@ class End:
         return ""
 
 
-def assemble(text: str, order: str, fr: int, stripped: bool, folder: Path) -> Path:
-    """Return the program of an assembly text."""
-    triple, source, program = ORDERS[order], folder / "flow.s", folder / "flow"
-    source.write_text(text)
-    words = [need(f"{triple}-gcc", f"gcc-{triple}"), "-mips32r2", "-mfp64" if fr else "-mfp32", "-mno-abicalls"]
-    words += ["-nostdlib", "-static", *(["-s"] if stripped else []), str(source), "-o", str(program)]
-    subprocess.run(words, check=True, capture_output=True)
-    return program
+def assemble(program: TestProgram, order: str, stripped: bool, folder: Path) -> Path:
+    """Return the executable file of a program."""
+    triple, source, executable = ORDERS[order], folder / "flow.s", folder / "flow"
+    source.write_text(program.assembly())
+    words = [need(f"{triple}-gcc", f"gcc-{triple}"), "-mips32r2", "-mfp64" if program.fr else "-mfp32", "-mno-abicalls"]
+    words += ["-nostdlib", "-static", *program.link_options, *(["-s"] if stripped else [])]
+    subprocess.run([*words, str(source), "-o", str(executable)], check=True, capture_output=True)
+    return executable
 
 
 def run(command: list[str], seconds: float) -> End | None:
@@ -116,18 +122,45 @@ def recompiled(program: Path, way: Way) -> Path:
     return library
 
 
+class TestProgram(Protocol):
+    """What Trial wants of a program."""
+
+    fr: int
+
+    @property
+    def link_options(self) -> tuple[str, ...]: ...
+
+    @property
+    def in_qemu(self) -> bool: ...
+
+    def assembly(self) -> str: ...
+
+    def parts(self) -> list[Part]: ...
+
+    def place_of(self, offset: int) -> str: ...
+
+
+Maker = Callable[[str, str], TestProgram]
+"""Makes the program of a seed for a byte order."""
+
+
+def make_flow(seed: str, order: str) -> TestProgram:
+    """Return a program of functions, loops and calls, the same for both byte orders."""
+    return make(seed)
+
+
 class Trial:
     """A seed's program, and where it is compared."""
 
-    def __init__(self, seed: str, folder: Path, host: Path) -> None:
+    def __init__(self, seed: str, folder: Path, host: Path, maker: Maker = make_flow) -> None:
         self.seed, self.folder, self.host = seed, folder, host
         random = Random(seed)
         self.order = random.choice(list(ORDERS))
         self.stripped = random.random() < 0.3
-        self.program: Program = make(seed)
+        self.program = maker(seed, self.order)
 
     def assemble(self) -> Path:
-        return assemble(self.program.assembly(), self.order, self.program.fr, self.stripped, self.folder)
+        return assemble(self.program, self.order, self.stripped, self.folder)
 
     def interpreted(self, program: Path) -> End | None:
         return run([str(self.host), *INTERPRETED, str(program)], SECONDS)
@@ -149,7 +182,7 @@ class Trial:
             return ""
         for name, command in self.commands(program, way):
             found = run(command, LONGER * SECONDS)
-            difference = "does not end" if found is None else found.difference(expected)
+            difference = "does not end" if found is None else found.difference(expected, self.program.place_of)
             if difference:
                 return f"{name}{difference}"
         return ""
@@ -166,7 +199,7 @@ class Trial:
                 yield name, [str(self.host), *tier, "--library", library, str(program)]
 
     def judges(self, ways: list[Way]) -> list[Judge]:
-        return [*ways, *BASELINE, *([] if self.program.fpu else [None])]
+        return [*ways, *BASELINE, *([None] if self.program.in_qemu else [])]
 
     def made_small(self, way: Judge) -> str:
         """Leave out of the program what the difference does not need; return the difference."""
@@ -191,10 +224,10 @@ def explain(trial: Trial, way: Judge) -> str:
     """Return a difference as text, and keep its program, made small."""
     difference = trial.made_small(way)
     FINDINGS.mkdir(parents=True, exist_ok=True)
-    kept = FINDINGS / f"flow-{trial.seed.replace(' ', '-')}.s"
+    kept = FINDINGS / f"{trial.seed.replace(' ', '-')}.s"
     kept.write_text(trial.program.assembly())
     program = kept.with_suffix("")
-    assemble(kept.read_text(), trial.order, trial.program.fr, trial.stripped, trial.folder).replace(program)
+    trial.assemble().replace(program)
     lines = [f"seed {trial.seed!r}, {trial.order}-endian, {way or 'qemu-user'}: {difference}", f"    {kept}"]
     if isinstance(way, str):
         lines.append(f"    mipsrec-host {' '.join(BASELINE[way])} {program}")
@@ -204,17 +237,32 @@ def explain(trial: Trial, way: Judge) -> str:
     return "\n".join([*lines, f"    mipsrec run --engine interp {program}"])
 
 
-def try_seed(seed: str, ways: list[Way], folder: Path, host: Path) -> tuple[bool, list[str]]:
+def try_seed(seed: str, ways: list[Way], folder: Path, host: Path, maker: Maker = make_flow) -> tuple[bool, list[str]]:
     """Return whether a seed's program ended, and a text for each difference."""
-    trial, found = Trial(seed, folder, host), []
+    trial, found = Trial(seed, folder, host, maker), []
     for way in trial.judges(ways):
         difference = trial.difference(way)
         if difference is None:
             return False, found
         if difference:
             found.append(explain(trial, way))
-            trial = Trial(seed, folder, host)  # whole again
+            trial = Trial(seed, folder, host, maker)  # whole again
     return True, found
+
+
+def try_seeds(seeds: Iterable[str], ways: Callable[[int], list[Way]], maker: Maker = make_flow) -> bool:
+    """Try seeds, each in the ways that its number gets; print what differs, and return whether anything did."""
+    total = ended = different = 0
+    with tempfile.TemporaryDirectory(prefix="mipsrec-flow-") as name:
+        for seed in tqdm(seeds, unit=" programs", file=sys.stderr):
+            ends, found = try_seed(seed, ways(int(seed.split()[-1])), Path(name), host_executable(), maker)
+            total += 1
+            ended += ends
+            different += bool(found)
+            for text in found:
+                tqdm.write(text)
+    print(f"{ended} programs compared ({total - ended} did not end in time), {different} with differences")
+    return different > 0
 
 
 def main(words: list[str]) -> int:
@@ -223,21 +271,11 @@ def main(words: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1, help="the first seed (default 1)")
     parser.add_argument("--count", type=int, default=100, help="how many programs (default 100)")
     parser.add_argument(
-        "--ways", type=int, default=2, help=f"ways of building for each, of {len(WAYS)}, or 0 (default 2)"
+        "--ways", type=int, default=2, help=f"ways of building each, of {len(WAYS)}; 0: none (default 2)"
     )
     chosen = parser.parse_args(words)
-    ended = different = 0
-    with tempfile.TemporaryDirectory(prefix="mipsrec-flow-") as name:
-        for number in tqdm(range(chosen.seed, chosen.seed + chosen.count), unit=" programs", file=sys.stderr):
-            first = number * chosen.ways
-            ways = [WAYS[(first + more) % len(WAYS)] for more in range(chosen.ways)]
-            ends, found = try_seed(f"flow {number}", ways, Path(name), host_executable())
-            ended += ends
-            different += bool(found)
-            for text in found:
-                tqdm.write(text)
-    print(f"{ended} programs compared ({chosen.count - ended} did not end in time), {different} with differences")
-    return different > 0
+    seeds = [f"flow {number}" for number in range(chosen.seed, chosen.seed + chosen.count)]
+    return try_seeds(seeds, lambda number: some_ways(number, chosen.ways))
 
 
 if __name__ == "__main__":
