@@ -1,11 +1,12 @@
-"""Programs of Debian's mipsel packages: 84 commands, run three ways, with known exit status and output.
+"""Programs of Debian's mipsel packages: 84 commands, run in several ways, with known exit status and output.
 
   make conformance ARGS='debian --build'             build what they load (hours), run all rows all ways
   make conformance ARGS='debian --only sed,perl --way interp'
   make conformance ARGS='debian --way chroot --table build/table.md --with qemu,native'
 
 Ways: interp, from a sysroot; recompiled, from a sysroot, with the code that the cache has; chroot, where the kernel
-starts the host (binfmt_misc of a user namespace; else the host is started by hand), with the code of --opt auto.
+starts the host (binfmt_misc of a user namespace; else the host is started by hand), with the code of --opt auto; and
+baseline and "baseline at random", the baseline tier as tiers.py has it.
 
 Enters: words of the command line. Leaves: a table on standard output, and exit status 0 when every row did what it
 must, and programs that compute (50 million instructions) interpreted less than 1 % when recompiled. The rows `find`,
@@ -33,11 +34,13 @@ from support.debian_rows import (
     Way,
     by_qemu,
     in_chroot,
+    in_tier,
     interpreted,
     load_rows,
     native,
     recompiled,
 )
+from tiers import BASELINE
 
 from mipsrec.cache import cache_folder, variant_of
 from mipsrec.elf import load_elf
@@ -48,7 +51,7 @@ from mipsrec.store import StoreProgress, code_bytes, store_all
 from mipsrec.sysroot import Sysroot, closure_of, is_mips
 from mipsrec.timing import geometric_mean
 
-WAYS = ("interp", "recompiled", "chroot")
+WAYS = ("interp", "recompiled", "chroot", *BASELINE)
 OTHERS = ("qemu", "native")
 COMPUTES = 50_000_000
 MOST_INTERPRETED = 0.01
@@ -265,7 +268,7 @@ def main(words: list[str]) -> int:
             return 1
     kinds = {
         "interp": interpreted(root, host), "recompiled": recompiled(root, host, cache_folder(), variant_of(options)),
-        "chroot": in_chroot(root, host, cache_folder()),
+        "chroot": in_chroot(root, host, cache_folder()), **{name: in_tier(root, host, name) for name in BASELINE},
     }  # fmt: skip
     ways, judge, start = [kinds[name] for name in chosen.way], Judge(root), time.monotonic()
     results = run_all(rows, ways, judge, chosen.limit, chosen.jobs)

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from support.debian import unpacked
 from support.debian_inputs import put_inputs
-from support.debian_rows import Judge, Row, Way, in_chroot, interpreted, load_rows, recompiled
+from support.debian_rows import Judge, Row, Way, in_chroot, in_tier, interpreted, load_rows, recompiled
+from tiers import BASELINE
 
 from mipsrec.cache import cache_folder, variant_of
 from mipsrec.options import Options
@@ -44,6 +45,13 @@ def assert_right(way: Way, row: Row) -> int | None:
 @pytest.mark.parametrize("name", INTERPRETED)
 def test_interpreted(host: Path, sysroot: Path, name: str) -> None:
     assert assert_right(interpreted(sysroot, host), ROWS[name])
+
+
+@pytest.mark.parametrize("tier", BASELINE)
+@pytest.mark.parametrize("name", CHROOT)
+def test_baseline(host: Path, sysroot: Path, name: str, tier: str) -> None:
+    """Where tiers change at random, they do so in every process that a shell starts."""
+    assert_right(in_tier(sysroot, host, tier), ROWS[name])
 
 
 @pytest.mark.parametrize("name", CHROOT)

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from support.debian import CODE, chroot_words, outside_libraries
 from support.debian_inputs import DATA
+from tiers import BASELINE
 from tools import need
 
 PACKAGES = (
@@ -152,6 +153,11 @@ class Way:
 def interpreted(root: Path, host: Path) -> Way:
     """By the interpreter, from a sysroot."""
     return Way("interpreted", root, host, ("--stats", "--engine", "interp"))
+
+
+def in_tier(root: Path, host: Path, name: str) -> Way:
+    """In the baseline tier, in one of the ways of tiers.py, from a sysroot."""
+    return Way(name, root, host, ("--stats", *BASELINE[name]))
 
 
 def recompiled(root: Path, host: Path, cache: Path, variant: str) -> Way:
