@@ -75,6 +75,8 @@ def execute(folder: Path, host: Path, mode: Mode, cases: list[Case], states: byt
         executors[f"lifted {opt}"] = partial(_run_lifted, host, guest, library(guest, opt))
     for name, tier in BASELINE.items():
         executors[name] = partial(run_tier, host, guest, tier)
+    changeable = link(folder, mode, cases, writable=True)
+    executors["baseline writable"] = partial(run_tier, host, changeable, BASELINE["baseline"])
     executors["qemu"] = lambda part: run_qemu(mode, guest, part)
     executors["unicorn"] = lambda part: run_unicorn(mode, guest, part)
     results = {}

@@ -1,10 +1,10 @@
 """`make fuzz-flow`: random functions, loops and calls do the same in all tiers and under qemu-user.
 
-Each seed is a program for one byte order and FPU, with its symbols or without (flow_maker.py). It is recompiled in some
-ways of building, in turn, and runs in the baseline tier, and in both together. Its output, all registers, data and
-stack, and how it ends must be as when it is interpreted; under qemu-user too, where it does not use the FPU, whose
-flags and NaNs qemu has otherwise, and does not jump to an odd address. A program that differs is made small and kept in
-build/fuzz/, with the commands that show the difference.
+Each seed is a program for one byte order and FPU, with its symbols or without, its code writable, beside its data, or
+not (flow_maker.py). It is recompiled in some ways of building, in turn, and runs in the baseline tier, and in both
+together. Its output, all registers, data and stack, and how it ends must be as when it is interpreted; under qemu-user
+too, where it does not use the FPU, whose flags and NaNs qemu has otherwise, and does not jump to an odd address. A
+program that differs is made small and kept in build/fuzz/, with the commands that show the difference.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ class End:
         return ""
 
 
-def assemble(program: TestProgram, order: str, stripped: bool, folder: Path) -> Path:
+def assemble(program: TestProgram, order: str, options: list[str], folder: Path) -> Path:
     """Return the executable file of a program."""
     triple, source, executable = ORDERS[order], folder / "flow.s", folder / "flow"
     source.write_text(program.assembly())
     words = [need(f"{triple}-gcc", f"gcc-{triple}"), "-mips32r2", "-mfp64" if program.fr else "-mfp32", "-mno-abicalls"]
-    words += ["-nostdlib", "-static", *program.link_options, *(["-s"] if stripped else [])]
+    words += ["-nostdlib", "-static", *program.link_options, *options]
     subprocess.run([*words, str(source), "-o", str(executable)], check=True, capture_output=True)
     return executable
 
@@ -156,11 +156,12 @@ class Trial:
         self.seed, self.folder, self.host = seed, folder, host
         random = Random(seed)
         self.order = random.choice(list(ORDERS))
-        self.stripped = random.random() < 0.3
+        self.options = ["-s"] if random.random() < 0.3 else []
+        self.options += ["-Wl,-N"] if random.random() < 0.3 else []
         self.program = maker(seed, self.order)
 
     def assemble(self) -> Path:
-        return assemble(self.program, self.order, self.stripped, self.folder)
+        return assemble(self.program, self.order, self.options, self.folder)
 
     def interpreted(self, program: Path) -> End | None:
         return run([str(self.host), *INTERPRETED, str(program)], SECONDS)

@@ -55,9 +55,9 @@ class EngineError(Exception):
     """An executor that did not come to its end."""
 
 
-def assembly(cases: list[Case]) -> str:
+def assembly(cases: list[Case], writable: bool) -> str:
     """Return the assembly of the cases and of their table."""
-    lines = ["    .set noreorder", "    .set noat", '    .section .cases, "ax", @progbits']
+    lines = ["    .set noreorder", "    .set noat", f'    .section .cases, "a{"w" * writable}x", @progbits']
     for number, case in enumerate(cases):
         lines += [f"    .type case_{number}, @function", f"case_{number}:"]
         lines += [f"    .word {word:#x}" for word in case.words]
@@ -67,12 +67,15 @@ def assembly(cases: list[Case]) -> str:
     return "\n".join([*lines, ""])
 
 
-def link(folder: Path, mode: Mode, cases: list[Case], window: int = WINDOW) -> Path:
-    """Return the guest, whose cases lie one after another from CASES on, and their memory at `window`."""
+def link(folder: Path, mode: Mode, cases: list[Case], window: int = WINDOW, writable: bool = False) -> Path:
+    """Return the guest, whose cases lie one after another from CASES on, and their memory at `window`.
+
+    writable: the guest may change the code of cases, which makes a difference to how it is translated.
+    """
     triple = ORDERS[mode.byte_order]
     compiler = need(f"{triple}-gcc", f"gcc-{triple}")
-    (folder / "cases.s").write_text(assembly(cases))
-    output = folder / "guest"
+    (folder / "cases.s").write_text(assembly(cases, writable))
+    output = folder / ("writable" if writable else "guest")
     section = f"-Wl,--section-start=.window={window - WINDOW_OFFSET:#x}"
     words = [compiler, *_LINKED, section, "-mfp64" if mode.fr else "-mfp32", *(["-mnan=2008"] if mode.nan2008 else [])]
     words += [*map(str, (_GUESTS / "fuzz.c", _GUESTS / "fuzz.S", folder / "cases.s")), "-o", str(output)]

@@ -73,8 +73,9 @@ def _wrong(vector: Vector, case: Case, after: Outcome, mode: Mode) -> list[str]:
     return [f"{name}: {a}, not {b}" for name, (b, a) in pairs.items() if a != b]
 
 
+@pytest.mark.parametrize("writable", [False, True])
 @pytest.mark.parametrize("mode", [mode for mode in MODES if not mode.nan2008], ids=str)
-def test_vectors(host: Path, tmp_path: Path, mode: Mode) -> None:
+def test_vectors(host: Path, tmp_path: Path, mode: Mode, writable: bool) -> None:
     wanted = mode.byte_order == "big", mode.fr
     vectors = [vector for vector in load_all() if wanted in vector.modes and _can_run(vector)]
     cases: dict[Key, Case] = {}
@@ -85,7 +86,7 @@ def test_vectors(host: Path, tmp_path: Path, mode: Mode) -> None:
     numbers = {key: number for number, key in enumerate(cases)}
     keys = [(vector.code, _home(vector)) for vector in vectors]
     states = b"".join(_state(vector, cases[key], numbers[key], mode) for vector, key in zip(vectors, keys))
-    guest = link(tmp_path, mode, list(cases.values()), window=DATA)
+    guest = link(tmp_path, mode, list(cases.values()), DATA, writable)
     expected = run_tier(host, guest, INTERPRETED, states)
     failures = []
     for name, tier in BASELINE.items():
