@@ -220,9 +220,10 @@ void mr_unit_forget_at(const struct mr_state *s, uint32_t pc)
         forget(s, unit_at(code)); /* what its pages note of it is dropped when somebody looks */
 }
 
-/* Forgets the units of a page that hold code of [guest, end). */
-static void forget_in_page(const struct mr_state *s, uint32_t page, uint32_t guest, uint64_t end)
+/* Forgets the units of a page that hold code of [guest, end). Returns whether there were any. */
+static bool forget_in_page(const struct mr_state *s, uint32_t page, uint32_t guest, uint64_t end)
 {
+    bool found = false;
     for (struct page_unit **at = &units_of_page[page]; *at != NULL;) {
         struct page_unit *note = *at;
         struct unit *unit = &units[note->number];
@@ -232,16 +233,22 @@ static void forget_in_page(const struct mr_state *s, uint32_t page, uint32_t gue
             at = &note->next;
             continue;
         }
+        found = true;
         *at = note->next;
         free(note);
     }
+    return found;
 }
 
+/* Jumps within a unit are not links: a thread that is in a loop there is sent out. */
 void mr_units_forget(const struct mr_state *s, uint32_t guest, uint32_t size_bytes)
 {
     uint64_t page = guest / MR_PAGE_BYTES, end = (uint64_t)guest + size_bytes;
+    bool found = false;
     for (; page * MR_PAGE_BYTES < end && page < USER_PAGES; page++)
-        forget_in_page(s, (uint32_t)page, guest, end);
+        found |= forget_in_page(s, (uint32_t)page, guest, end);
+    if (found)
+        mr_code_send_out();
 }
 
 /* ---- regions ---- */

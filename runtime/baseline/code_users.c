@@ -66,12 +66,17 @@ void mr_code_leave(uint32_t before)
     atomic_store_explicit(&this_user.since, before, memory_order_release);
 }
 
+void mr_code_send_out(void)
+{
+    for (struct user *user = users; user != NULL; user = user->next)
+        if (atomic_load(&user->since) != 0)
+            __atomic_store_n(&user->s->signalled.value, 1, __ATOMIC_RELAXED);
+}
+
 uint32_t mr_code_retire(void)
 {
     uint32_t time = atomic_fetch_add(&clock_time, 1) + 1;
-    for (struct user *user = users; user != NULL; user = user->next)
-        if (atomic_load(&user->since) != 0)
-            __atomic_store_n(&user->s->signalled.value, 1, __ATOMIC_RELAXED); /* so that it leaves at the next poll */
+    mr_code_send_out();
     return time;
 }
 

@@ -148,7 +148,8 @@ void mr_links_drop_waiting(const uint8_t *code, size_t size_bytes);
 /* ---- code_users.c: which threads execute translated code ---- */
 
 /* Some code has lost all its entries. */
-uint32_t mr_code_retire(void);       /* returns the time, and has threads leave translated code; under mr_lock */
+void mr_code_send_out(void);         /* has threads leave translated code at their next poll; under mr_lock */
+uint32_t mr_code_retire(void);       /* returns the time, and sends threads out; under mr_lock */
 bool mr_code_retired(uint32_t time); /* whether all threads have left what was retired by then; under mr_lock */
 /* The calling thread will look for an entry. It may do so while code below waits for the handler of a fault (fault.c): then
  * the older time holds for both. Returns what mr_code_leave is to be told. */
