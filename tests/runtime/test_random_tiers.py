@@ -1,8 +1,8 @@
 """Tiers are switched at random points of programs with signals and threads: they print what they print interpreted.
 
 `--threshold random:SEED` translates places at different times, forgets translated code, abandons frames of recompiled
-code, and passes over recompiled functions. Each run is tried in one byte order; with MIPSREC_SEEDS=N in both, with N
-seeds.
+code, and passes over recompiled functions. The memory of code is small, so that it is used again and again. Each run is
+tried in one byte order; with MIPSREC_SEEDS=N in both, with N seeds.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Pr
 
 def assert_as_interpreted(host: Path, guest: Program, run: str, tier: str, *words: str | Path) -> None:
     for seed in SEEDS:
-        command = [host, "--tier", tier, "--threshold", f"random:{seed}", *words, guest.path, *run.split()]
+        options = ["--tier", tier, "--threshold", f"random:{seed}", "--code-cache", "1024"]
+        command = [host, *options, *words, guest.path, *run.split()]
         assert twins.output(*command, cwd=guest.path.parent) == guest.interpreted(host, run), seed
 
 

@@ -149,6 +149,28 @@ static void gone(void)
     }
 }
 
+/* The file of a mapping becomes shorter, and what was executed is beyond its end. */
+static void truncated(void)
+{
+    int fd = memfd_create("code", 0);
+    unsigned words[2];
+    watch();
+    put(words, 5);
+    page = mmap(NULL, PAGE, RX, MAP_SHARED, fd, 0);
+    for (volatile int round = 0; round < 4; round++) {
+        EXPECT(pwrite(fd, words, 8, 0), 8);
+        EXPECT(called(page), 5);
+        EXPECT(ftruncate(fd, 0), 0);
+        faults = 0;
+        if (sigsetjmp(before, 1) == 0)
+            call(page);
+        EXPECT(faults, 1);
+        EXPECT(code, -1); /* SIGBUS */
+        EXPECT(address, page);
+        EXPECT(fault_pc, page);
+    }
+}
+
 /* A handler makes the page writable, and the store happens after all; the changed code is executed. */
 static void allow(int number, siginfo_t *info, void *context)
 {
@@ -202,6 +224,6 @@ static void stack_beside_code(void)
 
 const struct way fault_ways[] = {
     {"read_only", read_only}, {"made_read_only", made_read_only}, {"writable", writable},
-    {"no_signal_to_spare", no_signal_to_spare}, {"gone", gone}, {"write_on_demand", write_on_demand},
+    {"no_signal_to_spare", no_signal_to_spare}, {"gone", gone}, {"truncated", truncated}, {"write_on_demand", write_on_demand},
     {"stack_beside_code", stack_beside_code}, {NULL, NULL},
 };

@@ -128,6 +128,59 @@ static void over_pages(void)
     EXPECT(called(from - 1), 600);
 }
 
+/* Entered at each of its instructions, one of which changes each time; nothing is flushed. */
+static void in_the_middle(void)
+{
+    unsigned *page = pages(1, RWX), *code = page + 10;
+    for (int i = 0; i < 20; i++)
+        code[i] = 0x24420001u; /* addiu $v0, $v0, 1 */
+    code[20] = JR_RA;
+    code[21] = 0;
+    flush(page, PAGE);
+    for (int round = 0; round < 3; round++)
+        for (int entry = 0; entry < 20; entry++) {
+            page[0] = 0x08000000u | ((unsigned long)(code + entry) >> 2 & 0x03ffffffu); /* j */
+            page[1] = RETURNS(0);
+            flush(page, 8);
+            EXPECT(called(page), 20 - entry);
+            for (int changed = entry; changed < 20; changed += 3) {
+                ((volatile unsigned *)code)[changed] = 0x24420064u; /* 100 */
+                EXPECT(called(page), 20 - entry + 99);
+                ((volatile unsigned *)code)[changed] = 0x24420001u;
+                EXPECT(call(page), 20 - entry);
+            }
+        }
+}
+
+/* A loop that calls what changes the rest of the loop, and the function itself that is called; nothing is flushed. */
+static void callee_changes(void)
+{
+    unsigned *page = pages(2, RWX), *callee = page + WORDS + 8, *loop = page + 4;
+    const unsigned code[] = {
+        0x03e06825u, /* move $t5, $ra */
+        0x24020000u, /* addiu $v0, $zero, 0 */
+        0x24080040u, /* addiu $t0, $zero, 64 */
+        0x0c000000u | ((unsigned long)callee >> 2 & 0x03ffffffu), /* jal callee */
+        0,
+        0x24420001u, /* the place: addiu $v0, $v0, 1, to begin with */
+        0x2508ffffu, /* addiu $t0, $t0, -1 */
+        0x1d00fffbu, /* bgtz $t0, jal */
+        0,
+        0x01a00008u, /* jr $t5 */
+        0,
+    };
+    const unsigned change[] = {
+        0x01054821u, /* addu $t1, $t0, $a1: adds the counter */
+        0xac890000u, /* sw $t1, 0($a0) */
+        JR_RA, 0,
+    };
+    memcpy(loop, code, sizeof code);
+    memcpy(callee, change, sizeof change);
+    flush(page, 2 * PAGE);
+    for (int round = 0; round < OFTEN; round++) /* 64 + 63 + ... + 1 */
+        EXPECT(((int (*)(unsigned *, unsigned))loop)(loop + 5, 0x24420000u), 64 * 65 / 2);
+}
+
 /* A jump to other code, and calls between functions that change in turn. */
 static void jumps(void)
 {
@@ -207,7 +260,8 @@ static void changed_each_time(void)
 const struct way own_ways[] = {
     WAY(next), WAY(own_block), WAY(by_synci), WAY(branch_slot), WAY(likely_slot), WAY(last_slot), WAY(backwards),
     WAY(by_swr), WAY(by_halves), WAY(by_sc), WAY(by_swc1), WAY(unflushed), WAY(unflushed_slot), WAY(unflushed_target),
-    {"by_sdc1", by_sdc1}, {"across_pages", across_pages}, {"over_pages", over_pages}, {"jumps", jumps},
+    {"by_sdc1", by_sdc1}, {"across_pages", across_pages}, {"over_pages", over_pages}, {"in_the_middle", in_the_middle},
+    {"callee_changes", callee_changes}, {"jumps", jumps},
     {"data_beside_code", data_beside_code}, {"caller_writes", caller_writes},
     {"changed_in_between", changed_in_between}, {"changed_each_time", changed_each_time}, {NULL, NULL},
 };

@@ -121,6 +121,58 @@ static void rights_change(void)
     pthread_join(thread, NULL);
 }
 
+/* ---- a thread runs in a loop without end, until another one changes it ---- */
+
+static const unsigned endless[] = {
+    0x24020001u, /* addiu $v0, $zero, 1 */
+    0x1000ffffu, /* b . */
+    0,
+    JR_RA, RETURNS(9),
+};
+
+static void *run_loop(void *function)
+{
+    turn = 1;
+    return (void *)(long)call(function);
+}
+
+enum rights { WRITABLE, BY_PROTECTION, BY_ANOTHER_MAPPING };
+
+static void end_a_loop(enum rights rights)
+{
+    void *result;
+    pthread_t thread;
+    int fd = memfd_create("loop", 0);
+    unsigned *written = page = pages(1, RWX);
+    if (rights == BY_ANOTHER_MAPPING) {
+        EXPECT(ftruncate(fd, PAGE), 0);
+        written = mmap(NULL, PAGE, RW, MAP_SHARED, fd, 0);
+        page = mmap(NULL, PAGE, RX, MAP_SHARED, fd, 0);
+    }
+    memcpy(written, endless, sizeof endless);
+    flush(page, PAGE);
+    if (rights == BY_PROTECTION)
+        mprotect(page, PAGE, RX);
+    turn = 0;
+    pthread_create(&thread, NULL, run_loop, page);
+    while (!turn)
+        sched_yield();
+    usleep(20000); /* it is in the loop by now, or comes to its end at once */
+    if (rights == BY_PROTECTION)
+        mprotect(page, PAGE, RWX);
+    written[1] = 0;
+    if (rights == BY_PROTECTION)
+        mprotect(page, PAGE, RX);
+    flush(page, PAGE);
+    pthread_join(thread, &result);
+    EXPECT(result, 9);
+    close(fd);
+}
+
+static void loop_in_writable_page(void) { end_a_loop(WRITABLE); }
+static void loop_in_protected_page(void) { end_a_loop(BY_PROTECTION); }
+static void loop_in_shared_page(void) { end_a_loop(BY_ANOTHER_MAPPING); }
+
 /* ---- children ---- */
 
 static void children(void)
@@ -252,7 +304,8 @@ static void program_changes(void)
 }
 
 const struct way process_ways[] = {
-    {"in_turn", in_turn}, {"others_change", others_change}, {"all_change", all_change},
+    {"loop_in_writable_page", loop_in_writable_page}, {"loop_in_protected_page", loop_in_protected_page},
+    {"loop_in_shared_page", loop_in_shared_page}, {"in_turn", in_turn}, {"others_change", others_change}, {"all_change", all_change},
     {"rights_change", rights_change}, {"children", children}, {"interrupted", interrupted},
     {"breakpoints", breakpoints}, {"trampolines", trampolines}, {"program_changes", program_changes}, {NULL, NULL},
 };
