@@ -22,8 +22,9 @@ from .expressions import Expression, bits
 SHIFTS = {"rs": 21, "fr": 21, "rt": 16, "ft": 16, "rd": 11, "fs": 11, "msb": 11, "sa": 6, "fd": 6, "lsb": 6}
 """Where five-bit fields begin in a guest word."""
 
-_REGISTERS = ({"rs": 9, "rt": 10, "rd": 12, "sa": 25}, {"rs": 11, "rt": 13, "rd": 15, "sa": 30})
-"""Words of the state at negative displacements: a byte of one cannot be taken for the first of a number of four."""
+_REGISTERS = ({"rs": 9, "rt": 10, "rd": 12, "sa": 25}, {"rs": 19, "rt": 21, "rd": 23, "sa": 30})
+"""Words of the state at negative displacements, and at positive ones: a displacement of one byte, with whatever is
+behind it, cannot be taken for one of four bytes in both."""
 _SMALL = ({"sa": 7, "lsb": 7, "msb": 12}, {"sa": 9, "lsb": 9, "msb": 10})
 _IMMEDIATES = ((0x12345679, 0x2A3B4C5D), (0x47192B5E, 0x18F7E6D6))
 _CODES = (5, 3)
