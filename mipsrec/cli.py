@@ -240,12 +240,23 @@ def _add_profiling(commands: argparse._SubParsersAction[_Parser]) -> None:
 
 
 def _add_tier(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--tier", choices=("auto", "aot", "baseline", "interp"), default="auto",
+    parser.add_argument("--tier", choices=("auto", "aot", "baseline", "interp"),
                         help="auto: recompiled code where there is any, and elsewhere code that is made at once when a "
                         "place is reached often; aot: recompiled code, and else the interpreter; baseline: only code "
                         "that is made at once; interp: only the interpreter (default auto)")  # fmt: skip
     parser.add_argument("--engine", dest="tier", choices=("native", "interp"), type=str, default=argparse.SUPPRESS,
                         help="the same as --tier aot, and --tier interp")  # fmt: skip
+
+
+def _add_debugger(parser: argparse.ArgumentParser) -> None:
+    when = parser.add_mutually_exclusive_group()
+    when.add_argument("--gdb", metavar="PORT|SOCKET",
+                      help="wait for gdb-multiarch or lldb before the first instruction, at a port of 127.0.0.1 (0: a "
+                      "free one, which a line on standard error names) or at a socket that is made there; runs "
+                      "everything in the interpreter")  # fmt: skip
+    when.add_argument("--gdb-on-crash", metavar="PORT|SOCKET",
+                      help="wait for a debugger when a signal that dumps core is about to end the program, in any "
+                      "tier")  # fmt: skip
 
 
 def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -278,6 +289,7 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument("--profile", metavar="FILE", help="write there where the program spent its processor time: "
                         "`mipsrec profile --from FILE` shows it, `mipsrec build --profile FILE` heeds it")  # fmt: skip
     _add_profile_rate(parser)
+    _add_debugger(parser)
     _add_host(parser)
     _add_build(parser)
     _add_codegen(parser)

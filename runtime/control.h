@@ -100,6 +100,8 @@ struct mr_access_fault {
  * registers as they were: then the access is to be tried again. Otherwise goes on wherever the guest does. */
 void mr_fault_in_lifted_code(struct mr_state *s, const struct mr_access_fault *fault);
 _Noreturn void mr_die_of_host_signal(int host_signal);
+/* In a handler of the host: makes the registers as exact as the interrupted code has them; returns the guest's pc. */
+uint32_t mr_interrupted_pc(struct mr_state *s, const void *context);
 void mr_take_sent(const siginfo_t *info, void *context); /* a signal that the host needs for itself, but somebody sent */
 
 /* ---- report.c ---- */

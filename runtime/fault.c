@@ -13,6 +13,7 @@
 #include "control.h"
 #include "lifted/code.h"
 #include "fpu.h"
+#include "gdb/gdb.h"
 #include "profile.h"
 #include "signals.h"
 #include "verify.h"
@@ -132,6 +133,13 @@ static uint32_t guest_pc_of(const struct mr_state *s, uintptr_t host_pc)
     return s->pc;
 }
 
+uint32_t mr_interrupted_pc(struct mr_state *s, const void *context)
+{
+    uintptr_t host_pc = host_pc_of(context);
+    mr_baseline_fault(s, host_pc, context);
+    return guest_pc_of(s, host_pc);
+}
+
 /* Of the signal stack, too: what waits there is abandoned, and the host's kernel begins at its top again. */
 static bool is_stack_overflow(uintptr_t host_address)
 {
@@ -196,7 +204,7 @@ void mr_take_sent(const siginfo_t *info, void *context)
     int mips_signal = mr_signal_to_mips(info->si_signo);
     struct mr_signal_info guest_info;
     if (mr_signal_actions[mips_signal].handler == MR_SIG_DEFAULT &&
-        !mr_signal_in(&mr_thread_signals.blocked, mips_signal)) {
+        !mr_signal_in(&mr_thread_signals.blocked, mips_signal) && !mr_debug_takes(mips_signal)) {
         mr_profile_end();
         mr_die_of_host_signal(info->si_signo);
     }

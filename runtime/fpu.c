@@ -24,7 +24,6 @@
 #define FLAGS (31u << MR_FCSR_FLAGS_SHIFT)
 #define ENABLES (31u << MR_FCSR_ENABLES_SHIFT)
 #define CAUSES (63u << MR_FCSR_CAUSES_SHIFT)
-#define FIR 0x00739300u /* 24Kf: 64-bit registers, formats S, D, W, L */
 
 /* ---- the host ---- */
 
@@ -239,21 +238,33 @@ static void replace_bits(uint32_t *word, uint32_t mask, uint32_t value)
     *word = (*word & ~mask) | (value & mask);
 }
 
-uint32_t mr_cfc1(struct mr_state *s, uint32_t fs)
+uint32_t mr_fpu_fcsr(const struct mr_state *s)
 {
     uint32_t codes = condition_codes(s);
+    return s->fcsr | (codes & 1) << 23 | (codes & 0xfe) << 24;
+}
+
+/* NAN2008 and ABS2008 are read-only. */
+void mr_fpu_set_fcsr(struct mr_state *s, uint32_t value)
+{
+    set_condition_codes(s, (value >> 23 & 1) | (value >> 24 & 0xfe));
+    replace_bits(&s->fcsr, FEXR_BITS | FENR_BITS | MR_FCSR_FS, value);
+}
+
+uint32_t mr_cfc1(struct mr_state *s, uint32_t fs)
+{
     mr_fpu_collect(s);
     switch (fs) {
     case 0:
-        return FIR;
+        return MR_FIR;
     case 25:
-        return codes;
+        return condition_codes(s);
     case 26:
         return s->fcsr & FEXR_BITS;
     case 28:
         return (s->fcsr & FENR_BITS) | (s->fcsr & MR_FCSR_FS ? FENR_FS : 0);
     default: /* 31; the others are unpredictable, and on qemu this too */
-        return s->fcsr | (codes & 1) << 23 | (codes & 0xfe) << 24;
+        return mr_fpu_fcsr(s);
     }
 }
 
@@ -271,9 +282,8 @@ void mr_ctc1(struct mr_state *s, uint32_t fs, uint32_t value)
         replace_bits(&s->fcsr, FENR_BITS, value);
         replace_bits(&s->fcsr, MR_FCSR_FS, value & FENR_FS ? MR_FCSR_FS : 0);
         break;
-    case 31: /* NAN2008 and ABS2008 are read-only */
-        set_condition_codes(s, (value >> 23 & 1) | (value >> 24 & 0xfe));
-        replace_bits(&s->fcsr, FEXR_BITS | FENR_BITS | MR_FCSR_FS, value);
+    case 31:
+        mr_fpu_set_fcsr(s, value);
         break;
     default: /* FIR is read-only, the others do not exist */
         break;

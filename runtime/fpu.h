@@ -27,6 +27,11 @@ void mr_fpu_enter(struct mr_state *s);
 /* Gives s->fcsr what belongs there: the exception flags that have gathered in the host's FPU, and the causes of the last
  * instruction. For whoever reads s->fcsr by other ways than mr_cfc1: the copy for a new thread. */
 void mr_fpu_collect(struct mr_state *s);
+/* The whole register with its condition codes, when the host's flags are collected; and the same backwards, for a thread that
+ * enters its modes afterwards. */
+uint32_t mr_fpu_fcsr(const struct mr_state *s);
+void mr_fpu_set_fcsr(struct mr_state *s, uint32_t value);
+#define MR_FIR 0x00739300u /* 24Kf: 64-bit registers, formats S, D, W, L */
 /* True when a cause and its enable are both set: after mr_ctc1 the caller raises MR_FPE then. */
 bool mr_fpu_pending(const struct mr_state *s);
 /* Gives the host the modes again after something took them away, and keeps its flags. */

@@ -45,6 +45,9 @@ struct mr_options {
     bool dump_core;           /* when the host dies of a signal */
     bool registered;          /* the kernel starts this host for MIPS programs (binfmt_misc) */
     int verify_fd;            /* mipsrec verify: where its records go, or -1 */
+    const char *gdb;          /* port or path at which the guest waits for a debugger, or NULL */
+    const char *gdb_on_crash; /* the same for a guest that is about to die, or NULL */
+    const char *gdb_handed_on; /* what the host before this one says of its debugger, or NULL */
     uint32_t verify_scan;     /* compare all memory every so many points; 0: now and then */
 };
 extern struct mr_options mr_options;

@@ -9,6 +9,7 @@
 #include "baseline/baseline.h"
 #include "fpu.h"
 #include "control.h"
+#include "gdb/gdb.h"
 #include "interp.h"
 #include "profile.h"
 #include "signals.h"
@@ -291,7 +292,7 @@ uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_
     struct mr_doing before = mr_doing;
     mr_doing.activity = MR_INTERPRETING;
     mr_counters.interpreter_runs++;
-    pc = interpret(s, pc, stop_pc, stop_sp);
+    pc = mr_debugging ? mr_debug_run(s, pc, stop_pc, stop_sp) : interpret(s, pc, stop_pc, stop_sp);
     mr_doing = before;
     return pc;
 }

@@ -6,6 +6,7 @@
 #include "baseline/baseline.h"
 #include "control.h"
 #include "fpu.h"
+#include "gdb/gdb.h"
 #include "lifted/code.h"
 #include "linux/program.h"
 #include "profile.h"
@@ -101,6 +102,7 @@ int main(int argc, char **argv)
     mr_profile_start(&image);
     if (mr_options.verify_fd >= 0)
         mr_verify_start(mr_main_state);
+    mr_debug_start(mr_main_state);
     if (MR_ADDRESS_SANITIZER)
         run(mr_main_state);
     struct mr_host_stack stack = mr_host_stack_make(sp);

@@ -8,6 +8,7 @@
  */
 #include "baseline/baseline.h"
 #include "control.h"
+#include "gdb/gdb.h"
 #include "lifted/code.h"
 #include "linux/paths.h"
 #include "options.h"
@@ -124,6 +125,8 @@ static void parse_engine(const char *text)
 static void choose_tier(void)
 {
     const char *chosen = tier != NULL ? tier : "auto";
+    if (mr_options.gdb != NULL || mr_options.gdb_handed_on != NULL)
+        chosen = "interp"; /* exact at each instruction */
     bool only_baseline = strcmp(chosen, "baseline") == 0;
     mr_options.engine_interp = only_baseline || strcmp(chosen, "interp") == 0;
     mr_baseline_on = (only_baseline || strcmp(chosen, "auto") == 0) && mr_options.verify_fd < 0;
@@ -250,6 +253,9 @@ static const char *hand_on_cache(bool same __attribute__((unused))) { return mr_
 static const char *hand_on_variant(bool same __attribute__((unused))) { return mr_options.variant; }
 static const char *hand_on_sysroot(bool same __attribute__((unused))) { return mr_sysroot(); }
 
+static const char *hand_on_crash(bool same __attribute__((unused))) { return mr_options.gdb_on_crash; }
+static const char *hand_on_debugger(bool same __attribute__((unused))) { return mr_debug_hand_on(); }
+
 static const char *hand_on_window(bool same __attribute__((unused)))
 {
     return mr_window_choice == MR_WINDOW_AUTO ? NULL : mr_window_choice == MR_WINDOW_IDENTITY ? "identity" : "any";
@@ -296,6 +302,10 @@ static const struct option_row rows[] = {
      .help = "set a variable in the program's environment; -E NAME removes one"},
     {.name = "--strace", .flag = &mr_options.strace, .help = "print each system call"},
     {.name = "--stats", .flag = &mr_options.stats, .help = "print counters at the end"},
+    {.name = "--gdb", .argument = "PORT|PATH", .text = &mr_options.gdb,
+     .help = "wait for gdb or lldb at this port of 127.0.0.1 (0: a free one) or this socket; implies --tier interp"},
+    {.name = "--gdb-on-crash", .argument = "PORT|PATH", .text = &mr_options.gdb_on_crash, .hand_on = hand_on_crash,
+     .help = "the same when a signal that dumps core is about to end the program; in any tier"},
     {.name = "--profile", .argument = "FILE", .text = &mr_options.profile_path,
      .help = "write to FILE where the program spent its processor time"},
     {.name = "--profile-rate", .argument = "N", .apply = parse_profile_rate,
@@ -318,6 +328,7 @@ static const struct option_row rows[] = {
     {.name = "--core", .flag = &mr_options.dump_core},
     {.name = "--registered", .flag = &mr_options.registered},
     {.name = "--executed", .argument = "NAME", .apply = parse_executed},
+    {.name = "--gdb-fd", .argument = "TEXT", .text = &mr_options.gdb_handed_on, .hand_on = hand_on_debugger},
     {.name = "--host-fd", .argument = "FD", .apply = parse_host_fd},
     {.name = "--program-fd", .argument = "FD", .apply = parse_program_fd},
 };
@@ -419,8 +430,33 @@ static void heed_environment(void)
         mr_options.dump_core = true;
 }
 
+/* The guest may be in another folder by the time of its end. */
+static const char *from_here(const char *path)
+{
+    static char text[PATH_MAX];
+    char folder[PATH_MAX];
+    if (*path == '/' || mr_debug_is_port(path) || getcwd(folder, sizeof folder) == NULL ||
+        snprintf(text, sizeof text, "%s/%s", folder, path) >= (int)sizeof text)
+        return path;
+    return text;
+}
+
+static void check_debugger(void)
+{
+    if (mr_options.gdb_on_crash != NULL)
+        mr_options.gdb_on_crash = from_here(mr_options.gdb_on_crash);
+    if (mr_options.gdb != NULL && tier != NULL && strcmp(tier, "interp") != 0)
+        usage_error("--gdb runs everything in the interpreter: --tier %s contradicts it", tier);
+    if (mr_options.gdb != NULL && mr_options.gdb_on_crash != NULL)
+        usage_error("%s", "--gdb and --gdb-on-crash exclude each other");
+    if ((mr_options.gdb != NULL || mr_options.gdb_on_crash != NULL) &&
+        (mr_options.verify_fd >= 0 || mr_options.call_function != NULL))
+        usage_error("%s", "a debugger goes neither with --verify nor with --call");
+}
+
 static void check(void)
 {
+    check_debugger();
     if (mr_options.verify_fd >= 0 &&
         ((mr_options.library_path == NULL && mr_options.variant == NULL) || mr_options.engine_interp))
         usage_error("%s", "--verify needs --library, or --cache and --variant, and lifted code to run");

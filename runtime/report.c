@@ -6,6 +6,7 @@
 #include "abi.h"
 #include "baseline/baseline.h"
 #include "control.h"
+#include "gdb/gdb.h"
 #include "lifted/code.h"
 #include "linux/own.h"
 #include "profile.h"
@@ -96,10 +97,12 @@ void mr_die_by_signal(struct mr_state *s, int mips_signal, uint32_t guest_pc, ui
 {
     if (mr_options.report)
         mr_report(s, mips_signal, guest_pc, address);
+    mr_debug_crash(s, mips_signal, guest_pc, address);
     mr_threads_leave_robust_lists();
     print_stats();
     mr_profile_end();
     mr_verify_exit(0, mips_signal);
+    mr_debug_dies(mips_signal);
     int host_signal = mr_signal_to_host(mips_signal);
     if (host_signal == 0) /* MIPS has twice as many real-time signals as other machines */
         _exit(128 + mips_signal);
@@ -112,5 +115,6 @@ void mr_exit_guest(struct mr_state *s, int status)
     print_stats();
     mr_profile_end();
     mr_verify_exit(status & 0xff, 0);
+    mr_debug_exits(status & 0xff);
     _exit(status & 0xff);
 }

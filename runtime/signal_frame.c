@@ -119,7 +119,7 @@ void mr_signal_info_from_host(const void *host_siginfo, struct mr_signal_info *i
 {
     const siginfo_t *from = host_siginfo;
     bool exited = from->si_signo == SIGCHLD && from->si_code == CLD_EXITED;
-    *info = (struct mr_signal_info){mr_signal_to_mips(from->si_signo), mr_signal_code_to_mips(from->si_code), 0, {0}};
+    *info = (struct mr_signal_info){mr_signal_to_mips(from->si_signo), mr_signal_code_to_mips(from->si_code), 0, {0}, false};
     if (from->si_errno)
         info->error = mr_errno_to_mips(from->si_errno);
     info->words[0] = (uint32_t)from->si_pid;

@@ -3,6 +3,7 @@
  * Not done here: the calls (sys_signal.c) and the frames of handlers (signal_frame.c). Simplification: a thread's queue
  * holds QUEUE_LENGTH signals; a real-time signal beyond that is lost, as it is on a kernel at RLIMIT_SIGPENDING.
  */
+#include "gdb/gdb.h"
 #include "signals.h"
 #include "profile.h"
 #include "syscall.h"
@@ -226,6 +227,10 @@ static void on_host_signal(int host_signal, siginfo_t *host_info, void *context)
     int saved_errno = errno;
     struct mr_signal_info info;
     mr_signal_info_from_host(host_info, &info);
+    if (mr_debugging && !mr_debug_ask_in_call(&info, context)) {
+        errno = saved_errno;
+        return;
+    }
     if (!append(&info))
         hold(host_signal, context);
     mr_wait_call_interrupt(context);
@@ -268,6 +273,18 @@ void mr_signal_host_default(int host_signal)
     install(host_signal, &action);
 }
 
+static bool ignored_by_default(int mips_signal)
+{
+    return mips_signal == MIPS_SIGCHLD || mips_signal == MIPS_SIGCONT || mips_signal == MIPS_SIGURG ||
+           mips_signal == MIPS_SIGWINCH;
+}
+
+bool mr_signal_is_ignored(int mips_signal)
+{
+    uint32_t handler = mr_signal_actions[mips_signal].handler;
+    return handler == MR_SIG_IGNORE || (handler == MR_SIG_DEFAULT && ignored_by_default(mips_signal));
+}
+
 static void mirror_action(int mips_signal, const struct mr_signal_action *action)
 {
     int host_signal = mr_signal_to_host(mips_signal);
@@ -275,7 +292,7 @@ static void mirror_action(int mips_signal, const struct mr_signal_action *action
         return;
     struct host_action host = {.flags = SA_SIGINFO | SA_ONSTACK, .mask = ~(uint64_t)0};
     host.taker = on_host_signal;
-    if (action->handler == MR_SIG_DEFAULT || action->handler == MR_SIG_IGNORE) {
+    if ((action->handler == MR_SIG_DEFAULT || action->handler == MR_SIG_IGNORE) && !mr_debug_takes(mips_signal)) {
         host.flags = 0;
         host.handler = action->handler == MR_SIG_IGNORE ? SIG_IGN : SIG_DFL;
     }
@@ -283,6 +300,8 @@ static void mirror_action(int mips_signal, const struct mr_signal_action *action
         host.flags = SA_SIGINFO | SA_ONSTACK;
         host.taker = mr_profile_on_end;
     }
+    if (mips_signal == MIPS_SIGCHLD && action->handler == MR_SIG_IGNORE)
+        host.flags |= SA_NOCLDWAIT; /* though the debugger wants to see it */
     host.flags |= (action->flags & MR_SA_NOCLDWAIT ? (unsigned long)SA_NOCLDWAIT : 0) |
                   (action->flags & MR_SA_NOCLDSTOP ? (unsigned long)SA_NOCLDSTOP : 0);
     install(host_signal, &host);
@@ -314,6 +333,15 @@ void mr_signals_keep_reserved(void)
         mirror_action(number, &mr_signal_actions[number]);
 }
 
+void mr_signals_mirror_all(void)
+{
+    mr_lock();
+    for (int mips = 1; mips <= MR_CARRIER_SIGNAL; mips++)
+        if (reserved_owned || (mips != FIRST_RESERVED && mips != LAST_RESERVED))
+            mirror_action(mips, &mr_signal_actions[mips]);
+    mr_unlock();
+}
+
 /* Those that wait because the guest blocks them would go to the libc's handler: they are taken and sent again. */
 void mr_signals_own_reserved(void)
 {
@@ -340,12 +368,6 @@ void mr_signals_own_reserved(void)
 
 /* ---- actions ---- */
 
-static bool ignored_by_default(int mips_signal)
-{
-    return mips_signal == MIPS_SIGCHLD || mips_signal == MIPS_SIGCONT || mips_signal == MIPS_SIGURG ||
-           mips_signal == MIPS_SIGWINCH;
-}
-
 static bool stops_by_default(int mips_signal)
 {
     return mips_signal == MIPS_SIGSTOP || mips_signal == MIPS_SIGTSTP || mips_signal == MIPS_SIGTTIN ||
@@ -365,7 +387,7 @@ void mr_signal_set_action(int mips_signal, const struct mr_signal_action *action
     struct mr_signal_info dropped;
     struct mr_signal_set this_one = {{0, 0}};
     this_one.bits[(mips_signal - 1) / 64] = (uint64_t)1 << ((mips_signal - 1) % 64);
-    if (action->handler == MR_SIG_IGNORE || (action->handler == MR_SIG_DEFAULT && ignored_by_default(mips_signal))) {
+    if (mr_signal_is_ignored(mips_signal)) {
         while (mr_signals_waiting() && mr_signal_dequeue(this_one, &dropped)) /* POSIX: a pending one is discarded */
             ;
         mr_signals_drop_waiting(mips_signal);
@@ -462,7 +484,7 @@ static uint32_t deliver(struct mr_state *s, const struct mr_signal_info *info, u
     if (action.handler == MR_SIG_IGNORE || (action.handler == MR_SIG_DEFAULT && ignored_by_default(info->signal)))
         return pc;
     if (action.handler == MR_SIG_DEFAULT && stops_by_default(info->signal)) {
-        raise(mr_signal_to_host(info->signal));
+        raise(mr_debug_takes(info->signal) ? SIGSTOP : mr_signal_to_host(info->signal));
         return pc;
     }
     if (action.handler == MR_SIG_DEFAULT)
@@ -492,12 +514,20 @@ static uint32_t deliver(struct mr_state *s, const struct mr_signal_info *info, u
     return handler_pc;
 }
 
+/* The same, after the debugger was asked. */
+static uint32_t ask_and_deliver(struct mr_state *s, struct mr_signal_info *info, uint32_t pc)
+{
+    if (mr_debugging)
+        mr_debug_ask_signal(s, info, &pc);
+    return info->signal == 0 ? pc : deliver(s, info, pc);
+}
+
 static uint32_t deliver_waiting(struct mr_state *s, uint32_t pc)
 {
     struct mr_signal_info info;
     *(volatile uint32_t *)&s->signalled.value = 0; /* before the queue is looked at: more may come meanwhile */
     while (mr_signals_waiting() && mr_signal_dequeue(unblocked(), &info))
-        pc = deliver(s, &info, pc);
+        pc = ask_and_deliver(s, &info, pc);
     mr_signal_wait_abandoned();
     mr_signals_let_in_held();
     return pc;
@@ -513,7 +543,13 @@ uint32_t mr_signals_take(struct mr_state *s, uint32_t pc)
 
 bool mr_signal_deliver(struct mr_state *s, int mips_signal, int code, uint32_t pc, uint32_t address, uint32_t *new_pc)
 {
-    const struct mr_signal_info info = {mips_signal, code, 0, {address}};
+    struct mr_signal_info info = {mips_signal, code, 0, {address}, false};
+    if (mr_debugging)
+        mr_debug_ask_signal(s, &info, &pc);
+    if (info.signal != mips_signal) { /* the debugger's choice, or none */
+        *new_pc = info.signal == 0 ? pc : deliver(s, &info, pc);
+        return true;
+    }
     if (mr_signal_actions[mips_signal].handler <= MR_SIG_IGNORE ||
         mr_signal_in(&mr_thread_signals.blocked, mips_signal))
         return false; /* the kernel kills, too, rather than run into the fault again (force_sig) */

@@ -37,6 +37,7 @@ enum {
 struct mr_signal_info {
     int signal, code, error;
     uint32_t words[5];
+    bool asked; /* the debugger knows of it */
 };
 #define MR_SIGINFO_BYTES 128u
 enum { MIPS_SI_TIMER = -3 };
@@ -73,6 +74,7 @@ extern _Thread_local volatile uint32_t mr_signals_queued; /* how many wait, bloc
 /* wait_call.c: a signal has come from the host since the guest's system call began. */
 extern _Thread_local volatile uint32_t mr_signal_came;
 void mr_wait_call_interrupt(void *context); /* for handlers of the host that have noted one; the handler's ucontext_t */
+bool mr_wait_call_waits(const void *context); /* whether the interrupted thread is in such a call, which can be made again */
 void mr_wait_call_go_on(void); /* for those that have noted nothing the call must end for */
 
 static inline bool mr_signals_waiting(void)
@@ -86,6 +88,7 @@ bool mr_signals_restart(void); /* whether the next one to be delivered goes to a
 void mr_signal_queue(const struct mr_signal_info *info); /* for this thread */
 struct mr_signal_set mr_signals_pending(void);
 bool mr_signal_dequeue(struct mr_signal_set wanted, struct mr_signal_info *info); /* the lowest one that is wanted */
+bool mr_signal_is_ignored(int mips_signal); /* by its action, or by default */
 int mr_signal_lowest_queued(const struct mr_signal_set *wanted);  /* or 0 */
 void mr_signal_block(struct mr_signal_set blocked);      /* sets the mask of this thread, here and in the host */
 void mr_signal_set_action(int mips_signal, const struct mr_signal_action *action);
@@ -94,6 +97,7 @@ struct mr_signal_action mr_signal_get_action(int mips_signal);
 uint64_t mr_signals_set_host_mask(uint64_t host_set);
 void mr_signals_let_in_held(void); /* what the host blocks while the guest takes what came before */
 void mr_signals_hold_none(bool none); /* whether it blocks nothing so from now on: an execve hands the host's mask on */
+void mr_signals_mirror_all(void); /* the host's actions become those that the guest and the debugger want; takes mr_lock */
 void mr_signal_host_default(int host_signal); /* the host's own action becomes the default */
 
 static inline bool mr_signal_in(const struct mr_signal_set *set, int mips_signal)

@@ -5,6 +5,7 @@
  * open descriptor, and nothing in its environment but what the guest has given.
  */
 #include "control.h"
+#include "gdb/gdb.h"
 #include "linux/own.h"
 #include "linux/exec_chain.h"
 #include "options.h"
@@ -147,6 +148,7 @@ static int64_t run_in_host(const struct target *target, int program, const char 
     snprintf(host_text, sizeof host_text, "%d", host);
     snprintf(program_text, sizeof program_text, "%d", program);
     words[count++] = "mipsrec-host";
+    mr_debug_executes();
     count += mr_options_hand_on(words + count, is_running_program(program));
     const char *const last[] = {"--executed", target->name, "--host-fd", host_text, "--program-fd", program_text, "--"};
     memcpy(words + count, last, sizeof last);
@@ -158,6 +160,7 @@ static int64_t run_in_host(const struct target *target, int program, const char 
     fcntl(host, F_SETFD, 0);
     syscall(SYS_execveat, host, "", first - count, target->environment, AT_EMPTY_PATH);
     int error = errno;
+    mr_debug_executes_not();
     fcntl(host, F_SETFD, FD_CLOEXEC);
     fcntl(program, F_SETFD, FD_CLOEXEC);
     return -error;

@@ -6,6 +6,7 @@
  * while its parent has other threads, all but the variables of the program and the stack.
  * With threads, only the one that called is in the child (sys_thread.c makes threads; linux/calls/sys_clone.c has the calls).
  */
+#include "gdb/gdb.h"
 #include "linux/calls/descriptors.h"
 #include "profile.h"
 #include "signals.h"
@@ -195,6 +196,7 @@ static void begin_child(struct mr_state *s, const struct mr_clone *clone, const 
 {
     mr_threads_forked(clone->flags & CLONE_CHILD_CLEARTID ? clone->child_tid : 0);
     mr_profile_forked();
+    mr_debug_forked();
     mr_signals_queued = 0;
     mr_signals_let_in_held();
     mr_carrier_forked();

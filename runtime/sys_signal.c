@@ -173,7 +173,7 @@ static bool is_to_this_thread(int thread, int number)
 
 static struct mr_signal_info info_of_self(int number, int code, uint32_t value)
 {
-    return (struct mr_signal_info){number, code, 0, {(uint32_t)getpid(), getuid(), value}};
+    return (struct mr_signal_info){number, code, 0, {(uint32_t)getpid(), getuid(), value}, false};
 }
 
 /* What is sent to oneself goes to the queue at once; the rest is the host's. Signal 0 only asks. */
@@ -233,7 +233,7 @@ static int64_t send_with_info(int process, int thread, int number, uint32_t gues
     if (process <= 0 || thread < 0)
         return thread ? -EINVAL : -ESRCH;
     if (mr_signal_is_carried(number)) {
-        const struct mr_signal_info carried = {number, code, 0, {mr_get32(from + 12), mr_get32(from + 16), value}};
+        const struct mr_signal_info carried = {number, code, 0, {mr_get32(from + 12), mr_get32(from + 16), value}, false};
         return thread ? mr_send_carried_to_thread(process, thread, &carried) : mr_send_carried(process, &carried);
     }
     if (thread ? is_to_this_thread(thread, number) : is_to_self(process, number))

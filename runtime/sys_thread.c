@@ -10,6 +10,7 @@
 #include "baseline/baseline.h"
 #include "control.h"
 #include "fpu.h"
+#include "gdb/gdb.h"
 #include "signals.h"
 #include "verify.h"
 
@@ -85,6 +86,18 @@ bool mr_threads_several(void)
     bool several = !is_last();
     mr_unlock();
     return several;
+}
+
+int mr_threads_numbers(pid_t *numbers, int most)
+{
+    int count = 0;
+    mr_lock();
+    if (threads == NULL)
+        numbers[count++] = gettid();
+    for (const struct thread *thread = threads; thread != NULL && count < most; thread = thread->next)
+        numbers[count++] = thread->number;
+    mr_unlock();
+    return count;
 }
 
 struct mr_counters mr_threads_counters(void)
@@ -214,6 +227,8 @@ static void take_over(struct start *start)
     mr_lock();
     enlist();
     mr_unlock();
+    if (mr_debugging)
+        mr_debug_thread_begins(start->state);
 }
 
 static void run_thread(void *state)
@@ -347,6 +362,8 @@ SYSCALL(4001, exit, "!d")
     if (!last)
         delist();
     mr_unlock();
+    if (!last && mr_debugging)
+        mr_debug_thread_ends();
     if (!last && is_main)
         wait_for_the_end();
     if (!last)

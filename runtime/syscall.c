@@ -6,6 +6,7 @@
 #include "syscall.h"
 #include "baseline/baseline.h"
 #include "control.h"
+#include "gdb/gdb.h"
 #include "profile.h"
 #include "signals.h"
 #include "verify.h"
@@ -148,6 +149,8 @@ static uint32_t take_call(struct mr_state *s, uint32_t pc)
         if (new_pc != pc)
             return new_pc;
     }
+    if (mr_debugging && mr_debug_holds_call(s))
+        return pc;
     mr_counters.syscalls++;
     if (number == INDIRECT_CALL) {
         number = GPR(s, MR_REG_A0);
@@ -159,8 +162,12 @@ static uint32_t take_call(struct mr_state *s, uint32_t pc)
         result = make_call(&c, first_word);
     else
         note_unknown(number);
+    if (mr_debugging && mr_debug_moved(s, &pc))
+        return mr_signals_take(s, pc);
     if (result == -ERESTART)
         return mr_signals_take(s, pc);
+    if (mr_debugging && result == -EINTR && !mr_signals_waiting())
+        return pc; /* only the debugger wanted the thread to stop */
     if (!mr_signals_waiting()) {
         if (!c.moved)
             set_result(s, result);

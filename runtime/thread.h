@@ -23,6 +23,7 @@ int64_t mr_thread_make(struct mr_call *c, const struct mr_clone *clone);
 int64_t mr_process_make(struct mr_state *s, const struct mr_clone *clone);
 /* Whether there are more threads than the calling one. */
 bool mr_threads_several(void);
+int mr_threads_numbers(pid_t *numbers, int most); /* of all guest threads; returns how many it has written */
 /* In a child of fork: the other threads are not there. clear_tid: of this one. */
 void mr_threads_forked(uint32_t clear_tid);
 /* Before the process ends, or becomes another program: mutexes that its threads have are told so. */

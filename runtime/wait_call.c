@@ -65,6 +65,14 @@ void mr_wait_call_interrupt(void *context)
         *pc = (greg_t)(uintptr_t)mr_wait_call_given_up;
 }
 
+bool mr_wait_call_waits(const void *context)
+{
+    const greg_t *registers = ((const ucontext_t *)context)->uc_mcontext.gregs;
+    uintptr_t pc = (uintptr_t)registers[REG_RIP];
+    return (pc >= (uintptr_t)mr_wait_call_begin && pc < (uintptr_t)mr_wait_call_made) ||
+           (pc == (uintptr_t)mr_wait_call_made && registers[REG_RAX] == -EINTR);
+}
+
 #else /* a signal may be missed until the next one */
 
 static int64_t make(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
@@ -76,6 +84,12 @@ void mr_wait_call_interrupt(void *context)
 {
     (void)context;
     mr_signal_came = 1;
+}
+
+bool mr_wait_call_waits(const void *context)
+{
+    (void)context;
+    return false; /* the call ends with EINTR, and is made again */
 }
 
 #endif

@@ -47,19 +47,36 @@ def _become(host: Path, words: list[str]) -> int:
 
 
 def tier_of(arguments: argparse.Namespace) -> str:
-    """Return the tier that --tier chose, or --engine in older words."""
-    return "aot" if arguments.tier == "native" else str(arguments.tier)
+    """Return the tier that --tier chose, or --engine in older words; else the one that suits the other options."""
+    if arguments.tier is not None:
+        return "aot" if arguments.tier == "native" else str(arguments.tier)
+    return "interp" if _is_debugged(arguments) else "auto"
+
+
+def _is_debugged(arguments: argparse.Namespace) -> bool:
+    return getattr(arguments, "gdb", None) is not None
 
 
 def has_recompiled_code(arguments: argparse.Namespace) -> bool:
-    """Return whether that tier runs any."""
-    return tier_of(arguments) in ("auto", "aot")
+    """Return whether that tier runs any; with --gdb there is none, and the host refuses other tiers."""
+    return not _is_debugged(arguments) and tier_of(arguments) in ("auto", "aot")
+
+
+def _debugger_words(arguments: argparse.Namespace) -> list[str]:
+    """Return the host's options for a debugger and the tier: what a debugged program executes may be in any."""
+    words = []
+    for option, where in (("--gdb", "gdb"), ("--gdb-on-crash", "gdb_on_crash")):
+        if getattr(arguments, where, None) is not None:
+            words += [option, getattr(arguments, where)]
+    if not _is_debugged(arguments) or arguments.tier is not None:
+        words += ["--tier", tier_of(arguments)]
+    return words
 
 
 def host_words(arguments: argparse.Namespace) -> list[str]:
     """Return the host's options for running a program; builds its library if need be."""
     words = [f"--{name}" for name in ("strace", "stats", "report") if getattr(arguments, name, False)]
-    words += ["--tier", tier_of(arguments)]
+    words += _debugger_words(arguments)
     if arguments.profile is not None:
         words += ["--profile", arguments.profile, "--profile-rate", str(arguments.profile_rate)]
     if arguments.sysroot is not None:

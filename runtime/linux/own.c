@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int own[MR_OWN_COUNT] = {-1, -1, -1, -1};
+static int own[MR_OWN_COUNT] = {-1, -1, -1, -1, -1};
 
 /* Where the limit is low, any number has to do. */
 static int move_up(int fd)

@@ -10,6 +10,7 @@ enum mr_own {
     MR_OWN_PROGRAM, /* the guest's program, readable: what /proc/PID/exe of a guest is found by */
     MR_OWN_SYSROOT, /* the folder of --sysroot */
     MR_OWN_TRACE,   /* where --strace writes to */
+    MR_OWN_DEBUGGER, /* the connection to the debugger */
     MR_OWN_COUNT,
 };
 #define MR_OWN_FIRST 900 /* out of the way of the guest's own */

@@ -9,6 +9,7 @@
  */
 #include "syscall.h"
 #include "control.h"
+#include "gdb/gdb.h"
 #include "signals.h"
 
 #include <fcntl.h>
@@ -242,6 +243,10 @@ static void on_carrier(int host_signal, siginfo_t *host_info, void *context)
     int saved_errno = errno;
     struct mr_signal_info info;
     (void)host_signal;
+    if (mr_debug_kicked(host_info, context)) {
+        errno = saved_errno;
+        return;
+    }
     int flags = unpack(host_info, &info);
     uint32_t before = mr_signals_queued;
     if (info.signal == PACKET_LOOK)

@@ -1,0 +1,95 @@
+/* Registers by the numbers that gdb has for 32-bit MIPS Linux, as bytes in the guest's byte order. */
+#include "parts.h"
+
+#include "../fpu.h"
+
+#include <string.h>
+
+#define STATUS_CU1 (1u << 29) /* the FPU is usable */
+#define STATUS_FR (1u << 26)
+#define STATUS_USER 0x13u     /* interrupts enabled, user mode, as Linux shows it */
+
+static bool is_fpr(uint32_t number)
+{
+    return number >= MR_DEBUG_F0 && number < MR_DEBUG_FCSR;
+}
+
+uint32_t mr_debug_register_bytes(const struct mr_state *s, uint32_t number)
+{
+    return is_fpr(number) && s->fr ? 8 : 4;
+}
+
+static uint32_t special(const struct mr_debug_thread *thread, uint32_t number)
+{
+    const struct mr_state *s = thread->state;
+    switch (number) {
+    case MR_DEBUG_STATUS:
+        return STATUS_CU1 | STATUS_USER | (s->fr ? STATUS_FR : 0);
+    case MR_DEBUG_LO:
+        return (uint32_t)s->hilo;
+    case MR_DEBUG_HI:
+        return (uint32_t)(s->hilo >> 32);
+    case MR_DEBUG_BADVADDR:
+        return thread->fault_address;
+    case MR_DEBUG_PC:
+        return s->pc;
+    case MR_DEBUG_FCSR:
+        return mr_fpu_fcsr(s);
+    case MR_DEBUG_FIR:
+        return MR_FIR;
+    default: /* the cause register and Linux's note of a call to restart, which the host does not have */
+        return 0;
+    }
+}
+
+void mr_debug_get_register(const struct mr_debug_thread *thread, uint32_t number, uint8_t bytes[8])
+{
+    const struct mr_state *s = thread->state;
+    if (is_fpr(number) && s->fr)
+        mr_put64(bytes, mr_fpr_double(s, number - MR_DEBUG_F0));
+    else if (is_fpr(number))
+        mr_put32(bytes, mr_fpr_single(s, number - MR_DEBUG_F0));
+    else
+        mr_put32(bytes, number < MR_DEBUG_STATUS ? GPR(s, number) : special(thread, number));
+}
+
+static void set_special(struct mr_state *s, uint32_t number, uint32_t value)
+{
+    switch (number) {
+    case MR_DEBUG_LO:
+        s->hilo = (s->hilo & 0xffffffff00000000u) | value;
+        break;
+    case MR_DEBUG_HI:
+        s->hilo = (s->hilo & 0xffffffffu) | (uint64_t)value << 32;
+        break;
+    case MR_DEBUG_PC:
+        s->pc = value;
+        break;
+    case MR_DEBUG_FCSR:
+        mr_fpu_set_fcsr(s, value);
+        break;
+    default: /* read-only */
+        break;
+    }
+}
+
+/* What has the value already is not written: gdb writes all registers where it means one, or sets the note of a call. */
+void mr_debug_set_register(struct mr_debug_thread *thread, uint32_t number, const uint8_t bytes[8])
+{
+    struct mr_state *s = thread->state;
+    uint8_t before[8] = {0};
+    mr_debug_get_register(thread, number, before);
+    if (number == 0 || memcmp(before, bytes, mr_debug_register_bytes(s, number)) == 0)
+        return;
+    if (is_fpr(number) && s->fr)
+        mr_fpr_set_double(s, number - MR_DEBUG_F0, mr_get64(bytes));
+    else if (is_fpr(number))
+        mr_fpr_set_single(s, number - MR_DEBUG_F0, mr_get32(bytes));
+    else if (number < MR_DEBUG_STATUS)
+        GPR(s, number) = mr_get32(bytes);
+    else
+        set_special(s, number, mr_get32(bytes));
+    if (number == MR_DEBUG_PC)
+        s->ll_valid = 0;
+    thread->changed = true;
+}

@@ -1,0 +1,162 @@
+/* A debugging session from its begin to its end: at the start of a program, over execve, and until the guest ends.
+ *
+ * Enters: the options. Leaves: the connection as a descriptor of the host's own, and the server's thread. The guest does not
+ * see that thread but in /proc/self/task. It blocks all signals, so that the guest's come to the guest's threads.
+ */
+#include "parts.h"
+
+#include "../control.h"
+#include "../linux/own.h"
+#include "../signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SERVER_STACK_BYTES ((size_t)1 << 20)
+
+struct mr_debug_session mr_debug_session;
+
+/* ---- over execve: the argument of --gdb-fd is descriptor:flags:signals,signals,signals in hexadecimal ---- */
+
+enum { WITHOUT_ACKNOWLEDGEMENTS = 1, KNOWS_EXEC = 2, KNOWS_SWBREAK = 4, KNOWS_NO_RESUMED = 8, KNOWS_PROCESSES = 16 };
+
+const char *mr_debug_hand_on(void)
+{
+    static char text[80];
+    const struct mr_debug_session *session = &mr_debug_session;
+    if (!mr_debugging)
+        return NULL;
+    unsigned flags = (mr_debug_acknowledges() ? 0 : WITHOUT_ACKNOWLEDGEMENTS) | (session->knows_exec ? KNOWS_EXEC : 0) |
+                     (session->knows_swbreak ? KNOWS_SWBREAK : 0) | (session->knows_no_resumed ? KNOWS_NO_RESUMED : 0) |
+                     (session->knows_processes ? KNOWS_PROCESSES : 0);
+    snprintf(text, sizeof text, "%x:%x:%llx,%llx,%llx", (unsigned)mr_own_descriptor(MR_OWN_DEBUGGER), flags,
+             (unsigned long long)session->passed[0], (unsigned long long)session->passed[1],
+             (unsigned long long)session->passed[2]);
+    return text;
+}
+
+static void take_over(const char *text)
+{
+    struct mr_debug_session *session = &mr_debug_session;
+    uint64_t fd = 0, flags = 0;
+    bool right = mr_debug_take_number(&text, &fd) && mr_debug_take(&text, ':') && mr_debug_take_number(&text, &flags);
+    for (int i = 0; i < 3 && right; i++)
+        right = mr_debug_take(&text, i == 0 ? ':' : ',') && mr_debug_take_number(&text, &session->passed[i]);
+    if (!right || fd > INT32_MAX || fcntl((int)fd, F_GETFD) < 0)
+        mr_fail("--gdb-fd is for executed programs only");
+    session->knows_exec = flags & KNOWS_EXEC;
+    session->knows_swbreak = flags & KNOWS_SWBREAK;
+    session->knows_no_resumed = flags & KNOWS_NO_RESUMED;
+    session->knows_processes = flags & KNOWS_PROCESSES;
+    mr_own_keep(MR_OWN_DEBUGGER, (int)fd);
+    mr_debug_connection(mr_own_descriptor(MR_OWN_DEBUGGER), flags & WITHOUT_ACKNOWLEDGEMENTS);
+}
+
+void mr_debug_executes(void)
+{
+    if (!mr_debugging)
+        return;
+    mr_debug_freeze();
+    if (mr_debugging)
+        fcntl(mr_own_descriptor(MR_OWN_DEBUGGER), F_SETFD, 0);
+}
+
+void mr_debug_executes_not(void)
+{
+    if (!mr_debugging)
+        return;
+    fcntl(mr_own_descriptor(MR_OWN_DEBUGGER), F_SETFD, FD_CLOEXEC);
+    mr_debug_lock();
+    mr_debug_set_stop(false);
+    mr_debug_unlock();
+}
+
+/* ---- the start ---- */
+
+static void *serve(void *unused)
+{
+    mr_signals_set_host_mask(~(uint64_t)0); /* the libc lets signal 32 in */
+    mr_debug_await_start();
+    mr_debug_serve();
+    if (mr_debugging)
+        mr_debug_leave();
+    return unused;
+}
+
+/* As sys_thread.c makes threads: the libc's first one takes signals that are the guest's. */
+static void make_server(void)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    mr_signals_own_reserved();
+    uint64_t mask = mr_signals_set_host_mask(~(uint64_t)0);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, SERVER_STACK_BYTES);
+    mr_lock();
+    int error = pthread_create(&thread, &attributes, serve, NULL);
+    mr_signals_keep_reserved();
+    mr_unlock();
+    pthread_attr_destroy(&attributes);
+    mr_signals_set_host_mask(mask);
+    if (error != 0)
+        mr_fail("cannot make a thread for the debugger: %s", strerror(error));
+}
+
+void mr_debug_start(struct mr_state *s)
+{
+    bool executed = mr_options.gdb_handed_on != NULL;
+    if (mr_options.gdb_on_crash != NULL)
+        mr_signals_mirror_all();
+    if (mr_options.gdb == NULL && !executed)
+        return;
+    if (executed) {
+        take_over(mr_options.gdb_handed_on);
+    } else {
+        int fd = mr_debug_accept(mr_options.gdb);
+        if (fd < 0)
+            _exit(1);
+        mr_own_keep(MR_OWN_DEBUGGER, fd);
+        mr_debug_connection(mr_own_descriptor(MR_OWN_DEBUGGER), false);
+    }
+    mr_debugging = true;
+    mr_debug_thread_begins(s);
+    mr_debug_stopped_at_start(executed);
+    mr_signals_mirror_all();
+    make_server();
+    if (executed)
+        mr_debug_send_stop_reply();
+}
+
+/* ---- the end ---- */
+
+static void say_end(char kind, int number)
+{
+    struct mr_debug_reply reply = {.length = 0};
+    mr_debug_add(&reply, "%c%02x", kind, (unsigned)number);
+    if (mr_debug_session.knows_processes)
+        mr_debug_add(&reply, ";process:%x", (unsigned)getpid());
+    mr_debug_send(&reply);
+}
+
+void mr_debug_exits(int status)
+{
+    if (!mr_debugging)
+        return;
+    mr_debug_freeze();
+    if (mr_debugging)
+        say_end('W', status & 0xff);
+}
+
+void mr_debug_dies(int mips_signal)
+{
+    if (!mr_debugging && !mr_debug_session.post_mortem)
+        return;
+    if (mr_debugging)
+        mr_debug_freeze();
+    say_end('X', mr_debug_signal_from_mips(mips_signal));
+}

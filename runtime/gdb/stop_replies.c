@@ -1,0 +1,74 @@
+/* Why the guest has stopped, as the debugger is told: T05, the thread, and the kind of stop. */
+#include "parts.h"
+
+#include "../signals.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static void add_kind(struct mr_debug_reply *reply)
+{
+    const struct mr_debug_event *event = &mr_debug_last_event;
+    switch (event->kind) {
+    case MR_DEBUG_BREAK:
+        if (mr_debug_session.knows_swbreak)
+            mr_debug_add(reply, "swbreak:;");
+        break;
+    case MR_DEBUG_WATCH:
+        mr_debug_add(reply, "watch:%x;", event->address);
+        break;
+    case MR_DEBUG_READ_WATCH:
+        mr_debug_add(reply, "rwatch:%x;", event->address);
+        break;
+    case MR_DEBUG_ACCESS_WATCH:
+        mr_debug_add(reply, "awatch:%x;", event->address);
+        break;
+    case MR_DEBUG_EXEC:
+        if (mr_debug_session.knows_exec) {
+            mr_debug_add(reply, "exec:");
+            mr_debug_add_hex(reply, mr_options.program_name, strlen(mr_options.program_name));
+            mr_debug_add(reply, ";");
+        }
+        break;
+    case MR_DEBUG_SIGNAL:
+    case MR_DEBUG_NO_THREADS:
+        break;
+    }
+}
+
+void mr_debug_add_thread(struct mr_debug_reply *reply, pid_t number)
+{
+    if (mr_debug_session.knows_processes)
+        mr_debug_add(reply, "p%x.", (unsigned)getpid());
+    mr_debug_add(reply, "%x", (unsigned)number);
+}
+
+/* pc comes along, so that the debugger need not ask for it. */
+void mr_debug_make_stop_reply(struct mr_debug_reply *reply)
+{
+    const struct mr_debug_thread *thread = mr_debug_find_thread(mr_debug_last_thread);
+    uint8_t pc[8] = {0};
+    if (thread == NULL)
+        thread = mr_debug_first_thread();
+    if (mr_debug_last_event.kind == MR_DEBUG_NO_THREADS && mr_debug_session.knows_no_resumed) {
+        mr_debug_add(reply, "N");
+        return;
+    }
+    mr_debug_add(reply, "T%02x", (unsigned)mr_debug_signal_from_mips(mr_debug_last_event.signal));
+    if (thread != NULL) {
+        mr_debug_get_register(thread, MR_DEBUG_PC, pc);
+        mr_debug_add(reply, "%x:", (unsigned)MR_DEBUG_PC);
+        mr_debug_add_hex(reply, pc, 4);
+        mr_debug_add(reply, ";thread:");
+        mr_debug_add_thread(reply, thread->number);
+        mr_debug_add(reply, ";");
+    }
+    add_kind(reply);
+}
+
+void mr_debug_send_stop_reply(void)
+{
+    struct mr_debug_reply reply = {.length = 0};
+    mr_debug_make_stop_reply(&reply);
+    mr_debug_send(&reply);
+}
