@@ -139,7 +139,7 @@ void mr_signal_info_from_host(const void *host_siginfo, struct mr_signal_info *i
         info->words[0] = info->words[1] = info->words[2] = 0;
 }
 
-static void put_info(uint8_t *to, const struct mr_signal_info *info)
+void mr_signal_info_to_bytes(uint8_t *to, const struct mr_signal_info *info)
 {
     memset(to, 0, MR_SIGINFO_BYTES);
     mr_put32(to, (uint32_t)info->signal);
@@ -154,7 +154,7 @@ int mr_put_signal_info(uint32_t guest, const struct mr_signal_info *info)
     uint8_t *to = mr_guest_bytes(guest, MR_SIGINFO_BYTES, MR_WRITE);
     if (!to)
         return -EFAULT;
-    put_info(to, info);
+    mr_signal_info_to_bytes(to, info);
     return 0;
 }
 
@@ -196,7 +196,7 @@ static uint32_t push_frame(struct mr_state *s, const struct mr_signal_action *ac
         return 0;
     memset(to, 0, FRAME_CONTEXT);
     if (with_info) {
-        put_info(to + RT_INFO, info);
+        mr_signal_info_to_bytes(to + RT_INFO, info);
         memset(to + RT_UCONTEXT, 0, RT_CONTEXT - RT_UCONTEXT);
         put_alternate_stack(to + RT_STACK, GPR(s, MR_REG_SP));
     }

@@ -157,6 +157,7 @@ bool mr_signal_return(struct mr_state *s, bool with_info, uint32_t *pc);
 int mr_signal_code_to_mips(int code); /* si_code of a host's signal */
 int mr_signal_code_to_host(int code); /* si_code */
 void mr_signal_info_from_host(const void *host_siginfo, struct mr_signal_info *info);
+void mr_signal_info_to_bytes(uint8_t *to, const struct mr_signal_info *info); /* MR_SIGINFO_BYTES of them */
 int mr_put_signal_info(uint32_t guest, const struct mr_signal_info *info); /* 0 or -EFAULT */
 
 #endif

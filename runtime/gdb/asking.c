@@ -32,14 +32,23 @@ bool mr_debug_moved(struct mr_state *s, uint32_t *pc)
 
 /* ---- signals ---- */
 
+void mr_debug_note_signal(struct mr_debug_thread *self, const struct mr_signal_info *info)
+{
+    bool fault = info->signal == MIPS_SIGSEGV || info->signal == MIPS_SIGBUS;
+    _Static_assert(sizeof self->signal_info == MR_SIGINFO_BYTES, "room");
+    self->fault_address = fault ? info->words[0] : 0;
+    mr_signal_info_to_bytes(self->signal_info, info);
+    self->has_signal_info = true;
+}
+
 /* Asks until the debugger has answered, whoever else stops meanwhile. */
 static void ask(struct mr_debug_thread *self, struct mr_signal_info *info)
 {
     const struct mr_debug_event event = {.kind = MR_DEBUG_SIGNAL, .signal = info->signal};
-    bool fault = info->signal == MIPS_SIGSEGV || info->signal == MIPS_SIGBUS;
-    self->fault_address = fault ? info->words[0] : 0;
+    mr_debug_note_signal(self, info);
     while (mr_debugging && !mr_debug_report(&event))
         ;
+    self->has_signal_info = false;
     if (!mr_debugging)
         return;
     if (self->signal != info->signal)

@@ -58,6 +58,17 @@ void mr_debug_stop_here(const void *context)
     mr_debug_unlock();
 }
 
+/* What is known of the signal of a fault: why the page may not be accessed. */
+static void note_signal(struct mr_debug_event event)
+{
+    bool fault = event.signal == MIPS_SIGSEGV || event.signal == MIPS_SIGBUS;
+    bool mapped = (mr_pages[event.address / MR_PAGE_BYTES] & MR_MAPPED) != 0;
+    int code = event.signal == MIPS_SIGSEGV ? (mapped ? SEGV_ACCERR : SEGV_MAPERR) : BUS_ADRERR;
+    const struct mr_signal_info info = {.signal = event.signal, .code = fault ? code : 0, .words = {event.address}};
+    if (fault)
+        mr_debug_note_signal(&mr_debug_this_thread, &info);
+}
+
 /* Returns false in a thread that dies while another one does; that takes it along. */
 static bool stop_all(struct mr_state *s, struct mr_debug_event event)
 {
@@ -72,7 +83,7 @@ static bool stop_all(struct mr_state *s, struct mr_debug_event event)
         mr_debug_set_stop(true);
         mr_debug_enlist(s);
         mr_debug_this_thread.parked = true;
-        mr_debug_this_thread.fault_address = event.address;
+        note_signal(event);
         for (int i = 0; i < count; i++)
             if (numbers[i] != gettid())
                 mr_debug_kick(numbers[i]);

@@ -51,6 +51,8 @@ struct mr_debug_thread {
     uint32_t reported_pc;
     int signal;                 /* the one that the debugger sends with the order, a MIPS number, or 0 */
     uint32_t fault_address;
+    uint8_t signal_info[128];   /* the guest's siginfo_t of the signal that it has stopped for */
+    bool has_signal_info;
     struct mr_debug_thread *next;
 };
 extern _Thread_local struct mr_debug_thread mr_debug_this_thread;
@@ -95,6 +97,8 @@ void mr_debug_take_control(pid_t number, struct mr_debug_event event);
 
 /* ---- asking.c, crash.c ---- */
 bool mr_debug_take_given_signal(void); /* the one that the debugger sends with its order; it waits for the thread then */
+struct mr_signal_info;
+void mr_debug_note_signal(struct mr_debug_thread *self, const struct mr_signal_info *info); /* for the debugger to see */
 void mr_debug_end_in_call(void *context); /* after parking in a system call, in the handler of the host */
 void mr_debug_stop_here(const void *context);
 bool mr_debug_dumps_core(int mips_signal); /* whether that is its default action */

@@ -349,7 +349,7 @@ static bool agree_on_features(const char *rest, size_t length, struct mr_debug_r
     session->knows_no_resumed = strstr(rest, "no-resumed+") != NULL;
     mr_debug_add(reply,
                  "PacketSize=%x;QStartNoAckMode+;QPassSignals+;vContSupported+;qXfer:features:read+;qXfer:auxv:read+;"
-                 "qXfer:exec-file:read+;swbreak+;exec-events+;no-resumed+;multiprocess+",
+                 "qXfer:exec-file:read+;qXfer:siginfo:read+;swbreak+;exec-events+;no-resumed+;multiprocess+",
                  MR_DEBUG_PACKET_BYTES);
     return true;
 }

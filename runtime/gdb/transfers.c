@@ -1,5 +1,5 @@
 /* qXfer: objects of the target that the debugger reads in pieces: the description of the registers, the auxiliary vector, and
- * the guest's name of its program. */
+ * the guest's name of its program, and what is known of the signal that a thread has stopped for. */
 #include "parts.h"
 
 #include "../syscall.h"
@@ -7,24 +7,54 @@
 #include <string.h>
 
 struct object {
-    const void *bytes; /* NULL: there is no such object */
+    const void *bytes; /* NULL: there is nothing of that kind now */
     size_t size_bytes;
 };
 
 static uint8_t auxiliary[1024];
 
-static struct object find_object(const char *name, size_t length, const char *annex, size_t annex_length)
+static struct object text_object(const char *text)
 {
-    if (length == 8 && memcmp(name, "features", 8) == 0 && annex_length == 10 && memcmp(annex, "target.xml", 10) == 0)
-        return (struct object){mr_debug_target_xml(), strlen(mr_debug_target_xml())};
-    if (length == 9 && memcmp(name, "exec-file", 9) == 0)
-        return (struct object){mr_options.program_name, strlen(mr_options.program_name)};
-    if (length == 4 && memcmp(name, "auxv", 4) == 0) {
-        uint32_t size = mr_auxiliary_bytes < sizeof auxiliary ? mr_auxiliary_bytes : (uint32_t)sizeof auxiliary;
-        return (struct object){auxiliary, mr_debug_read_memory(mr_auxiliary, auxiliary, size)};
-    }
-    return (struct object){NULL, 0};
+    return (struct object){text, strlen(text)};
 }
+
+static struct object find_features(const char *annex, size_t length)
+{
+    bool is_target = length == strlen("target.xml") && strncmp(annex, "target.xml", length) == 0;
+    return is_target ? text_object(mr_debug_target_xml()) : (struct object){NULL, 0};
+}
+
+static struct object find_program(const char *annex, size_t length)
+{
+    (void)annex, (void)length; /* a process: there is one */
+    return text_object(mr_options.program_name);
+}
+
+static struct object find_auxiliary(const char *annex, size_t length)
+{
+    (void)annex, (void)length;
+    uint32_t size = mr_auxiliary_bytes < sizeof auxiliary ? mr_auxiliary_bytes : (uint32_t)sizeof auxiliary;
+    return (struct object){auxiliary, mr_debug_read_memory(mr_auxiliary, auxiliary, size)};
+}
+
+static struct object find_signal(const char *annex, size_t length)
+{
+    const struct mr_debug_thread *thread = mr_debug_general_thread();
+    (void)annex, (void)length;
+    if (thread == NULL || !thread->has_signal_info)
+        return (struct object){NULL, 0};
+    return (struct object){thread->signal_info, sizeof thread->signal_info};
+}
+
+static const struct kind {
+    const char *begin;
+    struct object (*find)(const char *annex, size_t length);
+} kinds[] = {
+    {"features:read:", find_features},
+    {"exec-file:read:", find_program},
+    {"auxv:read:", find_auxiliary},
+    {"siginfo:read:", find_signal},
+};
 
 static void add_piece(struct mr_debug_reply *reply, struct object object, uint64_t offset, uint64_t size_bytes)
 {
@@ -42,20 +72,17 @@ static void add_piece(struct mr_debug_reply *reply, struct object object, uint64
 /* rest: OBJECT:read:ANNEX:OFFSET,LENGTH */
 void mr_debug_transfer(const char *rest, struct mr_debug_reply *reply)
 {
-    static const char read[] = ":read:";
-    const char *name = rest, *way = strchr(rest, ':');
-    if (way == NULL || strncmp(way, read, sizeof read - 1) != 0)
-        return;
-    const char *annex = way + sizeof read - 1, *at = strchr(annex, ':');
+    const struct kind *kind = kinds, *end = kinds + sizeof kinds / sizeof *kinds;
     uint64_t offset, size;
-    if (at == NULL)
-        return;
-    struct object object = find_object(name, (size_t)(way - name), annex, (size_t)(at - annex));
-    at++;
-    if (object.bytes == NULL)
-        mr_debug_add(reply, strncmp(name, "features", 8) == 0 ? "E00" : "");
-    else if (!mr_debug_take_number(&at, &offset) || !mr_debug_take(&at, ',') || !mr_debug_take_number(&at, &size))
-        mr_debug_add(reply, "E%02x", MR_DEBUG_INVALID);
+    while (kind < end && strncmp(rest, kind->begin, strlen(kind->begin)) != 0)
+        kind++;
+    if (kind == end)
+        return; /* not supported */
+    const char *annex = rest + strlen(kind->begin), *at = strchr(annex, ':');
+    struct object object = at == NULL ? (struct object){NULL, 0} : kind->find(annex, (size_t)(at - annex));
+    if (object.bytes == NULL || !mr_debug_take(&at, ':') || !mr_debug_take_number(&at, &offset) || !mr_debug_take(&at, ',') ||
+        !mr_debug_take_number(&at, &size))
+        mr_debug_add(reply, "E00");
     else
         add_piece(reply, object, offset, size);
 }
