@@ -5,6 +5,7 @@ Enters: the host's options and gdb's commands. Leaves: what gdb and the guest pr
 
 from __future__ import annotations
 
+import contextlib
 import re
 import socket
 import subprocess
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import IO
 
 from tools import need
 
@@ -22,10 +24,14 @@ BATCH = ("-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex", "set con
 class DebuggedGuest:
     """A host that waits for a debugger, or has one."""
 
-    def __init__(self, command: Sequence[str | Path], path: Path, stdin: int = subprocess.DEVNULL) -> None:
+    def __init__(self, command: Sequence[str | Path], path: Path, output: IO[str] | None = None) -> None:
         self.path = path
         self.process = subprocess.Popen(
-            [*map(str, command)], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*map(str, command)],
+            stdin=subprocess.PIPE,
+            stdout=output or subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
 
     def __enter__(self) -> DebuggedGuest:
@@ -70,9 +76,9 @@ class Session:
             at = found.end()
 
 
-def gdb(commands: Sequence[str]) -> str:
+def gdb(commands: Sequence[str], *options: str | Path) -> str:
     """Return what gdb says to these commands."""
-    words = [need("gdb-multiarch"), *BATCH]
+    words = [need("gdb-multiarch"), *BATCH, *map(str, options)]
     for command in commands:
         words += ["-ex", command]
     result = subprocess.run(
@@ -127,5 +133,12 @@ class Client:
         self.send(payload)
         answer = self.receive()
         assert answer is not None, payload
-        self.send_raw(b"+")
+        with contextlib.suppress(OSError):  # the guest may have ended
+            self.send_raw(b"+")
         return answer
+
+    def read_to_the_end(self) -> None:
+        """Throw away what comes, until the host closes the connection."""
+        with contextlib.suppress(OSError):
+            while self.socket.recv(65536):
+                pass

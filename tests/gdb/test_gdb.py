@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import signal
 import subprocess
-import threading
 import time
 from pathlib import Path
 
 import pytest
 from compiled import BARE, ORDERS, QEMU, compile_guest
-from debugger import BATCH, TIMEOUT, DebuggedGuest, Session, debug, gdb
+from conftest import sanitized_host
+from debugger import TIMEOUT, DebuggedGuest, Session, debug, gdb
 from dynamic_guest import DynamicGuest, dynamic_guest
 from tools import need
 
@@ -129,9 +129,12 @@ def test_steps_as_qemu(host: Path, tmp_path: Path) -> None:
         guest = compile_guest(folder, order, STEPS, *BARE, "-mips32r2", language="assembler")
         session = debug(folder, [host, guest], *commands)
         expected = under_qemu(order, guest, folder, commands)
-        mine, theirs = (re.findall(r"^[0-9a-f]+(?: [0-9a-f]+){20,}$", said, re.MULTILINE) for said in (session.said, expected))
-        assert len(mine) >= 15 and mine == theirs
+        assert len(rows_of(session.said)) >= 15 and rows_of(session.said) == rows_of(expected)
         assert session.status == 21
+
+
+def rows_of(said: str) -> list[str]:
+    return re.findall(r"^[0-9a-f]+(?: [0-9a-f]+){20,}$", said, re.MULTILINE)
 
 
 def under_qemu(order: str, guest: Path, folder: Path, commands: list[str]) -> str:
@@ -191,13 +194,15 @@ def test_dynamic_program_in_a_sysroot(host: Path, guests: Guests, tmp_path: Path
 def test_libraries_that_come_and_go(host: Path, libraries: DynamicGuest, tmp_path: Path) -> None:
     session = debug(
         tmp_path, [host, libraries.program, "plug", libraries.plug],
-        "set breakpoint pending on", "break plug_in", "continue", "print plug_key", "backtrace 2", "info sharedlibrary plug",
-        "delete", "continue",
+        "set breakpoint pending on", "break plug_in", "continue", "print plug_key", "backtrace 2",
+        "info sharedlibrary plug", "delete", "continue",
     )  # fmt: skip
-    session.has(r"Breakpoint 1, plug_in \(n=.*0\)", r"^\$1 = 6$", r"^#1 .* in plug_thrice", r"libplug.so", "exited with code 07")
+    session.has(
+        r"Breakpoint 1, plug_in \(n=.*0\)", r"^\$1 = 6$", r"^#1 .* in plug_thrice", r"libplug.so", "exited with code 07"
+    )
     session = debug(
-        tmp_path, [host, libraries.program, "walk"], "set breakpoint pending on", "break two_step", "continue", "backtrace 3",
-        "delete", "continue",
+        tmp_path, [host, libraries.program, "walk"],
+        "set breakpoint pending on", "break two_step", "continue", "backtrace 3", "delete", "continue",
     )  # fmt: skip
     session.has(r"^#0  two_step \(n=.*0\)", r"^#1 .* in one_walk \(n=.*20\)", r"^#2 .* in own", "exited with code 07")
 
@@ -205,7 +210,9 @@ def test_libraries_that_come_and_go(host: Path, libraries: DynamicGuest, tmp_pat
 # ---- threads ----
 
 
-def test_threads(host: Path, guests: Guests, tmp_path: Path) -> None:
+@pytest.mark.parametrize("sanitized", [False, True])
+def test_threads(host: Path, guests: Guests, tmp_path: Path, sanitized: bool) -> None:
+    host = sanitized_host() if sanitized else host
     session = debug(
         tmp_path, [host, guests.static, "threads"],
         "break work", *["continue"] * 6, "info threads", "thread apply all backtrace 1", "set scheduler-locking on",
@@ -225,8 +232,9 @@ def test_threads(host: Path, guests: Guests, tmp_path: Path) -> None:
 def test_signals_before_the_guest_sees_them(host: Path, guests: Guests, tmp_path: Path) -> None:
     """The first one is suppressed, the second passed on, the third never shown."""
     session = debug(
-        tmp_path, [host, guests.static, "signals"], "continue", "signal 0", "handle SIGUSR1 nostop noprint pass", "continue"
-    )
+        tmp_path, [host, guests.static, "signals"],
+        "continue", "signal 0", "handle SIGUSR1 nostop noprint pass", "continue",
+    )  # fmt: skip
     session.has(r"received signal SIGUSR1", r"received signal SIGUSR2", r"exited with code 07")
     assert session.output == "handled 0\nhandled 17\nhandled 33\n"
 
@@ -241,7 +249,8 @@ def test_signal_that_ends_the_guest(host: Path, guests: Guests, tmp_path: Path) 
         r"= 0x1234", r"terminated with signal SIGSEGV",
     )  # fmt: skip
     assert session.status == -signal.SIGSEGV
-    session = debug(tmp_path, [host, guests.static, "crash"], "continue", "set var $pc = $ra", "set var $v0 = 5", "signal 0")
+    mended = ("set var $pc = $ra", "set var $v0 = 5", "signal 0")
+    session = debug(tmp_path, [host, guests.static, "crash"], "continue", *mended)
     assert session.status == 5
 
 
@@ -272,42 +281,21 @@ def continue_until_interrupt(path, pid, blocked):
 """
 
 
-def interrupted(folder: Path, host: Path, guest: Path, way: str, text: str, *commands: str) -> Session:
-    """Interrupt the guest once it has printed something, and waits if its way is to block; then the commands."""
+def interrupted(folder: Path, command: list[str | Path], text: str, *commands: str) -> Session:
+    """Interrupt a guest once it has printed something, and waits if there is text for it to read; then the commands."""
     script, path, output = folder / "interrupt.py", folder / "socket", folder / "output"
     script.write_text(INTERRUPTED)
-    with output.open("w") as stream, DebuggedGuest([host, "--gdb", path, guest, way], path, subprocess.PIPE) as debugged:
-        debugged.wait_until_it_listens()
-        # The guest's standard output goes through a thread of the test, so that the debugger sees when it is there.
-        copier = threading.Thread(target=copy_lines, args=(debugged, stream))
-        copier.start()
-        pid = debugged.process.pid
-        blocked = way == "block"
-        words = [need("gdb-multiarch"), *BATCH, "-x", str(script), "-ex", f"target remote {path}"]
-        words += ["-ex", f"python continue_until_interrupt('{output}', {pid}, {blocked})"]
-        for command in commands:
-            words += ["-ex", command]
-        result = subprocess.run(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT
-        )
-        assert debugged.process.stdin is not None
-        debugged.process.stdin.write(text)
-        debugged.process.stdin.close()
-        status = debugged.process.wait(TIMEOUT)
-        copier.join(TIMEOUT)
-        return Session(result.stdout, status, output.read_text(), "")
-
-
-def copy_lines(debugged: DebuggedGuest, stream: object) -> None:
-    assert debugged.process.stdout is not None
-    for line in debugged.process.stdout:
-        stream.write(line)  # type: ignore[attr-defined]
-        stream.flush()  # type: ignore[attr-defined]
+    with output.open("w") as stream, DebuggedGuest([command[0], "--gdb", path, *command[1:]], path, stream) as guest:
+        guest.wait_until_it_listens()
+        interrupt = f"python continue_until_interrupt('{output}', {guest.process.pid}, {text != ''})"
+        said = gdb([f"target remote {path}", interrupt, *commands], "-x", script)
+        status, _, errors = guest.end(text)
+        return Session(said, status, output.read_text(), errors)
 
 
 def test_interrupt_of_a_loop(host: Path, guests: Guests, tmp_path: Path) -> None:
     session = interrupted(
-        tmp_path, host, guests.static, "spin", "", "backtrace", "set var go_on = 1", "print turns > 0", "detach"
+        tmp_path, [host, guests.static, "spin"], "", "backtrace", "set var go_on = 1", "print turns > 0", "detach"
     )
     session.has(r"received signal SIGINT", r"#\d .*main \(count=", r"^\$1 = 1$", r"detached")
     assert (session.status, session.output) == (7, "spinning\ndone\n")
@@ -315,8 +303,10 @@ def test_interrupt_of_a_loop(host: Path, guests: Guests, tmp_path: Path) -> None
 
 def test_interrupt_of_a_system_call(host: Path, guests: Guests, tmp_path: Path) -> None:
     """The debugger calls a function meanwhile; the system call goes on afterwards."""
-    session = interrupted(tmp_path, host, guests.static, "block", "y", "backtrace", "info threads", "print add(20, 3)", "detach")
-    session.has(r"received signal SIGINT", r"^#0 .* read ", r"block \(\)|main \(count=", r"in a system call", r"^\$1 = 23$")
+    session = interrupted(
+        tmp_path, [host, guests.static, "block"], "y", "backtrace", "info threads", "print add(20, 3)", "detach"
+    )
+    session.has(r"received signal SIGINT", r"^#0 .* read ", r"main \(count=", r"in a system call", r"^\$1 = 23$")
     assert (session.status, session.output) == (7, "reading\nread 1 y, turns 20\n")
 
 
@@ -331,10 +321,15 @@ def test_children_are_not_debugged(host: Path, guests: Guests, tmp_path: Path) -
 
 def test_the_program_executes_another(host: Path, guests: Guests, tmp_path: Path) -> None:
     session = debug(
-        tmp_path, [host, "-L", guests.sysroot, guests.static, "exec", guests.dynamic, "sum"], "catch exec", "continue", "info inferiors",
-        "break add", "delete 1", "continue", "print b", "delete", "continue",
+        tmp_path, [host, "-L", guests.sysroot, guests.static, "exec", guests.dynamic, "sum"],
+        "catch exec", "continue", "info inferiors", "break add", "delete 1", "continue", "print b", "delete",
+        "continue",
     )  # fmt: skip
-    session.has(r"is executing new program: \S*/dynamic/guest", r"\(exec'd \S*/dynamic/guest\)", r"target:\S*/dynamic/guest")
+    program = r"\S*/dynamic/guest"
+    session.has(
+        f"is executing new program: {program}", rf"\(exec'd {program}\)", f"target:{program}", r"add \(a=0, b=.*0\)",
+        r"^\$1 = 0", "exited with code 07",
+    )  # fmt: skip
     missing = [host, guests.static, "exec", tmp_path / "missing"]
     session = debug(tmp_path, missing, "break execv", "continue", "delete", "continue")
     session.has("exited with code 07")
@@ -351,19 +346,29 @@ def test_kill_and_detach(host: Path, guests: Guests, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("tier", ["interp", "baseline", "auto"])
 def test_debugger_of_a_crash(host: Path, guests: Guests, tmp_path: Path, tier: str) -> None:
+    command: list[str | Path] = [host, "--tier", tier, "--threshold", "1", guests.static]
     session = debug(
-        tmp_path, [host, "--tier", tier, guests.static, "crash"], "backtrace", "print/x $badvaddr", "print/x $a0", "continue",
+        tmp_path, [*command, "crash"], "backtrace", "print/x $badvaddr", "print/x $a0", "continue",
         option="--gdb-on-crash",
     )  # fmt: skip
-    session.has(r"^#0  .*crash \(where=.*0x1234\)", r"^#1 .* in main", r"= 0x1234", r"= 0x1234", "terminated with signal SIGSEGV")
+    session.has(r"^#0  .*crash \(where=.*0x1234\)", r"^#1 .* in main", r"= 0x1234", r"= 0x1234", "terminated .*SEGV")
     assert session.status == -signal.SIGSEGV
-    session = debug(tmp_path, [host, "--tier", tier, guests.static, "abort"], "backtrace", option="--gdb-on-crash")
+    session = debug(tmp_path, [*command, "abort"], "backtrace", option="--gdb-on-crash")
     session.has(r" in abort \(\)", r" in main \(count=")
     assert session.status == -signal.SIGABRT
 
 
+@pytest.mark.parametrize("tier", ["interp", "baseline"])
+def test_threads_beside_a_crash(host: Path, guests: Guests, tmp_path: Path, tier: str) -> None:
+    """They stop wherever they are, also in translated code."""
+    command: list[str | Path] = [host, "--tier", tier, "--threshold", "1", guests.static, "busy"]
+    session = debug(tmp_path, command, "thread apply all backtrace 2", "continue", option="--gdb-on-crash")
+    assert len(re.findall(r"^#0  .*\bturn \(turned=", session.said, re.MULTILINE)) == 2, session.said
+    session.has(r"terminated with signal SIGSEGV")
+    assert session.status == -signal.SIGSEGV
+
+
 def test_no_crash_needs_no_debugger(host: Path, guests: Guests, tmp_path: Path) -> None:
-    result = subprocess.run(
-        [host, "--gdb-on-crash", tmp_path / "socket", guests.static, "signals"], capture_output=True, text=True, timeout=TIMEOUT
-    )
+    command = [host, "--gdb-on-crash", tmp_path / "socket", guests.static, "signals"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
     assert (result.returncode, result.stderr) == (7, "")

@@ -106,6 +106,24 @@ __attribute__((noipa)) int crash(volatile int *where)
     return *where + 1;
 }
 
+__attribute__((noipa)) static void *turn(void *turned)
+{
+    for (;;)
+        ++*(volatile unsigned *)turned;
+    return NULL;
+}
+
+static int crash_beside_threads(void)
+{
+    static volatile unsigned turned[2];
+    pthread_t all[2];
+    for (int i = 0; i < 2; i++)
+        pthread_create(&all[i], NULL, turn, (void *)&turned[i]);
+    while (turned[0] < 1000 || turned[1] < 1000)
+        ;
+    return crash((int *)0x1234);
+}
+
 int main(int count, char **words)
 {
     const char *way = count > 1 ? words[1] : "";
@@ -123,6 +141,8 @@ int main(int count, char **words)
         spin();
     if (strcmp(way, "crash") == 0)
         return crash((int *)0x1234);
+    if (strcmp(way, "busy") == 0)
+        return crash_beside_threads();
     if (strcmp(way, "abort") == 0)
         abort();
     if (strcmp(way, "exec") == 0)
