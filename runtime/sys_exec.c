@@ -148,7 +148,6 @@ static int64_t run_in_host(const struct target *target, int program, const char 
     snprintf(host_text, sizeof host_text, "%d", host);
     snprintf(program_text, sizeof program_text, "%d", program);
     words[count++] = "mipsrec-host";
-    mr_debug_executes();
     count += mr_options_hand_on(words + count, is_running_program(program));
     const char *const last[] = {"--executed", target->name, "--host-fd", host_text, "--program-fd", program_text, "--"};
     memcpy(words + count, last, sizeof last);
@@ -160,7 +159,6 @@ static int64_t run_in_host(const struct target *target, int program, const char 
     fcntl(host, F_SETFD, 0);
     syscall(SYS_execveat, host, "", first - count, target->environment, AT_EMPTY_PATH);
     int error = errno;
-    mr_debug_executes_not();
     fcntl(host, F_SETFD, FD_CLOEXEC);
     fcntl(program, F_SETFD, FD_CLOEXEC);
     return -error;
@@ -229,9 +227,11 @@ static int64_t execute(const struct target *target)
         return -E2BIG;
     mr_verify_exec(target->name);
     mr_profile_executes();
+    mr_debug_executes();
     mr_faults_hand_on();
     int64_t result = run(target);
     mr_faults_take_back();
+    mr_debug_executes_not();
     mr_profile_executes_not();
     return result;
 }

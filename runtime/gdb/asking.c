@@ -111,5 +111,5 @@ bool mr_debug_takes(int mips_signal)
     bool ignored = mr_signal_is_ignored(mips_signal);
     if (mr_options.gdb_on_crash != NULL && !ignored && mr_debug_dumps_core(mips_signal))
         return true;
-    return mr_debugging && !(ignored && mr_debug_passes(mips_signal));
+    return mr_debugging && !(ignored && (mr_debug_session.executes || mr_debug_passes(mips_signal)));
 }

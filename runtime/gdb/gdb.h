@@ -70,8 +70,8 @@ void mr_debug_dies(int mips_signal);
 void mr_debug_crash(struct mr_state *s, int mips_signal, uint32_t pc, uint32_t address);
 
 /* ---- execve ---- */
-const char *mr_debug_hand_on(void);  /* the argument of --gdb-fd for the next host, or NULL */
-void mr_debug_executes(void);        /* just before another host takes over */
+void mr_debug_executes(void);        /* another program is about to take over */
+const char *mr_debug_hand_on(void);  /* the argument of --gdb-fd for the next host, which inherits the connection; or NULL */
 void mr_debug_executes_not(void);    /* it did not */
 
 #endif

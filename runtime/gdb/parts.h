@@ -83,6 +83,7 @@ struct mr_debug_thread *mr_debug_find_thread(pid_t number);
 void mr_debug_stopped_at_start(bool exec); /* the calling thread is the only one, and stops before its first instruction */
 void mr_debug_await_start(void);
 void mr_debug_freeze(void);
+void mr_debug_unfreeze(void);
 
 /* The rest of stops.c is for crash.c and session.c; what touches the list of threads needs the lock. */
 void mr_debug_lock(void);
@@ -112,6 +113,7 @@ void mr_debug_add_thread(struct mr_debug_reply *reply, pid_t number);
 struct mr_debug_session {
     bool knows_exec, knows_swbreak, knows_no_resumed, knows_processes; /* what the client has said in qSupported */
     bool post_mortem;                                 /* the guest is dying */
+    bool executes;                                    /* another program is about to find the host's signal actions */
     bool over;                                        /* the guest goes on, or dies, without the debugger */
     pid_t general;                                    /* thread that registers and memory are of, or 0 */
     pid_t resumed;                                    /* thread that `c` and `s` are for, or 0 or -1: all */

@@ -30,6 +30,7 @@ const char *mr_debug_hand_on(void)
     const struct mr_debug_session *session = &mr_debug_session;
     if (!mr_debugging)
         return NULL;
+    fcntl(mr_own_descriptor(MR_OWN_DEBUGGER), F_SETFD, 0);
     unsigned flags = (mr_debug_acknowledges() ? 0 : WITHOUT_ACKNOWLEDGEMENTS) | (session->knows_exec ? KNOWS_EXEC : 0) |
                      (session->knows_swbreak ? KNOWS_SWBREAK : 0) | (session->knows_no_resumed ? KNOWS_NO_RESUMED : 0) |
                      (session->knows_processes ? KNOWS_PROCESSES : 0);
@@ -61,8 +62,8 @@ void mr_debug_executes(void)
     if (!mr_debugging)
         return;
     mr_debug_freeze();
-    if (mr_debugging)
-        fcntl(mr_own_descriptor(MR_OWN_DEBUGGER), F_SETFD, 0);
+    mr_debug_session.executes = true;
+    mr_signals_mirror_all();
 }
 
 void mr_debug_executes_not(void)
@@ -70,9 +71,9 @@ void mr_debug_executes_not(void)
     if (!mr_debugging)
         return;
     fcntl(mr_own_descriptor(MR_OWN_DEBUGGER), F_SETFD, FD_CLOEXEC);
-    mr_debug_lock();
-    mr_debug_set_stop(false);
-    mr_debug_unlock();
+    mr_debug_session.executes = false;
+    mr_signals_mirror_all();
+    mr_debug_unfreeze();
 }
 
 /* ---- the start ---- */

@@ -87,11 +87,22 @@ static bool any_goes_on(void)
 void mr_debug_wait_for_order(void)
 {
     struct mr_debug_thread *self = &mr_debug_this_thread;
+    if (!mr_debug_stop && self->order != MR_DEBUG_STAY)
+        return;
     self->parked = true;
     pthread_cond_broadcast(&changed);
-    while (mr_debugging && (mr_debug_stop || self->order == MR_DEBUG_STAY))
+    while (mr_debugging && self->parked)
         pthread_cond_wait(&changed, &lock);
     self->parked = false;
+}
+
+/* A thread that may go on counts as one that runs from here on: the next stop waits until it has taken its order. */
+static void release_threads(void)
+{
+    for (struct mr_debug_thread *thread = threads; thread != NULL; thread = thread->next)
+        if (thread->order != MR_DEBUG_STAY)
+            thread->parked = false;
+    mr_debug_set_stop(false);
 }
 
 void mr_debug_kick(pid_t number)
@@ -147,7 +158,6 @@ bool mr_debug_report(const struct mr_debug_event *event)
     bool first = mr_debugging && !mr_debug_stop;
     if (first) {
         stop_others();
-        self->parked = true;
         self->reported = true;
         self->reported_pc = self->state->pc;
         mr_debug_take_control(self->number, *event);
@@ -225,10 +235,17 @@ void mr_debug_forked(void)
 void mr_debug_freeze(void)
 {
     mr_debug_lock();
-    if (mr_debugging && (mr_debug_stop || mr_debug_this_thread.order == MR_DEBUG_STAY))
+    while (mr_debugging && mr_debug_stop)
         mr_debug_wait_for_order();
     if (mr_debugging)
         mr_debug_set_stop(true);
+    mr_debug_unlock();
+}
+
+void mr_debug_unfreeze(void)
+{
+    mr_debug_lock();
+    release_threads();
     mr_debug_unlock();
 }
 
@@ -298,7 +315,7 @@ void mr_debug_resume(void)
     has_control = false;
     for (struct mr_debug_thread *thread = threads; thread != NULL; thread = thread->next)
         thread->stepped = false;
-    mr_debug_set_stop(false);
+    release_threads();
     mr_debug_unlock();
 }
 
