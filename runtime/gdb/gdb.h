@@ -7,6 +7,8 @@
  *     connect.c          the socket
  *     packets.c          packets: checksums, acknowledgements, escapes
  *     server.c           which packet does what
+ *     state_requests.c   registers, memory and breakpoints
+ *     thread_requests.c  threads
  *     resume.c           packets that let the guest run
  *     session.c          the begin and the end, and execve
  *     stops.c            guest threads stop together, and go on

@@ -120,9 +120,23 @@ struct mr_debug_session {
     uint64_t passed[3];                               /* set of the protocol's signals that it does not want to see */
 };
 extern struct mr_debug_session mr_debug_session;
+void mr_debug_refuse(struct mr_debug_reply *reply, int code);
+void mr_debug_agree(struct mr_debug_reply *reply, int code); /* 0: OK */
 void mr_debug_serve(void); /* reads packets until the session is over */
 struct mr_debug_thread *mr_debug_general_thread(void);
 bool mr_debug_passes(int mips_signal);
+
+/* Is given the rest of a packet behind the request's name; returns whether the reply is to be sent. */
+typedef bool mr_debug_request(const char *rest, size_t length, struct mr_debug_reply *reply);
+
+/* ---- state_requests.c ---- */
+mr_debug_request mr_debug_read_registers, mr_debug_write_registers, mr_debug_read_register, mr_debug_write_register;
+mr_debug_request mr_debug_send_memory, mr_debug_take_memory, mr_debug_take_binary, mr_debug_describe_region;
+mr_debug_request mr_debug_add_point, mr_debug_remove_point;
+
+/* ---- thread_requests.c ---- */
+mr_debug_request mr_debug_choose_thread, mr_debug_tell_alive, mr_debug_tell_current, mr_debug_describe_thread;
+mr_debug_request mr_debug_list_threads, mr_debug_list_more_threads;
 
 /* ---- resume.c: the rest of a packet ---- */
 /* Return whether there is something to answer. */
