@@ -48,7 +48,8 @@ static const char usage[] =
 
 static const char more_usage[] =
     "\n"
-    "Programs that the program executes get --tier, --sysroot, --window, --strace, --stats and --report, too.\n"
+    "Programs that the program executes get --tier, --sysroot, --window, --strace, --stats, --report and\n"
+    "--gdb-on-crash, too; a debugger of --gdb stays with the process.\n"
     "Exit status: the program's own; 128 + N in a shell when signal N ended it; 1 for errors of the host, 2 for usage.\n"
     "MIPSREC_SYSROOT stands for --sysroot and MIPSREC_WINDOW for --window; MIPSREC_CORE, set to anything, lets a dying\n"
     "host dump core. None of them counts in a program that runs with more rights than its caller (setuid).\n";

@@ -132,7 +132,8 @@ typedef bool mr_debug_request(const char *rest, size_t length, struct mr_debug_r
 /* ---- state_requests.c ---- */
 mr_debug_request mr_debug_read_registers, mr_debug_write_registers, mr_debug_read_register, mr_debug_write_register;
 mr_debug_request mr_debug_send_memory, mr_debug_take_memory, mr_debug_take_binary, mr_debug_describe_region;
-mr_debug_request mr_debug_add_point, mr_debug_remove_point;
+mr_debug_request mr_debug_add_point, mr_debug_remove_point, mr_debug_count_watchpoints;
+mr_debug_request mr_debug_allocate, mr_debug_release;
 
 /* ---- thread_requests.c ---- */
 mr_debug_request mr_debug_choose_thread, mr_debug_tell_alive, mr_debug_tell_current, mr_debug_describe_thread;
@@ -145,6 +146,7 @@ bool mr_debug_plain_resume(const char *packet, struct mr_debug_reply *reply); /*
 bool mr_debug_take_thread(const char **at, pid_t *number); /* 0: any, -1: all */
 
 /* ---- points.c ---- */
+#define MR_DEBUG_MOST_WATCHPOINTS 64u
 enum { MR_DEBUG_NO_MEMORY = 12, MR_DEBUG_FAULT = 14, MR_DEBUG_BUSY = 16, MR_DEBUG_INVALID = 22 }; /* codes of E replies */
 int mr_debug_set_point(char type, uint32_t address, uint32_t size_bytes, bool set); /* Z and z; 0 or such a code */
 void mr_debug_clear_points(void);

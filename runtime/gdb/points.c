@@ -10,7 +10,6 @@
 #include "../signals.h"
 
 #define MOST_BREAKPOINTS 2048u
-#define MOST_WATCHPOINTS 64u
 #define FILTER_BITS 4096u
 
 static uint32_t breakpoints[MOST_BREAKPOINTS], breakpoint_count;
@@ -19,7 +18,7 @@ static uint64_t filter[FILTER_BITS / 64]; /* by address: a bit is clear where no
 static struct watchpoint {
     uint32_t address, size_bytes;
     char type;
-} watchpoints[MOST_WATCHPOINTS];
+} watchpoints[MR_DEBUG_MOST_WATCHPOINTS];
 static uint32_t watchpoint_count;
 
 /* ---- breakpoints ---- */
@@ -75,7 +74,7 @@ static int set_watchpoint(struct watchpoint wanted, bool set)
         at++;
     if (wanted.size_bytes == 0 || wanted.address + (wanted.size_bytes - 1) < wanted.address)
         return MR_DEBUG_INVALID;
-    if (set && at == MOST_WATCHPOINTS)
+    if (set && at == MR_DEBUG_MOST_WATCHPOINTS)
         return MR_DEBUG_NO_MEMORY;
     if (set && at == watchpoint_count)
         watchpoints[watchpoint_count++] = wanted;

@@ -4,6 +4,8 @@
  */
 #include "parts.h"
 
+#include <sys/mman.h>
+
 /* ---- registers ---- */
 
 bool mr_debug_read_registers(const char *rest, size_t length, struct mr_debug_reply *reply)
@@ -156,6 +158,40 @@ bool mr_debug_describe_region(const char *rest, size_t length, struct mr_debug_r
     return true;
 }
 
+/* ---- memory that lldb wants for itself, as for functions that it calls ---- */
+
+#define MOST_ALLOCATED_BYTES ((uint64_t)1 << 24)
+
+bool mr_debug_allocate(const char *rest, size_t length, struct mr_debug_reply *reply)
+{
+    uint64_t size;
+    int protection = 0;
+    (void)length;
+    if (!mr_debug_take_number(&rest, &size) || !mr_debug_take(&rest, ',') || size == 0 || size > MOST_ALLOCATED_BYTES ||
+        mr_debug_session.post_mortem) {
+        mr_debug_refuse(reply, MR_DEBUG_INVALID);
+        return true;
+    }
+    for (; *rest != 0; rest++)
+        protection |= *rest == 'r' ? MR_READ : *rest == 'w' ? MR_WRITE : *rest == 'x' ? MR_EXEC : 0;
+    mr_lock();
+    int64_t guest = mr_map(0, (uint32_t)size, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0, false);
+    mr_unlock();
+    if (guest < 0)
+        mr_debug_refuse(reply, MR_DEBUG_NO_MEMORY);
+    else
+        mr_debug_add(reply, "%x", (unsigned)guest);
+    return true;
+}
+
+/* What was allocated stays: the size is not told, and nobody runs short of it. */
+bool mr_debug_release(const char *rest, size_t length, struct mr_debug_reply *reply)
+{
+    (void)rest, (void)length;
+    mr_debug_agree(reply, 0);
+    return true;
+}
+
 /* ---- breakpoints ---- */
 
 static bool change_point(const char *rest, struct mr_debug_reply *reply, bool set)
@@ -183,4 +219,11 @@ bool mr_debug_remove_point(const char *rest, size_t length, struct mr_debug_repl
 {
     (void)length;
     return change_point(rest, reply, false);
+}
+
+bool mr_debug_count_watchpoints(const char *rest, size_t length, struct mr_debug_reply *reply)
+{
+    (void)rest, (void)length;
+    mr_debug_add(reply, "num:%u;", MR_DEBUG_MOST_WATCHPOINTS);
+    return true;
 }

@@ -32,6 +32,7 @@ class DebuggedGuest:
             stdout=output or subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            cwd=path.parent,
         )
 
     def __enter__(self) -> DebuggedGuest:

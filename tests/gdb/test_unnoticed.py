@@ -76,9 +76,11 @@ def disturbed(host: Path, guest: Path, folder: Path, *words: str) -> tuple[int, 
         return status, output.read_text(), errors
 
 
-def undisturbed(host: Path, guest: Path, *words: str) -> tuple[int, str, str]:
-    command = [host, "--tier", "interp", guest, *words]
-    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT)
+def undisturbed(host: Path, guest: Path, folder: Path, *words: str) -> tuple[int, str, str]:
+    result = subprocess.run(
+        [host, "--tier", "interp", guest, *words],
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT, cwd=folder,
+    )  # fmt: skip
     return result.returncode, result.stdout, result.stderr
 
 
@@ -104,9 +106,10 @@ def guest_of(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 )  # fmt: skip
 def test_unnoticed(host: Path, guest_of: Callable[[str], Path], tmp_path: Path, name: str, words: str) -> None:
     guest = guest_of(name)
-    assert disturbed(host, guest, tmp_path, *words.split()) == undisturbed(host, guest, *words.split())
+    assert disturbed(host, guest, tmp_path, *words.split()) == undisturbed(host, guest, tmp_path, *words.split())
 
 
 def test_unnoticed_under_sanitizers(guest_of: Callable[[str], Path], tmp_path: Path) -> None:
     guest = guest_of("realtime")
-    assert disturbed(sanitized_host(), guest, tmp_path, "threads") == undisturbed(sanitized_host(), guest, "threads")
+    expected = undisturbed(sanitized_host(), guest, tmp_path, "threads")
+    assert disturbed(sanitized_host(), guest, tmp_path, "threads") == expected
