@@ -1,6 +1,7 @@
 """The per-user cache: files named after what they were made from, written whole or not at all.
 
-Folder: $MIPSREC_CACHE, else $XDG_CACHE_HOME/mipsrec, else ~/.cache/mipsrec. It may be deleted at any time.
+Folder: $MIPSREC_CACHE, else $XDG_CACHE_HOME/mipsrec, else ~/.cache/mipsrec. It may be deleted at any time. Others may
+not write it, since the code in it runs with the user's rights.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def cache_folder() -> Path:
     named = os.environ.get("MIPSREC_CACHE")
     base = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mipsrec"
     try:
-        base.mkdir(parents=True, exist_ok=True)
+        base.mkdir(0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise BuildError(f"{base}: {cannot_write(error)}") from error
     return base
@@ -57,7 +58,7 @@ def _sampled(path: str) -> list[tuple[str, list[int]]]:
 
 
 def variant_of(options: Options) -> str:
-    """Return the name of the ways to translate that the options choose, for the store (runtime/lifted/store.c)."""
+    """Return the name of the ways to translate that the options choose, for the store (runtime/lifted/caches.c)."""
     name = f"{options.memory}-{options.calls}-{options.opt}-{chosen_cpu(options.cpu).name}"
     if options.profile is None:
         return name
@@ -65,14 +66,14 @@ def variant_of(options: Options) -> str:
     return f"{name}-profile-{digest.hexdigest()}"
 
 
-def code_folder(variant: str) -> Path:
-    """Return the folder of the store for one variant: libraries by the contents of the guest's files."""
-    return cache_folder() / "code" / source_digest() / variant
+def code_path(guest_identity: str, options: Options, variant: str | None = None, root: Path | None = None) -> Path:
+    """Return where the store has the library of a guest's file, in another variant than the options' if named.
 
-
-def code_path(guest_identity: str, options: Options, variant: str | None = None) -> Path:
-    """Return where the store has the library of a guest's file, in another variant than the options' if named."""
-    return code_folder(variant or variant_of(options)) / guest_identity[:2] / f"{guest_identity}.so"
+    The store is in the cache, in the folder that the options fill, or in `root`.
+    """
+    root = root or (Path(options.into) if options.into is not None else cache_folder())
+    folder = root / "code" / source_digest() / (variant or variant_of(options))
+    return folder / guest_identity[:2] / f"{guest_identity}.so"
 
 
 def partial_variant(options: Options, chosen: Sequence[tuple[str, Sequence[int]]]) -> str:
@@ -82,8 +83,9 @@ def partial_variant(options: Options, chosen: Sequence[tuple[str, Sequence[int]]
 
 
 _NOT_TRANSLATING = {
-    "__main__.py", "cli.py", "commands", "demo.py", "host.py", "interrupts.py", "kept.py", "profile_report.py",
-    "scratch.py", "stencils", "store.py", "sysroot.py", "timing.py", "workers.py",
+    "__main__.py", "_runtime", "_samples", "cli.py", "commands", "demo.py", "host.py", "interrupts.py", "kept.py",
+    "layers.py", "profile_report.py", "scratch.py", "stencils", "store.py", "sysroot.py", "timing.py",
+    "workers.py",
 }  # fmt: skip
 """What comes after a library is made, only asks for one, or says who makes it: its contents do not depend on these."""
 

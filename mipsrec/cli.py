@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from . import __version__
 from .commands import cache_arguments
+from .commands.guest_words import split_words
 from .errors import MipsrecError
 from .options import AUTO, CALL_MODELS, CPUS, LEVELS, MEMORY_MODELS
 
@@ -267,6 +268,9 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument("-o", dest="output", metavar="lib.so",
                         help="a library of this one file; default: the program's name with .so appended, or for a "
                         "dynamic program, it and all that it loads in the cache, where `run` finds them")  # fmt: skip
+    parser.add_argument("--into", metavar="FOLDER",
+                        help="fill this folder, not the cache, to be a layer that others only read; see mipsrec cache "
+                        "--help")  # fmt: skip
     _add_with(parser)
     parser.add_argument("--dask", metavar="ADDRESS",
                         help="compile on the workers of this dask.distributed scheduler (tcp://host:8786); what is "
@@ -371,7 +375,8 @@ def _add_binfmt(commands: argparse._SubParsersAction[_Parser]) -> None:
     action.add_argument("--format", choices=("register", "binfmt.d"), default="register",
                         help="what to print: lines for the file `register`, or a file for /etc/binfmt.d")  # fmt: skip
     parser.add_argument("--host", metavar="PATH", help="the host to register; if it is not there, it is copied there "
-                        "(default: the one in the cache, whose path changes with every version)")  # fmt: skip
+                        "(default: the one that was installed, else that in the cache, whose path changes with every "
+                        "version)")  # fmt: skip
     parser.add_argument("--flags", metavar="FLAGS", help="letters of POCF (default: PF, before Linux 5.12 F)")
     parser.add_argument("--name", metavar="NAME", default="mipsrec",
                         help="what the names of the entries begin with (default mipsrec)")  # fmt: skip
@@ -447,9 +452,19 @@ def report_errors(action: Callable[[], int]) -> int:
         return 130
 
 
+def parse(words: list[str]) -> argparse.Namespace:
+    """Parse a command line. What follows a program's name is the guest's, and argparse never sees it."""
+    parser = build_parser()
+    own, guest = split_words(parser, words)
+    arguments = parser.parse_args(own)
+    if guest:
+        arguments.arguments = guest
+    return arguments
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; return the exit status."""
-    arguments = build_parser().parse_args(argv)
+    arguments = parse(sys.argv[1:] if argv is None else argv)
     return report_errors(lambda: _dispatch(arguments))
 
 

@@ -24,11 +24,12 @@ from pathlib import Path
 from typing import Any
 
 from . import __version__, native, pipeline
-from .cache import code_path, source_digest
+from .cache import cache_folder, code_path, source_digest
 from .cpu import chosen_cpu
 from .elf import Image, load_elf, parse_elf
 from .errors import BuildError, LiftError, MipsrecError
 from .kept import Room, describe
+from .layers import check_trust
 from .linking import GuestFile, LibraryIdentity
 from .options import Options
 from .shards import Shard
@@ -139,7 +140,7 @@ class _Farm:
         self.client, self.report, self.progress = client, report, progress
         self.local_options = options
         self.options = Options(options.opt, options.memory, options.calls, 1, _CPU_CHOICES.get(cpu, cpu), options.reuse)
-        self.room = Room(report.needed)
+        self.room = Room(report.needed, bounded=options.into is None)
         self.completed = as_completed(loop=client.loop)
         self.waiting: dict[Any, Callable[[Any], None]] = {}
         """What to do with the result of each future."""
@@ -221,6 +222,7 @@ class _Farm:
     def _link(self, file: _OpenFile) -> None:
         file.order = None
         options, one, made_of = self.local_options, file.wanted, file.image_facts.identity
+        check_trust(Path(options.into) if options.into is not None else cache_folder())
         path, cpu = code_path(made_of, options), chosen_cpu(options.cpu)
         identity = LibraryIdentity(file.image_facts, options.memory, options.calls, str(options.opt), cpu)
         parts = [file.parts[shard.number] for shard in file.shards]

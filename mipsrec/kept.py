@@ -154,9 +154,9 @@ def _libraries_in(kind: str, folder: Path, version: str = "", variant: str = "")
             yield from _kept(kind, Path(entry.path), version, variant, described=True)
 
 
-def kept(kinds: Collection[str] = (CODE, LIBRARIES, OBJECTS, HOSTS)) -> Iterator[Kept]:
-    """Yield what the cache has of some kinds."""
-    root = cache_folder()
+def kept(kinds: Collection[str] = (CODE, LIBRARIES, OBJECTS, HOSTS), folder: Path | None = None) -> Iterator[Kept]:
+    """Yield what the cache has of some kinds, or a layer."""
+    root = folder or cache_folder()
     if CODE in kinds:
         for version in _folders(root / CODE):
             for variant in _folders(version):
@@ -249,7 +249,9 @@ def remove(one: Kept | Leftover) -> bool:
 
 
 def note_use(path: Path) -> None:
-    """Note that a library is used, where the file system has not for a day."""
+    """Note that a library of the cache is used, where the file system has not for a day."""
+    if not path.is_relative_to(cache_folder()):
+        return  # of a layer
     with suppress(OSError):
         status = path.stat()
         if status.st_atime + USE_NOTED_SECONDS < time.time():
@@ -272,8 +274,8 @@ def beyond(found: Collection[Kept], limit: int, needed: Collection[Path] = ()) -
 class Room:
     """What MIPSREC_CACHE_LIMIT leaves for one build: what others made goes for it, used longest ago first."""
 
-    def __init__(self, needed: Collection[Path]) -> None:
-        self.limit = limit_bytes()
+    def __init__(self, needed: Collection[Path], bounded: bool = True) -> None:
+        self.limit = limit_bytes() if bounded else None
         found = list(kept(BOUNDED)) if self.limit is not None else []
         self._others = sorted((one for one in found if one.path not in needed), key=lambda one: -one.used)
         self._others_bytes = sum(one.size_bytes for one in self._others)

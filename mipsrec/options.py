@@ -17,6 +17,8 @@ class Options:
 
     `jobs` is how many worker processes there are (0: one per processor).
 
+    `into` is the folder that a build fills in place of the cache.
+
     `reuse` takes what earlier builds have compiled where it is the same. `profile` is the path of one of this
     program: functions that it has samples of get what `opt` says (`auto`: full effort), the others little.
     """
@@ -28,3 +30,4 @@ class Options:
     cpu: str = "native"
     reuse: bool = True
     profile: str | None = None
+    into: str | None = None

@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import IO
 
 from . import profiles
-from .cache import cannot_write, code_path
+from .cache import cache_folder, cannot_write, code_path
 from .elf import Image, load_elf
 from .errors import BuildError, LiftError, MipsrecError
 from .interrupts import held, let_in
 from .kept import Room, describe, note_use, size_text
+from .layers import check_trust, code_paths, distrust
 from .library_file import Damaged, read_library
 from .options import LIGHT, Options
 
@@ -59,9 +60,12 @@ def code_bytes(image: Image) -> int:
     return sum(end - start for start, end in image.executable_ranges)
 
 
-def is_stored(image: Image, options: Options) -> bool:
-    """Return whether the store has the library of a file, and undamaged."""
-    return is_sound(code_path(image.identity, options), image.identity)
+def stored_path(identity: str, options: Options) -> Path | None:
+    """Return the undamaged library of a file in the cache or in a layer; None when there is none."""
+    for path in code_paths(identity, options):
+        if path.exists() and distrust(path) is None and is_sound(path, identity):
+            return path
+    return None
 
 
 def is_sound(path: Path, identity: str) -> bool:
@@ -74,17 +78,19 @@ def is_sound(path: Path, identity: str) -> bool:
 
 def store(image: Image, options: Options, progress: Callable[[int, int], None] | None = None) -> Path:
     """Return the library of one file in the store; build it if need be, or if it is damaged. Raises MipsrecError."""
-    path = code_path(image.identity, options)
-    if not is_sound(path, image.identity):
-        _build(image, path, options, progress)
-        Room(()).add(path)
-    note_use(path)
-    return path
+    found = stored_path(image.identity, options)
+    if found is None:
+        found = code_path(image.identity, options)
+        _build(image, found, options, progress)
+        Room(()).add(found)
+    note_use(found)
+    return found
 
 
 def _build(image: Image, path: Path, options: Options, progress: Callable[[int, int], None] | None) -> None:
     from . import pipeline
 
+    check_trust(Path(options.into) if options.into is not None else cache_folder())
     with locked(path):
         if not is_sound(path, image.identity):
             pipeline.build(pipeline.Guest(image), path, _options_for(image, options), progress)
@@ -107,9 +113,10 @@ def missing_of(images: Iterable[tuple[Path, Image]], options: Options, report: S
     for path, image in images:
         if image.identity in wanted:
             continue
-        if is_stored(image, options):
+        found = stored_path(image.identity, options)
+        if found is not None:
             report.present.append(path)
-            report.needed.add(code_path(image.identity, options))
+            report.needed.add(found)
         else:
             wanted[image.identity] = Wanted(path, image.identity, code_bytes(image))
     return sorted(wanted.values(), key=lambda one: -one.size)
@@ -129,7 +136,7 @@ def store_all(
     progress = progress or StoreProgress()
     report = StoreReport()
     wanted = missing_of(images, options, report)
-    room = Room(report.needed)
+    room = Room(report.needed, bounded=options.into is None)
     progress.begin(len(wanted), sum(one.size for one in wanted))
     for one in wanted:
         progress.file(one.path)

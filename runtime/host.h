@@ -29,6 +29,7 @@ struct mr_options {
     bool report;              /* registers and a disassembled line when a signal ends the guest */
     const char *library_path; /* the recompiled library, or NULL */
     const char *cache_path;   /* folder of mipsrec's cache, or NULL: wherever it is */
+    const char *layers;       /* more folders like it, with colons between them, or NULL: as the environment says */
     const char *variant;      /* of the code in it, or NULL: the default */
     bool executed;            /* by a guest: no variable of the environment is for the host */
     const char *program_path; /* what was executed, as its caller calls it: a guest path, perhaps of a script */

@@ -94,7 +94,7 @@ int main(int argc, char **argv)
     if (named || mr_options.profile_path != NULL)
         mr_image_identify(&image);
     if (native && (!named || image.interpreter_base != 0))
-        mr_store_open(mr_options.cache_path, mr_options.variant);
+        mr_store_open(mr_options.cache_path, mr_options.layers, mr_options.variant);
     mr_image_bind(&image);
     if (named)
         mr_library_open(mr_options.library_path, &image);

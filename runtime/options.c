@@ -250,7 +250,8 @@ static const char *hand_on_threshold(bool same __attribute__((unused)))
 static const char *hand_on_tier(bool same __attribute__((unused))) { return tier; }
 
 static const char *hand_on_library(bool same) { return same ? mr_options.library_path : NULL; }
-static const char *hand_on_cache(bool same __attribute__((unused))) { return mr_store_cache(); }
+static const char *hand_on_cache(bool same __attribute__((unused))) { return mr_cache_own(); }
+static const char *hand_on_layers(bool same __attribute__((unused))) { return mr_cache_layers(); }
 static const char *hand_on_variant(bool same __attribute__((unused))) { return mr_options.variant; }
 static const char *hand_on_sysroot(bool same __attribute__((unused))) { return mr_sysroot(); }
 
@@ -283,6 +284,8 @@ static const struct option_row rows[] = {
     {.name = "--cache", .argument = "DIR", .text = &mr_options.cache_path, .hand_on = hand_on_cache,
      .help = "where recompiled code is found by the contents of the files that the program loads; else\n"
              "$MIPSREC_CACHE, $XDG_CACHE_HOME/mipsrec, ~/.cache/mipsrec or /var/cache/mipsrec"},
+    {.name = "--layers", .argument = "DIR:DIR...", .text = &mr_options.layers, .hand_on = hand_on_layers,
+     .help = "folders like it that are only read, asked after it and before the system's; else $MIPSREC_CACHE_PATH"},
     {.name = "--variant", .argument = "NAME", .text = &mr_options.variant, .hand_on = hand_on_variant,
      .help = "which of the ways to translate it was made in; default flat-direct-auto-PROCESSOR"},
     {.name = "--tier", .argument = "auto|aot|baseline|interp", .apply = parse_tier, .hand_on = hand_on_tier,

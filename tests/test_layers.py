@@ -18,7 +18,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("isa",),
     ("analysis",),
     ("codegen",),
-    ("compiler", "cpu", "levels", "shards", "workers", "objects", "linking", "native", "cache", "timing"),
+    ("compiler", "cpu", "levels", "shards", "workers", "objects", "linking", "native", "cache", "layers", "timing"),
     ("stencils",),
     ("host",),
     ("pipeline", "dumped", "store", "sysroot", "kept", "farm"),

@@ -8,12 +8,15 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from .. import kept
 from ..cache import cache_folder, source_digest
 from ..kept import Kept, size_text
+from ..layers import distrust, layer_folders
 from ..library_file import Damaged, LibraryFacts, read_library
 
 _KINDS = {
@@ -89,6 +92,46 @@ def _print_libraries(libraries: list[Kept]) -> None:
         print(f"  {len(members)} libraries, {size_text(sum(one.size_bytes for one in members))}")
 
 
+@dataclass(frozen=True)
+class _Layer:
+    """A layer; `reason` says why no code is taken from it, if that is so."""
+
+    folder: Path
+    libraries: list[Kept]
+    reason: str | None
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(one.size_bytes for one in self.libraries)
+
+    @property
+    def current(self) -> int:
+        return sum(one.is_current for one in self.libraries)
+
+
+def _layers() -> list[_Layer]:
+    return [_Layer(folder, list(kept.kept((kept.CODE,), folder)), distrust(folder)) for folder in layer_folders()]
+
+
+def _layer_as_json(layer: _Layer) -> dict[str, Any]:
+    return {
+        "folder": str(layer.folder), "trusted": layer.reason is None, "reason": layer.reason or "",
+        "current": layer.current, "bytes": layer.size_bytes, "libraries": [_as_json(one) for one in layer.libraries],
+    }  # fmt: skip
+
+
+def _print_layers() -> None:
+    layers = _layers()
+    if layers:
+        print("\nLayers, which are only read:")
+    for layer in layers:
+        of_others = len(layer.libraries) - layer.current
+        print(f"  {layer.folder}: {layer.current} libraries of this mipsrec, {of_others} of other versions, "
+              f"{size_text(layer.size_bytes)}")  # fmt: skip
+        if layer.reason is not None:
+            print(f"    no code is taken from it: {layer.reason}")
+
+
 def list_kept(arguments: argparse.Namespace) -> int:
     """Print what the cache has."""
     found, limit = list(kept.kept()), kept.limit_bytes()
@@ -100,29 +143,35 @@ def list_kept(arguments: argparse.Namespace) -> int:
         facts = {
             "folder": str(cache_folder()), "limit": limit, "version": source_digest(), "libraries": libraries,
             "totals": totals, "total_bytes": total_bytes, "leftovers": len(left),
+            "layers": [_layer_as_json(layer) for layer in _layers()],
         }  # fmt: skip
         print(json.dumps(facts, indent=2))
         return 0
     bound = "no limit" if limit is None else f"the limit for libraries is {size_text(limit)}"
     print(f"{cache_folder()}: {size_text(total_bytes)}; {bound}")
+    reason = distrust(cache_folder())
+    if reason is not None:
+        print(f"no code is taken from it: {reason}")
     _print_libraries([one for one in found if one.kind == kept.CODE])
     print()
     for kind, what in _KINDS.items():
         print(f"{totals[kind]['count']:7} {what}, {size_text(totals[kind]['bytes'])}")
     print(f"{len(left):7} leftovers, which `mipsrec cache prune` removes")
+    _print_layers()
     return 0
 
 
 def verify(arguments: argparse.Namespace) -> int:
-    """Check every library; name the damaged ones, and remove them if asked to."""
+    """Check every library; name the damaged ones, and remove them if asked to, but not from layers."""
     count = damaged = removed = 0
-    for one in kept.kept((kept.CODE, kept.LIBRARIES)):
+    layers = [one for layer in _layers() for one in layer.libraries]
+    for one in [*kept.kept((kept.CODE, kept.LIBRARIES)), *layers]:
         count += 1
         damage = kept.damage_of(one)
         if damage is None:
             continue
         damaged += 1
-        gone = arguments.remove and kept.remove(one)
+        gone = arguments.remove and one not in layers and kept.remove(one)
         removed += gone
         end = ": removed" if gone else ": cannot be removed" if arguments.remove else ""
         print(f"mipsrec: {one.path} (of {_name(one)}): {damage}{end}", file=sys.stderr)

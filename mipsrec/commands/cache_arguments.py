@@ -8,7 +8,11 @@ from typing import Any
 _CACHE = """\
 Recompiled code is kept in a cache: $MIPSREC_CACHE, else $XDG_CACHE_HOME/mipsrec, else ~/.cache/mipsrec. A library there
 is of the contents of one file of a guest, so all programs that load this file share it. All of the cache may be deleted
-at any time: `build` makes it again, and `run` interprets what is not there.
+at any time: `build` makes it again, and `run` does without what is not there.
+
+Behind the cache are layers, folders like it that are only read: those of $MIPSREC_CACHE_PATH, with colons between them,
+then /var/cache/mipsrec and /usr/lib/mipsrec/cache. `mipsrec build --into FOLDER --sysroot DIR` fills one. Code is taken
+only where nobody but root and the user can write the folder, those above it and what is in it.
 
   mipsrec cache list                       what is kept, of which files, how large, and when it was used last
   mipsrec cache verify                     is every library as it was made? Exit status 1 if not
@@ -18,6 +22,8 @@ at any time: `build` makes it again, and `run` interprets what is not there.
   mipsrec cache prune --older-than 30d     and what was not used for 30 days
   mipsrec cache prune --max-size 4G        and what was used longest ago, until the rest takes 4 GiB
   mipsrec cache path                       the folder
+
+`list` and `verify` look into layers, too; `prune` and `--remove` leave them alone.
 
 A build keeps the libraries within MIPSREC_CACHE_LIMIT (default 16G; none: no limit): what was used longest ago goes,
 but not what that build needs. Pruning while programs run is safe: they keep what they have loaded.

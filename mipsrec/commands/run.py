@@ -6,14 +6,16 @@ import argparse
 import hashlib
 import os
 import re
+import signal
 import struct
 import sys
 from pathlib import Path
 
-from ..cache import cache_folder, code_path, library_path, variant_of
+from ..cache import cache_folder, library_path, variant_of
 from ..errors import ElfError, LiftError
 from ..host import host_executable
 from ..kept import note_use
+from ..layers import distrust, is_default, paths_to_run
 from ..library_file import is_undamaged
 from ..options import Options
 from .guest_files import guest_file
@@ -23,15 +25,16 @@ _PT_INTERP = 3
 
 
 def _library(program: str, options: Options) -> Path:
-    """Return the cached library of a program, building it with progress if need be."""
+    """Return the library of a program in the cache or in a layer, building it with progress if need be."""
     try:
         identity = hashlib.blake2b(Path(program).read_bytes(), digest_size=32).hexdigest()
     except OSError as error:
         raise ElfError(f"{program}: cannot be read ({error.strerror})") from error
-    path = code_path(identity, options) if options.profile is None else library_path(identity, options)
-    if is_undamaged(path):
-        note_use(path)
-        return path
+    paths = paths_to_run(identity, options) if options.profile is None else [library_path(identity, options)]
+    for path in paths:
+        if path.exists() and distrust(path) is None and is_undamaged(path):
+            note_use(path)
+            return path
     from .. import pipeline
     from .progress import progress_bar
 
@@ -41,9 +44,23 @@ def _library(program: str, options: Options) -> Path:
 
 
 def _become(host: Path, words: list[str]) -> int:
+    """Execute the host; what Python has changed of this process for itself is no matter of the guest."""
     sys.stdout.flush()
     sys.stderr.flush()
+    for name in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(name, signal.SIG_DFL)
+    _forget_coerced_locale()
     os.execv(host, [str(host), *words])
+
+
+def _forget_coerced_locale() -> None:
+    """Take LC_CTYPE away where Python has set it (PEP 538): this process was started without."""
+    try:
+        before = Path("/proc/self/environ").read_bytes().split(b"\0")
+    except OSError:
+        return
+    if not any(setting.startswith(b"LC_CTYPE=") for setting in before):
+        os.environ.pop("LC_CTYPE", None)
 
 
 def tier_of(arguments: argparse.Namespace) -> str:
@@ -87,10 +104,8 @@ def host_words(arguments: argparse.Namespace) -> list[str]:
         pass  # the host reads the program itself
     elif arguments.static_lib is not None:
         words += ["--library", arguments.static_lib]
-    elif is_dynamic(program := guest_file(arguments.program, arguments)):
-        words += _store_words(arguments)
     else:
-        words += ["--library", str(_library(str(program), options_of(arguments)))]
+        words += _code_words(guest_file(arguments.program, arguments), arguments)
     return words
 
 
@@ -110,14 +125,23 @@ def is_dynamic(program: Path) -> bool:
     return struct.pack(f"{order}I", _PT_INTERP) in kinds
 
 
-def _store_words(arguments: argparse.Namespace) -> list[str]:
-    """Return the host's options for a dynamic program: where the store has code for whatever it loads."""
-    options = options_of(arguments)
-    if arguments.build:
-        from .translate import build_closure
+def _code_words(program: Path, arguments: argparse.Namespace) -> list[str]:
+    """Return the host's options for where code is of a program and of what it loads; builds what is to be built first.
 
-        build_closure([guest_file(arguments.program, arguments)], arguments, options)
-    return ["--cache", str(cache_folder()), "--variant", variant_of(options)]
+    The launcher does the same where nothing has to be built (runtime/launcher/launcher.c).
+    """
+    options = options_of(arguments)
+    if is_dynamic(program):
+        if arguments.build:
+            from .translate import build_closure
+
+            build_closure([program], arguments, options)
+    else:
+        library = _library(str(program), options)
+        if options.profile is not None:  # the store has no such libraries
+            return ["--library", str(library)]
+    words = ["--cache", str(cache_folder())]
+    return words if is_default(options) else [*words, "--variant", variant_of(options)]
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -15,6 +15,7 @@ from .. import pipeline
 from ..dumped import read
 from ..elf import Image
 from ..errors import BuildError, LiftError
+from ..layers import check_trust
 from ..options import Options
 from ..store import StoreProgress, StoreReport, readable_images, store_all
 from ..sysroot import Sysroot, closure_of, mips_files
@@ -118,9 +119,21 @@ def _print_report(report: StoreReport) -> None:
     print(f"{len(report.built)} files recompiled, {len(report.present)} were there, {len(report.skipped)} left out")
 
 
+def _prepare_layer(folder: Path) -> None:
+    """Make the folder that --into names; what a build makes in it all may read, whatever the umask."""
+    os.umask(0o022)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BuildError(f"{folder}: cannot be made ({error.strerror or error})") from error
+    check_trust(folder)
+
+
 def _build_store(arguments: argparse.Namespace) -> int:
     """Build a program's closure, or with no program all files of the sysroot, into the store."""
     options = options_of(arguments)
+    if options.into is not None:
+        _prepare_layer(Path(options.into))
     if arguments.source is not None:
         programs = guest_files(arguments.source, arguments)
         _print_report(build_closure(programs, arguments, options))
@@ -146,9 +159,12 @@ def build(arguments: argparse.Namespace) -> int:
     """Make a library from a program or from a dump, or fill the store with what programs load."""
     if arguments.source is None and arguments.sysroot is None:
         raise BuildError("name a program, a folder of dump-llvm, or a sysroot with --sysroot DIR")
-    if arguments.dask is not None:
+    for option, given in (("--dask", arguments.dask), ("--into", arguments.into)):
+        if given is None:
+            continue
         if arguments.output is not None or arguments.only or (arguments.source and Path(arguments.source).is_dir()):
-            raise BuildError("--dask fills the cache from programs: neither -o nor --only goes with it, nor a dump")
+            raise BuildError(f"{option} stores what programs load: neither -o nor --only goes with it, nor a dump")
+    if arguments.dask is not None or arguments.into is not None:
         return _build_store(arguments)
     if arguments.source is None:
         return _build_store(arguments)

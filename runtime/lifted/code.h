@@ -2,7 +2,7 @@
  *
  *     library   a file that mipsrec made of one ELF file of the guest (library.h); checked once, in library.c
  *     module    a library in memory, bound to one place where the guest has mapped that ELF file (module.c)
- *     store     the folder where libraries are found by the contents of the guest's file (store.c)
+ *     store     the folders where libraries are found by the contents of the guest's file (store.c, caches.h)
  *
  * All modules lie in one arena of the host's address space, so that an entry of the dispatch table is a displacement of
  * 32 bits from its start. A module is never removed from memory: frames of any thread may return into it. It is taken
@@ -11,6 +11,7 @@
 #ifndef MR_CODE_H
 #define MR_CODE_H
 
+#include "caches.h"
 #include "host.h"
 #include "libfile.h"
 #include "library.h"
@@ -47,7 +48,6 @@ struct mr_open_library *mr_library_examine(const char *path);
 void mr_library_describe(const char *path); /* prints what mr_library_examine has found right */
 /* Binds the library that --library names to the program; fails with mr_fail. */
 void mr_library_open(const char *path, const struct mr_image *image);
-uint32_t mr_host_cpu_level(void);     /* the x86-64 psABI's microarchitecture level of this processor, 1 to 4 */
 
 /* ---- object.c: maps a shared object, as the dynamic linker would ---- */
 struct mr_object {
@@ -117,15 +117,15 @@ bool mr_code_file_next(uint64_t *at, struct mr_code_range *range);
 bool mr_code_file_describe(uint32_t pc, bool with_function, char *text, size_t size_bytes);
 
 /* ---- store.c ---- */
-/* Looks for the store in a cache folder (NULL: where mipsrec keeps its own) and a variant of the code (NULL: the default). */
-void mr_store_open(const char *cache, const char *variant);
+/* Looks for the store in a cache folder (NULL: where mipsrec keeps its own) and in layers (NULL: those of the environment),
+ * in a variant of the code (NULL: the default). */
+void mr_store_open(const char *cache, const char *layers, const char *variant);
 /* The library for the guest's file behind fd, which stays the caller's; NULL where there is none. Never fails loudly. */
 struct mr_open_library *mr_store_find(int fd, const char *guest_path);
 /* Puts the hash of the contents of a file of the guest into identity, as 64 digits. Returns false where it cannot be read. */
 bool mr_store_identify(int fd, char identity[65]);
 void mr_store_refused(const char *guest_path, const char *reason); /* counted, and said with --stats */
-const char *mr_store_cache(void); /* the cache folder that was found; empty: none is wanted; or NULL */
 void mr_store_report(void);                                        /* for --stats */
-extern const char *mr_store_path; /* of the folder that holds libraries by identity, or NULL */
+bool mr_store_has_code(void); /* there is a folder of libraries */
 
 #endif

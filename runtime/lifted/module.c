@@ -241,7 +241,7 @@ static bool part_of_mapping(const struct mr_library *table, uint32_t guest, uint
 void mr_module_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t offset)
 {
     mr_code_file_mapped(guest, size_bytes, fd, offset);
-    if (mr_store_path == NULL)
+    if (!mr_store_has_code())
         return;
     char link[32], path[4096];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);

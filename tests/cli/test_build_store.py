@@ -24,7 +24,7 @@ from mounts import in_namespace, read_only, small
 from mipsrec.cache import source_digest
 from mipsrec.elf import load_elf
 from mipsrec.options import Options
-from mipsrec.store import is_stored, store_all
+from mipsrec.store import store_all, stored_path
 
 LEVEL = ("--opt", "0", "--jobs", "1")
 
@@ -132,7 +132,7 @@ def test_file_replaced_while_it_waits(tmp_path: Path, cache: Path, monkeypatch: 
     path.write_bytes(other.read_bytes())
     report = store_all([(path, before)], options)
     assert report.built == [path]
-    assert stored(cache) == {load_elf(other).identity} and is_stored(load_elf(other), options)
+    assert stored(cache) == {load_elf(other).identity} and stored_path(load_elf(other).identity, options) is not None
 
 
 def test_no_folder(tmp_path: Path, build: Build) -> None:

@@ -390,7 +390,8 @@ def test_room_counts_a_library_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert third.exists() and not (first.exists() and second.exists())
 
 
-def test_use_is_noted_once_a_day(tmp_path: Path) -> None:
+def test_use_is_noted_once_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path))
     library = of_size(tmp_path / "a.so", 1, time.time() - 3 * DAY)
     before = library.stat()
     kept.note_use(library)
@@ -399,6 +400,10 @@ def test_use_is_noted_once_a_day(tmp_path: Path) -> None:
     kept.note_use(library)
     assert library.stat().st_ctime_ns == noted.st_ctime_ns
     kept.note_use(tmp_path / "none.so")
+    monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path / "cache"))
+    os.utime(library, (before.st_atime, before.st_mtime))
+    kept.note_use(library)
+    assert library.stat().st_atime == before.st_atime, "it is of a layer now"
 
 
 def test_lock_in_use_is_not_removed(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ OPTIONS = pipeline.Options(opt=0, jobs=1)
 SANITIZED_OPTIONS = pipeline.Options(opt=0, jobs=1, memory="thunk")
 """The address sanitizer has its own memory where flat code wants the guest's."""
 SETTLED_SECONDS = 2.2
-"""What is younger has no notes (runtime/lifted/store.c)."""
+"""What is younger has no notes (runtime/lifted/notes.c)."""
 
 
 @dataclass

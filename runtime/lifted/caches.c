@@ -1,0 +1,210 @@
+/* Where recompiled code may be: the user's cache, and layers behind it, which others fill and nobody here writes.
+ *
+ *     the cache    --cache, else $MIPSREC_CACHE, else $XDG_CACHE_HOME/mipsrec, else ~/.cache/mipsrec, else the first of
+ *                  the system's layers: notes on files are written there
+ *     layers       those of --layers, or of $MIPSREC_CACHE_PATH; then /var/cache/mipsrec and /usr/lib/mipsrec/cache
+ *
+ * Each has CACHE/code/KEY/VARIANT/ab/abcdef....so. KEY is of the mipsrec that made it, VARIANT of the options and the
+ * processor. A folder that is out of reach, as after a chroot, is left out. Enters: options and the environment. Leaves: the
+ * folders in which code is looked for.
+ *
+ * Code runs with the rights of this process, so nobody but root and its user may be able to choose it (mr_distrust). What
+ * mr_distrust has found right can be opened by its real path afterwards: who could change that is trusted.
+ */
+#include "caches.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef MR_CODE_KEY
+#define MR_CODE_KEY "none"
+#endif
+
+#define MOST_LAYERS 16u
+#define MOST_LEVELS 3u /* of processors that code is made for; code for x86-64-v4 was slower */
+
+static const char *const system_layers[] = {"/var/cache/mipsrec", "/usr/lib/mipsrec/cache"};
+
+static char own[PATH_MAX];
+static bool names_none; /* who started this wants no cache: the one that was named is not there */
+static char *roots[MOST_LAYERS + 3]; /* own first */
+static unsigned root_count;
+static char layers_text[MOST_LAYERS * 64 + PATH_MAX];
+static char *folders[(MOST_LAYERS + 3) * MOST_LEVELS];
+static unsigned folder_count;
+
+static bool is_folder(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/* ---- trust ---- */
+
+/* A process between two users trusts neither with its code. */
+static bool is_trusted_owner(uid_t owner)
+{
+    return owner == 0 || (owner == geteuid() && geteuid() == getuid());
+}
+
+/* What is found on the way down a path without symbolic links. */
+struct way {
+    bool closed; /* only its trusted owner may enter a folder above: modes below it do not matter */
+};
+
+/* Looks at one more name of the path. In a sticky folder others can make names, but neither rename nor remove those of
+ * somebody else: that is enough for a folder in it, whose owner is looked at. Returns NULL, or who else can change it. */
+static const char *look_at(struct way *way, const char *path, bool sticky_is_enough)
+{
+    struct stat status;
+    if (lstat(path, &status) != 0 || S_ISLNK(status.st_mode))
+        return "it changed meanwhile";
+    if (!is_trusted_owner(status.st_uid))
+        return "it, or a folder above it, belongs to another user";
+    bool open_to_others = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+    if (open_to_others && !way->closed && !(sticky_is_enough && (status.st_mode & S_ISVTX) != 0))
+        return "others can write it, or a folder above it";
+    way->closed |= S_ISDIR(status.st_mode) && (status.st_mode & (S_IXGRP | S_IXOTH)) == 0;
+    return NULL;
+}
+
+const char *mr_distrust(const char *path, char real[PATH_MAX])
+{
+    struct way way = {0};
+    if (realpath(path, real) == NULL)
+        return "it is out of reach";
+    const char *wrong = look_at(&way, "/", true);
+    for (char *end = real; *end != 0 && wrong == NULL;) {
+        end += 1 + strcspn(end + 1, "/");
+        char after = *end;
+        bool holds_file = after == '/' && strchr(end + 1, '/') == NULL && !is_folder(real);
+        *end = 0;
+        wrong = look_at(&way, real, after == '/' && !holds_file);
+        *end = after;
+    }
+    return wrong;
+}
+
+/* ---- caches and layers ---- */
+
+/* Puts the user's cache folder into root. A program that gained privileges trusts no variable. */
+static bool find_own(char *root, size_t size_bytes, bool trusting)
+{
+    const char *named = trusting ? getenv("MIPSREC_CACHE") : NULL, *xdg = trusting ? getenv("XDG_CACHE_HOME") : NULL;
+    const char *home = trusting ? getenv("HOME") : NULL;
+    if (named != NULL && *named != 0) {
+        names_none = snprintf(root, size_bytes, "%s", named) >= (int)size_bytes || !is_folder(root);
+        return !names_none;
+    }
+    if (xdg != NULL && *xdg != 0 && snprintf(root, size_bytes, "%s/mipsrec", xdg) < (int)size_bytes && is_folder(root))
+        return true;
+    if (home != NULL && *home != 0 && snprintf(root, size_bytes, "%s/.cache/mipsrec", home) < (int)size_bytes &&
+        is_folder(root))
+        return true;
+    return snprintf(root, size_bytes, "%s", system_layers[0]) < (int)size_bytes && is_folder(root);
+}
+
+/* Returns the folder without symbolic links, if it is there and was not found before. */
+static const char *add_root(const char *path)
+{
+    char real[PATH_MAX];
+    if (root_count == sizeof roots / sizeof *roots || !is_folder(path) || realpath(path, real) == NULL)
+        return NULL;
+    for (unsigned i = 0; i < root_count; i++)
+        if (strcmp(roots[i], real) == 0)
+            return NULL;
+    return (roots[root_count] = strdup(real)) != NULL ? roots[root_count++] : NULL;
+}
+
+static void add_layers(const char *list)
+{
+    char name[PATH_MAX];
+    for (unsigned count = 0; count < MOST_LAYERS && list != NULL; count++) {
+        size_t length = strcspn(list, ":"), used = strlen(layers_text);
+        const char *found = NULL;
+        if (length > 0 && length < sizeof name) {
+            memcpy(name, list, length);
+            name[length] = 0;
+            found = add_root(name);
+        }
+        if (found != NULL && used + strlen(found) + 2 <= sizeof layers_text)
+            snprintf(layers_text + used, sizeof layers_text - used, "%s%s", used != 0 ? ":" : "", found);
+        list = list[length] != 0 ? list + length + 1 : NULL;
+    }
+}
+
+void mr_caches_find(const char *cache, const char *layers, bool trusting)
+{
+    char root[PATH_MAX];
+    if (cache != NULL && *cache == 0) {
+        names_none = true;
+        return;
+    }
+    bool given = cache != NULL && snprintf(root, sizeof root, "%s", cache) < (int)sizeof root && is_folder(root);
+    if (given || find_own(root, sizeof root, trusting)) { /* one that was given may be out of reach after a chroot */
+        const char *found = add_root(root);
+        if (found != NULL)
+            strcpy(own, found);
+    }
+    if (names_none)
+        return;
+    add_layers(layers != NULL ? layers : trusting ? getenv("MIPSREC_CACHE_PATH") : NULL);
+    for (size_t i = 0; i < sizeof system_layers / sizeof *system_layers; i++)
+        add_root(system_layers[i]);
+}
+
+const char *mr_cache_own(void)
+{
+    return *own != 0 || names_none ? own : NULL;
+}
+
+const char *mr_cache_layers(void)
+{
+    return *layers_text != 0 ? layers_text : NULL;
+}
+
+/* ---- folders of libraries ---- */
+
+static void add_folder(const char *root, const char *variant)
+{
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/code/" MR_CODE_KEY "/%s", root, variant) < (int)sizeof path && is_folder(path) &&
+        folder_count < sizeof folders / sizeof *folders && (folders[folder_count] = strdup(path)) != NULL)
+        folder_count++;
+}
+
+static void add_default_folders(const char *root, uint32_t level)
+{
+    char variant[40];
+    for (; level > 1; level--) {
+        snprintf(variant, sizeof variant, "flat-direct-auto-x86-64-v%u", level);
+        add_folder(root, variant);
+    }
+    add_folder(root, level == 1 ? "flat-direct-auto-x86-64" : "flat-direct-auto-generic");
+}
+
+void mr_code_folders_find(const char *variant)
+{
+    uint32_t level = mr_host_cpu_level();
+    for (unsigned i = 0; i < root_count; i++) {
+        if (variant != NULL)
+            add_folder(roots[i], variant);
+        else
+            add_default_folders(roots[i], level < MOST_LEVELS ? level : MOST_LEVELS);
+    }
+}
+
+const char *mr_code_folder(unsigned index)
+{
+    return index < folder_count ? folders[index] : NULL;
+}
+
+bool mr_code_path(const char *folder, const char *identity, char *path, size_t size_bytes)
+{
+    struct stat status;
+    return snprintf(path, size_bytes, "%s/%.2s/%s.so", folder, identity, identity) < (int)size_bytes &&
+           stat(path, &status) == 0;
+}

@@ -1,0 +1,43 @@
+/* Cache folders, and notes on files. The launcher (runtime/launcher) has these, too, and nothing else of the host. */
+#ifndef MR_CACHES_H
+#define MR_CACHES_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#define MR_IDENTITY_DIGITS 64
+
+/* ---- caches.c ---- */
+/* Finds the cache (NULL: where mipsrec keeps the user's; empty: none is wanted) and the layers: those of a colon-separated
+ * list, then the system's. trusting: the environment may name them. */
+void mr_caches_find(const char *cache, const char *layers, bool trusting);
+const char *mr_cache_own(void);    /* the cache that was found; empty: none is wanted; or NULL */
+const char *mr_cache_layers(void); /* the layers of the list, for --layers, or NULL */
+/* The folders that hold libraries by identity, in the order in which they are asked; NULL after the last. A variant that is
+ * NULL stands for all that this processor has by default, the best first. */
+void mr_code_folders_find(const char *variant);
+const char *mr_code_folder(unsigned index);
+/* Puts the path of the library for an identity into path. Returns false where there is none. */
+bool mr_code_path(const char *folder, const char *identity, char *path, size_t size_bytes);
+/* Puts the path without symbolic links into real. Returns NULL where only root and the user of this process can change what
+ * that names, or who else can. */
+const char *mr_distrust(const char *path, char real[PATH_MAX]);
+
+/* ---- notes.c ---- */
+void mr_notes_open(const char *cache); /* where they are; NULL: nowhere */
+bool mr_is_same_file(const struct stat *a, const struct stat *b);
+bool mr_is_settled(const struct stat *status); /* whoever changes the file from now on changes its times */
+/* The identity that is noted of this state of a file. */
+bool mr_note_identity(const struct stat *status, char identity[MR_IDENTITY_DIGITS + 1]);
+bool mr_note_is_whole(const struct stat *status); /* of a library: it is known to be as it was made */
+/* Nothing is noted where the same times may mean other contents. */
+void mr_note_write(const struct stat *status, const char *identity);
+void mr_note_whole(const struct stat *status);
+
+/* ---- cpu_level.c ---- */
+uint32_t mr_host_cpu_level(void); /* the x86-64 psABI's microarchitecture level of this processor, 1 to 4; else 0 */
+
+#endif

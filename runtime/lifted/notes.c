@@ -1,0 +1,118 @@
+/* Notes on files, so that a file that is known is not read again.
+ *
+ *     CACHE/identities/DEVICE-INODE    the file's size and times when it was read, and its hash, or, of a library, "whole"
+ *
+ * A note counts until the size, modification or change time differ. What changes within the two seconds after it was read
+ * might have the same times: a file so young has no notes. Who can write a note decides which code runs, so only notes of
+ * root and the user count. Everything here fails quietly.
+ */
+#include "caches.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SETTLED_SECONDS 2
+static const char whole[] = "whole";
+
+static char notes_path[PATH_MAX];
+
+void mr_notes_open(const char *cache)
+{
+    if (cache == NULL || snprintf(notes_path, sizeof notes_path, "%s/identities", cache) >= (int)sizeof notes_path)
+        notes_path[0] = 0;
+}
+
+bool mr_is_same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+           a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+bool mr_is_settled(const struct stat *status)
+{
+    struct timespec now;
+    time_t changed = status->st_mtim.tv_sec, noted = status->st_ctim.tv_sec;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (changed > noted ? changed : noted) + SETTLED_SECONDS <= now.tv_sec;
+}
+
+static bool note_path(const struct stat *status, char *path, size_t size_bytes)
+{
+    int length = snprintf(path, size_bytes, "%s/%llx-%llx", notes_path, (unsigned long long)status->st_dev,
+                          (unsigned long long)status->st_ino);
+    return notes_path[0] != 0 && length >= 0 && (size_t)length < size_bytes;
+}
+
+/* The part of a note that says which state of the file it is of. */
+static int note_head(const struct stat *status, char *text, size_t size_bytes)
+{
+    return snprintf(text, size_bytes, "1 %lld %lld.%09ld %lld.%09ld ", (long long)status->st_size,
+                    (long long)status->st_mtim.tv_sec, status->st_mtim.tv_nsec, (long long)status->st_ctim.tv_sec,
+                    status->st_ctim.tv_nsec);
+}
+
+/* The folder is trusted (mr_caches_find); a note in it may still be open to others, by an unusual umask. */
+static bool is_trusted_note(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
+           (status.st_uid == 0 || status.st_uid == geteuid());
+}
+
+static bool read_note(const struct stat *status, char value[MR_IDENTITY_DIGITS + 1])
+{
+    char path[PATH_MAX], head[160], text[320];
+    int fd = note_path(status, path, sizeof path) ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    if (fd < 0)
+        return false;
+    ssize_t size_bytes = is_trusted_note(fd) ? read(fd, text, sizeof text - 1) : -1;
+    close(fd);
+    text[size_bytes > 0 ? size_bytes : 0] = 0;
+    int head_bytes = note_head(status, head, sizeof head);
+    size_t value_bytes = strcspn(text + (strlen(text) < (size_t)head_bytes ? 0 : head_bytes), "\n");
+    if (strncmp(text, head, (size_t)head_bytes) != 0 || value_bytes > MR_IDENTITY_DIGITS ||
+        text[(size_t)head_bytes + value_bytes] != '\n') /* cut off */
+        return false;
+    memcpy(value, text + head_bytes, value_bytes);
+    value[value_bytes] = 0;
+    return true;
+}
+
+void mr_note_write(const struct stat *status, const char *value)
+{
+    char path[PATH_MAX], partial[PATH_MAX + 32], text[320];
+    if (!mr_is_settled(status) || status->st_nlink == 0 || !note_path(status, path, sizeof path))
+        return;
+    snprintf(partial, sizeof partial, "%s.%d", path, (int)getpid());
+    mkdir(notes_path, 0755);
+    int fd = open(partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return;
+    int head_bytes = note_head(status, text, sizeof text);
+    int size_bytes = head_bytes + snprintf(text + head_bytes, sizeof text - (size_t)head_bytes, "%s\n", value);
+    bool complete = write(fd, text, (size_t)size_bytes) == size_bytes;
+    if ((close(fd) != 0) | !complete || rename(partial, path) != 0)
+        unlink(partial);
+}
+
+bool mr_note_identity(const struct stat *status, char identity[MR_IDENTITY_DIGITS + 1])
+{
+    return mr_is_settled(status) && read_note(status, identity) && strlen(identity) == MR_IDENTITY_DIGITS &&
+           strspn(identity, "0123456789abcdef") == MR_IDENTITY_DIGITS;
+}
+
+bool mr_note_is_whole(const struct stat *status)
+{
+    char value[MR_IDENTITY_DIGITS + 1];
+    return mr_is_settled(status) && read_note(status, value) && strcmp(value, whole) == 0;
+}
+
+void mr_note_whole(const struct stat *status)
+{
+    mr_note_write(status, whole);
+}

@@ -1,0 +1,31 @@
+"""What follows a program's name on the command line is the guest's, whatever it looks like."""
+
+from __future__ import annotations
+
+import pytest
+from commandline import assert_one_line, mipsrec
+
+from mipsrec.cli import parse
+
+OPTIONS = [
+    (), ("--strace",), ("-L", "root"), ("-Lroot",), ("--sysroot=root",), ("--sys", "root"), ("-E", "A=1", "--stats"),
+]  # fmt: skip
+GUEST = [(), ("a", "b"), ("--st",), ("-h",), ("--help",), ("--",), ("--", "a"), ("a", "--", "-L"), ("-",), ("", "x y")]
+
+
+@pytest.mark.parametrize("command", ["run", "verify", "profile"])
+@pytest.mark.parametrize("words", GUEST, ids=" ".join)
+def test_words_of_the_guest(command: str, words: tuple[str, ...]) -> None:
+    for options in OPTIONS if command == "run" else OPTIONS[:3]:
+        for program in (("prog",), ("--", "prog"), ("--", "-prog")):
+            found = parse([command, *options, *program, *words])
+            assert (found.program, found.arguments) == (program[-1], list(words))
+            assert found.sysroot == ("root" if "root" in "".join(options) else None)
+
+
+WRONG = [("run",), ("run", "--stats"), ("run", "-L"), ("run", "--st", "prog"), ("run", "--stats=1", "prog")]
+
+
+@pytest.mark.parametrize("words", WRONG, ids=" ".join)
+def test_words_that_are_wrong(words: tuple[str, ...]) -> None:
+    assert_one_line(mipsrec(*words), "mipsrec run --help", status=2)
