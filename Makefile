@@ -4,7 +4,8 @@ PYTHON ?= python3
 JOBS ?= 2
 PY := .venv/bin/python
 
-.PHONY: help venv demo test check check-python check-c conformance fuzz fuzz-flow fuzz-selfmod fuzz-csmith fuzz-input fuzz-host samples clean
+.PHONY: help venv demo test check check-python check-c conformance fuzz fuzz-flow fuzz-selfmod fuzz-csmith fuzz-input fuzz-host samples
+.PHONY: stencils clean
 
 help:
 	@echo 'make demo         recompile the samples and run them'
@@ -18,6 +19,7 @@ help:
 	@echo 'make fuzz-input   run the commands on broken programs (COUNT=20000)'
 	@echo 'make fuzz-host    the loader and the interpreter under libFuzzer (SECONDS=600 for each)'
 	@echo 'make samples      check the committed sample programs against their sources'
+	@echo 'make stencils     make the stencils anew, for a package to carry'
 	@echo 'make clean        remove .venv and everything that was built'
 
 # The environment is made again when this folder, the Python or pyproject.toml is another one than last time.
@@ -92,6 +94,9 @@ fuzz-host: venv
 samples: venv
 	$(PY) samples/build.py --check $(ARGS)
 
+stencils: venv
+	$(PY) -m mipsrec.stencils
+
 clean:
-	rm -rf .venv .venv.new build dist samples/build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv.new build dist samples/build mipsrec/_shipped *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

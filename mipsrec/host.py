@@ -1,13 +1,18 @@
-"""The C host: builds it from the runtime's sources when needed, and finds it again in the cache.
+"""The C host: finds the one that was installed, or builds it from the runtime's sources and keeps it in the cache.
 
 Enters: the sources in runtime/ (in a checkout) or mipsrec/_runtime (installed), the C compiler. Leaves: the path of an
-executable. The key is a digest of sources, header generators, flags and compiler: a stale host is never used.
+executable. The key is a digest of sources, header generators, flags and compiler: a stale host is never used. A package
+carries the host and the launcher, the native form of the command `mipsrec` (setup.py).
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -25,6 +30,10 @@ _LINK_FLAGS = ("-static-pie", "-lm", "-pthread")
 """A static program: it needs nothing of the machine it runs on, be it a chroot or a container."""
 _SANITIZED_LINK_FLAGS = ("-pie", "-lm", "-pthread")
 """The sanitizers' own libraries cannot be part of a static program."""
+
+
+HOST, LAUNCHER = "mipsrec-host", "launcher"
+_LAUNCHER_SHARES = ("lifted/caches.c", "lifted/notes.c", "lifted/cpu_level.c")
 
 
 def runtime_folder() -> Path:
@@ -59,24 +68,79 @@ def _key(sources: list[Path], flags: tuple[str, ...], compiler: str) -> str:
     return digest.hexdigest()
 
 
+def _sources(folder: Path) -> list[Path]:
+    """Return the sources of the host; the launcher is another program."""
+    return sorted(path for path in folder.rglob("*.[ch]") if LAUNCHER not in path.relative_to(folder).parts)
+
+
+def shipped_host() -> Path | None:
+    """Return the host that was installed beside the commands, if it looks for code of this version."""
+    if runtime_folder().name != "_runtime":
+        return None  # a checkout: its sources decide
+    import sysconfig
+
+    beside = os.path.dirname(os.path.realpath(sys.argv[0]))
+    for folder in (beside, sysconfig.get_path("scripts"), sysconfig.get_path("scripts", f"{os.name}_user")):
+        path = Path(folder) / HOST
+        if path.is_file() and f"code {source_digest()})" in _said_by(path):
+            return path
+    return None
+
+
+def _said_by(host: Path) -> str:
+    """Return what a host says of its version."""
+    try:
+        return subprocess.run([host, "--version"], capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
+    except (OSError, ValueError):
+        return ""
+
+
 def host_executable(extra_flags: tuple[str, ...] = ()) -> Path:
-    """Return the host, building it if this version of it is not in the cache; raises BuildError."""
-    folder = runtime_folder()
-    sources = sorted(folder.rglob("*.[ch]"))
+    """Return the host that was installed, or else build it if this version is not in the cache; raises BuildError."""
+    shipped = shipped_host() if not extra_flags else None
+    if shipped is not None:
+        return shipped
+    sources = _sources(runtime_folder())
     compiler = find_compiler()
     key = _key(sources, extra_flags, compiler)
-    path = cache_folder() / "host" / key / "mipsrec-host"
+    path = cache_folder() / "host" / key / HOST
     if not path.exists():
-        build_host(compiler, [source for source in sources if source.suffix == ".c"], path, extra_flags)
+        build_host(compiler, path, extra_flags, {"version": source_digest() + "\n"})  # `mipsrec cache` wants to know
     return path
 
 
-def build_host(compiler: str, sources: list[Path], output: Path, extra_flags: tuple[str, ...]) -> None:
-    """Compile the host to `output`, which appears only when it is complete."""
+def build_host(
+    compiler: str, output: Path, extra_flags: tuple[str, ...] = (), beside: Mapping[str, str] | None = None
+) -> None:
+    """Compile the host to `output`, which appears only when it is complete; and before it, small files beside it."""
+    _build(compiler, _sources(runtime_folder()), output, extra_flags, generated_headers(), beside or {})
+
+
+def build_launcher(compiler: str, output: Path, extra_flags: tuple[str, ...] = ()) -> None:
+    """Compile the native command `mipsrec` to `output`."""
+    folder = runtime_folder()
+    sources = [*sorted((folder / LAUNCHER).glob("*.c")), *(folder / name for name in _LAUNCHER_SHARES)]
+    _build(compiler, sources, output, extra_flags, {}, {})
+
+
+def build_commands(folder: Path) -> None:
+    """Build the native commands for a package into a folder; raises BuildError."""
+    compiler = find_compiler()
+    build_host(compiler, folder / HOST, ("-g0",))
+    build_launcher(compiler, folder / "mipsrec", ("-g0",))
+    shutil.copy2(folder / "mipsrec", folder / "mipsrec-run")
+
+
+def _build(
+    compiler: str, sources: list[Path], output: Path, extra_flags: tuple[str, ...], headers: Mapping[str, str],
+    beside: Mapping[str, str],
+) -> None:  # fmt: skip
+    """Compile a program of C sources and generated headers."""
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         with scratch_folder(".host-", output.parent) as build:
-            write_generated_headers(build)
+            for header, text in headers.items():
+                (build / header).write_text(text)
             common = [compiler, *_FLAGS, *extra_flags, f'-DMR_PRODUCER="mipsrec {__version__}"',
                       f'-DMR_CODE_KEY="{source_digest()}"', f"-I{build}",
                       f"-I{runtime_folder()}"]  # fmt: skip
@@ -87,11 +151,12 @@ def build_host(compiler: str, sources: list[Path], output: Path, extra_flags: tu
                 return target
 
             with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-                objects = list(pool.map(compile_one, sources))
-            finished = build / "mipsrec-host"
+                objects = list(pool.map(compile_one, [source for source in sources if source.suffix == ".c"]))
+            finished = build / output.name
             link_flags = _SANITIZED_LINK_FLAGS if any("-fsanitize" in flag for flag in extra_flags) else _LINK_FLAGS
             _run([compiler, *extra_flags, *map(str, objects), "-o", str(finished), *link_flags])
-            (output.parent / "version").write_text(source_digest() + "\n")  # `mipsrec cache` wants to know
+            for name, text in beside.items():
+                (output.parent / name).write_text(text)
             os.replace(finished, output)
     except OSError as error:
         raise BuildError(f"{output}: {cannot_write(error)}") from error

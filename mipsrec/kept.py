@@ -22,6 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import stencils
 from .cache import cache_folder, source_digest
 from .errors import BuildError
 from .library_file import Damaged, check_footer, open_unused, read_library
@@ -373,7 +374,18 @@ def leftovers() -> Iterator[Leftover]:
     hosts = _folders(root / HOSTS)
     for folder in [*groups, root / LIBRARIES, *_folders(root / OBJECTS), *hosts]:
         yield from _unfinished_in(folder, now)
+    yield from _stale_stencils(root / HOSTS, now)
     yield from _stale_notes(root, now)
+
+
+def _stale_stencils(folder: Path, now: float) -> Iterator[Leftover]:
+    """Yield tables of stencils that are of another version, or were never finished."""
+    for entry in _entries(folder):
+        if not entry.name.startswith("stencils-") or entry.name == stencils.cached_name():
+            continue
+        with suppress(OSError):
+            if entry.name.endswith(".h") or entry.stat().st_mtime + UNFINISHED_SECONDS < now:
+                yield Leftover("stencils", Path(entry.path), entry.stat().st_size)
 
 
 def _stale_notes(root: Path, now: float) -> Iterator[Leftover]:

@@ -27,6 +27,9 @@
 #ifndef MR_PRODUCER
 #define MR_PRODUCER "mipsrec"
 #endif
+#ifndef MR_CODE_KEY
+#define MR_CODE_KEY "none"
+#endif
 
 struct mr_options mr_options = {.verify_fd = -1, .profile_rate = 1000, .host_fd = -1, .program_fd = -1};
 enum mr_window_choice mr_window_choice;
@@ -195,7 +198,7 @@ static void describe(const char *path)
 
 static void print_version(const char *nothing __attribute__((unused)))
 {
-    puts("mipsrec-host (" MR_PRODUCER ")");
+    puts("mipsrec-host (" MR_PRODUCER ", code " MR_CODE_KEY ")");
     exit(0);
 }
 

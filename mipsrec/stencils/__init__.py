@@ -9,21 +9,26 @@
     maker.py         compiles, and finds what depends on the instruction
     header.py        the C headers
 
-Enters: the instruction rows (mipsrec/isa). Leaves: the text of headers that the host is built with.
+Enters: the instruction rows (mipsrec/isa). Leaves: the text of headers that the host is built with. The tables take
+half a minute to make. A wheel carries them (`ship`), and so does a checkout after `make stencils`; else the cache keeps
+them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+from functools import cache
 from pathlib import Path
 
 from ..cache import cache_folder, source_digest
 from ..cpu import native_level
 
+SHIPPED = "_shipped"
 NUMBERS, TABLES = "mr_stencil_numbers.h", "mr_stencils.h"
 
 
+@cache
 def version() -> str:
     """Return a digest of all that the headers are made by."""
     digest = hashlib.blake2b(source_digest().encode(), digest_size=16)
@@ -32,18 +37,59 @@ def version() -> str:
     return digest.hexdigest()
 
 
-def headers() -> dict[str, str]:
-    """Return the text of the headers by file name; makes the tables once for each version: half a minute."""
-    from .header import numbers_header, tables_header
+def cached_name() -> str:
+    """Return the name of the tables of this version in the cache, below `host`."""
+    return f"stencils-{version()}.h"
+
+
+def make_tables() -> str:
+    """Return the text of the tables, made anew. Its first line says of which version it is."""
+    from .header import tables_header
     from .maker import make_stencils
 
     if native_level() == 0:
-        return {NUMBERS: numbers_header(), TABLES: "/* There are no stencils for this machine. */\n"}
-    kept = cache_folder() / "host" / f"stencils-{version()}.h"
+        return "/* There are no stencils for this machine. */\n"
+    return _first_line() + tables_header(make_stencils())
+
+
+def _first_line() -> str:
+    return f"/* Stencils of version {version()}. */\n"
+
+
+def shipped_tables(package: Path | None = None) -> str | None:
+    """Return the text of the tables that the package carries; None where there are none of this version."""
+    try:
+        text = ((package or Path(__file__).parent.parent) / SHIPPED / TABLES).read_text()
+    except OSError:
+        return None
+    return text if text.startswith(_first_line()) else None
+
+
+def ship(package: Path) -> None:
+    """Put the tables into a package's folder, where they are not there yet."""
+    if shipped_tables(package) is None:
+        text = _tables()
+        (package / SHIPPED).mkdir(exist_ok=True)
+        (package / SHIPPED / TABLES).write_text(text)
+
+
+def _tables() -> str:
+    """Return the tables: those of the package, else of the cache, which keeps those that are made."""
+    shipped = shipped_tables()
+    if shipped is not None or native_level() == 0:
+        return shipped or make_tables()
+    kept = cache_folder() / "host" / cached_name()
     if not kept.exists():
-        text = tables_header(make_stencils())
+        text = make_tables()
         kept.parent.mkdir(exist_ok=True)
         new = kept.with_name(f"{kept.name}.{os.getpid()}")
         new.write_text(text)
         os.replace(new, kept)
-    return {NUMBERS: numbers_header(), TABLES: kept.read_text()}
+    return kept.read_text()
+
+
+def headers() -> dict[str, str]:
+    """Return the text of the headers by file name."""
+    from .header import numbers_header
+
+    return {NUMBERS: numbers_header(), TABLES: _tables()}

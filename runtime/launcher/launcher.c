@@ -1,0 +1,232 @@
+/* The commands `mipsrec` and `mipsrec-run`, where they are installed: start the host at once, or Python.
+ *
+ * Enters: a command line of `mipsrec`; `mipsrec-run ...` is `mipsrec run ...`. Leaves: this process is the host, with the
+ * words that mipsrec/commands/run.py would give it, or it is `mipsrec-python`, the same command line in Python. Both stand in
+ * the folder of this program. Whatever is not plain is Python's: building, all other commands, abbreviated options, and
+ * every error. So there is one place that knows what is wrong and how to say so.
+ */
+#include "../lifted/caches.h"
+#include "program.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+struct option {
+    const char *name; /* of the command line, and of the host */
+    char letter;      /* the same in short, or 0 */
+    bool flag;        /* it takes no argument */
+    const char *choices; /* with blanks around each, or NULL: any argument */
+};
+
+/* In the order in which Python writes them. */
+enum { STRACE, STATS, REPORT, TIER, PROFILE, PROFILE_RATE, SYSROOT, VARIABLE, STATIC_LIB, ENGINE, OPTION_COUNT };
+static const struct option options[OPTION_COUNT] = {
+    [STRACE] = {.name = "--strace", .flag = true},
+    [STATS] = {.name = "--stats", .flag = true},
+    [REPORT] = {.name = "--report", .flag = true},
+    [TIER] = {.name = "--tier", .choices = " auto aot baseline interp "},
+    [PROFILE] = {.name = "--profile"},
+    [PROFILE_RATE] = {.name = "--profile-rate"},
+    [SYSROOT] = {.name = "--sysroot", .letter = 'L'},
+    [VARIABLE] = {.name = "-E", .letter = 'E'},
+    [STATIC_LIB] = {.name = "--static-lib"},
+    [ENGINE] = {.name = "--engine", .choices = " native interp "},
+};
+
+struct command_line {
+    const char *value[OPTION_COUNT]; /* the last one given; of a flag its name */
+    const char **variables;          /* those of -E */
+    unsigned variable_count;
+    char **program;                  /* and its arguments */
+};
+
+/* ---- the command line ---- */
+
+static bool is_choice(const struct option *option, const char *value)
+{
+    char word[32];
+    if (option->choices == NULL)
+        return true;
+    return strchr(value, ' ') == NULL && snprintf(word, sizeof word, " %s ", value) < (int)sizeof word &&
+           strstr(option->choices, word) != NULL;
+}
+
+static bool is_rate(const char *value)
+{
+    size_t digits = strspn(value, "0123456789");
+    return value[digits] == 0 && digits >= 1 && digits <= 4 && value[0] != '0';
+}
+
+/* The option that a word is, and its argument if that is part of the word. OPTION_COUNT: it is none of these. */
+static unsigned option_of(const char *word, const char **attached)
+{
+    *attached = NULL;
+    for (unsigned i = 0; i < OPTION_COUNT; i++) {
+        size_t length = strlen(options[i].name);
+        bool is_short = options[i].letter != 0 && word[1] == options[i].letter;
+        if (strcmp(word, options[i].name) == 0 || (is_short && word[2] == 0))
+            return i;
+        if (!options[i].flag && strncmp(word, "--", 2) == 0 && strncmp(word, options[i].name, length) == 0 &&
+            word[length] == '=')
+            *attached = word + length + 1;
+        else if (is_short)
+            *attached = word + 2;
+        if (*attached != NULL)
+            return i;
+    }
+    return OPTION_COUNT;
+}
+
+static void set(struct command_line *line, unsigned which, const char *value)
+{
+    line->value[which] = value;
+    if (which == VARIABLE)
+        line->variables[line->variable_count++] = value;
+    else if (which == ENGINE) /* the same option in older words */
+        line->value[TIER] = strcmp(value, "native") == 0 ? "aot" : "interp";
+}
+
+/* Returns false where the words are not plain: then Python reads them. */
+static bool parse(char **words, struct command_line *line)
+{
+    for (; *words != NULL && **words == '-'; words++) {
+        const char *value;
+        unsigned which = option_of(*words, &value);
+        if (which == OPTION_COUNT)
+            return false;
+        if (options[which].flag) {
+            value = *words;
+        } else if (value == NULL) {
+            value = *++words;
+            if (value == NULL || *value == '-')
+                return false;
+        } else if (*value == '=') {
+            return false;
+        }
+        if (*value == 0 || !is_choice(&options[which], value) || (which == PROFILE_RATE && !is_rate(value)))
+            return false;
+        set(line, which, value);
+    }
+    line->program = words;
+    return *words != NULL && **words != 0;
+}
+
+/* ---- the decision ---- */
+
+static bool runs_recompiled_code(const struct command_line *line)
+{
+    const char *tier = line->value[TIER];
+    return tier == NULL || strcmp(tier, "auto") == 0 || strcmp(tier, "aot") == 0;
+}
+
+/* The cache as Python names it, or NULL where Python is to make it, or to say why it cannot. */
+static const char *find_cache(void)
+{
+    static char path[PATH_MAX];
+    const char *named = getenv("MIPSREC_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    struct stat status;
+    int length;
+    if (named != NULL && *named != 0)
+        length = snprintf(path, sizeof path, "%s", named);
+    else if (xdg != NULL && *xdg != 0)
+        length = snprintf(path, sizeof path, "%s/mipsrec", xdg);
+    else
+        length = home != NULL && *home == '/' ? snprintf(path, sizeof path, "%s/.cache/mipsrec", home) : -1;
+    return length > 0 && length < (int)sizeof path && stat(path, &status) == 0 && S_ISDIR(status.st_mode) ? path : NULL;
+}
+
+/* Whether Python must run first: to build something, or to say what is wrong. */
+static bool must_build(const struct command_line *line, const char *cache)
+{
+    if (!runs_recompiled_code(line) || line->value[STATIC_LIB] != NULL)
+        return false;
+    const char *sysroot = line->value[SYSROOT] != NULL ? line->value[SYSROOT] : getenv("MIPSREC_SYSROOT");
+    enum mr_program_kind kind = mr_program_kind_of(*line->program, sysroot, cache);
+    return kind != MR_DYNAMIC && kind != MR_STATIC_BUILT;
+}
+
+/* ---- what this process becomes ---- */
+
+/* Puts the path of a program in the folder of this one into path. */
+static bool find_beside(const char *name, char path[PATH_MAX])
+{
+    char own[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+    if (length > 0)
+        own[length] = 0;
+    else if (realpath((const char *)getauxval(AT_EXECFN), own) == NULL)
+        return false;
+    char *slash = strrchr(own, '/');
+    return slash != NULL && snprintf(path, PATH_MAX, "%.*s/%s", (int)(slash - own), own, name) < PATH_MAX;
+}
+
+static void become_host(const struct command_line *line, const char *cache, size_t word_count)
+{
+    char host[PATH_MAX];
+    const char **words = calloc(2 * OPTION_COUNT + 2 * line->variable_count + word_count + 8, sizeof *words);
+    size_t count = 0;
+    if (words == NULL || !find_beside("mipsrec-host", host))
+        return;
+    words[count++] = host;
+    for (unsigned i = 0; i < SYSROOT + 1; i++) {
+        const char *value = line->value[i] != NULL ? line->value[i] : i == TIER ? "auto" : NULL;
+        if (i == PROFILE_RATE)
+            value = line->value[PROFILE] == NULL ? NULL : value != NULL ? value : "1000";
+        if (value == NULL)
+            continue;
+        words[count++] = options[i].name;
+        if (!options[i].flag)
+            words[count++] = value;
+    }
+    for (unsigned i = 0; i < line->variable_count; i++) {
+        words[count++] = options[VARIABLE].name;
+        words[count++] = line->variables[i];
+    }
+    if (runs_recompiled_code(line)) {
+        words[count++] = line->value[STATIC_LIB] != NULL ? "--library" : "--cache";
+        words[count++] = line->value[STATIC_LIB] != NULL ? line->value[STATIC_LIB] : cache;
+    }
+    for (char **word = line->program; *word != NULL; word++)
+        words[count++] = *word;
+    execv(host, (char **)words);
+}
+
+static int become_python(char **argv, size_t word_count, bool run)
+{
+    char python[PATH_MAX];
+    char **words = calloc(word_count + 3, sizeof *words);
+    size_t count = 0;
+    errno = ENOENT;
+    if (words != NULL && find_beside("mipsrec-python", python)) {
+        words[count++] = python;
+        if (run)
+            words[count++] = (char *)"run";
+        memcpy(words + count, argv, (word_count + 1) * sizeof *words);
+        execv(python, words);
+    }
+    fprintf(stderr, "mipsrec: mipsrec-python, which belongs beside this command, cannot be executed (%s); install mipsrec "
+                    "again\n", strerror(errno));
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 1)
+        return 2;
+    const char *slash = strrchr(argv[0], '/');
+    bool short_name = strcmp(slash != NULL ? slash + 1 : argv[0], "mipsrec-run") == 0;
+    bool run = short_name || (argc > 1 && strcmp(argv[1], "run") == 0);
+    char **words = argv + (run && !short_name ? 2 : 1);
+    size_t word_count = (size_t)(argv + argc - words);
+    struct command_line line = {.variables = calloc(word_count + 1, sizeof *line.variables)};
+    if (run && line.variables != NULL && parse(words, &line)) {
+        const char *cache = find_cache();
+        if ((cache != NULL || !runs_recompiled_code(&line) || line.value[STATIC_LIB] != NULL) && !must_build(&line, cache))
+            become_host(&line, cache, word_count);
+    }
+    return become_python(words, word_count, run);
+}

@@ -1,0 +1,90 @@
+/* Finds out about a program without reading more of it than its headers.
+ *
+ * Enters: its name. Leaves: whether it is dynamic, which is_dynamic of mipsrec/commands/run.py tells by the same header, or
+ * has a library that the host will use: notes of the host say which contents the file has, and that the library is whole.
+ * A file that the host has not seen is unknown, since nobody but Python looks for its library by reading it.
+ */
+#include "program.h"
+
+#include "../lifted/caches.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MOST_SEGMENTS 128u
+
+/* An absolute path is looked for below the sysroot, in which links lead nowhere else. One that is not there is Python's. */
+static int open_program(const char *name, const char *sysroot)
+{
+    if (sysroot == NULL || *sysroot == 0 || *name != '/')
+        return open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK, .resolve = RESOLVE_IN_ROOT};
+    int root = open(sysroot, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = root >= 0 ? (int)syscall(SYS_openat2, root, name, &how, sizeof how) : -1;
+    if (root >= 0)
+        close(root);
+    return fd;
+}
+
+static uint32_t number(const uint8_t *bytes, unsigned size_bytes, bool big_endian)
+{
+    uint32_t value = 0;
+    for (unsigned i = 0; i < size_bytes; i++)
+        value = value << 8 | bytes[big_endian ? i : size_bytes - 1 - i];
+    return value;
+}
+#define FIELD(field) number((const uint8_t *)&(field), sizeof(field), big_endian)
+
+/* Whether one of the segments names an interpreter. Returns -1 for a file that is no MIPS program, or an odd one. */
+static int has_interpreter(int fd)
+{
+    Elf32_Ehdr header;
+    Elf32_Phdr segment;
+    if (pread(fd, &header, sizeof header, 0) != sizeof header || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+        return -1;
+    bool big_endian = header.e_ident[EI_DATA] == ELFDATA2MSB;
+    if (header.e_ident[EI_CLASS] != ELFCLASS32 || FIELD(header.e_machine) != EM_MIPS ||
+        FIELD(header.e_phentsize) != sizeof segment || FIELD(header.e_phnum) > MOST_SEGMENTS)
+        return -1;
+    for (unsigned i = 0; i < FIELD(header.e_phnum); i++) {
+        if (pread(fd, &segment, sizeof segment, FIELD(header.e_phoff) + (off_t)(i * sizeof segment)) != sizeof segment)
+            return -1;
+        if (FIELD(segment.p_type) == PT_INTERP)
+            return 1;
+    }
+    return 0;
+}
+
+/* The host takes the first library that is fit; so another one behind it does not matter here. */
+static bool has_library(int fd, const char *cache)
+{
+    char identity[MR_IDENTITY_DIGITS + 1], path[PATH_MAX], real[PATH_MAX];
+    const char *folder;
+    struct stat status;
+    mr_caches_find(cache, NULL, true);
+    const char *own = mr_cache_own();
+    mr_notes_open(own != NULL && mr_distrust(own, real) == NULL ? own : NULL);
+    mr_code_folders_find(NULL);
+    if (fstat(fd, &status) != 0 || !mr_note_identity(&status, identity))
+        return false;
+    for (unsigned i = 0; (folder = mr_code_folder(i)) != NULL; i++)
+        if (mr_code_path(folder, identity, path, sizeof path) && mr_distrust(path, real) == NULL)
+            return stat(real, &status) == 0 && mr_note_is_whole(&status);
+    return false;
+}
+
+enum mr_program_kind mr_program_kind_of(const char *name, const char *sysroot, const char *cache)
+{
+    int fd = open_program(name, sysroot);
+    int interpreted = fd >= 0 ? has_interpreter(fd) : -1;
+    enum mr_program_kind kind = interpreted == 1                            ? MR_DYNAMIC
+                                : interpreted == 0 && has_library(fd, cache) ? MR_STATIC_BUILT
+                                                                            : MR_UNKNOWN;
+    if (fd >= 0)
+        close(fd);
+    return kind;
+}
