@@ -84,7 +84,7 @@ def partial_variant(options: Options, chosen: Sequence[tuple[str, Sequence[int]]
 
 _NOT_TRANSLATING = {
     "__main__.py", "_runtime", "_samples", "cli.py", "commands", "demo.py", "host.py", "interrupts.py", "kept.py",
-    "layers.py", "profile_report.py", "scratch.py", "stencils", "store.py", "sysroot.py", "timing.py",
+    "layers.py", "packaging", "profile_report.py", "scratch.py", "stencils", "store.py", "sysroot.py", "timing.py",
     "workers.py",
 }  # fmt: skip
 """What comes after a library is made, only asks for one, or says who makes it: its contents do not depend on these."""

@@ -2,7 +2,7 @@
 
 Enters: the sources in runtime/ (in a checkout) or mipsrec/_runtime (installed), the C compiler. Leaves: the path of an
 executable. The key is a digest of sources, header generators, flags and compiler: a stale host is never used. A package
-carries the host and the launcher, the native form of the command `mipsrec` (setup.py).
+carries the host and the launcher, the native form of the command `mipsrec` (packaging).
 """
 
 from __future__ import annotations

@@ -54,9 +54,9 @@ def test_no_registry_is_named(name: str) -> None:
 
 def _source(folder: Path) -> Path:
     """Return a copy of what a package is built from, with stencils: so no build has to make them."""
-    for name in ("mipsrec", "runtime", "samples", "scripts"):
+    for name in ("mipsrec", "runtime", "samples"):
         shutil.copytree(ROOT / name, folder / "source" / name, ignore=shutil.ignore_patterns("__pycache__", "build"))
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder / "source")
     stencils.ship(folder / "source/mipsrec")
     return folder / "source"

@@ -1,4 +1,4 @@
-"""Builds what an installed mipsrec carries ready-made, beside what pyproject.toml says.
+"""Builds what an installed mipsrec carries ready-made: commands of setuptools that pyproject.toml names.
 
 Enters: the sources. Leaves, in a wheel for this platform: the stencils in the package, and the native commands
 `mipsrec`, `mipsrec-run` and `mipsrec-host`. Where no C compiler works, or LLVM's package is missing, the wheel has
@@ -13,14 +13,13 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from setuptools import setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 from setuptools.dist import Distribution
 
 from distutils.command.build_scripts import build_scripts  # isort: skip  # that of setuptools, once it is imported
 
-ROOT = Path(__file__).resolve().parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 
@@ -29,6 +28,7 @@ def is_native(distribution: Distribution) -> bool:
     if "editable_wheel" in distribution.commands:
         return False
     try:
+        import capstone  # noqa: F401
         import elftools  # noqa: F401
         import llvmlite  # noqa: F401
 
@@ -77,6 +77,3 @@ class BdistWheel(bdist_wheel):
         if is_native(self.distribution):
             platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         return python, abi, platform
-
-
-setup(cmdclass={"build_py": BuildPy, "build_scripts": BuildScripts, "bdist_wheel": BdistWheel})
