@@ -6,6 +6,7 @@ make conformance ARGS='floats'               floating point against SoftFloat, o
 make conformance ARGS='programs'             samples and programs beside native builds and qemu-user (hours)
 make conformance ARGS='debian --build'        84 commands on Debian's packages, three ways (building takes hours)
 make conformance ARGS='chroot'               Debian for mipsel after chroot: apt, gcc, a package from its source; --help
+make conformance ARGS='generated'            luajit and nodejs, which generate code, beside qemu-user
 make conformance ARGS='firmware'             busybox, Lua, SQLite and dropbear, big-endian, from their sources; --help
 make conformance ARGS='programs -k test_cxx' what follows goes to pytest
 make conformance                             all
@@ -53,6 +54,13 @@ def debian(words: list[str]) -> int:
     return outside_pytest(lambda: debian_conformance.main(words))
 
 
+def generated(words: list[str]) -> int:
+    """Run programs that generate code; return the exit status."""
+    import generated_conformance
+
+    return outside_pytest(lambda: generated_conformance.main(words))
+
+
 def chroot(words: list[str]) -> int:
     """Run Debian for mipsel after chroot; return the exit status."""
     import chroot_conformance
@@ -69,7 +77,7 @@ def firmware(words: list[str]) -> int:
 
 PARTS = {
     "gcc": gcc, "floats": floats, "programs": programs, "debian": debian,
-    "chroot": chroot, "firmware": firmware,
+    "generated": generated, "chroot": chroot, "firmware": firmware,
 }  # fmt: skip
 
 

@@ -1,0 +1,90 @@
+"""Programs that generate code: Debian's luajit and nodejs for mipsel, on the scripts of tests/programs/generated.
+
+  make conformance ARGS='generated'                    beside qemu-user, with their times
+  make conformance ARGS='generated --table FILE'       also writes the times there
+
+Each script runs without any recompiled code, and must print what it prints under qemu-user. Times are processor seconds,
+the least of several rounds that take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from support.debian import unpacked
+from tools import need
+
+from mipsrec.host import host_executable
+from mipsrec.timing import geometric_mean
+
+SCRIPTS = Path(__file__).parent / "programs" / "generated"
+INTERPRETERS = {".lua": ("luajit", "usr/bin/luajit"), ".js": ("nodejs", "usr/bin/node")}
+LIMIT_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class End:
+    """What a run printed, its exit status, and the processor seconds it took."""
+
+    output: str
+    status: int
+    seconds: float
+
+
+def run(command: Sequence[str | Path]) -> End:
+    """Run a command."""
+    before = os.times()
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
+    after = os.times()
+    seconds = after.children_user + after.children_system - before.children_user - before.children_system
+    return End(done.stdout, done.returncode, seconds)
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """Return the options."""
+    parser = argparse.ArgumentParser(prog="conformance.py generated", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser.add_argument("--host", type=Path, help="this one, not one built of the sources")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each is timed (default 3; the least counts)")
+    parser.add_argument("--table", type=Path, metavar="FILE", help="write the times there")
+    return parser.parse_args(words)
+
+
+def main(words: list[str]) -> int:
+    """Run the scripts; return the exit status."""
+    chosen = parse(words)
+    root = unpacked([package for package, _ in INTERPRETERS.values()], name="generated")
+    host, qemu = (chosen.host or host_executable()).resolve(), need("qemu-mipsel", "qemu-user")
+    lines = ["| script | qemu | baseline | times faster |", "|---|---|---|---|"]
+    ratios, failed = [], 0
+    for script in sorted(SCRIPTS.iterdir()):
+        program = root / INTERPRETERS[script.suffix][1]
+        by_qemu, by_host = [], []
+        for _ in range(chosen.rounds):
+            by_qemu.append(run([qemu, "-L", root, program, script]))
+            by_host.append(run([host, "--tier", "baseline", "-L", root, program, script]))
+        expected = by_qemu[0]
+        wrong = [end for end in by_host if (end.output, end.status) != (expected.output, expected.status)]
+        if wrong or expected.status != 0:
+            failed += 1
+            print(f"FAILED {script.name}: {(wrong or [expected])[0]}, not {expected}", file=sys.stderr, flush=True)
+            continue
+        theirs, ours = (min(end.seconds for end in ends) for ends in (by_qemu, by_host))
+        ratios.append(theirs / ours)
+        lines.append(f"| {script.name} | {theirs:.2f} | {ours:.2f} | {ratios[-1]:.2f} |")
+        print(lines[-1], flush=True)
+    if ratios:
+        lines += ["", f"Geometric mean: {geometric_mean(ratios):.2f} times faster (from {min(ratios):.2f} to "
+                  f"{max(ratios):.2f})."]  # fmt: skip
+        print(lines[-1])
+    if chosen.table:
+        chosen.table.write_text("\n".join([f"Written by `make conformance ARGS='generated {' '.join(words)}'`.", "",
+                                           *lines, ""]))  # fmt: skip
+    print(f"{len(ratios)} scripts, {failed} failed")
+    return bool(failed)
