@@ -182,7 +182,7 @@ static void choose_handlers(uint8_t choice)
 
 static void reset_signals(uint8_t choice)
 {
-    struct mr_signal_info blocked = {16, 0, 0, {0}}; /* SIGUSR1 */
+    struct mr_signal_info blocked = {16, 0, 0, {0}, false}; /* SIGUSR1 */
     struct mr_signal_set all_but_faults = {{1u << 15, 0}};
     uint64_t none = 0;
     choose_handlers(choice);

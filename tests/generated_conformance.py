@@ -3,8 +3,8 @@
   make conformance ARGS='generated'                    beside qemu-user, with their times
   make conformance ARGS='generated --table FILE'       also writes the times there
 
-Each script runs without any recompiled code, and must print what it prints under qemu-user. Times are processor seconds,
-the least of several rounds that take turns.
+Each script runs without any recompiled code, and must print what it prints under qemu-user. Times are seconds of the
+processor, the least of several rounds that take turns.
 """
 
 from __future__ import annotations

@@ -22,14 +22,14 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("stencils",),
     ("host",),
     ("pipeline", "dumped", "store", "sysroot", "kept", "farm"),
-    ("commands", "profile_report", "cli", "demo", "__main__"),
+    ("commands", "profile_report", "cli", "demo", "packaging", "__main__"),
 )
 """A module (or package) may import from its own layer and from those above it in this list."""
 
 OWNERS = {
-    "elftools": {"elf", "elf_header", "elf_tables", "elf_eh", "stencils"},
-    "llvmlite": {"codegen", "native"},
-    "capstone": {"cli", "commands", "stencils"},
+    "elftools": {"elf", "elf_header", "elf_tables", "elf_eh", "stencils", "packaging"},
+    "llvmlite": {"codegen", "native", "packaging"},
+    "capstone": {"cli", "commands", "stencils", "packaging"},
     "dask": {"farm"},
     "distributed": {"farm"},
     "pytest": set(),

@@ -21,8 +21,9 @@ import os
 from functools import cache
 from pathlib import Path
 
-from ..cache import cache_folder, source_digest
+from ..cache import cache_folder, cannot_write, source_digest
 from ..cpu import native_level
+from ..errors import BuildError
 
 SHIPPED = "_shipped"
 NUMBERS, TABLES = "mr_stencil_numbers.h", "mr_stencils.h"
@@ -79,13 +80,16 @@ def _tables() -> str:
     if shipped is not None or native_level() == 0:
         return shipped or make_tables()
     kept = cache_folder() / "host" / cached_name()
-    if not kept.exists():
-        text = make_tables()
-        kept.parent.mkdir(exist_ok=True)
-        new = kept.with_name(f"{kept.name}.{os.getpid()}")
-        new.write_text(text)
-        os.replace(new, kept)
-    return kept.read_text()
+    try:
+        if not kept.exists():
+            kept.parent.mkdir(exist_ok=True)  # before the work that takes long
+            text = make_tables()
+            new = kept.with_name(f"{kept.name}.{os.getpid()}")
+            new.write_text(text)
+            os.replace(new, kept)
+        return kept.read_text()
+    except OSError as error:
+        raise BuildError(f"{kept}: {cannot_write(error)}") from error
 
 
 def headers() -> dict[str, str]:
