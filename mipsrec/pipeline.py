@@ -50,10 +50,11 @@ __all__ = [
 
 
 class Guest:
-    """A program to translate; analysis runs once, when it is first needed."""
+    """A program to translate; analysis runs once, when it is first needed. It believes in the starts that are known."""
 
-    def __init__(self, image: Image) -> None:
+    def __init__(self, image: Image, known_starts: frozenset[int] = frozenset()) -> None:
         self.image = image
+        self.known_starts = known_starts
 
     @cached_property
     def memory(self) -> AddressSpace:
@@ -64,7 +65,7 @@ class Guest:
     def program(self) -> Program:
         """Its functions."""
         with _no_collections():
-            return analyze(self.image, self.memory)
+            return analyze(self.image, self.memory, self.known_starts)
 
     @cached_property
     def starts(self) -> Mapping[int, Callee]:

@@ -8,6 +8,7 @@ Nothing here has to be complete: a pc that no function covers is interpreted at 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Collection
 
 from ..elf import Image
 from ..memory import AddressSpace
@@ -149,10 +150,14 @@ def _covers(function: Function, pc: int, spans: dict[int, list[int]]) -> bool:
     return index >= 0 and pc < starts[index] + 4 * function.blocks[starts[index]].instruction_count()
 
 
-def analyze(image: Image, memory: AddressSpace) -> Program:
-    """Return the functions of a program with their blocks, entries and jump tables."""
+def analyze(image: Image, memory: AddressSpace, known_starts: Collection[int] = ()) -> Program:
+    """Return the functions of a program with their blocks, entries and jump tables.
+
+    `known_starts` are of functions besides those that are found, because control was seen to come there.
+    """
     analysis = _Analysis(image, memory)
-    analysis.explore(sorted(first_starts(image, memory, analysis.code, analysis.gp)))
+    seen = {pc for pc in known_starts if pc & 3 == 0 and analysis.code.instruction(pc) is not None}
+    analysis.explore(sorted(seen | first_starts(image, memory, analysis.code, analysis.gp)))
     analysis.landing_pads()
     analysis.follow_outside()
     analysis.fill_gaps()
