@@ -33,6 +33,8 @@ NOTE_DAYS = 30
 UNFINISHED_SECONDS = 3600
 """What an unfinished build left is removed when nothing in it has changed for so long."""
 USE_NOTED_SECONDS = 86400
+SETTLED_SECONDS = 2
+"""What is younger may change, and keep its times."""
 FREE_SHARE = 8
 """Where the limit is passed, room is made for a while: a share of it, so that not each build removes something."""
 
@@ -41,6 +43,8 @@ _NOTE_NAME = re.compile(r"[0-9a-f]+-[0-9a-f]+")
 _NOTE = re.compile(r"1 \d+ -?\d+\.\d{9} -?\d+\.\d{9} ([0-9a-f]{64}|whole)\n")
 _IDENTITY = re.compile(r"[0-9a-f]{64}")
 CODE, LIBRARIES, OBJECTS, HOSTS = "code", "libraries", "objects", "host"
+GROWING = "-hot"
+"""Ends the names of libraries that the compile server makes (runtime/lifted/grown.c)."""
 BOUNDED = (CODE, LIBRARIES)
 """What MIPSREC_CACHE_LIMIT bounds; objects have a limit of their own (objects.py), and hosts are small."""
 
@@ -62,7 +66,7 @@ class Kept:
     @property
     def identity(self) -> str:
         """The hash of the guest's file, for a library of the store."""
-        return self.path.stem if self.kind == CODE else ""
+        return self.path.stem.removesuffix(GROWING) if self.kind == CODE else ""
 
     @property
     def is_current(self) -> bool:
@@ -193,6 +197,19 @@ def damage_of(library: Kept) -> str | None:
     except Damaged as damage:
         return str(damage)
     return None
+
+
+def note_identity(status: os.stat_result, identity: str) -> None:
+    """Write what the host would note of a guest's file that it has read (runtime/lifted/store.c)."""
+    if max(status.st_mtime, status.st_ctime) + SETTLED_SECONDS > time.time() or status.st_nlink == 0:
+        return
+    times = [f"{ns // 10**9}.{ns % 10**9:09}" for ns in (status.st_mtime_ns, status.st_ctime_ns)]
+    path = cache_folder() / "identities" / f"{status.st_dev:x}-{status.st_ino:x}"
+    partial = path.with_name(f"{path.name}.{os.getpid()}")
+    with suppress(OSError):
+        path.parent.mkdir(exist_ok=True)
+        partial.write_text(f"1 {status.st_size} {times[0]} {times[1]} {identity}\n")
+        os.replace(partial, path)
 
 
 # ---- what can go ----

@@ -216,7 +216,8 @@ def recipe() -> str:
     return f"{llvmlite.__version__} {llvm.llvm_version_info} {default_triple()} {code}"
 
 
-def _object_key(texts: list[tuple[str, str]], level: str, cpu: Cpu) -> str:
+def object_key(texts: list[tuple[str, str]], level: str, cpu: Cpu) -> str:
+    """Return the name under which the object of some modules is kept."""
     digest = hashlib.blake2b(f"{recipe()} {level} {cpu.name}".encode(), digest_size=20)
     for _, text in texts:
         data = text.encode()
@@ -228,7 +229,7 @@ def _object(texts: list[tuple[str, str]], level: str, cpu: Cpu, reuse: bool) -> 
     """Return the object of some modules, and whether it is of an earlier build."""
     if not reuse:
         return compile_texts(texts, level, cpu), False
-    key = _object_key(texts, level, cpu)
+    key = object_key(texts, level, cpu)
     kept = objects.find(key)
     if kept is not None:
         return kept, True
@@ -241,14 +242,19 @@ Entries = list[tuple[int, str]]
 """Guest pcs, each with the symbol that serves it."""
 
 
+def choose_options(level: str) -> None:
+    """Set LLVM's options for a level, in a process that compiles nothing of another one."""
+    if level == LIGHT:
+        for option in _LIGHT_OPTIONS:
+            llvm.set_option("mipsrec", option)
+
+
 def compile_shard(shard: Shard, plan: Plan | None, build: BuildOptions) -> tuple[bytes, Entries, bool]:
     """Return a shard's object, its entries, and whether the object is of an earlier build.
 
     `plan` is needed where the shard has functions. LLVM's options are of the process, which compiles only this.
     """
-    if shard.level == LIGHT:
-        for option in _LIGHT_OPTIONS:
-            llvm.set_option("mipsrec", option)
+    choose_options(shard.level)
     entries: Entries = []
     if shard.files:
         texts = [(str(path), _read_ir(path)) for path in shard.files]

@@ -26,14 +26,15 @@ def objects_folder() -> Path:
     return cache_folder() / "objects"
 
 
-def _path(key: str) -> Path:
+def path_of(key: str) -> Path:
+    """Return where the object of a key is, if it is there."""
     return objects_folder() / key[:2] / key[2:]
 
 
 def find(key: str) -> bytes | None:
     """Return the object of a key, and note that it was used."""
     try:
-        path = _path(key)
+        path = path_of(key)
         data = path.read_bytes()
     except (OSError, BuildError):
         return None
@@ -50,7 +51,7 @@ def keep(key: str, data: bytes) -> None:
     """Store the object of a key, if there is room."""
     partial: str | None = None
     try:
-        path = _path(key)
+        path = path_of(key)
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, partial = tempfile.mkstemp(prefix=".partial-", dir=path.parent)
         with open(handle, "wb") as stream:
