@@ -10,6 +10,7 @@
 #include "fpu.h"
 #include "control.h"
 #include "gdb/gdb.h"
+#include "growth/growth.h"
 #include "interp.h"
 #include "profile.h"
 #include "signals.h"
@@ -240,6 +241,12 @@ uint32_t mr_aligned(struct mr_state *s, uint32_t pc)
     return pc;
 }
 
+/* Whether a signal may wait, or code is only told to leave (code_users.c), or a sample wants a step of growth/hot.c. */
+static inline bool is_called(const struct mr_state *s)
+{
+    return mr_signals_waiting() || *(const volatile uint32_t *)&s->signalled.value != 0;
+}
+
 static bool leaves(const struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
 {
     return pc == stop_pc || pc >= MR_USER_END || GPR(s, MR_REG_SP) > stop_sp ||
@@ -253,7 +260,7 @@ static bool run_translated(struct mr_state *s, uint32_t *pc, uint32_t stop_pc, u
     while (mr_baseline_on && !mr_fpu_may_trap(s) && mr_baseline_has(s, *pc)) {
         bool performs = mr_baseline_run(s, *pc);
         *pc = mr_aligned(s, performs ? mr_interpret_step(s, s->pc) : s->pc);
-        if (mr_signals_waiting() || s->signalled.value != 0) /* code leaves, too, when it is only told to (code_users.c) */
+        if (is_called(s))
             *pc = mr_aligned(s, mr_signals_take(s, *pc));
         if (leaves(s, *pc, stop_pc, stop_sp))
             return true;
@@ -279,7 +286,7 @@ static uint32_t interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uin
         if (mr_options.stats)
             mr_code_file_interpreted(pc, instructions);
         pc = mr_aligned(s, next);
-        if (mr_signals_waiting()) /* else a loop that waits for a handler's work would never end */
+        if (is_called(s)) /* else a loop that waits for a handler's work would never end */
             pc = mr_aligned(s, mr_signals_take(s, pc));
         if (leaves(s, pc, stop_pc, stop_sp) || run_translated(s, &pc, stop_pc, stop_sp))
             return pc;
@@ -292,6 +299,8 @@ uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_
     struct mr_doing before = mr_doing;
     mr_doing.activity = MR_INTERPRETING;
     mr_counters.interpreter_runs++;
+    if (++mr_growth_arrivals % MR_GROWTH_ARRIVALS == 0)
+        mr_growth_arrived(pc);
     pc = mr_debugging ? mr_debug_run(s, pc, stop_pc, stop_sp) : interpret(s, pc, stop_pc, stop_sp);
     mr_doing = before;
     return pc;

@@ -7,6 +7,7 @@
 #include "control.h"
 #include "fpu.h"
 #include "gdb/gdb.h"
+#include "growth/growth.h"
 #include "lifted/code.h"
 #include "linux/program.h"
 #include "profile.h"
@@ -99,6 +100,7 @@ int main(int argc, char **argv)
     if (named)
         mr_library_open(mr_options.library_path, &image);
     mr_faults_install();
+    mr_growth_start();
     mr_profile_start(&image);
     if (mr_options.verify_fd >= 0)
         mr_verify_start(mr_main_state);

@@ -255,6 +255,7 @@ static const char *hand_on_tier(bool same __attribute__((unused))) { return tier
 static const char *hand_on_library(bool same) { return same ? mr_options.library_path : NULL; }
 static const char *hand_on_cache(bool same __attribute__((unused))) { return mr_cache_own(); }
 static const char *hand_on_layers(bool same __attribute__((unused))) { return mr_cache_layers(); }
+static const char *hand_on_server(bool same __attribute__((unused))) { return mr_options.compile_server; }
 static const char *hand_on_variant(bool same __attribute__((unused))) { return mr_options.variant; }
 static const char *hand_on_sysroot(bool same __attribute__((unused))) { return mr_sysroot(); }
 
@@ -291,6 +292,9 @@ static const struct option_row rows[] = {
      .help = "folders like it that are only read, asked after it and before the system's; else $MIPSREC_CACHE_PATH"},
     {.name = "--variant", .argument = "NAME", .text = &mr_options.variant, .hand_on = hand_on_variant,
      .help = "which of the ways to translate it was made in; default flat-direct-auto-PROCESSOR"},
+    {.name = "--compile-server", .argument = "COMMAND", .text = &mr_options.compile_server, .hand_on = hand_on_server,
+     .help = "have code that is hot recompiled meanwhile: starts the server if need be. Words of COMMAND are separated\n"
+             "by newlines; leading words NAME=VALUE are its environment"},
     {.name = "--tier", .argument = "auto|aot|baseline|interp", .apply = parse_tier, .hand_on = hand_on_tier,
      .help = "auto: recompiled code where there is any, elsewhere code that is made at once when a place is reached often;\n"
              "aot: recompiled code, and the interpreter; baseline: only code that is made at once; interp: none"},

@@ -11,6 +11,7 @@
 
 #include "baseline/baseline.h"
 #include "control.h"
+#include "growth/growth.h"
 #include "lifted/code.h"
 #include "profile_table.h"
 #include "signals.h"
@@ -25,6 +26,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -33,7 +35,7 @@
 #define STACK_WORDS 512 /* how far up a return address into lifted code is looked for */
 #define NANOSECONDS 1000000000u
 
-bool mr_profiling;
+bool mr_profiling, mr_sampling, mr_samples_held;
 _Thread_local volatile struct mr_doing mr_doing;
 
 static struct mr_profile_table *table;
@@ -119,12 +121,20 @@ static void take_sample(const ucontext_t *context, uint64_t periods)
     }
 }
 
+static void note_sample(const ucontext_t *context, uint64_t periods)
+{
+    if (mr_profiling)
+        take_sample(context, periods);
+    else
+        mr_growth_sample(pc_of(context), periods);
+}
+
 static void on_sample(int host_signal, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
     (void)host_signal;
     if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &table)
-        take_sample(context, 1 + (uint64_t)info->si_overrun);
+        note_sample(context, 1 + (uint64_t)info->si_overrun);
     else
         mr_take_sent(info, context);
     errno = saved_errno;
@@ -135,9 +145,10 @@ static void on_sample(int host_signal, siginfo_t *info, void *context)
 static bool start_timer(void)
 {
     struct sigevent event = {0};
-    uint32_t period = NANOSECONDS / mr_options.profile_rate;
+    uint32_t period = NANOSECONDS / (mr_profiling ? mr_options.profile_rate : MR_GROWTH_RATE);
     const struct timespec time = {period / NANOSECONDS, period % NANOSECONDS};
-    const struct itimerspec times = {time, time};
+    const struct timespec at_once = {0, 1}; /* at the next tick of the clock: many short processes have samples, too */
+    const struct itimerspec times = {time, mr_profiling ? time : at_once};
     event.sigev_notify = SIGEV_THREAD_ID;
     event.sigev_signo = MR_SAMPLE_SIGNAL;
     event.sigev_value.sival_ptr = &table;
@@ -151,11 +162,11 @@ static bool start_timer(void)
 
 void mr_profile_thread_begins(void)
 {
-    if (!mr_profiling)
+    if (!mr_sampling)
         return;
     stack_high = (uintptr_t)__builtin_frame_address(0);
     mr_profile_release(); /* whoever ran the host may have blocked the signal */
-    if (!start_timer() && gettid() == getpid())
+    if (!start_timer() && mr_profiling && gettid() == getpid())
         mr_fail("--profile: cannot make a timer: %s", strerror(errno));
 }
 
@@ -168,18 +179,28 @@ void mr_profile_thread_ends(void)
 
 void mr_profile_forked(void)
 {
-    if (!mr_profiling)
+    if (!mr_sampling)
         return;
     atomic_store(&end_state, NOT_ENDED);
-    atomic_fetch_add(&table->processes, 1);
+    if (mr_profiling)
+        atomic_fetch_add(&table->processes, 1);
     start_timer(); /* timers are not inherited; without one, this process goes uncounted */
 }
 
 /* ---- calls that wait ---- */
 
+/* Linux from 5.9 on sends the signal when a thread returns to its program, where it interrupts no call. */
+static bool interrupts_calls(void)
+{
+    struct utsname kernel;
+    int major = 0, minor = 0;
+    return uname(&kernel) != 0 || sscanf(kernel.release, "%d.%d", &major, &minor) != 2 || major < 5 ||
+           (major == 5 && minor < 9);
+}
+
 uint64_t mr_profile_hold_bit(void)
 {
-    return mr_profiling ? (uint64_t)1 << (MR_SAMPLE_SIGNAL - 1) : 0;
+    return mr_samples_held ? (uint64_t)1 << (MR_SAMPLE_SIGNAL - 1) : 0;
 }
 
 static void change_mask(int how)
@@ -195,6 +216,8 @@ void mr_profile_hold(void)
 
 void mr_profile_release(void)
 {
+    if (!mr_sampling)
+        return;
     change_mask(SIG_UNBLOCK);
 }
 
@@ -227,17 +250,19 @@ void mr_profile_end(void)
 
 void mr_profile_executes(void)
 {
-    if (!mr_profiling)
+    if (!mr_sampling)
         return;
     mr_profile_thread_ends();
-    leave_table();
+    if (mr_profiling)
+        leave_table();
 }
 
 void mr_profile_executes_not(void)
 {
-    if (!mr_profiling)
+    if (!mr_sampling)
         return;
-    atomic_fetch_add(&table->processes, 1);
+    if (mr_profiling)
+        atomic_fetch_add(&table->processes, 1);
     start_timer();
 }
 
@@ -282,11 +307,9 @@ static void name_file(const char *given)
     unlink(partial);
 }
 
-void mr_profile_start(const struct mr_image *image)
+static void start_file(const struct mr_image *image)
 {
     struct sigaction action = {0}, before;
-    if (mr_options.profile_path == NULL)
-        return;
     name_file(mr_options.profile_path);
     table = mmap(NULL, sizeof *table, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (table == MAP_FAILED)
@@ -294,15 +317,25 @@ void mr_profile_start(const struct mr_image *image)
     table->first_process = getpid();
     table->processes = 1;
     memcpy(identity, image->identity, sizeof identity);
-    mr_profiling = true;
+    mr_profiling = mr_samples_held = true;
     sigfillset(&action.sa_mask);
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     action.sa_sigaction = mr_profile_on_end;
     for (int number = 1; number <= 64; number++)
         if (mr_profile_takes_end(number) && sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
             sigaction(number, &action, NULL); /* not of the two that the libc keeps for itself */
-    action.sa_sigaction = on_sample;
-    action.sa_flags |= SA_RESTART;
+}
+
+void mr_profile_start(const struct mr_image *image)
+{
+    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART, .sa_sigaction = on_sample};
+    if (mr_options.profile_path != NULL)
+        start_file(image);
+    else if (!mr_growth_on)
+        return;
+    mr_sampling = true;
+    mr_samples_held = mr_profiling || interrupts_calls();
+    sigfillset(&action.sa_mask);
     if (sigaction(MR_SAMPLE_SIGNAL, &action, NULL) != 0)
         mr_fail("--profile: cannot install a handler: %s", strerror(errno));
 }

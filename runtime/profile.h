@@ -22,7 +22,9 @@ struct mr_doing {
 };
 extern _Thread_local volatile struct mr_doing mr_doing;
 
-extern bool mr_profiling;
+extern bool mr_profiling; /* samples go to a file */
+extern bool mr_samples_held; /* between mr_profile_hold and mr_profile_release; else they disturb no call */
+extern bool mr_sampling;  /* there are samples, for a file or for growth/hot.c */
 void mr_profile_start(const struct mr_image *image); /* after the library is open; fails where the file cannot be made */
 void mr_profile_thread_begins(void);
 void mr_profile_thread_ends(void);

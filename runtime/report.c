@@ -7,6 +7,7 @@
 #include "baseline/baseline.h"
 #include "control.h"
 #include "gdb/gdb.h"
+#include "growth/growth.h"
 #include "lifted/code.h"
 #include "linux/own.h"
 #include "profile.h"
@@ -54,6 +55,7 @@ static void print_stats(void)
                    (unsigned long long)counters.syscalls, (unsigned long long)counters.unknown_syscalls,
                    (unsigned long long)counters.unknown_ioctls);
     mr_baseline_report();
+    mr_growth_report();
     mr_modules_report();
     mr_code_files_report();
 }
@@ -112,6 +114,7 @@ void mr_die_by_signal(struct mr_state *s, int mips_signal, uint32_t guest_pc, ui
 void mr_exit_guest(struct mr_state *s, int status)
 {
     (void)s;
+    mr_growth_end();
     print_stats();
     mr_profile_end();
     mr_verify_exit(status & 0xff, 0);

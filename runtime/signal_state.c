@@ -5,6 +5,7 @@
  */
 #include "gdb/gdb.h"
 #include "signals.h"
+#include "growth/growth.h"
 #include "profile.h"
 #include "syscall.h"
 #include "verify.h"
@@ -29,7 +30,7 @@ bool mr_signal_host_needs(int host_signal)
 {
     return host_signal == SIGSEGV || host_signal == SIGBUS || host_signal == SIGFPE || host_signal == SIGILL ||
            host_signal == SIGTRAP || host_signal == MR_CARRIER_SIGNAL ||
-           (host_signal == MR_SAMPLE_SIGNAL && mr_profiling);
+           (host_signal == MR_SAMPLE_SIGNAL && mr_sampling);
 }
 
 /* ---- sets ---- */
@@ -530,6 +531,8 @@ static uint32_t deliver_waiting(struct mr_state *s, uint32_t pc)
         pc = ask_and_deliver(s, &info, pc);
     mr_signal_wait_abandoned();
     mr_signals_let_in_held();
+    if (atomic_load_explicit(&mr_growth_due, memory_order_relaxed))
+        mr_growth_step();
     return pc;
 }
 

@@ -8,6 +8,7 @@
  */
 #include "gdb/gdb.h"
 #include "linux/calls/descriptors.h"
+#include "growth/growth.h"
 #include "profile.h"
 #include "signals.h"
 #include "syscall.h"
@@ -195,6 +196,7 @@ static void forget_handlers(void)
 static void begin_child(struct mr_state *s, const struct mr_clone *clone, const int ends[2], bool several)
 {
     mr_threads_forked(clone->flags & CLONE_CHILD_CLEARTID ? clone->child_tid : 0);
+    mr_growth_forked();
     mr_profile_forked();
     mr_debug_forked();
     mr_signals_queued = 0;

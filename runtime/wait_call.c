@@ -145,7 +145,7 @@ static int64_t make_until_done(long number, uint64_t a, uint64_t b, uint64_t c, 
 
 int64_t mr_wait_call(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
 {
-    if (!mr_profiling)
+    if (!mr_samples_held)
         return make_until_done(number, a, b, c, d, e, f);
     mr_profile_hold();
     int64_t result = make_until_done(number, a, b, c, d, e, f);

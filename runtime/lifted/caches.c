@@ -35,6 +35,7 @@ static unsigned root_count;
 static char layers_text[MOST_LAYERS * 64 + PATH_MAX];
 static char *folders[(MOST_LAYERS + 3) * MOST_LEVELS];
 static unsigned folder_count;
+static char grown_folder[PATH_MAX], grown_variant[96];
 
 static bool is_folder(const char *path)
 {
@@ -176,25 +177,55 @@ static void add_folder(const char *root, const char *variant)
         folder_count++;
 }
 
+static void name_variant(char *variant, size_t size_bytes, uint32_t level)
+{
+    if (level > 1)
+        snprintf(variant, size_bytes, "flat-direct-auto-x86-64-v%u", level);
+    else
+        snprintf(variant, size_bytes, "flat-direct-auto-%s", level == 1 ? "x86-64" : "generic");
+}
+
 static void add_default_folders(const char *root, uint32_t level)
 {
     char variant[40];
-    for (; level > 1; level--) {
-        snprintf(variant, sizeof variant, "flat-direct-auto-x86-64-v%u", level);
+    do {
+        name_variant(variant, sizeof variant, level);
         add_folder(root, variant);
-    }
-    add_folder(root, level == 1 ? "flat-direct-auto-x86-64" : "flat-direct-auto-generic");
+    } while (level-- > 1);
+}
+
+static void name_grown(const char *variant, uint32_t level)
+{
+    if (variant != NULL)
+        snprintf(grown_variant, sizeof grown_variant, "%s", variant);
+    else
+        name_variant(grown_variant, sizeof grown_variant, level);
+    if (*own == 0 || snprintf(grown_folder, sizeof grown_folder, "%s/code/" MR_CODE_KEY "/%s", own, grown_variant) >=
+                         (int)sizeof grown_folder)
+        grown_folder[0] = 0;
 }
 
 void mr_code_folders_find(const char *variant)
 {
     uint32_t level = mr_host_cpu_level();
+    level = level < MOST_LEVELS ? level : MOST_LEVELS;
     for (unsigned i = 0; i < root_count; i++) {
         if (variant != NULL)
             add_folder(roots[i], variant);
         else
-            add_default_folders(roots[i], level < MOST_LEVELS ? level : MOST_LEVELS);
+            add_default_folders(roots[i], level);
     }
+    name_grown(variant, level);
+}
+
+const char *mr_grown_folder(void)
+{
+    return grown_folder[0] != 0 ? grown_folder : NULL;
+}
+
+const char *mr_grown_variant(void)
+{
+    return grown_variant;
 }
 
 const char *mr_code_folder(unsigned index)

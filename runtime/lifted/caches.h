@@ -20,6 +20,10 @@ const char *mr_cache_layers(void); /* the layers of the list, for --layers, or N
  * NULL stands for all that this processor has by default, the best first. */
 void mr_code_folders_find(const char *variant);
 const char *mr_code_folder(unsigned index);
+/* Where the compile server puts libraries of the variant that suits this process, also while it is not there; NULL without
+ * a cache. */
+const char *mr_grown_folder(void);
+const char *mr_grown_variant(void); /* its last part */
 /* Puts the path of the library for an identity into path. Returns false where there is none. */
 bool mr_code_path(const char *folder, const char *identity, char *path, size_t size_bytes);
 /* Puts the path without symbolic links into real. Returns NULL where only root and the user of this process can change what

@@ -66,12 +66,16 @@ struct mr_module {
     uint32_t delta;                 /* actual guest pcs minus those in the library */
     uint32_t low_pc, high_pc;       /* of its entries, as the guest has them now */
     uint32_t page_count;            /* guest pages that have its code; 0: it is bound nowhere any more */
+    bool replaced;                  /* by a library that has grown */
     unsigned code_file;             /* number of the ELF file (code_files.c) */
     char *guest_path;               /* of the ELF file, as the guest named it; for reports */
 };
 void mr_modules_reserve(void); /* the arena */
 /* Returns NULL, or why the library cannot be bound at that delta. */
 const char *mr_module_bind(struct mr_open_library *library, uint32_t delta, const char *guest_path);
+/* Binds a library over the pages of an ELF file (code_files.c), in the place of the one that is bound there. Returns false
+ * where the guest has changed the file's pages, or there is no room. */
+bool mr_module_grow(unsigned code_file, struct mr_open_library *library, const char *identity);
 /* The guest has mapped size_bytes of a file from an offset to an executable place. */
 void mr_module_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t offset);
 const struct mr_module *mr_module(unsigned index); /* NULL: there are not so many */
@@ -89,10 +93,12 @@ void mr_modules_report(void); /* for --stats */
 void mr_debugger_tell(const struct mr_module *module); /* under mr_lock */
 
 /* ---- code_files.c: which file the guest's code is of, recompiled or not ---- */
+#define MR_MOST_CODE_FILES 4096u
 struct mr_code_file {
     _Atomic int ready; /* all below is written */
     uint32_t delta;    /* guest pcs minus those that `mipsrec disasm` shows of the file */
     uint32_t bias;     /* of the latter, over the addresses in the file */
+    uint32_t code_low, code_high; /* addresses in the file between which all is that may be executed */
     char identity[65]; /* BLAKE2b-256 of its contents; empty unless --profile or --verify asks */
     dev_t device;
     ino_t inode;
@@ -102,6 +108,10 @@ struct mr_code_file {
 void mr_code_files_reserve(void);
 void mr_code_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t offset);
 void mr_code_file_unmapped(uint32_t guest, uint32_t size_bytes); /* under mr_lock */
+void mr_code_file_changed(uint32_t guest, uint32_t size_bytes);  /* under mr_lock: what is there may not be the file's any more */
+bool mr_code_file_is_changed(unsigned number);                    /* in any of its pages since it was mapped */
+struct stat;
+bool mr_code_file_is(const struct mr_code_file *file, const struct stat *status); /* as it was when it was mapped */
 void mr_code_files_report(void);                                   /* for --stats: which files were interpreted */
 /* The number of the file whose code is at a guest pc, from 1 on; 0: none. For handlers of signals, too. */
 unsigned mr_code_file_number(uint32_t pc);
@@ -124,8 +134,24 @@ void mr_store_open(const char *cache, const char *layers, const char *variant);
 struct mr_open_library *mr_store_find(int fd, const char *guest_path);
 /* Puts the hash of the contents of a file of the guest into identity, as 64 digits. Returns false where it cannot be read. */
 bool mr_store_identify(int fd, char identity[65]);
+bool mr_store_identify_soon(int fd, char identity[65]); /* the same, but false where that takes long */
+/* The library in a file of the store, if it is fit for the guest's file of that identity; else NULL. */
+struct mr_open_library *mr_store_open_library(const char *path, const char *identity, const char *guest_path);
+bool mr_store_has(const char *identity, dev_t device, ino_t inode); /* files with that identity have this library */
+/* From now on the files with that identity have this library. Under mr_lock. */
+void mr_store_replace(const char *identity, struct mr_open_library *library);
 void mr_store_refused(const char *guest_path, const char *reason); /* counted, and said with --stats */
 void mr_store_report(void);                                        /* for --stats */
-bool mr_store_has_code(void); /* there is a folder of libraries */
+bool mr_store_has_code(void); /* there is a folder of libraries, or a library that has grown */
+
+/* ---- grown.c ---- */
+struct mr_grown_stamp {
+    dev_t device;
+    ino_t inode;
+    int64_t seconds, fraction;
+};
+/* The library that the compile server has made of a file, where it is another than the one that was seen; else NULL. */
+struct mr_open_library *mr_grown_find(const char *identity, struct mr_grown_stamp *seen, const char *guest_path);
+bool mr_grown_is_pointless(const char *identity); /* there is a library of all its functions */
 
 #endif

@@ -22,7 +22,7 @@
 
 #define PIE_BIAS 0x00400000u         /* equals PIE_BIAS of mipsrec/elf_header.py */
 #define USER_SPACE_START 0x00010000u /* equals USER_SPACE_START of mipsrec/elf_header.py */
-#define MOST_FILES 4096u
+#define MOST_FILES MR_MOST_CODE_FILES
 #define MOST_HEADERS 64u
 #define USER_PAGES (0x80000000u / MR_PAGE_BYTES)
 
@@ -33,9 +33,21 @@ struct code_files {
 static struct code_files *all;
 static _Atomic uint64_t interpreted[MOST_FILES + 1];
 static uint16_t file_of_page[USER_PAGES]; /* 0: none */
+static uint32_t pages_of[MOST_FILES + 1];  /* how many have the file's number */
+static bool changed[MOST_FILES + 1];       /* what is mapped there may not be what the file has */
 
-/* Finds the guest address that mipsrec gives to a byte of the file, and the file's bias. The file may be anything. */
-static bool place_in_file(int fd, uint64_t offset, uint32_t *address, uint32_t *bias)
+static void note_code(struct mr_code_file *file, const Elf32_Phdr *segment)
+{
+    uint32_t low = mr_get32(&segment->p_vaddr), high = low + mr_get32(&segment->p_filesz);
+    if ((mr_get32(&segment->p_flags) & PF_X) == 0)
+        return;
+    file->code_low = low < file->code_low ? low : file->code_low;
+    file->code_high = high > file->code_high ? high : file->code_high;
+}
+
+/* Finds the guest address that mipsrec gives to a byte of the file, the file's bias, and where its code is. The file may be
+ * anything. */
+static bool place_in_file(int fd, uint64_t offset, uint32_t *address, struct mr_code_file *file)
 {
     Elf32_Ehdr header;
     Elf32_Phdr segments[MOST_HEADERS];
@@ -48,19 +60,21 @@ static bool place_in_file(int fd, uint64_t offset, uint32_t *address, uint32_t *
         return false;
     bool found = false;
     uint32_t lowest = UINT32_MAX;
+    file->code_low = UINT32_MAX;
     for (unsigned i = 0; i < count; i++) {
         uint32_t start = mr_get32(&segments[i].p_vaddr), at = mr_get32(&segments[i].p_offset), before = at % MR_PAGE_BYTES;
         if (mr_get32(&segments[i].p_type) != PT_LOAD)
             continue;
         lowest = start < lowest ? start : lowest;
+        note_code(file, &segments[i]);
         if ((mr_get32(&segments[i].p_flags) & PF_X) != 0 && offset >= at - before &&
             offset < (uint64_t)at + mr_get32(&segments[i].p_filesz)) {
             *address = start - before + (uint32_t)(offset - (at - before));
             found = true;
         }
     }
-    *bias = mr_get16(&header.e_type) == ET_DYN && lowest < USER_SPACE_START ? PIE_BIAS : 0;
-    *address += *bias;
+    file->bias = mr_get16(&header.e_type) == ET_DYN && lowest < USER_SPACE_START ? PIE_BIAS : 0;
+    *address += file->bias;
     return found;
 }
 
@@ -125,8 +139,11 @@ static void note(uint32_t guest, uint32_t size_bytes, unsigned number)
 {
     uint64_t end = (uint64_t)guest + size_bytes;
     for (uint64_t at = guest; at < end && at < (uint64_t)USER_PAGES * MR_PAGE_BYTES; at += MR_PAGE_BYTES)
-        if (file_of_page[at / MR_PAGE_BYTES] != number) /* a read touches no new page */
+        if (file_of_page[at / MR_PAGE_BYTES] != number) { /* a read touches no new page */
+            pages_of[file_of_page[at / MR_PAGE_BYTES]]--;
+            pages_of[number]++;
             __atomic_store_n(&file_of_page[at / MR_PAGE_BYTES], (uint16_t)number, __ATOMIC_RELAXED);
+        }
 }
 
 void mr_code_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t offset)
@@ -140,12 +157,15 @@ void mr_code_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t o
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     if (readlink(link, file.path, sizeof file.path - 1) < 0)
         strcpy(file.path, "-"); /* there is no /proc: whoever looks goes by the identity */
-    file.delta = place_in_file(fd, offset, &address, &file.bias) ? guest - address : guest - (uint32_t)offset;
+    file.delta = place_in_file(fd, offset, &address, &file) ? guest - address : guest - (uint32_t)offset;
     set_stamp(&file, &status);
     if (wants_identities() && !mr_store_identify(fd, file.identity))
         file.identity[0] = 0;
     mr_lock();
-    note(guest, size_bytes, number_of(&file));
+    unsigned number = number_of(&file);
+    if (pages_of[number] == 0)
+        changed[number] = false;
+    note(guest, size_bytes, number);
     mr_unlock();
 }
 
@@ -153,6 +173,36 @@ void mr_code_file_unmapped(uint32_t guest, uint32_t size_bytes)
 {
     if (mr_code_file_count() != 0)
         note(guest, size_bytes, 0);
+}
+
+/* Whether a page has code of the file. A dynamic linker maps the whole of a file executable first, then its data anew. */
+static bool has_code_at(const struct mr_code_file *file, uint32_t guest)
+{
+    uint64_t at = guest & ~(MR_PAGE_BYTES - 1), to_guest = (uint64_t)file->bias + file->delta;
+    return file->code_low < file->code_high && at + MR_PAGE_BYTES > file->code_low + to_guest &&
+           at < file->code_high + to_guest;
+}
+
+void mr_code_file_changed(uint32_t guest, uint32_t size_bytes)
+{
+    uint64_t end = (uint64_t)guest + size_bytes;
+    if (mr_code_file_count() == 0)
+        return;
+    for (uint64_t at = guest; at < end && at < (uint64_t)USER_PAGES * MR_PAGE_BYTES; at += MR_PAGE_BYTES)
+        if (file_of_page[at / MR_PAGE_BYTES] != 0 && has_code_at(&all->by_number[file_of_page[at / MR_PAGE_BYTES]], (uint32_t)at))
+            changed[file_of_page[at / MR_PAGE_BYTES]] = true;
+}
+
+bool mr_code_file_is_changed(unsigned number)
+{
+    return changed[number];
+}
+
+bool mr_code_file_is(const struct mr_code_file *file, const struct stat *status)
+{
+    struct mr_code_file other = {0};
+    set_stamp(&other, status);
+    return is_same(file, &other);
 }
 
 unsigned mr_code_file_number(uint32_t pc)

@@ -178,12 +178,18 @@ static void set_module_of(uint64_t page, unsigned number)
     module_of_page[page] = (uint16_t)number;
 }
 
-/* Under mr_lock: notes that the pages from guest on have the code of a segment of the module's file. */
-static void note_pages(struct mr_module *module, uint32_t guest, uint64_t size_bytes)
+static unsigned number_of(const struct mr_module *module)
 {
     unsigned number = 1;
     while (modules[number - 1] != module)
         number++;
+    return number;
+}
+
+/* Under mr_lock: notes that the pages from guest on have the code of a segment of the module's file. */
+static void note_pages(struct mr_module *module, uint32_t guest, uint64_t size_bytes)
+{
+    unsigned number = number_of(module);
     for (uint64_t at = guest; at < guest + size_bytes && at < (uint64_t)USER_PAGES * MR_PAGE_BYTES; at += MR_PAGE_BYTES)
         set_module_of(at / MR_PAGE_BYTES, number);
     for (uint64_t at = guest >> CHUNK_SHIFT; at << CHUNK_SHIFT < guest + size_bytes; at++)
@@ -335,6 +341,7 @@ static void forget_module(const struct mr_module *module)
 void mr_code_forget(uint32_t guest, uint32_t size_bytes)
 {
     mr_baseline_forget(guest, (uint32_t)page_up(size_bytes));
+    mr_code_file_changed(guest, size_bytes);
     if (atomic_load(&module_count) == 0 || size_bytes == 0)
         return;
     uint64_t first = guest / MR_PAGE_BYTES, last = ((uint64_t)guest + size_bytes - 1) / MR_PAGE_BYTES;
@@ -354,6 +361,47 @@ void mr_code_forget(uint32_t guest, uint32_t size_bytes)
             mr_host_thread.leave_lifted = true;
         }
     }
+}
+
+/* Under mr_lock: the page has the code of another module, if any of the file's segments is there. */
+static void rebind_page(uint32_t page, unsigned number)
+{
+    const struct mr_library *table = modules[number - 1]->table;
+    uint32_t at = page * MR_PAGE_BYTES - modules[number - 1]->delta;
+    for (unsigned i = 0; i < MR_LIBRARY_SEGMENTS; i++) {
+        const struct mr_library_segment *segment = &table->segments[i];
+        if (segment->size_bytes == 0 || at < page_down(segment->guest) ||
+            at >= page_up((uint64_t)segment->guest + segment->size_bytes))
+            continue;
+        if (module_of_page[page] != 0) {
+            modules[module_of_page[page] - 1]->replaced = true;
+            forget_page(page);
+        }
+        set_module_of(page, number);
+        fill_page(page);
+    }
+}
+
+bool mr_module_grow(unsigned code_file, struct mr_open_library *library, const char *identity)
+{
+    const struct mr_code_file *file = mr_code_file(code_file);
+    struct mr_code_range range;
+    const char *wrong = NULL;
+    mr_lock();
+    bool fixed = library->table->relocatable == 0 && file->delta != 0;
+    struct mr_module *module = fixed || mr_code_file_is_changed(code_file) ? NULL :
+                                                                             module_for(library, file->delta, file->path, &wrong);
+    for (uint64_t at = 0; module != NULL && mr_code_file_next(&at, &range);) {
+        if (range.number != code_file)
+            continue;
+        for (uint32_t page = range.low / MR_PAGE_BYTES; page < range.high / MR_PAGE_BYTES; page++)
+            rebind_page(page, number_of(module));
+        mr_baseline_forget(range.low, range.high - range.low);
+    }
+    if (module != NULL)
+        mr_store_replace(identity, library);
+    mr_unlock();
+    return module != NULL;
 }
 
 void mr_code_gone(uint32_t guest, uint32_t size_bytes)
@@ -418,6 +466,6 @@ void mr_modules_report(void)
     for (unsigned i = 0; i < atomic_load(&module_count); i++)
         mr_print_error("mipsrec-host: recompiled %s, %u entries%s\n",
                        modules[i]->guest_path != NULL ? modules[i]->guest_path : "?", modules[i]->table->entry_count,
-                       modules[i]->page_count != 0 ? "" : ", unmapped since");
+                       modules[i]->page_count != 0 ? "" : modules[i]->replaced ? ", replaced since" : ", unmapped since");
     mr_store_report();
 }

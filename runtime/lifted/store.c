@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@
 
 #define MOST_FILES 4096u
 #define MOST_FILE_BYTES ((off_t)1 << 32) /* no ELF file of 32 bits is larger */
+#define SMALL_FILE_BYTES ((off_t)1 << 22) /* is read within a few milliseconds */
 #define USE_NOTED_SECONDS (24 * 60 * 60)
 
 /* A file that the guest has mapped. All of this is under mr_lock. */
@@ -41,6 +43,7 @@ struct known {
 static struct known *known;
 static unsigned known_count;
 static unsigned refused_count, missing_count;
+static _Atomic bool has_grown; /* the compile server has made a library since the start */
 
 /* ---- where it is ---- */
 
@@ -58,7 +61,7 @@ void mr_store_open(const char *cache, const char *layers, const char *variant)
 
 bool mr_store_has_code(void)
 {
-    return mr_code_folder(0) != NULL;
+    return mr_code_folder(0) != NULL || atomic_load(&has_grown);
 }
 
 /* ---- the guest's file ---- */
@@ -107,6 +110,16 @@ static bool identify(int fd, const struct stat *status, char identity[MR_IDENTIT
     if (settled)
         mr_note_write(status, identity);
     return true;
+}
+
+bool mr_store_identify_soon(int fd, char identity[MR_IDENTITY_DIGITS + 1])
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0 || status.st_size == 0)
+        return false;
+    if (mr_note_identity(&status, identity))
+        return true;
+    return status.st_size <= SMALL_FILE_BYTES && identify(fd, &status, identity);
 }
 
 bool mr_store_identify(int fd, char identity[MR_IDENTITY_DIGITS + 1])
@@ -198,25 +211,35 @@ static struct mr_open_library *open_fit(const char *path, const char *identity, 
     return library;
 }
 
+struct mr_open_library *mr_store_open_library(const char *path, const char *identity, const char *guest_path)
+{
+    char real[PATH_MAX];
+    const char *wrong = mr_distrust(path, real);
+    struct mr_open_library *library = wrong == NULL ? open_fit(real, identity, &wrong) : NULL;
+    if (library == NULL)
+        mr_store_refused(guest_path, wrong);
+    return library;
+}
+
 /* Returns the library for the guest's file of that identity, if a folder has one that is fit. */
 static struct mr_open_library *open_library(const char *identity, const char *guest_path)
 {
-    char path[PATH_MAX], real[PATH_MAX];
+    char path[PATH_MAX];
     const char *folder;
     bool there = false;
+    struct mr_grown_stamp seen = {0};
     for (unsigned i = 0; (folder = mr_code_folder(i)) != NULL; i++) {
         if (!mr_code_path(folder, identity, path, sizeof path))
             continue;
-        const char *wrong = mr_distrust(path, real);
-        struct mr_open_library *library = wrong == NULL ? open_fit(real, identity, &wrong) : NULL;
+        struct mr_open_library *library = mr_store_open_library(path, identity, guest_path);
         if (library != NULL)
             return library;
-        mr_store_refused(guest_path, wrong);
         there = true;
     }
-    if (!there && mr_options.stats)
+    struct mr_open_library *grown = mr_grown_find(identity, &seen, guest_path);
+    if (grown == NULL && !there && mr_options.stats)
         mr_print_error("mipsrec-host: there is no code of %.300s (%s)\n", guest_path, identity);
-    return NULL;
+    return grown;
 }
 
 /* ---- files of this process ---- */
@@ -238,6 +261,27 @@ static bool take_library(struct known *file)
             return true;
         }
     return false;
+}
+
+bool mr_store_has(const char *identity, dev_t device, ino_t inode)
+{
+    bool has = false;
+    mr_lock();
+    for (unsigned i = 0; i < known_count; i++) {
+        const struct mr_open_library *library = known[i].library;
+        has |= strcmp(known[i].identity, identity) == 0 && library != NULL && library->file.device == device &&
+               library->file.inode == inode;
+    }
+    mr_unlock();
+    return has;
+}
+
+void mr_store_replace(const char *identity, struct mr_open_library *library)
+{
+    atomic_store(&has_grown, true);
+    for (unsigned i = 0; i < known_count; i++)
+        if (strcmp(known[i].identity, identity) == 0)
+            known[i].library = library;
 }
 
 /* Under mr_lock. */

@@ -1,0 +1,326 @@
+/* Counts samples of code that nobody recompiled, asks the compile server for what is hot, and binds what it made.
+ *
+ * Enters: samples (profile.c), one for each 4 ms of a thread's processor time. Leaves: requests (request.c), and libraries
+ * bound over the pages of files (lifted/module.c). The handler of a sample only counts; what takes longer is done by
+ * mr_growth_step, where the guest's state is complete: the handler has the next poll of its thread come there.
+ *
+ * A file is asked for when it has had a number of new samples, which doubles each time. Counts are forgotten when they were
+ * sent: the server remembers what it was asked for.
+ */
+#include "growth.h"
+
+#include "../baseline/baseline.h"
+#include "../control.h"
+#include "../lifted/code.h"
+#include "../profile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SLOTS 4096u
+#define MOST_PROBES 16u
+#define STEP_SAMPLES 4u          /* of the process, from one step to the next */
+#define FIRST_SAMPLES 4u         /* that a file is asked for at first */
+#define MOST_SAMPLES 512u        /* and in the end */
+#define LOOK_STEPS 32u           /* from one look for what others had made to the next */
+#define MOST_STARTS 3u           /* of the server, by this process */
+#define MOST_BINDINGS 64u        /* for one file */
+
+bool mr_growth_on;
+_Atomic bool mr_growth_due;
+
+enum { RECOMPILED, TRANSLATED, IN_HOST, PLACES };
+static _Atomic uint64_t samples_of[PLACES];
+
+static struct slot {
+    _Atomic uint64_t key; /* number of the file in the upper half, pc as `mipsrec disasm` shows it; 0: free */
+    _Atomic uint32_t samples;
+} slots[SLOTS];
+static _Atomic uint32_t *fresh; /* samples of each file since it was asked for */
+
+/* What is known of a file. */
+struct file {
+    bool hopeless; /* it cannot be asked for */
+    bool waiting;  /* the server has been asked, and nothing has come of it yet */
+    char identity[65];
+    uint32_t next_at; /* as many samples as it is asked for */
+    struct mr_grown_stamp library;
+    unsigned bound;
+};
+static struct file *files;
+static unsigned most_files;
+static atomic_flag stepping = ATOMIC_FLAG_INIT;
+static _Atomic uint32_t generation; /* of what is bound */
+static _Thread_local uint32_t seen_generation;
+_Thread_local uint32_t mr_growth_arrivals;
+static unsigned step_number, starts, requests;
+
+/* ---- in the handler ---- */
+
+static void count(unsigned number, uint32_t pc, uint32_t periods)
+{
+    uint64_t key = (uint64_t)number << 32 | pc;
+    size_t at = (size_t)((key * 0x9e3779b97f4a7c15u) >> 32) % SLOTS;
+    for (unsigned probe = 0; probe < MOST_PROBES; probe++, at = (at + 1) % SLOTS) {
+        uint64_t found = atomic_load_explicit(&slots[at].key, memory_order_relaxed);
+        if (found == 0 && atomic_compare_exchange_strong(&slots[at].key, &found, key))
+            found = key;
+        if (found == key) {
+            atomic_fetch_add_explicit(&slots[at].samples, periods, memory_order_relaxed);
+            return;
+        }
+    }
+}
+
+/* bits: added to the pc, which is a multiple of 4. */
+static void count_at(uint32_t pc, uint32_t bits, uint32_t periods)
+{
+    unsigned number = mr_code_file_number(pc);
+    const struct mr_code_file *file = mr_code_file(number);
+    if (file == NULL || files[number].hopeless)
+        return;
+    count(number, (pc - file->delta) | bits, periods);
+    atomic_fetch_add_explicit(&fresh[number], periods, memory_order_relaxed);
+}
+
+static void count_translated(uintptr_t host_pc, uint32_t periods)
+{
+    uint32_t pc = mr_baseline_guest_pc(host_pc);
+    count_at((pc != 0 ? pc : mr_current->pc) & ~3u, 0, periods);
+}
+
+void mr_growth_arrived(uint32_t pc)
+{
+    if (mr_growth_on)
+        count_at(pc & ~3u, MR_ARRIVED, 1);
+}
+
+static unsigned place_of(uintptr_t host_pc)
+{
+    if (mr_library_contains(host_pc))
+        return RECOMPILED;
+    return mr_current != NULL && mr_doing.activity == MR_INTERPRETING ? TRANSLATED : IN_HOST;
+}
+
+void mr_growth_sample(uintptr_t host_pc, uint64_t periods)
+{
+    static _Atomic uint32_t ticks;
+    unsigned place = place_of(host_pc);
+    atomic_fetch_add_explicit(&samples_of[place], periods, memory_order_relaxed);
+    if (place == TRANSLATED)
+        count_translated(host_pc, (uint32_t)periods);
+    if (mr_current == NULL)
+        return;
+    uint32_t now = atomic_load_explicit(&generation, memory_order_relaxed);
+    if (atomic_fetch_add_explicit(&ticks, 1, memory_order_relaxed) % STEP_SAMPLES == STEP_SAMPLES - 1)
+        atomic_store(&mr_growth_due, true);
+    if (seen_generation != now || atomic_load_explicit(&mr_growth_due, memory_order_relaxed))
+        mr_current->signalled.value = 1; /* its next poll leaves for the host */
+    seen_generation = now;
+}
+
+/* ---- asking ---- */
+
+static int by_samples(const void *a, const void *b)
+{
+    const struct mr_hot_pc *one = a, *other = b;
+    return one->samples == other->samples ? 0 : one->samples > other->samples ? -1 : 1;
+}
+
+/* Takes the counts of a file out of the table; returns how many pcs there are. */
+static size_t take_counts(unsigned number, struct mr_hot_pc *pcs)
+{
+    static struct mr_hot_pc all[SLOTS];
+    size_t found = 0;
+    for (size_t at = 0; at < SLOTS; at++) {
+        uint64_t key = atomic_load_explicit(&slots[at].key, memory_order_relaxed);
+        if (key >> 32 != number)
+            continue;
+        all[found++] = (struct mr_hot_pc){(uint32_t)key, atomic_exchange(&slots[at].samples, 0)};
+        atomic_store(&slots[at].key, 0);
+    }
+    qsort(all, found, sizeof *all, by_samples);
+    found = found < MR_MOST_HOT_PCS ? found : MR_MOST_HOT_PCS;
+    memcpy(pcs, all, found * sizeof *all);
+    return found;
+}
+
+/* Opens the file as it was when it was mapped; -1 where it is another by now. */
+static int open_again(const struct mr_code_file *known)
+{
+    struct stat status;
+    int fd = open(known->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &status) == 0 && mr_code_file_is(known, &status))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static void start_server(void)
+{
+    if (starts == MOST_STARTS || !mr_server_is_to_start())
+        return;
+    starts++;
+    mr_start_apart(mr_options.compile_server);
+}
+
+/* Finds out what identifies a file that the guest runs, unless that takes long: the server notes it then. */
+static void identify(struct file *file, int fd)
+{
+    if (file->identity[0] == 0 && !mr_store_identify_soon(fd, file->identity))
+        file->identity[0] = 0;
+    file->hopeless = file->identity[0] != 0 && mr_grown_is_pointless(file->identity);
+}
+
+static void note_sent(unsigned number, struct file *file)
+{
+    requests++;
+    file->waiting = true;
+    atomic_store(&fresh[number], 0);
+    file->next_at = file->next_at < MOST_SAMPLES ? 2 * file->next_at : MOST_SAMPLES;
+}
+
+static void ask(unsigned number, struct file *file, int fd)
+{
+    static struct mr_hot_pc pcs[MR_MOST_HOT_PCS];
+    static size_t count;
+    static unsigned taken_for; /* counts of this file wait to be sent */
+    if (taken_for != number)
+        count = take_counts(number, pcs);
+    taken_for = number;
+    enum mr_sent sent = mr_request_send(&(struct mr_request){mr_code_file(number)->path, fd, pcs, count});
+    if (sent == MR_NOBODY)
+        start_server();
+    if (sent != MR_SENT)
+        return;
+    taken_for = 0;
+    note_sent(number, file);
+}
+
+/* ---- binding ---- */
+
+/* Binds what the server has made of a file since the last look. */
+static void look(unsigned number, struct file *file)
+{
+    struct mr_open_library *library = mr_grown_find(file->identity, &file->library, mr_code_file(number)->path);
+    if (library == NULL)
+        return;
+    file->waiting = false;
+    if (file->bound == MOST_BINDINGS || !mr_module_grow(number, library, file->identity))
+        file->hopeless = true;
+    else
+        file->bound++;
+    atomic_fetch_add(&generation, 1);
+}
+
+static bool is_asked_for(unsigned number, const struct file *file, bool at_end)
+{
+    uint32_t samples = atomic_load(&fresh[number]);
+    return samples >= (at_end ? 1 : file->next_at);
+}
+
+static void step_for(unsigned number, bool all, bool at_end)
+{
+    struct file *file = &files[number];
+    const struct mr_code_file *known = mr_code_file(number);
+    if (known == NULL || file->hopeless || (atomic_load(&fresh[number]) == 0 && !file->waiting))
+        return;
+    file->next_at = file->next_at != 0 ? file->next_at : FIRST_SAMPLES;
+    bool asks = is_asked_for(number, file, at_end), looks = !at_end && (file->waiting || all);
+    int fd = asks || (looks && file->identity[0] == 0) ? open_again(known) : -1;
+    if (fd >= 0)
+        identify(file, fd);
+    else
+        file->hopeless = asks;
+    if (asks && !file->hopeless)
+        ask(number, file, fd);
+    if (fd >= 0)
+        close(fd);
+    if (looks && file->identity[0] != 0 && !file->hopeless)
+        look(number, file);
+}
+
+static void step(void *at_end)
+{
+    bool all = step_number++ % LOOK_STEPS == 0;
+    for (unsigned number = 1; number <= mr_code_file_count() && number < most_files; number++)
+        step_for(number, all, at_end != NULL);
+}
+
+static void make_step(bool at_end)
+{
+    if (atomic_flag_test_and_set(&stepping))
+        return;
+    atomic_store(&mr_growth_due, false);
+    mr_aside(step, at_end ? &stepping : NULL);
+    atomic_flag_clear(&stepping);
+}
+
+void mr_growth_step(void)
+{
+    make_step(false);
+}
+
+void mr_growth_end(void)
+{
+    if (mr_growth_on && atomic_load(&samples_of[TRANSLATED]) != 0)
+        make_step(true);
+}
+
+/* ---- start and end ---- */
+
+static bool is_debugged(void)
+{
+    return mr_options.gdb != NULL || mr_options.gdb_on_crash != NULL || mr_options.gdb_handed_on != NULL;
+}
+
+void mr_growth_start(void)
+{
+    struct stat status;
+    const char *cache = mr_cache_own();
+    if (mr_options.compile_server == NULL || is_debugged() || !mr_baseline_on || mr_options.engine_interp || mr_options.verify_fd >= 0 ||
+        mr_options.profile_path != NULL || mr_options.call_function != NULL || getauxval(AT_SECURE) != 0 || cache == NULL ||
+        stat(cache, &status) != 0 || status.st_uid != geteuid() || getuid() != geteuid())
+        return;
+    most_files = MR_MOST_CODE_FILES + 1;
+    files = calloc(most_files, sizeof *files); /* untouched pages cost nothing */
+    fresh = calloc(most_files, sizeof *fresh);
+    mr_growth_on = files != NULL && fresh != NULL;
+}
+
+void mr_growth_forked(void)
+{
+    if (!mr_growth_on)
+        return;
+    atomic_flag_clear(&stepping); /* another thread may have had it */
+    if (atomic_load(&samples_of[TRANSLATED]) != 0) {
+        for (unsigned number = 0; number <= mr_code_file_count() && number < most_files; number++)
+            atomic_store(&fresh[number], 0);
+        memset(slots, 0, sizeof slots);
+    }
+    for (int place = 0; place < PLACES; place++)
+        atomic_store(&samples_of[place], 0);
+}
+
+void mr_growth_report(void)
+{
+    uint64_t sum = 0;
+    unsigned bound = 0;
+    if (!mr_growth_on)
+        return;
+    for (int place = 0; place < PLACES; place++)
+        sum += atomic_load(&samples_of[place]);
+    for (unsigned number = 1; number <= mr_code_file_count() && number < most_files; number++)
+        bound += files[number].bound;
+    mr_print_error("mipsrec-host: %llu samples, %llu in recompiled code, %llu in translated or interpreted code, %llu in the "
+                   "host; asked the compile server %u times, bound its code %u times\n",
+                   (unsigned long long)sum, (unsigned long long)samples_of[RECOMPILED],
+                   (unsigned long long)samples_of[TRANSLATED], (unsigned long long)samples_of[IN_HOST], requests, bound);
+}

@@ -1,0 +1,152 @@
+/* What the host tells the compile server: a file of the guest, and where it is hot.
+ *
+ * One message on a connection of its own, and no answer: the host sees the result in the store. The format stands in
+ * mipsrec/server/protocol.py as well. Nothing here waits.
+ */
+#include "growth.h"
+
+#include "../blake2b.h"
+#include "../lifted/code.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef MR_CODE_KEY
+#define MR_CODE_KEY "none"
+#endif
+
+#define REQUEST_MAGIC 0x5352494du /* "MIRS" */
+#define REQUEST_VERSION 1u
+#define KEY_DIGITS 16
+#define START_SECONDS 5 /* that a server may take to begin */
+
+struct head {
+    uint32_t magic, version, kind, count;
+    char key[40], variant[96], path[1024]; /* NUL-padded */
+};
+enum { KIND_HOT = 1 };
+
+/* ---- where the socket is ---- */
+
+/* Where the path in the cache is too long for a socket, its hash names one in /tmp. */
+static void name_in_tmp(const char *long_path, struct sockaddr_un *address)
+{
+    uint8_t hash[32];
+    int length = snprintf(address->sun_path, sizeof address->sun_path, "/tmp/mipsrec-%u/", (unsigned)geteuid());
+    mr_blake2b_256((const uint8_t *)long_path, strlen(long_path), hash);
+    for (int i = 0; i < 8; i++)
+        length += snprintf(address->sun_path + length, sizeof address->sun_path - (size_t)length, "%02x", hash[i]);
+    snprintf(address->sun_path + length, sizeof address->sun_path - (size_t)length, ".sock");
+}
+
+/* Returns false where there is no cache. */
+static bool name_socket(struct sockaddr_un *address)
+{
+    char path[PATH_MAX + 40];
+    const char *cache = mr_cache_own();
+    if (cache == NULL || *cache == 0)
+        return false;
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    size_t length = (size_t)snprintf(path, sizeof path, "%s/server/%.*s.sock", cache, KEY_DIGITS, MR_CODE_KEY);
+    if (length < sizeof address->sun_path)
+        memcpy(address->sun_path, path, length);
+    else
+        name_in_tmp(path, address);
+    return true;
+}
+
+/* ---- starting ---- */
+
+static bool is_ours_alone(const char *folder)
+{
+    struct stat status;
+    return lstat(folder, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+           (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
+}
+
+/* Whether nobody has touched a file for long; touches it. Processes that begin at once start one server. */
+static bool touch_old(const char *path)
+{
+    struct stat status;
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    bool old = fd >= 0;
+    if (!old) {
+        fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+        time_t now = time(NULL);
+        old = fd >= 0 && fstat(fd, &status) == 0 && (status.st_mtime + START_SECONDS < now || status.st_mtime > now) &&
+              futimens(fd, NULL) == 0;
+    }
+    if (fd >= 0)
+        close(fd);
+    return old;
+}
+
+bool mr_server_is_to_start(void)
+{
+    struct sockaddr_un address;
+    char path[sizeof address.sun_path + 8], folder[sizeof address.sun_path];
+    if (!name_socket(&address))
+        return false;
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(address.sun_path, '/') - address.sun_path), address.sun_path);
+    mkdir(folder, 0700);
+    snprintf(path, sizeof path, "%s.start", address.sun_path);
+    return is_ours_alone(folder) && touch_old(path);
+}
+
+/* ---- the message ---- */
+
+static ssize_t send_with_file(int to, struct iovec *parts, size_t part_count, int fd)
+{
+    union {
+        struct cmsghdr head;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = part_count, .msg_control = control.bytes,
+                             .msg_controllen = sizeof control.bytes};
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(rights), &fd, sizeof fd);
+    return sendmsg(to, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* The server must be of this user. */
+static bool is_trusted(int fd)
+{
+    struct ucred peer;
+    socklen_t size_bytes = sizeof peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size_bytes) == 0 && peer.uid == geteuid();
+}
+
+enum mr_sent mr_request_send(const struct mr_request *request)
+{
+    struct sockaddr_un address;
+    struct head head = {REQUEST_MAGIC, REQUEST_VERSION, KIND_HOT, (uint32_t)request->count, {0}, {0}, {0}};
+    snprintf(head.key, sizeof head.key, "%s", MR_CODE_KEY);
+    snprintf(head.variant, sizeof head.variant, "%s", mr_grown_variant());
+    snprintf(head.path, sizeof head.path, "%.*s", (int)sizeof head.path - 1, request->path);
+    if (!name_socket(&address))
+        return MR_NOBODY;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return MR_BUSY;
+    enum mr_sent sent = MR_SENT;
+    if (connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
+        sent = errno == EAGAIN || errno == EINTR ? MR_BUSY : MR_NOBODY;
+    } else {
+        struct iovec parts[2] = {{&head, sizeof head}, {(void *)request->pcs, request->count * sizeof *request->pcs}};
+        if (!is_trusted(fd) || send_with_file(fd, parts, 2, request->fd) < 0)
+            sent = MR_BUSY;
+    }
+    close(fd);
+    return sent;
+}
