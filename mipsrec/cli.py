@@ -286,7 +286,12 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser = commands.add_parser("run", help="run a program; what follows its name belongs to it")
     parser.add_argument("--build", action="store_true",
                         help="first recompile a dynamic program and all that it loads; else what is not there yet is "
-                        "run by the slower tiers (a static program is always recompiled first)")  # fmt: skip
+                        "run by the slower tiers (a static program is recompiled first, without --server)")  # fmt: skip
+    parser.add_argument("--server", action="store_true", default=None,
+                        help="start static programs at once, too, and have what is hot recompiled meanwhile by a "
+                        "compile server (MIPSREC_SERVER=1 says the same; default: off)")  # fmt: skip
+    parser.add_argument("--no-server", dest="server", action="store_false", default=None,
+                        help="have nothing recompiled meanwhile, though MIPSREC_SERVER=1 says so")  # fmt: skip
     parser.add_argument("--static-lib", metavar="lib.so", help="of `mipsrec build` (default: build one and keep it)")
     _add_tier(parser)
     parser.add_argument("--stats", action="store_true", help="print counters on standard error at the end")
@@ -332,7 +337,21 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="INT", help="a0, a1, a2, a3, then the stack")
 
     _add_bench(commands)
-    cache_arguments.add(commands)
+    cache_arguments.add(commands, _add_warm)
+
+    parser = commands.add_parser("compile-server", help="recompile what is hot in programs that run (they start it)")
+    parser.add_argument("--jobs", type=_number_from(0), default=0, metavar="N",
+                        help="worker processes (default, and 0: one per processor)")  # fmt: skip
+    parser.add_argument("--idle", type=float, default=60.0, metavar="SECONDS",
+                        help="end when nobody has asked for so long (default 60)")  # fmt: skip
+
+
+def _add_warm(parser: argparse.ArgumentParser) -> None:
+    _add_host(parser)
+    _add_build(parser)
+    _add_codegen(parser)
+    _add_program(parser)
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARG", help="the program's arguments")
 
 
 def _add_bench(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -415,6 +434,10 @@ def _dispatch(arguments: argparse.Namespace) -> int:
         from .commands import binfmt
 
         return binfmt.binfmt(arguments)
+    if arguments.command == "compile-server":
+        from .server import serve
+
+        return serve.serve(arguments.jobs, arguments.idle)
     if arguments.command == "cache":
         from .commands import cache
 

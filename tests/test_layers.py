@@ -22,6 +22,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("stencils",),
     ("host",),
     ("pipeline", "dumped", "store", "sysroot", "kept", "farm"),
+    ("server",),
     ("commands", "profile_report", "cli", "demo", "packaging", "__main__"),
 )
 """A module (or package) may import from its own layer and from those above it in this list."""

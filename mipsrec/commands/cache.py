@@ -204,4 +204,8 @@ def cache(arguments: argparse.Namespace) -> int:
     if arguments.action == "path":
         print(cache_folder())
         return 0
+    if arguments.action == "warm":
+        from .warm import warm
+
+        return warm(arguments)
     return {"list": list_kept, "verify": verify, "prune": prune}[arguments.action](arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
 _CACHE = """\
@@ -21,6 +22,7 @@ only where nobody but root and the user can write the folder, those above it and
   mipsrec cache prune --other-versions     and what other versions of mipsrec made, which this one does not use
   mipsrec cache prune --older-than 30d     and what was not used for 30 days
   mipsrec cache prune --max-size 4G        and what was used longest ago, until the rest takes 4 GiB
+  mipsrec cache warm prog.elf ARG...       run a program; wait until what was hot in it is recompiled, and list it
   mipsrec cache path                       the folder
 
 `list` and `verify` look into layers, too; `prune` and `--remove` leave them alone.
@@ -50,15 +52,15 @@ def _duration(text: str) -> float:
     return int(number) * _SECONDS[unit]
 
 
-def add(commands: argparse._SubParsersAction[Any]) -> None:
-    """Add `cache` to the commands."""
+def add(commands: argparse._SubParsersAction[Any], add_running: Callable[[Any], None]) -> None:
+    """Add `cache` to the commands; `add_running` adds the options of `run`."""
     parser = commands.add_parser(
         "cache",
         help="list, check and prune the recompiled code that is kept",
         description=_CACHE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    actions = parser.add_subparsers(dest="action", required=True, metavar="list|verify|prune|path")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="list|verify|prune|path|warm")
     action = actions.add_parser("list", help="what is kept, by version of mipsrec and way to translate")
     action.add_argument("--json", action="store_true", help="machine-readable")
     action = actions.add_parser("verify", help="check every library; exit status 1 if one is damaged")
@@ -71,4 +73,6 @@ def add(commands: argparse._SubParsersAction[Any]) -> None:
     action.add_argument("--other-versions", action="store_true",
                         help="remove what other versions of mipsrec made")  # fmt: skip
     action.add_argument("--dry-run", action="store_true", help="only say what would go")
+    action = actions.add_parser("warm", help="run a program, and have all that is hot in it recompiled for later runs")
+    add_running(action)
     actions.add_parser("path", help="print the folder")

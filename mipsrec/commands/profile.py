@@ -20,7 +20,7 @@ from .run import host_words
 from .translate import sysroot_of
 
 
-def _run(words: list[str]) -> int:
+def run_to_end(words: list[str]) -> int:
     """Run the host to its end; interruptions from the terminal are for the program."""
     sys.stdout.flush()
     sys.stderr.flush()
@@ -65,7 +65,7 @@ def profile(arguments: argparse.Namespace) -> int:
     with scratch_folder("mipsrec-profile-") as folder:
         arguments.profile = arguments.output or str(folder / "out.prof")
         before = _stamp(arguments.profile)
-        status = _run([str(host_executable()), *host_words(arguments), arguments.program, *arguments.arguments])
+        status = run_to_end([str(host_executable()), *host_words(arguments), arguments.program, *arguments.arguments])
         if _stamp(arguments.profile) == before:
             if status > 128:
                 raise ProfileError(f"{arguments.program}: was killed, so there is no profile")

@@ -20,6 +20,7 @@ from ..library_file import is_undamaged
 from ..options import Options
 from .guest_files import guest_file
 from .options import options_of
+from .server_words import is_wanted, server_words
 
 _PT_INTERP = 3
 
@@ -90,6 +91,12 @@ def _debugger_words(arguments: argparse.Namespace) -> list[str]:
     return words
 
 
+def store_words(options: Options) -> list[str]:
+    """Return the host's options for where the store has code."""
+    words = ["--cache", str(cache_folder())]
+    return words if is_default(options) else [*words, "--variant", variant_of(options)]
+
+
 def host_words(arguments: argparse.Namespace) -> list[str]:
     """Return the host's options for running a program; builds its library if need be."""
     words = [f"--{name}" for name in ("strace", "stats", "report") if getattr(arguments, name, False)]
@@ -131,17 +138,23 @@ def _code_words(program: Path, arguments: argparse.Namespace) -> list[str]:
     The launcher does the same where nothing has to be built (runtime/launcher/launcher.c).
     """
     options = options_of(arguments)
+    server = _server_words(arguments, options)
     if is_dynamic(program):
         if arguments.build:
             from .translate import build_closure
 
             build_closure([program], arguments, options)
-    else:
+    elif not server or arguments.build:
         library = _library(str(program), options)
         if options.profile is not None:  # the store has no such libraries
             return ["--library", str(library)]
-    words = ["--cache", str(cache_folder())]
-    return words if is_default(options) else [*words, "--variant", variant_of(options)]
+    return [*store_words(options), *server]
+
+
+def _server_words(arguments: argparse.Namespace, options: Options) -> list[str]:
+    """Return the host's options for a compile server, if one is wanted."""
+    wanted = tier_of(arguments) == "auto" and options.profile is None and is_wanted(getattr(arguments, "server", False))
+    return server_words(arguments.jobs) if wanted else []
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -139,11 +139,20 @@ static const char *find_cache(void)
     return length > 0 && length < (int)sizeof path && stat(path, &status) == 0 && S_ISDIR(status.st_mode) ? path : NULL;
 }
 
-/* Whether Python must run first: to build something, or to say what is wrong. */
+/* As is_wanted of mipsrec/commands/server_words.py. How one is started, only Python knows. */
+static bool wants_server(const struct command_line *line)
+{
+    const char *tier = line->value[TIER], *wanted = getenv("MIPSREC_SERVER");
+    return (tier == NULL || strcmp(tier, "auto") == 0) && wanted != NULL && *wanted != 0 && strcmp(wanted, "0") != 0;
+}
+
+/* Whether Python must run first: to build something, to name a compile server, or to say what is wrong. */
 static bool must_build(const struct command_line *line, const char *cache)
 {
     if (!runs_recompiled_code(line) || line->value[STATIC_LIB] != NULL)
         return false;
+    if (wants_server(line))
+        return true;
     const char *sysroot = line->value[SYSROOT] != NULL ? line->value[SYSROOT] : getenv("MIPSREC_SYSROOT");
     enum mr_program_kind kind = mr_program_kind_of(*line->program, sysroot, cache);
     return kind != MR_DYNAMIC && kind != MR_STATIC_BUILT;

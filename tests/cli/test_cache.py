@@ -341,7 +341,7 @@ def test_pruning_while_builds_run(prepared: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "list|verify|prune|path"), (("prune", "--max-size", "4X"), "no size"),
+        ((), "list|verify|prune|path|warm"), (("prune", "--max-size", "4X"), "no size"),
         (("prune", "--older-than", "30"), "no time"), (("prune", "--older-than", "d"), "no time"),
         (("empty",), "empty"),
     ],

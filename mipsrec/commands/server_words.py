@@ -1,0 +1,58 @@
+"""How a compile server is started: by the host, which is told what to execute, or here."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from ..cache import cache_folder
+from ..errors import BuildError
+
+_HANDED_ON = ("PATH", "HOME", "CC", "MIPSREC_CACHE_LIMIT")
+"""Variables that the server heeds. The program's own are none of its business."""
+_BEGINS_SECONDS = 30.0
+
+
+def _environment() -> dict[str, str]:
+    found = {name: os.environ[name] for name in _HANDED_ON if name in os.environ}
+    return found | {"MIPSREC_CACHE": str(cache_folder().absolute())}
+
+
+def _command(jobs: int) -> list[str]:
+    start = Path(__file__).resolve().with_name("start_server.py")
+    idle = ["--idle", os.environ["MIPSREC_SERVER_IDLE"]] if "MIPSREC_SERVER_IDLE" in os.environ else []
+    return [sys.executable, "-I", str(start), "--jobs", str(jobs), *idle]
+
+
+def server_words(jobs: int) -> list[str]:
+    """Return the host's option for the compile server; nothing where a name in it cannot be given so."""
+    words = [f"{name}={value}" for name, value in _environment().items()] + _command(jobs)
+    if any("\n" in word or not word for word in words):
+        return []
+    return ["--compile-server", "\n".join(words)]
+
+
+def is_wanted(chosen: bool | None) -> bool:
+    """Return whether programs have a compile server: as --server or --no-server chose, else as the environment says."""
+    return chosen if chosen is not None else os.environ.get("MIPSREC_SERVER", "") not in ("", "0")
+
+
+def start_server(jobs: int) -> None:
+    """Start a compile server if there is none, and wait until it listens; raises BuildError where it does not."""
+    from ..server import protocol
+
+    if protocol.ask(protocol.STATUS, _BEGINS_SECONDS) is not None:
+        return
+    quiet = subprocess.DEVNULL
+    subprocess.Popen(
+        _command(jobs), env=_environment(), stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True, cwd="/"
+    )
+    end = time.monotonic() + _BEGINS_SECONDS
+    while protocol.ask(protocol.STATUS, _BEGINS_SECONDS) is None:
+        if time.monotonic() > end:
+            log = protocol.socket_path().with_suffix(".log")
+            raise BuildError(f"the compile server does not start; {log} may say why")
+        time.sleep(0.05)

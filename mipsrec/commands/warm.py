@@ -1,0 +1,55 @@
+"""cache warm: runs a program, and waits until what was hot in it is recompiled."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from ..cache import variant_of
+from ..errors import BuildError
+from ..host import host_executable
+from ..options import Options
+from ..server import protocol
+from ..server.growth import grown, hot_path
+from .options import options_of
+from .profile import run_to_end
+from .run import store_words
+from .server_words import server_words, start_server
+
+_JOBS_SECONDS = 600.0
+
+
+def _finish() -> None:
+    """Wait until the server has done all that it was asked for."""
+    facts = protocol.ask(protocol.FINISH, _JOBS_SECONDS)
+    while facts is not None and facts.get("busy"):
+        time.sleep(0.1)
+        facts = protocol.ask(protocol.STATUS, _JOBS_SECONDS)
+    if facts is None:
+        raise BuildError("the compile server has ended meanwhile; run the command again")
+
+
+def _print_grown(before: dict[str, tuple[str, frozenset[int]]], options: Options) -> None:
+    for identity, (path, functions) in grown(variant_of(options)).items():
+        new = functions - before.get(identity, ("", frozenset()))[1]
+        size = hot_path(identity, options).stat().st_size
+        if new:
+            print(f"{path}: {len(new)} functions recompiled, {len(functions)} in all, {size} bytes")
+
+
+def warm(arguments: argparse.Namespace) -> int:
+    """Run a program to its end, wait for the compile server, and say what it made; the exit status is the program's."""
+    options = options_of(arguments)
+    words = [f"--{name}" for name in ("strace", "report") if getattr(arguments, name)]
+    words += [word for setting in arguments.environment for word in ("-E", setting)]
+    words += ["--sysroot", arguments.sysroot] if arguments.sysroot is not None else []
+    server = server_words(arguments.jobs)
+    if not server:
+        raise BuildError("there can be no compile server: a name in its command has a line break")
+    start_server(arguments.jobs)
+    before = grown(variant_of(options))
+    command = [str(host_executable()), *words, *store_words(options), *server, arguments.program, *arguments.arguments]
+    status = run_to_end(command)
+    _finish()
+    _print_grown(before, options)
+    return status

@@ -1,0 +1,134 @@
+"""What of a file is worth compiling, given where it was hot.
+
+Enters: an analysed file, and samples by guest pc. Leaves: functions, each with the loop heads that it is entered at.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ..analysis import End, Function
+from ..codegen.loops import loops_with
+from ..levels import called_in_loops
+from ..pipeline import Guest
+from .protocol import ARRIVED
+
+MOST_INSTRUCTIONS = 30_000
+"""Of the functions of one choice; more come with the next request."""
+_LEAST_SHARE = 0.01
+_CALLED_IN_LOOPS_INSTRUCTIONS, _CALLED_INSTRUCTIONS = 300, 60
+"""Of functions that a hot one calls, in its loops or elsewhere, and that are compiled with it."""
+_ENTERED_SHARE = 0.3
+"""Of all samples: a function that has so many may be in a loop that it does not leave for long."""
+MOST_HEADS, MOST_ENTRIES = 12, 24
+_ARRIVALS = 4
+"""At a place that analysis does not know, before it is taken for a function's start."""
+
+
+@dataclass
+class FileIndex:
+    """Finds the function and the block of a guest pc."""
+
+    guest: Guest
+    _owners: dict[int, int] = field(default_factory=dict)
+    _order: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for start in self.guest.starts:
+            for pc in self.guest.program.functions[start].blocks:
+                self._owners.setdefault(pc, start)
+        self._order = sorted(self._owners)
+
+    def place(self, pc: int) -> tuple[int, int] | None:
+        """Return the start of the function, and of the block, that has a pc."""
+        index = bisect_right(self._order, pc) - 1
+        if index < 0:
+            return None
+        block_start = self._order[index]
+        start = self._owners[block_start]
+        block = self.guest.program.functions[start].blocks[block_start]
+        return (start, block_start) if pc < block_start + 4 * block.instruction_count() else None
+
+
+def heads_around(function: Function, blocks: set[int]) -> set[int]:
+    """Return the heads of the loops that have some of these blocks."""
+    loops = loops_with(function, list(function.blocks), tuple(End))
+    sizes = sorted((len(body), head) for head, body in loops.items() if body & blocks and head != function.start)
+    return {head for _, head in sizes[:MOST_HEADS]}
+
+
+@dataclass
+class _Heat:
+    """Where a file is hot: samples by function, and of each the blocks with samples and those that control came to."""
+
+    samples: Counter[int] = field(default_factory=Counter)
+    blocks: dict[int, set[int]] = field(default_factory=dict)
+    arrivals: dict[int, set[int]] = field(default_factory=dict)
+
+
+def _heat(index: FileIndex, counts: Mapping[int, int]) -> _Heat:
+    heat = _Heat()
+    for pc, count in counts.items():
+        place = index.place(pc & ~ARRIVED)
+        if place is None:
+            continue
+        start, block = place
+        heat.samples[start] += count
+        heat.blocks.setdefault(start, set()).add(block)
+        if pc == block | ARRIVED:
+            heat.arrivals.setdefault(start, set()).add(block)
+    return heat
+
+
+def unknown_starts(index: FileIndex, counts: Mapping[int, int]) -> frozenset[int]:
+    """Return where control comes to often, but analysis has no block begin: functions that only pointers lead to."""
+    found = [pc & ~ARRIVED for pc, count in counts.items() if pc & ARRIVED and count >= _ARRIVALS]
+    return frozenset(pc for pc in found if (place := index.place(pc)) is None or place[1] != pc)
+
+
+def choose(
+    index: FileIndex, counts: Mapping[int, int], there: Mapping[int, frozenset[int]]
+) -> dict[int, frozenset[int]]:
+    """Return the functions to compile, by start, each with its further entries.
+
+    `there` is what the library has already. A function of it that is hot nevertheless is in a loop that began before:
+    it gets entries at that loop's head, and where control came to it.
+    """
+    guest, functions = index.guest, index.guest.program.functions
+    heat = _heat(index, counts)
+    total, room = heat.samples.total(), MOST_INSTRUCTIONS
+    chosen: dict[int, frozenset[int]] = {}
+    for start, count in heat.samples.most_common():
+        if count < _LEAST_SHARE * total or room <= 0:
+            break
+        function = functions[start]
+        entries = set(there.get(start, ()))
+        if start in there or count >= _ENTERED_SHARE * total:
+            more = heat.arrivals.get(start, set()) | heads_around(function, heat.blocks[start])
+            entries |= set(sorted(more - function.entries - {start})[:MOST_ENTRIES])
+        if start not in there or entries - there[start]:
+            chosen[start] = frozenset(entries)
+            room -= function.instruction_count()
+    for called, most in sorted(_called(guest, chosen).items()):
+        size = functions[called].instruction_count()
+        if called not in there and called not in chosen and size <= min(most, room):
+            chosen[called] = frozenset()
+            room -= size
+    return chosen
+
+
+def _called(guest: Guest, starts: Iterable[int]) -> dict[int, int]:
+    """Return what functions call, each with the size up to which it is compiled with them."""
+    found: dict[int, int] = {}
+    for start in starts:
+        function = guest.program.functions[start]
+        in_loops = called_in_loops(function)
+        for block in function.blocks.values():
+            target = function.likely_target(block)
+            if block.end is End.CALL and target is not None and target in guest.starts:
+                most = _CALLED_IN_LOOPS_INSTRUCTIONS if target in in_loops else _CALLED_INSTRUCTIONS
+                found[target] = max(most, found.get(target, 0))
+    return found

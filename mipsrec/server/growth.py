@@ -1,0 +1,313 @@
+"""Libraries that grow: of each file those functions that were hot so far (runtime/lifted/grown.c finds them).
+
+A library is made of *groups*. A group is what was compiled at once: its functions call each other directly, and others
+through the dispatch table, so that nothing in it depends on what comes later. Later groups take over entries of earlier
+ones. Objects of groups are kept with those of other builds (objects.py), so that a library grows at the cost of the
+new group and a link. When there are many groups, all functions are compiled anew as one.
+
+Beside the library stands what it was made of, in its description (kept.describe). Both appear whole or not at all, the
+library first: what the description does not know of is compiled again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from .. import native, objects
+from ..analysis import Program
+from ..cache import cache_folder, code_path, source_digest, variant_of
+from ..codegen import LiftedFunction, module_text, with_cold
+from ..cpu import chosen_cpu
+from ..kept import GROWING, Room
+from ..levels import MOST_JUMPS, cold_functions, jump_count, large_interpreters, level_of
+from ..library_file import Damaged, read_library
+from ..linking import GuestFile, LibraryIdentity
+from ..options import AUTO, Options
+from ..pipeline import Guest
+from ..shards import Shard
+from ..workers import results
+from .choice import FileIndex
+
+MOST_GROUPS = 12
+"""More are made one at once."""
+_CROWDED_GROUPS, _CROWDED_SHARE = 4, 4
+"""So many groups, or as many functions outside the largest as this part of all, are made one when there is time."""
+MOST_FUNCTIONS = 5000
+"""Of a library: it does not grow beyond."""
+_SYMBOL = re.compile(r"@([A-Za-z0-9_$.-]+)")
+Functions = dict[int, frozenset[int]]
+"""By start: the entries besides those that analysis found."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One object: its key among the kept ones, its level, and which symbol serves which guest pc."""
+
+    key: str
+    entries: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """What was compiled at once."""
+
+    number: int
+    functions: Functions
+    parts: tuple[Part, ...]
+
+
+@dataclass
+class Library:
+    """The library of one file, as it is in the store, with what it was made of."""
+
+    path: Path
+    groups: list[Group] = field(default_factory=list)
+
+    @property
+    def functions(self) -> Functions:
+        """Return what it has, each function with the entries that its newest group gives it."""
+        found: Functions = {}
+        for group in self.groups:
+            found |= group.functions
+        return found
+
+    def is_crowded(self, any_more_than_one: bool) -> bool:
+        """Return whether the groups are to be made one, so that more functions call each other directly."""
+        sizes = sorted(len(group.functions) for group in self.groups)
+        if any_more_than_one or len(sizes) >= _CROWDED_GROUPS:
+            return len(sizes) > 1
+        return _CROWDED_SHARE * sum(sizes[:-1]) >= sum(sizes) > 0
+
+
+def hot_path(identity: str, options: Options) -> Path:
+    """Return where the store has the growing library of a file."""
+    return _folder(variant_of(options)) / identity[:2] / f"{identity}{GROWING}.so"
+
+
+def _folder(variant: str) -> Path:
+    return cache_folder() / "code" / source_digest() / variant
+
+
+# ---- what it was made of ----
+
+
+def read_state(identity: str, options: Options) -> Library:
+    """Return the library of a file; one without groups where there is none, or what is there is damaged."""
+    library = Library(hot_path(identity, options))
+    try:
+        if read_library(library.path, whole=True).identity != identity:
+            return library
+        facts = json.loads(library.path.with_suffix(".json").read_text())
+        if facts["version"] == source_digest():
+            library.groups = [_group(text) for text in facts["groups"]]
+    except (Damaged, OSError, ValueError, KeyError, TypeError):
+        library.groups = []
+    return library
+
+
+def _group(text: Any) -> Group:
+    functions = {int(start): frozenset(map(int, entries)) for start, entries in text["functions"]}
+    parts = [Part(str(key), tuple((int(pc), str(symbol)) for pc, symbol in entries)) for key, entries in text["parts"]]
+    return Group(int(text["number"]), functions, tuple(parts))
+
+
+def _write_state(library: Library, guest: Guest) -> None:
+    groups = [
+        {
+            "number": group.number,
+            "functions": [[start, sorted(entries)] for start, entries in group.functions.items()],
+            "parts": [[part.key, part.entries] for part in group.parts],
+        }
+        for group in library.groups
+    ]
+    path, soname = str(guest.image.path.absolute()), guest.image.soname
+    facts = {"path": path, "soname": soname, "version": source_digest(), "groups": groups}
+    partial_path = library.path.with_name(f".{library.path.stem}.json.{os.getpid()}")
+    partial_path.write_text(json.dumps(facts) + "\n")
+    _settle(partial_path, library.path.with_suffix(".json"))
+
+
+def _settle(partial_path: Path, path: Path) -> None:
+    """Give a finished file its name, once the disk has it."""
+    with partial_path.open("rb") as stream:
+        os.fsync(stream.fileno())
+    os.replace(partial_path, path)
+
+
+# ---- compiling a group ----
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What a worker needs for the shards of a group; inherited through fork."""
+
+    plan: native.Plan
+    number: int
+    build: native.BuildOptions
+
+
+def renamed(text: str, names: set[str], number: int) -> str:
+    """Return IR with the symbols of lifted functions made those of a group: two groups may have the same function."""
+    return _SYMBOL.sub(lambda found: f"@{found[1]}-{number}" if found[1] in names else found[0], text)
+
+
+def _symbols(lifted: list[LiftedFunction]) -> set[str]:
+    found = {function.symbol for function in lifted}
+    return found.union(*(function.calls for function in lifted))
+
+
+def _compile(shard: Shard, work: _Work) -> Part:
+    plan = work.plan
+    native.choose_options(shard.level)
+    lifted = native.lift_shard([plan.program.functions[start] for start in shard.starts], plan.callees, plan.codegen)
+    text = module_text(lifted, native.default_triple(), plan.codegen.file_name)
+    text = renamed(text, _symbols(lifted), work.number)
+    key = native.object_key([("generated IR", text)], shard.level, work.build.cpu)
+    if _kept(key) is None:
+        objects.keep(key, native.compile_text(text, shard.level, work.build.cpu))
+    entries = tuple((pc, f"{function.symbol}-{work.number}") for function in lifted for pc in function.entries)
+    return Part(key, entries)
+
+
+def _plan(guest: Guest, options: Options, functions: Functions) -> native.Plan:
+    """Return how functions are compiled: with full effort, but those that it is no use for."""
+    program = guest.program
+    functions = {
+        start: entries & program.functions[start].blocks.keys() for start, entries in functions.items()
+        if start in guest.starts
+    }  # fmt: skip
+    if any(functions.values()):
+        more = {
+            start: replace(program.functions[start], entries=program.functions[start].entries | entries)
+            for start, entries in functions.items()
+        }
+        program = Program({**program.functions, **more}, program.names, program.warnings)
+    levels = {}
+    for start in functions:
+        function = program.functions[start]
+        levels[start] = level_of(jump_count(function) <= MOST_JUMPS, function.instruction_count(), AUTO)
+    chosen = {start: guest.starts[start] for start in functions}
+    cold = cold_functions(program, levels, AUTO)
+    callees = with_cold(program, chosen, cold, large_interpreters(program, chosen))
+    return native.Plan(program, callees, levels, guest.codegen_options(options))
+
+
+def compile_group(guest: Guest, options: Options, functions: Functions, number: int, jobs: int) -> Group:
+    """Compile functions as one group; raises MipsrecError."""
+    plan = _plan(guest, options, functions)
+    build = native.BuildOptions(jobs, chosen_cpu(options.cpu))
+    work = _Work(plan, number, build)
+    shards = sorted(plan.shards(), key=lambda shard: -shard.cost)
+    workers = max(1, min(build.worker_count(), len(shards)))
+    with closing(results(partial(_compile, work=work), shards, workers)) as finished:
+        parts = {shard.number: part for shard, part in finished}
+    return Group(number, functions, tuple(parts[number] for number in sorted(parts)))
+
+
+def _kept(key: str) -> bytes | None:
+    """Return a kept object, unless another user may have written it: what is made of it runs unasked."""
+    path = objects.path_of(key)
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    if status.st_uid != os.geteuid() or status.st_mode & 0o022:
+        with suppress(OSError):
+            path.unlink()
+        return None
+    return objects.find(key)
+
+
+# ---- the library ----
+
+
+def grow(index: FileIndex, options: Options, library: Library, chosen: Mapping[int, frozenset[int]], jobs: int) -> None:
+    """Add functions to a library, and put it into the store; raises MipsrecError, or OSError."""
+    if len(library.functions.keys() | chosen.keys()) > MOST_FUNCTIONS:
+        return
+    number = 1 + max((group.number for group in library.groups), default=0)
+    group = compile_group(index.guest, options, dict(chosen), number, jobs)
+    groups = [one for one in library.groups if not one.functions.keys() <= chosen.keys()]
+    _put(index.guest, options, library, [*groups, group], jobs)
+
+
+def compact(index: FileIndex, options: Options, library: Library, jobs: int) -> None:
+    """Make all groups of a library one."""
+    number = 1 + max(group.number for group in library.groups)
+    _put(index.guest, options, library, [compile_group(index.guest, options, library.functions, number, jobs)], jobs)
+
+
+def _objects_of(guest: Guest, options: Options, groups: list[Group], jobs: int) -> list[bytes]:
+    """Return the objects of groups; those that are kept no more are made again."""
+    found: list[bytes] = []
+    for group in groups:
+        parts = [_kept(part.key) for part in group.parts]
+        if None in parts:
+            compile_group(guest, options, group.functions, group.number, jobs)
+            parts = [_kept(part.key) for part in group.parts]
+        if None in parts:
+            raise OSError(f"{objects.objects_folder()}: keeps no objects")
+        found += [data for data in parts if data is not None]
+    return found
+
+
+def _put(guest: Guest, options: Options, library: Library, groups: list[Group], jobs: int) -> None:
+    image, codegen = guest.image, guest.codegen_options(options)
+    cpu = chosen_cpu(options.cpu)
+    identity = LibraryIdentity(GuestFile.of(image), codegen.memory, codegen.calls, str(options.opt), cpu)
+    entries: dict[int, str] = {}
+    for group in groups:
+        for part in group.parts:
+            entries |= dict(part.entries)
+    library.path.parent.mkdir(parents=True, exist_ok=True)
+    _make_safe((library.path.parent, *library.path.parent.parents[:4]))  # VARIANT, VERSION, code, the cache
+    partial_path = library.path.with_name(f".{library.path.stem}.{os.getpid()}")
+    try:
+        parts = _objects_of(guest, options, groups, jobs)
+        native.link_objects(parts, list(entries.items()), cpu, identity, partial_path)
+        _settle(partial_path, library.path)
+    finally:
+        with suppress(OSError):
+            partial_path.unlink()
+    library.groups = groups
+    _write_state(library, guest)
+    Room(()).add(library.path)
+
+
+def _make_safe(folders: Iterable[Path]) -> None:
+    """Take from others the right to write folders: the host demands that of those that lead to a library."""
+    for folder in folders:
+        status = folder.stat()
+        if status.st_uid == os.geteuid() and status.st_mode & 0o022:
+            folder.chmod(status.st_mode & 0o7755)
+
+
+def begin() -> None:
+    """Make the folder of kept objects, and let no other user write there."""
+    folder = objects.objects_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    _make_safe([folder, *(path for path in folder.iterdir() if path.is_dir())])
+
+
+def grown(variant: str) -> dict[str, tuple[str, frozenset[int]]]:
+    """Return, by identity, what the store has grown: the file's path, and the starts of the functions."""
+    found = {}
+    for path in sorted(_folder(variant).glob(f"*/*{GROWING}.json")):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            facts = json.loads(path.read_text())
+            functions = frozenset().union(*(_group(text).functions for text in facts["groups"]))
+            found[path.stem.removesuffix(GROWING)] = (str(facts["path"]), functions)
+    return found
+
+
+def is_complete(identity: str, options: Options) -> bool:
+    """Return whether the store has all of a file, so that there is nothing to do."""
+    return code_path(identity, options).exists()

@@ -1,0 +1,153 @@
+"""The messages of the compile server, and where its socket is (runtime/growth/request.c has both as well).
+
+A message is one packet on a connection of its own. A host sends what is hot, with the descriptor of the file, and gets
+no answer. All other messages have one: how things are.
+"""
+
+from __future__ import annotations
+
+import array
+import hashlib
+import json
+import os
+import re
+import socket
+import stat
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..cache import cache_folder, source_digest
+from ..errors import BuildError
+from ..options import CALL_MODELS, CPUS, LEVELS, MEMORY_MODELS, Options
+
+MAGIC, VERSION = 0x5352494D, 1
+HOT, STATUS, STOP, FINISH = 1, 2, 3, 4
+"""What is hot; how are things?; end; compile all that was ever asked for, and make groups of functions one."""
+MOST_PCS = 512
+ARRIVED = 1
+"""Added to a pc that control came to from elsewhere: from recompiled code, or from the host."""
+_HEAD = struct.Struct("<IIII40s96s1024s")
+_PC = struct.Struct("<II")
+PACKET_BYTES = _HEAD.size + MOST_PCS * _PC.size
+_SUN_PATH_BYTES = 108
+_VARIANT = re.compile(
+    f"({'|'.join(MEMORY_MODELS)})-({'|'.join(CALL_MODELS)})-({'|'.join(LEVELS)})-({'|'.join(CPUS)}|x86-64)"
+)
+
+
+class Refused(Exception):
+    """A message is none of this protocol, or not for this server; `str()` says why."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """What a client said. `pcs` are guest pcs with their samples, `path` is what the client calls its file."""
+
+    kind: int
+    variant: str
+    path: str
+    pcs: tuple[tuple[int, int], ...]
+
+
+def pack(message: Message) -> bytes:
+    """Return a message as a packet."""
+    fields = (source_digest().encode(), message.variant.encode(), os.fsencode(message.path)[:1023])
+    head = _HEAD.pack(MAGIC, VERSION, message.kind, len(message.pcs), *fields)
+    return head + b"".join(_PC.pack(*pair) for pair in message.pcs)
+
+
+def unpack(packet: bytes) -> Message:
+    """Return what a packet says; raises Refused."""
+    if len(packet) < _HEAD.size:
+        raise Refused("it is too short")
+    magic, version, kind, count, key, variant, path = _HEAD.unpack_from(packet)
+    if magic != MAGIC or version != VERSION:
+        raise Refused("it is of another protocol")
+    if key.rstrip(b"\0") != source_digest().encode():
+        raise Refused("it is of another version of mipsrec")
+    if kind not in (HOT, STATUS, STOP, FINISH) or count > MOST_PCS or len(packet) != _HEAD.size + count * _PC.size:
+        raise Refused("it says what it cannot mean")
+    pcs = tuple(_PC.unpack_from(packet, _HEAD.size + n * _PC.size) for n in range(count))
+    name = os.fsdecode(path.split(b"\0")[0])
+    return Message(kind, variant.rstrip(b"\0").decode("ascii", "replace"), name, pcs)
+
+
+def options_of(variant: str) -> Options:
+    """Return how to translate for a variant of the store (cache.variant_of); raises Refused."""
+    found = _VARIANT.fullmatch(variant)
+    if found is None:
+        raise Refused(f"there is no variant {variant!r}")
+    memory, calls, opt, cpu = found.groups()
+    return Options(opt=opt, memory=memory, calls=calls, cpu="generic" if cpu == "x86-64" else cpu)
+
+
+# ---- the socket ----
+
+
+def socket_path() -> Path:
+    """Return where the server of this user, cache and version listens."""
+    path = Path(os.path.realpath(cache_folder())) / "server" / f"{source_digest()[:16]}.sock"
+    if len(os.fsencode(path)) < _SUN_PATH_BYTES:
+        return path
+    digest = hashlib.blake2b(os.fsencode(path), digest_size=32).hexdigest()[:16]
+    return Path(f"/tmp/mipsrec-{os.geteuid()}/{digest}.sock")
+
+
+def private_folder(path: Path) -> None:
+    """Make a folder that only this user may enter; raises BuildError where another one has a hand in it."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = path.lstat()
+        if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
+            path.chmod(0o700)
+            return
+    except OSError as error:
+        raise BuildError(f"{path}: cannot be made ({error.strerror or error})") from error
+    raise BuildError(f"{path}: belongs to another user, so no compile server listens there")
+
+
+def receive(connection: socket.socket) -> tuple[Message, list[int]]:
+    """Return a message and the descriptors with it, which the caller closes; raises Refused, or OSError."""
+    room = socket.CMSG_SPACE(4 * array.array("i").itemsize)
+    packet, ancillary, flags, _ = connection.recvmsg(PACKET_BYTES + 1, room, socket.MSG_CMSG_CLOEXEC)
+    handles = array.array("i")
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            handles.frombytes(data[: len(data) - len(data) % handles.itemsize])
+    try:
+        if flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
+            raise Refused("it is too long")
+        return unpack(packet), list(handles)
+    except BaseException:
+        close_all(list(handles))
+        raise
+
+
+def close_all(handles: list[int]) -> None:
+    """Close descriptors."""
+    for handle in handles:
+        os.close(handle)
+
+
+def peer_of(connection: socket.socket) -> int:
+    """Return the user at the other end."""
+    size = struct.calcsize("3i")
+    _, user, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+    return int(user)
+
+
+def ask(kind: int, seconds: float) -> dict[str, Any] | None:
+    """Return what the server answers, None where there is none or it is of another user or does not answer."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+        try:
+            connection.settimeout(seconds)
+            connection.connect(os.fspath(socket_path()))
+            if peer_of(connection) != os.geteuid():
+                return None
+            connection.send(pack(Message(kind, "", "", ())))
+            answer = json.loads(connection.recv(1 << 16))
+        except (OSError, ValueError):
+            return None
+    return answer if isinstance(answer, dict) else None
