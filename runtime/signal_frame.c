@@ -131,6 +131,8 @@ void mr_signal_info_from_host(const void *host_siginfo, struct mr_signal_info *i
     } else {
         info->words[2] = (uint32_t)from->si_value.sival_int;
     }
+    if (from->si_code == SI_TIMER)
+        info->words[0] = (uint32_t)mr_timer_to_guest(from->si_timerid);
     if (is_of_descriptor(from)) {
         info->words[0] = (uint32_t)from->si_band;
         info->words[1] = (uint32_t)from->si_fd;

@@ -160,4 +160,8 @@ void mr_signal_info_from_host(const void *host_siginfo, struct mr_signal_info *i
 void mr_signal_info_to_bytes(uint8_t *to, const struct mr_signal_info *info); /* MR_SIGINFO_BYTES of them */
 int mr_put_signal_info(uint32_t guest, const struct mr_signal_info *info); /* 0 or -EFAULT */
 
+/* ---- linux/calls/sys_timer.c ---- */
+int mr_timer_to_guest(int host); /* the guest's number of a timer; for handlers of signals, too */
+void mr_timers_forked(void);     /* in the child, which has none */
+
 #endif

@@ -198,6 +198,7 @@ static void begin_child(struct mr_state *s, const struct mr_clone *clone, const 
     mr_threads_forked(clone->flags & CLONE_CHILD_CLEARTID ? clone->child_tid : 0);
     mr_growth_forked();
     mr_profile_forked();
+    mr_timers_forked();
     mr_debug_forked();
     mr_signals_queued = 0;
     mr_signals_let_in_held();

@@ -164,6 +164,63 @@ def test_executed_programs_have_it_too(server: Serving, tmp_path: Path) -> None:
     assert stop(process).bound >= 1
 
 
+TIMERS = r"""
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static volatile int number = -1, value = -1;
+static void take(int signal, siginfo_t *info, void *context)
+{
+    int id;
+    memcpy(&id, (char *)info + 12 + (sizeof(void *) == 8 ? 4 : 0), sizeof id);
+    number = id;
+    value = info->si_value.sival_int;
+}
+static int make(void)
+{
+    int id = -1;
+    return syscall(SYS_timer_create, CLOCK_MONOTONIC, 0, &id) ? -1 : id;
+}
+int main(void)
+{
+    struct sigaction action = {.sa_sigaction = take, .sa_flags = SA_SIGINFO};
+    struct timespec now = {0, 1000000}, never = {0, 0};
+    struct { struct timespec interval, value; } times = {never, now};
+    sigaction(SIGALRM, &action, 0);
+    int first = make(), second = make();
+    printf("%d %d %ld ", first, second, syscall(SYS_timer_delete, first));
+    printf("%ld %d ", syscall(SYS_timer_delete, first), make());
+    fflush(stdout);
+    if (fork() == 0) {
+        printf("%d %ld\n", make(), syscall(SYS_timer_delete, second));
+        fflush(stdout);
+        _exit(0);
+    }
+    wait(0);
+    syscall(SYS_timer_settime, second, 0, &times, 0);
+    while (number < 0)
+        ;
+    printf("%d %d\n", number, value);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("byte_order", ORDERS)
+def test_timers_have_the_guests_numbers(server: Serving, tmp_path: Path, byte_order: str) -> None:
+    """The host's own timers have none of them."""
+    (tmp_path / "native.c").write_text(TIMERS)
+    subprocess.run([need("gcc"), "-O1", tmp_path / "native.c", "-o", tmp_path / "native"], check=True)
+    guest = static_guest(tmp_path / "guest", byte_order, TIMERS)
+    commands = [[tmp_path / "native"], [server.host, *server.words(), guest]]
+    native, ours = (subprocess.run(command, check=True, capture_output=True, text=True) for command in commands)
+    assert ours.stdout == native.stdout == "0 1 0 -1 2 0 -1\n1 1\n"
+
+
 def test_the_server_ends_when_nobody_asks(host: Path, tmp_path: Path) -> None:
     with serving(host, tmp_path, idle_seconds=1) as server:
         run_until_native(server, static_guest(tmp_path / "guest", "little", ROUNDS))
