@@ -3,6 +3,7 @@
 make conformance ARGS='gcc'                  gcc's own tests (under 40 minutes on two cores)
 make conformance ARGS='gcc --suite ieee'     some of them; ARGS='gcc --help' tells the choices
 make conformance ARGS='floats'               floating point against SoftFloat, on TestFloat's operands
+make conformance ARGS='tiers'                switches of tiers, the compile server and a debugger, all cases
 make conformance ARGS='programs'             samples and programs beside native builds and qemu-user (hours)
 make conformance ARGS='debian --build'        84 commands on Debian's packages, three ways (building takes hours)
 make conformance ARGS='chroot'               Debian for mipsel after chroot: apt, gcc, a package from its source; --help
@@ -22,7 +23,7 @@ from pathlib import Path
 from tools import outside_pytest
 
 TESTS = Path(__file__).resolve().parent
-ALL = {"MIPSREC_PROGRAMS": "all", "MIPSREC_SAMPLES": "all", "MIPSREC_TESTFLOAT": "all"}
+ALL = {"MIPSREC_PROGRAMS": "all", "MIPSREC_SAMPLES": "all", "MIPSREC_TESTFLOAT": "all", "MIPSREC_TIERS": "all"}
 
 
 def _pytest(files: tuple[str, ...], words: list[str]) -> int:
@@ -38,6 +39,11 @@ def programs(words: list[str]) -> int:
 def floats(words: list[str]) -> int:
     """Run TestFloat's level 1; return pytest's exit status."""
     return _pytest(("test_testfloat.py",), words)
+
+
+def tiers(words: list[str]) -> int:
+    """Run the tests of which `make test` runs a sample (support/sampling.py); return pytest's exit status."""
+    return _pytest(("runtime/test_random_tiers.py", "server", "gdb"), words)
 
 
 def gcc(words: list[str]) -> int:
@@ -76,8 +82,8 @@ def firmware(words: list[str]) -> int:
 
 
 PARTS = {
-    "gcc": gcc, "floats": floats, "programs": programs, "debian": debian,
-    "generated": generated, "chroot": chroot, "firmware": firmware,
+    "gcc": gcc, "floats": floats, "tiers": tiers, "programs": programs,
+    "debian": debian, "generated": generated, "chroot": chroot, "firmware": firmware,
 }  # fmt: skip
 
 

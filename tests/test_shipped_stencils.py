@@ -12,9 +12,12 @@ from commandline import mipsrec
 from mipsrec import stencils
 
 
-def test_shipped_stencils_are_what_the_maker_writes(tmp_path: Path) -> None:
-    stencils.ship(tmp_path)
-    assert stencils.shipped_tables(tmp_path) == stencils.make_tables()
+def test_shipped_stencils_are_what_the_maker_writes() -> None:
+    """Where `make stencils` has shipped some; elsewhere this run has made those that it uses itself."""
+    shipped = stencils.shipped_tables()
+    if shipped is None:
+        pytest.skip("this checkout ships no stencils of its version (make stencils)")
+    assert shipped == stencils.make_tables()
 
 
 def test_stencils_of_another_version_are_not_used(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from compiled import ORDERS
 from conftest import sanitized_host
 from debugger import TIMEOUT, Client, DebuggedGuest
+from support.sampling import sampled
 from tools import need
 
 TRAP, INTERRUPT = 5, 2  # how steps and interrupts are told; the guest's own SIGTRAP is not asked about
@@ -101,8 +102,8 @@ def guest_of(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("signals", ""), ("realtime", "threads"), ("realtime", "blocked"), ("threads", "cancels"), ("threads", "spawns"),
-     ("threads", "signals"), ("threads", "exit"), ("processes", "")],
+    sampled([("signals", ""), ("realtime", "threads"), ("realtime", "blocked"), ("threads", "cancels"),
+             ("threads", "spawns"), ("threads", "exit"), ("threads", "signals"), ("processes", "")]),
 )  # fmt: skip
 def test_unnoticed(host: Path, guest_of: Callable[[str], Path], tmp_path: Path, name: str, words: str) -> None:
     guest = guest_of(name)

@@ -16,6 +16,7 @@ import pytest
 from commandline import ROOT, mipsrec
 from compiled import ORDERS, compile_guest
 from dynamic import compile_to, cross_libraries, library
+from support.sampling import sampled
 from support.serving import DEADLINE_SECONDS, ONE_LOOP, ROUNDS, Ended, Serving, begin, compute, serving, stop
 from tools import need
 
@@ -231,7 +232,7 @@ def test_the_server_ends_when_nobody_asks(host: Path, tmp_path: Path) -> None:
         assert server.sockets() == []
 
 
-@pytest.mark.parametrize("name", ["callbacks", "floats", "virtual", "recursion"])
+@pytest.mark.parametrize("name", sampled(["callbacks", "floats", "virtual", "recursion"]))
 def test_warm(name: str, host: Path, tmp_path: Path) -> None:
     """`mipsrec cache warm` runs a program, and says what it has recompiled; then nothing but that runs."""
     need("gcc")

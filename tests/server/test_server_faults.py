@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 from compiled import compile_guest
 from mounts import small
+from support.sampling import sampled
 from support.serving import DEADLINE_SECONDS, ROUNDS, Serving, begin, compute, serving, stop
 
 from mipsrec.server import protocol
@@ -89,7 +90,7 @@ def test_killed_at_any_moment(server: Serving, guest: Path) -> None:
     assert is_served(server, guest)
 
 
-@pytest.mark.parametrize("limit", ["ulimit -f 1", "ulimit -v 100000", "ulimit -n 8", "exit 1", "kill -9 $$"])
+@pytest.mark.parametrize("limit", sampled(["ulimit -f 1", "ulimit -v 100000", "exit 1", "ulimit -n 8", "kill -9 $$"]))
 def test_a_server_that_cannot_work(host: Path, tmp_path: Path, guest: Path, limit: str) -> None:
     """It may write only little, gets no memory, or dies before it listens."""
     with serving(host, tmp_path, wrapper=("/bin/sh", "-c", f'{limit}; exec "$@"', "sh")) as server:
