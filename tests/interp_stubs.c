@@ -2,6 +2,7 @@
 #include "baseline/baseline.h"
 #include "control.h"
 #include "gdb/gdb.h"
+#include "growth/growth.h"
 #include "profile.h"
 #include "signals.h"
 
@@ -35,6 +36,13 @@ bool mr_baseline_has(struct mr_state *s, uint32_t pc)
 {
     (void)s, (void)pc;
     return false;
+}
+
+_Thread_local uint32_t mr_growth_arrivals;
+
+void mr_growth_arrived(uint32_t pc)
+{
+    (void)pc;
 }
 
 bool mr_debugging;
