@@ -27,10 +27,6 @@
 #ifndef MR_PRODUCER
 #define MR_PRODUCER "mipsrec"
 #endif
-#ifndef MR_CODE_KEY
-#define MR_CODE_KEY "none"
-#endif
-
 struct mr_options mr_options = {.verify_fd = -1, .profile_rate = 1000, .host_fd = -1, .program_fd = -1};
 enum mr_window_choice mr_window_choice;
 char **mr_call_arguments;

@@ -63,6 +63,7 @@ def main(words: list[str]) -> int:
     root = unpacked([package for package, _ in INTERPRETERS.values()], name="generated")
     host, qemu = (chosen.host or host_executable()).resolve(), need("qemu-mipsel", "qemu-user")
     lines = ["| script | qemu | baseline | times faster |", "|---|---|---|---|"]
+    said: dict[str, str] = {}  # by nodejs under qemu-user: each .js comes before its .lua
     ratios, failed = [], 0
     for script in sorted(SCRIPTS.iterdir()):
         program = root / INTERPRETERS[script.suffix][1]
@@ -70,7 +71,7 @@ def main(words: list[str]) -> int:
         for _ in range(chosen.rounds):
             by_qemu.append(run([qemu, "-L", root, program, script]))
             by_host.append(run([host, "--tier", "baseline", "-L", root, program, script]))
-        expected = run([qemu, "-L", root, root / INTERPRETERS[".js"][1], script.with_suffix(".js")]).output
+        expected = said.setdefault(script.stem, by_qemu[0].output)
         wrong = [end for end in by_host if (end.output, end.status) != (expected, 0)]
         if wrong or not expected:
             failed += 1

@@ -112,16 +112,16 @@ bool mr_code_cache_start(struct mr_state *s)
 static struct unit *unit_at(const uint8_t *code)
 {
     const struct region *region = &regions[(size_t)(code - cache) / (mr_code_cache_bytes / REGIONS)];
-    struct unit *units = region->units;
     uint32_t low = 0, high = atomic_load(&region->unit_count);
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (code < units[middle].code)
+        if (code < region->units[middle].code)
             high = middle;
         else
             low = middle + 1;
     }
-    return low > 0 && code < units[low - 1].code + units[low - 1].size_bytes ? &units[low - 1] : NULL;
+    struct unit *unit = low > 0 ? &region->units[low - 1] : NULL;
+    return unit != NULL && code < unit->code + unit->size_bytes ? unit : NULL;
 }
 
 uint32_t mr_code_place(uintptr_t host_pc)

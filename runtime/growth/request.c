@@ -19,10 +19,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifndef MR_CODE_KEY
-#define MR_CODE_KEY "none"
-#endif
-
 #define REQUEST_MAGIC 0x5352494du /* "MIRS" */
 #define REQUEST_VERSION 1u
 #define KEY_DIGITS 16

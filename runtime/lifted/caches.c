@@ -19,10 +19,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifndef MR_CODE_KEY
-#define MR_CODE_KEY "none"
-#endif
-
 #define MOST_LAYERS 16u
 #define MOST_LEVELS 3u /* of processors that code is made for; code for x86-64-v4 was slower */
 

@@ -10,6 +10,10 @@
 
 #define MR_IDENTITY_DIGITS 64
 
+#ifndef MR_CODE_KEY /* of the mipsrec that this is built by: part of the path of its code (mipsrec/cache.py) */
+#define MR_CODE_KEY "none"
+#endif
+
 /* ---- caches.c ---- */
 /* Finds the cache (NULL: where mipsrec keeps the user's; empty: none is wanted) and the layers: those of a colon-separated
  * list, then the system's. trusting: the environment may name them. */

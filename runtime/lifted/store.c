@@ -24,10 +24,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifndef MR_CODE_KEY
-#define MR_CODE_KEY "none"
-#endif
-
 #define MOST_FILES 4096u
 #define MOST_FILE_BYTES ((off_t)1 << 32) /* no ELF file of 32 bits is larger */
 #define SMALL_FILE_BYTES ((off_t)1 << 22) /* is read within a few milliseconds */

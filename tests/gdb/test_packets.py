@@ -180,21 +180,29 @@ def random_packet(dice: random.Random) -> bytes:
     return bytes(byte for byte in packet if byte not in b"$#")
 
 
-def survives(debugged: Debugged) -> None:
-    """The host ends as the guest does, perhaps of a signal that the client sends; no sanitizer has found anything."""
-    debugged.client.socket.close()
-    status, _, errors = debugged.guest.end()
-    assert status == 9 or status < 0, (status, errors)
-    assert "Sanitizer" not in errors and "internal error" not in errors, errors
+@contextlib.contextmanager
+def surviving(seed: int, parent: Path) -> Iterator[tuple[Debugged, random.Random]]:
+    """Give a guest of the sanitized host, and dice for what it is sent.
+
+    The host then ends as the guest does, perhaps of a signal that the client sent; no sanitizer has found anything.
+    """
+    dice = random.Random(seed)
+    folder = parent / str(seed)
+    folder.mkdir()
+    debugged = Debugged(sanitized_host(), dice.choice(list(ORDERS)), folder)
+    try:
+        yield debugged, dice
+        debugged.client.socket.close()
+        status, _, errors = debugged.guest.end()
+        assert status == 9 or status < 0, (status, errors)
+        assert "Sanitizer" not in errors and "internal error" not in errors, errors
+    finally:
+        debugged.close()
 
 
 def test_random_packets(tmp_path: Path) -> None:
     for seed in range(6):
-        dice = random.Random(seed)
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        debugged = Debugged(sanitized_host(), dice.choice(list(ORDERS)), folder)
-        try:
+        with surviving(seed, tmp_path) as (debugged, dice):
             reader = threading.Thread(target=debugged.client.read_to_the_end)
             reader.start()
             with contextlib.suppress(OSError):  # a packet may have ended the guest
@@ -202,25 +210,15 @@ def test_random_packets(tmp_path: Path) -> None:
                     debugged.client.send(random_packet(dice))
                 debugged.client.socket.shutdown(socket.SHUT_WR)
             reader.join(TIMEOUT)
-            survives(debugged)
-        finally:
-            debugged.close()
 
 
 def test_random_bytes(tmp_path: Path) -> None:
     for seed in range(6):
-        dice = random.Random(seed)
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        debugged = Debugged(sanitized_host(), dice.choice(list(ORDERS)), folder)
-        try:
+        with surviving(seed, tmp_path) as (debugged, dice):
             begin = dice.choice((b"", b"$", b"$$#", b"+-+-", b"$m0,4#0"))
             debugged.client.send_raw(begin + dice.randbytes(40000))
             debugged.client.socket.shutdown(socket.SHUT_WR)
             debugged.client.read_to_the_end()
-            survives(debugged)
-        finally:
-            debugged.close()
 
 
 def test_checksums_and_acknowledgements(debugged: Debugged) -> None:
