@@ -55,6 +55,8 @@ class Assembled:
 
 
 _decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+_detailed = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+_detailed.detail = True
 
 
 def assemble(code: bytes, relocations: dict[int, str]) -> Assembled:
@@ -79,17 +81,10 @@ _PINNED |= {f"xmm{number}" for number in range(len(FLOAT_PINS))}
 
 def loses_pins(code: bytes) -> bool:
     """Return whether a pinned register has another value before the last access to guest memory, which may fault."""
-    decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
-    decoder.detail = True
-    instructions = list(decoder.disasm(code, 0))
+    instructions = list(_detailed.disasm(code, 0))
     last = max((n for n, instruction in enumerate(instructions) if _accesses_guest(instruction)), default=0)
-    for instruction in instructions[:last]:
-        target, _, source = instruction.op_str.partition(", ")
-        if instruction.mnemonic == "mov" and target == source:
-            continue  # only the upper half of the host register changes
-        if any(instruction.reg_name(number) in _PINNED for number in instruction.regs_access()[1]):
-            return True
-    return False
+    written = (number for instruction in instructions[:last] for number in instruction.regs_access()[1])
+    return any(_detailed.reg_name(number) in _PINNED for number in written)
 
 
 def _accesses_guest(instruction: capstone.CsInsn) -> bool:
