@@ -91,10 +91,10 @@ static void queues(void)
     printf("%lx %s\n", message.type, message.text);
     SHOW(MSGRCV(id, BAD, 64, 0, 0));
     SHOW(MSGRCV(id, &message, 64, 0, IPC_NOWAIT));
-    SHOW(MSGRCV(id, &message, 64, -5, IPC_NOWAIT | MSG_EXCEPT));
+    SHOW(MSGRCV(id, &message, 64, -5L, IPC_NOWAIT | MSG_EXCEPT));
     message.type = 3, strcpy(message.text, "three"), MSGSND(id, &message, 6, 0);
     message.type = 2, strcpy(message.text, "two"), MSGSND(id, &message, 4, 0);
-    SHOW(MSGRCV(id, &message, 64, -5, 0));
+    SHOW(MSGRCV(id, &message, 64, -5L, 0));
     printf("%lx %s\n", message.type, message.text);
     SHOW(MSGRCV(id, &message, 64, 0, 0));
     printf("%lx %s\n", message.type, message.text);
