@@ -4,9 +4,13 @@
  * Link with the sources that fuzz_host.py names and -Wl,--wrap=mr_signals_take; fault.c with -Draise=fuzz_raise. The first
  * bytes of an input choose registers and handlers, the rest is code. A guest that runs long or dies ends the input.
  */
+#include "baseline/baseline.h"
 #include "control.h"
 #include "fpu.h"
+#include "gdb/gdb.h"
+#include "growth/growth.h"
 #include "lifted/code.h"
+#include "profile.h"
 #include "signals.h"
 
 #include <setjmp.h>
@@ -123,6 +127,35 @@ uint32_t mr_library_guest_pc(uintptr_t host_pc)
     (void)host_pc;
     return 0;
 }
+
+int mr_timer_to_guest(int host)
+{
+    return host;
+}
+
+/* ---- no other tier, no debugger, no samples ---- */
+
+bool mr_baseline_on, mr_tiers_random, mr_debugging, mr_samples_held, mr_sampling;
+_Thread_local uint32_t mr_growth_arrivals;
+_Atomic bool mr_growth_due;
+
+bool mr_baseline_has(struct mr_state *s, uint32_t pc) { return (void)s, (void)pc, false; }
+bool mr_baseline_run(struct mr_state *s, uint32_t pc) { return (void)s, (void)pc, true; }
+void mr_baseline_thread_begins(struct mr_state *s) { (void)s; }
+void mr_baseline_thread_ends(void) {}
+void mr_baseline_abandoned(void) {}
+void mr_baseline_fault(struct mr_state *s, uintptr_t pc, const void *context) { (void)s, (void)pc, (void)context; }
+bool mr_random_choice(uint32_t one_of) { return (void)one_of, false; }
+void mr_growth_arrived(uint32_t pc) { (void)pc; }
+void mr_growth_step(void) {}
+uint32_t mr_debug_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
+{
+    return (void)s, (void)stop_pc, (void)stop_sp, pc;
+}
+void mr_debug_ask_signal(struct mr_state *s, struct mr_signal_info *info, uint32_t *pc) { (void)s, (void)info, (void)pc; }
+bool mr_debug_ask_in_call(struct mr_signal_info *info, void *context) { return (void)info, (void)context, false; }
+bool mr_debug_takes(int mips_signal) { return (void)mips_signal, false; }
+bool mr_debug_kicked(const siginfo_t *info, void *context) { return (void)info, (void)context, false; }
 
 /* The interpreter asks after each jump as long as a signal waits; one that is blocked always does. */
 uint32_t __wrap_mr_signals_take(struct mr_state *s, uint32_t pc)
