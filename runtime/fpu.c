@@ -22,7 +22,6 @@
 #endif
 
 #define FLAGS (31u << MR_FCSR_FLAGS_SHIFT)
-#define ENABLES (31u << MR_FCSR_ENABLES_SHIFT)
 #define CAUSES (63u << MR_FCSR_CAUSES_SHIFT)
 
 /* ---- the host ---- */
@@ -137,11 +136,6 @@ void mr_fpu_collect(struct mr_state *s)
     s->fp_word = 0;
 }
 
-bool mr_fpu_may_trap(const struct mr_state *s)
-{
-    return (s->fcsr & ENABLES) != 0;
-}
-
 static bool execute_at_once(struct mr_state *s, uint32_t word, const uint64_t operands[3], uint64_t *result)
 {
     uint32_t raised = 0;
@@ -167,6 +161,17 @@ bool mr_fpu_execute(struct mr_state *s, uint32_t word, const uint64_t operands[3
     for (int i = 0; i < 3; i++)
         s->fp_operands[i] = operands[i];
     return false;
+}
+
+uint64_t mr_fpu_compute(struct mr_state *s, uint32_t word, mr_fp_function *function, uint64_t a, uint64_t b)
+{
+    uint32_t raised = 0;
+    uint64_t result = function(s, a, b, &raised);
+    s->fcsr |= raised << MR_FCSR_FLAGS_SHIFT;
+    s->fp_word = word;
+    s->fp_operands[0] = a;
+    s->fp_operands[1] = b;
+    return result;
 }
 
 uint64_t mr_fp_again(struct mr_state *s, uint32_t word, uint64_t a, uint64_t b, uint64_t c)
@@ -216,7 +221,7 @@ bool mr_fpu_pending(const struct mr_state *s)
 /* ---- FCSR's views: control registers 25 (FCCR), 26 (FEXR), 28 (FENR) and 31 (FCSR); 0 is FIR ---- */
 
 #define FEXR_BITS (CAUSES | FLAGS)
-#define FENR_BITS (ENABLES | MR_FCSR_RM)
+#define FENR_BITS (MR_FCSR_ENABLES | MR_FCSR_RM)
 #define FENR_FS (1u << 2)
 
 static uint32_t condition_codes(const struct mr_state *s)

@@ -15,9 +15,15 @@ enum {
 };
 enum { MR_FCSR_FLAGS_SHIFT = 2, MR_FCSR_ENABLES_SHIFT = 7, MR_FCSR_CAUSES_SHIFT = 12 };
 #define MR_FCSR_RM 3u
+#define MR_FCSR_ENABLES (31u << MR_FCSR_ENABLES_SHIFT)
 #define MR_FCSR_ABS2008 (1u << 19)
 #define MR_FCSR_FS (1u << 24)
 enum mr_rounding { MR_ROUND_NEAREST, MR_ROUND_ZERO, MR_ROUND_UP, MR_ROUND_DOWN }; /* as FCSR.RM has them */
+
+enum mr_fp_format { MR_FP_S, MR_FP_D, MR_FP_W = 4, MR_FP_L }; /* the fmt field less 16 */
+enum mr_fp_operation { MR_FP_ADD, MR_FP_SUB, MR_FP_MUL, MR_FP_DIV, MR_FP_SQRT, MR_FP_RECIP, MR_FP_RSQRT };
+/* One of these operations on bit patterns. Exceptions are added to *raised, or left in the host's FPU. */
+typedef uint64_t mr_fp_function(struct mr_state *s, uint64_t a, uint64_t b, uint32_t *raised);
 
 /* ---- fpu.c ---- */
 
@@ -38,10 +44,17 @@ bool mr_fpu_pending(const struct mr_state *s);
 void mr_fpu_set_modes(const struct mr_state *s);
 
 /* True when an exception is enabled: then every instruction must look whether it traps, which only the interpreter does. */
-bool mr_fpu_may_trap(const struct mr_state *s);
+static inline bool mr_fpu_may_trap(const struct mr_state *s)
+{
+    return (s->fcsr & MR_FCSR_ENABLES) != 0;
+}
+
 /* Runs an arithmetic instruction on the bits of fs, ft and fr. Returns true when it traps: then FCSR has its causes, and
  * the caller raises MR_FPE and writes no result. */
 bool mr_fpu_execute(struct mr_state *s, uint32_t word, const uint64_t operands[3], uint64_t *result);
+
+/* The same for an instruction that is one of mr_fp_functions, while no exception is enabled. Returns its result. */
+uint64_t mr_fpu_compute(struct mr_state *s, uint32_t word, mr_fp_function *function, uint64_t a, uint64_t b);
 
 /* ---- registers, by the FR rule of mipsrec/state.py ---- */
 
@@ -75,9 +88,6 @@ static inline void mr_fpr_set_double(struct mr_state *s, unsigned number, uint64
 
 /* ---- fpu_arithmetic.c, fpu_perform.c: bit patterns in, bit patterns out ---- */
 
-enum mr_fp_format { MR_FP_S, MR_FP_D, MR_FP_W = 4, MR_FP_L }; /* the fmt field less 16 */
-enum mr_fp_operation { MR_FP_ADD, MR_FP_SUB, MR_FP_MUL, MR_FP_DIV, MR_FP_SQRT, MR_FP_RECIP, MR_FP_RSQRT };
-
 /* Performs an arithmetic instruction on the bits of fs, ft and fr: one of COP1 in formats S, D, W and L but for moves, or a
  * multiply-add. The result of a comparison is 0 or 1. Exceptions are added to *raised; those that the host's arithmetic
  * raises, all but MR_FP_INVALID, may be left in the host's FPU instead. */
@@ -85,7 +95,8 @@ uint64_t mr_fp_perform(struct mr_state *s, uint32_t word, const uint64_t operand
 /* The format of what such an instruction writes to fd. */
 enum mr_fp_format mr_fp_result_format(uint32_t word);
 
-/* The parts of it. b is ignored by operations of one operand. */
+/* The parts of it. Operations are in S or D. Those of one operand ignore b, but to their functions it must be 0. */
+extern mr_fp_function *const mr_fp_functions[2][7]; /* by format and operation */
 uint64_t mr_fp_arithmetic(struct mr_state *s, enum mr_fp_operation operation, enum mr_fp_format format, uint64_t a,
                           uint64_t b, uint32_t *raised);
 uint64_t mr_fp_abs(struct mr_state *s, enum mr_fp_format format, uint64_t a, uint32_t *raised);

@@ -63,8 +63,6 @@ static uint64_t nan_result(const struct mr_state *s, const struct layout *layout
 
 /* ---- the host's arithmetic ---- */
 
-typedef uint64_t host_operation(uint64_t a, uint64_t b); /* on bit patterns of either format, or integers */
-
 static float single_of(uint64_t bits)
 {
     uint32_t low = (uint32_t)bits;
@@ -110,20 +108,38 @@ static double root_d(double a)
 #define root_d sqrt
 #endif
 
-#define SINGLE(name, value)                                        \
-    static uint64_t name##_s(uint64_t a_bits, uint64_t b_bits)     \
-    {                                                              \
-        float a = single_of(a_bits), b = single_of(b_bits);        \
-        (void)b;                                                   \
-        return bits_of_single(value);                              \
+/* Replaces a result too small for a normal number by zero, where FS asks for it and the host has no such mode. */
+static uint64_t flushed(const struct mr_state *s, const struct layout *layout, uint64_t result, uint32_t *raised)
+{
+    uint64_t magnitude = result & ~layout->sign;
+    if (FLUSHES_BY_ITSELF || !(s->fcsr & MR_FCSR_FS) || magnitude == 0 || magnitude >> layout->fraction_bits)
+        return result;
+    *raised |= MR_FP_UNDERFLOW | MR_FP_INEXACT;
+    return result & layout->sign;
+}
+
+/* What the guest finds of a result that the host computed of operands that are no NaNs. */
+static inline uint64_t finished(const struct mr_state *s, const struct layout *layout, uint64_t result, uint32_t *raised)
+{
+    if (is_nan(layout, result)) {
+        *raised |= MR_FP_INVALID;
+        return default_nan(s, layout);
     }
-#define DOUBLE(name, value)                                        \
-    static uint64_t name##_d(uint64_t a_bits, uint64_t b_bits)     \
-    {                                                              \
-        double a = double_of(a_bits), b = double_of(b_bits);       \
-        (void)b;                                                   \
-        return bits_of_double(value);                              \
+    return flushed(s, layout, result, raised);
+}
+
+#define ARITHMETIC(name, format, type, value_of, bits_of, value)                             \
+    static uint64_t name(struct mr_state *s, uint64_t a_bits, uint64_t b_bits, uint32_t *raised) \
+    {                                                                                        \
+        const struct layout *layout = &layouts[format];                                      \
+        type a = value_of(a_bits), b = value_of(b_bits);                                     \
+        (void)b;                                                                             \
+        if (is_nan(layout, a_bits) || is_nan(layout, b_bits))                                \
+            return nan_result(s, layout, a_bits, b_bits, raised);                            \
+        return finished(s, layout, bits_of(value), raised);                                  \
     }
+#define SINGLE(name, value) ARITHMETIC(name##_s, MR_FP_S, float, single_of, bits_of_single, value)
+#define DOUBLE(name, value) ARITHMETIC(name##_d, MR_FP_D, double, double_of, bits_of_double, value)
 
 SINGLE(add, a + b)
 SINGLE(sub, a - b)
@@ -140,42 +156,15 @@ DOUBLE(sqrt, root_d(a))
 DOUBLE(recip, 1.0 / a)
 DOUBLE(rsqrt, 1.0 / root_d(a))
 
-static host_operation *const arithmetic[2][7] = {
+mr_fp_function *const mr_fp_functions[2][7] = {
     [MR_FP_S] = {add_s, sub_s, mul_s, div_s, sqrt_s, recip_s, rsqrt_s},
     [MR_FP_D] = {add_d, sub_d, mul_d, div_d, sqrt_d, recip_d, rsqrt_d},
 };
 
-/* Replaces a result too small for a normal number by zero, where FS asks for it and the host has no such mode. */
-static uint64_t flushed(const struct mr_state *s, const struct layout *layout, uint64_t result, uint32_t *raised)
-{
-    uint64_t magnitude = result & ~layout->sign;
-    if (FLUSHES_BY_ITSELF || !(s->fcsr & MR_FCSR_FS) || magnitude == 0 || magnitude >> layout->fraction_bits)
-        return result;
-    *raised |= MR_FP_UNDERFLOW | MR_FP_INEXACT;
-    return result & layout->sign;
-}
-
-/* Runs one operation of the host on operands that are no NaNs; `layout` is the result's. */
-static uint64_t compute(struct mr_state *s, host_operation *operation, const struct layout *layout, uint64_t a,
-                        uint64_t b, uint32_t *raised)
-{
-    uint64_t result = operation(a, b);
-    if (is_nan(layout, result)) {
-        *raised |= MR_FP_INVALID;
-        return default_nan(s, layout);
-    }
-    return flushed(s, layout, result, raised);
-}
-
 uint64_t mr_fp_arithmetic(struct mr_state *s, enum mr_fp_operation operation, enum mr_fp_format format, uint64_t a,
                           uint64_t b, uint32_t *raised)
 {
-    const struct layout *layout = &layouts[format];
-    if (operation >= MR_FP_SQRT)
-        b = 0;
-    if (is_nan(layout, a) || is_nan(layout, b))
-        return nan_result(s, layout, a, b, raised);
-    return compute(s, arithmetic[format][operation], layout, a, b, raised);
+    return mr_fp_functions[format][operation](s, a, operation >= MR_FP_SQRT ? 0 : b, raised);
 }
 
 /* abs and neg. Without ABS2008 they are arithmetic: a quiet NaN passes unchanged, a signalling one is invalid. */
@@ -200,8 +189,9 @@ uint64_t mr_fp_neg(struct mr_state *s, enum mr_fp_format format, uint64_t a, uin
 
 /* ---- conversions to floating point ---- */
 
+typedef uint64_t host_conversion(uint64_t a);
 #define CONVERSION(name, source, bits_of) \
-    static uint64_t name(uint64_t a, uint64_t b) { (void)b; return bits_of(source); }
+    static uint64_t name(uint64_t a) { return bits_of(source); }
 
 CONVERSION(s_from_d, (float)double_of(a), bits_of_single)
 CONVERSION(s_from_w, (float)(int32_t)a, bits_of_single)
@@ -210,7 +200,7 @@ CONVERSION(d_from_s, (double)single_of(a), bits_of_double)
 CONVERSION(d_from_w, (double)(int32_t)a, bits_of_double)
 CONVERSION(d_from_l, (double)(int64_t)a, bits_of_double)
 
-static host_operation *const conversions[2][6] = {
+static host_conversion *const conversions[2][6] = {
     [MR_FP_S] = {[MR_FP_D] = s_from_d, [MR_FP_W] = s_from_w, [MR_FP_L] = s_from_l},
     [MR_FP_D] = {[MR_FP_S] = d_from_s, [MR_FP_W] = d_from_w, [MR_FP_L] = d_from_l},
 };
@@ -235,7 +225,7 @@ uint64_t mr_fp_convert(struct mr_state *s, enum mr_fp_format to, enum mr_fp_form
 {
     if (from <= MR_FP_D && is_nan(&layouts[from], a))
         return convert_nan(s, to, from, a, raised);
-    return compute(s, conversions[to][from], &layouts[to], a, 0, raised);
+    return finished(s, &layouts[to], conversions[to][from](a), raised);
 }
 
 /* ---- conversions to integers ---- */

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 
 #define MR_FCSR_NAN2008 (1u << 18)
@@ -100,21 +101,32 @@ const char *mr_guest_string(uint32_t guest);
 static inline uint16_t mr_swap16(uint16_t v) { return mr_big_endian ? __builtin_bswap16(v) : v; }
 static inline uint32_t mr_swap32(uint32_t v) { return mr_big_endian ? __builtin_bswap32(v) : v; }
 static inline uint64_t mr_swap64(uint64_t v) { return mr_big_endian ? __builtin_bswap64(v) : v; }
-uint8_t mr_peek8(uint32_t guest);
-uint16_t mr_peek16(uint32_t guest);
-uint32_t mr_peek32(uint32_t guest);
-uint64_t mr_peek64(uint32_t guest);
-void mr_poke8(uint32_t guest, uint8_t value);
-void mr_poke16(uint32_t guest, uint16_t value);
-void mr_poke32(uint32_t guest, uint32_t value);
-void mr_poke64(uint32_t guest, uint64_t value);
 /* Told of every store by mr_poke* and sc before it is made; NULL: nobody listens (verify_memory.c). */
 extern void (*mr_store_watch)(uint32_t guest, uint32_t size_bytes);
 static inline void mr_watch_store(uint32_t guest, uint32_t size_bytes)
 {
-    if (mr_store_watch != NULL)
+    if (__builtin_expect(mr_store_watch != NULL, false))
         mr_store_watch(guest, size_bytes);
 }
+
+#define MR_DEFINE_ACCESS(bits, SWAP)                                                \
+    static inline uint##bits##_t mr_peek##bits(uint32_t guest)                      \
+    {                                                                               \
+        uint##bits##_t value;                                                       \
+        memcpy(&value, (const void *)((uintptr_t)mr_window + guest), sizeof value); \
+        return SWAP(value);                                                         \
+    }                                                                               \
+    static inline void mr_poke##bits(uint32_t guest, uint##bits##_t value)          \
+    {                                                                               \
+        mr_watch_store(guest, sizeof value);                                        \
+        value = SWAP(value);                                                        \
+        memcpy((void *)((uintptr_t)mr_window + guest), &value, sizeof value);       \
+    }
+
+MR_DEFINE_ACCESS(8, )
+MR_DEFINE_ACCESS(16, mr_swap16)
+MR_DEFINE_ACCESS(32, mr_swap32)
+MR_DEFINE_ACCESS(64, mr_swap64)
 
 /* Stores into host-side images of guest structures, guest byte order. */
 void mr_put16(void *to, uint16_t value);

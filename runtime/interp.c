@@ -4,7 +4,8 @@
  * time, from the MIPS32 release 2 manual (volumes I-A and II-A), and must never be made from the rows of mipsrec/isa.
  *
  * s->pc is the address of the instruction under way, or of the branch whose delay slot is under way: what EPC would
- * hold. Fault handlers read it. Self-modifying code needs no care: nothing decoded is kept.
+ * hold. Fault handlers read it. Self-modifying code needs no care: nothing decoded is kept. Most code comes by a few times
+ * before it is translated, which is too seldom for a cache of decoded instructions.
  */
 #include "baseline/baseline.h"
 #include "fpu.h"
@@ -24,40 +25,46 @@ static inline uint32_t fetch(uint32_t pc)
     return mr_swap32(*(const volatile uint32_t *)((uintptr_t)mr_window + pc));
 }
 
-/* ---- jumps and branches ---- */
+/* ---- jumps and branches, whose delay slot is at `next` ---- */
 
-bool mr_has_delay_slot(uint32_t word)
+#define NOP 0u /* sll $zero, $zero, 0 */
+
+/* Opcodes with jumps among them, one bit each. */
+#define JUMPING_OPCODES 0x00f200ffu
+
+static inline bool has_delay_slot(uint32_t word)
 {
     uint32_t opcode = word >> 26;
     if (opcode == 0x00)
         return (funct(word) & ~1u) == 0x08; /* jr jalr */
+    if (opcode > 0x17 || !(JUMPING_OPCODES >> opcode & 1))
+        return false;
     if (opcode == 0x01)
         return (rt(word) & 0x0c) == 0; /* bltz bgez and their links and likelies */
-    if (opcode == 0x11)
-        return rs(word) == 0x08; /* bc1f bc1t */
-    return (opcode >= 0x02 && opcode <= 0x07) || (opcode >= 0x14 && opcode <= 0x17);
+    return opcode != 0x11 || rs(word) == 0x08; /* bc1f bc1t */
+}
+
+bool mr_has_delay_slot(uint32_t word)
+{
+    return has_delay_slot(word);
 }
 
 /* The only place that knows of delay slots: runs the slot of the branch at s->pc. The target was latched before. */
-static uint32_t run_delay_slot(struct mr_state *s, uint32_t target)
+static inline uint32_t run_delay_slot(struct mr_state *s, uint32_t slot_pc, uint32_t target)
 {
-    uint32_t word = fetch(s->pc + 4);
-    if (mr_has_delay_slot(word))
+    uint32_t word = fetch(slot_pc);
+    if (word == NOP)
+        return target;
+    if (has_delay_slot(word))
         return raise_reserved(s, word); /* unpredictable by the manual */
     return operation_of(word)(s, word, target);
 }
 
-uint32_t mr_branch(struct mr_state *s, uint32_t word, bool taken, bool likely)
+uint32_t mr_branch(struct mr_state *s, uint32_t word, uint32_t slot_pc, bool taken, bool likely)
 {
-    uint32_t pc = s->pc;
     if (taken)
-        return run_delay_slot(s, pc + 4 + (signed_immediate(word) << 2));
-    return likely ? pc + 8 : run_delay_slot(s, pc + 8);
-}
-
-static void link_to(struct mr_state *s, unsigned number)
-{
-    set_gpr(s, number, s->pc + 8);
+        return run_delay_slot(s, slot_pc, slot_pc + (signed_immediate(word) << 2));
+    return likely ? slot_pc + 4 : run_delay_slot(s, slot_pc, slot_pc + 4);
 }
 
 /* A conditional branch: a is GPR[rs], b is GPR[rt]. */
@@ -65,8 +72,8 @@ static void link_to(struct mr_state *s, unsigned number)
     static uint32_t op_##name(struct mr_state *s, uint32_t word, uint32_t next) \
     {                                                              \
         uint32_t a = GPR(s, rs(word)), b = GPR(s, rt(word));       \
-        (void)b, (void)next;                                       \
-        return mr_branch(s, word, (condition), (likely));          \
+        (void)b;                                                   \
+        return mr_branch(s, word, next, (condition), (likely));    \
     }
 
 BRANCH(beq, a == b, false)
@@ -87,9 +94,8 @@ BRANCH(bgezl, (int32_t)a >= 0, true)
     static uint32_t op_##name(struct mr_state *s, uint32_t word, uint32_t next) \
     {                                                              \
         bool taken = (int32_t)GPR(s, rs(word)) condition;          \
-        (void)next;                                                \
-        link_to(s, MR_REG_RA);                                     \
-        return mr_branch(s, word, taken, (likely));                \
+        set_gpr(s, MR_REG_RA, next + 4);                           \
+        return mr_branch(s, word, next, taken, (likely));          \
     }
 
 BRANCH_AND_LINK(bltzal, < 0, false)
@@ -98,36 +104,32 @@ BRANCH_AND_LINK(bltzall, < 0, true)
 BRANCH_AND_LINK(bgezall, >= 0, true)
 
 /* Within the 256 MiB region of the delay slot. */
-static uint32_t jump_target(const struct mr_state *s, uint32_t word)
+static inline uint32_t jump_target(uint32_t slot_pc, uint32_t word)
 {
-    return ((s->pc + 4) & 0xf0000000u) | (word & 0x03ffffffu) << 2;
+    return (slot_pc & 0xf0000000u) | (word & 0x03ffffffu) << 2;
 }
 
 static uint32_t op_j(struct mr_state *s, uint32_t word, uint32_t next)
 {
-    (void)next;
-    return run_delay_slot(s, jump_target(s, word));
+    return run_delay_slot(s, next, jump_target(next, word));
 }
 
 static uint32_t op_jal(struct mr_state *s, uint32_t word, uint32_t next)
 {
-    (void)next;
-    link_to(s, MR_REG_RA);
-    return run_delay_slot(s, jump_target(s, word));
+    set_gpr(s, MR_REG_RA, next + 4);
+    return run_delay_slot(s, next, jump_target(next, word));
 }
 
 static uint32_t op_jr(struct mr_state *s, uint32_t word, uint32_t next)
 {
-    (void)next;
-    return run_delay_slot(s, GPR(s, rs(word)));
+    return run_delay_slot(s, next, GPR(s, rs(word)));
 }
 
 static uint32_t op_jalr(struct mr_state *s, uint32_t word, uint32_t next)
 {
     uint32_t target = GPR(s, rs(word));
-    (void)next;
-    link_to(s, rd(word));
-    return run_delay_slot(s, target);
+    set_gpr(s, rd(word), next + 4);
+    return run_delay_slot(s, next, target);
 }
 
 /* ---- exceptions ---- */
@@ -241,13 +243,18 @@ uint32_t mr_aligned(struct mr_state *s, uint32_t pc)
     return pc;
 }
 
+static inline uint32_t aligned(struct mr_state *s, uint32_t pc)
+{
+    return pc & 3 ? mr_aligned(s, pc) : pc;
+}
+
 /* Whether a signal may wait, or code is only told to leave (code_users.c), or a sample wants a step of growth/hot.c. */
 static inline bool is_called(const struct mr_state *s)
 {
     return mr_signals_waiting() || *(const volatile uint32_t *)&s->signalled.value != 0;
 }
 
-static bool leaves(const struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
+static inline bool leaves(const struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
 {
     return pc == stop_pc || pc >= MR_USER_END || GPR(s, MR_REG_SP) > stop_sp ||
            (!mr_options.engine_interp && !mr_fpu_may_trap(s) && mr_lookup(pc) != NULL && !mr_passed_over());
@@ -268,29 +275,39 @@ static bool run_translated(struct mr_state *s, uint32_t *pc, uint32_t stop_pc, u
     return false;
 }
 
+/* Runs instructions from *pc on up to a jump, which it performs; moves *pc to the jump and returns its target. A branch that is
+ * not taken is no jump, unless it leads to stop_pc. */
+static inline uint32_t run_to_jump(struct mr_state *s, uint32_t *pc, uint32_t stop_pc)
+{
+    for (uint32_t at = *pc;;) {
+        *(volatile uint32_t *)&s->pc = at;
+        uint32_t word = fetch(at), following = at + 4, next = operation_of(word)(s, word, following);
+        if (__builtin_expect(next != following, false) && /* or else compilers put a jump into the loop */
+            (next != at + 8 || next == stop_pc)) {
+            *pc = at;
+            return next;
+        }
+        at = next;
+    }
+}
+
 static uint32_t interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
 {
     mr_fpu_set_modes(s); /* a host signal handler that was left by a jump has reset them */
     pc = mr_aligned(s, pc);
     if (run_translated(s, &pc, stop_pc, stop_sp))
         return pc;
-    for (uint32_t run_start = pc;;) {
-        *(volatile uint32_t *)&s->pc = pc;
-        uint32_t word = fetch(pc), next = operation_of(word)(s, word, pc + 4);
-        if (next == pc + 4 || (next == pc + 8 && next != stop_pc)) { /* pc + 8: a branch not taken */
-            pc = next;
-            continue;
-        }
-        uint64_t instructions = ((pc - run_start) >> 2) + 2; /* all since the last jump, and the delay slot */
+    for (;;) {
+        uint32_t jump_pc = pc, next = run_to_jump(s, &jump_pc, stop_pc);
+        uint64_t instructions = ((jump_pc - pc) >> 2) + 2; /* all since the last jump, and the delay slot */
         mr_counters.interpreted += instructions;
         if (mr_options.stats)
-            mr_code_file_interpreted(pc, instructions);
-        pc = mr_aligned(s, next);
+            mr_code_file_interpreted(jump_pc, instructions);
+        pc = aligned(s, next);
         if (is_called(s)) /* else a loop that waits for a handler's work would never end */
-            pc = mr_aligned(s, mr_signals_take(s, pc));
-        if (leaves(s, pc, stop_pc, stop_sp) || run_translated(s, &pc, stop_pc, stop_sp))
+            pc = aligned(s, mr_signals_take(s, pc));
+        if (leaves(s, pc, stop_pc, stop_sp) || (mr_baseline_on && run_translated(s, &pc, stop_pc, stop_sp)))
             return pc;
-        run_start = pc;
     }
 }
 

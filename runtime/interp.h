@@ -29,8 +29,8 @@ static inline uint32_t raise_reserved(struct mr_state *s, uint32_t word)
     return mr_exception(s, s->pc, MR_RESERVED, word);
 }
 
-/* The branch at s->pc: runs or annuls its delay slot; returns the target or the fall-through. interp.c */
-uint32_t mr_branch(struct mr_state *s, uint32_t word, bool taken, bool likely);
+/* The branch at s->pc: runs or annuls its delay slot, at slot_pc; returns the target or the fall-through. interp.c */
+uint32_t mr_branch(struct mr_state *s, uint32_t word, uint32_t slot_pc, bool taken, bool likely);
 
 /* interp_integer.c */
 mr_operation op_sll, op_srl, op_sra, op_sllv, op_srlv, op_srav, op_movz, op_movn;

@@ -54,6 +54,32 @@ static uint32_t op_arithmetic(struct mr_state *s, uint32_t word, uint32_t next)
     return next;
 }
 
+/* The same for operations of two operands: most of the arithmetic that programs do. */
+static inline uint32_t compute(struct mr_state *s, uint32_t word, uint32_t next, enum mr_fp_format format,
+                               enum mr_fp_operation operation)
+{
+    if (mr_fpu_may_trap(s) || !has_register(s, format, fs(word) | ft(word) | fd(word)))
+        return op_arithmetic(s, word, next);
+    uint64_t a = operand(s, format, fs(word)), b = operand(s, format, ft(word));
+    set_operand(s, format, fd(word), mr_fpu_compute(s, word, mr_fp_functions[format][operation], a, b));
+    return next;
+}
+
+#define COMPUTE(name, format, operation)                           \
+    static uint32_t op_##name(struct mr_state *s, uint32_t word, uint32_t next) \
+    {                                                              \
+        return compute(s, word, next, format, operation);          \
+    }
+
+COMPUTE(add_s, MR_FP_S, MR_FP_ADD)
+COMPUTE(sub_s, MR_FP_S, MR_FP_SUB)
+COMPUTE(mul_s, MR_FP_S, MR_FP_MUL)
+COMPUTE(div_s, MR_FP_S, MR_FP_DIV)
+COMPUTE(add_d, MR_FP_D, MR_FP_ADD)
+COMPUTE(sub_d, MR_FP_D, MR_FP_SUB)
+COMPUTE(mul_d, MR_FP_D, MR_FP_MUL)
+COMPUTE(div_d, MR_FP_D, MR_FP_DIV)
+
 /* cvt.s and cvt.d, which have no meaning within a format */
 static uint32_t op_cvt_float(struct mr_state *s, uint32_t word, uint32_t next)
 {
@@ -138,8 +164,7 @@ uint32_t op_movci(struct mr_state *s, uint32_t word, uint32_t next)
 
 static uint32_t op_bc1(struct mr_state *s, uint32_t word, uint32_t next)
 {
-    (void)next;
-    return mr_branch(s, word, condition_holds(s, word), word >> 17 & 1);
+    return mr_branch(s, word, next, condition_holds(s, word), word >> 17 & 1);
 }
 
 /* ---- moves between register files ---- */
@@ -215,22 +240,20 @@ uint32_t op_cop1x(struct mr_state *s, uint32_t word, uint32_t next)
 
 /* ---- COP1 ---- */
 
-static mr_operation *const float_operations[64] = { /* formats S and D, by function */
-    [0x00] = op_arithmetic, op_arithmetic, op_arithmetic, op_arithmetic,
-    [0x04] = op_arithmetic, op_abs_fmt, op_mov_fmt, op_neg_fmt,
-    [0x08] = op_arithmetic, op_arithmetic, op_arithmetic, op_arithmetic,
-    [0x0c] = op_arithmetic, op_arithmetic, op_arithmetic, op_arithmetic,
-    [0x11] = op_movcf_fmt, op_movz_fmt, op_movn_fmt, [0x15] = op_arithmetic, op_arithmetic,
-    [0x20] = op_cvt_float, op_cvt_float, [0x24] = op_arithmetic, op_arithmetic,
-    [0x30] = op_compare, op_compare, op_compare, op_compare, op_compare, op_compare, op_compare, op_compare,
-    [0x38] = op_compare, op_compare, op_compare, op_compare, op_compare, op_compare, op_compare, op_compare,
-};
+/* By function, from 4 on: the operations that formats S and D share. */
+#define SHARED_OPERATIONS                                                                                  \
+    [0x04] = op_arithmetic, op_abs_fmt, op_mov_fmt, op_neg_fmt,                                            \
+    [0x08] = op_arithmetic, op_arithmetic, op_arithmetic, op_arithmetic,                                   \
+    [0x0c] = op_arithmetic, op_arithmetic, op_arithmetic, op_arithmetic,                                   \
+    [0x11] = op_movcf_fmt, op_movz_fmt, op_movn_fmt, [0x15] = op_arithmetic, op_arithmetic,                \
+    [0x20] = op_cvt_float, op_cvt_float, [0x24] = op_arithmetic, op_arithmetic,                            \
+    [0x30] = op_compare, op_compare, op_compare, op_compare, op_compare, op_compare, op_compare, op_compare, \
+    [0x38] = op_compare, op_compare, op_compare, op_compare, op_compare, op_compare, op_compare, op_compare
 
-static uint32_t op_float(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    mr_operation *operation = float_operations[funct(word)];
-    return operation ? operation(s, word, next) : raise_reserved(s, word);
-}
+static mr_operation *const float_operations[2][64] = {
+    [MR_FP_S] = {op_add_s, op_sub_s, op_mul_s, op_div_s, SHARED_OPERATIONS},
+    [MR_FP_D] = {op_add_d, op_sub_d, op_mul_d, op_div_d, SHARED_OPERATIONS},
+};
 
 /* Formats W and L: conversions only. */
 static uint32_t op_fixed(struct mr_state *s, uint32_t word, uint32_t next)
@@ -238,13 +261,14 @@ static uint32_t op_fixed(struct mr_state *s, uint32_t word, uint32_t next)
     return (funct(word) & ~1u) == 0x20 ? op_cvt_float(s, word, next) : raise_reserved(s, word);
 }
 
-static mr_operation *const cop1[32] = { /* by the rs field, which for arithmetic is 16 and the format */
+static mr_operation *const cop1[32] = { /* by the rs field: 16 and the format for arithmetic, of which S and D are above */
     [0x00] = op_mfc1, [0x02] = op_cfc1, op_mfhc1, op_mtc1, [0x06] = op_ctc1, op_mthc1, op_bc1,
-    [0x10] = op_float, op_float, [0x14] = op_fixed, op_fixed,
+    [0x14] = op_fixed, op_fixed,
 };
 
 uint32_t op_cop1(struct mr_state *s, uint32_t word, uint32_t next)
 {
-    mr_operation *operation = cop1[rs(word)];
+    unsigned format = rs(word) - 0x10;
+    mr_operation *operation = format <= MR_FP_D ? float_operations[format][funct(word)] : cop1[rs(word)];
     return operation ? operation(s, word, next) : raise_reserved(s, word);
 }

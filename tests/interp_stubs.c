@@ -172,21 +172,3 @@ uint32_t mr_leave_lifted(struct mr_state *s, uint32_t pc)
     (void)s;
     return pc;
 }
-
-#define PEEK(bits) \
-    uint##bits##_t mr_peek##bits(uint32_t guest) \
-    { \
-        uint##bits##_t value; \
-        memcpy(&value, mr_window + guest, sizeof value); \
-        return mr_big_endian ? __builtin_bswap##bits(value) : value; \
-    } \
-    void mr_poke##bits(uint32_t guest, uint##bits##_t value) \
-    { \
-        value = mr_big_endian ? __builtin_bswap##bits(value) : value; \
-        memcpy(mr_window + guest, &value, sizeof value); \
-    }
-#define __builtin_bswap8(value) (value)
-PEEK(8)
-PEEK(16)
-PEEK(32)
-PEEK(64)
