@@ -9,6 +9,7 @@
 #include "baseline/baseline.h"
 #include "control.h"
 #include "fpu.h"
+#include "gdb/gdb.h"
 #include "profile.h"
 #include "signals.h"
 #include "verify.h"
@@ -54,21 +55,30 @@ void mr_dispatch_open(uint32_t low_pc, uint32_t high_pc)
         mr_fail("cannot get memory for the dispatch table: %s", strerror(errno));
 }
 
+/* Goes on at pc by what there is of it: lifted code, else translated code, else the interpreter. Where programs have some
+ * of their functions lifted, control comes here for each call between those and the others. */
+static inline uint32_t run_one(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
+{
+    bool may_trap = mr_fpu_may_trap(s);
+    mr_function lifted = may_trap || mr_passed_over() ? NULL : mr_lookup(pc);
+    mr_counters.dispatches++;
+    if (lifted != NULL) {
+        s->pc = pc;
+        mr_doing.activity = MR_FOR_LIFTED;
+        return mr_enter(s, lifted);
+    }
+    if (mr_baseline_on && !may_trap && !mr_verifying && !mr_debugging && mr_baseline_has_already(s, pc))
+        return mr_run_translated(s, pc);
+    return mr_interpret(s, pc, stop_pc, stop_sp);
+}
+
 uint32_t mr_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
 {
     struct mr_doing before = mr_doing;
     uint64_t outer = mr_host_thread.stop;
     mr_host_thread.stop = (uint64_t)stop_sp << 32 | stop_pc;
     do {
-        mr_function lifted = mr_fpu_may_trap(s) || mr_passed_over() ? NULL : mr_lookup(pc);
-        mr_counters.dispatches++;
-        if (lifted != NULL) {
-            s->pc = pc;
-            mr_doing.activity = MR_FOR_LIFTED;
-            pc = mr_enter(s, lifted);
-        } else {
-            pc = mr_interpret(s, pc, stop_pc, stop_sp);
-        }
+        pc = run_one(s, pc, stop_pc, stop_sp);
         if (mr_verifying)
             mr_verify_point(s, MR_AT_PLACE, pc);
     } while (pc != stop_pc && pc != restart.stop_pc && GPR(s, MR_REG_SP) <= stop_sp);

@@ -189,6 +189,8 @@ static inline mr_function mr_lookup(uint32_t pc)
 uint32_t mr_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp);
 /* The interpreter: as mr_run, and also returns at a jump target that has a lifted entry (unless engine_interp). */
 uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp);
+/* Runs the code that the baseline tier has of pc until it comes back; returns the pc to go on at. */
+uint32_t mr_run_translated(struct mr_state *s, uint32_t pc);
 /* Raises the address exceptions of jumps to misaligned places until a handler has a proper one; returns that. */
 uint32_t mr_aligned(struct mr_state *s, uint32_t pc);
 

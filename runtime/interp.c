@@ -260,15 +260,20 @@ static inline bool leaves(const struct mr_state *s, uint32_t pc, uint32_t stop_p
            (!mr_options.engine_interp && !mr_fpu_may_trap(s) && mr_lookup(pc) != NULL && !mr_passed_over());
 }
 
+/* Runs the translated code of pc until it comes back; returns the pc to go on at. */
+static inline uint32_t translated(struct mr_state *s, uint32_t pc)
+{
+    bool performs = mr_baseline_run(s, pc);
+    pc = aligned(s, performs ? mr_interpret_step(s, s->pc) : s->pc);
+    return is_called(s) ? aligned(s, mr_signals_take(s, pc)) : pc;
+}
+
 /* Runs translated code from *pc on, as long as it leads to more; moves *pc to where it does not. Returns true where the loop
  * below is to leave. */
 static bool run_translated(struct mr_state *s, uint32_t *pc, uint32_t stop_pc, uint32_t stop_sp)
 {
     while (mr_baseline_on && !mr_fpu_may_trap(s) && mr_baseline_has(s, *pc)) {
-        bool performs = mr_baseline_run(s, *pc);
-        *pc = mr_aligned(s, performs ? mr_interpret_step(s, s->pc) : s->pc);
-        if (is_called(s))
-            *pc = mr_aligned(s, mr_signals_take(s, *pc));
+        *pc = translated(s, *pc);
         if (leaves(s, *pc, stop_pc, stop_sp))
             return true;
     }
@@ -293,7 +298,7 @@ static inline uint32_t run_to_jump(struct mr_state *s, uint32_t *pc, uint32_t st
 
 static uint32_t interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
 {
-    mr_fpu_set_modes(s); /* a host signal handler that was left by a jump has reset them */
+    mr_fpu_set_modes(s);
     pc = mr_aligned(s, pc);
     if (run_translated(s, &pc, stop_pc, stop_sp))
         return pc;
@@ -311,13 +316,25 @@ static uint32_t interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uin
     }
 }
 
+static inline void note_arrival(uint32_t pc)
+{
+    mr_counters.interpreter_runs++;
+    if (++mr_growth_arrivals % MR_GROWTH_ARRIVALS == 0)
+        mr_growth_arrived(pc);
+}
+
+uint32_t mr_run_translated(struct mr_state *s, uint32_t pc)
+{
+    mr_doing.activity = MR_INTERPRETING;
+    note_arrival(pc);
+    return translated(s, pc);
+}
+
 uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
 {
     struct mr_doing before = mr_doing;
     mr_doing.activity = MR_INTERPRETING;
-    mr_counters.interpreter_runs++;
-    if (++mr_growth_arrivals % MR_GROWTH_ARRIVALS == 0)
-        mr_growth_arrived(pc);
+    note_arrival(pc);
     pc = mr_debugging ? mr_debug_run(s, pc, stop_pc, stop_sp) : interpret(s, pc, stop_pc, stop_sp);
     mr_doing = before;
     return pc;

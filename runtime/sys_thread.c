@@ -288,6 +288,7 @@ static int run_host_thread(struct start *start)
     mr_lock(); /* memory.c may have holes in the window while it has the lock */
     if (threads == NULL)
         enlist();
+    mr_baseline_several_threads();
     int error = make_stacks(start) ? pthread_create(&thread, &attributes, thread_body, start) : EAGAIN;
     mr_signals_keep_reserved();
     mr_unlock();

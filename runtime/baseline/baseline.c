@@ -149,6 +149,7 @@ uint32_t mr_baseline_guest_pc(uintptr_t host_pc) { return (void)host_pc, 0; }
 void mr_baseline_report(void) {}
 void mr_baseline_thread_begins(struct mr_state *s) { (void)s; }
 void mr_baseline_thread_ends(void) {}
+void mr_baseline_several_threads(void) {}
 void mr_baseline_abandoned(void) {}
 void mr_baseline_forked(void) {}
 

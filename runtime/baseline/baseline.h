@@ -31,6 +31,12 @@ extern size_t mr_code_cache_bytes; /* of code; what is full loses its oldest cod
 
 /* Whether there is code for the guest pc; where the pc has come by often, it is made. Aligned pcs only. */
 bool mr_baseline_has(struct mr_state *s, uint32_t pc);
+/* The same, of any pc, without making it. Only where mr_baseline_on. */
+static inline bool mr_baseline_has_already(const struct mr_state *s, uint32_t pc)
+{
+    return pc < MR_USER_END && (pc & 3) == 0 &&
+           __atomic_load_n((const int32_t *)((uintptr_t)s->translated + pc), __ATOMIC_RELAXED) != 0;
+}
 
 /* Runs translated code from pc until it comes back. Then s->pc is where the guest goes on; true: the interpreter is to perform
  * the instruction there, whatever code there is. */
@@ -39,6 +45,7 @@ bool mr_baseline_run(struct mr_state *s, uint32_t pc);
 /* A guest thread begins and ends to run. */
 void mr_baseline_thread_begins(struct mr_state *s);
 void mr_baseline_thread_ends(void);
+void mr_baseline_several_threads(void); /* there will be another one */
 void mr_baseline_abandoned(void); /* the calling thread has left all frames of its stack by a jump */
 void mr_baseline_forked(void);    /* in the child: the other threads are not there */
 

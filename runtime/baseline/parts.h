@@ -5,6 +5,7 @@
 #include "baseline.h"
 #include "mr_stencil_numbers.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 /* ---- stencils.c: the generated tables. Their meaning stands in mipsrec/stencils/convention.py. ---- */
@@ -151,10 +152,29 @@ void mr_links_drop_waiting(const uint8_t *code, size_t size_bytes);
 void mr_code_send_out(void);         /* has threads leave translated code at their next poll; under mr_lock */
 uint32_t mr_code_retire(void);       /* returns the time, and sends threads out; under mr_lock */
 bool mr_code_retired(uint32_t time); /* whether all threads have left what was retired by then; under mr_lock */
+struct mr_code_user { /* a guest thread. All under mr_lock but `since` */
+    _Atomic uint32_t since; /* the time when it entered translated code, or 0 */
+    struct mr_state *s;
+    struct mr_code_user *next;
+};
+extern _Thread_local struct mr_code_user mr_code_user; /* the calling thread */
+extern _Atomic uint32_t mr_code_time;
+extern bool mr_code_shared; /* by several threads */
 /* The calling thread will look for an entry. It may do so while code below waits for the handler of a fault (fault.c): then
  * the older time holds for both. Returns what mr_code_leave is to be told. */
-uint32_t mr_code_enter(void);
-void mr_code_leave(uint32_t before);
+static inline uint32_t mr_code_enter(void)
+{
+    uint32_t before = atomic_load_explicit(&mr_code_user.since, memory_order_relaxed);
+    if (before == 0 && mr_code_shared)
+        atomic_store(&mr_code_user.since, atomic_load(&mr_code_time));
+    else if (before == 0)
+        atomic_store_explicit(&mr_code_user.since, atomic_load(&mr_code_time), memory_order_relaxed);
+    return before;
+}
+static inline void mr_code_leave(uint32_t before)
+{
+    atomic_store_explicit(&mr_code_user.since, before, memory_order_release);
+}
 
 struct mr_baseline_counts {
     uint64_t units, instructions, code_bytes;
