@@ -19,8 +19,10 @@ from .protocol import ARRIVED
 MOST_INSTRUCTIONS = 30_000
 """Of the functions of one choice; more come with the next request."""
 _LEAST_SHARE = 0.01
-_CALLED_IN_LOOPS_INSTRUCTIONS, _CALLED_INSTRUCTIONS = 300, 60
+_CALLED_IN_LOOPS_INSTRUCTIONS, _CALLED_INSTRUCTIONS = 300, 100
 """Of functions that a hot one calls, in its loops or elsewhere, and that are compiled with it."""
+MOST_CALLED_INSTRUCTIONS = 10_000
+"""Of all these in one choice."""
 _ENTERED_SHARE = 0.3
 """Of all samples: a function that has so many may be in a loop that it does not leave for long."""
 MOST_HEADS, MOST_ENTRIES = 12, 24
@@ -112,23 +114,35 @@ def choose(
         if start not in there or entries - there[start]:
             chosen[start] = frozenset(entries)
             room -= function.instruction_count()
-    for called, most in sorted(_called(guest, chosen).items()):
-        size = functions[called].instruction_count()
-        if called not in there and called not in chosen and size <= min(most, room):
-            chosen[called] = frozenset()
-            room -= size
+    _add_called(guest, chosen, there, min(room, MOST_CALLED_INSTRUCTIONS))
     return chosen
 
 
+def _add_called(
+    guest: Guest, chosen: dict[int, frozenset[int]], there: Mapping[int, frozenset[int]], room: int
+) -> None:
+    """Add what chosen functions call, and what that calls, nearest first: each call between tiers costs time."""
+    callers = list(chosen)
+    while callers and room > 0:
+        added = []
+        for called, most in sorted(_called(guest, callers).items()):
+            size = guest.program.functions[called].instruction_count()
+            if called not in there and called not in chosen and size <= min(most, room):
+                chosen[called] = frozenset()
+                room -= size
+                added.append(called)
+        callers = added
+
+
 def _called(guest: Guest, starts: Iterable[int]) -> dict[int, int]:
-    """Return what functions call, each with the size up to which it is compiled with them."""
+    """Return what functions call, or jump to at their ends, each with the size up to which it is compiled with them."""
     found: dict[int, int] = {}
     for start in starts:
         function = guest.program.functions[start]
         in_loops = called_in_loops(function)
         for block in function.blocks.values():
             target = function.likely_target(block)
-            if block.end is End.CALL and target is not None and target in guest.starts:
+            if target is not None and target in guest.starts and target != start:
                 most = _CALLED_IN_LOOPS_INSTRUCTIONS if target in in_loops else _CALLED_INSTRUCTIONS
                 found[target] = max(most, found.get(target, 0))
     return found

@@ -88,10 +88,14 @@ static void count_at(uint32_t pc, uint32_t bits, uint32_t periods)
     atomic_fetch_add_explicit(&fresh[number], periods, memory_order_relaxed);
 }
 
+/* Where ra says that a call was made, too: of a leaf that is the caller, which is better recompiled with it. Of other functions
+ * it is a place in themselves. */
 static void count_translated(uintptr_t host_pc, uint32_t periods)
 {
-    uint32_t pc = mr_baseline_guest_pc(host_pc);
+    uint32_t pc = mr_baseline_guest_pc(host_pc), call_pc = GPR(mr_current, MR_REG_RA) - 8;
     count_at((pc != 0 ? pc : mr_current->pc) & ~3u, 0, periods);
+    if ((call_pc & 3) == 0 && call_pc < MR_USER_END)
+        count_at(call_pc, 0, periods);
 }
 
 void mr_growth_arrived(uint32_t pc)
