@@ -285,13 +285,14 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
 
     parser = commands.add_parser("run", help="run a program; what follows its name belongs to it")
     parser.add_argument("--build", action="store_true",
-                        help="first recompile a dynamic program and all that it loads; else what is not there yet is "
-                        "run by the slower tiers (a static program is recompiled first, without --server)")  # fmt: skip
+                        help="first recompile the program and all that it loads; else it starts at once, and what is "
+                        "hot is recompiled meanwhile")  # fmt: skip
     parser.add_argument("--server", action="store_true", default=None,
-                        help="start static programs at once, too, and have what is hot recompiled meanwhile by a "
-                        "compile server (MIPSREC_SERVER=1 says the same; default: off)")  # fmt: skip
+                        help="have what is hot recompiled meanwhile by a compile server (default, unless --tier or an "
+                        "option of how code is made is given; MIPSREC_SERVER=0 says no)")  # fmt: skip
     parser.add_argument("--no-server", dest="server", action="store_false", default=None,
-                        help="have nothing recompiled meanwhile, though MIPSREC_SERVER=1 says so")  # fmt: skip
+                        help="have nothing recompiled meanwhile: a static program is recompiled first, and of a dynamic "
+                        "one what is not there yet is run by the slower tiers")  # fmt: skip
     parser.add_argument("--static-lib", metavar="lib.so", help="of `mipsrec build` (default: build one and keep it)")
     _add_tier(parser)
     parser.add_argument("--stats", action="store_true", help="print counters on standard error at the end")

@@ -19,7 +19,7 @@ _own_cache: str | None = None
 def pytest_configure() -> None:
     """Give all processes of this run one cache folder, unless MIPSREC_CACHE names one that is to be kept."""
     global _own_cache
-    os.environ.pop("MIPSREC_SERVER", None)  # who wants one says so
+    os.environ["MIPSREC_SERVER"] = "0"  # who wants one says so
     if "MIPSREC_CACHE" not in os.environ:
         os.environ["MIPSREC_CACHE"] = _own_cache = tempfile.mkdtemp(prefix="mipsrec-tests-")
 

@@ -153,7 +153,10 @@ def _code_words(program: Path, arguments: argparse.Namespace) -> list[str]:
 
 def _server_words(arguments: argparse.Namespace, options: Options) -> list[str]:
     """Return the host's options for a compile server, if one is wanted."""
-    wanted = tier_of(arguments) == "auto" and options.profile is None and is_wanted(getattr(arguments, "server", False))
+    chosen = getattr(arguments, "server", False)
+    if chosen is None and not is_default(options):
+        chosen = False  # who says how code is to be made wants it made now
+    wanted = tier_of(arguments) == "auto" and options.profile is None and is_wanted(chosen)
     return server_words(arguments.jobs) if wanted else []
 
 

@@ -11,24 +11,31 @@ from pathlib import Path
 from ..cache import cache_folder
 from ..errors import BuildError
 
+_COMMAND = "mipsrec-python"
+"""This package as a command, which the launcher starts; then that is what the host is told to start, too."""
 _HANDED_ON = ("PATH", "HOME", "CC", "MIPSREC_CACHE_LIMIT")
 """Variables that the server heeds. The program's own are none of its business."""
 _BEGINS_SECONDS = 30.0
 
 
 def _environment() -> dict[str, str]:
-    found = {name: os.environ[name] for name in _HANDED_ON if name in os.environ}
+    found = {name: os.environ[name] for name in _HANDED_ON if os.environ.get(name)}
     return found | {"MIPSREC_CACHE": str(cache_folder().absolute())}
 
 
 def _command(jobs: int) -> list[str]:
-    start = Path(__file__).resolve().with_name("start_server.py")
-    idle = ["--idle", os.environ["MIPSREC_SERVER_IDLE"]] if "MIPSREC_SERVER_IDLE" in os.environ else []
-    return [sys.executable, "-I", str(start), "--jobs", str(jobs), *idle]
+    start = [sys.executable, "-I", str(Path(__file__).resolve().with_name("start_server.py"))]
+    if Path(sys.argv[0]).name == _COMMAND:
+        start = [str(Path(sys.argv[0]).absolute()), "compile-server"]
+    idle = ["--idle", os.environ["MIPSREC_SERVER_IDLE"]] if os.environ.get("MIPSREC_SERVER_IDLE") else []
+    return [*start, "--jobs", str(jobs), *idle]
 
 
 def server_words(jobs: int) -> list[str]:
-    """Return the host's option for the compile server; nothing where a name in it cannot be given so."""
+    """Return the host's option for the compile server; nothing where a name in it cannot be given so.
+
+    The launcher does the same (runtime/launcher/server_words.c).
+    """
     words = [f"{name}={value}" for name, value in _environment().items()] + _command(jobs)
     if any("\n" in word or not word for word in words):
         return []
@@ -36,8 +43,8 @@ def server_words(jobs: int) -> list[str]:
 
 
 def is_wanted(chosen: bool | None) -> bool:
-    """Return whether programs have a compile server: as --server or --no-server chose, else as the environment says."""
-    return chosen if chosen is not None else os.environ.get("MIPSREC_SERVER", "") not in ("", "0")
+    """Return whether programs have a compile server: as --server or --no-server chose, unless the environment forbids."""
+    return chosen if chosen is not None else os.environ.get("MIPSREC_SERVER") != "0"
 
 
 def start_server(jobs: int) -> None:

@@ -23,7 +23,10 @@ struct option {
 };
 
 /* In the order in which Python writes them. */
-enum { STRACE, STATS, REPORT, TIER, PROFILE, PROFILE_RATE, SYSROOT, VARIABLE, STATIC_LIB, ENGINE, OPTION_COUNT };
+enum {
+    STRACE, STATS, REPORT, TIER, PROFILE, PROFILE_RATE, SYSROOT, VARIABLE, STATIC_LIB, ENGINE, SERVER, NO_SERVER,
+    OPTION_COUNT
+};
 static const struct option options[OPTION_COUNT] = {
     [STRACE] = {.name = "--strace", .flag = true},
     [STATS] = {.name = "--stats", .flag = true},
@@ -35,6 +38,8 @@ static const struct option options[OPTION_COUNT] = {
     [VARIABLE] = {.name = "-E", .letter = 'E'},
     [STATIC_LIB] = {.name = "--static-lib"},
     [ENGINE] = {.name = "--engine", .choices = " native interp "},
+    [SERVER] = {.name = "--server", .flag = true},
+    [NO_SERVER] = {.name = "--no-server", .flag = true},
 };
 
 struct command_line {
@@ -88,6 +93,8 @@ static void set(struct command_line *line, unsigned which, const char *value)
         line->variables[line->variable_count++] = value;
     else if (which == ENGINE) /* the same option in older words */
         line->value[TIER] = strcmp(value, "native") == 0 ? "aot" : "interp";
+    else if (which == SERVER || which == NO_SERVER)
+        line->value[which == SERVER ? NO_SERVER : SERVER] = NULL;
 }
 
 /* Returns false where the words are not plain: then Python reads them. */
@@ -139,26 +146,28 @@ static const char *find_cache(void)
     return length > 0 && length < (int)sizeof path && stat(path, &status) == 0 && S_ISDIR(status.st_mode) ? path : NULL;
 }
 
-/* As is_wanted of mipsrec/commands/server_words.py. How one is started, only Python knows. */
+/* As is_wanted of mipsrec/commands/server_words.py. */
 static bool wants_server(const struct command_line *line)
 {
     const char *tier = line->value[TIER], *wanted = getenv("MIPSREC_SERVER");
-    return (tier == NULL || strcmp(tier, "auto") == 0) && wanted != NULL && *wanted != 0 && strcmp(wanted, "0") != 0;
+    if ((tier != NULL && strcmp(tier, "auto") != 0) || line->value[STATIC_LIB] != NULL || line->value[NO_SERVER] != NULL)
+        return false;
+    return line->value[SERVER] != NULL || wanted == NULL || strcmp(wanted, "0") != 0;
 }
 
-/* Whether Python must run first: to build something, to name a compile server, or to say what is wrong. */
+/* Whether Python must run first: to build something, or to say what is wrong. */
 static bool must_build(const struct command_line *line, const char *cache)
 {
     if (!runs_recompiled_code(line) || line->value[STATIC_LIB] != NULL)
         return false;
-    if (wants_server(line))
-        return true;
     const char *sysroot = line->value[SYSROOT] != NULL ? line->value[SYSROOT] : getenv("MIPSREC_SYSROOT");
     enum mr_program_kind kind = mr_program_kind_of(*line->program, sysroot, cache);
-    return kind != MR_DYNAMIC && kind != MR_STATIC_BUILT;
+    return kind == MR_UNKNOWN || (kind == MR_STATIC && !wants_server(line));
 }
 
 /* ---- what this process becomes ---- */
+
+#define PYTHON "mipsrec-python"
 
 /* Puts the path of a program in the folder of this one into path. */
 static bool find_beside(const char *name, char path[PATH_MAX])
@@ -173,10 +182,24 @@ static bool find_beside(const char *name, char path[PATH_MAX])
     return slash != NULL && snprintf(path, PATH_MAX, "%.*s/%s", (int)(slash - own), own, name) < PATH_MAX;
 }
 
+static size_t put_code_words(const struct command_line *line, const char *cache, const char **words)
+{
+    static char python[PATH_MAX];
+    size_t count = 0;
+    words[count++] = line->value[STATIC_LIB] != NULL ? "--library" : "--cache";
+    words[count++] = line->value[STATIC_LIB] != NULL ? line->value[STATIC_LIB] : cache;
+    const char *server = wants_server(line) && find_beside(PYTHON, python) ? mr_server_words(python, cache) : NULL;
+    if (server != NULL) {
+        words[count++] = "--compile-server";
+        words[count++] = server;
+    }
+    return count;
+}
+
 static void become_host(const struct command_line *line, const char *cache, size_t word_count)
 {
     char host[PATH_MAX];
-    const char **words = calloc(2 * OPTION_COUNT + 2 * line->variable_count + word_count + 8, sizeof *words);
+    const char **words = calloc(2 * OPTION_COUNT + 2 * line->variable_count + word_count + 10, sizeof *words);
     size_t count = 0;
     if (words == NULL || !find_beside("mipsrec-host", host))
         return;
@@ -195,10 +218,8 @@ static void become_host(const struct command_line *line, const char *cache, size
         words[count++] = options[VARIABLE].name;
         words[count++] = line->variables[i];
     }
-    if (runs_recompiled_code(line)) {
-        words[count++] = line->value[STATIC_LIB] != NULL ? "--library" : "--cache";
-        words[count++] = line->value[STATIC_LIB] != NULL ? line->value[STATIC_LIB] : cache;
-    }
+    if (runs_recompiled_code(line))
+        count += put_code_words(line, cache, words + count);
     for (char **word = line->program; *word != NULL; word++)
         words[count++] = *word;
     execv(host, (char **)words);
@@ -210,7 +231,7 @@ static int become_python(char **argv, size_t word_count, bool run)
     char **words = calloc(word_count + 3, sizeof *words);
     size_t count = 0;
     errno = ENOENT;
-    if (words != NULL && find_beside("mipsrec-python", python)) {
+    if (words != NULL && find_beside(PYTHON, python)) {
         words[count++] = python;
         if (run)
             words[count++] = (char *)"run";

@@ -2,7 +2,7 @@
  *
  * Enters: its name. Leaves: whether it is dynamic, which is_dynamic of mipsrec/commands/run.py tells by the same header, or
  * has a library that the host will use: notes of the host say which contents the file has, and that the library is whole.
- * A file that the host has not seen is unknown, since nobody but Python looks for its library by reading it.
+ * Of a file that the host has not seen, a library is not looked for: that takes reading it.
  */
 #include "program.h"
 
@@ -82,8 +82,9 @@ enum mr_program_kind mr_program_kind_of(const char *name, const char *sysroot, c
     int fd = open_program(name, sysroot);
     int interpreted = fd >= 0 ? has_interpreter(fd) : -1;
     enum mr_program_kind kind = interpreted == 1                            ? MR_DYNAMIC
-                                : interpreted == 0 && has_library(fd, cache) ? MR_STATIC_BUILT
-                                                                            : MR_UNKNOWN;
+                                : interpreted != 0                          ? MR_UNKNOWN
+                                : has_library(fd, cache)                    ? MR_STATIC_BUILT
+                                                                            : MR_STATIC;
     if (fd >= 0)
         close(fd);
     return kind;

@@ -151,6 +151,10 @@ AT_ONCE = [
     ("--sysroot", "root", "/bin/dynamic"),
     ("--sysroot=root", "dynamic"),
     ("-L", "root", "-L", "folder", "known"),
+    ("new",),
+    ("--server", "--no-server", "--stats", "known"),
+    ("--no-server", "--server", "new"),
+    ("--server", "--tier", "aot", "known"),
 ]
 BY_PYTHON = [
     (),
@@ -220,6 +224,10 @@ SURROUNDINGS: list[dict[str, str | None]] = [
     {"MIPSREC_SYSROOT": "root"},
     {"MIPSREC_CACHE_PATH": "/a:{folder}/cache", "MIPSREC_WINDOW": "any", "LANG": "C"},
     {"LC_CTYPE": "C", "LC_ALL": "C.UTF-8", "PYTHONPATH": "/x"},
+    {"MIPSREC_SERVER": "0"},
+    {"MIPSREC_SERVER": "", "MIPSREC_SERVER_IDLE": "3"},
+    {"MIPSREC_SERVER": "1", "MIPSREC_SERVER_IDLE": "", "CC": "cc -v", "MIPSREC_CACHE_LIMIT": "1G"},
+    {"PATH": "/bin:/x\ny"},
 ]
 
 
@@ -251,14 +259,16 @@ def test_python_makes_a_cache_that_is_not_there(installed: Installed, tmp_path: 
 def test_a_program_or_library_that_changed_is_not_known(installed: Installed) -> None:
     path = installed.folder / "changing"
     shutil.copy(installed.folder / "known", path)
-    installed.run("mipsrec", "run", "changing")
+    installed.run("mipsrec", "run", "--no-server", "changing")
     assert installed.python_ran(), "the host has not seen this file"
     (library,) = installed.cache.glob("code/*/*/*/*.so")
     times = library.stat()
     try:
         os.utime(library, ns=(times.st_atime_ns, times.st_mtime_ns + 1))
-        installed.run("mipsrec", "run", "known")
+        installed.run("mipsrec", "run", "--no-server", "known")
         assert installed.python_ran()
+        installed.run("mipsrec", "run", "known")
+        assert not installed.python_ran()
     finally:
         os.utime(library, ns=(times.st_atime_ns, times.st_mtime_ns))
 

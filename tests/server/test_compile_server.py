@@ -260,20 +260,20 @@ def test_warm(name: str, host: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "value", "served"),
     [
-        ([], "", False), ([], "0", False), ([], "1", True), (["--server"], "", True), (["--server"], "0", True),
-        (["--no-server"], "1", False), (["--server", "--tier", "aot"], "", False),
+        ([], "", True), ([], "0", False), ([], "1", True), (["--server"], "0", True), (["--no-server"], "1", False),
+        (["--server", "--tier", "aot"], "", False), (["--opt", "0"], "", False), (["--server", "--opt", "0"], "", True),
     ],
 )  # fmt: skip
-def test_run_has_a_server_when_told_so(
+def test_run_has_a_server_unless_told_otherwise(
     words: list[str], value: str, served: bool, host: Path, tmp_path: Path
 ) -> None:
-    """Only then does a static program start before it is recompiled."""
+    """Then a static program starts before it is recompiled."""
     guest = SAMPLES / "prebuilt" / "mipsel" / "hello.elf"
     host_executable()
     with serving(host, tmp_path) as server:
         os.symlink(Path(os.environ["MIPSREC_CACHE"]) / "host", server.cache / "host")
         changes = {"MIPSREC_CACHE": str(server.cache), "MIPSREC_SERVER_IDLE": "1", "MIPSREC_SERVER": value}
-        result = mipsrec("run", "--opt", "0", "--stats", *words, guest, **changes)
+        result = mipsrec("run", "--stats", *words, guest, **changes)
         assert (result.returncode, result.stdout) == (0, "Hello from MIPS.\n")
         assert ("asked the compile server" in result.stderr) == served
         assert bool(list(server.cache.glob("code/*/*/*/*.so"))) != served
