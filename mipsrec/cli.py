@@ -291,8 +291,8 @@ def _add_running(commands: argparse._SubParsersAction[_Parser]) -> None:
                         help="have what is hot recompiled meanwhile by a compile server (default, unless --tier or an "
                         "option of how code is made is given; MIPSREC_SERVER=0 says no)")  # fmt: skip
     parser.add_argument("--no-server", dest="server", action="store_false", default=None,
-                        help="have nothing recompiled meanwhile: a static program is recompiled first, and of a dynamic "
-                        "one what is not there yet is run by the slower tiers")  # fmt: skip
+                        help="have nothing recompiled meanwhile: a static program is recompiled first, and of a "
+                        "dynamic one what is not there yet is run by the slower tiers")  # fmt: skip
     parser.add_argument("--static-lib", metavar="lib.so", help="of `mipsrec build` (default: build one and keep it)")
     _add_tier(parser)
     parser.add_argument("--stats", action="store_true", help="print counters on standard error at the end")

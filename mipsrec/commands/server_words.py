@@ -43,7 +43,7 @@ def server_words(jobs: int) -> list[str]:
 
 
 def is_wanted(chosen: bool | None) -> bool:
-    """Return whether programs have a compile server: as --server or --no-server chose, unless the environment forbids."""
+    """Return whether programs have a compile server: as --server or --no-server chose, else as the environment says."""
     return chosen if chosen is not None else os.environ.get("MIPSREC_SERVER") != "0"
 
 

@@ -12,17 +12,14 @@ from dataclasses import dataclass, field
 
 from ..analysis import End, Function
 from ..codegen.loops import loops_with
-from ..levels import called_in_loops
 from ..pipeline import Guest
 from .protocol import ARRIVED
 
 MOST_INSTRUCTIONS = 30_000
 """Of the functions of one choice; more come with the next request."""
 _LEAST_SHARE = 0.01
-_CALLED_IN_LOOPS_INSTRUCTIONS, _CALLED_INSTRUCTIONS = 300, 100
-"""Of functions that a hot one calls, in its loops or elsewhere, and that are compiled with it."""
-MOST_CALLED_INSTRUCTIONS = 10_000
-"""Of all these in one choice."""
+LEAST_INSTRUCTIONS, _INSTRUCTIONS_OF_A_SAMPLE = 6000, 500
+"""How many a choice has at most, by the samples that it is made for."""
 _ENTERED_SHARE = 0.3
 """Of all samples: a function that has so many may be in a loop that it does not leave for long."""
 MOST_HEADS, MOST_ENTRIES = 12, 24
@@ -66,6 +63,8 @@ def heads_around(function: Function, blocks: set[int]) -> set[int]:
 class _Heat:
     """Where a file is hot: samples by function, and of each the blocks with samples and those that control came to."""
 
+    executed: set[int] = field(default_factory=set)
+    """Functions with samples, or with code that is executed often."""
     samples: Counter[int] = field(default_factory=Counter)
     blocks: dict[int, set[int]] = field(default_factory=dict)
     arrivals: dict[int, set[int]] = field(default_factory=dict)
@@ -78,6 +77,9 @@ def _heat(index: FileIndex, counts: Mapping[int, int]) -> _Heat:
         if place is None:
             continue
         start, block = place
+        heat.executed.add(start)
+        if count == 0:
+            continue
         heat.samples[start] += count
         heat.blocks.setdefault(start, set()).add(block)
         if pc == block | ARRIVED:
@@ -97,11 +99,13 @@ def choose(
     """Return the functions to compile, by start, each with its further entries.
 
     `there` is what the library has already. A function of it that is hot nevertheless is in a loop that began before:
-    it gets entries at that loop's head, and where control came to it.
+    it gets entries at that loop's head, and where control came to it. With hot functions go others that are executed,
+    since each call between tiers costs time: the more of them, the more time the file takes.
     """
     guest, functions = index.guest, index.guest.program.functions
     heat = _heat(index, counts)
-    total, room = heat.samples.total(), MOST_INSTRUCTIONS
+    total = heat.samples.total()
+    room = min(MOST_INSTRUCTIONS, LEAST_INSTRUCTIONS + _INSTRUCTIONS_OF_A_SAMPLE * total)
     chosen: dict[int, frozenset[int]] = {}
     for start, count in heat.samples.most_common():
         if count < _LEAST_SHARE * total or room <= 0:
@@ -114,35 +118,31 @@ def choose(
         if start not in there or entries - there[start]:
             chosen[start] = frozenset(entries)
             room -= function.instruction_count()
-    _add_called(guest, chosen, there, min(room, MOST_CALLED_INSTRUCTIONS))
+    for start in _nearest(guest, [*chosen, *(heat.samples.keys() & there.keys())], heat.executed):
+        size = functions[start].instruction_count()
+        if start not in there and start not in chosen and size <= room:
+            chosen[start] = frozenset()
+            room -= size
     return chosen
 
 
-def _add_called(
-    guest: Guest, chosen: dict[int, frozenset[int]], there: Mapping[int, frozenset[int]], room: int
-) -> None:
-    """Add what chosen functions call, and what that calls, nearest first: each call between tiers costs time."""
-    callers = list(chosen)
-    while callers and room > 0:
-        added = []
-        for called, most in sorted(_called(guest, callers).items()):
-            size = guest.program.functions[called].instruction_count()
-            if called not in there and called not in chosen and size <= min(most, room):
-                chosen[called] = frozenset()
-                room -= size
-                added.append(called)
-        callers = added
+def _nearest(guest: Guest, starts: Iterable[int], executed: set[int]) -> list[int]:
+    """Return the functions that are executed by their distance from some in calls, either way; small ones first."""
 
+    def by_size(found: set[int]) -> list[int]:
+        return sorted(found, key=lambda start: (guest.program.functions[start].instruction_count(), start))
 
-def _called(guest: Guest, starts: Iterable[int]) -> dict[int, int]:
-    """Return what functions call, or jump to at their ends, each with the size up to which it is compiled with them."""
-    found: dict[int, int] = {}
-    for start in starts:
+    beside: dict[int, set[int]] = {start: set() for start in executed}
+    for start in executed:
         function = guest.program.functions[start]
-        in_loops = called_in_loops(function)
         for block in function.blocks.values():
             target = function.likely_target(block)
-            if target is not None and target in guest.starts and target != start:
-                most = _CALLED_IN_LOOPS_INSTRUCTIONS if target in in_loops else _CALLED_INSTRUCTIONS
-                found[target] = max(most, found.get(target, 0))
-    return found
+            if target is not None and target in executed:
+                beside[start].add(target)
+                beside[target].add(start)
+    order = dict.fromkeys(start for start in starts if start in executed)
+    layer = list(order)
+    while layer:
+        layer = by_size({near for start in layer for near in beside[start]} - order.keys())
+        order |= dict.fromkeys(layer)
+    return [*order, *by_size(executed - order.keys())]

@@ -25,7 +25,7 @@ from ..options import CALL_MODELS, CPUS, LEVELS, MEMORY_MODELS, Options
 MAGIC, VERSION = 0x5352494D, 1
 HOT, STATUS, STOP, FINISH = 1, 2, 3, 4
 """What is hot; how are things?; end; compile all that was ever asked for, and make groups of functions one."""
-MOST_PCS = 512
+MOST_PCS = 4096
 ARRIVED = 1
 """Added to a pc that control came to from elsewhere: from recompiled code, or from the host."""
 _HEAD = struct.Struct("<IIII40s96s1024s")
@@ -43,7 +43,10 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Message:
-    """What a client said. `pcs` are guest pcs with their samples, `path` is what the client calls its file."""
+    """What a client said. `pcs` are guest pcs with their samples, `path` is what the client calls its file.
+
+    A pc without samples is of code that is executed often.
+    """
 
     kind: int
     variant: str

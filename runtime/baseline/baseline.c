@@ -146,6 +146,7 @@ bool mr_baseline_run(struct mr_state *s, uint32_t pc) { return (void)s, (void)pc
 void mr_baseline_forget(uint32_t guest, uint32_t size_bytes) { (void)guest, (void)size_bytes; }
 void mr_baseline_fault(struct mr_state *s, uintptr_t pc, const void *context) { (void)s, (void)pc, (void)context; }
 uint32_t mr_baseline_guest_pc(uintptr_t host_pc) { return (void)host_pc, 0; }
+void mr_baseline_visit(void (*visit)(uint32_t, void *), void *argument) { (void)visit, (void)argument; }
 void mr_baseline_report(void) {}
 void mr_baseline_thread_begins(struct mr_state *s) { (void)s; }
 void mr_baseline_thread_ends(void) {}

@@ -58,6 +58,9 @@ void mr_baseline_fault(struct mr_state *s, uintptr_t host_pc, const void *contex
 /* The guest pc of translated code at host_pc, or 0 where there is none; for handlers of signals, too. */
 uint32_t mr_baseline_guest_pc(uintptr_t host_pc);
 
+/* Calls visit with the start of each unit that there is. */
+void mr_baseline_visit(void (*visit)(uint32_t start, void *argument), void *argument);
+
 void mr_baseline_report(void); /* for --stats */
 
 /* ---- random_tiers.c: only where --threshold is random:SEED ---- */

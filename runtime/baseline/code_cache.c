@@ -194,6 +194,16 @@ bool mr_unit_add(struct mr_state *s, const struct mr_unit_text *text)
     return true;
 }
 
+void mr_baseline_visit(void (*visit)(uint32_t start, void *argument), void *argument)
+{
+    mr_lock();
+    for (const struct region *region = regions; region < regions + REGIONS; region++)
+        for (uint32_t i = 0; i < region->unit_count; i++)
+            if (region->units[i].instruction_count != 0)
+                visit(region->units[i].start, argument);
+    mr_unlock();
+}
+
 void mr_link(struct mr_state *s, uint8_t *displacement, uint8_t *stub, uint32_t pc)
 {
     uint8_t *code = mr_code_of(s, pc);

@@ -42,9 +42,9 @@ void mr_growth_report(void); /* for --stats */
 
 struct mr_hot_pc {
     uint32_t pc; /* as `mipsrec disasm` shows it, and MR_ARRIVED where control came from elsewhere */
-    uint32_t samples;
+    uint32_t samples; /* 0: code that was executed often enough to be translated */
 };
-enum { MR_MOST_HOT_PCS = 512, MR_ARRIVED = 1 };
+enum { MR_MOST_HOT_PCS = 512, MR_MOST_PCS = 4096, MR_ARRIVED = 1 };
 struct mr_request {
     const char *path; /* of the file, as on this machine */
     int fd;           /* the file */

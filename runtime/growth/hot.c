@@ -25,7 +25,7 @@
 #define SLOTS 4096u
 #define MOST_PROBES 16u
 #define STEP_SAMPLES 4u          /* of the process, from one step to the next */
-#define FIRST_SAMPLES 4u         /* that a file is asked for at first */
+#define FIRST_SAMPLES 8u         /* that a file is asked for at first */
 #define MOST_SAMPLES 512u        /* and in the end */
 #define LOOK_STEPS 32u           /* from one look for what others had made to the next */
 #define MOST_STARTS 3u           /* of the server, by this process */
@@ -191,15 +191,32 @@ static void note_sent(unsigned number, struct file *file)
     file->next_at = file->next_at < MOST_SAMPLES ? 2 * file->next_at : MOST_SAMPLES;
 }
 
+/* pcs of one file, to be sent. */
+struct list {
+    unsigned number;
+    size_t count;
+    struct mr_hot_pc pcs[MR_MOST_PCS];
+};
+
+static void add_translated(uint32_t start, void *argument)
+{
+    struct list *list = argument;
+    if (list->count < MR_MOST_PCS && mr_code_file_number(start) == list->number)
+        list->pcs[list->count++] = (struct mr_hot_pc){start - mr_code_file(list->number)->delta, 0};
+}
+
+/* What is executed often, too: where all of that is recompiled, control seldom goes from one tier to another. */
 static void ask(unsigned number, struct file *file, int fd)
 {
-    static struct mr_hot_pc pcs[MR_MOST_HOT_PCS];
-    static size_t count;
+    static struct list list;
     static unsigned taken_for; /* counts of this file wait to be sent */
-    if (taken_for != number)
-        count = take_counts(number, pcs);
+    if (taken_for != number) {
+        list.number = number;
+        list.count = take_counts(number, list.pcs);
+        mr_baseline_visit(add_translated, &list);
+    }
     taken_for = number;
-    enum mr_sent sent = mr_request_send(&(struct mr_request){mr_code_file(number)->path, fd, pcs, count});
+    enum mr_sent sent = mr_request_send(&(struct mr_request){mr_code_file(number)->path, fd, list.pcs, list.count});
     if (sent == MR_NOBODY)
         start_server();
     if (sent != MR_SENT)
