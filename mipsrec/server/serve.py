@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import math
 import os
 import select
 import signal
@@ -46,6 +47,8 @@ _MOST_FILES_KEPT = 6
 _MOST_FILE_BYTES = 1 << 28
 _LEAST_SAMPLES = 3
 """Of a file, from processes that are too short to have so many: then it is worth a job."""
+_GATHER_SECONDS = 0.4
+"""From the first message about a file to its job: what is compiled together is better chosen, and fits together."""
 _JOB_SECONDS = 300
 _REST_SECONDS = 3.0
 """Without a message, before libraries are compacted."""
@@ -63,6 +66,7 @@ class _Wanted:
     path: str
     options: Options
     counts: Counter[int] = field(default_factory=Counter)
+    since: float = field(default_factory=time.monotonic)
 
 
 @dataclass
@@ -100,7 +104,7 @@ class Server:
     def run(self) -> None:
         """Serve until nobody has asked for long."""
         while not self._stopped:
-            self._hear(0.0 if self._is_busy() else min(1.0, self._idle_seconds))
+            self._hear(self._rest())
             rest = time.monotonic() - self._last
             ready, crowded = self._ready(), self._to_compact(rest)
             if ready is not None:
@@ -114,8 +118,20 @@ class Server:
 
     def _ready(self) -> Key | None:
         """Return a file that is worth a job."""
-        least = 1 if self._finishing else _LEAST_SAMPLES
-        return next((key for key, wanted in self._wanted.items() if wanted.counts.total() >= least), None)
+        return next((key for key, wanted in self._wanted.items() if self._rest_for(wanted) == 0), None)
+
+    def _rest_for(self, wanted: _Wanted) -> float:
+        """Return in how many seconds a file gets its job, infinity for one that is not worth any yet."""
+        if self._finishing and wanted.counts.total() > 0:
+            return 0
+        gathers = max(0.0, wanted.since + _GATHER_SECONDS - time.monotonic())
+        return gathers if wanted.counts.total() >= _LEAST_SAMPLES else math.inf
+
+    def _rest(self) -> float:
+        """Return for how many seconds there is nothing to do but to listen."""
+        if self._finishing:
+            return 0
+        return min(1.0, self._idle_seconds, *map(self._rest_for, self._wanted.values()))
 
     def _to_compact(self, rest: float) -> Key | None:
         """Return a library of many groups, if there has been so much rest."""
@@ -124,7 +140,7 @@ class Server:
         return next((key for key, library in self._libraries.items() if library.is_crowded(self._finishing)), None)
 
     def _is_busy(self) -> bool:
-        return self._finishing or self._ready() is not None
+        return self._finishing or any(self._rest_for(wanted) < math.inf for wanted in self._wanted.values())
 
     # ---- messages ----
 

@@ -28,6 +28,7 @@
 #define FIRST_SAMPLES 8u         /* that a file is asked for at first */
 #define MOST_SAMPLES 512u        /* and in the end */
 #define LOOK_STEPS 32u           /* from one look for what others had made to the next */
+#define CROWDED_ARRIVALS 6u      /* counts of arrivals for each sample: one arrival in 160 ns */
 #define MOST_STARTS 3u           /* of the server, by this process */
 #define MOST_BINDINGS 64u        /* for one file */
 
@@ -47,6 +48,7 @@ static _Atomic uint32_t *fresh; /* samples of each file since it was asked for *
 struct file {
     bool hopeless; /* it cannot be asked for */
     bool waiting;  /* the server has been asked, and nothing has come of it yet */
+    bool aside;    /* what has grown is not used for now */
     char identity[65];
     uint32_t next_at; /* as many samples as it is asked for */
     struct mr_grown_stamp library;
@@ -58,7 +60,8 @@ static atomic_flag stepping = ATOMIC_FLAG_INIT;
 static _Atomic uint32_t generation; /* of what is bound */
 static _Thread_local uint32_t seen_generation;
 _Thread_local uint32_t mr_growth_arrivals;
-static unsigned step_number, starts, requests;
+static unsigned step_number, starts, requests, set_aside;
+static _Atomic uint32_t ticks, arrived; /* samples, and counts of arrivals, since the last step */
 
 /* ---- in the handler ---- */
 
@@ -100,8 +103,10 @@ static void count_translated(uintptr_t host_pc, uint32_t periods)
 
 void mr_growth_arrived(uint32_t pc)
 {
-    if (mr_growth_on)
-        count_at(pc & ~3u, MR_ARRIVED, 1);
+    if (!mr_growth_on)
+        return;
+    atomic_fetch_add_explicit(&arrived, 1, memory_order_relaxed);
+    count_at(pc & ~3u, MR_ARRIVED, 1);
 }
 
 static unsigned place_of(uintptr_t host_pc)
@@ -113,7 +118,6 @@ static unsigned place_of(uintptr_t host_pc)
 
 void mr_growth_sample(uintptr_t host_pc, uint64_t periods)
 {
-    static _Atomic uint32_t ticks;
     unsigned place = place_of(host_pc);
     atomic_fetch_add_explicit(&samples_of[place], periods, memory_order_relaxed);
     if (place == TRANSLATED)
@@ -121,7 +125,7 @@ void mr_growth_sample(uintptr_t host_pc, uint64_t periods)
     if (mr_current == NULL)
         return;
     uint32_t now = atomic_load_explicit(&generation, memory_order_relaxed);
-    if (atomic_fetch_add_explicit(&ticks, 1, memory_order_relaxed) % STEP_SAMPLES == STEP_SAMPLES - 1)
+    if (atomic_fetch_add_explicit(&ticks, 1, memory_order_relaxed) >= STEP_SAMPLES - 1)
         atomic_store(&mr_growth_due, true);
     if (seen_generation != now || atomic_load_explicit(&mr_growth_due, memory_order_relaxed))
         mr_current->signalled.value = 1; /* its next poll leaves for the host */
@@ -227,7 +231,16 @@ static void ask(unsigned number, struct file *file, int fd)
 
 /* ---- binding ---- */
 
-/* Binds what the server has made of a file since the last look. */
+static void use_all(void)
+{
+    for (unsigned number = 1; number < most_files; number++)
+        if (files[number].aside) {
+            mr_module_take_back(number);
+            files[number].aside = false;
+        }
+}
+
+/* Binds what the server has made of a file since the last look. What other files had before may fit together with it. */
 static void look(unsigned number, struct file *file)
 {
     struct mr_open_library *library = mr_grown_find(file->identity, &file->library, mr_code_file(number)->path);
@@ -238,8 +251,37 @@ static void look(unsigned number, struct file *file)
         file->hopeless = true;
     else
         file->bound++;
+    use_all();
     atomic_fetch_add(&generation, 1);
 }
+
+/* ---- setting aside ---- */
+
+/* Whether control has gone between recompiled and other code so often, in this step and the one before, that recompiled code
+ * is hardly worth it. */
+static bool is_crowded(void)
+{
+    static bool before;
+    uint32_t samples = atomic_exchange(&ticks, 0), arrivals = atomic_exchange(&arrived, 0);
+    bool now = arrivals > CROWDED_ARRIVALS * samples, both = now && before;
+    before = now;
+    return both;
+}
+
+/* Until there is more. The server has been told where control arrives. */
+static void set_all_aside(void)
+{
+    for (unsigned number = 1; number <= mr_code_file_count() && number < most_files; number++) {
+        struct file *file = &files[number];
+        if (mr_code_file(number) == NULL || file->aside)
+            continue;
+        file->aside = mr_module_set_aside(number);
+        set_aside += file->aside;
+    }
+    atomic_fetch_add(&generation, 1);
+}
+
+/* ---- a step ---- */
 
 static bool is_asked_for(unsigned number, const struct file *file, bool at_end)
 {
@@ -247,14 +289,14 @@ static bool is_asked_for(unsigned number, const struct file *file, bool at_end)
     return samples >= (at_end ? 1 : file->next_at);
 }
 
-static void step_for(unsigned number, bool all, bool at_end)
+static void step_for(unsigned number, bool all, bool at_end, bool crowded)
 {
     struct file *file = &files[number];
     const struct mr_code_file *known = mr_code_file(number);
     if (known == NULL || file->hopeless || (atomic_load(&fresh[number]) == 0 && !file->waiting))
         return;
     file->next_at = file->next_at != 0 ? file->next_at : FIRST_SAMPLES;
-    bool asks = is_asked_for(number, file, at_end), looks = !at_end && (file->waiting || all);
+    bool asks = !file->aside && is_asked_for(number, file, at_end || crowded), looks = !at_end && (file->waiting || all);
     int fd = asks || (looks && file->identity[0] == 0) ? open_again(known) : -1;
     if (fd >= 0)
         identify(file, fd);
@@ -270,9 +312,11 @@ static void step_for(unsigned number, bool all, bool at_end)
 
 static void step(void *at_end)
 {
-    bool all = step_number++ % LOOK_STEPS == 0;
+    bool all = step_number++ % LOOK_STEPS == 0, crowded = at_end == NULL && is_crowded();
     for (unsigned number = 1; number <= mr_code_file_count() && number < most_files; number++)
-        step_for(number, all, at_end != NULL);
+        step_for(number, all || crowded, at_end != NULL, crowded);
+    if (crowded)
+        set_all_aside();
 }
 
 static void make_step(bool at_end)
@@ -341,7 +385,8 @@ void mr_growth_report(void)
     for (unsigned number = 1; number <= mr_code_file_count() && number < most_files; number++)
         bound += files[number].bound;
     mr_print_error("mipsrec-host: %llu samples, %llu in recompiled code, %llu in translated or interpreted code, %llu in the "
-                   "host; asked the compile server %u times, bound its code %u times\n",
+                   "host; asked the compile server %u times, bound its code %u times, set it aside %u times\n",
                    (unsigned long long)sum, (unsigned long long)samples_of[RECOMPILED],
-                   (unsigned long long)samples_of[TRANSLATED], (unsigned long long)samples_of[IN_HOST], requests, bound);
+                   (unsigned long long)samples_of[TRANSLATED], (unsigned long long)samples_of[IN_HOST], requests, bound,
+                   set_aside);
 }

@@ -38,6 +38,7 @@ struct mr_open_library {
     const struct mr_library *table; /* `mr_library` in the mapped file; its functions are not to be called */
     size_t table_bytes;
     struct mr_line_table lines;
+    bool grown; /* by the compile server, which may make it larger */
 };
 /* Checks of a file all that needs no guest; whole: also its checksum and entries. Returns NULL, or why it is unfit. */
 const char *mr_library_check_file(struct mr_open_library *library, const char *path, bool whole);
@@ -67,6 +68,7 @@ struct mr_module {
     uint32_t low_pc, high_pc;       /* of its entries, as the guest has them now */
     uint32_t page_count;            /* guest pages that have its code; 0: it is bound nowhere any more */
     bool replaced;                  /* by a library that has grown */
+    bool aside;                     /* bound nowhere for now: mr_module_set_aside */
     unsigned code_file;             /* number of the ELF file (code_files.c) */
     char *guest_path;               /* of the ELF file, as the guest named it; for reports */
 };
@@ -76,6 +78,9 @@ const char *mr_module_bind(struct mr_open_library *library, uint32_t delta, cons
 /* Binds a library over the pages of an ELF file (code_files.c), in the place of the one that is bound there. Returns false
  * where the guest has changed the file's pages, or there is no room. */
 bool mr_module_grow(unsigned code_file, struct mr_open_library *library, const char *identity);
+/* Binds what has grown of a file nowhere, as long as it is not taken back. Returns false where there is nothing. */
+bool mr_module_set_aside(unsigned code_file);
+void mr_module_take_back(unsigned code_file);
 /* The guest has mapped size_bytes of a file from an offset to an executable place. */
 void mr_module_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t offset);
 const struct mr_module *mr_module(unsigned index); /* NULL: there are not so many */

@@ -43,5 +43,8 @@ struct mr_open_library *mr_grown_find(const char *identity, struct mr_grown_stam
     *seen = now;
     if (mr_store_has(identity, status.st_dev, status.st_ino)) /* it was bound when the file was mapped */
         return NULL;
-    return mr_store_open_library(path, identity, guest_path);
+    struct mr_open_library *library = mr_store_open_library(path, identity, guest_path);
+    if (library != NULL)
+        library->grown = true;
+    return library;
 }

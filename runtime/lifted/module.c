@@ -382,26 +382,71 @@ static void rebind_page(uint32_t page, unsigned number)
     }
 }
 
-bool mr_module_grow(unsigned code_file, struct mr_open_library *library, const char *identity)
+/* Under mr_lock: all pages of a file have the code of the module. */
+static void bind_file(struct mr_module *module, unsigned code_file)
 {
-    const struct mr_code_file *file = mr_code_file(code_file);
     struct mr_code_range range;
-    const char *wrong = NULL;
-    mr_lock();
-    bool fixed = library->table->relocatable == 0 && file->delta != 0;
-    struct mr_module *module = fixed || mr_code_file_is_changed(code_file) ? NULL :
-                                                                             module_for(library, file->delta, file->path, &wrong);
-    for (uint64_t at = 0; module != NULL && mr_code_file_next(&at, &range);) {
+    for (unsigned i = 0; i < atomic_load(&module_count); i++)
+        if (modules[i]->code_file == code_file && modules[i]->aside && modules[i] != module) {
+            modules[i]->aside = false;
+            modules[i]->replaced = true;
+        }
+    for (uint64_t at = 0; mr_code_file_next(&at, &range);) {
         if (range.number != code_file)
             continue;
         for (uint32_t page = range.low / MR_PAGE_BYTES; page < range.high / MR_PAGE_BYTES; page++)
             rebind_page(page, number_of(module));
         mr_baseline_forget(range.low, range.high - range.low);
     }
-    if (module != NULL)
+}
+
+bool mr_module_grow(unsigned code_file, struct mr_open_library *library, const char *identity)
+{
+    const struct mr_code_file *file = mr_code_file(code_file);
+    const char *wrong = NULL;
+    mr_lock();
+    bool fixed = library->table->relocatable == 0 && file->delta != 0;
+    struct mr_module *module = fixed || mr_code_file_is_changed(code_file) ? NULL :
+                                                                             module_for(library, file->delta, file->path, &wrong);
+    if (module != NULL) {
+        bind_file(module, code_file);
         mr_store_replace(identity, library);
+    }
     mr_unlock();
     return module != NULL;
+}
+
+bool mr_module_set_aside(unsigned code_file)
+{
+    struct mr_code_range range;
+    bool found = false;
+    mr_lock();
+    for (uint64_t at = 0; mr_code_file_next(&at, &range);) {
+        if (range.number != code_file)
+            continue;
+        for (uint32_t page = range.low / MR_PAGE_BYTES; page < range.high / MR_PAGE_BYTES; page++) {
+            struct mr_module *module = module_of_page[page] != 0 ? modules[module_of_page[page] - 1] : NULL;
+            if (module == NULL || !module->library->grown)
+                continue;
+            module->aside = found = true;
+            forget_page(page);
+        }
+    }
+    mr_unlock();
+    return found;
+}
+
+void mr_module_take_back(unsigned code_file)
+{
+    mr_lock();
+    for (unsigned i = 0; i < atomic_load(&module_count); i++) {
+        if (modules[i]->code_file != code_file || !modules[i]->aside)
+            continue;
+        if (!mr_code_file_is_changed(code_file))
+            bind_file(modules[i], code_file);
+        modules[i]->aside = false;
+    }
+    mr_unlock();
 }
 
 void mr_code_gone(uint32_t guest, uint32_t size_bytes)
