@@ -9,6 +9,7 @@
 #include "../lifted/caches.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <string.h>
@@ -17,7 +18,8 @@
 
 #define MOST_SEGMENTS 128u
 
-/* An absolute path is looked for below the sysroot, in which links lead nowhere else. One that is not there is Python's. */
+/* An absolute path is looked for below the sysroot, in which links lead nowhere else. One that is not there is meant as it is,
+ * as in guest_file of mipsrec/commands/guest_files.py. */
 static int open_program(const char *name, const char *sysroot)
 {
     if (sysroot == NULL || *sysroot == 0 || *name != '/')
@@ -25,9 +27,11 @@ static int open_program(const char *name, const char *sysroot)
     struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK, .resolve = RESOLVE_IN_ROOT};
     int root = open(sysroot, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int fd = root >= 0 ? (int)syscall(SYS_openat2, root, name, &how, sizeof how) : -1;
+    int error = errno;
     if (root >= 0)
         close(root);
-    return fd;
+    errno = error;
+    return fd >= 0 || errno != ENOENT ? fd : open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
 static uint32_t number(const uint8_t *bytes, unsigned size_bytes, bool big_endian)

@@ -248,6 +248,16 @@ def test_variables_count_as_in_python(installed: Installed, changes: dict[str, s
         installed.python_ran()
 
 
+def test_a_program_outside_the_sysroot(installed: Installed) -> None:
+    """Named by an absolute path that is not below the sysroot."""
+    words = ("-L", "root", str(installed.folder / "dynamic"))
+    installed.python_ran()
+    result = installed.run("mipsrec", "run", *words)
+    assert not installed.python_ran()
+    assert result.stdout == installed.run("mipsrec-python", "run", *words).stdout
+    installed.python_ran()
+
+
 def test_python_makes_a_cache_that_is_not_there(installed: Installed, tmp_path: Path) -> None:
     result = installed.run("mipsrec", "run", "dynamic", MIPSREC_CACHE=str(tmp_path / "new"))
     assert installed.python_ran() and f"[{tmp_path}/new]" in result.stdout
