@@ -43,7 +43,7 @@ def floats(words: list[str]) -> int:
 
 def tiers(words: list[str]) -> int:
     """Run the tests of which `make test` runs a sample (support/sampling.py); return pytest's exit status."""
-    return _pytest(("runtime/test_random_tiers.py", "server", "gdb"), words)
+    return _pytest(("runtime/test_baseline.py", "runtime/test_random_tiers.py", "server", "gdb"), words)
 
 
 def gcc(words: list[str]) -> int:

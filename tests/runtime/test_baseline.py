@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import subprocess
+from itertools import product
 from pathlib import Path
 
 import pytest
 from compiled import ORDERS, compile_guest
 from conftest import sanitized_host
+from support.sampling import sampled
 
 from mipsrec.isa import ROWS
 from mipsrec.stencils.assembly import Unfit, assemble
@@ -17,6 +19,7 @@ from mipsrec.stencils.expressions import Expression, explain
 
 SAMPLES = Path(__file__).parent.parent.parent / "samples"
 MANY_FUNCTIONS = Path(__file__).parent.parent / "guests" / "many_functions.c"
+TARGETS = ("mipsel", "mips")
 NAMES = ("callbacks", "floats", "jumptable", "nbody", "recursion", "sha256", "virtual")
 
 
@@ -24,9 +27,7 @@ def run(*command: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120)
 
 
-@pytest.mark.parametrize("threshold", [1, 3, 255])
-@pytest.mark.parametrize("target", ["mipsel", "mips"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "target", "threshold"), sampled([*product(NAMES, TARGETS, (1, 3, 255))]))
 def test_samples(host: Path, name: str, target: str, threshold: int) -> None:
     """They print what native builds print (samples/expected)."""
     guest = SAMPLES / "prebuilt" / target / f"{name}.elf"
@@ -34,8 +35,7 @@ def test_samples(host: Path, name: str, target: str, threshold: int) -> None:
     assert (result.returncode, result.stdout) == (0, (SAMPLES / "expected" / f"{name}.txt").read_text()), result.stderr
 
 
-@pytest.mark.parametrize("target", ["mipsel", "mips"])
-@pytest.mark.parametrize("name", ["floats", "virtual"])
+@pytest.mark.parametrize(("name", "target"), [("floats", "mips"), ("virtual", "mipsel")])
 def test_under_sanitizers(name: str, target: str) -> None:
     """There the guest's memory is elsewhere, too, so that other stencils are used."""
     guest = SAMPLES / "prebuilt" / target / f"{name}.elf"

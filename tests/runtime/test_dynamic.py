@@ -313,7 +313,7 @@ static void *spin(void *which) { unsigned sum = 0; while (!stop) sum += work(7);
 int main(void) {
     pthread_t threads[100]; int n, good = 0, status;
     for (n = 0; n < 100; n++) if (pthread_create(&threads[n], 0, spin, 0)) return 1;
-    for (n = 0; n < 20; n++) {
+    for (n = 0; n < 6; n++) {
         pid_t child = fork();
         if (child == 0) _exit(work(3) == 100 + 0 + (2 ^ 1) + (4 ^ 1) ? 42 : 1);
         if (waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 42) good++;
@@ -331,7 +331,7 @@ def test_forks_beside_a_hundred_threads(world: World) -> None:
     plugin = world.library(source, "libplugin.so", "-DVERSION=100")
     program = world.compile(FORKER.replace("+ 0 +", "+ (0 ^ 1) +"), "forker", "-lplugin", "-pthread")
     world.recompile(plugin, program)
-    assert_says(world.run(program), "20 children\n")
+    assert_says(world.run(program), "6 children\n")
 
 
 LAZY = """
