@@ -57,6 +57,18 @@ cd /tmp/zlib && ./configure > configure.log 2>&1 && make -j2 > make.log 2>&1 && 
 grep -c 'test OK' test.log
 sha256sum libz.a libz.so.1.2.13
 """
+LUA = r"""
+cd /tmp/lua/src && : > lua5.4-deb-multiarch.h && make -j2 -f ../plain.mk > make.log 2>&1 || { tail -n 20 make.log; exit 1; }
+./lua -e 'print(_VERSION, math.pi)'
+sha256sum lua
+"""
+LUA_MAKEFILE = """
+CC = gcc
+CFLAGS = -O2 -DLUA_USE_POSIX -I. '-DDEB_HOST_MULTIARCH="mipsel-linux-gnu"'
+lua: $(patsubst %.c,%.o,$(filter-out luac.c,$(wildcard *.c)))
+\t$(CC) -o $@ $^ -lm
+"""  # Debian's needs libtool, and makes that header
+THOUSAND = "i=0; while [ $i -lt 1000 ]; do /bin/true || exit 1; i=$((i + 1)); done; echo $i"
 
 
 @dataclass(frozen=True)
@@ -72,10 +84,14 @@ class Check:
     prepare: Callable[[Root, Path], None] = lambda root, state: None
 
 
-def _zlib(root: Root, state: Path) -> None:
-    target = root.folder / "tmp/zlib"
-    shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(unpack_source(state, "zlib"), target, symlinks=True)
+def _source(package: str, name: str, makefile: str = "") -> Callable[[Root, Path], None]:
+    def prepare(root: Root, state: Path) -> None:
+        target = root.folder / "tmp" / name
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(unpack_source(state, package), target, symlinks=True)
+        (target / "plain.mk").write_text(makefile)
+
+    return prepare
 
 
 def _write(name: str, text: str) -> Callable[[Root, Path], None]:
@@ -97,7 +113,11 @@ def checks(package_count: int) -> list[Check]:
         Check("gcc", "cd /tmp && rm -f a.out && gcc -O2 hello.c && sha256sum a.out && ./a.out",
               r"[0-9a-f]{64}  a\.out\nhello from 32 bits\n", status=7, same_everywhere=True,
               prepare=_write("hello.c", HELLO)),
-        Check("zlib", ZLIB, r"3\n([0-9a-f]{64}  libz\S+\n){2}", timeout=3600, same_everywhere=True, prepare=_zlib),
+        Check("true-1000", THOUSAND, r"1000\n"),
+        Check("zlib", ZLIB, r"3\n([0-9a-f]{64}  libz\S+\n){2}", timeout=3600, same_everywhere=True,
+              prepare=_source("zlib", "zlib")),
+        Check("lua", LUA, r"Lua 5\.4\t3\.1415926535898\n[0-9a-f]{64}  lua\n", timeout=3600, same_everywhere=True,
+              prepare=_source("lua5.4", "lua", LUA_MAKEFILE)),
     ]  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tools import need
 
+from mipsrec.cache import cache_folder
 from mipsrec.host import host_executable
 
 _own_cache: str | None = None
@@ -31,7 +32,7 @@ def pytest_unconfigure() -> None:
 
 def _built_once(flags: tuple[str, ...]) -> Path:
     """Return the host with these flags; one process at a time builds it."""
-    folder = Path(os.environ["MIPSREC_CACHE"])
+    folder = cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "tests.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
