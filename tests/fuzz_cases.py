@@ -37,7 +37,6 @@ def constants(maker: Maker, row: Row) -> None:
     lui, ori = decode_value("lui"), decode_value("ori")
     for number in sorted(set(maker.pool) - maker.protected - {0})[:3]:
         value = random_words.integer(maker.random)
-        maker.written |= 1 << number
         maker.emit(lui | number << 16 | value >> 16)
         maker.emit(ori | number << 21 | number << 16 | value & 0xFFFF)
     single(maker, row)

@@ -106,7 +106,7 @@ class Maker:
         self.float_step = step
         self.protected = {self.case.home}
         self.aligned = random.random() < 0.6
-        self.written = 0  # register bits: what a pointer must not be in
+        self.written = 0  # register bits: what the words of the case write, and no pointer may be in
 
     # registers
 
@@ -159,7 +159,6 @@ class Maker:
                 continue
             if is_reserved(instruction, self.fr) and self.random.random() < 0.9:
                 continue
-            self.written |= written
             return word
         raise AssertionError(f"no word of {row.name}")
 
@@ -208,8 +207,10 @@ class Maker:
         return self.word(self.random.choice(PLAIN if rows is None else rows))
 
     def emit(self, word: int, certain: bool = True) -> int:
-        """Append a word and return its index."""
-        case = self.case
+        """Append a word and return its index; no register that it writes is reserved later."""
+        case, instruction = self.case, decode(word)
+        if instruction is not None:
+            self.written |= masks(instruction, self.fr)[1]
         if certain:
             case.certain.append(len(case.words))
         case.words.append(word)

@@ -6,14 +6,16 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from fuzz_batch import Tally, make_cases, run_batch, run_cases
+from fuzz_batch import Tally, listing, make_cases, run_batch, run_cases
+from fuzz_cases import chain, constants, kinds_for, make_case, single
 from fuzz_faults import REASONS
 from fuzz_guest import CASES as GUEST_CASES
 from fuzz_guest import MODES
 from fuzz_maker import Case
 from fuzz_states import States
 
-from mipsrec.isa import ROWS
+from mipsrec.isa import ROWS, decode
+from mipsrec.isa.uses import masks
 
 CASES, STATES = 120, 40
 RARE = {
@@ -70,6 +72,20 @@ def test_reasons(tally: Tally) -> None:
 
 def test_every_row(tally: Tally) -> None:
     assert [row.name for row in ROWS if not tally.rows[row.name]] == []
+
+
+def test_addresses_stay() -> None:
+    """No word writes a register that holds an address: stores reach the window alone, never the code of a case."""
+    random = Random("addresses")
+    rows = [row for row in ROWS if not {single, chain, constants} >= set(kinds_for(row))]
+    for row in rows * 1000:
+        case = make_case(random, row, 0, GUEST_CASES)
+        held = {case.home, *case.pointers, *case.indexes, *case.wild, *case.labels}
+        for word in case.words:
+            instruction = decode(word)
+            assert instruction is not None
+            written = masks(instruction, 0)[1]
+            assert not [number for number in held if written >> number & 1], listing(case)
 
 
 def test_cases_repeat() -> None:
