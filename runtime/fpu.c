@@ -296,9 +296,21 @@ void mr_ctc1(struct mr_state *s, uint32_t fs, uint32_t value)
     mr_fpu_enter(s);
 }
 
+/* In a delay slot, where next_pc is the branch: the interpreter performs both, with the condition codes that the branch saw. */
+static uint32_t perform_with_branch(struct mr_state *s, uint32_t pc, uint32_t fcsr_before)
+{
+    mr_fpu_set_fcsr(s, fcsr_before);
+    mr_fpu_enter(s);
+    return mr_interpret_step(s, pc);
+}
+
 uint32_t mr_ctc1_lifted(struct mr_state *s, uint32_t fs, uint32_t value, uint32_t pc, uint32_t next_pc)
 {
+    mr_fpu_collect(s);
+    uint32_t before = mr_fpu_fcsr(s);
     mr_ctc1(s, fs, value);
+    if (next_pc == pc && mr_fpu_may_trap(s))
+        return perform_with_branch(s, pc, before);
     bool pending = mr_fpu_pending(s);
     if (pending)
         next_pc = mr_exception(s, pc, MR_FPE, 0);

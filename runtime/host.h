@@ -189,6 +189,8 @@ static inline mr_function mr_lookup(uint32_t pc)
 uint32_t mr_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp);
 /* The interpreter: as mr_run, and also returns at a jump target that has a lifted entry (unless engine_interp). */
 uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp);
+/* Runs one instruction, with its delay slot; returns the pc to go on at. */
+uint32_t mr_interpret_step(struct mr_state *s, uint32_t pc);
 /* Runs the code that the baseline tier has of pc until it comes back; returns the pc to go on at. */
 uint32_t mr_run_translated(struct mr_state *s, uint32_t pc);
 /* Raises the address exceptions of jumps to misaligned places until a handler has a proper one; returns that. */
@@ -231,7 +233,7 @@ uint32_t mr_exception(struct mr_state *s, uint32_t pc, uint32_t cause, uint32_t 
 uint32_t mr_cfc1(struct mr_state *s, uint32_t fs);
 void mr_ctc1(struct mr_state *s, uint32_t fs, uint32_t value);
 #define MR_STAY 3u /* no pc: the caller goes on */
-/* The ctc1 at pc, in lifted code. next_pc: where the interpreter goes on after it. */
+/* The ctc1 at pc, in lifted code. next_pc: where the interpreter goes on after it; pc itself for one in that branch's slot. */
 uint32_t mr_ctc1_lifted(struct mr_state *s, uint32_t fs, uint32_t value, uint32_t pc, uint32_t next_pc);
 /* Performs an arithmetic instruction on the bits of fs, ft and fr: one whose result is a NaN, or for the host alone. */
 uint64_t mr_fp_again(struct mr_state *s, uint32_t word, uint64_t a, uint64_t b, uint64_t c);

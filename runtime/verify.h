@@ -117,8 +117,6 @@ void mr_verify_record(const char *kind, const struct mr_verify_counts *counts, c
 void mr_verify_record_start(int fd);
 
 /* ---- interp.c ---- */
-/* Runs one instruction, with its delay slot; returns the pc to go on at. */
-uint32_t mr_interpret_step(struct mr_state *s, uint32_t pc);
 /* Runs from pc until control is at wanted, after one instruction at least, or until a call comes to a lifted entry. Counts
  * instructions in *steps as they complete. */
 uint32_t mr_interpret_to(struct mr_state *s, uint32_t pc, uint32_t wanted, uint64_t *steps);

@@ -66,7 +66,7 @@ class IrMachine(MemoryOperations, FloatOperations):
         cached = self.registers.copy()
         self.registers.flush(self.dirty)
         self.registers.restore(cached)
-        next_pc = self.pc if self.in_slot else self.pc + 4  # a slot is executed once more, with its branch
+        next_pc = self.pc if self.in_slot else self.pc + 4  # a slot is performed with its branch by the runtime
         places = f"i32 {text(writer.cold_pc(self.pc))}, i32 {text(writer.cold_pc(next_pc))}"
         arguments = f"ptr %s, i32 {number}, i32 {text(value)}, {places}"
         pc = writer.value(f"call i32 @mr_ctc1_lifted({arguments}){writer.debug}")
