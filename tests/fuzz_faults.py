@@ -19,12 +19,15 @@ from judge_faults import is_float as computes
 
 from mipsrec.analysis.symbolic import constant_condition
 from mipsrec.isa import Flow, decode
+from mipsrec.isa.uses import reads_memory, writes_memory
 
 SIGILL, SIGTRAP, SIGFPE, SIGBUS, SIGSEGV = 4, 5, 8, 10, 11
 _ENABLES, _UNIMPLEMENTED = 0xF80, 0x20000
 _KERNEL, _MISALIGNED, _BEYOND = 0x80, 1, 2  # si_codes
 _REGISTERS = ("gpr", "fpr", "hi", "lo", "fcsr")
 _ALL = ("",)
+_WITH_CODE = (0x0D, 0x30, 0x31, 0x32, 0x33, 0x34, 0x36)  # break, and traps that compare registers
+_FRAME = (29, 30)  # sp, fp
 _NOT_HERE = ("jalx", "sdbbp", "COP2")  # never among the cases; another exception, but the same signal
 _RESERVED_BITS = {25: 0xFFFFFF00, 26: 0x007C0000, 28: 0x007C0000}
 _DEFAULT_NANS = (0x7FBFFFFF, 0x7FF7FFFFFFFFFFFF)
@@ -138,9 +141,20 @@ def _trap_code(view: View) -> tuple[str, ...]:
 
 
 def _lost_code(view: View) -> tuple[str, ...]:
-    words = (view.word_at(view.ours.pc), view.word_at(view.ours.pc + 4))
-    same = any(0x30 <= word & 63 < 0x37 and word >> 26 == 0 and word >> 21 & 31 == word >> 16 & 31 for word in words)
-    return ("signal", "code", "address") if same and view.other.signal == SIGTRAP else ()
+    ours, other = view.ours, view.other
+    words = (view.word_at(ours.pc), view.word_at(ours.pc + 4))
+    told = any(word >> 26 == 0 and word & 63 in _WITH_CODE for word in words)
+    return ("signal", "code", "address") if told and (ours.signal, other.signal) == (SIGFPE, SIGTRAP) else ()
+
+
+def _mdmx(view: View) -> tuple[str, ...]:
+    return _ALL if view.ours.signal == SIGILL and view.word_at(view.ours.pc) >> 26 == 0x1E else ()
+
+
+def _multiply_field(view: View) -> tuple[str, ...]:
+    word = view.word_at(view.ours.pc)
+    ignored = word >> 26 == 0 and word & 63 in (0x18, 0x19) and word >> 6 & 31 != 0
+    return _ALL if view.ours.signal == SIGILL and ignored else ()
 
 
 def _no_user_local(view: View) -> tuple[str, ...]:
@@ -227,8 +241,26 @@ def _goes_on(view: View) -> tuple[str, ...]:
     return _ALL if faulted and any(_row_name(word) in ("swl", "swr") for word in words) else ()
 
 
+def _dropped_load(view: View) -> tuple[str, ...]:
+    if view.ours.signal not in (SIGBUS, SIGSEGV):
+        return ()
+    instructions = (decode(view.word_at(view.ours.pc)), decode(view.word_at(view.ours.pc + 4)))
+    dropped = any(i is not None and reads_memory(i.row) and i.rs in _FRAME for i in instructions)
+    return _ALL if dropped and view.other.pc != view.ours.pc else ()
+
+
 def _fault_registers(view: View) -> tuple[str, ...]:
-    return (*_REGISTERS, "pc") if view.ours.signal in (SIGBUS, SIGSEGV) else ()
+    ours, other = view.ours, view.other
+    if ours.signal not in (SIGBUS, SIGSEGV):
+        return ()
+    of_neighbour = ours.pc != other.pc and _KERNEL in (ours.code, other.code)
+    return (*_REGISTERS, "pc", *(("code", "address") if of_neighbour else ()))
+
+
+def _fault_memory(view: View) -> tuple[str, ...]:
+    instructions = filter(None, map(decode, view.case.words))
+    stores = sum(writes_memory(instruction.row) for instruction in instructions)
+    return ("window",) if view.ours.signal in (SIGBUS, SIGSEGV) and stores > 1 else ()
 
 
 REASONS: tuple[Reason, ...] = (
@@ -258,11 +290,21 @@ REASONS: tuple[Reason, ...] = (
            _control_views),
     Reason("a quiet NaN operand is the result without NAN2008 (volume I-A); qemu 7 makes its default NaN", ("qemu",),
            _default_nan),
-    Reason("the code of a trap tells; qemu loses it where the operands are the same register", ("qemu",), _lost_code),
+    Reason("codes 6 and 7 of traps and breaks make SIGFPE (do_trap_or_bp); qemu 7 stores a code and then raises the "
+           "exception with 0 for it: gen_trap, generate_exception_break in translate.c", ("qemu",), _lost_code),
+    Reason("opcode 0x1e is MDMX's, which a 24Kf has not: it is reserved (volume I-A, opcode tables); qemu 7 does "
+           "nothing: OPC_MDMX in decode_opc_legacy", ("qemu",), _mdmx),
+    Reason("bits 10 to 6 of mult and multu must be 0 (volume II-A), and other words are reserved; qemu 7 does not look "
+           "at them: decode_opc_special_legacy", ("qemu",), _multiply_field),
+    Reason("recompiled code drops loads by sp and fp with their faults when nobody reads what they load "
+           "(codegen/dead_loads.py)", ("lifted",), _dropped_load),
+    Reason("at a fault of memory, lifted code may lack stores from before, or have them overwritten: LLVM joins "
+           "stores, and drops those that later ones cover", ("lifted",), _fault_memory),
     Reason("BadVAddr of lwl, lwr, swl and swr is the byte's address; recompiled code accesses the word, at once for a "
            "pair", ("lifted",), _word_address),
     Reason("registers at a fault of memory are those lifted code last wrote to memory; its pc is that of a neighbour "
-           "where LLVM dropped the line", ("lifted",), _fault_registers),
+           "where LLVM dropped the line, and what do_ade tells goes by the instruction there",
+           ("lifted",), _fault_registers),
 )  # fmt: skip
 
 

@@ -27,6 +27,12 @@ RARE = {
     "DSP": [0x7C010010],
     "sc": [0xE1090001],  # sc $t1, 1($t0)
     "trap code": [0x000001F4],  # teq $zero, $zero, 7
+    "break code": [0x0007000D],  # break 7
+    "MDMX": [0x7BAC07C8],
+    "multu": [0x00E70719],  # rd is 0, sa is 28
+    "frame": [0x3C1D7123, 0x8FA90000, 0x24090001],  # lui $sp, 0x7123 | lw $t1, 0($sp) | addiu $t1, $zero, 1
+    # sw $t1, 0($t0) | lui $t2, 0x7123 | sw $t3, 0($t2) | sw $t4, 0($t0)
+    "covered": [0xAD090000, 0x3C0A7123, 0xAD4B0000, 0xAD0C0000],
     "ctc1": [0x44C5C800],  # ctc1 $a1, $25
     "break": [0x0000000D],
     "slot": [0x10000001, 0x0000000D],  # b .+8 | break
