@@ -203,7 +203,8 @@ def _control_views(view: View) -> tuple[str, ...]:
 
 
 def _propagates(word: int) -> bool:
-    name = _row_name(word).split(".")[0]
+    """Bits 20 to 16 have to be 0 where there is one operand; no executor looks at them, but the decoder does."""
+    name = (_row_name(word) or (_row_name(word & ~0x1F0000) if word >> 26 == 0x11 else "")).split(".")[0]
     return name in ("add", "sub", "mul", "div", "sqrt", "recip", "rsqrt", "madd", "msub", "nmadd", "nmsub") or (
         computes(word, 0x20, 0x21) and word >> 26 == 0x11
     )
