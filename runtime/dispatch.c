@@ -212,10 +212,11 @@ void mr_restart(struct mr_state *s, uint32_t pc)
     mr_restart_through(NULL);
 }
 
-/* Frames that wait for the handler of a fault are kept: what they hold is nowhere else. */
+/* Frames that wait for the handler of a fault are kept: what they hold is nowhere else. Another state than the thread's is that
+ * of verify.c's interpreter, which has no frames. */
 uint32_t mr_leave_lifted(struct mr_state *s, uint32_t pc)
 {
-    if (mr_options.engine_interp)
+    if (mr_options.engine_interp || s != mr_current)
         return pc;
     if (mr_host_thread.waiting == NULL)
         mr_restart(s, pc);

@@ -241,6 +241,31 @@ def test_ends_by_a_signal(tmp_path: Path) -> None:
     assert result.returncode == 128 + signal.SIGFPE and result.stderr.startswith(AGREES), result
 
 
+ENABLES_EXCEPTIONS = """
+__attribute__((noipa)) static int pass(int control) {
+    int passed = 0;
+    __asm__ volatile(".set push\\n.set noreorder\\n"
+                     "ctc1 $0, $31\\nctc1 %2, $25\\nctc1 %1, $31\\nctc1 $0, $31\\nctc1 %2, $25\\n"
+                     "bc1t $fcc5, 1f\\nctc1 %1, $31\\naddiu %0, %0, 1\\n1: addiu %0, %0, 16\\nctc1 $0, $31\\n"
+                     ".set pop" : "+r"(passed) : "r"(control), "r"(0x20));
+    return passed;
+}
+__attribute__((used)) void __start(void)
+{
+    int passed = pass(0) + pass(0x80) + pass(0);
+    register int number __asm__("$2") = 4001, status __asm__("$4") = passed;
+    __asm__ volatile("syscall" : : "r"(number), "r"(status));
+    for (;;) ;
+}
+"""
+
+
+def test_enabled_exceptions(tmp_path: Path) -> None:
+    """Both sides go on where a ctc1 enables exceptions of the FPU: in straight code, and in a slot."""
+    result = mipsrec("verify", "--jobs", "1", compile_guest(tmp_path, "big", ENABLES_EXCEPTIONS, *BARE))
+    assert result.returncode == 48 and result.stderr.startswith(AGREES), result
+
+
 def test_progress_is_for_terminals() -> None:
     """A display where standard error is a terminal, with the guest's own output untouched."""
     plain_host()
