@@ -229,6 +229,12 @@ def _unlinked(view: View) -> tuple[str, ...]:
     return _ALL if unaligned and any(_row_name(word) == "sc" for word in words) else ()
 
 
+def _linked_twice(view: View) -> tuple[str, ...]:
+    names = [_row_name(word) for word in view.case.words]
+    again = names.count("sc") > 1 or bool(view.case.counters)  # or in a loop
+    return _ALL if "ll" in names and "sc" in names and again else ()
+
+
 def _word_address(view: View) -> tuple[str, ...]:
     ours, other = view.ours, view.other
     near = ours.signal == other.signal == SIGSEGV and abs(ours.address - other.address) <= 3
@@ -274,6 +280,8 @@ REASONS: tuple[Reason, ...] = (
            ("qemu",), _address_error),
     Reason("an unaligned sc raises an address error; qemu fails it first when nothing is linked", ("qemu", "unicorn"),
            _unlinked),
+    Reason("an sc without an ll since the last sc is unpredictable (volume II-A), and fails here; qemu remembers "
+           "the ll: gen_st_cond", ("qemu", "unicorn"), _linked_twice),
     Reason("unicorn runs in kernel mode, where the kernel's half is memory", ("unicorn",), _in_kernel_mode),
     Reason("swl and swr end at a fault; unicorn finishes them and what follows: store_helper in cputlb.c returns",
            ("unicorn",), _goes_on),

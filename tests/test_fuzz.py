@@ -26,6 +26,7 @@ RARE = {
     "odd": [0xD5010000],  # ldc1 $f1, 0($t0)
     "DSP": [0x7C010010],
     "sc": [0xE1090001],  # sc $t1, 1($t0)
+    "linked": [0xC1090020, 0xE1090020, 0xE10A0020],  # ll $t1, 32($t0) | sc $t1, 32($t0) | sc $t2, 32($t0)
     "trap code": [0x000001F4],  # teq $zero, $zero, 7
     "break code": [0x0007000D],  # break 7
     "MDMX": [0x7BAC07C8],
