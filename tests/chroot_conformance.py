@@ -58,7 +58,8 @@ grep -c 'test OK' test.log
 sha256sum libz.a libz.so.1.2.13
 """
 LUA = r"""
-cd /tmp/lua/src && : > lua5.4-deb-multiarch.h && make -j2 -f ../plain.mk > make.log 2>&1 || { tail -n 20 make.log; exit 1; }
+: > /tmp/lua/src/lua5.4-deb-multiarch.h
+cd /tmp/lua/src && make -j2 -f ../plain.mk > make.log 2>&1 || { tail -n 20 make.log; exit 1; }
 ./lua -e 'print(_VERSION, math.pi)'
 sha256sum lua
 """
