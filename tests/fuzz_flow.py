@@ -140,6 +140,10 @@ class TestProgram(Protocol):
     def place_of(self, offset: int) -> str: ...
 
 
+ACCESS_BYTES = {
+    **dict.fromkeys("lh lhu sh".split(), 2), **dict.fromkeys("lw sw ll sc lwc1 swc1".split(), 4), "ldc1": 8, "sdc1": 8,
+}  # fmt: skip
+
 Maker = Callable[[str, str], TestProgram]
 """Makes the program of a seed for a byte order."""
 
@@ -166,12 +170,19 @@ class Trial:
     def interpreted(self, program: Path) -> End | None:
         return run([str(self.host), *INTERPRETED, str(program)], SECONDS)
 
-    def goes_to_an_odd_address(self, program: Path) -> bool:
-        """Return whether a program that SIGBUS ends does so. qemu has MIPS16, of which it then runs code."""
+    def ends_otherwise_in_qemu(self, program: Path) -> bool:
+        """Return whether a program that a signal ends goes to an odd address, or misses memory at a misaligned one.
+
+        qemu has MIPS16, of which it then runs code. Of a misaligned access it looks at the alignment first (SIGBUS);
+        Linux performs it in parts, and so finds that there is no memory (SIGSEGV; arch/mips/kernel/unaligned.c).
+        """
         words = [str(self.host), *INTERPRETED, "--report", str(program)]
         said = subprocess.run(words, capture_output=True, timeout=LONGER * SECONDS).stderr.decode(errors="replace")
-        found = re.search(r"\(SIGBUS\) at pc 0x([0-9a-f]+)", said)
-        return found is not None and int(found[1], 16) & 1 == 1
+        if odd := re.search(r"\(SIGBUS\) at pc 0x([0-9a-f]+)", said):
+            return int(odd[1], 16) & 1 == 1
+        missing = re.search(r"\(SIGSEGV\) at pc 0x([0-9a-f]+), address 0x([0-9a-f]+)", said)
+        access = missing and re.search(rf"^{missing[1]}: [0-9a-f]+  (\w+)", said, re.MULTILINE)
+        return bool(missing and access) and int(missing[2], 16) % ACCESS_BYTES.get(access[1], 1) != 0
 
     def difference(self, way: Judge) -> str | None:
         """Return how a judge differs from the interpreter; None if the program does not end."""
@@ -179,7 +190,8 @@ class Trial:
         expected = self.interpreted(program)
         if expected is None:
             return None
-        if way is None and expected.status == -signal.SIGBUS and self.goes_to_an_odd_address(program):
+        ended = expected.status in (-signal.SIGBUS, -signal.SIGSEGV)
+        if way is None and ended and self.ends_otherwise_in_qemu(program):
             return ""
         for name, command in self.commands(program, way):
             found = run(command, LONGER * SECONDS)

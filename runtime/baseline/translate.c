@@ -8,7 +8,7 @@
  * handler comes back to. A branch that goes backwards, and every jump to a register, looks whether a signal waits.
  *
  * A result that is not pinned goes to the state through TEMP, and the next instruction may find it there. Such an instruction
- * has no entry: control that comes to it from elsewhere gets a unit that begins with it.
+ * has no entry, and a nop right before it has none: control that comes from elsewhere gets a unit that begins there.
  *
  * Where guest code may change without notice, a unit is a row of segments. Each begins with a comparison of its words with
  * those that were translated, can be entered only there, and ends at the latest behind a store. So what an instruction
@@ -614,6 +614,18 @@ static void enter_at(struct writer *w, uint32_t pc)
     }
 }
 
+/* The instruction at pc relies on TEMP: nobody enters it from elsewhere, nor the ones right before it that have no code. */
+static void drop_entry(struct writer *w, uint32_t pc)
+{
+    uint32_t entry = w->entries[(pc - w->start) / 4];
+    for (uint32_t i = (pc - w->start) / 4; i > 0; i--) {
+        if (w->entries[i] == entry)
+            w->entries[i] = 0;
+        else if (w->entries[i] != 0)
+            return;
+    }
+}
+
 /* ---- a unit ---- */
 
 /* Has the interpreter perform the instruction; control goes on wherever that leads. */
@@ -654,7 +666,7 @@ bool mr_translate(struct mr_state *s, uint32_t pc, const uint32_t *words, unsign
         if (slot ? !with_slot(w, row, word, pc) : !instruction(w, word, pc, is_overtaken(w, pc)))
             perform(w, pc);
         if (w->used_temp)
-            w->entries[(pc - w->start) / 4] = 0;
+            drop_entry(w, pc);
         pc += slot ? 8 : 4;
     }
     if (pc == w->start)
