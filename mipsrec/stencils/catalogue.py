@@ -40,6 +40,8 @@ _MEMORY = frozenset("lb lbu lh lhu lw sb sh sw".split())
 _UNALIGNED = frozenset("lwl lwr swl swr".split())
 """The base comes through TEMP."""
 _FLOAT_THREE = frozenset(f"{name}.{fmt}" for name in ("add", "sub", "mul", "div") for fmt in "sd")
+_FLOAT_FOUR = frozenset(f"{name}.{fmt}" for name in ("madd", "msub", "nmadd", "nmsub") for fmt in "sd")
+"""Of the product one operand comes through TEMP, and the other through the state."""
 _FLOAT_TWO = frozenset(
     "mov.s mov.d neg.s neg.d abs.s abs.d sqrt.s sqrt.d cvt.d.w cvt.s.w cvt.d.s cvt.s.d trunc.w.s trunc.w.d".split()
 )
@@ -114,6 +116,8 @@ def _float_classes(row: Row, use: Use, writes: bool) -> tuple[int, ...]:
     if row.name in _FLOAT_MOVES:
         return (*(_HALVES if use.kind == "single" else _FLOATS), MEMORY)
     pinned = use.kind in ("single", "double")
+    if pinned and row.name in _FLOAT_FOUR:
+        return (TEMP,) if use.field == "ft" else _IN_STATE if use.field == "fs" else (*_FLOATS, MEMORY)
     if (pinned and row.name in _FLOAT_THREE) or row.name.startswith("c."):
         return (TEMP,) if use.field == "ft" else (*_FLOATS, MEMORY)
     return (*_FLOATS, MEMORY) if pinned and row.name in _FLOAT_TWO else _IN_STATE
