@@ -49,6 +49,7 @@ struct file {
     bool hopeless; /* it cannot be asked for */
     bool waiting;  /* the server has been asked, and nothing has come of it yet */
     bool aside;    /* what has grown is not used for now */
+    bool unsent;   /* nobody has taken the message about it yet */
     char identity[65];
     uint32_t next_at; /* as many samples as it is asked for */
     struct mr_grown_stamp library;
@@ -221,6 +222,7 @@ static void ask(unsigned number, struct file *file, int fd)
     }
     taken_for = number;
     enum mr_sent sent = mr_request_send(&(struct mr_request){mr_code_file(number)->path, fd, list.pcs, list.count});
+    file->unsent = sent != MR_SENT;
     if (sent == MR_NOBODY)
         start_server();
     if (sent != MR_SENT)
@@ -293,10 +295,11 @@ static void step_for(unsigned number, bool all, bool at_end, bool crowded)
 {
     struct file *file = &files[number];
     const struct mr_code_file *known = mr_code_file(number);
-    if (known == NULL || file->hopeless || (atomic_load(&fresh[number]) == 0 && !file->waiting))
+    if (known == NULL || file->hopeless || (atomic_load(&fresh[number]) == 0 && !file->waiting && !file->unsent))
         return;
     file->next_at = file->next_at != 0 ? file->next_at : FIRST_SAMPLES;
-    bool asks = !file->aside && is_asked_for(number, file, at_end || crowded), looks = !at_end && (file->waiting || all);
+    bool asks = file->unsent || (!file->aside && is_asked_for(number, file, at_end || crowded));
+    bool looks = !at_end && (file->waiting || all);
     int fd = asks || (looks && file->identity[0] == 0) ? open_again(known) : -1;
     if (fd >= 0)
         identify(file, fd);

@@ -1,0 +1,77 @@
+"""A library that has grown is set aside while control leaves it too often, and used again when more of it is there."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from compiled import ORDERS, compile_guest
+from support.serving import DEADLINE_SECONDS, ROUNDS, Ended, Serving, begin, compute, serving, stop
+from tools import need
+
+from mipsrec.options import Options
+from mipsrec.pipeline import open_guest
+from mipsrec.server import growth
+from mipsrec.server.choice import FileIndex
+
+MANY_CALLS = ROUNDS.replace("i < 200", "i < 20000").replace("100 + i", "1")
+"""round_of calls stir all the time, which does next to nothing."""
+
+
+def native_output(folder: Path) -> str:
+    (folder / "native.c").write_text(MANY_CALLS)
+    subprocess.run([need("gcc"), "-O1", folder / "native.c", "-o", folder / "native"], check=True)
+    return stop(begin([folder / "native"])).output
+
+
+def grow_one(guest: Path, name: str) -> Path:
+    """Put a library into the cache that has one function."""
+    index = FileIndex(open_guest(guest))
+    library = growth.read_state(hashlib.blake2b(guest.read_bytes(), digest_size=32).hexdigest(), Options())
+    growth.begin()
+    growth.grow(index, Options(), library, {index.guest.function(name).start: frozenset()}, 1)
+    return library.path
+
+
+def times_set_aside(ended: Ended) -> int:
+    return int(ended.statistics.rpartition("set it aside ")[2].split()[0])
+
+
+@pytest.fixture(params=ORDERS)
+def guest(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    (tmp_path / "guest").mkdir()
+    return compile_guest(tmp_path / "guest", request.param, MANY_CALLS, "-static")
+
+
+def run_beside(server: Serving, guest: Path, until: object = None) -> Ended:
+    """Run the guest until a path is another file than it was, and some more."""
+    before = until.stat().st_ino if isinstance(until, Path) else 0
+    process = begin([server.host, "--stats", *server.words(), guest])
+    compute(process, 0.5)
+    end = time.monotonic() + DEADLINE_SECONDS
+    while isinstance(until, Path) and until.stat().st_ino == before:
+        assert time.monotonic() < end, server.log()
+        time.sleep(0.05)
+    compute(process, 0.5)
+    return stop(process)
+
+
+def test_without_a_server(guest: Path, host: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing more comes: the program goes on without it."""
+    with serving(host, tmp_path, wrapper=("/bin/false",)) as server:
+        monkeypatch.setenv("MIPSREC_CACHE", str(server.cache))
+        grow_one(guest, "round_of")
+        ended = run_beside(server, guest)
+    assert ended.output == native_output(tmp_path) and f"recompiled {guest}" in ended.statistics
+    assert times_set_aside(ended) == 1 and ended.bound == 0, ended.statistics
+
+
+def test_used_again_with_more(guest: Path, host: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(host, tmp_path) as server:
+        monkeypatch.setenv("MIPSREC_CACHE", str(server.cache))
+        ended = run_beside(server, guest, grow_one(guest, "round_of"))
+    assert ended.output == native_output(tmp_path)
+    assert times_set_aside(ended) >= 1 and ended.bound >= 1, ended.statistics
