@@ -49,14 +49,17 @@ def guest(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def run_beside(server: Serving, guest: Path, until: object = None) -> Ended:
     """Run the guest until a path is another file than it was, and some more."""
     before = until.stat().st_ino if isinstance(until, Path) else 0
-    process = begin([server.host, "--stats", *server.words(), guest])
-    compute(process, 0.5)
-    end = time.monotonic() + DEADLINE_SECONDS
-    while isinstance(until, Path) and until.stat().st_ino == before:
-        assert time.monotonic() < end, server.log()
-        time.sleep(0.05)
-    compute(process, 0.5)
-    return stop(process)
+    with begin([server.host, "--stats", *server.words(), guest]) as process:
+        try:
+            compute(process, 0.5)
+            end = time.monotonic() + DEADLINE_SECONDS
+            while isinstance(until, Path) and until.stat().st_ino == before:
+                assert time.monotonic() < end, server.log()
+                time.sleep(0.05)
+            compute(process, 0.5)
+            return stop(process)
+        finally:
+            process.kill()
 
 
 def test_without_a_server(guest: Path, host: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
