@@ -17,7 +17,18 @@ from commandline import ROOT, mipsrec
 from compiled import ORDERS, compile_guest
 from dynamic import compile_to, cross_libraries, library
 from support.sampling import sampled
-from support.serving import DEADLINE_SECONDS, ONE_LOOP, ROUNDS, Ended, Serving, begin, compute, serving, stop
+from support.serving import (
+    DEADLINE_SECONDS,
+    ONE_LOOP,
+    ROUNDS,
+    Ended,
+    Serving,
+    begin,
+    compute,
+    native_output,
+    serving,
+    stop,
+)
 from tools import need
 
 from mipsrec.host import host_executable
@@ -29,14 +40,6 @@ SAMPLES = ROOT / "samples"
 def server(host: Path, tmp_path: Path) -> Iterator[Serving]:
     with serving(host, tmp_path) as found:
         yield found
-
-
-def native_output(folder: Path, source: str) -> str:
-    """Return what a native build prints, behind its first line."""
-    folder.mkdir(exist_ok=True)
-    (folder / "native.c").write_text(source)
-    subprocess.run([need("gcc"), "-O1", folder / "native.c", "-o", folder / "native"], check=True)
-    return stop(begin([folder / "native"])).output
 
 
 def static_guest(folder: Path, byte_order: str, source: str) -> Path:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
 from compiled import ORDERS, compile_guest
-from support.serving import DEADLINE_SECONDS, ROUNDS, Ended, Serving, begin, compute, serving, stop
-from tools import need
+from support.serving import DEADLINE_SECONDS, ROUNDS, Ended, Serving, begin, compute, native_output, serving, stop
 
 from mipsrec.options import Options
 from mipsrec.pipeline import open_guest
@@ -19,12 +17,6 @@ from mipsrec.server.choice import FileIndex
 
 MANY_CALLS = ROUNDS.replace("i < 200", "i < 20000").replace("100 + i", "1")
 """round_of calls stir all the time, which does next to nothing."""
-
-
-def native_output(folder: Path) -> str:
-    (folder / "native.c").write_text(MANY_CALLS)
-    subprocess.run([need("gcc"), "-O1", folder / "native.c", "-o", folder / "native"], check=True)
-    return stop(begin([folder / "native"])).output
 
 
 def grow_one(guest: Path, name: str) -> Path:
@@ -46,14 +38,14 @@ def guest(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return compile_guest(tmp_path / "guest", request.param, MANY_CALLS, "-static")
 
 
-def run_beside(server: Serving, guest: Path, until: object = None) -> Ended:
+def run_beside(server: Serving, guest: Path, until: Path | None = None) -> Ended:
     """Run the guest until a path is another file than it was, and some more."""
-    before = until.stat().st_ino if isinstance(until, Path) else 0
+    before = until.stat().st_ino if until is not None else 0
     with begin([server.host, "--stats", *server.words(), guest]) as process:
         try:
             compute(process, 0.5)
             end = time.monotonic() + DEADLINE_SECONDS
-            while isinstance(until, Path) and until.stat().st_ino == before:
+            while until is not None and until.stat().st_ino == before:
                 assert time.monotonic() < end, server.log()
                 time.sleep(0.05)
             compute(process, 0.5)
@@ -68,7 +60,7 @@ def test_without_a_server(guest: Path, host: Path, tmp_path: Path, monkeypatch: 
         monkeypatch.setenv("MIPSREC_CACHE", str(server.cache))
         grow_one(guest, "round_of")
         ended = run_beside(server, guest)
-    assert ended.output == native_output(tmp_path) and f"recompiled {guest}" in ended.statistics
+    assert ended.output == native_output(tmp_path, MANY_CALLS) and f"recompiled {guest}" in ended.statistics
     assert times_set_aside(ended) == 1 and ended.bound == 0, ended.statistics
 
 
@@ -76,5 +68,5 @@ def test_used_again_with_more(guest: Path, host: Path, tmp_path: Path, monkeypat
     with serving(host, tmp_path) as server:
         monkeypatch.setenv("MIPSREC_CACHE", str(server.cache))
         ended = run_beside(server, guest, grow_one(guest, "round_of"))
-    assert ended.output == native_output(tmp_path)
+    assert ended.output == native_output(tmp_path, MANY_CALLS)
     assert times_set_aside(ended) >= 1 and ended.bound >= 1, ended.statistics

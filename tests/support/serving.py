@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from commandline import ROOT
+from tools import need
 
 START = ROOT / "mipsrec" / "commands" / "start_server.py"
 DEADLINE_SECONDS = 100
@@ -213,3 +214,11 @@ def stop(process: subprocess.Popen[str]) -> Ended:
     output, statistics = process.communicate(timeout=DEADLINE_SECONDS)
     assert process.returncode == 0, statistics
     return Ended(output, statistics)
+
+
+def native_output(folder: Path, source: str) -> str:
+    """Return what a native build prints, behind its first line."""
+    folder.mkdir(exist_ok=True)
+    (folder / "native.c").write_text(source)
+    subprocess.run([need("gcc"), "-O1", folder / "native.c", "-o", folder / "native"], check=True)
+    return stop(begin([folder / "native"])).output
