@@ -62,6 +62,8 @@ class Kept:
     source: str = ""
     """The guest's file, as it was named when this was made of it; "" where it is not known."""
     soname: str = ""
+    server_seconds: float = 0.0
+    """Processor time that the compile server has spent on it."""
 
     @property
     def identity(self) -> str:
@@ -121,12 +123,12 @@ def describe(library: Path, made_of: Path, soname: str | None) -> None:
             partial.unlink()
 
 
-def _described(library: Path) -> dict[str, str]:
+def _described(library: Path) -> dict[str, str | float]:
     try:
         facts = json.loads(library.with_suffix(".json").read_text())
     except (OSError, ValueError):
         return {}
-    return {str(k): v for k, v in facts.items() if isinstance(v, str)} if isinstance(facts, dict) else {}
+    return {str(k): v for k, v in facts.items() if isinstance(v, (str, float))} if isinstance(facts, dict) else {}
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
@@ -147,9 +149,11 @@ def _kept(kind: str, path: Path, version: str = "", variant: str = "", described
     with suppress(OSError):
         status = path.lstat()
         facts = _described(path) if described else {}
+        made_by, source, soname = (str(facts.get(name, "")) for name in ("version", "path", "soname"))
+        used, seconds = max(status.st_atime, status.st_mtime), facts.get("seconds")
         yield Kept(
-            kind, path, status.st_size, max(status.st_atime, status.st_mtime), version or facts.get("version", ""),
-            variant, facts.get("path", ""), facts.get("soname", ""),
+            kind, path, status.st_size, used, version or made_by, variant, source, soname,
+            seconds if isinstance(seconds, float) else 0.0,
         )  # fmt: skip
 
 

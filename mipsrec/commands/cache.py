@@ -61,6 +61,7 @@ def _as_json(library: Kept) -> dict[str, Any]:
         "entries": facts.entry_count if facts else None,
         "bytes": library.size_bytes,
         "used": int(library.used),
+        "server_seconds": library.server_seconds,
     }
 
 
@@ -156,6 +157,8 @@ def list_kept(arguments: argparse.Namespace) -> int:
     print()
     for kind, what in _KINDS.items():
         print(f"{totals[kind]['count']:7} {what}, {size_text(totals[kind]['bytes'])}")
+    if seconds := sum(one.server_seconds for one in found):
+        print(f"{seconds:7.0f} s of processor time, which the compile server took for libraries of hot functions")
     print(f"{len(left):7} leftovers, which `mipsrec cache prune` removes")
     _print_layers()
     return 0

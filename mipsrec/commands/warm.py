@@ -10,7 +10,7 @@ from ..errors import BuildError
 from ..host import host_executable
 from ..options import Options
 from ..server import protocol
-from ..server.growth import grown, hot_path
+from ..server.growth import Grown, grown, hot_path
 from .options import options_of
 from .profile import run_to_end
 from .run import store_words
@@ -29,12 +29,16 @@ def _finish() -> None:
         raise BuildError("the compile server has ended meanwhile; run the command again")
 
 
-def _print_grown(before: dict[str, tuple[str, frozenset[int]]], options: Options) -> None:
-    for identity, (path, functions) in grown(variant_of(options)).items():
-        new = functions - before.get(identity, ("", frozenset()))[1]
+def _print_grown(before: dict[str, Grown], options: Options) -> None:
+    spent = 0.0
+    for identity, now in grown(variant_of(options)).items():
+        earlier = before.get(identity, Grown(now.path, frozenset(), 0.0))
+        new, all_functions = len(now.functions - earlier.functions), len(now.functions)
+        spent += max(0.0, now.seconds - earlier.seconds)
         size = hot_path(identity, options).stat().st_size
         if new:
-            print(f"{path}: {len(new)} functions recompiled, {len(functions)} in all, {size} bytes")
+            print(f"{now.path}: {new} functions recompiled, {all_functions} in all, {size} bytes")
+    print(f"the compile server took {spent:.1f} s of processor time")
 
 
 def warm(arguments: argparse.Namespace) -> int:

@@ -70,6 +70,18 @@ class Library:
 
     path: Path
     groups: list[Group] = field(default_factory=list)
+    seconds: float = 0.0
+    """Processor time that servers have spent on it."""
+    _counted: float = 0.0
+
+    def begin_job(self) -> None:
+        """Count the processor time from here to `end_job` as spent on this library."""
+        self._counted = _processor_seconds()
+
+    def end_job(self) -> None:
+        """Add what was spent since `begin_job`, or since this was last called."""
+        now = _processor_seconds()
+        self.seconds, self._counted = self.seconds + now - self._counted, now
 
     @property
     def functions(self) -> Functions:
@@ -85,6 +97,11 @@ class Library:
         if any_more_than_one or len(sizes) >= _CROWDED_GROUPS:
             return len(sizes) > 1
         return _CROWDED_SHARE * sum(sizes[:-1]) >= sum(sizes) > 0
+
+
+def _processor_seconds() -> float:
+    """Return what this process and its workers that have ended have used."""
+    return sum(os.times()[:4])
 
 
 def hot_path(identity: str, options: Options) -> Path:
@@ -107,6 +124,7 @@ def read_state(identity: str, options: Options) -> Library:
             return library
         facts = json.loads(library.path.with_suffix(".json").read_text())
         if facts["version"] == source_digest():
+            library.seconds = float(facts["seconds"])
             library.groups = [_group(text) for text in facts["groups"]]
     except (Damaged, OSError, ValueError, KeyError, TypeError):
         library.groups = []
@@ -129,7 +147,7 @@ def _write_state(library: Library, guest: Guest) -> None:
         for group in library.groups
     ]
     path, soname = str(guest.image.path.absolute()), guest.image.soname
-    facts = {"path": path, "soname": soname, "version": source_digest(), "groups": groups}
+    facts = {"path": path, "soname": soname, "version": source_digest(), "groups": groups, "seconds": library.seconds}
     partial_path = library.path.with_name(f".{library.path.stem}.json.{os.getpid()}")
     partial_path.write_text(json.dumps(facts) + "\n")
     _settle(partial_path, library.path.with_suffix(".json"))
@@ -278,6 +296,7 @@ def _put(guest: Guest, options: Options, library: Library, groups: list[Group], 
         with suppress(OSError):
             partial_path.unlink()
     library.groups = groups
+    library.end_job()
     _write_state(library, guest)
     Room(()).add(library.path)
 
@@ -297,14 +316,25 @@ def begin() -> None:
     _make_safe([folder, *(path for path in folder.iterdir() if path.is_dir())])
 
 
-def grown(variant: str) -> dict[str, tuple[str, frozenset[int]]]:
-    """Return, by identity, what the store has grown: the file's path, and the starts of the functions."""
+@dataclass(frozen=True)
+class Grown:
+    """What the store has grown of one file."""
+
+    path: str
+    """Of the file."""
+    functions: frozenset[int]
+    seconds: float
+    """Processor time that servers have spent on it."""
+
+
+def grown(variant: str) -> dict[str, Grown]:
+    """Return what the store has grown, by the identity of the file."""
     found = {}
     for path in sorted(_folder(variant).glob(f"*/*{GROWING}.json")):
         with suppress(OSError, ValueError, KeyError, TypeError):
             facts = json.loads(path.read_text())
             functions = frozenset().union(*(_group(text).functions for text in facts["groups"]))
-            found[path.stem.removesuffix(GROWING)] = (str(facts["path"]), functions)
+            found[path.stem.removesuffix(GROWING)] = Grown(str(facts["path"]), functions, float(facts["seconds"]))
     return found
 
 

@@ -243,6 +243,7 @@ class Server:
         if growth.is_complete(identity, options):
             return
         library = self._library(key)
+        library.begin_job()
         index = self._index(identity, wanted, frozenset(library.functions))
         if unknown := unknown_starts(index, wanted.counts):
             index = self._index(identity, wanted, index.guest.known_starts | unknown)
@@ -279,6 +280,7 @@ class Server:
         try:
             if index is None or not library.path.exists():
                 raise OSError("there is nothing to compact any more")
+            library.begin_job()
             with _time_limit(_JOB_SECONDS):
                 growth.compact(index, key[1], library, self._jobs)
         except Exception as error:

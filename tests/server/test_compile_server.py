@@ -6,6 +6,7 @@ What guests print is what a native build of the same source prints.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -251,10 +252,12 @@ def test_warm(name: str, host: Path, tmp_path: Path) -> None:
     assert result.returncode == 0 and result.stdout.startswith(plain.stdout), result
     said = result.stdout.removeprefix(plain.stdout)
     assert said.startswith(f"{guest}: ") and "functions recompiled" in said
+    spent = re.search(r"^the compile server took ([0-9.]+) s of processor time$", said, re.MULTILINE)
+    assert spent is not None and float(spent[1]) > 0, said
     again = mipsrec("run", "--stats", "--server", guest, *words, **changes)
     assert again.stdout == plain.stdout and f"recompiled {guest}" in again.stderr
     listed = mipsrec("cache", "list", **changes).stdout
-    assert str(guest) in listed
+    assert str(guest) in listed and "s of processor time, which the compile server took" in listed
     assert mipsrec("cache", "verify", **changes).returncode == 0
     serving_cache = Serving(host, cache)
     serving_cache.end()
