@@ -5,7 +5,7 @@ JOBS ?= 2
 PY := .venv/bin/python
 
 .PHONY: help venv demo test check check-python check-c conformance fuzz fuzz-flow fuzz-selfmod fuzz-csmith fuzz-input fuzz-host samples
-.PHONY: stencils clean
+.PHONY: same-ir stencils clean
 
 help:
 	@echo 'make demo         recompile the samples and run them'
@@ -18,6 +18,7 @@ help:
 	@echo 'make fuzz-csmith  compare random C programs of csmith everywhere (COUNT=50 programs from SEED=1 on)'
 	@echo 'make fuzz-input   run the commands on broken programs (COUNT=20000)'
 	@echo 'make fuzz-host    the loader and the interpreter under libFuzzer (SECONDS=600 for each)'
+	@echo 'make same-ir      compare the IR text of this checkout with that of a commit (BASE=main ARGS=--help)'
 	@echo 'make samples      check the committed sample programs against their sources'
 	@echo 'make stencils     make the stencils anew, for a package to carry'
 	@echo 'make clean        remove .venv and everything that was built'
@@ -69,6 +70,9 @@ check-c: venv
 	            || failed=1; \
 	    done; \
 	done; exit $$failed
+
+same-ir: venv
+	$(PY) tests/same_ir.py $(or $(BASE),HEAD) $(ARGS)
 
 conformance: venv
 	$(PY) tests/conformance.py $(ARGS)
