@@ -306,7 +306,7 @@ REASONS: tuple[Reason, ...] = (
     Reason("bits 10 to 6 of mult and multu must be 0 (volume II-A), and other words are reserved; qemu 7 does not look "
            "at them: decode_opc_special_legacy", ("qemu",), _multiply_field),
     Reason("recompiled code drops loads by sp and fp with their faults when nobody reads what they load "
-           "(codegen/dead_loads.py)", ("lifted",), _dropped_load),
+           "(lift/passes/trapping_loads.py)", ("lifted",), _dropped_load),
     Reason("at a fault of memory, lifted code may lack stores from before, or have them overwritten: LLVM joins "
            "stores, and drops those that later ones cover", ("lifted",), _fault_memory),
     Reason("BadVAddr of lwl, lwr, swl and swr is the byte's address; recompiled code accesses the word, at once for a "

@@ -29,8 +29,9 @@ from tiers import AUTO, BASELINE, INTERPRETED
 from tools import need, outside_pytest
 from tqdm import tqdm
 
-from mipsrec import codegen, pipeline
+from mipsrec import pipeline
 from mipsrec.host import host_executable
+from mipsrec.lift import policy
 
 FINDINGS = Path(__file__).resolve().parent.parent / "build" / "fuzz"
 SECONDS = 10  # of the interpreter; programs that take longer are left out
@@ -103,13 +104,13 @@ def run(command: list[str], seconds: float) -> End | None:
 
 @contextmanager
 def _frames(everywhere: bool) -> Iterator[None]:
-    usual = codegen.recursive_functions
+    usual = policy.recursive_functions
     if everywhere:
-        codegen.recursive_functions = lambda program: set(program.functions)
+        policy.recursive_functions = lambda program: set(program.functions)
     try:
         yield
     finally:
-        codegen.recursive_functions = usual
+        policy.recursive_functions = usual
 
 
 def recompiled(program: Path, way: Way) -> Path:

@@ -18,18 +18,15 @@ from tiny_elf import PT_LOAD, TinyElf
 from tools import need
 
 from mipsrec.analysis import analyze
-from mipsrec.codegen import (
-    CodegenOptions,
-    LiftedFunction,
-    lift_function,
-    lifted_starts,
-    module_text,
-    with_cold,
-)
-from mipsrec.codegen.calls import HOST_EDGES, declaration
-from mipsrec.codegen.writer import MODULE_METADATA
 from mipsrec.cpu import chosen_cpu
 from mipsrec.elf import load_elf
+from mipsrec.emit.calls import HOST_EDGES, declaration
+from mipsrec.emit.function import LiftedFunction
+from mipsrec.emit.lifted import lift_function
+from mipsrec.emit.module import module_text
+from mipsrec.emit.writer import MODULE_METADATA
+from mipsrec.lift.options import LiftOptions
+from mipsrec.lift.policy import lifted_starts, with_cold
 from mipsrec.memory import AddressSpace
 from mipsrec.native import compile_text, default_triple
 from mipsrec.state import OFFSETS, c_header
@@ -63,7 +60,7 @@ class Lifter:
         self.entries: list[list[tuple[int, str]]] = []
         """Of each piece: the guest pcs that lifted code serves, and its symbols."""
 
-    def add(self, words: list[int], options: CodegenOptions) -> None:
+    def add(self, words: list[int], options: LiftOptions) -> None:
         """Lift words at CODE."""
         order = ">" if options.big_endian else "<"
         code = struct.pack(f"{order}{len(words)}I", *words)

@@ -7,7 +7,7 @@ from pathlib import Path
 from compiled import compile_guest
 
 from mipsrec import pipeline
-from mipsrec.codegen.addresses import KnownAddresses
+from mipsrec.lift.passes.no_wrap import KnownAddresses
 
 # The immediates of those that do not wrap are even.
 CODE = """

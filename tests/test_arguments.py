@@ -9,7 +9,7 @@ import pytest
 from compiled import BARE, ORDERS, compile_guest, library_at
 
 from mipsrec import pipeline
-from mipsrec.codegen.calls import ARGUMENT_BITS, argument_registers
+from mipsrec.lift.convention import ARGUMENT_BITS, argument_registers
 
 SOURCE = """
 __asm__(".set noreorder\\n"

@@ -9,7 +9,9 @@ import pytest
 from compiled import BARE, ORDERS, compile_guest, library_at
 
 from mipsrec import pipeline
-from mipsrec.codegen import CodegenOptions, copied_functions, lift_function, lifted_starts
+from mipsrec.emit.lifted import lift_function
+from mipsrec.lift.options import LiftOptions
+from mipsrec.lift.policy import copied_functions, lifted_starts
 
 SOURCE = """
 __asm__(".set noreorder\\n"
@@ -51,7 +53,7 @@ def test_copies(host: Path, tmp_path: Path, order: str) -> None:
     assert {program.functions[start].name for start in copied_functions(program)} == {"odd", "leaf"}
     texts = {
         function.name: "".join(
-            lifted.text for lifted in lift_function(function, starts, CodegenOptions(big_endian=order == "big"))
+            lifted.text for lifted in lift_function(function, starts, LiftOptions(big_endian=order == "big"))
         )
         for function in program.functions.values()
     }

@@ -10,11 +10,12 @@ import pytest
 from compiled import BARE, ORDERS, QEMU, compile_guest, library_at
 from tools import need
 
-from mipsrec import codegen, pipeline
-from mipsrec.codegen.calls import argument_registers
-from mipsrec.codegen.frames import find_frame
-from mipsrec.codegen.short_ways import find_short_way
-from mipsrec.codegen.unseen import with_unseen
+from mipsrec import pipeline
+from mipsrec.lift import policy
+from mipsrec.lift.convention import argument_registers
+from mipsrec.lift.passes.dead_at_self_call import with_unseen
+from mipsrec.lift.passes.partial_inline import find_short_way
+from mipsrec.lift.passes.saved_registers import find_frame
 
 SOURCE = Path(__file__).parent / "guests" / "frames.c"
 OPTIONS = (*BARE, f"-I{SOURCE.parent}")
@@ -41,7 +42,7 @@ def test_interpreted(host: Path, guest: tuple[Path, str]) -> None:
 def test_recompiled(
     host: Path, guest: tuple[Path, str], tmp_path: Path, opt: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(codegen, "recursive_functions", lambda program: set(program.functions))
+    monkeypatch.setattr(policy, "recursive_functions", lambda program: set(program.functions))
     library = library_at(pipeline.open_guest(guest[0]), tmp_path, opt)
     result = subprocess.run(
         [host, "--library", library, guest[0]], capture_output=True, text=True, timeout=60, check=True
@@ -62,7 +63,7 @@ def test_found(guest: tuple[Path, str]) -> None:
     assert saved("leaf") == {16, 17}
     assert saved("sometimes") == {16, 31}
     assert saved("store") is saved("peeks") is None
-    assert functions["deep"].start in codegen.recursive_functions(pipeline.open_guest(guest[0]).program)
+    assert functions["deep"].start in policy.recursive_functions(pipeline.open_guest(guest[0]).program)
     frame = find_frame(functions["stores_elsewhere"])
     assert frame is not None and [len(stores) for stores in frame.returns.values()] == [1]
 

@@ -11,7 +11,7 @@ from compiled import BARE, ORDERS, QEMU, compile_guest, library_at
 from tools import need
 
 from mipsrec import pipeline
-from mipsrec.codegen.switches import case_weights
+from mipsrec.lift.passes.switches import case_weights
 
 SOURCE = Path(__file__).parent / "guests" / "tables.c"
 

@@ -17,8 +17,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("memory",),
     ("isa",),
     ("analysis",),
-    ("codegen",),
-    ("compiler", "cpu", "levels", "shards", "workers", "objects", "linking", "native", "cache", "layers", "timing"),
+    ("flow",),
+    ("lift",),
+    ("emit",),
+    ("compiler", "cpu", "shards", "workers", "objects", "linking", "native", "cache", "layers", "timing"),
     ("stencils",),
     ("host",),
     ("pipeline", "dumped", "store", "sysroot", "kept", "farm"),
@@ -29,7 +31,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 
 OWNERS = {
     "elftools": {"elf", "elf_header", "elf_tables", "elf_eh", "stencils", "packaging"},
-    "llvmlite": {"codegen", "native", "packaging"},
+    "llvmlite": {"native", "packaging"},
     "capstone": {"cli", "commands", "stencils", "packaging"},
     "dask": {"farm"},
     "distributed": {"farm"},

@@ -12,8 +12,11 @@ from compiled import ORDERS, compile_guest, library_at
 from conftest import cache_with_host
 from tools import need
 
-from mipsrec import levels, pipeline, profiles
-from mipsrec.codegen import CodegenOptions, lift_function, with_cold
+from mipsrec import pipeline, profiles
+from mipsrec.emit.lifted import lift_function
+from mipsrec.lift import policy as levels
+from mipsrec.lift.options import LiftOptions
+from mipsrec.lift.policy import with_cold
 from mipsrec.options import LEVELS, LIGHT
 
 SAMPLE = PREBUILT / "mips" / "crc32.elf"
@@ -107,7 +110,7 @@ def test_cold_functions(guest: pipeline.Guest) -> None:
     in_state = {name for name, start in names.items() if start in callees and callees[start].in_state}
     assert {"large", "straight", "looped", "again"} <= in_state and "loop_in_large" not in in_state
     assert all(callee.cold and not (callee.in_state and callee.frame) for callee in callees.values())
-    text = lift_function(program.functions[names["looped"]], callees, CodegenOptions(False))[0].text
+    text = lift_function(program.functions[names["looped"]], callees, LiftOptions(False))[0].text
     assert "%r4 = alloca" not in text and "store i32" in text
 
 
@@ -179,9 +182,9 @@ void __start(void) { sink = f(1); for (;;) ; }
 def test_cold_functions_are_written_once(order: str, tmp_path: Path) -> None:
     guest = pipeline.open_guest(compile_guest(tmp_path, order, ENTERED, *OPTIONS))
     function = next(function for function in guest.program.functions.values() if function.entries)
-    usual = lift_function(function, guest.starts, CodegenOptions(False))
+    usual = lift_function(function, guest.starts, LiftOptions(False))
     cold = with_cold(guest.program, guest.starts, guest.starts)
-    once = lift_function(function, cold, CodegenOptions(False))
+    once = lift_function(function, cold, LiftOptions(False))
     assert [part.instruction_count for part in usual] == [3, 2] and [part.instruction_count for part in once] == [3, 0]
     served = [sorted(pc for part in parts for pc in part.entries) for parts in (usual, once)]
     assert served[0] == served[1] == sorted({function.start} | function.entries)

@@ -15,8 +15,8 @@ from lifted import Lifter, Runner, build_stubs
 from pair_shifts import AMOUNTS, BY, variants
 from vectors import Vector, load_all
 
-from mipsrec.codegen import CodegenOptions
-from mipsrec.codegen.wide_shifts import WideShifts
+from mipsrec.emit.wide_shifts import WideShifts
+from mipsrec.lift.options import LiftOptions
 
 VECTORS = load_all()
 HELPED = {
@@ -56,7 +56,7 @@ def test_vectors(runner: Runner, tmp_path: Path, memory: str, opt: int | str) ->
     for vector, big_endian, fr in all_cases():
         if (vector.code, big_endian, fr) not in pieces:
             pieces[vector.code, big_endian, fr] = len(pieces)
-            lifter.add([*vector.code, *end], CodegenOptions(big_endian, fr, memory))
+            lifter.add([*vector.code, *end], LiftOptions(big_endian, fr, memory))
     runner.load(lifter.finish(runner.stubs), lifter.entries)
     failures, helped = [], Counter[str]()
     for vector, big_endian, fr in all_cases():
@@ -78,7 +78,7 @@ def test_shifts_of_pairs(runner: Runner, tmp_path: Path, monkeypatch: pytest.Mon
     shift = WideShifts._shift
     monkeypatch.setattr(WideShifts, "_shift", lambda *operands: found.add(len(lifter.entries)) or shift(*operands))
     for sequence in sequences:
-        lifter.add([*(operation.word() for operation in sequence), *end], CodegenOptions(False, 0, "flat"))
+        lifter.add([*(operation.word() for operation in sequence), *end], LiftOptions(False, 0, "flat"))
     assert len(found) > 6
     runner.load(lifter.finish(runner.stubs), lifter.entries)
     for index, sequence in enumerate(sequences):

@@ -9,7 +9,7 @@ import pytest
 from compiled import BARE, ORDERS, compile_guest, library_at
 
 from mipsrec import pipeline
-from mipsrec.codegen.runs import find_runs
+from mipsrec.lift.passes.access_merge import find_runs
 
 SOURCE = Path(__file__).parent / "guests" / "runs.c"
 OPTIONS = (*BARE, "-mips32r2")

@@ -11,10 +11,10 @@ from compiled import ORDERS, QEMU, compile_guest, library_at
 from tools import need
 
 from mipsrec import pipeline
-from mipsrec.codegen import CodegenOptions
-from mipsrec.codegen.loops import changing_masks
-from mipsrec.codegen.polls import Polls
-from mipsrec.codegen.slot_loops import slots_of_loops
+from mipsrec.lift.options import LiftOptions
+from mipsrec.lift.passes.safepoints import find_safepoints
+from mipsrec.lift.passes.scalar_promotion import slots_of_loops
+from mipsrec.lift.passes.spin_loads import changing_masks
 
 SOURCE = Path(__file__).parent / "guests" / "slots.c"
 WITH_SLOTS = {
@@ -50,14 +50,14 @@ def run(folder: Path, *words: object) -> str:
 
 def test_found(order: str, guest: Path) -> None:
     opened = pipeline.open_guest(guest)
-    options = CodegenOptions(big_endian=order == "big", fr=opened.image.fr)
+    options = LiftOptions(big_endian=order == "big", fr=opened.image.fr)
     found = set()
     for function in opened.program.functions.values():
         if function.name.startswith("loop_"):
             blocks = sorted(function.blocks)
-            polls = Polls(function, blocks, [function.start], options)
+            safepoints = find_safepoints(function, blocks, [function.start], options)
             inside = changing_masks(function, blocks, options.fr)
-            if slots_of_loops(function, blocks, [function.start], polls, options, inside):
+            if slots_of_loops(function, blocks, [function.start], safepoints, options, inside):
                 found.add(function.name[5:])
     assert found == WITH_SLOTS
 

@@ -10,7 +10,7 @@ from compiled import BARE, ORDERS, QEMU, compile_guest, library_at
 from tools import need
 
 from mipsrec import pipeline
-from mipsrec.codegen.unaligned import find_pairs
+from mipsrec.lift.passes.unaligned import find_pairs
 
 SOURCE = Path(__file__).parent / "guests" / "halves.c"
 OPTIONS = (*BARE, "-mips32r2")

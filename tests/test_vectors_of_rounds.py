@@ -12,12 +12,12 @@ from compiled import QEMU, compile_guest, library_at
 from tools import need
 
 from mipsrec import pipeline
-from mipsrec.codegen import CodegenOptions
-from mipsrec.codegen.calls import HOST_EDGES
-from mipsrec.codegen.module import module_text
-from mipsrec.codegen.polls import Polls
-from mipsrec.codegen.vectors import vector_rounds
-from mipsrec.codegen.writer import MODULE_METADATA
+from mipsrec.emit.calls import HOST_EDGES
+from mipsrec.emit.module import module_text
+from mipsrec.emit.writer import MODULE_METADATA
+from mipsrec.lift.options import LiftOptions
+from mipsrec.lift.passes.safepoints import find_safepoints
+from mipsrec.lift.passes.vectorize import vector_rounds
 from mipsrec.native import default_triple
 
 SOURCE = Path(__file__).parent / "guests" / "vectors.c"
@@ -49,14 +49,14 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def test_found(guest: Guest) -> None:
     opened = pipeline.open_guest(guest.path)
-    options = CodegenOptions(big_endian=guest.order == "big", fr=opened.image.fr)
+    options = LiftOptions(big_endian=guest.order == "big", fr=opened.image.fr)
     together, all_loops = set(), set()
     for function in opened.program.functions.values():
         if function.name.startswith("loop_"):
             order = sorted(function.blocks)
-            polls = Polls(function, order, [function.start], options)
+            safepoints = find_safepoints(function, order, [function.start], options)
             all_loops.add(function.name[5:])
-            if vector_rounds(function, order, polls, options, False):
+            if vector_rounds(function, order, safepoints, options, False):
                 together.add(function.name[5:])
     assert all_loops - together == APART | (APART_MIPS1 if "-march=mips1" in guest.options else set())
 
