@@ -8,13 +8,13 @@ import time
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS, compile_guest
-from support.serving import DEADLINE_SECONDS, ROUNDS, Ended, Serving, begin, compute, native_output, serving, stop
 
 from mipsrec.options import Options
 from mipsrec.pipeline import open_guest
 from mipsrec.server import growth
 from mipsrec.server.choice import FileIndex
+from tests.server.serving import DEADLINE_SECONDS, ROUNDS, Ended, Serving, begin, compute, native_output, serving, stop
+from tests.support.compiled import ORDERS, compile_guest
 
 MANY_CALLS = ROUNDS.replace("i < 200", "i < 20000").replace("100 + i", "1")
 """round_of calls stir all the time, which does next to nothing."""
