@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..lift.passes.scalar_promotion import Slot
+from ..lift.ir import Variable
 from .integers import IntegerOperations
 from .memory import Value, text
 from .writer import UNLIKELY
@@ -63,7 +63,7 @@ class MemoryOperations(IntegerOperations):
         writer.label(done)
         return writer.value(f"load {slot.type}, ptr {slot.name}")
 
-    def load_slot(self, slot: Slot) -> None:
+    def load_slot(self, slot: Variable) -> None:
         """Set a slot's variable to what memory has."""
         value = self.memory.load_apart(self.gpr(slot.base), slot.displacement, slot.type)
         self.writer.void(f"store {slot.type} {value}, ptr {slot.name}")

@@ -13,9 +13,7 @@ from ..analysis import Block
 from ..analysis.symbolic import constant_condition
 from ..isa import Flow
 from ..lift.convention import PRESERVED, RA_BIT, RESULT_BITS, Callee, settled_by_caller
-from ..lift.ir import Frame
-from ..lift.passes.dead_at_self_call import calls_in_any_case, calls_itself
-from ..lift.passes.partial_inline import ShortWay
+from ..lift.ir import Frame, Op
 from ..state import SLOT_BYTES
 from .calls import BACK, Returned
 from .edges import EdgeWriter
@@ -32,42 +30,12 @@ class CallEnds(EdgeWriter):
     def _guess(self, block: Block) -> int | None:
         return self._function.guesses.get(block.terminator_pc)
 
-    def _framed(self, block: Block) -> Callee | None:
-        """Return the function whose body a block calls, for certain or if a guess is right; ra is set as calls do."""
-        if self._in_state:  # the state is complete anyway
-            return None
-        callee = self._calls.framed(self._function.likely_target(block)) if calls_in_any_case(block) else None
-        if callee is None or callee.frame is None or not callee.frame.unseen:
-            return callee
-        return callee if calls_itself(self._function, block) else None
-
-    def _unsettled(self, block: Block) -> int:
-        """Return the bits that the state does not have after a call."""
-        callee = self._framed(block)
-        if callee is None or callee.frame is None:
-            return 0
-        short = self._short.writes if self._short is not None and self._has_short_way(block) else 0
-        return settled_by_caller(callee.frame) | RESULT_BITS | short
-
-    def _has_short_way(self, block: Block) -> bool:
-        """Return whether a block calls this function itself, whose short way is written there."""
-        if self._short is None or block.next_pc not in self._function.blocks:
-            return False
-        return self._framed(block) is not None and calls_itself(self._function, block)
-
-    def _passed_by_call(self, block: Block) -> int:
-        """Return the bits that a call reads: the arguments, and what it saves for its callee."""
-        callee = self._framed(block)
-        saved = callee.frame.bits if callee is not None and callee.frame is not None else 0
-        short = self._short.reads if self._short is not None and self._has_short_way(block) else 0
-        return self._calls.passed(block.target) | saved | short
-
     # ends of blocks
 
     def _end_call(self, block: Block) -> None:
         writer, machine = self._writer, self._machine
         instruction = self._terminator(block)
-        callee = self._framed(block)
+        callee = self._function_plan.sites[block.start].body
         flag = None
         if _has_condition(block):
             assert instruction.row.condition is not None
@@ -79,7 +47,7 @@ class CallEnds(EdgeWriter):
         else:
             target = block.target
         self._link(block)
-        self._slot(block)
+        self._slot(self._function_plan.blocks[block.start])
         self._at(instruction, block.terminator_pc)
         if callee is None:
             self._call(block, target, self._guess(block), flag)
@@ -95,8 +63,8 @@ class CallEnds(EdgeWriter):
             machine.memory.start_block()
             machine.registers.restore(before)
             machine.dirty = dirty
-        if self._short is not None and self._has_short_way(block):
-            self._pass_by(block, self._short)
+        if self._function_plan.sites[block.start].inlined is not None:
+            self._pass_by(block)
         self._call_body(block, callee)
 
     def _call(self, block: Block, target: Value, guess: int | None, flag: Value | None) -> None:
@@ -111,7 +79,7 @@ class CallEnds(EdgeWriter):
             call = writer.fresh_label()
             writer.void(f"br i1 {flag}, label %{call}, label %{returned}")
             writer.label(call)
-        arguments = self._arguments(self._calls.passed(block.target))
+        arguments = self._arguments(self._calls.convention.passed(block.target))
         found = self._calls.call(target, guess, arguments)
         if flag is not None:
             found = Returned(found.pc, {})  # there are no results where the call did not happen
@@ -139,7 +107,7 @@ class CallEnds(EdgeWriter):
         """Return the bits that are read after a call or system call."""
         needed = self._plan.live_out[block.start]
         if block.next_pc not in self._plan.dirty_in:  # but in another function, which takes its arguments from here
-            needed |= self._calls.passed(block.next_pc)
+            needed |= self._calls.convention.passed(block.next_pc)
         return needed
 
     def _end_syscall(self, block: Block) -> None:
@@ -151,34 +119,32 @@ class CallEnds(EdgeWriter):
 
     # calls that a short way stands for
 
-    def _pass_by(self, block: Block, short: ShortWay) -> None:
-        """Write the short way, and go on after the call; what follows is where the function does not take it."""
+    def _pass_by(self, block: Block) -> None:
+        """Write the blocks that stand for the call, and go on after it; what follows is where that is not possible."""
         writer, machine = self._writer, self._machine
+        inline, inlined = self._function_plan.partial_inline, self._function_plan.sites[block.start].inlined
+        assert inline is not None and inlined is not None
         machine.finish_floats()
         before, dirty, debug = machine.registers.copy(), machine.dirty, writer.debug
-        for pc, instruction in short.test:
-            self._instruction(instruction, pc, False, False)
-        branch = self._terminator(short.first)
+        for pc, instruction in inline.test:
+            self._instruction(Op(pc, instruction), pc)
+        branch = self._terminator(inline.first)
         assert branch.row.condition is not None
         flag = branch.row.condition(machine, branch)
         machine.registers.restore(before)
         machine.dirty = dirty
         here, there = writer.fresh_label(), writer.fresh_label()
-        taken, other = (here, there) if short.taken else (there, here)
+        taken, other = (here, there) if inline.taken else (there, here)
         writer.void(f"br i1 {flag}, label %{taken}, label %{other}")
         before = machine.registers.copy()
         writer.label(here)
         machine.memory.start_block()
-        saves, self._saves = self._saves, frozenset()
-        looked_at, self._looked_at = self._looked_at, frozenset()
-        self._short_way = True
-        self._body(short.first)
-        self._slot(short.first)
-        self._body(short.last)
-        target = machine.gpr(self._terminator(short.last).rs)
-        self._slot(short.last)
-        self._short_way = False
-        self._saves, self._looked_at = saves, looked_at
+        first, last = inlined
+        self._body(first)
+        self._slot(first)
+        self._body(last)
+        target = machine.gpr(self._terminator(inline.last).rs)
+        self._slot(last)
         self._go_on(block, target)
         writer.label(there)
         machine.memory.start_block()

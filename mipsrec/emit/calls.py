@@ -36,10 +36,10 @@ of them, and would push and pop those for callers that have nothing in them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..lift.convention import ARGUMENT_BITS, ARGUMENTS, RESULTS, Callee
+from ..lift.convention import ARGUMENTS, RESULTS, Callee, Convention
 from ..lift.options import LiftOptions
 from ..state import OFFSETS, SLOT_BYTES
 from .memory import Value, text
@@ -153,13 +153,12 @@ class Returned:
 class Calls:
     """Writes the edges of lifted functions; the state must be complete before each call and return."""
 
-    def __init__(self, writer: Writer, options: LiftOptions, callee: Callable[[int], Callee | None]) -> None:
+    def __init__(self, writer: Writer, options: LiftOptions, convention: Convention) -> None:
         self._writer = writer
         self._options = options
         self._thunked = options.calls == "thunked"
         self._watched = options.calls == "watched"
-        self._has_frames = options.has_frames
-        self._callee = callee
+        self.convention = convention
         self.in_loop = False
         """Whether the block that is being written is in a loop."""
 
@@ -184,19 +183,7 @@ class Calls:
         ]
 
     def _direct(self, target: Value | None) -> Callee | None:
-        return self._callee(target) if isinstance(target, int) and not self._thunked else None
-
-    def framed(self, target: Value | None) -> Callee | None:
-        """Return the function with a frame whose body a call of a guest pc calls, if it does."""
-        known = self._direct(target) if self._has_frames else None
-        return known if known is not None and known.frame is not None else None
-
-    def passed(self, target: int | None) -> int:
-        """Return the bits of the registers that a call of a guest pc, or of an unknown one, passes as arguments."""
-        if self._thunked:
-            return 0
-        callee = self._direct(target)
-        return callee.takes if callee is not None else ARGUMENT_BITS
+        return self.convention.direct(target) if isinstance(target, int) else None
 
     def _invoke(self, kind: str, function: str, pc: Value, arguments: Sequence[Value], copied: bool = False) -> str:
         words = ", ".join(f"i32 {text(argument)}" for argument in (pc, *arguments))

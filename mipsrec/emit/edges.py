@@ -8,8 +8,9 @@ from ..analysis import Block, End
 from ..isa import Flow
 from ..isa.effects import ALL_BITS
 from ..lift.convention import PRESERVED
+from ..lift.ir import PromotedLoop
 from ..lift.passes.safepoints import Safepoints
-from ..lift.passes.scalar_promotion import SlotLoop
+from ..lift.passes.vectorize.iteration import Round
 from .instructions import InstructionWriter
 from .memory import Value
 from .safepoints import write_safepoint
@@ -45,7 +46,8 @@ class EdgeWriter(InstructionWriter):
     """The part of FunctionWriter that writes jumps and branches."""
 
     _safepoints: Safepoints
-    _slot_heads: dict[int, SlotLoop]
+    _vectors: dict[int, Round]
+    _slot_heads: dict[int, PromotedLoop]
     _stubs: dict[Stub, str]  # with their labels
     _start = 0  # of the current block
     _rounds = 1  # of a loop that is the current block, that have been written
@@ -65,12 +67,12 @@ class EdgeWriter(InstructionWriter):
         loop = self._slot_heads.get(pc)
         return LABEL(pc) if loop is not None and source in loop.body else self._entry(pc)
 
-    def _write_way_in(self, loop: SlotLoop) -> None:
+    def _write_way_in(self, loop: PromotedLoop) -> None:
         """Write the way into a loop with slots."""
         self._machine.start_block()
         self._writer.label(_SLOTS(loop.head))
         self._writer.debug = f", !dbg !DILocation(line: {loop.pc}, scope: !{self._scope})"
-        for slot in loop.slots:
+        for slot in loop.variables:
             self._machine.load_slot(slot)
         self._writer.void(f"br label %{LABEL(loop.head)}")
 
@@ -93,12 +95,12 @@ class EdgeWriter(InstructionWriter):
             dirty = machine.dirty
             writer.void(f"br i1 {flag}, label %{taken}, label %{self._destination(block.next_pc)}")
             writer.label(taken)
-            self._slot(block)
+            self._slot(self._function_plan.blocks[block.start])
             machine.registers.save(self._live(block))
             writer.void(f"br label %{self._destination(block.target)}")
             machine.dirty |= dirty
             return
-        self._slot(block)
+        self._slot(self._function_plan.blocks[block.start])
         if self._goes_on(block):
             self._next_round(block, flag)
             return
@@ -131,13 +133,13 @@ class EdgeWriter(InstructionWriter):
         machine.restore(here)
         writer.label(again)
         self._rounds += 1
-        self._body(block)
+        self._body(self._function_plan.blocks[block.start])
         self._end_branch(block)
 
     def _end_jump(self, block: Block) -> None:
         self._terminator(block)
         self._link(block)
-        self._slot(block)
+        self._slot(self._function_plan.blocks[block.start])
         assert block.target is not None
         self._machine.registers.save(self._live(block))
         self._writer.void(f"br label %{self._destination(block.target)}")
@@ -177,5 +179,5 @@ class EdgeWriter(InstructionWriter):
                 machine.registers.reload(plan.edge_loads(dirty, pc))
                 self._writer.void(f"br label %{self._way(stub.source, pc)}")
             else:
-                self._calls.tail_call(pc, None, self._arguments(self._calls.passed(pc)))
+                self._calls.tail_call(pc, None, self._arguments(self._calls.convention.passed(pc)))
         self._stubs = {}

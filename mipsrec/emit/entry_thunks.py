@@ -5,7 +5,7 @@ state and want one back; and to its start, where that is one of several entries 
 from __future__ import annotations
 
 from ..analysis import Function
-from ..lift.convention import ARGUMENTS, RESULTS, Callee
+from ..lift.convention import ARGUMENTS, RESULTS, Callee, Convention
 from ..lift.ir import Frame
 from ..lift.options import LiftOptions
 from ..lift.units import Units
@@ -22,7 +22,7 @@ def write_way_in(function: Function, callee: Callee, frame: Frame, options: Lift
     """Return the LLVM function that saves what the frame saves, calls the body, and completes the state."""
     writer = Writer()
     machine = RegisterOperations(writer, Units(function, options.fr), options)
-    calls = Calls(writer, options, lambda pc: None)
+    calls = Calls(writer, options, Convention(options, lambda pc: None))
     stack = "%r29.in"
 
     def register(number: int) -> Value:
@@ -59,7 +59,7 @@ def write_way_to_start(
 ) -> LiftedFunction:
     """Return the LLVM function that goes to a function's start in the LLVM function of all its entries."""
     writer = Writer(options.relocatable)
-    calls = Calls(writer, options, lambda pc: None)
+    calls = Calls(writer, options, Convention(options, lambda pc: None))
     writer.lines.append(calls.head(callee.symbol, scope))
     writer.debug = f", !dbg !DILocation(line: {function.start}, scope: !{scope})"
     calls.tail_call_entries(entries.symbol, function.start)

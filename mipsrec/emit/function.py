@@ -6,11 +6,10 @@ begins with a switch on the pc. So the usual way in stays free of edges that onl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from ..analysis import Block, End, Function
-from ..flow.graph import Graph
+from ..analysis import Block, End
 from ..lift.convention import (
     RA_BIT,
     RESULT_BITS,
@@ -19,22 +18,11 @@ from ..lift.convention import (
     Callee,
     argument_registers,
     body_of,
-    may_unwind,
     settled_by_caller,
     symbol_of,
 )
-from ..lift.ir import Frame
-from ..lift.options import LiftOptions
-from ..lift.passes.context import RegisterPlan
-from ..lift.passes.fp_pair_forms import pair_forms, whole_pairs
-from ..lift.passes.no_wrap import KnownAddresses
-from ..lift.passes.partial_inline import find_short_way
-from ..lift.passes.safepoints import find_safepoints
-from ..lift.passes.scalar_promotion import slots_of_loops
-from ..lift.passes.spin_loads import changing_masks
-from ..lift.passes.trapping_loads import NeededRegisters
-from ..lift.passes.vectorize import vector_rounds
-from ..lift.units import PAIR, Units
+from ..lift.ir import Frame, FunctionPlan
+from ..lift.units import PAIR
 from ..state import OFFSETS, SLOT_BYTES
 from .calls import Calls
 from .edges import GATE, LABEL
@@ -70,76 +58,35 @@ class FunctionWriter(JumpEnds):
     are between blocks (register_file.py).
     """
 
-    def __init__(
-        self,
-        function: Function,
-        entries: list[int],
-        options: LiftOptions,
-        callee: Callable[[int], Callee | None],
-        scope: int,
-        frame: Frame | None = None,
-        in_state: bool = False,
-    ) -> None:
+    def __init__(self, plan: FunctionPlan, scope: int) -> None:
+        self._function_plan = plan
+        function, entries, options = plan.function, list(plan.graph.entries), plan.options
         self._function = function
         self._entries = entries
         self._options = options
         self._scope = scope
         self._called = set()
-        self._callee = callee
         self._secondary = entries != [function.start]
-        self._has_start = function.start in entries
         self._writer = Writer(options.relocatable)
-        self._calls = Calls(self._writer, options, self._note_callee)
-        self._units = Units(function, options.fr, options.nan2008)
-        self._unwinds = may_unwind(function)
+        self._calls = Calls(self._writer, options, replace(plan.convention, callee=self._note_callee))
+        self._units = plan.units
         self._bound = "%sp.in" if self._secondary else "%r29.in" if argument_registers(function) & SP_BIT else None
-        self._frame = frame
-        self._in_state = in_state
-        self._short = find_short_way(function) if frame is not None else None
-        entered = settled_by_caller(frame) | frame.unseen & argument_registers(function) if frame is not None else 0
-        graph = Graph.reached(function, entries)
-        self._whole = Graph.whole(function)
-        self._plan = RegisterPlan(
-            graph, self._units, self._passed, entered, self._unsettled, self._has_short_way, in_state
-        )
-        self._forms = whole_pairs(graph.order) if in_state else pair_forms(graph, self._units)
-        self._needed = NeededRegisters(graph, options.fr)
-        self._addresses = KnownAddresses(graph, options.fr)
-        self._changing = changing_masks(graph, options.fr)
-        self._safepoints = find_safepoints(graph, options)
-        self._vectors = {}
-        loops = []
-        if not in_state:
-            self._vectors = vector_rounds(graph, self._safepoints, options, self._units.abs2008)
-            loops = slots_of_loops(graph, self._safepoints, options, self._changing)
-        self._slot_heads = {loop.head: loop for loop in loops if loop.head not in self._vectors}
-        self._slot_loops = {pc: loop for loop in self._slot_heads.values() for pc in loop.body}
-        self._machine = IrMachine(self._writer, self._units, options, in_state)
+        self._frame = plan.frame
+        self._in_state = plan.in_state
+        self._plan = plan.context
+        self._forms = plan.pair_forms
+        self._safepoints = plan.safepoints
+        self._vectors = plan.vectorized
+        self._slot_heads = plan.promoted
+        self._machine = IrMachine(self._writer, self._units, options, plan.in_state)
         self._stubs = {}
         self._hubs = {}
-        self._saves = frozenset(slot.pc for slot in frame.slots) if frame is not None else frozenset()
 
     def _note_callee(self, pc: int) -> Callee | None:
-        callee = self._callee(pc)
+        callee = self._function_plan.convention.callee(pc)
         if callee is not None:
             self._called.add(callee.symbol)
         return callee
-
-    def _passed(self, block: Block) -> int:
-        """Return the bits of the arguments that leaving the function at the end of a block passes."""
-        if block.end is End.CALL:
-            return self._passed_by_call(block)
-        if block.end is End.INDIRECT:
-            return self._calls.passed(block.target) | (SP_BIT if self._may_unwind(block) else 0)
-        bits = 0
-        for pc in (block.target, block.next_pc):
-            if pc is not None and block.end in (End.JUMP, End.BRANCH, End.FALL) and pc not in self._function.blocks:
-                bits |= self._calls.passed(pc)
-        return bits
-
-    def _may_unwind(self, block: Block) -> bool:
-        """Return whether a block that jumps elsewhere looks whether it leaves the frame of the caller."""
-        return self._has_start and self._unwinds and self._function.may_go_anywhere(block)
 
     def write(self) -> LiftedFunction:
         """Return the LLVM function."""
@@ -177,7 +124,9 @@ class FunctionWriter(JumpEnds):
         for unit in self._units.all:
             lines.append(f"  %s.{unit.name} = getelementptr i8, ptr %s, i64 {unit.offset}")
         lines += [f"  %{REST(pc)} = alloca i32" for pc in self._vectors]
-        lines += [f"  {slot.name} = alloca {slot.type}" for loop in self._slot_heads.values() for slot in loop.slots]
+        lines += [
+            f"  {slot.name} = alloca {slot.type}" for loop in self._slot_heads.values() for slot in loop.variables
+        ]
         lines.append("  %leave.pc = alloca i32")
         if self._hubs:
             lines += ["  %hub.target = alloca i32", "  %hub.address = alloca i32"]
@@ -299,13 +248,10 @@ class FunctionWriter(JumpEnds):
                 if unit.bits & taken:
                     machine.registers.cache[unit] = f"%{unit.name}.in"
         self._stray = None
-        self._looked_at = self._frame.returns.get(block.start, frozenset()) if self._frame is not None else frozenset()
         self._start = block.start
-        self._loop_changes = self._changing.get(block.start)
-        self._slot_loop = self._slot_loops.get(block.start)
         self._rounds = 1
         self._calls.in_loop = block.start in self._plan.in_loops
-        self._body(block)
+        self._body(self._function_plan.blocks[block.start])
         self._end(block)
 
     # ends of blocks
@@ -326,7 +272,7 @@ class FunctionWriter(JumpEnds):
     def _end_return(self, block: Block) -> None:
         instruction = self._terminator(block)
         target = self._machine.gpr(instruction.rs)
-        self._slot(block)
+        self._slot(self._function_plan.blocks[block.start])
         if self._frame is None or block.start not in self._frame.returns:
             self._return_complete(block, target)
             return
@@ -370,13 +316,13 @@ class FunctionWriter(JumpEnds):
         writer, machine = self._writer, self._machine
         instruction = self._terminator(block)
         target = machine.gpr(instruction.rs)
-        self._slot(block)
+        self._slot(self._function_plan.blocks[block.start])
         table = self._function.jump_tables.get(block.terminator_pc)
         if table is not None:
             self._jump_by_table(block, table, target)
         self._at(instruction, block.terminator_pc)
         machine.registers.flush(machine.dirty)
-        if self._may_unwind(block):
+        if self._function_plan.sites[block.start].unwinds:
             above, within = writer.fresh_label(), writer.fresh_label()
             caller = "%sp.start" if self._secondary else "%r29.in"
             flag = writer.value(f"icmp ugt i32 {text(machine.gpr(29))}, {caller}")
@@ -384,7 +330,7 @@ class FunctionWriter(JumpEnds):
             writer.label(above)
             machine.leave(target)
             writer.label(within)
-        arguments = self._arguments(self._calls.passed(None))
+        arguments = self._arguments(self._calls.convention.passed(None))
         self._calls.tail_call(target, self._function.guesses.get(block.terminator_pc), arguments)
 
     def _end_stop(self, block: Block) -> None:

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from ..analysis import Block, JumpTable
 from ..elf import PIE_BIAS
-from ..flow.graph import Graph
-from ..lift.passes.switches import case_weights
 from .call_ends import CallEnds
 from .memory import Value, text
 from .writer import LIKELY
@@ -30,7 +28,6 @@ class Hub:
 class JumpEnds(CallEnds):
     """The part of FunctionWriter that writes jumps by tables."""
 
-    _whole: Graph  # of all blocks of the function
     _hubs: dict[tuple[tuple[int, int], ...], Hub]
 
     def _jump_by_table(self, block: Block, table: JumpTable, target: Value) -> None:
@@ -58,7 +55,7 @@ class JumpEnds(CallEnds):
         checked = table.writable and not by_target
         checks = {pc: writer.fresh_label() if checked else label for pc, label in labels.items()}
         cases = " ".join(f"i32 {text(case)}, label %{checks[pc]}" for case, pc in places)
-        weights = _weights_text(case_weights(self._whole, block, [pc for _, pc in places]))
+        weights = _weights_text(self._function_plan.blocks[block.start].case_weights)
         writer.void(f"switch i32 {text(subject)}, label %{beyond} [ {cases} ]{weights}")
         for pc, label in labels.items() if checked else ():
             writer.label(checks[pc])
@@ -109,7 +106,7 @@ class JumpEnds(CallEnds):
             writer.label(wrong)
             machine.start_block()
             target = writer.value("load i32, ptr %hub.target")
-            self._calls.tail_call(target, None, self._arguments(self._calls.passed(None)))
+            self._calls.tail_call(target, None, self._arguments(self._calls.convention.passed(None)))
 
     def _check_added(self, target: Value, added: int, default: str) -> None:
         """Go to `default` where the target is not as much more than the table's entry as it was guessed to be."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..analysis import Function
+from ..lift.build import plan_function
 from ..lift.convention import Callee
 from ..lift.ir import Frame
 from ..lift.options import LiftOptions
@@ -26,7 +27,8 @@ def lift_function(
 
     def write(entries: list[int], frame: Frame | None) -> None:
         scope = subprogram_number(index + len(found))
-        found.append(FunctionWriter(function, entries, options, callees.get, scope, frame, in_state).write())
+        plan = plan_function(function, entries, options, callees.get, frame, in_state)
+        found.append(FunctionWriter(plan, scope).write())
 
     callee = callees.get(function.start)
     in_state = callee is not None and callee.in_state

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from ..lift.ir import Variable
 from ..lift.options import LiftOptions
-from ..lift.passes.scalar_promotion import Slot
 from ..lift.units import PAIR, Unit, Units
 from ..state import OFFSETS, SLOT_BYTES
 from .memory import MODELS, Value, text
@@ -209,7 +209,7 @@ class RegisterOperations:
         self.kept = False  # whether the current instruction's load stays though nothing may read it (trapping_loads.py)
         self.exact = False  # whether the current instruction is an addition that does not wrap (no_wrap.py)
         self.monotonic = False  # whether the current instruction's load may watch what another thread writes
-        self.touched: Slot | None = None  # what the current instruction accesses of the slots of its loop
+        self.touched: Variable | None = None  # what the current instruction accesses of the slots of its loop
 
     def start_block(self) -> None:
         self.registers.start_block()

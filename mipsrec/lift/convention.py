@@ -6,12 +6,14 @@ Enters: a function. Leaves: the registers that it takes, its symbol, and what it
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..analysis import Function
 from ..isa import Instruction
 from ..isa.effects import added_constant, masks
 from .ir import Frame
+from .options import LiftOptions
 
 ARGUMENTS = (29, 31, 25, 4, 5, 6, 7)
 """General-purpose registers that come in as parameters, in order: sp, ra, t9, a0 to a3."""
@@ -82,6 +84,30 @@ class Callee:
 
 
 RA_BIT = 1 << 31
+
+
+@dataclass(frozen=True)
+class Convention:
+    """Which functions calls reach directly, and what is passed to them. `callee` gives what is known of a guest pc."""
+
+    options: LiftOptions
+    callee: Callable[[int], Callee | None]
+
+    def direct(self, target: int | None) -> Callee | None:
+        """Return the function that a call of a guest pc calls directly."""
+        return self.callee(target) if target is not None and self.options.calls != "thunked" else None
+
+    def framed(self, target: int | None) -> Callee | None:
+        """Return the function with a frame whose body a call of a guest pc calls, if it does."""
+        known = self.direct(target) if self.options.has_frames else None
+        return known if known is not None and known.frame is not None else None
+
+    def passed(self, target: int | None) -> int:
+        """Return the bits of the registers that a call of a guest pc, or of an unknown one, passes as arguments."""
+        if self.options.calls == "thunked":
+            return 0
+        callee = self.direct(target)
+        return callee.takes if callee is not None else ARGUMENT_BITS
 
 
 def settled_by_caller(frame: Frame) -> int:

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..analysis import Block, Function
+from ..isa import Instruction
+
+if TYPE_CHECKING:
+    from ..flow.graph import Graph
+    from .convention import Callee, Convention
+    from .options import LiftOptions
+    from .passes.context import StateContext
+    from .passes.safepoints import Safepoints
+    from .passes.vectorize.iteration import Round
+    from .units import Units
 
 
 @dataclass(frozen=True)
-class Slot:
+class SavedRegister:
     """Where a register is saved: `displacement` bytes from the sp of the caller, by the sw at `pc`."""
 
     register: int
@@ -22,7 +36,7 @@ class Frame:
     besides that bypass the state (dead_at_self_call.py).
     """
 
-    slots: tuple[Slot, ...]
+    slots: tuple[SavedRegister, ...]
     returns: dict[int, frozenset[int]]
     unseen: int = 0
 
@@ -36,3 +50,195 @@ class Frame:
         """Where the slots begin and end, from the sp of the caller."""
         places = [slot.displacement for slot in self.slots]
         return min(places), max(places) + 4
+
+
+@dataclass(frozen=True)
+class MergedLoad:
+    """Consecutive words from that of the instruction at the first of `indices` on."""
+
+    indices: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class MergedStore:
+    """Stores of consecutive words by `count` instructions: of what a run loaded, or of one register."""
+
+    count: int
+    loaded: MergedLoad | None
+
+
+@dataclass(frozen=True)
+class MergedAccesses:
+    """By the index of their first instruction in a block's body and slot."""
+
+    loads: dict[int, MergedLoad]
+    stores: dict[int, MergedStore]
+
+
+NOT_MERGED = MergedAccesses({}, {})
+
+
+@dataclass(frozen=True)
+class UnalignedWord:
+    """The index of the second half, in body and slot, and the word's displacement."""
+
+    second: int
+    displacement: int
+
+
+@dataclass(frozen=True)
+class PartialInline:
+    """`test` are the instructions that the branch at the end of `first` depends on, with their pcs; it leads to `last`
+    when it is `taken`, or when it is not. `reads` and `writes` are register bits."""
+
+    first: Block
+    last: Block
+    taken: bool
+    test: tuple[tuple[int, Instruction], ...]
+    reads: int
+    writes: int
+
+
+SIZES = {"i8": 1, "i16": 2, "i32": 4, "float": 4, "double": 8}
+
+
+@dataclass(frozen=True)
+class Variable:
+    """`size` bytes at displacement(base), read and written as values of one LLVM type, kept in a variable of the loop
+    around."""
+
+    base: int
+    displacement: int
+    type: str
+    name: str = ""
+
+    @property
+    def size(self) -> int:
+        return SIZES[self.type]
+
+    def overlaps(self, other: Variable) -> bool:
+        """Return whether one by the same register touches this."""
+        return -other.size < other.displacement - self.displacement < self.size
+
+    def covers(self, other: Variable) -> bool:
+        """Return whether all of one is part of this."""
+        return self.base == other.base and 0 <= other.displacement - self.displacement <= self.size - other.size
+
+
+@dataclass
+class PromotedLoop:
+    """A loop and its variables; `pc` is where one of them is loaded."""
+
+    head: int
+    body: frozenset[int]
+    pc: int
+    variables: list[Variable] = field(default_factory=list)
+
+
+@dataclass
+class PairForms:
+    """Bits of the pairs that are two floats on the ways into a block, and out of it."""
+
+    into: dict[int, int] = field(default_factory=dict)
+    out: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Op:
+    """One guest instruction of a block, at `pc`, with what passes have decided about it."""
+
+    pc: int
+    instruction: Instruction
+    keep: bool = False
+    """It is an access that must not vanish, though nothing needs what it gives (trapping_loads, silent_stores)."""
+    no_wrap: bool = False
+    """It is an addition that does not wrap (no_wrap)."""
+    spin: bool = False
+    """It is a load that may wait for what another thread writes (spin_loads)."""
+    promoted: Variable | None = None
+    """The variable of its loop that it accesses (scalar_promotion)."""
+    by_caller: bool = False
+    """The callers of the body do it (saved_registers)."""
+    watched: bool = False
+    """It is a store that may go to where registers are saved (saved_registers)."""
+
+
+@dataclass(slots=True)
+class BlockPlan:
+    """A block, its instructions in the order in which they are performed, and those that are performed together.
+
+    Indices are those of the body; the slot has the index after the last. `is_inlined`: it is a copy in the place of a
+    call (partial_inline).
+    """
+
+    block: Block
+    body: list[Op]
+    slot: Op | None
+    merged: MergedAccesses = NOT_MERGED
+    unaligned: dict[int, UnalignedWord] = field(default_factory=dict)
+    case_weights: list[int] = field(default_factory=list)
+    is_inlined: bool = False
+
+    @classmethod
+    def of(cls, block: Block, is_inlined: bool = False) -> BlockPlan:
+        """Return the plan of a block about which nothing is decided."""
+        body = [Op(block.start + 4 * index, instruction) for index, instruction in enumerate(block.body)]
+        slot = Op(block.terminator_pc + 4, block.delay_slot) if block.delay_slot is not None else None
+        return cls(block, body, slot, is_inlined=is_inlined)
+
+    @property
+    def ops(self) -> list[Op]:
+        """The body and the slot."""
+        return [*self.body, self.slot] if self.slot is not None else self.body
+
+
+@dataclass(slots=True)
+class CallSite:
+    """How control leaves a function at the end of a block, by a call or else.
+
+    `body`: the callee whose body is called, for certain or if a guess is right. `passed` are the bits of registers that
+    leaving reads, `unsettled` those that the state does not have after the call. `inlined`: the blocks that are
+    performed in the place of the call where the callee returns at once.
+    """
+
+    body: Callee | None
+    passed: int
+    unsettled: int
+    unwinds: bool
+    """It may leave the caller's frame as well, as longjmp does: code looks where sp is then."""
+    inlined: tuple[BlockPlan, BlockPlan] | None = None
+
+
+@dataclass
+class FunctionPlan:
+    """What is decided about the blocks of a function that some entries reach."""
+
+    graph: Graph
+    options: LiftOptions
+    units: Units
+    convention: Convention
+    frame: Frame | None
+    in_state: bool
+    blocks: dict[int, BlockPlan]
+    sites: dict[int, CallSite]
+    partial_inline: PartialInline | None
+    context: StateContext
+    safepoints: Safepoints
+    pair_forms: PairForms
+    changing: dict[int, int] = field(default_factory=dict)
+    """For each block in a loop without calls, the bits of the registers that its iterations change."""
+    vectorized: dict[int, Round] = field(default_factory=dict)
+    """Loops of one block of which several iterations are performed at once."""
+    promoted: dict[int, PromotedLoop] = field(default_factory=dict)
+    """By head."""
+
+    @property
+    def function(self) -> Function:
+        return self.graph.function
+
+    def all_blocks(self) -> Iterator[tuple[int, BlockPlan]]:
+        """Yield the plans of all blocks, copies included, each with the pc of the block that it is performed in."""
+        for pc, block in self.blocks.items():
+            yield pc, block
+            for copy in self.sites[pc].inlined or ():
+                yield pc, copy

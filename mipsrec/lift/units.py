@@ -2,7 +2,7 @@
 
 A unit is one value: a general-purpose register, HI:LO, a condition code, or as much of the floating-point file as the
 function uses together. With FR=0 a pair that only doubles touch is one `double`, a pair that only singles touch two
-`float`s, and one that both touch a vector of two. Units are promoted to SSA from allocas; `RegisterPlan` says which
+`float`s, and one that both touch a vector of two. Units are promoted to SSA from allocas; `StateContext` says which
 must be loaded at entry and after each call, and which are dirty (differ from the state in memory) at each flush, so
 that the state is complete whenever other code may look.
 """

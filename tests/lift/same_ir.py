@@ -33,6 +33,8 @@ LIBRARIES = ("libgcc_s.so.1", "libm.so.6", "ld.so.1")
 """Of each cross compiler; in all ways."""
 LARGE_LIBRARIES = ("libc.so.6",)
 """In the first way alone."""
+_DECLARATION = re.compile(r"^declare hidden preserve_nonecc .*\n", re.MULTILINE)
+"""Of a function of another module: what calls it says whether it is needed."""
 Digests = dict[str, str]
 """Of the text of each function, by its file's name in the dump."""
 _NUMBERED = re.compile(r"%(?:l?\d+\.?|x\d+)(?![\w.])|^x\d+(?=:)", re.MULTILINE)
@@ -78,7 +80,8 @@ def digests(checkout: Path, normalise: bool, case: Case) -> Digests:
         subprocess.run(command, check=True, env=environment, cwd=checkout, stdout=subprocess.DEVNULL)
         found = {}
         for path in Path(folder).glob("*.ll"):
-            text = normalised(path.read_text()) if normalise else path.read_text()
+            text = _DECLARATION.sub("", path.read_text())
+            text = normalised(text) if normalise else text
             found[path.name] = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
         return found
 

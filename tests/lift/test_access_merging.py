@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mipsrec import pipeline
-from mipsrec.lift.passes.access_merge import find_runs
+from mipsrec.lift.passes.access_merge import find_merged
 from tests.support.compiled import BARE, ORDERS, compile_guest, library_at
 from tests.support.paths import GUESTS
 
@@ -34,7 +34,7 @@ def test_runs(host: Path, tmp_path: Path, order: str) -> None:
     guest = pipeline.open_guest(program)
     found = set()
     for function in guest.program.functions.values():
-        if any(find_runs(block, set(), 0).stores for block in function.blocks.values()):
+        if any(find_merged(block, set(), 0).stores for block in function.blocks.values()):
             found.add(function.name.removeprefix("w_"))
     assert found == VECTORS | {"twice"}
     said = subprocess.run([host, "--engine", "interp", program], capture_output=True, timeout=60, check=True).stdout

@@ -12,7 +12,7 @@ from mipsrec import pipeline
 from mipsrec.lift import policy
 from mipsrec.lift.convention import argument_registers
 from mipsrec.lift.passes.dead_at_self_call import with_unseen
-from mipsrec.lift.passes.partial_inline import find_short_way
+from mipsrec.lift.passes.partial_inline import find_partial_inline
 from mipsrec.lift.passes.saved_registers import find_frame
 from tests.support.compiled import BARE, ORDERS, QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
@@ -85,9 +85,9 @@ def test_unseen(guest: tuple[Path, str]) -> None:
 
 def test_short_ways(guest: tuple[Path, str]) -> None:
     functions = {function.name: function for function in pipeline.open_guest(guest[0]).program.functions.values()}
-    assert find_short_way(functions["temps"]) and find_short_way(functions["skips_at_once"])
-    assert find_short_way(functions["looks"]) is None
-    assert find_short_way(functions["moves_on"]) is None
+    assert find_partial_inline(functions["temps"]) and find_partial_inline(functions["skips_at_once"])
+    assert find_partial_inline(functions["looks"]) is None
+    assert find_partial_inline(functions["moves_on"]) is None
 
 
 @pytest.mark.parametrize("case", range(1, 9))

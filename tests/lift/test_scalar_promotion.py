@@ -11,7 +11,7 @@ import pytest
 from mipsrec import pipeline
 from mipsrec.lift.options import LiftOptions
 from mipsrec.lift.passes.safepoints import find_safepoints
-from mipsrec.lift.passes.scalar_promotion import slots_of_loops
+from mipsrec.lift.passes.scalar_promotion import promoted_loops
 from mipsrec.lift.passes.spin_loads import changing_masks
 from tests.support.compiled import ORDERS, QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
@@ -58,7 +58,7 @@ def test_found(order: str, guest: Path) -> None:
             blocks = sorted(function.blocks)
             safepoints = find_safepoints(function, blocks, [function.start], options)
             inside = changing_masks(function, blocks, options.fr)
-            if slots_of_loops(function, blocks, [function.start], safepoints, options, inside):
+            if promoted_loops(function, blocks, [function.start], safepoints, options, inside):
                 found.add(function.name[5:])
     assert found == WITH_SLOTS
 

@@ -1,4 +1,4 @@
-"""Runs of words that a block copies, or fills with one register: they are loaded and stored as vectors.
+"""MergedAccesses of words that a block copies, or fills with one register: they are loaded and stored as vectors.
 
 Compilers and C libraries copy and fill memory by four to sixteen words at a time: `lw` of consecutive words into
 registers, then `sw` of these in the same order, or `sw` of one register into consecutive words. LLVM joins such
@@ -10,40 +10,13 @@ that they or the guest would notice. The stores follow one another directly, the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...analysis import Block, End
 from ...isa import Instruction
 from ...isa.effects import LOAD, STORE, added_constant, based_access, effects, masks
+from ..ir import NOT_MERGED, FunctionPlan, MergedAccesses, MergedLoad, MergedStore
 
 WIDTHS = (8, 4)
 """Words of a vector. Shorter runs gain nothing."""
-
-
-@dataclass(frozen=True)
-class Load:
-    """Consecutive words from that of the instruction at the first of `indices` on."""
-
-    indices: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Store:
-    """Stores of consecutive words by `count` instructions: of what a run loaded, or of one register."""
-
-    count: int
-    loaded: Load | None
-
-
-@dataclass(frozen=True)
-class Runs:
-    """By the index of their first instruction in a block's body and slot."""
-
-    loads: dict[int, Load]
-    stores: dict[int, Store]
-
-
-NONE = Runs({}, {})
 
 
 def _word(instruction: Instruction) -> str:
@@ -52,16 +25,16 @@ def _word(instruction: Instruction) -> str:
     return access.kind if access is not None and access.type == "i32" else ""
 
 
-def find_runs(block: Block, excluded: set[int], fr: int) -> Runs:
+def find_merged(block: Block, excluded: set[int], fr: int) -> MergedAccesses:
     """Return the runs of a block; instructions with indices in `excluded` are part of none."""
     has_slot = block.end in (End.BRANCH, End.JUMP) and not block.is_likely
     links = block.terminator is not None and block.terminator.link_register() != 0  # the slot may store that
     body = block.body_and_slot() if has_slot and not links else block.body
     words = [_word(instruction) if at not in excluded else "" for at, instruction in enumerate(body)]
     if len(words) - words.count("") < WIDTHS[-1]:
-        return NONE
-    loads: dict[int, Load] = {}
-    stores: dict[int, Store] = {}
+        return NOT_MERGED
+    loads: dict[int, MergedLoad] = {}
+    stores: dict[int, MergedStore] = {}
     at = 0
     while at < len(body):
         for width in WIDTHS:
@@ -72,16 +45,16 @@ def find_runs(block: Block, excluded: set[int], fr: int) -> Runs:
                     loads[found.loaded.indices[0]] = found.loaded
                 break
         at += stores[at].count if at in stores else 1
-    return Runs(loads, stores)
+    return MergedAccesses(loads, stores)
 
 
-def _overlaps(load: Load, loads: dict[int, Load]) -> bool:
+def _overlaps(load: MergedLoad, loads: dict[int, MergedLoad]) -> bool:
     """Return whether others, not the same load, have some of its words."""
     taken = {at for other in loads.values() if other != load for at in other.indices}
     return not taken.isdisjoint(load.indices)
 
 
-def _store(body: list[Instruction], words: list[str], at: int, width: int, fr: int) -> Store | None:
+def _store(body: list[Instruction], words: list[str], at: int, width: int, fr: int) -> MergedStore | None:
     """Return the run of `width` stores that begins at an index."""
     stores = body[at : at + width]
     if words[at : at + width] != [STORE] * width:
@@ -91,12 +64,14 @@ def _store(body: list[Instruction], words: list[str], at: int, width: int, fr: i
         return None
     registers = [store.rt for store in stores]
     if len(set(registers)) == 1:
-        return Store(width, None) if registers[0] else None  # LLVM joins stores of constants
+        return MergedStore(width, None) if registers[0] else None  # LLVM joins stores of constants
     load = _load_of(body, words, at, registers, fr)
-    return Store(width, load) if load is not None else None
+    return MergedStore(width, load) if load is not None else None
 
 
-def _load_of(body: list[Instruction], words: list[str], before: int, registers: list[int], fr: int) -> Load | None:
+def _load_of(
+    body: list[Instruction], words: list[str], before: int, registers: list[int], fr: int
+) -> MergedLoad | None:
     """Return the run that loads these registers from consecutive words, and that they hold at an index."""
     indices = []
     for register in registers:
@@ -122,4 +97,16 @@ def _load_of(body: list[Instruction], words: list[str], before: int, registers: 
             if added is None or instruction.rs != base:
                 return None
             address -= added
-    return Load(tuple(indices))
+    return MergedLoad(tuple(indices))
+
+
+def run(plan: FunctionPlan) -> None:
+    """Merge accesses, but for those about which other passes have decided something, and those of promoted loops."""
+    if plan.options.memory != "flat":
+        return
+    inside = {pc for loop in plan.promoted.values() for pc in loop.body}
+    for pc, block in plan.blocks.items():
+        if pc in inside or pc in plan.vectorized:
+            continue
+        apart = {n for n, op in enumerate(block.ops) if op.keep or op.spin or op.by_caller or op.watched}
+        block.merged = find_merged(block.block, apart, plan.options.fr)

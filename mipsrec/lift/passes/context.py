@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 
-from ...analysis import Block, End
+from ...analysis import End
 from ...flow.graph import Graph, cycles
 from ...flow.solve import Direction, Meet, solve
 from ..convention import PRESERVED, RESULT_BITS, lowers_sp
+from ..ir import CallSite
 from ..units import Units
 
 _SYNCING = (End.CALL, End.SYSCALL)
@@ -17,22 +18,19 @@ LARGE_FUNCTION_BLOCKS = 300
 it would be spilled and moved on the way there."""
 
 
-class RegisterPlan:
+class StateContext:
     """Data flow over the blocks of one function: dirty units forwards, live units backwards.
 
-    `passed` gives the bits that the end of a block reads: arguments and results. `entered`
-    are the bits that are dirty at the entries, `unsettled` those that are after a call. `passes_by` says whether
-    control may go on after a call that has not been made. With `in_state` nothing is dirty or live between blocks.
+    `sites` say how control leaves at the end of each block; `entered` are the bits that are dirty at the entries. With
+    `in_state` nothing is dirty or live between blocks.
     """
 
     def __init__(
         self,
         graph: Graph,
         units: Units,
-        passed: Callable[[Block], int],
+        sites: Mapping[int, CallSite],
         entered: int,
-        unsettled: Callable[[Block], int],
-        passes_by: Callable[[Block], bool],
         in_state: bool = False,
     ) -> None:
         self._graph = graph
@@ -45,12 +43,12 @@ class RegisterPlan:
             return
         self._summarize(units)
         blocks = graph.blocks
-        after = {pc: unsettled(blocks[pc]) for pc in self.order if blocks[pc].end is End.CALL}
-        self._passed_by = frozenset(pc for pc in after if passes_by(blocks[pc]))
+        after = {pc: sites[pc].unsettled for pc in self.order if blocks[pc].end is End.CALL}
+        self._passed_by = frozenset(pc for pc in after if sites[pc].inlined is not None)
         before = dict.fromkeys(graph.entries, entered)
         self._kept_in: dict[int, int] = {}
         self._returned_in = self._forwards({}, dict.fromkeys(after, RESULT_BITS), {})
-        self._add_ends(units, passed)
+        self._add_ends(units, sites)
         self._find_live()
         calling = {head: body for head, body in graph.loops.items() if any(self._syncs(pc) for pc in body)}
         self.in_loops = frozenset().union(*calling.values())
@@ -161,10 +159,10 @@ class RegisterPlan:
         """Return which RESULT_BITS a return block gives back from SSA: those not written are loaded from the state."""
         return 0 if self._in_state else (self._returned_in[pc] | self._written[pc]) & RESULT_BITS
 
-    def _add_ends(self, units: Units, passed: Callable[[Block], int]) -> None:
+    def _add_ends(self, units: Units, sites: Mapping[int, CallSite]) -> None:
         for pc in self.order:
             block = self._graph.blocks[pc]
-            bits = self.results_at_hand(pc) if block.end is End.RETURN else passed(block) & units.bits
+            bits = self.results_at_hand(pc) if block.end is End.RETURN else sites[pc].passed & units.bits
             self._use[pc] |= bits & ~self._overwritten[pc]
 
     def _find_live(self) -> None:

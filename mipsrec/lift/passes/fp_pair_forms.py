@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ...analysis import Block
 from ...flow.graph import Graph
+from ..ir import FunctionPlan, PairForms
 from ..units import PAIR, Unit, Units, float_bits
 
 _MAX_DEPTH = 8
@@ -26,14 +27,6 @@ class _Ways:
 
     into: dict[int, int]
     out: dict[int, int]
-
-
-@dataclass
-class PairForms:
-    """Bits of the pairs that are two floats on the ways into a block, and out of it."""
-
-    into: dict[int, int] = field(default_factory=dict)
-    out: dict[int, int] = field(default_factory=dict)
 
 
 def whole_pairs(order: Iterable[int]) -> PairForms:
@@ -119,3 +112,9 @@ def _spread(decided: dict[int, bool], joins: Callable[[int], list[tuple[int, int
             decided[way] = decided[source]
             for order, other in joins(way) or ():
                 heapq.heappush(work, (order, other, way))
+
+
+def run(plan: FunctionPlan) -> None:
+    """Decide the forms of all pairs."""
+    if not plan.in_state:
+        plan.pair_forms = pair_forms(plan.graph, plan.units)

@@ -17,6 +17,7 @@ from ...flow.graph import Graph
 from ...flow.solve import Direction, Meet, solve
 from ...isa import Instruction
 from ...isa.effects import added_constant, effects, masks
+from ..ir import FunctionPlan
 
 _GPRS = (1 << 32) - 2
 
@@ -79,3 +80,13 @@ class KnownAddresses:
             if _has_base(instruction):
                 known |= 1 << instruction.rs
         return {min(index, len(block.body)) for index in found}
+
+
+def run(plan: FunctionPlan) -> None:
+    """Mark the additions that do not wrap."""
+    if plan.options.memory != "flat":
+        return
+    known = KnownAddresses(plan.graph, plan.options.fr)
+    for _, block in plan.all_blocks():
+        for index in known.exact_sums(block.block):
+            block.ops[index].no_wrap = True

@@ -8,30 +8,16 @@ on is computed first, of registers alone, so that nothing has happened yet where
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...analysis import Block, End, Function
 from ...isa import Instruction
 from ...isa.effects import FPR_BIT, effects, masks
+from ..ir import PartialInline
 
 MAX_INSTRUCTIONS = 24
 """Of each of the two blocks; o32 functions save and restore at most ten registers."""
 
 
-@dataclass(frozen=True)
-class ShortWay:
-    """`test` are the instructions that the branch at the end of `first` depends on, with their pcs; it leads to `last`
-    when it is `taken`, or when it is not. `reads` and `writes` are register bits."""
-
-    first: Block
-    last: Block
-    taken: bool
-    test: tuple[tuple[int, Instruction], ...]
-    reads: int
-    writes: int
-
-
-def find_short_way(function: Function) -> ShortWay | None:
+def find_partial_inline(function: Function) -> PartialInline | None:
     """Return the short way of a function, if it has one."""
     first = function.blocks[function.start]
     if first.end is not End.BRANCH or first.is_likely or first.target is None:
@@ -53,7 +39,7 @@ def find_short_way(function: Function) -> ShortWay | None:
                 return None
             reads |= read & ~writes
             writes |= written
-    return ShortWay(first, last, returns[0], test, reads, writes)
+    return PartialInline(first, last, returns[0], test, reads, writes)
 
 
 def _test(block: Block) -> tuple[tuple[int, Instruction], ...] | None:

@@ -28,7 +28,7 @@ from ...flow.solve import Direction, Meet, solve
 from ...isa import Instruction
 from ...isa.effects import LOAD, STORE, based_access, effects, masks
 from ..convention import moves_sp
-from ..ir import Frame, Slot
+from ..ir import Frame, FunctionPlan, SavedRegister
 
 _SP, _RA = 29, 31
 _SAVED = frozenset((*range(16, 24), 28, 30, _RA))
@@ -53,9 +53,9 @@ def find_frame(function: Function) -> Frame | None:
     return Frame(slots, {pc: stores for pc, (_, stores) in counting.items()})
 
 
-def _saves(block: Block) -> dict[int, Slot]:
+def _saves(block: Block) -> dict[int, SavedRegister]:
     """Return the saves in the block at the start of a function, by register."""
-    found: dict[int, Slot] = {}
+    found: dict[int, SavedRegister] = {}
     taken: list[range] = []
     written = displacement = 0
     for pc, instruction in _always_run(block):
@@ -79,7 +79,7 @@ def _saves(block: Block) -> dict[int, Slot]:
                 and inside
                 and clear
             ):
-                found[register] = Slot(register, place.start, pc)
+                found[register] = SavedRegister(register, place.start, pc)
             taken.append(place)
         written |= writes
     return found
@@ -154,7 +154,7 @@ def _leaves(function: Function, block: Block) -> bool:
 
 
 def _restored(
-    function: Function, displacements: dict[int, int], saves: dict[int, Slot]
+    function: Function, displacements: dict[int, int], saves: dict[int, SavedRegister]
 ) -> dict[int, tuple[frozenset[int], frozenset[int]]]:
     """Return, by return block, the registers that are loaded from where they are saved, and the stores to look at."""
     graph = Graph(function, list(displacements), [function.start])
@@ -181,7 +181,7 @@ def _bits(registers: Iterable[int]) -> int:
 
 
 def _through(
-    block: Block, displacement: int, before: frozenset[int], saves: dict[int, Slot]
+    block: Block, displacement: int, before: frozenset[int], saves: dict[int, SavedRegister]
 ) -> tuple[frozenset[int], frozenset[int]]:
     """Return the registers that hold what is saved of them after a block, and the pcs of stores to look at."""
     found, stores = set(before), set()
@@ -221,3 +221,14 @@ def _can_be_looked_at(instruction: Instruction) -> bool:
 
 def _writes_ra(function: Function, blocks: dict[int, int]) -> bool:
     return any(masks(i, 0)[1] >> _RA & 1 for pc in blocks for i in function.blocks[pc].instructions())
+
+
+def run(plan: FunctionPlan) -> None:
+    """Mark what the callers of a body do, and the stores that may go where registers are saved."""
+    if plan.frame is None:
+        return
+    saves = {saved.pc for saved in plan.frame.slots}
+    for pc, block in plan.blocks.items():
+        watched = plan.frame.returns.get(pc, frozenset())
+        for op in block.ops:
+            op.by_caller, op.watched = op.pc in saves, op.pc in watched

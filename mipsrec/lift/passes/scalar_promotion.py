@@ -17,7 +17,6 @@ round before has stored can be loaded again. The rules:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from ...analysis import Block, End, Function
 from ...flow.graph import Edges, Graph, cycles
@@ -25,54 +24,9 @@ from ...flow.solve import Direction, Meet, solve
 from ...isa import Instruction
 from ...isa.effects import LAST_BIT, LOAD, STORE, copied_register, effects, masks
 from ...isa.row import Row
+from ..ir import FunctionPlan, PromotedLoop, Variable
 from ..options import LiftOptions
 from .safepoints import Safepoints
-
-SIZES = {"i8": 1, "i16": 2, "i32": 4, "float": 4, "double": 8}
-
-
-@dataclass(frozen=True)
-class Slot:
-    """`size` bytes at displacement(base), read and written as values of one LLVM type, with the variable for them."""
-
-    base: int
-    displacement: int
-    type: str
-    name: str = ""
-
-    @property
-    def size(self) -> int:
-        return SIZES[self.type]
-
-    def overlaps(self, other: Slot) -> bool:
-        """Return whether one by the same register touches this."""
-        return -other.size < other.displacement - self.displacement < self.size
-
-    def covers(self, other: Slot) -> bool:
-        """Return whether all of one is part of this."""
-        return self.base == other.base and 0 <= other.displacement - self.displacement <= self.size - other.size
-
-
-@dataclass
-class SlotLoop:
-    """A loop and its slots; `pc` is where one of them is loaded."""
-
-    head: int
-    body: frozenset[int]
-    pc: int
-    slots: list[Slot] = field(default_factory=list)
-
-    def touched(self, instruction: Instruction) -> Slot | None:
-        """Return the slot that one of its instructions accesses, if it does."""
-        access = access_of(instruction)[1]
-        return next((slot for slot in self.slots if access and place(slot) == place(access)), None)
-
-
-def place(slot: Slot) -> tuple[int, int, str]:
-    return slot.base, slot.displacement, slot.type
-
-
-# what instructions do to memory
 
 OTHER = "other"
 """What an instruction does to memory besides LOAD and STORE at imm(rs), where it is more than a load."""
@@ -91,11 +45,22 @@ def kind_of(row: Row) -> tuple[str, str]:
     return access.kind, access.type
 
 
-def access_of(instruction: Instruction) -> tuple[str, Slot | None]:
+def place(variable: Variable) -> tuple[int, int, str]:
+    """Return where a variable is, and its type."""
+    return variable.base, variable.displacement, variable.type
+
+
+def touched(loop: PromotedLoop, instruction: Instruction) -> Variable | None:
+    """Return the variable that an instruction of a loop accesses, if it does."""
+    access = access_of(instruction)[1]
+    return next((one for one in loop.variables if access and place(one) == place(access)), None)
+
+
+def access_of(instruction: Instruction) -> tuple[str, Variable | None]:
     kind, type_ = kind_of(instruction.row)
     if kind not in (LOAD, STORE):
         return kind, None
-    return kind, Slot(instruction.rs, instruction.imm, type_)
+    return kind, Variable(instruction.rs, instruction.imm, type_)
 
 
 _SP, _FP = 29, 30
@@ -109,7 +74,9 @@ _SLOT_BIT = LAST_BIT + 1
 _ENDS = (End.FALL, End.BRANCH, End.JUMP, End.INDIRECT)
 
 
-def slots_of_loops(graph: Graph, safepoints: Safepoints, options: LiftOptions, inside: Iterable[int]) -> list[SlotLoop]:
+def promoted_loops(
+    graph: Graph, safepoints: Safepoints, options: LiftOptions, inside: Iterable[int]
+) -> list[PromotedLoop]:
     """Return the loops with slots; `inside` are the blocks in loops without calls."""
     if options.memory != "flat" or not _changes_words(graph.function, inside):
         return []
@@ -138,7 +105,7 @@ class _Search:
         self._safepoints = safepoints
         self._fr = fr
 
-    def loops(self, inside: list[int]) -> list[SlotLoop]:
+    def loops(self, inside: list[int]) -> list[PromotedLoop]:
         """Return those with slots among the loops that have no other inside and one way in."""
         found = []
         work = [inside]
@@ -153,7 +120,7 @@ class _Search:
                     found.append(self._loop(heads[0], body))
         return [loop for loop in found if loop is not None]
 
-    def _loop(self, head: int, body: frozenset[int]) -> SlotLoop | None:
+    def _loop(self, head: int, body: frozenset[int]) -> PromotedLoop | None:
         """Return a loop with its slots, or None if it has none, or is not to be looked at."""
         blocks = [self._blocks[pc] for pc in sorted(body)]
         edges = [(pc, target) for pc in body for target in self._successors[pc] if self._safepoints.on_edge(pc, target)]
@@ -178,21 +145,23 @@ class _Search:
         slots = [slot for slot in self._changed_by_rounds(body, slots) if self._accessed_before(head, body, slot)]
         if not slots:
             return None
-        named = [Slot(*place(slot), name=f"%slot.{head:08x}.{index}") for index, slot in enumerate(slots[:_MAX_SLOTS])]
-        return SlotLoop(head, body, self._first_load(blocks, slots[0]), named)
+        named = [
+            Variable(*place(slot), name=f"%slot.{head:08x}.{index}") for index, slot in enumerate(slots[:_MAX_SLOTS])
+        ]
+        return PromotedLoop(head, body, self._first_load(blocks, slots[0]), named)
 
-    def _first_load(self, blocks: list[Block], slot: Slot) -> int:
+    def _first_load(self, blocks: list[Block], slot: Variable) -> int:
         for block in blocks:
             for index, instruction in enumerate(block.body):
                 if access_of(instruction) == (LOAD, slot):
                     return block.start + 4 * index
         return blocks[0].start
 
-    def _changed_by_rounds(self, body: frozenset[int], slots: list[Slot]) -> list[Slot]:
+    def _changed_by_rounds(self, body: frozenset[int], slots: list[Variable]) -> list[Variable]:
         """Return the slots that are stored to after a load of what they had, and depend on it."""
         return [slot for slot in slots if self._depends_on_itself(body, slots, slot)]
 
-    def _depends_on_itself(self, body: frozenset[int], slots: list[Slot], slot: Slot) -> bool:
+    def _depends_on_itself(self, body: frozenset[int], slots: list[Variable], slot: Variable) -> bool:
         """Return whether a slot is stored a value to that was made of one loaded from it."""
         stored = False
 
@@ -207,7 +176,7 @@ class _Search:
         solve(Edges(list(body), inside), Direction.FORWARD, Meet.ANY, through, {})
         return stored
 
-    def _follow(self, instruction: Instruction, known: int, slots: list[Slot], slot: Slot) -> tuple[int, bool]:
+    def _follow(self, instruction: Instruction, known: int, slots: list[Variable], slot: Variable) -> tuple[int, bool]:
         """Return the registers and slots that depend on `slot` after an instruction, and whether that itself does."""
         read, written = masks(instruction, self._fr)
         kind, access = access_of(instruction)
@@ -222,7 +191,7 @@ class _Search:
         written &= ~(1 << LAST_BIT)
         return (known | written if depends else known & ~written), False
 
-    def _accessed_before(self, head: int, body: frozenset[int], slot: Slot) -> bool:
+    def _accessed_before(self, head: int, body: frozenset[int], slot: Variable) -> bool:
         """Return whether all ways to a loop have accessed a slot since its base was set."""
         work = [pc for pc in self._predecessors[head] if pc not in body]
         seen: set[int] = set()
@@ -241,7 +210,7 @@ class _Search:
                 return False
         return bool(seen)
 
-    def _accesses(self, block: Block, slot: Slot) -> bool | None:
+    def _accesses(self, block: Block, slot: Variable) -> bool | None:
         """Return whether a block has accessed a slot at its end, or None if it does not change that."""
         if block.end not in _ENDS:
             return False
@@ -256,7 +225,7 @@ class _Search:
                 return True
         return None
 
-    def _may_be_kept(self, slot: Slot, stores: set[Slot], polled: bool) -> bool:
+    def _may_be_kept(self, slot: Variable, stores: set[Variable], polled: bool) -> bool:
         """Return whether the stores of a loop leave a slot alone, or can be compared with it."""
         on_stack = self._is_stack(slot.base)
         for store in stores:
@@ -273,3 +242,15 @@ class _Search:
     def _has_frame_pointer(self) -> bool:
         instructions = (instruction for block in self._blocks.values() for instruction in block.body)
         return any(masks(one, 0)[1] == 1 << _FP and copied_register(one) == _SP for one in instructions)
+
+
+def run(plan: FunctionPlan) -> None:
+    """Give the loops their variables, and the accesses of these."""
+    if plan.in_state:
+        return
+    loops = promoted_loops(plan.graph, plan.safepoints, plan.options, plan.changing)
+    plan.promoted = {loop.head: loop for loop in loops if loop.head not in plan.vectorized}
+    for loop in plan.promoted.values():
+        for pc in loop.body:
+            for op in plan.blocks[pc].ops:
+                op.promoted = touched(loop, op.instruction)

@@ -12,6 +12,7 @@ from typing import Any, cast
 from ...analysis import Block
 from ...isa import Instruction
 from ...isa.effects import effects, masks
+from ..ir import FunctionPlan
 
 Value = tuple[object, int]
 """A root and a constant that is added to it. The root of a constant is None, that of a loaded value a `tuple`."""
@@ -161,3 +162,10 @@ class _Values:
 
     def _at(self, base: Value, displacement: int) -> Value:
         return base[0], (base[1] + displacement) & 0xFFFFFFFF
+
+
+def run(plan: FunctionPlan) -> None:
+    """Mark the stores to keep."""
+    for _, block in plan.all_blocks():
+        for index in stored_back(block.block, plan.options.fr, plan.options.big_endian):
+            block.ops[index].keep = True

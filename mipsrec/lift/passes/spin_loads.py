@@ -12,6 +12,7 @@ from ...analysis import Block, End
 from ...flow.graph import Graph, cycles
 from ...isa import Instruction
 from ...isa.effects import effects, masks
+from ..ir import FunctionPlan
 
 
 def changing_masks(graph: Graph, fr: int) -> dict[int, int]:
@@ -63,3 +64,12 @@ def unmoved_loads(block: Block, changing: int, fr: int) -> set[int]:
         else:
             changing |= written
     return found
+
+
+def run(plan: FunctionPlan) -> None:
+    """Mark the loads that stay in their loop."""
+    plan.changing = changing = changing_masks(plan.graph, plan.options.fr)
+    for pc, block in plan.all_blocks():
+        if pc in changing:
+            for index in unmoved_loads(block.block, changing[pc], plan.options.fr):
+                block.ops[index].spin = True

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...analysis import Block
+from ...analysis import Block, End
 from ...flow.graph import Graph
+from ..ir import FunctionPlan
 
 USUAL_WEIGHT = 9
 """How often a switch in a loop has nothing to do, against how often it has."""
@@ -29,3 +30,15 @@ def case_weights(graph: Graph, block: Block, targets: Sequence[int]) -> list[int
     idle = sum(target in goes_on for target in targets)
     usual = USUAL_WEIGHT * (len(targets) - idle) // idle + 1
     return [usual if target in goes_on else 1 for target in targets]
+
+
+def run(plan: FunctionPlan) -> None:
+    """Weigh the cases of the switches."""
+    whole = Graph.whole(plan.function)
+    for block in plan.blocks.values():
+        table = plan.function.jump_tables.get(block.block.terminator_pc)
+        if table is not None and block.block.end is End.INDIRECT:
+            targets = [target for _, target in table.cases]
+            if all(op.pc != table.load_pc for op in block.body):
+                targets = list(dict.fromkeys(targets))
+            block.case_weights = case_weights(whole, block.block, targets)

@@ -14,6 +14,7 @@ from ...flow.graph import Graph
 from ...flow.solve import Direction, Meet, solve
 from ...isa import Instruction
 from ...isa.effects import ALL_BITS, effects, masks
+from ..ir import FunctionPlan
 
 _LEAVING = (End.CALL, End.RETURN)
 _BRANCHING = (End.FALL, End.BRANCH, End.JUMP, End.INDIRECT)
@@ -105,3 +106,14 @@ class NeededRegisters:
                     found.add(index)
                 needed = needed & ~written | read
         return found
+
+
+def run(plan: FunctionPlan) -> None:
+    """Mark the loads to keep."""
+    needed = NeededRegisters(plan.graph, plan.options.fr)
+    for _, block in plan.all_blocks():
+        for index in needed.dead_loads(block.block):
+            block.ops[index].keep = True
+        if block.is_inlined:  # but for those of the stack, which has just been stored to
+            for op in block.ops:
+                op.keep = op.keep or op.instruction.rs != 29

@@ -7,11 +7,10 @@ other words, and that leave the pair's registers alone. Of stores the halves fol
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...analysis import Block, End
 from ...isa import Instruction
 from ...isa.effects import LOAD, Access, effects, masks
+from ..ir import FunctionPlan, UnalignedWord
 
 _REACH = 8
 """Instructions after the first half that are looked at for the second."""
@@ -29,15 +28,7 @@ def _may_pass(instruction: Instruction) -> bool:
     return effects(instruction.row).is_pure or (part is not None and part.kind == LOAD)
 
 
-@dataclass(frozen=True)
-class Pair:
-    """The index of the second half, in body and slot, and the word's displacement."""
-
-    second: int
-    displacement: int
-
-
-def find_pairs(block: Block, big_endian: bool, fr: int) -> dict[int, Pair]:
+def find_pairs(block: Block, big_endian: bool, fr: int) -> dict[int, UnalignedWord]:
     """Return the pairs of a block by the index of their first half."""
     if not any(map(_part, block.body)):
         return {}
@@ -46,7 +37,7 @@ def find_pairs(block: Block, big_endian: bool, fr: int) -> dict[int, Pair]:
     has_slot = block.end in (End.BRANCH, End.JUMP) and not block.is_likely
     if has_slot and block.delay_slot is not None and terminator is not None:
         body += [terminator, block.delay_slot]
-    found: dict[int, Pair] = {}
+    found: dict[int, UnalignedWord] = {}
     halves: set[int] = set()
     for at, first in enumerate(block.body):
         second = None if at in halves else _second(body, at, terminator, fr)
@@ -58,7 +49,7 @@ def find_pairs(block: Block, big_endian: bool, fr: int) -> dict[int, Pair]:
         low, distance = (left, -3) if big_endian else (right, 3)
         if left.imm - right.imm == distance:
             halves.add(second)
-            found[at] = Pair(min(second, len(block.body)), low.imm)
+            found[at] = UnalignedWord(min(second, len(block.body)), low.imm)
     return found
 
 
@@ -81,3 +72,9 @@ def _second(body: list[Instruction], at: int, terminator: Instruction | None, fr
         if instruction is not terminator and not _may_pass(instruction):
             return None
     return None
+
+
+def run(plan: FunctionPlan) -> None:
+    """Find the words that two instructions access."""
+    for _, block in plan.all_blocks():
+        block.unaligned = find_pairs(block.block, plan.options.big_endian, plan.options.fr)

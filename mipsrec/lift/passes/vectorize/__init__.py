@@ -5,6 +5,7 @@ from __future__ import annotations
 from ....analysis import Block, End
 from ....flow.graph import Graph
 from ....isa.effects import STORE, effects
+from ...ir import FunctionPlan
 from ...options import LiftOptions
 from ..safepoints import Safepoints
 from .iteration import Round, always_overlaps, countable
@@ -29,3 +30,9 @@ def vector_rounds(graph: Graph, safepoints: Safepoints, options: LiftOptions, ab
 def _stores_floats(block: Block) -> bool:
     accesses = (effects(instruction.row).access for instruction in block.instructions())
     return any(one is not None and one.kind == STORE and one.type in ("float", "double") for one in accesses)
+
+
+def run(plan: FunctionPlan) -> None:
+    """Find the loops to vectorize."""
+    if not plan.in_state:
+        plan.vectorized = vector_rounds(plan.graph, plan.safepoints, plan.options, plan.units.abs2008)

@@ -1,0 +1,153 @@
+"""Plans a function: makes the plan with nothing decided, and runs the passes over it.
+
+Enters: an analysed function, and what is known of those that it calls. Leaves: a `FunctionPlan`, which emit/ writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..analysis import Block, End, Function
+from ..flow.graph import Graph
+from .convention import (
+    RESULT_BITS,
+    SP_BIT,
+    Callee,
+    Convention,
+    argument_registers,
+    may_unwind,
+    settled_by_caller,
+)
+from .ir import BlockPlan, CallSite, Frame, FunctionPlan, PartialInline
+from .options import LiftOptions
+from .passes import (
+    access_merge,
+    fp_pair_forms,
+    no_wrap,
+    saved_registers,
+    scalar_promotion,
+    silent_stores,
+    spin_loads,
+    switches,
+    trapping_loads,
+    unaligned,
+    vectorize,
+)
+from .passes.context import StateContext
+from .passes.dead_at_self_call import calls_in_any_case, calls_itself
+from .passes.partial_inline import find_partial_inline
+from .passes.safepoints import find_safepoints
+from .units import Units
+
+PIPELINE: tuple[Callable[[FunctionPlan], None], ...] = (
+    saved_registers.run,
+    fp_pair_forms.run,
+    trapping_loads.run,
+    silent_stores.run,
+    no_wrap.run,
+    spin_loads.run,
+    vectorize.run,
+    scalar_promotion.run,
+    access_merge.run,
+    unaligned.run,
+    switches.run,
+)
+"""The passes, in the order in which they run. What each needs and sets stands in the head of its module."""
+
+
+def plan_function(
+    function: Function,
+    entries: list[int],
+    options: LiftOptions,
+    callee: Callable[[int], Callee | None],
+    frame: Frame | None = None,
+    in_state: bool = False,
+) -> FunctionPlan:
+    """Return the plan of the blocks that `entries` reach.
+
+    With a `frame` it is that of the body of a function with this frame (saved_registers.py). `in_state`: registers are
+    in the state between blocks.
+    """
+    graph = Graph.reached(function, entries)
+    units = Units(function, options.fr, options.nan2008)
+    convention = Convention(options, callee)
+    partial_inline = find_partial_inline(function) if frame is not None else None
+    sites = _Sites(function, convention, in_state, function.start in entries, partial_inline)
+    found = {pc: sites.of(function.blocks[pc]) for pc in graph.order}
+    entered = 0
+    if frame is not None:
+        entered = settled_by_caller(frame) | frame.unseen & argument_registers(function)
+    plan = FunctionPlan(
+        graph, options, units, convention, frame, in_state,
+        blocks={pc: BlockPlan.of(function.blocks[pc]) for pc in graph.order},
+        sites=found,
+        partial_inline=partial_inline,
+        context=StateContext(graph, units, found, entered, in_state),
+        safepoints=find_safepoints(graph, options),
+        pair_forms=fp_pair_forms.whole_pairs(graph.order),
+    )  # fmt: skip
+    for run in PIPELINE:
+        run(plan)
+    return plan
+
+
+class _Sites:
+    """How control leaves a function at the ends of its blocks."""
+
+    def __init__(
+        self,
+        function: Function,
+        convention: Convention,
+        in_state: bool,
+        has_start: bool,
+        partial_inline: PartialInline | None,
+    ) -> None:
+        self._function = function
+        self._convention = convention
+        self._in_state = in_state
+        self._unwinds = has_start and may_unwind(function)
+        self._inline = partial_inline
+
+    def of(self, block: Block) -> CallSite:
+        """Return how control leaves at the end of a block."""
+        body = self._body(block)
+        inline = self._inline if self._is_inlined(block, body) else None
+        unsettled = 0
+        if body is not None and body.frame is not None:
+            unsettled = settled_by_caller(body.frame) | RESULT_BITS | (inline.writes if inline is not None else 0)
+        copies = None
+        if inline is not None:
+            copies = BlockPlan.of(inline.first, is_inlined=True), BlockPlan.of(inline.last, is_inlined=True)
+        unwinds = self._unwinds and self._function.may_go_anywhere(block)
+        return CallSite(body, self._passed(block, body, inline, unwinds), unsettled, unwinds, copies)
+
+    def _body(self, block: Block) -> Callee | None:
+        """Return the function whose body a block calls, for certain or if a guess is right; ra is set as calls do."""
+        if self._in_state:  # the state is complete anyway
+            return None
+        callee = None
+        if calls_in_any_case(block):
+            callee = self._convention.framed(self._function.likely_target(block))
+        if callee is None or callee.frame is None or not callee.frame.unseen:
+            return callee
+        return callee if calls_itself(self._function, block) else None
+
+    def _is_inlined(self, block: Block, body: Callee | None) -> bool:
+        """Return whether a block calls this function itself, part of which is performed there."""
+        if self._inline is None or block.next_pc not in self._function.blocks:
+            return False
+        return body is not None and calls_itself(self._function, block)
+
+    def _passed(self, block: Block, body: Callee | None, inline: PartialInline | None, unwinds: bool) -> int:
+        """Return the bits that leaving the function at the end of a block reads."""
+        passed = self._convention.passed
+        if block.end is End.CALL:
+            saved = body.frame.bits if body is not None and body.frame is not None else 0
+            return passed(block.target) | saved | (inline.reads if inline is not None else 0)
+        if block.end is End.INDIRECT:
+            return passed(block.target) | (SP_BIT if unwinds else 0)
+        bits = 0
+        for pc in (block.target, block.next_pc):
+            if pc is not None and block.end in (End.JUMP, End.BRANCH, End.FALL) and pc not in self._function.blocks:
+                bits |= passed(pc)
+        return bits
