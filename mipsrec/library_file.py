@@ -1,7 +1,8 @@
 """Reads what a recompiled library says of itself, and whether it is as it was made.
 
 Enters: the path of a library. Leaves: `LibraryFacts`, or the reason why it is damaged. The layout is that of struct
-mr_library in runtime/library.h, which linking.py writes. The host does the same checks, and more, before it uses one.
+mr_library in runtime/lifted/library.h, which linking.py writes. The host does the same checks, and more, before it uses
+one.
 """
 
 from __future__ import annotations

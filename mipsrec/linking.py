@@ -1,7 +1,7 @@
 """From objects to the finished library: its table of entries, the link, the footer.
 
 Enters: objects, and which symbol serves which guest pcs. Leaves: one library file with struct mr_library (see
-runtime/library.h), which the host checks before anything in it runs. The file appears whole or not at all.
+runtime/lifted/library.h), which the host checks before anything in it runs. The file appears whole or not at all.
 """
 
 from __future__ import annotations

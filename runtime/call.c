@@ -3,7 +3,7 @@
  * Arguments go where o32 puts integers: a0 to a3, then the stack from sp+16 on, with room for all of them. The function
  * returns, by whatever register, to an address where no code can be.
  */
-#include "control.h"
+#include "run/control.h"
 
 #include <stdio.h>
 #include <stdlib.h>

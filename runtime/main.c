@@ -4,14 +4,14 @@
  * and stack, the library's functions, the first state, and control to the guest on a host stack of its own.
  */
 #include "baseline/baseline.h"
-#include "control.h"
-#include "fpu.h"
+#include "run/control.h"
+#include "cpu/fpu.h"
 #include "gdb/gdb.h"
 #include "growth/growth.h"
 #include "lifted/code.h"
 #include "linux/program.h"
-#include "profile.h"
-#include "verify.h"
+#include "profile/profile.h"
+#include "verify/verify.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,12 +7,12 @@
  * it: that runs in a host of its own, with `--executed NAME --program-fd N ... -- ARGUMENT...` behind these options.
  */
 #include "baseline/baseline.h"
-#include "control.h"
+#include "run/control.h"
 #include "gdb/gdb.h"
 #include "lifted/code.h"
 #include "linux/paths.h"
 #include "options.h"
-#include "verify.h"
+#include "verify/verify.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -3,16 +3,16 @@
  * Everything goes to standard error by write, since a guest may end while the host is anywhere. Where the guest runs on, it
  * goes to a copy of that descriptor: the guest may close or redirect its own.
  */
-#include "abi.h"
+#include "linux/abi.h"
 #include "baseline/baseline.h"
-#include "control.h"
+#include "run/control.h"
 #include "gdb/gdb.h"
 #include "growth/growth.h"
 #include "lifted/code.h"
 #include "linux/own.h"
-#include "profile.h"
-#include "thread.h"
-#include "verify.h"
+#include "profile/profile.h"
+#include "linux/thread.h"
+#include "verify/verify.h"
 
 #include <fcntl.h>
 #include <stdarg.h>

@@ -48,11 +48,10 @@ class Target:
 
 
 TARGETS = (
-    Target("load", ("load", "stack", "memory", "guest_values", "blake2b"),
+    Target("load", ("linux/load", "linux/stack", "memory/memory", "memory/guest_values", "base/blake2b"),
            ("-Wl,--wrap=mmap,--wrap=munmap",), {}, 1 << 16, own_signals=False),
-    Target("interp", ("interp*", "fpu*", "memory", "guest_values", "dispatch", "fault", "exception", "signal_state",
-                      "signal_frame", "host_stack", "linux/signal_carrier", "wait_call", "abi", "abi_time",
-                      "abi_memory"),
+    Target("interp", ("cpu/interp*", "cpu/fpu*", "memory/*", "run/dispatch", "run/fault", "run/host_stack",
+                      "linux/exception", "linux/signal_*", "linux/wait_call", "linux/abi", "linux/abi_time"),
            ("-Wl,--wrap=mr_signals_take",), {"fault": ("-Draise=fuzz_raise",)}, 512, own_signals=True),
 )  # fmt: skip
 

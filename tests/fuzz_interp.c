@@ -5,13 +5,13 @@
  * bytes of an input choose registers and handlers, the rest is code. A guest that runs long or dies ends the input.
  */
 #include "baseline/baseline.h"
-#include "control.h"
-#include "fpu.h"
+#include "run/control.h"
+#include "cpu/fpu.h"
 #include "gdb/gdb.h"
 #include "growth/growth.h"
 #include "lifted/code.h"
-#include "profile.h"
-#include "signals.h"
+#include "profile/profile.h"
+#include "linux/signals.h"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
  * Link with load.c, stack.c, memory.c, guest_values.c, blake2b.c and -Wl,--wrap=mmap,--wrap=munmap: instead of a mapping of
  * the file the loader gets a copy on the heap, so that the sanitizer sees every byte read beyond its end.
  */
-#include "host.h"
+#include "base/host.h"
 #include "linux/paths.h"
 #include "linux/program.h"
 

@@ -1,6 +1,6 @@
-/* What the parts of the host under fuzzing need of verify.c, verify_memory.c and profile.c: nothing is verified or sampled. */
-#include "profile.h"
-#include "verify.h"
+/* What the parts of the host under fuzzing need of verify.c, verify/memory.c and profile.c: nothing is verified or sampled. */
+#include "profile/profile.h"
+#include "verify/verify.h"
 
 bool mr_verifying;
 __attribute__((weak)) void (*mr_store_watch)(uint32_t guest, uint32_t size_bytes); /* of interp_memory.c, where it is */

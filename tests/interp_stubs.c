@@ -1,10 +1,10 @@
 /* What the interpreter needs of the host, made small, to test it as a shared library: memory, recorded exceptions. */
 #include "baseline/baseline.h"
-#include "control.h"
+#include "run/control.h"
 #include "gdb/gdb.h"
 #include "growth/growth.h"
-#include "profile.h"
-#include "signals.h"
+#include "profile/profile.h"
+#include "linux/signals.h"
 
 #include <string.h>
 #include <sys/mman.h>

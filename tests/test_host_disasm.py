@@ -18,7 +18,7 @@ def host_disassembler(folder: Path) -> ctypes.CDLL:
     for name, text in generated_headers().items():
         (folder / name).write_text(text)
     library = folder / "disasm.so"
-    source = runtime_folder() / "disasm.c"
+    source = runtime_folder() / "cpu" / "disasm.c"
     command = [
         need("cc", "gcc"),
         "-std=c11",
@@ -26,6 +26,7 @@ def host_disassembler(folder: Path) -> ctypes.CDLL:
         "-shared",
         "-fPIC",
         f"-I{folder}",
+        f"-I{runtime_folder()}",
         source,
         "-o",
         library,

@@ -1,6 +1,6 @@
 """The report of `mipsrec verify` on the first difference between lifted code and the interpreter.
 
-Enters: a record of runtime/verify_report.c, and the program. Leaves: text. Libraries of a dynamic program are read
+Enters: a record of runtime/verify/report.c, and the program. Leaves: text. Libraries of a dynamic program are read
 again, by the paths in the record.
 """
 
@@ -31,7 +31,7 @@ LINES_AROUND = 5
 POINTS_SHOWN = 8
 CAUSES = {1: "overflow", 2: "a trap", 3: "a break", 4: "a reserved instruction", 5: "an address error",
           6: "a floating-point exception", 7: "an unusable coprocessor"}  # fmt: skip
-"""enum mr_cause in runtime/host.h."""
+"""enum mr_cause in runtime/base/host.h."""
 
 
 class _File:

@@ -1,6 +1,6 @@
 /* What the interpreter, the fault handler and the system calls ask of the baseline tier. */
-#include "../control.h"
-#include "parts.h"
+#include "run/control.h"
+#include "baseline/parts.h"
 
 #include <setjmp.h>
 

@@ -17,7 +17,7 @@
 #ifndef MR_BASELINE_H
 #define MR_BASELINE_H
 
-#include "../host.h"
+#include "base/host.h"
 
 #include <stddef.h>
 

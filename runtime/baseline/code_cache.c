@@ -9,8 +9,8 @@
  */
 #if defined(__x86_64__)
 
-#include "../control.h"
-#include "parts.h"
+#include "run/control.h"
+#include "baseline/parts.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  */
 #if defined(__x86_64__)
 
-#include "parts.h"
+#include "baseline/parts.h"
 
 #include <stdlib.h>
 

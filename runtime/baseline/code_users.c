@@ -7,8 +7,8 @@
  */
 #if defined(__x86_64__)
 
-#include "../control.h"
-#include "parts.h"
+#include "run/control.h"
+#include "baseline/parts.h"
 
 _Thread_local struct mr_code_user mr_code_user;
 _Atomic uint32_t mr_code_time = 1;

@@ -1,7 +1,7 @@
 /* What the baseline tier knows of x86-64: jumps, the way in and out, and where signal contexts keep pinned registers. */
 #if defined(__x86_64__)
 
-#include "parts.h"
+#include "baseline/parts.h"
 
 #include <string.h>
 #include <ucontext.h>

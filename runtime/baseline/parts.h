@@ -2,7 +2,7 @@
 #ifndef MR_BASELINE_PARTS_H
 #define MR_BASELINE_PARTS_H
 
-#include "baseline.h"
+#include "baseline/baseline.h"
 #include "mr_stencil_numbers.h"
 
 #include <stdatomic.h>

@@ -19,8 +19,8 @@
  */
 #if defined(__x86_64__)
 
-#include "../fpu.h"
-#include "parts.h"
+#include "cpu/fpu.h"
+#include "baseline/parts.h"
 
 #include <string.h>
 

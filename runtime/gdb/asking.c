@@ -4,11 +4,11 @@
  * Enters: signals that are to be delivered. Leaves: what the debugger makes of them. A signal that comes while a thread waits
  * in a system call is asked about in the handler of the host; the call goes on when the guest does not get the signal.
  */
-#include "parts.h"
+#include "gdb/parts.h"
 
-#include "../fpu.h"
-#include "../signals.h"
-#include "../syscall.h"
+#include "cpu/fpu.h"
+#include "linux/signals.h"
+#include "linux/syscall.h"
 
 #include <unistd.h>
 

@@ -3,9 +3,9 @@
  * The guest is stopped. So a page may have another protection for a moment. A page can still lie beyond the end of its file:
  * then the access faults, and fault.c comes back here.
  */
-#include "parts.h"
+#include "gdb/parts.h"
 
-#include "../control.h"
+#include "run/control.h"
 
 #include <setjmp.h>
 #include <string.h>

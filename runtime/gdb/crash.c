@@ -4,12 +4,12 @@
  * where they are, also in the midst of recompiled code: their registers are as exact as the tier has them. They go on only
  * for the process to end, so the debugger may look, but not let the guest live.
  */
-#include "parts.h"
+#include "gdb/parts.h"
 
-#include "../control.h"
-#include "../fpu.h"
-#include "../signals.h"
-#include "../thread.h"
+#include "run/control.h"
+#include "cpu/fpu.h"
+#include "linux/signals.h"
+#include "linux/thread.h"
 
 #include <pthread.h>
 #include <unistd.h>

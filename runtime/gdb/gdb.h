@@ -29,7 +29,7 @@
 #ifndef MR_GDB_H
 #define MR_GDB_H
 
-#include "../host.h"
+#include "base/host.h"
 
 #include <signal.h>
 

@@ -2,7 +2,7 @@
 #ifndef MR_GDB_PARTS_H
 #define MR_GDB_PARTS_H
 
-#include "gdb.h"
+#include "gdb/gdb.h"
 
 /* ---- connect.c ---- */
 /* Waits for a debugger at a port of 127.0.0.1 or at a socket in the file system. Returns its connection, or -1. */

@@ -1,7 +1,7 @@
 /* Registers by the numbers that gdb has for 32-bit MIPS Linux, as bytes in the guest's byte order. */
-#include "parts.h"
+#include "gdb/parts.h"
 
-#include "../fpu.h"
+#include "cpu/fpu.h"
 
 #include <string.h>
 

@@ -3,11 +3,11 @@
  * Enters: the options. Leaves: the connection as a descriptor of the host's own, and the server's thread. The guest does not
  * see that thread but in /proc/self/task. It blocks all signals, so that the guest's come to the guest's threads.
  */
-#include "parts.h"
+#include "gdb/parts.h"
 
-#include "../control.h"
-#include "../linux/own.h"
-#include "../signals.h"
+#include "run/control.h"
+#include "linux/own.h"
+#include "linux/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,14 +6,14 @@
  * cannot be interrupted; the debugger sees its registers, but cannot change them.
  * The thread that stops first tells the debugger, and the server waits for what the debugger wants then.
  */
-#include "parts.h"
+#include "gdb/parts.h"
 
-#include "../control.h"
-#include "../fpu.h"
-#include "../linux/own.h"
-#include "../signals.h"
-#include "../syscall.h"
-#include "../thread.h"
+#include "run/control.h"
+#include "cpu/fpu.h"
+#include "linux/own.h"
+#include "linux/signals.h"
+#include "linux/syscall.h"
+#include "linux/thread.h"
 
 #include <pthread.h>
 #include <sys/syscall.h>

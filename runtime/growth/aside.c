@@ -4,11 +4,11 @@
  * code runs in a process that shares the memory but has a copy of the descriptors (CLONE_VM without CLONE_FILES); its maker
  * waits. Neither that process nor the server sends SIGCHLD, and wait does not see them.
  */
-#include "growth.h"
+#include "growth/growth.h"
 
-#include "../control.h"
-#include "../signals.h"
-#include "../thread.h"
+#include "run/control.h"
+#include "linux/signals.h"
+#include "linux/thread.h"
 
 #include <errno.h>
 #include <fcntl.h>

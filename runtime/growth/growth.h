@@ -13,7 +13,7 @@
 #ifndef MR_GROWTH_H
 #define MR_GROWTH_H
 
-#include "../host.h"
+#include "base/host.h"
 
 #include <stdatomic.h>
 #include <stddef.h>

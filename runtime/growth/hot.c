@@ -7,12 +7,12 @@
  * A file is asked for when it has had a number of new samples, which doubles each time. Counts are forgotten when they were
  * sent: the server remembers what it was asked for.
  */
-#include "growth.h"
+#include "growth/growth.h"
 
-#include "../baseline/baseline.h"
-#include "../control.h"
-#include "../lifted/code.h"
-#include "../profile.h"
+#include "baseline/baseline.h"
+#include "run/control.h"
+#include "lifted/code.h"
+#include "profile/profile.h"
 
 #include <errno.h>
 #include <fcntl.h>

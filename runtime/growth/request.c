@@ -3,10 +3,10 @@
  * One message on a connection of its own, and no answer: the host sees the result in the store. The format stands in
  * mipsrec/server/protocol.py as well. Nothing here waits.
  */
-#include "growth.h"
+#include "growth/growth.h"
 
-#include "../blake2b.h"
-#include "../lifted/code.h"
+#include "base/blake2b.h"
+#include "lifted/code.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,10 +11,10 @@
 #ifndef MR_CODE_H
 #define MR_CODE_H
 
-#include "caches.h"
-#include "host.h"
-#include "libfile.h"
-#include "library.h"
+#include "lifted/caches.h"
+#include "base/host.h"
+#include "lifted/libfile.h"
+#include "lifted/library.h"
 
 /* ---- lines.c ---- */
 struct mr_open_library;

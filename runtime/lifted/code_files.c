@@ -6,8 +6,8 @@
  * --profile forked children share the numbers, as they share the samples. Notes change under mr_lock; readers take none,
  * as each note is one word.
  */
-#include "../control.h"
-#include "code.h"
+#include "run/control.h"
+#include "lifted/code.h"
 
 #include <elf.h>
 #include <errno.h>

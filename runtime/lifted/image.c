@@ -1,6 +1,6 @@
 /* Binds recompiled code to what was loaded at the start: the program and its interpreter. */
-#include "../blake2b.h"
-#include "code.h"
+#include "base/blake2b.h"
+#include "lifted/code.h"
 
 #include <errno.h>
 #include <string.h>

@@ -8,9 +8,9 @@
  * Everything that changes a table here is done under mr_lock. Readers take no lock: modules are only ever added, and an
  * entry or a note is one word.
  */
-#include "../baseline/baseline.h"
-#include "../control.h"
-#include "code.h"
+#include "baseline/baseline.h"
+#include "run/control.h"
+#include "lifted/code.h"
 
 #include <errno.h>
 #include <stdatomic.h>

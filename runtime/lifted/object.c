@@ -4,7 +4,7 @@
  * object needs little: it imports functions of the host (upcalls below), and has no thread-local data, constructors or
  * versions. Anything else is refused by name. So the host can be a static program that needs no dynamic linker.
  */
-#include "code.h"
+#include "lifted/code.h"
 
 #include <errno.h>
 #include <math.h>

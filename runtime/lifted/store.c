@@ -6,10 +6,10 @@
  * When a library was used last, its access time says, for `mipsrec cache prune`. Most file systems note it once a day as
  * this maps the file; where one does not, mark_used does.
  */
-#include "code.h"
+#include "lifted/code.h"
 
-#include "../blake2b.h"
-#include "../control.h"
+#include "base/blake2b.h"
+#include "run/control.h"
 
 #include <elf.h>
 #include <errno.h>

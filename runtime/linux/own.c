@@ -3,8 +3,8 @@
  * They are close-on-exec and have high numbers, as far as the limit of open files lets them. Few programs use such numbers,
  * but many close all that there may be: close answers EBADF then, as for a number that nobody has.
  */
-#include "own.h"
-#include "calls/descriptors.h"
+#include "linux/own.h"
+#include "linux/calls/descriptors.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* struct sigevent of o32 (asm-generic/siginfo.h): how a timer or a message queue tells that something has happened. */
-#include "signals.h"
-#include "syscall.h"
+#include "linux/signals.h"
+#include "linux/syscall.h"
 
 #include <signal.h>
 #include <string.h>

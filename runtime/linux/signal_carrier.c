@@ -7,10 +7,10 @@
  * packet, too. Simplification: a signal for a group of processes reaches only those whose program is this host.
  * All that threads share here is under a lock that is held for a few instructions, with all signals blocked.
  */
-#include "syscall.h"
-#include "control.h"
+#include "linux/syscall.h"
+#include "run/control.h"
 #include "gdb/gdb.h"
-#include "signals.h"
+#include "linux/signals.h"
 
 #include <fcntl.h>
 #include <sched.h>

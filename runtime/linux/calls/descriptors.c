@@ -1,6 +1,6 @@
 /* Kinds of descriptors, and reads and writes of those whose contents the host's kernel makes; see descriptors.h. */
 #include "linux/calls/descriptors.h"
-#include "syscall.h"
+#include "linux/syscall.h"
 
 #include <stdio.h>
 #include <string.h>

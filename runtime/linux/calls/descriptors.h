@@ -7,7 +7,7 @@
 #ifndef MR_DESCRIPTORS_H
 #define MR_DESCRIPTORS_H
 
-#include "signals.h"
+#include "linux/signals.h"
 
 #include <sys/uio.h>
 

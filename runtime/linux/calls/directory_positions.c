@@ -5,7 +5,7 @@
  * descriptor and its copies, so that every position that was told can be gone back to.
  */
 #include "linux/calls/descriptors.h"
-#include "syscall.h"
+#include "linux/syscall.h"
 
 #include <stdlib.h>
 

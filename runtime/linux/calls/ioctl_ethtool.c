@@ -1,7 +1,7 @@
 /* SIOCETHTOOL, and what else gives a struct ifreq that points to the structure that counts: linux/ethtool.h. */
-#include "socket.h"
+#include "linux/calls/socket.h"
 
-#include "socket_layout.h"
+#include "linux/calls/socket_layout.h"
 
 #include <linux/ethtool.h>
 #include <linux/sockios.h>

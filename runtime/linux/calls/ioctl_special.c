@@ -1,7 +1,7 @@
 /* ioctl whose structures have no fixed size: extents of files, partitions, entropy, bits and names of input devices. */
 #include "linux/calls/ioctl.h"
 #include "linux/calls/layout.h"
-#include "syscall.h"
+#include "linux/syscall.h"
 
 #include <linux/blkpg.h>
 #include <linux/fiemap.h>

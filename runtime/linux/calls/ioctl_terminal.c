@@ -2,7 +2,7 @@
  * Facts: asm/termbits.h and asm/termios.h of MIPS. */
 #include "linux/calls/ioctl.h"
 #include "linux/calls/layout.h"
-#include "syscall.h"
+#include "linux/syscall.h"
 
 #include <asm/termbits.h>
 #include <linux/vt.h>

@@ -6,7 +6,7 @@
 #ifndef MR_IPC_H
 #define MR_IPC_H
 
-#include "syscall.h"
+#include "linux/syscall.h"
 
 #include <linux/ipc.h>
 

@@ -1,6 +1,6 @@
 /* Conversion of structures by layouts; see layout.h. */
 #include "linux/calls/layout.h"
-#include "syscall.h"
+#include "linux/syscall.h"
 
 #include <string.h>
 

@@ -4,10 +4,10 @@
  * families without a table, headers and the headers of nested attributes are converted, and payloads stay as they are. What
  * is no netlink message, such as the text of kernel events, stays too.
  */
-#include "netlink.h"
-#include "socket.h"
+#include "linux/calls/netlink.h"
+#include "linux/calls/socket.h"
 
-#include "socket_layout.h"
+#include "linux/calls/socket_layout.h"
 
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>

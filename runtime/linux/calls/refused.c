@@ -2,8 +2,8 @@
  *
  * The reasons are in docs/system-calls.md, too, which tests/runtime/syscall_status.py writes from here.
  */
-#include "control.h"
-#include "syscall.h"
+#include "run/control.h"
+#include "linux/syscall.h"
 
 #define REFUSED(NUMBER, NAME, ERROR, REASON) \
     SYSCALL(NUMBER, NAME, "") { return refuse(c, ERROR, REASON); }

@@ -1,8 +1,8 @@
-/* What the files of sockets share: sys_socket*.c (calls), netlink*.c (payloads), ioctl_socket.c, strace_socket.c. */
+/* What the files of sockets share: sys_socket*.c (calls), netlink*.c (payloads), ioctl_socket.c, strace/socket.c. */
 #ifndef MR_SOCKET_H
 #define MR_SOCKET_H
 
-#include "syscall.h"
+#include "linux/syscall.h"
 
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -131,7 +131,7 @@ bool mr_ioctl_socket(int fd, uint32_t number, uint32_t argument, int64_t *result
 int64_t mr_ioctl_with_pointer(int fd, uint32_t number, uint32_t guest, const char *layout, uint32_t bytes);
 int64_t mr_ioctl_ethtool(int fd, uint32_t guest);
 
-/* ---- --strace (strace_socket.c) ---- */
+/* ---- --strace (strace/socket.c) ---- */
 
 /* The text of an argument of one of the kinds F T A R L O M V W H G (syscall.h); false: another kind. */
 bool mr_trace_socket(const struct mr_call *c, char kind, int n, int64_t result, char *text, size_t room);

@@ -1,6 +1,6 @@
 /* System calls of administrators: names of the machine, its clock, its log, its end. The host's kernel checks the rights. */
 #include "linux/calls/layout.h"
-#include "syscall.h"
+#include "linux/syscall.h"
 
 #include <string.h>
 #include <sys/syscall.h>

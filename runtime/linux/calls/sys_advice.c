@@ -1,6 +1,6 @@
 /* Advice about memory, what of it is resident, and locking it: host calls on ranges that the guest really has. */
-#include "../../baseline/baseline.h"
-#include "syscall.h"
+#include "baseline/baseline.h"
+#include "linux/syscall.h"
 
 #include <linux/capability.h>
 #include <sys/mman.h>

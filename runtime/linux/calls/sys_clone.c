@@ -1,6 +1,6 @@
 /* The calls that make threads and processes: what they are asked for, in one form (struct mr_clone of thread.h). */
-#include "syscall.h"
-#include "thread.h"
+#include "linux/syscall.h"
+#include "linux/thread.h"
 
 #include <linux/sched.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* Entries of directories: getdents64, the older getdents, and readdir, which tells one entry at a time. */
 #include "linux/calls/descriptors.h"
 #include "linux/calls/directories.h"
-#include "syscall.h"
+#include "linux/syscall.h"
 
 #include <string.h>
 #include <sys/syscall.h>

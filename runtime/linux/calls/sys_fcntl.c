@@ -1,7 +1,7 @@
 /* fcntl: flags, locks, owners, leases, pipes, seals. Numbers and structures: asm/fcntl.h of MIPS. */
 #include "linux/calls/descriptors.h"
 #include "linux/calls/layout.h"
-#include "syscall.h"
+#include "linux/syscall.h"
 
 #include <fcntl.h>
 #include <signal.h>

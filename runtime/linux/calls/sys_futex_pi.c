@@ -4,8 +4,8 @@
  * word is changed here (kernel/futex/pi.c says how), and waiting is that of a plain futex. Simplification: nobody inherits a
  * priority, and whoever is woken may find that another thread was faster.
  */
-#include "syscall.h"
-#include "thread.h"
+#include "linux/syscall.h"
+#include "linux/thread.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>

@@ -1,7 +1,7 @@
 /* Files by other means than a path: handles of files, and openat2 with what a path may lead through. */
 #include "linux/calls/descriptors.h"
 #include "linux/calls/layout.h"
-#include "syscall.h"
+#include "linux/syscall.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* ioctl: finds the request in the table, converts its argument, calls the host. Requests that nobody has are ENOTTY. */
 #include "linux/calls/ioctl.h"
 #include "linux/calls/layout.h"
-#include "control.h"
-#include "syscall.h"
+#include "run/control.h"
+#include "linux/syscall.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 /* The old call that stands for all of System V IPC (ipc/syscall.c), and what all kinds of objects have. */
-#include "ipc.h"
+#include "linux/calls/ipc.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>

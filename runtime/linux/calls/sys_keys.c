@@ -1,5 +1,5 @@
 /* Keys of the kernel: add_key, request_key, keyctl. */
-#include "syscall.h"
+#include "linux/syscall.h"
 #include "linux/calls/vectors.h"
 
 #include <linux/keyctl.h>

@@ -1,6 +1,6 @@
 /* Mounts, namespaces, swap, accounting, quotas: calls for which the host's kernel checks rights and arguments itself. */
 #include "linux/calls/layout.h"
-#include "syscall.h"
+#include "linux/syscall.h"
 
 #include <sched.h>
 #include <string.h>

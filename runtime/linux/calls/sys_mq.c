@@ -1,8 +1,8 @@
 /* POSIX message queues. Messages are bytes; what is converted are attributes (struct mq_attr has longs), open flags and how
  * the arrival of a message is told.
  */
-#include "signals.h"
-#include "syscall.h"
+#include "linux/signals.h"
+#include "linux/syscall.h"
 
 #include <mqueue.h>
 #include <signal.h>

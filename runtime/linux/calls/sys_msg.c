@@ -1,5 +1,5 @@
 /* System V message queues. */
-#include "ipc.h"
+#include "linux/calls/ipc.h"
 
 #include <linux/msg.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * layout but for the byte order. */
 #include "linux/calls/descriptors.h"
 #include "linux/calls/layout.h"
-#include "syscall.h"
+#include "linux/syscall.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Memory on machines with several nodes: sets of nodes, and pages by address. A set is an array of longs of bits. */
-#include "syscall.h"
+#include "linux/syscall.h"
 
 #include <stdlib.h>
 #include <sys/syscall.h>

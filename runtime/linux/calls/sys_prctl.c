@@ -1,9 +1,9 @@
 /* prctl. What an option needs is in a table; options that only other machines have, or that would bind the host, are not
  * there: EINVAL, as a kernel without them answers.
  */
-#include "signals.h"
-#include "syscall.h"
-#include "thread.h"
+#include "linux/signals.h"
+#include "linux/syscall.h"
+#include "linux/thread.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "linux/calls/descriptors.h"
 #include "linux/calls/layout.h"
 #include "linux/calls/vectors.h"
-#include "syscall.h"
+#include "linux/syscall.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* Scheduling by attributes, and barriers in all threads. */
-#include "syscall.h"
+#include "linux/syscall.h"
 
 #include <string.h>
 #include <sys/syscall.h>

@@ -1,5 +1,5 @@
 /* System V semaphores. */
-#include "ipc.h"
+#include "linux/calls/ipc.h"
 
 #include <linux/sem.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* System V shared memory. memory.c puts a segment into the guest's window; here is what it is made of, and where it was put. */
-#include "ipc.h"
+#include "linux/calls/ipc.h"
 
 #include <linux/shm.h>
 #include <string.h>

@@ -6,8 +6,8 @@
  */
 #include "linux/calls/descriptors.h"
 #include "linux/calls/layout.h"
-#include "signals.h"
-#include "syscall.h"
+#include "linux/signals.h"
+#include "linux/syscall.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  *
  * Messages are in sys_socket_message.c, options in sys_socket_option.c.
  */
-#include "socket.h"
+#include "linux/calls/socket.h"
 
 #include <string.h>
 #include <sys/syscall.h>

@@ -1,7 +1,7 @@
 /* Control messages: the guest's header is 12 bytes and its data are padded to 4, the host's are 16 and 8. */
-#include "socket.h"
+#include "linux/calls/socket.h"
 
-#include "socket_layout.h"
+#include "linux/calls/socket_layout.h"
 
 #include <linux/if_alg.h>
 #include <linux/if_packet.h>

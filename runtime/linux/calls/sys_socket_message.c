@@ -1,7 +1,7 @@
 /* System calls that send and receive on sockets. Buffers go to the host kernel as they are; names, control messages and the
  * payloads of netlink are converted.
  */
-#include "socket.h"
+#include "linux/calls/socket.h"
 
 #include <linux/netlink.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* POSIX timers, and setting the clock. Timers are the host's; the signals that they send are converted when they arrive
  * (signal_frame.c). So are their numbers, but where the host has timers of its own.
  */
-#include "control.h"
-#include "profile.h"
-#include "signals.h"
-#include "syscall.h"
+#include "run/control.h"
+#include "profile/profile.h"
+#include "linux/signals.h"
+#include "linux/syscall.h"
 
 #include <signal.h>
 #include <stdatomic.h>

@@ -1,0 +1,372 @@
+/* The interpreter: fetch, dispatch, and everything that jumps.
+ *
+ * It runs what no one lifted, and everything under --engine interp. It states the meaning of the instructions a second
+ * time, from the MIPS32 release 2 manual (volumes I-A and II-A), and must never be made from the rows of mipsrec/isa.
+ *
+ * s->pc is the address of the instruction under way, or of the branch whose delay slot is under way: what EPC would
+ * hold. Fault handlers read it. Self-modifying code needs no care: nothing decoded is kept. Most code comes by a few times
+ * before it is translated, which is too seldom for a cache of decoded instructions.
+ */
+#include "baseline/baseline.h"
+#include "cpu/fpu.h"
+#include "run/control.h"
+#include "gdb/gdb.h"
+#include "growth/growth.h"
+#include "cpu/interp.h"
+#include "profile/profile.h"
+#include "linux/signals.h"
+#include "verify/verify.h"
+
+static mr_operation *operation_of(uint32_t word);
+
+/* A host access that faults like a guest fetch. Volatile: s->pc must be in memory before. */
+static inline uint32_t fetch(uint32_t pc)
+{
+    return mr_swap32(*(const volatile uint32_t *)((uintptr_t)mr_window + pc));
+}
+
+/* ---- jumps and branches, whose delay slot is at `next` ---- */
+
+#define NOP 0u /* sll $zero, $zero, 0 */
+
+/* Opcodes with jumps among them, one bit each. */
+#define JUMPING_OPCODES 0x00f200ffu
+
+static inline bool has_delay_slot(uint32_t word)
+{
+    uint32_t opcode = word >> 26;
+    if (opcode == 0x00)
+        return (funct(word) & ~1u) == 0x08; /* jr jalr */
+    if (opcode > 0x17 || !(JUMPING_OPCODES >> opcode & 1))
+        return false;
+    if (opcode == 0x01)
+        return (rt(word) & 0x0c) == 0; /* bltz bgez and their links and likelies */
+    return opcode != 0x11 || rs(word) == 0x08; /* bc1f bc1t */
+}
+
+bool mr_has_delay_slot(uint32_t word)
+{
+    return has_delay_slot(word);
+}
+
+/* The only place that knows of delay slots: runs the slot of the branch at s->pc. The target was latched before. */
+static inline uint32_t run_delay_slot(struct mr_state *s, uint32_t slot_pc, uint32_t target)
+{
+    uint32_t word = fetch(slot_pc);
+    if (word == NOP)
+        return target;
+    if (has_delay_slot(word))
+        return raise_reserved(s, word); /* unpredictable by the manual */
+    return operation_of(word)(s, word, target);
+}
+
+uint32_t mr_branch(struct mr_state *s, uint32_t word, uint32_t slot_pc, bool taken, bool likely)
+{
+    if (taken)
+        return run_delay_slot(s, slot_pc, slot_pc + (signed_immediate(word) << 2));
+    return likely ? slot_pc + 4 : run_delay_slot(s, slot_pc, slot_pc + 4);
+}
+
+/* A conditional branch: a is GPR[rs], b is GPR[rt]. */
+#define BRANCH(name, condition, likely)                            \
+    static uint32_t op_##name(struct mr_state *s, uint32_t word, uint32_t next) \
+    {                                                              \
+        uint32_t a = GPR(s, rs(word)), b = GPR(s, rt(word));       \
+        (void)b;                                                   \
+        return mr_branch(s, word, next, (condition), (likely));    \
+    }
+
+BRANCH(beq, a == b, false)
+BRANCH(bne, a != b, false)
+BRANCH(blez, (int32_t)a <= 0, false)
+BRANCH(bgtz, (int32_t)a > 0, false)
+BRANCH(bltz, (int32_t)a < 0, false)
+BRANCH(bgez, (int32_t)a >= 0, false)
+BRANCH(beql, a == b, true)
+BRANCH(bnel, a != b, true)
+BRANCH(blezl, (int32_t)a <= 0, true)
+BRANCH(bgtzl, (int32_t)a > 0, true)
+BRANCH(bltzl, (int32_t)a < 0, true)
+BRANCH(bgezl, (int32_t)a >= 0, true)
+
+/* A branch that links whether taken or not. The condition is read first. */
+#define BRANCH_AND_LINK(name, condition, likely)                   \
+    static uint32_t op_##name(struct mr_state *s, uint32_t word, uint32_t next) \
+    {                                                              \
+        bool taken = (int32_t)GPR(s, rs(word)) condition;          \
+        set_gpr(s, MR_REG_RA, next + 4);                           \
+        return mr_branch(s, word, next, taken, (likely));          \
+    }
+
+BRANCH_AND_LINK(bltzal, < 0, false)
+BRANCH_AND_LINK(bgezal, >= 0, false)
+BRANCH_AND_LINK(bltzall, < 0, true)
+BRANCH_AND_LINK(bgezall, >= 0, true)
+
+/* Within the 256 MiB region of the delay slot. */
+static inline uint32_t jump_target(uint32_t slot_pc, uint32_t word)
+{
+    return (slot_pc & 0xf0000000u) | (word & 0x03ffffffu) << 2;
+}
+
+static uint32_t op_j(struct mr_state *s, uint32_t word, uint32_t next)
+{
+    return run_delay_slot(s, next, jump_target(next, word));
+}
+
+static uint32_t op_jal(struct mr_state *s, uint32_t word, uint32_t next)
+{
+    set_gpr(s, MR_REG_RA, next + 4);
+    return run_delay_slot(s, next, jump_target(next, word));
+}
+
+static uint32_t op_jr(struct mr_state *s, uint32_t word, uint32_t next)
+{
+    return run_delay_slot(s, next, GPR(s, rs(word)));
+}
+
+static uint32_t op_jalr(struct mr_state *s, uint32_t word, uint32_t next)
+{
+    uint32_t target = GPR(s, rs(word));
+    set_gpr(s, rd(word), next + 4);
+    return run_delay_slot(s, next, target);
+}
+
+/* ---- exceptions ---- */
+
+static uint32_t op_syscall(struct mr_state *s, uint32_t word, uint32_t next)
+{
+    uint32_t pc = s->pc, after = mr_syscall(s, pc);
+    (void)word;
+    return after == pc + 4 ? next : after; /* in a delay slot, pc is the branch's: a restart runs both again */
+}
+
+static uint32_t op_break(struct mr_state *s, uint32_t word, uint32_t next)
+{
+    (void)next;
+    return mr_exception(s, s->pc, MR_BREAK, word);
+}
+
+static uint32_t op_unusable_coprocessor(struct mr_state *s, uint32_t word, uint32_t next)
+{
+    (void)next;
+    return mr_exception(s, s->pc, MR_COPROCESSOR, word);
+}
+
+static uint32_t op_reserved(struct mr_state *s, uint32_t word, uint32_t next)
+{
+    (void)next;
+    return raise_reserved(s, word);
+}
+
+/* A trap: a is GPR[rs], b is `operand`. */
+#define TRAP(name, operand, condition)                             \
+    static uint32_t op_##name(struct mr_state *s, uint32_t word, uint32_t next) \
+    {                                                              \
+        uint32_t a = GPR(s, rs(word)), b = (operand);              \
+        return (condition) ? mr_exception(s, s->pc, MR_TRAP, word) : next; \
+    }
+
+TRAP(tge, GPR(s, rt(word)), (int32_t)a >= (int32_t)b)
+TRAP(tgeu, GPR(s, rt(word)), a >= b)
+TRAP(tlt, GPR(s, rt(word)), (int32_t)a < (int32_t)b)
+TRAP(tltu, GPR(s, rt(word)), a < b)
+TRAP(teq, GPR(s, rt(word)), a == b)
+TRAP(tne, GPR(s, rt(word)), a != b)
+TRAP(tgei, signed_immediate(word), (int32_t)a >= (int32_t)b)
+TRAP(tgeiu, signed_immediate(word), a >= b)
+TRAP(tlti, signed_immediate(word), (int32_t)a < (int32_t)b)
+TRAP(tltiu, signed_immediate(word), a < b)
+TRAP(teqi, signed_immediate(word), a == b)
+TRAP(tnei, signed_immediate(word), a != b)
+
+/* ---- dispatch ---- */
+
+static mr_operation *const regimm[32] = {
+    [0x00] = op_bltz, [0x01] = op_bgez, [0x02] = op_bltzl, [0x03] = op_bgezl,
+    [0x08] = op_tgei, [0x09] = op_tgeiu, [0x0a] = op_tlti, [0x0b] = op_tltiu, [0x0c] = op_teqi, [0x0e] = op_tnei,
+    [0x10] = op_bltzal, [0x11] = op_bgezal, [0x12] = op_bltzall, [0x13] = op_bgezall, [0x1f] = op_synci,
+};
+
+static uint32_t op_regimm(struct mr_state *s, uint32_t word, uint32_t next)
+{
+    mr_operation *operation = regimm[rt(word)];
+    return operation ? operation(s, word, next) : raise_reserved(s, word);
+}
+
+/* SPECIAL by its function field, then the others by opcode. */
+enum { SPECIAL = 0, OPCODE = 64 };
+static mr_operation *const operations[128] = {
+    [SPECIAL + 0x00] = op_sll, op_movci, op_srl, op_sra, op_sllv, op_reserved, op_srlv, op_srav,
+    [SPECIAL + 0x08] = op_jr, op_jalr, op_movz, op_movn, op_syscall, op_break, op_reserved, op_sync,
+    [SPECIAL + 0x10] = op_mfhi, op_mthi, op_mflo, op_mtlo, op_reserved, op_reserved, op_reserved, op_reserved,
+    [SPECIAL + 0x18] = op_mult, op_multu, op_div, op_divu, op_reserved, op_reserved, op_reserved, op_reserved,
+    [SPECIAL + 0x20] = op_add, op_addu, op_sub, op_subu, op_and, op_or, op_xor, op_nor,
+    [SPECIAL + 0x28] = op_reserved, op_reserved, op_slt, op_sltu, op_reserved, op_reserved, op_reserved, op_reserved,
+    [SPECIAL + 0x30] = op_tge, op_tgeu, op_tlt, op_tltu, op_teq, op_reserved, op_tne, op_reserved,
+    [SPECIAL + 0x38] = op_reserved, op_reserved, op_reserved, op_reserved, op_reserved, op_reserved, op_reserved,
+    op_reserved,
+    [OPCODE + 0x00] = op_reserved, op_regimm, op_j, op_jal, op_beq, op_bne, op_blez, op_bgtz,
+    [OPCODE + 0x08] = op_addi, op_addiu, op_slti, op_sltiu, op_andi, op_ori, op_xori, op_lui,
+    [OPCODE + 0x10] = op_unusable_coprocessor, op_cop1, op_unusable_coprocessor, op_cop1x,
+    [OPCODE + 0x14] = op_beql, op_bnel, op_blezl, op_bgtzl,
+    [OPCODE + 0x18] = op_reserved, op_reserved, op_reserved, op_reserved, op_special2, op_reserved, op_reserved,
+    op_special3,
+    [OPCODE + 0x20] = op_lb, op_lh, op_lwl, op_lw, op_lbu, op_lhu, op_lwr, op_reserved,
+    [OPCODE + 0x28] = op_sb, op_sh, op_swl, op_sw, op_reserved, op_reserved, op_swr,
+    op_unusable_coprocessor, /* cache */
+    [OPCODE + 0x30] = op_ll, op_lwc1, op_unusable_coprocessor, op_pref,
+    [OPCODE + 0x34] = op_reserved, op_ldc1, op_unusable_coprocessor, op_reserved,
+    [OPCODE + 0x38] = op_sc, op_swc1, op_unusable_coprocessor, op_reserved,
+    [OPCODE + 0x3c] = op_reserved, op_sdc1, op_unusable_coprocessor, op_reserved,
+};
+
+static inline mr_operation *operation_of(uint32_t word)
+{
+    uint32_t opcode = word >> 26;
+    return operations[opcode ? OPCODE + opcode : SPECIAL + funct(word)];
+}
+
+/* ---- the loop ---- */
+
+/* An odd target means MIPS16 or microMIPS code where the processor has it; a program that says it holds such code is told
+ * that this one has not, rather than that the address is wrong. */
+uint32_t mr_aligned(struct mr_state *s, uint32_t pc)
+{
+    while (pc & 3) {
+        bool compressed = (pc & 1) != 0 && mr_compressed_code;
+        s->pc = pc;
+        if (compressed && mr_options.report)
+            mr_print_error("mipsrec-host: pc 0x%08x is MIPS16 or microMIPS code, which is not supported\n", pc & ~1u);
+        pc = mr_exception(s, pc, compressed ? MR_RESERVED : MR_ADDRESS, 0);
+    }
+    return pc;
+}
+
+static inline uint32_t aligned(struct mr_state *s, uint32_t pc)
+{
+    return pc & 3 ? mr_aligned(s, pc) : pc;
+}
+
+/* Whether a signal may wait, or code is only told to leave (code_users.c), or a sample wants a step of growth/hot.c. */
+static inline bool is_called(const struct mr_state *s)
+{
+    return mr_signals_waiting() || *(const volatile uint32_t *)&s->signalled.value != 0;
+}
+
+static inline bool leaves(const struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
+{
+    return pc == stop_pc || pc >= MR_USER_END || GPR(s, MR_REG_SP) > stop_sp ||
+           (!mr_options.engine_interp && !mr_fpu_may_trap(s) && mr_lookup(pc) != NULL && !mr_passed_over());
+}
+
+/* Runs the translated code of pc until it comes back; returns the pc to go on at. */
+static inline uint32_t translated(struct mr_state *s, uint32_t pc)
+{
+    bool performs = mr_baseline_run(s, pc);
+    pc = aligned(s, performs ? mr_interpret_step(s, s->pc) : s->pc);
+    return is_called(s) ? aligned(s, mr_signals_take(s, pc)) : pc;
+}
+
+/* Runs translated code from *pc on, as long as it leads to more; moves *pc to where it does not. Returns true where the loop
+ * below is to leave. */
+static bool run_translated(struct mr_state *s, uint32_t *pc, uint32_t stop_pc, uint32_t stop_sp)
+{
+    while (mr_baseline_on && !mr_fpu_may_trap(s) && mr_baseline_has(s, *pc)) {
+        *pc = translated(s, *pc);
+        if (leaves(s, *pc, stop_pc, stop_sp))
+            return true;
+    }
+    return false;
+}
+
+/* Runs instructions from *pc on up to a jump, which it performs; moves *pc to the jump and returns its target. A branch that is
+ * not taken is no jump, unless it leads to stop_pc. */
+static inline uint32_t run_to_jump(struct mr_state *s, uint32_t *pc, uint32_t stop_pc)
+{
+    for (uint32_t at = *pc;;) {
+        *(volatile uint32_t *)&s->pc = at;
+        uint32_t word = fetch(at), following = at + 4, next = operation_of(word)(s, word, following);
+        if (__builtin_expect(next != following, false) && /* or else compilers put a jump into the loop */
+            (next != at + 8 || next == stop_pc)) {
+            *pc = at;
+            return next;
+        }
+        at = next;
+    }
+}
+
+static uint32_t interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
+{
+    mr_fpu_set_modes(s);
+    pc = mr_aligned(s, pc);
+    if (run_translated(s, &pc, stop_pc, stop_sp))
+        return pc;
+    for (;;) {
+        uint32_t jump_pc = pc, next = run_to_jump(s, &jump_pc, stop_pc);
+        uint64_t instructions = ((jump_pc - pc) >> 2) + 2; /* all since the last jump, and the delay slot */
+        mr_counters.interpreted += instructions;
+        if (mr_options.stats)
+            mr_code_file_interpreted(jump_pc, instructions);
+        pc = aligned(s, next);
+        if (is_called(s)) /* else a loop that waits for a handler's work would never end */
+            pc = aligned(s, mr_signals_take(s, pc));
+        if (leaves(s, pc, stop_pc, stop_sp) || (mr_baseline_on && run_translated(s, &pc, stop_pc, stop_sp)))
+            return pc;
+    }
+}
+
+static inline void note_arrival(uint32_t pc)
+{
+    mr_counters.interpreter_runs++;
+    if (++mr_growth_arrivals % MR_GROWTH_ARRIVALS == 0)
+        mr_growth_arrived(pc);
+}
+
+uint32_t mr_run_translated(struct mr_state *s, uint32_t pc)
+{
+    mr_doing.activity = MR_INTERPRETING;
+    note_arrival(pc);
+    return translated(s, pc);
+}
+
+uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
+{
+    struct mr_doing before = mr_doing;
+    mr_doing.activity = MR_INTERPRETING;
+    note_arrival(pc);
+    pc = mr_debugging ? mr_debug_run(s, pc, stop_pc, stop_sp) : interpret(s, pc, stop_pc, stop_sp);
+    mr_doing = before;
+    return pc;
+}
+
+/* ---- mipsrec verify: one that stops where it is told to, and takes no signals ---- */
+
+uint32_t mr_interpret_step(struct mr_state *s, uint32_t pc)
+{
+    pc = mr_aligned(s, pc);
+    *(volatile uint32_t *)&s->pc = pc;
+    uint32_t word = fetch(pc);
+    return operation_of(word)(s, word, pc + 4);
+}
+
+/* jal, jalr with a register to link, and the branches that link. */
+static bool links(uint32_t word)
+{
+    uint32_t opcode = word >> 26;
+    return opcode == 0x03 || (opcode == 0x00 && funct(word) == 0x09 && rd(word) != 0) ||
+           (opcode == 0x01 && (rt(word) & 0x1c) == 0x10);
+}
+
+uint32_t mr_interpret_to(struct mr_state *s, uint32_t pc, uint32_t wanted, uint64_t *steps)
+{
+    for (;;) {
+        pc = mr_aligned(s, pc);
+        *(volatile uint32_t *)&s->pc = pc;
+        uint32_t word = fetch(pc), next = operation_of(word)(s, word, pc + 4);
+        ++*steps;
+        if (next == wanted || (next != pc + 4 && next != pc + 8 && links(word) && mr_lookup(next) != NULL))
+            return next;
+        pc = next;
+    }
+}

@@ -1,0 +1,111 @@
+/* What the files of system calls share. One system call is one block:
+ *
+ *     SYSCALL(4004, write, "dbu")
+ *     {
+ *         return mr_result(write(FD(0), mr_user(U32(1), U32(2)), U32(2)));
+ *     }
+ *
+ * The number is that of the o32 ABI. The kinds say how many arguments there are, how each is passed and how it is printed:
+ *
+ *     d signed    u unsigned   x hexadecimal   o octal     p pointer    q 64 bits, in an aligned pair of words
+ *     a directory descriptor   s path or text  f open flags             i signal number
+ *     b bytes read by the call, the next argument says how many         B bytes written by the call, as many as it returns
+ *     F family of sockets   T type of a socket, and flags   M flags of messages   L level   O option, after its level
+ *     A address of a socket, V option's value, the next argument is its size; R W the same, given by the call, the next
+ *       argument says where the size is                     H struct msghdr of the guest    G one given by the call
+ *
+ * A leading '!' marks a call that may not return; it is printed before it is made. A leading '~' marks one that a signal's
+ * handler interrupts for good (EINTR), even with SA_RESTART. A body returns its result, or -errno in
+ * the host's numbering. Fetching arguments, tracing, converting errno and setting v0 and a3 are done around it (syscall.c).
+ */
+#ifndef MR_SYSCALL_H
+#define MR_SYSCALL_H
+
+#include "linux/abi.h"
+#include "base/host.h"
+#include "linux/paths.h"
+
+#include <errno.h>
+
+#define MR_CALL_WORDS 8
+
+struct mr_call {
+    struct mr_state *s;
+    const struct mr_call_row *row;
+    uint64_t arg[MR_CALL_WORDS]; /* by position in the kinds; 32-bit ones zero-extended */
+    uint32_t pc;                 /* of the syscall instruction */
+    bool for_good;               /* as the mark '~' of a row: the body found that this one is not made again */
+    bool moved;                  /* the body replaced the whole state; execution goes on at next_pc */
+    uint32_t next_pc;
+};
+
+typedef int64_t (*mr_call_body)(struct mr_call *);
+
+struct mr_call_row {
+    uint32_t number;
+    const char *name, *marked_kinds;
+    mr_call_body body;
+};
+
+static inline bool mr_call_marked(const struct mr_call_row *row, char mark)
+{
+    return row->marked_kinds[0] == mark;
+}
+
+static inline const char *mr_call_kinds(const struct mr_call_row *row)
+{
+    return row->marked_kinds + (mr_call_marked(row, '!') || mr_call_marked(row, '~'));
+}
+
+/* Rows are found through pointers that the linker gathers in section mr_calls. */
+#define SYSCALL(NUMBER, NAME, KINDS)                                                                       \
+    static int64_t sys_##NAME(struct mr_call *c);                                                          \
+    static const struct mr_call_row row_##NAME = {NUMBER, #NAME, KINDS, sys_##NAME};                       \
+    static const struct mr_call_row *const in_table_##NAME __attribute__((section("mr_calls"), used)) =    \
+        &row_##NAME;                                                                                       \
+    static int64_t sys_##NAME(struct mr_call *c __attribute__((unused)))
+
+#define U32(n) ((uint32_t)c->arg[n])
+#define INT(n) ((int32_t)(uint32_t)c->arg[n])
+#define FD(n) INT(n)
+
+/* The result of a host function that answers -1 and errno. */
+static inline int64_t mr_result(int64_t host_result)
+{
+    return host_result == -1 ? -errno : host_result;
+}
+
+/* A host pointer to hand to the host kernel, which then does what a kernel does where pages are missing: EFAULT, or part of
+ * the work. Never to be dereferenced here. Outside the guest's user space it is an address that no process has. */
+void *mr_user(uint32_t guest, uint32_t size_bytes);
+
+/* ---- wait_call.c ---- */
+/* A system call of the host that may wait. Returns its result, -errno, or -ERESTART when a signal came before it was made:
+ * then the guest's call is made again, after the signal's handler (syscall.c). */
+int64_t mr_wait_call(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f);
+#define MR_HOST(pointer) ((uint64_t)(uintptr_t)(pointer)) /* as an argument of it */
+
+/* ---- syscall.c ---- */
+const struct mr_call_row *mr_call_row(uint32_t number);
+
+/* ---- strace.c ---- */
+void mr_trace_enter(const struct mr_call *c);                 /* what is known before the call */
+void mr_trace_leave(const struct mr_call *c, int64_t result); /* the rest of the line */
+void mr_trace_unknown(uint32_t number);
+struct mr_signal_info;
+void mr_trace_signal(const struct mr_signal_info *info, uint32_t pc); /* one that goes to a handler */
+
+/* ---- sys_proc.c ---- */
+/* Opens a file of /proc that is made here; a descriptor, -errno, or -ENOENT: not one of those. */
+int64_t mr_open_made_file(int directory, const char *path, int host_flags);
+
+/* ---- stack.c ---- */
+extern uint32_t mr_auxiliary, mr_auxiliary_bytes; /* where the auxiliary vector is */
+uint32_t mr_stack_size_bytes(void); /* of the first stack; arguments and environment may fill a quarter of it */
+
+/* ---- sys_fork.c ---- */
+void mr_vfork_child_exits(void); /* gives the parent the pages this process wrote, if it is a child of vfork */
+
+/* ---- signals (sys_signal.c, signal_state.c, signal_frame.c): see signals.h ---- */
+
+#endif
