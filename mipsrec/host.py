@@ -47,10 +47,11 @@ def runtime_folder() -> Path:
 
 def generated_headers() -> dict[str, str]:
     """Return the text of the headers that are generated from Python, by file name."""
+    from .abi import c_headers
     from .isa.disassembly import host_table
     from .state import c_header
 
-    return {"mr_state.h": c_header(), "mr_disasm.h": host_table(), **stencils.headers()}
+    return {"mr_state.h": c_header(), **c_headers(), "mr_disasm.h": host_table(), **stencils.headers()}
 
 
 def write_generated_headers(folder: str | os.PathLike[str]) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from cpu import CODE, DATA, DATA_BYTES, STOP, Cpu
 from tools import need
 
+from mipsrec.abi import c_headers
 from mipsrec.state import OFFSETS, SLOT_BYTES, c_header
 
 RUNTIME = Path(__file__).parent.parent / "runtime"
@@ -32,7 +33,8 @@ class Event(ctypes.Structure):
 def build(folder: Path, *flags: str) -> Path:
     """Return the path of the shared library, compiled into `folder`."""
     compiler = need(os.environ.get("CC", "cc"), "gcc")
-    (folder / "mr_state.h").write_text(c_header())
+    for name, text in {"mr_state.h": c_header(), **c_headers()}.items():
+        (folder / name).write_text(text)
     output = folder / "libinterp.so"
     sources = [RUNTIME / name for name in SOURCES] + [Path(__file__).parent / "interp_stubs.c"]
     words = [compiler, *FLAGS, "-Wall", "-Wextra", "-Werror", *flags, f"-I{folder}", f"-I{RUNTIME}"]

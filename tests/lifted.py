@@ -17,6 +17,7 @@ from interpreter import CAUSES, FLAGS, RUNTIME, SOURCES, Event, Interpreter
 from tiny_elf import PT_LOAD, TinyElf
 from tools import need
 
+from mipsrec.abi import c_headers
 from mipsrec.analysis import analyze
 from mipsrec.codegen import (
     CodegenOptions,
@@ -39,7 +40,8 @@ MODULE_FUNCTIONS = 250
 
 def build_stubs(folder: Path) -> Path:
     """Return the path of the shared library with the interpreter and what else lifted code calls."""
-    (folder / "mr_state.h").write_text(c_header())
+    for name, text in {"mr_state.h": c_header(), **c_headers()}.items():
+        (folder / name).write_text(text)
     output = folder / "liblifted_stubs.so"
     sources = [RUNTIME / name for name in SOURCES] + [Path(__file__).parent / "lifted_stubs.c"]
     command = [need("cc", "gcc"), *FLAGS, "-Wall", "-Wextra", "-Werror", "-Dmr_interpret=interpret_inside"]

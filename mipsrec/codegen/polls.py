@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from ..abi import STAY
 from ..analysis import Block, End, Function
 from ..isa import Instruction
 from ..isa.uses import ALL_BITS, masks, reads_memory
 from ..state import OFFSETS
 from .addresses import may_trap
 from .loops import cycles, predecessors_of
-from .machine import STAY
 from .memory_models import text
 from .options import CodegenOptions
 from .register_file import RegisterOperations

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..abi import PAGE_BYTES
 from ..analysis import Block, End, Function
 from .lanes import round_of
 from .machine import IrMachine
@@ -27,7 +28,6 @@ from .memory_models import text
 from .options import CodegenOptions
 from .polls import Polls
 from .rounds import (
-    PAGE_BYTES,
     SIZES,
     VECTOR_BYTES,
     Access,

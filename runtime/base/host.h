@@ -6,7 +6,7 @@
 #ifndef MR_HOST_H
 #define MR_HOST_H
 
-#include "mr_state.h"
+#include "mr_abi.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,9 +59,6 @@ _Noreturn void mr_fail(const char *format, ...) __attribute__((format(printf, 1,
 /* Prints "mipsrec-host: ..." and exits with status 1. For errors of ours, never for guest behaviour. */
 
 /* ---- guest memory (memory.c): the one door to it ---- */
-#define MR_PAGE_BYTES 4096u
-#define MR_USER_END 0x7fff0000u /* first address above the guest's user space */
-#define MR_LOWEST_GUEST 0x10000u /* first address of it: Linux's default vm.mmap_min_addr */
 /* Inaccessible, before and after the window. Lifted code adds displacements without wrapping at 32 bits, and may step
  * through memory so, ahead of an access that faults, as far as LLVM unrolls loops. */
 #define MR_WINDOW_GUARD_BYTES ((uint64_t)16 << 20)
@@ -187,8 +184,6 @@ static inline mr_function mr_lookup(uint32_t pc)
 
 /* Runs from pc until pc == stop_pc, or until the guest's sp is above stop_sp after a jump; returns the pc then. */
 uint32_t mr_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp);
-/* The interpreter: as mr_run, and also returns at a jump target that has a lifted entry (unless engine_interp). */
-uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp);
 /* Runs one instruction, with its delay slot; returns the pc to go on at. */
 uint32_t mr_interpret_step(struct mr_state *s, uint32_t pc);
 /* Runs the code that the baseline tier has of pc until it comes back; returns the pc to go on at. */
@@ -218,51 +213,10 @@ void mr_code_forget(uint32_t guest, uint32_t size_bytes);
 void mr_code_gone(uint32_t guest, uint32_t size_bytes); /* the same, where the mapping is gone or is another one */
 void mr_code_flushed(uint32_t guest, uint32_t size_bytes); /* the guest says that it may have written code there */
 
-/* ---- called from lifted code; all with a complete state. Those that return a pc: execution goes on there. ---- */
-/* Goes to a target without a lifted entry: until the guest returns at gpr[31], or lets a loop below go on there. */
-uint32_t mr_call(struct mr_state *s, uint32_t target);
-uint32_t mr_go_on(struct mr_state *s, uint32_t pc, uint32_t sp); /* from pc, which is below sp, until the guest is at sp */
-uint32_t mr_syscall(struct mr_state *s, uint32_t pc);   /* the syscall instruction at pc */
-uint32_t mr_poll(struct mr_state *s, uint32_t pc);      /* signals may wait, and pc is next; or MR_STAY, no register changed */
-/* Of --calls watched: the function that begins at pc is entered; control goes to pc, an entry or a return. verify.c */
-void mr_watch_call(struct mr_state *s, uint32_t pc);
-void mr_watch_place(struct mr_state *s, uint32_t pc);
-/* Exception raised by the instruction at pc; word is its encoding (break and trap codes are taken from it). */
-enum mr_cause { MR_OVERFLOW = 1, MR_TRAP, MR_BREAK, MR_RESERVED, MR_ADDRESS, MR_FPE, MR_COPROCESSOR };
-uint32_t mr_exception(struct mr_state *s, uint32_t pc, uint32_t cause, uint32_t word);
-uint32_t mr_cfc1(struct mr_state *s, uint32_t fs);
+/* ---- what recompiled code does through mr_abi.h, for the interpreter ---- */
 void mr_ctc1(struct mr_state *s, uint32_t fs, uint32_t value);
-#define MR_STAY 3u /* no pc: the caller goes on */
-/* The ctc1 at pc, in lifted code. next_pc: where the interpreter goes on after it; pc itself for one in that branch's slot. */
-uint32_t mr_ctc1_lifted(struct mr_state *s, uint32_t fs, uint32_t value, uint32_t pc, uint32_t next_pc);
-/* Performs an arithmetic instruction on the bits of fs, ft and fr: one whose result is a NaN, or for the host alone. */
-uint64_t mr_fp_again(struct mr_state *s, uint32_t word, uint64_t a, uint64_t b, uint64_t c);
-/* The same for what a piece of code has computed. Slots hold operands and results; the first steps load operands. */
-struct mr_fp_step {
-    uint32_t word;       /* the instruction; of a load, the displacement from the guest address in the slot */
-    uint8_t operands[3]; /* slots of fs, ft and fr; of a load, its size in bytes */
-    uint8_t result;      /* slot */
-};
-void mr_fp_replay(struct mr_state *s, const struct mr_fp_step *steps, uint32_t load_count, uint32_t step_count,
-                  uint64_t *slots);
-uint32_t mr_rdhwr(struct mr_state *s, uint32_t rd);
 /* Told of each value of the cycle counter, gives the one that the guest sees; NULL: nobody cares (verify.c). */
 extern uint32_t (*mr_cycles_seen)(const struct mr_state *s, uint32_t cycles);
-void mr_synci(struct mr_state *s, uint32_t guest);
-
-/* ---- called from lifted code of models thunk (always) and paged (when the page tables say null); access.c. ----
- * Guest byte order, any alignment; loads come zero-extended. The state is as last flushed. An access the guest may not make
- * raises its SIGSEGV and does not return; the guest pc is found from the return address, so these must not be tail-called. */
-uint32_t mr_load8(struct mr_state *s, uint32_t guest);
-uint32_t mr_load16(struct mr_state *s, uint32_t guest);
-uint32_t mr_load32(struct mr_state *s, uint32_t guest);
-uint64_t mr_load64(struct mr_state *s, uint32_t guest);
-void mr_store8(struct mr_state *s, uint32_t guest, uint32_t value);
-void mr_store16(struct mr_state *s, uint32_t guest, uint32_t value);
-void mr_store32(struct mr_state *s, uint32_t guest, uint32_t value);
-void mr_store64(struct mr_state *s, uint32_t guest, uint64_t value);
-/* sc: stores value if the aligned word there equals expected, atomically; returns whether it did. */
-uint32_t mr_compare_exchange(struct mr_state *s, uint32_t guest, uint32_t expected, uint32_t value);
 
 /* ---- the guest's end (fault.c, report.c) ---- */
 void mr_faults_install(void); /* host handlers for SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP on an alternate stack */

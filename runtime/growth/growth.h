@@ -14,6 +14,7 @@
 #define MR_GROWTH_H
 
 #include "base/host.h"
+#include "mr_request.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -40,11 +41,7 @@ void mr_growth_report(void); /* for --stats */
 
 /* ---- request.c ---- */
 
-struct mr_hot_pc {
-    uint32_t pc; /* as `mipsrec disasm` shows it, and MR_ARRIVED where control came from elsewhere */
-    uint32_t samples; /* 0: code that was executed often enough to be translated */
-};
-enum { MR_MOST_HOT_PCS = 512, MR_MOST_PCS = 4096, MR_ARRIVED = 1 };
+enum { MR_MOST_HOT_PCS = 512 };
 struct mr_request {
     const char *path; /* of the file, as on this machine */
     int fd;           /* the file */

@@ -1,6 +1,6 @@
 /* Recompiled code in this process.
  *
- *     library   a file that mipsrec made of one ELF file of the guest (library.h); checked once, in library.c
+ *     library   a file that mipsrec made of one ELF file of the guest (mr_library.h); checked once, in library.c
  *     module    a library in memory, bound to one place where the guest has mapped that ELF file (module.c)
  *     store     the folders where libraries are found by the contents of the guest's file (store.c, caches.h)
  *
@@ -14,7 +14,7 @@
 #include "lifted/caches.h"
 #include "base/host.h"
 #include "lifted/libfile.h"
-#include "lifted/library.h"
+#include "mr_library.h"
 
 /* ---- lines.c ---- */
 struct mr_open_library;

@@ -11,13 +11,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* What the code may call. The prototypes are in host.h; mipsrec/codegen/module.py declares them to LLVM. */
-#define UPCALLS(X)                                                                                                  \
-    X(mr_call) X(mr_compare_exchange) X(mr_cfc1) X(mr_ctc1_lifted) X(mr_exception) X(mr_fp_again) X(mr_fp_replay)   \
-    X(mr_go_on) X(mr_interpret) X(mr_load16) X(mr_load32) X(mr_load64) X(mr_load8) X(mr_poll) X(mr_rdhwr)           \
-    X(mr_store16) X(mr_store32) X(mr_store64) X(mr_store8) X(mr_synci) X(mr_syscall) X(mr_watch_call)               \
-    X(mr_watch_place)                                                                                               \
-    X(memcpy) X(memmove) X(memset) X(sqrt) X(sqrtf)
+/* What the code may call beside the functions of the C library that LLVM makes of operations. */
+#define UPCALLS(X) MR_ABI_FUNCTIONS(X) X(memcpy) X(memmove) X(memset) X(sqrt) X(sqrtf)
 
 struct upcall {
     const char *name;

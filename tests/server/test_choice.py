@@ -8,9 +8,9 @@ import pytest
 from compiled import BARE
 from tools import need
 
+from mipsrec.abi import ARRIVED
 from mipsrec.pipeline import open_guest
 from mipsrec.server.choice import FileIndex, choose, unknown_starts
-from mipsrec.server.protocol import ARRIVED
 
 SOURCE = """
 #define APART __attribute__((noinline, noclone))
