@@ -17,9 +17,11 @@
 #ifndef MR_BASELINE_H
 #define MR_BASELINE_H
 
-#include "base/host.h"
+#include "mr_abi.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Before the first guest instruction: reserves address space. Without effect where the tier is off, or the host's processor
  * has no stencils. */

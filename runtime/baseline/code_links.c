@@ -4,7 +4,6 @@
  * execute the jumps meanwhile: each changes by one store.
  */
 #if defined(__x86_64__)
-
 #include "baseline/parts.h"
 
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  * A process's only thread needs no such order.
  */
 #if defined(__x86_64__)
-
-#include "run/control.h"
+#include "base/lock.h"
+#include "baseline/baseline.h"
 #include "baseline/parts.h"
 
 _Thread_local struct mr_code_user mr_code_user;

@@ -2,11 +2,12 @@
 #ifndef MR_BASELINE_PARTS_H
 #define MR_BASELINE_PARTS_H
 
-#include "baseline/baseline.h"
-#include "mr_stencil_numbers.h"
+#include "mr_state.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* ---- stencils.c: the generated tables. Their meaning stands in mipsrec/stencils/convention.py. ---- */
 

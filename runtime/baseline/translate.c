@@ -18,9 +18,10 @@
  * another one computes before anybody can look.
  */
 #if defined(__x86_64__)
-
-#include "cpu/fpu.h"
 #include "baseline/parts.h"
+#include "cpu/fpu.h"
+#include "memory/values.h"
+#include "mr_stencil_numbers.h"
 
 #include <string.h>
 
@@ -561,7 +562,7 @@ static bool finish(struct writer *w, uint32_t end_pc)
 /* Whether other code takes over at a pc behind the start. */
 static bool is_taken(const struct mr_state *s, uint32_t pc)
 {
-    return mr_code_of(s, pc) != NULL || mr_dispatch[pc >> 2] != 0;
+    return mr_code_of(s, pc) != NULL || s->dispatch[pc >> 2] != 0;
 }
 
 /* ---- segments ---- */

@@ -31,7 +31,9 @@
  *
  * Anything else between braces is printed as it stands. A word that no row matches is printed as ".word 0x........".
  */
-#include "base/host.h"
+#include "cpu/disasm.h"
+
+#include "mr_state.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,6 +9,10 @@
  */
 #include "cpu/fpu.h"
 
+#include "cpu/interp.h"
+#include "cpu/upcalls.h"
+#include "memory/values.h"
+
 #include <string.h>
 
 #ifdef __clang__

@@ -2,7 +2,10 @@
 #ifndef MR_FPU_H
 #define MR_FPU_H
 
-#include "base/host.h"
+#include "mr_state.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 /* Exceptions, in the order that FCSR's cause, enable and flag fields share (volume I-A, FCSR). */
 enum {
@@ -14,6 +17,7 @@ enum {
     MR_FP_UNIMPLEMENTED = 32 /* a cause only, always enabled */
 };
 enum { MR_FCSR_FLAGS_SHIFT = 2, MR_FCSR_ENABLES_SHIFT = 7, MR_FCSR_CAUSES_SHIFT = 12 };
+#define MR_FCSR_NAN2008 (1u << 18)
 #define MR_FCSR_RM 3u
 #define MR_FCSR_ENABLES (31u << MR_FCSR_ENABLES_SHIFT)
 #define MR_FCSR_ABS2008 (1u << 19)
@@ -40,6 +44,7 @@ void mr_fpu_set_fcsr(struct mr_state *s, uint32_t value);
 #define MR_FIR 0x00739300u /* 24Kf: 64-bit registers, formats S, D, W, L */
 /* True when a cause and its enable are both set: after mr_ctc1 the caller raises MR_FPE then. */
 bool mr_fpu_pending(const struct mr_state *s);
+void mr_ctc1(struct mr_state *s, uint32_t fs, uint32_t value);
 /* Gives the host the modes again after something took them away, and keeps its flags. */
 void mr_fpu_set_modes(const struct mr_state *s);
 

@@ -1,29 +1,16 @@
-/* The interpreter: fetch, dispatch, and everything that jumps.
+/* The interpreter's instructions: decoding, and everything that jumps.
  *
- * It runs what no one lifted, and everything under --engine interp. It states the meaning of the instructions a second
+ * It runs what no one lifted, and everything under --engine interp (run/interpret.c). It states the meaning of the instructions a second
  * time, from the MIPS32 release 2 manual (volumes I-A and II-A), and must never be made from the rows of mipsrec/isa.
  *
  * s->pc is the address of the instruction under way, or of the branch whose delay slot is under way: what EPC would
  * hold. Fault handlers read it. Self-modifying code needs no care: nothing decoded is kept. Most code comes by a few times
  * before it is translated, which is too seldom for a cache of decoded instructions.
  */
-#include "baseline/baseline.h"
-#include "cpu/fpu.h"
-#include "run/control.h"
-#include "gdb/gdb.h"
-#include "growth/growth.h"
 #include "cpu/interp.h"
-#include "profile/profile.h"
-#include "linux/signals.h"
-#include "verify/verify.h"
 
-static mr_operation *operation_of(uint32_t word);
-
-/* A host access that faults like a guest fetch. Volatile: s->pc must be in memory before. */
-static inline uint32_t fetch(uint32_t pc)
-{
-    return mr_swap32(*(const volatile uint32_t *)((uintptr_t)mr_window + pc));
-}
+#include "base/messages.h"
+#include "base/options.h"
 
 /* ---- jumps and branches, whose delay slot is at `next` ---- */
 
@@ -52,12 +39,12 @@ bool mr_has_delay_slot(uint32_t word)
 /* The only place that knows of delay slots: runs the slot of the branch at s->pc. The target was latched before. */
 static inline uint32_t run_delay_slot(struct mr_state *s, uint32_t slot_pc, uint32_t target)
 {
-    uint32_t word = fetch(slot_pc);
+    uint32_t word = mr_fetch(slot_pc);
     if (word == NOP)
         return target;
     if (has_delay_slot(word))
         return raise_reserved(s, word); /* unpredictable by the manual */
-    return operation_of(word)(s, word, target);
+    return mr_operation_of(word)(s, word, target);
 }
 
 uint32_t mr_branch(struct mr_state *s, uint32_t word, uint32_t slot_pc, bool taken, bool likely)
@@ -194,9 +181,8 @@ static uint32_t op_regimm(struct mr_state *s, uint32_t word, uint32_t next)
     return operation ? operation(s, word, next) : raise_reserved(s, word);
 }
 
-/* SPECIAL by its function field, then the others by opcode. */
-enum { SPECIAL = 0, OPCODE = 64 };
-static mr_operation *const operations[128] = {
+enum { SPECIAL = 0, OPCODE = MR_OPCODE_OPERATIONS };
+mr_operation *const mr_operations[128] = {
     [SPECIAL + 0x00] = op_sll, op_movci, op_srl, op_sra, op_sllv, op_reserved, op_srlv, op_srav,
     [SPECIAL + 0x08] = op_jr, op_jalr, op_movz, op_movn, op_syscall, op_break, op_reserved, op_sync,
     [SPECIAL + 0x10] = op_mfhi, op_mthi, op_mflo, op_mtlo, op_reserved, op_reserved, op_reserved, op_reserved,
@@ -221,13 +207,9 @@ static mr_operation *const operations[128] = {
     [OPCODE + 0x3c] = op_reserved, op_sdc1, op_unusable_coprocessor, op_reserved,
 };
 
-static inline mr_operation *operation_of(uint32_t word)
-{
-    uint32_t opcode = word >> 26;
-    return operations[opcode ? OPCODE + opcode : SPECIAL + funct(word)];
-}
+/* ---- single instructions ---- */
 
-/* ---- the loop ---- */
+bool mr_compressed_code;
 
 /* An odd target means MIPS16 or microMIPS code where the processor has it; a program that says it holds such code is told
  * that this one has not, rather than that the address is wrong. */
@@ -243,130 +225,10 @@ uint32_t mr_aligned(struct mr_state *s, uint32_t pc)
     return pc;
 }
 
-static inline uint32_t aligned(struct mr_state *s, uint32_t pc)
-{
-    return pc & 3 ? mr_aligned(s, pc) : pc;
-}
-
-/* Whether a signal may wait, or code is only told to leave (code_users.c), or a sample wants a step of growth/hot.c. */
-static inline bool is_called(const struct mr_state *s)
-{
-    return mr_signals_waiting() || *(const volatile uint32_t *)&s->signalled.value != 0;
-}
-
-static inline bool leaves(const struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
-{
-    return pc == stop_pc || pc >= MR_USER_END || GPR(s, MR_REG_SP) > stop_sp ||
-           (!mr_options.engine_interp && !mr_fpu_may_trap(s) && mr_lookup(pc) != NULL && !mr_passed_over());
-}
-
-/* Runs the translated code of pc until it comes back; returns the pc to go on at. */
-static inline uint32_t translated(struct mr_state *s, uint32_t pc)
-{
-    bool performs = mr_baseline_run(s, pc);
-    pc = aligned(s, performs ? mr_interpret_step(s, s->pc) : s->pc);
-    return is_called(s) ? aligned(s, mr_signals_take(s, pc)) : pc;
-}
-
-/* Runs translated code from *pc on, as long as it leads to more; moves *pc to where it does not. Returns true where the loop
- * below is to leave. */
-static bool run_translated(struct mr_state *s, uint32_t *pc, uint32_t stop_pc, uint32_t stop_sp)
-{
-    while (mr_baseline_on && !mr_fpu_may_trap(s) && mr_baseline_has(s, *pc)) {
-        *pc = translated(s, *pc);
-        if (leaves(s, *pc, stop_pc, stop_sp))
-            return true;
-    }
-    return false;
-}
-
-/* Runs instructions from *pc on up to a jump, which it performs; moves *pc to the jump and returns its target. A branch that is
- * not taken is no jump, unless it leads to stop_pc. */
-static inline uint32_t run_to_jump(struct mr_state *s, uint32_t *pc, uint32_t stop_pc)
-{
-    for (uint32_t at = *pc;;) {
-        *(volatile uint32_t *)&s->pc = at;
-        uint32_t word = fetch(at), following = at + 4, next = operation_of(word)(s, word, following);
-        if (__builtin_expect(next != following, false) && /* or else compilers put a jump into the loop */
-            (next != at + 8 || next == stop_pc)) {
-            *pc = at;
-            return next;
-        }
-        at = next;
-    }
-}
-
-static uint32_t interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
-{
-    mr_fpu_set_modes(s);
-    pc = mr_aligned(s, pc);
-    if (run_translated(s, &pc, stop_pc, stop_sp))
-        return pc;
-    for (;;) {
-        uint32_t jump_pc = pc, next = run_to_jump(s, &jump_pc, stop_pc);
-        uint64_t instructions = ((jump_pc - pc) >> 2) + 2; /* all since the last jump, and the delay slot */
-        mr_counters.interpreted += instructions;
-        if (mr_options.stats)
-            mr_code_file_interpreted(jump_pc, instructions);
-        pc = aligned(s, next);
-        if (is_called(s)) /* else a loop that waits for a handler's work would never end */
-            pc = aligned(s, mr_signals_take(s, pc));
-        if (leaves(s, pc, stop_pc, stop_sp) || (mr_baseline_on && run_translated(s, &pc, stop_pc, stop_sp)))
-            return pc;
-    }
-}
-
-static inline void note_arrival(uint32_t pc)
-{
-    mr_counters.interpreter_runs++;
-    if (++mr_growth_arrivals % MR_GROWTH_ARRIVALS == 0)
-        mr_growth_arrived(pc);
-}
-
-uint32_t mr_run_translated(struct mr_state *s, uint32_t pc)
-{
-    mr_doing.activity = MR_INTERPRETING;
-    note_arrival(pc);
-    return translated(s, pc);
-}
-
-uint32_t mr_interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
-{
-    struct mr_doing before = mr_doing;
-    mr_doing.activity = MR_INTERPRETING;
-    note_arrival(pc);
-    pc = mr_debugging ? mr_debug_run(s, pc, stop_pc, stop_sp) : interpret(s, pc, stop_pc, stop_sp);
-    mr_doing = before;
-    return pc;
-}
-
-/* ---- mipsrec verify: one that stops where it is told to, and takes no signals ---- */
-
 uint32_t mr_interpret_step(struct mr_state *s, uint32_t pc)
 {
     pc = mr_aligned(s, pc);
     *(volatile uint32_t *)&s->pc = pc;
-    uint32_t word = fetch(pc);
-    return operation_of(word)(s, word, pc + 4);
-}
-
-/* jal, jalr with a register to link, and the branches that link. */
-static bool links(uint32_t word)
-{
-    uint32_t opcode = word >> 26;
-    return opcode == 0x03 || (opcode == 0x00 && funct(word) == 0x09 && rd(word) != 0) ||
-           (opcode == 0x01 && (rt(word) & 0x1c) == 0x10);
-}
-
-uint32_t mr_interpret_to(struct mr_state *s, uint32_t pc, uint32_t wanted, uint64_t *steps)
-{
-    for (;;) {
-        pc = mr_aligned(s, pc);
-        *(volatile uint32_t *)&s->pc = pc;
-        uint32_t word = fetch(pc), next = operation_of(word)(s, word, pc + 4);
-        ++*steps;
-        if (next == wanted || (next != pc + 4 && next != pc + 8 && links(word) && mr_lookup(next) != NULL))
-            return next;
-        pc = next;
-    }
+    uint32_t word = mr_fetch(pc);
+    return mr_operation_of(word)(s, word, pc + 4);
 }

@@ -2,7 +2,11 @@
 #ifndef MR_INTERP_H
 #define MR_INTERP_H
 
-#include "base/host.h"
+#include "base/host_thread.h"
+#include "memory/values.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 /* Executes `word`, which lies at s->pc, or in the delay slot of the branch at s->pc. Returns the pc to go on at: `next`
  * (s->pc + 4, or in a delay slot the latched target), unless the instruction jumps or raises an exception. */
@@ -28,6 +32,30 @@ static inline uint32_t raise_reserved(struct mr_state *s, uint32_t word)
 {
     return mr_exception(s, s->pc, MR_RESERVED, word);
 }
+
+/* A host access that faults like a guest fetch. Volatile: s->pc must be in memory before. */
+static inline uint32_t mr_fetch(uint32_t pc)
+{
+    return mr_swap32(*(const volatile uint32_t *)((uintptr_t)mr_window + pc));
+}
+
+/* SPECIAL by its function field, then the others by opcode. interp.c */
+enum { MR_OPCODE_OPERATIONS = 64 };
+extern mr_operation *const mr_operations[128];
+static inline mr_operation *mr_operation_of(uint32_t word)
+{
+    uint32_t opcode = word >> 26;
+    return mr_operations[opcode ? MR_OPCODE_OPERATIONS + opcode : funct(word)];
+}
+
+extern bool mr_compressed_code; /* the program says that it holds MIPS16 or microMIPS code */
+/* Raises the address exceptions of jumps to misaligned places until a handler has a proper one; returns that. */
+uint32_t mr_aligned(struct mr_state *s, uint32_t pc);
+/* Runs one instruction, with its delay slot; returns the pc to go on at. */
+uint32_t mr_interpret_step(struct mr_state *s, uint32_t pc);
+bool mr_has_delay_slot(uint32_t word); /* whether it is a branch or a jump */
+/* Told of each value of the cycle counter, gives the one that the guest sees; NULL: nobody cares (verify.c). */
+extern uint32_t (*mr_cycles_seen)(const struct mr_state *s, uint32_t cycles);
 
 /* The branch at s->pc: runs or annuls its delay slot, at slot_pc; returns the target or the fall-through. interp.c */
 uint32_t mr_branch(struct mr_state *s, uint32_t word, uint32_t slot_pc, bool taken, bool likely);

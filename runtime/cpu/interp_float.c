@@ -5,6 +5,7 @@
  */
 #include "cpu/fpu.h"
 #include "cpu/interp.h"
+#include "cpu/upcalls.h"
 
 /* ---- fields and operands ---- */
 

@@ -1,6 +1,7 @@
 /* Integer instructions that neither jump nor touch memory (MIPS32 manual, volume II-A). */
 #define _GNU_SOURCE
 #include "cpu/interp.h"
+#include "cpu/upcalls.h"
 
 #include <time.h>
 

@@ -1,8 +1,7 @@
 /* Loads, stores, ll/sc and hints (MIPS32 manual, volume II-A). Unaligned accesses work, as if mended by a kernel. */
 #include "cpu/fpu.h"
 #include "cpu/interp.h"
-
-void (*mr_store_watch)(uint32_t guest, uint32_t size_bytes);
+#include "memory/values.h"
 
 static uint32_t based_address(struct mr_state *s, uint32_t word)
 {

@@ -4,8 +4,8 @@
  * protocol wants it, and what is malformed by E16 in hexadecimal (EINVAL). While the guest runs, only an interrupt counts.
  */
 #include "gdb/parts.h"
-
 #include "linux/signals.h"
+#include "memory/values.h"
 
 #include <signal.h>
 #include <string.h>

@@ -2,8 +2,6 @@
  * include/gdb/signals.def); and as Linux numbers them on MIPS. */
 #include "gdb/parts.h"
 
-#include "linux/signals.h"
-
 enum {
     TO_31 = 32,            /* signals that have names */
     REALTIME_32 = 77, REALTIME_33 = 45, REALTIME_63 = 75, REALTIME_64 = 78, REALTIME_127 = 141, UNKNOWN = 143,

@@ -1,7 +1,6 @@
 /* Why the guest has stopped, as the debugger is told: T05, the thread, and the kind of stop. */
+#include "base/options.h"
 #include "gdb/parts.h"
-
-#include "linux/signals.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -13,11 +13,12 @@
 #ifndef MR_GROWTH_H
 #define MR_GROWTH_H
 
-#include "base/host.h"
 #include "mr_request.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define MR_GROWTH_RATE 250u /* samples in a second of a thread's processor time */
 
@@ -27,16 +28,7 @@ extern bool mr_growth_on;
 void mr_growth_start(void); /* after the store is open */
 /* In the handler of a sample at host_pc, which stands for so many periods. */
 void mr_growth_sample(uintptr_t host_pc, uint64_t periods);
-/* Control has come to code at pc that nobody recompiled, from code that somebody has, or from the host. Each way costs about as
- * much as a hundred instructions; samples do not show where it leads. */
-#define MR_GROWTH_ARRIVALS 4096u /* that count as a sample */
-extern _Thread_local uint32_t mr_growth_arrivals;
-void mr_growth_arrived(uint32_t pc); /* for the last of so many */
-/* Where the guest's state is complete, and no lock is held: asks, looks and binds, if it is time. */
-extern _Atomic bool mr_growth_due;
-void mr_growth_step(void);
-void mr_growth_end(void);    /* the process ends: what was hot in it may be so in the next */
-void mr_growth_forked(void); /* in the child */
+void mr_growth_end(void); /* the process ends: what was hot in it may be so in the next */
 void mr_growth_report(void); /* for --stats */
 
 /* ---- request.c ---- */

@@ -3,10 +3,9 @@
  * One message on a connection of its own, and no answer: the host sees the result in the store. mipsrec/abi.py owns the
  * format. Nothing here waits.
  */
-#include "growth/growth.h"
-
 #include "base/blake2b.h"
-#include "lifted/code.h"
+#include "growth/growth.h"
+#include "lifted/caches.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,10 +11,14 @@
 #ifndef MR_CODE_H
 #define MR_CODE_H
 
-#include "lifted/caches.h"
-#include "base/host.h"
+#include "lifted/image.h"
 #include "lifted/libfile.h"
 #include "mr_library.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 /* ---- lines.c ---- */
 struct mr_open_library;
@@ -69,18 +73,21 @@ struct mr_module {
     uint32_t page_count;            /* guest pages that have its code; 0: it is bound nowhere any more */
     bool replaced;                  /* by a library that has grown */
     bool aside;                     /* bound nowhere for now: mr_module_set_aside */
+    unsigned number;                /* from 1 on */
     unsigned code_file;             /* number of the ELF file (code_files.c) */
     char *guest_path;               /* of the ELF file, as the guest named it; for reports */
 };
 void mr_modules_reserve(void); /* the arena */
 /* Returns NULL, or why the library cannot be bound at that delta. */
 const char *mr_module_bind(struct mr_open_library *library, uint32_t delta, const char *guest_path);
+/* ---- growing.c ---- */
 /* Binds a library over the pages of an ELF file (code_files.c), in the place of the one that is bound there. Returns false
  * where the guest has changed the file's pages, or there is no room. */
 bool mr_module_grow(unsigned code_file, struct mr_open_library *library, const char *identity);
 /* Binds what has grown of a file nowhere, as long as it is not taken back. Returns false where there is nothing. */
 bool mr_module_set_aside(unsigned code_file);
 void mr_module_take_back(unsigned code_file);
+/* ---- module.c ---- */
 /* The guest has mapped size_bytes of a file from an offset to an executable place. */
 void mr_module_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t offset);
 const struct mr_module *mr_module(unsigned index); /* NULL: there are not so many */
@@ -93,6 +100,16 @@ struct mr_place {
 struct mr_place mr_library_place(uintptr_t host_pc);
 bool mr_library_tells_of_calls(void); /* every call of a lifted function so far loaded is seen by the host */
 void mr_modules_report(void); /* for --stats */
+
+bool mr_library_contains(uintptr_t host_pc);
+uint32_t mr_library_guest_pc(uintptr_t host_pc); /* by the line table (lines.c); 0 when unknown */
+
+/* ---- forget.c ---- */
+/* Under mr_lock, so that what another thread maps and binds there next stays. What lifted code was made of is no longer what
+ * the guest has in [guest, guest + size_bytes): interpret from now on. */
+void mr_code_forget(uint32_t guest, uint32_t size_bytes);
+void mr_code_gone(uint32_t guest, uint32_t size_bytes); /* the same, where the mapping is gone or is another one */
+void mr_code_flushed(uint32_t guest, uint32_t size_bytes); /* the guest says that it may have written code there */
 
 /* ---- debugger.c ---- */
 void mr_debugger_tell(const struct mr_module *module); /* under mr_lock */
@@ -130,6 +147,9 @@ struct mr_code_range {
 bool mr_code_file_next(uint64_t *at, struct mr_code_range *range);
 /* Puts "0x004006f0 <function+0x10> of FILE" into text, the address as in the file. Returns false where it is in none. */
 bool mr_code_file_describe(uint32_t pc, bool with_function, char *text, size_t size_bytes);
+
+void mr_code_file_interpreted(uint32_t pc, uint64_t instructions); /* --stats: that end at pc */
+void mr_code_files_forked(void); /* --stats, in a new process: nothing has been counted */
 
 /* ---- store.c ---- */
 /* Looks for the store in a cache folder (NULL: where mipsrec keeps its own) and in layers (NULL: those of the environment),

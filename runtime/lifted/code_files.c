@@ -6,8 +6,11 @@
  * --profile forked children share the numbers, as they share the samples. Notes change under mr_lock; readers take none,
  * as each note is one word.
  */
-#include "run/control.h"
+#include "base/lock.h"
+#include "base/messages.h"
+#include "base/options.h"
 #include "lifted/code.h"
+#include "memory/values.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -1,5 +1,7 @@
 /* Binds recompiled code to what was loaded at the start: the program and its interpreter. */
 #include "base/blake2b.h"
+#include "base/messages.h"
+#include "base/options.h"
 #include "lifted/code.h"
 
 #include <errno.h>

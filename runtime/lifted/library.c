@@ -6,8 +6,13 @@
  * caller (store.c) keeps quiet.
  */
 #include "base/checksum.h"
-#include "run/control.h"
+#include "base/host_thread.h"
+#include "base/messages.h"
+#include "base/options.h"
+#include "cpu/fpu.h"
+#include "lifted/caches.h"
 #include "lifted/code.h"
+#include "memory/memory.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* Numbers that o32 and the host see differently: errno, signals, open flags, wait status. Facts: asm/errno.h, asm/signal.h
  * and asm/fcntl.h of the MIPS kernel headers. */
 #include "linux/abi.h"
-#include "base/host.h"
 
 #include <errno.h>
 #include <fcntl.h>

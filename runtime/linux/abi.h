@@ -40,10 +40,4 @@ int mr_get_timeval(uint32_t guest, struct timeval *time);
 int mr_put_timeval(uint32_t guest, const struct timeval *time);
 int mr_put_rusage(uint32_t guest, const struct rusage *usage);
 
-/* ---- words in guest memory ---- */
-int mr_read32(uint32_t guest, uint32_t *value);
-int mr_write32(uint32_t guest, uint32_t value);
-int mr_read64(uint32_t guest, uint64_t *value);
-int mr_write64(uint32_t guest, uint64_t value);
-
 #endif

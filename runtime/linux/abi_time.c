@@ -1,6 +1,6 @@
 /* Times and resource usage in guest memory, with 32-bit members (the old calls) or 64-bit ones (*_time64). */
 #include "linux/abi.h"
-#include "base/host.h"
+#include "memory/values.h"
 
 #include <errno.h>
 

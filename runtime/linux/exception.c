@@ -3,10 +3,15 @@
  * Enters: what an instruction did wrong. Leaves: the pc of the guest's handler, or the end of the guest.
  * Not done here: faults of host accesses (fault.c), and how a handler is called (signal_state.c, signal_frame.c).
  */
-#include "run/control.h"
+#include "base/messages.h"
+#include "base/observe.h"
+#include "cpu/interp.h"
 #include "lifted/code.h"
+#include "linux/fault.h"
 #include "linux/signals.h"
-#include "verify/verify.h"
+#include "linux/upcalls.h"
+#include "memory/values.h"
+#include "run/upcalls.h"
 
 #include <signal.h>
 #include <sys/uio.h>
@@ -166,12 +171,19 @@ static uint32_t raise_access(struct mr_state *s, struct mr_access_fault fault)
     mr_die_by_signal(s, mips_signal, fault.pc, accessed); /* a report is for people */
 }
 
+bool mr_access_is_caught(const struct mr_state *s, struct mr_access_fault fault)
+{
+    int code, mips_signal = mr_access_signal(s, &fault, &code);
+    return mr_signal_actions[mips_signal].handler > MR_SIG_IGNORE &&
+           !mr_signal_in(&mr_thread_signals.blocked, mips_signal);
+}
+
 uint32_t mr_raise_access(struct mr_state *s, struct mr_access_fault fault)
 {
     if (!mr_verifying)
         return raise_access(s, fault);
-    mr_verify_begin(s, (struct mr_verify_point){MR_AT_FAULT, fault.pc, fault.address});
-    return mr_verify_end(s, raise_access(s, fault));
+    mr_observe.begin_once(s, (struct mr_point){MR_AT_FAULT, fault.pc, fault.address});
+    return mr_observe.end_once(s, raise_access(s, fault));
 }
 
 /* ---- exceptions ---- */
@@ -253,6 +265,6 @@ uint32_t mr_exception(struct mr_state *s, uint32_t pc, uint32_t cause, uint32_t 
 {
     if (!mr_verifying)
         return raise_exception(s, pc, cause, word);
-    mr_verify_begin(s, (struct mr_verify_point){MR_AT_EXCEPTION, pc, cause});
-    return mr_verify_end(s, raise_exception(s, pc, cause, word));
+    mr_observe.begin_once(s, (struct mr_point){MR_AT_EXCEPTION, pc, cause});
+    return mr_observe.end_once(s, raise_exception(s, pc, cause, word));
 }

@@ -1,7 +1,6 @@
 /* Follows `#!` lines, as binfmt_script.c does, through the sysroot: see exec_chain.h. */
 #include "linux/exec_chain.h"
 
-#include "linux/abi.h"
 #include "linux/paths.h"
 
 #include <elf.h>

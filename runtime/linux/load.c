@@ -11,9 +11,13 @@
  * A file we cannot run ends in mr_fail with one line. Not done here: sections, symbols, relocation (a position-independent
  * program, or its interpreter, relocates itself).
  */
-#include "base/host.h"
+#include "linux/load.h"
+
+#include "base/messages.h"
+#include "cpu/interp.h"
 #include "linux/paths.h"
 #include "linux/program.h"
+#include "memory/values.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -44,7 +48,6 @@
 #define ARCH_R6_64 10u
 
 uint32_t mr_brk_start;
-bool mr_compressed_code;
 
 /* The file being loaded; every field of it is read through `half` and `word`. */
 struct file {

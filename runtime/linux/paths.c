@@ -6,12 +6,14 @@
  */
 #include "linux/paths.h"
 
-#include "run/control.h"
+#include "base/messages.h"
+#include "linux/host_call.h"
 #include "linux/own.h"
-#include "linux/syscall.h"
-#include "linux/thread.h"
+#include "linux/threads.h"
 #include "linux/walk.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>

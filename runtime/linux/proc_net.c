@@ -6,8 +6,7 @@
  * net/ipv6/datagram.c and tcp_ipv6.c of Linux.
  */
 #include "linux/proc_made.h"
-
-#include "base/host.h"
+#include "memory/values.h"
 
 #include <ctype.h>
 #include <stdlib.h>

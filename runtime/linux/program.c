@@ -5,9 +5,10 @@
  */
 #include "linux/program.h"
 
-#include "run/control.h"
-#include "linux/own.h"
+#include "base/messages.h"
+#include "base/options.h"
 #include "linux/exec_chain.h"
+#include "linux/own.h"
 #include "linux/paths.h"
 
 #include <errno.h>

@@ -7,11 +7,13 @@
  * packet, too. Simplification: a signal for a group of processes reaches only those whose program is this host.
  * All that threads share here is under a lock that is held for a few instructions, with all signals blocked.
  */
-#include "linux/syscall.h"
-#include "run/control.h"
-#include "gdb/gdb.h"
+#include "base/observe.h"
+#include "linux/abi.h"
+#include "linux/host_call.h"
 #include "linux/signals.h"
+#include "run/upcalls.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -243,7 +245,7 @@ static void on_carrier(int host_signal, siginfo_t *host_info, void *context)
     int saved_errno = errno;
     struct mr_signal_info info;
     (void)host_signal;
-    if (mr_debug_kicked(host_info, context)) {
+    if (mr_observe.debug_kicked != NULL && mr_observe.debug_kicked(host_info, context)) {
         errno = saved_errno;
         return;
     }

@@ -2,10 +2,15 @@
  * struct rt_sigframe; asm/sigcontext.h, asm/ucontext.h). Enters: a state and a signal. Leaves: the state in the handler, and
  * later, from sigreturn, the state before. The trampolines lie on a page of their own, where a kernel has its vDSO.
  */
-#include "run/control.h"
+#include "base/host_thread.h"
+#include "base/lock.h"
+#include "cpu/fpu.h"
+#include "linux/abi.h"
 #include "linux/signals.h"
-#include "linux/syscall.h"
+#include "linux/timer_numbers.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -3,13 +3,17 @@
  * Not done here: the calls (sys_signal.c) and the frames of handlers (signal_frame.c). Simplification: a thread's queue
  * holds QUEUE_LENGTH signals; a real-time signal beyond that is lost, as it is on a kernel at RLIMIT_SIGPENDING.
  */
-#include "gdb/gdb.h"
+#include "base/lock.h"
+#include "base/observe.h"
+#include "base/options.h"
+#include "linux/abi.h"
+#include "linux/host_call.h"
 #include "linux/signals.h"
-#include "growth/growth.h"
-#include "profile/profile.h"
-#include "linux/syscall.h"
-#include "verify/verify.h"
+#include "linux/upcalls.h"
+#include "memory/values.h"
+#include "run/upcalls.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -228,7 +232,7 @@ static void on_host_signal(int host_signal, siginfo_t *host_info, void *context)
     int saved_errno = errno;
     struct mr_signal_info info;
     mr_signal_info_from_host(host_info, &info);
-    if (mr_debugging && !mr_debug_ask_in_call(&info, context)) {
+    if (mr_debugging && !mr_observe.debug_ask_in_call(&info, context)) {
         errno = saved_errno;
         return;
     }
@@ -297,9 +301,10 @@ static void mirror_action(int mips_signal, const struct mr_signal_action *action
         host.flags = 0;
         host.handler = action->handler == MR_SIG_IGNORE ? SIG_IGN : SIG_DFL;
     }
-    if (action->handler == MR_SIG_DEFAULT && mr_profile_takes_end(host_signal)) {
+    if (action->handler == MR_SIG_DEFAULT && mr_observe.sample_takes_end != NULL &&
+        mr_observe.sample_takes_end(host_signal)) {
         host.flags = SA_SIGINFO | SA_ONSTACK;
-        host.taker = mr_profile_on_end;
+        host.taker = mr_observe.sample_on_end;
     }
     if (mips_signal == MIPS_SIGCHLD && action->handler == MR_SIG_IGNORE)
         host.flags |= SA_NOCLDWAIT; /* though the debugger wants to see it */
@@ -443,7 +448,7 @@ int mr_signal_mask_for_wait(uint32_t guest_set, uint32_t set_bytes, struct mr_si
     mr_thread_signals.saved_valid = true;
     mr_thread_signals.blocked = set;
     mr_signals_take_waiting();
-    mask->host = mr_signal_set_to_host(&set) | mr_profile_hold_bit();
+    mask->host = mr_signal_set_to_host(&set) | mr_samples_hold_bit();
     struct mr_signal_set now = unblocked();
     return find_wanted(&now) >= 0 ? (int)mr_signal_wait_done(mask, -EINTR) : 0;
 }
@@ -491,7 +496,7 @@ static uint32_t deliver(struct mr_state *s, const struct mr_signal_info *info, u
     if (action.handler == MR_SIG_DEFAULT)
         mr_die_by_signal(s, info->signal, pc, 0);
     if (mr_options.strace)
-        mr_trace_signal(info, pc);
+        mr_observe.trace_signal(info, pc);
     struct mr_signal_set before = thread->saved_valid ? thread->saved : thread->blocked;
     uint32_t handler_pc = mr_signal_frame(s, &action, info, pc, &before);
     if (!handler_pc) { /* no stack to run it on: the kernel's force_sigsegv */
@@ -519,7 +524,7 @@ static uint32_t deliver(struct mr_state *s, const struct mr_signal_info *info, u
 static uint32_t ask_and_deliver(struct mr_state *s, struct mr_signal_info *info, uint32_t pc)
 {
     if (mr_debugging)
-        mr_debug_ask_signal(s, info, &pc);
+        mr_observe.debug_ask_signal(s, info, &pc);
     return info->signal == 0 ? pc : deliver(s, info, pc);
 }
 
@@ -532,7 +537,7 @@ static uint32_t deliver_waiting(struct mr_state *s, uint32_t pc)
     mr_signal_wait_abandoned();
     mr_signals_let_in_held();
     if (atomic_load_explicit(&mr_growth_due, memory_order_relaxed))
-        mr_growth_step();
+        mr_observe.growth_step();
     return pc;
 }
 
@@ -540,15 +545,15 @@ uint32_t mr_signals_take(struct mr_state *s, uint32_t pc)
 {
     if (!mr_verifying)
         return deliver_waiting(s, pc);
-    mr_verify_begin(s, (struct mr_verify_point){MR_AT_PLACE, pc, MR_FOR_SIGNAL});
-    return mr_verify_end(s, deliver_waiting(s, pc));
+    mr_observe.begin_once(s, (struct mr_point){MR_AT_PLACE, pc, MR_FOR_SIGNAL});
+    return mr_observe.end_once(s, deliver_waiting(s, pc));
 }
 
 bool mr_signal_deliver(struct mr_state *s, int mips_signal, int code, uint32_t pc, uint32_t address, uint32_t *new_pc)
 {
     struct mr_signal_info info = {mips_signal, code, 0, {address}, false};
     if (mr_debugging)
-        mr_debug_ask_signal(s, &info, &pc);
+        mr_observe.debug_ask_signal(s, &info, &pc);
     if (info.signal != mips_signal) { /* the debugger's choice, or none */
         *new_pc = info.signal == 0 ? pc : deliver(s, &info, pc);
         return true;

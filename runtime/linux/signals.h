@@ -4,10 +4,13 @@
  * the guest thread, which is emptied at system calls (mr_signals_take). What the guest ignores or leaves at its default, the
  * host ignores or leaves at its default too, and the host blocks what the guest blocks; so the host kernel does most of it.
  */
-#ifndef MR_SIGNALS_H
-#define MR_SIGNALS_H
+#ifndef MR_LINUX_SIGNALS_H
+#define MR_LINUX_SIGNALS_H
 
-#include "base/host.h"
+#include "mr_state.h"
+
+#include <stdbool.h>
+#include <stdint.h>
 
 enum mips_signal_number {
     MIPS_SIGILL = 4, MIPS_SIGTRAP = 5, MIPS_SIGFPE = 8, MIPS_SIGKILL = 9, MIPS_SIGBUS = 10, MIPS_SIGSEGV = 11,
@@ -61,6 +64,8 @@ struct mr_thread_signals {
 extern _Thread_local struct mr_thread_signals mr_thread_signals;
 
 /* ---- signal_state.c ---- */
+/* If the guest has a handler, makes its frame, puts the handler's pc in *new_pc and returns true. */
+bool mr_signal_deliver(struct mr_state *s, int mips_signal, int code, uint32_t pc, uint32_t address, uint32_t *new_pc);
 /* Signals that the host needs for itself: faults of lifted code, samples, the carrier. It never blocks them, and has
  * handlers. */
 bool mr_signal_host_needs(int host_signal);
@@ -69,21 +74,7 @@ bool mr_signal_host_needs(int host_signal);
 void mr_signals_own_reserved(void);
 void mr_signals_keep_reserved(void); /* after each host thread that is made; the caller has mr_lock */
 extern struct mr_signal_action mr_signal_actions[129]; /* changed under mr_lock; one member may be read without */
-extern _Thread_local volatile uint32_t mr_signals_queued; /* how many wait, blocked ones too */
 
-/* wait_call.c: a signal has come from the host since the guest's system call began. */
-extern _Thread_local volatile uint32_t mr_signal_came;
-void mr_wait_call_interrupt(void *context); /* for handlers of the host that have noted one; the handler's ucontext_t */
-bool mr_wait_call_waits(const void *context); /* whether the interrupted thread is in such a call, which can be made again */
-void mr_wait_call_go_on(void); /* for those that have noted nothing the call must end for */
-
-static inline bool mr_signals_waiting(void)
-{
-    return mr_signals_queued != 0;
-}
-
-/* Delivers what waits and is not blocked; returns the pc to go on at, with the state as it then must be. */
-uint32_t mr_signals_take(struct mr_state *s, uint32_t pc);
 bool mr_signals_restart(void); /* whether the next one to be delivered goes to a handler with SA_RESTART, or to none */
 void mr_signal_queue(const struct mr_signal_info *info); /* for this thread */
 struct mr_signal_set mr_signals_pending(void);
@@ -159,9 +150,5 @@ int mr_signal_code_to_host(int code); /* si_code */
 void mr_signal_info_from_host(const void *host_siginfo, struct mr_signal_info *info);
 void mr_signal_info_to_bytes(uint8_t *to, const struct mr_signal_info *info); /* MR_SIGINFO_BYTES of them */
 int mr_put_signal_info(uint32_t guest, const struct mr_signal_info *info); /* 0 or -EFAULT */
-
-/* ---- linux/calls/sys_timer.c ---- */
-int mr_timer_to_guest(int host); /* the guest's number of a timer; for handlers of signals, too */
-void mr_timers_forked(void);     /* in the child, which has none */
 
 #endif

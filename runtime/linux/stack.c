@@ -2,7 +2,10 @@
  * create_elf_tables of fs/binfmt_elf.c). Enters: the image and mr_options. Leaves: the first sp; mr_mmap_top below it.
  * The stack is reserved before anything is loaded, so that nothing takes its place.
  */
-#include "linux/syscall.h"
+#include "base/messages.h"
+#include "base/options.h"
+#include "linux/load.h"
+#include "memory/values.h"
 
 #include <elf.h>
 #include <string.h>

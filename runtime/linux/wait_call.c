@@ -5,10 +5,10 @@
  * begun, it ends the call itself with EINTR. So it does when a handler has noted nothing for the guest: then the call is
  * made again.
  */
-#include "linux/syscall.h"
-#include "profile/profile.h"
-#include "linux/signals.h"
+#include "base/observe.h"
+#include "linux/host_call.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -143,12 +143,37 @@ static int64_t make_until_done(long number, uint64_t a, uint64_t b, uint64_t c, 
     }
 }
 
+/* ---- samples, where they would interrupt the call ---- */
+
+uint64_t mr_samples_hold_bit(void)
+{
+    return mr_samples_held ? (uint64_t)1 << (MR_SAMPLE_SIGNAL - 1) : 0;
+}
+
+static void change_mask(int how)
+{
+    uint64_t bit = mr_samples_hold_bit();
+    syscall(SYS_rt_sigprocmask, how, &bit, NULL, sizeof bit);
+}
+
+void mr_samples_hold(void)
+{
+    change_mask(SIG_BLOCK);
+}
+
+void mr_samples_release(void)
+{
+    change_mask(SIG_UNBLOCK);
+}
+
+/* ---- the call ---- */
+
 int64_t mr_wait_call(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f)
 {
     if (!mr_samples_held)
         return make_until_done(number, a, b, c, d, e, f);
-    mr_profile_hold();
+    mr_samples_hold();
     int64_t result = make_until_done(number, a, b, c, d, e, f);
-    mr_profile_release();
+    mr_samples_release();
     return result;
 }

@@ -1,9 +1,8 @@
 /* Writes what was sampled as a profile: a line for each file, guest pc and engine, in order (mipsrec/profiles.py has the
  * format). */
-#include "profile/table.h"
-
-#include "run/control.h"
+#include "base/options.h"
 #include "lifted/code.h"
+#include "profile/table.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,12 +9,16 @@
  */
 #include "profile/profile.h"
 
+#include "base/messages.h"
+#include "base/observe.h"
+#include "base/options.h"
 #include "baseline/baseline.h"
-#include "run/control.h"
 #include "growth/growth.h"
 #include "lifted/code.h"
-#include "profile/table.h"
+#include "linux/fault.h"
+#include "linux/host_call.h"
 #include "linux/signals.h"
+#include "profile/table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,8 +39,7 @@
 #define STACK_WORDS 512 /* how far up a return address into lifted code is looked for */
 #define NANOSECONDS 1000000000u
 
-bool mr_profiling, mr_sampling, mr_samples_held;
-_Thread_local volatile struct mr_doing mr_doing;
+bool mr_profiling;
 
 static struct mr_profile_table *table;
 static char path[PATH_MAX];
@@ -160,27 +163,23 @@ static bool start_timer(void)
     return syscall(SYS_timer_settime, timer, 0, &times, NULL) == 0;
 }
 
-void mr_profile_thread_begins(void)
+static void thread_begins(void)
 {
-    if (!mr_sampling)
-        return;
     stack_high = (uintptr_t)__builtin_frame_address(0);
-    mr_profile_release(); /* whoever ran the host may have blocked the signal */
+    mr_samples_release(); /* whoever ran the host may have blocked the signal */
     if (!start_timer() && mr_profiling && gettid() == getpid())
         mr_fail("--profile: cannot make a timer: %s", strerror(errno));
 }
 
-void mr_profile_thread_ends(void)
+static void thread_ends(void)
 {
     if (timer >= 0)
         syscall(SYS_timer_delete, timer);
     timer = -1;
 }
 
-void mr_profile_forked(void)
+static void forked(void)
 {
-    if (!mr_sampling)
-        return;
     atomic_store(&end_state, NOT_ENDED);
     if (mr_profiling)
         atomic_fetch_add(&table->processes, 1);
@@ -196,29 +195,6 @@ static bool interrupts_calls(void)
     int major = 0, minor = 0;
     return uname(&kernel) != 0 || sscanf(kernel.release, "%d.%d", &major, &minor) != 2 || major < 5 ||
            (major == 5 && minor < 9);
-}
-
-uint64_t mr_profile_hold_bit(void)
-{
-    return mr_samples_held ? (uint64_t)1 << (MR_SAMPLE_SIGNAL - 1) : 0;
-}
-
-static void change_mask(int how)
-{
-    uint64_t bit = mr_profile_hold_bit();
-    syscall(SYS_rt_sigprocmask, how, &bit, NULL, sizeof bit);
-}
-
-void mr_profile_hold(void)
-{
-    change_mask(SIG_BLOCK);
-}
-
-void mr_profile_release(void)
-{
-    if (!mr_sampling)
-        return;
-    change_mask(SIG_UNBLOCK);
 }
 
 /* ---- the end ---- */
@@ -248,19 +224,15 @@ void mr_profile_end(void)
     mr_signals_set_host_mask(mask);
 }
 
-void mr_profile_executes(void)
+static void executes(void)
 {
-    if (!mr_sampling)
-        return;
-    mr_profile_thread_ends();
+    thread_ends();
     if (mr_profiling)
         leave_table();
 }
 
-void mr_profile_executes_not(void)
+static void executes_not(void)
 {
-    if (!mr_sampling)
-        return;
     if (mr_profiling)
         atomic_fetch_add(&table->processes, 1);
     start_timer();
@@ -268,7 +240,7 @@ void mr_profile_executes_not(void)
 
 /* ---- signals that end the process ---- */
 
-bool mr_profile_takes_end(int host_signal)
+static bool takes_end(int host_signal)
 {
     static const int others[] = {SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, SIGCHLD, SIGCONT, SIGURG, SIGWINCH,
                                  SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, MR_SAMPLE_SIGNAL};
@@ -280,7 +252,7 @@ bool mr_profile_takes_end(int host_signal)
     return true;
 }
 
-void mr_profile_on_end(int host_signal, siginfo_t *info, void *context)
+static void on_end(int host_signal, siginfo_t *info, void *context)
 {
     (void)info, (void)context;
     mr_profile_end();
@@ -320,9 +292,9 @@ static void start_file(const struct mr_image *image)
     mr_profiling = mr_samples_held = true;
     sigfillset(&action.sa_mask);
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    action.sa_sigaction = mr_profile_on_end;
+    action.sa_sigaction = on_end;
     for (int number = 1; number <= 64; number++)
-        if (mr_profile_takes_end(number) && sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+        if (takes_end(number) && sigaction(number, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
             sigaction(number, &action, NULL); /* not of the two that the libc keeps for itself */
 }
 
@@ -333,6 +305,14 @@ void mr_profile_start(const struct mr_image *image)
         start_file(image);
     else if (!mr_growth_on)
         return;
+    mr_observe.sample_thread_begins = thread_begins;
+    mr_observe.sample_thread_ends = thread_ends;
+    mr_observe.sample_forked = forked;
+    mr_observe.sample_executes = executes;
+    mr_observe.sample_executes_not = executes_not;
+    mr_observe.sample_end = mr_profile_end;
+    mr_observe.sample_takes_end = takes_end;
+    mr_observe.sample_on_end = on_end;
     mr_sampling = true;
     mr_samples_held = mr_profiling || interrupts_calls();
     sigfillset(&action.sa_mask);

@@ -6,29 +6,25 @@
  * or when its stack pointer shows that it has left the frame they were begun in. Where all this fills the host's stack,
  * the outermost loop begins anew.
  */
+#include "base/observe.h"
+#include "base/options.h"
 #include "baseline/baseline.h"
-#include "run/control.h"
 #include "cpu/fpu.h"
-#include "gdb/gdb.h"
-#include "profile/profile.h"
-#include "linux/signals.h"
-#include "verify/verify.h"
+#include "cpu/interp.h"
+#include "cpu/upcalls.h"
+#include "lifted/dispatch_table.h"
+#include "run/host_stack.h"
+#include "run/upcalls.h"
 
 #include <errno.h>
 #include <setjmp.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#define TABLE_ENTRIES ((size_t)1 << 30)
 #define NEVER_PC 1u /* odd: no instruction is there */
 #define NEVER_SP 0xffffffffu
 #define LEAST_STACK_BYTES ((size_t)1 << 20)
 #define NESTED_POLLS_MAX 16u /* those whose handlers never return must not fill the stack */
-
-int32_t *mr_dispatch;
-_Thread_local struct mr_state *mr_current;
-_Thread_local struct mr_host_thread mr_host_thread;
-_Thread_local struct mr_counters mr_counters;
 
 static _Thread_local struct {
     sigjmp_buf outermost;
@@ -36,24 +32,6 @@ static _Thread_local struct {
     uint32_t pc, stop_pc;
     bool ended; /* by mr_end_thread */
 } restart;
-
-/* Reserved without write access, so that no memory is charged for it however strict the host is. */
-void mr_dispatch_reserve(void)
-{
-    void *table = mmap(NULL, TABLE_ENTRIES * sizeof *mr_dispatch, PROT_READ,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (table == MAP_FAILED)
-        mr_fail("cannot reserve 4 GiB of address space for the dispatch table: %s", strerror(errno));
-    mr_dispatch = table;
-}
-
-void mr_dispatch_open(uint32_t low_pc, uint32_t high_pc)
-{
-    uintptr_t low = (uintptr_t)&mr_dispatch[low_pc >> 2] & ~(uintptr_t)(MR_PAGE_BYTES - 1);
-    uintptr_t high = (uintptr_t)&mr_dispatch[high_pc >> 2];
-    if (mprotect((void *)low, high - low, PROT_READ | PROT_WRITE) != 0)
-        mr_fail("cannot get memory for the dispatch table: %s", strerror(errno));
-}
 
 /* Goes on at pc by what there is of it: lifted code, else translated code, else the interpreter. Where programs have some
  * of their functions lifted, control comes here for each call between those and the others. */
@@ -80,7 +58,7 @@ uint32_t mr_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop
     do {
         pc = run_one(s, pc, stop_pc, stop_sp);
         if (mr_verifying)
-            mr_verify_point(s, MR_AT_PLACE, pc);
+            mr_observe.point(s, MR_AT_PLACE, pc);
     } while (pc != stop_pc && pc != restart.stop_pc && GPR(s, MR_REG_SP) <= stop_sp);
     mr_host_thread.stop = outer;
     mr_doing = before;
@@ -100,7 +78,7 @@ static bool stack_is_low(void)
 uint32_t mr_call(struct mr_state *s, uint32_t target)
 {
     if (mr_verifying)
-        mr_verify_point(s, MR_AT_CALL, target);
+        mr_observe.point(s, MR_AT_CALL, target);
     if (target == restart.stop_pc) /* a function that mipsrec call runs returns by another register than ra */
         return target;
     uint32_t stop_pc = GPR(s, MR_REG_RA), stop_sp = GPR(s, MR_REG_SP);
@@ -235,10 +213,10 @@ void mr_end_thread(struct mr_state *s)
 
 void mr_run_thread(struct mr_state *s, uint32_t pc)
 {
-    mr_faults_prepare_thread();
-    mr_profile_thread_begins();
+    mr_signal_stack_enter();
+    MR_TELL(sample_thread_begins);
     mr_run_outermost(s, pc, NEVER_PC);
-    mr_profile_thread_ends();
-    mr_faults_leave_thread();
+    MR_TELL(sample_thread_ends);
+    mr_signal_stack_leave();
     mr_current = NULL;
 }

@@ -3,7 +3,10 @@
  * Address space is reserved in proportion to the guest's stack, and memory is used as far as the guest's calls are nested.
  * Not done here: the signal stack's use (fault.c), and leaving frames before a stack is full (dispatch.c).
  */
-#include "run/control.h"
+#include "run/host_stack.h"
+
+#include "base/host_thread.h"
+#include "memory/memory.h"
 
 #include <sys/mman.h>
 

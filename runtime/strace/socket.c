@@ -1,5 +1,7 @@
 /* --strace: arguments of the calls of sockets, with the names that the guest's headers have. */
 #include "linux/calls/socket.h"
+#include "memory/values.h"
+#include "strace/strace.h"
 
 #include <arpa/inet.h>
 #include <linux/if_packet.h>

@@ -1,10 +1,12 @@
 /* --strace: one line per system call on standard error, like strace(1). What a call writes is printed after it. */
-#include "linux/calls/socket.h"
-#include "linux/own.h"
+#include "strace/strace.h"
+
+#include "base/messages.h"
+#include "base/observe.h"
+#include "linux/abi.h"
 #include "linux/signals.h"
-#include "run/control.h"
-#include "linux/syscall.h"
-#include "linux/thread.h"
+#include "linux/threads.h"
+#include "memory/values.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -41,7 +43,7 @@ static void flush(void)
 {
     size_t length = line.length;
     line.length = 0;
-    if (write(mr_messages_fd(), line.text, length) < 0)
+    if (write(mr_messages_fd, line.text, length) < 0)
         return; /* a trace nobody can see is no reason to stop */
 }
 
@@ -138,7 +140,7 @@ static void add_argument(const struct mr_call *c, char kind, int n, int64_t resu
 
 /* ---- lines ---- */
 
-void mr_trace_enter(const struct mr_call *c)
+static void trace_enter(const struct mr_call *c)
 {
     const char *kinds = mr_call_kinds(c->row);
     line.length = 0;
@@ -156,7 +158,7 @@ void mr_trace_enter(const struct mr_call *c)
     }
 }
 
-void mr_trace_leave(const struct mr_call *c, int64_t result)
+static void trace_leave(const struct mr_call *c, int64_t result)
 {
     const char *kinds = mr_call_kinds(c->row);
     for (; kinds[line.printed]; line.printed++)
@@ -170,18 +172,18 @@ void mr_trace_leave(const struct mr_call *c, int64_t result)
     flush();
 }
 
-void mr_trace_unknown(uint32_t number)
-{
-    line.length = 0;
-    add("mipsrec-host: system call %u is not there (ENOSYS); said once\n", number);
-    flush();
-}
-
-void mr_trace_signal(const struct mr_signal_info *info, uint32_t pc)
+static void trace_signal(const struct mr_signal_info *info, uint32_t pc)
 {
     line.length = 0;
     add("--- ");
     add_signal(info->signal);
     add(" {code=%d, 0x%x} at pc 0x%x ---\n", info->code, info->words[0], pc);
     flush();
+}
+
+void mr_strace_start(void)
+{
+    mr_observe.trace_enter = trace_enter;
+    mr_observe.trace_leave = trace_leave;
+    mr_observe.trace_signal = trace_signal;
 }

@@ -2,6 +2,7 @@
  * happen twice. All mappings of a file show the same bytes, and so must all of its copies. A copy is brought up to date at each
  * system call. Not done here: memory that another process changes while both sides run.
  */
+#include "base/messages.h"
 #include "verify/verify.h"
 
 #include <errno.h>

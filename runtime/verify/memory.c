@@ -3,9 +3,10 @@
  * Enters: the mappings that memory.c makes, stores of the interpreter, ranges that system calls read or write. Leaves:
  * differences. Not done here: the copies of files mapped shared (verify/files.c).
  */
+#include "base/messages.h"
+#include "base/observe.h"
+#include "memory/values.h"
 #include "verify/verify.h"
-
-#include "run/control.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -184,10 +185,12 @@ bool mr_verify_memory_differs(struct mr_verify_difference *difference)
 
 /* ---- what system calls and signals write ---- */
 
+static void range(uint32_t guest, uint32_t size_bytes);
+
 void mr_verify_watch_ranges(bool on)
 {
     range_count = 0;
-    mr_store_watch = on ? mr_verify_range : NULL;
+    mr_store_watch = on ? range : NULL;
 }
 
 static bool part_differs(uint32_t guest, uint32_t size_bytes, void *difference)
@@ -207,10 +210,10 @@ static bool is_old(uint32_t guest, uint32_t size_bytes)
     return false;
 }
 
-void mr_verify_range(uint32_t guest, uint32_t size_bytes)
+static void range(uint32_t guest, uint32_t size_bytes)
 {
     struct mr_verify_difference difference;
-    if (mr_store_watch != mr_verify_range || size_bytes == 0)
+    if (mr_store_watch != range || size_bytes == 0)
         return;
     if (!is_old(guest, size_bytes) && any_part(guest, size_bytes, part_differs, &difference))
         mr_verify_memory_disagrees(&difference);
@@ -274,10 +277,8 @@ static void mark_shared(uint32_t guest, uint64_t size_bytes, bool shared)
     }
 }
 
-void mr_verify_map(uint32_t guest, uint64_t size_bytes, int protection, int host_flags, int fd, uint64_t offset)
+static void map(uint32_t guest, uint64_t size_bytes, int protection, int host_flags, int fd, uint64_t offset)
 {
-    if (mr_verify_window == NULL)
-        return;
     bool shared = (host_flags & MAP_TYPE) != MAP_PRIVATE, anonymous = host_flags & MAP_ANONYMOUS;
     int twin = shared && !anonymous ? mr_verify_file(fd) : fd;
     host_flags &= ~MAP_LOCKED; /* the limit is for one copy */
@@ -288,34 +289,28 @@ void mr_verify_map(uint32_t guest, uint64_t size_bytes, int protection, int host
         map_at(guest, size_bytes, protection, host_flags, anonymous ? -1 : twin, offset);
 }
 
-void mr_verify_release(uint32_t guest, uint64_t size_bytes)
+static void release(uint32_t guest, uint64_t size_bytes)
 {
-    if (mr_verify_window == NULL)
-        return;
     map_at(guest, size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     mark_shared(guest, size_bytes, false);
 }
 
-void mr_verify_protect(uint32_t guest, uint64_t size_bytes, int protection)
+static void protect(uint32_t guest, uint64_t size_bytes, int protection)
 {
-    if (mr_verify_window != NULL && size_bytes > 0)
+    if (size_bytes > 0)
         require(mprotect(interpreted_at(guest), size_bytes, protection) == 0);
 }
 
-void mr_verify_grow(uint32_t guest, uint64_t old_size, uint64_t new_size)
+static void grow(uint32_t guest, uint64_t old_size, uint64_t new_size)
 {
-    if (mr_verify_window == NULL)
-        return;
     uint32_t tail = (uint32_t)(guest + old_size);
     munmap(interpreted_at(tail), new_size - old_size);
     require(mremap(interpreted_at(guest), old_size, new_size, 0) != MAP_FAILED);
     mark_shared(tail, new_size - old_size, shared_pages[(tail - 1) / MR_PAGE_BYTES]);
 }
 
-void mr_verify_move(uint32_t guest, uint64_t old_size, uint64_t new_size, uint32_t to)
+static void move(uint32_t guest, uint64_t old_size, uint64_t new_size, uint32_t to)
 {
-    if (mr_verify_window == NULL)
-        return;
     require(mremap(interpreted_at(guest), old_size, new_size, MREMAP_MAYMOVE | MREMAP_FIXED, interpreted_at(to)) !=
             MAP_FAILED);
     mark_shared(to, new_size, shared_pages[guest / MR_PAGE_BYTES]);
@@ -343,4 +338,10 @@ void mr_verify_memory_start(void)
             memcpy(interpreted_at(guest), lifted_at(guest), MR_PAGE_BYTES);
         mprotect(interpreted_at(guest), MR_PAGE_BYTES, host_protection(mr_pages[page]));
     }
+    mr_observe.map = map;
+    mr_observe.release = release;
+    mr_observe.protect = protect;
+    mr_observe.grow = grow;
+    mr_observe.move = move;
+    mr_observe.range = range;
 }

@@ -2,6 +2,7 @@
  *
  * Not compared: the memory of ll and sc, which no program can see.
  */
+#include "base/host_thread.h"
 #include "verify/verify.h"
 
 #include <stdio.h>

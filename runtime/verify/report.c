@@ -3,12 +3,14 @@
  * Addresses are numbers, registers are lists in the order of MR_GPR_NAMES. Names, blocks and disassembly are added there.
  * Not done here: finding out that something differs (verify.c, verify/memory.c).
  */
-#include "lifted/code.h"
-#include "linux/calls/descriptors.h"
-#include "verify/verify.h"
-
-#include "run/control.h"
+#include "base/messages.h"
+#include "base/observe.h"
 #include "cpu/fpu.h"
+#include "cpu/interp.h"
+#include "lifted/code.h"
+#include "linux/descriptors.h"
+#include "memory/values.h"
+#include "verify/verify.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -86,7 +88,7 @@ void mr_verify_record_start(int fd)
     close(fd);
 }
 
-static void add_point(const char *name, const struct mr_verify_point *point)
+static void add_point(const char *name, const struct mr_point *point)
 {
     static const char *const kinds[] = {"start", "call", "place", "syscall", "exception", "fault"};
     add("%s{\"kind\":\"%s\",\"pc\":%u,\"detail\":%u}", name, kinds[point->kind], point->pc, point->detail);

@@ -10,9 +10,13 @@
  */
 #include "verify/verify.h"
 
-#include "run/control.h"
-#include "lifted/code.h"
+#include "base/messages.h"
+#include "base/observe.h"
+#include "base/options.h"
 #include "cpu/fpu.h"
+#include "cpu/interp.h"
+#include "lifted/code.h"
+#include "lifted/dispatch_table.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -32,30 +36,28 @@
 #define SCAN_SHARE 20u              /* comparing all memory may take one part in so many of the time */
 #define WINDOW_BYTES ((uint64_t)1 << 32)
 
-bool mr_verifying;
-
 /* The interpreter's side. */
 static struct mr_state shadow __attribute__((aligned(64)));
 static uint32_t shadow_pc;
 static bool following; /* it runs now */
 static sigjmp_buf stop;
-static struct mr_verify_point stopped_at;
+static struct mr_point stopped_at;
 
 /* The last agreement; the interpreter's memory can be taken back to it. */
 static struct mr_state agreed_state;
-static struct mr_verify_point agreed;
+static struct mr_point agreed;
 static uint64_t agreed_steps;
 static bool agreed_in_host; /* it was the host that came there, and lifted code may be about to tell of it again */
 
-static struct mr_verify_point trail[TRAIL_LENGTH];
+static struct mr_point trail[TRAIL_LENGTH];
 static struct mr_verify_counts counts;
-static unsigned once_depth; /* of mr_verify_begin without mr_verify_end */
+static unsigned once_depth; /* of begin_once without end_once */
 static uint8_t *entries_seen;
 static uint64_t last_record, last_scan, scan_cost;
 
 /* What the interpreter met on its way that comes nearest to the point wanted. */
 static struct mr_state nearest_state;
-static struct mr_verify_point nearest;
+static struct mr_point nearest;
 static uint64_t nearest_steps;
 static unsigned nearest_differences;
 
@@ -70,10 +72,10 @@ static uint64_t nanoseconds(void)
 
 /* ---- disagreement ---- */
 
-static _Noreturn void disagree(const struct mr_state *s, const struct mr_verify_point *lifted,
+static _Noreturn void disagree(const struct mr_state *s, const struct mr_point *lifted,
                                const struct mr_verify_difference *memory)
 {
-    struct mr_verify_point ordered[TRAIL_LENGTH];
+    struct mr_point ordered[TRAIL_LENGTH];
     uint32_t length = counts.points < TRAIL_LENGTH ? (uint32_t)counts.points : TRAIL_LENGTH;
     for (uint32_t i = 0; i < length; i++)
         ordered[i] = trail[(counts.points - length + i) % TRAIL_LENGTH];
@@ -87,7 +89,7 @@ static _Noreturn void disagree(const struct mr_state *s, const struct mr_verify_
 
 /* Remembers where the interpreter is, unless it was nearer to what is wanted before. Where lifted code tells of calls, a call
  * that it has not made is where they part, whatever comes later. */
-static void note_nearest(struct mr_verify_point here, unsigned differences)
+static void note_nearest(struct mr_point here, unsigned differences)
 {
     bool noted = nearest.kind != MR_AT_START;
     if (noted && (differences >= nearest_differences || (mr_library_tells_of_calls() && nearest.kind == MR_AT_CALL)))
@@ -110,7 +112,7 @@ static void run_shadow(uint32_t wanted)
     following = true;
     if (sigsetjmp(stop, 0) == 0) {
         shadow_pc = mr_interpret_to(&shadow, shadow_pc, wanted, &counts.steps);
-        stopped_at = (struct mr_verify_point){MR_AT_PLACE, shadow_pc, 0};
+        stopped_at = (struct mr_point){MR_AT_PLACE, shadow_pc, 0};
     }
     following = false;
     mr_fpu_collect(&shadow);
@@ -118,19 +120,19 @@ static void run_shadow(uint32_t wanted)
     mr_window = lifted_window;
 }
 
-static _Noreturn void stop_shadow(struct mr_verify_point point)
+static _Noreturn void stop_shadow(struct mr_point point)
 {
     stopped_at = point;
     siglongjmp(stop, 1);
 }
 
-static bool same_point(const struct mr_verify_point *a, const struct mr_verify_point *b)
+static bool same_point(const struct mr_point *a, const struct mr_point *b)
 {
     return a->kind == b->kind && a->pc == b->pc && a->detail == b->detail;
 }
 
 /* Lifted code may have registers at a fault that it has not written to its state: then those of the interpreter count. */
-static bool registers_agree(struct mr_state *s, const struct mr_verify_point *point)
+static bool registers_agree(struct mr_state *s, const struct mr_point *point)
 {
     if (point->kind == MR_AT_FAULT && mr_host_thread.registers_stale) {
         counts.faults_skipped++;
@@ -140,7 +142,7 @@ static bool registers_agree(struct mr_state *s, const struct mr_verify_point *po
     return mr_verify_same_registers(s, &shadow);
 }
 
-static void follow_to_place(struct mr_state *s, const struct mr_verify_point *point)
+static void follow_to_place(struct mr_state *s, const struct mr_point *point)
 {
     unsigned calls_passed = 0, rounds = 0;
     unsigned most_rounds = point->detail == MR_FOR_SIGNAL ? MOST_ROUNDS : MOST_CALLS_PASSED;
@@ -156,7 +158,7 @@ static void follow_to_place(struct mr_state *s, const struct mr_verify_point *po
             note_nearest(*point, mr_verify_count_differences(s, &shadow));
             rounds++;
         } else {
-            note_nearest((struct mr_verify_point){MR_AT_CALL, shadow_pc, 0}, FAR_AWAY);
+            note_nearest((struct mr_point){MR_AT_CALL, shadow_pc, 0}, FAR_AWAY);
             calls_passed++;
         }
         if (mr_library_tells_of_calls() && (calls_passed > MOST_CALLS_PASSED || rounds > most_rounds))
@@ -164,13 +166,13 @@ static void follow_to_place(struct mr_state *s, const struct mr_verify_point *po
     }
 }
 
-static void follow_to_stop(struct mr_state *s, const struct mr_verify_point *point)
+static void follow_to_stop(struct mr_state *s, const struct mr_point *point)
 {
     unsigned calls_passed = 0;
     do {
         run_shadow(NO_PC);
         if (stopped_at.kind == MR_AT_PLACE)
-            note_nearest((struct mr_verify_point){MR_AT_CALL, shadow_pc, 0}, FAR_AWAY);
+            note_nearest((struct mr_point){MR_AT_CALL, shadow_pc, 0}, FAR_AWAY);
         if (stopped_at.kind == MR_AT_PLACE && mr_library_tells_of_calls() && ++calls_passed > MOST_CALLS_PASSED)
             disagree(s, point, NULL);
     } while (stopped_at.kind == MR_AT_PLACE);
@@ -183,14 +185,14 @@ static void follow_to_stop(struct mr_state *s, const struct mr_verify_point *poi
 
 /* ---- agreement ---- */
 
-static void agree(const struct mr_state *s, const struct mr_verify_point *point)
+static void agree(const struct mr_state *s, const struct mr_point *point)
 {
     memcpy(&agreed_state, s, GUEST_BYTES);
     agreed = *point;
     agreed_steps = counts.steps;
 }
 
-static void scan(struct mr_state *s, const struct mr_verify_point *point)
+static void scan(struct mr_state *s, const struct mr_point *point)
 {
     struct mr_verify_difference difference;
     uint64_t before = nanoseconds();
@@ -205,7 +207,7 @@ static void scan(struct mr_state *s, const struct mr_verify_point *point)
     scan_cost = last_scan - before;
 }
 
-static void count_point(struct mr_state *s, const struct mr_verify_point *point)
+static void count_point(struct mr_state *s, const struct mr_point *point)
 {
     trail[counts.points % TRAIL_LENGTH] = *point;
     counts.points++;
@@ -228,18 +230,18 @@ static void count_point(struct mr_state *s, const struct mr_verify_point *point)
 
 /* Whether lifted code has come here without an instruction since the last point: a function returns what its callee returned
  * to, or calls what it runs into. Two calls in a row are two. */
-static bool is_there(const struct mr_state *s, const struct mr_verify_point *point)
+static bool is_there(const struct mr_state *s, const struct mr_point *point)
 {
     return shadow_pc == point->pc && (point->kind == MR_AT_PLACE || agreed.kind == MR_AT_PLACE) &&
            mr_verify_same_registers(s, &shadow);
 }
 
 /* Brings the interpreter to a point of lifted code and compares. */
-static void reach(struct mr_state *s, const struct mr_verify_point *point)
+static void reach(struct mr_state *s, const struct mr_point *point)
 {
     struct mr_verify_difference difference;
     mr_fpu_collect(s);
-    nearest = (struct mr_verify_point){MR_AT_START, 0, 0};
+    nearest = (struct mr_point){MR_AT_START, 0, 0};
     if (point->kind != MR_AT_CALL && point->kind != MR_AT_PLACE)
         follow_to_stop(s, point);
     else if (!is_there(s, point))
@@ -252,15 +254,15 @@ static void reach(struct mr_state *s, const struct mr_verify_point *point)
     agree(s, point);
 }
 
-static void pass(struct mr_state *s, enum mr_verify_kind kind, uint32_t pc, bool in_host)
+static void pass(struct mr_state *s, enum mr_point_kind kind, uint32_t pc, bool in_host)
 {
-    const struct mr_verify_point point = {kind, pc, 0};
+    const struct mr_point point = {kind, pc, 0};
     reach(s, &point);
     mr_fpu_enter(s);
     agreed_in_host = in_host;
 }
 
-void mr_verify_point(struct mr_state *s, enum mr_verify_kind kind, uint32_t pc)
+static void point(struct mr_state *s, enum mr_point_kind kind, uint32_t pc)
 {
     pass(s, kind, pc, true);
 }
@@ -282,7 +284,7 @@ void mr_watch_place(struct mr_state *s, uint32_t pc)
         pass(s, MR_AT_PLACE, pc, false);
 }
 
-void mr_verify_begin(struct mr_state *s, struct mr_verify_point point)
+static void begin_once(struct mr_state *s, struct mr_point point)
 {
     mr_verify_stop_walking();
     if (s == &shadow)
@@ -295,7 +297,7 @@ void mr_verify_begin(struct mr_state *s, struct mr_verify_point point)
     mr_verify_watch_ranges(true);
 }
 
-uint32_t mr_verify_end(struct mr_state *s, uint32_t pc)
+static uint32_t end_once(struct mr_state *s, uint32_t pc)
 {
     if (--once_depth > 0)
         return pc;
@@ -305,7 +307,7 @@ uint32_t mr_verify_end(struct mr_state *s, uint32_t pc)
     memcpy(&shadow, s, GUEST_BYTES);
     shadow_pc = pc;
     mr_fpu_enter(s);
-    agree(s, &(struct mr_verify_point){MR_AT_PLACE, pc, 0});
+    agree(s, &(struct mr_point){MR_AT_PLACE, pc, 0});
     agreed_in_host = true;
     return pc;
 }
@@ -318,13 +320,13 @@ void mr_verify_memory_disagrees(const struct mr_verify_difference *difference)
     disagree(&shadow, &agreed, difference);
 }
 
-void mr_verify_fault(uintptr_t host_address)
+static void host_fault(uintptr_t host_address)
 {
     mr_verify_stop_walking();
     mr_verify_comparing_faulted();
     uint64_t into_window = (uint64_t)host_address - (uint64_t)(uintptr_t)mr_verify_window;
     if (following && into_window + MR_WINDOW_GUARD_BYTES < WINDOW_BYTES + 2 * MR_WINDOW_GUARD_BYTES)
-        stop_shadow((struct mr_verify_point){MR_AT_FAULT, shadow.pc, (uint32_t)into_window});
+        stop_shadow((struct mr_point){MR_AT_FAULT, shadow.pc, (uint32_t)into_window});
 }
 
 /* ---- the cycle counter: the interpreter sees what lifted code saw ---- */
@@ -342,9 +344,13 @@ static uint32_t share_cycles(const struct mr_state *s, uint32_t cycles)
 
 /* ---- start and end ---- */
 
+static void executes(void)
+{
+    mr_verify_record("exec", &counts, "");
+}
+
 void mr_verify_start(struct mr_state *s)
 {
-    mr_verifying = true;
     mr_verify_record_start(mr_options.verify_fd);
     mr_verify_memory_start();
     entries_seen = mmap(NULL, (size_t)1 << 30, PROT_READ | PROT_WRITE,
@@ -353,10 +359,16 @@ void mr_verify_start(struct mr_state *s)
         mr_fail("verify: no address space for the entries seen: lift the limit (ulimit -v unlimited)");
     shadow = *s;
     shadow_pc = s->pc;
-    agree(s, &(struct mr_verify_point){MR_AT_START, s->pc, 0});
+    agree(s, &(struct mr_point){MR_AT_START, s->pc, 0});
     agreed_in_host = true;
     mr_cycles_seen = share_cycles;
     last_record = last_scan = nanoseconds();
+    mr_observe.point = point;
+    mr_observe.begin_once = begin_once;
+    mr_observe.end_once = end_once;
+    mr_observe.host_fault = host_fault;
+    mr_observe.verify_executes = executes;
+    mr_verifying = true;
 }
 
 void mr_verify_exit(int status, int mips_signal)
@@ -369,11 +381,4 @@ void mr_verify_exit(int status, int mips_signal)
     scan(&shadow, &agreed);
     snprintf(more, sizeof more, ",\"status\":%d,\"signal\":%d", status, mips_signal);
     mr_verify_record("end", &counts, more);
-}
-
-void mr_verify_exec(const char *path)
-{
-    (void)path;
-    if (mr_verifying)
-        mr_verify_record("exec", &counts, "");
 }

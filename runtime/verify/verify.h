@@ -8,43 +8,18 @@
 #ifndef MR_VERIFY_H
 #define MR_VERIFY_H
 
-#include "base/host.h"
+#include "base/observe.h"
 
-/* Where lifted code and the interpreter are compared. */
-enum mr_verify_kind {
-    MR_AT_START,
-    MR_AT_CALL,      /* lifted code calls pc */
-    MR_AT_PLACE,     /* control is at pc: after a return, a jump out of a function; detail MR_FOR_SIGNAL: signals wait */
-    MR_AT_SYSCALL,   /* the system call at pc is next */
-    MR_AT_EXCEPTION, /* the instruction at pc raises exception `detail`, enum mr_cause */
-    MR_AT_FAULT,     /* the instruction at pc may not access guest address `detail` */
-};
-
-enum { MR_FOR_SIGNAL = 1 };
-
-struct mr_verify_point {
-    enum mr_verify_kind kind;
-    uint32_t pc, detail;
-};
-
-extern bool mr_verifying;
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* ---- verify.c ---- */
 void mr_verify_start(struct mr_state *s); /* before the first guest instruction; mr_options.verify_fd takes the records */
-/* Lifted code, or the interpreter in its stead, is at a point where nothing is shared. */
-void mr_verify_point(struct mr_state *s, enum mr_verify_kind kind, uint32_t pc);
-/* Begins what happens once: brings the interpreter to this point. Nested beginnings count as one with the outermost. Does
- * not return when it is the interpreter that comes here. */
-void mr_verify_begin(struct mr_state *s, struct mr_verify_point point);
-/* Ends it: the interpreter goes on at pc with the registers and memory that are there now. Returns pc. */
-uint32_t mr_verify_end(struct mr_state *s, uint32_t pc);
-/* A host fault. Does not return when it is the interpreter's or that of a comparison; host_address as in siginfo. */
-void mr_verify_fault(uintptr_t host_address);
 /* The lifted code's memory is not the interpreter's where the host is about to read or write. */
 struct mr_verify_difference;
 _Noreturn void mr_verify_memory_disagrees(const struct mr_verify_difference *difference);
 void mr_verify_exit(int status, int mips_signal); /* the guest ends: the last comparison and the last record */
-void mr_verify_exec(const char *path);            /* it is about to become another program */
 
 /* ---- verify/memory.c ---- */
 extern uint8_t *mr_verify_window; /* host address of guest address 0 in the interpreter's memory, NULL: no verification */
@@ -65,19 +40,10 @@ bool mr_verify_stores_differ(struct mr_verify_difference *difference);
 bool mr_verify_memory_differs(struct mr_verify_difference *difference); /* compares all that is writable */
 void mr_verify_take_back_stores(void); /* the interpreter's memory is as at the last agreement */
 void mr_verify_copy_ranges(void);      /* gives the interpreter what the host has written */
-/* Bytes that system calls are about to read or write. */
-void mr_verify_range(uint32_t guest, uint32_t size_bytes);
 bool mr_verify_read_interpreted(uint32_t guest, void *bytes, uint32_t size_bytes); /* false: not readable */
 bool mr_verify_comparing_faulted(void); /* called on a fault; does not return when it was a comparison's */
 
 void *mr_verify_grown(void *elements, size_t count, size_t *room, size_t element_bytes); /* room for one more element */
-
-/* The same operations on the interpreter's memory, after they worked on the other. */
-void mr_verify_map(uint32_t guest, uint64_t size_bytes, int protection, int host_flags, int fd, uint64_t offset);
-void mr_verify_release(uint32_t guest, uint64_t size_bytes);
-void mr_verify_protect(uint32_t guest, uint64_t size_bytes, int protection);
-void mr_verify_grow(uint32_t guest, uint64_t old_size, uint64_t new_size);
-void mr_verify_move(uint32_t guest, uint64_t old_size, uint64_t new_size, uint32_t to);
 
 /* ---- verify/files.c ---- */
 int mr_verify_file(int fd); /* the interpreter's copy of a regular file, up to date, or -1 for what is none */
@@ -95,12 +61,12 @@ unsigned mr_verify_count_differences(const struct mr_state *a, const struct mr_s
 /* ---- verify/report.c ---- */
 /* What has been found when lifted code and the interpreter disagree. */
 struct mr_verify_finding {
-    const struct mr_verify_point *agreed, *lifted, *interpreted; /* the last agreement, and where both are now */
+    const struct mr_point *agreed, *lifted, *interpreted; /* the last agreement, and where both are now */
     struct mr_state *at_agreement;      /* the interpreter's registers then */
     const struct mr_state *lifted_state, *interpreted_state;
     uint64_t steps;                     /* instructions of the interpreter since the agreement */
     const struct mr_verify_difference *memory; /* or NULL */
-    const struct mr_verify_point *trail; /* the last points, oldest first */
+    const struct mr_point *trail; /* the last points, oldest first */
     uint32_t trail_length;
 };
 
@@ -116,7 +82,7 @@ void mr_verify_stop_walking(void); /* at what happens once and at faults; does n
 void mr_verify_record(const char *kind, const struct mr_verify_counts *counts, const char *more);
 void mr_verify_record_start(int fd);
 
-/* ---- interp.c ---- */
+/* ---- follow.c ---- */
 /* Runs from pc until control is at wanted, after one instruction at least, or until a call comes to a lifted entry. Counts
  * instructions in *steps as they complete. */
 uint32_t mr_interpret_to(struct mr_state *s, uint32_t pc, uint32_t wanted, uint64_t *steps);

@@ -5,10 +5,13 @@
  * is no netlink message, such as the text of kernel events, stays too.
  */
 #include "linux/calls/netlink.h"
+
+#include "linux/abi.h"
 #include "linux/calls/socket.h"
-
 #include "linux/calls/socket_layout.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/unix_diag.h>

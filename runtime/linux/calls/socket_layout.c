@@ -1,9 +1,9 @@
 /* Structures converted by a text that says what they consist of (socket_layout.h). */
 #include "linux/calls/socket_layout.h"
-#include "linux/calls/socket.h"
 
 #include "linux/abi.h"
-#include "base/host.h"
+#include "linux/calls/socket.h"
+#include "memory/values.h"
 
 #include <string.h>
 

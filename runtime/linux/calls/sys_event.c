@@ -3,10 +3,14 @@
  * What is read from and written to an eventfd or a timerfd is a 64-bit number, in guest byte order for the guest and in host
  * order for the host: linux/calls/descriptors.c swaps it.
  */
-#include "linux/calls/descriptors.h"
+#include "linux/abi.h"
+#include "linux/calls/syscall.h"
+#include "linux/descriptors.h"
+#include "linux/host_call.h"
 #include "linux/signals.h"
-#include "linux/syscall.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>

@@ -4,18 +4,22 @@
  * The next host is this executable, by its descriptor, so that neither /proc nor a path is needed. It gets the program as an
  * open descriptor, and nothing in its environment but what the guest has given.
  */
-#include "run/control.h"
-#include "gdb/gdb.h"
-#include "linux/own.h"
+#include "base/observe.h"
+#include "base/options.h"
+#include "linux/calls/syscall.h"
 #include "linux/exec_chain.h"
-#include "options.h"
-#include "profile/profile.h"
+#include "linux/fault.h"
+#include "linux/host_call.h"
+#include "linux/load.h"
+#include "linux/own.h"
+#include "linux/paths.h"
 #include "linux/signals.h"
-#include "linux/syscall.h"
-#include "linux/thread.h"
-#include "verify/verify.h"
+#include "linux/threads.h"
+#include "linux/upcalls.h"
+#include "memory/values.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -225,14 +229,14 @@ static int64_t execute(const struct target *target)
         target->strings[ROOM] = ""; /* as the kernel does for an empty argv */
     if (target->bytes + SPARE_BYTES > mr_stack_size_bytes() / 4)
         return -E2BIG;
-    mr_verify_exec(target->name);
-    mr_profile_executes();
-    mr_debug_executes();
+    MR_TELL(verify_executes);
+    MR_TELL(sample_executes);
+    MR_TELL(debug_executes);
     mr_faults_hand_on();
     int64_t result = run(target);
     mr_faults_take_back();
-    mr_debug_executes_not();
-    mr_profile_executes_not();
+    MR_TELL(debug_executes_not);
+    MR_TELL(sample_executes_not);
     return result;
 }
 

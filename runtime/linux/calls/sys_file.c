@@ -1,8 +1,16 @@
 /* System calls on descriptors: opening, closing, duplicating, positions, sizes, flock. */
-#include "linux/calls/descriptors.h"
+#include "base/host_thread.h"
+#include "linux/abi.h"
+#include "linux/calls/directories.h"
+#include "linux/calls/made_files.h"
+#include "linux/calls/syscall.h"
+#include "linux/descriptors.h"
+#include "linux/host_call.h"
 #include "linux/own.h"
-#include "linux/syscall.h"
+#include "linux/paths.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>

@@ -6,14 +6,20 @@
  * while its parent has other threads, all but the variables of the program and the stack.
  * With threads, only the one that called is in the child (sys_thread.c makes threads; linux/calls/sys_clone.c has the calls).
  */
-#include "gdb/gdb.h"
-#include "linux/calls/descriptors.h"
-#include "growth/growth.h"
-#include "profile/profile.h"
+#include "base/lock.h"
+#include "base/observe.h"
+#include "linux/abi.h"
+#include "linux/calls/clone.h"
+#include "linux/descriptors.h"
+#include "linux/host_call.h"
+#include "linux/load.h"
 #include "linux/signals.h"
-#include "linux/syscall.h"
-#include "linux/thread.h"
+#include "linux/threads.h"
+#include "linux/timer_numbers.h"
+#include "memory/values.h"
+#include "run/upcalls.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <signal.h>
@@ -196,10 +202,10 @@ static void forget_handlers(void)
 static void begin_child(struct mr_state *s, const struct mr_clone *clone, const int ends[2], bool several)
 {
     mr_threads_forked(clone->flags & CLONE_CHILD_CLEARTID ? clone->child_tid : 0);
-    mr_growth_forked();
-    mr_profile_forked();
+    MR_TELL(growth_forked);
+    MR_TELL(sample_forked);
     mr_timers_forked();
-    mr_debug_forked();
+    MR_TELL(debug_forked);
     mr_signals_queued = 0;
     mr_signals_let_in_held();
     mr_carrier_forked();

@@ -1,7 +1,11 @@
 /* futex: waiting on words of guest memory. The host's kernel compares and waits on the same word; only values have to be
  * given to it in guest byte order. */
-#include "linux/thread.h"
+#include "linux/abi.h"
+#include "linux/calls/clone.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>

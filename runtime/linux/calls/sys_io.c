@@ -1,9 +1,12 @@
 /* System calls that move bytes through descriptors. Buffers go to the host kernel as they are: it finds missing pages. */
-#include "linux/calls/descriptors.h"
+#include "linux/calls/converted_io.h"
 #include "linux/calls/socket.h"
 #include "linux/calls/vectors.h"
-#include "linux/syscall.h"
+#include "linux/descriptors.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>

@@ -1,6 +1,11 @@
 /* System calls about limits, priorities and processors. */
-#include "linux/syscall.h"
+#include "base/lock.h"
+#include "linux/abi.h"
+#include "linux/calls/syscall.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/resource.h>

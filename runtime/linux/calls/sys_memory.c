@@ -1,8 +1,13 @@
 /* System calls on the address space. memory.c keeps the pages; here are the o32 calls and flags. */
+#include "base/lock.h"
 #include "baseline/baseline.h"
 #include "lifted/code.h"
-#include "linux/syscall.h"
+#include "linux/abi.h"
+#include "linux/calls/syscall.h"
+#include "linux/load.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -1,6 +1,12 @@
 /* System calls that take path names and no file contents: links, directories, permissions, times of files. */
-#include "linux/syscall.h"
+#include "base/options.h"
+#include "linux/abi.h"
+#include "linux/calls/syscall.h"
+#include "linux/host_call.h"
+#include "linux/paths.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,7 +1,11 @@
 /* System calls that wait for descriptors: select and poll in their variants. */
-#include "linux/syscall.h"
+#include "linux/abi.h"
+#include "linux/calls/syscall.h"
+#include "linux/host_call.h"
 #include "linux/signals.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>

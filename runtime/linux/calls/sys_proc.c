@@ -4,10 +4,14 @@
  * Other guests' files are those of the host's kernel. There cmdline, environ and comm are the guest's (process_view.c), and
  * exe leads to its program (proc_paths.c); maps, stat, auxv and mem tell of the host.
  */
+#include "linux/calls/made_files.h"
+#include "linux/load.h"
+#include "linux/paths.h"
 #include "linux/proc_made.h"
 #include "linux/program.h"
-#include "linux/syscall.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>

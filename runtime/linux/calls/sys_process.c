@@ -1,7 +1,11 @@
 /* System calls about the process itself: who it is, what machine it runs on, how it ends. */
-#include "linux/syscall.h"
-#include "linux/thread.h"
+#include "linux/calls/clone.h"
+#include "linux/host_call.h"
+#include "linux/threads.h"
+#include "linux/upcalls.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <grp.h>
 #include <stdio.h>
 #include <string.h>

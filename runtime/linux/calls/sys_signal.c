@@ -1,9 +1,14 @@
 /* System calls on signals: actions, masks, sending, waiting, returning from handlers. */
-#include "run/control.h"
+#include "linux/abi.h"
+#include "linux/calls/syscall.h"
+#include "linux/fault.h"
+#include "linux/host_call.h"
 #include "linux/signals.h"
-#include "linux/syscall.h"
-#include "linux/thread.h"
+#include "linux/threads.h"
+#include "memory/values.h"
+#include "run/upcalls.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>

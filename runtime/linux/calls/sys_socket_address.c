@@ -4,10 +4,11 @@
  * it keeps them.
  */
 #include "linux/calls/socket.h"
-
 #include "linux/calls/socket_layout.h"
 #include "linux/paths.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <linux/if_packet.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>

@@ -1,8 +1,12 @@
 /* System calls that send and receive on sockets. Buffers go to the host kernel as they are; names, control messages and the
  * payloads of netlink are converted.
  */
+#include "linux/abi.h"
 #include "linux/calls/socket.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <linux/netlink.h>
 #include <stdlib.h>
 #include <string.h>

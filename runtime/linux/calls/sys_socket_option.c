@@ -4,9 +4,11 @@
  * host to the guest; the host never reads more than an int of it, so that no structure is misunderstood.
  */
 #include "linux/calls/socket.h"
-
 #include "linux/calls/socket_layout.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <netinet/in.h>

@@ -1,7 +1,11 @@
 /* System calls that tell about files, directories and file systems, in the structures of asm/stat.h and asm/statfs.h. */
 #include "linux/calls/directories.h"
-#include "linux/syscall.h"
+#include "linux/calls/syscall.h"
+#include "linux/host_call.h"
+#include "linux/paths.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,6 +1,10 @@
 /* System calls that tell or wait for time. */
-#include "linux/syscall.h"
+#include "linux/abi.h"
+#include "linux/calls/syscall.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <sys/syscall.h>
 #include <sys/times.h>
 #include <unistd.h>

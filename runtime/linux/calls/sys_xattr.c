@@ -1,6 +1,10 @@
 /* System calls on extended attributes, and on the capabilities of processes. */
-#include "linux/syscall.h"
+#include "linux/calls/syscall.h"
+#include "linux/host_call.h"
+#include "linux/paths.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/syscall.h>

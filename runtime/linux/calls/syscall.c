@@ -3,14 +3,20 @@
  * Enters: the state at a syscall instruction. Leaves: the state after it and the pc to go on at. The bodies are in sys_*.c;
  * syscall.h says how they look. Signals that the call raised are delivered at its end (signal_state.c).
  */
-#include "linux/syscall.h"
-#include "baseline/baseline.h"
-#include "run/control.h"
-#include "gdb/gdb.h"
-#include "profile/profile.h"
-#include "linux/signals.h"
-#include "verify/verify.h"
+#include "linux/calls/syscall.h"
 
+#include "base/messages.h"
+#include "base/observe.h"
+#include "base/options.h"
+#include "baseline/baseline.h"
+#include "cpu/upcalls.h"
+#include "linux/abi.h"
+#include "linux/host_call.h"
+#include "linux/signals.h"
+#include "memory/values.h"
+#include "run/upcalls.h"
+
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,14 +39,6 @@ __attribute__((constructor)) static void fill_table(void)
 const struct mr_call_row *mr_call_row(uint32_t number)
 {
     return number - FIRST_NUMBER < NUMBER_COUNT ? table[number - FIRST_NUMBER] : NULL;
-}
-
-void *mr_user(uint32_t guest, uint32_t size_bytes)
-{
-    if ((uint64_t)guest + size_bytes > MR_USER_END)
-        return (void *)(UINTPTR_MAX - MR_PAGE_BYTES + 1);
-    mr_verify_range(guest, size_bytes);
-    return (void *)((uintptr_t)mr_window + guest);
 }
 
 /* ---- arguments ---- */
@@ -96,7 +94,7 @@ static void note_unknown(uint32_t number)
     if (__atomic_exchange_n(&unknown_seen[index], 1, __ATOMIC_RELAXED))
         return;
     if (mr_options.stats || mr_options.strace)
-        mr_trace_unknown(number);
+        mr_print_error("mipsrec-host: system call %u is not there (ENOSYS); said once\n", number);
 }
 
 static void set_result(struct mr_state *s, int64_t result)
@@ -127,10 +125,10 @@ static int64_t make_call(struct mr_call *c, uint32_t first_word)
     if (!fetch_arguments(c, first_word))
         return -EFAULT;
     if (mr_options.strace)
-        mr_trace_enter(c);
+        mr_observe.trace_enter(c);
     int64_t result = run_body(c);
     if (mr_options.strace)
-        mr_trace_leave(c, result);
+        mr_observe.trace_leave(c, result);
     return result;
 }
 
@@ -149,7 +147,7 @@ static uint32_t take_call(struct mr_state *s, uint32_t pc)
         if (new_pc != pc)
             return new_pc;
     }
-    if (mr_debugging && mr_debug_holds_call(s))
+    if (mr_debugging && mr_observe.debug_holds_call(s))
         return pc;
     mr_counters.syscalls++;
     if (number == INDIRECT_CALL) {
@@ -162,7 +160,7 @@ static uint32_t take_call(struct mr_state *s, uint32_t pc)
         result = make_call(&c, first_word);
     else
         note_unknown(number);
-    if (mr_debugging && mr_debug_moved(s, &pc))
+    if (mr_debugging && mr_observe.debug_moved(s, &pc))
         return mr_signals_take(s, pc);
     if (result == -ERESTART)
         return mr_signals_take(s, pc);
@@ -192,8 +190,8 @@ static uint32_t take_call_with_samples(struct mr_state *s, uint32_t pc)
 uint32_t mr_syscall(struct mr_state *s, uint32_t pc)
 {
     if (mr_verifying) {
-        mr_verify_begin(s, (struct mr_verify_point){MR_AT_SYSCALL, pc, 0});
-        pc = mr_verify_end(s, take_call(s, pc));
+        mr_observe.begin_once(s, (struct mr_point){MR_AT_SYSCALL, pc, 0});
+        pc = mr_observe.end_once(s, take_call(s, pc));
     } else {
         pc = take_call_with_samples(s, pc);
     }

@@ -6,12 +6,17 @@
  * One table says of each option how it is read, what --help says of it, and how a program that the guest executes is given
  * it: that runs in a host of its own, with `--executed NAME --program-fd N ... -- ARGUMENT...` behind these options.
  */
+#include "command_line.h"
+
+#include "base/messages.h"
+#include "base/numbers.h"
+#include "base/options.h"
 #include "baseline/baseline.h"
-#include "run/control.h"
 #include "gdb/gdb.h"
+#include "lifted/caches.h"
 #include "lifted/code.h"
 #include "linux/paths.h"
-#include "options.h"
+#include "linux/upcalls.h"
 #include "verify/verify.h"
 
 #include <errno.h>
@@ -27,7 +32,6 @@
 #ifndef MR_PRODUCER
 #define MR_PRODUCER "mipsrec"
 #endif
-struct mr_options mr_options = {.verify_fd = -1, .profile_rate = 1000, .host_fd = -1, .program_fd = -1};
 enum mr_window_choice mr_window_choice;
 char **mr_call_arguments;
 int mr_call_argument_count;
@@ -53,46 +57,12 @@ static const char more_usage[] =
     "MIPSREC_SYSROOT stands for --sysroot and MIPSREC_WINDOW for --window; MIPSREC_CORE, set to anything, lets a dying\n"
     "host dump core. None of them counts in a program that runs with more rights than its caller (setuid).\n";
 
-void mr_fail(const char *format, ...)
-{
-    char text[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    fprintf(stderr, "mipsrec-host: %s\n", text);
-    _exit(1);
-}
-
 static _Noreturn void usage_error(const char *format, const char *what)
 {
     fprintf(stderr, "mipsrec-host: ");
     fprintf(stderr, format, what);
     fprintf(stderr, " (--help explains)\n");
     exit(2);
-}
-
-static bool parse_number(const char *text, int base, uint32_t *value)
-{
-    char *end;
-    errno = 0;
-    long long parsed = strtoll(text, &end, base);
-    if (errno != 0 || end == text || *end != 0 || parsed < INT32_MIN || parsed > UINT32_MAX)
-        return false;
-    *value = (uint32_t)parsed;
-    return true;
-}
-
-bool mr_parse_integer(const char *text, uint32_t *value)
-{
-    const char *digits = text + (*text == '-');
-    bool hexadecimal = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
-    return *digits >= '0' && *digits <= '9' && parse_number(text, hexadecimal ? 16 : 10, value);
-}
-
-bool mr_parse_address(const char *text, uint32_t *value)
-{
-    return *text != '-' && parse_number(text, 16, value);
 }
 
 static void parse_window(const char *text)
@@ -136,7 +106,7 @@ static void choose_tier(void)
 static uint32_t whole_number(const char *text)
 {
     uint32_t value;
-    if (*text == '-' || !parse_number(text, 10, &value) || value > INT32_MAX)
+    if (*text == '-' || !mr_parse_number(text, 10, &value) || value > INT32_MAX)
         usage_error("%s is not a number that this option takes", text);
     return value;
 }

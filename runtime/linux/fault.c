@@ -1,22 +1,21 @@
 /* Host faults: those that guest accesses cause become the guest's signals, all others are bugs of ours and reported as such.
  *
- * A fault is the guest's when its address lies in the guest's window or in the guard below the host stack. What the
- * guest's registers are at that point only the frames of lifted code know; the state has what they last wrote. So the handler
- * runs while those frames wait, and when it comes back to the instruction, as one does that has made the page accessible,
- * the host repeats the access and nothing is lost. When the guest goes elsewhere, the frames are abandoned, and it goes
- * there with the registers in the state. Accesses that the host makes on the guest's behalf, in system calls and for frames of
+ * A fault is the guest's when its address lies in the guest's window or in the guard below the host stack. Accesses that the host makes on the guest's behalf, in system calls and for frames of
  * signals, raise nothing: the host goes on at its recovery.
- * Not done here: what a guest's own exceptions raise (exception.c), and how its handlers are called (signal_state.c).
+ * Not done here: what a guest's own exceptions raise (exception.c), how its handlers are called (signal_state.c), and what
+ * becomes of frames of lifted code meanwhile (run/waiting.c).
  */
-#include "linux/abi.h"
+#include "linux/fault.h"
+
+#include "base/messages.h"
+#include "base/observe.h"
+#include "base/options.h"
 #include "baseline/baseline.h"
-#include "run/control.h"
 #include "lifted/code.h"
-#include "cpu/fpu.h"
-#include "gdb/gdb.h"
-#include "profile/profile.h"
+#include "linux/abi.h"
 #include "linux/signals.h"
-#include "verify/verify.h"
+#include "memory/memory.h"
+#include "run/host_stack.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -33,16 +32,10 @@
 #include <xmmintrin.h>
 #endif
 
-/* Handlers of the guest run on it, and what they jump to. AddressSanitizer mistrusts stacks of more than 64 MiB. */
-#define SIGNAL_STACK_BYTES ((size_t)(MR_ADDRESS_SANITIZER ? 32 : 256) << 20)
-#define RED_ZONE_BYTES 128u /* of x86-64's ABI */
-#define NESTED_FAULTS_MAX 16u /* those that never return must not fill it */
 #define WINDOW_BYTES ((uint64_t)1 << 32)
 #define HOST_SET_BYTES 8 /* of the kernel's sigset_t */
 
 static const int handled_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
-
-static _Thread_local struct mr_access_fault pending; /* is being taken to the outermost loop */
 
 static uintptr_t host_pc_of(const ucontext_t *context)
 {
@@ -67,61 +60,6 @@ static void resume_float_modes(const ucontext_t *context)
 }
 
 /* ---- the guest's faults ---- */
-
-static uint32_t raise_pending(struct mr_state *s)
-{
-    return mr_raise_access(s, pending);
-}
-
-static _Noreturn void abandon_frames(const struct mr_access_fault *fault)
-{
-    pending = *fault;
-    mr_restart_through(raise_pending);
-}
-
-/* Whether a handler of the guest can run while the frames of lifted code wait. */
-static bool can_wait(const struct mr_state *s, struct mr_access_fault fault)
-{
-    int code, mips_signal = mr_access_signal(s, &fault, &code);
-    uintptr_t here = (uintptr_t)&code;
-    bool low_on_stack = here - mr_host_thread.signal_stack_low < SIGNAL_STACK_BYTES / 2;
-    return mr_signal_actions[mips_signal].handler > MR_SIG_IGNORE &&
-           !mr_signal_in(&mr_thread_signals.blocked, mips_signal) &&
-           mr_host_thread.nested_faults < NESTED_FAULTS_MAX && !low_on_stack;
-}
-
-/* Runs the handler at here->pc; returns the guest's pc afterwards. */
-static uint32_t run_above(struct mr_state *s, struct mr_waiting_frames *here)
-{
-    mr_host_thread.nested_faults++;
-    mr_host_thread.waiting = here;
-    sigsetjmp(here->handler, 0); /* mr_leave_lifted comes back here */
-    mr_host_thread.nested_polls = here->polls;
-    uint32_t pc = mr_run_handler(s, here->pc, here->interrupted);
-    mr_host_thread.stop = here->stop;
-    mr_host_thread.waiting = here->outer;
-    mr_host_thread.nested_faults--;
-    return pc;
-}
-
-void mr_fault_in_lifted_code(struct mr_state *s, const struct mr_access_fault *fault)
-{
-    mr_host_thread.registers_stale = true;
-    if (!can_wait(s, *fault))
-        abandon_frames(fault);
-    mr_fpu_collect(s);
-    struct mr_state before = *s;
-    uint32_t sp = GPR(s, MR_REG_SP), pc = mr_raise_access(s, *fault);
-    struct mr_waiting_frames here = {.pc = pc,
-                                     .interrupted = mr_interrupted_at(s, fault->pc, sp),
-                                     .polls = mr_host_thread.nested_polls,
-                                     .stop = mr_host_thread.stop,
-                                     .outer = mr_host_thread.waiting};
-    mr_host_thread.registers_stale = false;
-    pc = run_above(s, &here);
-    if (pc != fault->pc || !mr_same_registers(&before, s))
-        mr_restart(s, pc);
-}
 
 /* The guest pc of the code that faulted: lifted code, a memory access it made through access.c, or the interpreter. */
 static uint32_t guest_pc_of(const struct mr_state *s, uintptr_t host_pc)
@@ -205,7 +143,7 @@ void mr_take_sent(const siginfo_t *info, void *context)
     struct mr_signal_info guest_info;
     if (mr_signal_actions[mips_signal].handler == MR_SIG_DEFAULT &&
         !mr_signal_in(&mr_thread_signals.blocked, mips_signal) && !mr_debug_takes(mips_signal)) {
-        mr_profile_end();
+        MR_TELL(sample_end);
         mr_die_of_host_signal(info->si_signo);
     }
     mr_signal_info_from_host(info, &guest_info);
@@ -227,7 +165,7 @@ static void on_guest_fault(struct mr_state *s, uintptr_t host_pc, const siginfo_
     fault->registers_exact = !mr_library_contains(host_pc) && mr_host_thread.access_return == 0 &&
                              !is_stack_overflow((uintptr_t)info->si_addr);
     if (!frames_matter || is_stack_overflow((uintptr_t)info->si_addr))
-        abandon_frames(fault);
+        mr_fault_without_frames(fault);
     mr_fault_in_lifted_code(s, fault);
     /* The host restores its mask from here, and the guest's may have changed. glibc's sigset_t is longer than the frame's. */
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &context->uc_sigmask, HOST_SET_BYTES);
@@ -257,7 +195,7 @@ static void on_fault(int host_signal, siginfo_t *info, void *context)
     }
     if (mr_verifying) {
         resume_float_modes(context);
-        mr_verify_fault((uintptr_t)info->si_addr);
+        mr_observe.host_fault((uintptr_t)info->si_addr);
     }
     recover(info, context);
     if (mr_current != NULL && !mr_host_thread.in_fault && classify(mr_current, info, &fault)) {
@@ -269,7 +207,7 @@ static void on_fault(int host_signal, siginfo_t *info, void *context)
     }
 }
 
-/* ---- handlers and stacks ---- */
+/* ---- handlers ---- */
 
 /* SA_NODEFER: guest code runs in the handler, which may also be left by a jump. */
 void mr_faults_install(void)
@@ -303,54 +241,4 @@ void mr_faults_take_back(void)
 {
     mr_faults_install();
     mr_signals_hold_none(false);
-}
-
-/* The bounds of the stack that the calling thread got from the host. */
-static void find_stack_bounds(void)
-{
-    pthread_attr_t attributes;
-    void *low;
-    size_t size_bytes, guard_bytes;
-    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
-        return;
-    if (pthread_attr_getstack(&attributes, &low, &size_bytes) == 0 &&
-        pthread_attr_getguardsize(&attributes, &guard_bytes) == 0) {
-        guard_bytes = guard_bytes > 0 ? guard_bytes : MR_HOST_GUARD_BYTES;
-        /* Versions of libc differ in whether the guard is below `low` or above it; what is no guard does not fault. */
-        mr_host_thread.stack_guard_low = (uintptr_t)low - guard_bytes;
-        mr_host_thread.stack_low = (uintptr_t)low + guard_bytes;
-    }
-    pthread_attr_destroy(&attributes);
-}
-
-uintptr_t mr_signal_stack_make(void)
-{
-    return mr_stack_make(SIGNAL_STACK_BYTES);
-}
-
-void mr_signal_stack_free(uintptr_t low)
-{
-    mr_stack_free(low, SIGNAL_STACK_BYTES);
-}
-
-void mr_faults_prepare_thread(void)
-{
-    stack_t stack = {0};
-    if (mr_host_thread.stack_low == 0)
-        find_stack_bounds();
-    if (mr_host_thread.signal_stack_low == 0)
-        mr_host_thread.signal_stack_low = mr_signal_stack_make();
-    /* With sp in the lowest bytes, functions that keep values below sp are in the guard: the kernel would not find room. */
-    stack.ss_size = SIGNAL_STACK_BYTES - RED_ZONE_BYTES;
-    stack.ss_sp = (void *)(mr_host_thread.signal_stack_low + RED_ZONE_BYTES);
-    if (mr_host_thread.signal_stack_low == 0 || sigaltstack(&stack, NULL) != 0)
-        mr_fail("cannot make a signal stack: %s", strerror(errno));
-}
-
-void mr_faults_leave_thread(void)
-{
-    stack_t stack = {0}, none = {0};
-    none.ss_flags = SS_DISABLE;
-    if (sigaltstack(&none, &stack) == 0 && (stack.ss_flags & SS_DISABLE) == 0)
-        mr_signal_stack_free(mr_host_thread.signal_stack_low);
 }

@@ -7,8 +7,10 @@
 #ifndef MR_DESCRIPTORS_H
 #define MR_DESCRIPTORS_H
 
-#include "linux/signals.h"
+#include "memory/values.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/uio.h>
 
 enum mr_descriptor_kind {
@@ -57,10 +59,6 @@ static inline bool mr_descriptor_converts(int fd)
     return kind == MR_FD_SIGNALS || (mr_big_endian && kind >= MR_FD_NUMBER && kind <= MR_FD_FANOTIFY);
 }
 
-/* The vectors hold host pointers made by mr_user. Both return a size in bytes or -errno. */
-int64_t mr_read_converted(int fd, const struct iovec *vector, uint32_t count);
-int64_t mr_write_converted(int fd, const struct iovec *vector, uint32_t count);
-
 /* ---- what is kept with a descriptor and its copies; all with mr_lock held ---- */
 struct mr_descriptor_data {
     uint32_t references;
@@ -68,16 +66,5 @@ struct mr_descriptor_data {
 };
 struct mr_descriptor_data *mr_descriptor_data(int fd);
 void mr_descriptor_set_data(int fd, struct mr_descriptor_data *data); /* with one reference; takes the old one away */
-
-/* ---- sys_signalfd.c, sys_notify.c: the conversions ---- */
-int64_t mr_read_signals(int fd, uint8_t *to, size_t size_bytes); /* reads, into guest layout */
-void mr_convert_inotify(uint8_t *events, size_t size_bytes);
-void mr_convert_fanotify(uint8_t *events, size_t size_bytes);
-void mr_convert_fanotify_response(uint8_t *response, size_t size_bytes);
-
-/* ---- directory_positions.c ---- */
-/* A position that fits 31 bits, standing for a wide one of this directory; or a negative one, -ENOMEM. */
-int64_t mr_directory_narrow(int fd, int64_t wide);
-int64_t mr_directory_wide(int fd, int64_t narrow); /* the wide one that it stands for, or the narrow one itself */
 
 #endif

@@ -18,14 +18,14 @@
  * handler interrupts for good (EINTR), even with SA_RESTART. A body returns its result, or -errno in
  * the host's numbering. Fetching arguments, tracing, converting errno and setting v0 and a3 are done around it (syscall.c).
  */
-#ifndef MR_SYSCALL_H
-#define MR_SYSCALL_H
+#ifndef MR_LINUX_CALLS_SYSCALL_H
+#define MR_LINUX_CALLS_SYSCALL_H
 
-#include "linux/abi.h"
-#include "base/host.h"
-#include "linux/paths.h"
+#include "mr_state.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #define MR_CALL_WORDS 8
 
@@ -69,43 +69,7 @@ static inline const char *mr_call_kinds(const struct mr_call_row *row)
 #define INT(n) ((int32_t)(uint32_t)c->arg[n])
 #define FD(n) INT(n)
 
-/* The result of a host function that answers -1 and errno. */
-static inline int64_t mr_result(int64_t host_result)
-{
-    return host_result == -1 ? -errno : host_result;
-}
-
-/* A host pointer to hand to the host kernel, which then does what a kernel does where pages are missing: EFAULT, or part of
- * the work. Never to be dereferenced here. Outside the guest's user space it is an address that no process has. */
-void *mr_user(uint32_t guest, uint32_t size_bytes);
-
-/* ---- wait_call.c ---- */
-/* A system call of the host that may wait. Returns its result, -errno, or -ERESTART when a signal came before it was made:
- * then the guest's call is made again, after the signal's handler (syscall.c). */
-int64_t mr_wait_call(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e, uint64_t f);
-#define MR_HOST(pointer) ((uint64_t)(uintptr_t)(pointer)) /* as an argument of it */
-
 /* ---- syscall.c ---- */
 const struct mr_call_row *mr_call_row(uint32_t number);
-
-/* ---- strace.c ---- */
-void mr_trace_enter(const struct mr_call *c);                 /* what is known before the call */
-void mr_trace_leave(const struct mr_call *c, int64_t result); /* the rest of the line */
-void mr_trace_unknown(uint32_t number);
-struct mr_signal_info;
-void mr_trace_signal(const struct mr_signal_info *info, uint32_t pc); /* one that goes to a handler */
-
-/* ---- sys_proc.c ---- */
-/* Opens a file of /proc that is made here; a descriptor, -errno, or -ENOENT: not one of those. */
-int64_t mr_open_made_file(int directory, const char *path, int host_flags);
-
-/* ---- stack.c ---- */
-extern uint32_t mr_auxiliary, mr_auxiliary_bytes; /* where the auxiliary vector is */
-uint32_t mr_stack_size_bytes(void); /* of the first stack; arguments and environment may fill a quarter of it */
-
-/* ---- sys_fork.c ---- */
-void mr_vfork_child_exits(void); /* gives the parent the pages this process wrote, if it is a child of vfork */
-
-/* ---- signals (sys_signal.c, signal_state.c, signal_frame.c): see signals.h ---- */
 
 #endif
