@@ -63,7 +63,7 @@ struct mr_thread_signals {
 };
 extern _Thread_local struct mr_thread_signals mr_thread_signals;
 
-/* ---- signal_state.c ---- */
+/* ---- signal_state.c, signal_queue.c, signal_host.c, signal_delivery.c ---- */
 /* If the guest has a handler, makes its frame, puts the handler's pc in *new_pc and returns true. */
 bool mr_signal_deliver(struct mr_state *s, int mips_signal, int code, uint32_t pc, uint32_t address, uint32_t *new_pc);
 /* Signals that the host needs for itself: faults of lifted code, samples, the carrier. It never blocks them, and has

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* Delivers what waits and is not blocked; returns the pc to go on at, with the state as it then must be.
- * (linux/signal_state.c) */
+ * (linux/signal_delivery.c) */
 uint32_t mr_signals_take(struct mr_state *s, uint32_t pc);
 extern _Thread_local volatile uint32_t mr_signals_queued; /* how many wait, blocked ones too */
 static inline bool mr_signals_waiting(void)
