@@ -161,7 +161,7 @@ struct mr_code_user { /* a guest thread. All under mr_lock but `since` */
 extern _Thread_local struct mr_code_user mr_code_user; /* the calling thread */
 extern _Atomic uint32_t mr_code_time;
 extern bool mr_code_shared; /* by several threads */
-/* The calling thread will look for an entry. It may do so while code below waits for the handler of a fault (fault.c): then
+/* The calling thread will look for an entry. It may do so while code below waits for the handler of a fault (run/waiting.c): then
  * the older time holds for both. Returns what mr_code_leave is to be told. */
 static inline uint32_t mr_code_enter(void)
 {

@@ -2,7 +2,7 @@
  *
  * The host counts samples of code that nobody recompiled. When a file has many, the host asks the compile server of this user
  * (mipsrec/server) to recompile what is hot. The server makes one library for each file, which grows; the host finds it in the
- * store, and binds it over the file's pages (lifted/module.c).
+ * store, and binds it over the file's pages (lifted/growing.c).
  *
  *     hot.c       counts samples, and decides when to ask and when to look
  *     request.c   the message to the server, and where its socket is

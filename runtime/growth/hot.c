@@ -1,7 +1,7 @@
 /* Counts samples of code that nobody recompiled, asks the compile server for what is hot, and binds what it made.
  *
  * Enters: samples (profile.c), one for each 4 ms of a thread's processor time. Leaves: requests (request.c), and libraries
- * bound over the pages of files (lifted/module.c). The handler of a sample only counts; what takes longer is done by
+ * bound over the pages of files (lifted/growing.c). The handler of a sample only counts; what takes longer is done by
  * take_step, where the guest's state is complete: the handler has the next poll of its thread come there.
  *
  * A file is asked for when it has had a number of new samples, which doubles each time. Counts are forgotten when they were

@@ -80,14 +80,6 @@ struct mr_module {
 void mr_modules_reserve(void); /* the arena */
 /* Returns NULL, or why the library cannot be bound at that delta. */
 const char *mr_module_bind(struct mr_open_library *library, uint32_t delta, const char *guest_path);
-/* ---- growing.c ---- */
-/* Binds a library over the pages of an ELF file (code_files.c), in the place of the one that is bound there. Returns false
- * where the guest has changed the file's pages, or there is no room. */
-bool mr_module_grow(unsigned code_file, struct mr_open_library *library, const char *identity);
-/* Binds what has grown of a file nowhere, as long as it is not taken back. Returns false where there is nothing. */
-bool mr_module_set_aside(unsigned code_file);
-void mr_module_take_back(unsigned code_file);
-/* ---- module.c ---- */
 /* The guest has mapped size_bytes of a file from an offset to an executable place. */
 void mr_module_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t offset);
 const struct mr_module *mr_module(unsigned index); /* NULL: there are not so many */
@@ -100,9 +92,16 @@ struct mr_place {
 struct mr_place mr_library_place(uintptr_t host_pc);
 bool mr_library_tells_of_calls(void); /* every call of a lifted function so far loaded is seen by the host */
 void mr_modules_report(void); /* for --stats */
-
 bool mr_library_contains(uintptr_t host_pc);
 uint32_t mr_library_guest_pc(uintptr_t host_pc); /* by the line table (lines.c); 0 when unknown */
+
+/* ---- growing.c ---- */
+/* Binds a library over the pages of an ELF file (code_files.c), in the place of the one that is bound there. Returns false
+ * where the guest has changed the file's pages, or there is no room. */
+bool mr_module_grow(unsigned code_file, struct mr_open_library *library, const char *identity);
+/* Binds what has grown of a file nowhere, as long as it is not taken back. Returns false where there is nothing. */
+bool mr_module_set_aside(unsigned code_file);
+void mr_module_take_back(unsigned code_file);
 
 /* ---- forget.c ---- */
 /* Under mr_lock, so that what another thread maps and binds there next stays. What lifted code was made of is no longer what

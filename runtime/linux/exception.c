@@ -1,7 +1,7 @@
 /* The guest's exceptions become its signals, as in Linux's arch/mips/kernel/traps.c.
  *
  * Enters: what an instruction did wrong. Leaves: the pc of the guest's handler, or the end of the guest.
- * Not done here: faults of host accesses (fault.c), and how a handler is called (signal_state.c, signal_frame.c).
+ * Not done here: faults of host accesses (fault.c), and how a handler is called (signal_delivery.c, signal_frame.c).
  */
 #include "base/messages.h"
 #include "base/observe.h"

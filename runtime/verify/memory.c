@@ -1,6 +1,6 @@
 /* The interpreter's memory under mipsrec verify: a second window with the same pages, and comparisons of the two.
  *
- * Enters: the mappings that memory.c makes, stores of the interpreter, ranges that system calls read or write. Leaves:
+ * Enters: the mappings that memory/mapping.c makes, stores of the interpreter, ranges that system calls read or write. Leaves:
  * differences. Not done here: the copies of files mapped shared (verify/files.c).
  */
 #include "base/messages.h"

@@ -1,4 +1,4 @@
-/* The calls that make threads and processes: what they are asked for, in one form (struct mr_clone of thread.h). */
+/* The calls that make threads and processes: what they are asked for, in one form (struct mr_clone of clone.h). */
 #include "linux/abi.h"
 #include "linux/calls/clone.h"
 #include "memory/values.h"

@@ -1,7 +1,7 @@
 /* Descriptors that tell of events, and timers: eventfd, epoll, timerfd, timer_create.
  *
  * What is read from and written to an eventfd or a timerfd is a 64-bit number, in guest byte order for the guest and in host
- * order for the host: linux/calls/descriptors.c swaps it.
+ * order for the host: converted_io.c swaps it.
  */
 #include "linux/abi.h"
 #include "linux/calls/syscall.h"

@@ -1,4 +1,4 @@
-/* System calls on the address space. memory.c keeps the pages; here are the o32 calls and flags. */
+/* System calls on the address space. memory/ keeps the pages; here are the o32 calls and flags. */
 #include "base/lock.h"
 #include "baseline/baseline.h"
 #include "lifted/code.h"

@@ -1,4 +1,4 @@
-/* System V shared memory. memory.c puts a segment into the guest's window; here is what it is made of, and where it was put. */
+/* System V shared memory. mapping.c puts a segment into the guest's window; here is what it is made of, and where it was put. */
 #include "base/lock.h"
 #include "lifted/code.h"
 #include "linux/calls/ipc.h"

@@ -120,7 +120,7 @@ static int run_host_thread(struct start *start)
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, PTHREAD_STACK_BYTES);
     pthread_attr_setguardsize(&attributes, MR_HOST_GUARD_BYTES);
-    mr_lock(); /* memory.c may have holes in the window while it has the lock */
+    mr_lock(); /* mapping.c may have holes in the window while it has the lock */
     if (!mr_threads_are_listed())
         mr_thread_enlist();
     mr_baseline_several_threads();

@@ -1,7 +1,7 @@
 /* System calls of the o32 ABI: fetches arguments, calls the body, traces, sets v0 and a3.
  *
  * Enters: the state at a syscall instruction. Leaves: the state after it and the pc to go on at. The bodies are in sys_*.c;
- * syscall.h says how they look. Signals that the call raised are delivered at its end (signal_state.c).
+ * syscall.h says how they look. Signals that the call raised are delivered at its end (signal_delivery.c).
  */
 #include "linux/calls/syscall.h"
 
