@@ -12,7 +12,7 @@
 #include "command_line.h"
 #include "gdb/gdb.h"
 #include "lifted/caches.h"
-#include "lifted/code.h"
+#include "lifted/library.h"
 #include "linux/paths.h"
 #include "linux/upcalls.h"
 #include "verify/verify.h"

@@ -1,11 +1,11 @@
 /* The interpreter's instructions: decoding, and everything that jumps.
  *
- * It runs what no one lifted, and everything under --engine interp (run/interpret.c). It states the meaning of the instructions a second
- * time, from the MIPS32 release 2 manual (volumes I-A and II-A), and must never be made from the rows of mipsrec/isa.
+ * It runs what no one lifted, and everything under --engine interp (run/interpret.c). It states the meaning of the
+ * instructions a second time, from the MIPS32 release 2 manual (volumes I-A and II-A), and must never be made from the rows of
+ * mipsrec/isa.
  *
  * s->pc is the address of the instruction under way, or of the branch whose delay slot is under way: what EPC would
- * hold. Fault handlers read it. Self-modifying code needs no care: nothing decoded is kept. Most code comes by a few times
- * before it is translated, which is too seldom for a cache of decoded instructions.
+ * hold. Fault handlers read it.
  */
 #include "cpu/interp.h"
 

@@ -6,7 +6,7 @@
 #include "base/host_thread.h"
 #include "base/lock.h"
 #include "gdb/parts.h"
-#include "lifted/code.h"
+#include "lifted/module.h"
 #include "memory/memory.h"
 
 #include <setjmp.h>

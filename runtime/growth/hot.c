@@ -14,7 +14,9 @@
 #include "baseline/baseline.h"
 #include "growth/growth.h"
 #include "lifted/caches.h"
-#include "lifted/code.h"
+#include "lifted/code_files.h"
+#include "lifted/module.h"
+#include "lifted/store.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,10 +6,13 @@
  * --profile forked children share the numbers, as they share the samples. Notes change under mr_lock; readers take none,
  * as each note is one word.
  */
+#include "lifted/code_files.h"
+
 #include "base/lock.h"
 #include "base/messages.h"
 #include "base/options.h"
-#include "lifted/code.h"
+#include "lifted/module.h"
+#include "lifted/store.h"
 #include "memory/values.h"
 
 #include <elf.h>

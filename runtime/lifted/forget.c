@@ -2,7 +2,8 @@
 #include "base/host_thread.h"
 #include "base/lock.h"
 #include "baseline/baseline.h"
-#include "lifted/modules.h"
+#include "lifted/code_files.h"
+#include "lifted/module_parts.h"
 #include "memory/memory.h"
 
 /* Under mr_lock: takes all that is left of a module out of the table. */

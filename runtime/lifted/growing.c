@@ -1,7 +1,9 @@
 /* Modules of libraries that grow: bound over the pages of their file in place of what was there, and set aside for a time. */
 #include "base/lock.h"
 #include "baseline/baseline.h"
-#include "lifted/modules.h"
+#include "lifted/code_files.h"
+#include "lifted/module_parts.h"
+#include "lifted/store.h"
 #include "memory/memory.h"
 
 /* Under mr_lock: the page has the code of another module, if any of the file's segments is there. */

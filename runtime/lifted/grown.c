@@ -7,7 +7,7 @@
  * Enters: the identity of a file. Leaves: the library that has grown for it, if nobody else could write it (caches.c).
  */
 #include "lifted/caches.h"
-#include "lifted/code.h"
+#include "lifted/store.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "base/blake2b.h"
 #include "base/messages.h"
 #include "base/options.h"
-#include "lifted/code.h"
+#include "lifted/module.h"
 
 #include <errno.h>
 #include <string.h>

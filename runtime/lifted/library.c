@@ -5,13 +5,15 @@
  * Enters: a path. Leaves: an open library, or why it is unfit. The library that --library names must be fit; of others the
  * caller (store.c) keeps quiet.
  */
+#include "lifted/library.h"
+
 #include "base/checksum.h"
 #include "base/host_thread.h"
 #include "base/messages.h"
 #include "base/options.h"
 #include "cpu/fpu.h"
 #include "lifted/caches.h"
-#include "lifted/code.h"
+#include "lifted/module.h"
 #include "memory/memory.h"
 
 #include <stdarg.h>

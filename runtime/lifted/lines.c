@@ -5,7 +5,7 @@
  * table is decoded as a whole at the first question, since a program that catches its faults asks often. What is damaged
  * ends the unit it is in, and answers stay best efforts. The rules are those of DWARF 5, section 6.2.
  */
-#include "lifted/code.h"
+#include "lifted/library.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -11,8 +11,10 @@
 #include "base/lock.h"
 #include "base/messages.h"
 #include "base/options.h"
+#include "lifted/code_files.h"
 #include "lifted/dispatch_table.h"
-#include "lifted/modules.h"
+#include "lifted/module_parts.h"
+#include "lifted/store.h"
 #include "memory/memory.h"
 
 #include <errno.h>

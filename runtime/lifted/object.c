@@ -4,7 +4,7 @@
  * object needs little: it imports functions of the host (upcalls.h), and has no thread-local data, constructors or
  * versions. Anything else is refused by name. So the host can be a static program that needs no dynamic linker.
  */
-#include "lifted/code.h"
+#include "lifted/library.h"
 #include "lifted/upcalls.h"
 #include "memory/memory.h"
 

@@ -6,12 +6,13 @@
  * When a library was used last, its access time says, for `mipsrec cache prune`. Most file systems note it once a day as
  * this maps the file; where one does not, mark_used does.
  */
+#include "lifted/store.h"
+
 #include "base/blake2b.h"
 #include "base/lock.h"
 #include "base/messages.h"
 #include "base/options.h"
 #include "lifted/caches.h"
-#include "lifted/code.h"
 #include "memory/values.h"
 
 #include <elf.h>

@@ -6,7 +6,7 @@
 #include "base/messages.h"
 #include "base/observe.h"
 #include "cpu/interp.h"
-#include "lifted/code.h"
+#include "lifted/code_files.h"
 #include "linux/fault.h"
 #include "linux/signals.h"
 #include "linux/upcalls.h"

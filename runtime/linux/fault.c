@@ -1,7 +1,8 @@
 /* Host faults: those that guest accesses cause become the guest's signals, all others are bugs of ours and reported as such.
  *
- * A fault is the guest's when its address lies in the guest's window or in the guard below the host stack. Accesses that the host makes on the guest's behalf, in system calls and for frames of
- * signals, raise nothing: the host goes on at its recovery.
+ * A fault is the guest's when its address lies in the guest's window or in the guard below the host stack. Accesses that the
+ * host makes on the guest's behalf, in system calls and for frames of signals, raise nothing: the host goes on at its
+ * recovery.
  * Not done here: what a guest's own exceptions raise (exception.c), how its handlers are called (signal_delivery.c), and what
  * becomes of frames of lifted code meanwhile (run/waiting.c).
  */
@@ -11,7 +12,8 @@
 #include "base/observe.h"
 #include "base/options.h"
 #include "baseline/baseline.h"
-#include "lifted/code.h"
+#include "lifted/code_files.h"
+#include "lifted/module.h"
 #include "linux/abi.h"
 #include "linux/signals.h"
 #include "memory/memory.h"

@@ -8,7 +8,7 @@
 #include "base/lock.h"
 #include "base/options.h"
 #include "baseline/baseline.h"
-#include "lifted/code.h"
+#include "lifted/code_files.h"
 #include "linux/signals.h"
 #include "memory/values.h"
 

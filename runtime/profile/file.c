@@ -1,7 +1,7 @@
 /* Writes what was sampled as a profile: a line for each file, guest pc and engine, in order (mipsrec/profiles.py has the
  * format). */
 #include "base/options.h"
-#include "lifted/code.h"
+#include "lifted/code_files.h"
 #include "profile/table.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * The page's permissions are looked up first. The access itself is still a plain one, since a page may vanish between the
  * two, or lie beyond the end of the file it maps: then the host's fault handler finds the lifted code in access_return.
  */
-#include "lifted/code.h"
+#include "lifted/module.h"
 #include "memory/values.h"
 #include "run/run.h"
 

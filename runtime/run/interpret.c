@@ -8,7 +8,7 @@
 #include "baseline/baseline.h"
 #include "cpu/fpu.h"
 #include "cpu/interp.h"
-#include "lifted/code.h"
+#include "lifted/code_files.h"
 #include "lifted/dispatch_table.h"
 #include "run/upcalls.h"
 

@@ -7,7 +7,7 @@
 #include "base/observe.h"
 #include "cpu/fpu.h"
 #include "cpu/interp.h"
-#include "lifted/code.h"
+#include "lifted/code_files.h"
 #include "linux/descriptors.h"
 #include "memory/values.h"
 #include "verify/verify.h"

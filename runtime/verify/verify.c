@@ -15,8 +15,8 @@
 #include "base/options.h"
 #include "cpu/fpu.h"
 #include "cpu/interp.h"
-#include "lifted/code.h"
 #include "lifted/dispatch_table.h"
+#include "lifted/module.h"
 
 #include <setjmp.h>
 #include <stdio.h>

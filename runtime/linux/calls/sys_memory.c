@@ -1,7 +1,7 @@
 /* System calls on the address space. memory/ keeps the pages; here are the o32 calls and flags. */
 #include "base/lock.h"
 #include "baseline/baseline.h"
-#include "lifted/code.h"
+#include "lifted/module.h"
 #include "linux/abi.h"
 #include "linux/calls/syscall.h"
 #include "linux/load.h"

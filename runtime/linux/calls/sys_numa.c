@@ -1,6 +1,6 @@
 /* Memory on machines with several nodes: sets of nodes, and pages by address. A set is an array of longs of bits. */
 #include "base/lock.h"
-#include "lifted/code.h"
+#include "lifted/module.h"
 #include "linux/abi.h"
 #include "linux/calls/syscall.h"
 #include "linux/host_call.h"

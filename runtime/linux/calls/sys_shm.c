@@ -1,6 +1,6 @@
 /* System V shared memory. mapping.c puts a segment into the guest's window; here is what it is made of, and where it was put. */
 #include "base/lock.h"
-#include "lifted/code.h"
+#include "lifted/module.h"
 #include "linux/calls/ipc.h"
 #include "linux/calls/syscall.h"
 #include "linux/host_call.h"

@@ -1,8 +1,8 @@
 /* What the files of modules share. All of it under mr_lock, but for mr_module_numbered. */
-#ifndef MR_LIFTED_MODULES_H
-#define MR_LIFTED_MODULES_H
+#ifndef MR_LIFTED_MODULE_PARTS_H
+#define MR_LIFTED_MODULE_PARTS_H
 
-#include "lifted/code.h"
+#include "lifted/module.h"
 #include "mr_abi.h"
 
 #include <stdint.h>
