@@ -1,7 +1,8 @@
 """The footer that marks a recompiled library as whole.
 
 Enters: the bytes of a linked library. Leaves: 16 bytes to append, which the host compares before it loads the file: a
-truncated shared object maps without complaint and kills the host later. `runtime/checksum.c` has the same algorithm.
+truncated shared object maps without complaint and kills the host later. `runtime/base/checksum.c` has the same
+algorithm.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ _CPUINFO_BYTES = 1 << 14  # the first processor's entry; the file repeats it for
 
 @dataclass(frozen=True)
 class Cpu:
-    """`level` is what the host compares (runtime/library.h), `name` LLVM's name, and ours."""
+    """`level` is what the host compares (runtime/lifted/library.h), `name` LLVM's name, and ours."""
 
     level: int
     name: str

@@ -40,17 +40,18 @@ def runtime_folder() -> Path:
     """Return the folder of the runtime's C sources."""
     here = Path(__file__).resolve().parent
     for folder in (here.parent / "runtime", here / "_runtime"):
-        if (folder / "host.h").exists():
+        if (folder / "main.c").exists():
             return folder
     raise BuildError(f"{here}: the runtime's sources are missing; install mipsrec again")
 
 
 def generated_headers() -> dict[str, str]:
     """Return the text of the headers that are generated from Python, by file name."""
+    from .abi import c_headers
     from .isa.disassembly import host_table
     from .state import c_header
 
-    return {"mr_state.h": c_header(), "mr_disasm.h": host_table(), **stencils.headers()}
+    return {"mr_state.h": c_header(), **c_headers(), "mr_disasm.h": host_table(), **stencils.headers()}
 
 
 def write_generated_headers(folder: str | os.PathLike[str]) -> None:
@@ -59,10 +60,15 @@ def write_generated_headers(folder: str | os.PathLike[str]) -> None:
         (Path(folder) / header).write_text(text)
 
 
+def _object_name(source: Path) -> str:
+    """Return the name of the object file of a source, which no other source has."""
+    return source.relative_to(runtime_folder()).with_suffix(".o").as_posix().replace("/", "-")
+
+
 def _key(sources: list[Path], flags: tuple[str, ...], compiler: str) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for path in sources:
-        digest.update(path.name.encode() + path.read_bytes())
+        digest.update(_object_name(path).encode() + path.read_bytes())
     for text in (*_FLAGS, *_LINK_FLAGS, *flags, compiler, __version__, stencils.version()):
         digest.update(text.encode())
     return digest.hexdigest()
@@ -146,7 +152,7 @@ def _build(
                       f"-I{runtime_folder()}"]  # fmt: skip
 
             def compile_one(source: Path) -> Path:
-                target = build / f"{source.stem}.o"
+                target = build / _object_name(source)
                 _run([*common, "-c", str(source), "-o", str(target)])
                 return target
 

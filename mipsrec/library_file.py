@@ -1,7 +1,7 @@
 """Reads what a recompiled library says of itself, and whether it is as it was made.
 
 Enters: the path of a library. Leaves: `LibraryFacts`, or the reason why it is damaged. The layout is that of struct
-mr_library in runtime/library.h, which linking.py writes. The host does the same checks, and more, before it uses one.
+mr_library (abi.py), which linking.py writes. The host does the same checks, and more, before it uses one.
 """
 
 from __future__ import annotations
@@ -16,16 +16,18 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from .abi import (
+    LIBRARY_HEADER_BYTES,
+    LIBRARY_IDENTITY_AT,
+    LIBRARY_IDENTITY_BYTES,
+    LIBRARY_MAGIC,
+    LIBRARY_TEXT_BYTES,
+    LIBRARY_VERSION,
+    LIBRARY_WORDS,
+    library_word,
+)  # fmt: skip
 from .checksum import FOOTER_BYTES, FOOTER_MAGIC
 
-LIBRARY_MAGIC = 0x4352494D
-LIBRARY_VERSION = 3
-LIBRARY_SEGMENTS = 4
-
-_WORDS = 15
-_ENTRY_COUNT = 9
-_IDENTITY_AT = 4 * _WORDS + 12 * LIBRARY_SEGMENTS
-_HEADER_BYTES = _IDENTITY_AT + 32 + 64 + 64
 _SHT_DYNSYM = 11
 
 
@@ -101,18 +103,21 @@ def _file_offset(data: memoryview, phoff: int, phnum: int, address: int) -> int:
 
 def _facts(data: memoryview) -> LibraryFacts:
     place = _place_of_table(data)
-    words = struct.unpack_from(f"<{_WORDS}I", data, place)
+    words = struct.unpack_from(f"<{len(LIBRARY_WORDS)}I", data, place)
     if words[0] != LIBRARY_MAGIC:
         raise Damaged("its header does not begin as one of mipsrec")
     if words[1] != LIBRARY_VERSION:
         raise Damaged(f"it has format version {words[1]}, not {LIBRARY_VERSION}")
-    header = bytes(data[place + _IDENTITY_AT : place + _HEADER_BYTES])
-    names = [header[at : at + 64].rstrip(b"\0").decode("ascii", "replace") for at in (32, 96)]
-    return LibraryFacts(header[:32].hex(), names[0], names[1], words[_ENTRY_COUNT])
+    header = bytes(data[place + LIBRARY_IDENTITY_AT : place + LIBRARY_HEADER_BYTES])
+    identity, texts = header[:LIBRARY_IDENTITY_BYTES], header[LIBRARY_IDENTITY_BYTES:]
+    producer, options = (
+        texts[at : at + LIBRARY_TEXT_BYTES].rstrip(b"\0").decode("ascii", "replace") for at in (0, LIBRARY_TEXT_BYTES)
+    )
+    return LibraryFacts(identity.hex(), producer, options, words[library_word("entry_count")])
 
 
 def _check_entries(data: memoryview, count: int) -> None:
-    place = _place_of_table(data) + _HEADER_BYTES
+    place = _place_of_table(data) + LIBRARY_HEADER_BYTES
     pcs = [pc for pc, _ in struct.iter_unpack("<Ii", data[place : place + 8 * count])]
     if len(pcs) != count or any(a >= b for a, b in pairwise(pcs)) or any(pc & 3 for pc in pcs):
         raise Damaged("its entries are out of order")

@@ -1,7 +1,7 @@
 """From objects to the finished library: its table of entries, the link, the footer.
 
-Enters: objects, and which symbol serves which guest pcs. Leaves: one library file with struct mr_library (see
-runtime/library.h), which the host checks before anything in it runs. The file appears whole or not at all.
+Enters: objects, and which symbol serves which guest pcs. Leaves: one library file with struct mr_library
+(abi.py), which the host checks before anything in it runs. The file appears whole or not at all.
 """
 
 from __future__ import annotations
@@ -11,16 +11,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import __version__
+from .abi import (
+    LIBRARY_HEADER_BYTES,
+    LIBRARY_MAGIC,
+    LIBRARY_SEGMENTS,
+    LIBRARY_TEXT_BYTES,
+    LIBRARY_VERSION,
+    LIBRARY_WORDS,
+    MEMORY_MODELS,
+)  # fmt: skip
 from .compiler import run_compiler
 from .cpu import Cpu
 from .elf import Image
 from .emit.calls import HOST_EDGES, declaration
 from .emit.writer import DELTA, MODULE_METADATA, POOL_SECTION
 from .errors import BuildError
-from .library_file import LIBRARY_MAGIC, LIBRARY_SEGMENTS, LIBRARY_VERSION
 from .state import layout_id
-
-_MEMORY_NUMBERS = {"flat": 0, "paged": 1, "thunk": 2}
 
 
 @dataclass(frozen=True)
@@ -105,26 +111,29 @@ def table_text(found: list[tuple[int, str]], identity: LibraryIdentity, triple: 
     """
     guest = identity.guest
     entries = sorted(dict(sorted(found, reverse=True)).items())
-    words = (
-        LIBRARY_MAGIC, LIBRARY_VERSION, layout_id(), _MEMORY_NUMBERS[identity.memory], identity.cpu.level,
-        guest.bias, guest.fr, int(guest.nan2008), int(guest.relocatable), len(entries),
-    )  # fmt: skip
-    fields = [("i32", str(word)) for word in words]
-    for symbol in ("mr_enter", "call_host", DELTA[1:], f"__start_{POOL_SECTION}", f"__stop_{POOL_SECTION}"):
-        fields.append(("i32", _displacement(symbol, 4 * len(fields))))
+    words: dict[str, int | str] = {
+        "magic": LIBRARY_MAGIC, "version": LIBRARY_VERSION, "layout": layout_id(),
+        "memory_model": MEMORY_MODELS[identity.memory], "cpu_level": identity.cpu.level, "bias": guest.bias,
+        "fr": guest.fr, "nan2008": int(guest.nan2008), "relocatable": int(guest.relocatable),
+        "entry_count": len(entries), "enter": "mr_enter", "fallback": "call_host", "delta": DELTA[1:],
+        "pcs": f"__start_{POOL_SECTION}", "pcs_end": f"__stop_{POOL_SECTION}",
+    }  # fmt: skip
+    fields = []
+    for position, (name, _, _) in enumerate(LIBRARY_WORDS):
+        word = words[name]
+        fields.append(("i32", _displacement(word, 4 * position) if isinstance(word, str) else str(word)))
     unused = [(0, 0, 0)] * (LIBRARY_SEGMENTS - len(guest.segments))
     for segment in [*guest.segments[:LIBRARY_SEGMENTS], *unused]:
         fields += [("i32", str(word)) for word in segment]
-    header_bytes = 4 * len(fields) + 32 + 64 + 64
     for data in (
         bytes.fromhex(guest.identity),
-        f"mipsrec {__version__}".encode().ljust(64, b"\0")[:64],
-        identity.options.encode().ljust(64, b"\0")[:64],
+        f"mipsrec {__version__}".encode().ljust(LIBRARY_TEXT_BYTES, b"\0")[:LIBRARY_TEXT_BYTES],
+        identity.options.encode().ljust(LIBRARY_TEXT_BYTES, b"\0")[:LIBRARY_TEXT_BYTES],
     ):
         type_, _, value = _bytes_constant(data).partition("] ")
         fields.append((type_ + "]", value))
     for index, (pc, symbol) in enumerate(entries):
-        fields += [("i32", str(pc)), ("i32", _displacement(symbol, header_bytes + 8 * index + 4))]
+        fields += [("i32", str(pc)), ("i32", _displacement(symbol, LIBRARY_HEADER_BYTES + 8 * index + 4))]
     types = ", ".join(type_ for type_, _ in fields)
     values = ", ".join(f"{type_} {value}" for type_, value in fields)
     symbols = sorted({symbol for _, symbol in entries})

@@ -3,7 +3,16 @@
  * Arguments go where o32 puts integers: a0 to a3, then the stack from sp+16 on, with room for all of them. The function
  * returns, by whatever register, to an address where no code can be.
  */
-#include "control.h"
+#include "call.h"
+
+#include "base/messages.h"
+#include "base/numbers.h"
+#include "base/options.h"
+#include "command_line.h"
+#include "linux/upcalls.h"
+#include "memory/values.h"
+#include "run/host_stack.h"
+#include "run/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +68,7 @@ void mr_call_function(struct mr_state *s)
     GPR(s, MR_REG_T9) = target; /* position-independent functions find their data through it */
     GPR(s, MR_REG_RA) = RETURN_PC;
     struct mr_state before = *s;
-    mr_faults_prepare_thread();
+    mr_signal_stack_enter();
     mr_run_outermost(s, target, RETURN_PC);
     print_changes(&before, s);
     fflush(stdout);

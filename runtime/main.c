@@ -3,26 +3,37 @@
  * In order: options, a look into the library (it decides where the guest's memory must be), the window, the guest's image
  * and stack, the library's functions, the first state, and control to the guest on a host stack of its own.
  */
+#include "base/messages.h"
+#include "base/options.h"
+#include "base/sanitizer.h"
 #include "baseline/baseline.h"
-#include "control.h"
-#include "fpu.h"
+#include "call.h"
+#include "command_line.h"
+#include "cpu/fpu.h"
 #include "gdb/gdb.h"
 #include "growth/growth.h"
-#include "lifted/code.h"
+#include "lifted/dispatch_table.h"
+#include "lifted/module.h"
+#include "lifted/store.h"
+#include "linux/fault.h"
+#include "linux/load.h"
 #include "linux/program.h"
-#include "profile.h"
-#include "verify.h"
+#include "memory/memory.h"
+#include "profile/profile.h"
+#include "report.h"
+#include "run/host_stack.h"
+#include "strace/strace.h"
+#include "verify/verify.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define EF_FP64 0x00000200u /* e_flags EF_MIPS_FP64, before .MIPS.abiflags */
 
-struct mr_state *mr_main_state;
-
 static struct mr_state first_state __attribute__((aligned(64)));
 
-bool mr_image_fr(const struct mr_image *image)
+/* Status.FR as Linux sets it for this program. */
+static bool image_fr(const struct mr_image *image)
 {
     enum { FP_OLD_64 = 4, FP_64 = 6, FP_64A = 7 }; /* Val_GNU_MIPS_ABI_FP_*; every other one runs with FR=0 */
     return image->fp_abi == FP_OLD_64 || image->fp_abi == FP_64 || image->fp_abi == FP_64A ||
@@ -49,7 +60,7 @@ static void init_state(struct mr_state *s, const struct mr_image *image, uint32_
 {
     GPR(s, MR_REG_SP) = sp;
     s->pc = image->start;
-    s->fr = mr_image_fr(image);
+    s->fr = image_fr(image);
     s->fcsr = image->nan2008 ? MR_FCSR_NAN2008 | MR_FCSR_ABS2008 : 0;
     s->dispatch = mr_dispatch;
     s->fallback = mr_fallback;
@@ -75,6 +86,8 @@ int main(int argc, char **argv)
     mr_program_start();
     if (mr_options.stats || mr_options.strace || mr_options.report)
         mr_messages_open();
+    if (mr_options.strace)
+        mr_strace_start();
     bool native = !mr_options.engine_interp, named = native && mr_options.library_path != NULL;
     if (named)
         model = (enum mr_memory_model)mr_library_examine(mr_options.library_path)->table->memory_model;

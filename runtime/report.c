@@ -3,16 +3,24 @@
  * Everything goes to standard error by write, since a guest may end while the host is anywhere. Where the guest runs on, it
  * goes to a copy of that descriptor: the guest may close or redirect its own.
  */
-#include "abi.h"
+#include "report.h"
+
+#include "base/messages.h"
+#include "base/options.h"
 #include "baseline/baseline.h"
-#include "control.h"
+#include "cpu/disasm.h"
 #include "gdb/gdb.h"
 #include "growth/growth.h"
-#include "lifted/code.h"
+#include "lifted/code_files.h"
+#include "lifted/module.h"
+#include "linux/abi.h"
+#include "linux/fault.h"
 #include "linux/own.h"
-#include "profile.h"
-#include "thread.h"
-#include "verify.h"
+#include "linux/threads.h"
+#include "linux/upcalls.h"
+#include "memory/values.h"
+#include "profile/profile.h"
+#include "verify/verify.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -20,27 +28,9 @@
 #include <string.h>
 #include <unistd.h>
 
-int mr_messages_fd(void)
-{
-    int fd = mr_own_descriptor(MR_OWN_TRACE);
-    return fd < 0 ? STDERR_FILENO : fd;
-}
-
 void mr_messages_open(void)
 {
     mr_own_keep(MR_OWN_TRACE, fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, MR_OWN_FIRST));
-}
-
-void mr_print_error(const char *format, ...)
-{
-    char text[512];
-    va_list arguments;
-    va_start(arguments, format);
-    int length = vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    size_t size_bytes = length < 0 ? 0 : (size_t)length < sizeof text ? (size_t)length : sizeof text - 1;
-    if (size_bytes > 0 && write(mr_messages_fd(), text, size_bytes) < 0)
-        return; /* nobody to tell */
 }
 
 static void print_stats(void)
@@ -72,7 +62,7 @@ static void print_registers(const struct mr_state *s)
     mr_print_error("%5s %08x%5s %08x\n", "hi", (uint32_t)(s->hilo >> 32), "lo", (uint32_t)s->hilo);
 }
 
-void mr_report(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint32_t address)
+static void report(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint32_t address)
 {
     const char *name = mr_signal_name(mips_signal);
     mr_print_error("mipsrec-host: the guest dies of signal %d (%s) at pc 0x%08x, address 0x%08x\n", mips_signal,
@@ -98,7 +88,7 @@ void mr_report(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint32_t 
 void mr_die_by_signal(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint32_t address)
 {
     if (mr_options.report)
-        mr_report(s, mips_signal, guest_pc, address);
+        report(s, mips_signal, guest_pc, address);
     mr_debug_crash(s, mips_signal, guest_pc, address);
     mr_threads_leave_robust_lists();
     print_stats();

@@ -2,7 +2,7 @@
 
 Enters: the command line. Leaves: lines for /proc/sys/fs/binfmt_misc/register or for a file in /etc/binfmt.d, printed or
 registered. The rules are those of Documentation/admin-guide/binfmt-misc.rst; how the host finds out that the kernel
-started it is in runtime/options.c. Not done here: mounting binfmt_misc.
+started it is in runtime/command_line.c. Not done here: mounting binfmt_misc.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The report of `mipsrec verify` on the first difference between lifted code and the interpreter.
 
-Enters: a record of runtime/verify_report.c, and the program. Leaves: text. Libraries of a dynamic program are read
+Enters: a record of runtime/verify/report.c, and the program. Leaves: text. Libraries of a dynamic program are read
 again, by the paths in the record.
 """
 
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
+from ..abi import CAUSES
 from ..analysis import Block, End, Function
 from ..elf import load_elf
 from ..errors import MipsrecError
@@ -29,9 +30,11 @@ BLOCKS_SHOWN = 4
 LINES_AROUND = 5
 """Of a long block, how many instructions are shown on either side of what matters, and at its ends."""
 POINTS_SHOWN = 8
-CAUSES = {1: "overflow", 2: "a trap", 3: "a break", 4: "a reserved instruction", 5: "an address error",
-          6: "a floating-point exception", 7: "an unusable coprocessor"}  # fmt: skip
-"""enum mr_cause in runtime/host.h."""
+_EXCEPTIONS = {
+    "overflow": "overflow", "trap": "a trap", "break": "a break", "reserved": "a reserved instruction",
+    "address": "an address error", "fpe": "a floating-point exception", "coprocessor": "an unusable coprocessor",
+}  # fmt: skip
+_EXCEPTION_OF = {number: _EXCEPTIONS[cause] for cause, number in CAUSES.items()}
 
 
 class _File:
@@ -136,7 +139,7 @@ def _point(code: _Code, point: Record) -> str:
         "call": f"the call of {place}",
         "place": f"control at {place}",
         "syscall": f"the system call at {place}",
-        "exception": f"{CAUSES.get(point['detail'], 'an exception')} at {place}",
+        "exception": f"{_EXCEPTION_OF.get(point['detail'], 'an exception')} at {place}",
         "fault": f"the access to 0x{point['detail']:08x} at {place}, which faults",
     }[point["kind"]]
 

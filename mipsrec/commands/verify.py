@@ -31,7 +31,7 @@ from .run import is_dynamic
 from .translate import build_closure, sysroot_of
 
 Record = dict[str, Any]
-"""What runtime/verify_report.c writes."""
+"""What runtime/verify/report.c writes."""
 
 
 def _patterns(arguments: argparse.Namespace) -> list[str]:

@@ -39,6 +39,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..abi import llvm_declaration
 from ..lift.convention import ARGUMENTS, RESULTS, Callee, Convention
 from ..lift.options import LiftOptions
 from ..state import OFFSETS, SLOT_BYTES
@@ -103,7 +104,7 @@ _RESULTS_OF_HOST = f"""\
 """
 
 HOST_EDGES = f"""\
-declare i32 @mr_call(ptr, i32)
+{llvm_declaration("mr_call")}
 
 define hidden {_TYPE} @call_host({_PARAMETERS}) nounwind {{
 {_STATE}
@@ -121,7 +122,7 @@ define hidden i32 @mr_enter(ptr %s, ptr %function) nounwind {{
   ret i32 %pc
 }}
 
-declare i32 @mr_go_on(ptr, i32, i32)
+{llvm_declaration("mr_go_on")}
 
 define hidden {_TYPE} @go_on({_PARAMETERS}) nounwind {{
 {_STATE}
@@ -129,7 +130,7 @@ define hidden {_TYPE} @go_on({_PARAMETERS}) nounwind {{
 {_RESULTS_OF_HOST}\
 }}
 
-declare i32 @mr_poll(ptr, i32)
+{llvm_declaration("mr_poll")}
 
 define hidden preserve_allcc i32 @poll(ptr %s, i32 %pc) nounwind {ALL_KEPT} {{
   %to = call i32 @mr_poll(ptr %s, i32 %pc)

@@ -6,16 +6,11 @@ registers.
 
 from __future__ import annotations
 
+from ..abi import CAUSES, STAY
 from .accesses import MemoryOperations
 from .floats import FloatOperations
 from .memory import Value, text
 from .writer import STATE_TAG, UNLIKELY
-
-STAY = 3
-"""MR_STAY in runtime/host.h."""
-
-CAUSES = {"overflow": 1, "trap": 2, "break": 3, "reserved": 4, "address": 5}
-"""enum mr_cause in runtime/host.h."""
 
 
 class IrMachine(MemoryOperations, FloatOperations):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..abi import llvm_declaration
 from .calls import LOOKUP, declaration
 from .floats import CONSTRAINED_DECLARATIONS
 from .function import LiftedFunction
@@ -11,36 +12,30 @@ from .nans import REPLAY
 from .vectors import VECTOR_DECLARATIONS
 from .writer import ALL_KEPT, DELTA, FIRST_FREE_METADATA, MODULE_METADATA, pool_text
 
-DECLARATIONS = """\
-declare i32 @mr_call(ptr, i32) #0
-declare i32 @mr_syscall(ptr, i32) #0
+_CALLED = (
+    "mr_watch_call", "mr_watch_place", "mr_exception", "mr_interpret", "mr_cfc1", "mr_ctc1_lifted", "mr_fp_again",
+    "mr_fp_replay", "mr_rdhwr", "mr_synci", "mr_load8", "mr_load16", "mr_load32", "mr_load64", "mr_store8",
+    "mr_store16", "mr_store32", "mr_store64", "mr_compare_exchange",
+)  # fmt: skip
+_ATTRIBUTES_OF = {"mr_fp_again": "#4", "mr_fp_replay": "#5"}
+"""Of functions of the host that leave memory alone, or only read it; all others have #0."""
+
+
+def _declarations(*names: str) -> str:
+    return "".join(f"{llvm_declaration(name)} {_ATTRIBUTES_OF.get(name, '#0')}\n" for name in names)
+
+
+DECLARATIONS = f"""\
+{_declarations("mr_call", "mr_syscall")}\
 declare hidden preserve_allcc i32 @poll(ptr, i32) #6
-declare void @mr_watch_call(ptr, i32) #0
-declare void @mr_watch_place(ptr, i32) #0
-declare i32 @mr_exception(ptr, i32, i32, i32) #0
-declare i32 @mr_interpret(ptr, i32, i32, i32) #0
-declare i32 @mr_cfc1(ptr, i32) #0
-declare i32 @mr_ctc1_lifted(ptr, i32, i32, i32, i32) #0
-declare i64 @mr_fp_again(ptr, i32, i64, i64, i64) #4
-declare void @mr_fp_replay(ptr, ptr, i32, i32, ptr) #5
-declare i32 @mr_rdhwr(ptr, i32) #0
-declare void @mr_synci(ptr, i32) #0
-declare i32 @mr_load8(ptr, i32) #0
-declare i32 @mr_load16(ptr, i32) #0
-declare i32 @mr_load32(ptr, i32) #0
-declare i64 @mr_load64(ptr, i32) #0
-declare void @mr_store8(ptr, i32, i32) #0
-declare void @mr_store16(ptr, i32, i32) #0
-declare void @mr_store32(ptr, i32, i32) #0
-declare void @mr_store64(ptr, i32, i64) #0
-declare i32 @mr_compare_exchange(ptr, i32, i32, i32) #0
+{_declarations(*_CALLED)}\
 declare i16 @llvm.bswap.i16(i16)
 declare i32 @llvm.bswap.i32(i32)
 declare i64 @llvm.bswap.i64(i64)
 declare i32 @llvm.fshr.i32(i32, i32, i32)
 declare i32 @llvm.ctlz.i32(i32, i1)
-declare { i32, i1 } @llvm.sadd.with.overflow.i32(i32, i32)
-declare { i32, i1 } @llvm.ssub.with.overflow.i32(i32, i32)
+declare {{ i32, i1 }} @llvm.sadd.with.overflow.i32(i32, i32)
+declare {{ i32, i1 }} @llvm.ssub.with.overflow.i32(i32, i32)
 declare float @llvm.fabs.f32(float)
 declare double @llvm.fabs.f64(double)
 """

@@ -25,7 +25,7 @@ MAX_PENDING = 32
 that a byte tells the slot of an operand or result."""
 
 Step = tuple[int, int, int, int, int]
-"""struct mr_fp_step in runtime/host.h: word, operands, result."""
+"""struct mr_fp_step (abi.py): word, operands, result."""
 _STEP_TYPE = "{ i32, [4 x i8] }"
 
 _INVALID_FLAG = 1 << 6

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from ..abi import STAY
 from ..isa.effects import ALL_BITS
 from ..lift.passes.safepoints import Safepoints
 from ..state import OFFSETS
-from .machine import STAY
 from .memory import text
 from .register_file import RegisterOperations
 from .writer import LIKELY

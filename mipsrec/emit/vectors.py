@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..abi import PAGE_BYTES
 from ..lift.passes.vectorize.iteration import (
-    PAGE_BYTES,
     SIZES,
     VECTOR_BYTES,
     Access,

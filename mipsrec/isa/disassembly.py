@@ -67,7 +67,7 @@ _HOST_PLACEHOLDERS = {
 
 
 def host_table() -> str:
-    """Return the text of `mr_disasm.h`, the rows as runtime/disasm.c wants them."""
+    """Return the text of `mr_disasm.h`, the rows as runtime/cpu/disasm.c wants them."""
     lines = ["/* Generated from mipsrec/isa. */", "static const struct mr_disasm_row mr_disasm_rows[] = {"]
     lines.append('    {0xffffffffu, 0x00000000u, "nop"},')
     for row in ROWS:

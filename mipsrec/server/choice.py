@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from ..abi import ARRIVED
 from ..analysis import Function
 from ..flow.graph import Graph
 from ..pipeline import Guest
-from .protocol import ARRIVED
 
 MOST_INSTRUCTIONS = 30_000
 """Of the functions of one choice; more come with the next request."""

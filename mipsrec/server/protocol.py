@@ -1,7 +1,7 @@
-"""The messages of the compile server, and where its socket is (runtime/growth/request.c has both as well).
+"""The messages of the compile server, and where its socket is (runtime/growth/request.c finds it as well).
 
-A message is one packet on a connection of its own. A host sends what is hot, with the descriptor of the file, and gets
-no answer. All other messages have one: how things are.
+abi.py says how a message begins. It is one packet on a connection of its own. A host sends what is hot, with the
+descriptor of the file, and gets no answer. All other messages have one: how things are.
 """
 
 from __future__ import annotations
@@ -18,17 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..abi import MOST_PCS, REQUEST_KINDS, REQUEST_MAGIC, REQUEST_VERSION, request_head
 from ..cache import cache_folder, source_digest
 from ..errors import BuildError
 from ..options import CALL_MODELS, CPUS, LEVELS, MEMORY_MODELS, Options
 
-MAGIC, VERSION = 0x5352494D, 1
-HOT, STATUS, STOP, FINISH = 1, 2, 3, 4
+HOT, STATUS, STOP, FINISH = (REQUEST_KINDS[kind] for kind in ("hot", "status", "stop", "finish"))
 """What is hot; how are things?; end; compile all that was ever asked for, and make groups of functions one."""
-MOST_PCS = 4096
-ARRIVED = 1
-"""Added to a pc that control came to from elsewhere: from recompiled code, or from the host."""
-_HEAD = struct.Struct("<IIII40s96s1024s")
+_HEAD = request_head()
 _PC = struct.Struct("<II")
 PACKET_BYTES = _HEAD.size + MOST_PCS * _PC.size
 _SUN_PATH_BYTES = 108
@@ -57,7 +54,7 @@ class Message:
 def pack(message: Message) -> bytes:
     """Return a message as a packet."""
     fields = (source_digest().encode(), message.variant.encode(), os.fsencode(message.path)[:1023])
-    head = _HEAD.pack(MAGIC, VERSION, message.kind, len(message.pcs), *fields)
+    head = _HEAD.pack(REQUEST_MAGIC, REQUEST_VERSION, message.kind, len(message.pcs), *fields)
     return head + b"".join(_PC.pack(*pair) for pair in message.pcs)
 
 
@@ -66,7 +63,7 @@ def unpack(packet: bytes) -> Message:
     if len(packet) < _HEAD.size:
         raise Refused("it is too short")
     magic, version, kind, count, key, variant, path = _HEAD.unpack_from(packet)
-    if magic != MAGIC or version != VERSION:
+    if magic != REQUEST_MAGIC or version != REQUEST_VERSION:
         raise Refused("it is of another protocol")
     if key.rstrip(b"\0") != source_digest().encode():
         raise Refused("it is of another version of mipsrec")

@@ -1,6 +1,11 @@
 /* What the interpreter, the fault handler and the system calls ask of the baseline tier. */
-#include "../control.h"
-#include "parts.h"
+#include "baseline/baseline.h"
+
+#include "base/host_thread.h"
+#include "base/lock.h"
+#include "base/messages.h"
+#include "baseline/parts.h"
+#include "memory/values.h"
 
 #include <setjmp.h>
 

@@ -2,11 +2,12 @@
  *
  * It makes code by copying stencils (mipsrec/stencils) and filling in what depends on the instruction. A *unit* is the code
  * of consecutive instructions up to a jump that is always taken; every instruction of it but those in delay slots may be
- * entered. Translated code comes back to the interpreter's loop (interp.c) where it cannot go on: at a place that has no
+ * entered. Translated code comes back to the interpreter's loop (run/interpret.c) where it cannot go on: at a place that has no
  * code, at an instruction that only the interpreter performs, and when a signal waits.
  *
  *     baseline.c      what the interpreter, the fault handler and the system calls ask of the tier
- *     translate.c     guest instructions to units
+ *     translate.c     guest instructions to units: jumps, delay slots, segments
+ *     emit.c          single instructions by stencils
  *     stencils.c      tables of the generated header: rows, and stencils by the classes of their operands
  *     code_cache.c    where code lies, which guest pc it is of, and forgetting
  *     code_links.c    jumps between units
@@ -17,9 +18,11 @@
 #ifndef MR_BASELINE_H
 #define MR_BASELINE_H
 
-#include "../host.h"
+#include "mr_abi.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Before the first guest instruction: reserves address space. Without effect where the tier is off, or the host's processor
  * has no stencils. */

@@ -8,9 +8,9 @@
  * all its units lose their entries, and it is filled again once no thread can be in it any more (code_users.c).
  */
 #if defined(__x86_64__)
-
-#include "../control.h"
-#include "parts.h"
+#include "base/lock.h"
+#include "baseline/baseline.h"
+#include "baseline/parts.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

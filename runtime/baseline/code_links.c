@@ -4,8 +4,7 @@
  * execute the jumps meanwhile: each changes by one store.
  */
 #if defined(__x86_64__)
-
-#include "parts.h"
+#include "baseline/parts.h"
 
 #include <stdlib.h>
 

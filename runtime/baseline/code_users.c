@@ -6,9 +6,9 @@
  * A process's only thread needs no such order.
  */
 #if defined(__x86_64__)
-
-#include "../control.h"
-#include "parts.h"
+#include "base/lock.h"
+#include "baseline/baseline.h"
+#include "baseline/parts.h"
 
 _Thread_local struct mr_code_user mr_code_user;
 _Atomic uint32_t mr_code_time = 1;

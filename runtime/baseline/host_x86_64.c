@@ -1,7 +1,9 @@
 /* What the baseline tier knows of x86-64: jumps, the way in and out, and where signal contexts keep pinned registers. */
 #if defined(__x86_64__)
-
-#include "parts.h"
+#include "base/host_thread.h"
+#include "baseline/parts.h"
+#include "memory/memory.h"
+#include "mr_stencil_numbers.h"
 
 #include <string.h>
 #include <ucontext.h>

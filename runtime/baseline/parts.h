@@ -2,11 +2,12 @@
 #ifndef MR_BASELINE_PARTS_H
 #define MR_BASELINE_PARTS_H
 
-#include "baseline.h"
-#include "mr_stencil_numbers.h"
+#include "mr_state.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* ---- stencils.c: the generated tables. Their meaning stands in mipsrec/stencils/convention.py. ---- */
 
@@ -160,7 +161,7 @@ struct mr_code_user { /* a guest thread. All under mr_lock but `since` */
 extern _Thread_local struct mr_code_user mr_code_user; /* the calling thread */
 extern _Atomic uint32_t mr_code_time;
 extern bool mr_code_shared; /* by several threads */
-/* The calling thread will look for an entry. It may do so while code below waits for the handler of a fault (fault.c): then
+/* The calling thread will look for an entry. It may do so while code below waits for the handler of a fault (run/waiting.c): then
  * the older time holds for both. Returns what mr_code_leave is to be told. */
 static inline uint32_t mr_code_enter(void)
 {

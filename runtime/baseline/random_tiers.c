@@ -4,8 +4,9 @@
  * the frames of recompiled code; and recompiled functions that are passed over at random, so that another tier runs them.
  * What a guest does depends on none of this. A seed makes the same choices in each run of a guest of one thread.
  */
-#include "../control.h"
-#include "baseline.h"
+#include "base/host_thread.h"
+#include "base/lock.h"
+#include "baseline/baseline.h"
 
 #include <stdatomic.h>
 

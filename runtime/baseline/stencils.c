@@ -1,8 +1,7 @@
 /* The generated tables, and how they are looked up. */
 #if defined(__x86_64__)
-
-#include "parts.h"
-
+#include "baseline/parts.h"
+#include "mr_stencil_numbers.h"
 #include "mr_stencils.h"
 
 #include <string.h>

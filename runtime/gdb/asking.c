@@ -4,11 +4,12 @@
  * Enters: signals that are to be delivered. Leaves: what the debugger makes of them. A signal that comes while a thread waits
  * in a system call is asked about in the handler of the host; the call goes on when the guest does not get the signal.
  */
-#include "parts.h"
-
-#include "../fpu.h"
-#include "../signals.h"
-#include "../syscall.h"
+#include "base/observe.h"
+#include "base/options.h"
+#include "cpu/fpu.h"
+#include "gdb/parts.h"
+#include "linux/host_call.h"
+#include "linux/signals.h"
 
 #include <unistd.h>
 
@@ -106,7 +107,7 @@ bool mr_debug_ask_in_call(struct mr_signal_info *info, void *context)
     return false;
 }
 
-bool mr_debug_takes(int mips_signal)
+bool mr_debug_wants_signal(int mips_signal)
 {
     bool ignored = mr_signal_is_ignored(mips_signal);
     if (mr_options.gdb_on_crash != NULL && !ignored && mr_debug_dumps_core(mips_signal))

@@ -3,9 +3,11 @@
  * The guest is stopped. So a page may have another protection for a moment. A page can still lie beyond the end of its file:
  * then the access faults, and fault.c comes back here.
  */
-#include "parts.h"
-
-#include "../control.h"
+#include "base/host_thread.h"
+#include "base/lock.h"
+#include "gdb/parts.h"
+#include "lifted/module.h"
+#include "memory/memory.h"
 
 #include <setjmp.h>
 #include <string.h>

@@ -3,9 +3,10 @@
  * Enters: a port, or the path of a socket. Leaves: the descriptor of the connection. A port is one of 127.0.0.1, which every
  * user of the machine reaches. A socket in the file system is for its owner and root only.
  */
-#include "parts.h"
-
-#include "../control.h"
+#include "base/messages.h"
+#include "base/numbers.h"
+#include "gdb/gdb.h"
+#include "gdb/parts.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -4,12 +4,15 @@
  * where they are, also in the midst of recompiled code: their registers are as exact as the tier has them. They go on only
  * for the process to end, so the debugger may look, but not let the guest live.
  */
-#include "parts.h"
-
-#include "../control.h"
-#include "../fpu.h"
-#include "../signals.h"
-#include "../thread.h"
+#include "base/observe.h"
+#include "base/options.h"
+#include "cpu/fpu.h"
+#include "gdb/gdb.h"
+#include "gdb/parts.h"
+#include "linux/fault.h"
+#include "linux/signals.h"
+#include "linux/threads.h"
+#include "memory/memory.h"
 
 #include <pthread.h>
 #include <unistd.h>

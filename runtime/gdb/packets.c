@@ -3,7 +3,7 @@
  * Enters: bytes from the debugger, which may be anything. Leaves: payloads, and bytes to the debugger. A payload that is too
  * long is cut off, which makes it one that no request looks like.
  */
-#include "parts.h"
+#include "gdb/parts.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -2,7 +2,28 @@
 #ifndef MR_GDB_PARTS_H
 #define MR_GDB_PARTS_H
 
-#include "gdb.h"
+#include "mr_state.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct mr_signal_info;
+
+/* ---- what observe.h calls ---- */
+void mr_debug_thread_begins(struct mr_state *s);
+void mr_debug_thread_ends(void);
+void mr_debug_forked(void);
+uint32_t mr_debug_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp);
+bool mr_debug_holds_call(struct mr_state *s);
+bool mr_debug_moved(struct mr_state *s, uint32_t *pc);
+void mr_debug_ask_signal(struct mr_state *s, struct mr_signal_info *info, uint32_t *pc);
+bool mr_debug_ask_in_call(struct mr_signal_info *info, void *context);
+bool mr_debug_wants_signal(int mips_signal);
+bool mr_debug_kicked(const siginfo_t *info, void *context);
+#define MR_DEBUG_KICK_CODE (-0x4d53) /* the si_code of a request to stop: negative, and of no other use */
 
 /* ---- connect.c ---- */
 /* Waits for a debugger at a port of 127.0.0.1 or at a socket in the file system. Returns its connection, or -1. */

@@ -4,10 +4,9 @@
  * thread before the access, as the watch registers of MIPS do and as gdb expects of this machine. Accesses that system calls
  * make are not seen. The lists change only while all threads are stopped.
  */
-#include "parts.h"
-
-#include "../interp.h"
-#include "../signals.h"
+#include "cpu/interp.h"
+#include "gdb/parts.h"
+#include "memory/values.h"
 
 #define MOST_BREAKPOINTS 2048u
 #define FILTER_BITS 4096u

@@ -1,7 +1,8 @@
 /* Registers by the numbers that gdb has for 32-bit MIPS Linux, as bytes in the guest's byte order. */
-#include "parts.h"
-
-#include "../fpu.h"
+#include "base/host_thread.h"
+#include "cpu/fpu.h"
+#include "gdb/parts.h"
+#include "memory/values.h"
 
 #include <string.h>
 

@@ -3,11 +3,12 @@
  * Paths are the guest's, and follow the rules for those (linux/paths.h). A file that the debugger has opened is remembered by
  * its path, and opened anew for each request: the guest finds none of these descriptors among its own.
  */
-#include "parts.h"
-
-#include "../linux/own.h"
-#include "../linux/paths.h"
-#include "../syscall.h"
+#include "base/options.h"
+#include "gdb/parts.h"
+#include "linux/calls/made_files.h"
+#include "linux/host_call.h"
+#include "linux/own.h"
+#include "linux/paths.h"
 
 #include <errno.h>
 #include <fcntl.h>

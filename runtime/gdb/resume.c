@@ -1,5 +1,5 @@
 /* Packets that let the guest go on: vCont with orders for single threads, and the older c, C, s and S. */
-#include "parts.h"
+#include "gdb/parts.h"
 
 #include <unistd.h>
 

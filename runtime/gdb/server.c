@@ -3,9 +3,9 @@
  * Enters: packets, which may hold anything. Leaves: replies. What no request takes is answered by an empty packet, as the
  * protocol wants it, and what is malformed by E16 in hexadecimal (EINVAL). While the guest runs, only an interrupt counts.
  */
-#include "parts.h"
-
-#include "../signals.h"
+#include "gdb/parts.h"
+#include "linux/signals.h"
+#include "memory/values.h"
 
 #include <signal.h>
 #include <string.h>

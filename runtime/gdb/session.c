@@ -3,11 +3,14 @@
  * Enters: the options. Leaves: the connection as a descriptor of the host's own, and the server's thread. The guest does not
  * see that thread but in /proc/self/task. It blocks all signals, so that the guest's come to the guest's threads.
  */
-#include "parts.h"
-
-#include "../control.h"
-#include "../linux/own.h"
-#include "../signals.h"
+#include "base/lock.h"
+#include "base/messages.h"
+#include "base/observe.h"
+#include "base/options.h"
+#include "gdb/gdb.h"
+#include "gdb/parts.h"
+#include "linux/own.h"
+#include "linux/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +60,7 @@ static void take_over(const char *text)
     mr_debug_connection(mr_own_descriptor(MR_OWN_DEBUGGER), flags & WITHOUT_ACKNOWLEDGEMENTS);
 }
 
-void mr_debug_executes(void)
+static void executes(void)
 {
     if (!mr_debugging)
         return;
@@ -66,7 +69,7 @@ void mr_debug_executes(void)
     mr_signals_mirror_all();
 }
 
-void mr_debug_executes_not(void)
+static void executes_not(void)
 {
     if (!mr_debugging)
         return;
@@ -108,9 +111,27 @@ static void make_server(void)
         mr_fail("cannot make a thread for the debugger: %s", strerror(error));
 }
 
+static void observe(void)
+{
+    mr_observe.debug_thread_begins = mr_debug_thread_begins;
+    mr_observe.debug_thread_ends = mr_debug_thread_ends;
+    mr_observe.debug_forked = mr_debug_forked;
+    mr_observe.debug_run = mr_debug_run;
+    mr_observe.debug_holds_call = mr_debug_holds_call;
+    mr_observe.debug_moved = mr_debug_moved;
+    mr_observe.debug_ask_signal = mr_debug_ask_signal;
+    mr_observe.debug_ask_in_call = mr_debug_ask_in_call;
+    mr_observe.debug_takes = mr_debug_wants_signal;
+    mr_observe.debug_kicked = mr_debug_kicked;
+    mr_observe.debug_executes = executes;
+    mr_observe.debug_executes_not = executes_not;
+}
+
 void mr_debug_start(struct mr_state *s)
 {
     bool executed = mr_options.gdb_handed_on != NULL;
+    if (mr_options.gdb != NULL || mr_options.gdb_on_crash != NULL || executed)
+        observe();
     if (mr_options.gdb_on_crash != NULL)
         mr_signals_mirror_all();
     if (mr_options.gdb == NULL && !executed)

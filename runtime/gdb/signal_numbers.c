@@ -1,8 +1,6 @@
 /* Signals as the protocol numbers them, the same for all machines (gdb's manual, appendix "Remote Serial Protocol", and
  * include/gdb/signals.def); and as Linux numbers them on MIPS. */
-#include "parts.h"
-
-#include "../signals.h"
+#include "gdb/parts.h"
 
 enum {
     TO_31 = 32,            /* signals that have names */

@@ -2,7 +2,9 @@
  *
  * Enters: the rest of a packet behind its name. Leaves: the reply. Numbers may be any; what is out of range is refused.
  */
-#include "parts.h"
+#include "base/lock.h"
+#include "gdb/parts.h"
+#include "memory/memory.h"
 
 #include <sys/mman.h>
 

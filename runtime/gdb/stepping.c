@@ -4,12 +4,12 @@
  * the one that comes next. Breakpoints are not in guest memory. An instruction at which the thread has just told the debugger
  * of a stop is executed when the debugger lets it go on, whatever is set there.
  */
-#include "parts.h"
-
-#include "../control.h"
-#include "../fpu.h"
-#include "../signals.h"
-#include "../verify.h"
+#include "base/observe.h"
+#include "cpu/fpu.h"
+#include "cpu/interp.h"
+#include "gdb/parts.h"
+#include "linux/signals.h"
+#include "run/upcalls.h"
 
 /* Returns whether the thread has stopped. Then everything is looked at again, at s->pc. */
 static bool stops(struct mr_debug_thread *self, const struct mr_state *s)

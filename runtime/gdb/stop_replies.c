@@ -1,7 +1,6 @@
 /* Why the guest has stopped, as the debugger is told: T05, the thread, and the kind of stop. */
-#include "parts.h"
-
-#include "../signals.h"
+#include "base/options.h"
+#include "gdb/parts.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -6,14 +6,12 @@
  * cannot be interrupted; the debugger sees its registers, but cannot change them.
  * The thread that stops first tells the debugger, and the server waits for what the debugger wants then.
  */
-#include "parts.h"
-
-#include "../control.h"
-#include "../fpu.h"
-#include "../linux/own.h"
-#include "../signals.h"
-#include "../syscall.h"
-#include "../thread.h"
+#include "base/observe.h"
+#include "cpu/fpu.h"
+#include "gdb/parts.h"
+#include "linux/host_call.h"
+#include "linux/own.h"
+#include "linux/signals.h"
 
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -22,7 +20,7 @@
 
 #define MOST_WAIT_SECONDS 1 /* for threads to park */
 
-bool mr_debugging, mr_debug_stop;
+bool mr_debug_stop;
 struct mr_debug_event mr_debug_last_event;
 pid_t mr_debug_last_thread;
 _Thread_local struct mr_debug_thread mr_debug_this_thread;

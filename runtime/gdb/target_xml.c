@@ -1,5 +1,6 @@
 /* What gdb and lldb are told of the registers: the features org.gnu.gdb.mips.* of gdb's manual ("MIPS Features"). */
-#include "parts.h"
+#include "base/host_thread.h"
+#include "gdb/parts.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* Requests about the guest's threads: which there are, what they do, and which one the others are about. */
-#include "parts.h"
+#include "gdb/parts.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* qXfer: objects of the target that the debugger reads in pieces: the description of the registers, the auxiliary vector, and
  * the guest's name of its program, and what is known of the signal that a thread has stopped for. */
-#include "parts.h"
-
-#include "../syscall.h"
+#include "base/options.h"
+#include "gdb/parts.h"
+#include "linux/load.h"
 
 #include <string.h>
 

@@ -4,11 +4,10 @@
  * code runs in a process that shares the memory but has a copy of the descriptors (CLONE_VM without CLONE_FILES); its maker
  * waits. Neither that process nor the server sends SIGCHLD, and wait does not see them.
  */
-#include "growth.h"
-
-#include "../control.h"
-#include "../signals.h"
-#include "../thread.h"
+#include "base/sanitizer.h"
+#include "growth/growth.h"
+#include "linux/signals.h"
+#include "linux/threads.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  *
  * The host counts samples of code that nobody recompiled. When a file has many, the host asks the compile server of this user
  * (mipsrec/server) to recompile what is hot. The server makes one library for each file, which grows; the host finds it in the
- * store, and binds it over the file's pages (lifted/module.c).
+ * store, and binds it over the file's pages (lifted/growing.c).
  *
  *     hot.c       counts samples, and decides when to ask and when to look
  *     request.c   the message to the server, and where its socket is
@@ -13,10 +13,12 @@
 #ifndef MR_GROWTH_H
 #define MR_GROWTH_H
 
-#include "../host.h"
+#include "mr_request.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define MR_GROWTH_RATE 250u /* samples in a second of a thread's processor time */
 
@@ -26,25 +28,12 @@ extern bool mr_growth_on;
 void mr_growth_start(void); /* after the store is open */
 /* In the handler of a sample at host_pc, which stands for so many periods. */
 void mr_growth_sample(uintptr_t host_pc, uint64_t periods);
-/* Control has come to code at pc that nobody recompiled, from code that somebody has, or from the host. Each way costs about as
- * much as a hundred instructions; samples do not show where it leads. */
-#define MR_GROWTH_ARRIVALS 4096u /* that count as a sample */
-extern _Thread_local uint32_t mr_growth_arrivals;
-void mr_growth_arrived(uint32_t pc); /* for the last of so many */
-/* Where the guest's state is complete, and no lock is held: asks, looks and binds, if it is time. */
-extern _Atomic bool mr_growth_due;
-void mr_growth_step(void);
-void mr_growth_end(void);    /* the process ends: what was hot in it may be so in the next */
-void mr_growth_forked(void); /* in the child */
+void mr_growth_end(void); /* the process ends: what was hot in it may be so in the next */
 void mr_growth_report(void); /* for --stats */
 
 /* ---- request.c ---- */
 
-struct mr_hot_pc {
-    uint32_t pc; /* as `mipsrec disasm` shows it, and MR_ARRIVED where control came from elsewhere */
-    uint32_t samples; /* 0: code that was executed often enough to be translated */
-};
-enum { MR_MOST_HOT_PCS = 512, MR_MOST_PCS = 4096, MR_ARRIVED = 1 };
+enum { MR_MOST_HOT_PCS = 512 };
 struct mr_request {
     const char *path; /* of the file, as on this machine */
     int fd;           /* the file */

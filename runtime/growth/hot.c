@@ -1,18 +1,22 @@
 /* Counts samples of code that nobody recompiled, asks the compile server for what is hot, and binds what it made.
  *
  * Enters: samples (profile.c), one for each 4 ms of a thread's processor time. Leaves: requests (request.c), and libraries
- * bound over the pages of files (lifted/module.c). The handler of a sample only counts; what takes longer is done by
- * mr_growth_step, where the guest's state is complete: the handler has the next poll of its thread come there.
+ * bound over the pages of files (lifted/growing.c). The handler of a sample only counts; what takes longer is done by
+ * take_step, where the guest's state is complete: the handler has the next poll of its thread come there.
  *
  * A file is asked for when it has had a number of new samples, which doubles each time. Counts are forgotten when they were
  * sent: the server remembers what it was asked for.
  */
-#include "growth.h"
-
-#include "../baseline/baseline.h"
-#include "../control.h"
-#include "../lifted/code.h"
-#include "../profile.h"
+#include "base/host_thread.h"
+#include "base/messages.h"
+#include "base/observe.h"
+#include "base/options.h"
+#include "baseline/baseline.h"
+#include "growth/growth.h"
+#include "lifted/caches.h"
+#include "lifted/code_files.h"
+#include "lifted/module.h"
+#include "lifted/store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,12 +32,11 @@
 #define FIRST_SAMPLES 8u         /* that a file is asked for at first */
 #define MOST_SAMPLES 512u        /* and in the end */
 #define LOOK_STEPS 32u           /* from one look for what others had made to the next */
-#define CROWDED_ARRIVALS 6u      /* counts of arrivals for each sample: one arrival in 160 ns */
+#define CROWDED_ARRIVALS 6u      /* counts of arrivals (run/interpret.c) for each sample: one arrival in 160 ns */
 #define MOST_STARTS 3u           /* of the server, by this process */
 #define MOST_BINDINGS 64u        /* for one file */
 
 bool mr_growth_on;
-_Atomic bool mr_growth_due;
 
 enum { RECOMPILED, TRANSLATED, IN_HOST, PLACES };
 static _Atomic uint64_t samples_of[PLACES];
@@ -60,7 +63,6 @@ static unsigned most_files;
 static atomic_flag stepping = ATOMIC_FLAG_INIT;
 static _Atomic uint32_t generation; /* of what is bound */
 static _Thread_local uint32_t seen_generation;
-_Thread_local uint32_t mr_growth_arrivals;
 static unsigned step_number, starts, requests, set_aside;
 static _Atomic uint32_t ticks, arrived; /* samples, and counts of arrivals, since the last step */
 
@@ -102,10 +104,8 @@ static void count_translated(uintptr_t host_pc, uint32_t periods)
         count_at(call_pc, 0, periods);
 }
 
-void mr_growth_arrived(uint32_t pc)
+static void note_arrivals(uint32_t pc)
 {
-    if (!mr_growth_on)
-        return;
     atomic_fetch_add_explicit(&arrived, 1, memory_order_relaxed);
     count_at(pc & ~3u, MR_ARRIVED, 1);
 }
@@ -331,7 +331,7 @@ static void make_step(bool at_end)
     atomic_flag_clear(&stepping);
 }
 
-void mr_growth_step(void)
+static void take_step(void)
 {
     make_step(false);
 }
@@ -343,6 +343,18 @@ void mr_growth_end(void)
 }
 
 /* ---- start and end ---- */
+
+static void forked(void)
+{
+    atomic_flag_clear(&stepping); /* another thread may have had it */
+    if (atomic_load(&samples_of[TRANSLATED]) != 0) {
+        for (unsigned number = 0; number <= mr_code_file_count() && number < most_files; number++)
+            atomic_store(&fresh[number], 0);
+        memset(slots, 0, sizeof slots);
+    }
+    for (int place = 0; place < PLACES; place++)
+        atomic_store(&samples_of[place], 0);
+}
 
 static bool is_debugged(void)
 {
@@ -361,20 +373,11 @@ void mr_growth_start(void)
     files = calloc(most_files, sizeof *files); /* untouched pages cost nothing */
     fresh = calloc(most_files, sizeof *fresh);
     mr_growth_on = files != NULL && fresh != NULL;
-}
-
-void mr_growth_forked(void)
-{
     if (!mr_growth_on)
         return;
-    atomic_flag_clear(&stepping); /* another thread may have had it */
-    if (atomic_load(&samples_of[TRANSLATED]) != 0) {
-        for (unsigned number = 0; number <= mr_code_file_count() && number < most_files; number++)
-            atomic_store(&fresh[number], 0);
-        memset(slots, 0, sizeof slots);
-    }
-    for (int place = 0; place < PLACES; place++)
-        atomic_store(&samples_of[place], 0);
+    mr_observe.growth_arrived = note_arrivals;
+    mr_observe.growth_step = take_step;
+    mr_observe.growth_forked = forked;
 }
 
 void mr_growth_report(void)

@@ -1,12 +1,11 @@
 /* What the host tells the compile server: a file of the guest, and where it is hot.
  *
- * One message on a connection of its own, and no answer: the host sees the result in the store. The format stands in
- * mipsrec/server/protocol.py as well. Nothing here waits.
+ * One message on a connection of its own, and no answer: the host sees the result in the store. mipsrec/abi.py owns the
+ * format. Nothing here waits.
  */
-#include "growth.h"
-
-#include "../blake2b.h"
-#include "../lifted/code.h"
+#include "base/blake2b.h"
+#include "growth/growth.h"
+#include "lifted/caches.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,16 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define REQUEST_MAGIC 0x5352494du /* "MIRS" */
-#define REQUEST_VERSION 1u
 #define KEY_DIGITS 16
 #define START_SECONDS 5 /* that a server may take to begin */
-
-struct head {
-    uint32_t magic, version, kind, count;
-    char key[40], variant[96], path[1024]; /* NUL-padded */
-};
-enum { KIND_HOT = 1 };
 
 /* ---- where the socket is ---- */
 
@@ -126,7 +117,8 @@ static bool is_trusted(int fd)
 enum mr_sent mr_request_send(const struct mr_request *request)
 {
     struct sockaddr_un address;
-    struct head head = {REQUEST_MAGIC, REQUEST_VERSION, KIND_HOT, (uint32_t)request->count, {0}, {0}, {0}};
+    struct mr_request_head head = {.magic = MR_REQUEST_MAGIC, .version = MR_REQUEST_VERSION, .kind = MR_REQUEST_HOT,
+                                   .count = (uint32_t)request->count};
     snprintf(head.key, sizeof head.key, "%s", MR_CODE_KEY);
     snprintf(head.variant, sizeof head.variant, "%s", mr_grown_variant());
     snprintf(head.path, sizeof head.path, "%.*s", (int)sizeof head.path - 1, request->path);

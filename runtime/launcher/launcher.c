@@ -5,8 +5,8 @@
  * the folder of this program. Whatever is not plain is Python's: building, all other commands, abbreviated options, and
  * every error. So there is one place that knows what is wrong and how to say so.
  */
-#include "../lifted/caches.h"
-#include "program.h"
+#include "lifted/caches.h"
+#include "launcher/program.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,9 +4,9 @@
  * has a library that the host will use: notes of the host say which contents the file has, and that the library is whole.
  * Of a file that the host has not seen, a library is not looked for: that takes reading it.
  */
-#include "program.h"
+#include "launcher/program.h"
 
-#include "../lifted/caches.h"
+#include "lifted/caches.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* How the host starts the compile server, in the words that mipsrec/commands/server_words.py would give it. */
-#include "program.h"
+#include "launcher/program.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -11,7 +11,7 @@
  * Code runs with the rights of this process, so nobody but root and its user may be able to choose it (mr_distrust). What
  * mr_distrust has found right can be opened by its real path afterwards: who could change that is trusted.
  */
-#include "caches.h"
+#include "lifted/caches.h"
 
 #include <limits.h>
 #include <stdio.h>

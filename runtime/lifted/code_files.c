@@ -6,8 +6,14 @@
  * --profile forked children share the numbers, as they share the samples. Notes change under mr_lock; readers take none,
  * as each note is one word.
  */
-#include "../control.h"
-#include "code.h"
+#include "lifted/code_files.h"
+
+#include "base/lock.h"
+#include "base/messages.h"
+#include "base/options.h"
+#include "lifted/module.h"
+#include "lifted/store.h"
+#include "memory/values.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Which processor this is, as the x86-64 psABI's microarchitecture levels count them. Enters: cpuid. Leaves: the level. */
-#include "caches.h"
+#include "lifted/caches.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

@@ -5,7 +5,7 @@
  * list of our own, since the libc's entries are longer than what a debugger sees of them, and the libc reads the rest.
  * A host with a dynamic linker, as the sanitizers need one, has a list that is not ours to change.
  */
-#include "code.h"
+#include "lifted/module.h"
 
 #include <link.h>
 #include <stdlib.h>

@@ -6,7 +6,8 @@
  *
  * Enters: the identity of a file. Leaves: the library that has grown for it, if nobody else could write it (caches.c).
  */
-#include "code.h"
+#include "lifted/caches.h"
+#include "lifted/store.h"
 
 #include <limits.h>
 #include <stdio.h>

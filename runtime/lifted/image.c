@@ -1,6 +1,8 @@
 /* Binds recompiled code to what was loaded at the start: the program and its interpreter. */
-#include "../blake2b.h"
-#include "code.h"
+#include "base/blake2b.h"
+#include "base/messages.h"
+#include "base/options.h"
+#include "lifted/module.h"
 
 #include <errno.h>
 #include <string.h>

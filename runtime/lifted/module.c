@@ -2,15 +2,20 @@
  *
  * Enters: mappings of files by the guest. Leaves: entries of the dispatch table (dispatch.c). Which module has the code of a
  * guest page is noted page by page, when the page is mapped; the note goes when the page is unmapped, mapped anew, made
- * writable, or its instructions are said to have changed (mr_code_forget). Entries are put into the table only when
+ * writable, or its instructions are said to have changed (forget.c). Entries are put into the table only when
  * somebody looks for one, for 64 KiB of guest code at a time: a program touches a small part of its libraries.
  *
  * Everything that changes a table here is done under mr_lock. Readers take no lock: modules are only ever added, and an
  * entry or a note is one word.
  */
-#include "../baseline/baseline.h"
-#include "../control.h"
-#include "code.h"
+#include "base/lock.h"
+#include "base/messages.h"
+#include "base/options.h"
+#include "lifted/code_files.h"
+#include "lifted/dispatch_table.h"
+#include "lifted/module_parts.h"
+#include "lifted/store.h"
+#include "memory/memory.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -25,7 +30,6 @@
 #define MOST_PAST_MODULES 512u /* that are bound nowhere any more: their memory stays */
 #define CHUNK_SHIFT MR_CODE_CHUNK_SHIFT
 #define CHUNK_PAGES ((1u << CHUNK_SHIFT) / MR_PAGE_BYTES)
-#define USER_PAGES (0x80000000u / MR_PAGE_BYTES)
 
 uint8_t mr_code_pending[1u << (32 - CHUNK_SHIFT)];
 uint8_t *mr_fallback;
@@ -33,10 +37,9 @@ uint32_t (*mr_enter)(struct mr_state *, mr_function);
 
 static struct mr_module *modules[MOST_MODULES];
 static _Atomic unsigned module_count;
-static _Atomic uint32_t times_set_aside;
 static bool silent_code;                    /* some module does not tell of calls */
 static uintptr_t arena_next;                /* where the next module goes */
-static uint16_t module_of_page[USER_PAGES]; /* number of the module whose code is there, from 1 on; 0: none */
+static uint16_t module_of_page[MR_CODE_PAGES]; /* number of the module whose code is there, from 1 on; 0: none */
 
 /* ---- the arena ---- */
 
@@ -130,8 +133,7 @@ static const char *load(struct mr_module *module)
     return NULL;
 }
 
-/* Under mr_lock: the module of a library at a delta, loaded if need be. */
-static struct mr_module *module_for(struct mr_open_library *library, uint32_t delta, const char *guest_path,
+struct mr_module *mr_module_for(struct mr_open_library *library, uint32_t delta, const char *guest_path,
                                     const char **wrong)
 {
     unsigned count = atomic_load(&module_count), past = 0;
@@ -162,6 +164,7 @@ static struct mr_module *module_for(struct mr_open_library *library, uint32_t de
     if (mr_options.profile_path != NULL)
         mr_lines_find(library, 0); /* the handler that takes samples must not be the first who asks */
     mr_debugger_tell(module);
+    module->number = count + 1;
     modules[count] = module;
     atomic_store(&module_count, count + 1);
     return module;
@@ -169,54 +172,45 @@ static struct mr_module *module_for(struct mr_open_library *library, uint32_t de
 
 /* ---- binding ---- */
 
-static void set_module_of(uint64_t page, unsigned number)
+struct mr_module *mr_module_numbered(unsigned number)
 {
-    unsigned before = module_of_page[page];
-    if (before != 0)
-        modules[before - 1]->page_count--;
-    if (number != 0)
-        modules[number - 1]->page_count++;
-    module_of_page[page] = (uint16_t)number;
+    return number <= atomic_load(&module_count) ? modules[number - 1] : NULL;
 }
 
-static unsigned number_of(const struct mr_module *module)
+struct mr_module *mr_module_at_page(uint64_t page)
 {
-    unsigned number = 1;
-    while (modules[number - 1] != module)
-        number++;
-    return number;
+    return page < MR_CODE_PAGES && module_of_page[page] != 0 ? modules[module_of_page[page] - 1] : NULL;
+}
+
+void mr_module_set_page(uint64_t page, struct mr_module *module)
+{
+    struct mr_module *before = mr_module_at_page(page);
+    if (before != NULL)
+        before->page_count--;
+    if (module != NULL)
+        module->page_count++;
+    module_of_page[page] = (uint16_t)(module != NULL ? module->number : 0);
 }
 
 /* Under mr_lock: notes that the pages from guest on have the code of a segment of the module's file. */
 static void note_pages(struct mr_module *module, uint32_t guest, uint64_t size_bytes)
 {
-    unsigned number = number_of(module);
-    for (uint64_t at = guest; at < guest + size_bytes && at < (uint64_t)USER_PAGES * MR_PAGE_BYTES; at += MR_PAGE_BYTES)
-        set_module_of(at / MR_PAGE_BYTES, number);
+    for (uint64_t at = guest; at < guest + size_bytes && at < (uint64_t)MR_CODE_PAGES * MR_PAGE_BYTES; at += MR_PAGE_BYTES)
+        mr_module_set_page(at / MR_PAGE_BYTES, module);
     for (uint64_t at = guest >> CHUNK_SHIFT; at << CHUNK_SHIFT < guest + size_bytes; at++)
         __atomic_store_n(&mr_code_pending[at], 1, __ATOMIC_RELEASE);
-}
-
-static uint32_t page_down(uint32_t address)
-{
-    return address & ~(MR_PAGE_BYTES - 1);
-}
-
-static uint64_t page_up(uint64_t address)
-{
-    return (address + MR_PAGE_BYTES - 1) & ~(uint64_t)(MR_PAGE_BYTES - 1);
 }
 
 const char *mr_module_bind(struct mr_open_library *library, uint32_t delta, const char *guest_path)
 {
     const char *wrong = NULL;
     mr_lock();
-    struct mr_module *module = module_for(library, delta, guest_path, &wrong);
+    struct mr_module *module = mr_module_for(library, delta, guest_path, &wrong);
     for (unsigned i = 0; module != NULL && i < MR_LIBRARY_SEGMENTS; i++) {
         const struct mr_library_segment *segment = &module->table->segments[i];
-        uint32_t first = page_down(segment->guest + delta);
+        uint32_t first = mr_page_down(segment->guest + delta);
         if (segment->size_bytes != 0)
-            note_pages(module, first, page_up((uint64_t)segment->guest + delta + segment->size_bytes) - first);
+            note_pages(module, first, mr_page_up((uint64_t)segment->guest + delta + segment->size_bytes) - first);
     }
     mr_unlock();
     return wrong;
@@ -232,14 +226,14 @@ static bool part_of_mapping(const struct mr_library *table, uint32_t guest, uint
 {
     for (unsigned i = 0; i < MR_LIBRARY_SEGMENTS; i++) {
         const struct mr_library_segment *segment = &table->segments[i];
-        uint64_t low = page_down(segment->offset), high = page_up((uint64_t)segment->offset + segment->size_bytes);
+        uint64_t low = mr_page_down(segment->offset), high = mr_page_up((uint64_t)segment->offset + segment->size_bytes);
         uint64_t from = offset > low ? offset : low;
         uint64_t to = offset + size_bytes < high ? offset + size_bytes : high;
         if (segment->size_bytes == 0 || from >= to)
             continue;
         part->guest = guest + (uint32_t)(from - offset);
         part->size_bytes = (uint32_t)(to - from);
-        part->delta = part->guest - (page_down(segment->guest) + (uint32_t)(from - low));
+        part->delta = part->guest - (mr_page_down(segment->guest) + (uint32_t)(from - low));
         return table->relocatable != 0 || part->delta == 0;
     }
     return false;
@@ -260,7 +254,7 @@ void mr_module_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t
         return;
     const char *wrong = NULL;
     mr_lock();
-    struct mr_module *module = module_for(library, part.delta, path, &wrong);
+    struct mr_module *module = mr_module_for(library, part.delta, path, &wrong);
     if (module != NULL)
         note_pages(module, part.guest, part.size_bytes);
     mr_unlock();
@@ -284,7 +278,7 @@ static uint32_t entries_below(const struct mr_library *table, uint32_t library_p
     return low;
 }
 
-static void fill_page(uint32_t page)
+void mr_module_fill_page(uint32_t page)
 {
     if (module_of_page[page] == 0)
         return;
@@ -305,175 +299,23 @@ int32_t mr_dispatch_fill(uint32_t pc)
     mr_lock();
     if (mr_code_pending[chunk] != 0) {
         for (uint32_t page = chunk * CHUNK_PAGES; page < (chunk + 1) * CHUNK_PAGES; page++)
-            fill_page(page);
+            mr_module_fill_page(page);
         __atomic_store_n(&mr_code_pending[chunk], 0, __ATOMIC_RELEASE);
     }
     mr_unlock();
     return mr_dispatch[pc >> 2];
 }
 
-static void forget_page(uint32_t page)
+void mr_module_forget_page(uint32_t page)
 {
     const struct mr_module *module = modules[module_of_page[page] - 1];
     uint32_t low = page * MR_PAGE_BYTES, high = low + MR_PAGE_BYTES;
-    set_module_of(page, 0);
+    mr_module_set_page(page, NULL);
     low = low < module->low_pc ? module->low_pc : low;
     high = high > module->high_pc ? module->high_pc : high;
     for (uint32_t pc = low; pc < high; pc += 4)
         if (mr_dispatch[pc >> 2] != 0) /* a read touches no new page */
             __atomic_store_n(&mr_dispatch[pc >> 2], 0, __ATOMIC_RELAXED);
-}
-
-/* Under mr_lock: takes all that is left of a module out of the table. */
-static void forget_module(const struct mr_module *module)
-{
-    for (unsigned i = 0; i < MR_LIBRARY_SEGMENTS; i++) {
-        const struct mr_library_segment *segment = &module->table->segments[i];
-        uint64_t at = page_down(segment->guest + module->delta);
-        uint64_t end = (uint64_t)segment->guest + module->delta + segment->size_bytes;
-        for (; segment->size_bytes != 0 && at < end; at += MR_PAGE_BYTES)
-            if (module_of_page[at / MR_PAGE_BYTES] != 0 && modules[module_of_page[at / MR_PAGE_BYTES] - 1] == module)
-                forget_page((uint32_t)(at / MR_PAGE_BYTES));
-    }
-}
-
-/* Code calls and copies other code of its module without a look at the table. So where part of a module is no longer what the
- * guest has there, all of it goes, and the frames of it that are on the host's stack as well. */
-void mr_code_forget(uint32_t guest, uint32_t size_bytes)
-{
-    mr_baseline_forget(guest, (uint32_t)page_up(size_bytes));
-    mr_code_file_changed(guest, size_bytes);
-    if (atomic_load(&module_count) == 0 || size_bytes == 0)
-        return;
-    uint64_t first = guest / MR_PAGE_BYTES, last = ((uint64_t)guest + size_bytes - 1) / MR_PAGE_BYTES;
-    last = last < USER_PAGES ? last : USER_PAGES - 1;
-    while (first <= last && module_of_page[first] == 0)
-        first++;
-    if (first > last)
-        return;
-    for (uint64_t page = first; page <= last; page++) {
-        unsigned number = module_of_page[page];
-        if (number == 0)
-            continue;
-        forget_page((uint32_t)page);
-        bool is_last = page == last || module_of_page[page + 1] != number;
-        if (is_last && modules[number - 1]->page_count != 0) {
-            forget_module(modules[number - 1]);
-            mr_host_thread.leave_lifted = true;
-        }
-    }
-}
-
-/* Under mr_lock: the page has the code of another module, if any of the file's segments is there. */
-static void rebind_page(uint32_t page, unsigned number)
-{
-    const struct mr_library *table = modules[number - 1]->table;
-    uint32_t at = page * MR_PAGE_BYTES - modules[number - 1]->delta;
-    for (unsigned i = 0; i < MR_LIBRARY_SEGMENTS; i++) {
-        const struct mr_library_segment *segment = &table->segments[i];
-        if (segment->size_bytes == 0 || at < page_down(segment->guest) ||
-            at >= page_up((uint64_t)segment->guest + segment->size_bytes))
-            continue;
-        if (module_of_page[page] != 0) {
-            modules[module_of_page[page] - 1]->replaced = true;
-            forget_page(page);
-        }
-        set_module_of(page, number);
-        fill_page(page);
-    }
-}
-
-/* Under mr_lock: all pages of a file have the code of the module. */
-static void bind_file(struct mr_module *module, unsigned code_file)
-{
-    struct mr_code_range range;
-    for (unsigned i = 0; i < atomic_load(&module_count); i++)
-        if (modules[i]->code_file == code_file && modules[i]->aside && modules[i] != module) {
-            modules[i]->aside = false;
-            modules[i]->replaced = true;
-        }
-    for (uint64_t at = 0; mr_code_file_next(&at, &range);) {
-        if (range.number != code_file)
-            continue;
-        for (uint32_t page = range.low / MR_PAGE_BYTES; page < range.high / MR_PAGE_BYTES; page++)
-            rebind_page(page, number_of(module));
-        mr_baseline_forget(range.low, range.high - range.low);
-    }
-}
-
-bool mr_module_grow(unsigned code_file, struct mr_open_library *library, const char *identity)
-{
-    const struct mr_code_file *file = mr_code_file(code_file);
-    const char *wrong = NULL;
-    mr_lock();
-    bool fixed = library->table->relocatable == 0 && file->delta != 0;
-    struct mr_module *module = fixed || mr_code_file_is_changed(code_file) ? NULL :
-                                                                             module_for(library, file->delta, file->path, &wrong);
-    if (module != NULL) {
-        bind_file(module, code_file);
-        mr_store_replace(identity, library);
-    }
-    mr_unlock();
-    return module != NULL;
-}
-
-uint32_t mr_times_set_aside(void)
-{
-    return atomic_load_explicit(&times_set_aside, memory_order_relaxed);
-}
-
-bool mr_module_set_aside(unsigned code_file)
-{
-    struct mr_code_range range;
-    bool found = false;
-    mr_lock();
-    for (uint64_t at = 0; mr_code_file_next(&at, &range);) {
-        if (range.number != code_file)
-            continue;
-        for (uint32_t page = range.low / MR_PAGE_BYTES; page < range.high / MR_PAGE_BYTES; page++) {
-            struct mr_module *module = module_of_page[page] != 0 ? modules[module_of_page[page] - 1] : NULL;
-            if (module == NULL || !module->library->grown)
-                continue;
-            module->aside = found = true;
-            forget_page(page);
-        }
-    }
-    if (found)
-        atomic_fetch_add(&times_set_aside, 1);
-    mr_unlock();
-    return found;
-}
-
-void mr_module_take_back(unsigned code_file)
-{
-    mr_lock();
-    for (unsigned i = 0; i < atomic_load(&module_count); i++) {
-        if (modules[i]->code_file != code_file || !modules[i]->aside)
-            continue;
-        if (!mr_code_file_is_changed(code_file))
-            bind_file(modules[i], code_file);
-        modules[i]->aside = false;
-    }
-    mr_unlock();
-}
-
-void mr_code_gone(uint32_t guest, uint32_t size_bytes)
-{
-    mr_code_forget(guest, size_bytes);
-    mr_code_file_unmapped(guest, size_bytes);
-}
-
-/* Only a page that the guest may write can have changed since a module was bound. Translated code goes in any case: the page
- * may be mapped elsewhere as well, and be written there. */
-void mr_code_flushed(uint32_t guest, uint32_t size_bytes)
-{
-    uint64_t end = (uint64_t)guest + size_bytes;
-    mr_lock();
-    mr_baseline_forget(guest, size_bytes);
-    for (uint64_t page = guest / MR_PAGE_BYTES; page * MR_PAGE_BYTES < end && page < USER_PAGES; page++)
-        if (module_of_page[page] != 0 && (mr_pages[page] & MR_WRITE) != 0)
-            mr_code_forget((uint32_t)(page * MR_PAGE_BYTES), MR_PAGE_BYTES);
-    mr_unlock();
 }
 
 /* ---- who is where ---- */

@@ -6,7 +6,7 @@
  * might have the same times: a file so young has no notes. Who can write a note decides which code runs, so only notes of
  * root and the user count. Everything here fails quietly.
  */
-#include "caches.h"
+#include "lifted/caches.h"
 
 #include <fcntl.h>
 #include <limits.h>

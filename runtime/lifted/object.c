@@ -1,36 +1,23 @@
 /* Maps a shared object of recompiled code into the arena and relocates it, as a dynamic linker would.
  *
  * Enters: a file that libfile.c has found sound, and a place. Leaves: its segments there, with their protections. Such an
- * object needs little: it imports functions of the host (upcalls below), and has no thread-local data, constructors or
+ * object needs little: it imports functions of the host (upcalls.h), and has no thread-local data, constructors or
  * versions. Anything else is refused by name. So the host can be a static program that needs no dynamic linker.
  */
-#include "code.h"
+#include "lifted/library.h"
+#include "lifted/upcalls.h"
+#include "memory/memory.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 
-/* What the code may call. The prototypes are in host.h; mipsrec/emit/module.py declares them to LLVM. */
-#define UPCALLS(X)                                                                                                  \
-    X(mr_call) X(mr_compare_exchange) X(mr_cfc1) X(mr_ctc1_lifted) X(mr_exception) X(mr_fp_again) X(mr_fp_replay)   \
-    X(mr_go_on) X(mr_interpret) X(mr_load16) X(mr_load32) X(mr_load64) X(mr_load8) X(mr_poll) X(mr_rdhwr)           \
-    X(mr_store16) X(mr_store32) X(mr_store64) X(mr_store8) X(mr_synci) X(mr_syscall) X(mr_watch_call)               \
-    X(mr_watch_place)                                                                                               \
-    X(memcpy) X(memmove) X(memset) X(sqrt) X(sqrtf)
-
-struct upcall {
-    const char *name;
-    uintptr_t address;
-};
-
-static uintptr_t find_upcall(const char *name)
+static uintptr_t find_import(const char *name)
 {
-#define ROW(function) {#function, (uintptr_t)function},
-    const struct upcall upcalls[] = {UPCALLS(ROW)};
-    for (size_t i = 0; i < sizeof upcalls / sizeof *upcalls; i++)
-        if (strcmp(upcalls[i].name, name) == 0)
-            return upcalls[i].address;
+    for (size_t i = 0; i < mr_import_count; i++)
+        if (strcmp(mr_imports[i].name, name) == 0)
+            return mr_imports[i].address;
     return 0;
 }
 
@@ -41,11 +28,6 @@ static Elf64_Phdr program_header(const struct mr_library_file *file, unsigned in
     return header;
 }
 
-static uint64_t page_up(uint64_t size_bytes)
-{
-    return (size_bytes + MR_PAGE_BYTES - 1) & ~(uint64_t)(MR_PAGE_BYTES - 1);
-}
-
 size_t mr_object_size(const struct mr_library_file *file)
 {
     uint64_t end = 0;
@@ -54,7 +36,7 @@ size_t mr_object_size(const struct mr_library_file *file)
         if (segment.p_type == PT_LOAD && segment.p_vaddr + segment.p_memsz > end)
             end = segment.p_vaddr + segment.p_memsz;
     }
-    return page_up(end);
+    return mr_page_up(end);
 }
 
 static int protection_of(const Elf64_Phdr *segment)
@@ -67,8 +49,8 @@ static int protection_of(const Elf64_Phdr *segment)
 static bool map_segment(const Elf64_Phdr *segment, int fd, uintptr_t place)
 {
     uintptr_t start = place + segment->p_vaddr, first = start & ~(uintptr_t)(MR_PAGE_BYTES - 1);
-    uint64_t before = start - first, file_bytes = page_up(before + segment->p_filesz);
-    uint64_t memory_bytes = page_up(before + segment->p_memsz);
+    uint64_t before = start - first, file_bytes = mr_page_up(before + segment->p_filesz);
+    uint64_t memory_bytes = mr_page_up(before + segment->p_memsz);
     int protection = protection_of(segment);
     if (segment->p_filesz != 0 && mmap((void *)first, file_bytes, protection, MAP_PRIVATE | MAP_FIXED, fd,
                                        (off_t)(segment->p_offset - before)) == MAP_FAILED)
@@ -131,7 +113,7 @@ static uintptr_t symbol_address(const struct dynamic *dynamic, uint64_t index, u
     const Elf64_Sym *symbol = &dynamic->symbols[index];
     if (symbol->st_shndx != SHN_UNDEF)
         return bias + symbol->st_value;
-    return symbol->st_name < dynamic->strings_bytes ? find_upcall(dynamic->strings + symbol->st_name) : 0;
+    return symbol->st_name < dynamic->strings_bytes ? find_import(dynamic->strings + symbol->st_name) : 0;
 }
 
 static const char *relocate(const struct dynamic *dynamic, uintptr_t bias)

@@ -6,10 +6,14 @@
  * When a library was used last, its access time says, for `mipsrec cache prune`. Most file systems note it once a day as
  * this maps the file; where one does not, mark_used does.
  */
-#include "code.h"
+#include "lifted/store.h"
 
-#include "../blake2b.h"
-#include "../control.h"
+#include "base/blake2b.h"
+#include "base/lock.h"
+#include "base/messages.h"
+#include "base/options.h"
+#include "lifted/caches.h"
+#include "memory/values.h"
 
 #include <elf.h>
 #include <errno.h>

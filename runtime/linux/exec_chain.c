@@ -1,8 +1,7 @@
 /* Follows `#!` lines, as binfmt_script.c does, through the sysroot: see exec_chain.h. */
-#include "exec_chain.h"
+#include "linux/exec_chain.h"
 
-#include "abi.h"
-#include "paths.h"
+#include "linux/paths.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -3,8 +3,10 @@
  * They are close-on-exec and have high numbers, as far as the limit of open files lets them. Few programs use such numbers,
  * but many close all that there may be: close answers EBADF then, as for a number that nobody has.
  */
-#include "own.h"
-#include "calls/descriptors.h"
+#include "linux/own.h"
+
+#include "base/messages.h"
+#include "linux/descriptors.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +14,13 @@
 #include <unistd.h>
 
 static int own[MR_OWN_COUNT] = {-1, -1, -1, -1, -1};
+
+static void note(enum mr_own which, int fd)
+{
+    own[which] = fd;
+    if (which == MR_OWN_TRACE)
+        mr_messages_fd = fd < 0 ? STDERR_FILENO : fd;
+}
 
 /* Where the limit is low, any number has to do. */
 static int move_up(int fd)
@@ -36,12 +45,12 @@ static void keep_program(int fd)
         mr_descriptor_give_up(own[MR_OWN_HOST]);
         close(own[MR_OWN_HOST]);
         close(moved);
-        own[MR_OWN_HOST] = host;
+        note(MR_OWN_HOST, host);
         moved = fcntl(fd, F_DUPFD_CLOEXEC, host + 1);
     }
     if (moved >= 0)
         close(fd);
-    own[MR_OWN_PROGRAM] = moved >= 0 ? moved : fd;
+    note(MR_OWN_PROGRAM, moved >= 0 ? moved : fd);
     mr_descriptor_keep(own[MR_OWN_HOST]);
     mr_descriptor_keep(own[MR_OWN_PROGRAM]);
 }
@@ -58,7 +67,7 @@ void mr_own_keep(enum mr_own which, int fd)
     int moved = fd >= MR_OWN_FIRST ? -1 : move_up(fd);
     if (moved >= 0)
         close(fd);
-    own[which] = moved >= 0 ? moved : fd;
+    note(which, moved >= 0 ? moved : fd);
     mr_descriptor_keep(own[which]);
 }
 
@@ -73,7 +82,7 @@ void mr_own_drop(enum mr_own which)
         mr_descriptor_give_up(own[which]);
         close(own[which]);
     }
-    own[which] = -1;
+    note(which, -1);
 }
 
 bool mr_is_own_descriptor(int fd)
@@ -88,7 +97,7 @@ void mr_own_make_way(int fd)
 {
     for (int i = 0; i < MR_OWN_COUNT; i++)
         if (fd >= 0 && own[i] == fd) {
-            own[i] = move_up(fd); /* the caller replaces fd */
+            note(i, move_up(fd)); /* the caller replaces fd */
             mr_descriptor_give_up(fd);
             mr_descriptor_keep(own[i]);
         }

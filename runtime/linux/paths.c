@@ -4,14 +4,16 @@
  * another thread could take for one of its own; so with several threads, and where openat2 is missing, the path is walked
  * here, link by link (walk.c). Both agree on every path that a test knows.
  */
-#include "paths.h"
+#include "linux/paths.h"
 
-#include "control.h"
-#include "own.h"
-#include "syscall.h"
-#include "thread.h"
-#include "walk.h"
+#include "base/messages.h"
+#include "linux/host_call.h"
+#include "linux/own.h"
+#include "linux/threads.h"
+#include "linux/walk.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>

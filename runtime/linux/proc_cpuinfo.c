@@ -3,7 +3,7 @@
  * It is a 24Kf, whose register FIR the guest reads (fpu.c), without application-specific extensions. Programs look for the
  * words after "isa" and "ASEs implemented".
  */
-#include "proc_made.h"
+#include "linux/proc_made.h"
 
 #include <unistd.h>
 

@@ -3,10 +3,11 @@
  * Which file is mapped where, the host's kernel knows. What a page allows, mr_pages tells: the host never maps guest code
  * executable, and a mapping of the host may hold pages of several kinds.
  */
-#include "proc_made.h"
-
-#include "host.h"
-#include "paths.h"
+#include "base/lock.h"
+#include "linux/load.h"
+#include "linux/paths.h"
+#include "linux/proc_made.h"
+#include "memory/memory.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,9 +5,8 @@
  * (ports, ipv6_route, if_inet6, mcfilter) is the same on both. Formats: net/ipv4/{fib_trie,tcp_ipv4,udp,raw,igmp,ipmr}.c,
  * net/ipv6/datagram.c and tcp_ipv6.c of Linux.
  */
-#include "proc_made.h"
-
-#include "host.h"
+#include "linux/proc_made.h"
+#include "memory/values.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
  * program of another guest is found through /proc/PID/fd, also when its file was replaced or deleted; that is allowed to
  * those who may read /proc/PID/exe.
  */
-#include "own.h"
-#include "paths.h"
-#include "proc_made.h"
+#include "linux/own.h"
+#include "linux/paths.h"
+#include "linux/proc_made.h"
 
 #include <ctype.h>
 #include <dirent.h>

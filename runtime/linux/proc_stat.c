@@ -1,10 +1,9 @@
 /* /proc/self/stat, statm and status: the host's, but for what tells of the size and the places of memory, which is the
  * guest's there. Simplification: what is resident, and the signal masks of status, are the host's. */
-#include "proc_made.h"
-
-#include "host.h"
-#include "program.h"
-#include "syscall.h"
+#include "linux/load.h"
+#include "linux/proc_made.h"
+#include "linux/program.h"
+#include "memory/values.h"
 
 #include <elf.h>
 #include <stdlib.h>

@@ -4,10 +4,9 @@
  * /proc/PID/cmdline shows them as on a MIPS machine, also after the program has changed them there. Where the kernel was
  * built without CONFIG_CHECKPOINT_RESTORE, they are copied over the host's own arguments, as far as there is room.
  */
-#include "program.h"
-
-#include "abi.h"
-#include "host.h"
+#include "base/options.h"
+#include "linux/program.h"
+#include "memory/values.h"
 
 #include <fcntl.h>
 #include <linux/prctl.h>

@@ -3,12 +3,13 @@
  * Enters: mr_options, as the command line or the host before this one filled them in. Leaves: the descriptors of
  * descriptors.h; program_name, which /proc/self/exe is for the guest; the arguments, after the `#!` lines of a script.
  */
-#include "program.h"
+#include "linux/program.h"
 
-#include "control.h"
-#include "own.h"
-#include "exec_chain.h"
-#include "paths.h"
+#include "base/messages.h"
+#include "base/options.h"
+#include "linux/exec_chain.h"
+#include "linux/own.h"
+#include "linux/paths.h"
 
 #include <errno.h>
 #include <fcntl.h>

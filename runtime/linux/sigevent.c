@@ -1,7 +1,9 @@
 /* struct sigevent of o32 (asm-generic/siginfo.h): how a timer or a message queue tells that something has happened. */
-#include "signals.h"
-#include "syscall.h"
+#include "linux/abi.h"
+#include "linux/signals.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
 

@@ -7,11 +7,14 @@
  * packet, too. Simplification: a signal for a group of processes reaches only those whose program is this host.
  * All that threads share here is under a lock that is held for a few instructions, with all signals blocked.
  */
-#include "syscall.h"
-#include "control.h"
-#include "gdb/gdb.h"
-#include "signals.h"
+#include "base/observe.h"
+#include "linux/abi.h"
+#include "linux/host_call.h"
+#include "linux/signal_parts.h"
+#include "linux/signals.h"
+#include "run/upcalls.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -22,13 +25,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define HOST_SET_BYTES 8 /* of the kernel's sigset_t */
 #define CARRIER_BIT ((uint64_t)1 << (MR_CARRIER_SIGNAL - 1))
 #define MOST_WAITING 256
 
 /* si_code of a packet: negative, so that any process may send it, and of no other use. */
 #define PACKET_CODE (-0x4d52)
-enum { PACKET_LOOK = 0, PACKET_STATE = 0x100, PACKET_OF_THREAD = 0x200 }; /* in si_errno, beside the signal's number */
+enum { PACKET_LOOK = 0, PACKET_STATE = 0x100 }; /* in si_errno, beside the signal's number and MR_PACKET_OF_THREAD */
 
 /* What a program that is executed takes over, in a packet of PACKET_STATE. */
 struct state {
@@ -112,7 +114,7 @@ static pid_t find_taker(int number)
 
 /* ---- packets ---- */
 
-static void make_packet(siginfo_t *packet, const struct mr_signal_info *info, int flags)
+void mr_packet_make(siginfo_t *packet, const struct mr_signal_info *info, int flags)
 {
     memset(packet, 0, sizeof *packet);
     packet->si_signo = MR_CARRIER_SIGNAL;
@@ -123,12 +125,12 @@ static void make_packet(siginfo_t *packet, const struct mr_signal_info *info, in
     packet->si_value.sival_ptr = mr_carried_value(info->code, info->words[2]);
 }
 
-static int64_t send_to_thread(pid_t process, pid_t thread, const siginfo_t *packet)
+int64_t mr_packet_to_thread(pid_t process, pid_t thread, const siginfo_t *packet)
 {
     return mr_result(syscall(SYS_rt_tgsigqueueinfo, process, thread, MR_CARRIER_SIGNAL, packet));
 }
 
-static int64_t send_to_process(pid_t process, const siginfo_t *packet)
+int64_t mr_packet_to_process(pid_t process, const siginfo_t *packet)
 {
     return mr_result(syscall(SYS_rt_sigqueueinfo, process, MR_CARRIER_SIGNAL, packet));
 }
@@ -165,7 +167,7 @@ void mr_signal_to_process(const struct mr_signal_info *info)
     }
     siginfo_t look;
     const struct mr_signal_info nothing = {.signal = PACKET_LOOK};
-    make_packet(&look, &nothing, 0);
+    mr_packet_make(&look, &nothing, 0);
     uint64_t mask = take_lock();
     bool joined = false;
     for (uint32_t i = 0; i < waiting_count && !joined; i++)
@@ -175,7 +177,7 @@ void mr_signal_to_process(const struct mr_signal_info *info)
     pid_t taker = find_taker(info->signal);
     give_lock(mask);
     if (taker != 0)
-        send_to_thread(getpid(), taker, &look);
+        mr_packet_to_thread(getpid(), taker, &look);
 }
 
 void mr_signals_take_waiting(void)
@@ -243,7 +245,7 @@ static void on_carrier(int host_signal, siginfo_t *host_info, void *context)
     int saved_errno = errno;
     struct mr_signal_info info;
     (void)host_signal;
-    if (mr_debug_kicked(host_info, context)) {
+    if (mr_observe.debug_kicked != NULL && mr_observe.debug_kicked(host_info, context)) {
         errno = saved_errno;
         return;
     }
@@ -252,100 +254,12 @@ static void on_carrier(int host_signal, siginfo_t *host_info, void *context)
     if (info.signal == PACKET_LOOK)
         mr_signals_take_waiting();
     if (info.signal != PACKET_LOOK)
-        mr_signal_arrived(&info, flags & PACKET_OF_THREAD || host_info->si_code == SI_TKILL, context);
+        mr_signal_arrived(&info, flags & MR_PACKET_OF_THREAD || host_info->si_code == SI_TKILL, context);
     else if (mr_signals_queued > before)
         mr_wait_call_interrupt(context);
     else
         mr_wait_call_go_on();
     errno = saved_errno;
-}
-
-/* ---- sending ---- */
-
-/* Whether a process runs this host, so that a packet tells it something. Others would die of one. */
-static bool is_guest(pid_t process)
-{
-    char path[40];
-    struct stat own, its;
-    snprintf(path, sizeof path, "/proc/%d/exe", (int)process);
-    return stat("/proc/self/exe", &own) == 0 && stat(path, &its) == 0 && own.st_dev == its.st_dev &&
-           own.st_ino == its.st_ino;
-}
-
-static int64_t send_to_one(pid_t process, const struct mr_signal_info *info)
-{
-    siginfo_t packet;
-    if (process == getpid()) {
-        mr_signal_to_process(info);
-        return 0;
-    }
-    if (kill(process, 0))
-        return -errno;
-    if (!is_guest(process))
-        return -EINVAL;
-    make_packet(&packet, info, 0);
-    return send_to_process(process, &packet);
-}
-
-/* Reads the number of a process from the name of a folder in /proc, and its group from stat. */
-static bool is_in_group(const char *name, pid_t group, pid_t *process)
-{
-    char *end;
-    *process = (pid_t)strtol(name, &end, 10);
-    if (*process <= 1 || *end)
-        return false;
-    return group == -1 ? *process != getpid() : getpgid(*process) == group;
-}
-
-struct linux_dirent64 {
-    uint64_t inode, offset;
-    uint16_t size_bytes;
-    uint8_t type;
-    char name[];
-};
-
-/* As kill(2): 0 if it could be sent to one process. group: -1 for all processes but this one. */
-static int64_t send_to_group(pid_t group, const struct mr_signal_info *info)
-{
-    _Alignas(uint64_t) char entries[4096];
-    int64_t result = -ESRCH;
-    int folder = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    for (long size; folder >= 0 && (size = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0;)
-        for (long at = 0; at < size; at += ((struct linux_dirent64 *)(entries + at))->size_bytes) {
-            pid_t process;
-            if (!is_in_group(((struct linux_dirent64 *)(entries + at))->name, group, &process))
-                continue;
-            int64_t sent = send_to_one(process, info);
-            result = result == 0 ? 0 : sent;
-        }
-    if (folder >= 0)
-        close(folder);
-    return result;
-}
-
-int64_t mr_send_carried(int32_t process, const struct mr_signal_info *info)
-{
-    if (process > 0)
-        return send_to_one(process, info);
-    if (process == INT32_MIN)
-        return -ESRCH;
-    return send_to_group(process == 0 ? getpgrp() : process == -1 ? -1 : -process, info);
-}
-
-int64_t mr_send_carried_to_thread(int32_t group, int32_t thread, const struct mr_signal_info *info)
-{
-    siginfo_t packet;
-    pid_t process = group != -1 ? group : syscall(SYS_tgkill, getpid(), thread, 0) == 0 ? getpid() : thread;
-    if (syscall(SYS_tgkill, process, thread, 0))
-        return -errno;
-    if (process != getpid() && !is_guest(process))
-        return -EINVAL;
-    if (thread == gettid()) {
-        mr_signal_queue(info);
-        return 0;
-    }
-    make_packet(&packet, info, PACKET_OF_THREAD);
-    return send_to_thread(process, thread, &packet);
 }
 
 /* ---- from one program to the next ---- */
@@ -379,7 +293,7 @@ static void take_kept(void)
     const uint64_t carrier = CARRIER_BIT;
     const struct timespec at_once = {0, 0};
     siginfo_t packet;
-    while (syscall(SYS_rt_sigtimedwait, &carrier, &packet, &at_once, HOST_SET_BYTES) > 0) {
+    while (syscall(SYS_rt_sigtimedwait, &carrier, &packet, &at_once, MR_HOST_SET_BYTES) > 0) {
         struct mr_signal_info info;
         if (unpack(&packet, &info) & PACKET_STATE)
             take_state(&packet);
@@ -407,7 +321,7 @@ static void leave_queue(bool to_guest)
     siginfo_t packet;
     while (mr_signal_dequeue(mr_thread_signals.blocked, &info)) {
         int host_signal = mr_signal_to_host(info.signal);
-        make_packet(&packet, &info, PACKET_OF_THREAD);
+        mr_packet_make(&packet, &info, MR_PACKET_OF_THREAD);
         if (host_signal != 0 && host_signal != MR_CARRIER_SIGNAL) {
             packet.si_signo = host_signal;
             packet.si_code = mr_signal_code_to_host(info.code);
@@ -415,12 +329,12 @@ static void leave_queue(bool to_guest)
             packet.si_value.sival_ptr = mr_carried_value(0, info.words[2]);
             syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), host_signal, &packet);
         } else if (to_guest) {
-            send_to_thread(getpid(), gettid(), &packet);
+            mr_packet_to_thread(getpid(), gettid(), &packet);
         }
     }
     for (uint32_t i = 0; to_guest && i < waiting_count; i++) {
-        make_packet(&packet, &waiting[i], 0);
-        send_to_thread(getpid(), gettid(), &packet);
+        mr_packet_make(&packet, &waiting[i], 0);
+        mr_packet_to_thread(getpid(), gettid(), &packet);
     }
     waiting_count = 0;
 }
@@ -432,19 +346,19 @@ void mr_signals_hand_on(bool to_guest)
                           mr_signal_actions[MR_CARRIER_SIGNAL].handler == MR_SIG_IGNORE};
     uint64_t bit = CARRIER_BIT, pending = 0;
     mr_signals_hold_none(true); /* the next program keeps the host's mask */
-    syscall(SYS_rt_sigprocmask, SIG_BLOCK, &bit, NULL, HOST_SET_BYTES);
+    syscall(SYS_rt_sigprocmask, SIG_BLOCK, &bit, NULL, MR_HOST_SET_BYTES);
     leave_queue(to_guest);
-    syscall(SYS_rt_sigpending, &pending, HOST_SET_BYTES);
+    syscall(SYS_rt_sigpending, &pending, MR_HOST_SET_BYTES);
     if (to_guest && (state.blocked || state.ignored || pending & CARRIER_BIT)) {
         siginfo_t packet;
         const struct mr_signal_info nothing = {.signal = PACKET_LOOK};
-        make_packet(&packet, &nothing, PACKET_STATE);
+        mr_packet_make(&packet, &nothing, PACKET_STATE);
         memcpy((uint8_t *)&packet + payload_offset(), &state, sizeof state);
-        send_to_thread(getpid(), gettid(), &packet);
+        mr_packet_to_thread(getpid(), gettid(), &packet);
         return;
     }
     if (state.carrier_ignored)
         signal(MR_CARRIER_SIGNAL, SIG_IGN);
     if (!state.carrier_blocked)
-        syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, NULL, HOST_SET_BYTES);
+        syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &bit, NULL, MR_HOST_SET_BYTES);
 }

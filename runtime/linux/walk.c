@@ -1,7 +1,7 @@
 /* Resolves a guest's path below the sysroot, component by component, as a kernel would in a chroot: see walk.h. */
-#include "walk.h"
+#include "linux/walk.h"
 
-#include "paths.h"
+#include "linux/paths.h"
 
 #include <errno.h>
 #include <string.h>

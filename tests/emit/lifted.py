@@ -12,6 +12,7 @@ import struct
 import subprocess
 from pathlib import Path
 
+from mipsrec.abi import c_headers
 from mipsrec.analysis import analyze
 from mipsrec.cpu import chosen_cpu
 from mipsrec.elf import load_elf
@@ -36,7 +37,8 @@ MODULE_FUNCTIONS = 250
 
 def build_stubs(folder: Path) -> Path:
     """Return the path of the shared library with the interpreter and what else lifted code calls."""
-    (folder / "mr_state.h").write_text(c_header())
+    for name, text in {"mr_state.h": c_header(), **c_headers()}.items():
+        (folder / name).write_text(text)
     output = folder / "liblifted_stubs.so"
     sources = [RUNTIME / name for name in SOURCES] + [TESTS / "emit" / "lifted_stubs.c"]
     command = [need("cc", "gcc"), *FLAGS, "-Wall", "-Wextra", "-Werror", "-Dmr_interpret=interpret_inside"]

@@ -2,7 +2,7 @@
  * calls and page tables. Compile everything with -Dmr_interpret=interpret_inside, so that the calls of the interpreter by
  * lifted code can be counted. */
 #include "../support/interp_stubs.c"
-#include "fpu.h"
+#include "cpu/fpu.h"
 #undef mr_interpret
 
 uint32_t stub_interpreted; /* how often lifted code handed over */

@@ -44,11 +44,12 @@ class Target:
 
 
 TARGETS = (
-    Target("load", ("load", "stack", "memory", "guest_values", "blake2b"),
+    Target("load", ("linux/load", "linux/stack", "memory/*", "base/blake2b", "base/observe", "base/options"),
            ("-Wl,--wrap=mmap,--wrap=munmap",), {}, 1 << 16, own_signals=False),
-    Target("interp", ("interp*", "fpu*", "memory", "guest_values", "dispatch", "fault", "exception", "signal_state",
-                      "signal_frame", "host_stack", "linux/signal_carrier", "wait_call", "abi", "abi_time",
-                      "abi_memory"),
+    Target("interp", ("base/host_thread", "base/lock", "base/observe", "base/options", "memory/*", "cpu/interp*",
+                      "cpu/fpu*", "lifted/dispatch_table", "run/dispatch", "run/host_stack", "run/interpret",
+                      "run/signal_stack", "run/waiting", "linux/abi", "linux/abi_time", "linux/exception",
+                      "linux/fault", "linux/signal_*", "linux/wait_call"),
            ("-Wl,--wrap=mr_signals_take",), {"fault": ("-Draise=fuzz_raise",)}, 512, own_signals=True),
 )  # fmt: skip
 
@@ -60,8 +61,7 @@ def build(target: Target, folder: Path) -> Path:
     common = [compiler, *FLAGS, f"-I{folder}", f"-I{RUNTIME}"]
     sources = [path for pattern in target.sources for path in sorted(RUNTIME.glob(f"{pattern}.c"))]
     objects = []
-    harness = (HARNESSES / f"host_{target.name}.c", HARNESSES / "host_verify.c")
-    for source in (*harness, *sources):
+    for source in (HARNESSES / f"host_{target.name}.c", *sources):
         objects.append(folder / f"{target.name}-{source.stem}.o")
         subprocess.run([*common, *target.special.get(source.stem, ()), "-c", source, "-o", objects[-1]], check=True)
     program = folder / f"fuzz-{target.name}"

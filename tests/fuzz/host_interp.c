@@ -4,14 +4,26 @@
  * Link with the sources that host.py names and -Wl,--wrap=mr_signals_take; fault.c with -Draise=fuzz_raise. The first
  * bytes of an input choose registers and handlers, the rest is code. A guest that runs long or dies ends the input.
  */
+#include "base/host_thread.h"
+#include "base/observe.h"
+#include "base/messages.h"
+#include "base/options.h"
 #include "baseline/baseline.h"
-#include "control.h"
-#include "fpu.h"
-#include "gdb/gdb.h"
-#include "growth/growth.h"
-#include "lifted/code.h"
-#include "profile.h"
-#include "signals.h"
+#include "cpu/interp.h"
+#include "cpu/fpu.h"
+#include "lifted/code_files.h"
+#include "lifted/library.h"
+#include "lifted/module.h"
+#include "lifted/store.h"
+#include "lifted/dispatch_table.h"
+#include "memory/values.h"
+#include "linux/fault.h"
+#include "linux/signals.h"
+#include "linux/upcalls.h"
+#include "memory/memory.h"
+#include "run/host_stack.h"
+#include "run/run.h"
+#include "run/upcalls.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -25,11 +37,9 @@
 enum { CODE = 0x10000, DATA = 0x20000, READONLY = 0x21000, FORBIDDEN = 0x22000, STACK = 0x30000, STACK_TOP = 0x32000 };
 enum { CHOICES = 3, HEAD = CHOICES + 32 + 8, MOST_JUMPS = 3000, JUMPS_FOR_A_SIGNAL = 60, ENOSYS_MIPS = 89, SIGRETURN = 4119, RT_SIGRETURN = 4193 };
 
-struct mr_options mr_options;
 uint8_t *mr_fallback;
 uint32_t (*mr_enter)(struct mr_state *, mr_function);
 uint8_t mr_code_pending[1u << (32 - MR_CODE_CHUNK_SHIFT)];
-bool mr_compressed_code;
 static struct mr_state state;
 static sigjmp_buf over;
 static int jumps;
@@ -39,7 +49,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes);
 int fuzz_raise(int host_signal);
 uint32_t __real_mr_signals_take(struct mr_state *s, uint32_t pc);
 uint32_t __wrap_mr_signals_take(struct mr_state *s, uint32_t pc);
-void mr_trace_signal(const struct mr_signal_info *info, uint32_t pc);
 
 /* ---- what the rest of the host would be ---- */
 
@@ -81,7 +90,7 @@ void mr_synci(struct mr_state *s, uint32_t guest)
 }
 
 /* Called for each signal delivered: handlers that fault run their handlers, without a jump, for ever. */
-void mr_trace_signal(const struct mr_signal_info *info, uint32_t pc)
+static void trace_signal(const struct mr_signal_info *info, uint32_t pc)
 {
     (void)info, (void)pc;
     if ((jumps += JUMPS_FOR_A_SIGNAL) > MOST_JUMPS)
@@ -133,11 +142,9 @@ int mr_timer_to_guest(int host)
     return host;
 }
 
-/* ---- no other tier, no debugger, no samples ---- */
+/* ---- no other tier ---- */
 
-bool mr_baseline_on, mr_tiers_random, mr_debugging, mr_samples_held, mr_sampling;
-_Thread_local uint32_t mr_growth_arrivals;
-_Atomic bool mr_growth_due;
+bool mr_baseline_on, mr_tiers_random;
 
 bool mr_baseline_has(struct mr_state *s, uint32_t pc) { return (void)s, (void)pc, false; }
 bool mr_baseline_run(struct mr_state *s, uint32_t pc) { return (void)s, (void)pc, true; }
@@ -146,16 +153,6 @@ void mr_baseline_thread_ends(void) {}
 void mr_baseline_abandoned(void) {}
 void mr_baseline_fault(struct mr_state *s, uintptr_t pc, const void *context) { (void)s, (void)pc, (void)context; }
 bool mr_random_choice(uint32_t one_of) { return (void)one_of, false; }
-void mr_growth_arrived(uint32_t pc) { (void)pc; }
-void mr_growth_step(void) {}
-uint32_t mr_debug_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
-{
-    return (void)s, (void)stop_pc, (void)stop_sp, pc;
-}
-void mr_debug_ask_signal(struct mr_state *s, struct mr_signal_info *info, uint32_t *pc) { (void)s, (void)info, (void)pc; }
-bool mr_debug_ask_in_call(struct mr_signal_info *info, void *context) { return (void)info, (void)context, false; }
-bool mr_debug_takes(int mips_signal) { return (void)mips_signal, false; }
-bool mr_debug_kicked(const siginfo_t *info, void *context) { return (void)info, (void)context, false; }
 
 /* The interpreter asks after each jump as long as a signal waits; one that is blocked always does. */
 uint32_t __wrap_mr_signals_take(struct mr_state *s, uint32_t pc)
@@ -185,7 +182,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     map(STACK, STACK_TOP - STACK, MR_READ | MR_WRITE);
     mr_options.engine_interp = true;
     mr_options.strace = true;
-    mr_faults_prepare_thread();
+    mr_observe.trace_signal = trace_signal;
+    mr_signal_stack_enter();
     mr_faults_install();
     return 0;
 }

@@ -1,11 +1,15 @@
 /* A libFuzzer target: the loader on any bytes. Files are memory files; whatever one maps is unmapped before the next.
  *
- * Link with load.c, stack.c, memory.c, guest_values.c, blake2b.c and -Wl,--wrap=mmap,--wrap=munmap: instead of a mapping of
+ * Link with the sources that fuzz_host.py names and -Wl,--wrap=mmap,--wrap=munmap: instead of a mapping of
  * the file the loader gets a copy on the heap, so that the sanitizer sees every byte read beyond its end.
  */
-#include "host.h"
+#include "base/messages.h"
+#include "base/options.h"
+#include "cpu/interp.h"
+#include "linux/load.h"
 #include "linux/paths.h"
 #include "linux/program.h"
+#include "memory/memory.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -15,7 +19,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-struct mr_options mr_options;
+bool mr_compressed_code;
 static sigjmp_buf refused;
 static void *copies[2]; /* of the program and its interpreter, which the loader maps at once */
 static int file;

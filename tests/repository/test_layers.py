@@ -14,7 +14,7 @@ PACKAGE = ROOT / "mipsrec"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__init__", "errors", "options"),
-    ("state", "checksum", "library_file", "profiles", "interrupts", "scratch"),
+    ("state", "checksum", "abi", "library_file", "profiles", "interrupts", "scratch"),
     ("elf", "elf_header", "elf_tables", "elf_eh"),
     ("memory",),
     ("isa",),

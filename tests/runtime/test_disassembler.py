@@ -17,7 +17,7 @@ def host_disassembler(folder: Path) -> ctypes.CDLL:
     for name, text in generated_headers().items():
         (folder / name).write_text(text)
     library = folder / "disasm.so"
-    source = runtime_folder() / "disasm.c"
+    source = runtime_folder() / "cpu" / "disasm.c"
     command = [
         need("cc", "gcc"),
         "-std=c11",
@@ -25,6 +25,7 @@ def host_disassembler(folder: Path) -> ctypes.CDLL:
         "-shared",
         "-fPIC",
         f"-I{folder}",
+        f"-I{runtime_folder()}",
         source,
         "-o",
         library,

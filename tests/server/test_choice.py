@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
+from mipsrec.abi import ARRIVED
 from mipsrec.pipeline import open_guest
 from mipsrec.server.choice import FileIndex, choose, unknown_starts
-from mipsrec.server.protocol import ARRIVED
 from tests.support.compiled import BARE
 from tests.support.tools import need
 

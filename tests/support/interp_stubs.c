@@ -1,19 +1,24 @@
 /* What the interpreter needs of the host, made small, to test it as a shared library: memory, recorded exceptions. */
+#include "base/host_thread.h"
+#include "base/observe.h"
+#include "base/options.h"
 #include "baseline/baseline.h"
-#include "control.h"
-#include "gdb/gdb.h"
-#include "growth/growth.h"
-#include "profile.h"
-#include "signals.h"
+#include "cpu/interp.h"
+#include "lifted/code_files.h"
+#include "lifted/library.h"
+#include "lifted/module.h"
+#include "lifted/store.h"
+#include "lifted/dispatch_table.h"
+#include "memory/values.h"
+#include "run/run.h"
+#include "run/upcalls.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
 uint8_t *mr_window;
 bool mr_big_endian;
-struct mr_options mr_options;
-_Thread_local struct mr_counters mr_counters;
-_Thread_local volatile struct mr_doing mr_doing;
+void (*mr_store_watch)(uint32_t guest, uint32_t size_bytes);
 
 /* How many instructions this thread has interpreted. */
 uint64_t stub_instructions(void)
@@ -23,7 +28,6 @@ uint64_t stub_instructions(void)
 int32_t *mr_dispatch;
 uint8_t *mr_fallback;
 uint8_t mr_code_pending[1u << (32 - MR_CODE_CHUNK_SHIFT)]; /* none is: stub_lift fills the table */
-bool mr_compressed_code;
 
 int32_t mr_dispatch_fill(uint32_t pc)
 {
@@ -36,21 +40,6 @@ bool mr_baseline_has(struct mr_state *s, uint32_t pc)
 {
     (void)s, (void)pc;
     return false;
-}
-
-_Thread_local uint32_t mr_growth_arrivals;
-
-void mr_growth_arrived(uint32_t pc)
-{
-    (void)pc;
-}
-
-bool mr_debugging;
-
-uint32_t mr_debug_run(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
-{
-    (void)s, (void)stop_pc, (void)stop_sp;
-    return pc;
 }
 
 bool mr_random_choice(uint32_t one_of)

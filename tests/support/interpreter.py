@@ -12,13 +12,15 @@ import struct
 import subprocess
 from pathlib import Path
 
+from mipsrec.abi import c_headers
 from mipsrec.state import OFFSETS, SLOT_BYTES, c_header
 from tests.support.guest_cpu import CODE, DATA, DATA_BYTES, STOP, Cpu
 from tests.support.paths import RUNTIME, TESTS
 from tests.support.tools import need
 
-SOURCES = ["interp.c", "interp_integer.c", "interp_memory.c", "interp_float.c", "fpu.c", "fpu_perform.c"]
-SOURCES += ["fpu_arithmetic.c"]
+SOURCES = ["cpu/interp.c", "cpu/interp_integer.c", "cpu/interp_memory.c", "cpu/interp_float.c", "cpu/fpu.c"]
+SOURCES += ["cpu/fpu_perform.c", "cpu/fpu_arithmetic.c", "run/interpret.c", "base/host_thread.c", "base/observe.c"]
+SOURCES += ["base/options.c"]
 FLAGS = ["-std=c11", "-O2", "-g", "-D_GNU_SOURCE=", "-fPIC", "-shared", "-frounding-math", "-ffp-contract=off"]
 CAUSES = {1: "overflow", 2: "trap", 3: "break", 4: "reserved", 5: "address", 6: "fpe", 7: "coprocessor", 100: "syscall",
           101: "synci", 102: "signal"}  # fmt: skip
@@ -31,7 +33,8 @@ class Event(ctypes.Structure):
 def build(folder: Path, *flags: str) -> Path:
     """Return the path of the shared library, compiled into `folder`."""
     compiler = need(os.environ.get("CC", "cc"), "gcc")
-    (folder / "mr_state.h").write_text(c_header())
+    for name, text in {"mr_state.h": c_header(), **c_headers()}.items():
+        (folder / name).write_text(text)
     output = folder / "libinterp.so"
     sources = [RUNTIME / name for name in SOURCES] + [TESTS / "support" / "interp_stubs.c"]
     words = [compiler, *FLAGS, "-Wall", "-Wextra", "-Werror", *flags, f"-I{folder}", f"-I{RUNTIME}"]

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ...abi import PAGE_BYTES
 from ...analysis import Block, End, Function
 from ...flow.graph import Edges, Graph, cycles
 from ...flow.solve import Direction, Meet, solve
@@ -69,7 +70,6 @@ _MAX_INSTRUCTIONS = 128
 _MAX_SLOTS = 6
 _MAX_WALK = 32
 """Blocks before a loop that are searched for accesses."""
-_PAGE_BYTES = 4096
 _SLOT_BIT = LAST_BIT + 1
 _ENDS = (End.FALL, End.BRANCH, End.JUMP, End.INDIRECT)
 
@@ -230,7 +230,7 @@ class _Search:
         on_stack = self._is_stack(slot.base)
         for store in stores:
             if store.base == slot.base:
-                near = on_stack or abs(store.displacement - slot.displacement) < _PAGE_BYTES // 2
+                near = on_stack or abs(store.displacement - slot.displacement) < PAGE_BYTES // 2
                 if store != slot and (slot.overlaps(store) or not near):
                     return False
         return on_stack or not (polled or any(store.base != slot.base for store in stores))

@@ -4,9 +4,11 @@
  * hash. Here the upper half stands for the whole one, or the next number that is free, and the pairs are remembered with the
  * descriptor and its copies, so that every position that was told can be gone back to.
  */
-#include "linux/calls/descriptors.h"
-#include "syscall.h"
+#include "base/lock.h"
+#include "linux/calls/directories.h"
+#include "linux/descriptors.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #define FIRST_SLOTS 64u /* a power of two */

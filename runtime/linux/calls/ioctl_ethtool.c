@@ -1,8 +1,10 @@
 /* SIOCETHTOOL, and what else gives a struct ifreq that points to the structure that counts: linux/ethtool.h. */
-#include "socket.h"
+#include "linux/calls/socket.h"
+#include "linux/calls/socket_layout.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
-#include "socket_layout.h"
-
+#include <errno.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>

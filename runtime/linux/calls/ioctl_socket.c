@@ -3,10 +3,13 @@
  * The requests of most are the same everywhere; those with a direction in the number have other bits for it on MIPS.
  * Left out are requests whose structures only drivers know (SIOCDEVPRIVATE), and the old ones of bridges (SIOCGIFBR).
  */
-#include "socket.h"
+#include "linux/calls/ioctl.h"
+#include "linux/calls/socket.h"
+#include "linux/calls/socket_layout.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
-#include "socket_layout.h"
-
+#include <errno.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <net/route.h>

@@ -1,8 +1,11 @@
 /* ioctl whose structures have no fixed size: extents of files, partitions, entropy, bits and names of input devices. */
+#include "linux/abi.h"
 #include "linux/calls/ioctl.h"
 #include "linux/calls/layout.h"
-#include "syscall.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <linux/blkpg.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>

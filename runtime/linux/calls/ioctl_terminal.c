@@ -1,10 +1,13 @@
 /* ioctl of terminals whose structures or values differ: attributes, modem lines, modes of consoles.
  * Facts: asm/termbits.h and asm/termios.h of MIPS. */
+#include "linux/abi.h"
 #include "linux/calls/ioctl.h"
 #include "linux/calls/layout.h"
-#include "syscall.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
 #include <asm/termbits.h>
+#include <errno.h>
 #include <linux/vt.h>
 #include <string.h>
 #include <sys/ioctl.h>

@@ -6,9 +6,10 @@
 #ifndef MR_IPC_H
 #define MR_IPC_H
 
-#include "syscall.h"
+#include "linux/abi.h"
 
 #include <linux/ipc.h>
+#include <stdint.h>
 
 #define MR_IPC_PERM_BYTES 36u
 void mr_put_ipc_perm(uint8_t *to, const struct ipc64_perm *perm);

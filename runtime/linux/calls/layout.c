@@ -1,7 +1,10 @@
 /* Conversion of structures by layouts; see layout.h. */
 #include "linux/calls/layout.h"
-#include "syscall.h"
 
+#include "linux/host_call.h"
+#include "memory/values.h"
+
+#include <errno.h>
 #include <string.h>
 
 struct walk {

@@ -4,11 +4,14 @@
  * families without a table, headers and the headers of nested attributes are converted, and payloads stay as they are. What
  * is no netlink message, such as the text of kernel events, stays too.
  */
-#include "netlink.h"
-#include "socket.h"
+#include "linux/calls/netlink.h"
 
-#include "socket_layout.h"
+#include "linux/abi.h"
+#include "linux/calls/socket.h"
+#include "linux/calls/socket_layout.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/unix_diag.h>

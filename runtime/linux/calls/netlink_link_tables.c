@@ -3,7 +3,7 @@
  * Rows are for numbers and structures in the byte order of the machine. Attributes without a row are bytes: names, hardware
  * and IP addresses, and what is in network order, such as the ports of tunnels.
  */
-#include "netlink.h"
+#include "linux/calls/netlink.h"
 
 #include <linux/if_link.h>
 #include <linux/if_tunnel.h>

@@ -3,7 +3,7 @@
  * Sources: linux/rtnetlink.h, if_addr.h, neighbour.h, fib_rules.h, nexthop.h, inet_diag.h, unix_diag.h, genetlink.h. As in
  * netlink_link_tables.c, attributes without a row are bytes.
  */
-#include "netlink.h"
+#include "linux/calls/netlink.h"
 
 #include <linux/audit.h>
 #include <linux/fib_rules.h>

@@ -2,8 +2,13 @@
  *
  * The reasons are in docs/system-calls.md, too, which tests/runtime/syscall_status.py writes from here.
  */
-#include "control.h"
-#include "syscall.h"
+#include "base/host_thread.h"
+#include "base/messages.h"
+#include "base/options.h"
+#include "linux/abi.h"
+#include "linux/calls/syscall.h"
+
+#include <errno.h>
 
 #define REFUSED(NUMBER, NAME, ERROR, REASON) \
     SYSCALL(NUMBER, NAME, "") { return refuse(c, ERROR, REASON); }

@@ -1,9 +1,9 @@
 /* Structures converted by a text that says what they consist of (socket_layout.h). */
-#include "socket_layout.h"
-#include "socket.h"
+#include "linux/calls/socket_layout.h"
 
-#include "abi.h"
-#include "host.h"
+#include "linux/abi.h"
+#include "linux/calls/socket.h"
+#include "memory/values.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * Sources: asm/socket.h of MIPS and the headers of each protocol. Not here, and so refused (ENOPROTOOPT): values with
  * pointers, such as the tables of netfilter, TCP_ZEROCOPY_RECEIVE, XDP_UMEM_REG; policies of IPsec; those of SCTP.
  */
-#include "socket.h"
+#include "linux/calls/socket.h"
 
 #include <linux/can/raw.h>
 #include <linux/icmpv6.h>

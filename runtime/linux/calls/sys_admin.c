@@ -1,7 +1,11 @@
 /* System calls of administrators: names of the machine, its clock, its log, its end. The host's kernel checks the rights. */
+#include "linux/abi.h"
 #include "linux/calls/layout.h"
-#include "syscall.h"
+#include "linux/calls/syscall.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/time.h>

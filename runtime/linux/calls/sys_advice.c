@@ -1,7 +1,11 @@
 /* Advice about memory, what of it is resident, and locking it: host calls on ranges that the guest really has. */
-#include "../../baseline/baseline.h"
-#include "syscall.h"
+#include "base/lock.h"
+#include "baseline/baseline.h"
+#include "linux/calls/syscall.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <linux/capability.h>
 #include <sys/mman.h>
 #include <sys/resource.h>

@@ -1,7 +1,9 @@
-/* The calls that make threads and processes: what they are asked for, in one form (struct mr_clone of thread.h). */
-#include "syscall.h"
-#include "thread.h"
+/* The calls that make threads and processes: what they are asked for, in one form (struct mr_clone of clone.h). */
+#include "linux/abi.h"
+#include "linux/calls/clone.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <linux/sched.h>
 #include <signal.h>
 #include <string.h>

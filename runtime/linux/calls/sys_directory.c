@@ -1,8 +1,10 @@
 /* Entries of directories: getdents64, the older getdents, and readdir, which tells one entry at a time. */
-#include "linux/calls/descriptors.h"
 #include "linux/calls/directories.h"
-#include "syscall.h"
+#include "linux/calls/syscall.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>

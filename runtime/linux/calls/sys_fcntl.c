@@ -1,8 +1,12 @@
 /* fcntl: flags, locks, owners, leases, pipes, seals. Numbers and structures: asm/fcntl.h of MIPS. */
-#include "linux/calls/descriptors.h"
+#include "linux/abi.h"
 #include "linux/calls/layout.h"
-#include "syscall.h"
+#include "linux/calls/syscall.h"
+#include "linux/descriptors.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/syscall.h>

@@ -4,9 +4,12 @@
  * word is changed here (kernel/futex/pi.c says how), and waiting is that of a plain futex. Simplification: nobody inherits a
  * priority, and whoever is woken may find that another thread was faster.
  */
-#include "syscall.h"
-#include "thread.h"
+#include "linux/abi.h"
+#include "linux/calls/clone.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>

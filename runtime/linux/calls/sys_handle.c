@@ -1,8 +1,14 @@
 /* Files by other means than a path: handles of files, and openat2 with what a path may lead through. */
-#include "linux/calls/descriptors.h"
+#include "linux/abi.h"
 #include "linux/calls/layout.h"
-#include "syscall.h"
+#include "linux/calls/made_files.h"
+#include "linux/calls/syscall.h"
+#include "linux/descriptors.h"
+#include "linux/host_call.h"
+#include "linux/paths.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/syscall.h>

@@ -1,9 +1,13 @@
 /* ioctl: finds the request in the table, converts its argument, calls the host. Requests that nobody has are ENOTTY. */
+#include "base/host_thread.h"
+#include "base/messages.h"
+#include "base/options.h"
 #include "linux/calls/ioctl.h"
 #include "linux/calls/layout.h"
-#include "control.h"
-#include "syscall.h"
+#include "linux/calls/socket.h"
+#include "linux/host_call.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

@@ -1,6 +1,11 @@
 /* The old call that stands for all of System V IPC (ipc/syscall.c), and what all kinds of objects have. */
-#include "ipc.h"
+#include "linux/abi.h"
+#include "linux/calls/ipc.h"
+#include "linux/calls/syscall.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

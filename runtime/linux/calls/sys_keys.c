@@ -1,7 +1,11 @@
 /* Keys of the kernel: add_key, request_key, keyctl. */
-#include "syscall.h"
+#include "linux/abi.h"
+#include "linux/calls/syscall.h"
 #include "linux/calls/vectors.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <linux/keyctl.h>
 #include <string.h>
 #include <sys/syscall.h>

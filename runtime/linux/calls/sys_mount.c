@@ -1,7 +1,11 @@
 /* Mounts, namespaces, swap, accounting, quotas: calls for which the host's kernel checks rights and arguments itself. */
 #include "linux/calls/layout.h"
-#include "syscall.h"
+#include "linux/calls/syscall.h"
+#include "linux/host_call.h"
+#include "linux/paths.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mount.h>

@@ -1,9 +1,13 @@
 /* POSIX message queues. Messages are bytes; what is converted are attributes (struct mq_attr has longs), open flags and how
  * the arrival of a message is told.
  */
-#include "signals.h"
-#include "syscall.h"
+#include "linux/abi.h"
+#include "linux/calls/syscall.h"
+#include "linux/host_call.h"
+#include "linux/signals.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <mqueue.h>
 #include <signal.h>
 #include <string.h>

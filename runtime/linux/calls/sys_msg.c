@@ -1,6 +1,10 @@
 /* System V message queues. */
-#include "ipc.h"
+#include "linux/calls/ipc.h"
+#include "linux/calls/syscall.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <linux/msg.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,14 @@
 /* inotify and fanotify: what happens to files. Their masks and flags have the same values everywhere, the events the same
  * layout but for the byte order. */
-#include "linux/calls/descriptors.h"
+#include "linux/abi.h"
+#include "linux/calls/converted_io.h"
 #include "linux/calls/layout.h"
-#include "syscall.h"
+#include "linux/calls/syscall.h"
+#include "linux/descriptors.h"
+#include "linux/host_call.h"
+#include "linux/paths.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/fanotify.h>

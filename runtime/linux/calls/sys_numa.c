@@ -1,6 +1,12 @@
 /* Memory on machines with several nodes: sets of nodes, and pages by address. A set is an array of longs of bits. */
-#include "syscall.h"
+#include "base/lock.h"
+#include "lifted/module.h"
+#include "linux/abi.h"
+#include "linux/calls/syscall.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* The oldest calls on the signal mask, which know the first 32 signals. */
-#include "signals.h"
-#include "syscall.h"
+#include "linux/calls/syscall.h"
+#include "linux/signals.h"
 
 SYSCALL(4068, sgetmask, "") { return (uint32_t)mr_thread_signals.blocked.bits[0]; }
 

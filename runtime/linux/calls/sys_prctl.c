@@ -1,10 +1,13 @@
 /* prctl. What an option needs is in a table; options that only other machines have, or that would bind the host, are not
  * there: EINVAL, as a kernel without them answers.
  */
-#include "signals.h"
-#include "syscall.h"
-#include "thread.h"
+#include "linux/abi.h"
+#include "linux/calls/syscall.h"
+#include "linux/host_call.h"
+#include "linux/threads.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

@@ -3,11 +3,16 @@
  * Addresses in another process are taken to be those of a guest whose window lies where this one's does. So it is for every
  * process that is made by fork, and for all whose window begins at host address 0.
  */
-#include "linux/calls/descriptors.h"
+#include "linux/abi.h"
 #include "linux/calls/layout.h"
+#include "linux/calls/syscall.h"
 #include "linux/calls/vectors.h"
-#include "syscall.h"
+#include "linux/descriptors.h"
+#include "linux/host_call.h"
+#include "linux/signals.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>

@@ -1,6 +1,9 @@
 /* Scheduling by attributes, and barriers in all threads. */
-#include "syscall.h"
+#include "linux/calls/syscall.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>

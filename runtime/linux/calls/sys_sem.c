@@ -1,6 +1,11 @@
 /* System V semaphores. */
-#include "ipc.h"
+#include "linux/abi.h"
+#include "linux/calls/ipc.h"
+#include "linux/calls/syscall.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <linux/sem.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,15 @@
-/* System V shared memory. memory.c puts a segment into the guest's window; here is what it is made of, and where it was put. */
-#include "ipc.h"
+/* System V shared memory. mapping.c puts a segment into the guest's window; here is what it is made of, and where it was put. */
+#include "base/lock.h"
+#include "lifted/module.h"
+#include "linux/calls/ipc.h"
+#include "linux/calls/syscall.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <linux/shm.h>
-#include <string.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -4,11 +4,17 @@
  * the host has none of, or needs for itself, wait in the runtime's queue; the guest's set for these is kept with the
  * descriptor and its copies. Simplification: poll does not see the latter, and a program that execve has begun neither.
  */
-#include "linux/calls/descriptors.h"
+#include "base/lock.h"
+#include "linux/abi.h"
+#include "linux/calls/converted_io.h"
 #include "linux/calls/layout.h"
-#include "signals.h"
-#include "syscall.h"
+#include "linux/calls/syscall.h"
+#include "linux/descriptors.h"
+#include "linux/host_call.h"
+#include "linux/signals.h"
+#include "run/upcalls.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

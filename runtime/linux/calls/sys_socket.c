@@ -2,8 +2,11 @@
  *
  * Messages are in sys_socket_message.c, options in sys_socket_option.c.
  */
-#include "socket.h"
+#include "linux/calls/socket.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -3,11 +3,12 @@
  * Names of files go through the sysroot (paths.h) on their way to the host. Addresses that the kernel gives back are shown as
  * it keeps them.
  */
-#include "socket.h"
+#include "linux/calls/socket.h"
+#include "linux/calls/socket_layout.h"
+#include "linux/paths.h"
+#include "memory/values.h"
 
-#include "socket_layout.h"
-#include "../paths.h"
-
+#include <errno.h>
 #include <linux/if_packet.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>

@@ -1,8 +1,9 @@
 /* Control messages: the guest's header is 12 bytes and its data are padded to 4, the host's are 16 and 8. */
-#include "socket.h"
+#include "linux/calls/socket.h"
+#include "linux/calls/socket_layout.h"
+#include "memory/values.h"
 
-#include "socket_layout.h"
-
+#include <errno.h>
 #include <linux/if_alg.h>
 #include <linux/if_packet.h>
 #include <linux/in6.h>

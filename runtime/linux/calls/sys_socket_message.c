@@ -1,8 +1,12 @@
 /* System calls that send and receive on sockets. Buffers go to the host kernel as they are; names, control messages and the
  * payloads of netlink are converted.
  */
-#include "socket.h"
+#include "linux/abi.h"
+#include "linux/calls/socket.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
+#include <errno.h>
 #include <linux/netlink.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,44 +18,6 @@
 #define MANY_HEADER_BYTES 32u /* struct mmsghdr: and a length */
 enum { AT_NAME = 0, AT_NAME_BYTES = 4, AT_VECTOR = 8, AT_COUNT = 12, AT_CONTROL = 16, AT_CONTROL_BYTES = 20, AT_FLAGS = 24 };
 #define FLAGS_OF_KERNEL 0x80000000u /* MSG_CMSG_COMPAT: means something to 64-bit kernels only */
-
-/* ---- vectors ---- */
-
-size_t mr_vector_bytes(struct mr_vector vector)
-{
-    size_t size_bytes = 0;
-    for (size_t i = 0; i < vector.count; i++)
-        size_bytes += vector.parts[i].iov_len;
-    return size_bytes;
-}
-
-/* Copies up to size_bytes from the parts (prot MR_READ) or into them (MR_WRITE). */
-static bool copy_vector(struct mr_vector vector, uint8_t *host, size_t size_bytes, int prot)
-{
-    for (size_t i = 0; i < vector.count && size_bytes > 0; i++) {
-        size_t part = vector.parts[i].iov_len < size_bytes ? vector.parts[i].iov_len : size_bytes;
-        uintptr_t guest = (uintptr_t)vector.parts[i].iov_base - (uintptr_t)mr_window;
-        uint8_t *at = guest < MR_USER_END ? mr_guest_bytes((uint32_t)guest, (uint32_t)part, prot) : NULL;
-        if (part == 0)
-            continue;
-        if (!at)
-            return false;
-        memcpy(prot == MR_READ ? host : at, prot == MR_READ ? at : host, part);
-        host += part;
-        size_bytes -= part;
-    }
-    return true;
-}
-
-bool mr_vector_get(struct mr_vector vector, void *to, size_t size_bytes)
-{
-    return copy_vector(vector, to, size_bytes, MR_READ);
-}
-
-bool mr_vector_put(struct mr_vector vector, const void *from, size_t size_bytes)
-{
-    return copy_vector(vector, (uint8_t *)(uintptr_t)from, size_bytes, MR_WRITE);
-}
 
 /* ---- one message ---- */
 

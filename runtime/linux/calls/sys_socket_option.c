@@ -3,10 +3,12 @@
  * An option without a row is taken for an int, which most are. What is longer is passed on as it is, and only from the
  * host to the guest; the host never reads more than an int of it, so that no structure is misunderstood.
  */
-#include "socket.h"
+#include "linux/calls/socket.h"
+#include "linux/calls/socket_layout.h"
+#include "linux/host_call.h"
+#include "memory/values.h"
 
-#include "socket_layout.h"
-
+#include <errno.h>
 #include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <netinet/in.h>

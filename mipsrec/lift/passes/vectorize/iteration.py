@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ....abi import PAGE_BYTES
+
 SIZES = {"float": 4, "i32": 4, "double": 8}
-PAGE_BYTES = 4096
 VECTOR_BYTES = 32
 """Of the largest number in a loop. 64 were slower: rounds of vectors are then too few, and those left over many. Half
 of it for what is left was 0.98 (LE) and 0.95 (BE) of the time of matmul_double without."""

@@ -1,0 +1,12 @@
+/* Messages of the host on standard error. */
+#ifndef MR_BASE_MESSAGES_H
+#define MR_BASE_MESSAGES_H
+
+_Noreturn void mr_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Prints "mipsrec-host: ..." and exits with status 1. For errors of ours, never for guest behaviour. */
+
+void mr_print_error(const char *format, ...) __attribute__((format(printf, 1, 2))); /* one write, no stdio buffers */
+/* What --stats, --strace and --report say goes there: standard error, or a copy that the guest cannot close (own.c). */
+extern int mr_messages_fd;
+
+#endif

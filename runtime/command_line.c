@@ -1,0 +1,197 @@
+/* The command line of the host.
+ *
+ * Enters: argv, the host's environment, and what binfmt_misc tells. Leaves: mr_options and the guest's arguments and
+ * environment. What follows the program's path belongs to the guest, whatever it looks like. Usage errors exit with status 2.
+ */
+#include "command_line.h"
+
+#include "base/numbers.h"
+#include "base/options.h"
+#include "baseline/baseline.h"
+#include "gdb/gdb.h"
+#include "linux/paths.h"
+#include "option_table.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#define FIRST_VALUE 256 /* getopt's value for the first row of the table */
+
+char **mr_call_arguments;
+int mr_call_argument_count;
+
+static void choose_tier(void)
+{
+    const char *chosen = mr_given.tier != NULL ? mr_given.tier : "auto";
+    if (mr_options.gdb != NULL || mr_options.gdb_handed_on != NULL)
+        chosen = "interp"; /* exact at each instruction */
+    bool only_baseline = strcmp(chosen, "baseline") == 0;
+    mr_options.engine_interp = only_baseline || strcmp(chosen, "interp") == 0;
+    mr_baseline_on = (only_baseline || strcmp(chosen, "auto") == 0) && mr_options.verify_fd < 0;
+    mr_tiers_random = mr_tiers_random && mr_options.verify_fd < 0;
+}
+
+/* The first argument after the options of --call that is no integer is the program. */
+static int parse_call_arguments(int argc, char **argv, int at)
+{
+    uint32_t ignored;
+    mr_call_arguments = argv + at;
+    while (at < argc && mr_parse_integer(argv[at], &ignored))
+        at++;
+    mr_call_argument_count = (int)(argv + at - mr_call_arguments);
+    return at;
+}
+
+static void apply_row(const struct mr_option_row *row, const char *argument)
+{
+    if (row->flag != NULL)
+        *row->flag = true;
+    else if (row->text != NULL)
+        *row->text = strdup(argument); /* the words themselves may become the guest's (process_view.c) */
+    else
+        row->apply(argument);
+}
+
+static const struct mr_option_row *row_of(int value)
+{
+    for (const struct mr_option_row *row = mr_option_rows; row < mr_option_rows + MR_OPTION_ROWS; row++)
+        if (value == FIRST_VALUE + (int)(row - mr_option_rows) || (row->letter && value == row->letter))
+            return row;
+    exit(2); /* getopt_long has said what is wrong */
+}
+
+static void parse_words(int argc, char **argv)
+{
+    struct option long_options[MR_OPTION_ROWS + 1];
+    char short_options[2 * MR_OPTION_ROWS + 2] = "+";
+    size_t count = 0, length = 1;
+    int value;
+    for (size_t i = 0; i < MR_OPTION_ROWS; i++) {
+        int has_argument = mr_option_rows[i].argument ? required_argument : no_argument;
+        if (mr_option_rows[i].name)
+            long_options[count++] = (struct option){mr_option_rows[i].name + 2, has_argument, NULL, FIRST_VALUE + (int)i};
+        if (mr_option_rows[i].letter) {
+            short_options[length++] = mr_option_rows[i].letter;
+            if (has_argument)
+                short_options[length++] = ':';
+        }
+    }
+    long_options[count] = (struct option){0};
+    argv[0] = (char *)"mipsrec-host"; /* for getopt's messages */
+    /* --call is the last option, since its integers may be negative. */
+    while (mr_options.call_function == NULL && (value = getopt_long(argc, argv, short_options, long_options, NULL)) != -1)
+        apply_row(row_of(value), optarg);
+}
+
+/* Variables of the host. In a program of more rights than its caller the caller has no say. */
+static const char *variable(const char *name)
+{
+    return mr_options.executed ? NULL : secure_getenv(name);
+}
+
+static void heed_environment(void)
+{
+    const char *window = variable("MIPSREC_WINDOW");
+    if (window != NULL && !mr_given.window)
+        mr_option_window(window);
+    if (mr_given.sysroot == NULL)
+        mr_given.sysroot = variable("MIPSREC_SYSROOT");
+    if (variable("MIPSREC_CORE") != NULL)
+        mr_options.dump_core = true;
+}
+
+/* The guest may be in another folder by the time of its end. */
+static const char *from_here(const char *path)
+{
+    static char text[PATH_MAX];
+    char folder[PATH_MAX];
+    if (*path == '/' || mr_debug_is_port(path) || getcwd(folder, sizeof folder) == NULL ||
+        snprintf(text, sizeof text, "%s/%s", folder, path) >= (int)sizeof text)
+        return path;
+    return text;
+}
+
+static void check_debugger(void)
+{
+    if (mr_options.gdb_on_crash != NULL)
+        mr_options.gdb_on_crash = from_here(mr_options.gdb_on_crash);
+    if (mr_options.gdb != NULL && mr_given.tier != NULL && strcmp(mr_given.tier, "interp") != 0)
+        mr_usage_error("--gdb runs everything in the interpreter: --tier %s contradicts it", mr_given.tier);
+    if (mr_options.gdb != NULL && mr_options.gdb_on_crash != NULL)
+        mr_usage_error("%s", "--gdb and --gdb-on-crash exclude each other");
+    if ((mr_options.gdb != NULL || mr_options.gdb_on_crash != NULL) &&
+        (mr_options.verify_fd >= 0 || mr_options.call_function != NULL))
+        mr_usage_error("%s", "a debugger goes neither with --verify nor with --call");
+}
+
+static void check(void)
+{
+    check_debugger();
+    if (mr_options.verify_fd >= 0 &&
+        ((mr_options.library_path == NULL && mr_options.variant == NULL) || mr_options.engine_interp))
+        mr_usage_error("%s", "--verify needs --library, or --cache and --variant, and lifted code to run");
+    if (mr_options.profile_path != NULL && (mr_options.verify_fd >= 0 || mr_options.call_function != NULL))
+        mr_usage_error("%s", "--profile goes neither with --verify nor with --call");
+}
+
+#ifndef AT_FLAGS_PRESERVE_ARGV0
+#define AT_FLAGS_PRESERVE_ARGV0 1u
+#endif
+
+/* The kernel starts the host for a registered kind of program (binfmt_misc): host PROGRAM ARGUMENT..., where nothing is an
+ * option. It says so when the registration has flag P (since Linux 5.12), and then puts argv[0] before the arguments; or
+ * when it has flag O, and then hands the program over opened. Returns the position of the guest's argv[0], or 0: started by
+ * hand, or without these flags, which is the same. */
+static int binfmt_arguments(int argc, char **argv)
+{
+    int has_argv0 = getauxval(AT_FLAGS) & AT_FLAGS_PRESERVE_ARGV0 ? 1 : 0;
+    errno = 0;
+    unsigned long fd = getauxval(AT_EXECFD);
+    bool opened = errno == 0;
+    if (argc < 2 + has_argv0 || !(has_argv0 || opened))
+        return 0;
+    if (opened)
+        mr_options.program_fd = (int)fd;
+    mr_options.program_path = argv[1];
+    mr_options.registered = true;
+    return 1 + has_argv0;
+}
+
+/* The guest may change its folder and then run itself again. */
+static const char *absolute_path(const char *path, char *buffer)
+{
+    return realpath(path, buffer) != NULL ? buffer : path;
+}
+
+void mr_options_parse(int argc, char **argv)
+{
+    static char library[PATH_MAX];
+    extern char **environ;
+    if (argc < 1)
+        exit(2);
+    mr_options.host_name = mr_options.host_words = argv[0];
+    mr_options.host_words_end = argv[argc - 1] + strlen(argv[argc - 1]) + 1;
+    int first = binfmt_arguments(argc, argv);
+    if (first == 0) {
+        parse_words(argc, argv);
+        first = mr_options.call_function == NULL ? optind : parse_call_arguments(argc, argv, optind);
+    }
+    if (first >= argc)
+        mr_usage_error("%s", "no program given");
+    heed_environment();
+    choose_tier();
+    check();
+    if (mr_options.library_path != NULL)
+        mr_options.library_path = absolute_path(mr_options.library_path, library);
+    mr_options.program_path = strdup(mr_options.program_path ? mr_options.program_path : argv[first]);
+    mr_options.guest_argc = argc - first;
+    mr_options.guest_argv = argv + first;
+    mr_options.guest_envp = environ;
+    mr_sysroot_start(mr_given.sysroot);
+}

@@ -1,0 +1,324 @@
+/* FCSR and its views, and the host's rounding mode and exception flags (MIPS32 manual, volume I-A, chapter on the FPU).
+ *
+ * Everyone computes with the host's FPU, in the guest's rounding mode, and lets exception flags gather there; they are
+ * added to s->fcsr when someone asks. The host's flag of invalid operations means nothing, as its NaNs signal where the
+ * guest's are quiet: whoever makes or meets a NaN puts that flag into s->fcsr. The causes of the last instruction, which
+ * s->fp_word and s->fp_operands tell, are found then by performing it again: to clear the host's flags before each
+ * instruction made floating point eight times slower. When an exception is enabled, all code is interpreted, and looks at
+ * once. Compile with -frounding-math.
+ */
+#include "cpu/fpu.h"
+
+#include "cpu/interp.h"
+#include "cpu/upcalls.h"
+#include "memory/values.h"
+
+#include <string.h>
+
+#ifdef __clang__
+#pragma STDC FENV_ACCESS ON
+#endif
+
+#if defined(__SSE2__) && !defined(MR_FPU_PORTABLE)
+#include <xmmintrin.h>
+#else
+#include <fenv.h>
+#endif
+
+#define FLAGS (31u << MR_FCSR_FLAGS_SHIFT)
+#define CAUSES (63u << MR_FCSR_CAUSES_SHIFT)
+
+/* ---- the host ---- */
+
+#if defined(__SSE2__) && !defined(MR_FPU_PORTABLE)
+#define MXCSR_FLAGS 0x3fu
+#define MXCSR_MASKED 0x1f80u /* no exception traps */
+#define MXCSR_FLUSH 0x8000u
+
+static uint32_t host_modes(uint32_t fcsr)
+{
+    static const uint32_t rounding[4] = {0x0000, 0x6000, 0x4000, 0x2000};
+    return MXCSR_MASKED | rounding[fcsr & MR_FCSR_RM] | (fcsr & MR_FCSR_FS ? MXCSR_FLUSH : 0);
+}
+
+static uint32_t exceptions_of(uint32_t mxcsr)
+{
+    return (mxcsr & 4 ? MR_FP_DIVISION : 0) | (mxcsr & 8 ? MR_FP_OVERFLOW : 0) | (mxcsr & 16 ? MR_FP_UNDERFLOW : 0) |
+           (mxcsr & 32 ? MR_FP_INEXACT : 0);
+}
+
+static uint32_t host_exceptions(void)
+{
+    return exceptions_of(_mm_getcsr());
+}
+
+static void host_clear(void)
+{
+    uint32_t now = _mm_getcsr();
+    if (now & MXCSR_FLAGS)
+        _mm_setcsr(now & ~MXCSR_FLAGS);
+}
+
+static void host_set_modes(uint32_t fcsr)
+{
+    uint32_t now = _mm_getcsr(), wanted = host_modes(fcsr) | (now & MXCSR_FLAGS);
+    if (now != wanted)
+        _mm_setcsr(wanted);
+}
+
+/* Writing MXCSR is what costs: flags that the guest has too stay. */
+static void host_enter(uint32_t fcsr)
+{
+    uint32_t now = _mm_getcsr(), wanted = host_modes(fcsr);
+    if ((exceptions_of(now) & ~(fcsr >> MR_FCSR_FLAGS_SHIFT)) == 0)
+        wanted |= now & MXCSR_FLAGS;
+    if (now != wanted)
+        _mm_setcsr(wanted);
+}
+#else
+/* FS has no name in C: fpu_arithmetic.c flushes results then, lifted code does not. */
+static uint32_t host_exceptions(void)
+{
+    int flags = fetestexcept(FE_ALL_EXCEPT);
+    return (flags & FE_DIVBYZERO ? MR_FP_DIVISION : 0) | (flags & FE_OVERFLOW ? MR_FP_OVERFLOW : 0) |
+           (flags & FE_UNDERFLOW ? MR_FP_UNDERFLOW : 0) | (flags & FE_INEXACT ? MR_FP_INEXACT : 0);
+}
+
+static void host_clear(void)
+{
+    feclearexcept(FE_ALL_EXCEPT);
+}
+
+static void host_set_modes(uint32_t fcsr)
+{
+    static const int rounding[4] = {FE_TONEAREST, FE_TOWARDZERO, FE_UPWARD, FE_DOWNWARD};
+    fesetround(rounding[fcsr & MR_FCSR_RM]);
+}
+
+static void host_enter(uint32_t fcsr)
+{
+    host_set_modes(fcsr);
+    host_clear();
+}
+#endif
+
+void mr_fpu_set_modes(const struct mr_state *s)
+{
+    host_set_modes(s->fcsr);
+}
+
+void mr_fpu_enter(struct mr_state *s)
+{
+    host_enter(s->fcsr);
+    s->fp_word = 0;
+}
+
+/* ---- instructions ---- */
+
+/* Performs an instruction for all its exceptions; the host's flags are those of it alone then. */
+static uint64_t perform_alone(struct mr_state *s, uint32_t word, const uint64_t operands[3], uint32_t *raised)
+{
+    host_clear();
+    uint64_t result = mr_fp_perform(s, word, operands, raised);
+    *raised |= host_exceptions();
+    return result;
+}
+
+static void set_causes(struct mr_state *s, uint32_t raised)
+{
+    s->fcsr = (s->fcsr & ~CAUSES) | raised << MR_FCSR_CAUSES_SHIFT;
+}
+
+void mr_fpu_collect(struct mr_state *s)
+{
+    uint32_t raised = 0;
+    s->fcsr |= host_exceptions() << MR_FCSR_FLAGS_SHIFT;
+    if (s->fp_word == 0)
+        return;
+    perform_alone(s, s->fp_word, s->fp_operands, &raised);
+    set_causes(s, raised);
+    s->fp_word = 0;
+}
+
+static bool execute_at_once(struct mr_state *s, uint32_t word, const uint64_t operands[3], uint64_t *result)
+{
+    uint32_t raised = 0;
+    mr_fpu_collect(s);
+    *result = perform_alone(s, word, operands, &raised);
+    set_causes(s, raised);
+    if (mr_fpu_pending(s)) {
+        host_clear();
+        return true;
+    }
+    s->fcsr |= raised << MR_FCSR_FLAGS_SHIFT;
+    return false;
+}
+
+bool mr_fpu_execute(struct mr_state *s, uint32_t word, const uint64_t operands[3], uint64_t *result)
+{
+    uint32_t raised = 0;
+    if (mr_fpu_may_trap(s))
+        return execute_at_once(s, word, operands, result);
+    *result = mr_fp_perform(s, word, operands, &raised);
+    s->fcsr |= raised << MR_FCSR_FLAGS_SHIFT;
+    s->fp_word = word;
+    for (int i = 0; i < 3; i++)
+        s->fp_operands[i] = operands[i];
+    return false;
+}
+
+uint64_t mr_fpu_compute(struct mr_state *s, uint32_t word, mr_fp_function *function, uint64_t a, uint64_t b)
+{
+    uint32_t raised = 0;
+    uint64_t result = function(s, a, b, &raised);
+    s->fcsr |= raised << MR_FCSR_FLAGS_SHIFT;
+    s->fp_word = word;
+    s->fp_operands[0] = a;
+    s->fp_operands[1] = b;
+    return result;
+}
+
+uint64_t mr_fp_again(struct mr_state *s, uint32_t word, uint64_t a, uint64_t b, uint64_t c)
+{
+    const uint64_t operands[3] = {a, b, c};
+    uint32_t raised = 0;
+    uint64_t result = mr_fp_perform(s, word, operands, &raised);
+    s->fcsr |= raised << MR_FCSR_FLAGS_SHIFT;
+    return result;
+}
+
+static uint64_t load_operand(uint32_t guest, uint32_t size_bytes)
+{
+    const uint8_t *host = (const uint8_t *)((uintptr_t)mr_window + guest);
+    uint32_t word;
+    uint64_t doubleword;
+    if (size_bytes == sizeof word) {
+        memcpy(&word, host, sizeof word);
+        return mr_swap32(word);
+    }
+    memcpy(&doubleword, host, sizeof doubleword);
+    return mr_swap64(doubleword);
+}
+
+void mr_fp_replay(struct mr_state *s, const struct mr_fp_step *steps, uint32_t load_count, uint32_t step_count,
+                  uint64_t *slots)
+{
+    uint32_t raised = 0;
+    for (uint32_t i = 0; i < load_count; i++)
+        slots[steps[i].result] = load_operand((uint32_t)slots[steps[i].result] + steps[i].word, steps[i].operands[0]);
+    for (uint32_t i = load_count; i < step_count; i++) {
+        const struct mr_fp_step *step = &steps[i];
+        const uint64_t operands[3] = {slots[step->operands[0]], slots[step->operands[1]], slots[step->operands[2]]};
+        slots[step->result] = mr_fp_perform(s, step->word, operands, &raised);
+    }
+    s->fcsr |= raised << MR_FCSR_FLAGS_SHIFT;
+}
+
+/* ---- FCSR ---- */
+
+bool mr_fpu_pending(const struct mr_state *s)
+{
+    uint32_t enables = (s->fcsr >> MR_FCSR_ENABLES_SHIFT & 31) | MR_FP_UNIMPLEMENTED;
+    return (s->fcsr >> MR_FCSR_CAUSES_SHIFT & 63 & enables) != 0;
+}
+
+/* ---- FCSR's views: control registers 25 (FCCR), 26 (FEXR), 28 (FENR) and 31 (FCSR); 0 is FIR ---- */
+
+#define FEXR_BITS (CAUSES | FLAGS)
+#define FENR_BITS (MR_FCSR_ENABLES | MR_FCSR_RM)
+#define FENR_FS (1u << 2)
+
+static uint32_t condition_codes(const struct mr_state *s)
+{
+    uint32_t codes = 0;
+    for (unsigned number = 0; number < 8; number++)
+        codes |= (s->fcc[number].value & 1) << number;
+    return codes;
+}
+
+static void set_condition_codes(struct mr_state *s, uint32_t codes)
+{
+    for (unsigned number = 0; number < 8; number++)
+        s->fcc[number].value = codes >> number & 1;
+}
+
+static void replace_bits(uint32_t *word, uint32_t mask, uint32_t value)
+{
+    *word = (*word & ~mask) | (value & mask);
+}
+
+uint32_t mr_fpu_fcsr(const struct mr_state *s)
+{
+    uint32_t codes = condition_codes(s);
+    return s->fcsr | (codes & 1) << 23 | (codes & 0xfe) << 24;
+}
+
+/* NAN2008 and ABS2008 are read-only. */
+void mr_fpu_set_fcsr(struct mr_state *s, uint32_t value)
+{
+    set_condition_codes(s, (value >> 23 & 1) | (value >> 24 & 0xfe));
+    replace_bits(&s->fcsr, FEXR_BITS | FENR_BITS | MR_FCSR_FS, value);
+}
+
+uint32_t mr_cfc1(struct mr_state *s, uint32_t fs)
+{
+    mr_fpu_collect(s);
+    switch (fs) {
+    case 0:
+        return MR_FIR;
+    case 25:
+        return condition_codes(s);
+    case 26:
+        return s->fcsr & FEXR_BITS;
+    case 28:
+        return (s->fcsr & FENR_BITS) | (s->fcsr & MR_FCSR_FS ? FENR_FS : 0);
+    default: /* 31; the others are unpredictable, and on qemu this too */
+        return mr_fpu_fcsr(s);
+    }
+}
+
+void mr_ctc1(struct mr_state *s, uint32_t fs, uint32_t value)
+{
+    mr_fpu_collect(s);
+    switch (fs) {
+    case 25:
+        set_condition_codes(s, value);
+        break;
+    case 26:
+        replace_bits(&s->fcsr, FEXR_BITS, value);
+        break;
+    case 28:
+        replace_bits(&s->fcsr, FENR_BITS, value);
+        replace_bits(&s->fcsr, MR_FCSR_FS, value & FENR_FS ? MR_FCSR_FS : 0);
+        break;
+    case 31:
+        mr_fpu_set_fcsr(s, value);
+        break;
+    default: /* FIR is read-only, the others do not exist */
+        break;
+    }
+    mr_fpu_enter(s);
+}
+
+/* In a delay slot, where next_pc is the branch: the interpreter performs both, with the condition codes that the branch saw. */
+static uint32_t perform_with_branch(struct mr_state *s, uint32_t pc, uint32_t fcsr_before)
+{
+    mr_fpu_set_fcsr(s, fcsr_before);
+    mr_fpu_enter(s);
+    return mr_interpret_step(s, pc);
+}
+
+uint32_t mr_ctc1_lifted(struct mr_state *s, uint32_t fs, uint32_t value, uint32_t pc, uint32_t next_pc)
+{
+    mr_fpu_collect(s);
+    uint32_t before = mr_fpu_fcsr(s);
+    mr_ctc1(s, fs, value);
+    if (next_pc == pc && mr_fpu_may_trap(s))
+        return perform_with_branch(s, pc, before);
+    bool pending = mr_fpu_pending(s);
+    if (pending)
+        next_pc = mr_exception(s, pc, MR_FPE, 0);
+    if (mr_fpu_may_trap(s))
+        return mr_leave_lifted(s, next_pc);
+    return pending ? next_pc : MR_STAY;
+}

@@ -1,0 +1,78 @@
+/* What the files of the interpreter share: how an instruction's function looks, its fields, and registers. */
+#ifndef MR_INTERP_H
+#define MR_INTERP_H
+
+#include "base/host_thread.h"
+#include "memory/values.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Executes `word`, which lies at s->pc, or in the delay slot of the branch at s->pc. Returns the pc to go on at: `next`
+ * (s->pc + 4, or in a delay slot the latched target), unless the instruction jumps or raises an exception. */
+typedef uint32_t mr_operation(struct mr_state *s, uint32_t word, uint32_t next);
+
+/* The manual's fields (volume I-A, instruction formats). */
+static inline unsigned rs(uint32_t word) { return word >> 21 & 31; }
+static inline unsigned rt(uint32_t word) { return word >> 16 & 31; }
+static inline unsigned rd(uint32_t word) { return word >> 11 & 31; }
+static inline unsigned sa(uint32_t word) { return word >> 6 & 31; }
+static inline unsigned funct(uint32_t word) { return word & 63; }
+static inline uint32_t signed_immediate(uint32_t word) { return (uint32_t)(int16_t)word; }
+static inline uint32_t immediate(uint32_t word) { return word & 0xffff; }
+
+/* The only place that keeps $zero zero. */
+static inline void set_gpr(struct mr_state *s, unsigned number, uint32_t value)
+{
+    GPR(s, number) = value;
+    GPR(s, 0) = 0;
+}
+
+static inline uint32_t raise_reserved(struct mr_state *s, uint32_t word)
+{
+    return mr_exception(s, s->pc, MR_RESERVED, word);
+}
+
+/* A host access that faults like a guest fetch. Volatile: s->pc must be in memory before. */
+static inline uint32_t mr_fetch(uint32_t pc)
+{
+    return mr_swap32(*(const volatile uint32_t *)((uintptr_t)mr_window + pc));
+}
+
+/* SPECIAL by its function field, then the others by opcode. interp.c */
+enum { MR_OPCODE_OPERATIONS = 64 };
+extern mr_operation *const mr_operations[128];
+static inline mr_operation *mr_operation_of(uint32_t word)
+{
+    uint32_t opcode = word >> 26;
+    return mr_operations[opcode ? MR_OPCODE_OPERATIONS + opcode : funct(word)];
+}
+
+extern bool mr_compressed_code; /* the program says that it holds MIPS16 or microMIPS code */
+/* Raises the address exceptions of jumps to misaligned places until a handler has a proper one; returns that. */
+uint32_t mr_aligned(struct mr_state *s, uint32_t pc);
+/* Runs one instruction, with its delay slot; returns the pc to go on at. */
+uint32_t mr_interpret_step(struct mr_state *s, uint32_t pc);
+bool mr_has_delay_slot(uint32_t word); /* whether it is a branch or a jump */
+/* Told of each value of the cycle counter, gives the one that the guest sees; NULL: nobody cares (verify.c). */
+extern uint32_t (*mr_cycles_seen)(const struct mr_state *s, uint32_t cycles);
+
+/* The branch at s->pc: runs or annuls its delay slot, at slot_pc; returns the target or the fall-through. interp.c */
+uint32_t mr_branch(struct mr_state *s, uint32_t word, uint32_t slot_pc, bool taken, bool likely);
+
+/* interp_integer.c */
+mr_operation op_sll, op_srl, op_sra, op_sllv, op_srlv, op_srav, op_movz, op_movn;
+mr_operation op_mfhi, op_mthi, op_mflo, op_mtlo, op_mult, op_multu, op_div, op_divu;
+mr_operation op_add, op_addu, op_sub, op_subu, op_and, op_or, op_xor, op_nor, op_slt, op_sltu;
+mr_operation op_addi, op_addiu, op_slti, op_sltiu, op_andi, op_ori, op_xori, op_lui;
+mr_operation op_special2, op_special3;
+
+/* interp_memory.c */
+mr_operation op_lb, op_lh, op_lwl, op_lw, op_lbu, op_lhu, op_lwr, op_sb, op_sh, op_swl, op_sw, op_swr, op_ll, op_sc;
+mr_operation op_lwc1, op_ldc1, op_swc1, op_sdc1, op_lwxc1, op_ldxc1, op_luxc1, op_swxc1, op_sdxc1, op_suxc1;
+mr_operation op_sync, op_synci, op_pref;
+
+/* interp_float.c */
+mr_operation op_cop1, op_cop1x, op_movci;
+
+#endif

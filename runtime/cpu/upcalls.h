@@ -1,0 +1,18 @@
+/* What the processor asks of those who use it. Folders above define these functions, and mr_syscall, mr_exception and
+ * mr_synci of mr_abi.h, which recompiled code calls as well.
+ */
+#ifndef MR_CPU_UPCALLS_H
+#define MR_CPU_UPCALLS_H
+
+#include "mr_state.h"
+
+#include <stdint.h>
+
+/* Goes on at pc, or returns it, without frames of lifted code below, but for those that wait for the handler of a fault.
+ * The state must be complete. (run/dispatch.c) */
+uint32_t mr_leave_lifted(struct mr_state *s, uint32_t pc);
+/* Abandons every frame this guest thread has on the host stack and goes on at pc. The state must be complete.
+ * (run/dispatch.c) */
+_Noreturn void mr_restart(struct mr_state *s, uint32_t pc);
+
+#endif

@@ -1,0 +1,31 @@
+/* The dispatch table's memory. Its entries are written by modules (module.c). */
+#include "lifted/dispatch_table.h"
+
+#include "base/messages.h"
+#include "mr_abi.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define TABLE_ENTRIES ((size_t)1 << 30)
+
+int32_t *mr_dispatch;
+
+/* Reserved without write access, so that no memory is charged for it however strict the host is. */
+void mr_dispatch_reserve(void)
+{
+    void *table = mmap(NULL, TABLE_ENTRIES * sizeof *mr_dispatch, PROT_READ,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (table == MAP_FAILED)
+        mr_fail("cannot reserve 4 GiB of address space for the dispatch table: %s", strerror(errno));
+    mr_dispatch = table;
+}
+
+void mr_dispatch_open(uint32_t low_pc, uint32_t high_pc)
+{
+    uintptr_t low = (uintptr_t)&mr_dispatch[low_pc >> 2] & ~(uintptr_t)(MR_PAGE_BYTES - 1);
+    uintptr_t high = (uintptr_t)&mr_dispatch[high_pc >> 2];
+    if (mprotect((void *)low, high - low, PROT_READ | PROT_WRITE) != 0)
+        mr_fail("cannot get memory for the dispatch table: %s", strerror(errno));
+}

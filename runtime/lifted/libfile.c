@@ -1,0 +1,206 @@
+/* Reads the headers, sections and dynamic symbols of a shared object from its file.
+ *
+ * The dynamic loader maps a truncated file without complaint, and the process dies of SIGBUS when it first touches what is
+ * missing; so everything the headers name is compared with the file's size here. Every access is bounded by the file.
+ */
+#include "lifted/libfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define HOST_MACHINE EM_X86_64
+#elif defined(__aarch64__)
+#define HOST_MACHINE EM_AARCH64
+#else
+#error "which e_machine do shared objects of this host have?"
+#endif
+
+static bool within(const struct mr_library_file *file, uint64_t offset, uint64_t size_bytes)
+{
+    return offset <= file->size_bytes && size_bytes <= file->size_bytes - offset;
+}
+
+static Elf64_Phdr program_header(const struct mr_library_file *file, unsigned index)
+{
+    Elf64_Phdr header;
+    memcpy(&header, file->bytes + file->header.e_phoff + (size_t)index * sizeof header, sizeof header);
+    return header;
+}
+
+static Elf64_Shdr section_header(const struct mr_library_file *file, unsigned index)
+{
+    Elf64_Shdr header;
+    memcpy(&header, file->bytes + file->header.e_shoff + (size_t)index * sizeof header, sizeof header);
+    return header;
+}
+
+static const char *map_file(struct mr_library_file *file, const char *path, bool read_all)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) != 0) {
+        int reason = errno;
+        if (fd >= 0)
+            close(fd);
+        return strerror(reason);
+    }
+    void *bytes = MAP_FAILED;
+    if (!S_ISREG(status.st_mode)) {
+        close(fd);
+        return "not a regular file";
+    }
+    file->size_bytes = (size_t)status.st_size;
+    if (file->size_bytes > 0)
+        bytes = mmap(NULL, file->size_bytes, PROT_READ, MAP_PRIVATE | (read_all ? MAP_POPULATE : 0), fd, 0);
+    close(fd);
+    file->device = status.st_dev;
+    file->inode = status.st_ino;
+    file->path = strdup(path);
+    if (bytes == MAP_FAILED)
+        return file->size_bytes == 0 ? "the file is empty" : strerror(errno);
+    file->bytes = bytes;
+    return NULL;
+}
+
+static const char *check_extent(const struct mr_library_file *file)
+{
+    const Elf64_Ehdr *header = &file->header;
+    if (!within(file, header->e_phoff, (uint64_t)header->e_phnum * sizeof(Elf64_Phdr)))
+        return "the file is truncated: its program headers lie beyond its end";
+    if (!within(file, header->e_shoff, (uint64_t)header->e_shnum * sizeof(Elf64_Shdr)))
+        return "the file is truncated: its section headers lie beyond its end";
+    for (unsigned i = 0; i < header->e_phnum; i++) {
+        Elf64_Phdr segment = program_header(file, i);
+        if (!within(file, segment.p_offset, segment.p_filesz))
+            return "the file is truncated: a segment lies beyond its end";
+    }
+    for (unsigned i = 0; i < header->e_shnum; i++) {
+        Elf64_Shdr section = section_header(file, i);
+        if (section.sh_type != SHT_NOBITS && !within(file, section.sh_offset, section.sh_size))
+            return "the file is truncated: a section lies beyond its end";
+    }
+    return NULL;
+}
+
+void mr_library_file_close(struct mr_library_file *file)
+{
+    if (file->bytes != NULL)
+        munmap((void *)(uintptr_t)file->bytes, file->size_bytes);
+    free(file->path);
+    *file = (struct mr_library_file){0};
+}
+
+int mr_library_file_descriptor(const struct mr_library_file *file)
+{
+    struct stat status;
+    int fd = file->path != NULL ? open(file->path, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd >= 0 && fstat(fd, &status) == 0 && status.st_dev == file->device && status.st_ino == file->inode &&
+        (size_t)status.st_size == file->size_bytes)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+const char *mr_library_file_open(struct mr_library_file *file, const char *path, bool read_all)
+{
+    const char *reason = map_file(file, path, read_all);
+    if (reason != NULL)
+        return reason;
+    size_t magic_bytes = file->size_bytes < SELFMAG ? file->size_bytes : SELFMAG;
+    if (memcmp(file->bytes, ELFMAG, magic_bytes) != 0)
+        return "not an ELF file";
+    if (file->size_bytes < sizeof file->header)
+        return "the file is truncated: its ELF header is incomplete";
+    memcpy(&file->header, file->bytes, sizeof file->header);
+    const Elf64_Ehdr *header = &file->header;
+    if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
+        header->e_machine != HOST_MACHINE)
+        return "not made for this machine";
+    if (header->e_type != ET_DYN || header->e_phnum == 0)
+        return "not a shared object";
+    if (header->e_phentsize != sizeof(Elf64_Phdr) ||
+        (header->e_shnum != 0 && header->e_shentsize != sizeof(Elf64_Shdr)))
+        return "the file is damaged: its ELF header gives impossible sizes";
+    return check_extent(file);
+}
+
+/* The string at offset in a string table, or "" when it does not end inside the table. */
+static const char *string_at(struct mr_bytes table, uint64_t offset)
+{
+    if (offset >= table.size_bytes || memchr(table.bytes + offset, 0, table.size_bytes - offset) == NULL)
+        return "";
+    return (const char *)table.bytes + offset;
+}
+
+static struct mr_bytes section_contents(const struct mr_library_file *file, unsigned index)
+{
+    struct mr_bytes contents = {NULL, 0};
+    if (index >= file->header.e_shnum)
+        return contents;
+    Elf64_Shdr section = section_header(file, index);
+    if (section.sh_type == SHT_NOBITS || (section.sh_flags & SHF_COMPRESSED) != 0)
+        return contents;
+    contents.bytes = file->bytes + section.sh_offset;
+    contents.size_bytes = section.sh_size;
+    return contents;
+}
+
+struct mr_bytes mr_library_file_section(const struct mr_library_file *file, const char *name)
+{
+    struct mr_bytes names = section_contents(file, file->header.e_shstrndx);
+    for (unsigned i = 0; i < file->header.e_shnum; i++)
+        if (strcmp(string_at(names, section_header(file, i).sh_name), name) == 0)
+            return section_contents(file, i);
+    return (struct mr_bytes){NULL, 0};
+}
+
+static struct mr_bytes contents_at_address(const struct mr_library_file *file, uint64_t address, uint64_t size_bytes)
+{
+    for (unsigned i = 0; i < file->header.e_phnum; i++) {
+        Elf64_Phdr segment = program_header(file, i);
+        uint64_t into = address - segment.p_vaddr;
+        if (segment.p_type != PT_LOAD || address < segment.p_vaddr || into >= segment.p_filesz)
+            continue;
+        uint64_t rest = segment.p_filesz - into;
+        return (struct mr_bytes){file->bytes + segment.p_offset + into, size_bytes < rest ? size_bytes : rest};
+    }
+    return (struct mr_bytes){NULL, 0};
+}
+
+static bool find_symbol(const struct mr_library_file *file, const char *name, Elf64_Sym *symbol)
+{
+    for (unsigned i = 0; i < file->header.e_shnum; i++) {
+        Elf64_Shdr section = section_header(file, i);
+        if (section.sh_type != SHT_DYNSYM)
+            continue;
+        struct mr_bytes symbols = section_contents(file, i);
+        struct mr_bytes names = section_contents(file, section.sh_link);
+        for (size_t at = 0; at + sizeof *symbol <= symbols.size_bytes; at += sizeof *symbol) {
+            memcpy(symbol, symbols.bytes + at, sizeof *symbol);
+            if (symbol->st_shndx != SHN_UNDEF && strcmp(string_at(names, symbol->st_name), name) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+struct mr_bytes mr_library_file_symbol(const struct mr_library_file *file, const char *name)
+{
+    Elf64_Sym symbol;
+    if (!find_symbol(file, name, &symbol))
+        return (struct mr_bytes){NULL, 0};
+    return contents_at_address(file, symbol.st_value, symbol.st_size);
+}
+
+uint64_t mr_library_file_symbol_address(const struct mr_library_file *file, const char *name)
+{
+    Elf64_Sym symbol;
+    return find_symbol(file, name, &symbol) ? symbol.st_value : 0;
+}

@@ -1,0 +1,56 @@
+/* Libraries: files that mipsrec made, each of one ELF file of the guest. */
+#ifndef MR_LIFTED_LIBRARY_H
+#define MR_LIFTED_LIBRARY_H
+
+#include "lifted/image.h"
+#include "lifted/libfile.h"
+#include "mr_library.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- lines.c ---- */
+struct mr_open_library;
+uint32_t mr_lines_find(struct mr_open_library *library, uint64_t file_address); /* guest pc of code; 0 when unknown */
+/* The same for code that cannot fault: of host code that stands for no one instruction, that of what follows. */
+uint32_t mr_lines_near(struct mr_open_library *library, uint64_t file_address);
+struct mr_line_row {
+    uint32_t address, line;
+};
+struct mr_line_table {
+    _Atomic int state; /* 0: not decoded yet */
+    struct mr_line_row *rows;
+    size_t row_count, row_room;
+    uint32_t *starts; /* of the functions in the file, sorted */
+    size_t start_count;
+};
+
+/* ---- library.c ---- */
+struct mr_open_library {
+    struct mr_library_file file;
+    const struct mr_library *table; /* `mr_library` in the mapped file; its functions are not to be called */
+    size_t table_bytes;
+    struct mr_line_table lines;
+    bool grown; /* by the compile server, which may make it larger */
+};
+/* Checks of a file all that needs no guest; whole: also its checksum and entries. Returns NULL, or why it is unfit. */
+const char *mr_library_check_file(struct mr_open_library *library, const char *path, bool whole);
+/* Checks whether the library can be bound in this process at all. Returns NULL, or why not. */
+const char *mr_library_check_process(const struct mr_library *table);
+/* Of the library that --library names: as mr_library_check_file, fails with mr_fail. */
+struct mr_open_library *mr_library_examine(const char *path);
+void mr_library_describe(const char *path); /* prints what mr_library_examine has found right */
+/* Binds the library that --library names to the program; fails with mr_fail. */
+void mr_library_open(const char *path, const struct mr_image *image);
+
+/* ---- object.c: maps a shared object, as the dynamic linker would ---- */
+struct mr_object {
+    uintptr_t bias;                /* host address minus address in the file */
+    uintptr_t code_low, code_high; /* its executable bytes */
+};
+/* The place is in the arena, of mr_object_size bytes. Returns NULL, or why it cannot be mapped. */
+size_t mr_object_size(const struct mr_library_file *file);
+const char *mr_object_map(const struct mr_library_file *file, int fd, uintptr_t place, struct mr_object *object);
+
+#endif

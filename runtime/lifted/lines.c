@@ -1,0 +1,317 @@
+/* Decodes the DWARF line table of a recompiled library, where the line number of host code is the guest pc it came from.
+ *
+ * Enters: .debug_line as the file has it, versions 2 to 5, one or many units; of .symtab, where functions begin, if it is
+ * there. Leaves: the guest pc for an address in the file. File names, columns and statement flags are not looked at. The
+ * table is decoded as a whole at the first question, since a program that catches its faults asks often. What is damaged
+ * ends the unit it is in, and answers stay best efforts. The rules are those of DWARF 5, section 6.2.
+ */
+#include "lifted/library.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cursor {
+    const uint8_t *at, *end;
+    bool overrun; /* something ran past the end; everything read from then on is 0 */
+};
+
+/* Of a row of struct mr_line_table: host code from address to the next row's comes from guest pc `line`; 0: a sequence ends
+ * here; NO_LINE: from none. */
+#define NO_LINE 1u /* no instruction has an odd address */
+
+static uint64_t read_fixed(struct cursor *c, unsigned size_bytes)
+{
+    uint64_t value = 0;
+    if ((size_t)(c->end - c->at) < size_bytes) {
+        c->overrun = true;
+        c->at = c->end;
+        return 0;
+    }
+    for (unsigned i = 0; i < size_bytes; i++)
+        value |= (uint64_t)c->at[i] << (8 * i);
+    c->at += size_bytes;
+    return value;
+}
+
+static uint64_t read_leb128(struct cursor *c, bool is_signed)
+{
+    uint64_t value = 0;
+    unsigned shift = 0;
+    uint8_t byte;
+    do {
+        byte = (uint8_t)read_fixed(c, 1);
+        if (shift < 64)
+            value |= (uint64_t)(byte & 0x7f) << shift;
+        shift += 7;
+    } while ((byte & 0x80) != 0);
+    if (is_signed && shift < 64 && (byte & 0x40) != 0)
+        value |= ~(uint64_t)0 << shift;
+    return value;
+}
+
+static void skip(struct cursor *c, uint64_t size_bytes)
+{
+    if (size_bytes > (uint64_t)(c->end - c->at)) {
+        c->overrun = true;
+        c->at = c->end;
+        return;
+    }
+    c->at += size_bytes;
+}
+
+/* The next size_bytes as a cursor of their own. */
+static struct cursor take(struct cursor *c, uint64_t size_bytes)
+{
+    struct cursor part = {c->at, c->at, false};
+    skip(c, size_bytes);
+    part.end = c->at;
+    part.overrun = c->overrun;
+    return part;
+}
+
+struct line_program {
+    struct mr_line_table *table;
+    uint8_t minimum_instruction_bytes, line_range, opcode_base;
+    int8_t line_base;
+    uint8_t operand_counts[256]; /* of the standard opcodes, by opcode */
+    uint64_t address;
+    uint32_t line;
+    bool in_sequence; /* the last row added belongs to the sequence being read */
+};
+
+static void add_row(struct line_program *p, uint32_t line, bool ends_sequence)
+{
+    if (p->address > UINT32_MAX)
+        return;
+    if (line == 0 && !ends_sequence)
+        line = NO_LINE;
+    struct mr_line_table *table = p->table;
+    if (p->in_sequence && table->rows[table->row_count - 1].address == p->address) {
+        if (line != NO_LINE)
+            table->rows[table->row_count - 1].line = line; /* the last row of an address is the one that holds */
+    } else {
+        if (table->row_count == table->row_room) {
+            size_t room = table->row_room == 0 ? 4096 : 2 * table->row_room;
+            struct mr_line_row *grown = realloc(table->rows, room * sizeof *grown);
+            if (grown == NULL)
+                return;
+            table->rows = grown;
+            table->row_room = room;
+        }
+        table->rows[table->row_count++] = (struct mr_line_row){(uint32_t)p->address, line};
+    }
+    p->in_sequence = !ends_sequence;
+}
+
+static void start_sequence(struct line_program *p)
+{
+    p->address = 0;
+    p->line = 1;
+    p->in_sequence = false;
+}
+
+static bool read_header(struct line_program *p, struct cursor *unit, unsigned offset_bytes)
+{
+    uint64_t version = read_fixed(unit, 2);
+    if (version < 2 || version > 5)
+        return false;
+    if (version == 5)
+        skip(unit, 2); /* address_size, segment_selector_size */
+    uint64_t header_bytes = read_fixed(unit, offset_bytes);
+    struct cursor header = take(unit, header_bytes);
+    p->minimum_instruction_bytes = (uint8_t)read_fixed(&header, 1);
+    if (version >= 4)
+        skip(&header, 1); /* maximum_operations_per_instruction: 1, as this machine has no VLIW */
+    skip(&header, 1);     /* default_is_stmt */
+    p->line_base = (int8_t)(uint8_t)read_fixed(&header, 1);
+    p->line_range = (uint8_t)read_fixed(&header, 1);
+    p->opcode_base = (uint8_t)read_fixed(&header, 1);
+    for (unsigned opcode = 1; opcode < p->opcode_base; opcode++)
+        p->operand_counts[opcode] = (uint8_t)read_fixed(&header, 1);
+    start_sequence(p);
+    return !header.overrun && p->line_range != 0 && p->opcode_base != 0;
+}
+
+static void advance_by_special(struct line_program *p, uint8_t opcode)
+{
+    p->address += (uint64_t)p->minimum_instruction_bytes * ((uint8_t)(opcode - p->opcode_base) / p->line_range);
+}
+
+static void extended_opcode(struct line_program *p, struct cursor *unit)
+{
+    struct cursor operands = take(unit, read_leb128(unit, false));
+    switch (read_fixed(&operands, 1)) {
+    case 1: /* DW_LNE_end_sequence */
+        add_row(p, 0, true);
+        start_sequence(p);
+        break;
+    case 2: /* DW_LNE_set_address */
+        p->address = read_fixed(&operands, (unsigned)(operands.end - operands.at) >= 8 ? 8 : 4);
+        break;
+    default: /* file definitions, discriminators, vendors' own */
+        break;
+    }
+}
+
+static void standard_opcode(struct line_program *p, struct cursor *unit, uint8_t opcode)
+{
+    switch (opcode) {
+    case 1: /* DW_LNS_copy */
+        add_row(p, p->line, false);
+        break;
+    case 2: /* DW_LNS_advance_pc */
+        p->address += p->minimum_instruction_bytes * read_leb128(unit, false);
+        break;
+    case 3: /* DW_LNS_advance_line */
+        p->line += (uint32_t)read_leb128(unit, true);
+        break;
+    case 8: /* DW_LNS_const_add_pc */
+        advance_by_special(p, 255);
+        break;
+    case 9: /* DW_LNS_fixed_advance_pc */
+        p->address += read_fixed(unit, 2);
+        break;
+    default:
+        for (unsigned i = 0; i < p->operand_counts[opcode]; i++)
+            read_leb128(unit, false);
+        break;
+    }
+}
+
+static void run_program(struct line_program *p, struct cursor *unit)
+{
+    while (unit->at < unit->end && !unit->overrun) {
+        uint8_t opcode = (uint8_t)read_fixed(unit, 1);
+        if (opcode >= p->opcode_base) {
+            advance_by_special(p, opcode);
+            p->line += (uint32_t)(p->line_base + (uint8_t)(opcode - p->opcode_base) % p->line_range);
+            add_row(p, p->line, false);
+        } else if (opcode == 0) {
+            extended_opcode(p, unit);
+        } else {
+            standard_opcode(p, unit, opcode);
+        }
+    }
+    if (p->in_sequence) /* damaged: an unfinished sequence must not reach into the next one */
+        add_row(p, 0, true);
+}
+
+/* By address; where one sequence ends and the next begins at the same one, the end (line 0) comes first. */
+static int compare_rows(const void *left, const void *right)
+{
+    const struct mr_line_row *l = left, *r = right;
+    if (l->address != r->address)
+        return l->address < r->address ? -1 : 1;
+    return (l->line > r->line) - (l->line < r->line);
+}
+
+static int compare_starts(const void *left, const void *right)
+{
+    uint32_t l = *(const uint32_t *)left, r = *(const uint32_t *)right;
+    return (l > r) - (l < r);
+}
+
+static void find_starts(struct mr_open_library *library)
+{
+    struct mr_bytes section = mr_library_file_section(&library->file, ".symtab");
+    uint32_t *starts = section.bytes == NULL ? NULL : calloc(section.size_bytes / sizeof(Elf64_Sym) + 1, sizeof *starts);
+    for (size_t at = 0; starts != NULL && at + sizeof(Elf64_Sym) <= section.size_bytes; at += sizeof(Elf64_Sym)) {
+        Elf64_Sym symbol;
+        memcpy(&symbol, section.bytes + at, sizeof symbol);
+        if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_value <= UINT32_MAX)
+            starts[library->lines.start_count++] = (uint32_t)symbol.st_value;
+    }
+    library->lines.starts = starts;
+    if (library->lines.start_count > 0)
+        qsort(starts, library->lines.start_count, sizeof *starts, compare_starts);
+}
+
+static void decode_table(struct mr_open_library *library)
+{
+    find_starts(library);
+    struct mr_bytes section = mr_library_file_section(&library->file, ".debug_line");
+    if (section.bytes == NULL)
+        return;
+    struct cursor all = {section.bytes, section.bytes + section.size_bytes, false};
+    while (all.at < all.end) {
+        unsigned offset_bytes = 4;
+        uint64_t unit_bytes = read_fixed(&all, 4);
+        if (unit_bytes == 0xffffffffu) { /* 64-bit DWARF */
+            offset_bytes = 8;
+            unit_bytes = read_fixed(&all, 8);
+        }
+        struct cursor unit = take(&all, unit_bytes);
+        struct line_program program = {.table = &library->lines};
+        if (read_header(&program, &unit, offset_bytes))
+            run_program(&program, &unit);
+    }
+    if (library->lines.row_count > 0)
+        qsort(library->lines.rows, library->lines.row_count, sizeof *library->lines.rows, compare_rows);
+}
+
+static struct mr_line_table *decoded(struct mr_open_library *library)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    if (atomic_load(&library->lines.state) == 0) {
+        pthread_mutex_lock(&lock);
+        if (atomic_load(&library->lines.state) == 0)
+            decode_table(library);
+        atomic_store(&library->lines.state, 1);
+        pthread_mutex_unlock(&lock);
+    }
+    return &library->lines;
+}
+
+/* The number of rows that begin at or below the address. */
+static size_t rows_up_to(const struct mr_line_table *table, uint64_t file_address)
+{
+    size_t low = 0, high = table->row_count; /* the rows before low begin at or below the address, those from high on above it */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (table->rows[middle].address <= file_address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Code without a line belongs to what precedes it. */
+uint32_t mr_lines_find(struct mr_open_library *library, uint64_t file_address)
+{
+    const struct mr_line_table *table = decoded(library);
+    size_t count = rows_up_to(table, file_address);
+    while (count > 0 && table->rows[count - 1].line == NO_LINE)
+        count--;
+    return count == 0 ? 0 : table->rows[count - 1].line;
+}
+
+static bool is_in_one_function(const struct mr_line_table *table, uint64_t low, uint64_t high)
+{
+    size_t at = 0, end = table->start_count; /* the functions before `at` begin at or below low */
+    while (at < end) {
+        size_t middle = at + (end - at) / 2;
+        if (table->starts[middle] <= low)
+            at = middle + 1;
+        else
+            end = middle;
+    }
+    return at == table->start_count || table->starts[at] > high;
+}
+
+/* LLVM says of code that it comes from no line only where a block begins. */
+uint32_t mr_lines_near(struct mr_open_library *library, uint64_t file_address)
+{
+    const struct mr_line_table *table = decoded(library);
+    const struct mr_line_row *rows = table->rows;
+    size_t at = rows_up_to(table, file_address);
+    if (at == 0 || rows[at - 1].line != NO_LINE)
+        return at == 0 ? 0 : rows[at - 1].line;
+    while (at < table->row_count && rows[at].line == NO_LINE)
+        at++;
+    bool known = at < table->row_count && rows[at].line != 0 &&
+                 is_in_one_function(table, file_address, rows[at].address);
+    return known ? rows[at].line : mr_lines_find(library, file_address);
+}

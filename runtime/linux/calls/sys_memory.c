@@ -1,0 +1,212 @@
+/* System calls on the address space. memory/ keeps the pages; here are the o32 calls and flags. */
+#include "base/lock.h"
+#include "baseline/baseline.h"
+#include "lifted/module.h"
+#include "linux/abi.h"
+#include "linux/calls/syscall.h"
+#include "linux/load.h"
+#include "memory/values.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MAP_FIXED_GUEST 0x10u
+#define MAP_ANONYMOUS_GUEST 0x800u
+#define MAP_NOREPLACE_GUEST 0x100000u
+#define MAP_TYPE_GUEST 0xfu
+#define PROT_GROWSDOWN_GUEST 0x01000000u
+#define PROT_SEM_GUEST 0x10u
+#define PROT_KNOWN_GUEST (MR_READ | MR_WRITE | MR_EXEC)
+
+/* Flags of asm/mman.h without the type and without those that are looked at here. */
+static const struct mr_bit map_bits[] = {
+    {MAP_ANONYMOUS_GUEST, MAP_ANONYMOUS, "MAP_ANONYMOUS"},
+    {0x400, MAP_NORESERVE, "MAP_NORESERVE"},
+    {0x8000, MAP_LOCKED, "MAP_LOCKED"},
+    {0x10000, MAP_POPULATE, "MAP_POPULATE"},
+    {0x20000, MAP_NONBLOCK, "MAP_NONBLOCK"},
+    {0, 0, NULL},
+};
+
+/* ---- the heap ---- */
+
+static uint32_t heap_end; /* exact, not rounded; 0 until the first brk */
+
+static uint32_t page_up(uint32_t guest)
+{
+    return (guest + MR_PAGE_BYTES - 1) & ~(MR_PAGE_BYTES - 1);
+}
+
+static bool all_free(uint32_t from, uint32_t to)
+{
+    for (uint32_t at = from; at < to; at += MR_PAGE_BYTES)
+        if (mr_pages[at / MR_PAGE_BYTES])
+            return false;
+    return true;
+}
+
+/* Returns the end of the heap, which is the old one when it cannot be moved. */
+static uint32_t move_heap_end(uint32_t wanted)
+{
+    if (heap_end == 0)
+        heap_end = mr_brk_start;
+    if (wanted < mr_brk_start || wanted > mr_mmap_top)
+        return heap_end;
+    uint32_t old_page = page_up(heap_end), new_page = page_up(wanted);
+    if (new_page > old_page) {
+        if (!all_free(old_page, new_page) ||
+            mr_map(old_page, new_page - old_page, MR_READ | MR_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0, true) < 0)
+            return heap_end;
+    } else if (new_page < old_page) {
+        mr_unmap(new_page, old_page - new_page);
+    }
+    heap_end = wanted;
+    return heap_end;
+}
+
+SYSCALL(4045, brk, "x")
+{
+    mr_lock();
+    uint32_t end = move_heap_end(U32(0));
+    mr_unlock();
+    return end;
+}
+
+/* ---- mapping ---- */
+
+static int64_t map(uint32_t guest, uint32_t size_bytes, uint32_t prot, uint32_t flags, int fd, uint64_t offset)
+{
+    uint32_t type = flags & MAP_TYPE_GUEST;
+    bool fixed = flags & (MAP_FIXED_GUEST | MAP_NOREPLACE_GUEST);
+    if (type < MAP_SHARED || type > MAP_SHARED_VALIDATE)
+        return -EINVAL;
+    if (size_bytes > MR_USER_END)
+        return -ENOMEM;
+    if (fixed && guest % MR_PAGE_BYTES)
+        return -EINVAL;
+    int host_flags = (int)(mr_bits_to_host(map_bits, flags) | type);
+    int64_t result = -EEXIST;
+    mr_lock();
+    if (!(flags & MAP_NOREPLACE_GUEST) || (uint64_t)guest + size_bytes > MR_USER_END ||
+        all_free(guest, guest + size_bytes))
+        result = mr_map(guest, size_bytes, (int)(prot & PROT_KNOWN_GUEST), host_flags,
+                        flags & MAP_ANONYMOUS_GUEST ? -1 : fd, offset, fixed);
+    if (result >= 0)
+        mr_code_gone((uint32_t)result, size_bytes);
+    mr_unlock();
+    if (result >= 0 && (prot & MR_EXEC) != 0 && (prot & MR_WRITE) == 0 && !(flags & MAP_ANONYMOUS_GUEST))
+        mr_module_file_mapped((uint32_t)result, size_bytes, fd, offset);
+    return result;
+}
+
+SYSCALL(4090, mmap, "pxxxdx")
+{
+    if (U32(5) % MR_PAGE_BYTES)
+        return -EINVAL;
+    return map(U32(0), U32(1), U32(2), U32(3), FD(4), U32(5));
+}
+
+SYSCALL(4210, mmap2, "pxxxdx") /* the offset counts units of 4 KiB */
+{
+    return map(U32(0), U32(1), U32(2), U32(3), FD(4), (uint64_t)U32(5) * 4096);
+}
+
+SYSCALL(4091, munmap, "px")
+{
+    if (U32(1) > MR_USER_END)
+        return -EINVAL;
+    mr_lock();
+    int error = mr_unmap(U32(0), U32(1));
+    if (!error)
+        mr_code_gone(U32(0), U32(1));
+    mr_unlock();
+    return error;
+}
+
+SYSCALL(4167, mremap, "pxxxp")
+{
+    uint32_t flags = U32(3);
+    if (flags & ~(uint32_t)(MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP) ||
+        (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) && !(flags & MREMAP_MAYMOVE)) ||
+        (flags & MREMAP_DONTUNMAP && U32(1) != U32(2)) || U32(0) % MR_PAGE_BYTES || U32(2) == 0)
+        return -EINVAL;
+    if (U32(1) > MR_USER_END || U32(2) > MR_USER_END)
+        return -ENOMEM;
+    mr_lock();
+    int64_t result = flags & MREMAP_DONTUNMAP
+                         ? mr_remap_keeping(U32(0), U32(1), flags & MREMAP_FIXED, U32(4))
+                         : mr_remap(U32(0), U32(1), U32(2), flags & MREMAP_MAYMOVE, flags & MREMAP_FIXED, U32(4));
+    if (result >= 0 && (uint32_t)result != U32(0)) {
+        mr_code_gone(U32(0), U32(1));
+        mr_code_gone((uint32_t)result, U32(2));
+    } else if (result >= 0 && page_up(U32(2)) < page_up(U32(1))) {
+        mr_code_gone(U32(0) + page_up(U32(2)), page_up(U32(1)) - page_up(U32(2)));
+    }
+    mr_unlock();
+    return result;
+}
+
+static int protect(uint32_t guest, uint32_t size_bytes, uint32_t prot)
+{
+    if (size_bytes && prot & ~(PROT_KNOWN_GUEST | PROT_SEM_GUEST | PROT_GROWSDOWN_GUEST))
+        return -EINVAL;
+    if (prot & PROT_GROWSDOWN_GUEST) /* from the start of the mapping, which is how a stack is made executable */
+        while (guest >= MR_PAGE_BYTES && mr_pages[guest / MR_PAGE_BYTES - 1]) {
+            guest -= MR_PAGE_BYTES;
+            size_bytes += MR_PAGE_BYTES;
+        }
+    if (size_bytes > MR_USER_END)
+        return -ENOMEM;
+    return mr_protect(guest, size_bytes, (int)(prot & PROT_KNOWN_GUEST));
+}
+
+SYSCALL(4125, mprotect, "pxx")
+{
+    mr_lock();
+    int error = protect(U32(0), U32(1), U32(2));
+    if ((U32(2) & MR_WRITE) != 0)
+        mr_code_forget(U32(0), U32(1)); /* what the guest may write there, nobody follows */
+    else /* fetching an instruction there is to fault, or code there changes no longer */
+        mr_baseline_forget(U32(0), page_up(U32(1)));
+    mr_unlock();
+    return error;
+}
+
+/* ---- caches ---- */
+
+SYSCALL(4147, cacheflush, "pux")
+{
+    if (U32(2) & ~3u)
+        return -EINVAL;
+    if ((uint64_t)U32(0) + U32(1) > MR_USER_END)
+        return -EFAULT;
+    mr_code_flushed(U32(0), U32(1));
+    return 0;
+}
+
+#define SYNCI_LINE_BYTES 32u /* what rdhwr $1 tells, or more */
+
+enum { SYSMIPS_FLUSH_CACHE = 3, SYSMIPS_FIX_UNALIGNED = 7, SYSMIPS_ATOMIC_SET = 2001 };
+
+SYSCALL(4149, sysmips, "dxx")
+{
+    switch (INT(0)) {
+    case SYSMIPS_FLUSH_CACHE: mr_code_flushed(0, MR_USER_END); return 0;
+    case SYSMIPS_FIX_UNALIGNED: return 0; /* they are always fixed up */
+    case SYSMIPS_ATOMIC_SET: {
+        uint32_t *word = mr_guest_bytes(U32(1), 4, MR_WRITE);
+        if (U32(1) & 3)
+            return -EINVAL;
+        return word ? (int64_t)mr_swap32(__atomic_exchange_n(word, mr_swap32(U32(2)), __ATOMIC_SEQ_CST)) : -EFAULT;
+    }
+    default: return -EINVAL;
+    }
+}
+
+void mr_synci(struct mr_state *s, uint32_t guest)
+{
+    (void)s;
+    mr_code_flushed(guest & ~(SYNCI_LINE_BYTES - 1), SYNCI_LINE_BYTES);
+}

@@ -1,0 +1,97 @@
+/* Files of /proc that tell of this process and of the machine, as the guest must see them. Each is made when it is opened, in
+ * memory, and read like any file; what a program reads after that is as it was then.
+ *
+ * Other guests' files are those of the host's kernel. There cmdline, environ and comm are the guest's (process_view.c), and
+ * exe leads to its program (proc_paths.c); maps, stat, auxv and mem tell of the host.
+ */
+#include "linux/calls/made_files.h"
+#include "linux/load.h"
+#include "linux/paths.h"
+#include "linux/proc_made.h"
+#include "linux/program.h"
+#include "memory/values.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static void write_bytes(FILE *to, uint32_t from, uint32_t end)
+{
+    const void *bytes = mr_guest_bytes(from, end - from, MR_READ);
+    if (bytes)
+        fwrite(bytes, 1, end - from, to);
+}
+
+static void write_command_line(FILE *to, const char *host_name __attribute__((unused)))
+{
+    write_bytes(to, mr_guest_strings.arguments, mr_guest_strings.arguments_end);
+}
+
+static void write_environment(FILE *to, const char *host_name __attribute__((unused)))
+{
+    write_bytes(to, mr_guest_strings.environment, mr_guest_strings.environment_end);
+}
+
+static void write_auxiliary(FILE *to, const char *host_name __attribute__((unused)))
+{
+    write_bytes(to, mr_auxiliary, mr_auxiliary + mr_auxiliary_bytes);
+}
+
+struct made_file {
+    const char *name;
+    void (*write)(FILE *to, const char *host_name);
+};
+
+static const struct made_file own_files[] = {
+    {"maps", mr_write_maps},       {"smaps", mr_write_maps},         {"cmdline", write_command_line},
+    {"auxv", write_auxiliary},     {"environ", write_environment},   {"stat", mr_write_stat},
+    {"statm", mr_write_statm},     {"status", mr_write_status},
+};
+
+static const struct made_file cpuinfo = {"cpuinfo", mr_write_cpuinfo}, net_table = {"net", mr_write_net_table};
+
+/* /proc/net/NAME, /proc/PID/net/NAME and so on. */
+static bool is_net_table(const char *proc_name)
+{
+    static const char folder[] = "/net/";
+    const char *last = strrchr(proc_name, '/');
+    ptrdiff_t before = last + 1 - proc_name;
+    return before > (ptrdiff_t)strlen(folder) && memcmp(last + 1 - strlen(folder), folder, strlen(folder)) == 0 &&
+           mr_is_net_table(last + 1);
+}
+
+static const struct made_file *find(const char *proc_name)
+{
+    const char *own = mr_proc_own_file(proc_name);
+    for (size_t i = 0; own && i < sizeof own_files / sizeof *own_files; i++)
+        if (strcmp(own, own_files[i].name) == 0)
+            return &own_files[i];
+    if (is_net_table(proc_name))
+        return &net_table;
+    return strcmp(proc_name, "/proc/cpuinfo") == 0 ? &cpuinfo : NULL;
+}
+
+int64_t mr_open_made_file(int directory, const char *path, int host_flags)
+{
+    char name[PATH_MAX];
+    const struct made_file *file = mr_proc_name(directory, path, name) ? find(name) : NULL;
+    if (!file || (host_flags & O_ACCMODE) != O_RDONLY || host_flags & O_PATH || access(name, R_OK))
+        return -ENOENT;
+    int fd = (int)syscall(SYS_memfd_create, file->name, MFD_CLOEXEC);
+    FILE *to = fd < 0 ? NULL : fdopen(fcntl(fd, F_DUPFD_CLOEXEC, 0), "w");
+    if (!to) {
+        int error = errno;
+        if (fd >= 0)
+            close(fd);
+        return -error;
+    }
+    file->write(to, name);
+    fclose(to);
+    lseek(fd, 0, SEEK_SET);
+    if (!(host_flags & O_CLOEXEC))
+        fcntl(fd, F_SETFD, 0);
+    return fd;
+}

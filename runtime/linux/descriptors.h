@@ -1,0 +1,70 @@
+/* What the host knows of the guest's descriptors: whether what is read from one is to be converted, and how.
+ *
+ * One byte for each descriptor makes that cheap: calls that make descriptors of special kinds say so, and the first read of
+ * one that nobody has said anything about asks the host's kernel. Reads and writes of plain files look at the byte only.
+ * A descriptor that comes from elsewhere (a message with SCM_RIGHTS, pidfd_getfd) must be said to be unknown.
+ */
+#ifndef MR_DESCRIPTORS_H
+#define MR_DESCRIPTORS_H
+
+#include "memory/values.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+enum mr_descriptor_kind {
+    MR_FD_UNKNOWN, /* not looked at yet */
+    MR_FD_PLAIN,   /* bytes, as far as the host is concerned */
+    MR_FD_NUMBER,  /* eventfd, timerfd: a 64-bit number */
+    MR_FD_SIGNALS, /* signalfd: struct signalfd_siginfo */
+    MR_FD_INOTIFY, /* struct inotify_event */
+    MR_FD_FANOTIFY, /* struct fanotify_event_metadata; struct fanotify_response is written */
+    MR_FD_WIDE_DIRECTORY, /* a directory with positions of more than 31 bits (directory_positions.c) */
+    MR_FD_HOST,           /* the host's own: the guest cannot close it */
+};
+
+#define MR_FD_TABLE 65536u
+extern uint8_t mr_descriptor_kinds[MR_FD_TABLE];
+
+/* All of these do nothing with a negative descriptor, and return it. */
+int64_t mr_descriptor_made(int64_t fd, enum mr_descriptor_kind kind); /* a call has made it just now */
+int64_t mr_descriptor_copied(int from, int64_t to);                   /* dup and its like */
+void mr_descriptor_closed(int fd);
+void mr_descriptors_closed(uint32_t first, uint32_t last);
+
+/* Programs close all descriptors they do not know of before execve; those of the host must stay. */
+void mr_descriptor_keep(int fd);    /* it is the host's own from now on; -1 is fine */
+void mr_descriptor_give_up(int fd); /* the host has closed it */
+static inline bool mr_descriptor_is_host(int64_t fd)
+{
+    return (uint64_t)fd < MR_FD_TABLE && mr_descriptor_kinds[fd] == MR_FD_HOST;
+}
+
+enum mr_descriptor_kind mr_descriptor_find(int fd); /* asks the host's kernel */
+
+static inline enum mr_descriptor_kind mr_descriptor_kind_of(int fd)
+{
+    uint32_t index = (uint32_t)fd;
+    enum mr_descriptor_kind kind =
+        index < MR_FD_TABLE ? (enum mr_descriptor_kind)__atomic_load_n(&mr_descriptor_kinds[index], __ATOMIC_RELAXED)
+                            : MR_FD_UNKNOWN;
+    return kind == MR_FD_UNKNOWN ? mr_descriptor_find(fd) : kind;
+}
+
+/* Whether reads and writes go through mr_read_converted and mr_write_converted. */
+static inline bool mr_descriptor_converts(int fd)
+{
+    enum mr_descriptor_kind kind = mr_descriptor_kind_of(fd);
+    return kind == MR_FD_SIGNALS || (mr_big_endian && kind >= MR_FD_NUMBER && kind <= MR_FD_FANOTIFY);
+}
+
+/* ---- what is kept with a descriptor and its copies; all with mr_lock held ---- */
+struct mr_descriptor_data {
+    uint32_t references;
+    void (*free)(struct mr_descriptor_data *);
+};
+struct mr_descriptor_data *mr_descriptor_data(int fd);
+void mr_descriptor_set_data(int fd, struct mr_descriptor_data *data); /* with one reference; takes the old one away */
+
+#endif

@@ -1,0 +1,270 @@
+/* The guest's exceptions become its signals, as in Linux's arch/mips/kernel/traps.c.
+ *
+ * Enters: what an instruction did wrong. Leaves: the pc of the guest's handler, or the end of the guest.
+ * Not done here: faults of host accesses (fault.c), and how a handler is called (signal_delivery.c, signal_frame.c).
+ */
+#include "base/messages.h"
+#include "base/observe.h"
+#include "cpu/interp.h"
+#include "lifted/code_files.h"
+#include "linux/fault.h"
+#include "linux/signals.h"
+#include "linux/upcalls.h"
+#include "memory/values.h"
+#include "run/upcalls.h"
+
+#include <signal.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define CODE_KERNEL 0x80     /* SI_KERNEL, as force_sig sends it */
+#define CODE_FLOAT_UNKNOWN 14 /* FPE_FLTUNK */
+
+uint32_t mr_raise(struct mr_state *s, int mips_signal, int code, uint32_t pc, uint32_t address)
+{
+    uint32_t new_pc;
+    s->ll_valid = 0;
+    if (mr_signal_deliver(s, mips_signal, code, pc, address, &new_pc))
+        return new_pc;
+    mr_die_by_signal(s, mips_signal, pc, address);
+}
+
+/* ---- memory ---- */
+
+#define KERNEL_HALF 0x80000000u
+
+/* How an instruction reaches memory, as far as do_ade in unaligned.c cares. */
+struct access {
+    uint32_t aligned_to; /* bytes; 1 where every address is aligned */
+    bool by_fpu;         /* the kernel's FPU emulator makes it when it is misaligned */
+};
+
+static struct access access_of(uint32_t word)
+{
+    uint32_t opcode = word >> 26;
+    switch (opcode) {
+    case 0x21: case 0x25: case 0x29: /* lh lhu sh */
+        return (struct access){2, false};
+    case 0x23: case 0x2b: /* lw sw */
+        return (struct access){4, false};
+    case 0x31: case 0x39: /* lwc1 swc1 */
+        return (struct access){4, true};
+    case 0x35: case 0x3d: /* ldc1 sdc1 */
+        return (struct access){8, true};
+    case 0x13: /* COP1X: by bits 2 to 0, lwxc1 swxc1, ldxc1 sdxc1, luxc1 suxc1 (which has no bits for misalignment) */
+        return (struct access){(word & 7) == 0 ? 4 : (word & 7) == 1 ? 8 : 1, true};
+    default:
+        return (struct access){1, false};
+    }
+}
+
+/* The word at pc, or 0 where none can be read: a fault here would be one too many. */
+static uint32_t code_word(uint32_t pc)
+{
+    uint32_t word = 0;
+    struct iovec to = {&word, sizeof word}, from = {(void *)((uintptr_t)mr_window + pc), sizeof word};
+    if (!mr_accessible(pc, sizeof word, MR_READ) || process_vm_readv(getpid(), &to, 1, &from, 1, 0) != sizeof word)
+        return 0;
+    return mr_swap32(word);
+}
+
+/* Whether the fault was that of a fetch, of the instruction or of its delay slot; else *word is what made the access. */
+static bool is_fetch(const struct mr_access_fault *fault, uint32_t *word)
+{
+    *word = code_word(fault->pc);
+    if (fault->address == fault->pc)
+        return true;
+    if (!mr_has_delay_slot(*word))
+        return false;
+    *word = code_word(fault->pc + 4);
+    return fault->address == fault->pc + 4;
+}
+
+static uint32_t effective_address(const struct mr_state *s, uint32_t word)
+{
+    uint32_t offset = word >> 26 == 0x13 ? GPR(s, word >> 16 & 31) : (uint32_t)(int16_t)word;
+    return GPR(s, word >> 21 & 31) + offset;
+}
+
+static bool is_store(uint32_t word)
+{
+    uint32_t opcode = word >> 26;
+    return opcode == 0x28 || opcode == 0x29 || opcode == 0x2b; /* sb sh sw */
+}
+
+/* Whether `load` loads what `store` stores to: as many bytes at the same offset from the same register. */
+static bool is_load_for(uint32_t store, uint32_t load)
+{
+    enum { STORE_BIT = 0x08, UNSIGNED_BIT = 0x04 };
+    uint32_t wanted = store >> 26 & ~(uint32_t)STORE_BIT, opcode = load >> 26; /* lb lh lw */
+    bool same_width = opcode == wanted || (opcode == (wanted | UNSIGNED_BIT) && wanted != 0x23);
+    return same_width && (load >> 21 & 31) == (store >> 21 & 31) && (load & 0xffff) == (store & 0xffff);
+}
+
+static bool may_write(uint32_t word, uint32_t number)
+{
+    return (word >> 16 & 31) == number || (word >> 11 & 31) == number;
+}
+
+uint32_t mr_first_access(const struct mr_access_fault *fault)
+{
+    enum { FARTHEST = 16 };
+    uint32_t store = code_word(fault->pc), pc = fault->pc;
+    if (mr_has_delay_slot(store))
+        store = code_word(pc + 4);
+    if (!is_store(store) || ((mr_pages[fault->address / MR_PAGE_BYTES] & MR_READ) != 0 && !fault->beyond_file))
+        return fault->pc;
+    for (int i = 0; i < FARTHEST; i++) {
+        uint32_t word = code_word(pc -= 4);
+        if (is_load_for(store, word))
+            return pc;
+        if (word == 0 || mr_has_delay_slot(word) || may_write(word, store >> 21 & 31))
+            break;
+    }
+    return fault->pc;
+}
+
+/* do_page_fault. */
+static int page_fault(const struct mr_access_fault *fault, int *code)
+{
+    *code = fault->beyond_file                                                     ? BUS_ADRERR
+            : (mr_pages[fault->address / MR_PAGE_BYTES] & MR_MAPPED) != 0 ? SEGV_ACCERR
+                                                                                   : SEGV_MAPERR;
+    return fault->beyond_file ? MIPS_SIGBUS : MIPS_SIGSEGV;
+}
+
+/* do_ade. The kernel makes the access itself, and what is wrong with it is the kernel's own fault then. */
+static int address_error(struct mr_access_fault *fault, struct access access, int *code)
+{
+    bool outside = (uint64_t)fault->address + access.aligned_to > KERNEL_HALF;
+    if (access.by_fpu) { /* process_fpemu_return */
+        fault->beyond_file = outside;
+        return page_fault(fault, code);
+    }
+    fault->address = 0;
+    *code = CODE_KERNEL;
+    return outside ? MIPS_SIGBUS : MIPS_SIGSEGV;
+}
+
+/* Recompiled code that crosses into a page it may not touch is reported as an aligned access there. */
+int mr_access_signal(const struct mr_state *s, struct mr_access_fault *fault, int *code)
+{
+    uint32_t word;
+    struct access access = {1, false};
+    if (!is_fetch(fault, &word)) {
+        access = access_of(word);
+        if (fault->registers_exact && (word >> 26 >= 0x20 || word >> 26 == 0x13))
+            fault->address = effective_address(s, word);
+    }
+    if (fault->address >= KERNEL_HALF || fault->address % access.aligned_to != 0)
+        return address_error(fault, access, code);
+    return page_fault(fault, code);
+}
+
+static uint32_t raise_access(struct mr_state *s, struct mr_access_fault fault)
+{
+    uint32_t accessed = fault.address, new_pc;
+    int code, mips_signal = mr_access_signal(s, &fault, &code);
+    s->ll_valid = 0;
+    if (mr_signal_deliver(s, mips_signal, code, fault.pc, fault.address, &new_pc))
+        return new_pc;
+    mr_die_by_signal(s, mips_signal, fault.pc, accessed); /* a report is for people */
+}
+
+bool mr_access_is_caught(const struct mr_state *s, struct mr_access_fault fault)
+{
+    int code, mips_signal = mr_access_signal(s, &fault, &code);
+    return mr_signal_actions[mips_signal].handler > MR_SIG_IGNORE &&
+           !mr_signal_in(&mr_thread_signals.blocked, mips_signal);
+}
+
+uint32_t mr_raise_access(struct mr_state *s, struct mr_access_fault fault)
+{
+    if (!mr_verifying)
+        return raise_access(s, fault);
+    mr_observe.begin_once(s, (struct mr_point){MR_AT_FAULT, fault.pc, fault.address});
+    return mr_observe.end_once(s, raise_access(s, fault));
+}
+
+/* ---- exceptions ---- */
+
+/* do_trap_or_bp. Only arithmetic has an address. */
+static uint32_t raise_trap(struct mr_state *s, uint32_t pc, uint32_t trap_code, int si_code)
+{
+    enum { OVERFLOW = 6, DIVISION_BY_ZERO = 7, KERNEL_BUG = 12, FPU_EMULATOR = 514 };
+    switch (trap_code) {
+    case OVERFLOW:
+        return mr_raise(s, MIPS_SIGFPE, FPE_INTOVF, pc, pc);
+    case DIVISION_BY_ZERO:
+        return mr_raise(s, MIPS_SIGFPE, FPE_INTDIV, pc, pc);
+    case KERNEL_BUG:
+    case FPU_EMULATOR:
+        return mr_raise(s, MIPS_SIGTRAP, CODE_KERNEL, pc, 0);
+    default:
+        return mr_raise(s, MIPS_SIGTRAP, si_code, pc, 0);
+    }
+}
+
+/* do_bp: gas has always put the ten-bit code of `break` into the upper half of the field; both are understood. */
+static uint32_t break_code(uint32_t word)
+{
+    uint32_t code = word >> 6 & 0xfffff;
+    return code >= 0x400 ? (code & 0x3ff) << 10 | code >> 10 : code;
+}
+
+/* do_tr: the immediate forms carry no code. */
+static uint32_t trap_code(uint32_t word)
+{
+    return word >> 26 == 0 ? word >> 6 & 0x3ff : 0;
+}
+
+/* force_fcr31_sig: the first enabled cause, in this order. */
+static int float_code(const struct mr_state *s)
+{
+    uint32_t causes = s->fcsr >> 12 & s->fcsr >> 7 & 0x1f;
+    return (causes & 0x10) != 0   ? FPE_FLTINV
+           : (causes & 0x08) != 0 ? FPE_FLTDIV
+           : (causes & 0x04) != 0 ? FPE_FLTOVF
+           : (causes & 0x02) != 0 ? FPE_FLTUND
+           : (causes & 0x01) != 0 ? FPE_FLTRES
+                                  : CODE_FLOAT_UNKNOWN;
+}
+
+/* do_fpe: the causes that trapped are cleared first, or else the handler's own ctc1 would trap again, for ever. */
+static uint32_t raise_float(struct mr_state *s, uint32_t pc)
+{
+    int code = float_code(s);
+    s->fcsr &= ~((s->fcsr << 5 & 0x1f000u) | 0x20000u);
+    return mr_raise(s, MIPS_SIGFPE, code, pc, pc);
+}
+
+static uint32_t raise_exception(struct mr_state *s, uint32_t pc, uint32_t cause, uint32_t word)
+{
+    switch ((enum mr_cause)cause) {
+    case MR_OVERFLOW:
+        return mr_raise(s, MIPS_SIGFPE, FPE_INTOVF, pc, pc);
+    case MR_TRAP:
+        return raise_trap(s, pc, trap_code(word), CODE_KERNEL);
+    case MR_BREAK:
+        return raise_trap(s, pc, break_code(word), TRAP_BRKPT);
+    case MR_ADDRESS: /* do_ade */
+        return mr_raise(s, MIPS_SIGBUS, CODE_KERNEL, pc, 0);
+    case MR_FPE:
+        return raise_float(s, pc);
+    case MR_RESERVED:
+    case MR_COPROCESSOR:
+        return mr_raise(s, MIPS_SIGILL, CODE_KERNEL, pc, 0);
+    }
+    char place[400];
+    bool known = mr_code_file_describe(pc, false, place, sizeof place);
+    mr_fail("internal error: exception cause %u at guest pc 0x%08x%s%s, word 0x%08x", cause, pc, known ? ", " : "",
+            known ? place : "", word);
+}
+
+uint32_t mr_exception(struct mr_state *s, uint32_t pc, uint32_t cause, uint32_t word)
+{
+    if (!mr_verifying)
+        return raise_exception(s, pc, cause, word);
+    mr_observe.begin_once(s, (struct mr_point){MR_AT_EXCEPTION, pc, cause});
+    return mr_observe.end_once(s, raise_exception(s, pc, cause, word));
+}

@@ -1,0 +1,254 @@
+/* Frames of signal handlers on the guest's stack, as arch/mips/kernel/signal.c lays them out for o32 (struct sigframe and
+ * struct rt_sigframe; asm/sigcontext.h, asm/ucontext.h). Enters: a state and a signal. Leaves: the state in the handler, and
+ * later, from sigreturn, the state before. The trampolines lie on a page of their own, where a kernel has its vDSO.
+ */
+#include "base/host_thread.h"
+#include "base/lock.h"
+#include "cpu/fpu.h"
+#include "linux/abi.h"
+#include "linux/signals.h"
+#include "linux/timer_numbers.h"
+#include "memory/values.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define SIGRETURN_NUMBER 4119u
+#define RT_SIGRETURN_NUMBER 4193u
+#define INSTRUCTION_LI_V0 0x24020000u /* addiu $v0, $zero, n */
+#define INSTRUCTION_SYSCALL 0x0000000cu
+
+/* struct sigcontext */
+enum {
+    SC_PC = 8, SC_REGS = 16, SC_FPREGS = 272, SC_FPC_CSR = 532, SC_USED_MATH = 540, SC_MDHI = 552, SC_MDLO = 560,
+    SIGCONTEXT_BYTES = 592,
+};
+enum { USED_FP = 1, USED_FR1 = 2 };
+
+/* struct sigframe: four words for the handler's arguments, two once used for a trampoline, sigcontext, mask. */
+enum { FRAME_CONTEXT = 24, FRAME_MASK = FRAME_CONTEXT + SIGCONTEXT_BYTES, FRAME_BYTES = FRAME_MASK + 16 };
+
+/* struct rt_sigframe: the same six words, siginfo, ucontext (flags, link, stack, padding, sigcontext, mask). */
+enum {
+    RT_INFO = 24, RT_UCONTEXT = RT_INFO + (int)MR_SIGINFO_BYTES, RT_STACK = RT_UCONTEXT + 8, RT_CONTEXT = RT_UCONTEXT + 24,
+    RT_MASK = RT_CONTEXT + SIGCONTEXT_BYTES, RT_FRAME_BYTES = RT_MASK + 16,
+};
+
+#define ROOM_FOR_FPU_EMULATOR 32u /* the kernel leaves as much above the frame */
+#define FCSR_CAUSES 0x0003f000u
+#define FCSR_UNIMPLEMENTED 0x00020000u
+
+/* ---- trampolines ---- */
+
+static uint32_t trampolines; /* guest address of two of them, 8 bytes each; 0 until the first signal */
+
+/* Under mr_lock: the only accesses to guest memory under it are to the page that was just made. */
+static void map_trampolines(void)
+{
+    int64_t page = mr_map(0, MR_PAGE_BYTES, MR_READ | MR_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0, false);
+    if (page < 0)
+        return;
+    const uint32_t code[] = {
+        INSTRUCTION_LI_V0 | SIGRETURN_NUMBER, INSTRUCTION_SYSCALL,
+        INSTRUCTION_LI_V0 | RT_SIGRETURN_NUMBER, INSTRUCTION_SYSCALL,
+    };
+    for (uint32_t i = 0; i < sizeof code / sizeof *code; i++)
+        mr_poke32((uint32_t)page + 4 * i, code[i]);
+    mr_protect((uint32_t)page, MR_PAGE_BYTES, MR_READ | MR_EXEC);
+    trampolines = (uint32_t)page;
+}
+
+static bool make_trampolines(void)
+{
+    mr_lock();
+    if (!trampolines)
+        map_trampolines();
+    mr_unlock();
+    return trampolines != 0;
+}
+
+/* ---- sigcontext ---- */
+
+static void put_context(uint8_t *to, struct mr_state *s, uint32_t pc)
+{
+    memset(to, 0, SIGCONTEXT_BYTES);
+    mr_put64(to + SC_PC, pc);
+    for (int n = 1; n < 32; n++) /* a 32-bit kernel extends registers by their sign */
+        mr_put64(to + SC_REGS + 8 * n, (uint64_t)(int64_t)(int32_t)GPR(s, n));
+    for (int n = 0; n < 32; n += s->fr ? 1 : 2)
+        mr_put64(to + SC_FPREGS + 8 * n, s->fpr[n].bits);
+    mr_put32(to + SC_FPC_CSR, mr_cfc1(s, 31));
+    mr_put32(to + SC_USED_MATH, USED_FP | (s->fr ? USED_FR1 : 0));
+    mr_put64(to + SC_MDHI, (uint64_t)(int64_t)(int32_t)(s->hilo >> 32));
+    mr_put64(to + SC_MDLO, (uint64_t)(int64_t)(int32_t)s->hilo);
+}
+
+static uint32_t get_context(const uint8_t *from, struct mr_state *s)
+{
+    for (int n = 1; n < 32; n++)
+        GPR(s, n) = (uint32_t)mr_get64(from + SC_REGS + 8 * n);
+    s->hilo = mr_get64(from + SC_MDHI) << 32 | (uint32_t)mr_get64(from + SC_MDLO);
+    if (mr_get32(from + SC_USED_MATH) & USED_FP) {
+        uint32_t control = mr_get32(from + SC_FPC_CSR);
+        for (int n = 0; n < 32; n += s->fr ? 1 : 2)
+            s->fpr[n].bits = mr_get64(from + SC_FPREGS + 8 * n);
+        control &= ~((control << 5 & FCSR_CAUSES) | FCSR_UNIMPLEMENTED); /* a cause that is enabled would trap here */
+        mr_ctc1(s, 31, control);
+    }
+    return (uint32_t)mr_get64(from + SC_PC);
+}
+
+/* ---- siginfo ---- */
+
+int mr_signal_code_to_mips(int code)
+{
+    return code == SI_TIMER ? -3 : code == SI_MESGQ ? -4 : code == SI_ASYNCIO ? -2 : code;
+}
+
+int mr_signal_code_to_host(int code)
+{
+    return code == -3 ? SI_TIMER : code == -4 ? SI_MESGQ : code == -2 ? SI_ASYNCIO : code;
+}
+
+/* As siginfo_layout of kernel/signal.c: F_SETSIG chooses the signal. */
+static bool is_of_descriptor(const siginfo_t *from)
+{
+    return from->si_code >= POLL_IN && from->si_code <= POLL_HUP && from->si_signo != SIGCHLD &&
+           from->si_signo != SIGSYS &&
+           (from->si_signo == MR_CARRIER_SIGNAL || !mr_signal_host_needs(from->si_signo));
+}
+
+void mr_signal_info_from_host(const void *host_siginfo, struct mr_signal_info *info)
+{
+    const siginfo_t *from = host_siginfo;
+    bool exited = from->si_signo == SIGCHLD && from->si_code == CLD_EXITED;
+    *info = (struct mr_signal_info){mr_signal_to_mips(from->si_signo), mr_signal_code_to_mips(from->si_code), 0, {0}, false};
+    if (from->si_errno)
+        info->error = mr_errno_to_mips(from->si_errno);
+    info->words[0] = (uint32_t)from->si_pid;
+    info->words[1] = (uint32_t)from->si_uid;
+    if (from->si_signo == SIGCHLD && from->si_code > 0) {
+        info->words[2] = (uint32_t)(exited ? from->si_status : mr_signal_to_mips(from->si_status));
+        info->words[3] = (uint32_t)from->si_utime;
+        info->words[4] = (uint32_t)from->si_stime;
+    } else {
+        info->words[2] = (uint32_t)from->si_value.sival_int;
+    }
+    if (from->si_code == SI_TIMER)
+        info->words[0] = (uint32_t)mr_timer_to_guest(from->si_timerid);
+    if (is_of_descriptor(from)) {
+        info->words[0] = (uint32_t)from->si_band;
+        info->words[1] = (uint32_t)from->si_fd;
+    }
+    if (from->si_code == SI_KERNEL)
+        info->words[0] = info->words[1] = info->words[2] = 0;
+}
+
+void mr_signal_info_to_bytes(uint8_t *to, const struct mr_signal_info *info)
+{
+    memset(to, 0, MR_SIGINFO_BYTES);
+    mr_put32(to, (uint32_t)info->signal);
+    mr_put32(to + 4, (uint32_t)info->code); /* MIPS has code and errno the other way round */
+    mr_put32(to + 8, (uint32_t)info->error);
+    for (int i = 0; i < 5; i++)
+        mr_put32(to + 12 + 4 * i, info->words[i]);
+}
+
+int mr_put_signal_info(uint32_t guest, const struct mr_signal_info *info)
+{
+    uint8_t *to = mr_guest_bytes(guest, MR_SIGINFO_BYTES, MR_WRITE);
+    if (!to)
+        return -EFAULT;
+    mr_signal_info_to_bytes(to, info);
+    return 0;
+}
+
+/* ---- stacks ---- */
+
+/* One that disarms itself is never in use: it is none from when a handler begins on it until that returns. */
+bool mr_on_alternate_stack(const struct mr_alternate_stack *stack, uint32_t sp)
+{
+    return !(stack->flags & (MR_SS_DISABLE | MR_SS_AUTODISARM)) && sp - stack->sp <= stack->size_bytes && sp != stack->sp;
+}
+
+/* Returns the address of a frame of so many bytes. */
+static uint32_t place_frame(const struct mr_state *s, const struct mr_signal_action *action, uint32_t size_bytes)
+{
+    const struct mr_alternate_stack *stack = &mr_thread_signals.stack;
+    uint32_t sp = GPR(s, MR_REG_SP);
+    if (action->flags & MR_SA_ONSTACK && !(stack->flags & MR_SS_DISABLE) && !mr_on_alternate_stack(stack, sp))
+        sp = stack->sp + stack->size_bytes;
+    return (sp - ROOM_FOR_FPU_EMULATOR - size_bytes) & ~7u;
+}
+
+static void put_alternate_stack(uint8_t *to, uint32_t sp)
+{
+    const struct mr_alternate_stack *stack = &mr_thread_signals.stack;
+    mr_put32(to, stack->sp);
+    mr_put32(to + 4, stack->size_bytes);
+    mr_put32(to + 8, mr_on_alternate_stack(stack, sp) ? MR_SS_ONSTACK : stack->flags);
+}
+
+/* ---- frames ---- */
+
+static uint32_t push_frame(struct mr_state *s, const struct mr_signal_action *action, const struct mr_signal_info *info,
+                           uint32_t pc, const struct mr_signal_set *mask)
+{
+    bool with_info = action->flags & MR_SA_SIGINFO;
+    uint32_t size_bytes = with_info ? RT_FRAME_BYTES : FRAME_BYTES, frame = place_frame(s, action, size_bytes);
+    uint8_t *to = make_trampolines() ? mr_guest_bytes(frame, size_bytes, MR_WRITE) : NULL;
+    if (!to)
+        return 0;
+    memset(to, 0, FRAME_CONTEXT);
+    if (with_info) {
+        mr_signal_info_to_bytes(to + RT_INFO, info);
+        memset(to + RT_UCONTEXT, 0, RT_CONTEXT - RT_UCONTEXT);
+        put_alternate_stack(to + RT_STACK, GPR(s, MR_REG_SP));
+    }
+    put_context(to + (with_info ? RT_CONTEXT : FRAME_CONTEXT), s, pc);
+    mr_put_signal_set(frame + (with_info ? RT_MASK : FRAME_MASK), mask);
+    if (mr_thread_signals.stack.flags & MR_SS_AUTODISARM)
+        mr_thread_signals.stack = (struct mr_alternate_stack){0, 0, MR_SS_DISABLE};
+    GPR(s, MR_REG_A0) = (uint32_t)info->signal;
+    GPR(s, MR_REG_A1) = with_info ? frame + RT_INFO : 0;
+    GPR(s, MR_REG_A2) = frame + (with_info ? (uint32_t)RT_UCONTEXT : (uint32_t)FRAME_CONTEXT);
+    GPR(s, MR_REG_SP) = frame;
+    GPR(s, MR_REG_RA) = trampolines + (with_info ? 8 : 0);
+    GPR(s, MR_REG_T9) = action->handler;
+    s->ll_valid = 0;
+    return action->handler;
+}
+
+/* The stack may lie beyond the end of a file. Registers change only when the frame is there. */
+uint32_t mr_signal_frame(struct mr_state *s, const struct mr_signal_action *action, const struct mr_signal_info *info,
+                         uint32_t pc, const struct mr_signal_set *mask)
+{
+    jmp_buf *outer = mr_host_thread.recovery, faulted;
+    uint32_t handler_pc = 0;
+    if (setjmp(faulted) == 0) {
+        mr_host_thread.recovery = &faulted;
+        handler_pc = push_frame(s, action, info, pc, mask);
+    }
+    mr_host_thread.recovery = outer;
+    return handler_pc;
+}
+
+bool mr_signal_return(struct mr_state *s, bool with_info, uint32_t *pc)
+{
+    uint32_t frame = GPR(s, MR_REG_SP);
+    const uint8_t *from = mr_guest_bytes(frame, with_info ? RT_FRAME_BYTES : FRAME_BYTES, MR_READ);
+    struct mr_signal_set mask;
+    if (!from || frame & 3 || mr_get_signal_set(frame + (with_info ? RT_MASK : FRAME_MASK), &mask))
+        return false;
+    *pc = get_context(from + (with_info ? RT_CONTEXT : FRAME_CONTEXT), s);
+    if (with_info && !mr_on_alternate_stack(&mr_thread_signals.stack, GPR(s, MR_REG_SP))) {
+        uint32_t flags = mr_get32(from + RT_STACK + 8);
+        mr_thread_signals.stack = (struct mr_alternate_stack){
+            mr_get32(from + RT_STACK), mr_get32(from + RT_STACK + 4), flags & ~(uint32_t)MR_SS_ONSTACK};
+    }
+    s->ll_valid = 0;
+    mr_signal_block(mask);
+    return true;
+}

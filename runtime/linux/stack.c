@@ -1,0 +1,164 @@
+/* The initial stack: argument strings, environment and auxiliary vector, as the kernel lays them out (fs/exec.c and
+ * create_elf_tables of fs/binfmt_elf.c). Enters: the image and mr_options. Leaves: the first sp; mr_mmap_top below it.
+ * The stack is reserved before anything is loaded, so that nothing takes its place.
+ */
+#include "base/messages.h"
+#include "base/options.h"
+#include "linux/load.h"
+#include "memory/values.h"
+
+#include <elf.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define DEFAULT_STACK_BYTES (8u << 20)
+#define LEAST_STACK_BYTES (256u << 10)
+#define MOST_STACK_BYTES (256u << 20)
+#define STACK_GUARD_BYTES (1u << 20) /* the kernel's stack_guard_gap */
+#define RANDOM_BYTES 16u
+#define CLOCK_TICKS 100u
+
+#define LEAST_MMAP_GAP (128u << 20)  /* MIN_GAP of mmap_base (mm/util.c): between the highest mapping and the stack's top */
+
+uint32_t mr_auxiliary, mr_auxiliary_bytes;
+
+static uint32_t stack_low;
+
+/* The stack is filled downward from the top. */
+struct builder {
+    uint32_t low, sp;
+};
+
+uint32_t mr_stack_size_bytes(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur == RLIM_INFINITY)
+        return DEFAULT_STACK_BYTES;
+    if (limit.rlim_cur < LEAST_STACK_BYTES)
+        return LEAST_STACK_BYTES;
+    if (limit.rlim_cur > MOST_STACK_BYTES)
+        return MOST_STACK_BYTES;
+    return (uint32_t)limit.rlim_cur & ~(MR_PAGE_BYTES - 1);
+}
+
+/* Reserves bytes on the stack and returns their guest address. Arguments may fill a quarter of it (fs/exec.c). */
+static uint32_t push(struct builder *stack, const void *bytes, size_t size_bytes)
+{
+    if (size_bytes > stack->sp - stack->low)
+        mr_fail("the arguments and the environment are too long for the guest's stack: shorten them");
+    stack->sp -= (uint32_t)size_bytes;
+    memcpy(mr_guest_bytes(stack->sp, (uint32_t)size_bytes, MR_WRITE), bytes, size_bytes);
+    return stack->sp;
+}
+
+static uint32_t push_string(struct builder *stack, const char *text)
+{
+    return push(stack, text, strlen(text) + 1);
+}
+
+static uint32_t push_random(struct builder *stack)
+{
+    uint8_t bytes[RANDOM_BYTES];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        memcpy(bytes, (const void *)getauxval(AT_RANDOM), sizeof bytes);
+    return push(stack, bytes, sizeof bytes);
+}
+
+/* A growing row of guest words in guest memory. */
+static void put_word(uint32_t *at, uint32_t value)
+{
+    mr_poke32(*at, value);
+    *at += 4;
+}
+
+static void put_auxiliary(uint32_t *at, const struct mr_image *image, uint32_t random, uint32_t name)
+{
+    const uint32_t vector[][2] = {
+        {AT_HWCAP, 0},
+        {AT_PAGESZ, MR_PAGE_BYTES},
+        {AT_CLKTCK, CLOCK_TICKS},
+        {AT_PHDR, image->phdr},
+        {AT_PHENT, image->phent},
+        {AT_PHNUM, image->phnum},
+        {AT_BASE, image->interpreter_base},
+        {AT_FLAGS, 0},
+        {AT_ENTRY, image->entry},
+        {AT_UID, getuid()},
+        {AT_EUID, geteuid()},
+        {AT_GID, getgid()},
+        {AT_EGID, getegid()},
+        {AT_SECURE, (uint32_t)getauxval(AT_SECURE)},
+        {AT_RANDOM, random},
+        {AT_HWCAP2, 0},
+        {AT_EXECFN, name},
+        {AT_NULL, 0},
+    };
+    for (size_t i = 0; i < sizeof vector / sizeof *vector; i++) {
+        put_word(at, vector[i][0]);
+        put_word(at, vector[i][1]);
+    }
+}
+#define AUXILIARY_WORDS 36u
+
+static uint32_t count_strings(char *const *strings)
+{
+    uint32_t count = 0;
+    while (strings && strings[count])
+        count++;
+    return count;
+}
+
+/* Pushes strings so that the first lies lowest, then returns the address of the first; they lie side by side. */
+static uint32_t push_strings(struct builder *stack, char *const *strings, uint32_t count)
+{
+    for (uint32_t index = count; index-- > 0;)
+        push_string(stack, strings[index]);
+    return stack->sp;
+}
+
+static void put_pointers(uint32_t *at, char *const *strings, uint32_t count, uint32_t first)
+{
+    for (uint32_t index = 0; index < count; index++) {
+        put_word(at, first);
+        first += (uint32_t)strlen(strings[index]) + 1;
+    }
+    put_word(at, 0);
+}
+
+void mr_reserve_stack(void)
+{
+    uint32_t size = mr_stack_size_bytes(), low = MR_USER_END - size;
+    if (mr_map(low, size, MR_READ | MR_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0, true) < 0)
+        mr_fail("cannot map the guest's stack of %u KiB: lower ulimit -s", size >> 10);
+    stack_low = low;
+    mr_mmap_top = MR_USER_END - (size + STACK_GUARD_BYTES > LEAST_MMAP_GAP ? size + STACK_GUARD_BYTES : LEAST_MMAP_GAP);
+}
+
+uint32_t mr_build_stack(const struct mr_image *image)
+{
+    uint32_t size = MR_USER_END - stack_low;
+    if (image->high > stack_low - STACK_GUARD_BYTES)
+        mr_fail("%s: is so large that no room is left for a stack of %u KiB: lower ulimit -s", mr_options.program_path,
+                size >> 10);
+    struct builder stack = {MR_USER_END - size / 4, MR_USER_END - 4};
+    uint32_t argc = (uint32_t)mr_options.guest_argc, envc = count_strings(mr_options.guest_envp);
+    uint32_t name = push_string(&stack, mr_options.program_path);
+    uint32_t environment = push_strings(&stack, mr_options.guest_envp, envc);
+    uint32_t arguments = push_strings(&stack, mr_options.guest_argv, argc);
+    uint32_t random = push_random(&stack);
+    uint64_t row_bytes = 4 * ((uint64_t)argc + envc + 3 + AUXILIARY_WORDS);
+    if (row_bytes + 16 > stack.sp - stack.low)
+        mr_fail("the arguments and the environment are too long for the guest's stack: shorten them");
+    uint32_t sp = (stack.sp - (uint32_t)row_bytes) & ~15u, at = sp;
+    put_word(&at, argc);
+    put_pointers(&at, mr_options.guest_argv, argc, arguments);
+    put_pointers(&at, mr_options.guest_envp, envc, environment);
+    mr_auxiliary = at;
+    put_auxiliary(&at, image, random, name);
+    mr_auxiliary_bytes = at - mr_auxiliary;
+    return sp;
+}

@@ -1,0 +1,53 @@
+/* Guest memory: the window that it lies in, its pages, and mappings. The host maps the guest's 32-bit address space into one
+ * reserved window: guest address A is host address mr_window + A, with the guest's own page protections. Lifted code of memory
+ * model `flat` has mr_window = 0 built in.
+ */
+#ifndef MR_MEMORY_MEMORY_H
+#define MR_MEMORY_MEMORY_H
+
+#include "mr_abi.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Inaccessible, before and after the window. Lifted code adds displacements without wrapping at 32 bits, and may step
+ * through memory so, ahead of an access that faults, as far as LLVM unrolls loops. */
+#define MR_WINDOW_GUARD_BYTES ((uint64_t)16 << 20)
+
+/* Bits of a page's entry. MR_SHARED: what other mappings of it write is seen there. */
+enum { MR_READ = 1, MR_WRITE = 2, MR_EXEC = 4, MR_MAPPED = 8, MR_SHARED = 16 };
+
+extern uint8_t *mr_window;            /* host address of guest address 0 */
+extern uint8_t mr_pages[1u << 20];    /* MR_* bits of every guest page */
+
+void mr_memory_reserve(bool identity); /* reserves the window; identity: at host address 0 */
+/* The caller has mr_lock, once there are threads.
+ * All return 0 or a guest address on success, -errno (host numbering) on failure. Sizes are rounded up to pages. */
+int64_t mr_map(uint32_t guest, uint32_t size_bytes, int prot, int host_flags, int fd, uint64_t offset, bool fixed);
+int mr_unmap(uint32_t guest, uint32_t size_bytes);
+int mr_protect(uint32_t guest, uint32_t size_bytes, int prot); /* prot: MR_READ | MR_WRITE | MR_EXEC */
+/* As mremap(2); `to` is used only when fixed. The old range is gone when the address changes. */
+int64_t mr_remap(uint32_t guest, uint32_t old_bytes, uint32_t new_bytes, bool may_move, bool fixed, uint32_t to);
+/* The same with MREMAP_DONTUNMAP: the old range stays, without its contents. */
+int64_t mr_remap_keeping(uint32_t guest, uint32_t size_bytes, bool fixed, uint32_t to);
+/* Attaches a segment of System V shared memory as shmat(2) does, at an address that is a multiple of the alignment; 0: any.
+ * It replaces what is there if `replaces`. */
+int64_t mr_attach(int id, uint32_t guest, uint32_t alignment, uint32_t size_bytes, bool read_only, bool executable,
+                  bool replaces);
+int mr_detach(uint32_t guest, uint32_t size_bytes); /* what is left there of a segment that was attached at guest */
+uint32_t mr_find_free(uint32_t size_bytes); /* address of a free range, the highest there is below mr_mmap_top, or 0 */
+extern uint32_t mr_mmap_top;                /* where that search starts: below the stack and its guard */
+void mr_memory_tables(struct mr_state *s);  /* model paged: makes s->read_pages and s->write_pages, kept up to date */
+bool mr_accessible(uint32_t guest, uint32_t size_bytes, int prot); /* every page mapped with prot */
+
+static inline uint32_t mr_page_down(uint32_t address)
+{
+    return address & ~(MR_PAGE_BYTES - 1);
+}
+
+static inline uint64_t mr_page_up(uint64_t size_bytes)
+{
+    return (size_bytes + MR_PAGE_BYTES - 1) & ~(uint64_t)(MR_PAGE_BYTES - 1);
+}
+
+#endif

@@ -1,0 +1,197 @@
+/* Writes what was sampled as a profile: a line for each file, guest pc and engine, in order (mipsrec/profiles.py has the
+ * format). */
+#include "base/options.h"
+#include "lifted/code_files.h"
+#include "profile/table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct line {
+    uint32_t code_file, pc, engine;
+    uint64_t count;
+};
+static const char *const engines[] = {
+    [MR_PROFILE_LIFTED] = "lifted", [MR_PROFILE_INTERPRETED] = "interp", [MR_PROFILE_HOST] = "host"};
+
+static struct line line_of(uint64_t key, uint64_t periods)
+{
+    const uint32_t files = (1u << (MR_PROFILE_ENGINE_SHIFT - MR_PROFILE_FILE_SHIFT)) - 1;
+    return (struct line){(uint32_t)(key >> MR_PROFILE_FILE_SHIFT) & files, (uint32_t)key,
+                         (uint32_t)(key >> MR_PROFILE_ENGINE_SHIFT), periods};
+}
+
+static bool precedes(const struct line *a, const struct line *b)
+{
+    if (a->code_file != b->code_file)
+        return a->code_file < b->code_file;
+    return a->pc != b->pc ? a->pc < b->pc : a->engine < b->engine;
+}
+
+static void sift_down(struct line *lines, size_t at, size_t line_count)
+{
+    for (size_t child; (child = 2 * at + 1) < line_count; at = child) {
+        if (child + 1 < line_count && precedes(&lines[child], &lines[child + 1]))
+            child++;
+        if (!precedes(&lines[at], &lines[child]))
+            return;
+        struct line moved = lines[at];
+        lines[at] = lines[child];
+        lines[child] = moved;
+    }
+}
+
+/* A heap sort, since qsort may allocate memory, and this may run in a handler of a signal. */
+static void sort(struct line *lines, size_t line_count)
+{
+    for (size_t at = line_count / 2; at-- > 0;)
+        sift_down(lines, at, line_count);
+    for (size_t end = line_count; end-- > 1;) {
+        struct line last = lines[end];
+        lines[end] = lines[0];
+        lines[0] = last;
+        sift_down(lines, 0, end);
+    }
+}
+
+/* Fills lines, of which there is room for one of each slot; returns how many there are. */
+static size_t collect(struct mr_profile_table *table, struct line *lines)
+{
+    size_t line_count = 0;
+    for (size_t at = 0; at < MR_PROFILE_SLOT_COUNT; at++) {
+        uint64_t key = atomic_load(&table->slots[at].key), periods = atomic_load(&table->slots[at].count);
+        if (key != 0 && periods != 0)
+            lines[line_count++] = line_of(key, periods);
+    }
+    sort(lines, line_count);
+    return line_count;
+}
+
+struct output {
+    int fd, error;
+    size_t size_bytes;
+    char bytes[8192];
+};
+
+static void flush(struct output *out)
+{
+    for (size_t done = 0; done < out->size_bytes && out->error == 0;) {
+        ssize_t written = write(out->fd, out->bytes + done, out->size_bytes - done);
+        if (written >= 0)
+            done += (size_t)written;
+        else if (errno != EINTR)
+            out->error = errno;
+    }
+    out->size_bytes = 0;
+}
+
+static void put_text(struct output *out, const char *text)
+{
+    for (; *text != 0; text++) {
+        if (out->size_bytes == sizeof out->bytes)
+            flush(out);
+        out->bytes[out->size_bytes++] = *text;
+    }
+}
+
+/* A word of the command, in a comment of one line of ASCII. */
+static void put_word(struct output *out, const char *word)
+{
+    char text[2] = {0, 0};
+    put_text(out, " ");
+    for (; *word != 0; word++) {
+        text[0] = *word > ' ' && *word <= '~' ? *word : '?';
+        put_text(out, text);
+    }
+}
+
+/* The rest of a line, up to what would end it. */
+static void put_path(struct output *out, const char *path)
+{
+    char text[2] = {0, 0};
+    for (; *path != 0; path++) {
+        text[0] = (uint8_t)*path < ' ' ? '?' : *path;
+        put_text(out, text);
+    }
+    put_text(out, "\n");
+}
+
+static void put_file(struct output *out, unsigned number)
+{
+    const struct mr_code_file *file = mr_code_file(number);
+    put_text(out, "file ");
+    put_text(out, file != NULL && file->identity[0] != 0 ? file->identity : "-");
+    put_text(out, " ");
+    put_path(out, file != NULL ? file->path : "-");
+}
+
+static void put_profile(struct output *out, const uint8_t identity[32], uint64_t lost, const struct line *lines,
+                        size_t line_count)
+{
+    char text[80];
+    put_text(out, "mipsrec profile 2 ");
+    for (size_t i = 0; i < 32; i++) {
+        snprintf(text, sizeof text, "%02x", identity[i]);
+        put_text(out, text);
+    }
+    put_text(out, "\n# command");
+    for (int i = 0; i < mr_options.guest_argc; i++)
+        put_word(out, mr_options.guest_argv[i]);
+    snprintf(text, sizeof text, "\n# rate %u\n# lost %llu\n", mr_options.profile_rate,
+             (unsigned long long)lost);
+    put_text(out, text);
+    unsigned files_told = 0; /* those without samples, too: they were part of the program */
+    for (size_t i = 0; i < line_count; i++) {
+        if (lines[i].code_file == 0 && i == 0)
+            put_file(out, 0);
+        while (files_told < lines[i].code_file)
+            put_file(out, ++files_told);
+        snprintf(text, sizeof text, "%08x %llu %s\n", lines[i].pc, (unsigned long long)lines[i].count,
+                 engines[lines[i].engine]);
+        put_text(out, text);
+    }
+    while (files_told < mr_code_file_count())
+        put_file(out, ++files_told);
+    flush(out);
+}
+
+int mr_profile_open_partial(const char *path, char *partial, size_t size_bytes)
+{
+    int length = snprintf(partial, size_bytes, "%s.%d", path, (int)getpid());
+    if (length < 0 || (size_t)length >= size_bytes) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+
+int mr_profile_write(struct mr_profile_table *table, const char *path, const uint8_t identity[32])
+{
+    static struct output out;
+    char partial[PATH_MAX];
+    size_t room_bytes = MR_PROFILE_SLOT_COUNT * sizeof(struct line);
+    struct line *lines =
+        mmap(NULL, room_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (lines == MAP_FAILED)
+        return errno;
+    out.error = 0;
+    out.fd = mr_profile_open_partial(path, partial, sizeof partial);
+    if (out.fd < 0) {
+        out.error = errno;
+    } else {
+        put_profile(&out, identity, atomic_load(&table->lost), lines, collect(table, lines));
+        if (close(out.fd) != 0 && out.error == 0)
+            out.error = errno;
+        if (out.error == 0 && rename(partial, path) != 0)
+            out.error = errno;
+        if (out.error != 0)
+            unlink(partial);
+    }
+    munmap(lines, room_bytes);
+    return out.error;
+}

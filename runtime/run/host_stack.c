@@ -1,0 +1,83 @@
+/* Stacks of the host, each with a guard below: overflow becomes the guest's SIGSEGV (fault.c).
+ *
+ * Address space is reserved in proportion to the guest's stack, and memory is used as far as the guest's calls are nested.
+ * Not done here: the signal stack's use (fault.c), and leaving frames before a stack is full (dispatch.c).
+ */
+#include "run/host_stack.h"
+
+#include "base/host_thread.h"
+#include "memory/memory.h"
+
+#include <sys/mman.h>
+
+#define HOST_BYTES_PER_GUEST_BYTE 64 /* host frames are at most some ten times the guest's, as compilers make those */
+#define LEAST_BYTES ((size_t)128 << 20)
+#define MOST_GUEST_BYTES ((uint32_t)256 << 20)
+
+uintptr_t mr_stack_make(size_t size_bytes)
+{
+    uint8_t *low = mmap(NULL, MR_HOST_GUARD_BYTES + size_bytes, PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (low == MAP_FAILED)
+        return 0;
+    if (mprotect(low + MR_HOST_GUARD_BYTES, size_bytes, PROT_READ | PROT_WRITE) != 0) {
+        munmap(low, MR_HOST_GUARD_BYTES + size_bytes);
+        return 0;
+    }
+    return (uintptr_t)low + MR_HOST_GUARD_BYTES;
+}
+
+void mr_stack_free(uintptr_t low, size_t size_bytes)
+{
+    munmap((void *)(low - MR_HOST_GUARD_BYTES), MR_HOST_GUARD_BYTES + size_bytes);
+}
+
+/* The stack that sp is in ends at the first page that cannot be written. */
+static uint32_t guest_stack_bytes(uint32_t sp)
+{
+    uint32_t page = (sp - 1) / MR_PAGE_BYTES, count = 0;
+    while (count < MOST_GUEST_BYTES / MR_PAGE_BYTES && count < page && (mr_pages[page - count] & MR_WRITE) != 0)
+        count++;
+    return count * MR_PAGE_BYTES;
+}
+
+/* Where address space is scarce, or every byte of it charged, less is tried. */
+struct mr_host_stack mr_host_stack_make(uint32_t guest_sp)
+{
+    struct mr_host_stack stack = {0, (size_t)guest_stack_bytes(guest_sp) * HOST_BYTES_PER_GUEST_BYTE};
+    if (stack.size_bytes < LEAST_BYTES)
+        stack.size_bytes = LEAST_BYTES;
+    while ((stack.low = mr_stack_make(stack.size_bytes)) == 0 && stack.size_bytes / 2 >= LEAST_BYTES)
+        stack.size_bytes /= 2;
+    return stack;
+}
+
+/* The words at the top are zero: debuggers find the end there. */
+void mr_on_host_stack(struct mr_host_stack stack, void (*body)(void *), void *argument)
+{
+    enum { ZERO_BYTES = 64 };
+    uintptr_t top = stack.low + stack.size_bytes - ZERO_BYTES;
+    mr_host_thread.stack_guard_low = stack.low - MR_HOST_GUARD_BYTES;
+    mr_host_thread.stack_low = stack.low;
+#if defined(__x86_64__)
+    __asm__ volatile("movq %%rsp, %%rbx\n\tmovq %0, %%rsp\n\tcallq *%1\n\tmovq %%rbx, %%rsp"
+                     : "+r"(top), "+r"(body), "+D"(argument)
+                     :
+                     : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4",
+                       "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc",
+                       "memory");
+#elif defined(__aarch64__)
+    register void *x0 __asm__("x0") = argument;
+    register uintptr_t x20 __asm__("x20") = top;
+    register void (*x21)(void *) __asm__("x21") = body;
+    __asm__ volatile("mov x19, sp\n\tmov sp, x20\n\tblr x21\n\tmov sp, x19"
+                     : "+r"(x0), "+r"(x20), "+r"(x21)
+                     :
+                     : "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16",
+                       "x17", "x18", "x19", "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11",
+                       "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25",
+                       "v26", "v27", "v28", "v29", "v30", "v31", "cc", "memory");
+#else
+#error "how does this machine change its stack pointer?"
+#endif
+}

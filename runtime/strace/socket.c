@@ -1,0 +1,246 @@
+/* --strace: arguments of the calls of sockets, with the names that the guest's headers have. */
+#include "linux/calls/socket.h"
+#include "memory/values.h"
+#include "strace/strace.h"
+
+#include <arpa/inet.h>
+#include <linux/if_packet.h>
+#include <linux/netlink.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+
+#define SHOWN_BYTES 32u
+
+/* A text under way; what does not fit is left out. */
+struct text {
+    char *at;
+    size_t room;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    int length = vsnprintf(text->at, text->room, format, values);
+    va_end(values);
+    size_t step = length < 0 ? 0 : (size_t)length < text->room ? (size_t)length : text->room - 1;
+    text->at += step;
+    text->room -= step;
+}
+
+/* ---- names of numbers ---- */
+
+struct name_row {
+    int number;
+    const char *name;
+};
+#define NAME(number) {number, #number}
+#define END {0, NULL}
+
+static const struct name_row families[] = {
+    NAME(AF_UNSPEC), NAME(AF_UNIX), NAME(AF_INET), NAME(AF_INET6), NAME(AF_NETLINK), NAME(AF_PACKET), NAME(AF_BLUETOOTH),
+    NAME(AF_ALG), NAME(AF_VSOCK), NAME(AF_CAN), NAME(AF_TIPC), NAME(AF_KEY), NAME(AF_XDP), END,
+};
+static const struct name_row types[] = { /* of the guest */
+    {1, "SOCK_DGRAM"}, {2, "SOCK_STREAM"}, {3, "SOCK_RAW"}, {4, "SOCK_RDM"}, {5, "SOCK_SEQPACKET"}, {10, "SOCK_PACKET"}, END,
+};
+static const struct name_row levels[] = {
+    {MR_GUEST_SOL_SOCKET, "SOL_SOCKET"}, {0, "SOL_IP"}, {6, "SOL_TCP"}, {17, "SOL_UDP"}, {41, "SOL_IPV6"},
+    {58, "SOL_ICMPV6"}, {255, "SOL_RAW"}, {263, "SOL_PACKET"}, {270, "SOL_NETLINK"}, {282, "SOL_TLS"}, {279, "SOL_ALG"}, END,
+};
+static const struct name_row message_flags[] = {
+    NAME(MSG_OOB), NAME(MSG_PEEK), NAME(MSG_DONTROUTE), NAME(MSG_CTRUNC), NAME(MSG_TRUNC), NAME(MSG_DONTWAIT), NAME(MSG_EOR),
+    NAME(MSG_WAITALL), NAME(MSG_CONFIRM), NAME(MSG_ERRQUEUE), NAME(MSG_NOSIGNAL), NAME(MSG_MORE), NAME(MSG_WAITFORONE),
+    NAME(MSG_ZEROCOPY), NAME(MSG_FASTOPEN), NAME(MSG_CMSG_CLOEXEC), END,
+};
+static const struct name_row type_flags[] = {{0x80000, "SOCK_CLOEXEC"}, {0x80, "SOCK_NONBLOCK"}, END};
+
+static void add_name(struct text *text, const struct name_row *rows, int number)
+{
+    for (; rows->name; rows++)
+        if (rows->number == number) {
+            add(text, "%s", rows->name);
+            return;
+        }
+    add(text, "%d", number);
+}
+
+static void add_flags(struct text *text, const struct name_row *rows, uint32_t flags, const char *separator)
+{
+    bool some = separator[0] != 0;
+    for (; rows->name; rows++)
+        if (flags & (uint32_t)rows->number) {
+            add(text, "%s%s", some ? "|" : "", rows->name);
+            flags &= ~(uint32_t)rows->number;
+            some = true;
+        }
+    if (flags || !some)
+        add(text, some ? "|0x%x" : flags ? "0x%x" : "%u", flags);
+}
+
+static void add_type(struct text *text, uint32_t type)
+{
+    if ((type & 0xf) == 0) { /* accept4: only flags */
+        add_flags(text, type_flags, type, "");
+        return;
+    }
+    add_name(text, types, (int)(type & 0xf));
+    if (type & ~0xfu)
+        add_flags(text, type_flags, type & ~0xfu, "|");
+}
+
+/* ---- addresses ---- */
+
+static void add_bytes(struct text *text, const uint8_t *bytes, size_t size_bytes)
+{
+    add(text, "\"");
+    for (size_t i = 0; i < size_bytes; i++)
+        add(text, bytes[i] >= ' ' && bytes[i] < 127 && bytes[i] != '"' && bytes[i] != '\\' ? "%c" : "\\%o", bytes[i]);
+    add(text, "\"");
+}
+
+static void add_unix_name(struct text *text, const struct mr_address *address)
+{
+    const size_t start = offsetof(struct sockaddr_un, sun_path);
+    const uint8_t *name = address->bytes + start;
+    size_t length = address->size_bytes > start ? address->size_bytes - start : 0;
+    if (length > 0 && name[0] == 0) {
+        add(text, ", @");
+        add_bytes(text, name + 1, length - 1);
+    } else if (length > 0) {
+        add(text, ", ");
+        add_bytes(text, name, strnlen((const char *)name, length));
+    }
+}
+
+/* The host's form of an address: all members are in its order. */
+static void add_host_address(struct text *text, const struct mr_address *address)
+{
+    union {
+        struct sockaddr_in in;
+        struct sockaddr_in6 in6;
+        struct sockaddr_nl netlink;
+        struct sockaddr_ll packet;
+    } as;
+    char name[INET6_ADDRSTRLEN];
+    memcpy(&as, address->bytes, sizeof as);
+    add(text, "{");
+    add_name(text, families, address->header.sa_family);
+    switch (address->header.sa_family) {
+    case AF_INET:
+        add(text, ", %s:%u", inet_ntop(AF_INET, &as.in.sin_addr, name, sizeof name), ntohs(as.in.sin_port));
+        break;
+    case AF_INET6:
+        add(text, ", [%s]:%u", inet_ntop(AF_INET6, &as.in6.sin6_addr, name, sizeof name), ntohs(as.in6.sin6_port));
+        if (as.in6.sin6_scope_id)
+            add(text, ", scope %u", as.in6.sin6_scope_id);
+        break;
+    case AF_UNIX: add_unix_name(text, address); break;
+    case AF_NETLINK: add(text, ", pid %u, groups 0x%x", as.netlink.nl_pid, as.netlink.nl_groups); break;
+    case AF_PACKET: add(text, ", protocol 0x%x, interface %d", ntohs(as.packet.sll_protocol), as.packet.sll_ifindex); break;
+    default: break;
+    }
+    add(text, "}");
+}
+
+static void add_address(struct text *text, uint32_t guest, uint32_t size_bytes)
+{
+    struct mr_address address = {.size_bytes = size_bytes};
+    const uint8_t *from = size_bytes <= MR_STORAGE_BYTES ? mr_guest_bytes(guest, size_bytes, MR_READ) : NULL;
+    if (guest == 0 || !from || size_bytes < 2) {
+        add(text, guest ? "0x%x" : "NULL", guest);
+        return;
+    }
+    mr_address_to_host(from, size_bytes, address.bytes);
+    add_host_address(text, &address);
+}
+
+/* An address of which a word in memory says the size. */
+static void add_address_of(struct text *text, uint32_t guest, uint32_t guest_size)
+{
+    uint32_t size_bytes;
+    if (guest == 0 || mr_read32(guest_size, &size_bytes))
+        add(text, guest ? "0x%x" : "NULL", guest);
+    else
+        add_address(text, guest, size_bytes);
+}
+
+/* ---- options, messages ---- */
+
+static void add_option(struct text *text, int level, int option)
+{
+    const char *name = mr_socket_option_name(level, option);
+    if (name)
+        add(text, "%s", name);
+    else
+        add(text, "%d", option);
+}
+
+static void add_value(struct text *text, uint32_t guest, uint32_t size_bytes)
+{
+    uint32_t shown = size_bytes < SHOWN_BYTES ? size_bytes : SHOWN_BYTES;
+    const uint8_t *from = guest ? mr_guest_bytes(guest, shown, MR_READ) : NULL;
+    if (!from)
+        add(text, guest ? "0x%x" : "NULL", guest);
+    else if (size_bytes == 4)
+        add(text, "[%d]", (int)mr_get32(from));
+    else
+        add_bytes(text, from, shown);
+}
+
+/* struct msghdr: the name, the first part of the vector, how many there are, the size of the control messages. */
+static void add_message(struct text *text, uint32_t guest, int64_t transferred)
+{
+    const uint8_t *from = mr_guest_bytes(guest, 28, MR_READ);
+    uint32_t base, size_bytes;
+    if (!from || transferred < 0) {
+        add(text, "0x%x", guest);
+        return;
+    }
+    add(text, "{name=");
+    add_address(text, mr_get32(from), mr_get32(from + 4));
+    uint32_t count = mr_get32(from + 12), vector = mr_get32(from + 8);
+    add(text, ", parts=%u", count);
+    if (count && !mr_read32(vector, &base) && !mr_read32(vector + 4, &size_bytes)) {
+        add(text, ", first=");
+        size_bytes = size_bytes < transferred ? size_bytes : (uint32_t)transferred;
+        add_value(text, base, size_bytes == 4 ? 3 : size_bytes);
+    }
+    add(text, ", control=%u, flags=", mr_get32(from + 20));
+    add_flags(text, message_flags, mr_get32(from + 24), "");
+    add(text, "}");
+}
+
+bool mr_trace_socket(const struct mr_call *c, char kind, int n, int64_t result, char *room, size_t room_bytes)
+{
+    struct text text = {room, room_bytes};
+    uint32_t value = U32(n), size_bytes;
+    room[0] = 0;
+    switch (kind) {
+    case 'F': add_name(&text, families, (int)value); return true;
+    case 'T': add_type(&text, value); return true;
+    case 'L': add_name(&text, levels, (int)value); return true;
+    case 'O': add_option(&text, INT(n - 1), (int)value); return true;
+    case 'M': add_flags(&text, message_flags, value, ""); return true;
+    case 'A': add_address(&text, value, U32(n + 1)); return true;
+    case 'V': add_value(&text, value, U32(n + 1)); return true;
+    case 'H': add_message(&text, value, UINT32_MAX); return true;
+    case 'G': add_message(&text, value, result); return true;
+    case 'R':
+        if (result < 0)
+            add(&text, value ? "0x%x" : "NULL", value);
+        else
+            add_address_of(&text, value, U32(n + 1));
+        return true;
+    case 'W':
+        if (result < 0 || mr_read32(U32(n + 1), &size_bytes))
+            add(&text, "0x%x", value);
+        else
+            add_value(&text, value, size_bytes);
+        return true;
+    default: return false;
+    }
+}
