@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .analysis import Block, Function
-from .commands.inspect import block_lines
+from .commands.listing import block_lines
 from .elf import load_elf
 from .errors import MipsrecError, ProfileError
 from .pipeline import Guest

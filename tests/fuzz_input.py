@@ -36,9 +36,11 @@ from compiled import CATCHES, FREESTANDING, HELLO, ORDERS, compile_guest  # noqa
 from conftest import plain_host, sanitized_host  # noqa: E402
 from mutated_elf import Layout, layout_of, mutant  # noqa: E402
 
-import mipsrec.commands.inspect  # noqa: E402
+import mipsrec.commands.build  # noqa: E402
+import mipsrec.commands.disasm  # noqa: E402
+import mipsrec.commands.dump_llvm  # noqa: E402
+import mipsrec.commands.info  # noqa: E402
 import mipsrec.commands.run  # noqa: E402
-import mipsrec.commands.translate  # noqa: E402
 import mipsrec.native  # noqa: E402
 from mipsrec.cli import main as mipsrec_main  # noqa: E402
 

@@ -27,11 +27,50 @@ from ..host import host_executable
 from ..scratch import scratch_folder
 from ..timing import Contender, compare
 from . import bench_chart, bench_compare, bench_contenders, bench_report, bench_sources
+from .arguments import add_build, add_codegen, number_from
 from .bench_report import Results
 from .options import options_of
 
 BRIEF_SHARE = 10  # slow contenders get this much less work
 FLAGS = ("-O2",)
+
+_DESCRIPTION = """\
+Times recompiled programs beside native builds and qemu-user: those of samples/, or a pair of your own, which must print
+the same. Each ratio is the median of runs that are paired; outputs are compared.
+
+  mipsrec bench                                     all programs, both byte orders
+  mipsrec bench --only crc32,floating --rounds 5    some programs, or groups of them
+  mipsrec bench prog.elf native-prog -- ARG...      a program of your own and its native build
+  mipsrec bench --json new.json --compare old.json  what became slower or faster since then?
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what `mipsrec bench` takes."""
+    parser.description = _DESCRIPTION
+    parser.add_argument("programs", nargs=argparse.REMAINDER, metavar="[prog.elf native-prog [-- ARG...]]",
+                        help="your own pair; without one, the programs of samples/")  # fmt: skip
+    parser.add_argument("--only", metavar="NAME,...", action="append",
+                        help="only these programs or groups (integer, floating, control, memory, program), or all "
+                        "kernels (repeatable)")  # fmt: skip
+    parser.add_argument("--target", choices=("mips", "mipsel", "both"), default="both", help="byte order of the guests")
+    parser.add_argument("--rounds", type=number_from(1), default=3, metavar="N",
+                        help="timed runs of each program (default 3)")  # fmt: skip
+    parser.add_argument("--with", dest="with_", metavar="NAME,...", action="append", default=[],
+                        help="only these besides recompiled guests: clang, gcc32 (32-bit x86 code), qemu; and, only "
+                             "when named, relocatable (the guests' code as that of libraries is) and baseline (nothing "
+                             "recompiled ahead of time)")  # fmt: skip
+    parser.add_argument("--without", metavar="NAME,...", action="append", default=[], help="all but these of them")
+    parser.add_argument("--json", metavar="FILE.json", nargs="?", const="-",
+                        help="machine-readable, into a file; else on standard output, not the table")  # fmt: skip
+    parser.add_argument("--chart", "--plot", metavar="out.svg", help="draw a bar chart")
+    parser.add_argument("--compare", metavar="old.json",
+                        help="name what became slower or faster since then, beyond the spread")  # fmt: skip
+    parser.add_argument("--targets", action="store_true", help="say which of the speeds aimed at are reached")
+    parser.add_argument("--fetch", action="store_true",
+                        help="first get the sources of Lua and SQLite from Debian, by apt-get")  # fmt: skip
+    add_build(parser)
+    add_codegen(parser)
 
 
 def load_samples_module() -> ModuleType:
@@ -298,7 +337,7 @@ def _report(arguments: argparse.Namespace, results: Results, old: dict[str, Any]
         print("\n".join(["", f"against {arguments.compare}:", *bench_compare.against(old, document)]), file=judged)
 
 
-def bench(arguments: argparse.Namespace) -> int:
+def main(arguments: argparse.Namespace) -> int:
     """Time, print, and say at the end what failed (exit status 1 then). Ctrl-C ends the run early, with its report."""
     _settle_json(arguments)
     _check_outputs(arguments.json, arguments.chart)

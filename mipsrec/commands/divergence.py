@@ -21,7 +21,7 @@ from ..isa import decode
 from ..isa.uses import masks
 from ..pipeline import Guest
 from ..state import GPR_NAMES
-from .inspect import block_lines
+from .listing import block_lines
 
 Record = dict[str, Any]
 

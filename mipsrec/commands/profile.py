@@ -15,9 +15,55 @@ from ..errors import BuildError, ProfileError
 from ..host import host_executable
 from ..profile_report import chosen_functions, make_report, report_data, report_text
 from ..scratch import scratch_folder
-from .guest_files import guest_file
+from .arguments import (
+    add_build,
+    add_codegen,
+    add_host,
+    add_library,
+    add_profile_rate,
+    add_program_and_words,
+    add_tier,
+    number_from,
+)
+from .guest_files import guest_file, sysroot_of
 from .run import host_words
-from .translate import sysroot_of
+
+_DESCRIPTION = """\
+Runs a program, taking samples of where it spends its processor time, and shows the functions with most of them, and
+the instructions of the hottest, block by block. Threads and forked children count; programs that it executes do not.
+What it shows goes to standard error, since standard output is the program's; with --from, to standard output.
+
+  mipsrec profile prog.elf ARG...                  run it and show where the time went
+  mipsrec profile -o out.prof prog.elf ARG...      and keep the samples, for build --profile
+  mipsrec profile --from out.prof prog.elf         show samples that were kept
+  mipsrec profile --from out.prof --function f --json prog.elf
+
+A program that runs until it is interrupted may be: Ctrl-C ends it, and the samples are shown. A sample is of the guest
+instruction that the host's came from, or, where none is, of one beside it. Exit status: the program's own.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what `mipsrec profile` takes."""
+    parser.description = _DESCRIPTION
+    parser.add_argument("--from", dest="source", metavar="FILE", help="show this profile; the program is not run")
+    parser.add_argument("-o", dest="output", metavar="FILE", help="keep the profile")
+    parser.add_argument("--function", metavar="F", action="append", default=[],
+                        help="show the blocks of this one, not of the hottest (repeatable); FILE:F is of a "
+                        "library")  # fmt: skip
+    parser.add_argument("--build", action="store_true",
+                        help="first recompile a dynamic program and all that it loads; else what is not there yet is "
+                        "interpreted")  # fmt: skip
+    parser.add_argument("--top", type=number_from(1), default=20, metavar="N",
+                        help="list the first N functions (default 20)")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="machine-readable")
+    add_profile_rate(parser)
+    add_library(parser)
+    add_tier(parser)
+    add_host(parser)
+    add_build(parser)
+    add_codegen(parser)
+    add_program_and_words(parser)
 
 
 def run_to_end(words: list[str]) -> int:
@@ -55,7 +101,7 @@ def _show(arguments: argparse.Namespace, profile: profiles.Profile, output: Text
         print(report_text(report, chosen, arguments.top), file=output)
 
 
-def profile(arguments: argparse.Namespace) -> int:
+def main(arguments: argparse.Namespace) -> int:
     """Show where a program's time goes: on standard output that of a file, on standard error that of a run."""
     if arguments.source is not None:
         if arguments.arguments or arguments.output is not None:

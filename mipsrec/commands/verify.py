@@ -23,15 +23,52 @@ from ..errors import BuildError, LiftError
 from ..host import host_executable
 from ..options import Options
 from ..sysroot import closure_of
+from .arguments import add_build, add_codegen, add_host, add_program_and_words, add_with, number_from
+from .closure import build_closure
 from .divergence import describe
-from .guest_files import guest_file, guest_files
+from .guest_files import guest_file, guest_files, sysroot_of
 from .options import options_of
 from .progress import progress_bar
 from .run import is_dynamic
-from .translate import build_closure, sysroot_of
 
 Record = dict[str, Any]
 """What runtime/verify_report.c writes."""
+
+_DESCRIPTION = """\
+Runs a program twice at once: as lifted code, and in the interpreter. System calls are made once, and both see their
+results. Registers and what was stored are compared at every function entry and return, system call and exception; all
+writable memory now and then. At the first difference the program is stopped, and the report on standard error names
+the function, the block, the registers of both sides and the instruction that wrote what differs.
+
+  mipsrec verify prog.elf ARG...                 is the lifted code of all functions right in this run?
+  mipsrec verify --functions f,g prog.elf ARG... only these are lifted, the rest is interpreted: to narrow a fault down
+  mipsrec verify --functions 'libm.so.6:*' prog  of a dynamic program: those of a file that it loads, here all of it
+  mipsrec verify --scan 1 prog.elf ARG...        looks for stray stores at every call and return (slow)
+  mipsrec verify --static-lib lib.so prog.elf    a library of `mipsrec build --calls watched`, say of IR that was
+                                                 edited; with --calls direct, functions are not compared one by one
+
+Exit status: 1 when they differ, else the program's own. Children that it forks are verified, too; programs that it
+executes are not. A progress display appears where standard error is a terminal.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what `mipsrec verify` takes."""
+    parser.description = _DESCRIPTION
+    parser.add_argument("--functions", metavar="F,F,...", action="append", default=[],
+                        help="lift and so compare only these, by name, pattern or address (repeatable); of a dynamic "
+                        "program, FILE:F is of a library, named with or without its folder")  # fmt: skip
+    add_with(parser)
+    parser.add_argument("--scan", type=number_from(0), default=0, metavar="N",
+                        help="compare all memory at every Nth point (default: now and then)")  # fmt: skip
+    parser.add_argument("--ignore", metavar="R,R,...", action="append", default=[],
+                        help="registers not to compare, such as fcsr (repeatable)")  # fmt: skip
+    parser.add_argument("--static-lib", metavar="lib.so", help="verify this one, of `mipsrec build --calls watched`")
+    add_host(parser)
+    add_build(parser)
+    add_codegen(parser)
+    parser.set_defaults(calls="watched")
+    add_program_and_words(parser)
 
 
 def _patterns(arguments: argparse.Namespace) -> list[str]:
@@ -170,7 +207,7 @@ def _summary(last: Record) -> str:
     return text
 
 
-def verify(arguments: argparse.Namespace) -> int:
+def main(arguments: argparse.Namespace) -> int:
     """Verify a run of a program; return 1 when lifted code and the interpreter differ, else the guest's status."""
     guest = pipeline.open_guest(guest_file(arguments.program, arguments))
     words = [str(host_executable()), *_code_words(arguments, guest), "--verify-scan", str(arguments.scan)]
