@@ -27,7 +27,7 @@ Recompiles 32-bit MIPS Linux programs ahead of time, by way of LLVM IR, and runs
   mipsrec run prog.elf ARG...              run it (the first time builds a library and keeps it)
   mipsrec dump-llvm prog.elf -o DIR        its LLVM IR, one file per function
   mipsrec build DIR -o lib.so              the library, from the (perhaps edited) IR
-  mipsrec run --static-lib lib.so prog.elf run it with that library
+  mipsrec run --library lib.so prog.elf    run it with that library
   mipsrec verify prog.elf ARG...           compare the lifted code with the interpreter while it runs
   mipsrec profile prog.elf ARG...          where it spends its time, by function and instruction
   mipsrec bench                            speed beside native builds

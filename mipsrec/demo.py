@@ -100,7 +100,7 @@ def _time(program: Program, host: str, library: Path) -> dict[str, float]:
     native, guest = str(program.native), str(program.guest)
     less = (str(max(1, int(program.bench[0]) // SLOW_SHARE)), *program.bench[1:])
     lifted = Contender("recompiled", (host, "--library", str(library), guest, *program.bench))
-    slow = [Contender("interpreter", (host, "--engine", "interp", guest, *less))]
+    slow = [Contender("interpreter", (host, "--tier", "interp", guest, *less))]
     qemu = shutil.which(program.qemu)
     if qemu is not None:
         slow.insert(0, Contender("qemu-user", (qemu, guest, *less)))
@@ -139,7 +139,7 @@ def tour(names: list[str]) -> int:
     python = _shown(Path(sys.executable)) if sys.prefix != sys.base_prefix else "python3"
     print(f"\nRecompiled programs took {mean:.2f} times as long as native builds of the same C (geometric mean).")
     print("The same by hand:")
-    for command in (f"info {guest}", f"build {guest} -o sha256.so", f"run --static-lib sha256.so {guest}", "bench"):
+    for command in (f"info {guest}", f"build {guest} -o sha256.so", f"run --library sha256.so {guest}", "bench"):
         print(f"  {python} -m mipsrec {command}")
     return 0
 

@@ -92,8 +92,8 @@ class Guest:
             return self.program.functions[address]
         raise self._no_function(name)
 
-    def functions_like(self, patterns: list[str]) -> list[Function]:
-        """Return the liftable functions that a shell pattern or address names; raises LiftError for one without any."""
+    def functions_named(self, patterns: list[str]) -> list[Function]:
+        """Return the functions of names, addresses or shell patterns; raises LiftError for one without any."""
         found: dict[int, Function] = {}
         for pattern in patterns:
             if set(pattern).isdisjoint("*?["):
@@ -102,8 +102,12 @@ class Guest:
                 named = [f for f in self.program.functions.values() if fnmatchcase(f.name, pattern)]
             if not named:
                 raise self._no_function(pattern)
-            found |= {function.start: function for function in named if function.start in self.starts}
+            found |= {function.start: function for function in named}
         return list(found.values())
+
+    def functions_like(self, patterns: list[str]) -> list[Function]:
+        """Return those of them that get lifted."""
+        return [function for function in self.functions_named(patterns) if function.start in self.starts]
 
     def _no_function(self, name: str) -> LiftError:
         return LiftError(f"{self.image.path}: no function {name}; `mipsrec disasm {self.image.path}` lists them")

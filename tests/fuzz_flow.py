@@ -246,8 +246,8 @@ def explain(trial: Trial, way: Judge) -> str:
         lines.append(f"    mipsrec-host {' '.join(BASELINE[way])} {program}")
     elif way:
         library = f"{program}.so"
-        lines.append(f"    mipsrec build {way} {program} -o {library}; mipsrec run --static-lib {library} {program}")
-    return "\n".join([*lines, f"    mipsrec run --engine interp {program}"])
+        lines.append(f"    mipsrec build {way} {program} -o {library}; mipsrec run --library {library} {program}")
+    return "\n".join([*lines, f"    mipsrec run --tier interp {program}"])
 
 
 def try_seed(seed: str, ways: list[Way], folder: Path, host: Path, maker: Maker = make_flow) -> tuple[bool, list[str]]:

@@ -119,7 +119,7 @@ def trial(seed: int, number: int, choices: Sequence[Program], only: Sequence[str
         "disasm": ("disasm",),
         "dump-llvm": ("dump-llvm", "-o", "output", "--memory", model),
         "build": ("build", "-o", "output", "--opt", "0", "--jobs", "1", "--memory", model),
-        "interpret": ("run", "--engine", "interp", "--report"),
+        "interpret": ("run", "--tier", "interp", "--report"),
         "run": ("run", "--report", "--opt", "0", "--jobs", "1", "--memory", model),
     }[kind]
     content = mutant(program.content, program.layout, chance)

@@ -59,7 +59,7 @@ def test_native_is_what_this_machine_has(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_library_for_a_better_processor(tmp_path: Path) -> None:
     library = hand_library.build(tmp_path, SAMPLE, {}, cpu_level=9)
-    assert_one_line(mipsrec("run", "--static-lib", library, SAMPLE), "x86-64-v9", "--cpu generic")
+    assert_one_line(mipsrec("run", "--library", library, SAMPLE), "x86-64-v9", "--cpu generic")
 
 
 def test_damaged_library(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_cache_that_cannot_be_written(tmp_path: Path) -> None:
     """A build needs no cache."""
     (tmp_path / "file").write_text("")
     assert _build(SAMPLE, tmp_path / "lib.so", tmp_path / "file" / "cache") == ""
-    result = mipsrec("run", "--static-lib", tmp_path / "lib.so", SAMPLE)
+    result = mipsrec("run", "--library", tmp_path / "lib.so", SAMPLE)
     assert (result.returncode, result.stdout) == (0, EXPECTED)
 
 

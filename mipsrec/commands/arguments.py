@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from ..options import AUTO, CALL_MODELS, CPUS, LEVELS, MEMORY_MODELS
 
@@ -21,6 +23,38 @@ def number_from(least: int, most: float = math.inf) -> Callable[[str], int]:
         return value
 
     return number
+
+
+class _OldName(argparse.Action):
+    """An option by the name that it had in the last version: says the new one, once, and does the same."""
+
+    def __init__(self, option: argparse.Action, values: Mapping[str, str] | None = None, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._option = option
+        self._values = values
+        self._said = False
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, given: Any, name: str | None = None
+    ) -> None:
+        old, new = self.option_strings[0], self._option.option_strings[-1]
+        if self._values is not None:
+            old, new, given = f"{old} {given}", f"{new} {self._values[given]}", self._values[given]
+        if not self._said:
+            print(f"mipsrec: {old} is now {new}", file=sys.stderr)
+        self._said = True
+        self._option(parser, namespace, given, self._option.option_strings[-1])
+
+
+def add_old_name(
+    parser: argparse.ArgumentParser, old: str, option: argparse.Action, values: Mapping[str, str] | None = None
+) -> None:
+    """Accept an option by an old name, which the help does not show; `values` leads from old arguments to new ones."""
+    choices = option.choices if values is None else list(values)
+    parser.add_argument(
+        old, action=_OldName, option=option, values=values, dest=option.dest, nargs=option.nargs, choices=choices,
+        default=argparse.SUPPRESS, help=argparse.SUPPRESS,
+    )  # fmt: skip
 
 
 def add_program(parser: argparse.ArgumentParser) -> None:
@@ -48,17 +82,33 @@ def add_host(parser: argparse.ArgumentParser) -> None:
                         help="set a variable for the program (VAR alone removes it)")  # fmt: skip
 
 
-def add_library(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--static-lib", metavar="lib.so", help="of `mipsrec build` (default: build one and keep it)")
+def add_library(
+    parser: argparse.ArgumentParser, summary: str = "of `mipsrec build` (default: build one and keep it)"
+) -> None:
+    add_old_name(parser, "--static-lib", parser.add_argument("--library", metavar="lib.so", help=summary))
+
+
+def add_function(parser: argparse.ArgumentParser, summary: str, old_name: str | None = None) -> None:
+    """Add which functions of a program are meant; `named_functions` returns them."""
+    option = parser.add_argument("--function", metavar="F,...", action="append", default=[], help=summary)
+    if old_name is not None:
+        add_old_name(parser, old_name, option)
+
+
+def named_functions(arguments: argparse.Namespace) -> list[str]:
+    """Return what --function names: names, addresses or patterns."""
+    return [name for words in arguments.function for name in words.split(",") if name]
 
 
 def add_tier(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--tier", choices=("auto", "aot", "baseline", "interp"),
-                        help="auto: recompiled code where there is any, and elsewhere code that is made at once when a "
-                        "place is reached often; aot: recompiled code, and else the interpreter; baseline: only code "
-                        "that is made at once; interp: only the interpreter (default auto)")  # fmt: skip
-    parser.add_argument("--engine", dest="tier", choices=("native", "interp"), type=str, default=argparse.SUPPRESS,
-                        help="the same as --tier aot, and --tier interp")  # fmt: skip
+    tier = parser.add_argument(
+        "--tier",
+        choices=("auto", "aot", "baseline", "interp"),
+        help="auto: recompiled code where there is any, and elsewhere code that is made at once when a place is "
+        "reached often; aot: recompiled code, and else the interpreter; baseline: only code that is made at once; "
+        "interp: only the interpreter (default auto)",
+    )
+    add_old_name(parser, "--engine", tier, {"native": "aot", "interp": "interp"})
 
 
 def add_profile_rate(parser: argparse.ArgumentParser) -> None:
@@ -108,16 +158,20 @@ def add_level(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_build(parser: argparse.ArgumentParser) -> None:
-    """Add how a library is built."""
+def add_build(parser: argparse.ArgumentParser) -> argparse.Action:
+    """Add how a library is built; return the option for a profile."""
     add_level(parser)
-    parser.add_argument("--use-profile", metavar="out.prof",
-                        help="of an earlier `mipsrec run --profile out.prof`: what it has samples of gets the effort, "
-                        "the rest is compiled lightly")  # fmt: skip
+    profile = parser.add_argument(
+        "--use-profile",
+        metavar="out.prof",
+        help="of an earlier `mipsrec run --profile out.prof`: what it has samples of gets the effort, the rest is "
+        "compiled lightly",
+    )
     add_jobs(parser)
     parser.add_argument("--no-reuse", dest="reuse", action="store_false",
                         help="compile all anew, and keep no objects (default: objects of code that has not changed are "
                         "taken from the cache)")  # fmt: skip
+    return profile
 
 
 def add_jobs(parser: argparse.ArgumentParser) -> None:

@@ -27,7 +27,7 @@ from ..host import host_executable
 from ..scratch import scratch_folder
 from ..timing import Contender, compare
 from . import bench_chart, bench_compare, bench_contenders, bench_report, bench_sources
-from .arguments import add_build, add_codegen, number_from
+from .arguments import add_build, add_codegen, add_old_name, number_from
 from .bench_report import Results
 from .options import options_of
 
@@ -56,17 +56,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", choices=("mips", "mipsel", "both"), default="both", help="byte order of the guests")
     parser.add_argument("--rounds", type=number_from(1), default=3, metavar="N",
                         help="timed runs of each program (default 3)")  # fmt: skip
-    parser.add_argument("--with", dest="with_", metavar="NAME,...", action="append", default=[],
-                        help="only these besides recompiled guests: clang, gcc32 (32-bit x86 code), qemu; and, only "
-                             "when named, relocatable (the guests' code as that of libraries is) and baseline (nothing "
-                             "recompiled ahead of time)")  # fmt: skip
+    contender = parser.add_argument(
+        "--contender",
+        metavar="NAME,...",
+        action="append",
+        default=[],
+        help="only these besides recompiled guests: clang, gcc32 (32-bit x86 code), qemu; and, only when named, "
+        "relocatable (the guests' code as that of libraries is) and baseline (nothing recompiled ahead of time)",
+    )
+    add_old_name(parser, "--with", contender)
     parser.add_argument("--without", metavar="NAME,...", action="append", default=[], help="all but these of them")
     parser.add_argument("--json", metavar="FILE.json", nargs="?", const="-",
                         help="machine-readable, into a file; else on standard output, not the table")  # fmt: skip
-    parser.add_argument("--chart", "--plot", metavar="out.svg", help="draw a bar chart")
+    add_old_name(parser, "--plot", parser.add_argument("--chart", metavar="out.svg", help="draw a bar chart"))
     parser.add_argument("--compare", metavar="old.json",
                         help="name what became slower or faster since then, beyond the spread")  # fmt: skip
-    parser.add_argument("--targets", action="store_true", help="say which of the speeds aimed at are reached")
+    goals = parser.add_argument("--goals", action="store_true", help="say which of the speeds aimed at are reached")
+    add_old_name(parser, "--targets", goals)
     parser.add_argument("--fetch", action="store_true",
                         help="first get the sources of Lua and SQLite from Debian, by apt-get")  # fmt: skip
     add_build(parser)
@@ -277,7 +283,7 @@ def _run(arguments: argparse.Namespace, samples: ModuleType, results: Results) -
     """Time everything; results are complete program by program."""
     pair = _pair_of(arguments.programs)
     chosen = [] if pair else _chosen(samples, arguments.only)
-    contenders = bench_contenders.chosen(arguments.with_, arguments.without)
+    contenders = bench_contenders.chosen(arguments.contender, arguments.without)
     if pair:
         contenders = tuple(name for name in contenders if name in bench_contenders.OF_GUESTS)
     reasons = {name: bench_contenders.absence(name, samples) for name in contenders}
@@ -331,8 +337,8 @@ def _report(arguments: argparse.Namespace, results: Results, old: dict[str, Any]
                 Path(path).write_text(bench_chart.chart(document) if text is None else text)
             except OSError as error:
                 raise BuildError(f"{path}: cannot be written ({error.strerror})") from error
-    if arguments.targets:
-        print("\n".join(["", "targets:", *bench_compare.targets(document)]), file=judged)
+    if arguments.goals:
+        print("\n".join(["", "goals:", *bench_compare.goals(document)]), file=judged)
     if old is not None:
         print("\n".join(["", f"against {arguments.compare}:", *bench_compare.against(old, document)]), file=judged)
 

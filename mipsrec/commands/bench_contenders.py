@@ -27,9 +27,9 @@ NAMES = (*NATIVE, *OF_GUESTS)
 QEMU = {"little": "qemu-mipsel", "big": "qemu-mips"}
 
 
-def chosen(with_: Sequence[str], without: Sequence[str]) -> tuple[str, ...]:
+def chosen(only: Sequence[str], without: Sequence[str]) -> tuple[str, ...]:
     """Return the contenders that a user wants, of comma-separated names; raises BuildError for an unknown one."""
-    wanted, unwanted = ([name for words in given for name in words.split(",") if name] for given in (with_, without))
+    wanted, unwanted = ([name for words in given for name in words.split(",") if name] for given in (only, without))
     unknown = [name for name in (*wanted, *unwanted) if name not in NAMES]
     if unknown:
         raise BuildError(f"bench: no contender {unknown[0]}; there are {', '.join(NAMES)}")

@@ -1,7 +1,7 @@
 """What `mipsrec bench` says: the table with its heading, means, and the JSON document.
 
 Enters: comparisons as they are ready, what else the run knows. Leaves: text, and plain data that `--json` writes and
-`--compare`, `--targets` and `--chart` read.
+`--compare`, `--goals` and `--chart` read.
 """
 
 from __future__ import annotations

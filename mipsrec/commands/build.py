@@ -11,7 +11,15 @@ from ..dumped import read
 from ..errors import BuildError
 from ..layers import check_trust
 from ..store import StoreReport
-from .arguments import add_build, add_codegen, add_sysroot, add_with
+from .arguments import (
+    add_build,
+    add_codegen,
+    add_function,
+    add_old_name,
+    add_sysroot,
+    add_with,
+    named_functions,
+)
 from .closure import build_all_below, build_closure
 from .guest_files import guest_file, guest_files
 from .options import options_of
@@ -46,11 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="compile on the workers of this dask.distributed scheduler (tcp://host:8786); what is "
                         "made goes to the cache here")  # fmt: skip
     add_sysroot(parser)
-    parser.add_argument("--only", metavar="F", action="append",
-                        help="recompile only this function, or those of this shell pattern (repeatable); "
-                        "the others are interpreted")  # fmt: skip
-    add_build(parser)
-    parser.add_argument("--profile", dest="use_profile", metavar="out.prof", help="the same as --use-profile")
+    add_function(
+        parser, "recompile only these, by name, pattern or address (repeatable); the others are interpreted", "--only"
+    )
+    add_old_name(parser, "--profile", add_build(parser))
     add_codegen(parser)
 
 
@@ -95,27 +102,28 @@ def main(arguments: argparse.Namespace) -> int:
     for option, given in (("--dask", arguments.dask), ("--into", arguments.into)):
         if given is None:
             continue
-        if arguments.output is not None or arguments.only or (arguments.source and Path(arguments.source).is_dir()):
-            raise BuildError(f"{option} stores what programs load: neither -o nor --only goes with it, nor a dump")
+        if arguments.output is not None or arguments.function or (arguments.source and Path(arguments.source).is_dir()):
+            raise BuildError(f"{option} stores what programs load: neither -o nor --function goes with it, nor a dump")
     if arguments.dask is not None or arguments.into is not None:
         return _build_store(arguments)
     if arguments.source is None:
         return _build_store(arguments)
     source = guest_file(arguments.source, arguments)
-    if arguments.output is None and not arguments.only and (arguments.with_files or is_dynamic(source)):
+    if arguments.output is None and not arguments.function and (arguments.with_files or is_dynamic(source)):
         return _build_store(arguments)
     output = Path(arguments.output) if arguments.output else _default_output(source)
     if output.is_dir():
         raise BuildError(f"{output}: is a folder; name a file with -o")
     options = options_of(arguments)
     if source.is_dir():
-        if arguments.only:
-            raise BuildError(f"{source}: is a dump; --only chooses among the functions of a program")
+        if arguments.function:
+            raise BuildError(f"{source}: is a dump; --function chooses among the functions of a program")
         with progress_bar("build", len(read(source).files)) as progress:
             report = pipeline.build(source, output, options, progress)
     else:
         guest = pipeline.open_guest(source)
-        chosen = guest.functions_like(arguments.only) if arguments.only else None
+        names = named_functions(arguments)
+        chosen = guest.functions_like(names) if names else None
         with progress_bar("build", len(guest.starts) if chosen is None else len(chosen)) as progress:
             report = pipeline.build(guest, output, options, progress, chosen)
     reused = f", {report.reused} of {report.shards} parts as kept from earlier builds" if report.reused else ""

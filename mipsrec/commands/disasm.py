@@ -6,7 +6,7 @@ import argparse
 
 from .. import pipeline
 from ..analysis import Block, Function
-from .arguments import add_program
+from .arguments import add_function, add_program, named_functions
 from .listing import block_lines
 
 _DESCRIPTION = """\
@@ -15,6 +15,7 @@ follow; calls and jumps have the names of their targets.
 
   mipsrec disasm prog.elf                    all functions
   mipsrec disasm --function main prog.elf    one of them
+  mipsrec disasm --function 'str*' prog.elf  those of a shell pattern
 """
 
 
@@ -22,17 +23,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what `mipsrec disasm` takes."""
     parser.description = _DESCRIPTION
     add_program(parser)
-    parser.add_argument("--function", metavar="F", action="append",
-                        help="only this one, by name or address (repeatable)")  # fmt: skip
+    add_function(parser, "only these, by name, pattern or address (repeatable)")
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Print functions block by block."""
     guest = pipeline.open_guest(arguments.program)
-    if arguments.function:
-        functions = [guest.function(name) for name in arguments.function]
-    else:
-        functions = list(guest.program.functions.values())
+    names = named_functions(arguments)
+    functions = guest.functions_named(names) if names else list(guest.program.functions.values())
     for function in functions:
         print(f"\n{function.start:08x} <{function.name}>:")
         for pc in sorted(function.blocks):

@@ -7,7 +7,7 @@ import sys
 
 from .. import pipeline
 from ..errors import LiftError
-from .arguments import add_codegen, add_level, add_program
+from .arguments import add_codegen, add_function, add_level, add_program, named_functions
 from .options import options_of
 from .progress import progress_bar
 
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = _DESCRIPTION
     add_program(parser)
     parser.add_argument("-o", dest="output", metavar="DIR", help="write one .ll file per function and an index there")
-    parser.add_argument("--function", metavar="F", action="append", help="only this one (repeatable)")
+    add_function(parser, "only these, by name, pattern or address (repeatable)")
     parser.add_argument("--optimize", action="store_true", help="as LLVM's pipeline leaves it, at --opt and --cpu")
     add_level(parser)
     add_codegen(parser)
@@ -36,7 +36,8 @@ def main(arguments: argparse.Namespace) -> int:
     """Write IR to a folder, or one function's to standard output."""
     guest = pipeline.open_guest(arguments.program)
     options = options_of(arguments)
-    chosen = [guest.function(name) for name in arguments.function] if arguments.function else None
+    names = named_functions(arguments)
+    chosen = guest.functions_named(names) if names else None
     if arguments.output is None:
         if chosen is None or len(chosen) != 1:
             raise LiftError(f"{arguments.program}: say where to with -o DIR, or name one function with --function")

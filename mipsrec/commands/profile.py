@@ -18,11 +18,13 @@ from ..scratch import scratch_folder
 from .arguments import (
     add_build,
     add_codegen,
+    add_function,
     add_host,
     add_library,
     add_profile_rate,
     add_program_and_words,
     add_tier,
+    named_functions,
     number_from,
 )
 from .guest_files import guest_file, sysroot_of
@@ -34,7 +36,7 @@ the instructions of the hottest, block by block. Threads and forked children cou
 What it shows goes to standard error, since standard output is the program's; with --from, to standard output.
 
   mipsrec profile prog.elf ARG...                  run it and show where the time went
-  mipsrec profile -o out.prof prog.elf ARG...      and keep the samples, for build --profile
+  mipsrec profile -o out.prof prog.elf ARG...      and keep the samples, for build --use-profile
   mipsrec profile --from out.prof prog.elf         show samples that were kept
   mipsrec profile --from out.prof --function f --json prog.elf
 
@@ -48,9 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = _DESCRIPTION
     parser.add_argument("--from", dest="source", metavar="FILE", help="show this profile; the program is not run")
     parser.add_argument("-o", dest="output", metavar="FILE", help="keep the profile")
-    parser.add_argument("--function", metavar="F", action="append", default=[],
-                        help="show the blocks of this one, not of the hottest (repeatable); FILE:F is of a "
-                        "library")  # fmt: skip
+    add_function(
+        parser,
+        "show the blocks of these, by name, pattern or address, not of the hottest (repeatable); FILE:F is of a "
+        "library",
+    )
     parser.add_argument("--build", action="store_true",
                         help="first recompile a dynamic program and all that it loads; else what is not there yet is "
                         "interpreted")  # fmt: skip
@@ -94,7 +98,7 @@ def _show(arguments: argparse.Namespace, profile: profiles.Profile, output: Text
               "are some milliseconds apart", file=sys.stderr)  # fmt: skip
         return
     report = make_report(guest, profile, sysroot_of(arguments))
-    chosen = chosen_functions(report, arguments.function)
+    chosen = chosen_functions(report, named_functions(arguments))
     if arguments.json:
         print(json.dumps(report_data(report, chosen, arguments.top), indent=2), file=output)
     else:

@@ -61,8 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_library(parser)
     add_tier(parser)
     parser.add_argument("--stats", action="store_true", help="print counters on standard error at the end")
-    parser.add_argument("--profile", metavar="FILE", help="write there where the program spent its processor time: "
-                        "`mipsrec profile --from FILE` shows it, `mipsrec build --profile FILE` heeds it")  # fmt: skip
+    parser.add_argument("--profile", metavar="FILE",
+                        help="write there where the program spent its processor time: `mipsrec profile --from FILE` "
+                        "shows it, `mipsrec build --use-profile FILE` heeds it")  # fmt: skip
     add_profile_rate(parser)
     _add_debugger(parser)
     add_host(parser)
@@ -122,9 +123,9 @@ def _forget_coerced_locale() -> None:
 
 
 def tier_of(arguments: argparse.Namespace) -> str:
-    """Return the tier that --tier chose, or --engine in older words; else the one that suits the other options."""
+    """Return the tier that --tier chose; else the one that suits the other options."""
     if arguments.tier is not None:
-        return "aot" if arguments.tier == "native" else str(arguments.tier)
+        return str(arguments.tier)
     return "interp" if _is_debugged(arguments) else "auto"
 
 
@@ -166,8 +167,8 @@ def host_words(arguments: argparse.Namespace) -> list[str]:
         words += ["-E", setting]
     if not has_recompiled_code(arguments):
         pass  # the host reads the program itself
-    elif arguments.static_lib is not None:
-        words += ["--library", arguments.static_lib]
+    elif arguments.library is not None:
+        words += ["--library", arguments.library]
     else:
         words += _code_words(guest_file(arguments.program, arguments), arguments)
     return words

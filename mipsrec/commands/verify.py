@@ -23,7 +23,17 @@ from ..errors import BuildError, LiftError
 from ..host import host_executable
 from ..options import Options
 from ..sysroot import closure_of
-from .arguments import add_build, add_codegen, add_host, add_program_and_words, add_with, number_from
+from .arguments import (
+    add_build,
+    add_codegen,
+    add_function,
+    add_host,
+    add_library,
+    add_program_and_words,
+    add_with,
+    named_functions,
+    number_from,
+)
 from .closure import build_closure
 from .divergence import describe
 from .guest_files import guest_file, guest_files, sysroot_of
@@ -41,10 +51,10 @@ writable memory now and then. At the first difference the program is stopped, an
 the function, the block, the registers of both sides and the instruction that wrote what differs.
 
   mipsrec verify prog.elf ARG...                 is the lifted code of all functions right in this run?
-  mipsrec verify --functions f,g prog.elf ARG... only these are lifted, the rest is interpreted: to narrow a fault down
-  mipsrec verify --functions 'libm.so.6:*' prog  of a dynamic program: those of a file that it loads, here all of it
+  mipsrec verify --function f,g prog.elf ARG...  only these are lifted, the rest is interpreted: to narrow a fault down
+  mipsrec verify --function 'libm.so.6:*' prog   of a dynamic program: those of a file that it loads, here all of it
   mipsrec verify --scan 1 prog.elf ARG...        looks for stray stores at every call and return (slow)
-  mipsrec verify --static-lib lib.so prog.elf    a library of `mipsrec build --calls watched`, say of IR that was
+  mipsrec verify --library lib.so prog.elf       a library of `mipsrec build --calls watched`, say of IR that was
                                                  edited; with --calls direct, functions are not compared one by one
 
 Exit status: 1 when they differ, else the program's own. Children that it forks are verified, too; programs that it
@@ -55,15 +65,18 @@ executes are not. A progress display appears where standard error is a terminal.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what `mipsrec verify` takes."""
     parser.description = _DESCRIPTION
-    parser.add_argument("--functions", metavar="F,F,...", action="append", default=[],
-                        help="lift and so compare only these, by name, pattern or address (repeatable); of a dynamic "
-                        "program, FILE:F is of a library, named with or without its folder")  # fmt: skip
+    add_function(
+        parser,
+        "lift and so compare only these, by name, pattern or address (repeatable); of a dynamic program, FILE:F is of "
+        "a library, named with or without its folder",
+        "--functions",
+    )
     add_with(parser)
     parser.add_argument("--scan", type=number_from(0), default=0, metavar="N",
                         help="compare all memory at every Nth point (default: now and then)")  # fmt: skip
     parser.add_argument("--ignore", metavar="R,R,...", action="append", default=[],
                         help="registers not to compare, such as fcsr (repeatable)")  # fmt: skip
-    parser.add_argument("--static-lib", metavar="lib.so", help="verify this one, of `mipsrec build --calls watched`")
+    add_library(parser, "verify this one, of `mipsrec build --calls watched`")
     add_host(parser)
     add_build(parser)
     add_codegen(parser)
@@ -71,17 +84,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_program_and_words(parser)
 
 
-def _patterns(arguments: argparse.Namespace) -> list[str]:
-    return [name for word in arguments.functions for name in word.split(",") if name]
-
-
 def _library(arguments: argparse.Namespace, guest: pipeline.Guest) -> Path:
     """Return the library to verify."""
-    if arguments.static_lib is not None:
-        if arguments.functions:
-            raise LiftError("--functions chooses what is lifted, and --static-lib is lifted already; give one of them")
-        return Path(arguments.static_lib)
-    patterns = _patterns(arguments)
+    if arguments.library is not None:
+        if arguments.function:
+            raise LiftError("--function chooses what is lifted, and --library is lifted already; give one of them")
+        return Path(arguments.library)
+    patterns = named_functions(arguments)
     chosen = guest.functions_like(patterns) if patterns else None
     if chosen == []:
         raise LiftError(f"{guest.image.path}: none of {', '.join(patterns)} is lifted, so there is nothing to compare")
@@ -104,7 +113,7 @@ def _chosen_files(images: dict[Path, Image], word: str) -> tuple[list[Path], str
 def _store_variant(arguments: argparse.Namespace, options: Options) -> str:
     """Return the variant of the store with the code to verify of a dynamic program; build what it lacks."""
     programs = guest_files(arguments.program, arguments)
-    patterns = _patterns(arguments)
+    patterns = named_functions(arguments)
     if not patterns:
         build_closure(programs, arguments, options)
         return variant_of(options)
@@ -125,7 +134,7 @@ def _store_variant(arguments: argparse.Namespace, options: Options) -> str:
 
 def _code_words(arguments: argparse.Namespace, guest: pipeline.Guest) -> list[str]:
     """Return the host's options that name the code to verify."""
-    if arguments.static_lib is None and is_dynamic(guest.image.path):
+    if arguments.library is None and is_dynamic(guest.image.path):
         return ["--cache", str(cache_folder()), "--variant", _store_variant(arguments, options_of(arguments))]
     return ["--library", str(_library(arguments, guest))]
 
