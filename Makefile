@@ -57,7 +57,7 @@ check-python: venv
 # -D_GNU_SOURCE= as in every build of the host. A missing compiler is an error in CI.
 check-c: venv
 	@mkdir -p build/check
-	@$(PY) -c 'from mipsrec.host import write_generated_headers; write_generated_headers("build/check")'
+	@$(PY) -c 'from mipsrec.host_build import write_generated_headers; write_generated_headers("build/check")'
 	@failed=0; for compiler in gcc clang; do \
 	    if ! command -v $$compiler > /dev/null; then \
 	        echo "make: NOT CHECKED with $$compiler: it is missing (Debian: apt-get install $$compiler)" >&2; \

@@ -23,9 +23,9 @@ from .commands.bench import load_samples_module
 from .commands.progress import progress_bar
 from .compiler import find_compiler
 from .errors import BuildError, MipsrecError
-from .host import host_executable
+from .host_build import host_executable
 from .options import Options
-from .scratch import scratch_folder
+from .temporary_folder import temporary_folder
 from .timing import Contender, compare, geometric_mean
 
 TOUR = (("sha256", "mipsel"), ("tone_filter", "mips"), ("nbody", "mipsel"))
@@ -127,7 +127,7 @@ def tour(names: list[str]) -> int:
     print(f"The host, which gives programs memory and system calls: ready in {time.perf_counter() - start:.1f} s "
           "(compiled once, then kept)", flush=True)  # fmt: skip
     ratios = []
-    with scratch_folder("mipsrec-demo-") as folder:
+    with temporary_folder("mipsrec-demo-") as folder:
         for sample, target in [(n, t) for n, t in TOUR if n in names] if names else TOUR:
             print(f"\n{sample}", flush=True)
             program = _prepare(samples, sample, target, folder)

@@ -19,9 +19,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import dumped, profiles
+from . import ir_dump, profiles
 from .analysis import Function, Program, analyze
 from .cache import code_path, library_path, partial_variant
+from .cache_entries import describe
+from .cache_limit import Room
 from .codegen import (
     Callee,
     CodegenOptions,
@@ -31,14 +33,13 @@ from .codegen import (
     module_text,
     with_cold,
 )
-from .cpu import chosen_cpu
 from .elf import Image, load_elf
 from .errors import LiftError
-from .kept import Room, describe
 from .levels import cold_functions, hot_functions, large_interpreters, levels_of_program
 from .memory import AddressSpace
 from .options import Options
 from .store import is_sound, locked, store
+from .target_cpu import chosen_cpu
 
 if TYPE_CHECKING:
     from .native import BuildReport, Plan
@@ -184,7 +185,7 @@ def dump_llvm(
     chosen = functions if functions is not None else [guest.program.functions[start] for start in sorted(guest.starts)]
     modules = (optimized_modules if optimized else lifted_modules)(guest, options, chosen)
     hot = hot_functions(guest.program, [function.start for function in chosen])
-    return dumped.write(Path(folder), guest.image, options.memory, options.calls, modules, hot, progress)
+    return ir_dump.write_dump(Path(folder), guest.image, options.memory, options.calls, modules, hot, progress)
 
 
 def plan_of(
@@ -225,7 +226,7 @@ def build(
             chosen = {function.start: source.starts[function.start] for function in functions}
         plan = plan_of(source, options, chosen, profile)
         return native.build_program(plan, build_options, identity, Path(output), progress)
-    dump = dumped.read(Path(source))
+    dump = ir_dump.read_dump(Path(source))
     if profile is not None:
         profile = profile.of(dump.guest.identity, Path(source))
     identity = LibraryIdentity(dump.guest, dump.memory, dump.calls, said, build_options.cpu)

@@ -12,7 +12,7 @@ import pytest
 from tools import need
 
 from mipsrec.cache import cache_folder
-from mipsrec.host import host_executable
+from mipsrec.host_build import host_executable
 
 _own_cache: str | None = None
 

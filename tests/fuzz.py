@@ -21,7 +21,7 @@ from fuzz_batch import Failure, Tally, run_batch
 from fuzz_guest import MODES, EngineError, Mode
 from fuzz_shrink import Shrinker, vector_line
 
-from mipsrec.host import host_executable
+from mipsrec.host_build import host_executable
 from mipsrec.isa import ROWS
 
 FOUND = Path(__file__).parent / "vectors" / "found.txt"

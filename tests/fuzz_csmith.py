@@ -28,7 +28,7 @@ from gcc_suites import Case
 from tools import need, outside_pytest
 from tqdm import tqdm
 
-from mipsrec.host import host_executable
+from mipsrec.host_build import host_executable
 
 HEADERS = Path("/usr/include/csmith")
 LEVELS = ("O2", "O3")

@@ -30,7 +30,7 @@ from tools import need, outside_pytest
 from tqdm import tqdm
 
 from mipsrec import codegen, pipeline
-from mipsrec.host import host_executable
+from mipsrec.host_build import host_executable
 
 FINDINGS = Path(__file__).resolve().parent.parent / "build" / "fuzz"
 SECONDS = 10  # of the interpreter; programs that take longer are left out

@@ -22,7 +22,7 @@ sys.path[:0] = [str(ROOT), str(TESTS)]
 from tools import need  # noqa: E402
 from vectors import load_all  # noqa: E402
 
-from mipsrec.host import write_generated_headers  # noqa: E402
+from mipsrec.host_build import write_generated_headers  # noqa: E402
 
 RUNTIME = ROOT / "runtime"
 FLAGS = (

@@ -19,7 +19,7 @@ from gcc_batch import BUILD_HELP, NO_BUILD_HELP, UNBUILT, Batch, run_batch, ways
 from gcc_suites import LEVELS, SUITES, load_test, read_suite, sources
 from tqdm import tqdm
 
-from mipsrec.host import host_executable
+from mipsrec.host_build import host_executable
 
 ROOT = Path(__file__).resolve().parent.parent
 BATCH_TESTS = 400

@@ -21,7 +21,7 @@ from pathlib import Path
 from support.debian import unpacked
 from tools import need
 
-from mipsrec.host import host_executable
+from mipsrec.host_build import host_executable
 from mipsrec.timing import geometric_mean
 
 SCRIPTS = Path(__file__).parent / "programs" / "generated"

@@ -28,11 +28,11 @@ from mipsrec.codegen import (
 )
 from mipsrec.codegen.calls import HOST_EDGES, declaration
 from mipsrec.codegen.writer import MODULE_METADATA
-from mipsrec.cpu import chosen_cpu
 from mipsrec.elf import load_elf
 from mipsrec.memory import AddressSpace
 from mipsrec.native import compile_text, default_triple
 from mipsrec.state import OFFSETS, c_header
+from mipsrec.target_cpu import chosen_cpu
 
 MODULE_FUNCTIONS = 250
 

@@ -22,7 +22,7 @@ from tools import need
 
 from mipsrec import stencils
 from mipsrec.checksum import FOOTER_BYTES, footer
-from mipsrec.scratch import scratch_folder
+from mipsrec.temporary_folder import temporary_folder
 
 SAMPLE = PREBUILT / "mipsel" / "crc32.elf"
 OTHER = PREBUILT / "mips" / "crc32.elf"
@@ -366,7 +366,7 @@ def test_interrupted_link(number: signal.Signals, tmp_path: Path) -> None:
     assert_nothing_at_work_on(output)
 
 
-def test_scratch_folder_interrupted_as_it_goes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_temporary_folder_interrupted_as_it_goes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Ctrl-C while files on the way are removed leaves none of them."""
     remove, calls = os.unlink, []
 
@@ -378,7 +378,7 @@ def test_scratch_folder_interrupted_as_it_goes(monkeypatch: pytest.MonkeyPatch, 
 
     monkeypatch.setattr(os, "unlink", interrupted)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    with pytest.raises(KeyboardInterrupt), scratch_folder(".way-", tmp_path) as folder:
+    with pytest.raises(KeyboardInterrupt), temporary_folder(".way-", tmp_path) as folder:
         for name in "abc":
             (folder / name).touch()
     signal.signal(signal.SIGINT, before)

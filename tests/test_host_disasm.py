@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tools import need
 
-from mipsrec.host import generated_headers, runtime_folder
+from mipsrec.host_build import generated_headers, runtime_folder
 from mipsrec.isa import ROWS, decode
 from mipsrec.isa.disassembly import disassemble
 

@@ -12,16 +12,19 @@ PACKAGE = Path(__file__).resolve().parent.parent / "mipsrec"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__init__", "errors", "options"),
-    ("state", "checksum", "library_file", "profiles", "interrupts", "scratch"),
+    ("state", "checksum", "library_file", "profiles", "interrupts", "temporary_folder"),
     ("elf", "elf_header", "elf_tables", "elf_eh"),
     ("memory",),
     ("isa",),
     ("analysis",),
     ("codegen",),
-    ("compiler", "cpu", "levels", "shards", "workers", "objects", "linking", "native", "cache", "layers", "timing"),
+    (
+        "compiler", "target_cpu", "levels", "shards", "workers", "object_cache", "linking", "native", "cache", "layers",
+        "timing",
+    ),
     ("stencils",),
-    ("host",),
-    ("pipeline", "dumped", "store", "sysroot", "kept", "farm"),
+    ("host_build",),
+    ("pipeline", "ir_dump", "store", "sysroot", "cache_entries", "cache_limit", "cache_notes", "cache_prune", "farm"),
     ("server",),
     ("commands", "profile_report", "cli", "demo", "packaging", "__main__"),
 )

@@ -141,7 +141,7 @@ def _entries(folder: Path) -> list[tuple[int, str]]:
 
 
 def _host() -> Path:
-    from mipsrec.host import host_executable
+    from mipsrec.host_build import host_executable
 
     need("cc", "gcc")
     return host_executable()
@@ -289,8 +289,8 @@ def test_jump_to_between_the_load_of_a_table_and_its_jump(order: str, tmp_path: 
 
 def test_an_entry_of_two_functions_is_in_the_table_once() -> None:
     """The host refuses a table whose pcs do not grow; functions of glibc share the ends of loops."""
-    from mipsrec.cpu import chosen_cpu
     from mipsrec.linking import GuestFile, LibraryIdentity, table_text
+    from mipsrec.target_cpu import chosen_cpu
 
     guest_file = GuestFile("00" * 32, 0, 0, False, False, ((4194304, 0, 4096),))
     identity = LibraryIdentity(guest_file, "flat", "direct", "2", chosen_cpu("generic"))

@@ -23,8 +23,8 @@ from tqdm import tqdm
 from .. import pipeline
 from ..elf_header import ET_DYN
 from ..errors import BuildError, MipsrecError
-from ..host import host_executable
-from ..scratch import scratch_folder
+from ..host_build import host_executable
+from ..temporary_folder import temporary_folder
 from ..timing import Contender, compare
 from . import bench_chart, bench_compare, bench_contenders, bench_report, bench_sources
 from .arguments import add_build, add_codegen, add_old_name, number_from
@@ -296,7 +296,7 @@ def _run(arguments: argparse.Namespace, samples: ModuleType, results: Results) -
     results.labels += [_relocatable(target) for target in targets if "relocatable" in contenders]
     results.labels += [_baseline(target) for target in targets if "baseline" in contenders]
     results.labels += [f"{target} qemu" for target in targets if "qemu" in contenders]
-    with scratch_folder("mipsrec-bench-") as folder, _progress(len(chosen) or 1) as bar:
+    with temporary_folder("mipsrec-bench-") as folder, _progress(len(chosen) or 1) as bar:
         run = _Bench(arguments, samples, contenders, results, folder, bar)
         if pair:
             guest, native, words = pair

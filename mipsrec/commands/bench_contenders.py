@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ..errors import BuildError
-from ..scratch import scratch_folder
+from ..temporary_folder import temporary_folder
 
 NATIVE = ("clang", "gcc32")
 OPTIONAL = ("relocatable", "baseline")
@@ -52,7 +52,7 @@ def absence(name: str, samples: ModuleType) -> str:
 def _links32(samples: ModuleType) -> bool:
     """Whether a 32-bit program can be made: `gcc -m32` is often there without its libraries."""
     try:
-        with scratch_folder("mipsrec-bench-") as folder:
+        with temporary_folder("mipsrec-bench-") as folder:
             samples.build_native("crc32", ("-O0",), folder, "gcc32")
     except samples.SampleError:
         return False

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import __version__
-from ..cpu import chosen_cpu
 from ..options import Options
+from ..target_cpu import chosen_cpu
 from ..timing import Comparison, geometric_mean
 
 BAR_WIDTH = 24

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from ..errors import BuildError, MipsrecError
-from ..host import host_executable
+from ..host_build import host_executable
 
 _DESCRIPTION = """\
 Registers the host with Linux's binfmt_misc, so that MIPS programs run wherever a program may be named: in a shell, by

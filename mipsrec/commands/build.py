@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 from .. import pipeline
-from ..dumped import read
 from ..errors import BuildError
+from ..ir_dump import read_dump
 from ..layers import check_trust
 from ..store import StoreReport
 from .arguments import (
@@ -118,7 +118,7 @@ def main(arguments: argparse.Namespace) -> int:
     if source.is_dir():
         if arguments.function:
             raise BuildError(f"{source}: is a dump; --function chooses among the functions of a program")
-        with progress_bar("build", len(read(source).files)) as progress:
+        with progress_bar("build", len(read_dump(source).files)) as progress:
             report = pipeline.build(source, output, options, progress)
     else:
         guest = pipeline.open_guest(source)

@@ -13,18 +13,20 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from .. import kept
 from ..cache import cache_folder, source_digest
-from ..kept import Kept, parse_size, size_text
+from ..cache_entries import CODE, HOSTS, LIBRARIES, OBJECTS, CacheEntry, cache_entries, damage_of, remove
+from ..cache_limit import limit_bytes, parse_size, size_text
+from ..cache_prune import Rules, leftovers
+from ..cache_prune import prune as prune_cache
 from ..layers import distrust, layer_folders
 from ..library_file import Damaged, LibraryFacts, read_library
 from .arguments import add_build, add_codegen, add_host, add_program_and_words
 
 _KINDS = {
-    kept.CODE: "recompiled libraries in the store",
-    kept.LIBRARIES: "libraries of some functions, or made with a profile",
-    kept.OBJECTS: "objects of earlier builds",
-    kept.HOSTS: "hosts",
+    CODE: "recompiled libraries in the store",
+    LIBRARIES: "libraries of some functions, or made with a profile",
+    OBJECTS: "objects of earlier builds",
+    HOSTS: "hosts",
 }
 
 _DESCRIPTION = """\
@@ -102,18 +104,18 @@ def _age(seconds: float) -> str:
     return "now"
 
 
-def _facts(library: Kept) -> LibraryFacts | None:
+def _facts(library: CacheEntry) -> LibraryFacts | None:
     try:
         return read_library(library.path)
     except Damaged:
         return None
 
 
-def _name(library: Kept) -> str:
+def _name(library: CacheEntry) -> str:
     return library.source or library.soname or "?"
 
 
-def _as_json(library: Kept) -> dict[str, Any]:
+def _as_json(library: CacheEntry) -> dict[str, Any]:
     facts = _facts(library)
     return {
         "kind": library.kind,
@@ -133,7 +135,7 @@ def _as_json(library: Kept) -> dict[str, Any]:
     }
 
 
-def _totals(found: Iterable[Kept]) -> dict[str, dict[str, int]]:
+def _totals(found: Iterable[CacheEntry]) -> dict[str, dict[str, int]]:
     totals = {kind: {"count": 0, "bytes": 0} for kind in _KINDS}
     for one in found:
         totals[one.kind]["count"] += 1
@@ -141,10 +143,10 @@ def _totals(found: Iterable[Kept]) -> dict[str, dict[str, int]]:
     return totals
 
 
-def _print_libraries(libraries: list[Kept]) -> None:
+def _print_libraries(libraries: list[CacheEntry]) -> None:
     now = time.time()
 
-    def place(one: Kept) -> tuple[bool, str, str]:
+    def place(one: CacheEntry) -> tuple[bool, str, str]:
         return not one.is_current, one.version, one.variant
 
     for (other, version, variant), group in groupby(sorted(libraries, key=place), place):
@@ -166,7 +168,7 @@ class _Layer:
     """A layer; `reason` says why no code is taken from it, if that is so."""
 
     folder: Path
-    libraries: list[Kept]
+    libraries: list[CacheEntry]
     reason: str | None
 
     @property
@@ -179,7 +181,7 @@ class _Layer:
 
 
 def _layers() -> list[_Layer]:
-    return [_Layer(folder, list(kept.kept((kept.CODE,), folder)), distrust(folder)) for folder in layer_folders()]
+    return [_Layer(folder, list(cache_entries((CODE,), folder)), distrust(folder)) for folder in layer_folders()]
 
 
 def _layer_as_json(layer: _Layer) -> dict[str, Any]:
@@ -201,14 +203,14 @@ def _print_layers() -> None:
             print(f"    no code is taken from it: {layer.reason}")
 
 
-def list_kept(arguments: argparse.Namespace) -> int:
+def list_entries(arguments: argparse.Namespace) -> int:
     """Print what the cache has."""
-    found, limit = list(kept.kept()), kept.limit_bytes()
-    left = list(kept.leftovers())
+    found, limit = list(cache_entries()), limit_bytes()
+    left = list(leftovers())
     totals = _totals(found)
     total_bytes = sum(total["bytes"] for total in totals.values())
     if arguments.json:
-        libraries = [_as_json(one) for one in found if one.kind in (kept.CODE, kept.LIBRARIES)]
+        libraries = [_as_json(one) for one in found if one.kind in (CODE, LIBRARIES)]
         facts = {
             "folder": str(cache_folder()), "limit": limit, "version": source_digest(), "libraries": libraries,
             "totals": totals, "total_bytes": total_bytes, "leftovers": len(left),
@@ -221,7 +223,7 @@ def list_kept(arguments: argparse.Namespace) -> int:
     reason = distrust(cache_folder())
     if reason is not None:
         print(f"no code is taken from it: {reason}")
-    _print_libraries([one for one in found if one.kind == kept.CODE])
+    _print_libraries([one for one in found if one.kind == CODE])
     print()
     for kind, what in _KINDS.items():
         print(f"{totals[kind]['count']:7} {what}, {size_text(totals[kind]['bytes'])}")
@@ -236,13 +238,13 @@ def verify(arguments: argparse.Namespace) -> int:
     """Check every library; name the damaged ones, and remove them if asked to, but not from layers."""
     count = damaged = removed = 0
     layers = [one for layer in _layers() for one in layer.libraries]
-    for one in [*kept.kept((kept.CODE, kept.LIBRARIES)), *layers]:
+    for one in [*cache_entries((CODE, LIBRARIES)), *layers]:
         count += 1
-        damage = kept.damage_of(one)
+        damage = damage_of(one)
         if damage is None:
             continue
         damaged += 1
-        gone = arguments.remove and one not in layers and kept.remove(one)
+        gone = arguments.remove and one not in layers and remove(one)
         removed += gone
         end = ": removed" if gone else ": cannot be removed" if arguments.remove else ""
         print(f"mipsrec: {one.path} (of {_name(one)}): {damage}{end}", file=sys.stderr)
@@ -253,14 +255,14 @@ def verify(arguments: argparse.Namespace) -> int:
 
 def prune(arguments: argparse.Namespace) -> int:
     """Remove what nothing needs, and what the options say."""
-    rules = kept.Rules(arguments.max_size, arguments.older_than, arguments.other_versions, arguments.dry_run)
-    gone = kept.prune(rules)
+    rules = Rules(arguments.max_size, arguments.older_than, arguments.other_versions, arguments.dry_run)
+    gone = prune_cache(rules)
     counts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     for one in gone:
-        if isinstance(one, Kept) and one.kind in (kept.CODE, kept.LIBRARIES):
+        if isinstance(one, CacheEntry) and one.kind in (CODE, LIBRARIES):
             print(f"{one.path}: {size_text(one.size_bytes)}, of {_name(one)}")
-        what = (_KINDS[one.kind] if isinstance(one, Kept) else f"leftovers: {one.what}") or ""
+        what = (_KINDS[one.kind] if isinstance(one, CacheEntry) else f"leftovers: {one.what}") or ""
         counts[what] += 1
         sizes[what] += one.size_bytes
     for what in counts:
@@ -279,4 +281,4 @@ def main(arguments: argparse.Namespace) -> int:
         from . import warm  # only now: the others need no compiler
 
         return warm.main(arguments)
-    return {"list": list_kept, "verify": verify, "prune": prune}[arguments.action](arguments)
+    return {"list": list_entries, "verify": verify, "prune": prune}[arguments.action](arguments)

@@ -8,7 +8,7 @@ import re
 
 from .. import pipeline
 from ..errors import LiftError
-from ..host import host_executable
+from ..host_build import host_executable
 from .arguments import add_build, add_program, add_tier
 from .options import options_of
 from .run import become_host, has_recompiled_code, library_of, tier_of

@@ -12,7 +12,7 @@ from .. import pipeline
 from ..analysis import End
 from ..checksum import ends_whole
 from ..errors import BuildError
-from ..host import host_executable
+from ..host_build import host_executable
 
 _DESCRIPTION = """\
 Says what a program is (byte order, ABI, segments) and what analysis found in it (functions, blocks, jump tables, jumps

@@ -12,9 +12,9 @@ from typing import TextIO
 
 from .. import pipeline, profiles
 from ..errors import BuildError, ProfileError
-from ..host import host_executable
+from ..host_build import host_executable
 from ..profile_report import chosen_functions, make_report, report_data, report_text
-from ..scratch import scratch_folder
+from ..temporary_folder import temporary_folder
 from .arguments import (
     add_build,
     add_codegen,
@@ -112,7 +112,7 @@ def main(arguments: argparse.Namespace) -> int:
             raise ProfileError("--from shows a profile that is there; it takes neither -o nor the program's arguments")
         _show(arguments, profiles.read(arguments.source), sys.stdout)
         return 0
-    with scratch_folder("mipsrec-profile-") as folder:
+    with temporary_folder("mipsrec-profile-") as folder:
         arguments.profile = arguments.output or str(folder / "out.prof")
         before = _stamp(arguments.profile)
         status = run_to_end([str(host_executable()), *host_words(arguments), arguments.program, *arguments.arguments])

@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 from ..cache import cache_folder, library_path, variant_of
+from ..cache_notes import note_use
 from ..errors import ElfError
-from ..host import host_executable
-from ..kept import note_use
+from ..host_build import host_executable
 from ..layers import distrust, is_default, paths_to_run
 from ..library_file import is_undamaged
 from ..options import Options

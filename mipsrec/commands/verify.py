@@ -20,7 +20,7 @@ from .. import pipeline
 from ..cache import cache_folder, variant_of
 from ..elf import Image
 from ..errors import BuildError, LiftError
-from ..host import host_executable
+from ..host_build import host_executable
 from ..options import Options
 from ..sysroot import closure_of
 from .arguments import (

@@ -7,7 +7,7 @@ import time
 
 from ..cache import variant_of
 from ..errors import BuildError
-from ..host import host_executable
+from ..host_build import host_executable
 from ..options import Options
 from ..server import protocol
 from ..server.growth import Grown, grown, hot_path

@@ -17,8 +17,8 @@ from elftools.elf.elffile import ELFFile
 from ..codegen.floats import CONSTRAINED_DECLARATIONS
 from ..codegen.module import ATTRIBUTES, DECLARATIONS
 from ..codegen.writer import MODULE_METADATA
-from ..cpu import Cpu
 from ..native import emit_text
+from ..target_cpu import Cpu
 from ..workers import results
 from .assembly import Assembled, Unfit, assemble, loses_pins
 from .catalogue import OPAQUE, SPILLED, Entry, entries

@@ -21,7 +21,7 @@ from dynamic import program
 from tools import need
 
 from mipsrec.compiler import find_compiler
-from mipsrec.host import build_launcher
+from mipsrec.host_build import build_launcher
 from mipsrec.pipeline import Options, cached_library, open_guest
 
 HOST = """#!/bin/sh

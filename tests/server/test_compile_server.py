@@ -32,7 +32,7 @@ from support.serving import (
 )
 from tools import need
 
-from mipsrec.host import host_executable
+from mipsrec.host_build import host_executable
 
 SAMPLES = ROOT / "samples"
 
