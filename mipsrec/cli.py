@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable
@@ -112,6 +113,7 @@ def report_errors(action: Callable[[], int]) -> int:
 
 def _execute(words: list[str]) -> int:
     arguments = parse(words)
+    arguments.command_line = shlex.join(["mipsrec", *words])
     status: int = _module_of(arguments.command).main(arguments)
     return status
 

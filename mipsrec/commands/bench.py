@@ -26,7 +26,7 @@ from ..errors import BuildError, MipsrecError
 from ..host_build import host_executable
 from ..temporary_folder import temporary_folder
 from ..timing import Contender, compare
-from . import bench_chart, bench_compare, bench_contenders, bench_report, bench_sources
+from . import bench_chart, bench_compare, bench_contenders, bench_markdown, bench_report, bench_sources
 from .arguments import add_build, add_codegen, add_old_name, number_from
 from .bench_report import Results
 from .options import options_of
@@ -69,6 +69,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", metavar="FILE.json", nargs="?", const="-",
                         help="machine-readable, into a file; else on standard output, not the table")  # fmt: skip
     add_old_name(parser, "--plot", parser.add_argument("--chart", metavar="out.svg", help="draw a bar chart"))
+    parser.add_argument("--markdown", metavar="out.md",
+                        help="write the tables as a section of a Markdown page, with the commit and this command "
+                        "line")  # fmt: skip
     parser.add_argument("--compare", metavar="old.json",
                         help="name what became slower or faster since then, beyond the spread")  # fmt: skip
     goals = parser.add_argument("--goals", action="store_true", help="say which of the speeds aimed at are reached")
@@ -320,6 +323,13 @@ def _pair_of(words: Sequence[str]) -> tuple[Path, Path, list[str]] | None:
     return Path(words[0]).resolve(), Path(words[1]).resolve(), rest
 
 
+def _write(path: str, text: str) -> None:
+    try:
+        Path(path).write_text(text)
+    except OSError as error:
+        raise BuildError(f"{path}: cannot be written ({error.strerror})") from error
+
+
 def _report(arguments: argparse.Namespace, results: Results, old: dict[str, Any] | None) -> None:
     """Print and write what was asked for."""
     document = bench_report.document(results)
@@ -331,12 +341,12 @@ def _report(arguments: argparse.Namespace, results: Results, old: dict[str, Any]
         print("\n".join(bench_report.mean_rows(results)))
     if not results.comparisons:
         return
-    for path, text in ((arguments.json, json.dumps(document, indent=2) + "\n"), (arguments.chart, None)):
-        if path and path != "-":
-            try:
-                Path(path).write_text(bench_chart.chart(document) if text is None else text)
-            except OSError as error:
-                raise BuildError(f"{path}: cannot be written ({error.strerror})") from error
+    if arguments.json not in (None, "-"):
+        _write(arguments.json, json.dumps(document, indent=2) + "\n")
+    if arguments.chart is not None:
+        _write(arguments.chart, bench_chart.chart(document))
+    if arguments.markdown is not None:
+        _write(arguments.markdown, bench_markdown.section(results, arguments.command_line))
     if arguments.goals:
         print("\n".join(["", "goals:", *bench_compare.goals(document)]), file=judged)
     if old is not None:
@@ -346,7 +356,7 @@ def _report(arguments: argparse.Namespace, results: Results, old: dict[str, Any]
 def main(arguments: argparse.Namespace) -> int:
     """Time, print, and say at the end what failed (exit status 1 then). Ctrl-C ends the run early, with its report."""
     _settle_json(arguments)
-    _check_outputs(arguments.json, arguments.chart)
+    _check_outputs(arguments.json, arguments.chart, arguments.markdown)
     old = bench_compare.read(arguments.compare) if arguments.compare else None
     samples = load_samples_module()
     if arguments.fetch:
