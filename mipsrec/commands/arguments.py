@@ -122,7 +122,7 @@ def add_with(parser: argparse.ArgumentParser) -> None:
                         help="another file that the program will open, such as a plugin (repeatable)")  # fmt: skip
 
 
-def add_codegen(parser: argparse.ArgumentParser) -> None:
+def add_models(parser: argparse.ArgumentParser) -> None:
     """Add what the code looks like that is generated."""
     parser.add_argument(
         "--memory",

@@ -27,7 +27,7 @@ from ..host_build import host_executable
 from ..temporary_folder import temporary_folder
 from ..timing import Contender, compare
 from . import bench_chart, bench_compare, bench_contenders, bench_markdown, bench_report, bench_sources
-from .arguments import add_build, add_codegen, add_old_name, number_from
+from .arguments import add_build, add_models, add_old_name, number_from
 from .bench_report import Results
 from .options import options_of
 
@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fetch", action="store_true",
                         help="first get the sources of Lua and SQLite from Debian, by apt-get")  # fmt: skip
     add_build(parser)
-    add_codegen(parser)
+    add_models(parser)
 
 
 def load_samples_module() -> ModuleType:

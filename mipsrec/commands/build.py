@@ -13,8 +13,8 @@ from ..layers import check_trust
 from ..store import StoreReport
 from .arguments import (
     add_build,
-    add_codegen,
     add_function,
+    add_models,
     add_old_name,
     add_sysroot,
     add_with,
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, "recompile only these, by name, pattern or address (repeatable); the others are interpreted", "--only"
     )
     add_old_name(parser, "--profile", add_build(parser))
-    add_codegen(parser)
+    add_models(parser)
 
 
 def _print_report(report: StoreReport) -> None:

@@ -20,7 +20,7 @@ from ..cache_prune import Rules, leftovers
 from ..cache_prune import prune as prune_cache
 from ..layers import distrust, layer_folders
 from ..library_file import Damaged, LibraryFacts, read_library
-from .arguments import add_build, add_codegen, add_host, add_program_and_words
+from .arguments import add_build, add_host, add_models, add_program_and_words
 
 _KINDS = {
     CODE: "recompiled libraries in the store",
@@ -92,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     action = actions.add_parser("warm", help="run a program, and have all that is hot in it recompiled for later runs")
     add_host(action)
     add_build(action)
-    add_codegen(action)
+    add_models(action)
     add_program_and_words(action)
     actions.add_parser("path", help="print the folder")
 

@@ -7,7 +7,7 @@ import sys
 
 from .. import pipeline
 from ..errors import LiftError
-from .arguments import add_codegen, add_function, add_level, add_program, named_functions
+from .arguments import add_function, add_level, add_models, add_program, named_functions
 from .options import options_of
 from .progress import progress_bar
 
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_function(parser, "only these, by name, pattern or address (repeatable)")
     parser.add_argument("--optimize", action="store_true", help="as LLVM's pipeline leaves it, at --opt and --cpu")
     add_level(parser)
-    add_codegen(parser)
+    add_models(parser)
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -17,10 +17,10 @@ from ..profile_report import chosen_functions, make_report, report_data, report_
 from ..temporary_folder import temporary_folder
 from .arguments import (
     add_build,
-    add_codegen,
     add_function,
     add_host,
     add_library,
+    add_models,
     add_profile_rate,
     add_program_and_words,
     add_tier,
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tier(parser)
     add_host(parser)
     add_build(parser)
-    add_codegen(parser)
+    add_models(parser)
     add_program_and_words(parser)
 
 

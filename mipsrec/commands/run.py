@@ -19,9 +19,9 @@ from ..library_file import is_undamaged
 from ..options import Options
 from .arguments import (
     add_build,
-    add_codegen,
     add_host,
     add_library,
+    add_models,
     add_profile_rate,
     add_program_and_words,
     add_tier,
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_debugger(parser)
     add_host(parser)
     add_build(parser)
-    add_codegen(parser)
+    add_models(parser)
     add_program_and_words(parser)
 
 

@@ -25,10 +25,10 @@ from ..options import Options
 from ..sysroot import closure_of
 from .arguments import (
     add_build,
-    add_codegen,
     add_function,
     add_host,
     add_library,
+    add_models,
     add_program_and_words,
     add_with,
     named_functions,
@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_library(parser, "verify this one, of `mipsrec build --calls watched`")
     add_host(parser)
     add_build(parser)
-    add_codegen(parser)
+    add_models(parser)
     parser.set_defaults(calls="watched")
     add_program_and_words(parser)
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from elftools.elf.elffile import ELFFile
 
-from ..codegen.floats import CONSTRAINED_DECLARATIONS
-from ..codegen.module import ATTRIBUTES, DECLARATIONS
-from ..codegen.writer import MODULE_METADATA
+from ..emit.floats import CONSTRAINED_DECLARATIONS
+from ..emit.module import ATTRIBUTES, DECLARATIONS
+from ..emit.writer import MODULE_METADATA
 from ..native import emit_text
 from ..target_cpu import Cpu
 from ..workers import results

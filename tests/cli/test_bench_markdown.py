@@ -11,8 +11,7 @@ from mipsrec.commands import bench_markdown
 from mipsrec.commands.bench_report import Results
 from mipsrec.options import Options
 from mipsrec.timing import Comparison
-
-SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+from tests.support.paths import PREBUILT, SAMPLES
 
 
 def results() -> Results:
@@ -62,7 +61,7 @@ def test_a_pair_of_programs(tmp_path: Path) -> None:
     native.write_text(f"#!/bin/sh\ncat '{SAMPLES / 'expected' / 'sha256.txt'}'\n")
     native.chmod(0o755)
     words = ["bench", "--without", "qemu", "--rounds", "1", "--opt", "0", "--jobs", "1", "--markdown", str(page)]
-    assert cli.main([*words, str(SAMPLES / "prebuilt" / "mips" / "sha256.elf"), str(native)]) == 0
+    assert cli.main([*words, str(PREBUILT / "mips" / "sha256.elf"), str(native)]) == 0
     text = page.read_text()
     assert text.startswith(bench_markdown.TITLE) and "`mipsrec bench --without qemu --rounds 1 --opt 0" in text
     assert bench_markdown.version() in text and "\n| sha256.elf | " in text

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.support.paths import ROOT
+
 MODULES = sorted(path.relative_to(ROOT) for path in (ROOT / "mipsrec").rglob("*.py"))
 
 FILE_LINES = 400
@@ -27,7 +28,7 @@ TOO_LARGE = {
     "Machine: methods",
     "StencilMachine: methods",
 }
-"""What of codegen is too large as yet; and machines, which have a method for each operation of instruction rows."""
+"""What of the translator is too large as yet; and machines, which have a method for each operation of a row."""
 
 
 def attributes_of(node: ast.ClassDef) -> set[str]:
