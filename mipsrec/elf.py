@@ -87,10 +87,6 @@ class Image:
         """Whether the file may be loaded anywhere: a library or a position-independent program."""
         return self.e_type == ET_DYN
 
-    def segment_bytes(self, segment: Segment) -> bytes:
-        """Return the bytes that the file gives a segment; its memory beyond them is zero."""
-        return self.content[segment.offset : segment.offset + segment.filesz]
-
 
 def load_elf(path: str | Path) -> Image:
     """Return the program in a file; raises ElfError when mipsrec cannot run it."""
