@@ -19,10 +19,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from .cache import cache_folder, source_digest
+from .cache import CODE, HOSTS, LIBRARIES, OBJECTS, cache_folder, source_digest
 from .library_file import Damaged, check_footer, read_library
 
-CODE, LIBRARIES, OBJECTS, HOSTS = "code", "libraries", "objects", "host"
 GROWING = "-hot"
 """Ends the names of libraries that the compile server makes (runtime/lifted/grown.c)."""
 

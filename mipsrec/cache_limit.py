@@ -8,7 +8,8 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
-from .cache_entries import CODE, LIBRARIES, CacheEntry, cache_entries, remove
+from .cache import CODE, LIBRARIES
+from .cache_entries import CacheEntry, cache_entries, remove
 from .errors import BuildError
 
 DEFAULT_LIMIT = "16G"

@@ -14,12 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import cache_notes, stencils
-from .cache import cache_folder
+from .cache import CODE, HOSTS, LIBRARIES, OBJECTS, cache_folder
 from .cache_entries import (
-    CODE,
-    HOSTS,
-    LIBRARIES,
-    OBJECTS,
     CacheEntry,
     cache_entries,
     listed,

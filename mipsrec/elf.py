@@ -11,7 +11,6 @@ names start with `elf` import elftools.
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from elftools.elf.constants import SH_FLAGS
 
 from mipsrec import elf_header
 from mipsrec import elf_tables as tables
+from mipsrec.checksum import identity_of
 from mipsrec.elf_eh import EhFunction, read_eh_functions
 from mipsrec.elf_header import ET_DYN, PIE_BIAS, EFlags, Segment
 from mipsrec.elf_tables import Malformed, RawFile, Relocation, SectionHeader, Symbol
@@ -117,7 +117,7 @@ def parse_elf(path: Path, content: bytes) -> Image:
     eh_frame = _degrade("unwind table", None, lambda: _eh_frame(raw), warnings)
     return Image(
         path=path,
-        identity=hashlib.blake2b(content, digest_size=32).hexdigest(),
+        identity=identity_of(content),
         content=content,
         byte_order="little" if order == "<" else "big",
         e_type=e_type,

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from . import __version__, stencils
-from .cache import cache_folder, cannot_write, source_digest
+from .cache import HOSTS, cache_folder, cannot_write, source_digest
 from .compiler import find_compiler, run_compiler
 from .errors import BuildError
 from .temporary_folder import temporary_folder
@@ -103,7 +103,7 @@ def host_executable(extra_flags: tuple[str, ...] = ()) -> Path:
     sources = _sources(runtime_folder())
     compiler = find_compiler()
     key = _key(sources, extra_flags, compiler)
-    path = cache_folder() / "host" / key / HOST
+    path = cache_folder() / HOSTS / key / HOST
     if not path.exists():
         build_host(compiler, path, extra_flags, {"version": source_digest() + "\n"})  # `mipsrec cache` wants to know
     return path

@@ -13,8 +13,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from ..cache import cache_folder, source_digest
-from ..cache_entries import CODE, HOSTS, LIBRARIES, OBJECTS, CacheEntry, cache_entries, damage_of, remove
+from ..cache import CODE, HOSTS, LIBRARIES, OBJECTS, cache_folder, source_digest
+from ..cache_entries import CacheEntry, cache_entries, damage_of, remove
 from ..cache_limit import limit_bytes, parse_size, size_text
 from ..cache_prune import Rules, leftovers
 from ..cache_prune import prune as prune_cache

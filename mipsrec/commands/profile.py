@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import TextIO
 
 from .. import pipeline, profiles
-from ..errors import BuildError, ProfileError
+from ..errors import ProfileError
 from ..host_build import host_executable
 from ..profile_report import chosen_functions, make_report, report_data, report_text
 from ..temporary_folder import temporary_folder
@@ -28,6 +26,7 @@ from .arguments import (
     number_from,
 )
 from .guest_files import guest_file, sysroot_of
+from .host_process import run_to_end
 from .run import host_words
 
 _DESCRIPTION = """\
@@ -68,26 +67,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_build(parser)
     add_models(parser)
     add_program_and_words(parser)
-
-
-def run_to_end(words: list[str]) -> int:
-    """Run the host to its end; interruptions from the terminal are for the program."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    try:
-        process = subprocess.Popen(words)
-    except OSError as error:
-        raise BuildError(f"{words[0]}: cannot be run ({error.strerror})") from error
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
-    try:
-        status = process.wait()
-    finally:
-        if process.poll() is None:
-            process.terminate()
-            process.wait()
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    return 128 - status if status < 0 else status
 
 
 def _show(arguments: argparse.Namespace, profile: profiles.Profile, output: TextIO) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import signal
 import struct
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from ..cache import cache_folder, library_path, variant_of
 from ..cache_notes import note_use
+from ..checksum import identity_of
 from ..errors import ElfError
 from ..host_build import host_executable
 from ..layers import distrust, is_default, paths_to_run
@@ -86,7 +86,7 @@ def _add_debugger(parser: argparse.ArgumentParser) -> None:
 def library_of(program: str, options: Options) -> Path:
     """Return the library of a program in the cache or in a layer, building it with progress if need be."""
     try:
-        identity = hashlib.blake2b(Path(program).read_bytes(), digest_size=32).hexdigest()
+        identity = identity_of(Path(program).read_bytes())
     except OSError as error:
         raise ElfError(f"{program}: cannot be read ({error.strerror})") from error
     paths = paths_to_run(identity, options) if options.profile is None else [library_path(identity, options)]
@@ -149,6 +149,17 @@ def _debugger_words(arguments: argparse.Namespace) -> list[str]:
     return words
 
 
+def flag_words(arguments: argparse.Namespace) -> list[str]:
+    """Return the host's options for what it tells of a run."""
+    return [f"--{name}" for name in ("strace", "stats", "report") if getattr(arguments, name, False)]
+
+
+def surroundings_words(arguments: argparse.Namespace) -> list[str]:
+    """Return the host's options for the files and variables that the program sees."""
+    words = ["--sysroot", arguments.sysroot] if arguments.sysroot is not None else []
+    return [*words, *(word for setting in arguments.environment for word in ("-E", setting))]
+
+
 def store_words(options: Options) -> list[str]:
     """Return the host's options for where the store has code."""
     words = ["--cache", str(cache_folder())]
@@ -157,14 +168,10 @@ def store_words(options: Options) -> list[str]:
 
 def host_words(arguments: argparse.Namespace) -> list[str]:
     """Return the host's options for running a program; builds its library if need be."""
-    words = [f"--{name}" for name in ("strace", "stats", "report") if getattr(arguments, name, False)]
-    words += _debugger_words(arguments)
+    words = [*flag_words(arguments), *_debugger_words(arguments)]
     if arguments.profile is not None:
         words += ["--profile", arguments.profile, "--profile-rate", str(arguments.profile_rate)]
-    if arguments.sysroot is not None:
-        words += ["--sysroot", arguments.sysroot]
-    for setting in arguments.environment:
-        words += ["-E", setting]
+    words += surroundings_words(arguments)
     if not has_recompiled_code(arguments):
         pass  # the host reads the program itself
     elif arguments.library is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import select
-import signal
 import socket
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from tqdm import tqdm
 from .. import pipeline
 from ..cache import cache_folder, variant_of
 from ..elf import Image
-from ..errors import BuildError, LiftError
+from ..errors import LiftError
 from ..host_build import host_executable
 from ..options import Options
 from ..sysroot import closure_of
@@ -37,9 +36,10 @@ from .arguments import (
 from .closure import build_closure
 from .divergence import describe
 from .guest_files import guest_file, guest_files, sysroot_of
+from .host_process import exit_status, running
 from .options import options_of
 from .progress import progress_bar
-from .run import is_dynamic
+from .run import flag_words, is_dynamic, surroundings_words
 
 Record = dict[str, Any]
 """What runtime/verify_report.c writes."""
@@ -172,33 +172,15 @@ def _watch(records: Iterator[Record], main: int) -> tuple[list[Record], Record |
     return found, last
 
 
-def _spawn(words: list[str], descriptor: int) -> subprocess.Popen[bytes]:
-    sys.stdout.flush()
-    sys.stderr.flush()
-    try:
-        return subprocess.Popen(words, pass_fds=(descriptor,))
-    except OSError as error:
-        raise BuildError(f"{words[0]}: cannot be run ({error.strerror})") from error
-
-
 def _run(words: list[str]) -> tuple[int, list[Record], Record | None]:
     """Run the host; return the guest's status, the divergences and the last record."""
     here, there = socket.socketpair()
-    with there:
-        process = _spawn([words[0], "--verify", str(there.fileno()), *words[1:]], there.fileno())
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
-    try:
+    command = [words[0], "--verify", str(there.fileno()), *words[1:]]
+    with there, running(command, [there.fileno()]) as process, here:
+        there.close()
         records = (json.loads(line) for line in _lines(here, process))
         found, last = _watch(records, process.pid)
-        status = process.wait()
-    finally:
-        here.close()
-        if process.poll() is None:
-            process.terminate()
-            process.wait()
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    return (128 - status if status < 0 else status), found, last
+        return exit_status(process), found, last
 
 
 def _summary(last: Record) -> str:
@@ -220,13 +202,9 @@ def main(arguments: argparse.Namespace) -> int:
     """Verify a run of a program; return 1 when lifted code and the interpreter differ, else the guest's status."""
     guest = pipeline.open_guest(guest_file(arguments.program, arguments))
     words = [str(host_executable()), *_code_words(arguments, guest), "--verify-scan", str(arguments.scan)]
-    if arguments.sysroot is not None:
-        words += ["--sysroot", arguments.sysroot]
     for name in (name for word in arguments.ignore for name in word.split(",") if name):
         words += ["--verify-ignore", name]
-    words += [f"--{name}" for name in ("strace", "report") if getattr(arguments, name)]
-    for setting in arguments.environment:
-        words += ["-E", setting]
+    words += [*flag_words(arguments), *surroundings_words(arguments)]
     status, found, last = _run([*words, arguments.program, *arguments.arguments])
     if found:
         print(describe(guest, found[0], arguments), file=sys.stderr)

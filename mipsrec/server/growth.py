@@ -23,7 +23,7 @@ from typing import Any
 
 from .. import native, object_cache
 from ..analysis import Program
-from ..cache import cache_folder, code_path, source_digest, variant_of
+from ..cache import code_path, source_digest, variant_folder
 from ..cache_entries import GROWING
 from ..cache_limit import Room
 from ..emit.function import LiftedFunction
@@ -108,11 +108,7 @@ def _processor_seconds() -> float:
 
 def hot_path(identity: str, options: Options) -> Path:
     """Return where the store has the growing library of a file."""
-    return _folder(variant_of(options)) / identity[:2] / f"{identity}{GROWING}.so"
-
-
-def _folder(variant: str) -> Path:
-    return cache_folder() / "code" / source_digest() / variant
+    return code_path(identity, options).with_name(f"{identity}{GROWING}.so")
 
 
 # ---- what it was made of ----
@@ -332,7 +328,7 @@ class Grown:
 def grown(variant: str) -> dict[str, Grown]:
     """Return what the store has grown, by the identity of the file."""
     found = {}
-    for path in sorted(_folder(variant).glob(f"*/*{GROWING}.json")):
+    for path in sorted(variant_folder(variant).glob(f"*/*{GROWING}.json")):
         with suppress(OSError, ValueError, KeyError, TypeError):
             facts = json.loads(path.read_text())
             functions = frozenset().union(*(_group(text).functions for text in facts["groups"]))
