@@ -12,7 +12,7 @@ from bisect import bisect_right
 from itertools import pairwise
 
 from ..isa import Flow, Instruction, decode
-from ..isa.uses import is_reserved
+from ..isa.effects import is_reserved
 from ..memory import AddressSpace
 from .model import Block, End, Function
 from .symbolic import constant_condition

@@ -18,7 +18,7 @@ from ..analysis import Block, End, Function
 from ..elf import load_elf
 from ..errors import MipsrecError
 from ..isa import decode
-from ..isa.uses import masks
+from ..isa.effects import masks
 from ..pipeline import Guest
 from ..state import GPR_NAMES
 from .listing import block_lines

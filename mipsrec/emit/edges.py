@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..analysis import Block, End
 from ..isa import Flow
-from ..isa.uses import ALL_BITS
+from ..isa.effects import ALL_BITS
 from ..lift.convention import PRESERVED
 from ..lift.passes.safepoints import Safepoints
 from ..lift.passes.scalar_promotion import SlotLoop

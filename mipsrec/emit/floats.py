@@ -7,7 +7,7 @@ not, or moved past a look at FCSR. Comparisons raise flags for NaNs only, and wi
 
 from __future__ import annotations
 
-from ..isa.uses import SIGN_CHANGES
+from ..isa.effects import changes_sign
 from .memory import Value, text
 from .nans import NanChecks
 
@@ -69,7 +69,7 @@ class FloatOperations(NanChecks):
             result = self._arithmetic("sqrt", type_, a)
             if name == "rsqrt":
                 result = self._arithmetic("fdiv", type_, "1.0", result)
-        computes = not (self._units.abs2008 and name in SIGN_CHANGES)
+        computes = not (self._units.abs2008 and changes_sign(name))
         return self.pend(result, type_, *((operand, type_) for operand in operands), computes=computes)
 
     def float_multiply_add(self, name: str, fmt: str, a: Value, b: Value, c: Value) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..analysis import Block, End, Function
 from ..isa import Instruction
 from ..isa.disassembly import disassemble
+from ..isa.effects import effects
 from ..lift.convention import ARGUMENTS, PRESERVED, lowers_sp
 from ..lift.ir import Frame
 from ..lift.options import LiftOptions
@@ -211,7 +212,7 @@ class InstructionWriter:
         machine = self._machine
         machine.kept = kept or self._short_way
         base = machine.gpr(first.rs)
-        if first.row.name[0] == "l":
+        if effects(first.row).loads:
             machine.set_gpr(first.rt, machine.load_word_unaligned(base, pair.displacement))
             self._note_written(first)
         else:

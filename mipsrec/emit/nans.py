@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..isa.uses import LAST_BIT
+from ..isa.effects import LAST_BIT
 from ..lift.options import LiftOptions
 from ..lift.units import Units
 from .memory import Value, text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..isa.uses import ALL_BITS
+from ..isa.effects import ALL_BITS
 from ..lift.passes.safepoints import Safepoints
 from ..state import OFFSETS
 from .machine import STAY

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..analysis import Function
 from ..isa import Instruction
-from ..isa.uses import masks
+from ..isa.effects import added_constant, masks
 from .ir import Frame
 
 ARGUMENTS = (29, 31, 25, 4, 5, 6, 7)
@@ -109,7 +109,7 @@ def symbol_of(function: Function) -> str:
 
 def moves_sp(instruction: Instruction) -> bool:
     """Return whether an instruction adds a constant to sp."""
-    return instruction.row.name == "addiu" and instruction.rs == instruction.rt == 29
+    return instruction.rs == instruction.rt == 29 and added_constant(instruction) is not None
 
 
 def lowers_sp(instruction: Instruction) -> bool:
@@ -118,4 +118,4 @@ def lowers_sp(instruction: Instruction) -> bool:
     So the state's sp is never above the guest's: the frame of a signal handler that a fault calls, which begins there,
     leaves alone what lies on the stack. LLVM does not know of that frame, so the store is volatile.
     """
-    return not (instruction.row.name == "addiu" and instruction.rs == instruction.rt == 29 and instruction.imm > 0)
+    return not (moves_sp(instruction) and instruction.imm > 0)

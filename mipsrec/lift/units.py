@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ..analysis import Function
 from ..isa import Instruction
-from ..isa.uses import FCC_BIT, FPR_BIT, HILO_BIT, LAST_BIT, changes_sign, masks, uses
+from ..isa.effects import FCC_BIT, FPR_BIT, HILO_BIT, LAST_BIT, effects, is_sign_change, masks
 from ..state import OFFSETS, SLOT_BYTES
 from .convention import argument_registers
 
@@ -23,7 +23,7 @@ PAIR = "<2 x float>"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unit:
-    """`name` names the alloca `%name` and the state pointer `%s.name`; `bits` are register bits (isa/uses.py)."""
+    """`name` names the alloca `%name` and the state pointer `%s.name`; `bits` are register bits (isa/effects.py)."""
 
     name: str
     type: str  # i32, i64, float, double, i1, or PAIR
@@ -77,18 +77,18 @@ class Units:
 
     def _last_units(self, function: Function) -> tuple[Unit, ...]:
         """Return the units of the last instruction that computed and of its operands' bits, as floats or doubles."""
-        types, operand_count = set(), 0
+        types: set[str] = set()
+        operand_count = 0
         for block in function.blocks.values():
             for instruction in block.instructions():
                 if masks(instruction, self.fr)[1] >> LAST_BIT & 1:
-                    reads = [use for use in uses(instruction.row)[0] if use.kind in ("single", "double")]
-                    operand_count = max(operand_count, len(reads))
-                    if reads:
-                        types.add(instruction.row.name[-1])
-        type_ = "float" if types == {"s"} else "double"
+                    operands = effects(instruction.row).float_operands
+                    operand_count = max(operand_count, len(operands))
+                    types.update(operands)
+        type_ = "float" if types == {"single"} else "double"
         bit, offset = 1 << LAST_BIT, OFFSETS["fp_operands"]
-        operands = (Unit(f"last{n}", type_, offset + SLOT_BYTES * n, bit) for n in range(operand_count))
-        return (Unit("last", "i32", OFFSETS["fp_word"], bit), *operands)
+        units = (Unit(f"last{n}", type_, offset + SLOT_BYTES * n, bit) for n in range(operand_count))
+        return (Unit("last", "i32", OFFSETS["fp_word"], bit), *units)
 
     def _plan_floats(self, singles: int, doubles: int) -> None:
         step = 1 if self.fr else 2
@@ -118,7 +118,7 @@ class Units:
     def masks(self, instruction: Instruction) -> tuple[int, int]:
         """Return (read, written) bits in whole units; writing part of a unit reads it too."""
         read, written = masks(instruction, self.fr)
-        if self.abs2008 and changes_sign(instruction.row):
+        if self.abs2008 and is_sign_change(instruction.row):
             written &= ~(1 << LAST_BIT)
         if (read | written) >> FPR_BIT and self._joined:
             for bits in self._joined:
@@ -134,8 +134,8 @@ class Units:
 def float_bits(instruction: Instruction, fr: int) -> tuple[int, int]:
     """Return the floating-point bits used as singles and those used as doubles."""
     single = double = 0
-    reads, writes = uses(instruction.row)
-    for use in (*reads, *writes):
+    does = effects(instruction.row)
+    for use in (*does.reads, *does.writes):
         if use.kind in ("single", "double", "high"):
             number = use.field if isinstance(use.field, int) else getattr(instruction, use.field)
             if use.kind == "single":

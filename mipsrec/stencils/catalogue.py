@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from ..isa import ROWS, Flow, Row
+from ..isa.effects import effects
 from ..isa.row import Use
-from ..isa.uses import reads_memory, uses, writes_memory
 from .convention import FLOAT_PINS, MEMORY, PINS, TEMP, UPPER, ZERO
 
 _PINS = tuple(range(len(PINS)))
@@ -89,7 +89,7 @@ class Entry:
 
 def _operands(row: Row) -> list[tuple[Use, bool, bool]]:
     """Return the registers that the row's fields name, with whether it reads and writes them."""
-    reads, writes = uses(row)
+    reads, writes = effects(row).reads, effects(row).writes
     found = dict.fromkeys(use for use in (*reads, *writes) if use.kind in ("gpr", "single", "double", "high"))
     return [(use, use in reads, use in writes and row.link == "") for use in found if isinstance(use.field, str)]
 
@@ -105,7 +105,7 @@ def _gpr_classes(row: Row, use: Use, reads: bool, writes: bool) -> tuple[int, ..
         return into if writes else _THROUGH_TEMP if use.field == through else _READ
     if row.name in _UNALIGNED and use.field == "rs":
         return (TEMP,)
-    if row.name in _MEMORY | _FLOAT_MOVES and use.field == "rs" and (reads_memory(row) or writes_memory(row)):
+    if row.name in _MEMORY | _FLOAT_MOVES and use.field == "rs" and (effects(row).loads or effects(row).stores):
         return _BASE
     if row.name in _TWO | _MEMORY | _UNALIGNED | _FLOAT_MOVES:
         return into if writes else _READ
@@ -133,7 +133,7 @@ def _entry(row: Row, shape: str, fixed: dict[str, int]) -> Entry:
         )
         for use, reads, writes in _operands(row)
     )
-    return Entry(row.name, row, shape, choices, reads_memory(row) or writes_memory(row), fixed)
+    return Entry(row.name, row, shape, choices, effects(row).loads or effects(row).stores, fixed)
 
 
 def _own(name: str, *choices: Choice) -> Entry:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from ..emit.calls import MIDDLE
 from ..isa import BUCKETS, RANGES, ROWS, Flow, Row
+from ..isa.effects import effects, is_sign_change
 from ..isa.row import Use
-from ..isa.uses import changes_sign, reads_memory, uses, writes_memory
 from ..state import OFFSETS
 from .catalogue import OWN, SPILLED
 from .convention import FLOAT_PINS, HOST_REGISTERS, MEMORY, PINS, TEMP, UPPER, ZERO, fpr_offset
@@ -109,23 +109,23 @@ def _operand_record(reads: Sequence[Use]) -> list[str]:
 
 
 def _flags(row: Row, computes: bool, leaves: bool) -> str:
-    reads, writes = uses(row)
+    reads, writes = effects(row).reads, effects(row).writes
     named = (
         ("MR_COMPUTES", computes),
-        ("MR_CHANGES_SIGN", changes_sign(row)),
+        ("MR_CHANGES_SIGN", is_sign_change(row)),
         ("MR_SPILLED", row.name in SPILLED),
-        ("MR_ACCESSES", reads_memory(row) or writes_memory(row)),
+        ("MR_ACCESSES", effects(row).loads or effects(row).stores),
         ("MR_MAY_LEAVE", leaves),
         ("MR_READS_FCC", any(use.kind == "fcc" for use in reads)),
         ("MR_WRITES_FCC", any(use.kind == "fcc" for use in writes)),
-        ("MR_STORES", writes_memory(row)),
+        ("MR_STORES", effects(row).stores),
     )
     return " | ".join(name for name, is_set in named if is_set) or "0"
 
 
 def _row_text(row: Row, entries: tuple[int, int], tables: _Tables, fixed: dict[str, int], leaves: bool) -> str:
     """Return the initializer of a row; of fields that are `fixed`, other values make another instruction."""
-    reads, writes = uses(row)
+    reads, writes = effects(row).reads, effects(row).writes
     mask, value = row.mask, row.value
     for field, number in fixed.items():
         mask, value = mask | 31 << SHIFTS[field], value | number << SHIFTS[field]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from random import Random
 
 from mipsrec.isa import Flow, Instruction, Row, decode
-from mipsrec.isa.uses import masks
+from mipsrec.isa.effects import masks
 from tests.fuzz import random_words
 from tests.fuzz.maker import (
     BRANCHES,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mipsrec.isa import decode
-from mipsrec.isa.uses import is_reserved
+from mipsrec.isa.effects import is_reserved
 from tests.support.guest_cpu import Cpu
 
 FLUSH = 1 << 24

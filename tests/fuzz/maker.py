@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from mipsrec.isa import ROWS, Flow, Row, decode
-from mipsrec.isa.uses import is_reserved, masks
+from mipsrec.isa.effects import is_reserved, masks
 from tests.fuzz import random_words
 
 HOMES = (1, 26, 27, 28)

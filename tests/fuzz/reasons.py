@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from mipsrec.analysis.symbolic import constant_condition
 from mipsrec.isa import Flow, decode
-from mipsrec.isa.uses import reads_memory, writes_memory
+from mipsrec.isa.effects import effects
 from tests.fuzz import random_words
 from tests.fuzz.guest import Mode
 from tests.fuzz.judge_faults import FAULTS, FLUSH, Fault
@@ -251,7 +251,7 @@ def _dropped_load(view: View) -> tuple[str, ...]:
     if view.ours.signal not in (SIGBUS, SIGSEGV):
         return ()
     instructions = (decode(view.word_at(view.ours.pc)), decode(view.word_at(view.ours.pc + 4)))
-    dropped = any(i is not None and reads_memory(i.row) and i.rs in _FRAME for i in instructions)
+    dropped = any(i is not None and effects(i.row).loads and i.rs in _FRAME for i in instructions)
     return _ALL if dropped and view.other.pc != view.ours.pc else ()
 
 
@@ -265,7 +265,7 @@ def _fault_registers(view: View) -> tuple[str, ...]:
 
 def _fault_memory(view: View) -> tuple[str, ...]:
     instructions = filter(None, map(decode, view.case.words))
-    stores = sum(writes_memory(instruction.row) for instruction in instructions)
+    stores = sum(effects(instruction.row).stores for instruction in instructions)
     return ("window",) if view.ours.signal in (SIGBUS, SIGSEGV) and stores > 1 else ()
 
 

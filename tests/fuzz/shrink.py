@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mipsrec.isa import Flow, decode
 from mipsrec.isa.disassembly import disassemble
-from mipsrec.isa.uses import FCC_BIT, FPR_BIT, HILO_BIT, masks
+from mipsrec.isa.effects import FCC_BIT, FPR_BIT, HILO_BIT, masks
 from mipsrec.state import GPR_NAMES
 from tests.fuzz.batch import Failure, execute
 from tests.fuzz.guest import CASES

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from mipsrec.isa import ROWS, decode
-from mipsrec.isa.uses import masks
+from mipsrec.isa.effects import masks
 from tests.fuzz.batch import Tally, listing, make_cases, run_batch, run_cases
 from tests.fuzz.cases import chain, constants, kinds_for, make_case, single
 from tests.fuzz.guest import CASES as GUEST_CASES

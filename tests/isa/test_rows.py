@@ -14,8 +14,8 @@ import pytest
 
 from mipsrec.isa import NOP, ROWS, Flow, Row, decode
 from mipsrec.isa.disassembly import disassemble
+from mipsrec.isa.effects import FCC_BIT, FPR_BIT, HILO_BIT, effects, masks
 from mipsrec.isa.row import parse_pattern
-from mipsrec.isa.uses import FCC_BIT, FPR_BIT, HILO_BIT, masks, uses
 from tests.support.guest_cpu import DATA, DATA_BYTES, STOP, Cpu
 from tests.support.interpreter import Interpreter, build
 from tests.support.tools import need
@@ -245,7 +245,7 @@ def some_cpu(source: random.Random, row: Row, word: int, fr: int) -> Cpu:
 
 
 def bits_of(cpu: Cpu) -> list[tuple[int, int]]:
-    """Return (bit as in isa.uses, value) of every register."""
+    """Return (bit as in isa.effects, value) of every register."""
     found = [(1 << number, value) for number, value in enumerate(cpu.gpr)]
     found += [(1 << HILO_BIT, cpu.hilo)] + [(1 << FCC_BIT + number, value) for number, value in enumerate(cpu.fcc)]
     for number, value in enumerate(cpu.fpr):
@@ -270,7 +270,7 @@ def test_registers(interpreter: Interpreter, fr: int) -> None:
             words = [word, 0x08000000 | STOP >> 2, 0]
             before, other = some_cpu(source, row, word, fr), some_cpu(source, row, word, fr)
             other.data, other.fcsr = before.data, before.fcsr
-            partial = written if any(use.kind in ("single", "high") for use in uses(row)[1]) else 0
+            partial = written if any(use.kind in ("single", "high") for use in effects(row).writes) else 0
             mixed = mixture(before, other, read | partial)  # FR=1: the rest of the register stays
             first, exception = interpreter.run(before, words)
             for (bit, old), (_, new) in zip(bits_of(before), bits_of(first)):

@@ -14,13 +14,10 @@ from dataclasses import dataclass
 
 from ...analysis import Block, End
 from ...isa import Instruction
-from ...isa.uses import masks
+from ...isa.effects import LOAD, STORE, added_constant, based_access, effects, masks
 
 WIDTHS = (8, 4)
 """Words of a vector. Shorter runs gain nothing."""
-
-_PASSED = frozenset(("addiu", "addu", "or", "sll"))
-"""May stand between the loads of a run: they neither trap nor access memory."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +46,19 @@ class Runs:
 NONE = Runs({}, {})
 
 
+def _word(instruction: Instruction) -> str:
+    """Return LOAD or STORE where an instruction is lw or sw."""
+    access = based_access(instruction)
+    return access.kind if access is not None and access.type == "i32" else ""
+
+
 def find_runs(block: Block, excluded: set[int], fr: int) -> Runs:
     """Return the runs of a block; instructions with indices in `excluded` are part of none."""
     has_slot = block.end in (End.BRANCH, End.JUMP) and not block.is_likely
     links = block.terminator is not None and block.terminator.link_register() != 0  # the slot may store that
     body = block.body_and_slot() if has_slot and not links else block.body
-    words = [instruction.row.name in ("lw", "sw") and at not in excluded for at, instruction in enumerate(body)]
-    if sum(words) < WIDTHS[-1]:
+    words = [_word(instruction) if at not in excluded else "" for at, instruction in enumerate(body)]
+    if len(words) - words.count("") < WIDTHS[-1]:
         return NONE
     loads: dict[int, Load] = {}
     stores: dict[int, Store] = {}
@@ -78,16 +81,13 @@ def _overlaps(load: Load, loads: dict[int, Load]) -> bool:
     return not taken.isdisjoint(load.indices)
 
 
-def _store(body: list[Instruction], words: list[bool], at: int, width: int, fr: int) -> Store | None:
+def _store(body: list[Instruction], words: list[str], at: int, width: int, fr: int) -> Store | None:
     """Return the run of `width` stores that begins at an index."""
     stores = body[at : at + width]
-    if len(stores) < width or not all(words[at : at + width]):
+    if words[at : at + width] != [STORE] * width:
         return None
     first = stores[0]
-    if any(
-        store.row.name != "sw" or store.rs != first.rs or store.imm != first.imm + 4 * number
-        for number, store in enumerate(stores)
-    ):
+    if any(store.rs != first.rs or store.imm != first.imm + 4 * number for number, store in enumerate(stores)):
         return None
     registers = [store.rt for store in stores]
     if len(set(registers)) == 1:
@@ -96,12 +96,12 @@ def _store(body: list[Instruction], words: list[bool], at: int, width: int, fr: 
     return Store(width, load) if load is not None else None
 
 
-def _load_of(body: list[Instruction], words: list[bool], before: int, registers: list[int], fr: int) -> Load | None:
+def _load_of(body: list[Instruction], words: list[str], before: int, registers: list[int], fr: int) -> Load | None:
     """Return the run that loads these registers from consecutive words, and that they hold at an index."""
     indices = []
     for register in registers:
         at = next((at for at in range(before - 1, -1, -1) if masks(body[at], fr)[1] >> register & 1), None)
-        if at is None or not words[at] or body[at].row.name != "lw" or body[at].rt != register:
+        if at is None or words[at] != LOAD or body[at].rt != register:
             return None
         indices.append(at)
     if indices != sorted(set(indices)):
@@ -115,10 +115,11 @@ def _load_of(body: list[Instruction], words: list[bool], before: int, registers:
                 return None
             if instruction.rt == base and at != indices[-1]:
                 return None
-        elif instruction.row.name not in _PASSED:
+        elif not effects(instruction.row).is_pure:
             return None
         elif masks(instruction, fr)[1] >> base & 1:
-            if instruction.row.name != "addiu" or instruction.rs != base:
+            added = added_constant(instruction)
+            if added is None or instruction.rs != base:
                 return None
-            address -= instruction.imm
+            address -= added
     return Load(tuple(indices))

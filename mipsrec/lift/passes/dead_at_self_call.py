@@ -25,10 +25,9 @@ from dataclasses import replace
 from ...analysis import Block, End, Function
 from ...analysis.symbolic import constant_condition
 from ...isa import Flow
-from ...isa.uses import masks, writes_memory
+from ...isa.effects import effects, masks
 from ..convention import moves_sp
 from ..ir import Frame
-from .no_wrap import may_leave
 from .saved_registers import displacements, place_of_store
 
 _GPRS = (1 << 32) - 2
@@ -107,7 +106,7 @@ class _Seen:
         read = written = 0
         for instruction in block.instructions():
             reads, writes = masks(instruction, 0)
-            read |= (_GPRS if may_leave(instruction.row) else reads) & ~written
+            read |= (_GPRS if effects(instruction.row).may_leave else reads) & ~written
             if not (block.is_likely and instruction is block.delay_slot):
                 written |= writes
         return (self._after(block, place[1] and self._is_harmless(block)) & ~written | read) & _GPRS
@@ -135,7 +134,7 @@ class _Seen:
             pc = block.terminator_pc if instruction is block.terminator else pc
             if moves_sp(instruction):
                 displacement += instruction.imm
-            elif writes_memory(instruction.row) and pc != slot.pc:
+            elif effects(instruction.row).stores and pc != slot.pc:
                 place = place_of_store(instruction, displacement)
                 if place is None or (place.start < slot.displacement + 4 and slot.displacement < place.stop):
                     return False

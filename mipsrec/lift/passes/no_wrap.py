@@ -12,66 +12,17 @@ LLVM learns from it how often loops run that step through memory, and that their
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...analysis import Block, End, Function
 from ...isa import Instruction
-from ...isa.row import Row
-from ...isa.uses import FieldNames, masks, once_per_row, perform, writes_memory
-
-_ACCESSES = frozenset(
-    ("load", "load_single", "load_double", "load_left", "load_right")
-    + ("store", "store_single", "store_double", "store_left", "store_right")
-)
-_EXITS = frozenset(
-    ("trap_if", "raise_always", "read_control", "write_control", "read_hardware", "sync_code")
-    + ("load_linked", "store_conditional")
-)
-_TRAPS = frozenset(("trap_if", "raise_always"))
-_BASE, _EXIT, _TRAP = 1, 2, 4
-"""What a row does: it uses rs as the base of an access; it may leave the block or call the host before it is done; it
-may raise an exception that is no fault of an access."""
+from ...isa.effects import added_constant, effects, masks
 
 _GPRS = (1 << 32) - 2
 
 
-class _Notes:
-    """A Machine that notes these."""
-
-    def __init__(self) -> None:
-        self.found = 0
-
-    def gpr(self, number: str) -> str:
-        return number
-
-    def _access(self, base: Any, *_: Any) -> int:
-        if base == FieldNames.rs:
-            self.found |= _BASE
-        return 0
-
-    def __getattr__(self, name: str) -> Any:
-        if name in _EXITS:
-            self.found |= _EXIT
-        if name in _TRAPS:
-            self.found |= _TRAP
-        return self._access if name in _ACCESSES else lambda *operands: 0
-
-
-@once_per_row
-def _kind(row: Row) -> int:
-    notes = _Notes()
-    perform(row, notes)
-    return notes.found
-
-
-def may_leave(row: Row) -> bool:
-    """Return whether an instruction may leave the block, or call the host, other than by the fault of an access."""
-    return bool(_kind(row) & _EXIT)
-
-
-def may_trap(row: Row) -> bool:
-    """Return whether an instruction may raise an exception other than by an access, which shows all registers."""
-    return bool(_kind(row) & _TRAP)
+def _has_base(instruction: Instruction) -> bool:
+    """Return whether an instruction accesses memory at imm(rs)."""
+    access = effects(instruction.row).access
+    return access is not None and access.is_based
 
 
 class KnownAddresses:
@@ -99,7 +50,7 @@ class KnownAddresses:
                         changed = True
 
     def _after(self, instruction: Instruction, known: int) -> int:
-        if _kind(instruction.row) & _BASE:
+        if _has_base(instruction):
             known |= 1 << instruction.rs
         return known & ~masks(instruction, self._fr)[1]
 
@@ -120,7 +71,7 @@ class KnownAddresses:
     def exact_sums(self, block: Block) -> set[int]:
         """Return the indices in body and slot of the `addiu` that do not wrap."""
         instructions = block.instructions()
-        sums = {index for index, instruction in enumerate(instructions) if instruction.row.name == "addiu"}
+        sums = {index for index, instruction in enumerate(instructions) if added_constant(instruction) is not None}
         found: set[int] = set()
         if not sums:
             return found
@@ -134,10 +85,10 @@ class KnownAddresses:
             instructions.pop()
         for index in range(len(instructions) - 1, -1, -1):
             instruction = instructions[index]
-            kind, above = _kind(instruction.row), known & ~masks(instruction, self._fr)[1]
+            does, above = effects(instruction.row), known & ~masks(instruction, self._fr)[1]
             if index in sums and (known >> instruction.rt | above >> instruction.rs) & 1:
                 found.add(index)
-            known = 0 if kind & _EXIT or writes_memory(instruction.row) else above
-            if kind & _BASE:
+            known = 0 if does.may_leave or does.stores else above
+            if _has_base(instruction):
                 known |= 1 << instruction.rs
         return {min(index, len(block.body)) for index in found}

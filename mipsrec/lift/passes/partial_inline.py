@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from ...analysis import Block, End, Function
 from ...isa import Instruction
-from ...isa.uses import FPR_BIT, masks, reads_memory, writes_memory
-from .no_wrap import may_leave
+from ...isa.effects import FPR_BIT, effects, masks
 
 MAX_INSTRUCTIONS = 24
 """Of each of the two blocks; o32 functions save and restore at most ten registers."""
@@ -50,7 +49,7 @@ def find_short_way(function: Function) -> ShortWay | None:
             return None
         for instruction in block.instructions():
             read, written = masks(instruction, 0)
-            if may_leave(instruction.row) or (read | written) >> FPR_BIT:
+            if effects(instruction.row).may_leave or (read | written) >> FPR_BIT:
                 return None
             reads |= read & ~writes
             writes |= written
@@ -66,7 +65,7 @@ def _test(block: Block) -> tuple[tuple[int, Instruction], ...] | None:
         instruction = block.body[index]
         read, written = masks(instruction, 0)
         if written & needed:
-            if reads_memory(instruction.row) or writes_memory(instruction.row) or written >> 29 & 1:
+            if effects(instruction.row).loads or effects(instruction.row).stores or written >> 29 & 1:
                 return None
             found.append((block.start + 4 * index, instruction))
             needed = needed & ~written | read

@@ -21,9 +21,8 @@ from dataclasses import dataclass
 from ...analysis import Block, End, Function
 from ...flow.loops import cycles, predecessors_of
 from ...isa import Instruction
-from ...isa.uses import ALL_BITS, masks, reads_memory
+from ...isa.effects import ALL_BITS, LOAD, Value, added_constant, copied_register, effects, masks
 from ..options import LiftOptions
-from .no_wrap import may_trap
 
 MAX_SHORT_LOOP_BLOCKS = 64
 """A loop of more blocks counts as long without being looked at."""
@@ -31,12 +30,9 @@ MAX_SHORT_LOOP_BLOCKS = 64
 MAX_NESTED_BLOCKS = 50_000
 """Blocks of all loops of a function together, those inside others counted again: beyond, all edges upwards look."""
 
-FIRST_LOAD = 0x20
-"""From this opcode on, instructions that read memory have a base register and an offset."""
-
-_AFFINE = ("addiu", "addu", "subu")
-_COMPARISONS = ("slt", "sltu", "slti", "sltiu")
-_SHIFTS = ("sll", "srl")
+_AFFINE = ("add", "sub")
+_COMPARISONS = ("slt", "ult")
+_SHIFTS = ("shl", "lshr")
 
 
 @dataclass(frozen=True)
@@ -122,7 +118,7 @@ def _summary(function: Function, block: Block, fr: int) -> tuple[int, int, bool]
     likely = block.is_likely
     for instruction in block.instructions():
         reads, writes = masks(instruction, fr)
-        read |= (ALL_BITS if may_trap(instruction.row) else reads) & ~written
+        read |= (ALL_BITS if effects(instruction.row).traps else reads) & ~written
         if not (likely and instruction is block.delay_slot):
             written |= writes
     after: list[int | None] = [block.next_pc] if block.end in (End.FALL, End.BRANCH) else []
@@ -203,10 +199,10 @@ class _Rounds:
         steps = {_step(write.instruction, number) for write in writes}
         return steps in ({1}, {-1}) and self._in_all_rounds(write.block for write in writes if not _annulled(write))
 
-    def _only(self, number: int, names: tuple[str, ...]) -> Instruction | None:
-        """Return the one instruction that writes a register, in every round, if it has one of these names."""
+    def _only(self, number: int, operations: tuple[str, ...]) -> Instruction | None:
+        """Return the one instruction that writes a register, in every round, if it is one of these operations."""
         writes = self._writes.get(number, [])
-        if len(writes) != 1 or writes[0].instruction.row.name not in names:
+        if len(writes) != 1 or _operation(writes[0].instruction) not in operations:
             return None
         return None if _annulled(writes[0]) or not self._in_all_rounds([writes[0].block]) else writes[0].instruction
 
@@ -226,8 +222,8 @@ class _Rounds:
 
     def _copy(self, number: int) -> Instruction | None:
         """Return the one instruction that writes a register, in every round, if it copies another."""
-        instruction = self._only(number, ("or",))
-        return instruction if instruction is not None and 0 in (instruction.rs, instruction.rt) else None
+        instruction = self._only(number, ("or_",))
+        return instruction if instruction is not None and copied_register(instruction) is not None else None
 
     def _compares(self, number: int) -> bool:
         instruction = self._only(number, _COMPARISONS)
@@ -249,17 +245,37 @@ class _Rounds:
         test = block.terminator
         if self._one_of(test, lambda n: self._counts(n) or self._compares(n)):
             return True
-        return test.row.name in ("beq", "bne") and 0 in (test.rs, test.rt) and self._one_of(test, self._runs_out)
+        return _tests_equality(test) and 0 in (test.rs, test.rt) and self._one_of(test, self._runs_out)
 
     def _walks(self, number: int) -> bool:
         """Return whether memory is read in every round through a register, or at a fixed distance of it."""
         bases = {number} | {n for n in self._writes if self._follows(n, number)}
-        blocks = [
-            block
-            for block in self._blocks
-            if any(i.rs in bases and reads_memory(i.row) and i.word >> 26 >= FIRST_LOAD for i in block.body)
-        ]
+        blocks = [block for block in self._blocks if any(i.rs in bases and _loads_by_base(i) for i in block.body)]
         return self._in_all_rounds(blocks)
+
+
+def _operation(instruction: Instruction) -> str:
+    """Return the operation whose result an instruction writes, of those that take registers and constants."""
+    does = effects(instruction.row)
+    value = does.result
+    if value is not None and value.operation == "zext1":
+        value = value.operands[0]
+    if value is None or not does.is_pure:
+        return ""
+    if any(not isinstance(one, Value) or one.operation not in ("gpr", "const") for one in value.operands):
+        return ""
+    return value.operation
+
+
+def _tests_equality(branch: Instruction) -> bool:
+    condition = effects(branch.row).condition
+    return condition is not None and condition.operation in ("eq", "ne")
+
+
+def _loads_by_base(instruction: Instruction) -> bool:
+    """Return whether an instruction loads from imm(rs)."""
+    access = effects(instruction.row).access
+    return access is not None and access.is_based and access.kind == LOAD
 
 
 def _annulled(write: _Write) -> bool:
@@ -269,6 +285,7 @@ def _annulled(write: _Write) -> bool:
 
 def _step(instruction: Instruction, number: int) -> int:
     """Return the sign of the constant that an instruction adds to a register; 0 when it does something else to it."""
-    if instruction.row.name != "addiu" or instruction.rs != number or instruction.rt != number:
+    added = added_constant(instruction)
+    if added is None or instruction.rs != number or instruction.rt != number:
         return 0
-    return (instruction.imm > 0) - (instruction.imm < 0)
+    return (added > 0) - (added < 0)

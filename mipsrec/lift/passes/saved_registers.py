@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from ...analysis import Block, End, Function
 from ...isa import Instruction
-from ...isa.uses import masks, writes_memory
+from ...isa.effects import LOAD, STORE, based_access, effects, masks
 from ..convention import moves_sp
 from ..ir import Frame, Slot
 
@@ -60,7 +60,7 @@ def _saves(block: Block) -> dict[int, Slot]:
             displacement += instruction.imm
         elif writes >> _SP & 1:
             return found
-        elif writes_memory(instruction.row):
+        elif effects(instruction.row).stores:
             place = place_of_store(instruction, displacement)
             if place is None:
                 return found
@@ -68,7 +68,7 @@ def _saves(block: Block) -> dict[int, Slot]:
             inside = displacement <= place.start and place.stop <= 0 and place.start >= -MAX_FRAME_BYTES
             clear = all(place.stop <= other.start or other.stop <= place.start for other in taken)
             if (
-                instruction.row.name == "sw"
+                _is_word(instruction, STORE)
                 and register in _SAVED
                 and not written >> register & 1
                 and register not in found
@@ -91,16 +91,19 @@ def _always_run(block: Block) -> list[tuple[int, Instruction]]:
     return found
 
 
-_STORE_BYTES = {"sb": 1, "sh": 2, "sw": 4, "swc1": 4, "sdc1": 8}
+def _is_word(instruction: Instruction, kind: str) -> bool:
+    """Return whether an instruction loads or stores a word at imm(rs)."""
+    access = based_access(instruction)
+    return access is not None and (access.kind, access.type) == (kind, "i32")
 
 
 def place_of_store(instruction: Instruction, displacement: int) -> range | None:
     """Return where a store goes, from the sp of the caller; None if that is not known."""
-    size = _STORE_BYTES.get(instruction.row.name)
-    if size is None or instruction.rs != _SP:
+    access = based_access(instruction)
+    if access is None or access.kind != STORE or instruction.rs != _SP:
         return None
     start = displacement + instruction.imm
-    return range(start, start + size)
+    return range(start, start + access.size_bytes)
 
 
 def displacements(function: Function) -> dict[int, int] | None:
@@ -180,15 +183,15 @@ def _through(
             saves = {r: slot for r, slot in saves.items() if r != _RA}
         if moves_sp(instruction):
             displacement += instruction.imm
-        elif writes_memory(instruction.row):
+        elif effects(instruction.row).stores:
             place = place_of_store(instruction, displacement)
-            if place is None and block.end is End.RETURN and instruction.row.name in WATCHED_STORES:
+            if place is None and block.end is End.RETURN and _can_be_looked_at(instruction):
                 stores |= {pc} if found else set()
             else:
                 found = {r for r in found if place is not None and not _overlap(place, saves[r].displacement)}
         else:
             found -= {register for register in found if masks(instruction, 0)[1] >> register & 1}
-            slot = saves.get(instruction.rt) if instruction.row.name == "lw" and instruction.rs == _SP else None
+            slot = saves.get(instruction.rt) if _is_word(instruction, LOAD) and instruction.rs == _SP else None
             if slot is not None and displacement + instruction.imm == slot.displacement:
                 found.add(slot.register)
         pc += 4
@@ -199,8 +202,11 @@ def _overlap(place: range, word: int) -> bool:
     return place.start < word + 4 and word < place.stop
 
 
-WATCHED_STORES = ("sb", "sh", "sw", "swl", "swr", "swc1", "sdc1")
-"""Stores at `imm(rs)` that can be looked at when they are made: they go to less than 8 bytes either way from there."""
+def _can_be_looked_at(instruction: Instruction) -> bool:
+    """Return whether a store is at imm(rs), so that it can be looked at when it is made: it goes to less than 8 bytes
+    either way from there."""
+    access = effects(instruction.row).access
+    return access is not None and access.kind == STORE and access.is_based
 
 
 def _writes_ra(function: Function, blocks: dict[int, int]) -> bool:

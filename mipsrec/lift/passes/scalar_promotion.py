@@ -18,13 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from ...analysis import Block, End, Function
 from ...flow.loops import cycles, predecessors_of
 from ...isa import Instruction
+from ...isa.effects import LAST_BIT, LOAD, STORE, copied_register, effects, masks
 from ...isa.row import Row
-from ...isa.uses import LAST_BIT, FieldNames, masks, once_per_row, perform
 from ..options import LiftOptions
 from .safepoints import Safepoints
 
@@ -74,57 +73,21 @@ def place(slot: Slot) -> tuple[int, int, str]:
 
 # what instructions do to memory
 
-LOAD, STORE, OTHER = "load", "store", "other"
-
-_OTHERS = frozenset(
-    ("store_left", "store_right", "load_linked", "store_conditional", "fence", "sync_code")
-    + ("raise_always", "read_hardware", "read_control", "write_control")
-)
+OTHER = "other"
+"""What an instruction does to memory besides LOAD and STORE at imm(rs), where it is more than a load."""
 
 
-class _Notes:
-    """A Machine that notes the access of a row."""
-
-    def __init__(self) -> None:
-        self.kind, self.type = "", ""
-
-    def gpr(self, number: str) -> str:
-        return number
-
-    def _note(self, kind: str, base: Any, type_: str) -> int:
-        self.kind, self.type = (kind, type_) if base == FieldNames.rs and not self.kind else (OTHER, "")
-        return 0
-
-    def load(self, base: Any, displacement: int, bits: int, signed: bool) -> int:
-        return self._note(LOAD, base, f"i{bits}") if base == FieldNames.rs else 0
-
-    def load_single(self, base: Any, displacement: int) -> int:
-        return self._note(LOAD, base, "float") if base == FieldNames.rs else 0
-
-    def load_double(self, base: Any, displacement: int) -> int:
-        return self._note(LOAD, base, "double") if base == FieldNames.rs else 0
-
-    def store(self, base: Any, displacement: int, bits: int, value: Any) -> None:
-        self._note(STORE, base, f"i{bits}")
-
-    def store_single(self, base: Any, displacement: int, value: Any) -> None:
-        self._note(STORE, base, "float")
-
-    def store_double(self, base: Any, displacement: int, value: Any) -> None:
-        self._note(STORE, base, "double")
-
-    def __getattr__(self, name: str) -> Any:
-        if name in _OTHERS:
-            self.kind = OTHER
-        return lambda *operands: 0
-
-
-@once_per_row
 def kind_of(row: Row) -> tuple[str, str]:
     """Return what a row does, and the type of what it loads or stores."""
-    notes = _Notes()
-    perform(row, notes)
-    return notes.kind, notes.type
+    does = effects(row)
+    access = does.access
+    if does.calls_host or does.is_linked or does.fences:
+        return OTHER, ""
+    if access is None:
+        return "", ""
+    if not access.is_based or access.part:
+        return (OTHER if access.kind == STORE else ""), ""
+    return access.kind, access.type
 
 
 def access_of(instruction: Instruction) -> tuple[str, Slot | None]:
@@ -319,9 +282,4 @@ class _Search:
 
     def _has_frame_pointer(self) -> bool:
         instructions = (instruction for block in self._blocks.values() for instruction in block.body)
-        return any(
-            instruction.row.name in ("or", "addu")
-            and instruction.rd == _FP
-            and {instruction.rs, instruction.rt} == {_SP, 0}
-            for instruction in instructions
-        )
+        return any(masks(one, 0)[1] == 1 << _FP and copied_register(one) == _SP for one in instructions)

@@ -11,13 +11,10 @@ from typing import Any, cast
 
 from ...analysis import Block
 from ...isa import Instruction
-from ...isa.uses import masks, reads_memory, writes_memory
+from ...isa.effects import effects, masks
 
 Value = tuple[object, int]
 """A root and a constant that is added to it. The root of a constant is None, that of a loaded value a `tuple`."""
-
-_COPIES = frozenset("addiu addu or andi seb seh mtc1 mfc1 mov.s mov.d sll sra".split())
-"""May leave the part of a loaded value that is stored as it was."""
 
 
 def stored_back(block: Block, fr: int, big_endian: bool) -> set[int]:
@@ -40,14 +37,14 @@ def _may_store_back(instructions: list[Instruction], fr: int) -> bool:
     """Return whether some store has an operand that a load of the block may have left: most blocks have none."""
     loaded = 0
     for instruction in instructions:
-        row = instruction.row
+        does = effects(instruction.row)
         read, written = masks(instruction, fr)
-        if reads_memory(row):
+        if does.loads:
             loaded |= written
-        elif writes_memory(row):
+        elif does.stores:
             if read & loaded & ~(1 << instruction.rs) or loaded >> instruction.rt & 1:
                 return True
-        elif read & loaded and row.name in _COPIES:
+        elif read & loaded and not does.computes_float:
             loaded |= written
         else:
             loaded &= ~written

@@ -11,12 +11,7 @@ from __future__ import annotations
 from ...analysis import Block, End, Function
 from ...flow.loops import cycles
 from ...isa import Instruction
-from ...isa.uses import masks, reads_memory
-
-_CALCULATIONS = frozenset(
-    "lui addiu addu subu and andi or ori xor xori nor sll srl sra sllv srlv srav seb seh ext ins".split()
-)
-"""Give the same in each round if their operands are the same."""
+from ...isa.effects import effects, masks
 
 
 def changing_masks(function: Function, order: list[int], fr: int) -> dict[int, int]:
@@ -42,7 +37,7 @@ def _changing(instructions: list[Instruction], fr: int) -> int:
     for instruction in instructions:
         read, bits = masks(instruction, fr)
         written |= bits
-        if instruction.row.name in _CALCULATIONS:
+        if effects(instruction.row).is_pure:
             operands[bits] = operands.get(bits, 0) | read
         else:
             others |= bits
@@ -63,9 +58,9 @@ def unmoved_loads(block: Block, changing: int, fr: int) -> set[int]:
     found = set()
     for index, instruction in enumerate(block.body_and_slot()):
         read, written = masks(instruction, fr)
-        if reads_memory(instruction.row) and not changing >> instruction.rs & 1:
+        if effects(instruction.row).loads and not changing >> instruction.rs & 1:
             found.add(index)
-        if instruction.row.name in _CALCULATIONS and not read & changing:
+        if effects(instruction.row).is_pure and not read & changing:
             changing &= ~written
         else:
             changing |= written

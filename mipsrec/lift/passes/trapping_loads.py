@@ -12,7 +12,7 @@ from __future__ import annotations
 from ...analysis import Block, End, Function
 from ...flow.loops import predecessors_of
 from ...isa import Instruction
-from ...isa.uses import ALL_BITS, masks, reads_memory
+from ...isa.effects import ALL_BITS, effects, masks
 
 _LEAVING = (End.CALL, End.RETURN)
 _BRANCHING = (End.FALL, End.BRANCH, End.JUMP, End.INDIRECT)
@@ -21,7 +21,7 @@ _FRAME = (29, 30)
 
 def _may_fault(instruction: Instruction) -> bool:
     """Return whether an instruction loads by another register than sp and fp."""
-    return reads_memory(instruction.row) and instruction.rs not in _FRAME
+    return effects(instruction.row).loads and instruction.rs not in _FRAME
 
 
 class NeededRegisters:
@@ -83,7 +83,7 @@ class NeededRegisters:
         body, slot = block.body, block.delay_slot
         if slot is not None and _may_fault(slot) and not masks(slot, self._fr)[1] & self.after_slot(block):
             found.add(len(body))
-        if any(reads_memory(instruction.row) for instruction in body):
+        if any(effects(instruction.row).loads for instruction in body):
             needed = self._before_end(block)
             for index in range(len(body) - 1, -1, -1):
                 read, written = masks(body[index], self._fr)

@@ -11,16 +11,22 @@ from dataclasses import dataclass
 
 from ...analysis import Block, End
 from ...isa import Instruction
-from ...isa.uses import masks
+from ...isa.effects import LOAD, Access, effects, masks
 
 _REACH = 8
 """Instructions after the first half that are looked at for the second."""
 
-_LOADS = frozenset(("lwl", "lwr"))
-_STORES = frozenset(("swl", "swr"))
-_PASSED = _LOADS | frozenset(
-    "addiu addu subu and andi or ori xor xori nor lui sll srl sra sllv srlv srav slt slti sltu sltiu".split()
-)
+
+def _part(instruction: Instruction) -> Access | None:
+    """Return the access of an instruction that accesses part of a word."""
+    access = effects(instruction.row).access
+    return access if access is not None and access.part else None
+
+
+def _may_pass(instruction: Instruction) -> bool:
+    """Return whether an instruction may stand between the halves of a load."""
+    part = _part(instruction)
+    return effects(instruction.row).is_pure or (part is not None and part.kind == LOAD)
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,7 @@ class Pair:
 
 def find_pairs(block: Block, big_endian: bool, fr: int) -> dict[int, Pair]:
     """Return the pairs of a block by the index of their first half."""
-    if not any(instruction.row.name in _LOADS | _STORES for instruction in block.body):
+    if not any(map(_part, block.body)):
         return {}
     body = list(block.body)
     terminator = block.terminator
@@ -46,7 +52,9 @@ def find_pairs(block: Block, big_endian: bool, fr: int) -> dict[int, Pair]:
         second = None if at in halves else _second(body, at, terminator, fr)
         if second is None:
             continue
-        left, right = (first, body[second]) if first.row.name[2] == "l" else (body[second], first)
+        half = _part(first)
+        assert half is not None
+        left, right = (first, body[second]) if half.part == "left" else (body[second], first)
         low, distance = (left, -3) if big_endian else (right, 3)
         if left.imm - right.imm == distance:
             halves.add(second)
@@ -57,18 +65,19 @@ def find_pairs(block: Block, big_endian: bool, fr: int) -> dict[int, Pair]:
 def _second(body: list[Instruction], at: int, terminator: Instruction | None, fr: int) -> int | None:
     """Return the index of the other half of the access with an index, or None if it is none or there is no other."""
     first = body[at]
-    name = first.row.name
-    if name not in _LOADS | _STORES or first.rs == first.rt:
+    half = _part(first)
+    if half is None or first.rs == first.rt:
         return None
-    other = name[:2] + ("r" if name[2] == "l" else "l")
-    reach = _REACH if name in _LOADS else 1
+    reach = _REACH if half.kind == LOAD else 1
     for index in range(at + 1, min(at + 1 + reach, len(body))):
         instruction = body[index]
-        if instruction.row.name == other and instruction.rs == first.rs and instruction.rt == first.rt:
+        part = _part(instruction)
+        same = part is not None and part.kind == half.kind and (instruction.rs, instruction.rt) == (first.rs, first.rt)
+        if same and part is not None and part.part != half.part:
             return index
         read, written = masks(instruction, fr)
         if (read | written) >> first.rt & 1 or written >> first.rs & 1:
             return None
-        if instruction is not terminator and instruction.row.name not in _PASSED:
+        if instruction is not terminator and not _may_pass(instruction):
             return None
     return None

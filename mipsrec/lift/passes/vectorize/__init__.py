@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ....analysis import Block, End, Function
+from ....isa.effects import STORE, effects
 from ...options import LiftOptions
 from ..safepoints import Safepoints
 from .iteration import Round, always_overlaps, countable
@@ -27,4 +28,5 @@ def vector_rounds(
 
 
 def _stores_floats(block: Block) -> bool:
-    return any(instruction.row.name in ("swc1", "sdc1", "swxc1", "sdxc1") for instruction in block.instructions())
+    accesses = (effects(instruction.row).access for instruction in block.instructions())
+    return any(one is not None and one.kind == STORE and one.type in ("float", "double") for one in accesses)

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from ....analysis import Block
 from ....isa import Instruction
-from ....isa.uses import SIGN_CHANGES
+from ....isa.effects import changes_sign
 from .iteration import Access, Round, Step, Sum, Test
 
 _TYPES = {"s": "float", "d": "double", "w": "i32"}
@@ -261,7 +261,7 @@ class _Recorder:
         return _Lane(number)
 
     def float_op(self, name: str, fmt: str, *operands: _Lane) -> _Lane:
-        if self._abs2008 and name in SIGN_CHANGES:
+        if self._abs2008 and changes_sign(name):
             raise _NotThisKind
         return self._result(name, _TYPES[fmt], *operands)
 
