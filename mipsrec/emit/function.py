@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..analysis import Block, End, Function
+from ..flow.graph import Graph
 from ..lift.convention import (
     RA_BIT,
     RESULT_BITS,
@@ -96,21 +97,21 @@ class FunctionWriter(JumpEnds):
         self._in_state = in_state
         self._short = find_short_way(function) if frame is not None else None
         entered = settled_by_caller(frame) | frame.unseen & argument_registers(function) if frame is not None else 0
+        graph = Graph.reached(function, entries)
+        self._whole = Graph.whole(function)
         self._plan = RegisterPlan(
-            function, self._units, entries, self._passed, entered, self._unsettled, self._has_short_way, in_state
+            graph, self._units, self._passed, entered, self._unsettled, self._has_short_way, in_state
         )
-        self._forms = (
-            whole_pairs(self._plan.order) if in_state else pair_forms(function, self._units, self._plan.order, entries)
-        )
-        self._needed = NeededRegisters(function, options.fr, self._plan.order)
-        self._addresses = KnownAddresses(function, entries, self._plan.order, options.fr)
-        self._changing = changing_masks(function, self._plan.order, options.fr)
-        self._safepoints = find_safepoints(function, self._plan.order, entries, options)
+        self._forms = whole_pairs(graph.order) if in_state else pair_forms(graph, self._units)
+        self._needed = NeededRegisters(graph, options.fr)
+        self._addresses = KnownAddresses(graph, options.fr)
+        self._changing = changing_masks(graph, options.fr)
+        self._safepoints = find_safepoints(graph, options)
         self._vectors = {}
         loops = []
         if not in_state:
-            self._vectors = vector_rounds(function, self._plan.order, self._safepoints, options, self._units.abs2008)
-            loops = slots_of_loops(function, self._plan.order, entries, self._safepoints, options, self._changing)
+            self._vectors = vector_rounds(graph, self._safepoints, options, self._units.abs2008)
+            loops = slots_of_loops(graph, self._safepoints, options, self._changing)
         self._slot_heads = {loop.head: loop for loop in loops if loop.head not in self._vectors}
         self._slot_loops = {pc: loop for loop in self._slot_heads.values() for pc in loop.body}
         self._machine = IrMachine(self._writer, self._units, options, in_state)

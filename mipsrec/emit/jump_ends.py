@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ..analysis import Block, JumpTable
 from ..elf import PIE_BIAS
+from ..flow.graph import Graph
 from ..lift.passes.switches import case_weights
 from .call_ends import CallEnds
 from .memory import Value, text
@@ -29,6 +30,7 @@ class Hub:
 class JumpEnds(CallEnds):
     """The part of FunctionWriter that writes jumps by tables."""
 
+    _whole: Graph  # of all blocks of the function
     _hubs: dict[tuple[tuple[int, int], ...], Hub]
 
     def _jump_by_table(self, block: Block, table: JumpTable, target: Value) -> None:
@@ -56,7 +58,7 @@ class JumpEnds(CallEnds):
         checked = table.writable and not by_target
         checks = {pc: writer.fresh_label() if checked else label for pc, label in labels.items()}
         cases = " ".join(f"i32 {text(case)}, label %{checks[pc]}" for case, pc in places)
-        weights = case_weights(self._function, block, [pc for _, pc in places])
+        weights = _weights_text(case_weights(self._whole, block, [pc for _, pc in places]))
         writer.void(f"switch i32 {text(subject)}, label %{beyond} [ {cases} ]{weights}")
         for pc, label in labels.items() if checked else ():
             writer.label(checks[pc])
@@ -138,3 +140,10 @@ class JumpEnds(CallEnds):
         writer.void(f"br i1 {good}, label %{yes}, label %{default}, {LIKELY}")
         writer.label(yes)
         return number
+
+
+def _weights_text(weights: list[int]) -> str:
+    """Return the annotation of a switch whose default case is never taken."""
+    if not weights:
+        return ""
+    return f', !prof !{{!"branch_weights", i32 1, {", ".join(f"i32 {weight}" for weight in weights)}}}'

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from ..analysis import End, Function, Program
-from ..flow.loops import WAITS, cycles, has_inner_loops, loops_with
+from ..flow.graph import WAITS, Graph, cycles
 from ..options import AUTO, LIGHT
 from ..profiles import Profile
 from .convention import Callee, argument_registers, symbol_of
@@ -44,7 +44,7 @@ def has_hot_loops(function: Function) -> bool:
     That is any loop of a small function; of a large one, loops without calls that are a tenth of it: the time of other
     loops is that of what they call. What is nested counts once more for each loop around it.
     """
-    loops = loops_with(function, list(function.blocks), tuple(End))
+    loops = Graph.whole(function).loops
     if not loops:
         return False
     blocks = function.blocks
@@ -110,7 +110,7 @@ def is_interpreter(function: Function) -> bool:
     large = {pc for pc, table in function.jump_tables.items() if len(table.cases) >= _INTERPRETER_CASES}
     if not large:
         return False
-    loops = loops_with(function, list(function.blocks), (End.INDIRECT,))
+    loops = Graph.whole(function).loops_with(End.INDIRECT)
     return any(function.blocks[pc].terminator_pc in large for body in loops.values() for pc in body)
 
 
@@ -130,7 +130,7 @@ def large_interpreters(program: Program, starts: Iterable[int]) -> set[int]:
 
 def called_in_loops(function: Function) -> set[int]:
     """Return the targets, and likely targets, of the calls in a function's loops."""
-    loops = loops_with(function, list(function.blocks), (End.CALL,))
+    loops = Graph.whole(function).loops_with(End.CALL)
     found = set()
     for pc in set().union(*loops.values()):
         block = function.blocks[pc]
@@ -237,7 +237,7 @@ def with_cold(
     """
     found = dict(callees)
     for start in callees.keys() & {*starts, *in_state}:
-        if start not in in_state and has_inner_loops(program.functions[start]):
+        if start not in in_state and Graph.whole(program.functions[start]).has_inner_loops():
             found[start] = replace(found[start], cold=True)
         else:
             found[start] = replace(found[start], cold=True, in_state=True, frame=None)

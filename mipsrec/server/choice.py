@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ..analysis import End, Function
-from ..flow.loops import loops_with
+from ..analysis import Function
+from ..flow.graph import Graph
 from ..pipeline import Guest
 from .protocol import ARRIVED
 
@@ -54,7 +54,7 @@ class FileIndex:
 
 def heads_around(function: Function, blocks: set[int]) -> set[int]:
     """Return the heads of the loops that have some of these blocks."""
-    loops = loops_with(function, list(function.blocks), tuple(End))
+    loops = Graph.whole(function).loops
     sizes = sorted((len(body), head) for head, body in loops.items() if body & blocks and head != function.start)
     return {head for _, head in sizes[:MOST_HEADS]}
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable
 
-from ...analysis import Block, End, Function
-from ...flow.loops import cycles, loops_with, predecessors_of
+from ...analysis import Block, End
+from ...flow.graph import Graph, cycles
+from ...flow.solve import Direction, Meet, solve
 from ..convention import PRESERVED, RESULT_BITS, lowers_sp
 from ..units import Units
 
@@ -20,50 +20,46 @@ it would be spilled and moved on the way there."""
 class RegisterPlan:
     """Data flow over the blocks of one function: dirty units forwards, live units backwards.
 
-    `entries` are the blocks that control enters from outside. A function that only part of the blocks can reach is
-    planned with those alone. `passed` gives the bits that the end of a block reads: arguments and results. `entered`
+    `passed` gives the bits that the end of a block reads: arguments and results. `entered`
     are the bits that are dirty at the entries, `unsettled` those that are after a call. `passes_by` says whether
     control may go on after a call that has not been made. With `in_state` nothing is dirty or live between blocks.
     """
 
     def __init__(
         self,
-        function: Function,
+        graph: Graph,
         units: Units,
-        entries: list[int],
         passed: Callable[[Block], int],
         entered: int,
         unsettled: Callable[[Block], int],
         passes_by: Callable[[Block], bool],
         in_state: bool = False,
     ) -> None:
-        self._function = function
+        self._graph = graph
         self._in_state = in_state
-        self._entries = frozenset(entries)
-        self.order = _reachable(function, entries)
+        self.order = graph.order
         self.in_loops: frozenset[int] = frozenset()
         if in_state:
             self.dirty_in = self.live_in = self.live_out = dict.fromkeys(self.order, 0)
             self.entry_loads = 0
             return
-        self._successors = {pc: function.successors(function.blocks[pc]) for pc in self.order}
         self._summarize(units)
-        after = {pc: unsettled(function.blocks[pc]) for pc in self.order if function.blocks[pc].end is End.CALL}
-        self._passed_by = frozenset(pc for pc in after if passes_by(function.blocks[pc]))
-        before = dict.fromkeys(self.order, 0) | dict.fromkeys(entries, entered)
+        blocks = graph.blocks
+        after = {pc: unsettled(blocks[pc]) for pc in self.order if blocks[pc].end is End.CALL}
+        self._passed_by = frozenset(pc for pc in after if passes_by(blocks[pc]))
+        before = dict.fromkeys(graph.entries, entered)
         self._kept_in: dict[int, int] = {}
-        self._returned_in = self._forwards(dict.fromkeys(self.order, 0), dict.fromkeys(after, RESULT_BITS), {})
+        self._returned_in = self._forwards({}, dict.fromkeys(after, RESULT_BITS), {})
         self._add_ends(units, passed)
         self._find_live()
-        loops = loops_with(function, self.order, tuple(End))
-        calling = {head: body for head, body in loops.items() if any(self._syncs(pc) for pc in body)}
+        calling = {head: body for head, body in graph.loops.items() if any(self._syncs(pc) for pc in body)}
         self.in_loops = frozenset().union(*calling.values())
         """The blocks of loops that call."""
-        self._drop_dead(body for head, body in loops.items() if head not in calling)
+        self._drop_dead(body for head, body in graph.loops.items() if head not in calling)
         self.dirty_in = self._forwards(before, after, calling)
         self._settle_meets(after)
         self.entry_loads = 0
-        for pc in entries:
+        for pc in graph.entries:
             self.entry_loads |= self.live_in[pc] | self.dirty_in[pc]
 
     def edge_loads(self, dirty: int, successor: int) -> int:
@@ -81,7 +77,7 @@ class RegisterPlan:
         self._flushed: dict[int, int] = {}  # before any of _written
         for pc in self.order:
             use = written = raised = flushed = 0
-            block = self._function.blocks[pc]
+            block = self._graph.blocks[pc]
             likely = block.is_likely
             annulled = block.delay_slot if likely else None
             for instruction in block.instructions():
@@ -115,19 +111,19 @@ class RegisterPlan:
         `before`: what is out of step at the entries. Ways into one of the `loops`, given by head and body, do not
         count.
         """
-        found = dict(before)
-        work = list(self.order)
-        while work:
-            pc = work.pop()
-            bits = after_call.get(pc, 0)
-            if not self._syncs(pc) or pc in self._passed_by:
-                bits |= found[pc] & ~self._flushed[pc] | self._written[pc]
-            for successor in self._successors[pc]:
-                new = bits & self._kept_in.get(successor, -1) & ~found[successor]
-                if new and pc in loops.get(successor, (pc,)):
-                    found[successor] |= new
-                    work.append(successor)
-        return found
+        transfers = {pc: self._dirty_transfer(pc, after_call) for pc in self.order}
+
+        def on_edge(source: int, target: int, bits: int) -> int:
+            return bits & self._kept_in.get(target, -1) if source in loops.get(target, (source,)) else 0
+
+        return solve(self._graph, Direction.FORWARD, Meet.ANY, transfers, before, on_edge)
+
+    def _dirty_transfer(self, pc: int, after_call: dict[int, int]) -> tuple[int, int]:
+        """Return the bits that are out of step after a block in any case, and those that stay so."""
+        bits = after_call.get(pc, 0)
+        if self._syncs(pc) and pc not in self._passed_by:
+            return bits, 0
+        return bits | self._written[pc], ~self._flushed[pc]
 
     def _drop_dead(self, tight: Iterable[frozenset[int]]) -> None:
         """In large functions, have units flushed on the way into blocks from which on nothing reads them.
@@ -136,43 +132,30 @@ class RegisterPlan:
         """
         if len(self.order) < LARGE_FUNCTION_BLOCKS:
             return
-        inside = self._entries.union(*tight)
+        inside = frozenset(self._graph.entries).union(*tight)
         self._kept_in = {pc: self.live_in[pc] | PRESERVED for pc in self.order if pc not in inside}
 
     def _syncs(self, pc: int) -> bool:
-        return self._function.blocks[pc].end in _SYNCING
+        return self._graph.blocks[pc].end in _SYNCING
 
     def _settle_meets(self, after_call: dict[int, int]) -> None:
         """Outside loops, have units flushed on ways that meet clean ones, unless they are read from there on."""
-        predecessors = predecessors_of(self._successors)
-        cyclic = {pc for cycle in cycles(self.order, self._successors) for pc in cycle}
-        work = deque(pc for pc in self.order if pc not in cyclic)
-        queued = set(work)
+        cyclic = {pc for cycle in cycles(self.order, self._graph.successors) for pc in cycle}
         out = {pc: self._dirty_out(pc, after_call) for pc in self.order}
-        while work:
-            pc = work.popleft()
-            queued.discard(pc)
-            before = predecessors[pc]
-            if not before or pc in self._entries:
+        for pc in self._graph.topological_order():
+            before = self._graph.predecessors[pc]
+            if pc in cyclic or not before or pc in self._graph.entries:
                 continue
             some, every = 0, -1
             for source in before:
                 some |= out[source]
                 every &= out[source]
-            found = self.dirty_in[pc] & (every | some & self.live_in[pc])
-            if found != self.dirty_in[pc]:
-                self.dirty_in[pc] = found
-                out[pc] = self._dirty_out(pc, after_call)
-                for successor in self._successors[pc]:
-                    if successor not in cyclic and successor not in queued:
-                        queued.add(successor)
-                        work.append(successor)
+            self.dirty_in[pc] &= every | some & self.live_in[pc]
+            out[pc] = self._dirty_out(pc, after_call)
 
     def _dirty_out(self, pc: int, after_call: dict[int, int]) -> int:
-        bits = after_call.get(pc, 0)
-        if not self._syncs(pc) or pc in self._passed_by:
-            bits |= self.dirty_in[pc] & ~self._flushed[pc] | self._written[pc]
-        return bits
+        added, kept = self._dirty_transfer(pc, after_call)
+        return added | self.dirty_in[pc] & kept
 
     def results_at_hand(self, pc: int) -> int:
         """Return which RESULT_BITS a return block gives back from SSA: those not written are loaded from the state."""
@@ -180,40 +163,22 @@ class RegisterPlan:
 
     def _add_ends(self, units: Units, passed: Callable[[Block], int]) -> None:
         for pc in self.order:
-            block = self._function.blocks[pc]
+            block = self._graph.blocks[pc]
             bits = self.results_at_hand(pc) if block.end is End.RETURN else passed(block) & units.bits
             self._use[pc] |= bits & ~self._overwritten[pc]
 
     def _find_live(self) -> None:
-        predecessors = predecessors_of(self._successors)
-        self.live_in = dict.fromkeys(self.order, 0)
+        transfers = {pc: self._live_transfer(pc) for pc in self.order}
+        self.live_in = solve(self._graph, Direction.BACKWARD, Meet.ANY, transfers, {})
         self.live_out = dict.fromkeys(self.order, 0)
-        done = dict.fromkeys(self.order, False)
-        work = list(self.order)
-        while work:
-            pc = work.pop()
-            out = 0
-            for successor in self._successors[pc]:
-                out |= self.live_in[successor]
-            self.live_out[pc] = out
-            block = self._function.blocks[pc]
-            needed = out
-            if block.end in _SYNCING and pc not in self._passed_by:
-                needed &= PRESERVED if block.end is End.CALL else 0
-            live = self._use[pc] | (needed & ~self._overwritten[pc])
-            if live != self.live_in[pc] or not done[pc]:
-                done[pc] = True
-                self.live_in[pc] = live
-                work.extend(predecessors[pc])
+        for pc in self.order:
+            for successor in self._graph.successors[pc]:
+                self.live_out[pc] |= self.live_in[successor]
 
-
-def _reachable(function: Function, entries: list[int]) -> list[int]:
-    """Return the blocks reachable from `entries`, by address."""
-    seen = set(entries)
-    work = list(entries)
-    while work:
-        for successor in function.successors(function.blocks[work.pop()]):
-            if successor not in seen:
-                seen.add(successor)
-                work.append(successor)
-    return sorted(seen)
+    def _live_transfer(self, pc: int) -> tuple[int, int]:
+        """Return the bits that a block reads, and those of what is read after it that are read before it as well."""
+        kept = ~self._overwritten[pc]
+        end = self._graph.blocks[pc].end
+        if end in _SYNCING and pc not in self._passed_by:
+            kept &= PRESERVED if end is End.CALL else 0
+        return self._use[pc], kept

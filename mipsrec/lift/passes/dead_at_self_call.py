@@ -24,6 +24,8 @@ from dataclasses import replace
 
 from ...analysis import Block, End, Function
 from ...analysis.symbolic import constant_condition
+from ...flow.graph import Edges
+from ...flow.solve import Direction, Meet, solve
 from ...isa import Flow
 from ...isa.effects import effects, masks
 from ..convention import moves_sp
@@ -86,22 +88,32 @@ class _Seen:
         self._frame = frame
         self._unseen = unseen
         self._moved = displacements(function) or {}
-        self._found: dict[_Place, int] = {}
-        places = [(pc, harmless) for pc in sorted(function.blocks, reverse=True) for harmless in (True, False)]
-        changed = True
-        while changed:
-            changed = False
-            for place in places:
-                bits = self._before(place)
-                if bits != self._found.get(place, 0):
-                    self._found[place] = bits
-                    changed = True
+        places = [(pc, harmless) for pc in sorted(function.blocks) for harmless in (True, False)]
+        edges = Edges(places, {place: self._following(place) for place in places})
+        boundary = {place: _GPRS for place in places if self._may_leave(function.blocks[place[0]])}
+        transfers = {place: self._transfer(place) for place in places}
+        self._found = solve(edges, Direction.BACKWARD, Meet.ANY, transfers, boundary)
 
     def at_start(self, place: _Place) -> int:
         """Return the bits seen from the start of a block on; all, where it is none of this function."""
         return self._found.get(place, 0) if place[0] in self._function.blocks else _GPRS
 
-    def _before(self, place: _Place) -> int:
+    def _targets(self, block: Block) -> list[int | None]:
+        """Return where a block goes on that does not call, return or jump by a register."""
+        targets: list[int | None] = [block.next_pc] if block.end in (End.FALL, End.BRANCH) else []
+        return targets + ([block.target] if block.end in (End.JUMP, End.BRANCH) else [])
+
+    def _following(self, place: _Place) -> list[_Place]:
+        block = self._function.blocks[place[0]]
+        harmless = place[1] and self._is_harmless(block)
+        return [(pc, harmless) for pc in self._targets(block) if pc is not None and pc in self._function.blocks]
+
+    def _may_leave(self, block: Block) -> bool:
+        targets = self._targets(block)
+        return not targets or any(pc is not None and pc not in self._function.blocks for pc in targets)
+
+    def _transfer(self, place: _Place) -> tuple[int, int]:
+        """Return the bits that a block reads, and those of what is read after it that it does not write."""
         block = self._function.blocks[place[0]]
         read = written = 0
         for instruction in block.instructions():
@@ -109,20 +121,17 @@ class _Seen:
             read |= (_GPRS if effects(instruction.row).may_leave else reads) & ~written
             if not (block.is_likely and instruction is block.delay_slot):
                 written |= writes
-        return (self._after(block, place[1] and self._is_harmless(block)) & ~written | read) & _GPRS
+        seen = self._seen_after(block, place[1])
+        return (read & _GPRS, ~written) if seen is None else ((seen & ~written | read) & _GPRS, 0)
 
-    def _after(self, block: Block, harmless: bool) -> int:
+    def _seen_after(self, block: Block, harmless: bool) -> int | None:
+        """Return the bits seen at the end of a block that returns or calls its own function; None elsewhere."""
         if block.end is End.RETURN:
-            return 0 if harmless and self._frame is not None and block.start in self._frame.returns else _GPRS
+            counts = self._frame is not None and block.start in self._frame.returns
+            return 0 if counts and harmless and self._is_harmless(block) else _GPRS
         if block.end is End.CALL and self._frame is not None and calls_itself(self._function, block):
             return _GPRS if block.target is None else _GPRS & ~self._unseen
-        targets: list[int | None] = [block.next_pc] if block.end in (End.FALL, End.BRANCH) else []
-        targets += [block.target] if block.end in (End.JUMP, End.BRANCH) else []
-        bits = 0 if targets else _GPRS
-        for pc in targets:
-            if pc is not None:
-                bits |= self.at_start((pc, harmless))
-        return bits
+        return None
 
     def _is_harmless(self, block: Block) -> bool:
         """Return whether ra is not saved, or a block stores at sp alone, and not over the slot of ra after the save."""

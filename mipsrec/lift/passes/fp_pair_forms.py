@@ -8,11 +8,11 @@ place. Ways between blocks that meet have the same form, that of the uses next t
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from ...analysis import Block, End, Function
-from ...flow.loops import loops_with
+from ...analysis import Block
+from ...flow.graph import Graph
 from ..units import PAIR, Unit, Units, float_bits
 
 _MAX_DEPTH = 8
@@ -36,23 +36,24 @@ class PairForms:
     out: dict[int, int] = field(default_factory=dict)
 
 
-def whole_pairs(order: list[int]) -> PairForms:
+def whole_pairs(order: Iterable[int]) -> PairForms:
     """Return the forms of pairs that are never two floats between blocks."""
     return PairForms(dict.fromkeys(order, 0), dict.fromkeys(order, 0))
 
 
-def pair_forms(function: Function, units: Units, order: list[int], entries: list[int]) -> PairForms:
-    """Return the forms of all pairs of a function, `entries` being the blocks that control enters from outside."""
+def pair_forms(graph: Graph, units: Units) -> PairForms:
+    """Return the forms of all pairs of a function."""
+    order = graph.order
     forms = whole_pairs(order)
     pairs = [unit for unit in units.all if unit.type == PAIR]
     if not pairs:
         return forms
-    ways = _ways(function, order, entries)
+    ways = _ways(graph)
     depths = dict.fromkeys(order, 0)
-    for body in loops_with(function, order, tuple(End)).values():
+    for body in graph.loops.values():
         for pc in body:
             depths[pc] = min(depths[pc] + 1, _MAX_DEPTH)
-    uses = {pc: _uses(function.blocks[pc], units.fr) for pc in order}
+    uses = {pc: _uses(graph.blocks[pc], units.fr) for pc in order}
     for unit in pairs:
         split = _split_ways(unit, ways, depths, uses)
         for pc in order:
@@ -63,7 +64,8 @@ def pair_forms(function: Function, units: Units, order: list[int], entries: list
     return forms
 
 
-def _ways(function: Function, order: list[int], entries: list[int]) -> _Ways:
+def _ways(graph: Graph) -> _Ways:
+    order, entries = graph.order, graph.entries
     parents = list(range(2 * len(order)))
 
     def root(number: int) -> int:
@@ -77,7 +79,7 @@ def _ways(function: Function, order: list[int], entries: list[int]) -> _Ways:
     for pc in entries[1:]:
         parents[root(into[pc])] = root(into[entries[0]])
     for pc in order:
-        for successor in function.successors(function.blocks[pc]):
+        for successor in graph.successors[pc]:
             parents[root(into[successor])] = root(out[pc])
     return _Ways(*({pc: root(number) for pc, number in side.items()} for side in (into, out)))
 

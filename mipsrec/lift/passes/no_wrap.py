@@ -12,7 +12,9 @@ LLVM learns from it how often loops run that step through memory, and that their
 
 from __future__ import annotations
 
-from ...analysis import Block, End, Function
+from ...analysis import Block, End
+from ...flow.graph import Graph
+from ...flow.solve import Direction, Meet, solve
 from ...isa import Instruction
 from ...isa.effects import added_constant, effects, masks
 
@@ -26,28 +28,13 @@ def _has_base(instruction: Instruction) -> bool:
 
 
 class KnownAddresses:
-    """The general-purpose registers that are known to be bases of accesses, at the starts of the blocks of `order`."""
+    """The general-purpose registers that are known to be bases of accesses, at the starts of the blocks of a graph."""
 
-    def __init__(self, function: Function, entries: list[int], order: list[int], fr: int) -> None:
+    def __init__(self, graph: Graph, fr: int) -> None:
         self._fr = fr
-        self._at_start = dict.fromkeys(order, _GPRS)
-        for pc in entries:
-            self._at_start[pc] = 0
-        work = []
-        for pc in reversed(order):
-            block = function.blocks[pc]
-            successors = function.successors(block)
-            if successors:
-                work.append((successors, pc, *self._effect(block)))
-        changed = True
-        while changed:
-            changed = False
-            for successors, pc, gained, kept in reversed(work):
-                unknown = ~(self._at_start[pc] & kept | gained)
-                for successor in successors:
-                    if self._at_start[successor] & unknown:
-                        self._at_start[successor] &= ~unknown
-                        changed = True
+        effects_of = {pc: self._effect(graph.blocks[pc]) for pc in graph.order}
+        boundary = dict.fromkeys(graph.entries, 0)
+        self._at_start = solve(graph, Direction.FORWARD, Meet.ALL, effects_of, boundary)
 
     def _after(self, instruction: Instruction, known: int) -> int:
         if _has_base(instruction):

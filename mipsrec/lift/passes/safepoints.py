@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from ...analysis import Block, End, Function
-from ...flow.loops import cycles, predecessors_of
+from ...flow.graph import Graph, cycles
+from ...flow.solve import Direction, Meet, solve
 from ...isa import Instruction
 from ...isa.effects import ALL_BITS, LOAD, Value, added_constant, copied_register, effects, masks
 from ..options import LiftOptions
@@ -52,33 +53,29 @@ class Safepoints:
         return (source, target) in self.edges or (target not in self.function.blocks and target <= self.function.start)
 
 
-def find_safepoints(function: Function, order: list[int], entries: list[int], options: LiftOptions) -> Safepoints:
-    """Return the safepoints of the blocks of `order`, of which control enters `entries` from outside."""
-    edges = polled_edges(function, order, entries)
-    needed = needed_somewhere(function, order, options.fr) if edges and options.calls != "watched" else {}
-    return Safepoints(function, edges, needed)
+def find_safepoints(graph: Graph, options: LiftOptions) -> Safepoints:
+    """Return the safepoints of a function."""
+    edges = polled_edges(graph)
+    needed = needed_somewhere(graph, options.fr) if edges and options.calls != "watched" else {}
+    return Safepoints(graph.function, edges, needed)
 
 
-def polled_edges(function: Function, order: list[int], entries: Iterable[int]) -> frozenset[tuple[int, int]]:
-    """Return the edges, by source and target, that a look at the waiting signals belongs on.
-
-    `order` are the blocks that are lifted, `entries` those of them that control enters from outside.
-    """
-    successors = {pc: function.successors(function.blocks[pc]) for pc in order}
-    predecessors, entered = predecessors_of(successors), set(entries)
+def polled_edges(graph: Graph) -> frozenset[tuple[int, int]]:
+    """Return the edges, by source and target, that a safepoint belongs on."""
+    entered = set(graph.entries)
     found: list[tuple[int, int]] = []
-    work, budget = [order], MAX_NESTED_BLOCKS
+    work, budget = [list(graph.order)], MAX_NESTED_BLOCKS
     while work:
-        for loop in cycles(work.pop(), successors):
+        for loop in cycles(work.pop(), graph.successors):
             body = frozenset(loop)
-            if len(body) <= MAX_SHORT_LOOP_BLOCKS and _Rounds(function, body).end_soon():
+            if len(body) <= MAX_SHORT_LOOP_BLOCKS and _Rounds(graph, body).end_soon():
                 continue
             budget -= len(body)
-            edges = [(pc, target) for pc in loop for target in successors[pc] if target in body]
+            edges = [(pc, target) for pc in loop for target in graph.successors[pc] if target in body]
             if budget < 0:
                 found += [(pc, target) for pc, target in edges if target <= pc]
                 continue
-            head = _head(body, predecessors, entered)
+            head = _head(body, graph.predecessors, entered)
             found += [edge for edge in edges if edge[1] == head]
             work.append([pc for pc in loop if pc != head])
     return frozenset(found)
@@ -89,31 +86,18 @@ def _head(body: frozenset[int], predecessors: dict[int, list[int]], entered: set
     return min(pc for pc in body if pc in entered or not body.issuperset(predecessors[pc]))
 
 
-def needed_somewhere(function: Function, order: list[int], fr: int) -> dict[int, int]:
+def needed_somewhere(graph: Graph, fr: int) -> dict[int, int]:
     """Return, for the start of each block, the register bits that some way from there reads before it writes them.
 
     Whatever leaves the function, or may trap, reads all. The others need not be right where a handler interrupts.
     """
-    summaries = {pc: _summary(function, function.blocks[pc], fr) for pc in order}
-    successors = {pc: function.successors(function.blocks[pc]) for pc in order}
-    predecessors = predecessors_of(successors)
-    needed = dict.fromkeys(order, 0)
-    work = list(order)
-    while work:
-        pc = work.pop()
-        read, written, leaves = summaries[pc]
-        after = ALL_BITS if leaves else 0
-        for successor in successors[pc]:
-            after |= needed[successor]
-        bits = after & ~written | read
-        if bits != needed[pc]:
-            needed[pc] = bits
-            work += predecessors[pc]
-    return needed
+    transfers = {pc: _transfer(graph.blocks[pc], fr) for pc in graph.order}
+    boundary = {pc: ALL_BITS for pc in graph.order if _leaves(graph, graph.blocks[pc])}
+    return solve(graph, Direction.BACKWARD, Meet.ANY, transfers, boundary)
 
 
-def _summary(function: Function, block: Block, fr: int) -> tuple[int, int, bool]:
-    """Return the bits a block reads before it writes them, those it surely writes, and whether control may leave."""
+def _transfer(block: Block, fr: int) -> tuple[int, int]:
+    """Return the bits a block reads before it writes them, and those it does not surely write."""
     read = written = 0
     likely = block.is_likely
     for instruction in block.instructions():
@@ -121,10 +105,14 @@ def _summary(function: Function, block: Block, fr: int) -> tuple[int, int, bool]
         read |= (ALL_BITS if effects(instruction.row).traps else reads) & ~written
         if not (likely and instruction is block.delay_slot):
             written |= writes
+    return read, ~written
+
+
+def _leaves(graph: Graph, block: Block) -> bool:
+    """Return whether control may leave the function at the end of a block."""
     after: list[int | None] = [block.next_pc] if block.end in (End.FALL, End.BRANCH) else []
     after += [block.target] if block.end in (End.JUMP, End.BRANCH) else []
-    leaves = not after or any(pc not in function.blocks for pc in after)
-    return read, written, leaves
+    return not after or any(pc not in graph.blocks for pc in after)
 
 
 @dataclass(frozen=True)
@@ -138,11 +126,9 @@ class _Write:
 class _Rounds:
     """What happens in each round of a loop without calls, and of the loops inside it."""
 
-    def __init__(self, function: Function, body: frozenset[int]) -> None:
-        self._blocks = [function.blocks[pc] for pc in sorted(body)]
-        self._successors = {
-            block.start: [pc for pc in function.successors(block) if pc in body] for block in self._blocks
-        }
+    def __init__(self, graph: Graph, body: frozenset[int]) -> None:
+        self._blocks = [graph.blocks[pc] for pc in sorted(body)]
+        self._successors = {pc: [target for target in graph.successors[pc] if target in body] for pc in sorted(body)}
         self._in_all: dict[frozenset[int], bool] = {}
         self._writes: dict[int, list[_Write]] = {}
         for block in self._blocks:

@@ -20,7 +20,11 @@ The rules that make this exact:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ...analysis import Block, End, Function
+from ...flow.graph import Graph
+from ...flow.solve import Direction, Meet, solve
 from ...isa import Instruction
 from ...isa.effects import LOAD, STORE, based_access, effects, masks
 from ..convention import moves_sp
@@ -153,21 +157,27 @@ def _restored(
     function: Function, displacements: dict[int, int], saves: dict[int, Slot]
 ) -> dict[int, tuple[frozenset[int], frozenset[int]]]:
     """Return, by return block, the registers that are loaded from where they are saved, and the stores to look at."""
-    at_start: dict[int, frozenset[int]] = {function.start: frozenset()}
-    work = [function.start]
-    while work:
-        block = function.blocks[work.pop()]
-        found, _ = _through(block, displacements[block.start], at_start[block.start], saves)
+    graph = Graph(function, list(displacements), [function.start])
+    every = frozenset(saves)
+
+    def transfer(block: Block) -> tuple[int, int]:
         if block.end is End.CALL or block.is_likely:
-            found = frozenset()
-        for successor in function.successors(block):
-            before = at_start.get(successor)
-            after = found if before is None else found & before
-            if after != before:
-                at_start[successor] = after
-                work.append(successor)
-    ends = [function.blocks[pc] for pc in displacements if function.blocks[pc].end is End.RETURN]
-    return {block.start: _through(block, displacements[block.start], at_start[block.start], saves) for block in ends}
+            return 0, 0
+        added, kept = (_through(block, displacements[block.start], held, saves)[0] for held in (frozenset(), every))
+        return _bits(added), _bits(kept)
+
+    transfers = {pc: transfer(function.blocks[pc]) for pc in displacements}
+    at_start = solve(graph, Direction.FORWARD, Meet.ALL, transfers, {function.start: 0})
+    found = {}
+    for pc in displacements:
+        if function.blocks[pc].end is End.RETURN:
+            held = frozenset(register for register in saves if at_start[pc] >> register & 1)
+            found[pc] = _through(function.blocks[pc], displacements[pc], held, saves)
+    return found
+
+
+def _bits(registers: Iterable[int]) -> int:
+    return sum(1 << register for register in registers)
 
 
 def _through(

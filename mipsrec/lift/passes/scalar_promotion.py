@@ -20,7 +20,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ...analysis import Block, End, Function
-from ...flow.loops import cycles, predecessors_of
+from ...flow.graph import Edges, Graph, cycles
+from ...flow.solve import Direction, Meet, solve
 from ...isa import Instruction
 from ...isa.effects import LAST_BIT, LOAD, STORE, copied_register, effects, masks
 from ...isa.row import Row
@@ -108,18 +109,11 @@ _SLOT_BIT = LAST_BIT + 1
 _ENDS = (End.FALL, End.BRANCH, End.JUMP, End.INDIRECT)
 
 
-def slots_of_loops(
-    function: Function,
-    order: list[int],
-    entries: Iterable[int],
-    safepoints: Safepoints,
-    options: LiftOptions,
-    inside: Iterable[int],
-) -> list[SlotLoop]:
-    """Return the loops with slots; `order` are the blocks to lift, `inside` those of them in loops without calls."""
-    if options.memory != "flat" or not _changes_words(function, inside):
+def slots_of_loops(graph: Graph, safepoints: Safepoints, options: LiftOptions, inside: Iterable[int]) -> list[SlotLoop]:
+    """Return the loops with slots; `inside` are the blocks in loops without calls."""
+    if options.memory != "flat" or not _changes_words(graph.function, inside):
         return []
-    return _Search(function, order, frozenset(entries), safepoints, options.fr).loops(list(inside))
+    return _Search(graph, safepoints, options.fr).loops(list(inside))
 
 
 def _changes_words(function: Function, blocks: Iterable[int]) -> bool:
@@ -136,13 +130,11 @@ def _changes_words(function: Function, blocks: Iterable[int]) -> bool:
 class _Search:
     """Finds the slots of a function's loops."""
 
-    def __init__(
-        self, function: Function, order: list[int], entries: frozenset[int], safepoints: Safepoints, fr: int
-    ) -> None:
-        self._blocks = function.blocks
-        self._successors = {pc: function.successors(function.blocks[pc]) for pc in order}
-        self._predecessors = predecessors_of(self._successors)
-        self._entries = entries
+    def __init__(self, graph: Graph, safepoints: Safepoints, fr: int) -> None:
+        self._blocks = graph.blocks
+        self._successors = graph.successors
+        self._predecessors = graph.predecessors
+        self._entries = frozenset(graph.entries)
         self._safepoints = safepoints
         self._fr = fr
 
@@ -202,20 +194,18 @@ class _Search:
 
     def _depends_on_itself(self, body: frozenset[int], slots: list[Slot], slot: Slot) -> bool:
         """Return whether a slot is stored a value to that was made of one loaded from it."""
-        reached = dict.fromkeys(body, 0)
-        work = list(body)
-        while work:
-            pc = work.pop()
-            known = reached[pc]
+        stored = False
+
+        def through(pc: int, known: int) -> int:
+            nonlocal stored
             for instruction in self._blocks[pc].instructions():
-                known, stored = self._follow(instruction, known, slots, slot)
-                if stored:
-                    return True
-            for target in self._successors[pc]:
-                if target in body and known & ~reached[target]:
-                    reached[target] |= known
-                    work.append(target)
-        return False
+                known, stores = self._follow(instruction, known, slots, slot)
+                stored = stored or stores
+            return known
+
+        inside = {pc: [target for target in self._successors[pc] if target in body] for pc in body}
+        solve(Edges(list(body), inside), Direction.FORWARD, Meet.ANY, through, {})
+        return stored
 
     def _follow(self, instruction: Instruction, known: int, slots: list[Slot], slot: Slot) -> tuple[int, bool]:
         """Return the registers and slots that depend on `slot` after an instruction, and whether that itself does."""

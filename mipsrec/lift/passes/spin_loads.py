@@ -8,24 +8,22 @@ order: both stay.
 
 from __future__ import annotations
 
-from ...analysis import Block, End, Function
-from ...flow.loops import cycles
+from ...analysis import Block, End
+from ...flow.graph import Graph, cycles
 from ...isa import Instruction
 from ...isa.effects import effects, masks
 
 
-def changing_masks(function: Function, order: list[int], fr: int) -> dict[int, int]:
+def changing_masks(graph: Graph, fr: int) -> dict[int, int]:
     """Return, for each block inside a call-free loop, the bits of registers that change from round to round.
 
     A register that has other constants on other ways counts as one that does not.
     """
     result: dict[int, int] = {}
-    successors: dict[int, list[int]] = {}
-    for pc in order:
-        block = function.blocks[pc]
-        successors[pc] = [] if block.end in (End.CALL, End.SYSCALL) else function.successors(block)
-    for component in cycles(order, successors):
-        instructions = [instruction for pc in component for instruction in function.blocks[pc].instructions()]
+    calls = (End.CALL, End.SYSCALL)
+    successors = {pc: [] if graph.blocks[pc].end in calls else graph.successors[pc] for pc in graph.order}
+    for component in cycles(graph.order, successors):
+        instructions = [instruction for pc in component for instruction in graph.blocks[pc].instructions()]
         result.update(dict.fromkeys(component, _changing(instructions, fr)))
     return result
 

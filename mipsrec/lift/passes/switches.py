@@ -9,26 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...analysis import Block, Function
-from ...flow.loops import predecessors_of
+from ...analysis import Block
+from ...flow.graph import Graph
 
 USUAL_WEIGHT = 9
 """How often a switch in a loop has nothing to do, against how often it has."""
 
 
-def case_weights(function: Function, block: Block, targets: Sequence[int]) -> str:
-    """Return the annotation of a switch at the end of `block`, whose default case is never taken; or nothing."""
-    blocks = function.blocks
-    later = {pc for pc in targets if pc > block.start and pc in blocks}
-    back = {pc for pc in later if any(to <= block.start for to in function.successors(blocks[pc]))}
+def case_weights(graph: Graph, block: Block, targets: Sequence[int]) -> list[int]:
+    """Return how often the switch at the end of `block` leads to each of its targets; nothing where that is open."""
+    later = {pc for pc in targets if pc > block.start and pc in graph.successors}
+    back = {pc for pc in later if any(to <= block.start for to in graph.successors[pc])}
     if not back:
-        return ""
-    before = predecessors_of({pc: function.successors(other) for pc, other in blocks.items()})
-    around = {block.start, *before[block.start]}
-    goes_on = {pc for pc in back if not around.issuperset(before[pc])}
+        return []
+    around = {block.start, *graph.predecessors[block.start]}
+    goes_on = {pc for pc in back if not around.issuperset(graph.predecessors[pc])}
     if not goes_on or goes_on.issuperset(targets):
-        return ""
+        return []
     idle = sum(target in goes_on for target in targets)
     usual = USUAL_WEIGHT * (len(targets) - idle) // idle + 1
-    weights = ", ".join(f"i32 {usual if target in goes_on else 1}" for target in targets)
-    return f', !prof !{{!"branch_weights", i32 1, {weights}}}'
+    return [usual if target in goes_on else 1 for target in targets]

@@ -9,8 +9,9 @@ nobody reads may still vanish: code that reads a value for nothing does not depe
 
 from __future__ import annotations
 
-from ...analysis import Block, End, Function
-from ...flow.loops import predecessors_of
+from ...analysis import Block, End
+from ...flow.graph import Graph
+from ...flow.solve import Direction, Meet, solve
 from ...isa import Instruction
 from ...isa.effects import ALL_BITS, effects, masks
 
@@ -25,63 +26,76 @@ def _may_fault(instruction: Instruction) -> bool:
 
 
 class NeededRegisters:
-    """For places in the blocks of `order`, the register bits that every way from there reads before it writes them."""
+    """For places in the blocks of a graph, the register bits that every way from there reads before it writes them."""
 
-    def __init__(self, function: Function, fr: int, order: list[int]) -> None:
+    def __init__(self, graph: Graph, fr: int) -> None:
+        self._graph = graph
         self._fr = fr
-        self._at_start = dict.fromkeys(order, ALL_BITS)
-        self._successors = {pc: function.successors(function.blocks[pc]) for pc in order}
-        predecessors = predecessors_of(self._successors)
-        summaries = {pc: self._summary(function.blocks[pc]) for pc in order}
-        work = list(order)
-        while work:
-            pc = work.pop()
-            block, (read, kept) = function.blocks[pc], summaries[pc]
-            needed = (self._before_end(block) if block.is_likely else self.after_slot(block)) & kept | read
-            if needed != self._at_start[pc]:
-                self._at_start[pc] = needed
-                work += predecessors[pc]
+        transfers = {pc: self._transfer(graph.blocks[pc]) for pc in graph.order}
+        leaving = [pc for pc in graph.order if self._may_leave_likely(graph.blocks[pc])]
+        self._at_start = solve(graph, Direction.BACKWARD, Meet.ALL, transfers, dict.fromkeys(leaving, 0), self._on_edge)
 
-    def _summary(self, block: Block) -> tuple[int, int]:
-        """Return the bits read before they are written, and those not written; without a slot that may not run."""
+    def _may_leave_likely(self, block: Block) -> bool:
+        """Return whether a likely branch may leave the graph."""
+        return block.is_likely and len(self._graph.successors[block.start]) < 2
+
+    def _on_edge(self, source: int, target: int, needed: int) -> int:
+        """Return what is needed before the slot of a likely branch, which is annulled on the way to the next block."""
+        block = self._graph.blocks[source]
+        if block.is_likely and target == block.target and block.delay_slot is not None:
+            return self._above(block.delay_slot, needed)
+        return needed
+
+    def _transfer(self, block: Block) -> tuple[int, int]:
+        """Return the bits needed before a block whatever is needed after it, and those needed if they are after it.
+
+        A slot that may not run is not part of it. Where the host is called at its end, that needs all.
+        """
         read = written = 0
-        for instruction in block.body if block.is_likely else block.instructions():
+        for instruction in [*block.body, block.terminator] if block.is_likely else block.instructions():
+            assert instruction is not None
             reads, writes = masks(instruction, self._fr)
             read |= reads & ~written
             written |= writes
-        return read, ~written
+        known = self._known_after(block)
+        return (read, ~written) if known is None else (read | known & ~written, 0)
+
+    def _known_after(self, block: Block) -> int | None:
+        """Return the bits needed at the end of a block, where that does not depend on those that follow."""
+        if block.end in _BRANCHING:
+            return None
+        return 0 if block.end in _LEAVING else ALL_BITS
 
     def _above(self, instruction: Instruction, needed: int) -> int:
         read, written = masks(instruction, self._fr)
         return needed & ~written | read
 
-    def after_slot(self, block: Block) -> int:
-        """Return the bits needed after the delay slot; all where the host is called."""
-        if block.end not in _BRANCHING:
-            return 0 if block.end in _LEAVING else ALL_BITS
-        if block.is_likely:
-            return self._at_start.get(block.target or 0, 0)
-        needed = ALL_BITS if self._successors[block.start] else 0
-        for successor in self._successors[block.start]:
-            needed &= self._at_start[successor]
+    def _after(self, block: Block) -> int:
+        """Return the bits needed at the end of a block; of a likely branch, before its slot."""
+        known, successors = self._known_after(block), self._graph.successors[block.start]
+        if known is not None:
+            return known
+        needed = ALL_BITS if successors and not self._may_leave_likely(block) else 0
+        for successor in successors:
+            needed &= self._on_edge(block.start, successor, self._at_start[successor])
         return needed
+
+    def _after_slot(self, block: Block) -> int:
+        """Return the bits needed after the delay slot."""
+        return self._at_start.get(block.target or 0, 0) if block.is_likely else self._after(block)
 
     def _before_end(self, block: Block) -> int:
         """Return the bits needed before the terminator and its delay slot."""
-        needed = self.after_slot(block)
-        if block.delay_slot is not None:
+        needed = self._after(block)
+        if block.delay_slot is not None and not block.is_likely:
             needed = self._above(block.delay_slot, needed)
-        if block.terminator is None:
-            return needed
-        if block.is_likely:
-            needed &= self._at_start.get(block.next_pc, 0)
-        return self._above(block.terminator, needed)
+        return needed if block.terminator is None else self._above(block.terminator, needed)
 
     def dead_loads(self, block: Block) -> set[int]:
         """Return the indices in body and slot of the loads to keep."""
         found: set[int] = set()
         body, slot = block.body, block.delay_slot
-        if slot is not None and _may_fault(slot) and not masks(slot, self._fr)[1] & self.after_slot(block):
+        if slot is not None and _may_fault(slot) and not masks(slot, self._fr)[1] & self._after_slot(block):
             found.add(len(body))
         if any(effects(instruction.row).loads for instruction in body):
             needed = self._before_end(block)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ....analysis import Block, End, Function
+from ....analysis import Block, End
+from ....flow.graph import Graph
 from ....isa.effects import STORE, effects
 from ...options import LiftOptions
 from ..safepoints import Safepoints
@@ -10,15 +11,13 @@ from .iteration import Round, always_overlaps, countable
 from .recognize import round_of
 
 
-def vector_rounds(
-    function: Function, order: list[int], safepoints: Safepoints, options: LiftOptions, abs2008: bool
-) -> dict[int, Round]:
+def vector_rounds(graph: Graph, safepoints: Safepoints, options: LiftOptions, abs2008: bool) -> dict[int, Round]:
     """Return, by their blocks, the loops of which several rounds may be performed at once."""
     found: dict[int, Round] = {}
     if options.memory != "flat":
         return found
-    for pc in order:
-        block = function.blocks[pc]
+    for pc in graph.order:
+        block = graph.blocks[pc]
         if block.end is not End.BRANCH or block.target != pc or not _stores_floats(block) or safepoints.on_edge(pc, pc):
             continue
         done = round_of(block, options.fr, options.big_endian, abs2008)
