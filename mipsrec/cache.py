@@ -13,9 +13,12 @@ from functools import cache
 from pathlib import Path
 
 from . import profiles
-from .cpu import chosen_cpu
 from .errors import BuildError
 from .options import Options
+from .target_cpu import chosen_cpu
+
+CODE, LIBRARIES, OBJECTS, HOSTS = "code", "libraries", "objects", "host"
+"""Its folders: the store, libraries with names of their own, objects of earlier builds, hosts."""
 
 
 def cache_folder() -> Path:
@@ -47,7 +50,7 @@ def library_path(guest_identity: str, options: Options, starts: Sequence[int] = 
         ))
     )  # fmt: skip
     name = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
-    return cache_folder() / "libraries" / f"{name}.so"
+    return cache_folder() / LIBRARIES / f"{name}.so"
 
 
 def _sampled(path: str) -> list[tuple[str, list[int]]]:
@@ -66,14 +69,19 @@ def variant_of(options: Options) -> str:
     return f"{name}-profile-{digest.hexdigest()}"
 
 
+def variant_folder(variant: str, root: Path | None = None) -> Path:
+    """Return the folder of a variant of this version, in the store of the cache or of `root`."""
+    return (root or cache_folder()) / CODE / source_digest() / variant
+
+
 def code_path(guest_identity: str, options: Options, variant: str | None = None, root: Path | None = None) -> Path:
     """Return where the store has the library of a guest's file, in another variant than the options' if named.
 
     The store is in the cache, in the folder that the options fill, or in `root`.
     """
-    root = root or (Path(options.into) if options.into is not None else cache_folder())
-    folder = root / "code" / source_digest() / (variant or variant_of(options))
-    return folder / guest_identity[:2] / f"{guest_identity}.so"
+    if root is None and options.into is not None:
+        root = Path(options.into)
+    return variant_folder(variant or variant_of(options), root) / guest_identity[:2] / f"{guest_identity}.so"
 
 
 def partial_variant(options: Options, chosen: Sequence[tuple[str, Sequence[int]]]) -> str:
@@ -83,9 +91,9 @@ def partial_variant(options: Options, chosen: Sequence[tuple[str, Sequence[int]]
 
 
 _NOT_TRANSLATING = {
-    "__main__.py", "_runtime", "_samples", "cli.py", "commands", "demo.py", "host.py", "interrupts.py", "kept.py",
-    "layers.py", "packaging", "profile_report.py", "scratch.py", "stencils", "store.py", "sysroot.py", "timing.py",
-    "workers.py",
+    "__main__.py", "_runtime", "_samples", "cache_entries.py", "cache_limit.py", "cache_notes.py", "cache_prune.py",
+    "cli.py", "commands", "demo.py", "host_build.py", "interrupts.py", "layers.py", "packaging", "profile_report.py",
+    "stencils", "store.py", "sysroot.py", "temporary_folder.py", "timing.py", "workers.py",
 }  # fmt: skip
 """What comes after a library is made, only asks for one, or says who makes it: its contents do not depend on these."""
 

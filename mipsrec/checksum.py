@@ -1,4 +1,4 @@
-"""The footer that marks a recompiled library as whole.
+"""The footer that marks a recompiled library as whole, and the hash that names a guest's file.
 
 Enters: the bytes of a linked library. Leaves: 16 bytes to append, which the host compares before it loads the file: a
 truncated shared object maps without complaint and kills the host later. `runtime/base/checksum.c` has the same
@@ -7,12 +7,18 @@ algorithm.
 
 from __future__ import annotations
 
+import hashlib
 import struct
 import zlib
 from pathlib import Path
 
 FOOTER_MAGIC = b"MIPSREC1"
 FOOTER_BYTES = 16
+
+
+def identity_of(content: bytes) -> str:
+    """Return the hash that names a guest's file in libraries, profiles and the store (BLAKE2b-256, hexadecimal)."""
+    return hashlib.blake2b(content, digest_size=32).hexdigest()
 
 
 def checksum(data: bytes) -> int:
@@ -41,6 +47,11 @@ def ends_whole(path: Path) -> bool:
             end = library.read()
     except OSError:
         return False
+    return tells_length(end, length)
+
+
+def tells_length(end: bytes, length: int) -> bool:
+    """Return whether the last bytes of a file are a footer that gives the length of what stands before it."""
     return end[:8] == FOOTER_MAGIC and end[12:] == struct.pack("<I", length & 0xFFFFFFFF)
 
 

@@ -26,7 +26,7 @@ from .abi import (
     LIBRARY_WORDS,
     library_word,
 )  # fmt: skip
-from .checksum import FOOTER_BYTES, FOOTER_MAGIC
+from .checksum import FOOTER_BYTES, tells_length
 
 _SHT_DYNSYM = 11
 
@@ -71,7 +71,7 @@ def _mapped(path: Path) -> Iterator[memoryview]:
 def _check_footer(data: memoryview, whole: bool) -> None:
     length = len(data) - FOOTER_BYTES
     end = bytes(data[max(length, 0) :])
-    if length < 0 or end[:8] != FOOTER_MAGIC or end[12:] != struct.pack("<I", length & 0xFFFFFFFF):
+    if length < 0 or not tells_length(end, length):
         raise Damaged("it is truncated or was never finished")
     if whole and end[8:12] != struct.pack("<I", zlib.crc32(data[:length])):
         raise Damaged("its checksum is wrong")

@@ -21,12 +21,12 @@ from .abi import (
     MEMORY_MODELS,
 )  # fmt: skip
 from .compiler import run_compiler
-from .cpu import Cpu
 from .elf import Image
 from .emit.calls import HOST_EDGES, declaration
 from .emit.writer import DELTA, MODULE_METADATA, POOL_SECTION
 from .errors import BuildError
 from .state import layout_id
+from .target_cpu import Cpu
 
 
 @dataclass(frozen=True)

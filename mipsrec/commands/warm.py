@@ -1,4 +1,4 @@
-"""cache warm: runs a program, and waits until what was hot in it is recompiled."""
+"""The action `warm` of `mipsrec cache`: runs a program, and waits until what was hot in it is recompiled."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import time
 
 from ..cache import variant_of
 from ..errors import BuildError
-from ..host import host_executable
+from ..host_build import host_executable
 from ..options import Options
 from ..server import protocol
 from ..server.growth import Grown, grown, hot_path
+from .host_process import run_to_end
 from .options import options_of
-from .profile import run_to_end
-from .run import store_words
+from .run import flag_words, store_words, surroundings_words
 from .server_words import server_words, start_server
 
 _JOBS_SECONDS = 600.0
@@ -41,12 +41,10 @@ def _print_grown(before: dict[str, Grown], options: Options) -> None:
     print(f"the compile server took {spent:.1f} s of processor time")
 
 
-def warm(arguments: argparse.Namespace) -> int:
+def main(arguments: argparse.Namespace) -> int:
     """Run a program to its end, wait for the compile server, and say what it made; the exit status is the program's."""
     options = options_of(arguments)
-    words = [f"--{name}" for name in ("strace", "report") if getattr(arguments, name)]
-    words += [word for setting in arguments.environment for word in ("-E", setting)]
-    words += ["--sysroot", arguments.sysroot] if arguments.sysroot is not None else []
+    words = [*flag_words(arguments), *surroundings_words(arguments)]
     server = server_words(arguments.jobs)
     if not server:
         raise BuildError("there can be no compile server: a name in its command has a line break")

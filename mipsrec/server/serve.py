@@ -7,7 +7,6 @@ wrong with a message or a file concerns that one alone.
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import math
 import os
@@ -25,10 +24,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from .. import objects
+from .. import object_cache
+from ..cache_notes import note_identity
+from ..checksum import identity_of
 from ..elf import parse_elf
 from ..errors import MipsrecError
-from ..kept import note_identity
 from ..options import Options
 from ..pipeline import Guest
 from . import growth, protocol
@@ -208,7 +208,7 @@ class Server:
         if len(handles) != 1 or not message.pcs:
             raise Refused("it asks for nothing")
         content = _content_of(handles[0])
-        key = (hashlib.blake2b(content, digest_size=32).hexdigest(), options)
+        key = (identity_of(content), options)
         note_identity(os.fstat(handles[0]), key[0])
         queued = sum(len(wanted.content) for wanted in self._wanted.values())
         full = len(self._wanted) >= _MOST_QUEUED or queued >= _MOST_QUEUED_BYTES
@@ -379,5 +379,5 @@ def serve(jobs: int, idle_seconds: float) -> int:
             with suppress(OSError):
                 path.unlink()
             listener.close()
-            objects.trim()
+            object_cache.trim()
     return 0

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from .cache import cache_folder
+from .cache import OBJECTS, cache_folder
 from .checksum import FOOTER_BYTES, footer, is_whole
 from .errors import BuildError
 
@@ -23,7 +23,7 @@ LIMIT_BYTES = 1 << 29
 
 def objects_folder() -> Path:
     """Return where the objects are."""
-    return cache_folder() / "objects"
+    return cache_folder() / OBJECTS
 
 
 def path_of(key: str) -> Path:

@@ -17,10 +17,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from . import __version__, stencils
-from .cache import cache_folder, cannot_write, source_digest
+from .cache import HOSTS, cache_folder, cannot_write, source_digest
 from .compiler import find_compiler, run_compiler
 from .errors import BuildError
-from .scratch import scratch_folder
+from .temporary_folder import temporary_folder
 
 _FLAGS = (
     "-std=c11", "-O2", "-g", "-D_GNU_SOURCE=", "-fPIE", "-pthread", "-frounding-math", "-ffp-contract=off",
@@ -109,7 +109,7 @@ def host_executable(extra_flags: tuple[str, ...] = ()) -> Path:
     sources = _sources(runtime_folder())
     compiler = find_compiler()
     key = _key(sources, extra_flags, compiler)
-    path = cache_folder() / "host" / key / HOST
+    path = cache_folder() / HOSTS / key / HOST
     if not path.exists():
         build_host(compiler, path, extra_flags, {"version": source_digest() + "\n"})  # `mipsrec cache` wants to know
     return path
@@ -144,7 +144,7 @@ def _build(
     """Compile a program of C sources and generated headers."""
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        with scratch_folder(".host-", output.parent) as build:
+        with temporary_folder(".host-", output.parent) as build:
             for header, text in headers.items():
                 (build / header).write_text(text)
             common = [compiler, *_FLAGS, *extra_flags, f'-DMR_PRODUCER="mipsrec {__version__}"',
