@@ -18,7 +18,7 @@ import pytest
 from mipsrec import stencils
 from mipsrec.checksum import FOOTER_BYTES, footer
 from mipsrec.temporary_folder import temporary_folder
-from tests.elf.test_broken_elf import REFUSED
+from tests.elf.refused import REFUSED
 from tests.support.commandline import assert_one_line, command, environment, heed_interrupts, mipsrec
 from tests.support.compiled import HELLO, compile_guest
 from tests.support.paths import PREBUILT, SAMPLES

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from mipsrec.cache import source_digest
+from tests.cli.storing import OTHER, libraries
 from tests.support.commandline import assert_one_line, command, environment, mipsrec
 from tests.support.dynamic import library
+from tests.support.hosts import cache_with_host
 from tests.support.mounts import in_namespace
 from tests.support.paths import PREBUILT
-
-OTHER = "0123456789abcdef" * 2
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +45,6 @@ def layer(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("MIPSREC_CACHE_PATH", f"/absent:{tmp_path}/layer")
     return tmp_path / "layer"
-
-
-def libraries(layer: Path) -> list[Path]:
-    return sorted(layer.glob("code/*/*/*/*.so"))
 
 
 def listed() -> list[dict[str, Any]]:
@@ -140,19 +136,10 @@ def test_a_run_takes_what_layers_have(tmp_path: Path) -> None:
     hello = PREBUILT / "mipsel/hello.elf"
     assert mipsrec("build", "--cpu", "generic", "--into", tmp_path / "layer", hello).returncode == 0
     for path in (None, str(tmp_path / "layer")):
-        result = mipsrec("run", "--stats", hello, MIPSREC_CACHE=_cache_with_host(tmp_path / f"cache{path is None}"),
+        result = mipsrec("run", "--stats", hello, MIPSREC_CACHE=str(cache_with_host(tmp_path / f"cache{path is None}")),
                          MIPSREC_CACHE_PATH=path)  # fmt: skip
         assert result.stdout == "Hello from MIPS.\n" and "recompiled" in result.stderr
     assert (tmp_path / "cacheTrue/code").exists() and not (tmp_path / "cacheFalse/code").exists()
-
-
-def _cache_with_host(folder: Path) -> str:
-    """Make a cache that has at most the host, which all tests share."""
-    shared = Path(os.environ["MIPSREC_CACHE"]) / "host"
-    shared.mkdir(exist_ok=True)
-    folder.mkdir()
-    (folder / "host").symlink_to(shared)
-    return str(folder)
 
 
 # ---- the cache command ----

@@ -1,4 +1,4 @@
-"""`mipsrec build` into the store: a program with all that it loads, a whole sysroot, and on a farm.
+"""`mipsrec build` into the store: a program with all that it loads, and a whole sysroot.
 
 The files are tiny and are not run here (tests/runtime/test_store.py does). A cache is a folder of each test.
 """
@@ -9,9 +9,7 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,49 +18,12 @@ from mipsrec.cache import source_digest
 from mipsrec.elf import load_elf
 from mipsrec.options import Options
 from mipsrec.store import store_all, stored_path
-from tests.cli.farm import Farm, wait_until
+from tests.cli.farm import wait_until
+from tests.cli.storing import LEVEL, Build, libraries, make_root, other_version, stored, unfinished
 from tests.support.commandline import assert_one_line, command, environment, heed_interrupts, mipsrec
 from tests.support.compiled import ORDERS
-from tests.support.dynamic import cross_libraries, library, program
+from tests.support.dynamic import library, program
 from tests.support.mounts import in_namespace, read_only, small
-from tests.support.paths import ROOT, RUNTIME
-
-LEVEL = ("--opt", "0", "--jobs", "1")
-
-
-@pytest.fixture
-def cache(tmp_path: Path) -> Path:
-    return tmp_path / "cache"
-
-
-Build = Callable[..., "subprocess.CompletedProcess[str]"]
-
-
-@pytest.fixture
-def build(cache: Path) -> Build:
-    def run(*words: object, **changes: str | None) -> subprocess.CompletedProcess[str]:
-        return mipsrec("build", *LEVEL, *words, **{"MIPSREC_CACHE": str(cache), **changes})
-
-    return run
-
-
-def stored(cache: Path) -> set[str]:
-    """Return the identities that the store has, of whatever version."""
-    return {path.stem for path in cache.glob("code/*/*/*/*.so")}
-
-
-def unfinished(cache: Path) -> list[Path]:
-    """Return what a build that has ended should not leave."""
-    return [path for path in cache.glob("code/*/*/*/*") if path.suffix not in (".so", ".json")]
-
-
-def make_root(root: Path, order: str, count: int = 3, functions: int = 1) -> list[Path]:
-    """Return libraries in a sysroot, each with other contents."""
-    source = "".join(f"int f{n}(int x) {{ return x * {n + 3} + NUMBER; }}\n" for n in range(functions))
-    return [
-        library(root / f"lib/lib{n}.so", order, f"-DNUMBER={1000 + n}", source=source) for n in range(count)
-    ]  # fmt: skip
-
 
 # ---- what is built, and what is left out ----
 
@@ -148,7 +109,7 @@ def test_no_folder(tmp_path: Path, build: Build) -> None:
 def test_damaged_library_is_made_again(tmp_path: Path, cache: Path, build: Build, how: str) -> None:
     make_root(tmp_path / "root", "big", 2)
     build("--sysroot", tmp_path / "root")
-    one, two = sorted(cache.glob("code/*/*/*/*.so"))
+    one, two = libraries(cache)
     good = content = one.read_bytes()
     half = len(content) // 2
     one.write_bytes({
@@ -179,7 +140,7 @@ def test_resumes_after_interruption(tmp_path: Path, cache: Path, build: Build, n
     assert 0 < len(finished) < count
     if number != signal.SIGKILL:
         assert unfinished(cache) == []
-    times = {path: path.stat().st_mtime for path in cache.glob("code/*/*/*/*.so")}
+    times = {path: path.stat().st_mtime for path in libraries(cache)}
     there = len(finished)
     result = build("--sysroot", tmp_path / "root")
     assert result.stdout == f"{count - there} files recompiled, {there} were there, 0 left out\n"
@@ -200,20 +161,11 @@ def test_two_at_once(tmp_path: Path, cache: Path) -> None:
     assert mipsrec("cache", "verify", MIPSREC_CACHE=str(cache)).stdout == "6 libraries checked, 0 damaged\n"
 
 
-def other_version(folder: Path) -> str:
-    """Return where a mipsrec is that differs in a comment, for PYTHONPATH."""
-    shutil.copytree(ROOT / "mipsrec", folder / "mipsrec", ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "runtime").symlink_to(RUNTIME)
-    with (folder / "mipsrec" / "levels.py").open("a") as stream:
-        stream.write("# another version\n")
-    return str(folder)
-
-
 def test_two_versions_share_a_cache(tmp_path: Path, cache: Path, build: Build) -> None:
     make_root(tmp_path / "root", "little", 2)
     other = other_version(tmp_path / "other")
     assert build("--sysroot", tmp_path / "root").returncode == 0
-    mine = {path: path.read_bytes() for path in cache.glob("code/*/*/*/*.so")}
+    mine = {path: path.read_bytes() for path in libraries(cache)}
     words, variables = ("build", *LEVEL, "--sysroot", tmp_path / "root"), {"MIPSREC_CACHE": str(cache)}
     result = mipsrec(*words, cwd=Path(other), **variables, PYTHONPATH=other)
     assert result.stdout.startswith("2 files recompiled, 0 were"), result
@@ -255,7 +207,7 @@ def test_limit_is_kept(tmp_path: Path, cache: Path, build: Build) -> None:
     """What others made goes first, what was used longest ago before the rest; a build does not remove its own."""
     make_root(tmp_path / "old", "big", 4, functions=3)
     assert build("--sysroot", tmp_path / "old").returncode == 0
-    old = sorted(cache.glob("code/*/*/*/*.so"))
+    old = libraries(cache)
     for age, path in enumerate(old):
         os.utime(path, (time.time() - 1000 * (age + 1),) * 2)
     total = sum(path.stat().st_size for path in old)
@@ -271,139 +223,3 @@ def test_limit_is_kept(tmp_path: Path, cache: Path, build: Build) -> None:
     )
     assert 1 <= len(stored(cache)) <= 2
     assert_one_line(build("--sysroot", tmp_path / "many", MIPSREC_CACHE_LIMIT="much"), "MIPSREC_CACHE_LIMIT", "'much'")
-
-
-# ---- on a farm ----
-
-
-@pytest.fixture
-def farm(tmp_path: Path) -> Iterator[Farm]:
-    pytest.importorskip("distributed", reason="NOT TESTED: pip install distributed")
-    (tmp_path / "farm").mkdir()
-    result = Farm(tmp_path / "farm")
-    yield result
-    result.close()
-
-
-def start_build(cache: Path, root: Path, farm: Farm) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        command("build", "--opt", "light", "--dask", farm.address, "--sysroot", root),
-        env=environment(MIPSREC_CACHE=str(cache)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=heed_interrupts,
-    )  # fmt: skip
-
-
-def long_root(tmp_path: Path) -> Path:
-    """Return a sysroot that takes some seconds to build, in several parts."""
-    (tmp_path / "root").mkdir()
-    shutil.copy(cross_libraries("little") / "ld.so.1", tmp_path / "root")
-    return tmp_path / "root"
-
-
-def test_farm_makes_the_same_libraries(tmp_path: Path, cache: Path, build: Build, farm: Farm) -> None:
-    """By a worker that dask starts as a daemon, whose threads are two, and one that is a plain process."""
-    farm.add_worker("--nthreads", "2")
-    farm.add_worker("--no-nanny")
-    files = make_root(tmp_path / "root", "little", 3, functions=40)
-    main = program(tmp_path / "root/main", "little", *files, "-Wl,-rpath,/lib")
-    (tmp_path / "root/broken.so").write_bytes(files[0].read_bytes()[:80])
-    (tmp_path / "local").mkdir()
-    assert build("--sysroot", tmp_path / "root", MIPSREC_CACHE=str(tmp_path / "local")).returncode == 0
-    result = build("--sysroot", tmp_path / "root", "--dask", farm.address)
-    assert result.stdout == "4 files recompiled, 0 were there, 1 left out\n", result
-    assert result.stderr.startswith(f"mipsrec: left out: {tmp_path}/root/broken.so") and result.stderr.count("\n") == 1
-    assert unfinished(cache) == []
-    for path in (tmp_path / "local").glob("code/*/*/*/*.so"):
-        assert (cache / path.relative_to(tmp_path / "local")).read_bytes() == path.read_bytes()
-    result = build("--sysroot", tmp_path / "root", main, "--dask", "tcp://127.0.0.1:1")  # nothing to do: not asked
-    assert result.stdout == "0 files recompiled, 4 were there, 1 left out\n"
-
-
-def test_farm_builds_the_closure_of_a_program(tmp_path: Path, build: Build, farm: Farm) -> None:
-    farm.add_worker("--no-nanny")
-    files = make_root(tmp_path / "root", "big", 2)
-    main = program(tmp_path / "root/main", "big", *files)
-    result = build(main, "--sysroot", tmp_path / "root", "--dask", farm.address)
-    assert result.stdout == "3 files recompiled, 0 were there, 1 left out\n", result
-
-
-def test_lost_worker_is_made_up_for(tmp_path: Path, cache: Path, farm: Farm) -> None:
-    first = farm.add_worker("--no-nanny")
-    process = start_build(cache, long_root(tmp_path), farm)
-    wait_until(lambda: farm.parts_done() > 0, "a first part")
-    farm.add_worker("--no-nanny")
-    first.kill()
-    output, errors = process.communicate(timeout=200)
-    assert (output, errors) == ("1 files recompiled, 0 were there, 0 left out\n", "")
-
-
-def test_lost_scheduler_is_one_line(tmp_path: Path, cache: Path, farm: Farm) -> None:
-    farm.add_worker("--no-nanny")
-    process = start_build(cache, long_root(tmp_path), farm)
-    wait_until(lambda: farm.parts_done() > 0, "a first part")
-    farm.scheduler.kill()
-    output, errors = process.communicate(timeout=120)
-    assert (process.returncode, output) == (1, "") and unfinished(cache) == []
-    assert errors == f"mipsrec: {farm.address}: the dask scheduler is gone; what is finished stays; start again\n"
-
-
-def test_interrupted_farm_build(tmp_path: Path, cache: Path, farm: Farm) -> None:
-    farm.add_worker("--no-nanny")
-    process = start_build(cache, long_root(tmp_path), farm)
-    wait_until(lambda: farm.parts_done() > 0, "a first part")
-    process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
-    assert (process.returncode, output, errors) == (130, "", "mipsrec: interrupted\n")
-    assert unfinished(cache) == []
-
-
-def test_worker_of_another_version_is_refused(tmp_path: Path, build: Build, farm: Farm) -> None:
-    make_root(tmp_path / "root", "big", 1)
-    farm.add_worker("--no-nanny", PYTHONPATH=other_version(tmp_path / "other"))
-    result = build("--sysroot", tmp_path / "root", "--dask", farm.address)
-    assert_one_line(result, "install the same mipsrec", source_digest()[:12])
-
-
-def test_worker_without_mipsrec_is_refused(tmp_path: Path, build: Build, farm: Farm) -> None:
-    make_root(tmp_path / "root", "big", 1)
-    (tmp_path / "none/mipsrec").mkdir(parents=True)
-    (tmp_path / "none/mipsrec/__init__.py").write_text("")
-    farm.add_worker("--no-nanny", PYTHONPATH=str(tmp_path / "none"))
-    result = build("--sysroot", tmp_path / "root", "--dask", farm.address)
-    assert_one_line(result, "cannot run this mipsrec", "install it there")
-
-
-IMPATIENT = """
-import sys
-from mipsrec import farm
-from mipsrec.cli import main
-farm.CONNECT_SECONDS = farm.WORKER_SECONDS = 1
-sys.exit(main(sys.argv[1:]))
-"""
-
-
-def test_no_scheduler_and_no_workers(tmp_path: Path, farm: Farm) -> None:
-    def build_on(address: str) -> subprocess.CompletedProcess[str]:
-        words = ["build", "--sysroot", str(tmp_path / "root"), "--dask", address]
-        changes = environment(MIPSREC_CACHE=str(tmp_path / "cache"))
-        command = [sys.executable, "-c", IMPATIENT, *words]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, env=changes)
-
-    make_root(tmp_path / "root", "big", 1)
-    assert_one_line(build_on("tcp://127.0.0.1:1"), "no dask scheduler answers")
-    assert_one_line(build_on("what://ever"), "what://ever")
-    assert_one_line(build_on(farm.address), "has no workers", "dask worker")
-
-
-def test_missing_package_is_named(tmp_path: Path, build: Build) -> None:
-    make_root(tmp_path / "root", "big", 1)
-    (tmp_path / "stub/distributed").mkdir(parents=True)
-    (tmp_path / "stub/distributed/__init__.py").write_text("raise ImportError('not here')\n")
-    result = build("--sysroot", tmp_path / "root", "--dask", "tcp://x:1", PYTHONPATH=f"{tmp_path}/stub:{ROOT}")
-    assert_one_line(result, "pip install mipsrec[farm]")
-
-
-def test_options_that_do_not_go_with_dask(tmp_path: Path, build: Build) -> None:
-    (file,) = make_root(tmp_path / "root", "big", 1)
-    assert_one_line(build(file, "--dask", "tcp://x:1", "-o", "x.so"), "--dask", "-o")
-    assert_one_line(build(file, "--dask", "tcp://x:1", "--use-profile", "x"), "--dask", "--use-profile")

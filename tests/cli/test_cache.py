@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-from mipsrec import cache_limit, cache_notes, cache_prune
+from mipsrec import cache_limit
 from mipsrec.cache import source_digest
 from mipsrec.library_file import Damaged, read_library
+from tests.cli.storing import OTHER, libraries
 from tests.support.commandline import assert_one_line, mipsrec
 from tests.support.dynamic import library
 from tests.support.mounts import in_namespace, read_only
 
 DAY = 86400
-OTHER = "0123456789abcdef" * 2
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +45,6 @@ def cache(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     shutil.copytree(prepared / "cache", tmp_path / "cache")
     monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
-
-
-def libraries(cache: Path) -> list[Path]:
-    return sorted(cache.glob("code/*/*/*/*.so"))
 
 
 def listed() -> dict[str, Any]:
@@ -367,50 +363,3 @@ def test_sizes(text: str, size: int | None) -> None:
         assert cache_limit.parse_size(text) == size
     for size, shown in ((1536, "1.5 KiB"), (3 << 40, "3.0 TiB"), (5, "5 bytes")):
         assert cache_limit.size_text(size) == shown
-
-
-# ---- for one build ----
-
-
-def of_size(path: Path, size_bytes: int, used: float) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(bytes(size_bytes))
-    os.utime(path, (used, used))
-    return path
-
-
-def test_room_counts_a_library_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two that fit together do not drive each other away, though the room was made after the second."""
-    monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path))
-    monkeypatch.setenv("MIPSREC_CACHE_LIMIT", "1000")
-    first, second = (of_size(tmp_path / "libraries" / f"{name * 32}.so", 400, time.time() - 9) for name in "ab")
-    cache_limit.Room(()).add(second)
-    assert first.exists() and second.exists()
-    third = of_size(tmp_path / "libraries" / f"{'c' * 32}.so", 400, time.time())
-    cache_limit.Room(()).add(third)
-    assert third.exists() and not (first.exists() and second.exists())
-
-
-def test_use_is_noted_once_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path))
-    library = of_size(tmp_path / "a.so", 1, time.time() - 3 * DAY)
-    before = library.stat()
-    cache_notes.note_use(library)
-    noted = library.stat()
-    assert noted.st_atime > time.time() - 60 and noted.st_mtime_ns == before.st_mtime_ns
-    cache_notes.note_use(library)
-    assert library.stat().st_ctime_ns == noted.st_ctime_ns
-    cache_notes.note_use(tmp_path / "none.so")
-    monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path / "cache"))
-    os.utime(library, (before.st_atime, before.st_mtime))
-    cache_notes.note_use(library)
-    assert library.stat().st_atime == before.st_atime, "it is of a layer now"
-
-
-def test_lock_in_use_is_not_removed(tmp_path: Path) -> None:
-    """It may have been taken since it was found to be nobody's."""
-    lock = tmp_path / "a.lock"
-    with lock.open("wb") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
-        assert not cache_prune.remove_leftover(cache_prune.Leftover(cache_prune.LOCK, lock, 0)) and lock.exists()
-    assert cache_prune.remove_leftover(cache_prune.Leftover(cache_prune.LOCK, lock, 0)) and not lock.exists()

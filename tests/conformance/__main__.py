@@ -32,7 +32,7 @@ def _pytest(files: tuple[str, ...], words: list[str]) -> int:
 
 def programs(words: list[str]) -> int:
     """Run pytest on the full matrices; return its exit status."""
-    return _pytest(("programs", "cli/test_verify.py"), words)
+    return _pytest(("programs", "cli/test_verify_agreement.py"), words)
 
 
 def floats(words: list[str]) -> int:

@@ -10,7 +10,8 @@ import struct
 import subprocess
 from pathlib import Path
 
-from tests.support.debian import kept_folder, locked
+from tests.support.debian import kept_folder
+from tests.support.locks import locked
 from tests.support.paths import GUESTS
 
 DATA = GUESTS / "debian"

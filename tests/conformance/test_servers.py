@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.test_dynamic import ENGINES, TIMEOUT, World
+from tests.runtime.dynamic_world import ENGINES, TIMEOUT, World
 from tests.support.compiled import ORDERS
 from tests.support.hosts import sanitized_host
 from tests.support.paths import GUESTS

@@ -10,7 +10,7 @@ import pytest
 
 from mipsrec.elf import load_elf
 from tests.support.commandline import mipsrec
-from tests.support.compiled import ORDERS, binutils, compile_guest, readelf_symbols
+from tests.support.compiled import BARE, ORDERS, binutils, compile_guest, readelf_symbols
 from tests.support.dynamic_guest import dynamic_guest
 from tests.support.hosts import plain_host
 from tests.support.tools import need
@@ -49,7 +49,7 @@ def symbols_of(library: Path) -> set[str]:
 @pytest.mark.parametrize("order", ORDERS)
 def test_names(order: str, tmp_path: Path) -> None:
     """All names become symbols of their own, and none is taken for the function that LLVM or libm knows."""
-    options = ("-nostdlib", "-static", "-mno-abicalls", "-fno-pic", "-G0", "-mips2")
+    options = (*BARE, "-mips2")
     guest = compile_guest(tmp_path, order, ODD, *options, language="assembler")
     library = tmp_path / "guest.so"
     assert mipsrec("build", guest, "-o", library).returncode == 0

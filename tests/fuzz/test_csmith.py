@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.conformance.gcc_batch import ways
-from tests.fuzz.csmith import LEVELS, QEMU, Found, try_seeds
+from tests.fuzz.csmith import LEVELS, Found, try_seeds
+from tests.support.compiled import QEMU
 
 SEED = 5
 ENGINES = ("qemu", "recompiled", "interpreted")

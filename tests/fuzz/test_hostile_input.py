@@ -16,7 +16,7 @@ from tests.fuzz.harmless import available
 from tests.fuzz.input import Result, Trial
 from tests.support.commandline import environment
 from tests.support.hosts import plain_host
-from tests.support.paths import ROOT
+from tests.support.paths import ROOT, RUNTIME
 from tests.support.tools import need
 
 COUNT = 240
@@ -103,5 +103,5 @@ def test_loader_under_libfuzzer(tmp_path: Path) -> None:
     compiler = need("clang")
     loader, interpreter = fuzz_host.TARGETS
     assert fuzz_host.fuzz(loader, tmp_path, 2)
-    flags = [*fuzz_host.FLAGS, f"-I{tmp_path}", f"-I{fuzz_host.RUNTIME}", "-fsyntax-only"]
+    flags = [*fuzz_host.FLAGS, f"-I{tmp_path}", f"-I{RUNTIME}", "-fsyntax-only"]
     subprocess.run([compiler, *flags, fuzz_host.HARNESSES / f"host_{interpreter.name}.c"], check=True)

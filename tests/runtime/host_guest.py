@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from tests.support.compiled import compile_guest, readelf_symbols
+from tests.support.compiled import BARE, compile_guest, readelf_symbols
 from tests.support.paths import GUESTS
 
 GUEST = """
@@ -92,8 +92,7 @@ class Guest:
 
     def __init__(self, folder: Path, byte_order: str) -> None:
         source = GUEST.replace(".word 0x11223344", ".byte 0x11, 0x22, 0x33, 0x44")
-        options = ("-nostdlib", "-static", "-mno-abicalls", "-fno-pic", "-G0")
-        self.path = compile_guest(folder, byte_order, source, *options, language="assembler")
+        self.path = compile_guest(folder, byte_order, source, *BARE, language="assembler")
         self.at = {name: value for name, value, *_ in readelf_symbols(byte_order, self.path)}
         self.byte_order = byte_order
 

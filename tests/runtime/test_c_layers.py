@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from mipsrec.host import runtime_folder, write_generated_headers
 
 from mipsrec.abi import FUNCTIONS
+from mipsrec.host_build import runtime_folder, write_generated_headers
 from tests.support.tools import need
 
 RUNTIME = runtime_folder()

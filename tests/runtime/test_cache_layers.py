@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ from mipsrec.cache import code_path, source_digest, variant_of
 from mipsrec.elf import load_elf
 from mipsrec.store import store
 from tests.support.compiled import ORDERS
-from tests.support.dynamic import SUM_PRINTS, recompiled_files, summing_guest
+from tests.support.dynamic import checked, recompiled_files, summing_guests, used
 from tests.support.mounts import in_namespace
 from tests.support.tools import need
 
@@ -66,28 +65,18 @@ class Layered:
                                       timeout=120, cwd=self.folder, env=environment))  # fmt: skip
 
 
-def checked(result: subprocess.CompletedProcess[str]) -> str:
-    assert (result.returncode, result.stdout) == (0, SUM_PRINTS), result.stderr
-    return result.stderr
-
-
-def used(statistics: str) -> set[str]:
-    return {Path(path).name for path in recompiled_files(statistics)}
-
-
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    @cache
-    def guest(order: str) -> Path:
-        return summing_guest(tmp_path_factory.mktemp("guest"), order)[0]
-
-    return guest
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, Path]]:
+    """A guest of a byte order with its library."""
+    return summing_guests(tmp_path_factory)
 
 
 @pytest.fixture(params=ORDERS)
-def layered(request: pytest.FixtureRequest, tmp_path: Path, host: Path, made: Callable[[str], Path]) -> Layered:
+def layered(
+    request: pytest.FixtureRequest, tmp_path: Path, host: Path, made: Callable[[str], tuple[Path, Path]]
+) -> Layered:
     (tmp_path / "cache").mkdir()
-    return Layered(host, made(request.param), tmp_path)
+    return Layered(host, made(request.param)[0], tmp_path)
 
 
 # ---- order ----

@@ -10,17 +10,16 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tests.runtime.test_system_calls import compile_guest as compile_file
-from tests.runtime.test_system_calls import compile_with, output_in_empty_folder
+from tests.runtime.twins import compile_guest as compile_file
+from tests.runtime.twins import natives_in_empty_folders, output_in_empty_folder
 from tests.support.compiled import ORDERS, compile_guest
 from tests.support.hosts import sanitized_host
 from tests.support.locks import alone_with
-from tests.support.tools import missing, need
+from tests.support.tools import missing
 
 NAMES = ("descriptors", "ioctls", "admin")
 
@@ -35,13 +34,7 @@ def alone() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def native(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
     """What a guest of this name prints when it is compiled for this machine."""
-
-    @cache
-    def output(name: str) -> str:
-        folder = tmp_path_factory.mktemp(name)
-        return output_in_empty_folder(folder / "run", [compile_with(need("gcc"), folder, name)])
-
-    return output
+    return natives_in_empty_folders(tmp_path_factory)
 
 
 @pytest.mark.parametrize("byte_order", ORDERS)

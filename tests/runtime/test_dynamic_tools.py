@@ -218,7 +218,7 @@ def test_profile_without_proc(guest: DynamicGuest, tmp_path: Path) -> None:
 def sysroot(tmp_path_factory: pytest.TempPathFactory, guest: DynamicGuest) -> Path:
     """A sysroot with a static program under a name that this machine has as well."""
     folder = tmp_path_factory.mktemp("root")
-    source = folder / "spin.c"
+    source = folder / "spin_loops.c"
     source.write_text("int main(void) { for (volatile int i = 0; i < 3000000; i++) ; return 5; }")
     triple = ORDERS[guest.byte_order]
     (folder / "bin").mkdir()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.test_system_calls import compile_guest, compile_with
+from tests.runtime.twins import compile_guest, compile_native
 from tests.support.compiled import ORDERS
 from tests.support.hosts import sanitized_host
 from tests.support.tools import need
@@ -31,7 +31,7 @@ def own_words(folder: Path, program: Path) -> list[str | Path]:
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("native")
-    program = compile_with(need("gcc"), tmp_path_factory.mktemp("program"), "execs", "-static")
+    program = compile_native(tmp_path_factory.mktemp("program"), "execs", "-static")
     return output(folder, own_words(folder, program))
 
 

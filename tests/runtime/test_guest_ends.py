@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commandline import command, environment, heed_interrupts, mipsrec, wait_for_processor_time
-from tests.support.compiled import ORDERS, compile_guest
+from tests.support.compiled import BARE, ORDERS, compile_guest
 
 GUEST = """
     .set noreorder
@@ -112,8 +112,7 @@ class Built:
     """The guest for one byte order, and how to run it each way."""
 
     def __init__(self, folder: Path, byte_order: str) -> None:
-        options = ("-nostdlib", "-static", "-mno-abicalls", "-fno-pic", "-G0")
-        self.path = compile_guest(folder, byte_order, GUEST, *options, language="assembler")
+        self.path = compile_guest(folder, byte_order, GUEST, *BARE, language="assembler")
         self._folder = folder
         self._words = {"interpreted": ("--tier", "interp")}
 

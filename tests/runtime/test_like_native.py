@@ -54,7 +54,7 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     def compiled(name: str) -> Path:
         if name not in programs:
             programs[name] = twins.compile_guest(
-                tmp_path_factory.mktemp(f"{name}-{request.param}"), request.param, name
+                tmp_path_factory.mktemp(f"{name}-{request.param}"), request.param, name, options=twins.THREADS
             )
         return programs[name]
 

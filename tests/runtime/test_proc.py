@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.test_system_calls import compile_guest, compile_with
+from tests.runtime.twins import compile_guest, compile_native
 from tests.support.compiled import ORDERS
 from tests.support.hosts import sanitized_host
 from tests.support.tools import need
@@ -26,7 +26,7 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture(scope="module")
 def native(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compile_with(need("gcc"), tmp_path_factory.mktemp("native"), "own_proc", "-static")
+    return compile_native(tmp_path_factory.mktemp("native"), "own_proc", "-static")
 
 
 def ask(folder: Path, before: list[str | Path], program: Path, *words: str, **more: str) -> str:

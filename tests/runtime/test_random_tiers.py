@@ -61,7 +61,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Pr
     @cache
     def made(order: str, name: str) -> Program:
         folder = tmp_path_factory.mktemp(f"{name}-{order}")
-        return Program(twins.compile_guest(folder, order, *SOURCES[name]))
+        return Program(twins.compile_guest(folder, order, *SOURCES[name], options=twins.THREADS))
 
     return made
 

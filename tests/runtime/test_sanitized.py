@@ -22,7 +22,7 @@ from tests.support.tools import need
 RUN_VECTORS = """
 import sys
 from pathlib import Path
-from tests.runtime.test_vectors_interpreted import VECTORS, run_all
+from tests.runtime.vectors_interpreted import VECTORS, run_all
 sys.exit("\\n".join(map(str, run_all(Path(sys.argv[1]), VECTORS))) or 0)
 """
 

@@ -18,7 +18,7 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
 
 @pytest.fixture(scope="module", params=ORDERS)
 def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return twins.compile_guest(tmp_path_factory.mktemp(request.param), request.param, "storm")
+    return twins.compile_guest(tmp_path_factory.mktemp(request.param), request.param, "storm", options=twins.THREADS)
 
 
 @pytest.mark.parametrize("way", ["execs", "ignored"])

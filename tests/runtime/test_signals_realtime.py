@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, order: str) -> Path:
     """Both guests in one byte order."""
     made = tmp_path_factory.mktemp(order)
     for name in ("realtime", "setxid"):
-        twins.compile_guest(made, order, name)
+        twins.compile_guest(made, order, name, options=twins.THREADS)
     return made
 
 

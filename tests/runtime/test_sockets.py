@@ -8,12 +8,11 @@ import socket
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tests.runtime.test_system_calls import compile_guest, compile_with, output_in_empty_folder
+from tests.runtime.twins import compile_guest, natives_in_empty_folders, output_in_empty_folder
 from tests.support.compiled import ORDERS
 from tests.support.hosts import sanitized_host
 from tests.support.paths import RUNTIME
@@ -67,13 +66,7 @@ status 0
 @pytest.fixture(scope="module")
 def native(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
     """What a guest of this name prints when it is compiled for this machine; with words before and after its name."""
-
-    @cache
-    def output(name: str, before: tuple[str, ...] = (), after: tuple[str, ...] = ()) -> str:
-        folder = tmp_path_factory.mktemp(name)
-        return output_in_empty_folder(folder / "run", [*before, compile_with(need("gcc"), folder, name), *after])
-
-    return output
+    return natives_in_empty_folders(tmp_path_factory)
 
 
 def has_namespaces() -> bool:

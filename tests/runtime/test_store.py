@@ -15,7 +15,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,7 +24,7 @@ from mipsrec.cache import code_path, source_digest, variant_of
 from mipsrec.elf import load_elf
 from mipsrec.store import store
 from tests.support.compiled import ORDERS
-from tests.support.dynamic import SUM_PRINTS, compile_to, library, recompiled_files, summing_guest
+from tests.support.dynamic import SUM_PRINTS, checked, compile_to, library, summing_guests, used
 from tests.support.hosts import sanitized_host
 from tests.support.mounts import in_namespace, read_only, small
 from tests.support.tools import need
@@ -75,26 +74,10 @@ class Stored:
         return sorted((self.cache / "identities").glob("*"))
 
 
-def checked(result: subprocess.CompletedProcess[str]) -> str:
-    assert (result.returncode, result.stdout) == (0, SUM_PRINTS), result.stderr
-    assert "internal error" not in result.stderr
-    return result.stderr
-
-
-def used(statistics: str) -> set[str]:
-    """Return the names of the files whose code was used."""
-    return {Path(path).name for path in recompiled_files(statistics)}
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, Path]]:
-    """Return a guest of a byte order with its library."""
-
-    @cache
-    def guest(order: str) -> tuple[Path, Path]:
-        return summing_guest(tmp_path_factory.mktemp("guest"), order)
-
-    return guest
+    """A guest of a byte order with its library."""
+    return summing_guests(tmp_path_factory)
 
 
 @pytest.fixture(params=ORDERS)

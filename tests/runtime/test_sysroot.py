@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.test_system_calls import compile_guest, compile_with
+from tests.runtime.twins import compile_guest, compile_native
 from tests.support.compiled import ORDERS
 from tests.support.hosts import sanitized_host
 from tests.support.tools import need
@@ -88,7 +88,7 @@ def in_chroot(folder: Path, commands: list[str]) -> list[str]:
     if os.geteuid() != 0:
         pytest.skip("only root may chroot: the kernel's answers cannot be asked for")
     root = make_root(folder)
-    compile_with(need("gcc"), root, "paths", "-static")
+    compile_native(root, "paths", "-static")
     return run([need("chroot"), root, "/paths", *commands], folder)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests.runtime import syscall_status
 from tests.support.compiled import compile_guest
+from tests.support.paths import RUNTIME
 from tests.support.tools import need
 
 
@@ -28,7 +29,7 @@ def test_each_call_has_one_row_with_the_kernels_name(calls: dict[int, str]) -> N
 
 def test_no_row_is_missed() -> None:
     """As many rows are found as the sources begin."""
-    sources = [path.read_text() for path in (syscall_status.RUNTIME).rglob("*.c")]
+    sources = [path.read_text() for path in RUNTIME.rglob("*.c")]
     lines = [line for source in sources for line in source.splitlines()]
     begun = sum(line.startswith(("SYSCALL(", "REFUSED")) for line in lines)
     assert begun == len(syscall_status.source_rows()) - len(syscall_status.INDIRECT)

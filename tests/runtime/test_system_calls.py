@@ -9,18 +9,17 @@ import os
 import re
 import subprocess
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 import pytest
 
+from tests.runtime.twins import compile_guest, natives_in_empty_folders, output_in_empty_folder
 from tests.support.compiled import ORDERS, QEMU
 from tests.support.hosts import sanitized_host
-from tests.support.paths import GUESTS, RUNTIME
+from tests.support.paths import RUNTIME
 from tests.support.tools import need
 
 SAME_AS_NATIVE = ("files", "mappings", "clocks", "processes", "signals", "terminals", "events")
-OPTIONS = ("-w", "-O1", "-D_GNU_SOURCE")
 
 KERNEL_ANSWERS = """\
 CALL(statfs64, "/proc", sizeof large - 1, &large) = EINVAL
@@ -44,36 +43,10 @@ CALL(mmap2, 0x7fff0000, 4096, 3, 0x812, -1, 0) = ENOMEM
 """
 
 
-def compile_with(compiler: str, folder: Path, name: str, *options: str) -> Path:
-    program = folder / name
-    command = [compiler, *OPTIONS, *options, str(GUESTS / f"{name}.c"), "-o", str(program)]
-    result = subprocess.run(command, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    return program
-
-
-def compile_guest(folder: Path, byte_order: str, name: str) -> Path:
-    triple = ORDERS[byte_order]
-    return compile_with(need(f"{triple}-gcc", f"gcc-{triple}"), folder, name, "-static")
-
-
-def output_in_empty_folder(folder: Path, command: list[str | Path]) -> str:
-    """Return the standard output and how the command ended; it runs in the folder, which must not exist yet."""
-    folder.mkdir()
-    result = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
-    return f"{result.stdout}status {result.returncode}\n"
-
-
 @pytest.fixture(scope="module")
 def native(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
     """What a guest of this name prints when it is compiled for this machine."""
-
-    @cache
-    def output(name: str) -> str:
-        folder = tmp_path_factory.mktemp(name)
-        return output_in_empty_folder(folder / "run", [compile_with(need("gcc"), folder, name)])
-
-    return output
+    return natives_in_empty_folders(tmp_path_factory)
 
 
 @pytest.mark.parametrize("byte_order", ORDERS)

@@ -8,7 +8,11 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+
+import pytest
 
 from tests.support.compiled import ORDERS
 from tests.support.tools import need
@@ -84,6 +88,23 @@ def summing_guest(folder: Path, byte_order: str) -> tuple[Path, Path]:
     return guest, fill
 
 
+def summing_guests(factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, Path]]:
+    """Return the function that makes that program and its library of a byte order, once."""
+    return cache(lambda byte_order: summing_guest(factory.mktemp("guest"), byte_order))
+
+
+def checked(result: subprocess.CompletedProcess[str]) -> str:
+    """Return what a run of that program said on standard error; it must have done what it does."""
+    assert (result.returncode, result.stdout) == (0, SUM_PRINTS), result.stderr
+    assert "internal error" not in result.stderr
+    return result.stderr
+
+
 def recompiled_files(statistics: str) -> list[str]:
     """Return the files whose code was bound in a run, as --stats names them (mr_modules_report)."""
     return re.findall(r"^mipsrec-host: recompiled (.*?), \d+ entries", statistics, re.MULTILINE)
+
+
+def used(statistics: str) -> set[str]:
+    """Return the names of these files, without their folders."""
+    return {Path(path).name for path in recompiled_files(statistics)}

@@ -1,0 +1,93 @@
+"""`info`, `disasm`, `cfg` and `call`: what they say of a program and its functions."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.commandline import assert_one_line, mipsrec
+from tests.support.compiled import BARE, compile_guest
+from tests.support.tools import need
+
+
+def test_info(guest: Path) -> None:
+    facts = json.loads(mipsrec("info", "--json", guest).stdout)
+    assert facts["byte_order"] == ("big" if guest.read_bytes()[5] == 2 else "little")  # EI_DATA
+    assert (facts["isa"], facts["type"], facts["warnings"]) == ("mips2", "static", [])
+    assert facts["functions"] >= 4 and facts["blocks"] > facts["functions"] and facts["unresolved_jumps"] == 0
+    text = mipsrec("info", guest).stdout
+    assert f"0x{facts['entry']:08x}" in text and facts["identity"] in text
+
+
+def test_disasm(guest: Path) -> None:
+    text = mipsrec("disasm", guest, "--function", "mix").stdout
+    assert [line.split(None, 2)[2] for line in text.splitlines()[3:]] == ["subu v0, a0, a1", "jr ra", "xor v1, a2, a3"]
+    whole = mipsrec("disasm", guest).stdout
+    assert text.strip() in whole and "# length" in whole
+    assert mipsrec("disasm", guest, "--function", "length", "--function", "mix").stdout.count("<") == 2
+
+
+def test_cfg(guest: Path, tmp_path: Path) -> None:
+    text = mipsrec("cfg", guest, "length").stdout
+    assert text.startswith('digraph "length" {') and text.rstrip().endswith("}")
+    edges = re.findall(r"(b[0-9a-f]{8}) -> (b[0-9a-f]{8})", text)
+    nodes = set(re.findall(r"^  (b[0-9a-f]{8}) \[", text, re.MULTILINE))
+    assert len(edges) >= 3 and {node for edge in edges for node in edge} <= nodes
+    assert mipsrec("cfg", guest, "length", "-o", tmp_path / "length.dot").returncode == 0
+    assert (tmp_path / "length.dot").read_text() == text
+    need("dot", "graphviz")
+    assert mipsrec("cfg", guest, "length", "-o", tmp_path / "length.svg").returncode == 0
+    assert "<svg" in (tmp_path / "length.svg").read_text()
+
+
+@pytest.mark.parametrize("tier", ["aot", "interp"])
+def test_call(guest: Path, tier: str) -> None:
+    result = mipsrec("call", "--tier", tier, guest, "mix", "-5", "0x10", "0xffffffff", "1")
+    assert result.returncode == 0
+    assert result.stdout.splitlines()[:2] == ["v0 = 0xffffffeb (-21)", "v1 = 0xfffffffe (-2)"]
+    for text in ("five", "0b1", "1_000", "0x", "4294967296", "-2147483649"):
+        assert_one_line(mipsrec("call", "--tier", tier, guest, "mix", text), text)
+
+
+def test_call_of_a_program_whose_name_is_a_number(guest: Path, tmp_path: Path) -> None:
+    (tmp_path / "12").write_bytes(guest.read_bytes())
+    result = mipsrec("call", "--tier", "interp", "12", "mix", "9", "2", cwd=tmp_path)
+    assert result.stdout.splitlines()[0] == "v0 = 0x00000007 (7)"
+
+
+RETURNS_BY_T0 = """
+    .set noreorder
+    .globl __start, moved, later
+    .ent __start
+__start: b __start
+    nop
+    .end __start
+    .ent moved
+moved: move $t0, $ra
+    addu $v0, $a0, $a1
+    jr $t0
+    nop
+    .end moved
+    .ent later
+later: move $t0, $ra
+    jal helper
+    move $v0, $a0
+    jr $t0
+    addu $v0, $v0, $a1
+    .end later
+    .ent helper
+helper: jr $ra
+    addu $v0, $v0, $v0
+    .end helper
+"""
+
+
+@pytest.mark.parametrize("tier", ["aot", "interp"])
+def test_call_of_functions_that_return_by_another_register(tmp_path: Path, tier: str) -> None:
+    program = compile_guest(tmp_path, "big", RETURNS_BY_T0, *BARE, language="assembler")
+    for function, found in ("moved", 23), ("later", 43):
+        result = mipsrec("call", "--tier", tier, program, function, 20, 3)
+        assert result.stdout.splitlines()[0] == f"v0 = 0x{found:08x} ({found})", result.stderr
