@@ -14,7 +14,7 @@ from tests.support.compiled import BARE, ORDERS, QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
 from tests.support.tools import need
 
-SOURCE = GUESTS / "tables.c"
+SOURCE = GUESTS / "jump_tables.c"
 
 END = """
 void __start(void)

@@ -14,7 +14,7 @@ from tests.support.compiled import ORDERS, compile_guest
 from tests.support.paths import GUESTS
 from tests.support.tools import need
 
-SOURCE = GUESTS / "loops.c"
+SOURCE = GUESTS / "memory_loops.c"
 OPTIONS = ("-nostdlib", "-static", "-ffreestanding", "-mno-abicalls", "-fno-pic", "-G0")
 
 

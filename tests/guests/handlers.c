@@ -1,5 +1,5 @@
 /* What handlers of faults, traps and signals see and change where recompiled code least expects them. Prints lines. */
-#include "frames.h"
+#include "registers.h"
 
 #define PAGE 4096
 #define NOINLINE __attribute__((noinline))

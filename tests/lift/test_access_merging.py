@@ -1,4 +1,4 @@
-"""Copies and fills of consecutive words, done as vectors, leave what they leave word by word."""
+"""Access merging: copies and fills of consecutive words, done as vectors, leave what they leave word by word."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mipsrec.lift.passes.access_merge import find_merged
 from tests.support.compiled import BARE, ORDERS, compile_guest, library_at
 from tests.support.paths import GUESTS
 
-SOURCE = GUESTS / "runs.c"
+SOURCE = GUESTS / "access_merging.c"
 OPTIONS = (*BARE, "-mips32r2")
 VECTORS = {
     "copy",

@@ -1,4 +1,4 @@
-"""Functions that call nothing, in the loops that call them: which are copied there, and that they do what calls do."""
+"""Inlining: functions that call nothing are copied into the loops that call them, and do there what calls do."""
 
 from __future__ import annotations
 

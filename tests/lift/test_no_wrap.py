@@ -1,4 +1,4 @@
-"""Additions that do not wrap are those whose operand or result is sure to be the base of an access."""
+"""No-wrap inference: an addition does not wrap whose operand or result is sure to be the base of an access."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mipsrec import pipeline
 from mipsrec.lift.passes.no_wrap import KnownAddresses
-from tests.support.compiled import compile_guest
+from tests.support.compiled import BARE, compile_guest
 
 # The immediates of those that do not wrap are even.
 CODE = """
@@ -65,8 +65,7 @@ away:
 
 
 def test_exact_sums(tmp_path: Path) -> None:
-    options = ("-nostdlib", "-static", "-mno-abicalls", "-fno-pic")
-    guest = pipeline.open_guest(compile_guest(tmp_path, "little", CODE, *options, language="assembler"))
+    guest = pipeline.open_guest(compile_guest(tmp_path, "little", CODE, *BARE, language="assembler"))
     function = guest.function("__start")
     addresses = KnownAddresses(function, [function.start], sorted(function.blocks), 0)
     exact, wrapping = [], []

@@ -1,4 +1,4 @@
-"""--opt light and auto, and profiles: which functions get effort, and that all levels do the same."""
+"""Optimisation policy: which functions --opt light, auto and profiles spend effort on; all levels do the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registers that bypass the state: a guest whose frames are used as the rules allow, and as they forbid."""
+"""Saved-register handoff: registers bypass the state; stack frames are used as the rules allow and as they forbid."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.compiled import BARE, ORDERS, QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
 from tests.support.tools import need
 
-SOURCE = GUESTS / "frames.c"
+SOURCE = GUESTS / "saved_registers.c"
 OPTIONS = (*BARE, f"-I{SOURCE.parent}")
 
 
@@ -94,7 +94,7 @@ def test_short_ways(guest: tuple[Path, str]) -> None:
 @pytest.mark.parametrize("order", ORDERS)
 def test_faults_and_odd_returns(host: Path, tmp_path: Path, order: str, case: int) -> None:
     """Loads that nobody needs fault in functions that call themselves; ra in the slot of a return is for later."""
-    source = (SOURCE.parent / "frames_odd.c").read_text()
+    source = (SOURCE.parent / "saved_registers_odd.c").read_text()
     program = compile_guest(tmp_path, order, source, *OPTIONS, f"-DCASE={case}")
     library = tmp_path / "library.so"
     pipeline.build(pipeline.open_guest(program), library, pipeline.Options(opt="2", jobs=1))

@@ -1,4 +1,4 @@
-"""Words that loops change in each round: found, and memory is always as if each round loaded and stored them."""
+"""Scalar promotion of words that loops change: found, and memory is as if each iteration loaded and stored them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.compiled import ORDERS, QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
 from tests.support.tools import need
 
-SOURCE = GUESTS / "slots.c"
+SOURCE = GUESTS / "scalar_promotion.c"
 WITH_SLOTS = {
     "word", "half", "byte", "single", "product", "in_double", "in_parts", "annulled", "annulled_load", "on_one_way",
     "test_above", "through_two", "stores", "stores_bytes", "stores_singles", "stores_across", "by_pointer",
@@ -32,7 +32,7 @@ def order(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def guest(order: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compile_guest(tmp_path_factory.mktemp("slots"), order, SOURCE.read_text(), "-static")
+    return compile_guest(tmp_path_factory.mktemp("promotion"), order, SOURCE.read_text(), "-static")
 
 
 @pytest.fixture(scope="module", params=["0", "auto", "3"])

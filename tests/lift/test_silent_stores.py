@@ -1,4 +1,4 @@
-"""What a program stores back where it loaded it is stored: it faults where the page cannot be written."""
+"""Silent stores: what a program stores back where it loaded it is stored; a page that is read-only faults."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.compiled import ORDERS, QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
 from tests.support.tools import need
 
-SOURCE = GUESTS / "stored_back.c"
+SOURCE = GUESTS / "silent_stores.c"
 
 
 @pytest.mark.parametrize("order", ORDERS)

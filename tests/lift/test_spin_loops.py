@@ -1,4 +1,4 @@
-"""Loops that wait for what somebody else writes come to their end, and handlers of signals run in all loops."""
+"""Spin loops: loops that wait for another writer come to their end, and handlers of signals run in all loops."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mipsrec import pipeline
 from tests.support.compiled import BARE, ORDERS, compile_guest, library_at
 from tests.support.paths import GUESTS
 
-SOURCE = GUESTS / "spin.c"
+SOURCE = GUESTS / "spin_loops.c"
 OPTIONS = (*BARE, f"-I{SOURCE.parent}")
 SIGALRM = 14
 

@@ -1,4 +1,4 @@
-"""Halves of words that are loaded and stored as one access leave what they leave by themselves."""
+"""Unaligned accesses: halves of words that are accessed as one leave what they leave by themselves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.compiled import BARE, ORDERS, QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
 from tests.support.tools import need
 
-SOURCE = GUESTS / "halves.c"
+SOURCE = GUESTS / "unaligned.c"
 OPTIONS = (*BARE, "-mips32r2")
 PAIRS = {
     "next": 1, "right_first": 1, "apart": 1, "crossed": 2, "in_slot": 1, "in_slot_of_jump": 1, "dead": 1, "again": 1,

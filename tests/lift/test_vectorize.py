@@ -1,4 +1,4 @@
-"""Loops over floating-point numbers whose rounds are performed together: found, and always as right as one by one."""
+"""Vectorising: iterations of floating-point loops are performed together, and always as right as one by one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.compiled import QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
 from tests.support.tools import need
 
-SOURCE = GUESTS / "vectors.c"
+SOURCE = GUESTS / "vectorize.c"
 OPTIONS = ("-static", "-Wno-unused-value")
 BUILDS = [("big",), ("little", "-march=mips1", "-mfp32"), ("little", "-mfp64")]
 
@@ -45,7 +45,7 @@ def run(*words: object) -> str:
 
 @pytest.fixture(scope="module", params=BUILDS, ids="".join)
 def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, host: Path) -> Guest:
-    return Guest(tmp_path_factory.mktemp("vectors"), host, *request.param)
+    return Guest(tmp_path_factory.mktemp("vectorize"), host, *request.param)
 
 
 def test_found(guest: Guest) -> None:

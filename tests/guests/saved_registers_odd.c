@@ -1,7 +1,7 @@
 /* Functions that call themselves, one for each CASE, whose loads fault though nobody needs them, or which return oddly.
  *
  * Without a libc. Called with memory that is there, and with some that is not. */
-#include "frames.h"
+#include "registers.h"
 
 #ifdef __MIPSEB__
 #define LEFT "0"

@@ -1,7 +1,7 @@
 /* Functions that save registers on the stack and are called by others: each prints what its caller finds afterwards.
  *
  * Without a libc. The functions are written in assembly, so that their frames are as the cases need them. */
-#include "frames.h"
+#include "registers.h"
 
 /* Returns a0 + 1, by way of s0; what each of the others calls. */
 FUNCTION(plain, ENTER "move $s0,$a0\n addiu $v0,$s0,1\n" LEAVE);
