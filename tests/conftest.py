@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from mipsrec.errors import BuildError
 from tests.support.hosts import plain_host
 
 _own_cache: str | None = None
@@ -25,6 +27,24 @@ def pytest_configure() -> None:
 def pytest_unconfigure() -> None:
     if _own_cache is not None:
         shutil.rmtree(_own_cache, ignore_errors=True)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build the host before the first test, where several processes run tests.
+
+    A test that starts `mipsrec run` takes no lock. Without this hook one process makes the stencil tables and the host
+    for such a test while another makes the same for its own, and each takes twice as long.
+    """
+    processes = getattr(session.config, "workerinput", {"workercount": 1})["workercount"]
+    if processes > 1 and shutil.which("cc") and any(map(_runs_guests, session.items)):
+        with suppress(BuildError):  # tests that need the host say what is wrong
+            plain_host()
+
+
+def _runs_guests(item: pytest.Function) -> bool:
+    """Return whether a test, or its module, knows the host or the command line."""
+    known = {*vars(item.module), *item.fixturenames}
+    return not known.isdisjoint({"mipsrec", "host", "plain_host", "sanitized_host"})
 
 
 @pytest.fixture(scope="session")
