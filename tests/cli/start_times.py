@@ -101,7 +101,7 @@ def measure(guests: dict[str, Path], how: dict[str, list[str]], order: str, roun
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.cli.start_times", description=__doc__)
     parser.add_argument("commands", type=Path, help="the folder that has mipsrec, mipsrec-run and mipsrec-host")
     parser.add_argument("--order", choices=ORDERS, default="little")
     parser.add_argument("--rounds", type=int, default=31)

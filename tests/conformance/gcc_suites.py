@@ -1,6 +1,6 @@
 """gcc's own tests of running programs: which of them pass on MIPS, their sources, and how each is compiled.
 
-Enters: the lists in gcc_suites/, which say what passes at which level, and the sources in Debian's gcc-12-source.
+Enters: the lists in gcc_lists/, which say what passes at which level, and the sources in Debian's gcc-12-source.
 Leaves: `Case`s, each with its files and options. Nothing of gcc's is kept here but the names of its files.
 """
 

@@ -142,7 +142,7 @@ def try_seeds(seeds: list[int], folder: Path, host: Path, builds: Sequence[Seque
 
 def main(words: list[str]) -> int:
     """Try seeds; return 1 when there was a difference."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="make fuzz-csmith", description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1, help="the first seed (default 1)")
     parser.add_argument("--count", type=int, default=50, help="how many seeds (default 50)")
     parser.add_argument("--build", type=str.split, action="append", metavar="WORDS", help=BUILD_HELP)

@@ -104,7 +104,9 @@ def fuzz(target: Target, folder: Path, seconds: int) -> bool:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="make fuzz-host", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--only", choices=[target.name for target in TARGETS])
     parser.add_argument("--folder", type=Path, default=ROOT / "build" / "fuzz")

@@ -285,7 +285,7 @@ def keep(trial: Trial, result: Result, found: list[str], folder: Path) -> None:
     (place / "mutant").write_bytes(trial.content)
     (place / "stderr").write_text(result.errors)
     (place / "command").write_text(f"mipsrec {' '.join(trial.words)}\n# of {trial.program}: {'; '.join(found)}\n")
-    again = f"python {' '.join(sys.argv)} --first {trial.number} --count 1"
+    again = f"python -m tests.fuzz.input {' '.join(sys.argv[1:])} --first {trial.number} --count 1"
     last = result.errors.strip().splitlines()[-1:] or [""]
     print(f"{'; '.join(found)}: mipsrec {' '.join(trial.words)} (in {place}; {again})\n    {last[0][:200]}", flush=True)
 
@@ -343,7 +343,9 @@ def use_host() -> None:
 
 
 def _parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="make fuzz-input", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first trial")
     parser.add_argument("--count", type=int, default=2000)
