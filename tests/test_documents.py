@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 PAGES = [README, *DOCS]
+BESIDE_CODE = [path for path in sorted(ROOT.glob("*/README.md")) if path.parent.name != "build"]
+ALL = [*PAGES, *(path for path in sorted(ROOT.glob("*.md")) if path != README), *BESIDE_CODE]
 INDEX = ROOT / "docs" / "index.md"
 
 README_LINES = 150
@@ -35,6 +37,7 @@ def name(page: Path) -> str:
 
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=name)
+each_document = pytest.mark.parametrize("page", ALL, ids=name)
 
 
 def prose(page: Path) -> str:
@@ -60,7 +63,7 @@ def test_readme_is_short() -> None:
     assert len(README.read_text().splitlines()) <= README_LINES
 
 
-@each_page
+@each_document
 def test_links_lead_to_files_and_headings(page: Path) -> None:
     for target, anchor in links(page):
         assert target.exists(), f"{name(page)} links to {target}"
@@ -77,7 +80,7 @@ def test_every_page_is_reached_from_the_index() -> None:
     assert not set(PAGES) - reached
 
 
-@each_page
+@each_document
 def test_paths_exist(page: Path) -> None:
     for path in SPAN.findall(prose(page)):
         if path.startswith(FOLDERS) and " " not in path:
@@ -97,7 +100,7 @@ def has_history() -> bool:
         return False
 
 
-@each_page
+@each_document
 def test_commits_exist(page: Path) -> None:
     named = set(COMMIT.findall(prose(page)))
     if not named:
@@ -141,7 +144,7 @@ def commands(page: Path) -> Iterator[list[str]]:
             yield words[1:]
 
 
-@each_page
+@each_document
 def test_commands_and_their_options_exist(page: Path) -> None:
     for words in commands(page):
         shown = f"{name(page)}: mipsrec {' '.join(words)}"
