@@ -5,11 +5,11 @@ JOBS ?= 2
 PY := .venv/bin/python
 
 .PHONY: help venv demo test check check-python check-c conformance fuzz fuzz-flow fuzz-selfmod fuzz-csmith fuzz-input fuzz-host samples
-.PHONY: stencils docs clean
+.PHONY: same-ir stencils docs clean
 
 help:
 	@echo 'make demo         recompile the samples and run them'
-	@echo 'make test         run the tests (ARGS=tests/test_elf.py for some of them, JOBS=4 for more processes)'
+	@echo 'make test         run the tests (ARGS=tests/elf/test_load_elf.py for some of them, JOBS=4 for more processes)'
 	@echo 'make check        ruff, mypy, and the C compilers'"'"' warnings'
 	@echo 'make conformance  gcc'"'"'s own tests, and programs beside other executors (ARGS=--help)'
 	@echo 'make fuzz         random instructions in every executor and two outside judges (SECONDS=600 ARGS=--help)'
@@ -18,6 +18,7 @@ help:
 	@echo 'make fuzz-csmith  compare random C programs of csmith everywhere (COUNT=50 programs from SEED=1 on)'
 	@echo 'make fuzz-input   run the commands on broken programs (COUNT=20000)'
 	@echo 'make fuzz-host    the loader and the interpreter under libFuzzer (SECONDS=600 for each)'
+	@echo 'make same-ir      compare the IR text of this checkout with that of a commit (BASE=main ARGS=--help)'
 	@echo 'make samples      check the committed sample programs against their sources'
 	@echo 'make stencils     make the stencils anew, for a package to carry'
 	@echo 'make docs         the documents and the modules'"'"' docstrings as a site, in build/docs'
@@ -71,26 +72,29 @@ check-c: venv
 	    done; \
 	done; exit $$failed
 
+same-ir: venv
+	$(PY) tests/lift/same_ir.py $(or $(BASE),HEAD) $(ARGS)
+
 conformance: venv
-	$(PY) tests/conformance.py $(ARGS)
+	$(PY) -m tests.conformance $(ARGS)
 
 fuzz: venv
-	$(PY) tests/fuzz.py --seconds $(or $(SECONDS),60) $(ARGS)
+	$(PY) -m tests.fuzz.instructions --seconds $(or $(SECONDS),60) $(ARGS)
 
 fuzz-flow: venv
-	$(PY) tests/fuzz_flow.py --seed $(or $(SEED),1) --count $(or $(COUNT),100) $(ARGS)
+	$(PY) -m tests.fuzz.flow --seed $(or $(SEED),1) --count $(or $(COUNT),100) $(ARGS)
 
 fuzz-selfmod: venv
-	$(PY) tests/fuzz_selfmod.py --seed $(or $(SEED),1) --count $(or $(COUNT),100) $(ARGS)
+	$(PY) -m tests.fuzz.selfmod --seed $(or $(SEED),1) --count $(or $(COUNT),100) $(ARGS)
 
 fuzz-csmith: venv
-	$(PY) tests/fuzz_csmith.py --seed $(or $(SEED),1) --count $(or $(COUNT),50) --jobs $(JOBS) $(ARGS)
+	$(PY) -m tests.fuzz.csmith --seed $(or $(SEED),1) --count $(or $(COUNT),50) --jobs $(JOBS) $(ARGS)
 
 fuzz-input: venv
-	$(PY) tests/fuzz_input.py --count $(or $(COUNT),2000) $(ARGS)
+	$(PY) -m tests.fuzz.input --count $(or $(COUNT),2000) $(ARGS)
 
 fuzz-host: venv
-	$(PY) tests/fuzz_host.py --seconds $(or $(SECONDS),60) $(ARGS)
+	$(PY) -m tests.fuzz.host --seconds $(or $(SECONDS),60) $(ARGS)
 
 samples: venv
 	$(PY) samples/build.py --check $(ARGS)

@@ -15,10 +15,10 @@ from typing import Any
 
 from . import __version__
 from .analysis import Function
-from .codegen import LiftedFunction
 from .elf import Image
+from .emit.function import LiftedFunction
 from .errors import BuildError, LiftError
-from .levels import level_of, nearest
+from .lift.policy import level_of, nearest
 from .linking import GuestFile
 from .options import AUTO, CALL_MODELS, MEMORY_MODELS
 from .profiles import Profile

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import __version__
-from .codegen.calls import HOST_EDGES, declaration
-from .codegen.writer import DELTA, MODULE_METADATA, POOL_SECTION
 from .compiler import run_compiler
 from .cpu import Cpu
 from .elf import Image
+from .emit.calls import HOST_EDGES, declaration
+from .emit.writer import DELTA, MODULE_METADATA, POOL_SECTION
 from .errors import BuildError
 from .library_file import LIBRARY_MAGIC, LIBRARY_SEGMENTS, LIBRARY_VERSION
 from .state import layout_id
@@ -95,7 +95,7 @@ _POOL = f"""\
 @__start_{POOL_SECTION} = external hidden global i32
 @__stop_{POOL_SECTION} = external hidden global i32
 """
-"""What relocatable code takes guest pcs from (codegen/writer.py). One word is there for the linker's symbols."""
+"""What relocatable code takes guest pcs from (emit/writer.py). One word is there for the linker's symbols."""
 
 
 def table_text(found: list[tuple[int, str]], identity: LibraryIdentity, triple: str) -> str:

@@ -21,10 +21,14 @@ import llvmlite.binding as llvm
 from . import objects
 from .analysis import Function, Program
 from .checksum import append_footer
-from .codegen import Callee, CodegenOptions, LiftedFunction, lift_function, module_text
 from .compiler import find_compiler
 from .cpu import Cpu, chosen_cpu
+from .emit.function import LiftedFunction
+from .emit.lifted import lift_function
+from .emit.module import module_text
 from .errors import BuildError
+from .lift.convention import Callee
+from .lift.options import LiftOptions
 from .linking import LibraryIdentity, link, table_text
 from .options import LIGHT
 from .scratch import scratch_folder
@@ -189,7 +193,7 @@ class Plan:
     program: Program
     callees: Mapping[int, Callee]
     levels: Mapping[int, str]
-    codegen: CodegenOptions
+    options: LiftOptions
 
     def shards(self) -> list[Shard]:
         """Return the work."""
@@ -200,12 +204,12 @@ _plan: Plan | None = None  # inherited by worker processes through fork
 
 
 def lift_shard(
-    functions: list[Function], callees: Mapping[int, Callee], codegen: CodegenOptions
+    functions: list[Function], callees: Mapping[int, Callee], lift: LiftOptions
 ) -> list[LiftedFunction]:
     """Return the LLVM functions of one module."""
     lifted: list[LiftedFunction] = []
     for function in functions:
-        lifted += lift_function(function, callees, codegen, len(lifted))
+        lifted += lift_function(function, callees, lift, len(lifted))
     return lifted
 
 
@@ -260,9 +264,9 @@ def compile_shard(shard: Shard, plan: Plan | None, build: BuildOptions) -> tuple
         texts = [(str(path), _read_ir(path)) for path in shard.files]
     else:
         assert plan is not None
-        lifted = lift_shard([plan.program.functions[start] for start in shard.starts], plan.callees, plan.codegen)
+        lifted = lift_shard([plan.program.functions[start] for start in shard.starts], plan.callees, plan.options)
         entries = [(pc, function.symbol) for function in lifted for pc in function.entries]
-        texts = [("generated IR", module_text(lifted, default_triple(), plan.codegen.file_name))]
+        texts = [("generated IR", module_text(lifted, default_triple(), plan.options.file_name))]
     data, reused = _object(texts, shard.level, build.cpu, build.reuse)
     return data, entries, reused
 

@@ -22,20 +22,16 @@ from typing import TYPE_CHECKING
 from . import dumped, profiles
 from .analysis import Function, Program, analyze
 from .cache import code_path, library_path, partial_variant
-from .codegen import (
-    Callee,
-    CodegenOptions,
-    LiftedFunction,
-    lift_function,
-    lifted_starts,
-    module_text,
-    with_cold,
-)
 from .cpu import chosen_cpu
 from .elf import Image, load_elf
+from .emit.function import LiftedFunction
+from .emit.lifted import lift_function
+from .emit.module import module_text
 from .errors import LiftError
 from .kept import Room, describe
-from .levels import cold_functions, hot_functions, large_interpreters, levels_of_program
+from .lift.convention import Callee
+from .lift.options import LiftOptions
+from .lift.policy import cold_functions, hot_functions, large_interpreters, levels_of_program, lifted_starts, with_cold
 from .memory import AddressSpace
 from .options import Options
 from .store import is_sound, locked, store
@@ -72,8 +68,8 @@ class Guest:
         """Starts of the functions that get lifted."""
         return lifted_starts(self.program)
 
-    def codegen_options(self, options: Options, comments: bool = False) -> CodegenOptions:
-        return CodegenOptions(
+    def lift_options(self, options: Options, comments: bool = False) -> LiftOptions:
+        return LiftOptions(
             self.image.byte_order == "big", self.image.fr, options.memory, options.calls, comments,
             self.image.e_flags.nan2008, self.image.is_relocatable,
             self.image.path.name if self.image.is_relocatable else "",
@@ -145,11 +141,11 @@ def lifted_modules(
     """Yield each function with the text of a module of its own, disassembly in comments."""
     from .native import default_triple
 
-    codegen = guest.codegen_options(options, comments=True)
+    lift = guest.lift_options(options, comments=True)
     _, callees = _with_levels(guest.program, guest.starts, str(options.opt))
     for function in functions:
-        lifted = lift_function(function, callees, codegen)
-        yield function, module_text(lifted, default_triple(), codegen.file_name), lifted
+        lifted = lift_function(function, callees, lift)
+        yield function, module_text(lifted, default_triple(), lift.file_name), lifted
 
 
 def optimized_modules(
@@ -190,7 +186,7 @@ def plan_of(
     from .native import Plan
 
     levels, callees = _with_levels(guest.program, chosen, str(options.opt), profile)
-    return Plan(guest.program, callees, levels, guest.codegen_options(options))
+    return Plan(guest.program, callees, levels, guest.lift_options(options))
 
 
 def build(
@@ -212,10 +208,10 @@ def build(
     profile = profiles.read(options.profile) if options.profile is not None else None
     said = f"{options.opt}+prof" if profile is not None else str(options.opt)
     if isinstance(source, Guest):
-        image, codegen = source.image, source.codegen_options(options)
+        image, lift = source.image, source.lift_options(options)
         if profile is not None:
             profile = profile.of(image.identity, image.path)
-        identity = LibraryIdentity(GuestFile.of(image), codegen.memory, codegen.calls, said, build_options.cpu)
+        identity = LibraryIdentity(GuestFile.of(image), lift.memory, lift.calls, said, build_options.cpu)
         chosen = source.starts
         if functions is not None:
             chosen = {function.start: source.starts[function.start] for function in functions}

@@ -10,6 +10,7 @@
 #include "control.h"
 #include "fpu.h"
 #include "gdb/gdb.h"
+#include "lifted/code.h"
 #include "profile.h"
 #include "signals.h"
 #include "verify.h"
@@ -95,6 +96,16 @@ static bool stack_is_low(void)
     return (uintptr_t)__builtin_frame_address(0) - low < LEAST_STACK_BYTES;
 }
 
+/* Whether recompiled code has been set aside since this thread last abandoned its frames. Those that wait would return to it,
+ * and a loop that calls other code all the time might stay in it for good. */
+static bool frames_are_aside(void)
+{
+    uint32_t times = mr_times_set_aside();
+    bool stale = times != mr_host_thread.times_set_aside;
+    mr_host_thread.times_set_aside = times;
+    return stale;
+}
+
 /* Where the innermost loop would end as well, it is asked to go on: code that jumps here has come from there, and returning
  * leaves no frame behind. (A misaligned target might be what bodies return in place of a pc.) */
 uint32_t mr_call(struct mr_state *s, uint32_t target)
@@ -106,7 +117,7 @@ uint32_t mr_call(struct mr_state *s, uint32_t target)
     uint32_t stop_pc = GPR(s, MR_REG_RA), stop_sp = GPR(s, MR_REG_SP);
     if (((uint64_t)stop_sp << 32 | stop_pc) == mr_host_thread.stop && (target & 3) == 0)
         return target;
-    if (stack_is_low())
+    if (stack_is_low() || frames_are_aside())
         return mr_leave_lifted(s, target);
     return mr_run(s, target, stop_pc, stop_sp);
 }

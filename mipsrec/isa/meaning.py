@@ -1,6 +1,6 @@
 """The operations that a row's meaning may use: the interface `Machine`.
 
-Three machines implement it: `codegen` writes LLVM IR, `analysis` evaluates symbolically, `uses` records which
+Three machines implement it: `emit` writes LLVM IR, `analysis` evaluates symbolically, `uses` records which
 registers a row reads and writes. A value is whatever the machine makes of it; its type is fixed by the operation:
 i32 unless the comment says otherwise. Reading register 0 gives zero and writing it does nothing, here only.
 """

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..analysis import End, Function
-from ..codegen.loops import loops_with
+from ..flow.loops import loops_with
 from ..pipeline import Guest
 from .protocol import ARRIVED
 

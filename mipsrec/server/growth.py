@@ -24,11 +24,12 @@ from typing import Any
 from .. import native, objects
 from ..analysis import Program
 from ..cache import cache_folder, code_path, source_digest, variant_of
-from ..codegen import LiftedFunction, module_text, with_cold
 from ..cpu import chosen_cpu
+from ..emit.function import LiftedFunction
+from ..emit.module import module_text
 from ..kept import GROWING, Room
-from ..levels import MOST_JUMPS, cold_functions, jump_count, large_interpreters, level_of
 from ..library_file import Damaged, read_library
+from ..lift.policy import MOST_JUMPS, cold_functions, jump_count, large_interpreters, level_of, with_cold
 from ..linking import GuestFile, LibraryIdentity
 from ..options import AUTO, Options
 from ..pipeline import Guest
@@ -185,8 +186,8 @@ def _symbols(lifted: list[LiftedFunction]) -> set[str]:
 def _compile(shard: Shard, work: _Work) -> Part:
     plan = work.plan
     native.choose_options(shard.level)
-    lifted = native.lift_shard([plan.program.functions[start] for start in shard.starts], plan.callees, plan.codegen)
-    text = module_text(lifted, native.default_triple(), plan.codegen.file_name)
+    lifted = native.lift_shard([plan.program.functions[start] for start in shard.starts], plan.callees, plan.options)
+    text = module_text(lifted, native.default_triple(), plan.options.file_name)
     text = renamed(text, _symbols(lifted), work.number)
     key = native.object_key([("generated IR", text)], shard.level, work.build.cpu)
     if _kept(key) is None:
@@ -215,7 +216,7 @@ def _plan(guest: Guest, options: Options, functions: Functions) -> native.Plan:
     chosen = {start: guest.starts[start] for start in functions}
     cold = cold_functions(program, levels, AUTO)
     callees = with_cold(program, chosen, cold, large_interpreters(program, chosen))
-    return native.Plan(program, callees, levels, guest.codegen_options(options))
+    return native.Plan(program, callees, levels, guest.lift_options(options))
 
 
 def compile_group(guest: Guest, options: Options, functions: Functions, number: int, jobs: int) -> Group:
@@ -278,9 +279,9 @@ def _objects_of(guest: Guest, options: Options, groups: list[Group], jobs: int) 
 
 
 def _put(guest: Guest, options: Options, library: Library, groups: list[Group], jobs: int) -> None:
-    image, codegen = guest.image, guest.codegen_options(options)
+    image, lift = guest.image, guest.lift_options(options)
     cpu = chosen_cpu(options.cpu)
-    identity = LibraryIdentity(GuestFile.of(image), codegen.memory, codegen.calls, str(options.opt), cpu)
+    identity = LibraryIdentity(GuestFile.of(image), lift.memory, lift.calls, str(options.opt), cpu)
     entries: dict[int, str] = {}
     for group in groups:
         for part in group.parts:

@@ -13,7 +13,7 @@ A *class* says where an operand is: a number below PIN_COUNT is a pinned registe
 
 from __future__ import annotations
 
-from ..codegen.calls import MIDDLE
+from ..emit.calls import MIDDLE
 from ..state import OFFSETS, SLOT_BYTES
 
 PINS = (2, 3, 4, 5, 6, 7, 8, 16, 17, 29)

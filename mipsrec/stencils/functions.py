@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ..codegen.calls import MIDDLE
-from ..codegen.memory_models import text
-from ..codegen.writer import STATE_TAG, UNLIKELY, Writer
+from ..emit.calls import MIDDLE
+from ..emit.memory import text
+from ..emit.writer import STATE_TAG, UNLIKELY, Writer
 from ..isa import Instruction
 from ..state import SLOT_BYTES
 from .catalogue import Entry

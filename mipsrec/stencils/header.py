@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..codegen.calls import MIDDLE
+from ..emit.calls import MIDDLE
 from ..isa import BUCKETS, RANGES, ROWS, Flow, Row
 from ..isa.row import Use
 from ..isa.uses import changes_sign, reads_memory, uses, writes_memory

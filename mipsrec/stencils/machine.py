@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from ..codegen.machine import IrMachine
-from ..codegen.memory_models import FlatMemory, Value, text
-from ..codegen.options import CodegenOptions
-from ..codegen.writer import STATE_TAG, UNLIKELY, Writer
+from ..emit.machine import IrMachine
+from ..emit.memory import FlatMemory, Value, text
+from ..emit.writer import STATE_TAG, UNLIKELY, Writer
+from ..lift.options import LiftOptions
 from ..state import OFFSETS
 from .convention import FLOAT_PINS, MEMORY, PINS, TEMP, UPPER, WIDE, ZERO, fcc_offset, fpr_offset, gpr_offset
 from .expressions import Expression, bits
@@ -105,7 +105,7 @@ class StencilMachine(IrMachine):
         self, writer: Writer, big_endian: bool, window: bool, operands: list[Operand], sample: int, opaque: bool
     ) -> None:
         nothing: Any = SimpleNamespace(fr=0, all=[], last=(), fcc=(), abs2008=False, halves={})
-        super().__init__(writer, nothing, CodegenOptions(big_endian))
+        super().__init__(writer, nothing, LiftOptions(big_endian))
         self.memory = (WindowMemory if window else StencilMemory)(writer, big_endian)
         self._operands = {operand.field: operand for operand in operands}
         self._sample = sample

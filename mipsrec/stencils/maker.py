@@ -14,10 +14,10 @@ from typing import Any
 
 from elftools.elf.elffile import ELFFile
 
-from ..codegen.floats import CONSTRAINED_DECLARATIONS
-from ..codegen.module import ATTRIBUTES, DECLARATIONS
-from ..codegen.writer import MODULE_METADATA
 from ..cpu import Cpu
+from ..emit.floats import CONSTRAINED_DECLARATIONS
+from ..emit.module import ATTRIBUTES, DECLARATIONS
+from ..emit.writer import MODULE_METADATA
 from ..native import emit_text
 from ..workers import results
 from .assembly import Assembled, Unfit, assemble, loses_pins

@@ -81,6 +81,7 @@ bool mr_module_grow(unsigned code_file, struct mr_open_library *library, const c
 /* Binds what has grown of a file nowhere, as long as it is not taken back. Returns false where there is nothing. */
 bool mr_module_set_aside(unsigned code_file);
 void mr_module_take_back(unsigned code_file);
+uint32_t mr_times_set_aside(void); /* how often that has been done, for any file */
 /* The guest has mapped size_bytes of a file from an offset to an executable place. */
 void mr_module_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t offset);
 const struct mr_module *mr_module(unsigned index); /* NULL: there are not so many */

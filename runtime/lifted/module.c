@@ -33,6 +33,7 @@ uint32_t (*mr_enter)(struct mr_state *, mr_function);
 
 static struct mr_module *modules[MOST_MODULES];
 static _Atomic unsigned module_count;
+static _Atomic uint32_t times_set_aside;
 static bool silent_code;                    /* some module does not tell of calls */
 static uintptr_t arena_next;                /* where the next module goes */
 static uint16_t module_of_page[USER_PAGES]; /* number of the module whose code is there, from 1 on; 0: none */
@@ -416,6 +417,11 @@ bool mr_module_grow(unsigned code_file, struct mr_open_library *library, const c
     return module != NULL;
 }
 
+uint32_t mr_times_set_aside(void)
+{
+    return atomic_load_explicit(&times_set_aside, memory_order_relaxed);
+}
+
 bool mr_module_set_aside(unsigned code_file)
 {
     struct mr_code_range range;
@@ -432,6 +438,8 @@ bool mr_module_set_aside(unsigned code_file)
             forget_page(page);
         }
     }
+    if (found)
+        atomic_fetch_add(&times_set_aside, 1);
     mr_unlock();
     return found;
 }

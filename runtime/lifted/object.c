@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* What the code may call. The prototypes are in host.h; mipsrec/codegen/module.py declares them to LLVM. */
+/* What the code may call. The prototypes are in host.h; mipsrec/emit/module.py declares them to LLVM. */
 #define UPCALLS(X)                                                                                                  \
     X(mr_call) X(mr_compare_exchange) X(mr_cfc1) X(mr_ctc1_lifted) X(mr_exception) X(mr_fp_again) X(mr_fp_replay)   \
     X(mr_go_on) X(mr_interpret) X(mr_load16) X(mr_load32) X(mr_load64) X(mr_load8) X(mr_poll) X(mr_rdhwr)           \

@@ -16,11 +16,12 @@ import time
 from pathlib import Path
 
 import pytest
-from commandline import ROOT, assert_one_line, command, mipsrec
-from compiled import ORDERS, compile_guest
-from tools import need
 
 from mipsrec.commands.binfmt import FOLDER, Kind, kinds, registration
+from tests.support.commandline import assert_one_line, command, mipsrec
+from tests.support.compiled import ORDERS, compile_guest
+from tests.support.paths import ROOT
+from tests.support.tools import need
 
 KINDS = kinds("x")
 SHOW = """

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commandline import PREBUILT, assert_one_line, command, environment, mipsrec
-from dynamic import library
-from mounts import in_namespace
 
 from mipsrec.cache import source_digest
+from tests.support.commandline import assert_one_line, command, environment, mipsrec
+from tests.support.dynamic import library
+from tests.support.mounts import in_namespace
+from tests.support.paths import PREBUILT
 
 OTHER = "0123456789abcdef" * 2
 

@@ -15,16 +15,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from commandline import ROOT, assert_one_line, command, environment, heed_interrupts, mipsrec
-from compiled import ORDERS
-from dynamic import cross_libraries, library, program
-from farm import Farm, wait_until
-from mounts import in_namespace, read_only, small
 
 from mipsrec.cache import source_digest
 from mipsrec.elf import load_elf
 from mipsrec.options import Options
 from mipsrec.store import store_all, stored_path
+from tests.cli.farm import Farm, wait_until
+from tests.support.commandline import assert_one_line, command, environment, heed_interrupts, mipsrec
+from tests.support.compiled import ORDERS
+from tests.support.dynamic import cross_libraries, library, program
+from tests.support.mounts import in_namespace, read_only, small
+from tests.support.paths import ROOT, RUNTIME
 
 LEVEL = ("--opt", "0", "--jobs", "1")
 
@@ -202,7 +203,7 @@ def test_two_at_once(tmp_path: Path, cache: Path) -> None:
 def other_version(folder: Path) -> str:
     """Return where a mipsrec is that differs in a comment, for PYTHONPATH."""
     shutil.copytree(ROOT / "mipsrec", folder / "mipsrec", ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "runtime").symlink_to(ROOT / "runtime")
+    (folder / "runtime").symlink_to(RUNTIME)
     with (folder / "mipsrec" / "levels.py").open("a") as stream:
         stream.write("# another version\n")
     return str(folder)

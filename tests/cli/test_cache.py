@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commandline import assert_one_line, mipsrec
-from dynamic import library
-from mounts import in_namespace, read_only
 
 from mipsrec import kept
 from mipsrec.cache import source_digest
 from mipsrec.library_file import Damaged, read_library
+from tests.support.commandline import assert_one_line, mipsrec
+from tests.support.dynamic import library
+from tests.support.mounts import in_namespace, read_only
 
 DAY = 86400
 OTHER = "0123456789abcdef" * 2
@@ -193,7 +193,7 @@ def test_damage_of_other_versions_is_found(cache: Path) -> None:
 def test_damaged_library_that_cannot_be_removed(cache: Path) -> None:
     path = libraries(cache)[0]
     path.write_bytes(b"")
-    from commandline import command, environment
+    from tests.support.commandline import command, environment
 
     result = in_namespace(read_only(cache), command("cache", "verify", "--remove"), environment())
     assert result.returncode == 1 and result.stderr.endswith(": cannot be removed\n")
@@ -322,7 +322,7 @@ def test_stale_notes_go(cache: Path) -> None:
 
 def test_pruning_while_builds_run(prepared: Path, tmp_path: Path) -> None:
     """Folders vanish under builds; these make them again."""
-    from commandline import command, environment
+    from tests.support.commandline import command, environment
 
     variables = environment(MIPSREC_CACHE=str(tmp_path / "cache"))
     words = command("build", "--opt", "0", "--jobs", "1", "--no-reuse", "--sysroot", prepared / "root")

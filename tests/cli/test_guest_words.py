@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from commandline import assert_one_line, mipsrec
 
 from mipsrec.cli import parse
+from tests.support.commandline import assert_one_line, mipsrec
 
 OPTIONS = [
     (), ("--strace",), ("-L", "root"), ("-Lroot",), ("--sysroot=root",), ("--sys", "root"), ("-E", "A=1", "--stats"),

@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from commandline import PREBUILT, ROOT
-from compiled import BARE
-from dynamic import program
-from tools import need
 
 from mipsrec.compiler import find_compiler
 from mipsrec.host import build_launcher
 from mipsrec.pipeline import Options, cached_library, open_guest
+from tests.support.compiled import BARE
+from tests.support.dynamic import program
+from tests.support.paths import PREBUILT, ROOT
+from tests.support.tools import need
 
 HOST = """#!/bin/sh
 echo "host $0"

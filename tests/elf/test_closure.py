@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS
-from dynamic import library, program
 
 from mipsrec.errors import ElfError
 from mipsrec.sysroot import Closure, Sysroot, closure_of, is_mips, mips_files
+from tests.support.compiled import ORDERS
+from tests.support.dynamic import library, program
 
 EF_MIPS_ABI2 = 0x20
 

@@ -9,13 +9,15 @@ import time
 from pathlib import Path
 
 import pytest
-from compiled import BARE, ORDERS, QEMU, compile_guest
-from conftest import sanitized_host
-from debugger import TIMEOUT, DebuggedGuest, Session, debug, gdb
-from dynamic_guest import DynamicGuest, dynamic_guest
-from tools import need
 
-SOURCE = (Path(__file__).resolve().parent.parent / "guests" / "debugged.c").read_text()
+from tests.gdb.debugger import TIMEOUT, DebuggedGuest, Session, debug, gdb
+from tests.support.compiled import BARE, ORDERS, QEMU, compile_guest
+from tests.support.dynamic_guest import DynamicGuest, dynamic_guest
+from tests.support.hosts import sanitized_host
+from tests.support.paths import GUESTS
+from tests.support.tools import need
+
+SOURCE = (GUESTS / "debugged.c").read_text()
 
 
 class Guests:

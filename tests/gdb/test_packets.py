@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commandline import mipsrec
-from compiled import BARE, ORDERS, compile_guest
-from conftest import plain_host, sanitized_host
-from debugger import TIMEOUT, Client, DebuggedGuest
+
+from tests.gdb.debugger import TIMEOUT, Client, DebuggedGuest
+from tests.support.commandline import mipsrec
+from tests.support.compiled import BARE, ORDERS, compile_guest
+from tests.support.hosts import plain_host, sanitized_host
 
 ASSEMBLY = """
     .set noreorder

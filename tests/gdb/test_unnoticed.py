@@ -10,14 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS
-from conftest import sanitized_host
-from debugger import TIMEOUT, Client, DebuggedGuest
-from support.sampling import sampled
-from tools import need
+
+from tests.gdb.debugger import TIMEOUT, Client, DebuggedGuest
+from tests.support.compiled import ORDERS
+from tests.support.hosts import sanitized_host
+from tests.support.paths import GUESTS
+from tests.support.sampling import sampled
+from tests.support.tools import need
 
 TRAP, INTERRUPT = 5, 2  # how steps and interrupts are told; the guest's own SIGTRAP is not asked about
-GUESTS = Path(__file__).resolve().parent.parent / "guests"
 
 
 class Impatient(Client):

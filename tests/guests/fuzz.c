@@ -1,7 +1,7 @@
-/* Runs the cases of tests/fuzz_cases.py: reads states, and writes what each leaves behind.
+/* Runs the cases of tests/fuzz/cases.py: reads states, and writes what each leaves behind.
  *
  * Standard input: `struct state`s, `number` saying which case runs on them. Standard output: the same after each case. A
- * signal ends a case, and stands in the state. Cases are linked in as the table `cases`; see fuzz_guest.py.
+ * signal ends a case, and stands in the state. Cases are linked in as the table `cases`; see fuzz/guest.py.
  */
 #include <asm/sigcontext.h>
 #include <asm/siginfo.h>

@@ -1,7 +1,7 @@
 """What is done about each system call of o32: makes docs/system-calls.md from the C sources and the kernel's list.
 
 Enters: the rows SYSCALL and REFUSED of runtime/, and asm/unistd_o32.h of the MIPS kernel headers. Leaves: the document,
-with `python tests/runtime/syscall_status.py --write`; without it, exit status 1 when the document is not current.
+with `python -m tests.runtime.syscall_status --write`; without it, exit status 1 when the document is not current.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from tests.support.paths import ROOT, RUNTIME
+
 DOCUMENT = ROOT / "docs" / "system-calls.md"
 HEADER = Path("/usr/mips-linux-gnu/include/asm/unistd_o32.h")
 FIRST_NUMBER = 4000
@@ -22,7 +23,7 @@ INDIRECT = {4000: "takes the number of another call as its first argument"}
 HEAD = """\
 # System calls
 
-What the host does about each system call of the o32 ABI. `python tests/runtime/syscall_status.py --write` makes this
+What the host does about each system call of the o32 ABI. `python -m tests.runtime.syscall_status --write` makes this
 table from the rows in `runtime/` and the kernel's list, `asm/unistd_o32.h`.
 
 - **done**: numbers, structures and flags are converted between the guest and the host's kernel.
@@ -78,7 +79,7 @@ def _rows(source: str) -> list[Row]:
     ]
 
 
-def source_rows(folder: Path = ROOT / "runtime") -> list[Row]:
+def source_rows(folder: Path = RUNTIME) -> list[Row]:
     """Return all rows of the C sources, by number."""
     rows = [Row(number, "syscall", "done", note) for number, note in INDIRECT.items()]
     for path in sorted(folder.rglob("*.c")):
@@ -116,7 +117,7 @@ def main(words: list[str]) -> int:
         return 0
     if DOCUMENT.exists() and DOCUMENT.read_text() == text:
         return 0
-    command = f"python {Path(__file__).relative_to(ROOT)} --write"
+    command = "python -m tests.runtime.syscall_status --write"
     print(f"{DOCUMENT} is not current; write it with: {command}", file=sys.stderr)
     return 1
 

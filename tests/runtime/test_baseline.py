@@ -8,17 +8,17 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS, compile_guest
-from conftest import sanitized_host
-from support.sampling import sampled
 
 from mipsrec.isa import ROWS
 from mipsrec.stencils.assembly import Unfit, assemble
 from mipsrec.stencils.catalogue import entries
 from mipsrec.stencils.expressions import Expression, explain
+from tests.support.compiled import ORDERS, compile_guest
+from tests.support.hosts import sanitized_host
+from tests.support.paths import GUESTS, PREBUILT, SAMPLES
+from tests.support.sampling import sampled
 
-SAMPLES = Path(__file__).parent.parent.parent / "samples"
-MANY_FUNCTIONS = Path(__file__).parent.parent / "guests" / "many_functions.c"
+MANY_FUNCTIONS = GUESTS / "many_functions.c"
 TARGETS = ("mipsel", "mips")
 NAMES = ("callbacks", "floats", "jumptable", "nbody", "recursion", "sha256", "virtual")
 
@@ -30,7 +30,7 @@ def run(*command: object) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(("name", "target", "threshold"), sampled([*product(NAMES, TARGETS, (1, 3, 255))]))
 def test_samples(host: Path, name: str, target: str, threshold: int) -> None:
     """They print what native builds print (samples/expected)."""
-    guest = SAMPLES / "prebuilt" / target / f"{name}.elf"
+    guest = PREBUILT / target / f"{name}.elf"
     result = run(host, "--tier", "baseline", "--threshold", threshold, guest)
     assert (result.returncode, result.stdout) == (0, (SAMPLES / "expected" / f"{name}.txt").read_text()), result.stderr
 
@@ -38,14 +38,14 @@ def test_samples(host: Path, name: str, target: str, threshold: int) -> None:
 @pytest.mark.parametrize(("name", "target"), [("floats", "mips"), ("virtual", "mipsel")])
 def test_under_sanitizers(name: str, target: str) -> None:
     """There the guest's memory is elsewhere, too, so that other stencils are used."""
-    guest = SAMPLES / "prebuilt" / target / f"{name}.elf"
+    guest = PREBUILT / target / f"{name}.elf"
     result = run(sanitized_host(), "--tier", "baseline", "--threshold", "1", guest)
     assert (result.returncode, result.stdout) == (0, (SAMPLES / "expected" / f"{name}.txt").read_text()), result.stderr
 
 
 def test_tiers(host: Path) -> None:
     """What a tier does is counted: auto and baseline translate, aot and interp do not."""
-    guest = SAMPLES / "prebuilt" / "mipsel" / "callbacks.elf"
+    guest = PREBUILT / "mipsel" / "callbacks.elf"
     for tier, translates in (("auto", True), ("baseline", True), ("aot", False), ("interp", False)):
         result = run(host, "--stats", "--tier", tier, guest)
         assert result.returncode == 0 and ("translated" in result.stderr) == translates, result
@@ -55,7 +55,7 @@ def test_tiers(host: Path) -> None:
 
 @pytest.mark.parametrize("words", [["--tier", "fast"], ["--threshold", "0"], ["--code-cache", "1023"]])
 def test_bad_choices(host: Path, words: list[str]) -> None:
-    result = run(host, *words, SAMPLES / "prebuilt" / "mipsel" / "hello.elf")
+    result = run(host, *words, PREBUILT / "mipsel" / "hello.elf")
     assert result.returncode == 2 and result.stderr.count("\n") == 1 and words[0] in result.stderr
 
 

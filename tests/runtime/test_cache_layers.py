@@ -14,15 +14,15 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS
-from dynamic import SUM_PRINTS, recompiled_files, summing_guest
-from mounts import in_namespace
-from tools import need
 
 from mipsrec import layers, pipeline
 from mipsrec.cache import code_path, source_digest, variant_of
 from mipsrec.elf import load_elf
 from mipsrec.store import store
+from tests.support.compiled import ORDERS
+from tests.support.dynamic import SUM_PRINTS, recompiled_files, summing_guest
+from tests.support.mounts import in_namespace
+from tests.support.tools import need
 
 OPTIONS = pipeline.Options(opt=0, jobs=1)
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: only root may give files away")

@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS, QEMU, compile_guest, library_at, readelf_symbols
-from conftest import sanitized_host
-from tiers import AUTO, BASELINE, INTERPRETED
-from tools import need
 
 from mipsrec import pipeline
+from tests.support.compiled import ORDERS, QEMU, compile_guest, library_at, readelf_symbols
+from tests.support.hosts import sanitized_host
+from tests.support.paths import GUESTS
+from tests.support.tiers import AUTO, BASELINE, INTERPRETED
+from tests.support.tools import need
 
-SOURCES = sorted((Path(__file__).parent.parent / "guests" / "changed").glob("*.c"))
+SOURCES = sorted((GUESTS / "changed").glob("*.c"))
 OPTIONS = ("-O1", "-Wall", "-Wextra", "-Werror", "-pthread")
 TIERS = {"interpreted": INTERPRETED, "baseline from the 8th time on": ("--tier", "baseline"), **BASELINE, **AUTO}
 WRONG_IN_QEMU = {

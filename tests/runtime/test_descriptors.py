@@ -14,12 +14,13 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS, compile_guest
-from conftest import sanitized_host
-from support.locks import alone_with
-from test_syscalls import compile_guest as compile_file
-from test_syscalls import compile_with, output_in_empty_folder
-from tools import missing, need
+
+from tests.runtime.test_system_calls import compile_guest as compile_file
+from tests.runtime.test_system_calls import compile_with, output_in_empty_folder
+from tests.support.compiled import ORDERS, compile_guest
+from tests.support.hosts import sanitized_host
+from tests.support.locks import alone_with
+from tests.support.tools import missing, need
 
 NAMES = ("descriptors", "ioctls", "admin")
 

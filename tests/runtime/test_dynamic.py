@@ -15,17 +15,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS
-from conftest import sanitized_host
-from dynamic import recompiled_files
-from tools import need
 
 from mipsrec.cache import cache_folder, variant_of
 from mipsrec.elf import load_elf
 from mipsrec.options import Options
 from mipsrec.store import store_all
+from tests.support.compiled import ORDERS
+from tests.support.dynamic import recompiled_files
+from tests.support.hosts import sanitized_host
+from tests.support.tools import need
 
-GUESTS = Path(__file__).parent.parent / "guests"
 LIGHT = Options(opt="light", jobs=1)
 ENGINES = ("interp", "recompiled")
 TIMEOUT = 120

@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commandline import assert_one_line, environment, mipsrec
-from compiled import ORDERS
-from conftest import cache_with_host, plain_host, sanitized_host
-from dynamic_guest import DynamicGuest, dynamic_guest
-from mounts import in_namespace
-from tools import need
 
 from mipsrec import profiles
 from mipsrec.elf import load_elf
 from mipsrec.options import Options
+from tests.support.commandline import assert_one_line, environment, mipsrec
+from tests.support.compiled import ORDERS
+from tests.support.dynamic_guest import DynamicGuest, dynamic_guest
+from tests.support.hosts import cache_with_host, plain_host, sanitized_host
+from tests.support.mounts import in_namespace
+from tests.support.tools import need
 
 AGREES = "mipsrec verify: lifted code and the interpreter agree at "
 ALL = "dynamic:*,libone.so:*,libtwo.so:*,libplug.so:*"

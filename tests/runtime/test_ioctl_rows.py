@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS, compile_guest
-from tools import need
 
 from mipsrec.host import runtime_folder, write_generated_headers
+from tests.support.compiled import ORDERS, compile_guest
+from tests.support.tools import need
 
 HEADERS = re.findall(r"^#include <(.*)>$", (runtime_folder() / "linux/calls/ioctl_rows.c").read_text(), re.MULTILINE)
 

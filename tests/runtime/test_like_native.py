@@ -12,10 +12,11 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-import twins
-from compiled import ORDERS
-from conftest import sanitized_host
-from support.locks import alone_with
+
+from tests.runtime import twins
+from tests.support.compiled import ORDERS
+from tests.support.hosts import sanitized_host
+from tests.support.locks import alone_with
 
 WAYS = {
     "ipc": (

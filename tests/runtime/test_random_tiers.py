@@ -14,14 +14,14 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-import twins
-from compiled import ORDERS, library_at
-from support.sampling import ALL, sampled
-from tiers import INTERPRETED
 
 from mipsrec import pipeline
+from tests.runtime import twins
+from tests.support.compiled import ORDERS, library_at
+from tests.support.paths import PREBUILT
+from tests.support.sampling import ALL, sampled
+from tests.support.tiers import INTERPRETED
 
-SAMPLES = Path(__file__).parent.parent.parent / "samples"
 SEEDS = range(1, 1 + int(os.environ.get("MIPSREC_SEEDS", "1")))
 SOURCES = {"threads": ("threads", "threads_ends"), "signals": ("signals",), "timers": ("timers",)}
 RUNS = {
@@ -89,7 +89,7 @@ def test_recompiled(
 
 def test_seeds_choose(host: Path) -> None:
     """A seed makes the same choices again, another one makes others."""
-    guest = SAMPLES / "prebuilt" / "mipsel" / "callbacks.elf"
+    guest = PREBUILT / "mipsel" / "callbacks.elf"
 
     def counted(seed: int) -> str:
         command = [host, "--stats", "--tier", "baseline", "--threshold", f"random:{seed}", guest]

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import twins
-from compiled import ORDERS
+
+from tests.runtime import twins
+from tests.support.compiled import ORDERS
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import twins
-from compiled import ORDERS
-from conftest import sanitized_host
+
+from tests.runtime import twins
+from tests.support.compiled import ORDERS
+from tests.support.hosts import sanitized_host
 
 REALTIME = ("itself", "blocked", "threads", "processes", "groups", "defaults", "next")
 SETXID = ("identities", "cancelling", "owners", "inheritance")

@@ -12,13 +12,14 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS
-from conftest import sanitized_host
-from test_syscalls import compile_guest, compile_with, output_in_empty_folder
-from tools import need
 
-RUNTIME = Path(__file__).resolve().parent.parent.parent / "runtime"
-GUESTS = ("sockets", "socket_options", "messages", "netlink")
+from tests.runtime.test_system_calls import compile_guest, compile_with, output_in_empty_folder
+from tests.support.compiled import ORDERS
+from tests.support.hosts import sanitized_host
+from tests.support.paths import RUNTIME
+from tests.support.tools import need
+
+NAMES = ("sockets", "socket_options", "messages", "netlink")
 ALONE = ("unshare", "--user", "--map-root-user", "--net")
 """A network namespace of its own; messages of other programs' sockets do not reach it."""
 
@@ -80,7 +81,7 @@ def has_namespaces() -> bool:
 
 
 @pytest.mark.parametrize("byte_order", ORDERS)
-@pytest.mark.parametrize("name", GUESTS)
+@pytest.mark.parametrize("name", NAMES)
 def test_answers_like_native(
     host: Path, tmp_path: Path, native: Callable[..., str], name: str, byte_order: str
 ) -> None:
@@ -89,7 +90,7 @@ def test_answers_like_native(
 
 
 @pytest.mark.parametrize("byte_order", ORDERS)
-@pytest.mark.parametrize("name", GUESTS)
+@pytest.mark.parametrize("name", NAMES)
 def test_under_sanitizers(tmp_path: Path, native: Callable[..., str], name: str, byte_order: str) -> None:
     guest = compile_guest(tmp_path, byte_order, name)
     assert output_in_empty_folder(tmp_path / "run", [sanitized_host(), "--engine", "interp", guest]) == native(name)

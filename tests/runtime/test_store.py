@@ -19,16 +19,16 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS
-from conftest import sanitized_host
-from dynamic import SUM_PRINTS, compile_to, library, recompiled_files, summing_guest
-from mounts import in_namespace, read_only, small
-from tools import need
 
 from mipsrec import pipeline
 from mipsrec.cache import code_path, source_digest, variant_of
 from mipsrec.elf import load_elf
 from mipsrec.store import store
+from tests.support.compiled import ORDERS
+from tests.support.dynamic import SUM_PRINTS, compile_to, library, recompiled_files, summing_guest
+from tests.support.hosts import sanitized_host
+from tests.support.mounts import in_namespace, read_only, small
+from tests.support.tools import need
 
 OPTIONS = pipeline.Options(opt=0, jobs=1)
 SANITIZED_OPTIONS = pipeline.Options(opt=0, jobs=1, memory="thunk")

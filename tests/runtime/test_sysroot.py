@@ -12,10 +12,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS
-from conftest import sanitized_host
-from test_syscalls import compile_guest, compile_with
-from tools import need
+
+from tests.runtime.test_system_calls import compile_guest, compile_with
+from tests.support.compiled import ORDERS
+from tests.support.hosts import sanitized_host
+from tests.support.tools import need
 
 HOST_ONLY = "/usr/bin"  # some folder that this machine has
 

@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import syscall_status
-from compiled import compile_guest
-from tools import need
+
+from tests.runtime import syscall_status
+from tests.support.compiled import compile_guest
+from tests.support.tools import need
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,7 @@ def test_each_call_has_one_row_with_the_kernels_name(calls: dict[int, str]) -> N
 
 def test_no_row_is_missed() -> None:
     """As many rows are found as the sources begin."""
-    sources = [path.read_text() for path in (syscall_status.ROOT / "runtime").rglob("*.c")]
+    sources = [path.read_text() for path in (syscall_status.RUNTIME).rglob("*.c")]
     lines = [line for source in sources for line in source.splitlines()]
     begun = sum(line.startswith(("SYSCALL(", "REFUSED")) for line in lines)
     assert begun == len(syscall_status.source_rows()) - len(syscall_status.INDIRECT)
@@ -41,7 +42,7 @@ def test_refusals_have_reasons() -> None:
 def test_document_is_current(calls: dict[int, str]) -> None:
     text = syscall_status.document(syscall_status.source_rows(), calls)
     assert syscall_status.DOCUMENT.read_text() == text, (
-        f"write it with: {Path(sys.executable).name} tests/runtime/syscall_status.py --write"
+        f"write it with: {Path(sys.executable).name} -m tests.runtime.syscall_status --write"
     )
 
 

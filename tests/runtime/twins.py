@@ -12,11 +12,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS
-from support.musl import compile_with_musl
-from tools import need
 
-GUESTS = Path(__file__).parent.parent / "guests"
+from tests.support.compiled import ORDERS
+from tests.support.musl import compile_with_musl
+from tests.support.paths import GUESTS
+from tests.support.tools import need
+
 OPTIONS = ("-w", "-O1", "-D_GNU_SOURCE", "-pthread")
 
 

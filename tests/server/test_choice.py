@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from compiled import BARE
-from tools import need
 
 from mipsrec.pipeline import open_guest
 from mipsrec.server.choice import FileIndex, choose, unknown_starts
 from mipsrec.server.protocol import ARRIVED
+from tests.support.compiled import BARE
+from tests.support.tools import need
 
 SOURCE = """
 #define APART __attribute__((noinline, noclone))

@@ -14,11 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commandline import ROOT, mipsrec
-from compiled import ORDERS, compile_guest
-from dynamic import compile_to, cross_libraries, library
-from support.sampling import sampled
-from support.serving import (
+
+from mipsrec.host import host_executable
+from tests.server.serving import (
     DEADLINE_SECONDS,
     ONE_LOOP,
     ROUNDS,
@@ -30,11 +28,12 @@ from support.serving import (
     serving,
     stop,
 )
-from tools import need
-
-from mipsrec.host import host_executable
-
-SAMPLES = ROOT / "samples"
+from tests.support.commandline import mipsrec
+from tests.support.compiled import ORDERS, compile_guest
+from tests.support.dynamic import compile_to, cross_libraries, library
+from tests.support.paths import PREBUILT
+from tests.support.sampling import sampled
+from tests.support.tools import need
 
 
 @pytest.fixture
@@ -242,7 +241,7 @@ def test_warm(name: str, host: Path, tmp_path: Path) -> None:
     need("gcc")
     host_executable()  # however long that takes
     words = {"callbacks": ["300"], "floats": ["9000"], "virtual": ["2000000"], "recursion": ["33"]}[name]
-    guest = SAMPLES / "prebuilt" / "mips" / f"{name}.elf"
+    guest = PREBUILT / "mips" / f"{name}.elf"
     cache = tmp_path / "cache"
     cache.mkdir(mode=0o700)
     os.symlink(Path(os.environ["MIPSREC_CACHE"]) / "host", cache / "host")
@@ -274,7 +273,7 @@ def test_run_has_a_server_unless_told_otherwise(
     words: list[str], value: str, served: bool, host: Path, tmp_path: Path
 ) -> None:
     """Then a static program starts before it is recompiled."""
-    guest = SAMPLES / "prebuilt" / "mipsel" / "hello.elf"
+    guest = PREBUILT / "mipsel" / "hello.elf"
     host_executable()
     with serving(host, tmp_path) as server:
         os.symlink(Path(os.environ["MIPSREC_CACHE"]) / "host", server.cache / "host")

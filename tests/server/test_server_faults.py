@@ -19,12 +19,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from compiled import compile_guest
-from mounts import small
-from support.sampling import sampled
-from support.serving import DEADLINE_SECONDS, ROUNDS, Serving, begin, compute, serving, stop
 
 from mipsrec.server import protocol
+from tests.server.serving import DEADLINE_SECONDS, ROUNDS, Serving, begin, compute, serving, stop
+from tests.support.compiled import compile_guest
+from tests.support.mounts import small
+from tests.support.sampling import sampled
 
 EXPECTED = "36832b7c 0\n"
 """What ROUNDS prints; test_compile_server.py compares it with a native build."""

@@ -3,20 +3,45 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from pathlib import Path
 
 import pytest
-from compiled import ORDERS, compile_guest
-from support.serving import DEADLINE_SECONDS, ROUNDS, Ended, Serving, begin, compute, native_output, serving, stop
 
 from mipsrec.options import Options
 from mipsrec.pipeline import open_guest
 from mipsrec.server import growth
 from mipsrec.server.choice import FileIndex
+from tests.server.serving import DEADLINE_SECONDS, ROUNDS, Ended, Serving, begin, compute, native_output, serving, stop
+from tests.support.compiled import ORDERS, compile_guest
 
 MANY_CALLS = ROUNDS.replace("i < 200", "i < 20000").replace("100 + i", "1")
 """round_of calls stir all the time, which does next to nothing."""
+
+ENDLESS_LOOP = """
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+static volatile int stopped;
+static void stop(int number) { stopped = number; }
+__attribute__((noipa)) unsigned next(unsigned n) { return n * 3 + 1; }
+__attribute__((noipa)) unsigned all(void)
+{
+    unsigned wrong = 0;
+    while (!stopped)
+        wrong += next(1) != 4;
+    return wrong;
+}
+int main(void)
+{
+    signal(SIGUSR1, stop);
+    if (write(1, "ready\\n", 6) != 6)
+        return 1;
+    printf("%u\\n", all());
+}
+"""
+"""`all` does not return, and calls `next` all the time."""
 
 
 def grow_one(guest: Path, name: str) -> Path:
@@ -62,6 +87,23 @@ def test_without_a_server(guest: Path, host: Path, tmp_path: Path, monkeypatch: 
         ended = run_beside(server, guest)
     assert ended.output == native_output(tmp_path, MANY_CALLS) and f"recompiled {guest}" in ended.statistics
     assert times_set_aside(ended) == 1 and ended.bound == 0, ended.statistics
+
+
+@pytest.mark.parametrize("byte_order", ORDERS)
+def test_loop_that_stays(byte_order: str, host: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control leaves the loop of a function that was set aside while it waited for a callee."""
+    (tmp_path / "guest").mkdir()
+    guest = compile_guest(tmp_path / "guest", byte_order, ENDLESS_LOOP, "-static")
+    with serving(host, tmp_path, wrapper=("/bin/false",)) as server:
+        monkeypatch.setenv("MIPSREC_CACHE", str(server.cache))
+        grow_one(guest, "all")
+        with begin([server.host, "--stats", *server.words(), guest]) as process:
+            compute(process, 2.0)
+            ended = stop(process)
+    assert ended.output == native_output(tmp_path, ENDLESS_LOOP)
+    assert times_set_aside(ended) == 1, ended.statistics
+    dispatches = re.search(r"(\d+) dispatches", ended.statistics)
+    assert dispatches is not None and int(dispatches[1]) < 8_000_000, ended.statistics  # 2 s have more than 20 million
 
 
 def test_used_again_with_more(guest: Path, host: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

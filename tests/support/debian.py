@@ -16,12 +16,11 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from support.locks import locked
-from tools import missing, need
-
 from mipsrec.commands.binfmt import FOLDER, kinds, registration
+from tests.support.locks import locked
+from tests.support.paths import ROOT
+from tests.support.tools import missing, need
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 RELEASE = "bookworm"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 MOST_WAIT_SECONDS = 600

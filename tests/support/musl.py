@@ -9,8 +9,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from support.debian import unpacked
-from tools import need
+from tests.support.debian import unpacked
+from tests.support.tools import need
 
 COMPILERS = {"mipsel": "mipsel-linux-gnu-gcc", "amd64": "gcc"}
 NAMES = {"mipsel": "mipsel-linux-musl", "amd64": "x86_64-linux-musl"}

@@ -1,0 +1,289 @@
+"""How a block ends that calls: what is flushed before, what is known and what is loaded after it.
+
+After a call of a body (saved_registers.py) the state does not have the registers that the callee saved, nor ra, sp,
+v0 and v1: they count as dirty. Where the callee has not returned as the body of a function with a frame does, the
+state has all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..analysis import Block
+from ..analysis.symbolic import constant_condition
+from ..isa import Flow
+from ..lift.convention import PRESERVED, RA_BIT, RESULT_BITS, Callee, settled_by_caller
+from ..lift.ir import Frame
+from ..lift.passes.dead_at_self_call import calls_in_any_case, calls_itself
+from ..lift.passes.partial_inline import ShortWay
+from ..state import SLOT_BYTES
+from .calls import BACK, Returned
+from .edges import EdgeWriter
+from .memory import Value, text
+from .register_file import RegisterOperations
+from .writer import LIKELY, UNLIKELY
+
+
+class CallEnds(EdgeWriter):
+    """The part of FunctionWriter that writes calls."""
+
+    # which function is called
+
+    def _guess(self, block: Block) -> int | None:
+        return self._function.guesses.get(block.terminator_pc)
+
+    def _framed(self, block: Block) -> Callee | None:
+        """Return the function whose body a block calls, for certain or if a guess is right; ra is set as calls do."""
+        if self._in_state:  # the state is complete anyway
+            return None
+        callee = self._calls.framed(self._function.likely_target(block)) if calls_in_any_case(block) else None
+        if callee is None or callee.frame is None or not callee.frame.unseen:
+            return callee
+        return callee if calls_itself(self._function, block) else None
+
+    def _unsettled(self, block: Block) -> int:
+        """Return the bits that the state does not have after a call."""
+        callee = self._framed(block)
+        if callee is None or callee.frame is None:
+            return 0
+        short = self._short.writes if self._short is not None and self._has_short_way(block) else 0
+        return settled_by_caller(callee.frame) | RESULT_BITS | short
+
+    def _has_short_way(self, block: Block) -> bool:
+        """Return whether a block calls this function itself, whose short way is written there."""
+        if self._short is None or block.next_pc not in self._function.blocks:
+            return False
+        return self._framed(block) is not None and calls_itself(self._function, block)
+
+    def _passed_by_call(self, block: Block) -> int:
+        """Return the bits that a call reads: the arguments, and what it saves for its callee."""
+        callee = self._framed(block)
+        saved = callee.frame.bits if callee is not None and callee.frame is not None else 0
+        short = self._short.reads if self._short is not None and self._has_short_way(block) else 0
+        return self._calls.passed(block.target) | saved | short
+
+    # ends of blocks
+
+    def _end_call(self, block: Block) -> None:
+        writer, machine = self._writer, self._machine
+        instruction = self._terminator(block)
+        callee = self._framed(block)
+        flag = None
+        if _has_condition(block):
+            assert instruction.row.condition is not None
+            flag = instruction.row.condition(machine, instruction)
+        target: Value
+        if block.target is None:
+            assert instruction.row.condition is not None
+            target = instruction.row.condition(machine, instruction)  # latched before the link and the slot
+        else:
+            target = block.target
+        self._link(block)
+        self._slot(block)
+        self._at(instruction, block.terminator_pc)
+        if callee is None:
+            self._call(block, target, self._guess(block), flag)
+            return
+        if block.target is None:
+            machine.finish_floats()
+            machine.registers.save(PRESERVED)
+            hit, miss = self._calls.branch_on_guess(target, self._guess(block))
+            before, dirty = machine.registers.copy(), machine.dirty
+            writer.label(miss)
+            self._call(block, target, None, None)
+            writer.label(hit)
+            machine.memory.start_block()
+            machine.registers.restore(before)
+            machine.dirty = dirty
+        if self._short is not None and self._has_short_way(block):
+            self._pass_by(block, self._short)
+        self._call_body(block, callee)
+
+    def _call(self, block: Block, target: Value, guess: int | None, flag: Value | None) -> None:
+        """Call with a complete state, on condition of `flag` if there is one."""
+        writer, machine = self._writer, self._machine
+        machine.registers.flush(machine.dirty)
+        kept = self._plan.live_out[block.start] & PRESERVED
+        machine.registers.save(kept)  # before the branch: it is not loaded again whether the call is made or not
+        stack = machine.gpr(29) if kept else None
+        returned = writer.fresh_label()
+        if flag is not None:
+            call = writer.fresh_label()
+            writer.void(f"br i1 {flag}, label %{call}, label %{returned}")
+            writer.label(call)
+        arguments = self._arguments(self._calls.passed(block.target))
+        found = self._calls.call(target, guess, arguments)
+        if flag is not None:
+            found = Returned(found.pc, {})  # there are no results where the call did not happen
+        self._after_sync(block, found, returned, stack)
+
+    def _after_sync(self, block: Block, after: Returned, returned: str, stack: Value | None = None) -> None:
+        """Check that control came back to the next block, with sp as it was if it is given; load what it needs."""
+        writer, machine = self._writer, self._machine
+        writer.void(f"store i32 {after.pc}, ptr %leave.pc")
+        other = writer.value(f"icmp ne i32 {after.pc}, {text(writer.pc(block.next_pc))}")
+        kept = 0
+        if stack is not None:
+            kept = PRESERVED
+            found = machine.state_word("gpr", SLOT_BYTES * 29)
+            moved = writer.value(f"icmp ne i32 {found}, {text(stack)}")
+            other = writer.value(f"or i1 {other}, {moved}")
+        writer.void(f"br i1 {other}, label %leave, label %{returned}, {UNLIKELY}")
+        writer.label(returned)
+        machine.start_block()
+        machine.dirty = 0
+        machine.registers.reload(self._needed_after(block) & ~kept, after.results)
+        writer.void(f"br label %{self._destination(block.next_pc)}")
+
+    def _needed_after(self, block: Block) -> int:
+        """Return the bits that are read after a call or system call."""
+        needed = self._plan.live_out[block.start]
+        if block.next_pc not in self._plan.dirty_in:  # but in another function, which takes its arguments from here
+            needed |= self._calls.passed(block.next_pc)
+        return needed
+
+    def _end_syscall(self, block: Block) -> None:
+        self._terminator(block)
+        self._machine.registers.flush(self._machine.dirty)
+        at = text(self._writer.cold_pc(block.terminator_pc))
+        pc = self._writer.value(f"call i32 @mr_syscall(ptr %s, i32 {at}){self._writer.debug}")
+        self._after_sync(block, Returned(pc, {}), self._writer.fresh_label())
+
+    # calls that a short way stands for
+
+    def _pass_by(self, block: Block, short: ShortWay) -> None:
+        """Write the short way, and go on after the call; what follows is where the function does not take it."""
+        writer, machine = self._writer, self._machine
+        machine.finish_floats()
+        before, dirty, debug = machine.registers.copy(), machine.dirty, writer.debug
+        for pc, instruction in short.test:
+            self._instruction(instruction, pc, False, False)
+        branch = self._terminator(short.first)
+        assert branch.row.condition is not None
+        flag = branch.row.condition(machine, branch)
+        machine.registers.restore(before)
+        machine.dirty = dirty
+        here, there = writer.fresh_label(), writer.fresh_label()
+        taken, other = (here, there) if short.taken else (there, here)
+        writer.void(f"br i1 {flag}, label %{taken}, label %{other}")
+        before = machine.registers.copy()
+        writer.label(here)
+        machine.memory.start_block()
+        saves, self._saves = self._saves, frozenset()
+        looked_at, self._looked_at = self._looked_at, frozenset()
+        self._short_way = True
+        self._body(short.first)
+        self._slot(short.first)
+        self._body(short.last)
+        target = machine.gpr(self._terminator(short.last).rs)
+        self._slot(short.last)
+        self._short_way = False
+        self._saves, self._looked_at = saves, looked_at
+        self._go_on(block, target)
+        writer.label(there)
+        machine.memory.start_block()
+        machine.registers.restore(before)
+        machine.dirty, writer.debug = dirty, debug
+
+    def _go_on(self, block: Block, target: Value) -> None:
+        """Go on after a call if control came back there."""
+        writer, machine = self._writer, self._machine
+        same = writer.value(f"icmp eq i32 {text(target)}, {text(writer.pc(block.next_pc))}")
+        right, wrong = writer.fresh_label(), writer.fresh_label()
+        writer.void(f"br i1 {same}, label %{right}, label %{wrong}, {LIKELY}")
+        before = machine.registers.copy()
+        writer.label(wrong)
+        machine.registers.flush(machine.dirty)
+        machine.leave(target)
+        writer.label(right)
+        machine.registers.restore(before)
+        machine.registers.save(self._live(block))
+        writer.void(f"br label %{self._destination(block.next_pc)}")
+
+    # calls of bodies
+
+    def _call_body(self, block: Block, callee: Callee) -> None:
+        """Save what the callee's frame saves, and call its body."""
+        writer, machine = self._writer, self._machine
+        frame = callee.frame
+        assert frame is not None
+        debug = writer.debug
+        machine.registers.flush(machine.dirty & ~settled_by_caller(frame) & ~frame.unseen)
+        stack = machine.current_gpr(29)
+        machine.registers.save(PRESERVED)
+        for slot in frame.slots:
+            writer.debug = f", !dbg !DILocation(line: {slot.pc}, scope: !{self._scope})"
+            value = machine.current_gpr(slot.register)
+            machine.memory.store(stack, slot.displacement, 32, text(value))
+        writer.debug = debug
+        self._called.add(callee.body)
+        returned = self._calls.call_body(callee, self._arguments(callee.takes))
+        back, other = writer.fresh_label(), writer.fresh_label()
+        plain = writer.value(f"icmp eq i32 {returned.pc}, {text(BACK)}")
+        writer.void(f"br i1 {plain}, label %{back}, label %{other}, {LIKELY}")
+        writer.label(other)
+        machine.memory.start_block()
+        self._after_sync(block, returned, writer.fresh_label(), stack)
+        writer.label(back)
+        machine.start_block()
+        self._after_body(block, frame, stack, returned)
+
+    def _after_body(self, block: Block, frame: Frame, stack: Value, returned: Returned) -> None:
+        """Go on where the registers that the frame saves are on the stack."""
+        writer, machine, registers = self._writer, self._machine, self._machine.registers
+        present = self._units.bits
+        if frame.bits & RA_BIT and not frame.unseen:
+            self._check_return(block, frame, stack, returned)
+        machine.dirty = (settled_by_caller(frame) | RESULT_BITS) & present
+        for slot in frame.slots:
+            if slot.register != 31:
+                value = machine.memory.load(stack, slot.displacement, 32)
+                self._settle(slot.register, value)
+        for number, word in returned.results.items():
+            self._settle(number, word)
+        if not present & PRESERVED:
+            self._settle(29, stack)
+        self._settle(31, writer.pc(block.next_pc))
+        registers.save(present)
+        registers.start_block()
+        registers.reload(self._needed_after(block) & ~machine.dirty)
+        writer.void(f"br label %{self._destination(block.next_pc)}")
+
+    def _settle(self, number: int, value: Value) -> None:
+        """Set a register; if this function does not keep it, in the state."""
+        if self._units.bits >> number & 1:
+            self._machine.set_gpr(number, value)
+        else:
+            self._machine.set_state_gpr(number, value)
+
+    def _check_return(self, block: Block, frame: Frame, stack: Value, returned: Returned) -> None:
+        """Leave, with a complete state, if the callee found another return address on the stack."""
+        writer, machine = self._writer, self._machine
+        place = next(slot.displacement for slot in frame.slots if slot.register == 31)
+        found = machine.memory.load(stack, place, 32)
+        same = writer.value(f"icmp eq i32 {found}, {text(writer.pc(block.next_pc))}")
+        right, wrong = writer.fresh_label(), writer.fresh_label()
+        writer.void(f"br i1 {same}, label %{right}, label %{wrong}, {LIKELY}")
+        writer.label(wrong)
+        machine.memory.start_block()
+        complete_state(machine, frame, stack, returned.results)
+        machine.leave(found)
+        writer.label(right)
+        machine.memory.start_block()
+
+
+def complete_state(
+    machine: RegisterOperations, frame: Frame, stack: Value, results: Mapping[int, Value]
+) -> dict[int, Value]:
+    """Put into the state what a body left to its caller, and return it by register; ra only if saved."""
+    found: dict[int, Value] = {29: stack, **results}
+    for slot in frame.slots:
+        found[slot.register] = machine.memory.load(stack, slot.displacement, 32)
+    for number, value in found.items():
+        machine.set_state_gpr(number, value)
+    return found
+
+
+def _has_condition(block: Block) -> bool:
+    assert block.terminator is not None
+    return block.terminator.row.flow is Flow.BRANCH and constant_condition(block.terminator) is None

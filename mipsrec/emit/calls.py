@@ -1,0 +1,311 @@
+"""The calling convention of lifted functions, in one place so that another can take its stead.
+
+    { i32 pc, i32 v0, i32 v1 } f(ptr state + 128, i32 pc, i32 sp, i32 ra, i32 t9, i32 a0, i32 a1, i32 a2, i32 a3)
+
+The state is complete at every call and return: whoever looks there sees every register as the guest has it. What most
+callees read first, and most callers read next, comes in host registers besides, so that nobody waits for a load of
+what has just been stored. A direct call passes poison for what the callee takes from no parameter
+(`argument_registers`); every other call passes all of them.
+
+The first value returned is the guest pc that the function returns to. The caller compares it with the pc it expects;
+on a mismatch somebody else is looked for: so longjmp, exceptions and context switches need no special care. Where
+that is decides what becomes of the host's frames, which go with the guest's, and stay with them:
+
+- With sp above the function's frame, the function returns the pc.
+- A function that knows the pc as one that it may be returned to goes on in its other entries (function.py).
+- With sp below where it was when the function was entered, its caller's frame is still there, and so stays the host's:
+  the host goes on in the function's place until sp is back there (`@go_on`).
+- Otherwise the function returns the pc. It does so, too, in place of a jump elsewhere with sp above where it was when
+  the function was entered, as longjmp makes it (`may_unwind`): the frame of its caller is gone.
+
+Calls of pcs that are not known when the code is made go through the host's dispatch table (`@lookup` in every module),
+and where that has nothing, to the host (`@call_host`). The host calls lifted code through `mr_enter`, which each
+library brings along. The parameter `pc` is for functions with several entries and for `@call_host`; direct calls leave
+it open. With `--calls thunked` every call goes to the host. With `--calls watched` calls are direct, and each function
+tells the host when it is entered and when it returns (`mr_watch_*`).
+
+A function with a frame (saved_registers.py) has its code in a body, `NAME.body`, whose callers have stored the
+registers that the frame saves. It returns BACK in place of a pc when it has done what such a function does: these
+registers are on the stack for its caller to load, ra and sp are as the caller knows them, v0 and v1 are what it
+returns, and the state has the rest, but for registers that nobody sees (dead_at_self_call.py). Any other pc comes
+with a complete state. `NAME` itself is for all who know nothing of frames.
+
+`preserve_nonecc`: the callee need not preserve host registers. A lifted function keeps guest registers in nearly all
+of them, and would push and pop those for callers that have nothing in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..lift.convention import ARGUMENT_BITS, ARGUMENTS, RESULTS, Callee
+from ..lift.options import LiftOptions
+from ..state import OFFSETS, SLOT_BYTES
+from .memory import Value, text
+from .writer import ALL_KEPT, DELTA, LIKELY, STATE_TAG, TABLE_TAG, UNLIKELY, Writer
+
+RESULT = "{ i32, i32, i32 }"
+_TYPE = f"preserve_nonecc {RESULT}"
+SIGNATURE = "(ptr, i32" + ", i32" * len(ARGUMENTS) + ")"
+BACK = 0xFFFFFFFF
+"""What a body returns in place of a pc when its caller finds the saved registers on the stack: no pc of a program."""
+_POISON = ("poison",) * len(ARGUMENTS)
+MIDDLE = 128
+"""Where lifted code points in the state: from there all general-purpose registers are a signed byte away, and x86's
+loads and stores of half of them three bytes shorter."""
+_STATE = f"  %s = getelementptr i8, ptr %middle, i64 {-MIDDLE}"
+_PARAMETERS = ", ".join(["ptr noalias %middle", "i32 %pc.in", *(f"i32 %r{number}.in" for number in ARGUMENTS)])
+
+
+def declaration(symbol: str) -> str:
+    """Return the declaration of a lifted function of another module."""
+    return f"declare hidden {_TYPE} @{symbol}{SIGNATURE}"
+
+
+def _state_loads(prefix: str, numbers: Sequence[int]) -> str:
+    lines = []
+    for number in numbers:
+        lines.append(f"  %{prefix}{number}.at = getelementptr i8, ptr %s, i64 {OFFSETS['gpr'] + SLOT_BYTES * number}\n")
+        lines.append(f"  %{prefix}{number} = load i32, ptr %{prefix}{number}.at, {STATE_TAG}\n")
+    return "".join(lines)
+
+
+LOOKUP = f"""\
+define internal ptr @lookup(ptr noalias %s, i32 %target) #1 {{
+  %low = and i32 %target, 3
+  %aligned = icmp eq i32 %low, 0
+  br i1 %aligned, label %look, label %found, {LIKELY}
+look:
+  %field = getelementptr i8, ptr %s, i64 {OFFSETS["dispatch"]}
+  %table = load ptr, ptr %field, {STATE_TAG}, !invariant.load !0
+  %wide = zext i32 %target to i64
+  %entry = getelementptr i8, ptr %table, i64 %wide
+  %displacement = load i32, ptr %entry, {TABLE_TAG}
+  br label %found
+found:
+  %distance = phi i32 [ 0, %0 ], [ %displacement, %look ]
+  %far = sext i32 %distance to i64
+  %fallback.field = getelementptr i8, ptr %s, i64 {OFFSETS["fallback"]}
+  %fallback = load ptr, ptr %fallback.field, {STATE_TAG}, !invariant.load !0
+  %callee = getelementptr i8, ptr %fallback, i64 %far
+  ret ptr %callee
+}}
+"""
+"""Finds the lifted function at a guest pc, or else `@call_host`. Entries have 4 bytes, as instructions have."""
+
+_RESULTS_OF_HOST = f"""\
+{_state_loads("r", RESULTS)}\
+  %a = insertvalue {RESULT} poison, i32 %pc, 0
+  %b = insertvalue {RESULT} %a, i32 %r2, 1
+  %c = insertvalue {RESULT} %b, i32 %r3, 2
+  ret {RESULT} %c
+"""
+
+HOST_EDGES = f"""\
+declare i32 @mr_call(ptr, i32)
+
+define hidden {_TYPE} @call_host({_PARAMETERS}) nounwind {{
+{_STATE}
+  %pc = call i32 @mr_call(ptr %s, i32 %pc.in)
+{_RESULTS_OF_HOST}\
+}}
+
+define hidden i32 @mr_enter(ptr %s, ptr %function) nounwind {{
+  %field = getelementptr i8, ptr %s, i64 {OFFSETS["pc"]}
+  %to = load i32, ptr %field, {STATE_TAG}
+{_state_loads("r", ARGUMENTS)}\
+  %middle = getelementptr i8, ptr %s, i64 {MIDDLE}
+  %result = call {_TYPE} %function(ptr %middle, i32 %to, {", ".join(f"i32 %r{number}" for number in ARGUMENTS)})
+  %pc = extractvalue {RESULT} %result, 0
+  ret i32 %pc
+}}
+
+declare i32 @mr_go_on(ptr, i32, i32)
+
+define hidden {_TYPE} @go_on({_PARAMETERS}) nounwind {{
+{_STATE}
+  %pc = call i32 @mr_go_on(ptr %s, i32 %pc.in, i32 %r29.in)
+{_RESULTS_OF_HOST}\
+}}
+
+declare i32 @mr_poll(ptr, i32)
+
+define hidden preserve_allcc i32 @poll(ptr %s, i32 %pc) nounwind {ALL_KEPT} {{
+  %to = call i32 @mr_poll(ptr %s, i32 %pc)
+  ret i32 %to
+}}
+"""
+"""What a library has once: `@call_host`, a lifted function that goes to a pc that nobody lifted; `mr_enter`, which
+calls a lifted function from C at the state's pc: `uint32_t mr_enter(struct mr_state *, mr_function)`; `@go_on`, a
+lifted function that lets the host go on at a pc until sp is back where its parameter says; and `@poll`, which leaves
+all host registers to the loop that asks for signals."""
+
+
+@dataclass(frozen=True)
+class Returned:
+    """Values after a call: the pc to go on at (of a body perhaps BACK), and the registers RESULTS by number."""
+
+    pc: str
+    results: dict[int, str]
+
+
+class Calls:
+    """Writes the edges of lifted functions; the state must be complete before each call and return."""
+
+    def __init__(self, writer: Writer, options: LiftOptions, callee: Callable[[int], Callee | None]) -> None:
+        self._writer = writer
+        self._options = options
+        self._thunked = options.calls == "thunked"
+        self._watched = options.calls == "watched"
+        self._has_frames = options.has_frames
+        self._callee = callee
+        self.in_loop = False
+        """Whether the block that is being written is in a loop."""
+
+    def head(self, symbol: str, scope: int, small: bool = False) -> str:
+        """Return what begins a definition and its first block; `%s` is the state, parameters are named `%rN.in`."""
+        size = " optsize" if small else ""
+        return f"define hidden {_TYPE} @{symbol}({_PARAMETERS}) #0{size} !dbg !{scope} {{\nentry:\n{_STATE}"
+
+    def entered(self, start: int | None, scope: int) -> list[str]:
+        """Return the lines that tell the host of an entry: at a function's start, or else at the parameter `pc`."""
+        if not self._watched:
+            return []
+        place = f", !dbg !DILocation(line: {start or 0}, scope: !{scope})"
+        if start is None:
+            return [f"  call void @mr_watch_place(ptr %s, i32 %pc.in){place}"]
+        if not self._options.relocatable:
+            return [f"  call void @mr_watch_call(ptr %s, i32 {start}){place}"]
+        return [
+            f"  %entered.delta = load i32, ptr {DELTA}, !invariant.load !0",
+            f"  %entered.pc = add i32 %entered.delta, {start}",
+            f"  call void @mr_watch_call(ptr %s, i32 %entered.pc){place}",
+        ]
+
+    def _direct(self, target: Value | None) -> Callee | None:
+        return self._callee(target) if isinstance(target, int) and not self._thunked else None
+
+    def framed(self, target: Value | None) -> Callee | None:
+        """Return the function with a frame whose body a call of a guest pc calls, if it does."""
+        known = self._direct(target) if self._has_frames else None
+        return known if known is not None and known.frame is not None else None
+
+    def passed(self, target: int | None) -> int:
+        """Return the bits of the registers that a call of a guest pc, or of an unknown one, passes as arguments."""
+        if self._thunked:
+            return 0
+        callee = self._direct(target)
+        return callee.takes if callee is not None else ARGUMENT_BITS
+
+    def _invoke(self, kind: str, function: str, pc: Value, arguments: Sequence[Value], copied: bool = False) -> str:
+        words = ", ".join(f"i32 {text(argument)}" for argument in (pc, *arguments))
+        place = " alwaysinline" if copied and self.in_loop else ""
+        return self._writer.value(f"{kind} {_TYPE} {function}(ptr %middle, {words}){place}{self._writer.debug}")
+
+    def branch_on_guess(self, target: Value, guess: int | None) -> tuple[str, str]:
+        """End the block by comparing a pc with a guess; return the labels for where it is right and where it is not."""
+        writer = self._writer
+        hit, miss = writer.fresh_label(), writer.fresh_label()
+        assert guess is not None
+        flag = writer.value(f"icmp eq i32 {text(target)}, {text(writer.pc(guess))}")
+        writer.void(f"br i1 {flag}, label %{hit}, label %{miss}, {LIKELY}")
+        return hit, miss
+
+    def call(self, target: Value, guess: int | None, arguments: Sequence[Value]) -> Returned:
+        """Call a guest pc with the values of ARGUMENTS."""
+        writer = self._writer
+        known = self._direct(target)
+        likely = self._direct(guess)
+        if known is not None:
+            result = self._invoke("call", f"@{known.symbol}", "poison", arguments, known.copied)
+        elif likely is None:
+            result = self._invoke("call", *self._unknown(target, arguments))
+        else:
+            hit, miss = self.branch_on_guess(target, guess)
+            done = writer.fresh_label()
+            writer.label(hit)
+            quick = self._invoke("call", f"@{likely.symbol}", "poison", arguments, likely.copied)
+            writer.void(f"br label %{done}")
+            writer.label(miss)
+            slow = self._invoke("call", *self._unknown(target, arguments))
+            writer.void(f"br label %{done}")
+            writer.label(done)
+            result = writer.value(f"phi {RESULT} [ {quick}, %{hit} ], [ {slow}, %{miss} ]")
+        return self._taken_apart(result)
+
+    def call_body(self, callee: Callee, arguments: Sequence[Value]) -> Returned:
+        """Call the body of a function with a frame."""
+        return self._taken_apart(self._invoke("call", f"@{callee.body}", "poison", arguments))
+
+    def _taken_apart(self, result: str) -> Returned:
+        parts = [self._writer.value(f"extractvalue {RESULT} {result}, {n}") for n in range(1 + len(RESULTS))]
+        return Returned(parts[0], dict(zip(RESULTS, parts[1:], strict=True)))
+
+    def _unknown(self, target: Value, arguments: Sequence[Value]) -> tuple[str, Value, Sequence[Value]]:
+        """Return the host function to call for a guest pc, and what to pass."""
+        if isinstance(target, int):
+            target = self._writer.pc(target)
+        if self._thunked:
+            return "@call_host", target, _POISON
+        callee = self._writer.value(f"call ptr @lookup(ptr %s, i32 {text(target)}){self._writer.debug}")
+        return callee, target, arguments
+
+    def tail_call(self, target: Value, guess: int | None, arguments: Sequence[Value]) -> None:
+        """Go to a guest pc for good; ends the block."""
+        writer = self._writer
+        likely = self._direct(guess)
+        if likely is not None and not isinstance(target, int):
+            hit, miss = self.branch_on_guess(target, guess)
+            writer.label(hit)
+            self._end(self._invoke("musttail call", f"@{likely.symbol}", "poison", arguments))
+            writer.label(miss)
+        known = self._direct(target)
+        if known is not None:
+            self._end(self._invoke("musttail call", f"@{known.symbol}", "poison", arguments))
+        else:
+            self._end(self._invoke("musttail call", *self._unknown(target, arguments)))
+
+    def tail_call_entries(self, symbol: str, pc: Value) -> None:
+        """Go on in the LLVM function of the entries besides the start, at one of them; ends the block."""
+        if isinstance(pc, int):
+            pc = self._writer.pc(pc)
+        self._end(self._invoke("musttail call", f"@{symbol}", pc, _POISON))
+
+    def go_on_below(self, pc: Value, stack: Value, from_body: bool) -> None:
+        """Let the host go on at a guest pc until sp is `stack` or above it, and return then; ends the block."""
+        arguments = (stack, *_POISON[1:])
+        if from_body:
+            found = self._taken_apart(self._invoke("call", "@go_on", pc, arguments))
+            self.give_back_from_body(found.pc, list(found.results.values()))
+        else:
+            self._end(self._invoke("musttail call", "@go_on", pc, arguments))
+
+    def give_back(self, pc: Value, results: Sequence[Value]) -> None:
+        """Return to a guest pc with the values of RESULTS; ends the block."""
+        if self._watched:
+            self._writer.void(f"call void @mr_watch_place(ptr %s, i32 {text(pc)}){self._writer.debug}")
+        self._give(pc, results)
+
+    def give_back_from_body(self, pc: Value, results: Sequence[Value]) -> None:
+        """Do so with a complete state where BACK would say that it is not: going there is an error for the host."""
+        odd, plain = self._writer.fresh_label(), self._writer.fresh_label()
+        flag = self._writer.value(f"icmp eq i32 {text(pc)}, {text(BACK)}")
+        self._writer.void(f"br i1 {flag}, label %{odd}, label %{plain}, {UNLIKELY}")
+        self._writer.label(odd)
+        self._end(self._invoke("musttail call", "@call_host", BACK, _POISON))
+        self._writer.label(plain)
+        self._give(pc, results)
+
+    def give_back_frame(self, results: Sequence[Value]) -> None:
+        """Return from a body whose caller loads the saved registers; ends the block."""
+        self._give(BACK, results)
+
+    def _give(self, status: Value, results: Sequence[Value]) -> None:
+        value = "poison"
+        for index, word in enumerate((status, *results)):
+            value = self._writer.value(f"insertvalue {RESULT} {value}, i32 {text(word)}, {index}")
+        self._end(value)
+
+    def _end(self, value: str) -> None:
+        self._writer.void(f"ret {RESULT} {value}")

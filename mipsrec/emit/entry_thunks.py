@@ -1,0 +1,71 @@
+"""Ways in that a function has besides its code: into its body (saved_registers.py), for callers that have a complete
+state and want one back; and to its start, where that is one of several entries that are written together.
+"""
+
+from __future__ import annotations
+
+from ..analysis import Function
+from ..lift.convention import ARGUMENTS, RESULTS, Callee
+from ..lift.ir import Frame
+from ..lift.options import LiftOptions
+from ..lift.units import Units
+from ..state import SLOT_BYTES
+from .call_ends import complete_state
+from .calls import BACK, Calls
+from .function import LiftedFunction
+from .memory import Value, text
+from .register_file import RegisterOperations
+from .writer import LIKELY, Writer
+
+
+def write_way_in(function: Function, callee: Callee, frame: Frame, options: LiftOptions, scope: int) -> LiftedFunction:
+    """Return the LLVM function that saves what the frame saves, calls the body, and completes the state."""
+    writer = Writer()
+    machine = RegisterOperations(writer, Units(function, options.fr), options)
+    calls = Calls(writer, options, lambda pc: None)
+    stack = "%r29.in"
+
+    def register(number: int) -> Value:
+        if number == 31:
+            return "%r31.in"
+        return machine.state_word("gpr", SLOT_BYTES * number)
+
+    def at(pc: int) -> None:
+        writer.debug = f", !dbg !DILocation(line: {pc}, scope: !{scope})"
+
+    writer.lines.append(calls.head(callee.symbol, scope))
+    for slot in frame.slots:
+        at(slot.pc)
+        machine.memory.store(stack, slot.displacement, 32, text(register(slot.register)))
+    at(function.start)
+    returned = calls.call_body(callee, [f"%r{number}.in" for number in ARGUMENTS])
+    flag = writer.value(f"icmp eq i32 {returned.pc}, {text(BACK)}")
+    writer.void(f"br i1 {flag}, label %back, label %other, {LIKELY}")
+    writer.label("other")
+    results: list[Value] = [returned.results[number] for number in RESULTS]
+    calls.give_back(returned.pc, results)
+    writer.label("back")
+    machine.memory.start_block()
+    found = complete_state(machine, frame, stack, returned.results)
+    calls.give_back(found.get(31, "%r31.in"), results)
+    lines = [*writer.lines, "}", ""]
+    return LiftedFunction(
+        callee.symbol, function.name, "\n".join(lines), (function.start,), frozenset({callee.body}), 0, function.start
+    )
+
+
+def write_way_to_start(
+    function: Function, callee: Callee, entries: LiftedFunction, options: LiftOptions, scope: int
+) -> LiftedFunction:
+    """Return the LLVM function that goes to a function's start in the LLVM function of all its entries."""
+    writer = Writer(options.relocatable)
+    calls = Calls(writer, options, lambda pc: None)
+    writer.lines.append(calls.head(callee.symbol, scope))
+    writer.debug = f", !dbg !DILocation(line: {function.start}, scope: !{scope})"
+    calls.tail_call_entries(entries.symbol, function.start)
+    lines = [*writer.lines, "}", ""]
+    called = frozenset({entries.symbol})
+    pcs = frozenset(writer.pcs)
+    return LiftedFunction(
+        callee.symbol, function.name, "\n".join(lines), (function.start,), called, 0, function.start, pcs
+    )

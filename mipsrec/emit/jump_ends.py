@@ -1,0 +1,140 @@
+"""How a block ends that jumps by a table: as a switch, whose default case is the jump to wherever the target is.
+
+What the table was taken for is compared as the guest comes past: where it lies, what is added to its entries, and, of
+one in writable memory, the entry itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..analysis import Block, JumpTable
+from ..elf import PIE_BIAS
+from ..lift.passes.switches import case_weights
+from .call_ends import CallEnds
+from .memory import Value, text
+from .writer import LIKELY
+
+_HUB_CASES = 64
+
+
+@dataclass(frozen=True)
+class Hub:
+    """What the jumps by one table share: the label that they go to, and the blocks that they end."""
+
+    label: str
+    sources: list[int]
+
+
+class JumpEnds(CallEnds):
+    """The part of FunctionWriter that writes jumps by tables."""
+
+    _hubs: dict[tuple[tuple[int, int], ...], Hub]
+
+    def _jump_by_table(self, block: Block, table: JumpTable, target: Value) -> None:
+        """Write the switch; what follows is for targets that the table does not have."""
+        writer, machine = self._writer, self._machine
+        subject, places = self._table_address, table.cases
+        if subject is None:  # other code jumps to between the load and this; then the targets themselves decide
+            subject, places = target, tuple(dict.fromkeys((pc, pc) for _, pc in table.cases))
+        by_target = subject is target
+        machine.registers.save(self._live(block))
+        default = beyond = writer.fresh_label()
+        if table.added is not None and not by_target and not table.writable:
+            self._check_added(target, table.added, default)
+        if not by_target and self._shares_hub(table):
+            self._jump_to_hub(block, table, subject, target)
+            writer.label(default)
+            return
+        if self._table_address is not None and self._table_index is not None:
+            subject = self._entry_number(self._table_address, self._table_index, table, default)
+            places = tuple((number, pc) for number, (_, pc) in enumerate(table.cases))
+            beyond = writer.fresh_label()
+        else:
+            subject = writer.known_pc(subject)
+        labels = {pc: self._destination(pc) for _, pc in places}
+        checked = table.writable and not by_target
+        checks = {pc: writer.fresh_label() if checked else label for pc, label in labels.items()}
+        cases = " ".join(f"i32 {text(case)}, label %{checks[pc]}" for case, pc in places)
+        weights = case_weights(self._function, block, [pc for _, pc in places])
+        writer.void(f"switch i32 {text(subject)}, label %{beyond} [ {cases} ]{weights}")
+        for pc, label in labels.items() if checked else ():
+            writer.label(checks[pc])
+            same = writer.value(f"icmp eq i32 {text(target)}, {text(writer.pc(pc))}")
+            writer.void(f"br i1 {same}, label %{label}, label %{default}, {LIKELY}")
+        if beyond != default:
+            writer.label(beyond)
+            writer.void("unreachable")
+        writer.label(default)
+
+    # hubs
+
+    def _shares_hub(self, table: JumpTable) -> bool:
+        """Return whether the jumps by a table go through one switch, so that its cases are written once.
+
+        Interpreters with a jump at the end of each case would have as many blocks as the square of their cases. It is
+        possible where registers are in the state between blocks: then all jumps leave them alike.
+        """
+        return self._in_state and table.writable and len(table.cases) >= _HUB_CASES
+
+    def _jump_to_hub(self, block: Block, table: JumpTable, address: Value, target: Value) -> None:
+        """End the block at the hub of a table, with the address of its entry and the jump's target."""
+        writer = self._writer
+        writer.void(f"store i32 {text(target)}, ptr %hub.target")
+        writer.void(f"store i32 {text(address)}, ptr %hub.address")
+        hub = self._hubs.setdefault(table.cases, Hub(writer.fresh_label(), []))
+        hub.sources.append(block.start)
+        writer.void(f"br label %{hub.label}")
+
+    def _write_hubs(self) -> None:
+        """Write what all jumps by a table share: the switch, the look at each entry, and the jump elsewhere."""
+        writer, machine = self._writer, self._machine
+        for cases, hub in self._hubs.items():
+            writer.label(hub.label)
+            machine.start_block()
+            address = writer.known_pc(writer.value("load i32, ptr %hub.address"))
+            checks = {pc: writer.fresh_label() for _, pc in cases}
+            wrong = writer.fresh_label()
+            places = " ".join(f"i32 {place}, label %{checks[pc]}" for place, pc in cases)
+            writer.void(f"switch i32 {text(address)}, label %{wrong} [ {places} ]")
+            for pc, label in checks.items():
+                writer.label(label)
+                polled = (source for source in hub.sources if self._safepoints.on_edge(source, pc))
+                self._start = next(polled, hub.sources[0])
+                target = writer.value("load i32, ptr %hub.target")
+                same = writer.value(f"icmp eq i32 {target}, {text(writer.pc(pc))}")
+                writer.void(f"br i1 {same}, label %{self._destination(pc)}, label %{wrong}, {LIKELY}")
+            writer.label(wrong)
+            machine.start_block()
+            target = writer.value("load i32, ptr %hub.target")
+            self._calls.tail_call(target, None, self._arguments(self._calls.passed(None)))
+
+    def _check_added(self, target: Value, added: int, default: str) -> None:
+        """Go to `default` where the target is not as much more than the table's entry as it was guessed to be."""
+        writer, yes = self._writer, self._writer.fresh_label()
+        assert self._table_entry is not None
+        more = writer.value(f"sub i32 {text(target)}, {text(self._table_entry)}")
+        moves = added >= PIE_BIAS  # gp does, with the code; other numbers do not
+        expected = text(writer.pc(added)) if moves else added
+        same = writer.value(f"icmp eq i32 {more}, {expected}")
+        writer.void(f"br i1 {same}, label %{yes}, label %{default}, {LIKELY}")
+        writer.label(yes)
+
+    def _entry_number(self, address: Value, index: Value, table: JumpTable, default: str) -> Value:
+        """Return which entry of a table an address is of; go to `default` where it is of none.
+
+        The code around a switch has compared its number with the size of the table, and where the table lies does not
+        change in loops. LLVM knows the former when the number is what the switch is on, not the address.
+        """
+        writer, first = self._writer, table.cases[0][0]
+        base = writer.value(f"sub i32 {text(address)}, {text(index)}")
+        place = writer.value(f"icmp eq i32 {base}, {text(writer.pc(first))}")
+        number = writer.value(f"lshr i32 {text(index)}, 2")
+        inside = writer.value(f"icmp ult i32 {number}, {len(table.cases)}")
+        rest = writer.value(f"and i32 {text(index)}, 3")
+        aligned = writer.value(f"icmp eq i32 {rest}, 0")
+        fits = writer.value(f"and i1 {inside}, {aligned}")
+        good, yes = writer.value(f"and i1 {place}, {fits}"), writer.fresh_label()
+        writer.void(f"br i1 {good}, label %{yes}, label %{default}, {LIKELY}")
+        writer.label(yes)
+        return number

@@ -1,0 +1,341 @@
+"""The registers of one function while its IR is written: values cached within a guest block, allocas between blocks.
+
+Of a function where little time is spent, and of a large interpreter, they are in the state between blocks, not in
+allocas. LLVM then has few values that live for long, and keeps next to none on its stack: the code is a quarter
+smaller, and made in less time. What a block leaves is stored at its end, so nothing is dirty on the way into another.
+
+i32 constants are Python ints; every other value is the name of an LLVM value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ..lift.options import LiftOptions
+from ..lift.passes.scalar_promotion import Slot
+from ..lift.units import PAIR, Unit, Units
+from ..state import OFFSETS, SLOT_BYTES
+from .memory import MODELS, Value, text
+from .writer import STATE_TAG, Writer
+
+_Copy = tuple[dict[Unit, Value], dict[Unit, tuple[Value, Value]], dict[Unit, dict[int, Value]], set[Unit]]
+
+
+class RegisterFile:
+    """Units of the function being written: block-local values over allocas, or `in_state` over the state."""
+
+    def __init__(self, writer: Writer, units: Units, in_state: bool = False) -> None:
+        self._writer = writer
+        self._in_state = in_state
+        self.units = units
+        self.cache: dict[Unit, Value] = {}
+        self.changed: set[Unit] = set()
+        self.views: dict[Unit, tuple[Value, Value]] = {}
+        """Of pairs that have been set as doubles: the pair, and the double it was made of."""
+        self.halves: dict[Unit, dict[int, Value]] = {}
+        """Of pairs, the floats that have been set since: low (0) and high (1)."""
+        self.split_in = 0
+        """Bits of the pairs that come into this block as two floats."""
+        self.split_out = 0
+        """Bits of those that leave it so."""
+        self.before_leaving: Callable[[], None] = lambda: None
+        """What is to be done before values go where other code looks."""
+
+    def start_block(self) -> None:
+        self.cache.clear()
+        self.changed.clear()
+        self.views.clear()
+        self.halves.clear()
+
+    def get(self, unit: Unit) -> Value:
+        """Return a unit; the halves of a pair must have been settled."""
+        if unit in self.halves:
+            return self._joined(unit)
+        return self._whole(unit)
+
+    def _whole(self, unit: Unit) -> Value:
+        """Return a unit without what was set of its halves since."""
+        value = self.cache.get(unit)
+        if value is None and unit.type == PAIR and unit.bits & self.split_in:
+            value = self.cache[unit] = self._pair([self._whole(half) for half in self.units.halves[unit]])
+        elif value is None and self._in_state:
+            value = self.cache[unit] = self._from_state(unit)
+        elif value is None:
+            value = self.cache[unit] = self._writer.value(f"load {unit.type}, ptr %{unit.name}")
+        return value
+
+    def _from_state(self, unit: Unit) -> str:
+        type_ = "i32" if unit.type == "i1" else unit.type
+        value = self._writer.value(f"load {type_}, ptr %s.{unit.name}, {STATE_TAG}")
+        return self._writer.value(f"icmp ne i32 {value}, 0") if unit.type == "i1" else value
+
+    def _pair(self, halves: list[Value]) -> Value:
+        value = "poison"
+        for index, half in enumerate(halves):
+            value = self._writer.value(f"insertelement {PAIR} {value}, float {half}, i32 {index}")
+        return value
+
+    def _joined(self, unit: Unit) -> Value:
+        """Return a pair whose halves have been set."""
+        halves = self.halves.pop(unit)
+        value: Value = "poison" if len(halves) == 2 else self.get(unit)
+        for index, half in sorted(halves.items()):
+            value = self._writer.value(f"insertelement {unit.type} {value}, float {half}, i32 {index}")
+        self.cache[unit] = value
+        return value
+
+    def set(self, unit: Unit, value: Value) -> None:
+        self.halves.pop(unit, None)
+        self.cache[unit] = value
+        self.changed.add(unit)
+
+    def half(self, unit: Unit, index: int) -> Value:
+        """Return one float of a pair."""
+        value = self.halves.get(unit, {}).get(index)
+        if value is None and unit not in self.cache and unit.bits & self.split_in:
+            return self._whole(self.units.halves[unit][index])
+        if value is None:
+            value = self._writer.value(f"extractelement {unit.type} {self._whole(unit)}, i32 {index}")
+        return value
+
+    def set_half(self, unit: Unit, index: int, value: Value) -> None:
+        self.halves.setdefault(unit, {})[index] = value
+        self.changed.add(unit)
+
+    def copy(self) -> _Copy:
+        """Return what `restore` takes, when what is written in between is on another way."""
+        halves = {unit: dict(values) for unit, values in self.halves.items()}
+        return dict(self.cache), dict(self.views), halves, set(self.changed)
+
+    def restore(self, copy: _Copy) -> None:
+        self.cache, self.views, self.halves, self.changed = copy
+
+    def rename(self, renamed: dict[str, str]) -> None:
+        """Replace values that have new names."""
+        for unit, value in self.cache.items():
+            if value in renamed:
+                self.cache[unit] = renamed[str(value)]
+        for halves in self.halves.values():
+            for index, value in halves.items():
+                halves[index] = renamed.get(str(value), value)
+        for unit, (bits, value) in list(self.views.items()):
+            if value in renamed and self.cache.get(unit) == bits:
+                self._view(unit, renamed[str(value)])
+
+    def _view(self, unit: Unit, value: Value) -> None:
+        bits = self._writer.value(f"bitcast double {value} to {unit.type}")
+        self.cache[unit] = bits
+        self.views[unit] = bits, value
+
+    def set_view(self, unit: Unit, value: Value) -> None:
+        """Set a pair as a double."""
+        self.halves.pop(unit, None)
+        self.changed.add(unit)
+        self._view(unit, value)
+
+    def view(self, unit: Unit) -> Value | None:
+        """Return the double that a pair was set to, if it was, whatever was done to its halves since."""
+        bits, value = self.views.get(unit, (None, None))
+        return value if bits is not None and self.cache.get(unit) == bits else None
+
+    def save(self, live: int) -> None:
+        """Store what this block changed and a later one needs to where that looks."""
+        self.before_leaving()
+        if self._in_state:
+            self.put(live & sum({unit.bits for unit in self.changed}))
+            return
+        other_form = self.split_in ^ self.split_out
+        units = self.changed.union(unit for unit in self.units.halves if unit.bits & other_form)
+        for unit in sorted(units, key=lambda unit: (unit.bits, unit.name)):
+            if unit.bits & live and unit.type == PAIR and unit.bits & self.split_out:
+                self._save_halves(unit)
+            elif unit.bits & live:
+                self._writer.void(f"store {unit.type} {text(self.get(unit))}, ptr %{unit.name}")
+
+    def _save_halves(self, unit: Unit) -> None:
+        for index, half in enumerate(self.units.halves[unit]):
+            value = self.half(unit, index)
+            if unit in self.cache or value != self.cache.get(half):
+                self._writer.void(f"store float {value}, ptr %{half.name}")
+
+    def flush(self, dirty: int) -> None:
+        """Store dirty units into the state, where other code looks."""
+        self.before_leaving()
+        self.put(dirty)
+
+    def put(self, dirty: int, kept: bool = False) -> None:
+        """Store units into the state; `kept`: even when only the handler of a fault would see it."""
+        volatile = "volatile " if kept else ""
+        for unit in self.units.all:
+            if unit.bits & dirty:
+                value = text(self.get(unit))
+                type_ = unit.type
+                if type_ == "i1":
+                    value, type_ = self._writer.value(f"zext i1 {value} to i32"), "i32"
+                self._writer.void(f"store {volatile}{type_} {value}, ptr %s.{unit.name}, {STATE_TAG}")
+
+    def reload(self, wanted: int, known: Mapping[int, Value] | None = None) -> None:
+        """Load units from the state into their allocas, if they have any; `known` ones, by number, are at hand."""
+        if self._in_state:
+            return
+        for unit in self.units.all:
+            if unit.bits & wanted:
+                number = unit.bits.bit_length() - 1
+                if known and number in known:
+                    self._writer.void(f"store i32 {text(known[number])}, ptr %{unit.name}")
+                    continue
+                value = self._from_state(unit)
+                if unit.type == PAIR and unit.bits & self.split_out:
+                    self.cache[unit] = value
+                    self._save_halves(unit)
+                    del self.cache[unit]
+                else:
+                    self._writer.void(f"store {unit.type} {value}, ptr %{unit.name}")
+
+
+class RegisterOperations:
+    """What every part of the machine stands on: where it writes, and the registers it reads and sets."""
+
+    def __init__(self, writer: Writer, units: Units, options: LiftOptions, in_state: bool = False) -> None:
+        self.writer = writer
+        self.registers = RegisterFile(writer, units, in_state)
+        self.memory = MODELS[options.memory](writer, options.big_endian)
+        self._units = units
+        self._big_endian = options.big_endian
+        self.pc = 0  # of the current instruction, or of the branch whose slot it is in
+        self.in_slot = False  # whether the current instruction is one in a delay slot
+        self.word_ = 0  # encoding of the current instruction
+        self.dirty = 0  # bits that a flush inside the block must store
+        self.kept = False  # whether the current instruction's load stays though nothing may read it (trapping_loads.py)
+        self.exact = False  # whether the current instruction is an addition that does not wrap (no_wrap.py)
+        self.monotonic = False  # whether the current instruction's load may watch what another thread writes
+        self.touched: Slot | None = None  # what the current instruction accesses of the slots of its loop
+
+    def start_block(self) -> None:
+        self.registers.start_block()
+        self.memory.start_block()
+
+    def gpr(self, number: int) -> Value:
+        return self.registers.get(self._units.gpr[number]) if number else 0
+
+    def current_gpr(self, number: int, at_hand: bool = True) -> Value:
+        """Return a register where the state is complete: from the state if this function does not have it in SSA."""
+        if at_hand and self._units.gpr[number] in self._units.all:
+            return self.gpr(number)
+        return self.state_word("gpr", SLOT_BYTES * number)
+
+    def set_gpr(self, number: int, value: Value) -> None:
+        if number:
+            self.registers.set(self._units.gpr[number], value)
+
+    def hilo(self) -> Value:
+        return self.registers.get(self._units.hilo)
+
+    def set_hilo(self, value: Value) -> None:
+        self.registers.set(self._units.hilo, value)
+
+    def fcc(self, number: int) -> Value:
+        return self.registers.get(self._units.fcc[number])
+
+    def set_fcc(self, number: int, value: Value) -> None:
+        self.registers.set(self._units.fcc[number], value)
+
+    def _part(self, number: int) -> int:
+        """Return which half of its pair a single is."""
+        return 0 if self._units.fr else number & 1
+
+    def word(self, number: int) -> Value:
+        return self.writer.value(f"bitcast float {self.settled(self.single(number))} to i32")
+
+    def settled(self, value: Value) -> Value:
+        """Return a value whose bits are those that MIPS would have made."""
+        raise NotImplementedError
+
+    def settled_both(self, a: Value, b: Value) -> tuple[Value, Value]:
+        """Return two such values."""
+        raise NotImplementedError
+
+    def _settled_unit(self, unit: Unit) -> Value:
+        """Return a unit whose bits are wanted."""
+        view = self.registers.view(unit)
+        if unit.type != PAIR:
+            self.settled(self.registers.get(unit))
+        elif view is not None:
+            self.settled(view)
+        for index in (0, 1):
+            self.settled(self.registers.halves.get(unit, {}).get(index, ""))
+        return self.registers.get(unit)
+
+    def set_word(self, number: int, value: Value) -> None:
+        self.set_single(number, self.writer.value(f"bitcast i32 {text(value)} to float"))
+
+    def single(self, number: int) -> str:
+        unit = self._units.fpr[number]
+        if unit.type == "float":
+            return str(self.registers.get(unit))
+        return self._half(unit, self._part(number))
+
+    def _half(self, unit: Unit, index: int) -> str:
+        """Return half of a pair."""
+        view = self.registers.view(unit)
+        if view is not None and index not in self.registers.halves.get(unit, {}):
+            self.settled(view)
+        return str(self.registers.half(unit, index))
+
+    def set_single(self, number: int, value: Value) -> None:
+        unit = self._units.fpr[number]
+        if unit.type == "float":
+            self.registers.set(unit, value)
+        else:
+            self.registers.set_half(unit, self._part(number), value)
+
+    def long(self, number: int) -> str:
+        unit = self._units.fpr[number]
+        value = self._settled_unit(unit)
+        return self.writer.value(f"bitcast {unit.type} {value} to i64")
+
+    def set_long(self, number: int, value: Value) -> None:
+        unit = self._units.fpr[number]
+        self.registers.set(unit, self.writer.value(f"bitcast i64 {value} to {unit.type}"))
+
+    def double(self, number: int) -> str:
+        unit = self._units.fpr[number]
+        if unit.type == "double":
+            return str(self.registers.get(unit))
+        view = self.registers.view(unit)
+        if view is not None and unit not in self.registers.halves:
+            return str(view)
+        return self.writer.value(f"bitcast {unit.type} {self._settled_unit(unit)} to double")
+
+    def set_double(self, number: int, value: Value) -> None:
+        unit = self._units.fpr[number]
+        if unit.type == "double":
+            self.registers.set(unit, value)
+        else:
+            self.registers.set_view(unit, value)
+
+    def high(self, number: int) -> str:
+        half = self.settled(self._half(self._units.fpr[number], 1))
+        return self.writer.value(f"bitcast float {half} to i32")
+
+    def set_high(self, number: int, value: Value) -> None:
+        word = self.writer.value(f"bitcast i32 {text(value)} to float")
+        self.registers.set_half(self._units.fpr[number], 1, word)
+
+    def tls(self) -> str:
+        return self.state_word("tls")
+
+    def _state_pointer(self, field: str, offset: int = 0) -> str:
+        return self.writer.value(f"getelementptr i8, ptr %s, i64 {OFFSETS[field] + offset}")
+
+    def state_word(self, field: str, offset: int = 0) -> str:
+        """Return the i32 in a field of the state, past every cache."""
+        return self.writer.value(f"load i32, ptr {self._state_pointer(field, offset)}, {STATE_TAG}")
+
+    def set_state_gpr(self, number: int, value: Value) -> None:
+        """Store a register that this function does not have in SSA."""
+        self.set_state_word("gpr", value, SLOT_BYTES * number)
+
+    def set_state_word(self, field: str, value: Value, offset: int = 0) -> None:
+        pointer = self._state_pointer(field, offset)
+        self.writer.void(f"store i32 {text(value)}, ptr {pointer}, {STATE_TAG}")

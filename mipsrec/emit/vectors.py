@@ -1,0 +1,365 @@
+"""Several rounds of a loop at once: vectors of the numbers of loops whose rounds are each by themselves (recognize.py).
+
+LLVM makes no vectors of arithmetic whose flags and NaNs count. The rules here:
+
+- A round of vectors loads everything, computes, looks for NaNs once, and only then stores. Where there is a NaN, it has
+  done nothing, and the loop itself performs these rounds one by one. Flags gather, so that their order is nobody's
+  business.
+- Up to its look it raises no flag that MIPS would not. So no operation takes in the bits of a NaN, or of a number that
+  was out of range, as another kind of number: there this machine's are not MIPS's (recognize.py).
+- It touches no page that the round before it, performed by the loop itself, has not touched. So it never faults.
+- Rounds are performed together only if none stores what a later one of them loads, or stores before it.
+- The loop itself performs the last round: it leaves all registers as they are then, and the last instruction that
+  computed. Where the last round annuls its delay slot, the loop performs the last but one as well, for what the slot
+  leaves.
+
+The loop counts its own rounds: after the first, and then after as many as a round of vectors does, vectors are tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..lift.passes.vectorize.iteration import (
+    PAGE_BYTES,
+    SIZES,
+    VECTOR_BYTES,
+    Access,
+    Round,
+    Step,
+    Sum,
+    conflicts,
+    lanes_of,
+    near,
+)
+from .machine import IrMachine
+from .memory import text
+from .writer import GUEST_TAG, UNLIKELY, Writer
+
+_STRICT = 'metadata !"fpexcept.strict"'
+_MODES = 'metadata !"round.dynamic", ' + _STRICT
+_ELEMENTS = {"float": "f32", "double": "f64", "i32": "i32", "i64": "i64"}
+_LANES = sorted({VECTOR_BYTES // size // part for size in SIZES.values() for part in (1, 2)})
+
+
+REST = "rest.{:08x}".format
+"""What a loop has its count of rounds in."""
+
+
+def _declarations(lanes: int) -> str:
+    def vector(type_: str) -> str:
+        return f"<{lanes} x {type_}>"
+
+    def suffix(*types: str) -> str:
+        return ".".join(f"v{lanes}{_ELEMENTS[type_]}" for type_ in types)
+
+    constrained = "@llvm.experimental.constrained"
+    lines = []
+    for type_, word in (("float", "i32"), ("double", "i64")):
+        for name in ("fadd", "fsub", "fmul", "fdiv"):
+            operands = f"{vector(type_)}, {vector(type_)}, metadata, metadata"
+            lines.append(f"{vector(type_)} {constrained}.{name}.{suffix(type_)}({operands})")
+        lines.append(f"{vector(type_)} {constrained}.sqrt.{suffix(type_)}({vector(type_)}, metadata, metadata)")
+        lines.append(f"{vector('i32')} {constrained}.fptosi.{suffix('i32', type_)}({vector(type_)}, metadata)")
+        lines.append(f"{vector(type_)} @llvm.fabs.{suffix(type_)}({vector(type_)})")
+        lines.append(f"{vector(word)} @llvm.bswap.{suffix(word)}({vector(word)})")
+    for name, to, source in (("fptrunc", "float", "double"), ("sitofp", "float", "i32")):
+        lines.append(f"{vector(to)} {constrained}.{name}.{suffix(to, source)}({vector(source)}, metadata, metadata)")
+    return "".join(f"declare {line}\n" for line in lines)
+
+
+VECTOR_DECLARATIONS = "".join(map(_declarations, _LANES)) + "".join(
+    f"declare i32 @llvm.{name}.i32(i32, i32)\n" for name in ("smax", "umin")
+)
+
+
+class VectorWriter:
+    """Writes the rounds of vectors of one loop; `at` makes a guest pc the place that the code belongs to."""
+
+    def __init__(self, machine: IrMachine, done: Round, big_endian: bool, at: Callable[[int], None]) -> None:
+        self._machine = machine
+        self._swaps = big_endian
+        self._writer: Writer = machine.writer
+        self._round = done
+        self._at = at
+        self._lanes = lanes_of(done)
+        self._values: dict[int, str] = {}  # of steps
+        self._scalars: dict[int, str] = {}  # of steps
+        self._pointers: dict[Access, str] = {}
+
+    # ways between the loop and its vectors
+
+    def write(self, pc: int, way_in: str, gate: str, loop: str, split: int) -> None:
+        """Write the way in, and what the branch back goes to.
+
+        `loop` is the label of the loop, `split` has the pairs that are two floats on the way into it.
+        """
+        writer, machine = self._writer, self._machine
+        rest = "%" + REST(pc)
+        self._at(pc)
+        machine.start_block()
+        machine.registers.split_in = machine.registers.split_out = split
+        writer.label(way_in)
+        check, plain, again, miss = (writer.fresh_label() for _ in range(4))
+        enough = writer.value(f"icmp ugt i32 {self._count()}, {self._lanes}")
+        writer.void(f"br i1 {enough}, label %{check}, label %{plain}")
+        writer.label(check)
+        first = self._any([self._within(*conflict) for conflict in conflicts(self._round, self._lanes)])
+        writer.void(f"store i32 {writer.value(f'select i1 {first}, i32 0, i32 1')}, ptr {rest}")
+        writer.void(f"br label %{loop}")
+        writer.label(plain)
+        writer.void(f"store i32 0, ptr {rest}")
+        writer.void(f"br label %{loop}")
+        writer.label(gate)
+        left = writer.value(f"add i32 {writer.value(f'load i32, ptr {rest}')}, -1")
+        writer.void(f"store i32 {left}, ptr {rest}")
+        writer.void(f"br i1 {writer.value(f'icmp eq i32 {left}, 0')}, label %{again}, label %{loop}")
+        writer.label(again)
+        machine.start_block()
+        self._vectors(miss)
+        writer.label(miss)
+        writer.void(f"store i32 {lanes_of(self._round)}, ptr {rest}")
+        writer.void(f"br label %{loop}")
+
+    def _vectors(self, miss: str) -> None:
+        """Write two loops, of vectors and of vectors half as long, for what the first leave."""
+        writer = self._writer
+        rounds = self._rounds()
+        self._skip(self._any([self._within(*conflict) for conflict in near(self._round)]), miss)
+        count = writer.value(f"zext i32 {rounds} to i64")
+        for access in dict.fromkeys((*self._round.loads(), *(access for access, _ in self._round.stores))):
+            self._point(access)
+        for number in self._round.needed:
+            self._scalars[number] = self._scalar(self._round.steps[number])
+        done = "0"
+        for lanes in (self._lanes, self._lanes // 2):
+            self._lanes = lanes
+            done = self._loop(done, count)
+        rounds_done = writer.value(f"trunc i64 {done} to i32")
+        for register, advance in self._round.advances.items():
+            way = writer.value(f"mul i32 {rounds_done}, {text(advance)}")
+            value = writer.value(f"add i32 {text(self._machine.gpr(register))}, {way}")
+            writer.void(f"store i32 {value}, ptr %r{register}")
+        writer.void(f"br label %{miss}")
+
+    def _skip(self, flag: str, label: str) -> None:
+        """Go to a label under a condition."""
+        following = self._writer.fresh_label()
+        self._writer.void(f"br i1 {flag}, label %{label}, label %{following}")
+        self._writer.label(following)
+
+    def _loop(self, first: str, count: str) -> str:
+        """Write a loop of vectors that begins with the round `first`; return the number of the round where it ends."""
+        writer = self._writer
+        before, start, loop, store, after = (writer.fresh_label() for _ in range(5))
+        writer.void(f"br label %{before}")
+        writer.label(before)
+        left = writer.value(f"sub i64 {count}, {self._lanes}")
+        none = writer.value(f"icmp sgt i64 {first}, {left}")
+        writer.void(f"br i1 {none}, label %{after}, label %{start}")
+        writer.label(start)
+        for number in self._round.needed:
+            self._prepare(number, self._round.steps[number])
+        writer.void(f"br label %{loop}")
+        writer.label(loop)
+        index = writer.value(f"phi i64 [ {first}, %{start} ], [ %next{loop}, %{store} ]")
+        for number in self._round.needed:
+            self._perform(number, self._round.steps[number], index)
+        writer.void(f"br i1 {self._look()}, label %{after}, label %{store}, {UNLIKELY}")
+        writer.label(store)
+        for access, number in self._round.stores:
+            self._store(access, number, index)
+        writer.void(f"%next{loop} = add i64 {index}, {self._lanes}")
+        more = writer.value(f"icmp sle i64 %next{loop}, {left}")
+        writer.void(f"br i1 {more}, label %{loop}, label %{after}")
+        writer.label(after)
+        return writer.value(f"phi i64 [ {first}, %{before} ], [ {index}, %{loop} ], [ %next{loop}, %{store} ]")
+
+    # integers
+
+    def _sum(self, value: Sum) -> str:
+        """Return a sum of registers as they are now."""
+        machine, writer = self._machine, self._writer
+        total = text(value.constant)
+        for register, factor in value.terms:
+            term = text(machine.gpr(register))
+            if factor != 1:
+                term = writer.value(f"mul i32 {term}, {text(factor)}")
+            total = term if total == "0" else writer.value(f"add i32 {term}, {total}")
+        return total
+
+    def _any(self, flags: list[str]) -> str:
+        total = "false"
+        for flag in flags:
+            total = flag if total == "false" else self._writer.value(f"or i1 {total}, {flag}")
+        return total
+
+    def _within(self, value: Sum, first: int, last: int) -> str:
+        distance = self._writer.value(f"sub i32 {self._sum(value)}, {first}")
+        return self._writer.value(f"icmp ule i32 {distance}, {last - first}")
+
+    def _count(self) -> str:
+        """Return how many rounds from here on are sure to be followed by another."""
+        writer, test = self._writer, self._round.test
+        down = test.b.plus(test.a, -1) if test.kind in ("slt", "ult") else test.a.plus(test.b, -1)
+        step = self._round.advance(down)
+        if step > 0:  # towards zero from the other side
+            down = Sum().plus(down, -1)
+        distance, step = self._sum(down), abs(step)
+        if test.kind == "ne":
+            exact = writer.value(f"icmp eq i32 {writer.value(f'urem i32 {distance}, {step}')}, 0")
+            return writer.value(f"select i1 {exact}, i32 {writer.value(f'udiv i32 {distance}, {step}')}, i32 0")
+        if test.kind in ("slt", "ult"):
+            distance = writer.value(f"add i32 {distance}, -1")
+        holds = writer.value(f"icmp {test.kind} i32 {self._sum(test.a)}, {self._sum(test.b)}")
+        count = writer.value(f"add i32 {writer.value(f'udiv i32 {distance}, {step}')}, 1")
+        return writer.value(f"select i1 {holds}, i32 {count}, i32 0")
+
+    def _rounds(self) -> str:
+        """Return how many rounds the vectors may do now."""
+        writer = self._writer
+        count = self._count()
+        for address, advance in dict.fromkeys(
+            (access.address, self._round.advance(access.address)) for access in self._round.accesses
+        ):
+            if advance:
+                last = self._sum(address.plus(Sum((), -advance & 0xFFFFFFFF)))
+                before = writer.value(f"and i32 {last}, {PAGE_BYTES - 1}")
+                room = writer.value(f"sub i32 {PAGE_BYTES - advance}, {before}")
+                fits = writer.value(f"ashr i32 {room}, {advance.bit_length() - 1}")
+                positive = writer.value(f"call i32 @llvm.smax.i32(i32 {fits}, i32 0)")
+                count = writer.value(f"call i32 @llvm.umin.i32(i32 {count}, i32 {positive})")
+        if self._round.annulled:
+            count = writer.value(f"call i32 @llvm.usub.sat.i32(i32 {count}, i32 1)")
+        return count
+
+    # vectors
+
+    def _vector(self, type_: str) -> str:
+        return f"<{self._lanes} x {type_}>"
+
+    def _suffix(self, *types: str) -> str:
+        return ".".join(f"v{self._lanes}{_ELEMENTS[type_]}" for type_ in types)
+
+    def _constant(self, type_: str, value: str) -> str:
+        return "<" + ", ".join([f"{type_} {value}"] * self._lanes) + ">"
+
+    def _splat(self, type_: str, value: str) -> str:
+        vector = self._vector(type_)
+        one = self._writer.value(f"insertelement {vector} poison, {type_} {value}, i32 0")
+        return self._writer.value(
+            f"shufflevector {vector} {one}, {vector} poison, <{self._lanes} x i32> zeroinitializer"
+        )
+
+    def _swapped(self, type_: str, value: str) -> str:
+        """Return a vector of elements, each with its bytes reversed if the guest's order is the other one."""
+        if not self._swaps:
+            return value
+        writer, word = self._writer, "i32" if SIZES[type_] == 4 else "i64"
+        words = value
+        if type_ != word:
+            words = writer.value(f"bitcast {self._vector(type_)} {value} to {self._vector(word)}")
+        vector = self._vector(word)
+        words = writer.value(f"call {vector} @llvm.bswap.{self._suffix(word)}({vector} {words})")
+        return words if type_ == word else writer.value(f"bitcast {vector} {words} to {self._vector(type_)}")
+
+    def _point(self, access: Access) -> None:
+        wide = self._writer.value(f"zext i32 {self._sum(access.address)} to i64")
+        self._pointers[access] = self._writer.value(f"inttoptr i64 {wide} to ptr")
+
+    def _scalar(self, step: Step) -> str:
+        """Return what a step has in all rounds: the value of a register, or the first of numbers that count."""
+        if step.name == "register":
+            return self._machine.single(step.number) if step.type == "float" else self._machine.double(step.number)
+        return self._sum(step.sum) if step.name == "integer" else ""
+
+    def _prepare(self, number: int, step: Step) -> None:
+        """Write the vectors that are the same in all rounds."""
+        if self._scalars[number]:
+            self._values[number] = self._splat(step.type, self._scalars[number])
+        if step.name == "integer":
+            advance = self._round.advance(step.sum)
+            ramp = ", ".join(f"i32 {text(lane * advance & 0xFFFFFFFF)}" for lane in range(self._lanes))
+            vector = self._vector("i32")
+            self._values[number] = self._writer.value(f"add {vector} {self._values[number]}, <{ramp}>")
+
+    def _element(self, access: Access, index: str) -> str:
+        return self._writer.value(f"getelementptr {access.type}, ptr {self._pointers[access]}, i64 {index}")
+
+    def _perform(self, number: int, step: Step, index: str) -> None:
+        writer = self._writer
+        if step.access is not None:
+            self._values[number] = self._load(step.access, index)
+        elif step.name == "integer":
+            advance = text(self._round.advance(step.sum) & 0xFFFFFFFF)
+            way = writer.value(f"mul i32 {writer.value(f'trunc i64 {index} to i32')}, {advance}")
+            vector = self._vector("i32")
+            self._values[number] = writer.value(f"add {vector} {self._values[number]}, {self._splat('i32', way)}")
+        elif step.name != "register":
+            self._values[number] = self._computed(step)
+
+    def _load(self, access: Access, index: str) -> str:
+        writer = self._writer
+        self._at(access.pc)
+        how = f"align 1, {GUEST_TAG}{writer.debug}"
+        if self._round.advance(access.address) == 0:
+            value = self._splat(access.type, writer.value(f"load {access.type}, ptr {self._pointers[access]}, {how}"))
+        else:
+            value = writer.value(f"load {self._vector(access.type)}, ptr {self._element(access, index)}, {how}")
+        return self._swapped(access.type, value)
+
+    def _store(self, access: Access, number: int, index: str) -> None:
+        writer = self._writer
+        self._at(access.pc)
+        value = self._swapped(access.type, self._values[number])
+        pointer = self._element(access, index)
+        writer.void(f"store {self._vector(access.type)} {value}, ptr {pointer}, align 1, {GUEST_TAG}{writer.debug}")
+
+    def _computed(self, step: Step) -> str:
+        """Return the result of an operation on vectors, as floats.py writes it for single numbers."""
+        writer, vector = self._writer, self._vector(step.type)
+        operands = [self._values[number] for number in step.operands]
+        source = self._round.steps[step.operands[0]].type
+        a = f"{self._vector(source)} {operands[0]}"
+        if step.name in ("add", "sub", "mul", "div"):
+            return self._constrained("f" + step.name, step.type, *operands)
+        if step.name == "neg":
+            return writer.value(f"fneg {a}")
+        if step.name == "abs":
+            return writer.value(f"call {vector} @llvm.fabs.{self._suffix(step.type)}({a})")
+        if step.name in ("recip", "sqrt", "rsqrt"):
+            root = operands[0] if step.name == "recip" else self._constrained("sqrt", step.type, operands[0])
+            one = self._constant(step.type, "1.0")
+            return root if step.name == "sqrt" else self._constrained("fdiv", step.type, one, root)
+        if step.name == "fpext" or (step.name == "sitofp" and step.type == "double"):  # exact
+            return writer.value(f"{step.name} {a} to {vector}")
+        if step.name == "bits":
+            return operands[0] if source == step.type else writer.value(f"bitcast {a} to {vector}")
+        modes = _STRICT if step.name == "fptosi" else _MODES
+        callee = f"@llvm.experimental.constrained.{step.name}.{self._suffix(step.type, source)}"
+        result = writer.value(f"call {vector} {callee}({a}, {modes}) #3")
+        return writer.value(f"freeze {vector} {result}") if step.name == "fptosi" else result
+
+    def _constrained(self, name: str, type_: str, *operands: str) -> str:
+        vector = self._vector(type_)
+        values = ", ".join(f"{vector} {operand}" for operand in operands)
+        callee = f"@llvm.experimental.constrained.{name}.{self._suffix(type_)}"
+        return self._writer.value(f"call {vector} {callee}({values}, {_MODES}) #3")
+
+    def _look(self) -> str:
+        """Return whether one of the results is a NaN, or may be of a number out of range."""
+        writer, found = self._writer, self._round
+        flags = []
+        for type_ in ("float", "double"):
+            results = [self._values[number] for number in found.unchecked if found.steps[number].type == type_]
+            for index in range(0, len(results), 2):
+                pair = f"{results[index]}, {results[min(index + 1, len(results) - 1)]}"
+                flags.append(writer.value(f"fcmp uno {self._vector(type_)} {pair}"))
+        lowest = self._constant("i32", str(-(1 << 31)))
+        for number in found.limits:
+            flags.append(writer.value(f"icmp eq {self._vector('i32')} {self._values[number]}, {lowest}"))
+        total = ""
+        for flag in flags:
+            bits = writer.value(f"bitcast {self._vector('i1')} {flag} to i{self._lanes}")
+            total = bits if not total else writer.value(f"or i{self._lanes} {total}, {bits}")
+        return writer.value(f"icmp ne i{self._lanes} {total}, 0")

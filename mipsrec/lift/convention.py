@@ -1,0 +1,121 @@
+"""Who passes what at calls of recompiled functions, and what these are called.
+
+Enters: a function. Leaves: the registers that it takes, its symbol, and what its callers settle for it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..analysis import Function
+from ..isa import Instruction
+from ..isa.uses import masks
+from .ir import Frame
+
+ARGUMENTS = (29, 31, 25, 4, 5, 6, 7)
+"""General-purpose registers that come in as parameters, in order: sp, ra, t9, a0 to a3."""
+ARGUMENT_BITS = sum(1 << number for number in ARGUMENTS)
+SP_BIT = 1 << 29
+PRESERVED = SP_BIT
+"""Registers a caller keeps across a call: sp. That the callee has put it back is checked together with the pc it
+returns to, so that what follows depends on a prediction and not on a load of what the callee stored."""
+RESULTS = (2, 3)
+"""General-purpose registers that are returned after the pc: v0, v1."""
+RESULT_BITS = sum(1 << number for number in RESULTS)
+
+
+def body_of(symbol: str) -> str:
+    """Return the symbol of the body of a function with a frame."""
+    return symbol + ".body"
+
+
+def argument_registers(function: Function) -> int:
+    """Return the bits of the registers that a function takes from its parameters.
+
+    They are those that its instructions read, or all if it goes on elsewhere without a table: it passes on what it got,
+    and what is there does not wait for what has just been stored.
+    """
+    found = 0
+    for block in function.blocks.values():
+        if function.may_go_anywhere(block):
+            return ARGUMENT_BITS
+        for instruction in block.instructions():
+            found |= masks(instruction, 0)[0]
+    return found & ARGUMENT_BITS
+
+
+def may_unwind(function: Function) -> bool:
+    """Return whether a function sets sp otherwise than by constants and jumps elsewhere by a register, as longjmp does.
+
+    With sp above where it was at the entry, such a jump returns: the frame of whoever called is gone. (That sp is a
+    parameter: these functions take all.) A wrong answer here costs host stack or time; what happens at the pc is the
+    same, whoever of the host's frames goes there.
+    """
+    blocks = function.blocks.values()
+    if not any(function.may_go_anywhere(block) for block in blocks):
+        return False
+    found = (instruction for block in blocks for instruction in block.instructions())
+    return any(masks(instruction, 0)[1] & SP_BIT and not moves_sp(instruction) for instruction in found)
+
+
+@dataclass(frozen=True)
+class Callee:
+    """A lifted function that may be called by its `symbol`; `takes` are bits of ARGUMENTS.
+
+    `copied`: loops do not call it, if it is in their module, but have its code in place.
+    A function that is `cold` is written once for all its entries, if it has no frame. `in_state`: its registers are in
+    the state between blocks (register_file.py).
+    """
+
+    symbol: str
+    takes: int
+    frame: Frame | None = None
+    copied: bool = False
+    cold: bool = False
+    in_state: bool = False
+
+    @property
+    def body(self) -> str:
+        """The symbol of the body, if the function has a frame."""
+        return body_of(self.symbol)
+
+
+RA_BIT = 1 << 31
+
+
+def settled_by_caller(frame: Frame) -> int:
+    """Return the bits that a caller does not flush before it calls a body, nor the body before it returns."""
+    return frame.bits | RA_BIT | PRESERVED
+
+
+_NAME_CHARACTERS = 200
+"""Of a guest's name in a symbol; those of C++ have no end."""
+
+
+def symbol_of(function: Function) -> str:
+    """Return the LLVM name of a function: the guest's name, as far as it is plain, and the guest pc.
+
+    perf, gdb and nm show it. The pc makes it unique; with it, LLVM takes no name for one of C's library, whose
+    functions it knows, nor does the linker. Names that begin with `llvm.` are LLVM's own.
+    """
+    pc = f"{function.start:08x}"
+    if function.name == f"fn_{pc}":
+        return function.name
+    plain = re.sub(r"[^A-Za-z0-9_$.]", "_", function.name)[:_NAME_CHARACTERS]
+    reserved = not plain or plain[0].isdigit() or plain.startswith("llvm.")
+    return f"{'_' if reserved else ''}{plain}.{pc}"
+
+
+def moves_sp(instruction: Instruction) -> bool:
+    """Return whether an instruction adds a constant to sp."""
+    return instruction.row.name == "addiu" and instruction.rs == instruction.rt == 29
+
+
+def lowers_sp(instruction: Instruction) -> bool:
+    """Return whether an instruction that writes sp may lower it. What it writes is stored at once.
+
+    So the state's sp is never above the guest's: the frame of a signal handler that a fault calls, which begins there,
+    leaves alone what lies on the stack. LLVM does not know of that frame, so the store is volatile.
+    """
+    return not (instruction.row.name == "addiu" and instruction.rs == instruction.rt == 29 and instruction.imm > 0)

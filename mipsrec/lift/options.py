@@ -1,0 +1,31 @@
+"""What a library is generated for. Enters every part of code generation; stands in the library as text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class LiftOptions:
+    """`big_endian`, `fr` and `nan2008` come from the guest; `comments` adds the disassembly of every block.
+
+    `relocatable`: the guest's file may be loaded anywhere, so no guest pc is a constant (writer.py). Debuggers are then
+    told `file_name`, as there are many such files in one process.
+    """
+
+    big_endian: bool
+    fr: int = 0
+    memory: str = "flat"
+    calls: str = "direct"
+    comments: bool = False
+    nan2008: bool = False
+    relocatable: bool = False
+    file_name: str = ""
+
+    @property
+    def has_frames(self) -> bool:
+        """Whether saved registers bypass the state (saved_registers.py).
+
+        With other models a load that nobody needs has its cost, and a host that watches entries wants all registers.
+        """
+        return self.memory == "flat" and self.calls == "direct"

@@ -1,0 +1,1 @@
+"""What is decided about a function, one decision in each module."""

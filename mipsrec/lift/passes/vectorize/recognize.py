@@ -1,0 +1,351 @@
+"""Loops of one block over floating-point numbers, each of whose rounds is by itself: what a round does, as data.
+
+Enters: a block that branches back to its start. Leaves: a `Round`, or None if the loop is not of this kind. In such a
+loop general-purpose registers go on by a constant in each round or are written before they are read; a test of them
+ends it; memory is read and written at addresses that go on by the size of what is there; and no floating-point register
+takes a value from one round to the next. emit/vectors.py performs several rounds of such a loop at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ....analysis import Block
+from ....isa import Instruction
+from ....isa.uses import SIGN_CHANGES
+from .iteration import Access, Round, Step, Sum, Test
+
+_TYPES = {"s": "float", "d": "double", "w": "i32"}
+_MAX_STEPS = 64
+"""Of a round: those that are not worth much more alone would fill the registers."""
+
+
+class _NotThisKind(Exception):
+    """The loop is not one whose rounds may be performed together."""
+
+
+_OPEN = object()
+"""An integer that nothing here depends on."""
+
+
+@dataclass(frozen=True)
+class _Lane:
+    """A value: the number of a step, whole or one word of it (0 the low one)."""
+
+    step: int
+    word: int | None = None
+
+
+class _Recorder:
+    """A Machine that notes what a round does."""
+
+    def __init__(self, fr: int, big_endian: bool, abs2008: bool) -> None:
+        self._fr = fr
+        self._big_endian = big_endian
+        self._abs2008 = abs2008
+        self.round = Round()
+        self.gprs: dict[int, Any] = {}
+        self.floats: dict[int, _Lane] = {}
+        self.read: set[int] = set()  # general-purpose registers whose values at the start are
+        self.floats_read: set[int] = set()
+        self.half_stores: dict[tuple[int, Sum], Access] = {}  # by step and the address of the double
+        self.pc = 0
+        self._kept: dict[tuple[str, int], int] = {}  # steps of registers
+        self._doubtful: set[int] = set()  # steps whose values, where a look finds something, are none of MIPS's
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OPEN_OPERATIONS:
+            return lambda *operands: _OPEN
+        raise _NotThisKind(name)
+
+    # integers
+
+    def gpr(self, number: int) -> Any:
+        if number == 0:
+            return Sum()
+        if number in self.gprs:
+            return self.gprs[number]
+        self.read.add(number)
+        return Sum(((number, 1),))
+
+    def set_gpr(self, number: int, value: Any) -> None:
+        if number:
+            self.gprs[number] = value
+
+    def const(self, value: int) -> Sum:
+        return Sum((), value & 0xFFFFFFFF)
+
+    def add(self, a: Any, b: Any) -> Any:
+        return a.plus(b) if isinstance(a, Sum) and isinstance(b, Sum) else _OPEN
+
+    def sub(self, a: Any, b: Any) -> Any:
+        return a.plus(b, -1) if isinstance(a, Sum) and isinstance(b, Sum) else _OPEN
+
+    def or_(self, a: Any, b: Any) -> Any:
+        return a if b == Sum() else b if a == Sum() else _OPEN
+
+    def shl(self, a: Any, amount: Any) -> Any:
+        if isinstance(a, Sum) and isinstance(amount, Sum) and not amount.terms:
+            return Sum().plus(a, 1 << (amount.constant & 31))
+        return _OPEN
+
+    def _test(self, kind: str, a: Any, b: Any) -> Any:
+        if isinstance(a, Test) and b == Sum() and kind in ("eq", "ne"):
+            return a if kind == "ne" else a.inverted()
+        return Test(kind, a, b) if isinstance(a, Sum) and isinstance(b, Sum) else _OPEN
+
+    def eq(self, a: Any, b: Any) -> Any:
+        return self._test("eq", a, b)
+
+    def ne(self, a: Any, b: Any) -> Any:
+        return self._test("ne", a, b)
+
+    def slt(self, a: Any, b: Any) -> Any:
+        return self._test("slt", a, b)
+
+    def ult(self, a: Any, b: Any) -> Any:
+        return self._test("ult", a, b)
+
+    def invert(self, flag: Any) -> Any:
+        return flag.inverted() if isinstance(flag, Test) else _OPEN
+
+    def zext1(self, flag: Any) -> Any:
+        return flag
+
+    # floating-point registers
+
+    def _step(self, name: str, type_: str, *operands: int, **more: Any) -> int:
+        self.round.steps.append(Step(name, type_, operands, **more))
+        if len(self.round.steps) > _MAX_STEPS:
+            raise _NotThisKind
+        return len(self.round.steps) - 1
+
+    def _type(self, step: int) -> str:
+        return self.round.steps[step].type
+
+    def _register(self, type_: str, number: int, *words: int) -> _Lane:
+        """Return what a register holds in all rounds."""
+        self.floats_read.update(words)
+        key = type_, number
+        if key not in self._kept:
+            self._kept[key] = self._step("register", type_, number=number)
+        return _Lane(self._kept[key])
+
+    def single(self, number: int) -> _Lane:
+        found = self.floats.get(number)
+        if found is None:
+            return self._register("float", number, number)
+        if found.word is None and self._type(found.step) != "float":
+            raise _NotThisKind
+        return found
+
+    def set_single(self, number: int, value: _Lane) -> None:
+        self.floats[number] = value
+
+    def double(self, number: int) -> _Lane:
+        if self._fr:
+            whole = self.floats.get(number)
+            if whole is None:
+                return self._register("double", number, number)
+            if self._type(whole.step) != "double":
+                raise _NotThisKind
+            return whole
+        low, high = self.floats.get(number & ~1), self.floats.get(number | 1)
+        if low is None and high is None:
+            return self._register("double", number & ~1, number & ~1, number | 1)
+        if low is None or high is None:
+            raise _NotThisKind
+        if (low.word, high.word) == (0, 1) and low.step == high.step:
+            return _Lane(low.step)
+        return self._loaded_in_words(low, high)
+
+    def _loaded_in_words(self, low: _Lane, high: _Lane) -> _Lane:
+        """Return a double whose words were loaded one by one."""
+        first, second = (high, low) if self._big_endian else (low, high)
+        a, b = self.round.steps[first.step].access, self.round.steps[second.step].access
+        if a is None or b is None or first.word is not None or second.word is not None:
+            raise _NotThisKind
+        if a.type != "float" or b.type != "float" or b.address != a.address.plus(Sum((), 4)):
+            raise _NotThisKind
+        whole = Access(a.address, "double", a.pc, max(a.order, b.order), in_halves=True)
+        return _Lane(self._step("load", "double", access=whole))
+
+    def set_double(self, number: int, value: _Lane) -> None:
+        if self._fr:
+            self.floats[number] = value
+        else:
+            self.floats[number & ~1], self.floats[number | 1] = _Lane(value.step, 0), _Lane(value.step, 1)
+
+    def _whole(self, value: _Lane) -> int:
+        if value.word is not None:
+            raise _NotThisKind
+        return value.step
+
+    def word(self, number: int) -> _Lane:
+        return _Lane(self._step("bits", "i32", self._whole(self.single(number))))
+
+    def set_word(self, number: int, value: Any) -> None:
+        if isinstance(value, Sum):
+            value = _Lane(self._step("integer", "i32", sum=value))
+        if not isinstance(value, _Lane):
+            raise _NotThisKind
+        self.set_single(number, _Lane(self._step("bits", "float", value.step)))
+
+    # memory
+
+    def _access(self, base: Any, displacement: int, type_: str) -> Access:
+        if not isinstance(base, Sum):
+            raise _NotThisKind
+        address = base.plus(Sum((), displacement & 0xFFFFFFFF))
+        self.round.accesses.append(Access(address, type_, self.pc, len(self.round.accesses)))
+        return self.round.accesses[-1]
+
+    def _load(self, base: Any, displacement: int, type_: str) -> _Lane:
+        return _Lane(self._step("load", type_, access=self._access(base, displacement, type_)))
+
+    def load(self, base: Any, displacement: int, bits: int, signed: bool) -> _Lane:
+        if bits != 32:
+            raise _NotThisKind
+        return _Lane(self._step("bits", "i32", self._load(base, displacement, "float").step))
+
+    def load_single(self, base: Any, displacement: int) -> _Lane:
+        return self._load(base, displacement, "float")
+
+    def load_double(self, base: Any, displacement: int) -> _Lane:
+        return self._load(base, displacement, "double")
+
+    def store_single(self, base: Any, displacement: int, value: _Lane) -> None:
+        access = self._access(base, displacement, "float")
+        if value.word is None:
+            self.round.stores.append((access, value.step))
+            return
+        before = 4 if bool(value.word) != self._big_endian else 0  # bytes of the double in front of this word
+        key = value.step, access.address.plus(Sum((), -before & 0xFFFFFFFF))
+        other = self.half_stores.pop(key, None)
+        if other is None:
+            self.half_stores[key] = access
+        elif other.address == access.address:
+            raise _NotThisKind
+        else:
+            self.round.stores.append((Access(key[1], "double", access.pc, other.order, in_halves=True), value.step))
+
+    def store_double(self, base: Any, displacement: int, value: _Lane) -> None:
+        self.round.stores.append((self._access(base, displacement, "double"), self._whole(value)))
+
+    # floating point
+
+    def _compute(self, name: str, type_: str, operands: tuple[_Lane, ...]) -> int:
+        numbers = [self._whole(operand) for operand in operands]
+        roots = [self._root(number) for number in numbers]
+        if not self._doubtful.isdisjoint(roots):
+            raise _NotThisKind
+        for number, root in zip(numbers, roots, strict=True):
+            if number != root and self.round.steps[root].name not in _SILENT:
+                if (name, self.round.steps[root].name) != ("sitofp", "fptosi"):  # that is exact, for any wrong number
+                    raise _NotThisKind
+                self._doubtful.add(len(self.round.steps))
+            self.round.unchecked.pop(number, None)
+        return self._step(name, type_, *numbers)
+
+    def _root(self, number: int) -> int:
+        """Return the step that made the bits of a step's value."""
+        while self.round.steps[number].name == "bits":
+            number = self.round.steps[number].operands[0]
+        return number
+
+    def _result(self, name: str, type_: str, *operands: _Lane) -> _Lane:
+        number = self._compute(name, type_, operands)
+        self.round.unchecked[number] = None
+        return _Lane(number)
+
+    def float_op(self, name: str, fmt: str, *operands: _Lane) -> _Lane:
+        if self._abs2008 and name in SIGN_CHANGES:
+            raise _NotThisKind
+        return self._result(name, _TYPES[fmt], *operands)
+
+    def float_multiply_add(self, name: str, fmt: str, a: _Lane, b: _Lane, c: _Lane) -> _Lane:
+        type_ = _TYPES[fmt]
+        result = self._result("add" if "add" in name else "sub", type_, self._result("mul", type_, a, b), c)
+        return self._result("neg", type_, result) if name[0] == "n" else result
+
+    def float_convert(self, to: str, source: str, value: _Lane) -> _Lane:
+        if to not in "sd" or source not in "sdw":
+            raise _NotThisKind
+        if source == "w":
+            return _Lane(self._compute("sitofp", _TYPES[to], (value,)))
+        return self._result("fpext" if to == "d" else "fptrunc", _TYPES[to], value)
+
+    def float_round(self, to: str, source: str, mode: str, value: _Lane) -> _Lane:
+        if mode != "trunc" or to != "w":
+            raise _NotThisKind
+        number = self._compute("fptosi", "i32", (value,))
+        self.round.limits.append(number)
+        return _Lane(number)
+
+
+_SILENT = ("load", "register", "bits", "integer")
+"""Steps that raise no flags."""
+
+_OPEN_OPERATIONS = frozenset(
+    "mul and_ xor nor lshr ashr rotr count_leading_zeros swap_bytes sign_extend select tls".split()
+)
+
+
+def round_of(block: Block, fr: int, big_endian: bool, abs2008: bool) -> Round | None:
+    """Return what a round of a loop of one block does, if its rounds may be performed together."""
+    recorder = _Recorder(fr, big_endian, abs2008)
+    try:
+        return _recorded(recorder, block)
+    except _NotThisKind:
+        return None
+
+
+def _recorded(recorder: _Recorder, block: Block) -> Round:
+    def perform(instruction: Instruction, what: Callable[..., Any] | None) -> Any:
+        return what(cast(Any, recorder), instruction) if what is not None else None
+
+    recorder.pc = block.start
+    for instruction in block.body:
+        perform(instruction, instruction.row.meaning)
+        recorder.pc += 4
+    assert block.terminator is not None and block.delay_slot is not None
+    test = perform(block.terminator, block.terminator.row.condition)
+    perform(block.delay_slot, block.delay_slot.row.meaning)
+    found = recorder.round
+    carried = recorder.floats.keys() & recorder.floats_read
+    if not isinstance(test, Test) or recorder.half_stores or carried:
+        raise _NotThisKind
+    for register, value in recorder.gprs.items():
+        change = value.plus(Sum(((register, 1),)), -1) if isinstance(value, Sum) else None
+        if change is not None and not change.terms:
+            found.advances[register] = change.constant
+        elif register in recorder.read:
+            raise _NotThisKind
+    found.test, found.annulled = test, block.is_likely
+    found.needed = _needed(found)
+    if not found.stores or not (found.unchecked or found.limits) or not _steps_well(found):
+        raise _NotThisKind
+    return found
+
+
+def _needed(found: Round) -> list[int]:
+    """Return the steps to perform: all that compute, for the flags they raise, and those whose values these or stores
+    take in."""
+    needed = {number for number, step in enumerate(found.steps) if step.name not in _SILENT}
+    needed.update(number for _, number in found.stores)
+    for number in range(len(found.steps) - 1, -1, -1):
+        if number in needed:
+            needed.update(found.steps[number].operands)
+    return sorted(needed)
+
+
+def _steps_well(found: Round) -> bool:
+    """Return whether the accesses go on by their sizes; those whose loads are not needed by no less."""
+    loads = found.loads()
+    return (
+        all(a.size_bytes <= found.advance(a.address) in (4, 8) or a in loads for a in found.accesses)
+        and all(found.advance(access.address) in (0, access.size_bytes) for access in loads)
+        and all(found.advance(access.address) == access.size_bytes for access, _ in found.stores)
+    )

@@ -1,0 +1,244 @@
+"""Policy: which functions are recompiled, what callers may know of each, and how much effort LLVM spends on it.
+
+Enters: a program, `--opt`, perhaps a profile. Leaves: a `Callee` and a level for each function. Level `auto` spends
+full effort where programs spend their time: in loops and what they call, in functions that call themselves, in very
+small ones. A profile knows better: then it is the functions that it has samples of.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+
+from ..analysis import End, Function, Program
+from ..flow.loops import WAITS, cycles, has_inner_loops, loops_with
+from ..options import AUTO, LIGHT
+from ..profiles import Profile
+from .convention import Callee, argument_registers, symbol_of
+from .passes.context import LARGE_FUNCTION_BLOCKS
+from .passes.dead_at_self_call import with_unseen
+from .passes.saved_registers import find_frame
+
+FULL = "2"
+"""What `auto` means by full effort: level 3 made no kernel faster."""
+
+HUGE_FUNCTION_INSTRUCTIONS = 20_000
+"""Functions beyond this are compiled lightly: LLVM's time grows faster than their size."""
+
+MOST_JUMPS = 20_000
+"""Functions whose jump tables lead to more places than this, together, are compiled lightly, too: CPython's interpreter
+has a table of 256 cases at the end of each, and takes LLVM 4 s lightly, 95 s at level 2."""
+
+_SMALL_INSTRUCTIONS = 400
+_VERY_SMALL_INSTRUCTIONS = 100
+_CALLED_INSTRUCTIONS = 1000
+_SHARE = 10
+_INTERPRETER_CASES = 64
+
+
+def has_hot_loops(function: Function) -> bool:
+    """Return whether a function has loops that full effort makes faster.
+
+    That is any loop of a small function; of a large one, loops without calls that are a tenth of it: the time of other
+    loops is that of what they call. What is nested counts once more for each loop around it.
+    """
+    loops = loops_with(function, list(function.blocks), tuple(End))
+    if not loops:
+        return False
+    blocks = function.blocks
+    if function.instruction_count() <= _SMALL_INSTRUCTIONS:
+        return True
+    weight = 0
+    for body in loops.values():
+        if not any(blocks[pc].end in WAITS for pc in body):
+            weight += sum(blocks[pc].instruction_count() for pc in body)
+    return weight * _SHARE >= function.instruction_count()
+
+
+def levels_of_program(
+    program: Program, starts: Iterable[int], level: str, profile: Profile | None = None
+) -> dict[int, str]:
+    """Return the level of each function; `level` is that of `--opt`."""
+    starts = list(starts)
+    if profile is not None:
+        hot = sampled(program, starts, profile)
+    elif level == AUTO:
+        hot = hot_functions(program, starts)
+    else:
+        hot = set(starts)
+    hot = {start for start in hot if jump_count(program.functions[start]) <= MOST_JUMPS}
+    return {start: level_of(start in hot, program.functions[start].instruction_count(), level) for start in starts}
+
+
+def hot_functions(program: Program, starts: Iterable[int]) -> set[int]:
+    """Return the functions that `auto` takes to be where time is spent.
+
+    Those are functions with loops, what loops call as far as that is known and not large, interpreters, small recursive
+    functions, and very small ones, which loops may call in ways that are not known.
+    """
+    recursive = recursive_functions(program)
+    found: set[int] = set()
+    starts = frozenset(starts)
+    for start in starts:
+        function = program.functions[start]
+        called = starts & called_in_loops(function)
+        found |= {pc for pc in called if program.functions[pc].instruction_count() <= _CALLED_INSTRUCTIONS}
+        limit = _SMALL_INSTRUCTIONS if start in recursive else _VERY_SMALL_INSTRUCTIONS
+        if function.instruction_count() <= limit or has_hot_loops(function) or is_interpreter(function):
+            found.add(start)
+    return found
+
+
+def jump_count(function: Function) -> int:
+    """Return how many cases a function's jump tables have, together."""
+    return sum(len(table.cases) for table in function.jump_tables.values())
+
+
+def cold_functions(program: Program, levels: Mapping[int, str], level: str) -> set[int]:
+    """Return the functions, of those given with their levels, that are to be small rather than fast.
+
+    They are those that are compiled lightly, but where `--opt` says that for all: then not the hot ones.
+    """
+    found = {start for start in levels if levels[start] == LIGHT}
+    return found - hot_functions(program, levels) if level == LIGHT else found
+
+
+def is_interpreter(function: Function) -> bool:
+    """Return whether a function has a loop that jumps by a large table: each case is small, and one of them is hot."""
+    large = {pc for pc, table in function.jump_tables.items() if len(table.cases) >= _INTERPRETER_CASES}
+    if not large:
+        return False
+    loops = loops_with(function, list(function.blocks), (End.INDIRECT,))
+    return any(function.blocks[pc].terminator_pc in large for body in loops.values() for pc in body)
+
+
+def large_interpreters(program: Program, starts: Iterable[int]) -> set[int]:
+    """Return the interpreters that are faster, and smaller, with their registers in the state than in the host's.
+
+    They have more values than the host has registers: LLVM spills them in each case, and the calls in most of the cases
+    pass them through the state anyway. A loop without calls takes longer so; those must not be a tenth of the function.
+    """
+    found = set()
+    for start in starts:
+        function = program.functions[start]
+        if len(function.blocks) >= LARGE_FUNCTION_BLOCKS and is_interpreter(function) and not has_hot_loops(function):
+            found.add(start)
+    return found
+
+
+def called_in_loops(function: Function) -> set[int]:
+    """Return the targets, and likely targets, of the calls in a function's loops."""
+    loops = loops_with(function, list(function.blocks), (End.CALL,))
+    found = set()
+    for pc in set().union(*loops.values()):
+        block = function.blocks[pc]
+        target = function.likely_target(block)
+        if block.end is End.CALL and target is not None:
+            found.add(target)
+    return found
+
+
+def level_of(hot: bool, weight: int, level: str) -> str:
+    """Return the level of a function of `weight` instructions where `--opt` says `level`."""
+    if level == "0":
+        return level
+    if not hot or weight > HUGE_FUNCTION_INSTRUCTIONS:
+        return LIGHT
+    return FULL if level == AUTO else level
+
+
+def sampled(program: Program, starts: Iterable[int], profile: Profile) -> set[int]:
+    """Return the functions, of those at `starts`, that a profile has samples of."""
+    owners = {pc: (start, block) for start in starts for pc, block in program.functions[start].blocks.items()}
+    order = sorted(owners)
+    found = set()
+    for pc in profile.counts:
+        index = bisect_right(order, pc) - 1
+        if index >= 0:
+            start, block = owners[order[index]]
+            if pc < block.start + 4 * block.instruction_count():
+                found.add(start)
+    return found
+
+
+def nearest(starts: Iterable[int], profile: Profile) -> set[int]:
+    """Return the functions that a profile has samples of, where no more than their starts is known."""
+    order = sorted(starts)
+    indices = {bisect_right(order, pc) - 1 for pc in profile.counts}
+    return {order[index] for index in indices if index >= 0}
+
+
+COPIED_INSTRUCTIONS, COPIES_INSTRUCTIONS = 64, 400
+"""Of a function that loops copy wherever they call it; of all the places together that call a larger one."""
+
+
+def lifted_starts(program: Program) -> Mapping[int, Callee]:
+    """Return, by start, the functions that are worth lifting: those whose first instruction is understood."""
+    found = {}
+    recursive = recursive_functions(program)
+    copied = copied_functions(program)
+    for start, function in program.functions.items():
+        first = function.blocks[start]
+        if first.body or first.end is not End.HAND_OVER:
+            takes = argument_registers(function)
+            frame = find_frame(function) if start in recursive else None
+            if frame is not None:
+                frame = with_unseen(function, frame, takes)
+            found[start] = Callee(symbol_of(function), takes, frame, start in copied)
+    return found
+
+
+def recursive_functions(program: Program) -> set[int]:
+    """Return the functions that may call themselves again, as far as calls and guesses tell.
+
+    Those alone have frames: paired runs of the kernels show no gain from the others, which cost a second way in.
+    """
+    called: dict[int, list[int]] = {}
+    for start, function in program.functions.items():
+        targets = {block.target for block in function.blocks.values() if block.end is End.CALL}
+        targets.update(function.guesses.values())
+        called[start] = [target for target in targets if target is not None and target in program.functions]
+    return {start for cycle in cycles(list(called), called) for start in cycle}
+
+
+def copied_functions(program: Program) -> set[int]:
+    """Return the functions that call nothing, and are so small, or called in so few places, that loops may copy them.
+
+    A call costs about as much as twenty of their instructions: registers are stored for it, and then loaded again.
+    """
+    places: Counter[int | None] = Counter()
+    for function in program.functions.values():
+        ends = (block for block in function.blocks.values() if block.end is End.CALL)
+        places.update(function.likely_target(block) for block in ends)
+    found: set[int] = set()
+    for start, count in places.items():
+        callee = program.functions.get(start) if start is not None else None
+        if callee is not None and _calls_nothing(callee):
+            size = callee.instruction_count()
+            if size <= COPIED_INSTRUCTIONS or size * count <= COPIES_INSTRUCTIONS:
+                found.add(callee.start)
+    return found
+
+
+def _calls_nothing(function: Function) -> bool:
+    ends = (End.CALL, End.SYSCALL)
+    return not any(block.end in ends or function.may_go_anywhere(block) for block in function.blocks.values())
+
+
+def with_cold(
+    program: Program, callees: Mapping[int, Callee], starts: Collection[int], in_state: Collection[int] = ()
+) -> dict[int, Callee]:
+    """Return the callees with those at `starts` made cold, and their registers in the state if no time goes there.
+
+    That is where no loop without calls lies in another: in those, registers are worth more than a small function.
+    Those of `in_state` are made so in any case.
+    """
+    found = dict(callees)
+    for start in callees.keys() & {*starts, *in_state}:
+        if start not in in_state and has_inner_loops(program.functions[start]):
+            found[start] = replace(found[start], cold=True)
+        else:
+            found[start] = replace(found[start], cold=True, in_state=True, frame=None)
+    return found

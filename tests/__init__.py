@@ -1,0 +1,1 @@
+"""The tests of mipsrec; README.md says where the test of what is."""

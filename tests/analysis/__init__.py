@@ -1,0 +1,1 @@
+"""What analysis finds in code: functions, blocks, jump tables."""

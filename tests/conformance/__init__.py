@@ -1,0 +1,1 @@
+"""Large suites of others: gcc's tests, Debian's programs, a firmware; and samples of them."""

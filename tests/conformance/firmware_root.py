@@ -1,0 +1,164 @@
+"""A small firmware like a router's: busybox, Lua, the shell of SQLite and dropbear, from Debian's sources.
+
+Enters: a folder to keep it in. Leaves: a root of dynamic big-endian programs with the cross compiler's C library, and
+the same programs for this machine, which tell what the others should print.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tests.conformance.debian_roots import unpack_source
+from tests.support.tools import need
+
+TRIPLE = "mips-linux-gnu"
+SYSTEM = Path(f"/usr/{TRIPLE}/lib")
+LIBRARIES = ("ld.so.1", "libc.so.6", "libm.so.6", "libresolv.so.2", "libgcc_s.so.1", "libnss_files.so.2")
+PROGRAMS = ("bin/busybox", "usr/bin/lua", "usr/bin/sqlite3", "usr/sbin/dropbear", "usr/sbin/dropbearkey",
+            "usr/bin/dbclient")  # fmt: skip
+"""What to recompile, with all that it loads."""
+
+BUSYBOX = {"USE_BB_CRYPT": "y", "USE_BB_CRYPT_SHA": "y", "TC": "n", "FEATURE_MOUNT_NFS": "n"}
+"""What differs from Debian's: tc does not compile with all kernels' headers, and the cross glibc has no crypt."""
+DROPBEAR = "#define DROPBEAR_SVR_PASSWORD_AUTH 0\n#define DROPBEAR_CLI_PASSWORD_AUTH 0\n"
+DROPBEAR_WITHOUT = ("zlib", "harden", "syslog", "lastlog", "utmp", "utmpx", "wtmp", "wtmpx")
+SQLITE = ("-DSQLITE_THREADSAFE=1", "-DSQLITE_ENABLE_FTS5", "-DSQLITE_ENABLE_RTREE", "-DSQLITE_ENABLE_MATH_FUNCTIONS")
+INITTAB = """::sysinit:/etc/init.d/rcS
+::respawn:/bin/httpd -f -p 127.0.0.1:{web} -h /www
+::respawn:/usr/sbin/dropbear -F -r /etc/dropbear/key -p 127.0.0.1:{ssh}
+"""
+RC = r"""#!/bin/sh
+mkdir -p /etc/dropbear /var/run /tmp
+[ -f /etc/dropbear/key ] || dropbearkey -t ed25519 -f /etc/dropbear/key > /tmp/key.log 2>&1
+lua -e 'io.write("booted by ", io.open("/proc/1/comm"):read("l"), " on ", io.popen("uname -m"):read("l"), "\n")'
+"""
+CGI = r"""#!/bin/sh
+printf 'Content-Type: text/plain\r\n\r\n'
+echo "$REQUEST_METHOD $QUERY_STRING $REMOTE_ADDR $(uname -m)"
+cat
+"""
+
+
+def _run(words: Sequence[object], folder: Path) -> None:
+    """Run a step of a build in a folder; its output goes to log.txt there."""
+    with (folder / "log.txt").open("a") as log:
+        result = subprocess.run([*map(str, words)], cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    if result.returncode != 0:
+        tail = "\n".join((folder / "log.txt").read_text(errors="replace").splitlines()[-15:])
+        raise RuntimeError(f"{' '.join(map(str, words))}: failed:\n{tail}")
+
+
+def _busybox(source: Path, folder: Path, prefix: str) -> None:
+    shutil.copytree(source, folder, dirs_exist_ok=True, symlinks=True)
+    config = (source / "debian/config/pkg/deb").read_text()
+    for name, value in BUSYBOX.items():
+        line = f"CONFIG_{name}=y" if value == "y" else f"# CONFIG_{name} is not set"
+        old = rf"^(# CONFIG_{name} is not set|CONFIG_{name}=.*)\n"
+        config = re.sub(old, "", config, flags=re.MULTILINE) + line + "\n"
+    (folder / ".config").write_text(config)
+    words = f"make ARCH={'mips' if prefix else 'x86_64'} CROSS_COMPILE={prefix}"
+    _run(["sh", "-c", f"yes '' | {words} oldconfig"], folder)
+    _run(["sh", "-c", f"{words} -j2 busybox"], folder)
+
+
+def _lua(source: Path, folder: Path, prefix: str) -> None:
+    (folder / "lua5.4-deb-multiarch.h").write_text('#define DEB_HOST_MULTIARCH "none"\n')
+    library = [path for path in (source / "src").glob("*.c") if path.name not in ("lua.c", "luac.c")]
+    compiler = [f"{prefix}gcc", "-O2", "-w", "-I", folder, "-DLUA_USE_LINUX", "-DLUA_COMPAT_5_3"]
+    name = "liblua5.4.so.0"
+    _run([*compiler, "-fPIC", "-shared", f"-Wl,-soname,{name}", "-o", name, *library, "-lm"], folder)
+    _run([*compiler, "-o", "lua", source / "src/lua.c", "./liblua5.4.so.0", "-lm", "-Wl,-rpath,$ORIGIN"], folder)
+
+
+def _sqlite(source: Path, folder: Path, prefix: str) -> None:
+    need("tclsh", "tcl")  # the sources are put together by it
+    _run([source / "configure", "--disable-readline"], folder)
+    _run(["make", "-s", "sqlite3.c", "shell.c", "sqlite3.h"], folder)
+    compiler = [f"{prefix}gcc", "-O2", "-w", *SQLITE]
+    name = "libsqlite3.so.0"
+    _run([*compiler, "-fPIC", "-shared", f"-Wl,-soname,{name}", "-o", name, "sqlite3.c", "-lm"], folder)
+    _run([*compiler, "-o", "sqlite3", "shell.c", "./libsqlite3.so.0", "-lm", "-Wl,-rpath,$ORIGIN"], folder)
+
+
+def _dropbear(source: Path, folder: Path, prefix: str) -> None:
+    for_machine = [f"--host={prefix.rstrip('-')}"] if prefix else []
+    (folder / "localoptions.h").write_text(DROPBEAR)
+    _run([source / "configure", *for_machine, *(f"--disable-{name}" for name in DROPBEAR_WITHOUT)], folder)
+    _run(["make", "-s", "-j2", "PROGRAMS=dropbear dbclient dropbearkey"], folder)
+
+
+BUILDERS: dict[str, Callable[[Path, Path, str], None]] = {
+    "busybox": _busybox, "lua5.4": _lua, "sqlite3": _sqlite, "dropbear": _dropbear,
+}  # fmt: skip
+
+
+def _built(state: Path, package: str, prefix: str) -> Path:
+    """Return the folder in which a package was built for the machine of a prefix of its compiler."""
+    folder = state / "build" / f"{package}-{prefix.rstrip('-') or 'native'}"
+    if not (folder / "done").exists():
+        print(f"building {package} with {prefix}gcc", file=sys.stderr, flush=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        BUILDERS[package](unpack_source(state / "sources", package), folder, prefix)
+        (folder / "done").touch()
+    return folder
+
+
+def _write(root: Path, name: str, text: str, mode: int = 0o644) -> None:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(mode)
+
+
+def native_programs(state: Path) -> dict[str, Path]:
+    """Return busybox, lua and sqlite3 for this machine."""
+    folders = {"busybox": "busybox", "lua": "lua5.4", "sqlite3": "sqlite3"}
+    return {program: _built(state, package, "") / program for program, package in folders.items()}
+
+
+def make_firmware(state: Path, web_port: int, ssh_port: int) -> Path:
+    """Return the root, built where it is not yet."""
+    need(f"{TRIPLE}-gcc", f"gcc-{TRIPLE}")
+    root = state / "root"
+    folders = {package: _built(state, package, f"{TRIPLE}-") for package in BUILDERS}
+    copies = {f"lib/{name}": SYSTEM / name for name in LIBRARIES} | {
+        "bin/busybox": folders["busybox"] / "busybox", "usr/bin/lua": folders["lua5.4"] / "lua",
+        "lib/liblua5.4.so.0": folders["lua5.4"] / "liblua5.4.so.0", "usr/bin/sqlite3": folders["sqlite3"] / "sqlite3",
+        "lib/libsqlite3.so.0": folders["sqlite3"] / "libsqlite3.so.0",
+        "usr/sbin/dropbear": folders["dropbear"] / "dropbear", "usr/bin/dbclient": folders["dropbear"] / "dbclient",
+        "usr/sbin/dropbearkey": folders["dropbear"] / "dropbearkey",
+    }  # fmt: skip
+    for name, path in copies.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        if not (root / name).exists():
+            shutil.copy2(path, root / name)
+    for applet in _applets(state):
+        link = root / "bin" / applet
+        if not os.path.lexists(link):
+            link.symlink_to("busybox")
+    (root / "sbin").mkdir(exist_ok=True)
+    if not os.path.lexists(root / "sbin/init"):
+        (root / "sbin/init").symlink_to("../bin/busybox")
+    _write(root, "etc/passwd", "root:x:0:0:root:/root:/bin/sh\n")
+    _write(root, "etc/group", "root:x:0:\n")
+    _write(root, "etc/shells", "/bin/sh\n")
+    _write(root, "etc/inittab", INITTAB.format(web=web_port, ssh=ssh_port))
+    _write(root, "etc/init.d/rcS", RC, 0o755)
+    _write(root, "www/index.html", "<h1>It works</h1>\n")
+    _write(root, "www/large.txt", "".join(f"{number:07d}\n" for number in range(400_000)))
+    _write(root, "www/cgi-bin/echo", CGI, 0o755)
+    (root / "root").mkdir(mode=0o700, exist_ok=True)
+    return root
+
+
+def _applets(state: Path) -> list[str]:
+    """Return the names of busybox's applets; both builds have the same."""
+    busybox = native_programs(state)["busybox"]
+    return subprocess.run([busybox, "--list"], check=True, capture_output=True, text=True).stdout.split()

@@ -1,0 +1,1 @@
+"""Reading programs: files, libraries that they load, the guest's address space."""

@@ -1,0 +1,93 @@
+"""The test vectors of single instructions, run through lifted code: all memory models, optimised and not.
+
+And shifts of 64 bits, that are written as such where they are certain to be such.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from mipsrec.emit.wide_shifts import WideShifts
+from mipsrec.lift.options import LiftOptions
+from tests.emit.lifted import Lifter, Runner, build_stubs
+from tests.emit.wide_shifts import AMOUNTS, BY, variants
+from tests.support.guest_cpu import STOP, Cpu
+from tests.support.vectors import Vector, load_all
+
+VECTORS = load_all()
+HELPED = {
+    "reserved": "no row matches the word, or FR=0 makes it reserved",
+    "coprocessor": "no row matches the word",
+    "bltzall bgezall": "a slot inside a conditional call, and obsolete",
+    "bltzal bgezal": "their targets begin no function, unless they are always taken",
+    "jr jalr jr.hb jalr.hb": "jump to where no function begins",
+    "fpe enabled": "with an exception of the FPU enabled everything is interpreted",
+}
+"""Where the interpreter may help lifted code: exceptions and mnemonics."""
+
+
+ENABLES = 0xF80
+
+
+def may_trap(vector: Vector) -> bool:
+    """Return whether exceptions of the FPU are enabled before or after."""
+    values = (vector.inputs.get("fcsr", "0"), vector.outputs.get("fcsr", "0"))
+    return any(int(value, 16) & ENABLES for value in values)
+
+
+@pytest.fixture(scope="session")
+def runner(tmp_path_factory: pytest.TempPathFactory) -> Runner:
+    return Runner(build_stubs(tmp_path_factory.mktemp("stubs")))
+
+
+@cache
+def all_cases() -> list[tuple[Vector, bool, int]]:
+    return [(vector, big_endian, fr) for vector in VECTORS for big_endian, fr in vector.modes]
+
+
+@pytest.mark.parametrize("memory, opt", [("flat", 2), ("paged", 2), ("thunk", 2), ("flat", 0), ("flat", "light")])
+def test_vectors(runner: Runner, tmp_path: Path, memory: str, opt: int | str) -> None:
+    lifter, pieces = Lifter(tmp_path, opt), {}
+    end = (0x08000000 | STOP >> 2, 0)  # j STOP
+    for vector, big_endian, fr in all_cases():
+        if (vector.code, big_endian, fr) not in pieces:
+            pieces[vector.code, big_endian, fr] = len(pieces)
+            lifter.add([*vector.code, *end], LiftOptions(big_endian, fr, memory))
+    runner.load(lifter.finish(runner.stubs), lifter.entries)
+    failures, helped = [], Counter[str]()
+    for vector, big_endian, fr in all_cases():
+        number = pieces[vector.code, big_endian, fr]
+        after, exception, help_count = runner.run_piece(number, vector.before(fr), [*vector.code, *end], big_endian)
+        lines = after.differences(vector.after(fr))
+        if exception != vector.exception:
+            lines.append(f"exception {exception!r}")
+        failures += [f"{vector.place} ({big_endian=}, {fr=}) {vector.text}: {line}" for line in lines]
+        if help_count:
+            helped["enabled" if may_trap(vector) else vector.exception or vector.text.split()[0]] += 1
+    assert failures == []
+    assert helped.keys() <= set(" ".join(HELPED).split()), helped
+
+
+def test_shifts_of_pairs(runner: Runner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lifter, end = Lifter(tmp_path, 1), [0x08000000 | STOP >> 2, 0]  # j STOP
+    sequences, found = list(variants(1)), set[int]()
+    shift = WideShifts._shift
+    monkeypatch.setattr(WideShifts, "_shift", lambda *operands: found.add(len(lifter.entries)) or shift(*operands))
+    for sequence in sequences:
+        lifter.add([*(operation.word() for operation in sequence), *end], LiftOptions(False, 0, "flat"))
+    assert len(found) > 6
+    runner.load(lifter.finish(runner.stubs), lifter.entries)
+    for index, sequence in enumerate(sequences):
+        words = [*(operation.word() for operation in sequence), *end]
+        for amount in AMOUNTS:
+            before = Cpu()
+            before.gpr[2:12] = [0x89ABCDEF * (number * number + 1) & 0xFFFFFFFF for number in range(2, 12)]
+            before.gpr[BY] = amount
+            after, _, _ = runner.run_piece(index, before.copy(), words, False)
+            for operation in sequence:
+                operation.run(before.gpr)
+            assert after.gpr == before.gpr, (sequence, amount)

@@ -1,0 +1,118 @@
+"""Runs the loader and the interpreter under libFuzzer with the sanitizers: `make fuzz-host SECONDS=600`.
+
+Enters: seconds for each of the two. Leaves: exit status 1 when one found something; the input is kept then, and its
+command printed. Corpora grow in build/fuzz from one run to the next.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import struct
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from mipsrec.host import write_generated_headers
+from tests.support.paths import PREBUILT, ROOT, RUNTIME, TESTS
+from tests.support.tools import need
+from tests.support.vectors import load_all
+
+HARNESSES = TESTS / "fuzz"
+FLAGS = (
+    "-std=c11", "-O1", "-g", "-D_GNU_SOURCE=", "-pthread", "-frounding-math", "-ffp-contract=off",
+    "-fno-strict-aliasing", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all", "-Wall", "-Wextra",
+    "-Werror",
+)  # fmt: skip
+OWN_SIGNALS = "handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:use_sigaltstack=0:"
+CODE_HEAD = 43
+"""Bytes of an input of host_interp.c before its code."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A program of one harness and sources of the host, as patterns; `special` are flags of single sources."""
+
+    name: str
+    sources: tuple[str, ...]
+    link: tuple[str, ...]
+    special: dict[str, tuple[str, ...]]
+    longest: int
+    own_signals: bool
+
+
+TARGETS = (
+    Target("load", ("load", "stack", "memory", "guest_values", "blake2b"),
+           ("-Wl,--wrap=mmap,--wrap=munmap",), {}, 1 << 16, own_signals=False),
+    Target("interp", ("interp*", "fpu*", "memory", "guest_values", "dispatch", "fault", "exception", "signal_state",
+                      "signal_frame", "host_stack", "linux/signal_carrier", "wait_call", "abi", "abi_time",
+                      "abi_memory"),
+           ("-Wl,--wrap=mr_signals_take",), {"fault": ("-Draise=fuzz_raise",)}, 512, own_signals=True),
+)  # fmt: skip
+
+
+def build(target: Target, folder: Path) -> Path:
+    """Return the fuzzer, compiled into the folder."""
+    compiler = need("clang")
+    write_generated_headers(folder)
+    common = [compiler, *FLAGS, f"-I{folder}", f"-I{RUNTIME}"]
+    sources = [path for pattern in target.sources for path in sorted(RUNTIME.glob(f"{pattern}.c"))]
+    objects = []
+    harness = (HARNESSES / f"host_{target.name}.c", HARNESSES / "host_verify.c")
+    for source in (*harness, *sources):
+        objects.append(folder / f"{target.name}-{source.stem}.o")
+        subprocess.run([*common, *target.special.get(source.stem, ()), "-c", source, "-o", objects[-1]], check=True)
+    program = folder / f"fuzz-{target.name}"
+    subprocess.run([compiler, *FLAGS, *objects, "-o", program, *target.link, "-lm", "-ldl"], check=True)
+    return program
+
+
+def write_seeds(target: Target, corpus: Path) -> None:
+    """Give the fuzzer something to begin with: the samples, or the words of the vectors."""
+    if target.name == "load":
+        for path in (PREBUILT).glob("*/*.elf"):
+            (corpus / f"{path.parent.name}-{path.stem}").write_bytes(path.read_bytes())
+        return
+    words = sorted({word for vector in load_all() for word in vector.code})
+    for start in range(0, len(words), 16):
+        code = struct.pack(f">{len(words[start : start + 16])}I", *words[start : start + 16])
+        (corpus / f"vectors-{start}").write_bytes(bytes([start & 3, 0, 0x3F]) + bytes(range(CODE_HEAD - 3)) + code)
+
+
+def fuzz(target: Target, folder: Path, seconds: int) -> bool:
+    """Run one target for so long; return whether it found nothing."""
+    program = build(target, folder)
+    corpus = folder / f"corpus-{target.name}"
+    corpus.mkdir(exist_ok=True)
+    write_seeds(target, corpus)
+    words = [
+        program, f"-max_total_time={seconds}", f"-max_len={target.longest}", "-timeout=10", "-rss_limit_mb=1024",
+        f"-artifact_prefix={folder}/{target.name}-", "-print_final_stats=1", "-verbosity=0",
+        *(f"-handle_{name}={int(not target.own_signals)}" for name in ("segv", "bus", "fpe", "ill")), corpus,
+    ]  # fmt: skip
+    options = {
+        "ASAN_OPTIONS": f"{OWN_SIGNALS if target.own_signals else ''}detect_leaks=0",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+    }
+    started = time.monotonic()
+    result = subprocess.run(words, env=os.environ | options, stderr=subprocess.PIPE, text=True, errors="replace")
+    last = "\n".join(line for line in result.stderr.splitlines() if "stat::" in line or result.returncode)
+    print(f"{target.name}: {time.monotonic() - started:.0f} s, status {result.returncode}\n{last[-6000:]}", flush=True)
+    return result.returncode == 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--only", choices=[target.name for target in TARGETS])
+    parser.add_argument("--folder", type=Path, default=ROOT / "build" / "fuzz")
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    chosen = [target for target in TARGETS if arguments.only in (None, target.name)]
+    return 0 if all([fuzz(target, arguments.folder, arguments.seconds) for target in chosen]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+"""Random instructions and sequences, a fixed sample: recompiled, interpreted, under qemu-user and on unicorn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from mipsrec.isa import ROWS, decode
+from mipsrec.isa.uses import masks
+from tests.fuzz.batch import Tally, listing, make_cases, run_batch, run_cases
+from tests.fuzz.cases import chain, constants, kinds_for, make_case, single
+from tests.fuzz.guest import CASES as GUEST_CASES
+from tests.fuzz.guest import MODES
+from tests.fuzz.maker import Case
+from tests.fuzz.reasons import REASONS
+from tests.fuzz.states import States
+
+CASES, STATES = 120, 40
+RARE = {
+    "function 5": [0x00000005],
+    "mfhi": [0x00020010],
+    "bshfl": [0x7C0200E0],
+    "recip2": [0x4600001C],
+    "odd": [0xD5010000],  # ldc1 $f1, 0($t0)
+    "DSP": [0x7C010010],
+    "sc": [0xE1090001],  # sc $t1, 1($t0)
+    "linked": [0xC1090020, 0xE1090020, 0xE10A0020],  # ll $t1, 32($t0) | sc $t1, 32($t0) | sc $t2, 32($t0)
+    "trap code": [0x000001F4],  # teq $zero, $zero, 7
+    "break code": [0x0007000D],  # break 7
+    "MDMX": [0x7BAC07C8],
+    "multu": [0x00E70719],  # rd is 0, sa is 28
+    "frame": [0x3C1D7123, 0x8FA90000, 0x24090001],  # lui $sp, 0x7123 | lw $t1, 0($sp) | addiu $t1, $zero, 1
+    # sw $t1, 0($t0) | lui $t2, 0x7123 | sw $t3, 0($t2) | sw $t4, 0($t0)
+    "covered": [0xAD090000, 0x3C0A7123, 0xAD4B0000, 0xAD0C0000],
+    "ctc1": [0x44C5C800],  # ctc1 $a1, $25
+    "break": [0x0000000D],
+    "slot": [0x10000001, 0x0000000D],  # b .+8 | break
+    "dropped": [0x14000001, 0x0000000D],  # bne $zero, $zero, .+8 | break
+    "aligned": [0x8D090001],  # lw $t1, 1($t0)
+    "byte": [0x88090003],  # lwl $t1, 3($zero)
+    "pair": [0xB8090004, 0xA8090001],  # swr $t1, 4($zero) | swl $t1, 1($zero)
+    "goes on": [0xA8090003, 0x24090777],  # swl $t1, 3($zero) | addiu $t1, $zero, 0x777
+    "kernel": [0x8C098000],  # lw $t1, -0x8000($zero)
+    "local": [0x7C09E83B],  # rdhwr $t1, $29
+}
+"""Words that a small sample may lack, by what they show."""
+RARE_2008 = {"causes": [0x4602103F, 0x46202105]}  # c.ngt.s $f2, $f2 | abs.d $f4, $f4
+
+
+@pytest.fixture(scope="module")
+def tally(host: Path, tmp_path_factory: pytest.TempPathFactory) -> Tally:
+    """One batch of each mode."""
+    tally = Tally()
+    for mode in MODES:
+        run_batch(tmp_path_factory.mktemp("fuzz"), host, mode, f"sample {mode}", CASES, STATES, tally)
+    for mode in MODES[:3]:
+        start, cases = GUEST_CASES, []
+        for words in (RARE_2008 if mode.nan2008 else RARE).values():
+            cases.append(Case(start, 27, words=words, certain=[0], pointers={8: 0}))
+            start += 4 * (len(words) + 2)
+        run_cases(tmp_path_factory.mktemp("fuzz"), host, mode, cases, Random("rare"), STATES, tally)
+    return tally
+
+
+def test_sample(tally: Tally) -> None:
+    """What differs has a reason."""
+    found = [f"{f.mode} {f.executor} {f.case}: {f.differences}" for f in tally.failures]
+    assert found == []
+    assert tally.judged > 0.8 * sum(number for name, number in tally.executions.items() if name.endswith("qemu"))
+
+
+def test_reasons(tally: Tally) -> None:
+    """Every reason still is one: it explains some difference of each executor it names."""
+    expected = {f"{executor}: {reason.text}" for reason in REASONS for executor in reason.executors}
+    assert not (missing := sorted(expected - tally.reasons)), "\n".join(missing)
+
+
+def test_every_row(tally: Tally) -> None:
+    assert [row.name for row in ROWS if not tally.rows[row.name]] == []
+
+
+def test_addresses_stay() -> None:
+    """No word writes a register that holds an address: stores reach the window alone, never the code of a case."""
+    random = Random("addresses")
+    rows = [row for row in ROWS if not {single, chain, constants} >= set(kinds_for(row))]
+    for row in rows * 1000:
+        case = make_case(random, row, 0, GUEST_CASES)
+        held = {case.home, *case.pointers, *case.indexes, *case.wild, *case.labels}
+        for word in case.words:
+            instruction = decode(word)
+            assert instruction is not None
+            written = masks(instruction, 0)[1]
+            assert not [number for number in held if written >> number & 1], listing(case)
+
+
+def test_cases_repeat() -> None:
+    """A seed makes the same cases and states."""
+    drawn = []
+    for _ in range(2):
+        random = Random("again")
+        cases = make_cases(random, MODES[0], 50, 0)
+        states = States(random, MODES[0].order, 0)
+        drawn.append((cases, [states.draw(case, 0) for case in cases]))
+    assert drawn[0] == drawn[1]

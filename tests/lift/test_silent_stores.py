@@ -1,0 +1,28 @@
+"""What a program stores back where it loaded it is stored: it faults where the page cannot be written."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mipsrec import pipeline
+from tests.support.compiled import ORDERS, QEMU, compile_guest, library_at
+from tests.support.paths import GUESTS
+from tests.support.tools import need
+
+SOURCE = GUESTS / "stored_back.c"
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_stored_back(host: Path, tmp_path: Path, order: str) -> None:
+    program = compile_guest(tmp_path, order, SOURCE.read_text(), "-static", "-mips32r2")
+    said = subprocess.run([need(QEMU[order], "qemu-user"), program], capture_output=True, timeout=60, check=True).stdout
+    lines = said.decode().splitlines()
+    assert lines and all(line.endswith(": signal 11, as it was") for line in lines)
+    guest = pipeline.open_guest(program)
+    for opt in (0, "light", 3):
+        library = library_at(guest, tmp_path, opt, "w_*")
+        result = subprocess.run([host, "--library", library, program], capture_output=True, timeout=60, check=True)
+        assert result.stdout == said

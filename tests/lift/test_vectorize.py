@@ -1,0 +1,97 @@
+"""Loops over floating-point numbers whose rounds are performed together: found, and always as right as one by one."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import llvmlite.binding as llvm
+import pytest
+
+from mipsrec import pipeline
+from mipsrec.emit.calls import HOST_EDGES
+from mipsrec.emit.module import module_text
+from mipsrec.emit.writer import MODULE_METADATA
+from mipsrec.lift.options import LiftOptions
+from mipsrec.lift.passes.safepoints import find_safepoints
+from mipsrec.lift.passes.vectorize import vector_rounds
+from mipsrec.native import default_triple
+from tests.support.compiled import QEMU, compile_guest, library_at
+from tests.support.paths import GUESTS
+from tests.support.tools import need
+
+SOURCE = GUESTS / "vectors.c"
+OPTIONS = ("-static", "-Wno-unused-value")
+BUILDS = [("big",), ("little", "-march=mips1", "-mfp32"), ("little", "-mfp64")]
+
+APART = {"carried", "strided", "never_meets", "narrow_steps", "truncated_quotient", "bits_quotient"}
+APART_MIPS1 = {"same", "to_words", "single_to_words", "truncated"}  # the compiler makes other code of these
+
+
+class Guest:
+    """A guest, and what it prints when it is interpreted."""
+
+    def __init__(self, folder: Path, host: Path, order: str, *options: str) -> None:
+        self.order = order
+        self.options = options
+        self.path = compile_guest(folder, order, SOURCE.read_text(), *OPTIONS, *options)
+        self.said = run(host, "--engine", "interp", self.path)
+
+
+def run(*words: object) -> str:
+    return subprocess.run([*map(str, words)], capture_output=True, text=True, timeout=120, check=True).stdout
+
+
+@pytest.fixture(scope="module", params=BUILDS, ids="".join)
+def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, host: Path) -> Guest:
+    return Guest(tmp_path_factory.mktemp("vectors"), host, *request.param)
+
+
+def test_found(guest: Guest) -> None:
+    opened = pipeline.open_guest(guest.path)
+    options = LiftOptions(big_endian=guest.order == "big", fr=opened.image.fr)
+    together, all_loops = set(), set()
+    for function in opened.program.functions.values():
+        if function.name.startswith("loop_"):
+            order = sorted(function.blocks)
+            safepoints = find_safepoints(function, order, [function.start], options)
+            all_loops.add(function.name[5:])
+            if vector_rounds(function, order, safepoints, options, False):
+                together.add(function.name[5:])
+    assert all_loops - together == APART | (APART_MIPS1 if "-march=mips1" in guest.options else set())
+
+
+def test_as_qemu_says(host: Path, guest: Guest) -> None:
+    """It takes no doubles from odd words, and has NaNs and denormal numbers of its own: those are left out."""
+
+    def comparable(text: str) -> list[str]:
+        return [line for line in text.splitlines() if " special " not in line]
+
+    judge = need(QEMU[guest.order], "qemu-user")
+    assert comparable(run(judge, guest.path, "aligned")) == comparable(
+        run(host, "--engine", "interp", guest.path, "aligned")
+    )
+
+
+@pytest.mark.parametrize("opt", [0, 2])
+def test_recompiled(host: Path, guest: Guest, tmp_path: Path, opt: int) -> None:
+    library = library_at(pipeline.open_guest(guest.path), tmp_path, opt, "loop_*")
+    said = run(host, "--library", library, guest.path)
+    assert without_places(said) == without_places(guest.said)
+
+
+def without_places(text: str) -> list[str]:
+    """Return the lines, less which of two accesses faults that LLVM may exchange."""
+    return [re.sub(" pc .* address [0-9a-f]*", "", line) for line in text.splitlines()]
+
+
+def test_upper_halves_are_kept() -> None:
+    """What leaves all registers to its caller must not clear them at its end."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine(cpu="x86-64-v3")
+    edges = f'target triple = "{default_triple()}"\n{HOST_EDGES}{MODULE_METADATA}'
+    for text in (edges, module_text([], default_triple()).replace("define internal", "define")):
+        made = machine.emit_assembly(llvm.parse_assembly(text))
+        assert "vmovups" in made and "vzeroupper" not in made

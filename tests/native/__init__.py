@@ -1,0 +1,1 @@
+"""From LLVM IR to libraries: objects, workers, processors."""

@@ -1,0 +1,1 @@
+"""Whole programs and the samples, beside native builds and qemu-user."""

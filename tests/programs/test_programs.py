@@ -1,0 +1,227 @@
+"""Whole programs, recompiled and interpreted, print what native builds of their sources print.
+
+By default a few rows of the matrix of compilers, options, memory models and calling models; all of them with
+MIPSREC_PROGRAMS=all, which `make conformance` sets.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from mipsrec import pipeline
+from mipsrec.commands.bench import load_samples_module
+from tests.support.compiled import ORDERS
+from tests.support.musl import compile_with_musl
+from tests.support.paths import GUESTS
+from tests.support.tools import need
+
+ALL = os.environ.get("MIPSREC_PROGRAMS") == "all"
+TIMEOUT = 600 if ALL else 120
+samples = load_samples_module()
+
+
+@dataclass(frozen=True)
+class Way:
+    """How to run a guest; without a memory model the interpreter does."""
+
+    memory: str = ""
+    calls: str = "direct"
+    opt: str = "2"
+    only: tuple[str, ...] = ()
+    """Patterns of the functions that are recompiled; none: all."""
+
+    def __str__(self) -> str:
+        return f"{self.memory}-{self.calls}-{self.opt}" if self.memory else "interp"
+
+    def run(self, host: Path, guest: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
+        options = []
+        if self.memory:
+            library = folder / "library.so"
+            chosen = pipeline.Options(opt=self.opt, memory=self.memory, calls=self.calls, jobs=0 if ALL else 1)
+            program = pipeline.open_guest(guest)
+            functions = program.functions_like(list(self.only)) if self.only else None
+            pipeline.build(program, library, chosen, functions=functions)
+            options = ["--library", str(library)]
+        command = [host, *options, guest, *words]
+        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT, cwd=folder)
+
+
+INTERPRETED = Way()
+WAYS = [Way(memory, calls) for memory in ("flat", "paged", "thunk") for calls in ("direct", "thunked")]
+
+
+def assert_output(result: subprocess.CompletedProcess[bytes], expected: str, status: int = 0) -> None:
+    assert (result.returncode, result.stderr) == (status, b""), result.stderr.decode(errors="replace")[-2000:]
+    assert result.stdout.decode() == expected
+
+
+# ---- C++ with everything ----
+
+CXX = GUESTS / "everything.cc"
+CXX_FLAGS = ("-std=gnu++17", "-Wall", "-Wextra")
+CXX_STATUS = 7
+CXX_WAYS = [
+    *(Way("flat", opt=opt) for opt in ("3", "light", "0", "2", "1")),
+    Way("flat", "thunked"),
+    Way("paged", opt="light"),
+]
+"""In the whole matrix each program is recompiled in one of these ways, besides the default one."""
+
+
+@pytest.fixture(scope="session")
+def cxx_output(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What a native build prints."""
+    program = tmp_path_factory.mktemp("native") / "everything"
+    subprocess.run([need("g++"), *CXX_FLAGS, "-O2", str(CXX), "-o", str(program)], check=True)
+    result = subprocess.run([program], capture_output=True, text=True)
+    assert result.returncode == CXX_STATUS and result.stdout.endswith("destroyed after main\n")
+    return result.stdout
+
+
+def _cxx_cases() -> list[tuple[str, str, bool, Way]]:
+    rows = [(order, opt, strip) for order in ORDERS for opt in ("-O0", "-O2", "-O3") for strip in (False, True)]
+    cases = [(*row, INTERPRETED) for row in rows]
+    if not ALL:
+        return [*cases, ("little", "-O2", False, Way("flat", opt="0", only=("main", "_Z*", "_Unwind*", "__cxa*")))]
+    cases += [(*row, Way("flat", opt="auto")) for row in rows]
+    return cases + [(*row, way) for row, way in zip(rows, itertools.cycle(CXX_WAYS))]
+
+
+@pytest.mark.parametrize("order, opt, strip, way", _cxx_cases(), ids=str)
+def test_cxx(host: Path, cxx_output: str, tmp_path: Path, order: str, opt: str, strip: bool, way: Way) -> None:
+    """Exceptions across frames, iostream, map, string, setjmp and longjmp, qsort callbacks: static glibc, libstdc++."""
+    triple = ORDERS[order]
+    compiler = need(f"{triple}-g++", f"g++-{triple}")
+    guest = tmp_path / "everything"
+    words = [*CXX_FLAGS, opt, "-static", *(["-s"] if strip else []), str(CXX), "-o", str(guest)]
+    subprocess.run([compiler, *words], check=True)
+    assert_output(way.run(host, guest, tmp_path), cxx_output, CXX_STATUS)
+
+
+# ---- samples: compilers' options ----
+
+FLAGS = (
+    "-O0", "-O1", "-O2", "-O3", "-Os", "-O2 -march=mips1 -mfp32", "-O2 -march=mips2", "-O2 -march=mips32r2",
+    "-O2 -fno-pic -mno-abicalls", "-O3 -fno-pic -mno-abicalls -march=mips2", "-O2 -march=mips32r2 -mfp64",
+)  # fmt: skip
+FREESTANDING = [name for name, sample in samples.load_samples().items() if sample.kind == "freestanding"]
+
+
+def _sample_cases() -> list[tuple[str, str, str, Way]]:
+    every = [(target, flags) for flags in FLAGS for target in ("mips", "mipsel")]
+    ways = [INTERPRETED, *WAYS, *(Way("flat", opt=opt) for opt in ("light", "0", "1", "3", "auto"))]
+    if ALL:
+        return [(name, *row, way) for name in FREESTANDING for row in every for way in (INTERPRETED, Way("flat"))] + [
+            (name, target, "-O2", way) for name in FREESTANDING for target in ("mips", "mipsel") for way in ways
+        ]
+    cases = []
+    for number, name in enumerate(FREESTANDING):
+        for step in (0, 7):
+            target, flags = every[(2 * number + step) % len(every)]
+            cases.append((name, target, flags, WAYS[(number + step) % len(WAYS)]))
+        cases.append((name, *every[(5 * number + 3) % len(every)], INTERPRETED))
+    return list(dict.fromkeys(cases))
+
+
+@pytest.mark.parametrize("name, target, flags, way", _sample_cases(), ids=str)
+def test_samples(host: Path, tmp_path: Path, name: str, target: str, flags: str, way: Way) -> None:
+    """Freestanding samples, of gcc."""
+    compiler = samples.COMPILERS[target]
+    need(compiler, samples.PACKAGES[compiler])
+    guest = samples.build_guest(name, target, tuple(flags.split()), tmp_path)
+    assert_output(way.run(host, guest, tmp_path), samples.expected_output(name))
+
+
+CLANG = ["jumptable", "structs", "virtual", "replay_vm", "barriers", "format"]
+
+
+@pytest.mark.parametrize("target", ["mips", "mipsel"])
+@pytest.mark.parametrize("name", CLANG if ALL else CLANG[:4])
+def test_clang(host: Path, tmp_path: Path, name: str, target: str) -> None:
+    """Freestanding samples, of clang: other idioms."""
+    need("clang")
+    need(samples.COMPILERS[target], samples.PACKAGES[samples.COMPILERS[target]])
+    guest = samples.build_guest(name, target, ("-O2",), tmp_path, clang=True)
+    assert_output(Way("flat").run(host, guest, tmp_path), samples.expected_output(name))
+
+
+# ---- programs with a C library ----
+
+
+def _libc_cases() -> list[tuple[str, str, str, Way]]:
+    lifted, quick = Way("flat"), Way("flat", opt="0")
+    if not ALL:
+        return [
+            ("setjmp", "mips", "-O2", quick),
+            ("setjmp", "mipsel", "-O3 -march=mips2", INTERPRETED),
+            ("exceptions", "mipsel", "-O0", INTERPRETED),
+            ("png", "mipsel", "-O2 -march=mips32r2", INTERPRETED),
+            ("png", "mipsel", "-O2", Way("paged", "thunked", "0", ("main", "stb*"))),
+            ("depgraph", "mips", "-O3", INTERPRETED),
+        ]
+    rows = [
+        (target, flags) for target in ("mips", "mipsel") for flags in ("-O0", "-O2", "-O3", "-O2 -static-pie -fPIE")
+    ]
+    names = [name for name, sample in samples.load_samples().items() if sample.kind == "libc"]
+    return [(name, *row, way) for name in names for row in rows for way in (INTERPRETED, lifted)]
+
+
+@pytest.mark.parametrize("name, target, flags, way", _libc_cases(), ids=str)
+def test_libc(host: Path, tmp_path: Path, name: str, target: str, flags: str, way: Way) -> None:
+    """Static glibc; Debian's for MIPS has no static-pie."""
+    sample = samples.load_samples()[name]
+    for path, package in sample.needs:
+        need(path, package)
+    if sample.missing():
+        pytest.skip(sample.missing())
+    for tool in {
+        samples.COMPILERS[target],
+        samples.COMPILERS[target].replace("gcc", "g++" if sample.is_cxx else "gcc"),
+    }:
+        need(tool, samples.PACKAGES[tool])
+    guest = samples.build_guest(name, target, tuple(flags.split()), tmp_path)
+    assert_output(way.run(host, guest, tmp_path), samples.expected_output(name))
+
+
+MUSL = [(False, INTERPRETED), (True, INTERPRETED), (True, Way("thunk", "thunked"))]
+
+
+@pytest.mark.parametrize("pie, way", MUSL, ids=str)
+def test_musl(host: Path, tmp_path: Path, pie: bool, way: Way) -> None:
+    """Debian's, also position-independent without an interpreter."""
+    sources = [samples.SAMPLES / source for source in (*samples.load_samples()["setjmp"].sources, "freestanding/out.c")]
+    guest = compile_with_musl(sources, tmp_path / "setjmp", "mipsel", "-O2", "-std=gnu11", pie=pie)
+    assert_output(way.run(host, guest, tmp_path), samples.expected_output("setjmp"))
+
+
+ZIG_TARGETS = ["mips-linux-musleabihf", "mipsel-linux-musleabi", "mipsel-linux-musleabihf", "mips-linux-musleabi"]
+ZIG_SAMPLES = ["floats", "structs", "jumptable", "callbacks", "bits64", "setjmp"]
+PIE = ("-pie", "-fPIE")
+
+
+def _zig_cases() -> list[tuple[str, str, tuple[str, ...], Way]]:
+    if not ALL:
+        return [("floats", ZIG_TARGETS[0], (), Way("flat"))]
+    rows = [(name, target, pie) for name in ZIG_SAMPLES for target in ZIG_TARGETS for pie in ((), PIE)]
+    return [(*row, way) for row in rows for way in (INTERPRETED, *WAYS)]
+
+
+@pytest.mark.skipif(not ALL, reason="compiles musl first, most of a minute (make conformance); test_musl does not")
+@pytest.mark.parametrize("name, target, pie, way", _zig_cases(), ids=str)
+def test_zig(host: Path, tmp_path: Path, name: str, target: str, pie: tuple[str, ...], way: Way) -> None:
+    """Static musl and LLVM's code, hard and soft float, also position-independent."""
+    pytest.importorskip("ziglang", reason="ziglang is not installed: pip install ziglang")
+    sample = samples.load_samples()[name]
+    sources = [*sample.sources, *(samples.SUPPORT if sample.kind == "freestanding" else ("freestanding/out.c",))]
+    guest = tmp_path / name
+    flags = ["-target", target, "-static", *pie, "-O2", "-std=gnu11", "-ffp-contract=off", "-fno-math-errno"]
+    command = [sys.executable, "-m", "ziglang", "cc", *flags, *sources, "-lm", "-o", str(guest)]
+    subprocess.run(command, cwd=samples.SAMPLES, check=True)
+    assert_output(way.run(host, guest, tmp_path), samples.expected_output(name))

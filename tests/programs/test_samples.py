@@ -1,0 +1,139 @@
+"""The samples print what they are expected to: natively, and under qemu-user in both byte orders.
+
+By default each sample is run with one set of flags per byte order, a different one for each sample; with
+MIPSREC_SAMPLES=all every sample is run with every set, and those of source packages as well, where these are. Also:
+committed ELF files belong to their sources.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.support.paths import ROOT, SAMPLES
+from tests.support.tools import missing, need
+
+
+def _load_build_script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("samples_build", SAMPLES / "build.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # its dataclasses look themselves up there
+    spec.loader.exec_module(module)
+    return module
+
+
+build = _load_build_script()
+ALL = os.environ.get("MIPSREC_SAMPLES") == "all"
+CHOSEN = {name: sample for name, sample in build.load_samples().items() if ALL or not sample.package}
+FLAG_SETS = (
+    ("-O2",),
+    ("-O0",),
+    ("-O3",),
+    ("-O2", "-march=mips1", "-mfp32"),
+    ("-O2", "-march=mips2"),
+    ("-O2", "-march=mips32r2"),
+)
+QEMU = {"mips": "qemu-mips", "mipsel": "qemu-mipsel"}
+
+
+def _guest_cases() -> list[tuple[str, str, tuple[str, ...]]]:
+    if ALL:
+        return [(name, target, flags) for name in CHOSEN for target in QEMU for flags in FLAG_SETS]
+    cases = []
+    for number, name in enumerate(CHOSEN):
+        cases.append((name, "mips", FLAG_SETS[number % len(FLAG_SETS)]))
+        cases.append((name, "mipsel", FLAG_SETS[(number + 3) % len(FLAG_SETS)]))
+    return cases
+
+
+def _need_for(name: str, target: str) -> None:
+    """Ends the test when what building this sample takes is not installed."""
+    for path, package in CHOSEN[name].needs:
+        need(path, package)
+    if CHOSEN[name].missing():
+        pytest.skip(CHOSEN[name].missing())
+    compiler = build.COMPILERS[target]
+    for tool in (compiler, compiler.replace("gcc", "g++")) if CHOSEN[name].is_cxx else (compiler,):
+        need(tool, build.PACKAGES[tool])
+
+
+def _output(*command: str | Path) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, f"exit status {done.returncode}: {done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.parametrize("flags", [("-O0",), ("-O2",)], ids="".join)
+@pytest.mark.parametrize("name", CHOSEN)
+def test_native(name: str, flags: tuple[str, ...], tmp_path: Path) -> None:
+    _need_for(name, "native")
+    assert _output(build.build_native(name, flags, tmp_path)) == build.expected_output(name)
+
+
+@pytest.mark.parametrize("name, target, flags", _guest_cases())
+def test_guest(name: str, target: str, flags: tuple[str, ...], tmp_path: Path) -> None:
+    _need_for(name, target)
+    qemu = need(QEMU[target], "qemu-user")
+    assert _output(qemu, build.build_guest(name, target, flags, tmp_path)) == build.expected_output(name)
+
+
+@pytest.mark.parametrize("target", QEMU)
+@pytest.mark.parametrize("name", ["jumptable", "structs", "virtual", "replay_vm"])
+def test_guest_from_clang(name: str, target: str, tmp_path: Path) -> None:
+    """Other shapes of code from another compiler: jump tables above all."""
+    _need_for(name, target)
+    need("clang")
+    guest = build.build_guest(name, target, ("-O2",), tmp_path, clang=True)
+    assert _output(need(QEMU[target], "qemu-user"), guest) == build.expected_output(name)
+
+
+@pytest.mark.parametrize("name", [name for name, sample in CHOSEN.items() if sample.kind == "freestanding"])
+def test_no_undefined_behaviour(name: str, tmp_path: Path) -> None:
+    """A sample whose meaning C leaves open would test compilers, not us."""
+    _need_for(name, "native")
+    sanitize = ("-O1", "-fsanitize=undefined", "-fno-sanitize-recover=all")
+    assert _output(build.build_native(name, sanitize, tmp_path)) == build.expected_output(name)
+
+
+@pytest.mark.parametrize("target", QEMU)
+@pytest.mark.parametrize("name", [name for name, sample in CHOSEN.items() if sample.prebuilt is not None])
+def test_prebuilt_runs(name: str, target: str) -> None:
+    qemu = need(QEMU[target], "qemu-user")
+    assert _output(qemu, build.prebuilt_path(name, target)) == build.expected_output(name)
+
+
+def test_prebuilt_matches_sources() -> None:
+    """Sources, flags and files are those recorded; rebuilt byte for byte where the recorded compiler is installed."""
+    assert build.check_prebuilt() == []
+
+
+@pytest.mark.parametrize("target", QEMU)
+def test_builds_are_reproducible(target: str, tmp_path: Path) -> None:
+    _need_for("crunch", target)
+    first, second = (build.build_guest("crunch", target, ("-O2",), tmp_path / folder) for folder in ("one", "other"))
+    assert first.read_bytes() == second.read_bytes()
+    assert str(ROOT).encode() not in first.read_bytes()
+
+
+def test_errors_say_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(build.SampleError, match="no sample 'nonesuch'; there are: hello"):
+        build.build_guest("nonesuch", "mips", ("-O2",), tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(build.MissingTool, match="mips-linux-gnu-gcc is not installed.*gcc-mips-linux-gnu"):
+        build.build_guest("crunch", "mips", ("-O2",), tmp_path)
+
+
+def test_missing_tools_fail_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "1")
+    with pytest.raises(pytest.fail.Exception, match="apt-get install some-package"):
+        missing("some-tool", "some-package")
+    monkeypatch.delenv("CI")
+    with pytest.raises(pytest.skip.Exception, match="apt-get install some-package"):
+        need("some-tool", "some-package")

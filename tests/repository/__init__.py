@@ -1,0 +1,1 @@
+"""Rules of the repository itself: layers, packaging, the shape of the tests."""

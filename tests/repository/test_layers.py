@@ -1,0 +1,99 @@
+"""Imports go one way down the pipeline, and each third-party package is known to the modules that own it only."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import ROOT
+
+PACKAGE = ROOT / "mipsrec"
+
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("__init__", "errors", "options"),
+    ("state", "checksum", "library_file", "profiles", "interrupts", "scratch"),
+    ("elf", "elf_header", "elf_tables", "elf_eh"),
+    ("memory",),
+    ("isa",),
+    ("analysis",),
+    ("flow",),
+    ("lift",),
+    ("emit",),
+    ("compiler", "cpu", "shards", "workers", "objects", "linking", "native", "cache", "layers", "timing"),
+    ("stencils",),
+    ("host",),
+    ("pipeline", "dumped", "store", "sysroot", "kept", "farm"),
+    ("server",),
+    ("commands", "profile_report", "cli", "demo", "packaging", "__main__"),
+)
+"""A module (or package) may import from its own layer and from those above it in this list."""
+
+OWNERS = {
+    "elftools": {"elf", "elf_header", "elf_tables", "elf_eh", "stencils", "packaging"},
+    "llvmlite": {"native", "packaging"},
+    "capstone": {"cli", "commands", "stencils", "packaging"},
+    "dask": {"farm"},
+    "distributed": {"farm"},
+    "pytest": set(),
+    "unicorn": set(),
+    "hypothesis": set(),
+}
+
+LAYER_OF = {name: number for number, names in enumerate(LAYERS) for name in names}
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
+
+
+def top_name(path: Path) -> str:
+    """Return the module of mipsrec, or the package of it, that a file belongs to."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_names(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield (line, absolute dotted name) of everything a file imports, also inside functions."""
+    package = ["mipsrec", *path.relative_to(PACKAGE).parts[:-1]]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            origin = ".".join([*base, *([node.module] if node.module else [])])
+            for alias in node.names if origin == "mipsrec" else node.names[:1]:
+                yield node.lineno, f"{origin}.{alias.name}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_one_way(path: Path) -> None:
+    importer = top_name(path)
+    assert importer in LAYER_OF, f"mipsrec/{importer} has no layer: add it to LAYERS in {Path(__file__).name}"
+    for line, name in imported_names(path):
+        parts = name.split(".")
+        where = f"{path.relative_to(PACKAGE.parent)}:{line} imports {name}"
+        if parts[0] == "mipsrec":
+            imported = parts[1] if len(parts) > 1 and parts[1] in LAYER_OF else "__init__"
+            assert LAYER_OF[imported] <= LAYER_OF[importer], f"{where}, which is further down the pipeline"
+        elif parts[0] in OWNERS:
+            assert importer in OWNERS[parts[0]], f"{where}; only {sorted(OWNERS[parts[0]])} may"
+
+
+def test_the_walk_sees_every_kind_of_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{__name__}.PACKAGE", tmp_path)
+    (tmp_path / "isa").mkdir()
+    module = tmp_path / "isa" / "rows.py"
+    module.write_text(
+        "import os.path, mipsrec.cli\nfrom mipsrec import elf, memory\nfrom mipsrec.state import Field\n"
+        "from . import table\nfrom .. import cache\nfrom ..native import build\ndef f():\n    import llvmlite.binding\n"
+    )
+    assert sorted(name for _, name in imported_names(module)) == [
+        "llvmlite.binding",
+        "mipsrec.cache",
+        "mipsrec.cli",
+        "mipsrec.elf",
+        "mipsrec.isa.table",
+        "mipsrec.memory",
+        "mipsrec.native.build",
+        "mipsrec.state.Field",
+        "os.path",
+    ]

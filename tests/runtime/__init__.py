@@ -1,0 +1,1 @@
+"""The host: loading, memory, interpreter, baseline tier, system calls, signals, threads, stored code."""

@@ -1,0 +1,80 @@
+"""The test vectors: in the interpreter, and against the assembler."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.support.guest_cpu import CODE, STOP
+from tests.support.interpreter import Interpreter, build
+from tests.support.tools import need
+from tests.support.vectors import Vector, load_all
+
+VECTORS = load_all()
+
+
+def run_all(library: Path, vectors: list[Vector]) -> list[str]:
+    """Run vectors in the interpreter, each in all its byte orders and Status.FRs; return a line for each that fails."""
+    failures = []
+    for big_endian in (True, False):
+        interpreter = Interpreter(library, big_endian)
+        for vector in vectors:
+            for order, fr in vector.modes:
+                if order == big_endian:
+                    words = [*vector.code, 0x08000000 | STOP >> 2, 0]
+                    after, exception = interpreter.run(vector.before(fr), words)
+                    wrong = after.differences(vector.after(fr))
+                    if wrong or exception != vector.exception:
+                        failures.append(f"{vector.place} ({order=}, {fr=}) {vector.text}: {exception} {wrong}")
+    return failures
+
+
+def test_interpreter(tmp_path: Path) -> None:
+    assert run_all(build(tmp_path), VECTORS) == []
+
+
+def test_interpreter_sanitized(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same under gcc's undefined-behaviour sanitizer, which speaks on standard error (clang's wants a program)."""
+    monkeypatch.setenv("CC", need("gcc"))
+    assert run_all(build(tmp_path, "-O1", "-fsanitize=undefined"), VECTORS) == []
+    assert "runtime error" not in capfd.readouterr().err
+
+
+def test_interpreter_portable(tmp_path: Path) -> None:
+    """The same with the C library's floating-point environment instead of x86's MXCSR."""
+    assert run_all(build(tmp_path, "-DMR_FPU_PORTABLE", "-lm"), VECTORS) == []
+
+
+def test_two_of_each() -> None:
+    """Every mnemonic has two vectors at least, wherever it stands."""
+    names = Counter(part.split()[0] for vector in VECTORS for part in vector.text.split(" | "))
+    hints = ("ehb", "ssnop", "jr.hb", "jalr.hb")  # of nop, jr and jalr
+    assert [name for name, count in names.items() if count < 2 and name not in hints] == []
+    assert len(names) > 190
+
+
+def test_code_is_what_the_text_says(tmp_path: Path) -> None:
+    """The cross-assembler makes the words from the text."""
+    assembler = need("mips-linux-gnu-as", "binutils-mips-linux-gnu")
+    objcopy = need("mips-linux-gnu-objcopy", "binutils-mips-linux-gnu")
+    lines = [".module mips32r2", ".module fp=64", ".module oddspreg", ".set noreorder", ".set noat", ".set nomacro"]
+    for vector in VECTORS:
+        lines += vector.text.split(" | ")
+    (tmp_path / "all.s").write_text("\n".join([*lines, ""]))
+    environment = os.environ | {"LC_ALL": "C"}
+    for command in ([assembler, "-mips32r2", "-mabi=32", "-o", "all.o", "all.s"],
+                    [objcopy, "-O", "binary", "-j", ".text", "all.o", "all.bin"]):  # fmt: skip
+        subprocess.run(command, cwd=tmp_path, env=environment, check=True)
+    data = (tmp_path / "all.bin").read_bytes()
+    expected = [word for vector in VECTORS for word in vector.code]
+    assert list(struct.unpack(f">{len(expected)}I", data[: 4 * len(expected)])) == expected
+    assert not any(data[4 * len(expected) :])
+    assert CODE == 0x10100 and not any(re.search(r"\bj(al)? (?!0x101)", vector.text) for vector in VECTORS)

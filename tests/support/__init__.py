@@ -1,0 +1,1 @@
+"""What tests share: tools, paths, compilers of guests, the command line, single-instruction executors."""

@@ -1,0 +1,1 @@
+"""Floating point against SoftFloat, on the operands of TestFloat."""
