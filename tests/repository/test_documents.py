@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.paths import ROOT
+from tests.support.paths import ROOT, RUNTIME
 
 README = ROOT / "README.md"
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
@@ -165,6 +165,24 @@ def test_commands_and_their_options_exist(page: Path) -> None:
                 assert option in options, f"{shown}: {option}"
                 if options[option] and not equals:
                     next(rest, None)
+
+
+@cache
+def known_options() -> set[str]:
+    """Return the options of all commands and of the host."""
+    names = re.findall(r"^    ([a-z-]+) ", help_of(()) or "", re.MULTILINE)
+    cache_names = [("cache", name) for name in ("list", "verify", "prune", "warm", "path")]
+    found = {option for command in [*((name,) for name in names), *cache_names] for option in options_of(command)}
+    for source in RUNTIME.rglob("options.c"):
+        found |= set(re.findall(r'"(--[a-z-]+)', source.read_text()))
+    return found
+
+
+@pytest.mark.parametrize("page", [README, *(page for page in DOCS if page.parent.name == "usage")], ids=name)
+def test_options_in_the_text_exist(page: Path) -> None:
+    for span in SPAN.findall(prose(page)):
+        if re.match(r"--?\w", span):
+            assert span.split()[0] in known_options(), f"{name(page)} names {span}"
 
 
 # ---- language ----
