@@ -4,12 +4,13 @@ PYTHON ?= python3
 JOBS ?= 2
 PY := .venv/bin/python
 
-.PHONY: help venv demo test check check-python check-c conformance fuzz fuzz-flow fuzz-selfmod fuzz-csmith fuzz-input fuzz-host samples
+.PHONY: help venv demo test quick check check-python check-c conformance fuzz fuzz-flow fuzz-selfmod fuzz-csmith fuzz-input fuzz-host samples
 .PHONY: same-ir stencils docs clean
 
 help:
 	@echo 'make demo         recompile the samples and run them'
 	@echo 'make test         run the tests (ARGS=tests/elf/test_load_elf.py for some of them, JOBS=4 for more processes)'
+	@echo 'make quick        make check, and the tests that need no host, in two minutes: before each commit'
 	@echo 'make check        ruff, mypy, and the C compilers'"'"' warnings'
 	@echo 'make conformance  gcc'"'"'s own tests, and programs beside other executors (ARGS=--help)'
 	@echo 'make fuzz         random instructions in every executor and two outside judges (SECONDS=600 ARGS=--help)'
@@ -50,6 +51,13 @@ demo: venv
 test: venv
 	$(PY) -m pytest -n $(JOBS) $(ARGS)
 
+# What needs neither the host nor a recompiled program.
+QUICK := isa elf analysis repository/test_commits.py repository/test_layers.py repository/test_sizes.py \
+    cli/test_guest_words.py cli/test_old_names.py
+
+quick: check
+	$(PY) -m pytest -q -n $(JOBS) $(addprefix tests/,$(QUICK)) $(ARGS)
+
 check: check-python check-c
 
 check-python: venv
@@ -59,7 +67,7 @@ check-python: venv
 # -D_GNU_SOURCE= as in every build of the host. A missing compiler is an error in CI.
 check-c: venv
 	@mkdir -p build/check
-	@$(PY) -c 'from mipsrec.host import write_generated_headers; write_generated_headers("build/check")'
+	@$(PY) -c 'from mipsrec.host_build import write_generated_headers; write_generated_headers("build/check")'
 	@failed=0; for compiler in gcc clang; do \
 	    if ! command -v $$compiler > /dev/null; then \
 	        echo "make: NOT CHECKED with $$compiler: it is missing (Debian: apt-get install $$compiler)" >&2; \

@@ -13,9 +13,9 @@ from functools import cache
 from pathlib import Path
 
 from . import profiles
-from .cpu import chosen_cpu
 from .errors import BuildError
 from .options import Options
+from .target_cpu import chosen_cpu
 
 
 def cache_folder() -> Path:
@@ -83,9 +83,9 @@ def partial_variant(options: Options, chosen: Sequence[tuple[str, Sequence[int]]
 
 
 _NOT_TRANSLATING = {
-    "__main__.py", "_runtime", "_samples", "cli.py", "commands", "demo.py", "host.py", "interrupts.py", "kept.py",
-    "layers.py", "packaging", "profile_report.py", "scratch.py", "stencils", "store.py", "sysroot.py", "timing.py",
-    "workers.py",
+    "__main__.py", "_runtime", "_samples", "cache_entries.py", "cache_limit.py", "cache_notes.py", "cache_prune.py",
+    "cli.py", "commands", "demo.py", "host_build.py", "interrupts.py", "layers.py", "packaging", "profile_report.py",
+    "stencils", "store.py", "sysroot.py", "temporary_folder.py", "timing.py", "workers.py",
 }  # fmt: skip
 """What comes after a library is made, only asks for one, or says who makes it: its contents do not depend on these."""
 

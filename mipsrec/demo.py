@@ -23,9 +23,9 @@ from .commands.bench import load_samples_module
 from .commands.progress import progress_bar
 from .compiler import find_compiler
 from .errors import BuildError, MipsrecError
-from .host import host_executable
+from .host_build import host_executable
 from .options import Options
-from .scratch import scratch_folder
+from .temporary_folder import temporary_folder
 from .timing import Contender, compare, geometric_mean
 
 TOUR = (("sha256", "mipsel"), ("tone_filter", "mips"), ("nbody", "mipsel"))
@@ -100,7 +100,7 @@ def _time(program: Program, host: str, library: Path) -> dict[str, float]:
     native, guest = str(program.native), str(program.guest)
     less = (str(max(1, int(program.bench[0]) // SLOW_SHARE)), *program.bench[1:])
     lifted = Contender("recompiled", (host, "--library", str(library), guest, *program.bench))
-    slow = [Contender("interpreter", (host, "--engine", "interp", guest, *less))]
+    slow = [Contender("interpreter", (host, "--tier", "interp", guest, *less))]
     qemu = shutil.which(program.qemu)
     if qemu is not None:
         slow.insert(0, Contender("qemu-user", (qemu, guest, *less)))
@@ -127,7 +127,7 @@ def tour(names: list[str]) -> int:
     print(f"The host, which gives programs memory and system calls: ready in {time.perf_counter() - start:.1f} s "
           "(compiled once, then kept)", flush=True)  # fmt: skip
     ratios = []
-    with scratch_folder("mipsrec-demo-") as folder:
+    with temporary_folder("mipsrec-demo-") as folder:
         for sample, target in [(n, t) for n, t in TOUR if n in names] if names else TOUR:
             print(f"\n{sample}", flush=True)
             program = _prepare(samples, sample, target, folder)
@@ -139,7 +139,7 @@ def tour(names: list[str]) -> int:
     python = _shown(Path(sys.executable)) if sys.prefix != sys.base_prefix else "python3"
     print(f"\nRecompiled programs took {mean:.2f} times as long as native builds of the same C (geometric mean).")
     print("The same by hand:")
-    for command in (f"info {guest}", f"build {guest} -o sha256.so", f"run --static-lib sha256.so {guest}", "bench"):
+    for command in (f"info {guest}", f"build {guest} -o sha256.so", f"run --library sha256.so {guest}", "bench"):
         print(f"  {python} -m mipsrec {command}")
     return 0
 

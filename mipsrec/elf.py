@@ -87,10 +87,6 @@ class Image:
         """Whether the file may be loaded anywhere: a library or a position-independent program."""
         return self.e_type == ET_DYN
 
-    def segment_bytes(self, segment: Segment) -> bytes:
-        """Return the bytes that the file gives a segment; its memory beyond them is zero."""
-        return self.content[segment.offset : segment.offset + segment.filesz]
-
 
 def load_elf(path: str | Path) -> Image:
     """Return the program in a file; raises ElfError when mipsrec cannot run it."""
@@ -107,10 +103,7 @@ def parse_elf(path: Path, content: bytes) -> Image:
     segments = elf_header.load_segments(path, content, headers, bias)
     warnings: list[str] = []
     entry = elf_header.check_entry(path, e_type, entry, bias, segments, warnings)
-    sections: tuple[SectionHeader, ...] = _degrade(
-        "section headers", (), lambda: tables.read_sections(content, order), warnings
-    )
-    raw = RawFile(content, order, headers, sections)
+    raw = RawFile(content, order, headers, _sections(content, order, warnings))
     abi_flags = _degrade(".MIPS.abiflags", None, lambda: _abi_flags(path, raw), warnings)
     if flags.arch in ("mips3", "mips4", "mips5", "mips64", "mips64r2"):
         warnings.append(f"is marked {flags.arch}: 64-bit instructions are not supported")
@@ -136,9 +129,7 @@ def parse_elf(path: Path, content: bytes) -> Image:
         soname=next((name for tag, name in names if tag == tables.DT_SONAME), None),
         segments=segments,
         symbols=symbols,
-        relocations=_degrade(
-            "relocations", (), lambda: _relocations(raw, dynamic, bias) if dynamic else (), warnings
-        ),
+        relocations=_degrade("relocations", (), lambda: _relocations(raw, dynamic, bias), warnings),
         got=_degrade("GOT", None, lambda: _got(raw, dynamic, bias), warnings),
         gp=_degrade("gp value", None, lambda: _gp(raw, dynamic, places, bias), warnings),
         abi_flags=abi_flags,
@@ -164,6 +155,10 @@ def _degrade(what: str, default: T, read: Callable[[], T], warnings: list[str]) 
     except (Malformed, struct.error) as error:
         warnings.append(f"{what} ignored: {error}")
         return default
+
+
+def _sections(content: bytes, order: str, warnings: list[str]) -> tuple[SectionHeader, ...]:
+    return _degrade("section headers", (), lambda: tables.read_sections(content, order), warnings)
 
 
 def _interpreter(raw: RawFile) -> str | None:
@@ -225,7 +220,7 @@ def _symbols(raw: RawFile, places: _TablePlaces, bias: int, warnings: list[str])
 
 
 def _relocations(raw: RawFile, dynamic: dict[int, int], bias: int) -> tuple[Relocation, ...]:
-    return tuple(tables.read_relocations(raw, dynamic, bias))
+    return tuple(tables.read_relocations(raw, dynamic, bias)) if dynamic else ()
 
 
 def _got(raw: RawFile, dynamic: dict[int, int], bias: int) -> tuple[int, int] | None:

@@ -33,7 +33,7 @@ MAX_PROGRAM_HEADERS = 128
 """The program headers must fit a page (fs/binfmt_elf.c, load_elf_phdrs)."""
 
 ET_EXEC, ET_DYN = 2, 3
-EF_MIPS_FP64, EF_MIPS_MICROMIPS, EF_MIPS_M16 = 0x200, 0x02000000, 0x04000000
+EF_MIPS_FP64 = 0x200
 _ARCHITECTURES = ("mips1", "mips2", "mips3", "mips4", "mips5", "mips32", "mips64", "mips32r2", "mips64r2")
 """By EF_MIPS_ARCH >> 28; 9 and 10 are R6."""
 _ABIS = {0: "o32", E_FLAGS_MASKS.EFM_MIPS_ABI_O32: "o32", E_FLAGS_MASKS.EFM_MIPS_ABI_O64: "o64",

@@ -26,7 +26,3 @@ class BuildError(MipsrecError):
 
 class ProfileError(MipsrecError):
     """A profile of an earlier run cannot be read, or is of another program."""
-
-
-class GuestFault(MipsrecError):
-    """The guest program did something that ends it and that no signal of the guest can express."""

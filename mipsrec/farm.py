@@ -25,15 +25,16 @@ from typing import Any
 
 from . import __version__, native, pipeline
 from .cache import cache_folder, code_path, source_digest
-from .cpu import chosen_cpu
+from .cache_entries import describe
+from .cache_limit import Room
 from .elf import Image, load_elf, parse_elf
 from .errors import BuildError, LiftError, MipsrecError
-from .kept import Room, describe
 from .layers import check_trust
 from .linking import GuestFile, LibraryIdentity
 from .options import Options
 from .shards import Shard
 from .store import StoreProgress, StoreReport, Wanted, check_room, is_sound, locked, missing_of
+from .target_cpu import chosen_cpu
 from .workers import result_in_child
 
 CONNECT_SECONDS = 10

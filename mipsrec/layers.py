@@ -12,9 +12,9 @@ import stat
 from pathlib import Path
 
 from .cache import cache_folder, code_path, variant_of
-from .cpu import native_level
 from .errors import BuildError
 from .options import Options
+from .target_cpu import native_level
 
 SYSTEM = ("/var/cache/mipsrec", "/usr/lib/mipsrec/cache")
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH

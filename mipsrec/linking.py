@@ -12,13 +12,13 @@ from pathlib import Path
 
 from . import __version__
 from .compiler import run_compiler
-from .cpu import Cpu
 from .elf import Image
 from .emit.calls import HOST_EDGES, declaration
 from .emit.writer import DELTA, MODULE_METADATA, POOL_SECTION
 from .errors import BuildError
 from .library_file import LIBRARY_MAGIC, LIBRARY_SEGMENTS, LIBRARY_VERSION
 from .state import layout_id
+from .target_cpu import Cpu
 
 _MEMORY_NUMBERS = {"flat": 0, "paged": 1, "thunk": 2}
 

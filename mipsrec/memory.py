@@ -95,21 +95,6 @@ class AddressSpace:
             address = stop
         return b"".join(parts)
 
-    def string(self, address: int, limit: int) -> bytes | None:
-        """Return the bytes before the first zero byte; None when there is none within `limit` mapped bytes."""
-        found = b""
-        while len(found) < limit:
-            stop = min(limit - len(found), PAGE_BYTES - address % PAGE_BYTES)
-            chunk = self.read(address, stop)
-            if chunk is None:
-                return None
-            head, zero, _ = chunk.partition(b"\0")
-            found += head
-            if zero:
-                return found
-            address += stop
-        return None
-
     def words(self, start: int, end: int) -> array[int]:
         """Return the words of [start, end) for bulk decoding, up to the first one that is not in the file.
 
@@ -123,10 +108,6 @@ class AddressSpace:
             start += 4 * len(part)
         return found
 
-    def is_mapped(self, address: int) -> bool:
-        """Tell whether a guest address is mapped with any permission."""
-        return self._page_flags(address) != 0
-
     def is_executable(self, address: int) -> bool:
         """Tell whether the page of a guest address may be executed; headers and .rodata often share such a page."""
         return self._page_flags(address) & _EXECUTE != 0
@@ -134,21 +115,6 @@ class AddressSpace:
     def is_writable(self, address: int) -> bool:
         """Tell whether the page of a guest address may be written, so that what it holds may change."""
         return self._page_flags(address) & _WRITE != 0
-
-    def executable_runs(self) -> list[tuple[int, int]]:
-        """Return the (start, end) of executable pages from the file, adjacent ones as one.
-
-        `Image.executable_ranges` is narrower: it leaves out what section headers say is not code.
-        """
-        found: list[tuple[int, int]] = []
-        for run in self._runs:
-            if run.data is None or not run.flags & _EXECUTE:
-                continue
-            if found and found[-1][1] == run.start:
-                found[-1] = (found[-1][0], run.end)
-            else:
-                found.append((run.start, run.end))
-        return found
 
     def aligned_words_in_data(self, low: int, high: int) -> Iterator[tuple[int, int]]:
         """Yield (address, word) of each aligned word outside `Image.executable_ranges` with low <= word < high.

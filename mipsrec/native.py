@@ -1,8 +1,8 @@
 """From IR to a native shared library: optimises and compiles shards in worker processes.
 
-Enters: an analysed `Program`, or a dumped folder. Leaves: one library file (linking.py). Objects of earlier builds are
-taken where IR, level, processor and this recipe are the same (objects.py). The key of an object is a hash of the IR
-rather than of what the IR is made from: making IR is a twentieth of the work, and so nothing can be forgotten in it.
+Enters: an analysed `Program`, or the folder of an IR dump. Leaves: one library file (linking.py). Objects of earlier
+builds are taken where IR, level, processor and this recipe are the same (object_cache.py). The key of an object is a
+hash of the IR, not of what the IR is made from: to make IR is a twentieth of the work, and so nothing can be forgotten.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from pathlib import Path
 import llvmlite
 import llvmlite.binding as llvm
 
-from . import objects
+from . import object_cache
 from .analysis import Function, Program
 from .checksum import append_footer
 from .compiler import find_compiler
-from .cpu import Cpu, chosen_cpu
 from .emit.function import LiftedFunction
 from .emit.lifted import lift_function
 from .emit.module import module_text
@@ -31,8 +30,9 @@ from .lift.convention import Callee
 from .lift.options import LiftOptions
 from .linking import LibraryIdentity, link, table_text
 from .options import LIGHT
-from .scratch import scratch_folder
 from .shards import Shard, shards_of_files, shards_of_program
+from .target_cpu import Cpu, chosen_cpu
+from .temporary_folder import temporary_folder
 from .workers import results
 
 
@@ -234,11 +234,11 @@ def _object(texts: list[tuple[str, str]], level: str, cpu: Cpu, reuse: bool) -> 
     if not reuse:
         return compile_texts(texts, level, cpu), False
     key = object_key(texts, level, cpu)
-    kept = objects.find(key)
+    kept = object_cache.find(key)
     if kept is not None:
         return kept, True
     data = compile_texts(texts, level, cpu)
-    objects.keep(key, data)
+    object_cache.keep(key, data)
     return data, False
 
 
@@ -329,7 +329,7 @@ def _build(
         _finish([result.path for result in compiled], found, build.cpu, identity, folder, output)
     reused = sum(result.reused for result in compiled)
     if build.reuse and reused < len(compiled):
-        objects.trim()
+        object_cache.trim()
     return BuildReport(len(compiled), reused)
 
 
@@ -347,7 +347,7 @@ def _being_made(output: Path) -> Iterator[Path]:
     """Yield a folder for files on the way to a library; raises BuildError where the disk fails."""
     find_compiler()
     try:
-        with scratch_folder(".mipsrec-", output.parent) as folder:
+        with temporary_folder(".mipsrec-", output.parent) as folder:
             yield folder
     except OSError as error:
         raise BuildError(f"{output}: cannot be written ({error.strerror or error}); nothing was left behind") from error

@@ -19,22 +19,23 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import dumped, profiles
+from . import ir_dump, profiles
 from .analysis import Function, Program, analyze
 from .cache import code_path, library_path, partial_variant
-from .cpu import chosen_cpu
+from .cache_entries import describe
+from .cache_limit import Room
 from .elf import Image, load_elf
 from .emit.function import LiftedFunction
 from .emit.lifted import lift_function
 from .emit.module import module_text
 from .errors import LiftError
-from .kept import Room, describe
 from .lift.convention import Callee
 from .lift.options import LiftOptions
 from .lift.policy import cold_functions, hot_functions, large_interpreters, levels_of_program, lifted_starts, with_cold
 from .memory import AddressSpace
 from .options import Options
 from .store import is_sound, locked, store
+from .target_cpu import chosen_cpu
 
 if TYPE_CHECKING:
     from .native import BuildReport, Plan
@@ -88,8 +89,8 @@ class Guest:
             return self.program.functions[address]
         raise self._no_function(name)
 
-    def functions_like(self, patterns: list[str]) -> list[Function]:
-        """Return the liftable functions that a shell pattern or address names; raises LiftError for one without any."""
+    def functions_named(self, patterns: list[str]) -> list[Function]:
+        """Return the functions of names, addresses or shell patterns; raises LiftError for one without any."""
         found: dict[int, Function] = {}
         for pattern in patterns:
             if set(pattern).isdisjoint("*?["):
@@ -98,8 +99,12 @@ class Guest:
                 named = [f for f in self.program.functions.values() if fnmatchcase(f.name, pattern)]
             if not named:
                 raise self._no_function(pattern)
-            found |= {function.start: function for function in named if function.start in self.starts}
+            found |= {function.start: function for function in named}
         return list(found.values())
+
+    def functions_like(self, patterns: list[str]) -> list[Function]:
+        """Return those of them that get lifted."""
+        return [function for function in self.functions_named(patterns) if function.start in self.starts]
 
     def _no_function(self, name: str) -> LiftError:
         return LiftError(f"{self.image.path}: no function {name}; `mipsrec disasm {self.image.path}` lists them")
@@ -176,7 +181,7 @@ def dump_llvm(
     chosen = functions if functions is not None else [guest.program.functions[start] for start in sorted(guest.starts)]
     modules = (optimized_modules if optimized else lifted_modules)(guest, options, chosen)
     hot = hot_functions(guest.program, [function.start for function in chosen])
-    return dumped.write(Path(folder), guest.image, options.memory, options.calls, modules, hot, progress)
+    return ir_dump.write_dump(Path(folder), guest.image, options.memory, options.calls, modules, hot, progress)
 
 
 def plan_of(
@@ -217,7 +222,7 @@ def build(
             chosen = {function.start: source.starts[function.start] for function in functions}
         plan = plan_of(source, options, chosen, profile)
         return native.build_program(plan, build_options, identity, Path(output), progress)
-    dump = dumped.read(Path(source))
+    dump = ir_dump.read_dump(Path(source))
     if profile is not None:
         profile = profile.of(dump.guest.identity, Path(source))
     identity = LibraryIdentity(dump.guest, dump.memory, dump.calls, said, build_options.cpu)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .analysis import Block, Function
-from .commands.inspect import block_lines
+from .commands.listing import block_lines
 from .elf import load_elf
 from .errors import MipsrecError, ProfileError
 from .pipeline import Guest
@@ -164,15 +164,15 @@ def _joined(found: list[FunctionSamples]) -> Iterator[FunctionSamples]:
 def chosen_functions(report: Report, names: list[str]) -> list[FunctionSamples]:
     """Return the functions whose blocks are to be shown: those of the names, or else the hottest.
 
-    A name is one of the program's functions, or FILE:FUNCTION of a library that has samples.
+    A name, address or pattern is of the program's functions; FILE:FUNCTION is of a library that has samples.
     """
     if not names:
         hottest = [samples for samples in report.functions if samples.function is not None][:_ANNOTATED]
         return [samples for samples in hottest if samples.total >= _ANNOTATED_SHARE * report.total]
-    return [_chosen(report, name) for name in names]
+    return [samples for name in names for samples in _chosen(report, name)]
 
 
-def _chosen(report: Report, name: str) -> FunctionSamples:
+def _chosen(report: Report, name: str) -> list[FunctionSamples]:
     file, _, function_name = name.rpartition(":")
     guest, path = report.guest, None
     if file:
@@ -180,11 +180,14 @@ def _chosen(report: Report, name: str) -> FunctionSamples:
         if not fit or fit[0].guest is None:
             raise ProfileError(f"{name}: no library {file} has samples")
         guest, path = fit[0].guest, fit[0].file
-    function = guest.function(function_name)
-    for samples in report.functions:
-        if samples.function is not None and samples.file == path and samples.function.start == function.start:
-            return samples
-    return FunctionSamples(function.name, function, guest, path)
+    functions = {function.start: function for function in guest.functions_named([function_name])}
+    found = {
+        samples.function.start: samples for samples in report.functions
+        if samples.function is not None and samples.file == path and samples.function.start in functions
+    }  # fmt: skip
+    if len(functions) > 1 and found:
+        return list(found.values())  # of a pattern, those with samples
+    return [found.get(start) or FunctionSamples(one.name, one, guest, path) for start, one in functions.items()]
 
 
 # ---- as text ----

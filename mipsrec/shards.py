@@ -2,7 +2,7 @@
 
 A shard is one LLVM module, so calls within it can be inlined, and its size bounds LLVM's time and memory. Where it is
 cut depends on what is near the cut alone, so that a change of one function leaves the shards elsewhere, whose objects
-are kept (objects.py), as they were.
+are kept (object_cache.py), as they were.
 """
 
 from __future__ import annotations

@@ -18,10 +18,12 @@ from typing import IO
 
 from . import profiles
 from .cache import cache_folder, cannot_write, code_path
+from .cache_entries import describe
+from .cache_limit import Room, size_text
+from .cache_notes import note_use
 from .elf import Image, load_elf
 from .errors import BuildError, LiftError, MipsrecError
 from .interrupts import held, let_in
-from .kept import Room, describe, note_use, size_text
 from .layers import check_trust, code_paths, distrust
 from .library_file import Damaged, read_library
 from .options import LIGHT, Options

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .errors import BuildError
-from .scratch import scratch_folder
+from .temporary_folder import temporary_folder
 
 LIMIT_SECONDS = 60  # a run may take that long, and LIMIT_TIMES as long as the reference, before it is stopped
 LIMIT_TIMES = 300
@@ -133,7 +133,7 @@ def compare(
     fails is not run again.
     """
     result = Comparison(name, reference=contenders[0].label)
-    with scratch_folder("mipsrec-timing-") as folder:
+    with temporary_folder("mipsrec-timing-") as folder:
         series = _Series(folder, result, running)
         for number in range(rounds):
             for label, seconds in series.round(contenders, backwards=number % 2 == 1).items():

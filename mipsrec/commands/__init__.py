@@ -1,1 +1,1 @@
-"""What each command of the command line does; cli.py parses, these act and print."""
+"""What each command of the command line takes and does: `add_arguments` and `main` of its module; others help them."""

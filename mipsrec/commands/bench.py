@@ -23,15 +23,63 @@ from tqdm import tqdm
 from .. import pipeline
 from ..elf_header import ET_DYN
 from ..errors import BuildError, MipsrecError
-from ..host import host_executable
-from ..scratch import scratch_folder
+from ..host_build import host_executable
+from ..temporary_folder import temporary_folder
 from ..timing import Contender, compare
-from . import bench_chart, bench_compare, bench_contenders, bench_report, bench_sources
+from . import bench_chart, bench_compare, bench_contenders, bench_markdown, bench_report, bench_sources
+from .arguments import add_build, add_models, add_old_name, number_from
 from .bench_report import Results
 from .options import options_of
 
 BRIEF_SHARE = 10  # slow contenders get this much less work
 FLAGS = ("-O2",)
+
+_DESCRIPTION = """\
+Times recompiled programs beside native builds and qemu-user: those of samples/, or a pair of your own, which must print
+the same. Each ratio is the median of runs that are paired; outputs are compared.
+
+  mipsrec bench                                     all programs, both byte orders
+  mipsrec bench --only crc32,floating --rounds 5    some programs, or groups of them
+  mipsrec bench prog.elf native-prog -- ARG...      a program of your own and its native build
+  mipsrec bench --json new.json --compare old.json  what became slower or faster since then?
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what `mipsrec bench` takes."""
+    parser.description = _DESCRIPTION
+    parser.add_argument("programs", nargs=argparse.REMAINDER, metavar="[prog.elf native-prog [-- ARG...]]",
+                        help="your own pair; without one, the programs of samples/")  # fmt: skip
+    parser.add_argument("--only", metavar="NAME,...", action="append",
+                        help="only these programs or groups (integer, floating, control, memory, program), or all "
+                        "kernels (repeatable)")  # fmt: skip
+    parser.add_argument("--target", choices=("mips", "mipsel", "both"), default="both", help="byte order of the guests")
+    parser.add_argument("--rounds", type=number_from(1), default=3, metavar="N",
+                        help="timed runs of each program (default 3)")  # fmt: skip
+    contender = parser.add_argument(
+        "--contender",
+        metavar="NAME,...",
+        action="append",
+        default=[],
+        help="only these besides recompiled guests: clang, gcc32 (32-bit x86 code), qemu; and, only when named, "
+        "relocatable (the guests' code as that of libraries is) and baseline (nothing recompiled ahead of time)",
+    )
+    add_old_name(parser, "--with", contender)
+    parser.add_argument("--without", metavar="NAME,...", action="append", default=[], help="all but these of them")
+    parser.add_argument("--json", metavar="FILE.json", nargs="?", const="-",
+                        help="machine-readable, into a file; else on standard output, not the table")  # fmt: skip
+    add_old_name(parser, "--plot", parser.add_argument("--chart", metavar="out.svg", help="draw a bar chart"))
+    parser.add_argument("--markdown", metavar="out.md",
+                        help="write the tables as a section of a Markdown page, with the commit and this command "
+                        "line")  # fmt: skip
+    parser.add_argument("--compare", metavar="old.json",
+                        help="name what became slower or faster since then, beyond the spread")  # fmt: skip
+    goals = parser.add_argument("--goals", action="store_true", help="say which of the speeds aimed at are reached")
+    add_old_name(parser, "--targets", goals)
+    parser.add_argument("--fetch", action="store_true",
+                        help="first get the sources of Lua and SQLite from Debian, by apt-get")  # fmt: skip
+    add_build(parser)
+    add_models(parser)
 
 
 def load_samples_module() -> ModuleType:
@@ -238,7 +286,7 @@ def _run(arguments: argparse.Namespace, samples: ModuleType, results: Results) -
     """Time everything; results are complete program by program."""
     pair = _pair_of(arguments.programs)
     chosen = [] if pair else _chosen(samples, arguments.only)
-    contenders = bench_contenders.chosen(arguments.with_, arguments.without)
+    contenders = bench_contenders.chosen(arguments.contender, arguments.without)
     if pair:
         contenders = tuple(name for name in contenders if name in bench_contenders.OF_GUESTS)
     reasons = {name: bench_contenders.absence(name, samples) for name in contenders}
@@ -251,7 +299,7 @@ def _run(arguments: argparse.Namespace, samples: ModuleType, results: Results) -
     results.labels += [_relocatable(target) for target in targets if "relocatable" in contenders]
     results.labels += [_baseline(target) for target in targets if "baseline" in contenders]
     results.labels += [f"{target} qemu" for target in targets if "qemu" in contenders]
-    with scratch_folder("mipsrec-bench-") as folder, _progress(len(chosen) or 1) as bar:
+    with temporary_folder("mipsrec-bench-") as folder, _progress(len(chosen) or 1) as bar:
         run = _Bench(arguments, samples, contenders, results, folder, bar)
         if pair:
             guest, native, words = pair
@@ -275,6 +323,13 @@ def _pair_of(words: Sequence[str]) -> tuple[Path, Path, list[str]] | None:
     return Path(words[0]).resolve(), Path(words[1]).resolve(), rest
 
 
+def _write(path: str, text: str) -> None:
+    try:
+        Path(path).write_text(text)
+    except OSError as error:
+        raise BuildError(f"{path}: cannot be written ({error.strerror})") from error
+
+
 def _report(arguments: argparse.Namespace, results: Results, old: dict[str, Any] | None) -> None:
     """Print and write what was asked for."""
     document = bench_report.document(results)
@@ -286,22 +341,22 @@ def _report(arguments: argparse.Namespace, results: Results, old: dict[str, Any]
         print("\n".join(bench_report.mean_rows(results)))
     if not results.comparisons:
         return
-    for path, text in ((arguments.json, json.dumps(document, indent=2) + "\n"), (arguments.chart, None)):
-        if path and path != "-":
-            try:
-                Path(path).write_text(bench_chart.chart(document) if text is None else text)
-            except OSError as error:
-                raise BuildError(f"{path}: cannot be written ({error.strerror})") from error
-    if arguments.targets:
-        print("\n".join(["", "targets:", *bench_compare.targets(document)]), file=judged)
+    if arguments.json not in (None, "-"):
+        _write(arguments.json, json.dumps(document, indent=2) + "\n")
+    if arguments.chart is not None:
+        _write(arguments.chart, bench_chart.chart(document))
+    if arguments.markdown is not None:
+        _write(arguments.markdown, bench_markdown.section(results, arguments.command_line))
+    if arguments.goals:
+        print("\n".join(["", "goals:", *bench_compare.goals(document)]), file=judged)
     if old is not None:
         print("\n".join(["", f"against {arguments.compare}:", *bench_compare.against(old, document)]), file=judged)
 
 
-def bench(arguments: argparse.Namespace) -> int:
+def main(arguments: argparse.Namespace) -> int:
     """Time, print, and say at the end what failed (exit status 1 then). Ctrl-C ends the run early, with its report."""
     _settle_json(arguments)
-    _check_outputs(arguments.json, arguments.chart)
+    _check_outputs(arguments.json, arguments.chart, arguments.markdown)
     old = bench_compare.read(arguments.compare) if arguments.compare else None
     samples = load_samples_module()
     if arguments.fetch:

@@ -95,13 +95,13 @@ QEMU_TIMES = 5.0
 LIBRARY_TIMES = 3.0  # size of the library / of the guest's text
 
 
-def targets(document: Document) -> list[str]:
-    """Return a line for each target that this run can speak of: whether it holds, the limit, what was measured."""
-    lines = [line for label in ORDERS for line in _targets_of(document, label)]
-    return lines or ["no target is about these programs"]
+def goals(document: Document) -> list[str]:
+    """Return a line for each goal that this run can speak of: whether it holds, the limit, what was measured."""
+    lines = [line for label in ORDERS for line in _goals_of(document, label)]
+    return lines or ["no goal is about these programs"]
 
 
-def _targets_of(document: Document, label: str) -> Iterator[str]:
+def _goals_of(document: Document, label: str) -> Iterator[str]:
     order, programs = ORDERS[label], document["programs"]
     ratios = {name: entry["ratio"].get(label) for name, entry in programs.items()}
     ratios = {name: ratio for name, ratio in ratios.items() if ratio is not None}

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ..errors import BuildError
-from ..scratch import scratch_folder
+from ..temporary_folder import temporary_folder
 
 NATIVE = ("clang", "gcc32")
 OPTIONAL = ("relocatable", "baseline")
@@ -27,9 +27,9 @@ NAMES = (*NATIVE, *OF_GUESTS)
 QEMU = {"little": "qemu-mipsel", "big": "qemu-mips"}
 
 
-def chosen(with_: Sequence[str], without: Sequence[str]) -> tuple[str, ...]:
+def chosen(only: Sequence[str], without: Sequence[str]) -> tuple[str, ...]:
     """Return the contenders that a user wants, of comma-separated names; raises BuildError for an unknown one."""
-    wanted, unwanted = ([name for words in given for name in words.split(",") if name] for given in (with_, without))
+    wanted, unwanted = ([name for words in given for name in words.split(",") if name] for given in (only, without))
     unknown = [name for name in (*wanted, *unwanted) if name not in NAMES]
     if unknown:
         raise BuildError(f"bench: no contender {unknown[0]}; there are {', '.join(NAMES)}")
@@ -52,7 +52,7 @@ def absence(name: str, samples: ModuleType) -> str:
 def _links32(samples: ModuleType) -> bool:
     """Whether a 32-bit program can be made: `gcc -m32` is often there without its libraries."""
     try:
-        with scratch_folder("mipsrec-bench-") as folder:
+        with temporary_folder("mipsrec-bench-") as folder:
             samples.build_native("crc32", ("-O0",), folder, "gcc32")
     except samples.SampleError:
         return False

@@ -1,7 +1,7 @@
 """What `mipsrec bench` says: the table with its heading, means, and the JSON document.
 
 Enters: comparisons as they are ready, what else the run knows. Leaves: text, and plain data that `--json` writes and
-`--compare`, `--targets` and `--chart` read.
+`--compare`, `--goals` and `--chart` read.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import __version__
-from ..cpu import chosen_cpu
 from ..options import Options
+from ..target_cpu import chosen_cpu
 from ..timing import Comparison, geometric_mean
 
 BAR_WIDTH = 24
@@ -85,17 +85,20 @@ def table_head(labels: list[str]) -> str:
 
 def table_row(comparison: Comparison, labels: list[str], translated: list[str]) -> str:
     """Return a program's row; a bar at its end stands for the first recompiled contender, `|` for the native time."""
-    cells = []
-    for label in labels:
-        ratio, spread = comparison.ratio(label), comparison.spread(label)
-        cell = "-" if ratio is None or spread is None else f"{ratio:.2f} ({spread[0]:.2f}-{spread[1]:.2f})"
-        if label in comparison.references and ratio is not None:
-            cell = f"{ratio:.2f}"
-        cells.append("WRONG" if label in comparison.wrong else cell)
     seconds = min(comparison.seconds[comparison.reference])
-    row = f"{comparison.name:14} {seconds:8.3f}" + "".join(f" {cell:>17}" for cell in cells)
+    row = f"{comparison.name:14} {seconds:8.3f}" + "".join(f" {ratio_text(comparison, label):>17}" for label in labels)
     ratio = comparison.ratio(translated[0]) if translated else None
     return row if ratio is None else f"{row}  {bar(ratio)}"
+
+
+def ratio_text(comparison: Comparison, label: str) -> str:
+    """Return a contender's ratio with its spread; the ratio alone where it ran once."""
+    ratio, spread = comparison.ratio(label), comparison.spread(label)
+    if label in comparison.wrong:
+        return "WRONG"
+    if ratio is None or spread is None:
+        return "-"
+    return f"{ratio:.2f}" if label in comparison.references else f"{ratio:.2f} ({spread[0]:.2f}-{spread[1]:.2f})"
 
 
 def bar(ratio: float) -> str:

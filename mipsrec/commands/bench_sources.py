@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ..errors import BuildError
-from ..scratch import scratch_folder
+from ..temporary_folder import temporary_folder
 
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _ARCHIVE = "$(ORIGIN) $(REPO_URI) $(RELEASE) $(COMPONENT)"
@@ -36,7 +36,7 @@ def fetch(samples: ModuleType) -> list[str]:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise BuildError(f"{folder}: cannot be written ({error.strerror})") from error
-        with scratch_folder(".fetch-", folder) as unpacking:
+        with temporary_folder(".fetch-", folder) as unpacking:
             sources = _unpacked(package, unpacking)
             for command in recipe["prepare"]:
                 _run(shlex.split(command), sources, f"{package}: {command}")

@@ -16,7 +16,29 @@ from pathlib import Path
 from typing import Literal
 
 from ..errors import BuildError, MipsrecError
-from ..host import host_executable
+from ..host_build import host_executable
+
+_DESCRIPTION = """\
+Registers the host with Linux's binfmt_misc, so that MIPS programs run wherever a program may be named: in a shell, by
+`make`, in a chroot, in a container. Without --install, it prints what to register.
+
+  sudo mipsrec binfmt --host /usr/local/lib/mipsrec-host --install     until the machine is started again
+  sudo mipsrec binfmt --uninstall
+  mipsrec binfmt --host /usr/local/lib/mipsrec-host --format binfmt.d > /etc/binfmt.d/mipsrec.conf   at every start
+  mipsrec binfmt                       prints lines for /proc/sys/fs/binfmt_misc/register, to be written one by one
+
+Registered are programs of ABI o32 in both byte orders, never those of n32, n64 or MIPS release 6. Others that are
+registered for the same files, such as qemu's, are asked after this one.
+
+Flags, any of them:
+  F  the kernel opens the host now and keeps it: it need not be reachable in chroots and containers
+  P  programs get the argv[0] they were called with, not their path; needs Linux 5.12
+  O  the kernel hands the program over opened: the host can run files that it may not read
+  C  setuid and setgid programs get their rights, as natively (implies O). Without it they run with those of the caller.
+     Variables MIPSREC_* count for nothing in such a program
+
+Programs that are started so take no options of the host, but heed MIPSREC_SYSROOT in the environment.
+"""
 
 FOLDER = Path("/proc/sys/fs/binfmt_misc")
 FLAGS = "POCF"
@@ -27,6 +49,22 @@ _EF_ABI2 = 0x20  # n32
 _EF_ABI_OTHERS = 0xE000  # of the field EF_MIPS_ABI, which is 0 or 0x1000 for o32
 _EF_ARCH = 0xF0000000
 _ARCH_64R2 = 0x80000000  # the highest there is before R6, which are 9 and 10 in this field
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what `mipsrec binfmt` takes."""
+    parser.description = _DESCRIPTION
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("--install", action="store_true", help="register now, in the place of an earlier registration")
+    action.add_argument("--uninstall", action="store_true", help="take the registration back")
+    action.add_argument("--format", choices=("register", "binfmt.d"), default="register",
+                        help="what to print: lines for the file `register`, or a file for /etc/binfmt.d")  # fmt: skip
+    parser.add_argument("--host", metavar="PATH", help="the host to register; if it is not there, it is copied there "
+                        "(default: the one that was installed, else that in the cache, whose path changes with every "
+                        "version)")  # fmt: skip
+    parser.add_argument("--flags", metavar="FLAGS", help="letters of POCF (default: PF, before Linux 5.12 F)")
+    parser.add_argument("--name", metavar="NAME", default="mipsrec",
+                        help="what the names of the entries begin with (default mipsrec)")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -139,7 +177,7 @@ def _uninstall(prefix: str) -> int:
     return 0
 
 
-def binfmt(arguments: argparse.Namespace) -> int:
+def main(arguments: argparse.Namespace) -> int:
     """Print the registrations, make them, or take them back."""
     flags = arguments.flags if arguments.flags is not None else _default_flags()
     if set(flags) - set(FLAGS):

@@ -13,18 +13,88 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from .. import kept
 from ..cache import cache_folder, source_digest
-from ..kept import Kept, size_text
+from ..cache_entries import CODE, HOSTS, LIBRARIES, OBJECTS, CacheEntry, cache_entries, damage_of, remove
+from ..cache_limit import limit_bytes, parse_size, size_text
+from ..cache_prune import Rules, leftovers
+from ..cache_prune import prune as prune_cache
 from ..layers import distrust, layer_folders
 from ..library_file import Damaged, LibraryFacts, read_library
+from .arguments import add_build, add_host, add_models, add_program_and_words
 
 _KINDS = {
-    kept.CODE: "recompiled libraries in the store",
-    kept.LIBRARIES: "libraries of some functions, or made with a profile",
-    kept.OBJECTS: "objects of earlier builds",
-    kept.HOSTS: "hosts",
+    CODE: "recompiled libraries in the store",
+    LIBRARIES: "libraries of some functions, or made with a profile",
+    OBJECTS: "objects of earlier builds",
+    HOSTS: "hosts",
 }
+
+_DESCRIPTION = """\
+Recompiled code is kept in a cache: $MIPSREC_CACHE, else $XDG_CACHE_HOME/mipsrec, else ~/.cache/mipsrec. A library there
+is of the contents of one file of a guest, so all programs that load this file share it. All of the cache may be deleted
+at any time: `build` makes it again, and `run` does without what is not there.
+
+Behind the cache are layers, folders like it that are only read: those of $MIPSREC_CACHE_PATH, with colons between them,
+then /var/cache/mipsrec and /usr/lib/mipsrec/cache. `mipsrec build --into FOLDER --sysroot DIR` fills one. Code is taken
+only where nobody but root and the user can write the folder, those above it and what is in it.
+
+  mipsrec cache list                       what is kept, of which files, how large, and when it was used last
+  mipsrec cache verify                     is every library as it was made? Exit status 1 if not
+  mipsrec cache verify --remove            damaged ones go; the next build makes them again
+  mipsrec cache prune                      what nothing needs any more goes: stale notes, parts of unfinished builds
+  mipsrec cache prune --other-versions     and what other versions of mipsrec made, which this one does not use
+  mipsrec cache prune --older-than 30d     and what was not used for 30 days
+  mipsrec cache prune --max-size 4G        and what was used longest ago, until the rest takes 4 GiB
+  mipsrec cache warm prog.elf ARG...       run a program; wait until what was hot in it is recompiled, and list it
+  mipsrec cache path                       the folder
+
+`list` and `verify` look into layers, too; `prune` and `--remove` leave them alone.
+
+A build keeps the libraries within MIPSREC_CACHE_LIMIT (default 16G; none: no limit): what was used longest ago goes,
+but not what that build needs. Pruning while programs run is safe: they keep what they have loaded.
+"""
+
+
+def _size(text: str) -> int:
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+
+
+def _duration(text: str) -> float:
+    """Return the seconds that "30d" means."""
+    number, unit = text[:-1], text[-1:]
+    if unit not in _SECONDS or not number.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no time; write a number and s, m, h, d or w, such as 30d")
+    return int(number) * _SECONDS[unit]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what `mipsrec cache` takes."""
+    parser.description = _DESCRIPTION
+    actions = parser.add_subparsers(dest="action", required=True, metavar="list|verify|prune|path|warm")
+    action = actions.add_parser("list", help="what is kept, by version of mipsrec and way to translate")
+    action.add_argument("--json", action="store_true", help="machine-readable")
+    action = actions.add_parser("verify", help="check every library; exit status 1 if one is damaged")
+    action.add_argument("--remove", action="store_true", help="remove those that are damaged")
+    action = actions.add_parser("prune", help="remove what nothing needs, and what the options say")
+    action.add_argument("--max-size", type=_size, metavar="SIZE",
+                        help="remove what was used longest ago, until all takes no more than SIZE (4G)")  # fmt: skip
+    action.add_argument("--older-than", type=_duration, metavar="TIME",
+                        help="remove what was not used for TIME (30d, 12h)")  # fmt: skip
+    action.add_argument("--other-versions", action="store_true",
+                        help="remove what other versions of mipsrec made")  # fmt: skip
+    action.add_argument("--dry-run", action="store_true", help="only say what would go")
+    action = actions.add_parser("warm", help="run a program, and have all that is hot in it recompiled for later runs")
+    add_host(action)
+    add_build(action)
+    add_models(action)
+    add_program_and_words(action)
+    actions.add_parser("path", help="print the folder")
 
 
 def _age(seconds: float) -> str:
@@ -34,18 +104,18 @@ def _age(seconds: float) -> str:
     return "now"
 
 
-def _facts(library: Kept) -> LibraryFacts | None:
+def _facts(library: CacheEntry) -> LibraryFacts | None:
     try:
         return read_library(library.path)
     except Damaged:
         return None
 
 
-def _name(library: Kept) -> str:
+def _name(library: CacheEntry) -> str:
     return library.source or library.soname or "?"
 
 
-def _as_json(library: Kept) -> dict[str, Any]:
+def _as_json(library: CacheEntry) -> dict[str, Any]:
     facts = _facts(library)
     return {
         "kind": library.kind,
@@ -65,7 +135,7 @@ def _as_json(library: Kept) -> dict[str, Any]:
     }
 
 
-def _totals(found: Iterable[Kept]) -> dict[str, dict[str, int]]:
+def _totals(found: Iterable[CacheEntry]) -> dict[str, dict[str, int]]:
     totals = {kind: {"count": 0, "bytes": 0} for kind in _KINDS}
     for one in found:
         totals[one.kind]["count"] += 1
@@ -73,10 +143,10 @@ def _totals(found: Iterable[Kept]) -> dict[str, dict[str, int]]:
     return totals
 
 
-def _print_libraries(libraries: list[Kept]) -> None:
+def _print_libraries(libraries: list[CacheEntry]) -> None:
     now = time.time()
 
-    def place(one: Kept) -> tuple[bool, str, str]:
+    def place(one: CacheEntry) -> tuple[bool, str, str]:
         return not one.is_current, one.version, one.variant
 
     for (other, version, variant), group in groupby(sorted(libraries, key=place), place):
@@ -98,7 +168,7 @@ class _Layer:
     """A layer; `reason` says why no code is taken from it, if that is so."""
 
     folder: Path
-    libraries: list[Kept]
+    libraries: list[CacheEntry]
     reason: str | None
 
     @property
@@ -111,7 +181,7 @@ class _Layer:
 
 
 def _layers() -> list[_Layer]:
-    return [_Layer(folder, list(kept.kept((kept.CODE,), folder)), distrust(folder)) for folder in layer_folders()]
+    return [_Layer(folder, list(cache_entries((CODE,), folder)), distrust(folder)) for folder in layer_folders()]
 
 
 def _layer_as_json(layer: _Layer) -> dict[str, Any]:
@@ -133,14 +203,14 @@ def _print_layers() -> None:
             print(f"    no code is taken from it: {layer.reason}")
 
 
-def list_kept(arguments: argparse.Namespace) -> int:
+def list_entries(arguments: argparse.Namespace) -> int:
     """Print what the cache has."""
-    found, limit = list(kept.kept()), kept.limit_bytes()
-    left = list(kept.leftovers())
+    found, limit = list(cache_entries()), limit_bytes()
+    left = list(leftovers())
     totals = _totals(found)
     total_bytes = sum(total["bytes"] for total in totals.values())
     if arguments.json:
-        libraries = [_as_json(one) for one in found if one.kind in (kept.CODE, kept.LIBRARIES)]
+        libraries = [_as_json(one) for one in found if one.kind in (CODE, LIBRARIES)]
         facts = {
             "folder": str(cache_folder()), "limit": limit, "version": source_digest(), "libraries": libraries,
             "totals": totals, "total_bytes": total_bytes, "leftovers": len(left),
@@ -153,7 +223,7 @@ def list_kept(arguments: argparse.Namespace) -> int:
     reason = distrust(cache_folder())
     if reason is not None:
         print(f"no code is taken from it: {reason}")
-    _print_libraries([one for one in found if one.kind == kept.CODE])
+    _print_libraries([one for one in found if one.kind == CODE])
     print()
     for kind, what in _KINDS.items():
         print(f"{totals[kind]['count']:7} {what}, {size_text(totals[kind]['bytes'])}")
@@ -168,13 +238,13 @@ def verify(arguments: argparse.Namespace) -> int:
     """Check every library; name the damaged ones, and remove them if asked to, but not from layers."""
     count = damaged = removed = 0
     layers = [one for layer in _layers() for one in layer.libraries]
-    for one in [*kept.kept((kept.CODE, kept.LIBRARIES)), *layers]:
+    for one in [*cache_entries((CODE, LIBRARIES)), *layers]:
         count += 1
-        damage = kept.damage_of(one)
+        damage = damage_of(one)
         if damage is None:
             continue
         damaged += 1
-        gone = arguments.remove and one not in layers and kept.remove(one)
+        gone = arguments.remove and one not in layers and remove(one)
         removed += gone
         end = ": removed" if gone else ": cannot be removed" if arguments.remove else ""
         print(f"mipsrec: {one.path} (of {_name(one)}): {damage}{end}", file=sys.stderr)
@@ -185,14 +255,14 @@ def verify(arguments: argparse.Namespace) -> int:
 
 def prune(arguments: argparse.Namespace) -> int:
     """Remove what nothing needs, and what the options say."""
-    rules = kept.Rules(arguments.max_size, arguments.older_than, arguments.other_versions, arguments.dry_run)
-    gone = kept.prune(rules)
+    rules = Rules(arguments.max_size, arguments.older_than, arguments.other_versions, arguments.dry_run)
+    gone = prune_cache(rules)
     counts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     for one in gone:
-        if isinstance(one, Kept) and one.kind in (kept.CODE, kept.LIBRARIES):
+        if isinstance(one, CacheEntry) and one.kind in (CODE, LIBRARIES):
             print(f"{one.path}: {size_text(one.size_bytes)}, of {_name(one)}")
-        what = (_KINDS[one.kind] if isinstance(one, Kept) else f"leftovers: {one.what}") or ""
+        what = (_KINDS[one.kind] if isinstance(one, CacheEntry) else f"leftovers: {one.what}") or ""
         counts[what] += 1
         sizes[what] += one.size_bytes
     for what in counts:
@@ -202,13 +272,13 @@ def prune(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def cache(arguments: argparse.Namespace) -> int:
+def main(arguments: argparse.Namespace) -> int:
     """Do what the action says."""
     if arguments.action == "path":
         print(cache_folder())
         return 0
     if arguments.action == "warm":
-        from .warm import warm
+        from . import warm  # only now: the others need no compiler
 
-        return warm(arguments)
-    return {"list": list_kept, "verify": verify, "prune": prune}[arguments.action](arguments)
+        return warm.main(arguments)
+    return {"list": list_entries, "verify": verify, "prune": prune}[arguments.action](arguments)

@@ -21,7 +21,7 @@ from ..isa import decode
 from ..isa.uses import masks
 from ..pipeline import Guest
 from ..state import GPR_NAMES
-from .inspect import block_lines
+from .listing import block_lines
 
 Record = dict[str, Any]
 
@@ -273,11 +273,11 @@ def _shortened(lines: list[tuple[int, int, str]], marked: set[int]) -> Iterator[
 
 def _reproduce(record: Record, found: tuple[_File, Function] | None, arguments: argparse.Namespace) -> str:
     words = ["mipsrec", "verify"]
-    if arguments.static_lib is not None:
-        words += ["--static-lib", arguments.static_lib]
+    if arguments.library is not None:
+        words += ["--library", arguments.library]
     elif found is not None:
         file, function = found
-        words += ["--functions", file.name + (function.name if "," not in function.name else f"{function.start:x}")]
+        words += ["--function", file.name + (function.name if "," not in function.name else f"{function.start:x}")]
     for path in arguments.with_files:
         words += ["--with", path]
     if arguments.sysroot is not None:

@@ -5,6 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import BuildError
+
+if TYPE_CHECKING:
+    from ..sysroot import Sysroot
 
 
 def guest_file(name: str, arguments: argparse.Namespace) -> Path:
@@ -22,3 +28,15 @@ def guest_file(name: str, arguments: argparse.Namespace) -> Path:
 def guest_files(name: str, arguments: argparse.Namespace) -> list[Path]:
     """Return the files of a program and of what --with names."""
     return [guest_file(one, arguments) for one in (name, *arguments.with_files)]
+
+
+def sysroot_of(arguments: argparse.Namespace) -> Sysroot:
+    """Return the sysroot that the command line or MIPSREC_SYSROOT names; raises BuildError where it is no folder."""
+    from ..sysroot import Sysroot
+
+    named = arguments.sysroot or os.environ.get("MIPSREC_SYSROOT")
+    if not named:
+        return Sysroot()
+    if not Path(named).is_dir():
+        raise BuildError(f"{named}: is no folder; --sysroot names the one that holds the guest's /lib and /usr")
+    return Sysroot(Path(os.path.abspath(named)))

@@ -12,12 +12,62 @@ from typing import TextIO
 
 from .. import pipeline, profiles
 from ..errors import BuildError, ProfileError
-from ..host import host_executable
+from ..host_build import host_executable
 from ..profile_report import chosen_functions, make_report, report_data, report_text
-from ..scratch import scratch_folder
-from .guest_files import guest_file
+from ..temporary_folder import temporary_folder
+from .arguments import (
+    add_build,
+    add_function,
+    add_host,
+    add_library,
+    add_models,
+    add_profile_rate,
+    add_program_and_words,
+    add_tier,
+    named_functions,
+    number_from,
+)
+from .guest_files import guest_file, sysroot_of
 from .run import host_words
-from .translate import sysroot_of
+
+_DESCRIPTION = """\
+Runs a program, taking samples of where it spends its processor time, and shows the functions with most of them, and
+the instructions of the hottest, block by block. Threads and forked children count; programs that it executes do not.
+What it shows goes to standard error, since standard output is the program's; with --from, to standard output.
+
+  mipsrec profile prog.elf ARG...                  run it and show where the time went
+  mipsrec profile -o out.prof prog.elf ARG...      and keep the samples, for build --use-profile
+  mipsrec profile --from out.prof prog.elf         show samples that were kept
+  mipsrec profile --from out.prof --function f --json prog.elf
+
+A program that runs until it is interrupted may be: Ctrl-C ends it, and the samples are shown. A sample is of the guest
+instruction that the host's came from, or, where none is, of one beside it. Exit status: the program's own.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what `mipsrec profile` takes."""
+    parser.description = _DESCRIPTION
+    parser.add_argument("--from", dest="source", metavar="FILE", help="show this profile; the program is not run")
+    parser.add_argument("-o", dest="output", metavar="FILE", help="keep the profile")
+    add_function(
+        parser,
+        "show the blocks of these, by name, pattern or address, not of the hottest (repeatable); FILE:F is of a "
+        "library",
+    )
+    parser.add_argument("--build", action="store_true",
+                        help="first recompile a dynamic program and all that it loads; else what is not there yet is "
+                        "interpreted")  # fmt: skip
+    parser.add_argument("--top", type=number_from(1), default=20, metavar="N",
+                        help="list the first N functions (default 20)")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="machine-readable")
+    add_profile_rate(parser)
+    add_library(parser)
+    add_tier(parser)
+    add_host(parser)
+    add_build(parser)
+    add_models(parser)
+    add_program_and_words(parser)
 
 
 def run_to_end(words: list[str]) -> int:
@@ -48,21 +98,21 @@ def _show(arguments: argparse.Namespace, profile: profiles.Profile, output: Text
               "are some milliseconds apart", file=sys.stderr)  # fmt: skip
         return
     report = make_report(guest, profile, sysroot_of(arguments))
-    chosen = chosen_functions(report, arguments.function)
+    chosen = chosen_functions(report, named_functions(arguments))
     if arguments.json:
         print(json.dumps(report_data(report, chosen, arguments.top), indent=2), file=output)
     else:
         print(report_text(report, chosen, arguments.top), file=output)
 
 
-def profile(arguments: argparse.Namespace) -> int:
+def main(arguments: argparse.Namespace) -> int:
     """Show where a program's time goes: on standard output that of a file, on standard error that of a run."""
     if arguments.source is not None:
         if arguments.arguments or arguments.output is not None:
             raise ProfileError("--from shows a profile that is there; it takes neither -o nor the program's arguments")
         _show(arguments, profiles.read(arguments.source), sys.stdout)
         return 0
-    with scratch_folder("mipsrec-profile-") as folder:
+    with temporary_folder("mipsrec-profile-") as folder:
         arguments.profile = arguments.output or str(folder / "out.prof")
         before = _stamp(arguments.profile)
         status = run_to_end([str(host_executable()), *host_words(arguments), arguments.program, *arguments.arguments])

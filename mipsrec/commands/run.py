@@ -1,31 +1,89 @@
-"""run and call: become the host."""
+"""run: becomes the host."""
 
 from __future__ import annotations
 
 import argparse
 import hashlib
 import os
-import re
 import signal
 import struct
 import sys
 from pathlib import Path
 
 from ..cache import cache_folder, library_path, variant_of
-from ..errors import ElfError, LiftError
-from ..host import host_executable
-from ..kept import note_use
+from ..cache_notes import note_use
+from ..errors import ElfError
+from ..host_build import host_executable
 from ..layers import distrust, is_default, paths_to_run
 from ..library_file import is_undamaged
 from ..options import Options
+from .arguments import (
+    add_build,
+    add_host,
+    add_library,
+    add_models,
+    add_profile_rate,
+    add_program_and_words,
+    add_tier,
+)
 from .guest_files import guest_file
 from .options import options_of
 from .server_words import is_wanted, server_words
 
 _PT_INTERP = 3
 
+_DESCRIPTION = """\
+Runs a program. It starts at once; what is hot is recompiled meanwhile, for this run and later ones. What follows the
+program's name belongs to it.
 
-def _library(program: str, options: Options) -> Path:
+  mipsrec run prog.elf ARG...
+  mipsrec run --build prog.elf ARG...          first recompiles the program and all that it loads
+  mipsrec run -L /srv/mips /usr/bin/prog       of a folder with the guest's own /lib and /usr
+  mipsrec run --strace --report prog.elf       shows system calls, and registers when a signal ends it
+  mipsrec run --gdb 1234 prog.elf              waits for gdb-multiarch or lldb
+
+Exit status: the program's own; 128 + n when signal n killed it.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what `mipsrec run` takes; the launcher knows the most usual of it, too (runtime/launcher/launcher.c)."""
+    parser.description = _DESCRIPTION
+    parser.add_argument("--build", action="store_true",
+                        help="first recompile the program and all that it loads; else it starts at once, and what is "
+                        "hot is recompiled meanwhile")  # fmt: skip
+    parser.add_argument("--server", action="store_true", default=None,
+                        help="have what is hot recompiled meanwhile by a compile server (default, unless --tier or an "
+                        "option of how code is made is given; MIPSREC_SERVER=0 says no)")  # fmt: skip
+    parser.add_argument("--no-server", dest="server", action="store_false", default=None,
+                        help="have nothing recompiled meanwhile: a static program is recompiled first, and of a "
+                        "dynamic one what is not there yet is run by the slower tiers")  # fmt: skip
+    add_library(parser)
+    add_tier(parser)
+    parser.add_argument("--stats", action="store_true", help="print counters on standard error at the end")
+    parser.add_argument("--profile", metavar="FILE",
+                        help="write there where the program spent its processor time: `mipsrec profile --from FILE` "
+                        "shows it, `mipsrec build --use-profile FILE` heeds it")  # fmt: skip
+    add_profile_rate(parser)
+    _add_debugger(parser)
+    add_host(parser)
+    add_build(parser)
+    add_models(parser)
+    add_program_and_words(parser)
+
+
+def _add_debugger(parser: argparse.ArgumentParser) -> None:
+    when = parser.add_mutually_exclusive_group()
+    when.add_argument("--gdb", metavar="PORT|SOCKET",
+                      help="wait for gdb-multiarch or lldb before the first instruction, at a port of 127.0.0.1 (0: a "
+                      "free one, which a line on standard error names) or at a socket that is made there; runs "
+                      "everything in the interpreter")  # fmt: skip
+    when.add_argument("--gdb-on-crash", metavar="PORT|SOCKET",
+                      help="wait for a debugger when a signal that dumps core is about to end the program, in any "
+                      "tier")  # fmt: skip
+
+
+def library_of(program: str, options: Options) -> Path:
     """Return the library of a program in the cache or in a layer, building it with progress if need be."""
     try:
         identity = hashlib.blake2b(Path(program).read_bytes(), digest_size=32).hexdigest()
@@ -44,7 +102,7 @@ def _library(program: str, options: Options) -> Path:
         return pipeline.cached_library(guest, options, progress)
 
 
-def _become(host: Path, words: list[str]) -> int:
+def become_host(host: Path, words: list[str]) -> int:
     """Execute the host; what Python has changed of this process for itself is no matter of the guest."""
     sys.stdout.flush()
     sys.stderr.flush()
@@ -65,9 +123,9 @@ def _forget_coerced_locale() -> None:
 
 
 def tier_of(arguments: argparse.Namespace) -> str:
-    """Return the tier that --tier chose, or --engine in older words; else the one that suits the other options."""
+    """Return the tier that --tier chose; else the one that suits the other options."""
     if arguments.tier is not None:
-        return "aot" if arguments.tier == "native" else str(arguments.tier)
+        return str(arguments.tier)
     return "interp" if _is_debugged(arguments) else "auto"
 
 
@@ -109,8 +167,8 @@ def host_words(arguments: argparse.Namespace) -> list[str]:
         words += ["-E", setting]
     if not has_recompiled_code(arguments):
         pass  # the host reads the program itself
-    elif arguments.static_lib is not None:
-        words += ["--library", arguments.static_lib]
+    elif arguments.library is not None:
+        words += ["--library", arguments.library]
     else:
         words += _code_words(guest_file(arguments.program, arguments), arguments)
     return words
@@ -141,11 +199,11 @@ def _code_words(program: Path, arguments: argparse.Namespace) -> list[str]:
     server = _server_words(arguments, options)
     if is_dynamic(program):
         if arguments.build:
-            from .translate import build_closure
+            from .closure import build_closure
 
             build_closure([program], arguments, options)
     elif not server or arguments.build:
-        library = _library(str(program), options)
+        library = library_of(str(program), options)
         if options.profile is not None:  # the store has no such libraries
             return ["--library", str(library)]
     return [*store_words(options), *server]
@@ -160,25 +218,7 @@ def _server_words(arguments: argparse.Namespace, options: Options) -> list[str]:
     return server_words(arguments.jobs) if wanted else []
 
 
-def run(arguments: argparse.Namespace) -> int:
+def main(arguments: argparse.Namespace) -> int:
     """Replace this process by the host running the guest: streams, signals and exit status are the guest's."""
     words = host_words(arguments)
-    return _become(host_executable(), [*words, arguments.program, *arguments.arguments])
-
-
-def call(arguments: argparse.Namespace) -> int:
-    """Run one function of a program with integer arguments."""
-    from .. import pipeline
-
-    for text in arguments.arguments:
-        if not re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|[0-9]+)", text):
-            raise LiftError(f"{text}: is not an integer; arguments are decimal, or hexadecimal with 0x")
-        if not -(1 << 31) <= int(text, 16 if "x" in text.lower() else 10) < 1 << 32:
-            raise LiftError(f"{text}: is not an integer of 32 bits")
-    guest = pipeline.open_guest(arguments.program)
-    function = guest.function(arguments.function)
-    words = ["--tier", tier_of(arguments)]
-    if has_recompiled_code(arguments):
-        words += ["--library", str(_library(arguments.program, options_of(arguments)))]
-    words += ["--call", f"{function.start:x}", *arguments.arguments]
-    return _become(host_executable(), [*words, os.path.abspath(arguments.program)])  # its name may be a number
+    return become_host(host_executable(), [*words, arguments.program, *arguments.arguments])

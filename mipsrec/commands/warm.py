@@ -1,4 +1,4 @@
-"""cache warm: runs a program, and waits until what was hot in it is recompiled."""
+"""The action `warm` of `mipsrec cache`: runs a program, and waits until what was hot in it is recompiled."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 
 from ..cache import variant_of
 from ..errors import BuildError
-from ..host import host_executable
+from ..host_build import host_executable
 from ..options import Options
 from ..server import protocol
 from ..server.growth import Grown, grown, hot_path
@@ -41,7 +41,7 @@ def _print_grown(before: dict[str, Grown], options: Options) -> None:
     print(f"the compile server took {spent:.1f} s of processor time")
 
 
-def warm(arguments: argparse.Namespace) -> int:
+def main(arguments: argparse.Namespace) -> int:
     """Run a program to its end, wait for the compile server, and say what it made; the exit status is the program's."""
     options = options_of(arguments)
     words = [f"--{name}" for name in ("strace", "report") if getattr(arguments, name)]

@@ -61,7 +61,7 @@ class BuildScripts(build_scripts):
         if not is_native(self.distribution):
             return
         from mipsrec.errors import MipsrecError
-        from mipsrec.host import build_commands
+        from mipsrec.host_build import build_commands
 
         try:
             build_commands(Path(self.build_dir))

@@ -2,11 +2,11 @@
 
 A library is made of *groups*. A group is what was compiled at once: its functions call each other directly, and others
 through the dispatch table, so that nothing in it depends on what comes later. Later groups take over entries of earlier
-ones. Objects of groups are kept with those of other builds (objects.py), so that a library grows at the cost of the
-new group and a link. When there are many groups, all functions are compiled anew as one.
+ones. Objects of groups are kept with those of other builds (object_cache.py), so that a library grows at the cost of
+the new group and a link. When there are many groups, all functions are compiled anew as one.
 
-Beside the library stands what it was made of, in its description (kept.describe). Both appear whole or not at all, the
-library first: what the description does not know of is compiled again.
+Beside the library stands what it was made of, in its description (cache_entries.describe). Both appear whole or not at
+all, the library first: what the description does not know of is compiled again.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from .. import native, objects
+from .. import native, object_cache
 from ..analysis import Program
 from ..cache import cache_folder, code_path, source_digest, variant_of
-from ..cpu import chosen_cpu
+from ..cache_entries import GROWING
+from ..cache_limit import Room
 from ..emit.function import LiftedFunction
 from ..emit.module import module_text
-from ..kept import GROWING, Room
 from ..library_file import Damaged, read_library
 from ..lift.policy import MOST_JUMPS, cold_functions, jump_count, large_interpreters, level_of, with_cold
 from ..linking import GuestFile, LibraryIdentity
 from ..options import AUTO, Options
 from ..pipeline import Guest
 from ..shards import Shard
+from ..target_cpu import chosen_cpu
 from ..workers import results
 from .choice import FileIndex
 
@@ -191,7 +192,7 @@ def _compile(shard: Shard, work: _Work) -> Part:
     text = renamed(text, _symbols(lifted), work.number)
     key = native.object_key([("generated IR", text)], shard.level, work.build.cpu)
     if _kept(key) is None:
-        objects.keep(key, native.compile_text(text, shard.level, work.build.cpu))
+        object_cache.keep(key, native.compile_text(text, shard.level, work.build.cpu))
     entries = tuple((pc, f"{function.symbol}-{work.number}") for function in lifted for pc in function.entries)
     return Part(key, entries)
 
@@ -233,7 +234,7 @@ def compile_group(guest: Guest, options: Options, functions: Functions, number: 
 
 def _kept(key: str) -> bytes | None:
     """Return a kept object, unless another user may have written it: what is made of it runs unasked."""
-    path = objects.path_of(key)
+    path = object_cache.path_of(key)
     try:
         status = path.lstat()
     except OSError:
@@ -242,7 +243,7 @@ def _kept(key: str) -> bytes | None:
         with suppress(OSError):
             path.unlink()
         return None
-    return objects.find(key)
+    return object_cache.find(key)
 
 
 # ---- the library ----
@@ -273,7 +274,7 @@ def _objects_of(guest: Guest, options: Options, groups: list[Group], jobs: int) 
             compile_group(guest, options, group.functions, group.number, jobs)
             parts = [_kept(part.key) for part in group.parts]
         if None in parts:
-            raise OSError(f"{objects.objects_folder()}: keeps no objects")
+            raise OSError(f"{object_cache.objects_folder()}: keeps no objects")
         found += [data for data in parts if data is not None]
     return found
 
@@ -312,7 +313,7 @@ def _make_safe(folders: Iterable[Path]) -> None:
 
 def begin() -> None:
     """Make the folder of kept objects, and let no other user write there."""
-    folder = objects.objects_folder()
+    folder = object_cache.objects_folder()
     folder.mkdir(parents=True, exist_ok=True)
     _make_safe([folder, *(path for path in folder.iterdir() if path.is_dir())])
 

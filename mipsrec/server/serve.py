@@ -25,10 +25,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from .. import objects
+from .. import object_cache
+from ..cache_notes import note_identity
 from ..elf import parse_elf
 from ..errors import MipsrecError
-from ..kept import note_identity
 from ..options import Options
 from ..pipeline import Guest
 from . import growth, protocol
@@ -379,5 +379,5 @@ def serve(jobs: int, idle_seconds: float) -> int:
             with suppress(OSError):
                 path.unlink()
             listener.close()
-            objects.trim()
+            object_cache.trim()
     return 0

@@ -22,8 +22,8 @@ from functools import cache
 from pathlib import Path
 
 from ..cache import cache_folder, cannot_write, source_digest
-from ..cpu import native_level
 from ..errors import BuildError
+from ..target_cpu import native_level
 
 SHIPPED = "_shipped"
 NUMBERS, TABLES = "mr_stencil_numbers.h", "mr_stencils.h"

@@ -14,11 +14,11 @@ from typing import Any
 
 from elftools.elf.elffile import ELFFile
 
-from ..cpu import Cpu
 from ..emit.floats import CONSTRAINED_DECLARATIONS
 from ..emit.module import ATTRIBUTES, DECLARATIONS
 from ..emit.writer import MODULE_METADATA
 from ..native import emit_text
+from ..target_cpu import Cpu
 from ..workers import results
 from .assembly import Assembled, Unfit, assemble, loses_pins
 from .catalogue import OPAQUE, SPILLED, Entry, entries

@@ -2,8 +2,8 @@
  *
  * Enters: a command line of `mipsrec`; `mipsrec-run ...` is `mipsrec run ...`. Leaves: this process is the host, with the
  * words that mipsrec/commands/run.py would give it, or it is `mipsrec-python`, the same command line in Python. Both stand in
- * the folder of this program. Whatever is not plain is Python's: building, all other commands, abbreviated options, and
- * every error. So there is one place that knows what is wrong and how to say so.
+ * the folder of this program. Whatever is not plain is Python's: building, all other commands, abbreviated options, old
+ * names of options, and every error. So there is one place that knows what is wrong and how to say so.
  */
 #include "../lifted/caches.h"
 #include "program.h"
@@ -24,7 +24,7 @@ struct option {
 
 /* In the order in which Python writes them. */
 enum {
-    STRACE, STATS, REPORT, TIER, PROFILE, PROFILE_RATE, SYSROOT, VARIABLE, STATIC_LIB, ENGINE, SERVER, NO_SERVER,
+    STRACE, STATS, REPORT, TIER, PROFILE, PROFILE_RATE, SYSROOT, VARIABLE, LIBRARY, SERVER, NO_SERVER,
     OPTION_COUNT
 };
 static const struct option options[OPTION_COUNT] = {
@@ -36,8 +36,7 @@ static const struct option options[OPTION_COUNT] = {
     [PROFILE_RATE] = {.name = "--profile-rate"},
     [SYSROOT] = {.name = "--sysroot", .letter = 'L'},
     [VARIABLE] = {.name = "-E", .letter = 'E'},
-    [STATIC_LIB] = {.name = "--static-lib"},
-    [ENGINE] = {.name = "--engine", .choices = " native interp "},
+    [LIBRARY] = {.name = "--library"},
     [SERVER] = {.name = "--server", .flag = true},
     [NO_SERVER] = {.name = "--no-server", .flag = true},
 };
@@ -91,8 +90,6 @@ static void set(struct command_line *line, unsigned which, const char *value)
     line->value[which] = value;
     if (which == VARIABLE)
         line->variables[line->variable_count++] = value;
-    else if (which == ENGINE) /* the same option in older words */
-        line->value[TIER] = strcmp(value, "native") == 0 ? "aot" : "interp";
     else if (which == SERVER || which == NO_SERVER)
         line->value[which == SERVER ? NO_SERVER : SERVER] = NULL;
 }
@@ -150,7 +147,7 @@ static const char *find_cache(void)
 static bool wants_server(const struct command_line *line)
 {
     const char *tier = line->value[TIER], *wanted = getenv("MIPSREC_SERVER");
-    if ((tier != NULL && strcmp(tier, "auto") != 0) || line->value[STATIC_LIB] != NULL || line->value[NO_SERVER] != NULL)
+    if ((tier != NULL && strcmp(tier, "auto") != 0) || line->value[LIBRARY] != NULL || line->value[NO_SERVER] != NULL)
         return false;
     return line->value[SERVER] != NULL || wanted == NULL || strcmp(wanted, "0") != 0;
 }
@@ -158,7 +155,7 @@ static bool wants_server(const struct command_line *line)
 /* Whether Python must run first: to build something, or to say what is wrong. */
 static bool must_build(const struct command_line *line, const char *cache)
 {
-    if (!runs_recompiled_code(line) || line->value[STATIC_LIB] != NULL)
+    if (!runs_recompiled_code(line) || line->value[LIBRARY] != NULL)
         return false;
     const char *sysroot = line->value[SYSROOT] != NULL ? line->value[SYSROOT] : getenv("MIPSREC_SYSROOT");
     enum mr_program_kind kind = mr_program_kind_of(*line->program, sysroot, cache);
@@ -186,8 +183,8 @@ static size_t put_code_words(const struct command_line *line, const char *cache,
 {
     static char python[PATH_MAX];
     size_t count = 0;
-    words[count++] = line->value[STATIC_LIB] != NULL ? "--library" : "--cache";
-    words[count++] = line->value[STATIC_LIB] != NULL ? line->value[STATIC_LIB] : cache;
+    words[count++] = line->value[LIBRARY] != NULL ? options[LIBRARY].name : "--cache";
+    words[count++] = line->value[LIBRARY] != NULL ? line->value[LIBRARY] : cache;
     const char *server = wants_server(line) && find_beside(PYTHON, python) ? mr_server_words(python, cache) : NULL;
     if (server != NULL) {
         words[count++] = "--compile-server";
@@ -255,7 +252,7 @@ int main(int argc, char **argv)
     struct command_line line = {.variables = calloc(word_count + 1, sizeof *line.variables)};
     if (run && line.variables != NULL && parse(words, &line)) {
         const char *cache = find_cache();
-        if ((cache != NULL || !runs_recompiled_code(&line) || line.value[STATIC_LIB] != NULL) && !must_build(&line, cache))
+        if ((cache != NULL || !runs_recompiled_code(&line) || line.value[LIBRARY] != NULL) && !must_build(&line, cache))
             become_host(&line, cache, word_count);
     }
     return become_python(words, word_count, run);

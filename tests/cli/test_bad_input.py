@@ -17,7 +17,7 @@ import pytest
 
 from mipsrec import stencils
 from mipsrec.checksum import FOOTER_BYTES, footer
-from mipsrec.scratch import scratch_folder
+from mipsrec.temporary_folder import temporary_folder
 from tests.elf.test_broken_elf import REFUSED
 from tests.support.commandline import assert_one_line, command, environment, heed_interrupts, mipsrec
 from tests.support.compiled import HELLO, compile_guest
@@ -48,12 +48,12 @@ PROGRAMS = {
 def test_programs(name: str, tmp_path: Path) -> None:
     content, word = PROGRAMS[name]
     (tmp_path / "prog").write_bytes(content)
-    assert_one_line(mipsrec("run", "--engine", "interp", tmp_path / "prog"), str(tmp_path / "prog"), word)
+    assert_one_line(mipsrec("run", "--tier", "interp", tmp_path / "prog"), str(tmp_path / "prog"), word)
     assert_one_line(mipsrec("build", tmp_path / "prog", "-o", tmp_path / "lib.so"), f"{tmp_path / 'prog'}: ", word)
     assert os.listdir(tmp_path) == ["prog"]
 
 
-@pytest.mark.parametrize("words", [["info"], ["disasm"], ["run"], ["call", "--engine", "interp"], ["dump-llvm"]])
+@pytest.mark.parametrize("words", [["info"], ["disasm"], ["run"], ["call", "--tier", "interp"], ["dump-llvm"]])
 def test_every_command_refuses_alike(words: list[str], tmp_path: Path) -> None:
     more = ["main"] if words[0] == "call" else ["-o", str(tmp_path / "out")] if words[0] == "dump-llvm" else []
     (tmp_path / "prog").write_bytes(REFUSED["n64"][0].build())
@@ -61,7 +61,7 @@ def test_every_command_refuses_alike(words: list[str], tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["prog"]
 
 
-@pytest.mark.parametrize("words", [["info"], ["run"], ["run", "--engine", "interp"], ["build"]])
+@pytest.mark.parametrize("words", [["info"], ["run"], ["run", "--tier", "interp"], ["build"]])
 def test_files_that_cannot_be_read(words: list[str], tmp_path: Path) -> None:
     assert_one_line(mipsrec(*words, tmp_path / "absent"), "absent", "No such file")
     assert_one_line(mipsrec(*words, "/proc/self/mem"), "/proc/self/mem")
@@ -85,12 +85,12 @@ def test_a_symbol_table_that_names_itself(tmp_path: Path) -> None:
 
 def test_dynamic_programs_without_an_interpreter(tmp_path: Path) -> None:
     guest = compile_guest(tmp_path, "little", HELLO, "-Wl,--dynamic-linker=/nowhere/ld.so.1")
-    assert_one_line(mipsrec("run", "--engine", "interp", guest), "interpreter /nowhere/ld.so.1", "--sysroot")
+    assert_one_line(mipsrec("run", "--tier", "interp", guest), "interpreter /nowhere/ld.so.1", "--sysroot")
 
 
 def test_a_library_is_no_program(tmp_path: Path) -> None:
     guest = compile_guest(tmp_path, "little", "int f(void) { return 1; }", "-shared", "-fPIC")
-    assert_one_line(mipsrec("run", "--engine", "interp", guest), "shared library", "the program that uses it")
+    assert_one_line(mipsrec("run", "--tier", "interp", guest), "shared library", "the program that uses it")
 
 
 # ---- libraries ----
@@ -134,11 +134,11 @@ def test_libraries(name: str, library: Path, tmp_path: Path) -> None:
     content = LIBRARIES[name](library.read_bytes())
     if content is not None:
         (tmp_path / "lib.so").write_bytes(content)
-    assert_one_line(mipsrec("run", "--static-lib", tmp_path / "lib.so", SAMPLE), str(tmp_path / "lib.so"))
+    assert_one_line(mipsrec("run", "--library", tmp_path / "lib.so", SAMPLE), str(tmp_path / "lib.so"))
 
 
 def test_library_of_another_guest(library: Path) -> None:
-    assert_one_line(mipsrec("run", "--static-lib", library, OTHER), str(library), "another program")
+    assert_one_line(mipsrec("run", "--library", library, OTHER), str(library), "another program")
 
 
 @pytest.mark.parametrize("flipped", [False, True])
@@ -160,7 +160,7 @@ def test_damaged_library_in_the_cache_is_built_again(tmp_path: Path, flipped: bo
 # ---- the machine ----
 
 
-@pytest.mark.parametrize("words", [["run"], ["run", "--engine", "interp"], ["build", "-o", "lib.so"]])
+@pytest.mark.parametrize("words", [["run"], ["run", "--tier", "interp"], ["build", "-o", "lib.so"]])
 def test_no_compiler(words: list[str], tmp_path: Path) -> None:
     changes = {"PATH": str(tmp_path), "CC": None, "MIPSREC_CACHE": str(tmp_path / "cache")}
     assert_one_line(mipsrec(*words, SAMPLE, cwd=tmp_path, **changes), "no C compiler found", "apt install gcc")
@@ -171,7 +171,7 @@ def test_a_compiler_that_fails(tmp_path: Path) -> None:
     changes = {"CC": "false", "MIPSREC_CACHE": str(tmp_path / "cache")}
     (tmp_path / "cache/host").mkdir(parents=True)
     (tmp_path / "cache/host" / stencils.cached_name()).write_text(stencils.headers()[stencils.TABLES])  # they take long
-    assert_one_line(mipsrec("run", "--engine", "interp", SAMPLE, **changes), "building the host failed")
+    assert_one_line(mipsrec("run", "--tier", "interp", SAMPLE, **changes), "building the host failed")
     assert_one_line(mipsrec("build", SAMPLE, "-o", tmp_path / "lib.so", "--opt", "0", **changes), "could not link")
     assert sorted(os.listdir(tmp_path)) == ["cache"]
 
@@ -231,9 +231,9 @@ def test_other_outputs_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cache", ["/dev/null", "/dev/null/cache", "/proc"])
-@pytest.mark.parametrize("engine", ["native", "interp"])
-def test_cache_that_cannot_be_written(cache: str, engine: str) -> None:
-    assert_one_line(mipsrec("run", "--engine", engine, SAMPLE, MIPSREC_CACHE=cache), cache, "MIPSREC_CACHE")
+@pytest.mark.parametrize("tier", ["aot", "interp"])
+def test_cache_that_cannot_be_written(cache: str, tier: str) -> None:
+    assert_one_line(mipsrec("run", "--tier", tier, SAMPLE, MIPSREC_CACHE=cache), cache, "MIPSREC_CACHE")
 
 
 # ---- dumps ----
@@ -288,7 +288,7 @@ def test_damaged_ir(dump: Path) -> None:
         (),
         ("nonsense",),
         ("run",),
-        ("run", "--engine", "jit", "x"),
+        ("run", "--tier", "jit", "x"),
         ("build", "--opt", "9", "x"),
         ("build", "--jobs", "-1", "x"),
         ("build", "--jobs", "two", "x"),
@@ -367,7 +367,7 @@ def test_interrupted_link(number: signal.Signals, tmp_path: Path) -> None:
     assert_nothing_at_work_on(output)
 
 
-def test_scratch_folder_interrupted_as_it_goes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_temporary_folder_interrupted_as_it_goes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Ctrl-C while files on the way are removed leaves none of them."""
     remove, calls = os.unlink, []
 
@@ -379,7 +379,7 @@ def test_scratch_folder_interrupted_as_it_goes(monkeypatch: pytest.MonkeyPatch, 
 
     monkeypatch.setattr(os, "unlink", interrupted)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    with pytest.raises(KeyboardInterrupt), scratch_folder(".way-", tmp_path) as folder:
+    with pytest.raises(KeyboardInterrupt), temporary_folder(".way-", tmp_path) as folder:
         for name in "abc":
             (folder / name).touch()
     signal.signal(signal.SIGINT, before)

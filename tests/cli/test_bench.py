@@ -121,9 +121,9 @@ def test_wrong_programs_have_no_ratio_to_compare() -> None:
     assert bench_compare.against(old, new) == ["nothing in common"]
 
 
-def test_targets_say_what_holds() -> None:
+def test_goals_say_what_holds() -> None:
     kernels = {"recursion": {"mipsel": 1.2, "mipsel qemu": 6.0}, "crc32": {"mipsel": 0.8, "mipsel qemu": 0.7}}
-    lines = bench_compare.targets(document_of({**kernels, "png": {"mipsel": 1.5}}))
+    lines = bench_compare.goals(document_of({**kernels, "png": {"mipsel": 1.5}}))
     assert "holds  little-endian kernels, geometric mean of 2: 0.98, at most 1.00" in lines
     assert "holds  little-endian kernels, each: 1.20, at most 1.35 (recursion)" in lines
     assert "holds  little-endian recursion: 1.20, at most 1.30" in lines
@@ -187,7 +187,7 @@ def run_bench(*words: str) -> int:
 
 
 def test_code_that_may_be_anywhere_is_timed_beside(samples: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_bench(*LITTLE[:-2], "--with", "relocatable", "--only", "crc32", "--json") == 0
+    assert run_bench(*LITTLE[:-2], "--contender", "relocatable", "--only", "crc32", "--json") == 0
     document = json.loads(capsys.readouterr().out)
     assert sorted(document["programs"]["crc32"]["ratio"]) == ["mipsel", "mipsel reloc"]
 
@@ -224,7 +224,7 @@ def test_what_fails_or_is_missing_does_not_cost_the_others(
 
     monkeypatch.setattr(samples, "build_guest", build)
     file = tmp_path / "out.json"
-    status = run_bench("--only", "crc32,crunch,division,lua,sha256", *LITTLE, "--json", str(file), "--targets")
+    status = run_bench("--only", "crc32,crunch,division,lua,sha256", *LITTLE, "--json", str(file), "--goals")
     said = capsys.readouterr()
     document = json.loads(file.read_text())
     assert status == 1
@@ -235,7 +235,7 @@ def test_what_fails_or_is_missing_does_not_cost_the_others(
     assert document["programs"]["division"]["ratio"]["mipsel"] > 0
     assert document["programs"]["crunch"]["wrong"][0] == "mipsel" and "WRONG" in said.out
     assert said.err.count("without lua: no source package lua5.4 here") == 1 and "lua" in document["skipped"]
-    assert "targets:" in said.out and "geometric mean" in said.out
+    assert "goals:" in said.out and "geometric mean" in said.out
     translation = document["programs"]["division"]["translation"]["mipsel"]
     assert translation["seconds"] > 0 and translation["library_bytes"] > translation["text_bytes"] > 0
 

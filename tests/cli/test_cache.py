@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from mipsrec import kept
+from mipsrec import cache_limit, cache_notes, cache_prune
 from mipsrec.cache import source_digest
 from mipsrec.library_file import Damaged, read_library
 from tests.support.commandline import assert_one_line, mipsrec
@@ -362,10 +362,11 @@ def test_help_teaches() -> None:
 def test_sizes(text: str, size: int | None) -> None:
     if size is None:
         with pytest.raises(ValueError, match="no size"):
-            kept.parse_size(text)
+            cache_limit.parse_size(text)
     else:
-        assert kept.parse_size(text) == size
-    assert kept.size_text(1536) == "1.5 KiB" and kept.size_text(3 << 40) == "3.0 TiB" and kept.size_text(5) == "5 bytes"
+        assert cache_limit.parse_size(text) == size
+    for size, shown in ((1536, "1.5 KiB"), (3 << 40, "3.0 TiB"), (5, "5 bytes")):
+        assert cache_limit.size_text(size) == shown
 
 
 # ---- for one build ----
@@ -383,10 +384,10 @@ def test_room_counts_a_library_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path))
     monkeypatch.setenv("MIPSREC_CACHE_LIMIT", "1000")
     first, second = (of_size(tmp_path / "libraries" / f"{name * 32}.so", 400, time.time() - 9) for name in "ab")
-    kept.Room(()).add(second)
+    cache_limit.Room(()).add(second)
     assert first.exists() and second.exists()
     third = of_size(tmp_path / "libraries" / f"{'c' * 32}.so", 400, time.time())
-    kept.Room(()).add(third)
+    cache_limit.Room(()).add(third)
     assert third.exists() and not (first.exists() and second.exists())
 
 
@@ -394,15 +395,15 @@ def test_use_is_noted_once_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path))
     library = of_size(tmp_path / "a.so", 1, time.time() - 3 * DAY)
     before = library.stat()
-    kept.note_use(library)
+    cache_notes.note_use(library)
     noted = library.stat()
     assert noted.st_atime > time.time() - 60 and noted.st_mtime_ns == before.st_mtime_ns
-    kept.note_use(library)
+    cache_notes.note_use(library)
     assert library.stat().st_ctime_ns == noted.st_ctime_ns
-    kept.note_use(tmp_path / "none.so")
+    cache_notes.note_use(tmp_path / "none.so")
     monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path / "cache"))
     os.utime(library, (before.st_atime, before.st_mtime))
-    kept.note_use(library)
+    cache_notes.note_use(library)
     assert library.stat().st_atime == before.st_atime, "it is of a layer now"
 
 
@@ -411,5 +412,5 @@ def test_lock_in_use_is_not_removed(tmp_path: Path) -> None:
     lock = tmp_path / "a.lock"
     with lock.open("wb") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
-        assert not kept.remove(kept.Leftover(kept.LOCK, lock, 0)) and lock.exists()
-    assert kept.remove(kept.Leftover(kept.LOCK, lock, 0)) and not lock.exists()
+        assert not cache_prune.remove_leftover(cache_prune.Leftover(cache_prune.LOCK, lock, 0)) and lock.exists()
+    assert cache_prune.remove_leftover(cache_prune.Leftover(cache_prune.LOCK, lock, 0)) and not lock.exists()

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from mipsrec.interrupts import held, let_in
-from mipsrec.scratch import scratch_folder
 from mipsrec.store import locked
+from mipsrec.temporary_folder import temporary_folder
 
 
 @pytest.fixture(autouse=True)
@@ -131,8 +131,8 @@ def test_other_threads_hold_nothing() -> None:
     thread.join()
 
 
-def test_scratch_folder_goes(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), scratch_folder("x", tmp_path) as folder:
+def test_temporary_folder_goes(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), temporary_folder("x", tmp_path) as folder:
         (folder / "file").write_text("x")
         interrupt()
     assert os.listdir(tmp_path) == []

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from mipsrec.compiler import find_compiler
-from mipsrec.host import build_launcher
+from mipsrec.host_build import build_launcher
 from mipsrec.pipeline import Options, cached_library, open_guest
 from tests.support.compiled import BARE
 from tests.support.dynamic import program
@@ -136,16 +136,14 @@ AT_ONCE = [
     ("--tier", "aot", "known"),
     ("--tier=baseline", "absent"),
     ("--tier", "interp", "new"),
-    ("--engine", "native", "known"),
-    ("--engine=interp", "text"),
-    ("--engine", "native", "--tier", "baseline", "new"),
-    ("--tier", "baseline", "--engine", "native", "dynamic"),
+    ("--tier=interp", "text"),
+    ("--tier", "aot", "--tier", "baseline", "new"),
     ("-E", "A=1", "-EB=2 3", "-E", "C", "known"),
     ("--profile", "out.prof", "known"),
     ("--profile", "out.prof", "--profile-rate", "250", "dynamic"),
     ("--profile-rate", "250", "known"),
-    ("--static-lib", "lib.so", "new"),
-    ("--static-lib=lib.so", "--tier", "interp", "absent"),
+    ("--library", "lib.so", "new"),
+    ("--library=lib.so", "--tier", "interp", "absent"),
     ("-L", "root", "/bin/known", "x"),
     ("-Lroot", "/bin/link"),
     ("--sysroot", "root", "/bin/dynamic"),
@@ -166,7 +164,10 @@ BY_PYTHON = [
     ("--tier", "jit", "known"),
     ("--tier", "", "known"),
     ("--tier=", "known"),
+    ("--engine", "native", "known"),
+    ("--engine=interp", "text"),
     ("--engine", "aot", "known"),
+    ("--static-lib", "lib.so", "new"),
     ("-E",),
     ("-E", "-x", "known"),
     ("-L=root", "known"),

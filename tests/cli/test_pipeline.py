@@ -118,7 +118,7 @@ def test_dump_build_run(dump: Path, tmp_path: Path) -> None:
     for source in (dump, SAMPLE):
         library = tmp_path / f"{source.name}.so"
         assert mipsrec("build", source, "-o", library, "--opt", "1").returncode == 0
-        result = mipsrec("run", "--static-lib", library, SAMPLE)
+        result = mipsrec("run", "--library", library, SAMPLE)
         assert (result.returncode, result.stdout, result.stderr) == (0, EXPECTED, "")
 
 
@@ -143,7 +143,7 @@ def _entries(folder: Path) -> list[tuple[int, str]]:
 
 
 def _host() -> Path:
-    from mipsrec.host import host_executable
+    from mipsrec.host_build import host_executable
 
     need("cc", "gcc")
     return host_executable()
@@ -161,7 +161,7 @@ def test_optimized_ir(tmp_path: Path) -> None:
     assert "; 0" in plain  # disassembly beside the IR
     assert mipsrec("dump-llvm", SAMPLE, "-o", tmp_path / "ir", "--optimize").returncode == 0
     assert mipsrec("build", tmp_path / "ir", "-o", tmp_path / "lib.so", "--opt", "0").returncode == 0
-    assert mipsrec("run", "--static-lib", tmp_path / "lib.so", SAMPLE).stdout == EXPECTED
+    assert mipsrec("run", "--library", tmp_path / "lib.so", SAMPLE).stdout == EXPECTED
 
 
 def test_a_dump_of_some_functions(guest: Path, tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_only_some_functions(guest: Path, tmp_path: Path) -> None:
     library = tmp_path / "lib.so"
     words = [_host(), "--stats", "--library", library, guest, "one", "two"]
     interpreted = []
-    for chosen in (("--only", "mi[wxy]"), ("--only", "length", "--only", "mix"), ("--only", "*")):
+    for chosen in (("--function", "mi[wxy]"), ("--function", "length", "--function", "mix"), ("--function", "*")):
         assert mipsrec("build", guest, "-o", library, *chosen).returncode == 0
         result = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         assert (result.returncode, result.stdout) == (7, "one\ntwo\n"), result
@@ -183,11 +183,11 @@ def test_only_some_functions(guest: Path, tmp_path: Path) -> None:
         assert (counts[0] == "0") == (counts[1] == "0")
         interpreted.append(int(counts[0]))
     assert interpreted[0] > interpreted[1] > interpreted[2]
-    assert_one_line(mipsrec("build", guest, "-o", library, "--only", "nothing*"), str(guest), "nothing*")
+    assert_one_line(mipsrec("build", guest, "-o", library, "--function", "nothing*"), str(guest), "nothing*")
 
 
 def test_only_is_for_programs(dump: Path, tmp_path: Path) -> None:
-    assert_one_line(mipsrec("build", dump, "-o", tmp_path / "lib.so", "--only", "mix"), str(dump), "--only")
+    assert_one_line(mipsrec("build", dump, "-o", tmp_path / "lib.so", "--function", "mix"), str(dump), "--function")
 
 
 INTO_THE_NEXT = """
@@ -291,8 +291,8 @@ def test_jump_to_between_the_load_of_a_table_and_its_jump(order: str, tmp_path: 
 
 def test_an_entry_of_two_functions_is_in_the_table_once() -> None:
     """The host refuses a table whose pcs do not grow; functions of glibc share the ends of loops."""
-    from mipsrec.cpu import chosen_cpu
     from mipsrec.linking import GuestFile, LibraryIdentity, table_text
+    from mipsrec.target_cpu import chosen_cpu
 
     guest_file = GuestFile("00" * 32, 0, 0, False, False, ((4194304, 0, 4096),))
     identity = LibraryIdentity(guest_file, "flat", "direct", "2", chosen_cpu("generic"))
@@ -334,18 +334,18 @@ def test_cfg(guest: Path, tmp_path: Path) -> None:
     assert "<svg" in (tmp_path / "length.svg").read_text()
 
 
-@pytest.mark.parametrize("engine", ["native", "interp"])
-def test_call(guest: Path, engine: str) -> None:
-    result = mipsrec("call", "--engine", engine, guest, "mix", "-5", "0x10", "0xffffffff", "1")
+@pytest.mark.parametrize("tier", ["aot", "interp"])
+def test_call(guest: Path, tier: str) -> None:
+    result = mipsrec("call", "--tier", tier, guest, "mix", "-5", "0x10", "0xffffffff", "1")
     assert result.returncode == 0
     assert result.stdout.splitlines()[:2] == ["v0 = 0xffffffeb (-21)", "v1 = 0xfffffffe (-2)"]
     for text in ("five", "0b1", "1_000", "0x", "4294967296", "-2147483649"):
-        assert_one_line(mipsrec("call", "--engine", engine, guest, "mix", text), text)
+        assert_one_line(mipsrec("call", "--tier", tier, guest, "mix", text), text)
 
 
 def test_call_of_a_program_whose_name_is_a_number(guest: Path, tmp_path: Path) -> None:
     (tmp_path / "12").write_bytes(guest.read_bytes())
-    result = mipsrec("call", "--engine", "interp", "12", "mix", "9", "2", cwd=tmp_path)
+    result = mipsrec("call", "--tier", "interp", "12", "mix", "9", "2", cwd=tmp_path)
     assert result.stdout.splitlines()[0] == "v0 = 0x00000007 (7)"
 
 
@@ -376,12 +376,12 @@ helper: jr $ra
 """
 
 
-@pytest.mark.parametrize("engine", ["native", "interp"])
-def test_call_of_functions_that_return_by_another_register(tmp_path: Path, engine: str) -> None:
+@pytest.mark.parametrize("tier", ["aot", "interp"])
+def test_call_of_functions_that_return_by_another_register(tmp_path: Path, tier: str) -> None:
     options = ("-nostdlib", "-static", "-mno-abicalls", "-fno-pic")
     program = compile_guest(tmp_path, "big", RETURNS_BY_T0, *options, language="assembler")
     for function, found in ("moved", 23), ("later", 43):
-        result = mipsrec("call", "--engine", engine, program, function, 20, 3)
+        result = mipsrec("call", "--tier", tier, program, function, 20, 3)
         assert result.stdout.splitlines()[0] == f"v0 = 0x{found:08x} ({found})", result.stderr
 
 
@@ -394,20 +394,20 @@ def run_guest(guest: Path, *words: object, text: str = "", **changes: str | None
     )
 
 
-@pytest.mark.parametrize("engine", ["native", "interp"])
-def test_streams_and_status(guest: Path, engine: str) -> None:
+@pytest.mark.parametrize("tier", ["aot", "interp"])
+def test_streams_and_status(guest: Path, tier: str) -> None:
     """Input, output and status 7 pass through, and words that look like options belong to the guest."""
-    words = ["--help", "-E", "--engine", "interp", "--", "-", ""]
-    result = run_guest(guest, "--engine", engine, guest, *words, text="some\ninput" * 30)
+    words = ["--help", "-E", "--tier", "interp", "--", "-", ""]
+    result = run_guest(guest, "--tier", tier, guest, *words, text="some\ninput" * 30)
     assert result.stdout == "".join(f"{word}\n" for word in words) + "some\ninput" * 30
     assert (result.returncode, result.stderr) == (7, "")
 
 
-@pytest.mark.parametrize("engine", ["native", "interp"])
-def test_signals(guest: Path, engine: str) -> None:
-    result = run_guest(guest, "--engine", engine, guest, "!")
+@pytest.mark.parametrize("tier", ["aot", "interp"])
+def test_signals(guest: Path, tier: str) -> None:
+    result = run_guest(guest, "--tier", tier, guest, "!")
     assert (result.returncode, result.stdout) == (-signal.SIGSEGV, "")
-    line = " ".join(command("run", "--engine", engine, guest, "!")) + "; echo $?"
+    line = " ".join(command("run", "--tier", tier, guest, "!")) + "; echo $?"
     shell = subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=environment())
     assert shell.stdout.splitlines()[-1] == str(128 + signal.SIGSEGV)
 
@@ -415,7 +415,7 @@ def test_signals(guest: Path, engine: str) -> None:
 def test_environment(tmp_path: Path) -> None:
     source = (GUESTS / "surroundings.c").read_text()
     guest = compile_guest(tmp_path, "little", source, "-static")
-    words = ["run", "--engine", "interp", "-E", "COLOUR=dark=red", "-E", "HOME", "-E", "EMPTY=", guest]
+    words = ["run", "--tier", "interp", "-E", "COLOUR=dark=red", "-E", "HOME", "-E", "EMPTY=", guest]
     result = mipsrec(*words, "COLOUR", "HOME", "EMPTY", "GIVEN", GIVEN="yes")
     assert result.stdout == "COLOUR=dark=red\nHOME=(none)\nEMPTY=\nGIVEN=yes\n"
     assert result.returncode == 5

@@ -95,7 +95,7 @@ def test_interpreted_and_stripped(guest: Path, tmp_path: Path) -> None:
     stripped.write_bytes(guest.read_bytes())
     stripped.chmod(0o755)
     binutils("little" if guest.read_bytes()[5] == 1 else "big", "strip", stripped)
-    result = mipsrec("profile", "--engine", "interp", stripped, "10", "0")
+    result = mipsrec("profile", "--tier", "interp", stripped, "10", "0")
     assert re.search(r"^ *\d+\.\d\d +\d+  fn_[0-9a-f]{8} +interp$", result.stderr, re.MULTILINE), result
 
 

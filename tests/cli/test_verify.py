@@ -84,7 +84,7 @@ class Planted:
         """Build the IR as it is now and verify a run."""
         library = self.folder / "lib.so"
         pipeline.build(self.ir, library, pipeline.Options(opt=1, jobs=1))
-        return mipsrec("verify", "--static-lib", library, *options, self.guest)
+        return mipsrec("verify", "--library", library, *options, self.guest)
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_fault_in_a_row(tmp_path: Path, byte_order: str) -> None:
     """xor computes or."""
     plain_host()
     guest = compile_guest(tmp_path, byte_order, FREESTANDING, *BARE)
-    result = mipsrec("verify", "--static-lib", build_wrong(tmp_path, guest), guest)
+    result = mipsrec("verify", "--library", build_wrong(tmp_path, guest), guest)
     assert_found(result, "in function mix (0x", "registers differ at control at", "; the interpreter's by ")
     assert re.search(r"> [0-9a-f]{8}: [0-9a-f]{8}  xor ", result.stderr), result.stderr
     assert re.search(r"last agreed at the call of 0x[0-9a-f]{8} <mix>", result.stderr), result.stderr
@@ -157,7 +157,7 @@ def test_fault_in_the_flush_before_a_call(tmp_path: Path, calls: str) -> None:
     result = planted.verify()
     assert_found(result, "in function chain (0x", "registers differ at the call of", "<mix>", "a1*")
     assert re.search(r"  a1 +lifted 0x[0-9a-f]{8}, interpreter 0x[0-9a-f]{8}; the interpreter's by", result.stderr)
-    assert f"mipsrec verify --static-lib {planted.folder / 'lib.so'} {planted.guest}" in result.stderr
+    assert f"mipsrec verify --library {planted.folder / 'lib.so'} {planted.guest}" in result.stderr
 
 
 def test_wrong_store(planted: Planted) -> None:
@@ -212,7 +212,7 @@ def test_forked_children_are_verified(tmp_path: Path) -> None:
     guest = compile_guest(tmp_path, "big", FORKS, *BARE)
     right = mipsrec("verify", "--jobs", "1", guest)
     assert right.returncode == 3 and right.stderr.startswith(AGREES), right
-    assert_found(mipsrec("verify", "--static-lib", build_wrong(tmp_path, guest), guest), "in function mix (0x")
+    assert_found(mipsrec("verify", "--library", build_wrong(tmp_path, guest), guest), "in function mix (0x")
 
 
 # ---- the command ----
@@ -221,8 +221,8 @@ def test_forked_children_are_verified(tmp_path: Path) -> None:
 def test_refusals(tmp_path: Path) -> None:
     plain_host()
     program = compile_guest(tmp_path, "big", FREESTANDING, *BARE)
-    assert_one_line(mipsrec("verify", "--functions", "leaf,nonesuch", program), "nonesuch", "mipsrec disasm")
-    assert_one_line(mipsrec("verify", "--functions", "leaf", "--static-lib", "x.so", program), "give one of them")
+    assert_one_line(mipsrec("verify", "--function", "leaf,nonesuch", program), "nonesuch", "mipsrec disasm")
+    assert_one_line(mipsrec("verify", "--function", "leaf", "--library", "x.so", program), "give one of them")
     result = mipsrec("verify", "--ignore", "fcsr,f77", "--opt", "0", "--jobs", "1", program)
     assert_one_line(result, "no register is named 'f77'", status=2)
 
@@ -231,7 +231,7 @@ def test_only_some_functions(tmp_path: Path) -> None:
     """The rest is interpreted: two functions have one entry each, and are seen at their calls and returns."""
     plain_host()
     guest = compile_guest(tmp_path, "little", FREESTANDING, *BARE)
-    result = mipsrec("verify", "--functions", "leaf,mix", "--jobs", "1", guest)
+    result = mipsrec("verify", "--function", "leaf,mix", "--jobs", "1", guest)
     assert result.returncode == STATUS and "; 2 lifted entries used, " in result.stderr, result.stderr
 
 
@@ -317,7 +317,7 @@ def own_options(byte_order: str, guest: Path, source: Path) -> list[str]:
         own = ["main", *(name for name in mangled if any(word in name for word in words))]
     else:
         own = [name for name in names if re.search(rf"^[a-z].*\b{re.escape(name)}\(.*\)\n", text, re.M)]
-    return ["--opt", "1", "--functions", ",".join(own)]
+    return ["--opt", "1", "--function", ",".join(own)]
 
 
 @pytest.mark.parametrize(
@@ -394,7 +394,7 @@ def test_one_entry_besides_the_start(tmp_path: Path) -> None:
     options = pipeline.Options("light", calls="watched", jobs=1)
     chosen = source.functions_like(["twice", "go_back", "main", "*setjmp*", "*longjmp*"])
     pipeline.build(source, library, options, functions=chosen)
-    result = mipsrec("verify", "--static-lib", library, guest)
+    result = mipsrec("verify", "--library", library, guest)
     assert (result.returncode, result.stdout) == (0, "463\n") and result.stderr.startswith(AGREES), result.stderr
 
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from mipsrec.cache import cache_folder, variant_of
 from mipsrec.elf import load_elf
 from mipsrec.errors import MipsrecError
-from mipsrec.host import host_executable
+from mipsrec.host_build import host_executable
 from mipsrec.options import LEVELS, Options
 from mipsrec.store import StoreProgress, code_bytes, store_all
 from mipsrec.sysroot import Sysroot, closure_of, is_mips

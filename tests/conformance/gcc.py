@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from mipsrec.host import host_executable
+from mipsrec.host_build import host_executable
 from tests.conformance.gcc_batch import BUILD_HELP, NO_BUILD_HELP, UNBUILT, Batch, run_batch, ways
 from tests.conformance.gcc_suites import LEVELS, SUITES, load_test, read_suite, sources
 from tests.support.paths import ROOT

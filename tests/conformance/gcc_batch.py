@@ -113,7 +113,7 @@ def lift(program: Path, options: Sequence[str]) -> Path:
     """Return a library, built with options, of the tests' own functions; the rest of the program is interpreted."""
     library = program.with_name("library.so")
     library.unlink(missing_ok=True)
-    words = [sys.executable, "-m", "mipsrec", "build", str(program), "-o", str(library), "--only", "t[0-9]*.*"]
+    words = [sys.executable, "-m", "mipsrec", "build", str(program), "-o", str(library), "--function", "t[0-9]*.*"]
     _succeed([*words, "--jobs", "1", *options])
     return library
 

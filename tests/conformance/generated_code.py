@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mipsrec.host import host_executable
+from mipsrec.host_build import host_executable
 from mipsrec.timing import geometric_mean
 from tests.support.debian import unpacked
 from tests.support.paths import TESTS

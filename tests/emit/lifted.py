@@ -13,7 +13,6 @@ import subprocess
 from pathlib import Path
 
 from mipsrec.analysis import analyze
-from mipsrec.cpu import chosen_cpu
 from mipsrec.elf import load_elf
 from mipsrec.emit.calls import HOST_EDGES, declaration
 from mipsrec.emit.function import LiftedFunction
@@ -25,6 +24,7 @@ from mipsrec.lift.policy import lifted_starts, with_cold
 from mipsrec.memory import AddressSpace
 from mipsrec.native import compile_text, default_triple
 from mipsrec.state import OFFSETS, c_header
+from mipsrec.target_cpu import chosen_cpu
 from tests.support.guest_cpu import CODE, DATA, DATA_BYTES, STOP, Cpu
 from tests.support.interpreter import CAUSES, FLAGS, SOURCES, Event, Interpreter
 from tests.support.paths import RUNTIME, TESTS

@@ -53,14 +53,14 @@ def test_names(order: str, tmp_path: Path) -> None:
     guest = compile_guest(tmp_path, order, ODD, *options, language="assembler")
     library = tmp_path / "guest.so"
     assert mipsrec("build", guest, "-o", library).returncode == 0
-    assert mipsrec("run", "--static-lib", library, guest).returncode == 0
+    assert mipsrec("run", "--library", library, guest).returncode == 0
     plain = ("memset", "_llvm.memcpy.p0.p0.i32", "strlen", "_1st", "two_words", "a_b_c", NAMES[6], "sqrt", "n" * 200)
     found = symbols_of(library)
     for name in plain:
         assert len([symbol for symbol in found if re.fullmatch(re.escape(name) + r"\.[0-9a-f]{8}", symbol)]) == 1, found
     binutils(order, "strip", guest)
     assert mipsrec("build", guest, "-o", library).returncode == 0
-    assert mipsrec("run", "--static-lib", library, guest).returncode == 0
+    assert mipsrec("run", "--library", library, guest).returncode == 0
     assert len([symbol for symbol in symbols_of(library) if re.fullmatch(r"fn_[0-9a-f]{8}", symbol)]) == len(NAMES) + 1
 
 
@@ -87,7 +87,7 @@ def recursive(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def test_parts_of_a_function(recursive: tuple[Path, Path]) -> None:
     guest, library = recursive
-    assert mipsrec("run", "--static-lib", library, guest).returncode == 0
+    assert mipsrec("run", "--library", library, guest).returncode == 0
     found = symbols_of(library)
     assert any(re.fullmatch(r"fibonacci\.[0-9a-f]{8}", symbol) for symbol in found), found
     assert any(re.fullmatch(r"fibonacci\.[0-9a-f]{8}\.body", symbol) for symbol in found), found

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from mipsrec.host import host_executable
+from mipsrec.host_build import host_executable
 from tests.conformance.gcc_batch import (
     BUILD_HELP,
     INTERPRETED,

@@ -25,7 +25,7 @@ from typing import Protocol
 from tqdm import tqdm
 
 from mipsrec import pipeline
-from mipsrec.host import host_executable
+from mipsrec.host_build import host_executable
 from mipsrec.lift import policy
 from tests.fuzz.flow_maker import Part, place_of
 from tests.fuzz.flow_parts import make
@@ -248,8 +248,8 @@ def explain(trial: Trial, way: Judge) -> str:
         lines.append(f"    mipsrec-host {' '.join(BASELINE[way])} {program}")
     elif way:
         library = f"{program}.so"
-        lines.append(f"    mipsrec build {way} {program} -o {library}; mipsrec run --static-lib {library} {program}")
-    return "\n".join([*lines, f"    mipsrec run --engine interp {program}"])
+        lines.append(f"    mipsrec build {way} {program} -o {library}; mipsrec run --library {library} {program}")
+    return "\n".join([*lines, f"    mipsrec run --tier interp {program}"])
 
 
 def try_seed(seed: str, ways: list[Way], folder: Path, host: Path, maker: Maker = make_flow) -> tuple[bool, list[str]]:

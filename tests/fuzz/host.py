@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from mipsrec.host import write_generated_headers
+from mipsrec.host_build import write_generated_headers
 from tests.support.paths import PREBUILT, ROOT, RUNTIME, TESTS
 from tests.support.tools import need
 from tests.support.vectors import load_all

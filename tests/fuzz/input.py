@@ -28,9 +28,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-import mipsrec.commands.inspect
+import mipsrec.commands.build
+import mipsrec.commands.disasm
+import mipsrec.commands.dump_llvm
+import mipsrec.commands.info
 import mipsrec.commands.run
-import mipsrec.commands.translate
 import mipsrec.native
 from mipsrec.cli import main as mipsrec_main
 from tests.fuzz import harmless
@@ -113,7 +115,7 @@ def trial(seed: int, number: int, choices: Sequence[Program], only: Sequence[str
         "disasm": ("disasm",),
         "dump-llvm": ("dump-llvm", "-o", "output", "--memory", model),
         "build": ("build", "-o", "output", "--opt", "0", "--jobs", "1", "--memory", model),
-        "interpret": ("run", "--engine", "interp", "--report"),
+        "interpret": ("run", "--tier", "interp", "--report"),
         "run": ("run", "--report", "--opt", "0", "--jobs", "1", "--memory", model),
     }[kind]
     content = mutant(program.content, program.layout, chance)

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-from mipsrec.host import host_executable
+from mipsrec.host_build import host_executable
 from mipsrec.isa import ROWS
 from tests.fuzz.batch import Failure, Tally, run_batch
 from tests.fuzz.guest import MODES, EngineError, Mode

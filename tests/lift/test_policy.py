@@ -218,20 +218,20 @@ def test_build_with_a_profile(tmp_path: Path) -> None:
     facts = json.loads(mipsrec("info", "--json", SAMPLE).stdout)
     profile = _profile(tmp_path, facts["identity"], f"{facts['entry']:08x} 5 lifted")
     library = tmp_path / "lib.so"
-    assert mipsrec("build", SAMPLE, "-o", library, "--opt", "auto", "--profile", profile).returncode == 0
+    assert mipsrec("build", SAMPLE, "-o", library, "--opt", "auto", "--use-profile", profile).returncode == 0
     assert json.loads(mipsrec("info", "--json", library).stdout)["options"].startswith("--opt auto+prof --cpu")
-    for words in (("--static-lib", library), ("--use-profile", profile, "--opt", "1")):
+    for words in (("--library", library), ("--use-profile", profile, "--opt", "1")):
         result = mipsrec("run", *words, SAMPLE)
         assert (result.returncode, result.stdout) == (0, EXPECTED)
     assert mipsrec("dump-llvm", SAMPLE, "-o", tmp_path / "ir").returncode == 0
-    assert mipsrec("build", tmp_path / "ir", "-o", library, "--opt", "1", "--profile", profile).returncode == 0
+    assert mipsrec("build", tmp_path / "ir", "-o", library, "--opt", "1", "--use-profile", profile).returncode == 0
 
 
 def test_profile_of_another_program(tmp_path: Path) -> None:
     profile = _profile(tmp_path, "0f" * 32)
     assert mipsrec("dump-llvm", SAMPLE, "-o", tmp_path / "ir").returncode == 0
     for source in (SAMPLE, tmp_path / "ir"):
-        result = mipsrec("build", source, "-o", tmp_path / "lib.so", "--profile", profile)
+        result = mipsrec("build", source, "-o", tmp_path / "lib.so", "--use-profile", profile)
         assert_one_line(result, "another program", "out.prof")
     assert_one_line(mipsrec("run", "--use-profile", profile, SAMPLE), "another program")
     assert_one_line(mipsrec("run", "--use-profile", tmp_path / "none", SAMPLE), "none: cannot be read")

@@ -77,6 +77,6 @@ def test_as_qemu_says(host: Path, order: str, guest: Path, tmp_path: Path, way: 
 
 def test_verified(guest: Path) -> None:
     functions = ",".join(f"loop_{name}" for name in sorted(WITH_SLOTS))
-    command = [sys.executable, "-m", "mipsrec", "verify", "--functions", functions, str(guest)]
+    command = [sys.executable, "-m", "mipsrec", "verify", "--function", functions, str(guest)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 0 and "agree at" in result.stderr, result.stderr

@@ -14,7 +14,7 @@ PACKAGE = ROOT / "mipsrec"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__init__", "errors", "options"),
-    ("state", "checksum", "library_file", "profiles", "interrupts", "scratch"),
+    ("state", "checksum", "library_file", "profiles", "interrupts", "temporary_folder"),
     ("elf", "elf_header", "elf_tables", "elf_eh"),
     ("memory",),
     ("isa",),
@@ -22,10 +22,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("flow",),
     ("lift",),
     ("emit",),
-    ("compiler", "cpu", "shards", "workers", "objects", "linking", "native", "cache", "layers", "timing"),
+    ("compiler", "target_cpu", "shards", "workers", "object_cache", "linking", "native", "cache", "layers", "timing"),
     ("stencils",),
-    ("host",),
-    ("pipeline", "dumped", "store", "sysroot", "kept", "farm"),
+    ("host_build",),
+    ("pipeline", "ir_dump", "store", "sysroot", "cache_entries", "cache_limit", "cache_notes", "cache_prune", "farm"),
     ("server",),
     ("commands", "profile_report", "cli", "demo", "packaging", "__main__"),
 )

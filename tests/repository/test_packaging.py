@@ -137,9 +137,9 @@ def test_stencils_are_installed(installed: Path) -> None:
 
 def test_a_host_of_another_version_is_not_used(installed: Path, tmp_path: Path) -> None:
     """One whose code key is another's; then a host is built from the installed sources."""
-    script = "from mipsrec import host; print(host.shipped_host())"
+    script = "from mipsrec import host_build; print(host_build.shipped_host())"
     assert _run(installed, installed / "python", "-c", script) == f"{installed}/mipsrec-host\n"
-    script = "from mipsrec import host; host.source_digest = lambda: 'another'; print(host.shipped_host())"
+    script = script.replace(";", "; host_build.source_digest = lambda: 'another';")
     assert _run(installed, installed / "python", "-c", script) == "None\n"
 
 
@@ -172,5 +172,5 @@ def test_editable_installation(tmp_path: Path) -> None:
         assert not _is_native(commands / name)
     (source / "mipsrec/__init__.py").write_text('__version__ = "0.changed"\n')
     assert _run(commands, commands / "mipsrec", "--version") == "mipsrec 0.changed\n"
-    script = "from mipsrec import host; print(host.runtime_folder(), host.shipped_host())"
+    script = "from mipsrec import host_build; print(host_build.runtime_folder(), host_build.shipped_host())"
     assert _run(commands, commands / "python", "-c", script) == f"{source}/runtime None\n"

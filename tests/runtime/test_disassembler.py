@@ -7,7 +7,7 @@ import random
 import subprocess
 from pathlib import Path
 
-from mipsrec.host import generated_headers, runtime_folder
+from mipsrec.host_build import generated_headers, runtime_folder
 from mipsrec.isa import ROWS, decode
 from mipsrec.isa.disassembly import disassemble
 from tests.support.tools import need

@@ -36,7 +36,7 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def verify(guest: DynamicGuest, *words: object, functions: str = ALL) -> subprocess.CompletedProcess[str]:
-    options = ("--opt", "1", "--jobs", "1", "--with", guest.plug, "--functions", functions)
+    options = ("--opt", "1", "--jobs", "1", "--with", guest.plug, "--function", functions)
     return mipsrec("verify", *options, guest.program, *words)
 
 
@@ -78,7 +78,7 @@ sys.exit(main(sys.argv[1:]))
 def verify_wrong(guest: DynamicGuest, cache: Path, functions: str, *words: object) -> subprocess.CompletedProcess[str]:
     """Verify with code in which xor computes or, in a cache of its own but for the host; words: the command line."""
     cache_with_host(cache)
-    options = ("--opt", "1", "--jobs", "1", "--with", guest.plug, "--functions", functions)
+    options = ("--opt", "1", "--jobs", "1", "--with", guest.plug, "--function", functions)
     command = [sys.executable, "-c", WRONG_ROW, "verify", *map(str, options), *map(str, words)]
     return subprocess.run(
         command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL,
@@ -96,7 +96,7 @@ def test_verify_names_file_and_function(guest: DynamicGuest, tmp_path: Path) -> 
     assert re.search(agreed, result.stderr), result.stderr
     assert re.search(r"control at 0x77[0-9a-f]{6} <libone.so:one_walk\+0x[0-9a-f]+>", result.stderr), result.stderr
     assert re.search(rf"  libone.so:one_mix, block {start}:\n  > {start}: [0-9a-f]{{8}}  xor ", result.stderr)
-    assert re.search(r"to see it again: mipsrec verify --functions libone.so:one_mix --with ", result.stderr)
+    assert re.search(r"to see it again: mipsrec verify --function libone.so:one_mix --with ", result.stderr)
 
 
 @pytest.mark.parametrize("way", ["plug", "child"])
@@ -226,7 +226,7 @@ def sysroot(tmp_path_factory: pytest.TempPathFactory, guest: DynamicGuest) -> Pa
     return folder
 
 
-@pytest.mark.parametrize("command", ["verify --functions main", "profile --engine interp"])
+@pytest.mark.parametrize("command", ["verify --function main", "profile --tier interp"])
 def test_absolute_name_in_a_sysroot(sysroot: Path, command: str) -> None:
     """It names the file below the sysroot, for the tool as for the run."""
     result = mipsrec(*command.split(), "--sysroot", sysroot, "/bin/sh")

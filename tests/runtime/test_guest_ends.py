@@ -115,7 +115,7 @@ class Built:
         options = ("-nostdlib", "-static", "-mno-abicalls", "-fno-pic", "-G0")
         self.path = compile_guest(folder, byte_order, GUEST, *options, language="assembler")
         self._folder = folder
-        self._words = {"interpreted": ("--engine", "interp")}
+        self._words = {"interpreted": ("--tier", "interp")}
 
     def words(self, way: str, letter: str) -> list[object]:
         """Return the arguments of `mipsrec` that run the guest, building a library the first time."""
@@ -124,7 +124,7 @@ class Built:
             options = ["--opt", way.removeprefix("opt ")] if way.startswith("opt") else ["--memory", way, "--opt", "1"]
             result = mipsrec("build", self.path, "-o", library, "--jobs", "1", *options)
             assert result.returncode == 0, result.stderr
-            self._words[way] = ("--static-lib", str(library))
+            self._words[way] = ("--library", str(library))
         return ["run", *self._words[way], self.path, letter]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec.host import runtime_folder, write_generated_headers
+from mipsrec.host_build import runtime_folder, write_generated_headers
 from tests.support.compiled import ORDERS, compile_guest
 from tests.support.tools import need
 

@@ -44,7 +44,7 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     compiler = need(f"{triple}-gcc", f"gcc-{triple}")
     subprocess.run([compiler, "-O2", "-static", "-pthread", "-w", SOURCE, "-o", path], check=True)
     library = path.with_suffix(".so")
-    lifted = [word for name in ("main", "spend", "compute", "call_kernel") for word in ("--only", name)]
+    lifted = [word for name in ("main", "spend", "compute", "call_kernel") for word in ("--function", name)]
     assert mipsrec("build", path, "-o", library, "--jobs", "1", *lifted).returncode == 0
     symbols = readelf_symbols(request.param, path)
     return Guest(path, library, {s[0]: range(s[1], s[1] + s[2]) for s in symbols if s[3] == "FUNC"})
@@ -172,7 +172,7 @@ def test_guests_that_are_killed(host: Path, guest: Guest, tmp_path: Path, number
 def test_interpreted_altogether(host: Path, tmp_path: Path) -> None:
     """Without a library; the program may end before the first sample."""
     program, output = PREBUILT / "mipsel" / "sha256.elf", tmp_path / "out.prof"
-    assert mipsrec("run", "--engine", "interp", "--profile", output, program).returncode == 0
+    assert mipsrec("run", "--tier", "interp", "--profile", output, program).returncode == 0
     profile = profiles.read(output)
     assert set(profile.samples) == set(profiles.ENGINES) and not profile.samples["lifted"]
 
@@ -180,10 +180,10 @@ def test_interpreted_altogether(host: Path, tmp_path: Path) -> None:
 def test_refusals(tmp_path: Path) -> None:
     """A file that cannot be made is said before the program runs, and what is no file stays what it is."""
     program = PREBUILT / "mipsel" / "hello.elf"
-    result = mipsrec("run", "--engine", "interp", "--profile", tmp_path / "nowhere" / "out.prof", program)
+    result = mipsrec("run", "--tier", "interp", "--profile", tmp_path / "nowhere" / "out.prof", program)
     assert_one_line(result, "nowhere/out.prof: cannot be written (No such file or directory)")
     for path in (tmp_path, Path("/dev/null")):
-        result = mipsrec("run", "--engine", "interp", "--profile", path, program)
+        result = mipsrec("run", "--tier", "interp", "--profile", path, program)
         assert_one_line(result, f"--profile {path}: is there, and no regular file")
     result = mipsrec("run", "--profile", tmp_path / "out.prof", "--profile-rate", "10001", program)
     assert_one_line(result, "--profile-rate", status=2)
@@ -206,7 +206,7 @@ def test_lifted_code_under_sanitizers(guest: Guest, tmp_path: Path) -> None:
     """Of model paged: also calls into the host are looked for on the stack."""
     library, output = tmp_path / "lib.so", tmp_path / "folder" / "out.prof"
     output.parent.mkdir()
-    chosen = ("--only", "main", "--only", "spend")
+    chosen = ("--function", "main,spend")
     assert mipsrec("build", guest.path, "-o", library, "--memory", "thunk", *chosen).returncode == 0
     command = [sanitized_host(), "--profile", output, "--library", library, guest.path, "lifted", "20"]
     result = subprocess.run(command, capture_output=True, text=True, timeout=120)

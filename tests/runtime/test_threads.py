@@ -74,7 +74,7 @@ def library(guest: Path) -> Path:
     """Its library."""
     built = guest.with_suffix(".so")
     own = {symbol[0] for symbol in readelf_symbols(order_of(guest), guest.with_suffix(".o")) if symbol[3] == "FUNC"}
-    chosen = [] if EVERYTHING else [word for name in (*sorted(own), *LIBRARY) for word in ("--only", name)]
+    chosen = [] if EVERYTHING else [word for name in (*sorted(own), *LIBRARY) for word in ("--function", name)]
     result = mipsrec("build", guest, "-o", built, "--jobs", "1", *chosen)
     assert result.returncode == 0, result.stderr
     return built
@@ -115,6 +115,6 @@ def test_trace_and_counters(host: Path, guest: Path) -> None:
 
 def test_verify_refuses(guest: Path, tmp_path: Path) -> None:
     library = tmp_path / "library.so"
-    assert mipsrec("build", guest, "-o", library, "--calls", "watched", "--only", "square").returncode == 0
-    result = mipsrec("verify", "--static-lib", library, guest, "values")
+    assert mipsrec("build", guest, "-o", library, "--calls", "watched", "--function", "square").returncode == 0
+    result = mipsrec("verify", "--library", library, guest, "values")
     assert_one_line(result, "verify follows one thread")

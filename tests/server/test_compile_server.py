@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec.host import host_executable
+from mipsrec.host_build import host_executable
 from tests.server.serving import (
     DEADLINE_SECONDS,
     ONE_LOOP,

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from mipsrec.cache import cache_folder
-from mipsrec.host import host_executable
+from mipsrec.host_build import host_executable
 from tests.support.locks import locked
 from tests.support.tools import need
 

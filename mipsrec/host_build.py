@@ -20,7 +20,7 @@ from . import __version__, stencils
 from .cache import cache_folder, cannot_write, source_digest
 from .compiler import find_compiler, run_compiler
 from .errors import BuildError
-from .scratch import scratch_folder
+from .temporary_folder import temporary_folder
 
 _FLAGS = (
     "-std=c11", "-O2", "-g", "-D_GNU_SOURCE=", "-fPIE", "-pthread", "-frounding-math", "-ffp-contract=off",
@@ -138,7 +138,7 @@ def _build(
     """Compile a program of C sources and generated headers."""
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        with scratch_folder(".host-", output.parent) as build:
+        with temporary_folder(".host-", output.parent) as build:
             for header, text in headers.items():
                 (build / header).write_text(text)
             common = [compiler, *_FLAGS, *extra_flags, f'-DMR_PRODUCER="mipsrec {__version__}"',

@@ -12,7 +12,7 @@ from .interrupts import held, let_in
 
 
 @contextmanager
-def scratch_folder(prefix: str, parent: str | os.PathLike[str] | None = None) -> Iterator[Path]:
+def temporary_folder(prefix: str, parent: str | os.PathLike[str] | None = None) -> Iterator[Path]:
     """Yield a new folder, in `parent` where its files are to be moved within one file system; raises OSError."""
     with held(), tempfile.TemporaryDirectory(prefix=prefix, dir=parent) as folder, let_in():
         yield Path(folder)

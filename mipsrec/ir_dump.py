@@ -62,7 +62,7 @@ def _file_name(function: Function) -> str:
     return f"{function.start:08x}_{plain}.ll"
 
 
-def write(
+def write_dump(
     folder: Path,
     image: Image,
     memory: str,
@@ -114,7 +114,7 @@ def _guest_file(said: dict[str, Any]) -> GuestFile:
     return GuestFile(str(said["identity"]), int(said["bias"]), int(said["fr"]), *flags, segments)
 
 
-def read(folder: Path) -> Dump:
+def read_dump(folder: Path) -> Dump:
     """Read an index; raises BuildError when the folder is not a whole dump of this version."""
     try:
         index = json.loads((folder / INDEX).read_text())

@@ -1,0 +1,179 @@
+"""Arguments that several commands take, in groups: each function adds one group to a command's parser."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..options import AUTO, CALL_MODELS, CPUS, LEVELS, MEMORY_MODELS
+
+
+def number_from(least: int, most: float = math.inf) -> Callable[[str], int]:
+    """Return a parser of numbers that are not less than `least`, nor more than `most`."""
+
+    def number(text: str) -> int:
+        value = int(text)
+        if value < least:
+            raise argparse.ArgumentTypeError(f"{value} is less than {least}")
+        if value > most:
+            raise argparse.ArgumentTypeError(f"{value} is more than {most}")
+        return value
+
+    return number
+
+
+class _OldName(argparse.Action):
+    """An option by the name that it had in the last version: says the new one, once, and does the same."""
+
+    def __init__(self, option: argparse.Action, values: Mapping[str, str] | None = None, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._option = option
+        self._values = values
+        self._said = False
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, given: Any, name: str | None = None
+    ) -> None:
+        old, new = self.option_strings[0], self._option.option_strings[-1]
+        if self._values is not None:
+            old, new, given = f"{old} {given}", f"{new} {self._values[given]}", self._values[given]
+        if not self._said:
+            print(f"mipsrec: {old} is now {new}", file=sys.stderr)
+        self._said = True
+        self._option(parser, namespace, given, self._option.option_strings[-1])
+
+
+def add_old_name(
+    parser: argparse.ArgumentParser, old: str, option: argparse.Action, values: Mapping[str, str] | None = None
+) -> None:
+    """Accept an option by an old name, which the help does not show; `values` leads from old arguments to new ones."""
+    choices = option.choices if values is None else list(values)
+    parser.add_argument(
+        old, action=_OldName, option=option, values=values, dest=option.dest, nargs=option.nargs, choices=choices,
+        default=argparse.SUPPRESS, help=argparse.SUPPRESS,
+    )  # fmt: skip
+
+
+def add_program(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("program", metavar="prog.elf", help="a 32-bit MIPS program")
+
+
+def add_program_and_words(parser: argparse.ArgumentParser) -> None:
+    """Add a program and its own arguments: all that follows its name."""
+    add_program(parser)
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARG", help="the program's arguments")
+
+
+def add_sysroot(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-L", "--sysroot", metavar="DIR",
+                        help="the folder that holds the program's /lib, /usr and so on; absolute paths that exist "
+                        "in it are taken from there (default: $MIPSREC_SYSROOT)")  # fmt: skip
+
+
+def add_host(parser: argparse.ArgumentParser) -> None:
+    """Add how the host runs a program."""
+    add_sysroot(parser)
+    parser.add_argument("--strace", action="store_true", help="print each system call on standard error")
+    parser.add_argument("--report", action="store_true", help="print registers and instruction when a signal ends it")
+    parser.add_argument("-E", dest="environment", metavar="VAR=VALUE", action="append", default=[],
+                        help="set a variable for the program (VAR alone removes it)")  # fmt: skip
+
+
+def add_library(
+    parser: argparse.ArgumentParser, summary: str = "of `mipsrec build` (default: build one and keep it)"
+) -> None:
+    add_old_name(parser, "--static-lib", parser.add_argument("--library", metavar="lib.so", help=summary))
+
+
+def add_function(parser: argparse.ArgumentParser, summary: str, old_name: str | None = None) -> None:
+    """Add which functions of a program are meant; `named_functions` returns them."""
+    option = parser.add_argument("--function", metavar="F,...", action="append", default=[], help=summary)
+    if old_name is not None:
+        add_old_name(parser, old_name, option)
+
+
+def named_functions(arguments: argparse.Namespace) -> list[str]:
+    """Return what --function names: names, addresses or patterns."""
+    return [name for words in arguments.function for name in words.split(",") if name]
+
+
+def add_tier(parser: argparse.ArgumentParser) -> None:
+    tier = parser.add_argument(
+        "--tier",
+        choices=("auto", "aot", "baseline", "interp"),
+        help="auto: recompiled code where there is any, and elsewhere code that is made at once when a place is "
+        "reached often; aot: recompiled code, and else the interpreter; baseline: only code that is made at once; "
+        "interp: only the interpreter (default auto)",
+    )
+    add_old_name(parser, "--engine", tier, {"native": "aot", "interp": "interp"})
+
+
+def add_profile_rate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--profile-rate", type=number_from(1, 10000), default=1000, metavar="N",
+                        help="samples in a second of processor time (default 1000); one may stand for several, since "
+                        "many kernels give only 100 to 250")  # fmt: skip
+
+
+def add_with(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--with", dest="with_files", metavar="FILE", action="append", default=[],
+                        help="another file that the program will open, such as a plugin (repeatable)")  # fmt: skip
+
+
+def add_models(parser: argparse.ArgumentParser) -> None:
+    """Add what the code looks like that is generated."""
+    parser.add_argument(
+        "--memory",
+        choices=MEMORY_MODELS,
+        default="flat",
+        help="how guest memory is reached: flat (a reserved window at address 0; fastest), paged (page tables in the "
+        "code; any host, watchpoints), thunk (a call per access; smallest IR)",
+    )
+    parser.add_argument(
+        "--calls",
+        choices=CALL_MODELS,
+        default="direct",
+        help="direct: native calls between lifted functions; thunked: every call through the host; watched: as direct, "
+        "but the host is told of every entry and return (for verify)",
+    )
+
+
+def add_level(parser: argparse.ArgumentParser) -> None:
+    """Add how hard LLVM tries, and for which processor."""
+    parser.add_argument(
+        "--opt",
+        choices=LEVELS,
+        default=AUTO,
+        help="LLVM's effort: light compiles in half the time of 2; auto spends level 2 on functions with loops, "
+        "what these call, and small ones, and is light on the others (default auto)",
+    )
+    parser.add_argument(
+        "--cpu",
+        choices=CPUS,
+        default="native",
+        help="the least processor that the code must run on: native is this one, up to x86-64-v3; generic is any of "
+        "its kind (default native)",
+    )
+
+
+def add_build(parser: argparse.ArgumentParser) -> argparse.Action:
+    """Add how a library is built; return the option for a profile."""
+    add_level(parser)
+    profile = parser.add_argument(
+        "--use-profile",
+        metavar="out.prof",
+        help="of an earlier `mipsrec run --profile out.prof`: what it has samples of gets the effort, the rest is "
+        "compiled lightly",
+    )
+    add_jobs(parser)
+    parser.add_argument("--no-reuse", dest="reuse", action="store_false",
+                        help="compile all anew, and keep no objects (default: objects of code that has not changed are "
+                        "taken from the cache)")  # fmt: skip
+    return profile
+
+
+def add_jobs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--jobs", type=number_from(0), default=0, metavar="N",
+                        help="worker processes (default, and 0: one per processor)")  # fmt: skip

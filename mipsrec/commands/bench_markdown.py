@@ -1,0 +1,82 @@
+"""The results of `mipsrec bench` as a section of a Markdown page, which docs/performance.md can carry as it is.
+
+Enters: the results, and the command line that they came of. Leaves: text, with the commit that was timed. Tables have
+what the printed ones have, and what translating took.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterable, Iterator
+
+from .. import __version__
+from ..host_build import runtime_folder
+from .bench_report import Results, heading, ratio_text
+
+TITLE = "## Recompiled programs beside native builds"
+
+
+def version() -> str:
+    """Return the commit of a checkout, as `git describe` names it; of an installed package its version."""
+    runtime = runtime_folder()
+    if (runtime.parent / ".git").exists():
+        words = ["git", "-C", str(runtime.parent), "describe", "--always", "--dirty"]
+        try:
+            said = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True)
+            return f"commit {said.stdout.strip()}"
+        except (OSError, subprocess.CalledProcessError):
+            pass  # no git here, or a checkout of another user
+    return f"mipsrec {__version__}"
+
+
+def section(results: Results, command_line: str) -> str:
+    """Return the section."""
+    origin = [f"{version()}, {time.strftime('%Y-%m-%d')}: `{command_line}`", *heading(results)]
+    lines = [TITLE, "", *(f"- {line}" for line in origin), "", *_ratios(results)]
+    translations = list(_translations(results))
+    if translations:
+        lines += ["", "Translating, and how large the library is beside the guest's code:", "", *translations]
+    lines += ["", *_left_out(results)] if results.absent or results.skipped or results.failed else []
+    return "\n".join(lines) + "\n"
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _ratios(results: Results) -> Iterator[str]:
+    """Yield the table of ratios with its means."""
+    yield _row(["program", "native s", *results.labels])
+    yield "|---|" + "---:|" * (1 + len(results.labels))
+    for comparison in results.comparisons:
+        seconds = min(comparison.seconds[comparison.reference])
+        yield _row([comparison.name, f"{seconds:.3f}", *(ratio_text(comparison, label) for label in results.labels)])
+    groups = results.group_names()
+    for group in [*(groups if len(groups) > 1 else []), None]:
+        means = [results.mean(label, group) for label in results.labels]
+        title = "geometric mean" if group is None else f"mean, {group}"
+        yield _row([f"**{title}**", "", *("-" if mean is None else f"**{mean:.2f}**" for mean in means)])
+
+
+def _translations(results: Results) -> Iterator[str]:
+    """Yield the table of what translating took; nothing where nothing was translated."""
+    labels = list(dict.fromkeys(label for row in results.translations.values() for label in row))
+    if not labels:
+        return
+    yield _row(["program", *(f"{label}: {what}" for label in labels for what in ("s", "library / code"))])
+    yield "|---|" + "---:|" * (2 * len(labels))
+    for name, row in results.translations.items():
+        cells = [name]
+        for label in labels:
+            facts = row.get(label)
+            size = facts["library_bytes"] / max(1, facts["text_bytes"]) if facts else 0
+            cells += [f"{facts['seconds']:.1f}", f"{size:.2f}"] if facts else ["-", "-"]
+        yield _row(cells)
+
+
+def _left_out(results: Results) -> Iterator[str]:
+    for name, reason in (results.absent | results.skipped).items():
+        yield f"- without {name}: {reason}"
+    for name, reasons in results.failed.items():
+        yield f"- {name} failed: {'; '.join(reasons)}"

@@ -1,0 +1,131 @@
+"""build: makes a library from a program or from a dump, or fills the store with what programs load."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from .. import pipeline
+from ..errors import BuildError
+from ..ir_dump import read_dump
+from ..layers import check_trust
+from ..store import StoreReport
+from .arguments import (
+    add_build,
+    add_function,
+    add_models,
+    add_old_name,
+    add_sysroot,
+    add_with,
+    named_functions,
+)
+from .closure import build_all_below, build_closure
+from .guest_files import guest_file, guest_files
+from .options import options_of
+from .progress import progress_bar
+from .run import is_dynamic
+
+_DESCRIPTION = """\
+Recompiles ahead of time. Of a static program it makes one library, which the host loads; of a dynamic one, a library
+for it and for each file that it loads, in the cache, where `mipsrec run` finds them by the contents of these files.
+
+  mipsrec build prog.elf -o lib.so         a library of this one file
+  mipsrec build dynamic-prog               it and all that it loads, into the cache
+  mipsrec build --sysroot DIR              all programs and libraries below a folder, into the cache
+  mipsrec build DIR -o lib.so              a library of the (perhaps edited) IR that `mipsrec dump-llvm` wrote
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what `mipsrec build` takes."""
+    parser.description = _DESCRIPTION
+    parser.add_argument("source", metavar="prog.elf|DIR", nargs="?",
+                        help="a program, or a folder of dump-llvm; without one, all programs and libraries of "
+                        "--sysroot")  # fmt: skip
+    parser.add_argument("-o", dest="output", metavar="lib.so",
+                        help="a library of this one file; default: the program's name with .so appended, or for a "
+                        "dynamic program, it and all that it loads in the cache, where `run` finds them")  # fmt: skip
+    parser.add_argument("--into", metavar="FOLDER",
+                        help="fill this folder, not the cache, to be a layer that others only read; see mipsrec cache "
+                        "--help")  # fmt: skip
+    add_with(parser)
+    parser.add_argument("--dask", metavar="ADDRESS",
+                        help="compile on the workers of this dask.distributed scheduler (tcp://host:8786); what is "
+                        "made goes to the cache here")  # fmt: skip
+    add_sysroot(parser)
+    add_function(
+        parser, "recompile only these, by name, pattern or address (repeatable); the others are interpreted", "--only"
+    )
+    add_old_name(parser, "--profile", add_build(parser))
+    add_models(parser)
+
+
+def _print_report(report: StoreReport) -> None:
+    print(f"{len(report.built)} files recompiled, {len(report.present)} were there, {len(report.skipped)} left out")
+
+
+def _prepare_layer(folder: Path) -> None:
+    """Make the folder that --into names; what a build makes in it all may read, whatever the umask."""
+    os.umask(0o022)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BuildError(f"{folder}: cannot be made ({error.strerror or error})") from error
+    check_trust(folder)
+
+
+def _build_store(arguments: argparse.Namespace) -> int:
+    """Build a program's closure, or with no program all files of the sysroot, into the store."""
+    options = options_of(arguments)
+    if options.into is not None:
+        _prepare_layer(Path(options.into))
+    if arguments.source is not None:
+        programs = guest_files(arguments.source, arguments)
+        _print_report(build_closure(programs, arguments, options))
+        return 0
+    _print_report(build_all_below(arguments, options))
+    return 0
+
+
+def _default_output(source: Path) -> Path:
+    """Return the name of the source with .so appended; raises BuildError for `.` and the like, which have none."""
+    if source.name in ("", ".."):
+        raise BuildError(f"{source}: has no name to make that of the library from; name a file with -o")
+    return source.with_name(source.name + ".so")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Make a library from a program or from a dump, or fill the store with what programs load."""
+    if arguments.source is None and arguments.sysroot is None:
+        raise BuildError("name a program, a folder of dump-llvm, or a sysroot with --sysroot DIR")
+    for option, given in (("--dask", arguments.dask), ("--into", arguments.into)):
+        if given is None:
+            continue
+        if arguments.output is not None or arguments.function or (arguments.source and Path(arguments.source).is_dir()):
+            raise BuildError(f"{option} stores what programs load: neither -o nor --function goes with it, nor a dump")
+    if arguments.dask is not None or arguments.into is not None:
+        return _build_store(arguments)
+    if arguments.source is None:
+        return _build_store(arguments)
+    source = guest_file(arguments.source, arguments)
+    if arguments.output is None and not arguments.function and (arguments.with_files or is_dynamic(source)):
+        return _build_store(arguments)
+    output = Path(arguments.output) if arguments.output else _default_output(source)
+    if output.is_dir():
+        raise BuildError(f"{output}: is a folder; name a file with -o")
+    options = options_of(arguments)
+    if source.is_dir():
+        if arguments.function:
+            raise BuildError(f"{source}: is a dump; --function chooses among the functions of a program")
+        with progress_bar("build", len(read_dump(source).files)) as progress:
+            report = pipeline.build(source, output, options, progress)
+    else:
+        guest = pipeline.open_guest(source)
+        names = named_functions(arguments)
+        chosen = guest.functions_like(names) if names else None
+        with progress_bar("build", len(guest.starts) if chosen is None else len(chosen)) as progress:
+            report = pipeline.build(guest, output, options, progress, chosen)
+    reused = f", {report.reused} of {report.shards} parts as kept from earlier builds" if report.reused else ""
+    print(f"{output}: {output.stat().st_size} bytes{reused}")
+    return 0

@@ -1,0 +1,48 @@
+"""call: runs one function of a program with integer arguments."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+
+from .. import pipeline
+from ..errors import LiftError
+from ..host_build import host_executable
+from .arguments import add_build, add_program, add_tier
+from .options import options_of
+from .run import become_host, has_recompiled_code, library_of, tier_of
+
+_DESCRIPTION = """\
+Runs one function of a program as if it were called, without libc's start-up, and prints the registers that it changed.
+Arguments are integers, decimal or hexadecimal with 0x: the first four go to a0 to a3, the others to the stack.
+
+  mipsrec call prog.elf gcd 12 0x12
+  mipsrec call --tier interp prog.elf gcd 12 18
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what `mipsrec call` takes."""
+    parser.description = _DESCRIPTION
+    add_tier(parser)
+    add_build(parser)
+    add_program(parser)
+    parser.add_argument("function", metavar="FUNCTION", help="a name or an address")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="INT", help="a0, a1, a2, a3, then the stack")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run one function of a program with integer arguments."""
+    for text in arguments.arguments:
+        if not re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|[0-9]+)", text):
+            raise LiftError(f"{text}: is not an integer; arguments are decimal, or hexadecimal with 0x")
+        if not -(1 << 31) <= int(text, 16 if "x" in text.lower() else 10) < 1 << 32:
+            raise LiftError(f"{text}: is not an integer of 32 bits")
+    guest = pipeline.open_guest(arguments.program)
+    function = guest.function(arguments.function)
+    words = ["--tier", tier_of(arguments)]
+    if has_recompiled_code(arguments):
+        words += ["--library", str(library_of(arguments.program, options_of(arguments)))]
+    words += ["--call", f"{function.start:x}", *arguments.arguments]
+    return become_host(host_executable(), [*words, os.path.abspath(arguments.program)])  # its name may be a number

@@ -1,0 +1,74 @@
+"""cfg: the control-flow graph of a function."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+from pathlib import Path
+
+from .. import pipeline
+from ..analysis import End, Function
+from ..errors import BuildError
+from .arguments import add_program
+from .listing import block_lines
+
+_DESCRIPTION = """\
+Draws the control-flow graph of a function: its basic blocks with their assembly, and the edges between them.
+
+  mipsrec cfg prog.elf main              Graphviz dot, printed
+  mipsrec cfg prog.elf main -o main.svg  a picture; needs Graphviz
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what `mipsrec cfg` takes."""
+    parser.description = _DESCRIPTION
+    add_program(parser)
+    parser.add_argument("function", metavar="FUNCTION", help="a name or an address")
+    parser.add_argument("-o", dest="output", metavar="FILE", help="FILE.svg or FILE.dot (default: dot, printed)")
+
+
+def _dot(guest: pipeline.Guest, function: Function) -> str:
+    lines = [
+        f'digraph "{function.name}" {{',
+        '  node [shape=box, fontname="monospace", fontsize=9];',
+        '  edge [fontname="monospace", fontsize=9];',
+    ]
+    for pc in sorted(function.blocks):
+        block = function.blocks[pc]
+        label = "".join(f"{at:08x}  {text}\\l" for at, _, text in block_lines(guest, function, block))
+        label = label.replace('"', '\\"') or f"{pc:08x}  (undecodable)\\l"
+        marks = ", penwidth=2" if pc == function.start or pc in function.entries else ""
+        lines.append(f'  b{pc:08x} [label="{label}"{marks}];')
+        for successor in function.successors(block):
+            text = "taken" if block.end is End.BRANCH and successor == block.target else ""
+            lines.append(f'  b{pc:08x} -> b{successor:08x} [label="{text}"];')
+    return "\n".join([*lines, "}", ""])
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Write the control-flow graph of a function."""
+    guest = pipeline.open_guest(arguments.program)
+    text = _dot(guest, guest.function(arguments.function))
+    if arguments.output is None:
+        print(text, end="")
+        return 0
+    output = Path(arguments.output)
+    try:
+        if output.suffix == ".svg":
+            text = _svg(text)
+        output.write_text(text)
+    except OSError as error:
+        raise BuildError(f"{output}: cannot be written ({error.strerror})") from error
+    return 0
+
+
+def _svg(dot: str) -> str:
+    program = shutil.which("dot")
+    if program is None:
+        raise BuildError("Graphviz is needed for svg: on Debian, apt install graphviz; or write a .dot file")
+    result = subprocess.run([program, "-Tsvg"], input=dot, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise BuildError(f"Graphviz failed: {result.stderr.strip() or 'no message'}")
+    return result.stdout

@@ -1,0 +1,89 @@
+"""Builds programs and all that they load into the store, with a progress bar."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tqdm import tqdm
+
+from ..elf import Image
+from ..options import Options
+from ..store import StoreProgress, StoreReport, readable_images, store_all
+from ..sysroot import closure_of, mips_files
+from .guest_files import sysroot_of
+
+
+class _StoreBar(StoreProgress):
+    """A bar of the bytes of code that are done, with the time left; the functions of open files move it."""
+
+    def __init__(self, bar: tqdm) -> None:
+        self._bar = bar
+        self._files = self._number = self._done = 0
+        self._inside: dict[Path, int] = {}
+
+    def begin(self, file_count: int, code_bytes: int) -> None:
+        self._files = file_count
+        self._bar.reset(total=code_bytes)
+
+    def file(self, path: Path) -> None:
+        self._number += 1
+        self._inside[path] = 0
+        self._bar.set_description(f"{self._number}/{self._files} {path.name}"[:40])
+
+    def part(self, path: Path, functions: int, instructions: int) -> None:
+        self._inside[path] += 4 * instructions
+        self._show()
+
+    def end(self, path: Path, code_bytes: int) -> None:
+        self._done += code_bytes
+        del self._inside[path]
+        self._show()
+
+    def _show(self) -> None:
+        self._bar.n = self._done + sum(self._inside.values())
+        self._bar.refresh()
+
+
+@contextmanager
+def _store_bar() -> Iterator[_StoreBar]:
+    silent = not sys.stderr.isatty()
+    with tqdm(unit="B", unit_scale=True, file=sys.stderr, disable=silent, leave=False) as bar:
+        yield _StoreBar(bar)
+
+
+def _store(
+    images: Iterable[tuple[Path, Image]], arguments: argparse.Namespace, options: Options, progress: StoreProgress
+) -> StoreReport:
+    """Build into the store, here or on the farm."""
+    address = getattr(arguments, "dask", None)
+    if address is None:
+        return store_all(images, options, progress)
+    from ..farm import store_on_farm
+
+    return store_on_farm(images, options, address, progress)
+
+
+def build_closure(programs: list[Path], arguments: argparse.Namespace, options: Options) -> StoreReport:
+    """Build programs and all that they load at the start into the store; names what is missing on standard error."""
+    closure = closure_of(programs, sysroot_of(arguments))
+    with _store_bar() as progress:
+        report = _store(closure.images.items(), arguments, options, progress)
+    report.skipped += closure.missing
+    for line in report.skipped:
+        print(f"mipsrec: {line}: it will be interpreted", file=sys.stderr)
+    return report
+
+
+def build_all_below(arguments: argparse.Namespace, options: Options) -> StoreReport:
+    """Build all programs and libraries of the sysroot into the store; names what is left out on standard error."""
+    sysroot, unfit = sysroot_of(arguments), list[str]()
+    with _store_bar() as progress:
+        report = _store(readable_images(mips_files(sysroot.root), unfit), arguments, options, progress)
+    report.skipped += unfit
+    for line in report.skipped:
+        print(f"mipsrec: left out: {line}", file=sys.stderr)
+    return report

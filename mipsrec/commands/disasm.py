@@ -1,0 +1,46 @@
+"""disasm: the functions of a program, block by block."""
+
+from __future__ import annotations
+
+import argparse
+
+from .. import pipeline
+from ..analysis import Block, Function
+from .arguments import add_function, add_program, named_functions
+from .listing import block_lines
+
+_DESCRIPTION = """\
+Prints the functions that analysis found, with their basic blocks. Each block says how it ends and which blocks may
+follow; calls and jumps have the names of their targets.
+
+  mipsrec disasm prog.elf                    all functions
+  mipsrec disasm --function main prog.elf    one of them
+  mipsrec disasm --function 'str*' prog.elf  those of a shell pattern
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what `mipsrec disasm` takes."""
+    parser.description = _DESCRIPTION
+    add_program(parser)
+    add_function(parser, "only these, by name, pattern or address (repeatable)")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Print functions block by block."""
+    guest = pipeline.open_guest(arguments.program)
+    names = named_functions(arguments)
+    functions = guest.functions_named(names) if names else list(guest.program.functions.values())
+    for function in functions:
+        print(f"\n{function.start:08x} <{function.name}>:")
+        for pc in sorted(function.blocks):
+            block = function.blocks[pc]
+            print(f"  block {pc:08x}  # {_ends(function, block)}{', entry' if pc in function.entries else ''}")
+            for at, word, text in block_lines(guest, function, block):
+                print(f"    {at:08x}: {word:08x}  {text}")
+    return 0
+
+
+def _ends(function: Function, block: Block) -> str:
+    successors = ", ".join(f"{pc:08x}" for pc in function.successors(block))
+    return f"{block.end.value}{' -> ' + successors if successors else ''}"

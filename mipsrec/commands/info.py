@@ -1,0 +1,102 @@
+"""info: what a program is and what analysis found in it; or what a library is of."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from .. import pipeline
+from ..analysis import End
+from ..checksum import ends_whole
+from ..errors import BuildError
+from ..host_build import host_executable
+
+_DESCRIPTION = """\
+Says what a program is (byte order, ABI, segments) and what analysis found in it (functions, blocks, jump tables, jumps
+that stay unresolved); or of which program a library of recompiled code is, and how it was made.
+
+  mipsrec info prog.elf
+  mipsrec info --json prog.elf    the same for other programs to read
+  mipsrec info lib.so
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what `mipsrec info` takes."""
+    parser.description = _DESCRIPTION
+    parser.add_argument("program", metavar="prog.elf|lib.so",
+                        help="a 32-bit MIPS program or library, or recompiled code")  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="machine-readable")
+
+
+def _facts(guest: pipeline.Guest) -> dict[str, Any]:
+    image, functions = guest.image, guest.program.functions.values()
+    blocks = [block for function in functions for block in function.blocks.values()]
+    indirect = [block for block in blocks if block.end is End.INDIRECT]
+    return {
+        "path": str(image.path),
+        "identity": image.identity,
+        "byte_order": image.byte_order,
+        "type": "static-pie" if image.bias else "static",
+        "isa": image.e_flags.arch,
+        "abi": image.e_flags.abi,
+        "float": "soft" if image.soft_float else "FR=1" if image.fr else "FR=0",
+        "nan2008": image.e_flags.nan2008,
+        "entry": image.entry,
+        "gp": image.gp,
+        "bias": image.bias,
+        "segments": [
+            {
+                "address": s.vaddr, "memory_bytes": s.memsz, "file_bytes": s.filesz,
+                "permissions": ("r" if s.read else "-") + ("w" if s.write else "-") + ("x" if s.execute else "-"),
+            }
+            for s in image.segments
+        ],
+        "symbols": len(image.symbols),
+        "functions": len(functions),
+        "instructions": sum(block.instruction_count() for block in blocks),
+        "blocks": len(blocks),
+        "jump_tables": sum(len(f.jump_tables) for f in functions),
+        "indirect_jumps": len(indirect),
+        "unresolved_jumps": sum(len(f.unresolved) for f in functions),
+        "indirect_calls": sum(block.end is End.CALL and block.target is None for block in blocks),
+        "guessed_targets": sum(len(f.guesses) for f in functions),
+        "extra_entries": sum(len(f.entries) for f in functions),
+        "warnings": guest.program.warnings,
+    }  # fmt: skip
+
+
+def _library_facts(path: str) -> dict[str, Any]:
+    """Return what a library says of itself; raises BuildError when it is damaged or of another version."""
+    result = subprocess.run([str(host_executable()), "--describe", path], capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        raise BuildError(result.stderr.strip().removeprefix("mipsrec-host: "))
+    facts = {line[:19].rstrip().replace(" ", "_"): line[19:] for line in result.stdout.splitlines()}
+    return {name: int(value) if value.isdecimal() else value for name, value in facts.items()}
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Print what the program, or the library, is."""
+    library = ends_whole(Path(arguments.program))
+    facts = _library_facts(arguments.program) if library else _facts(pipeline.open_guest(arguments.program))
+    if arguments.json:
+        print(json.dumps(facts, indent=2))
+        return 0
+    for name, value in facts.items():
+        if name == "segments":
+            for segment in value:
+                print(
+                    f"{'segment':18} 0x{segment['address']:08x} {segment['permissions']} "
+                    f"{segment['memory_bytes']} bytes, {segment['file_bytes']} of them from the file"
+                )
+        elif name == "warnings":
+            for warning in value:
+                print(f"{'warning':18} {warning}")
+        elif name in ("entry", "gp", "bias") and not library:
+            print(f"{name:18} {'none' if value is None else f'0x{value:08x}'}")
+        else:
+            print(f"{name.replace('_', ' '):18} {value}")
+    return 0
