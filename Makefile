@@ -5,7 +5,7 @@ JOBS ?= 2
 PY := .venv/bin/python
 
 .PHONY: help venv demo test quick check check-python check-c conformance fuzz fuzz-flow fuzz-selfmod fuzz-csmith fuzz-input fuzz-host samples
-.PHONY: same-ir stencils clean
+.PHONY: same-ir stencils docs clean
 
 help:
 	@echo 'make demo         recompile the samples and run them'
@@ -22,6 +22,7 @@ help:
 	@echo 'make same-ir      compare the IR text of this checkout with that of a commit (BASE=main ARGS=--help)'
 	@echo 'make samples      check the committed sample programs against their sources'
 	@echo 'make stencils     make the stencils anew, for a package to carry'
+	@echo 'make docs         the documents and the modules'"'"' docstrings as a site, in build/docs'
 	@echo 'make clean        remove .venv and everything that was built'
 
 # The environment is made again when this folder, the Python or pyproject.toml is another one than last time.
@@ -108,6 +109,17 @@ samples: venv
 
 stencils: venv
 	$(PY) -m mipsrec.stencils
+
+# Warnings are errors: a link that leads nowhere is one.
+docs: venv
+	@$(PY) -c 'import furo, myst_parser, sphinx' 2> /dev/null || \
+	    $(PY) -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	rm -rf build/docs build/docs-source
+	@mkdir -p build
+	cp -r docs build/docs-source
+	$(PY) -m sphinx.ext.apidoc -q --separate --module-first --no-toc -o build/docs-source/api mipsrec
+	$(PY) -m sphinx -W --keep-going -q build/docs-source build/docs
+	@echo 'the site: build/docs/index.html'
 
 clean:
 	rm -rf .venv .venv.new build dist samples/build mipsrec/_shipped *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

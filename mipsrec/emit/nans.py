@@ -213,7 +213,7 @@ class NanChecks(RegisterOperations):
     def _store_operand(self, value: Value, type_: str, slot: int) -> list[Step]:
         """Store an operand, or the base of its address; return the step that loads it then.
 
-        What this block has stored since is never loaded; what others have is (README.md, Limits).
+        What this block has stored since is never loaded; what others have is (docs/limits.md).
         """
         place = self.memory.places.get(value)
         if place is None:
