@@ -41,6 +41,7 @@ _COMMANDS = {
     "disasm": "functions and basic blocks with their targets named",
     "cfg": "the control-flow graph of a function, as Graphviz dot or svg",
     "dump-llvm": "LLVM IR of every function, or of some",
+    "dump-plan": "what was decided about functions before IR was written",
     "build": "make a native library from a program or from a folder of dump-llvm",
     "run": "run a program; what follows its name belongs to it",
     "verify": "run a program and compare its lifted code with the interpreter at every call and return",

@@ -32,6 +32,8 @@ from .errors import LiftError
 from .lift.convention import Callee
 from .lift.options import LiftOptions
 from .lift.policy import cold_functions, hot_functions, large_interpreters, levels_of_program, lifted_starts, with_cold
+from .lift.text import plan_text
+from .lift.variants import plan_variant, variants
 from .memory import AddressSpace
 from .options import Options
 from .store import is_sound, locked, store
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Guest", "Options", "Progress", "build", "cached_functions", "cached_library", "dump_llvm", "lifted_modules",
-    "open_guest", "optimized_modules",
+    "open_guest", "optimized_modules", "plan_texts",
 ]  # fmt: skip
 
 
@@ -138,6 +140,16 @@ def _with_levels(
     levels = levels_of_program(program, callees, opt, profile)
     cold, large = cold_functions(program, levels, opt), large_interpreters(program, callees)
     return levels, with_cold(program, callees, cold, large)
+
+
+def plan_texts(guest: Guest, options: Options, functions: list[Function] | None = None) -> Iterator[str]:
+    """Yield the plans of functions as text: of each that is written for one of them and is no thunk."""
+    lift = guest.lift_options(options)
+    _, callees = _with_levels(guest.program, guest.starts, str(options.opt))
+    for function in functions or [guest.program.functions[start] for start in sorted(guest.starts)]:
+        for variant in variants(function, callees.get(function.start), lift):
+            if not variant.is_thunk:
+                yield plan_text(plan_variant(function, variant, callees, lift), variant.symbol)
 
 
 def lifted_modules(

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..analysis import Function
-from ..lift.build import plan_function
 from ..lift.convention import Callee
-from ..lift.ir import Frame
 from ..lift.options import LiftOptions
+from ..lift.variants import Kind, plan_variant, variants
 from .entry_thunks import write_way_in, write_way_to_start
 from .function import FunctionWriter, LiftedFunction
 from .module import subprogram_number
@@ -18,32 +17,18 @@ from .module import subprogram_number
 def lift_function(
     function: Function, callees: Mapping[int, Callee], options: LiftOptions, index: int = 0
 ) -> list[LiftedFunction]:
-    """Return the LLVM functions for a guest function, written as number `index` and next of their module.
-
-    They are the function itself, or the way into its body and the body; and, if it has entries besides its start, the
-    function of these. Of a cold one, one serves all entries.
-    """
+    """Return the LLVM functions for a guest function, written as number `index` and next of their module."""
     found: list[LiftedFunction] = []
-
-    def write(entries: list[int], frame: Frame | None) -> None:
-        scope = subprogram_number(index + len(found))
-        plan = plan_function(function, entries, options, callees.get, frame, in_state)
-        found.append(FunctionWriter(plan, scope).write())
-
     callee = callees.get(function.start)
-    in_state = callee is not None and callee.in_state
-    if callee is not None and callee.cold and not callee.frame and function.entries and options.calls != "watched":
-        write([function.start, *sorted(function.entries)], None)
-        scope = subprogram_number(index + 1)
-        found.append(write_way_to_start(function, callee, found[0], options, scope))
-        found[0] = replace(found[0], entries=found[0].entries[1:])
-        return found
-    frame = callee.frame if callee is not None and options.has_frames else None
-    if frame is not None and frame.unseen:
-        write([function.start], None)
-    elif callee is not None and frame is not None:
-        found.append(write_way_in(function, callee, frame, options, subprogram_number(index)))
-    write([function.start], frame)
-    if function.entries:
-        write(sorted(function.entries), None)
+    for variant in variants(function, callee, options):
+        scope = subprogram_number(index + len(found))
+        if variant.kind is Kind.INTO_BODY:
+            assert callee is not None and variant.frame is not None
+            found.append(write_way_in(function, callee, variant.frame, options, scope))
+        elif variant.kind is Kind.INTO_ENTRIES:
+            assert callee is not None
+            found.append(write_way_to_start(function, callee, found[0], options, scope))
+            found[0] = replace(found[0], entries=found[0].entries[1:])
+        else:
+            found.append(FunctionWriter(plan_variant(function, variant, callees, options), scope).write())
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mipsrec import pipeline
+from mipsrec.flow.graph import Graph
 from mipsrec.lift.passes.no_wrap import KnownAddresses
 from tests.support.compiled import BARE, compile_guest
 
@@ -67,7 +68,7 @@ away:
 def test_exact_sums(tmp_path: Path) -> None:
     guest = pipeline.open_guest(compile_guest(tmp_path, "little", CODE, *BARE, language="assembler"))
     function = guest.function("__start")
-    addresses = KnownAddresses(function, [function.start], sorted(function.blocks), 0)
+    addresses = KnownAddresses(Graph.reached(function, [function.start]), 0)
     exact, wrapping = [], []
     for block in function.blocks.values():
         found = addresses.exact_sums(block)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mipsrec import pipeline
-from mipsrec.lift.options import LiftOptions
-from mipsrec.lift.passes.safepoints import find_safepoints
-from mipsrec.lift.passes.scalar_promotion import promoted_loops
-from mipsrec.lift.passes.spin_loads import changing_masks
+from mipsrec.lift.check import findings
+from mipsrec.lift.ir import FunctionPlan, Op
+from tests.lift.plans import plans
 from tests.support.compiled import ORDERS, QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
 from tests.support.tools import need
@@ -49,18 +49,31 @@ def run(folder: Path, *words: object) -> str:
         return subprocess.run(command, stdin=file, capture_output=True, text=True, timeout=120, check=True).stdout
 
 
-def test_found(order: str, guest: Path) -> None:
-    opened = pipeline.open_guest(guest)
-    options = LiftOptions(big_endian=order == "big", fr=opened.image.fr)
-    found = set()
-    for function in opened.program.functions.values():
-        if function.name.startswith("loop_"):
-            blocks = sorted(function.blocks)
-            safepoints = find_safepoints(function, blocks, [function.start], options)
-            inside = changing_masks(function, blocks, options.fr)
-            if promoted_loops(function, blocks, [function.start], safepoints, options, inside):
-                found.add(function.name[5:])
-    assert found == WITH_SLOTS
+def test_found(guest: Path) -> None:
+    chosen = [plan for _, plan in plans(guest) if plan.function.name.startswith("loop_")]
+    assert {plan.function.name[5:] for plan in chosen if plan.promoted} == WITH_SLOTS
+    assert [finding for plan in chosen for finding in findings(plan)] == []
+
+
+@pytest.fixture
+def promoted(guest: Path) -> FunctionPlan:
+    return next(plan for _, plan in plans(guest) if plan.promoted)
+
+
+def an_access(plan: FunctionPlan) -> Op:
+    return next(op for block in plan.blocks.values() for op in block.ops if op.promoted is not None)
+
+
+def test_access_that_passes_by_its_variable(promoted: FunctionPlan) -> None:
+    an_access(promoted).promoted = None
+    assert any("passes by the variable" in finding for finding in findings(promoted))
+
+
+def test_variable_of_another_place(promoted: FunctionPlan) -> None:
+    op = an_access(promoted)
+    assert op.promoted is not None
+    op.promoted = replace(op.promoted, displacement=op.promoted.displacement + 4)
+    assert any("no access of its variable" in finding for finding in findings(promoted))
 
 
 @pytest.mark.parametrize("way", [(), ("page",)], ids=str)

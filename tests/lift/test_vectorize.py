@@ -13,10 +13,8 @@ from mipsrec import pipeline
 from mipsrec.emit.calls import HOST_EDGES
 from mipsrec.emit.module import module_text
 from mipsrec.emit.writer import MODULE_METADATA
-from mipsrec.lift.options import LiftOptions
-from mipsrec.lift.passes.safepoints import find_safepoints
-from mipsrec.lift.passes.vectorize import vector_rounds
 from mipsrec.native import default_triple
+from tests.lift.plans import plans
 from tests.support.compiled import QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
 from tests.support.tools import need
@@ -49,16 +47,12 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_found(guest: Guest) -> None:
-    opened = pipeline.open_guest(guest.path)
-    options = LiftOptions(big_endian=guest.order == "big", fr=opened.image.fr)
     together, all_loops = set(), set()
-    for function in opened.program.functions.values():
-        if function.name.startswith("loop_"):
-            order = sorted(function.blocks)
-            safepoints = find_safepoints(function, order, [function.start], options)
-            all_loops.add(function.name[5:])
-            if vector_rounds(function, order, safepoints, options, False):
-                together.add(function.name[5:])
+    for _, plan in plans(guest.path):
+        if plan.function.name.startswith("loop_") and not plan.in_state:
+            all_loops.add(plan.function.name[5:])
+            if plan.vectorized:
+                together.add(plan.function.name[5:])
     assert all_loops - together == APART | (APART_MIPS1 if "-march=mips1" in guest.options else set())
 
 

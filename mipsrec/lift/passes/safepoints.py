@@ -68,7 +68,7 @@ def polled_edges(graph: Graph) -> frozenset[tuple[int, int]]:
     while work:
         for loop in cycles(work.pop(), graph.successors):
             body = frozenset(loop)
-            if len(body) <= MAX_SHORT_LOOP_BLOCKS and _Rounds(graph, body).end_soon():
+            if is_bounded(graph, body):
                 continue
             budget -= len(body)
             edges = [(pc, target) for pc in loop for target in graph.successors[pc] if target in body]
@@ -79,6 +79,11 @@ def polled_edges(graph: Graph) -> frozenset[tuple[int, int]]:
             found += [edge for edge in edges if edge[1] == head]
             work.append([pc for pc in loop if pc != head])
     return frozenset(found)
+
+
+def is_bounded(graph: Graph, body: frozenset[int]) -> bool:
+    """Return whether a loop comes to its end by itself, as far as that is looked for."""
+    return len(body) <= MAX_SHORT_LOOP_BLOCKS and _Rounds(graph, body).end_soon()
 
 
 def _head(body: frozenset[int], predecessors: dict[int, list[int]], entered: set[int]) -> int:

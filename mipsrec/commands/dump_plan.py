@@ -1,0 +1,38 @@
+"""dump-plan: what was decided about functions before any IR is written."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from .. import pipeline
+from .arguments import add_function, add_level, add_models, add_program, named_functions
+from .options import options_of
+
+_DESCRIPTION = """\
+Prints the plan of functions: what the passes of mipsrec/lift decided about each block and instruction, before LLVM IR
+is written. What is the same in two plans is the same in the IR.
+
+  mipsrec dump-plan --function main prog.elf          of one function
+  mipsrec dump-plan prog.elf                          of all
+  mipsrec dump-plan --calls watched prog.elf          as mipsrec verify has it
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what `mipsrec dump-plan` takes."""
+    parser.description = _DESCRIPTION
+    add_program(parser)
+    add_function(parser, "only these, by name, pattern or address (repeatable)")
+    add_level(parser)
+    add_models(parser)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Print plans."""
+    guest = pipeline.open_guest(arguments.program)
+    names = named_functions(arguments)
+    chosen = guest.functions_named(names) if names else None
+    for text in pipeline.plan_texts(guest, options_of(arguments), chosen):
+        sys.stdout.write(text)
+    return 0

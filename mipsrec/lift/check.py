@@ -1,0 +1,187 @@
+"""The contracts of a plan: what every pass relies on, and what emit/ takes for granted.
+
+Enters: a plan. Leaves: what is wrong with it, one line for each finding; nothing for a plan that may be written. The
+tests check the plans of many programs, and that each contract finds a plan that breaks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis import End
+from ..flow.graph import cycles
+from ..flow.solve import Direction, Meet, solve
+from ..isa.effects import LOAD, STORE, added_constant, based_access, effects
+from .convention import PRESERVED, RESULT_BITS, settled_by_caller
+from .ir import BlockPlan, FunctionPlan
+from .passes.safepoints import is_bounded
+from .passes.scalar_promotion import access_of, place
+from .text import registers_text
+
+
+def findings(plan: FunctionPlan) -> list[str]:
+    """Return what is wrong with a plan."""
+    found: list[str] = []
+    for pc, block in plan.all_blocks():
+        found += [f"block {pc:08x}: {text}" for text in _block_findings(plan, block)]
+    for check in (_definitions, _sites, _safepoints, _promotion, _vectorized):
+        found += check(plan)
+    return found
+
+
+# ---- one block ----
+
+
+def _block_findings(plan: FunctionPlan, block: BlockPlan) -> Iterator[str]:
+    yield from _mark_findings(plan, block)
+    yield from _group_findings(block)
+    targets = len(plan.function.successors(block.block))
+    if block.case_weights and (block.block.end is not End.INDIRECT or len(block.case_weights) < targets):
+        yield "weights that are not of its cases"
+
+
+def _mark_findings(plan: FunctionPlan, block: BlockPlan) -> Iterator[str]:
+    saves = {saved.pc for saved in plan.frame.slots} if plan.frame is not None else set()
+    for op in block.ops:
+        does = effects(op.instruction.row)
+        if op.no_wrap and added_constant(op.instruction) is None:
+            yield f"{op.pc:08x} is said not to wrap, and is no addition of a constant"
+        if op.spin and not does.loads:
+            yield f"{op.pc:08x} is said to spin, and is no load"
+        if op.by_caller and (op.pc not in saves or block.is_inlined):
+            yield f"{op.pc:08x} is left to callers that do not do it"
+        if op.watched and not (does.stores and does.access is not None and does.access.is_based):
+            yield f"{op.pc:08x} is watched, and is no store at imm(rs)"
+
+
+def _group_findings(block: BlockPlan) -> Iterator[str]:
+    """Check that accesses that are performed together are of consecutive words, each in one group, and unmarked."""
+    ops, taken = block.ops, set[int]()
+    groups = [("load", list(load.indices)) for load in block.merged.loads.values()]
+    groups += [("store", list(range(at, at + store.count))) for at, store in block.merged.stores.items()]
+    groups += [("half", [at, word.second]) for at, word in block.unaligned.items()]
+    for kind, indices in groups:
+        if not taken.isdisjoint(indices) or indices != sorted(indices) or indices[-1] >= len(ops):
+            yield f"groups that overlap, or are out of order, at index {indices[0]}"
+            continue
+        taken.update(indices)
+        members = [ops[index] for index in indices]
+        if kind != "half" and any(op.keep or op.spin or op.by_caller or op.watched or op.promoted for op in members):
+            yield f"a group of accesses of which one is marked, at {members[0].pc:08x}"
+        wanted = {"load": LOAD, "store": STORE}.get(kind)
+        accesses = [effects(op.instruction.row).access for op in members]
+        if any(one is None or (wanted is not None and one.kind != wanted) for one in accesses):
+            yield f"a group of what are no accesses of its kind, at {members[0].pc:08x}"
+        elif not _may_move(block, indices, kind):
+            yield f"a group that would move an access over what may not be passed, at {members[0].pc:08x}"
+
+
+def _may_move(block: BlockPlan, indices: list[int], kind: str) -> bool:
+    """Return whether nothing between the members of a group notices that they are performed at once."""
+    for index in range(indices[0], indices[-1]):
+        does = effects(block.ops[index].instruction.row)
+        if index in indices or does.is_pure:
+            continue
+        if kind == "half" and does.access is not None and does.access.part and does.loads:
+            continue
+        return False
+    return True
+
+
+# ---- registers ----
+
+
+def _definitions(plan: FunctionPlan) -> list[str]:
+    """Check that all ways to an instruction that reads a register have loaded or written it."""
+    if plan.in_state:
+        return []
+    context, graph = plan.context, plan.graph
+    reads: dict[int, int] = {}
+    transfers: dict[int, tuple[int, int]] = {}
+    for pc in graph.order:
+        block = graph.blocks[pc]
+        read = written = 0
+        for instruction in block.instructions():
+            uses, writes = plan.units.masks(instruction)
+            read |= uses & ~written
+            if not (block.is_likely and instruction is block.delay_slot):
+                written |= writes
+        reads[pc] = read
+        stays = block.end not in (End.CALL, End.SYSCALL) or plan.sites[pc].inlined is not None
+        after = context.live_out[pc] | plan.sites[pc].unsettled | PRESERVED
+        transfers[pc] = (written, -1) if stays else (after, 0)
+
+    def on_edge(source: int, target: int, defined: int) -> int:
+        return defined | context.edge_loads(0, target)
+
+    boundary = dict.fromkeys(graph.entries, context.entry_loads)
+    defined = solve(graph, Direction.FORWARD, Meet.ALL, transfers, boundary, on_edge)
+    return [
+        f"block {pc:08x}: reads {registers_text(missing)}, which some way to it has not loaded"
+        for pc in graph.order
+        if (missing := reads[pc] & plan.units.bits & ~defined[pc])
+    ]
+
+
+def _sites(plan: FunctionPlan) -> list[str]:
+    """Check that what callers keep from the state is known to be missing there."""
+    found = []
+    for pc, site in plan.sites.items():
+        frame = site.body.frame if site.body is not None else None
+        missing = settled_by_caller(frame) | RESULT_BITS if frame is not None else 0
+        if site.unsettled & missing != missing:
+            found.append(f"block {pc:08x}: {registers_text(missing & ~site.unsettled)} counted as in the state")
+        if frame is not None and site.passed & frame.bits != frame.bits:
+            found.append(f"block {pc:08x}: {registers_text(frame.bits & ~site.passed)} not saved for the callee")
+        if site.inlined is not None and (frame is None or plan.partial_inline is None):
+            found.append(f"block {pc:08x}: a copy in the place of a call that is none of the function itself")
+    return found
+
+
+# ---- loops ----
+
+
+def _safepoints(plan: FunctionPlan) -> list[str]:
+    """Check that every loop without a safepoint comes to its end by itself."""
+    graph, edges = plan.graph, plan.safepoints.edges
+    rest = {pc: [to for to in graph.successors[pc] if (pc, to) not in edges] for pc in graph.order}
+    found = [f"a safepoint on {a:08x} -> {b:08x}, which is no edge" for a, b in edges if b not in graph.successors[a]]
+    for loop in cycles(graph.order, rest):
+        if not is_bounded(graph, frozenset(loop)):
+            found.append(f"loop {min(loop):08x}: may go on for long without a safepoint")
+    return found
+
+
+def _promotion(plan: FunctionPlan) -> list[str]:
+    """Check that the accesses of variables are those of their loops."""
+    found = []
+    for pc, block in plan.blocks.items():
+        loops = [loop for loop in plan.promoted.values() if pc in loop.body]
+        for op in block.ops:
+            if op.promoted is None:
+                continue
+            access = access_of(op.instruction)[1]
+            if access is None or place(access) != place(op.promoted):
+                found.append(f"block {pc:08x}: {op.pc:08x} is no access of its variable")
+            if not any(op.promoted in loop.variables for loop in loops):
+                found.append(f"block {pc:08x}: {op.pc:08x} has a variable of another loop")
+    for loop in plan.promoted.values():
+        for pc in loop.body:
+            for op in plan.blocks[pc].ops:
+                wanted = based_access(op.instruction) is not None and access_of(op.instruction)[1]
+                same = [one for one in loop.variables if wanted and place(one) == place(wanted)]
+                if same and op.promoted is None:
+                    found.append(f"block {pc:08x}: {op.pc:08x} passes by the variable that it accesses")
+    return found
+
+
+def _vectorized(plan: FunctionPlan) -> list[str]:
+    """Check that loops that are vectorized are of one block, and nothing else is done about them."""
+    found = []
+    for pc in plan.vectorized:
+        block = plan.blocks[pc]
+        if block.block.target != pc or plan.safepoints.on_edge(pc, pc):
+            found.append(f"loop {pc:08x}: vectorized, and is no loop of one block without a safepoint")
+        if pc in plan.promoted or block.merged.loads or block.merged.stores:
+            found.append(f"loop {pc:08x}: vectorized, and changed by another pass as well")
+    return found

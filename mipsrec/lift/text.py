@@ -1,0 +1,109 @@
+"""The plan as text: what was decided about a function, to read and to compare.
+
+Registers are named as the assembler names them; `f4` is a word of the floating-point file, `c1` a condition code,
+`last` the record of the last instruction that computed with floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..isa.disassembly import disassemble
+from ..isa.effects import FCC_BIT, FPR_BIT, HILO_BIT, LAST_BIT
+from ..state import GPR_NAMES
+from .ir import BlockPlan, CallSite, FunctionPlan, Op
+
+
+def registers_text(bits: int) -> str:
+    """Return the names of a set of registers, or `-` for none."""
+    found = []
+    while bits > 0:
+        number = (bits & -bits).bit_length() - 1
+        bits &= bits - 1
+        found.append(_register_name(number))
+    return " ".join(found) or "-"
+
+
+def _register_name(number: int) -> str:
+    if number < HILO_BIT:
+        return GPR_NAMES[number]
+    if number == HILO_BIT:
+        return "hilo"
+    if number < FCC_BIT:
+        return f"f{number - FPR_BIT}"
+    return f"c{number - FCC_BIT}" if number < LAST_BIT else "last"
+
+
+def plan_text(plan: FunctionPlan, symbol: str) -> str:
+    """Return a plan as lines."""
+    return "\n".join(_lines(plan, symbol)) + "\n"
+
+
+def _lines(plan: FunctionPlan, symbol: str) -> Iterator[str]:
+    options = plan.options
+    entries = " ".join(f"{pc:08x}" for pc in plan.graph.entries)
+    yield f"plan {symbol}: entries {entries}; memory {options.memory}, calls {options.calls}"
+    yield f"  in SSA: {' '.join(f'{unit.name}:{unit.type}' for unit in plan.units.all) or '-'}"
+    if plan.in_state:
+        yield "  between blocks registers are in the state"
+    if plan.frame is not None:
+        yield f"  callers save {registers_text(plan.frame.bits)}"
+        yield f"  dead at self calls: {registers_text(plan.frame.unseen)}"
+    for head, loop in plan.promoted.items():
+        places = ", ".join(f"{one.displacement}({GPR_NAMES[one.base]}) {one.type}" for one in loop.variables)
+        yield f"  loop {head:08x}: promoted {places}"
+    for pc in plan.vectorized:
+        yield f"  loop {pc:08x}: vectorized"
+    for pc in plan.graph.order:
+        yield from _block_lines(plan, pc)
+
+
+def _block_lines(plan: FunctionPlan, pc: int) -> Iterator[str]:
+    context, block = plan.context, plan.blocks[pc]
+    yield f"block {pc:08x}: live {registers_text(context.live_in[pc])}; dirty {registers_text(context.dirty_in[pc])}"
+    split_in, split_out = plan.pair_forms.into[pc], plan.pair_forms.out[pc]
+    if split_in or split_out:
+        yield f"  as two floats: in {registers_text(split_in)}; out {registers_text(split_out)}"
+    yield from _op_lines(block)
+    yield from _site_lines(plan.sites[pc])
+    for target in plan.graph.successors[pc]:
+        poll = " safepoint" if plan.safepoints.on_edge(pc, target) else ""
+        yield f"  -> {target:08x}{poll}"
+
+
+def _op_lines(block: BlockPlan) -> Iterator[str]:
+    first_of = {run.indices[0]: f"load {len(run.indices)} words" for run in block.merged.loads.values()}
+    first_of |= {index: f"store {run.count} words" for index, run in block.merged.stores.items()}
+    for index, op in enumerate(block.body):
+        decided = [first_of[index]] if index in first_of else []
+        decided += ["unaligned word"] if index in block.unaligned else []
+        yield _op_line(op, decided)
+    terminator = block.block.terminator
+    if terminator is not None:
+        at = block.block.terminator_pc
+        yield f"  {at:08x}  {disassemble(terminator, at)}"
+    if block.slot is not None:
+        yield _op_line(block.slot, ["annulled unless taken"] if block.block.is_likely else ["slot"])
+    if block.case_weights:
+        yield f"  cases weigh {' '.join(map(str, block.case_weights))}"
+
+
+def _op_line(op: Op, decided: list[str]) -> str:
+    names = ("keep", "no_wrap", "spin", "by_caller", "watched")
+    decided = decided + [name.replace("_", " ") for name in names if getattr(op, name)]
+    if op.promoted is not None:
+        decided.append("promoted")
+    text = f"  {op.pc:08x}  {disassemble(op.instruction, op.pc)}"
+    return f"{text:48} ; {', '.join(decided)}" if decided else text
+
+
+def _site_lines(site: CallSite) -> Iterator[str]:
+    if site.body is not None:
+        yield f"  calls the body {site.body.body}; not in the state afterwards: {registers_text(site.unsettled)}"
+    if site.passed:
+        yield f"  passes {registers_text(site.passed)}"
+    if site.unwinds:
+        yield "  may leave the caller's frame"
+    for copy in site.inlined or ():
+        yield f"  in place of the call, block {copy.block.start:08x}:"
+        yield from (f"  {line}" for line in _op_lines(copy))

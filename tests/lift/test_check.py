@@ -1,0 +1,214 @@
+"""Contracts of plans: those of whole programs keep them, and each contract finds a plan that breaks it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from mipsrec.isa.effects import added_constant, effects
+from mipsrec.lift.check import findings
+from mipsrec.lift.convention import PRESERVED, RA_BIT
+from mipsrec.lift.ir import BlockPlan, FunctionPlan, MergedAccesses, MergedStore, Op, UnalignedWord
+from mipsrec.options import Options
+from tests.lift.plans import plans
+from tests.support.paths import PREBUILT
+
+GUESTS = sorted(PREBUILT.glob("*/*.elf"))
+WAYS = (Options(), Options(opt="light"), Options(calls="watched"), Options(calls="thunked"), Options(memory="paged"))
+
+
+@pytest.mark.parametrize("options", WAYS, ids=lambda options: f"{options.opt}-{options.calls}-{options.memory}")
+@pytest.mark.parametrize("guest", GUESTS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_plans_keep_the_contracts(guest: Path, options: Options) -> None:
+    checked = 0
+    for symbol, plan in plans(guest, options):
+        assert findings(plan) == [], symbol
+        checked += 1
+    assert checked > 0
+
+
+# ---- plans that break one ----
+
+
+@cache
+def all_plans() -> list[FunctionPlan]:
+    return [plan for guest in GUESTS for _, plan in plans(guest)]
+
+
+def plan_with(wanted: Callable[[FunctionPlan], object]) -> FunctionPlan:
+    """Return some plan of this kind; the caller breaks it, so it is made anew for each test."""
+    return next(plan for plan in all_plans() if wanted(plan))
+
+
+def an_op(plan: FunctionPlan, wanted: Callable[[Op], object]) -> Op:
+    return next(op for _, block in plan.all_blocks() for op in block.ops if wanted(op))
+
+
+def has_op(wanted: Callable[[Op], object]) -> Callable[[FunctionPlan], object]:
+    return lambda plan: any(wanted(op) for _, block in plan.all_blocks() for op in block.ops)
+
+
+def loads(op: Op) -> bool:
+    return effects(op.instruction.row).loads
+
+
+def stores(op: Op) -> bool:
+    return effects(op.instruction.row).stores
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    all_plans.cache_clear()
+
+
+def assert_found(plan: FunctionPlan, said: str) -> None:
+    found = findings(plan)
+    assert any(said in line for line in found), found
+
+
+def test_no_wrap_of_another_operation() -> None:
+    plan = plan_with(has_op(stores))
+    an_op(plan, lambda op: added_constant(op.instruction) is None).no_wrap = True
+    assert_found(plan, "no addition of a constant")
+
+
+def test_spin_of_a_store() -> None:
+    plan = plan_with(has_op(stores))
+    an_op(plan, stores).spin = True
+    assert_found(plan, "is said to spin, and is no load")
+
+
+def test_save_that_callers_do_not_do() -> None:
+    plan = plan_with(has_op(stores))
+    an_op(plan, lambda op: stores(op) and not op.by_caller).by_caller = True
+    assert_found(plan, "left to callers that do not do it")
+
+
+def test_watched_load() -> None:
+    plan = plan_with(has_op(loads))
+    an_op(plan, loads).watched = True
+    assert_found(plan, "is no store at imm(rs)")
+
+
+def merged(plan: FunctionPlan) -> BlockPlan | None:
+    return next((block for block in plan.blocks.values() if block.merged.stores), None)
+
+
+def test_merged_access_that_must_stay() -> None:
+    plan = plan_with(merged)
+    block = merged(plan)
+    assert block is not None
+    block.ops[next(iter(block.merged.stores))].keep = True
+    assert_found(plan, "of which one is marked")
+
+
+def test_groups_that_overlap() -> None:
+    plan = plan_with(merged)
+    block = merged(plan)
+    assert block is not None
+    at, store = next(iter(block.merged.stores.items()))
+    block.merged = MergedAccesses(block.merged.loads, {at: store, at + 1: MergedStore(2, None)})
+    assert_found(plan, "groups that overlap")
+
+
+def test_group_with_something_else_in_it() -> None:
+    """Some instructions that are no stores are taken for merged ones."""
+
+    def block_with(plan: FunctionPlan) -> tuple[BlockPlan, int] | None:
+        for block in plan.blocks.values():
+            if len(block.ops) >= 4 and not (block.unaligned or block.merged.stores or stores(block.ops[0])):
+                return block, 0
+        return None
+
+    plan = plan_with(block_with)
+    found = block_with(plan)
+    assert found is not None
+    found[0].merged = MergedAccesses({}, {found[1]: MergedStore(4, None)})
+    assert_found(plan, "no accesses of its kind")
+
+
+def test_halves_of_a_word_around_a_store() -> None:
+    def block_with(plan: FunctionPlan) -> tuple[BlockPlan, int, int] | None:
+        for block in plan.blocks.values():
+            at = [index for index, op in enumerate(block.ops) if stores(op)]
+            if len(at) >= 3 and not block.merged.stores and not block.unaligned:
+                return block, at[0], at[2]
+        return None
+
+    plan = plan_with(block_with)
+    found = block_with(plan)
+    assert found is not None
+    block, first, second = found
+    block.unaligned[first] = UnalignedWord(second, 0)
+    assert_found(plan, "may not be passed")
+
+
+def test_register_that_is_not_loaded() -> None:
+    plan = plan_with(lambda plan: plan.context.entry_loads & ~PRESERVED and not plan.in_state)
+    plan.context.entry_loads = 0
+    assert_found(plan, "which some way to it has not loaded")
+
+
+def test_register_that_is_not_loaded_after_a_call() -> None:
+    def after_call(plan: FunctionPlan) -> list[int]:
+        saved = sum(1 << number for number in range(16, 24))
+        return [pc for pc in plan.sites if plan.graph.blocks[pc].end.value == "call" and plan.sites[pc].unsettled == 0
+                and plan.context.live_out[pc] & saved & read_next(plan, pc)]  # fmt: skip
+
+    plan = plan_with(lambda plan: not plan.in_state and after_call(plan))
+    for pc in after_call(plan):
+        plan.context.live_out[pc] = 0
+    assert_found(plan, "which some way to it has not loaded")
+
+
+def read_next(plan: FunctionPlan, pc: int) -> int:
+    """Return what the block after a call reads first."""
+    found = 0
+    for successor in plan.graph.successors[pc]:
+        found |= plan.context.live_in[successor]
+    return found
+
+
+def test_register_that_counts_as_stored() -> None:
+    plan = plan_with(lambda plan: any(site.unsettled for site in plan.sites.values()))
+    for site in plan.sites.values():
+        site.unsettled &= ~RA_BIT
+    assert_found(plan, "counted as in the state")
+
+
+def test_register_that_is_not_saved_for_the_callee() -> None:
+    plan = plan_with(lambda plan: any(site.body is not None for site in plan.sites.values()))
+    for site in plan.sites.values():
+        site.passed = 0
+    assert_found(plan, "not saved for the callee")
+
+
+def test_loop_without_a_safepoint() -> None:
+    plan = plan_with(lambda plan: plan.safepoints.edges)
+    plan.safepoints = replace(plan.safepoints, edges=frozenset())
+    assert_found(plan, "may go on for long without a safepoint")
+
+
+def test_safepoint_on_no_edge() -> None:
+    plan = plan_with(lambda plan: plan.safepoints.edges)
+    pc = plan.graph.order[0]
+    plan.safepoints = replace(plan.safepoints, edges=plan.safepoints.edges | {(pc, pc + 2)})
+    assert_found(plan, "which is no edge")
+
+
+def test_vectorized_loop_with_a_safepoint() -> None:
+    plan = plan_with(lambda plan: plan.vectorized)
+    pc = next(iter(plan.vectorized))
+    plan.safepoints = replace(plan.safepoints, edges=plan.safepoints.edges | {(pc, pc)})
+    assert_found(plan, "no loop of one block without a safepoint")
+
+
+def test_too_few_weights() -> None:
+    plan = plan_with(lambda plan: any(block.case_weights for block in plan.blocks.values()))
+    for block in plan.blocks.values():
+        block.case_weights = block.case_weights[:1]
+    assert_found(plan, "weights that are not of its cases")
