@@ -9,6 +9,7 @@ which use the sources as they are.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import sysconfig
 from pathlib import Path
@@ -45,6 +46,8 @@ class BuildPy(build_py):
     """Adds the stencils to the package."""
 
     def run(self) -> None:
+        if not self.editable_mode:  # what an earlier build of this folder left: modules that are gone would be carried
+            shutil.rmtree(Path(self.build_lib) / "mipsrec", ignore_errors=True)
         super().run()
         if is_native(self.distribution):
             os.environ.setdefault("MIPSREC_CACHE", str(Path(self.build_lib).resolve().parent / "cache"))

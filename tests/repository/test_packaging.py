@@ -83,9 +83,17 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the commands of an installation whose source is gone."""
     need("cc", "gcc")
     folder = tmp_path_factory.mktemp("installed")
-    commands = _install(folder, _source(folder))
+    source = _source(folder)
+    (source / "build/lib/mipsrec").mkdir(parents=True)
+    (source / "build/lib/mipsrec/gone.py").touch()  # as an earlier build leaves a module that is there no more
+    commands = _install(folder, source)
     shutil.rmtree(folder / "source")
     return commands
+
+
+def test_nothing_of_an_earlier_build_is_installed(installed: Path) -> None:
+    """The host would have another version than the package, and no compile server would be found."""
+    assert not list(installed.parent.glob("lib/python*/site-packages/mipsrec/gone.py"))
 
 
 def _bare_environment(folder: Path, **variables: str) -> dict[str, str]:
