@@ -12,7 +12,7 @@ class MemoryOperations(IntegerOperations):
     """Loads, stores, lwl and its kin, ll/sc, sync."""
 
     def load(self, base: Value, displacement: int, bits: int, signed: bool) -> str:
-        value = self._slot_value() or self.memory.load(base, displacement, bits, self.monotonic, self.kept)
+        value = self._slot_value() or self.memory.load(base, displacement, bits, self.op.spin, self.op.keep)
         if bits == 32:
             return value
         return self.writer.value(f"{'sext' if signed else 'zext'} i{bits} {value} to i32")
@@ -24,10 +24,10 @@ class MemoryOperations(IntegerOperations):
         self._store(base, displacement, f"i{bits}", operand)
 
     def load_single(self, base: Value, displacement: int) -> str:
-        return self._slot_value() or self.memory.load_float(base, displacement, "float", self.monotonic, self.kept)
+        return self._slot_value() or self.memory.load_float(base, displacement, "float", self.op.spin, self.op.keep)
 
     def load_double(self, base: Value, displacement: int) -> str:
-        return self._slot_value() or self.memory.load_float(base, displacement, "double", self.monotonic, self.kept)
+        return self._slot_value() or self.memory.load_float(base, displacement, "double", self.op.spin, self.op.keep)
 
     def store_single(self, base: Value, displacement: int, value: Value) -> None:
         self._store(base, displacement, "float", str(self.settled(value)))
@@ -36,8 +36,8 @@ class MemoryOperations(IntegerOperations):
         self._store(base, displacement, "double", str(self.settled(value)))
 
     def _store(self, base: Value, displacement: int, type_: str, value: str) -> None:
-        slot = self.touched
-        self.memory.store_type(base, displacement, type_, value, self.kept or slot is not None)
+        slot = self.op.promoted
+        self.memory.store_type(base, displacement, type_, value, self.op.keep or slot is not None)
         if slot is not None:
             self.writer.void(f"store {type_} {value}, ptr {slot.name}")
 
@@ -46,7 +46,7 @@ class MemoryOperations(IntegerOperations):
 
         If memory has something else, that counts. The host predicts that it has not, and waits for no load.
         """
-        slot, writer = self.touched, self.writer
+        slot, writer = self.op.promoted, self.writer
         if slot is None:
             return ""
         bits = 8 * slot.size
@@ -84,14 +84,14 @@ class MemoryOperations(IntegerOperations):
     def load_left(self, base: Value, displacement: int, old: Value) -> str:
         address, before = self._unaligned(base, displacement)
         shift = self._left_shift(before)
-        loaded = self._binary("shl", self.memory.load(address, 0, 32, kept=self.kept), shift)
+        loaded = self._binary("shl", self.memory.load(address, 0, 32, kept=self.op.keep), shift)
         kept = self._binary("and", old, self._binary("xor", self._binary("shl", 0xFFFFFFFF, shift), 0xFFFFFFFF))
         return self._binary("or", loaded, kept)
 
     def load_right(self, base: Value, displacement: int, old: Value) -> str:
         address, before = self._unaligned(base, displacement)
         shift = self._right_shift(before)
-        loaded = self._binary("lshr", self.memory.load(address, 0, 32, kept=self.kept), shift)
+        loaded = self._binary("lshr", self.memory.load(address, 0, 32, kept=self.op.keep), shift)
         kept = self._binary("and", old, self._binary("xor", self._binary("lshr", 0xFFFFFFFF, shift), 0xFFFFFFFF))
         return self._binary("or", loaded, kept)
 
@@ -136,10 +136,10 @@ class MemoryOperations(IntegerOperations):
 
     def load_word_unaligned(self, base: Value, displacement: int) -> str:
         """Return the word at any alignment: what lwl and lwr of the same word give together."""
-        return self.memory.load(base, displacement, 32, kept=self.kept)
+        return self.memory.load(base, displacement, 32, kept=self.op.keep)
 
     def store_word_unaligned(self, base: Value, displacement: int, value: Value) -> None:
-        self.memory.store(base, displacement, 32, text(value), self.kept)
+        self.memory.store(base, displacement, 32, text(value), self.op.keep)
 
     def load_linked(self, base: Value, displacement: int) -> str:
         address = self.add(base, displacement & 0xFFFFFFFF)

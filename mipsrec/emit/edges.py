@@ -10,7 +10,7 @@ from ..isa.effects import ALL_BITS
 from ..lift.convention import PRESERVED
 from ..lift.ir import PromotedLoop
 from ..lift.passes.safepoints import Safepoints
-from ..lift.passes.vectorize.iteration import Round
+from ..lift.passes.vectorize.iteration import Iteration
 from .instructions import InstructionWriter
 from .memory import Value
 from .safepoints import write_safepoint
@@ -19,8 +19,8 @@ from .writer import UNROLLED
 MAX_COPIED_RETURN = 24
 """Instructions of the longest return block that is copied; an o32 epilogue restores at most ten registers."""
 
-MAX_ROUNDS = 4
-"""Of a loop of one block, that are written: results that the next round takes in need a look in the last only."""
+MAX_ITERATIONS = 4
+"""Of a loop of one block, that are written: results that the next iteration takes in need a look in the last only."""
 
 LABEL = "b_{:08x}".format
 
@@ -46,11 +46,11 @@ class EdgeWriter(InstructionWriter):
     """The part of FunctionWriter that writes jumps and branches."""
 
     _safepoints: Safepoints
-    _vectors: dict[int, Round]
+    _vectors: dict[int, Iteration]
     _slot_heads: dict[int, PromotedLoop]
     _stubs: dict[Stub, str]  # with their labels
     _start = 0  # of the current block
-    _rounds = 1  # of a loop that is the current block, that have been written
+    _iterations = 1  # of a loop that is the current block, that have been written
     _in_state: bool  # whether blocks leave registers in the state
 
     def _contents(self, block: Block, dirty: int) -> None:
@@ -102,27 +102,27 @@ class EdgeWriter(InstructionWriter):
             return
         self._slot(self._function_plan.blocks[block.start])
         if self._goes_on(block):
-            self._next_round(block, flag)
+            self._next_iteration(block, flag)
             return
         machine.registers.save(self._live(block))
         target, next_block = self._destination(block.target), self._destination(block.next_pc)
         loop = ""
-        if target == LABEL(block.start) and machine.looked and self._rounds == 1:
+        if target == LABEL(block.start) and machine.looked and self._iterations == 1:
             loop = f", {UNROLLED}"  # LLVM leaves a loop that contains a call as it is, be it never made
         writer.void(f"br i1 {flag}, label %{target}, label %{next_block}{loop}")
 
     def _goes_on(self, block: Block) -> bool:
-        """Return whether to write another round of a loop of one block, with results that have not been looked at."""
+        """Return whether to write another iteration of a loop of one block, with results not yet looked at."""
         machine, plan, pc = self._machine, self._plan, block.start
-        if block.target != pc or self._rounds == MAX_ROUNDS or machine.memory.stored or not machine.pending:
+        if block.target != pc or self._iterations == MAX_ITERATIONS or machine.memory.stored or not machine.pending:
             return False
         if self._in_state:
             return False
         dirty = machine.dirty
         return not (self._safepoints.on_edge(pc, pc) or plan.edge_loads(dirty, pc) or plan.edge_flushes(dirty, pc))
 
-    def _next_round(self, block: Block, flag: Value) -> None:
-        """Write what follows a round: the way out, where all is looked at, and another round."""
+    def _next_iteration(self, block: Block, flag: Value) -> None:
+        """Write what follows an iteration: the way out, where all is looked at, and another iteration."""
         writer, machine = self._writer, self._machine
         again, out = writer.fresh_label(), writer.fresh_label()
         writer.void(f"br i1 {flag}, label %{again}, label %{out}")
@@ -132,7 +132,7 @@ class EdgeWriter(InstructionWriter):
         writer.void(f"br label %{self._destination(block.next_pc)}")
         machine.restore(here)
         writer.label(again)
-        self._rounds += 1
+        self._iterations += 1
         self._body(self._function_plan.blocks[block.start])
         self._end_branch(block)
 

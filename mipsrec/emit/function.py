@@ -249,7 +249,7 @@ class FunctionWriter(JumpEnds):
                     machine.registers.cache[unit] = f"%{unit.name}.in"
         self._stray = None
         self._start = block.start
-        self._rounds = 1
+        self._iterations = 1
         self._calls.in_loop = block.start in self._plan.in_loops
         self._body(self._function_plan.blocks[block.start])
         self._end(block)

@@ -8,6 +8,7 @@ from ..isa.disassembly import disassemble
 from ..isa.effects import effects
 from ..lift.convention import ARGUMENTS, PRESERVED, lowers_sp
 from ..lift.ir import (
+    PLAIN,
     BlockPlan,
     Frame,
     FunctionPlan,
@@ -56,7 +57,6 @@ class InstructionWriter:
         table = self._function.jump_tables.get(block.terminator_pc) if block.end is End.INDIRECT else None
         table_pc = table.load_pc if table is not None else None
         self._table_address = self._table_index = None
-        machine.monotonic = False
         if table is not None and table.index is not None:
             register, shift = table.index
             self._table_index = machine.shl(machine.gpr(register), shift) if shift else machine.gpr(register)
@@ -80,7 +80,7 @@ class InstructionWriter:
             self._look_at_store(op)
             if index in plan.unaligned:
                 word = plan.unaligned[index]
-                self._unaligned_word(op, word, plan.is_inlined or op.keep or plan.ops[word.second].keep)
+                self._unaligned_word(op, word)
                 self._slot_done |= word.second == count
                 done.add(word.second)
             elif not op.by_caller and index not in done:
@@ -129,15 +129,13 @@ class InstructionWriter:
         """
         machine, instruction = self._machine, op.instruction
         self._at(instruction, pc)
-        machine.monotonic, machine.kept, machine.exact = op.spin, op.keep, op.no_wrap
-        machine.touched = op.promoted
+        machine.op = op
         assert instruction.row.meaning is not None
         if word is None:
             instruction.row.meaning(machine, instruction)
         else:
             machine.set_gpr(instruction.rt, machine.memory.word_of(*word))
-        machine.exact = False
-        machine.touched = None
+        machine.op = PLAIN
         self._note_written(instruction)
 
     def _note_written(self, instruction: Instruction) -> None:
@@ -161,18 +159,19 @@ class InstructionWriter:
         near = writer.value(f"icmp ult i32 {distance}, {high - low + 16}")
         self._stray = near if self._stray is None else writer.value(f"or i1 {self._stray}, {near}")
 
-    def _unaligned_word(self, op: Op, word: UnalignedWord, keep: bool) -> None:
+    def _unaligned_word(self, op: Op, word: UnalignedWord) -> None:
         """Write both halves of a load or store of one word as one unaligned access."""
         first = op.instruction
         self._at(first, op.pc)
         machine = self._machine
-        machine.kept = keep
+        machine.op = op
         base = machine.gpr(first.rs)
         if effects(first.row).loads:
             machine.set_gpr(first.rt, machine.load_word_unaligned(base, word.displacement))
             self._note_written(first)
         else:
             machine.store_word_unaligned(base, word.displacement, machine.gpr(first.rt))
+        machine.op = PLAIN
 
     def _slot(self, plan: BlockPlan) -> None:
         op = plan.slot

@@ -47,7 +47,7 @@ class IntegerOperations(RegisterOperations):
             return b
         if isinstance(a, int) and isinstance(b, int):
             return (a + b) & 0xFFFFFFFF
-        if self.exact and isinstance(b, int):
+        if self.op.no_wrap and isinstance(b, int):
             return self._binary("add nsw" if b & 0x80000000 else "add nuw nsw", a, b)
         return self._binary("add", a, b)
 

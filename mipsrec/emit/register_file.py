@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ..lift.ir import Variable
+from ..lift.ir import PLAIN
 from ..lift.options import LiftOptions
 from ..lift.units import PAIR, Unit, Units
 from ..state import OFFSETS, SLOT_BYTES
@@ -206,10 +206,7 @@ class RegisterOperations:
         self.in_slot = False  # whether the current instruction is one in a delay slot
         self.word_ = 0  # encoding of the current instruction
         self.dirty = 0  # bits that a flush inside the block must store
-        self.kept = False  # whether the current instruction's load stays though nothing may read it (trapping_loads.py)
-        self.exact = False  # whether the current instruction is an addition that does not wrap (no_wrap.py)
-        self.monotonic = False  # whether the current instruction's load may watch what another thread writes
-        self.touched: Variable | None = None  # what the current instruction accesses of the slots of its loop
+        self.op = PLAIN  # the current instruction, with what is decided about it
 
     def start_block(self) -> None:
         self.registers.start_block()

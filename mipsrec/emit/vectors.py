@@ -1,19 +1,21 @@
-"""Several rounds of a loop at once: vectors of the numbers of loops whose rounds are each by themselves (recognize.py).
+"""Several iterations of a loop at once: vectors of the numbers of loops whose iterations are each by themselves
+(recognize.py).
 
 LLVM makes no vectors of arithmetic whose flags and NaNs count. The rules here:
 
-- A round of vectors loads everything, computes, looks for NaNs once, and only then stores. Where there is a NaN, it has
-  done nothing, and the loop itself performs these rounds one by one. Flags gather, so that their order is nobody's
-  business.
+- An iteration of vectors loads everything, computes, looks for NaNs once, and only then stores. Where there is a NaN,
+  it has done nothing, and the loop itself performs these iterations one by one. Flags gather, so that their order is
+  nobody's business.
 - Up to its look it raises no flag that MIPS would not. So no operation takes in the bits of a NaN, or of a number that
   was out of range, as another kind of number: there this machine's are not MIPS's (recognize.py).
-- It touches no page that the round before it, performed by the loop itself, has not touched. So it never faults.
-- Rounds are performed together only if none stores what a later one of them loads, or stores before it.
-- The loop itself performs the last round: it leaves all registers as they are then, and the last instruction that
-  computed. Where the last round annuls its delay slot, the loop performs the last but one as well, for what the slot
-  leaves.
+- It touches no page that the iteration before it, performed by the loop itself, has not touched. So it never faults.
+- Iterations are performed together only if none stores what a later one of them loads, or stores before it.
+- The loop itself performs the last iteration: it leaves all registers as they are then, and the last instruction that
+  computed. Where the last iteration annuls its delay slot, the loop performs the last but one as well, for what the
+  slot leaves.
 
-The loop counts its own rounds: after the first, and then after as many as a round of vectors does, vectors are tried.
+The loop counts its own iterations: after the first, and then after as many as an iteration of vectors does, vectors
+are tried.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from ..lift.passes.vectorize.iteration import (
     SIZES,
     VECTOR_BYTES,
     Access,
-    Round,
+    Iteration,
     Step,
     Sum,
     conflicts,
@@ -43,7 +45,7 @@ _LANES = sorted({VECTOR_BYTES // size // part for size in SIZES.values() for par
 
 
 REST = "rest.{:08x}".format
-"""What a loop has its count of rounds in."""
+"""What a loop has its count of iterations in."""
 
 
 def _declarations(lanes: int) -> str:
@@ -74,13 +76,13 @@ VECTOR_DECLARATIONS = "".join(map(_declarations, _LANES)) + "".join(
 
 
 class VectorWriter:
-    """Writes the rounds of vectors of one loop; `at` makes a guest pc the place that the code belongs to."""
+    """Writes the iterations of vectors of one loop; `at` makes a guest pc the place that the code belongs to."""
 
-    def __init__(self, machine: IrMachine, done: Round, big_endian: bool, at: Callable[[int], None]) -> None:
+    def __init__(self, machine: IrMachine, done: Iteration, big_endian: bool, at: Callable[[int], None]) -> None:
         self._machine = machine
         self._swaps = big_endian
         self._writer: Writer = machine.writer
-        self._round = done
+        self._iteration = done
         self._at = at
         self._lanes = lanes_of(done)
         self._values: dict[int, str] = {}  # of steps
@@ -104,7 +106,7 @@ class VectorWriter:
         enough = writer.value(f"icmp ugt i32 {self._count()}, {self._lanes}")
         writer.void(f"br i1 {enough}, label %{check}, label %{plain}")
         writer.label(check)
-        first = self._any([self._within(*conflict) for conflict in conflicts(self._round, self._lanes)])
+        first = self._any([self._within(*conflict) for conflict in conflicts(self._iteration, self._lanes)])
         writer.void(f"store i32 {writer.value(f'select i1 {first}, i32 0, i32 1')}, ptr {rest}")
         writer.void(f"br label %{loop}")
         writer.label(plain)
@@ -118,26 +120,26 @@ class VectorWriter:
         machine.start_block()
         self._vectors(miss)
         writer.label(miss)
-        writer.void(f"store i32 {lanes_of(self._round)}, ptr {rest}")
+        writer.void(f"store i32 {lanes_of(self._iteration)}, ptr {rest}")
         writer.void(f"br label %{loop}")
 
     def _vectors(self, miss: str) -> None:
         """Write two loops, of vectors and of vectors half as long, for what the first leave."""
         writer = self._writer
-        rounds = self._rounds()
-        self._skip(self._any([self._within(*conflict) for conflict in near(self._round)]), miss)
-        count = writer.value(f"zext i32 {rounds} to i64")
-        for access in dict.fromkeys((*self._round.loads(), *(access for access, _ in self._round.stores))):
+        iterations = self._iterations()
+        self._skip(self._any([self._within(*conflict) for conflict in near(self._iteration)]), miss)
+        count = writer.value(f"zext i32 {iterations} to i64")
+        for access in dict.fromkeys((*self._iteration.loads(), *(access for access, _ in self._iteration.stores))):
             self._point(access)
-        for number in self._round.needed:
-            self._scalars[number] = self._scalar(self._round.steps[number])
+        for number in self._iteration.needed:
+            self._scalars[number] = self._scalar(self._iteration.steps[number])
         done = "0"
         for lanes in (self._lanes, self._lanes // 2):
             self._lanes = lanes
             done = self._loop(done, count)
-        rounds_done = writer.value(f"trunc i64 {done} to i32")
-        for register, advance in self._round.advances.items():
-            way = writer.value(f"mul i32 {rounds_done}, {text(advance)}")
+        iterations_done = writer.value(f"trunc i64 {done} to i32")
+        for register, advance in self._iteration.advances.items():
+            way = writer.value(f"mul i32 {iterations_done}, {text(advance)}")
             value = writer.value(f"add i32 {text(self._machine.gpr(register))}, {way}")
             writer.void(f"store i32 {value}, ptr %r{register}")
         writer.void(f"br label %{miss}")
@@ -149,7 +151,8 @@ class VectorWriter:
         self._writer.label(following)
 
     def _loop(self, first: str, count: str) -> str:
-        """Write a loop of vectors that begins with the round `first`; return the number of the round where it ends."""
+        """Write a loop of vectors that begins with the iteration `first`; return the number of the iteration where it
+        ends."""
         writer = self._writer
         before, start, loop, store, after = (writer.fresh_label() for _ in range(5))
         writer.void(f"br label %{before}")
@@ -158,16 +161,16 @@ class VectorWriter:
         none = writer.value(f"icmp sgt i64 {first}, {left}")
         writer.void(f"br i1 {none}, label %{after}, label %{start}")
         writer.label(start)
-        for number in self._round.needed:
-            self._prepare(number, self._round.steps[number])
+        for number in self._iteration.needed:
+            self._prepare(number, self._iteration.steps[number])
         writer.void(f"br label %{loop}")
         writer.label(loop)
         index = writer.value(f"phi i64 [ {first}, %{start} ], [ %next{loop}, %{store} ]")
-        for number in self._round.needed:
-            self._perform(number, self._round.steps[number], index)
+        for number in self._iteration.needed:
+            self._perform(number, self._iteration.steps[number], index)
         writer.void(f"br i1 {self._look()}, label %{after}, label %{store}, {UNLIKELY}")
         writer.label(store)
-        for access, number in self._round.stores:
+        for access, number in self._iteration.stores:
             self._store(access, number, index)
         writer.void(f"%next{loop} = add i64 {index}, {self._lanes}")
         more = writer.value(f"icmp sle i64 %next{loop}, {left}")
@@ -199,10 +202,10 @@ class VectorWriter:
         return self._writer.value(f"icmp ule i32 {distance}, {last - first}")
 
     def _count(self) -> str:
-        """Return how many rounds from here on are sure to be followed by another."""
-        writer, test = self._writer, self._round.test
+        """Return how many iterations from here on are sure to be followed by another."""
+        writer, test = self._writer, self._iteration.test
         down = test.b.plus(test.a, -1) if test.kind in ("slt", "ult") else test.a.plus(test.b, -1)
-        step = self._round.advance(down)
+        step = self._iteration.advance(down)
         if step > 0:  # towards zero from the other side
             down = Sum().plus(down, -1)
         distance, step = self._sum(down), abs(step)
@@ -215,12 +218,12 @@ class VectorWriter:
         count = writer.value(f"add i32 {writer.value(f'udiv i32 {distance}, {step}')}, 1")
         return writer.value(f"select i1 {holds}, i32 {count}, i32 0")
 
-    def _rounds(self) -> str:
-        """Return how many rounds the vectors may do now."""
+    def _iterations(self) -> str:
+        """Return how many iterations the vectors may do now."""
         writer = self._writer
         count = self._count()
         for address, advance in dict.fromkeys(
-            (access.address, self._round.advance(access.address)) for access in self._round.accesses
+            (access.address, self._iteration.advance(access.address)) for access in self._iteration.accesses
         ):
             if advance:
                 last = self._sum(address.plus(Sum((), -advance & 0xFFFFFFFF)))
@@ -229,7 +232,7 @@ class VectorWriter:
                 fits = writer.value(f"ashr i32 {room}, {advance.bit_length() - 1}")
                 positive = writer.value(f"call i32 @llvm.smax.i32(i32 {fits}, i32 0)")
                 count = writer.value(f"call i32 @llvm.umin.i32(i32 {count}, i32 {positive})")
-        if self._round.annulled:
+        if self._iteration.annulled:
             count = writer.value(f"call i32 @llvm.usub.sat.i32(i32 {count}, i32 1)")
         return count
 
@@ -268,17 +271,17 @@ class VectorWriter:
         self._pointers[access] = self._writer.value(f"inttoptr i64 {wide} to ptr")
 
     def _scalar(self, step: Step) -> str:
-        """Return what a step has in all rounds: the value of a register, or the first of numbers that count."""
+        """Return what a step has in all iterations: the value of a register, or the first of numbers that count."""
         if step.name == "register":
             return self._machine.single(step.number) if step.type == "float" else self._machine.double(step.number)
         return self._sum(step.sum) if step.name == "integer" else ""
 
     def _prepare(self, number: int, step: Step) -> None:
-        """Write the vectors that are the same in all rounds."""
+        """Write the vectors that are the same in all iterations."""
         if self._scalars[number]:
             self._values[number] = self._splat(step.type, self._scalars[number])
         if step.name == "integer":
-            advance = self._round.advance(step.sum)
+            advance = self._iteration.advance(step.sum)
             ramp = ", ".join(f"i32 {text(lane * advance & 0xFFFFFFFF)}" for lane in range(self._lanes))
             vector = self._vector("i32")
             self._values[number] = self._writer.value(f"add {vector} {self._values[number]}, <{ramp}>")
@@ -291,7 +294,7 @@ class VectorWriter:
         if step.access is not None:
             self._values[number] = self._load(step.access, index)
         elif step.name == "integer":
-            advance = text(self._round.advance(step.sum) & 0xFFFFFFFF)
+            advance = text(self._iteration.advance(step.sum) & 0xFFFFFFFF)
             way = writer.value(f"mul i32 {writer.value(f'trunc i64 {index} to i32')}, {advance}")
             vector = self._vector("i32")
             self._values[number] = writer.value(f"add {vector} {self._values[number]}, {self._splat('i32', way)}")
@@ -302,7 +305,7 @@ class VectorWriter:
         writer = self._writer
         self._at(access.pc)
         how = f"align 1, {GUEST_TAG}{writer.debug}"
-        if self._round.advance(access.address) == 0:
+        if self._iteration.advance(access.address) == 0:
             value = self._splat(access.type, writer.value(f"load {access.type}, ptr {self._pointers[access]}, {how}"))
         else:
             value = writer.value(f"load {self._vector(access.type)}, ptr {self._element(access, index)}, {how}")
@@ -319,7 +322,7 @@ class VectorWriter:
         """Return the result of an operation on vectors, as floats.py writes it for single numbers."""
         writer, vector = self._writer, self._vector(step.type)
         operands = [self._values[number] for number in step.operands]
-        source = self._round.steps[step.operands[0]].type
+        source = self._iteration.steps[step.operands[0]].type
         a = f"{self._vector(source)} {operands[0]}"
         if step.name in ("add", "sub", "mul", "div"):
             return self._constrained("f" + step.name, step.type, *operands)
@@ -348,7 +351,7 @@ class VectorWriter:
 
     def _look(self) -> str:
         """Return whether one of the results is a NaN, or may be of a number out of range."""
-        writer, found = self._writer, self._round
+        writer, found = self._writer, self._iteration
         flags = []
         for type_ in ("float", "double"):
             results = [self._values[number] for number in found.unchecked if found.steps[number].type == type_]

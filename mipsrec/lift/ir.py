@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..analysis import Block, Function
-from ..isa import Instruction
+from ..isa import NOP, Instruction
 
 if TYPE_CHECKING:
     from ..flow.graph import Graph
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .options import LiftOptions
     from .passes.context import StateContext
     from .passes.safepoints import Safepoints
-    from .passes.vectorize.iteration import Round
+    from .passes.vectorize.iteration import Iteration
     from .units import Units
 
 
@@ -163,6 +163,10 @@ class Op:
     """It is a store that may go to where registers are saved (saved_registers)."""
 
 
+PLAIN = Op(0, NOP)
+"""An instruction about which nothing is decided."""
+
+
 @dataclass(slots=True)
 class BlockPlan:
     """A block, its instructions in the order in which they are performed, and those that are performed together.
@@ -227,7 +231,7 @@ class FunctionPlan:
     pair_forms: PairForms
     changing: dict[int, int] = field(default_factory=dict)
     """For each block in a loop without calls, the bits of the registers that its iterations change."""
-    vectorized: dict[int, Round] = field(default_factory=dict)
+    vectorized: dict[int, Iteration] = field(default_factory=dict)
     """Loops of one block of which several iterations are performed at once."""
     promoted: dict[int, PromotedLoop] = field(default_factory=dict)
     """By head."""

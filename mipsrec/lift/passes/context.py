@@ -95,7 +95,7 @@ class StateContext:
         """Return the bits to flush on an edge into `successor`, `dirty` being what is dirty there.
 
         A loop with calls has them flushed on the way in: what it does not write itself would be flushed again in each
-        round, since it is dirty in the first.
+        iteration, since it is dirty in the first.
         Outside loops they are flushed where a way that is clean joins: one store, instead of a load there and a store
         later.
         """
@@ -126,7 +126,7 @@ class StateContext:
     def _drop_dead(self, tight: Iterable[frozenset[int]]) -> None:
         """In large functions, have units flushed on the way into blocks from which on nothing reads them.
 
-        But not inside the loops without calls: they would store in each round what only the last round leaves.
+        But not inside the loops without calls: they would store in each iteration what only the last iteration leaves.
         """
         if len(self.order) < LARGE_FUNCTION_BLOCKS:
             return

@@ -2,10 +2,10 @@
 
 They are on the edges back to the head of a loop that may go on for long.
 
-Enters: a function's blocks. Leaves: the edges that get a safepoint. A loop without calls gets none if one
-thing happens in each of its rounds, and in those of the loops inside it, that brings it to its end: a register counts
-up to an invariant, or walks through memory, which ends at unmapped memory at the latest; one is shifted until nothing
-is left of it; or a system call is made. What is taken for a counted loop has at most 2**32 short rounds, unless its
+Enters: a function's blocks. Leaves: the edges that get a safepoint. A loop without calls gets none if one thing
+happens in each of its iterations, and in those of the loops inside it, that brings it to its end: a register counts up
+to an invariant, or walks through memory, which ends at unmapped memory at the latest; one is shifted until nothing is
+left of it; or a system call is made. What is taken for a counted loop has at most 2**32 short iterations, unless its
 test is one that the counter always misses (`i <= 0xffffffff`).
 
 Not done here: code that only recurses, or goes on through pointers to functions that it calls last, has no look. A
@@ -83,7 +83,7 @@ def polled_edges(graph: Graph) -> frozenset[tuple[int, int]]:
 
 def is_bounded(graph: Graph, body: frozenset[int]) -> bool:
     """Return whether a loop comes to its end by itself, as far as that is looked for."""
-    return len(body) <= MAX_SHORT_LOOP_BLOCKS and _Rounds(graph, body).end_soon()
+    return len(body) <= MAX_SHORT_LOOP_BLOCKS and _Iterations(graph, body).end_soon()
 
 
 def _head(body: frozenset[int], predecessors: dict[int, list[int]], entered: set[int]) -> int:
@@ -128,8 +128,8 @@ class _Write:
     block: Block
 
 
-class _Rounds:
-    """What happens in each round of a loop without calls, and of the loops inside it."""
+class _Iterations:
+    """What happens in each iteration of a loop without calls, and of the loops inside it."""
 
     def __init__(self, graph: Graph, body: frozenset[int]) -> None:
         self._blocks = [graph.blocks[pc] for pc in sorted(body)]
@@ -145,16 +145,16 @@ class _Rounds:
                     self._writes.setdefault(number, []).append(_Write(instruction, block))
 
     def end_soon(self) -> bool:
-        """Return whether the rounds come to an end by themselves."""
+        """Return whether the iterations come to an end by themselves."""
         if any(block.end is End.CALL for block in self._blocks):
             return False
         return (
-            self._in_all_rounds(block for block in self._blocks if block.end is End.SYSCALL)
+            self._in_all_iterations(block for block in self._blocks if block.end is End.SYSCALL)
             or any(self._leaves_when_counted(block) for block in self._blocks)
             or any(self._walks(number) for number in self._writes if self._steps(number))
         )
 
-    def _in_all_rounds(self, blocks: Iterable[Block]) -> bool:
+    def _in_all_iterations(self, blocks: Iterable[Block]) -> bool:
         """Return whether every cycle passes one of these blocks."""
         removed = frozenset(block.start for block in blocks)
         found = self._in_all.get(removed)
@@ -185,17 +185,17 @@ class _Rounds:
         return number not in self._writes
 
     def _steps(self, number: int) -> bool:
-        """Return whether a register goes one way, by constants, in every round."""
+        """Return whether a register goes one way, by constants, in every iteration."""
         writes = self._writes.get(number, [])
         steps = {_step(write.instruction, number) for write in writes}
-        return steps in ({1}, {-1}) and self._in_all_rounds(write.block for write in writes if not _annulled(write))
+        return steps in ({1}, {-1}) and self._in_all_iterations(write.block for write in writes if not _annulled(write))
 
     def _only(self, number: int, operations: tuple[str, ...]) -> Instruction | None:
-        """Return the one instruction that writes a register, in every round, if it is one of these operations."""
+        """Return the one instruction that writes a register, in every iteration, if it is one of these operations."""
         writes = self._writes.get(number, [])
         if len(writes) != 1 or _operation(writes[0].instruction) not in operations:
             return None
-        return None if _annulled(writes[0]) or not self._in_all_rounds([writes[0].block]) else writes[0].instruction
+        return None if _annulled(writes[0]) or not self._in_all_iterations([writes[0].block]) else writes[0].instruction
 
     def _one_of(self, instruction: Instruction, wanted: Callable[[int], bool]) -> bool:
         """Return whether one operand is `wanted` and the other invariant."""
@@ -203,16 +203,16 @@ class _Rounds:
         return any(wanted(n) and all(self._invariant(other) for other in reads if other != n) for n in reads)
 
     def _counts(self, number: int) -> bool:
-        """Return whether a register goes one way in every round, or is at a fixed distance of one that does."""
+        """Return whether a register goes one way in every iteration, or is at a fixed distance of one that does."""
         return self._steps(number) or any(self._steps(n) and self._follows(number, n) for n in self._writes)
 
     def _follows(self, number: int, leader: int) -> bool:
-        """Return whether a register is set to the `leader`, or to a fixed distance of it, in every round."""
+        """Return whether a register is set to the `leader`, or to a fixed distance of it, in every iteration."""
         instruction = self._only(number, _AFFINE) or self._copy(number)
         return instruction is not None and self._one_of(instruction, leader.__eq__)
 
     def _copy(self, number: int) -> Instruction | None:
-        """Return the one instruction that writes a register, in every round, if it copies another."""
+        """Return the one instruction that writes a register, in every iteration, if it copies another."""
         instruction = self._only(number, ("or_",))
         return instruction if instruction is not None and copied_register(instruction) is not None else None
 
@@ -221,17 +221,17 @@ class _Rounds:
         return instruction is not None and self._one_of(instruction, self._counts)
 
     def _runs_out(self, number: int) -> bool:
-        """Return whether a register is shifted by a constant in every round."""
+        """Return whether a register is shifted by a constant in every iteration."""
         instruction = self._only(number, _SHIFTS)
         return instruction is not None and instruction.rt == instruction.rd and instruction.sa != 0
 
     # ends
 
     def _leaves_when_counted(self, block: Block) -> bool:
-        """Return whether a block that every round passes leaves the loop when a counter is where it ends."""
+        """Return whether a block that every iteration passes leaves the loop when a counter is where it ends."""
         if block.end is not End.BRANCH or block.terminator is None:
             return False
-        if len(self._successors[block.start]) == 2 or not self._in_all_rounds([block]):
+        if len(self._successors[block.start]) == 2 or not self._in_all_iterations([block]):
             return False
         test = block.terminator
         if self._one_of(test, lambda n: self._counts(n) or self._compares(n)):
@@ -239,10 +239,10 @@ class _Rounds:
         return _tests_equality(test) and 0 in (test.rs, test.rt) and self._one_of(test, self._runs_out)
 
     def _walks(self, number: int) -> bool:
-        """Return whether memory is read in every round through a register, or at a fixed distance of it."""
+        """Return whether memory is read in every iteration through a register, or at a fixed distance of it."""
         bases = {number} | {n for n in self._writes if self._follows(n, number)}
         blocks = [block for block in self._blocks if any(i.rs in bases and _loads_by_base(i) for i in block.body)]
-        return self._in_all_rounds(blocks)
+        return self._in_all_iterations(blocks)
 
 
 def _operation(instruction: Instruction) -> str:

@@ -1,14 +1,15 @@
-"""Words of memory that a loop changes in each of its rounds: a variable has what memory has, as long as the loop runs.
+"""Words of memory that a loop changes in each of its iterations: a variable has what memory has, as long as the loop
+runs.
 
-Compilers keep a sum or a counter on the stack when they have no register for it. Each round would wait until what the
-round before has stored can be loaded again. The rules:
+Compilers keep a sum or a counter on the stack when they have no register for it. Each iteration would wait until what
+the iteration before has stored can be loaded again. The rules:
 
 - A loop is looked at if it has no loop inside, no call, nothing that orders memory, and one way in.
 - On that way in the variable is loaded. This never faults: all ways there have accessed the word since the register
   that it is reached by was set.
-- Stores to the word stay where they are, and set the variable. Loads stay too: where memory has something else than the
-  variable, whoever stored it (another register or thread, a handler of a signal or fault, a page mapped twice), that
-  counts. The host predicts that it has not, so that nothing waits for the load.
+- Stores to the word stay where they are, and set the variable. Loads stay too: where memory has something else than
+  the variable, whoever stored it (another register or thread, a handler of a signal or fault, a page mapped twice),
+  that counts. The host predicts that it has not, so that nothing waits for the load.
 - Words that are not reached by sp or fp are left alone in loops that store by other registers, or look for signals:
   there memory often has something else.
 - What is stored depends on what was loaded: otherwise nothing waits.
@@ -66,7 +67,7 @@ def access_of(instruction: Instruction) -> tuple[str, Variable | None]:
 
 _SP, _FP = 29, 30
 _MAX_INSTRUCTIONS = 128
-"""Of a loop: the longer a round, the less it waits, and the more registers it has use for."""
+"""Of a loop: the longer an iteration, the less it waits, and the more registers it has use for."""
 _MAX_SLOTS = 6
 _MAX_WALK = 32
 """Blocks before a loop that are searched for accesses."""
@@ -142,7 +143,7 @@ class _Search:
             for slot in sorted(loads & stores, key=place)
             if slot.base and not written >> slot.base & 1 and self._may_be_kept(slot, stores, bool(edges))
         ]
-        slots = [slot for slot in self._changed_by_rounds(body, slots) if self._accessed_before(head, body, slot)]
+        slots = [slot for slot in self._changed_by_iterations(body, slots) if self._accessed_before(head, body, slot)]
         if not slots:
             return None
         named = [
@@ -157,7 +158,7 @@ class _Search:
                     return block.start + 4 * index
         return blocks[0].start
 
-    def _changed_by_rounds(self, body: frozenset[int], slots: list[Variable]) -> list[Variable]:
+    def _changed_by_iterations(self, body: frozenset[int], slots: list[Variable]) -> list[Variable]:
         """Return the slots that are stored to after a load of what they had, and depend on it."""
         return [slot for slot in slots if self._depends_on_itself(body, slots, slot)]
 

@@ -16,7 +16,7 @@ from ..ir import FunctionPlan
 
 
 def changing_masks(graph: Graph, fr: int) -> dict[int, int]:
-    """Return, for each block inside a call-free loop, the bits of registers that change from round to round.
+    """Return, for each block inside a call-free loop, the bits of registers that change from iteration to iteration.
 
     A register that has other constants on other ways counts as one that does not.
     """
@@ -50,7 +50,7 @@ def _changing(instructions: list[Instruction], fr: int) -> int:
 
 
 def unmoved_loads(block: Block, changing: int, fr: int) -> set[int]:
-    """Return the indices in body and slot of the loads from an address that is the same in each round.
+    """Return the indices in body and slot of the loads from an address that is the same in each iteration.
 
     `changing` are registers that change, as at the block's start.
     """

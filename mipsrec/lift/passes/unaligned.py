@@ -78,3 +78,5 @@ def run(plan: FunctionPlan) -> None:
     """Find the words that two instructions access."""
     for _, block in plan.all_blocks():
         block.unaligned = find_pairs(block.block, plan.options.big_endian, plan.options.fr)
+        for first, word in block.unaligned.items():  # which is one access, in the place of the first half
+            block.ops[first].keep |= block.ops[word.second].keep or block.is_inlined

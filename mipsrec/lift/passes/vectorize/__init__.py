@@ -8,20 +8,20 @@ from ....isa.effects import STORE, effects
 from ...ir import FunctionPlan
 from ...options import LiftOptions
 from ..safepoints import Safepoints
-from .iteration import Round, always_overlaps, countable
-from .recognize import round_of
+from .iteration import Iteration, always_overlaps, countable
+from .recognize import iteration_of
 
 
-def vector_rounds(graph: Graph, safepoints: Safepoints, options: LiftOptions, abs2008: bool) -> dict[int, Round]:
-    """Return, by their blocks, the loops of which several rounds may be performed at once."""
-    found: dict[int, Round] = {}
+def vectorized_loops(graph: Graph, safepoints: Safepoints, options: LiftOptions, abs2008: bool) -> dict[int, Iteration]:
+    """Return, by their blocks, the loops of which several iterations may be performed at once."""
+    found: dict[int, Iteration] = {}
     if options.memory != "flat":
         return found
     for pc in graph.order:
         block = graph.blocks[pc]
         if block.end is not End.BRANCH or block.target != pc or not _stores_floats(block) or safepoints.on_edge(pc, pc):
             continue
-        done = round_of(block, options.fr, options.big_endian, abs2008)
+        done = iteration_of(block, options.fr, options.big_endian, abs2008)
         if done is not None and 29 not in done.advances and countable(done) and not always_overlaps(done):
             found[pc] = done
     return found
@@ -35,4 +35,4 @@ def _stores_floats(block: Block) -> bool:
 def run(plan: FunctionPlan) -> None:
     """Find the loops to vectorize."""
     if not plan.in_state:
-        plan.vectorized = vector_rounds(plan.graph, plan.safepoints, plan.options, plan.units.abs2008)
+        plan.vectorized = vectorized_loops(plan.graph, plan.safepoints, plan.options, plan.units.abs2008)

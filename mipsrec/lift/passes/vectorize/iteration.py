@@ -1,6 +1,6 @@
-"""What a loop does in each of its rounds, where these have nothing to do with each other: data, and its rules.
+"""What a loop does in each of its iterations, where these have nothing to do with each other: data, and its rules.
 
-Leaves: how many rounds vectors hold, whether they can be counted, and which addresses must not be near each other.
+Leaves: how many iterations vectors hold, whether they can be counted, and which addresses must not be near each other.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from ....abi import PAGE_BYTES
 
 SIZES = {"float": 4, "i32": 4, "double": 8}
 VECTOR_BYTES = 32
-"""Of the largest number in a loop. 64 were slower: rounds of vectors are then too few, and those left over many. Half
-of it for what is left was 0.98 (LE) and 0.95 (BE) of the time of matmul_double without."""
+"""Of the largest number in a loop. 64 were slower: iterations of vectors are then too few, and those left over many.
+Half of it for what is left was 0.98 (LE) and 0.95 (BE) of the time of matmul_double without.
+"""
 
 
 @dataclass(frozen=True)
 class Sum:
-    """Registers as they are at the start of a round, each with a factor, and a constant; modulo 2^32."""
+    """Registers as they are at the start of an iteration, each with a factor, and a constant; modulo 2^32."""
 
     terms: tuple[tuple[int, int], ...] = ()
     constant: int = 0
@@ -45,7 +46,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Access:
-    """One at `address` in the first of the rounds; `type` is float or double; `order` is its place in the block.
+    """One at `address` in the first of the iterations; `type` is float or double; `order` is its place in the block.
 
     One `in_halves` is a double that two instructions access: `order` is that of the later load or the earlier store.
     """
@@ -74,8 +75,8 @@ class Step:
 
 
 @dataclass
-class Round:
-    """What one round does; all but the last are followed by another."""
+class Iteration:
+    """What one iteration does; all but the last are followed by another."""
 
     steps: list[Step] = field(default_factory=list)
     accesses: list[Access] = field(default_factory=list)
@@ -83,29 +84,29 @@ class Round:
     unchecked: dict[int, None] = field(default_factory=dict)  # results of these that may be NaNs, and none takes in
     limits: list[int] = field(default_factory=list)  # integers that show numbers out of range
     advances: dict[int, int] = field(default_factory=dict)  # what each register goes on by
-    test: Test = Test("ne", Sum(), Sum())  # whether another round follows
+    test: Test = Test("ne", Sum(), Sum())  # whether another iteration follows
     needed: list[int] = field(default_factory=list)  # the steps to perform
-    annulled: bool = False  # whether the last round leaves out its delay slot
+    annulled: bool = False  # whether the last iteration leaves out its delay slot
 
     def loads(self) -> list[Access]:
         """Return the accesses that load what is needed."""
         return [access for number in self.needed if (access := self.steps[number].access) is not None]
 
     def advance(self, value: Sum) -> int:
-        """Return by how much a sum goes on in each round."""
+        """Return by how much a sum goes on in each iteration."""
         total = sum(count * self.advances.get(register, 0) for register, count in value.terms) & 0xFFFFFFFF
         return total - (1 << 32) if total >> 31 else total
 
 
-def lanes_of(done: Round) -> int:
-    """Return how many rounds are performed at once."""
+def lanes_of(done: Iteration) -> int:
+    """Return how many iterations are performed at once."""
     return VECTOR_BYTES // max(SIZES[done.steps[number].type] for number in done.needed)
 
 
-# when rounds end
+# when iterations end
 
 
-def countable(done: Round) -> bool:
+def countable(done: Iteration) -> bool:
     test = done.test
     a, b = done.advance(test.a), done.advance(test.b)
     if test.kind == "ne":
@@ -118,10 +119,10 @@ def countable(done: Round) -> bool:
 # what may overlap
 
 
-def conflicts(done: Round, lanes: int) -> list[tuple[Sum, int, int]]:
-    """Return differences of addresses, each with the first and last value that keeps rounds from going together.
+def conflicts(done: Iteration, lanes: int) -> list[tuple[Sum, int, int]]:
+    """Return differences of addresses, each with the first and last value that keeps iterations from going together.
 
-    They hold for all rounds.
+    They hold for all iterations.
     """
     found = []
     loads = done.loads()
@@ -135,7 +136,7 @@ def conflicts(done: Round, lanes: int) -> list[tuple[Sum, int, int]]:
     return found
 
 
-def near(done: Round) -> list[tuple[Sum, int, int]]:
+def near(done: Iteration) -> list[tuple[Sum, int, int]]:
     """Return such differences for accesses that go on by different steps; they hold for a page."""
     found = []
     loads = done.loads()
@@ -146,7 +147,7 @@ def near(done: Round) -> list[tuple[Sum, int, int]]:
     return found
 
 
-def always_overlaps(done: Round) -> bool:
+def always_overlaps(done: Iteration) -> bool:
     for difference, first, last in conflicts(done, lanes_of(done)):
         if not difference.terms and (difference.constant - first) & 0xFFFFFFFF <= last - first:
             return True

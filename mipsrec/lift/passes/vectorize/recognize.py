@@ -1,9 +1,11 @@
-"""Loops of one block over floating-point numbers, each of whose rounds is by itself: what a round does, as data.
+"""Loops of one block over floating-point numbers, each of whose iterations is by itself: what an iteration does, as
+data.
 
-Enters: a block that branches back to its start. Leaves: a `Round`, or None if the loop is not of this kind. In such a
-loop general-purpose registers go on by a constant in each round or are written before they are read; a test of them
-ends it; memory is read and written at addresses that go on by the size of what is there; and no floating-point register
-takes a value from one round to the next. emit/vectors.py performs several rounds of such a loop at once.
+Enters: a block that branches back to its start. Leaves: a `Iteration`, or None if the loop is not of this kind. In
+such a loop general-purpose registers go on by a constant in each iteration or are written before they are read; a test
+of them ends it; memory is read and written at addresses that go on by the size of what is there; and no floating-point
+register takes a value from one iteration to the next. emit/vectors.py performs several iterations of such a loop at
+once.
 """
 
 from __future__ import annotations
@@ -15,15 +17,15 @@ from typing import Any, cast
 from ....analysis import Block
 from ....isa import Instruction
 from ....isa.effects import changes_sign
-from .iteration import Access, Round, Step, Sum, Test
+from .iteration import Access, Iteration, Step, Sum, Test
 
 _TYPES = {"s": "float", "d": "double", "w": "i32"}
 _MAX_STEPS = 64
-"""Of a round: those that are not worth much more alone would fill the registers."""
+"""Of an iteration: those that are not worth much more alone would fill the registers."""
 
 
 class _NotThisKind(Exception):
-    """The loop is not one whose rounds may be performed together."""
+    """The loop is not one whose iterations may be performed together."""
 
 
 _OPEN = object()
@@ -39,13 +41,13 @@ class _Lane:
 
 
 class _Recorder:
-    """A Machine that notes what a round does."""
+    """A Machine that notes what an iteration does."""
 
     def __init__(self, fr: int, big_endian: bool, abs2008: bool) -> None:
         self._fr = fr
         self._big_endian = big_endian
         self._abs2008 = abs2008
-        self.round = Round()
+        self.iteration = Iteration()
         self.gprs: dict[int, Any] = {}
         self.floats: dict[int, _Lane] = {}
         self.read: set[int] = set()  # general-purpose registers whose values at the start are
@@ -117,16 +119,16 @@ class _Recorder:
     # floating-point registers
 
     def _step(self, name: str, type_: str, *operands: int, **more: Any) -> int:
-        self.round.steps.append(Step(name, type_, operands, **more))
-        if len(self.round.steps) > _MAX_STEPS:
+        self.iteration.steps.append(Step(name, type_, operands, **more))
+        if len(self.iteration.steps) > _MAX_STEPS:
             raise _NotThisKind
-        return len(self.round.steps) - 1
+        return len(self.iteration.steps) - 1
 
     def _type(self, step: int) -> str:
-        return self.round.steps[step].type
+        return self.iteration.steps[step].type
 
     def _register(self, type_: str, number: int, *words: int) -> _Lane:
-        """Return what a register holds in all rounds."""
+        """Return what a register holds in all iterations."""
         self.floats_read.update(words)
         key = type_, number
         if key not in self._kept:
@@ -164,7 +166,7 @@ class _Recorder:
     def _loaded_in_words(self, low: _Lane, high: _Lane) -> _Lane:
         """Return a double whose words were loaded one by one."""
         first, second = (high, low) if self._big_endian else (low, high)
-        a, b = self.round.steps[first.step].access, self.round.steps[second.step].access
+        a, b = self.iteration.steps[first.step].access, self.iteration.steps[second.step].access
         if a is None or b is None or first.word is not None or second.word is not None:
             raise _NotThisKind
         if a.type != "float" or b.type != "float" or b.address != a.address.plus(Sum((), 4)):
@@ -199,8 +201,8 @@ class _Recorder:
         if not isinstance(base, Sum):
             raise _NotThisKind
         address = base.plus(Sum((), displacement & 0xFFFFFFFF))
-        self.round.accesses.append(Access(address, type_, self.pc, len(self.round.accesses)))
-        return self.round.accesses[-1]
+        self.iteration.accesses.append(Access(address, type_, self.pc, len(self.iteration.accesses)))
+        return self.iteration.accesses[-1]
 
     def _load(self, base: Any, displacement: int, type_: str) -> _Lane:
         return _Lane(self._step("load", type_, access=self._access(base, displacement, type_)))
@@ -219,7 +221,7 @@ class _Recorder:
     def store_single(self, base: Any, displacement: int, value: _Lane) -> None:
         access = self._access(base, displacement, "float")
         if value.word is None:
-            self.round.stores.append((access, value.step))
+            self.iteration.stores.append((access, value.step))
             return
         before = 4 if bool(value.word) != self._big_endian else 0  # bytes of the double in front of this word
         key = value.step, access.address.plus(Sum((), -before & 0xFFFFFFFF))
@@ -229,10 +231,10 @@ class _Recorder:
         elif other.address == access.address:
             raise _NotThisKind
         else:
-            self.round.stores.append((Access(key[1], "double", access.pc, other.order, in_halves=True), value.step))
+            self.iteration.stores.append((Access(key[1], "double", access.pc, other.order, in_halves=True), value.step))
 
     def store_double(self, base: Any, displacement: int, value: _Lane) -> None:
-        self.round.stores.append((self._access(base, displacement, "double"), self._whole(value)))
+        self.iteration.stores.append((self._access(base, displacement, "double"), self._whole(value)))
 
     # floating point
 
@@ -242,22 +244,25 @@ class _Recorder:
         if not self._doubtful.isdisjoint(roots):
             raise _NotThisKind
         for number, root in zip(numbers, roots, strict=True):
-            if number != root and self.round.steps[root].name not in _SILENT:
-                if (name, self.round.steps[root].name) != ("sitofp", "fptosi"):  # that is exact, for any wrong number
+            if number != root and self.iteration.steps[root].name not in _SILENT:
+                if (name, self.iteration.steps[root].name) != (
+                    "sitofp",
+                    "fptosi",
+                ):  # that is exact, for any wrong number
                     raise _NotThisKind
-                self._doubtful.add(len(self.round.steps))
-            self.round.unchecked.pop(number, None)
+                self._doubtful.add(len(self.iteration.steps))
+            self.iteration.unchecked.pop(number, None)
         return self._step(name, type_, *numbers)
 
     def _root(self, number: int) -> int:
         """Return the step that made the bits of a step's value."""
-        while self.round.steps[number].name == "bits":
-            number = self.round.steps[number].operands[0]
+        while self.iteration.steps[number].name == "bits":
+            number = self.iteration.steps[number].operands[0]
         return number
 
     def _result(self, name: str, type_: str, *operands: _Lane) -> _Lane:
         number = self._compute(name, type_, operands)
-        self.round.unchecked[number] = None
+        self.iteration.unchecked[number] = None
         return _Lane(number)
 
     def float_op(self, name: str, fmt: str, *operands: _Lane) -> _Lane:
@@ -281,7 +286,7 @@ class _Recorder:
         if mode != "trunc" or to != "w":
             raise _NotThisKind
         number = self._compute("fptosi", "i32", (value,))
-        self.round.limits.append(number)
+        self.iteration.limits.append(number)
         return _Lane(number)
 
 
@@ -293,8 +298,8 @@ _OPEN_OPERATIONS = frozenset(
 )
 
 
-def round_of(block: Block, fr: int, big_endian: bool, abs2008: bool) -> Round | None:
-    """Return what a round of a loop of one block does, if its rounds may be performed together."""
+def iteration_of(block: Block, fr: int, big_endian: bool, abs2008: bool) -> Iteration | None:
+    """Return what an iteration of a loop of one block does, if its iterations may be performed together."""
     recorder = _Recorder(fr, big_endian, abs2008)
     try:
         return _recorded(recorder, block)
@@ -302,7 +307,7 @@ def round_of(block: Block, fr: int, big_endian: bool, abs2008: bool) -> Round | 
         return None
 
 
-def _recorded(recorder: _Recorder, block: Block) -> Round:
+def _recorded(recorder: _Recorder, block: Block) -> Iteration:
     def perform(instruction: Instruction, what: Callable[..., Any] | None) -> Any:
         return what(cast(Any, recorder), instruction) if what is not None else None
 
@@ -313,7 +318,7 @@ def _recorded(recorder: _Recorder, block: Block) -> Round:
     assert block.terminator is not None and block.delay_slot is not None
     test = perform(block.terminator, block.terminator.row.condition)
     perform(block.delay_slot, block.delay_slot.row.meaning)
-    found = recorder.round
+    found = recorder.iteration
     carried = recorder.floats.keys() & recorder.floats_read
     if not isinstance(test, Test) or recorder.half_stores or carried:
         raise _NotThisKind
@@ -330,7 +335,7 @@ def _recorded(recorder: _Recorder, block: Block) -> Round:
     return found
 
 
-def _needed(found: Round) -> list[int]:
+def _needed(found: Iteration) -> list[int]:
     """Return the steps to perform: all that compute, for the flags they raise, and those whose values these or stores
     take in."""
     needed = {number for number, step in enumerate(found.steps) if step.name not in _SILENT}
@@ -341,7 +346,7 @@ def _needed(found: Round) -> list[int]:
     return sorted(needed)
 
 
-def _steps_well(found: Round) -> bool:
+def _steps_well(found: Iteration) -> bool:
     """Return whether the accesses go on by their sizes; those whose loads are not needed by no less."""
     loads = found.loads()
     return (
