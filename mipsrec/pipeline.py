@@ -30,9 +30,9 @@ from .emit.lifted import lift_function
 from .emit.module import module_text
 from .errors import LiftError
 from .lift.convention import Callee
+from .lift.ir import FunctionPlan
 from .lift.options import LiftOptions
 from .lift.policy import cold_functions, hot_functions, large_interpreters, levels_of_program, lifted_starts, with_cold
-from .lift.text import plan_text
 from .lift.variants import plan_variant, variants
 from .memory import AddressSpace
 from .options import Options
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Guest", "Options", "Progress", "build", "cached_functions", "cached_library", "dump_llvm", "lifted_modules",
-    "open_guest", "optimized_modules", "plan_texts",
+    "open_guest", "optimized_modules", "plans",
 ]  # fmt: skip
 
 
@@ -142,14 +142,16 @@ def _with_levels(
     return levels, with_cold(program, callees, cold, large)
 
 
-def plan_texts(guest: Guest, options: Options, functions: list[Function] | None = None) -> Iterator[str]:
-    """Yield the plans of functions as text: of each that is written for one of them and is no thunk."""
+def plans(
+    guest: Guest, options: Options, functions: list[Function] | None = None
+) -> Iterator[tuple[str, FunctionPlan]]:
+    """Yield the plans of functions, or of all: of each variant that is no thunk, with its symbol."""
     lift = guest.lift_options(options)
     _, callees = _with_levels(guest.program, guest.starts, str(options.opt))
     for function in functions or [guest.program.functions[start] for start in sorted(guest.starts)]:
         for variant in variants(function, callees.get(function.start), lift):
             if not variant.is_thunk:
-                yield plan_text(plan_variant(function, variant, callees, lift), variant.symbol)
+                yield variant.symbol, plan_variant(function, variant, callees, lift)
 
 
 def lifted_modules(

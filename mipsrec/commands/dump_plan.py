@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from .. import pipeline
+from ..lift.text import plan_text
 from .arguments import add_function, add_level, add_models, add_program, named_functions
 from .options import options_of
 
@@ -33,6 +34,6 @@ def main(arguments: argparse.Namespace) -> int:
     guest = pipeline.open_guest(arguments.program)
     names = named_functions(arguments)
     chosen = guest.functions_named(names) if names else None
-    for text in pipeline.plan_texts(guest, options_of(arguments), chosen):
-        sys.stdout.write(text)
+    for symbol, plan in pipeline.plans(guest, options_of(arguments), chosen):
+        sys.stdout.write(plan_text(plan, symbol))
     return 0

@@ -17,7 +17,7 @@ from ..lift.convention import (
     SP_BIT,
     Callee,
     argument_registers,
-    body_of,
+    entries_of,
     settled_by_caller,
     symbol_of,
 )
@@ -52,13 +52,9 @@ class LiftedFunction:
 
 
 class FunctionWriter(JumpEnds):
-    """Writes the blocks that `entries` reach; `callee` gives the LLVM function that may be called for a guest pc.
+    """Writes the LLVM function `symbol` of a plan, with the metadata number `scope` of its subprogram."""
 
-    With a `frame` it is the body of a function with this frame (saved_registers.py); `in_state` says where registers
-    are between blocks (register_file.py).
-    """
-
-    def __init__(self, plan: FunctionPlan, scope: int) -> None:
+    def __init__(self, plan: FunctionPlan, symbol: str, scope: int) -> None:
         self._function_plan = plan
         function, entries, options = plan.function, list(plan.graph.entries), plan.options
         self._function = function
@@ -79,6 +75,7 @@ class FunctionWriter(JumpEnds):
         self._vectors = plan.vectorized
         self._slot_heads = plan.promoted
         self._machine = IrMachine(self._writer, self._units, options, plan.in_state)
+        self._machine.symbol = symbol
         self._stubs = {}
         self._hubs = {}
 
@@ -90,10 +87,7 @@ class FunctionWriter(JumpEnds):
 
     def write(self) -> LiftedFunction:
         """Return the LLVM function."""
-        name = symbol_of(self._function) + (".entries" if self._secondary else "")
-        if self._frame is not None:
-            name = body_of(name)
-        self._machine.symbol = name
+        name = self._machine.symbol
         if self._frame is not None:
             self._load_saved(self._frame)
         for pc in self._plan.order:
@@ -192,7 +186,7 @@ class FunctionWriter(JumpEnds):
                 gone = writer.value(f"icmp ugt i32 {stack}, {self._highest_inside()}")
                 writer.void(f"br i1 {gone}, label %away, label %resume")
             writer.label("resume")
-            symbol = symbol_of(self._function) + ".entries"
+            symbol = entries_of(symbol_of(self._function))
             self._called.add(symbol)
             self._calls.tail_call_entries(symbol, pc)
             writer.label("away")

@@ -30,5 +30,6 @@ def lift_function(
             found.append(write_way_to_start(function, callee, found[0], options, scope))
             found[0] = replace(found[0], entries=found[0].entries[1:])
         else:
-            found.append(FunctionWriter(plan_variant(function, variant, callees, options), scope).write())
+            plan = plan_variant(function, variant, callees, options)
+            found.append(FunctionWriter(plan, variant.symbol, scope).write())
     return found

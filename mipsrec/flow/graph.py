@@ -73,9 +73,9 @@ class Graph(Edges[int]):
         """The natural loops, by head."""
         found = {}
         budget = MAX_LOOP_BLOCKS
-        for head, sources in self._retreating_edges().items():
+        for head, sources in self._searched[1].items():
             body = {head}
-            work = sources
+            work = list(sources)
             while work and budget > 0:
                 pc = work.pop()
                 if pc not in body:
@@ -90,9 +90,12 @@ class Graph(Edges[int]):
         """Return the natural loops that contain a block with one of these ends."""
         return {head: body for head, body in self.loops.items() if any(self.blocks[pc].end in ends for pc in body)}
 
-    def _retreating_edges(self) -> dict[int, list[int]]:
-        """Return, by target, the sources of the edges that lead back to a block on the path of the search."""
-        found: dict[int, list[int]] = {}
+    @cached_property
+    def _searched(self) -> tuple[list[int], dict[int, list[int]]]:
+        """Blocks in the order in which a depth-first search leaves them; and, by target, the sources of the edges that
+        lead back to a block on its path."""
+        left: list[int] = []
+        retreating: dict[int, list[int]] = {}
         state: dict[int, bool] = {}  # whether the block is on the path
         for root in self.order:
             if root in state:
@@ -103,6 +106,7 @@ class Graph(Edges[int]):
                 pc, remaining = path[-1]
                 if not remaining:
                     state[pc] = False
+                    left.append(pc)
                     path.pop()
                     continue
                 target = remaining.pop()
@@ -110,29 +114,12 @@ class Graph(Edges[int]):
                     state[target] = True
                     path.append((target, list(self.successors[target])))
                 elif state[target]:
-                    found.setdefault(target, []).append(pc)
-        return found
+                    retreating.setdefault(target, []).append(pc)
+        return left, retreating
 
     def topological_order(self) -> list[int]:
         """Return the blocks such that each comes after those that lead to it, but for retreating edges."""
-        seen: set[int] = set()
-        found: list[int] = []
-        for root in self.order:
-            if root in seen:
-                continue
-            seen.add(root)
-            path = [(root, list(self.successors[root]))]
-            while path:
-                pc, remaining = path[-1]
-                if not remaining:
-                    found.append(pc)
-                    path.pop()
-                    continue
-                target = remaining.pop()
-                if target not in seen:
-                    seen.add(target)
-                    path.append((target, list(self.successors[target])))
-        return found[::-1]
+        return self._searched[0][::-1]
 
     def has_inner_loops(self) -> bool:
         """Return whether a loop without calls lies inside another loop."""

@@ -47,8 +47,30 @@ def solve(
     has no successors and no boundary, nothing comes backward.
     """
     through = _by_pairs(transfer) if isinstance(transfer, Mapping) else transfer
-    solver = _forward if direction is Direction.FORWARD else _backward
-    return solver(edges, meet is Meet.ANY, through, boundary, on_edge)
+    forward, is_any = direction is Direction.FORWARD, meet is Meet.ANY
+    following = edges.successors if forward else edges.predecessors
+
+    def outset(node: Node) -> int:
+        return 0 if is_any or not (forward or edges.successors[node]) else ALL
+
+    found = {node: boundary.get(node, outset(node)) for node in edges.order}  # where sets come into a node
+    work = list(edges.order)
+    waiting = set(work)
+    while work:
+        node = work.pop()
+        waiting.discard(node)
+        after = through(node, found[node])
+        for other in following[node]:
+            bits = after
+            if on_edge is not None:
+                bits = on_edge(node, other, after) if forward else on_edge(other, node, after)
+            bits = found[other] | bits if is_any else found[other] & bits
+            if bits != found[other]:
+                found[other] = bits
+                if other not in waiting:
+                    waiting.add(other)
+                    work.append(other)
+    return found if forward else {node: through(node, bits) for node, bits in found.items()}
 
 
 def _by_pairs(pairs: Mapping[Node, Transfer]) -> Callable[[Node, int], int]:
@@ -57,56 +79,3 @@ def _by_pairs(pairs: Mapping[Node, Transfer]) -> Callable[[Node, int], int]:
         return added | bits & kept
 
     return through
-
-
-def _forward(
-    edges: Edges[Node],
-    is_any: bool,
-    through: Callable[[Node, int], int],
-    boundary: Mapping[Node, int],
-    on_edge: OnEdge[Node] | None,
-) -> dict[Node, int]:
-    found = {node: boundary.get(node, 0 if is_any else ALL) for node in edges.order}
-    work = list(edges.order)
-    waiting = set(work)
-    while work:
-        node = work.pop()
-        waiting.discard(node)
-        after = through(node, found[node])
-        for successor in edges.successors[node]:
-            bits = after if on_edge is None else on_edge(node, successor, after)
-            before = found[successor]
-            bits = before | bits if is_any else before & bits
-            if bits != before:
-                found[successor] = bits
-                if successor not in waiting:
-                    waiting.add(successor)
-                    work.append(successor)
-    return found
-
-
-def _backward(
-    edges: Edges[Node],
-    is_any: bool,
-    through: Callable[[Node, int], int],
-    boundary: Mapping[Node, int],
-    on_edge: OnEdge[Node] | None,
-) -> dict[Node, int]:
-    found = dict.fromkeys(edges.order, 0 if is_any else ALL)
-    work = list(edges.order)
-    waiting = set(work)
-    while work:
-        node = work.pop()
-        waiting.discard(node)
-        bits = boundary.get(node, 0 if is_any or not edges.successors[node] else ALL)
-        for successor in edges.successors[node]:
-            come = found[successor] if on_edge is None else on_edge(node, successor, found[successor])
-            bits = bits | come if is_any else bits & come
-        bits = through(node, bits)
-        if bits != found[node]:
-            found[node] = bits
-            for predecessor in edges.predecessors[node]:
-                if predecessor not in waiting:
-                    waiting.add(predecessor)
-                    work.append(predecessor)
-    return found

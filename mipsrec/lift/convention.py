@@ -32,6 +32,11 @@ def body_of(symbol: str) -> str:
     return symbol + ".body"
 
 
+def entries_of(symbol: str) -> str:
+    """Return the symbol of the variant for the entries of a function besides its start."""
+    return symbol + ".entries"
+
+
 def argument_registers(function: Function) -> int:
     """Return the bits of the registers that a function takes from its parameters.
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ..analysis import Function
 from .build import plan_function
-from .convention import Callee, body_of, symbol_of
+from .convention import Callee, body_of, entries_of, symbol_of
 from .ir import Frame, FunctionPlan
 from .options import LiftOptions
 
@@ -47,9 +47,9 @@ def variants(function: Function, callee: Callee | None, options: LiftOptions) ->
     """Return what is written for a function, of which `callee` says what its callers know."""
     symbol, start = symbol_of(function), (function.start,)
     others = tuple(sorted(function.entries))
-    entries = Variant(Kind.ENTRIES, symbol + ".entries", others)
+    entries = Variant(Kind.ENTRIES, entries_of(symbol), others)
     if callee is not None and callee.cold and not callee.frame and others and options.calls != "watched":
-        cold = Variant(Kind.ENTRIES, symbol + ".entries", (*start, *others))
+        cold = Variant(Kind.ENTRIES, entries_of(symbol), (*start, *others))
         return [cold, Variant(Kind.INTO_ENTRIES, symbol, start)]
     frame = callee.frame if callee is not None and options.has_frames else None
     if frame is None:

@@ -1,6 +1,6 @@
 /* A libFuzzer target: the loader on any bytes. Files are memory files; whatever one maps is unmapped before the next.
  *
- * Link with the sources that fuzz_host.py names and -Wl,--wrap=mmap,--wrap=munmap: instead of a mapping of
+ * Link with the sources that tests/fuzz/host.py names and -Wl,--wrap=mmap,--wrap=munmap: instead of a mapping of
  * the file the loader gets a copy on the heap, so that the sanitizer sees every byte read beyond its end.
  */
 #include "base/messages.h"

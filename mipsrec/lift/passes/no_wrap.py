@@ -1,6 +1,6 @@
 """Additions that cannot wrap around, because their operand or result is the base of an access that did not fault.
 
-Guest memory lies between MR_LOWEST_GUEST and MR_USER_END (runtime/host.h): 0x10000 and 0x7fff0000. A register that is
+Guest memory lies between MR_LOWEST_GUEST and MR_USER_END (mr_abi.h): 0x10000 and 0x7fff0000. A register that is
 the base of an access, with a displacement of 16 bits, is therefore from 0x8001 to 0x7fff7fff, and its sum with an
 immediate of 16 bits is positive as an i32. So an `addiu` wraps neither as a signed nor as an unsigned number whose
 operand has been such a base, or whose result or operand is sure to be one later in its block. Where that access faults

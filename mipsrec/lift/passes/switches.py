@@ -34,6 +34,8 @@ def case_weights(graph: Graph, block: Block, targets: Sequence[int]) -> list[int
 
 def run(plan: FunctionPlan) -> None:
     """Weigh the cases of the switches."""
+    if not plan.function.jump_tables:
+        return
     whole = Graph.whole(plan.function)
     for block in plan.blocks.values():
         table = plan.function.jump_tables.get(block.block.terminator_pc)
