@@ -10,6 +10,8 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping
 
+from ..analysis import Block
+from ..isa import Instruction
 from .graph import Edges, Node
 
 ALL = -1
@@ -17,6 +19,21 @@ ALL = -1
 Transfer = tuple[int, int]
 OnEdge = Callable[[Node, Node, int], int]
 """What an edge from one node to another makes of a set."""
+
+
+def reads_and_writes(block: Block, masks_of: Callable[[Instruction], tuple[int, int]]) -> tuple[int, int]:
+    """Return the bits that a block reads before it writes them, and those that it writes in any case.
+
+    `masks_of` gives what one instruction reads and writes. What a slot that may be annulled writes does not count.
+    """
+    read = written = 0
+    annulled = block.delay_slot if block.is_likely else None
+    for instruction in block.instructions():
+        reads, writes = masks_of(instruction)
+        read |= reads & ~written
+        if instruction is not annulled:
+            written |= writes
+    return read, written
 
 
 class Direction(enum.Enum):

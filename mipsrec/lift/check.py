@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ..analysis import End
 from ..flow.graph import cycles
-from ..flow.solve import Direction, Meet, solve
+from ..flow.solve import Direction, Meet, reads_and_writes, solve
 from ..isa.effects import LOAD, STORE, added_constant, based_access, effects
 from .convention import PRESERVED, RESULT_BITS, settled_by_caller
 from .ir import BlockPlan, FunctionPlan
@@ -100,12 +100,7 @@ def _definitions(plan: FunctionPlan) -> list[str]:
     transfers: dict[int, tuple[int, int]] = {}
     for pc in graph.order:
         block = graph.blocks[pc]
-        read = written = 0
-        for instruction in block.instructions():
-            uses, writes = plan.units.masks(instruction)
-            read |= uses & ~written
-            if not (block.is_likely and instruction is block.delay_slot):
-                written |= writes
+        read, written = reads_and_writes(block, plan.units.masks)
         reads[pc] = read
         stays = block.end not in (End.CALL, End.SYSCALL) or plan.sites[pc].inlined is not None
         after = context.live_out[pc] | plan.sites[pc].unsettled | PRESERVED

@@ -25,8 +25,8 @@ from dataclasses import replace
 from ...analysis import Block, End, Function
 from ...analysis.symbolic import constant_condition
 from ...flow.graph import Edges
-from ...flow.solve import Direction, Meet, solve
-from ...isa import Flow
+from ...flow.solve import Direction, Meet, reads_and_writes, solve
+from ...isa import Flow, Instruction
 from ...isa.effects import effects, masks
 from ..convention import moves_sp
 from ..ir import Frame
@@ -77,6 +77,12 @@ def with_unseen(function: Function, frame: Frame, parameters: int) -> Frame:
     return replace(frame, unseen=found) if found.bit_count() >= MIN_UNSEEN else frame
 
 
+def _masks(instruction: Instruction) -> tuple[int, int]:
+    """Return what an instruction reads and writes; where it may leave the function, it reads all."""
+    reads, writes = masks(instruction, 0)
+    return (_GPRS if effects(instruction.row).may_leave else reads), writes
+
+
 class _Seen:
     """Which registers are read before they are written, by the function or by whoever looks at the state.
 
@@ -115,12 +121,7 @@ class _Seen:
     def _transfer(self, place: _Place) -> tuple[int, int]:
         """Return the bits that a block reads, and those of what is read after it that it does not write."""
         block = self._function.blocks[place[0]]
-        read = written = 0
-        for instruction in block.instructions():
-            reads, writes = masks(instruction, 0)
-            read |= (_GPRS if effects(instruction.row).may_leave else reads) & ~written
-            if not (block.is_likely and instruction is block.delay_slot):
-                written |= writes
+        read, written = reads_and_writes(block, _masks)
         seen = self._seen_after(block, place[1])
         return (read & _GPRS, ~written) if seen is None else ((seen & ~written | read) & _GPRS, 0)
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from ...analysis import Block, End, Function
 from ...flow.graph import Graph, cycles
-from ...flow.solve import Direction, Meet, solve
+from ...flow.solve import Direction, Meet, reads_and_writes, solve
 from ...isa import Instruction
 from ...isa.effects import ALL_BITS, LOAD, Value, added_constant, copied_register, effects, masks
 from ..options import LiftOptions
@@ -96,21 +96,15 @@ def needed_somewhere(graph: Graph, fr: int) -> dict[int, int]:
 
     Whatever leaves the function, or may trap, reads all. The others need not be right where a handler interrupts.
     """
-    transfers = {pc: _transfer(graph.blocks[pc], fr) for pc in graph.order}
+
+    def masks_of(instruction: Instruction) -> tuple[int, int]:
+        reads, writes = masks(instruction, fr)
+        return (ALL_BITS if effects(instruction.row).traps else reads), writes
+
+    summaries = {pc: reads_and_writes(graph.blocks[pc], masks_of) for pc in graph.order}
+    transfers = {pc: (read, ~written) for pc, (read, written) in summaries.items()}
     boundary = {pc: ALL_BITS for pc in graph.order if _leaves(graph, graph.blocks[pc])}
     return solve(graph, Direction.BACKWARD, Meet.ANY, transfers, boundary)
-
-
-def _transfer(block: Block, fr: int) -> tuple[int, int]:
-    """Return the bits a block reads before it writes them, and those it does not surely write."""
-    read = written = 0
-    likely = block.is_likely
-    for instruction in block.instructions():
-        reads, writes = masks(instruction, fr)
-        read |= (ALL_BITS if effects(instruction.row).traps else reads) & ~written
-        if not (likely and instruction is block.delay_slot):
-            written |= writes
-    return read, ~written
 
 
 def _leaves(graph: Graph, block: Block) -> bool:
