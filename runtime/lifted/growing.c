@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-static _Atomic uint32_t times_set_aside;
+_Atomic uint32_t mr_times_set_aside;
 
 /* Under mr_lock: the page has the code of another module, if any of the file's segments is there. */
 static void rebind_page(uint32_t page, struct mr_module *module)
@@ -66,11 +66,6 @@ bool mr_module_grow(unsigned code_file, struct mr_open_library *library, const c
     return module != NULL;
 }
 
-uint32_t mr_times_set_aside(void)
-{
-    return atomic_load_explicit(&times_set_aside, memory_order_relaxed);
-}
-
 bool mr_module_set_aside(unsigned code_file)
 {
     struct mr_code_range range;
@@ -88,7 +83,7 @@ bool mr_module_set_aside(unsigned code_file)
         }
     }
     if (found)
-        atomic_fetch_add(&times_set_aside, 1);
+        atomic_fetch_add(&mr_times_set_aside, 1);
     mr_unlock();
     return found;
 }

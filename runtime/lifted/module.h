@@ -55,7 +55,7 @@ bool mr_module_grow(unsigned code_file, struct mr_open_library *library, const c
 /* Binds what has grown of a file nowhere, as long as it is not taken back. Returns false where there is nothing. */
 bool mr_module_set_aside(unsigned code_file);
 void mr_module_take_back(unsigned code_file);
-uint32_t mr_times_set_aside(void); /* how often that has been done, for any file */
+extern _Atomic uint32_t mr_times_set_aside; /* how often that has been done, for any file */
 
 /* ---- forget.c ---- */
 /* Under mr_lock, so that what another thread maps and binds there next stays. What lifted code was made of is no longer what

@@ -78,10 +78,11 @@ static bool stack_is_low(void)
  * and a loop that calls other code all the time might stay in it for good. */
 static bool frames_are_aside(void)
 {
-    uint32_t times = mr_times_set_aside();
-    bool stale = times != mr_host_thread.times_set_aside;
+    uint32_t times = atomic_load_explicit(&mr_times_set_aside, memory_order_relaxed);
+    if (times == mr_host_thread.times_set_aside)
+        return false;
     mr_host_thread.times_set_aside = times;
-    return stale;
+    return true;
 }
 
 /* Where the innermost loop would end as well, it is asked to go on: code that jumps here has come from there, and returning

@@ -3,6 +3,7 @@
  */
 #include "linux/abi.h"
 #include "linux/calls/socket.h"
+#include "linux/calls/vectors.h"
 #include "linux/host_call.h"
 #include "memory/values.h"
 
@@ -13,7 +14,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define IOV_COUNT 1024u      /* UIO_MAXIOV */
 #define HEADER_BYTES 28u     /* struct msghdr of the guest: name, its size, vector, count, control, its size, flags */
 #define MANY_HEADER_BYTES 32u /* struct mmsghdr: and a length */
 enum { AT_NAME = 0, AT_NAME_BYTES = 4, AT_VECTOR = 8, AT_COUNT = 12, AT_CONTROL = 16, AT_CONTROL_BYTES = 20, AT_FLAGS = 24 };
@@ -39,20 +39,6 @@ static struct mr_vector vector_of(const struct message *message)
     return (struct mr_vector){message->parts, message->host.msg_iovlen};
 }
 
-static int get_parts(uint32_t guest, uint32_t count, struct iovec *parts)
-{
-    const uint8_t *from = mr_guest_bytes(guest, 8 * count, MR_READ);
-    if (!from)
-        return -EFAULT;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t size_bytes = mr_get32(from + 8 * i + 4);
-        if ((int32_t)size_bytes < 0)
-            return -EINVAL;
-        parts[i] = (struct iovec){mr_user(mr_get32(from + 8 * i), size_bytes), size_bytes};
-    }
-    return 0;
-}
-
 /* Reads the header and the vector: 0 or -errno. Room for the parts is at message->parts, or made where that is NULL. */
 static int get_message(uint32_t guest, struct message *message)
 {
@@ -69,12 +55,12 @@ static int get_message(uint32_t guest, struct message *message)
         return -EINVAL;
     if (message->name_bytes > MR_STORAGE_BYTES)
         message->name_bytes = MR_STORAGE_BYTES;
-    if (count > IOV_COUNT)
+    if (count > MR_MOST_PIECES)
         return -EMSGSIZE;
     if (!message->parts && (message->parts = calloc(count + 1, sizeof *message->parts)) == NULL)
         return -ENOMEM;
     message->host = (struct msghdr){.msg_iov = message->parts, .msg_iovlen = count};
-    return get_parts(vector, count, message->parts);
+    return mr_get_vector(vector, count, message->parts);
 }
 
 /* ---- sending ---- */
@@ -130,7 +116,7 @@ static int64_t send_converted(struct mr_call *c, int fd, struct msghdr *host, st
 
 static int64_t send_message(struct mr_call *c, int fd, uint32_t guest, uint32_t flags)
 {
-    struct iovec parts[IOV_COUNT];
+    struct iovec parts[MR_MOST_PIECES];
     struct message message = {.parts = parts};
     int error = get_message(guest, &message);
     if (!error)
@@ -165,7 +151,7 @@ SYSCALL(4179, sendmsg, "dHM") { return send_message(c, FD(0), U32(1), U32(2)); }
 
 SYSCALL(4343, sendmmsg, "dpuM")
 {
-    uint32_t most = U32(2) < IOV_COUNT ? U32(2) : IOV_COUNT, done;
+    uint32_t most = U32(2) < MR_MOST_PIECES ? U32(2) : MR_MOST_PIECES, done;
     int64_t sent = 0;
     if (most == 0) /* says only whether it is a socket */
         return mr_result(syscall(SYS_sendmmsg, FD(0), NULL, 0, 0));
@@ -233,7 +219,7 @@ static int put_message(int fd, struct message *message, size_t size_bytes)
 
 SYSCALL(4177, recvmsg, "dGM")
 {
-    struct iovec parts[IOV_COUNT];
+    struct iovec parts[MR_MOST_PIECES];
     struct message message = {.parts = parts};
     int error = get_message(U32(1), &message);
     if (error)
@@ -353,7 +339,7 @@ static int64_t receive_many(struct mr_call *c, enum mr_time_width width)
 {
     struct timespec timeout;
     struct many many;
-    uint32_t most = U32(2) < IOV_COUNT ? U32(2) : IOV_COUNT;
+    uint32_t most = U32(2) < MR_MOST_PIECES ? U32(2) : MR_MOST_PIECES;
     if (U32(4) && mr_get_timespec(U32(4), width, &timeout))
         return -EFAULT;
     if (most == 0)
