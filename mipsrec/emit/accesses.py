@@ -7,12 +7,20 @@ from .integers import IntegerOperations
 from .memory import Value, text
 from .writer import UNLIKELY
 
+TYPES = {"byte": "i8", "half": "i16", "word": "i32", "single": "float", "double": "double"}
+"""LLVM's names of the types of accesses (isa/effects.py)."""
+
+
+def pointer_of(variable: Variable) -> str:
+    """Return LLVM's name of where a variable of a loop is."""
+    return f"%slot.{variable.name}"
+
 
 class MemoryOperations(IntegerOperations):
     """Loads, stores, lwl and its kin, ll/sc, sync."""
 
     def load(self, base: Value, displacement: int, bits: int, signed: bool) -> str:
-        value = self._slot_value() or self.memory.load(base, displacement, bits, self.op.spin, self.op.keep)
+        value = self._promoted_value() or self.memory.load(base, displacement, bits, self.op.spin, self.op.volatile)
         if bits == 32:
             return value
         return self.writer.value(f"{'sext' if signed else 'zext'} i{bits} {value} to i32")
@@ -24,10 +32,14 @@ class MemoryOperations(IntegerOperations):
         self._store(base, displacement, f"i{bits}", operand)
 
     def load_single(self, base: Value, displacement: int) -> str:
-        return self._slot_value() or self.memory.load_float(base, displacement, "float", self.op.spin, self.op.keep)
+        return self._promoted_value() or self.memory.load_float(
+            base, displacement, "float", self.op.spin, self.op.volatile
+        )
 
     def load_double(self, base: Value, displacement: int) -> str:
-        return self._slot_value() or self.memory.load_float(base, displacement, "double", self.op.spin, self.op.keep)
+        return self._promoted_value() or self.memory.load_float(
+            base, displacement, "double", self.op.spin, self.op.volatile
+        )
 
     def store_single(self, base: Value, displacement: int, value: Value) -> None:
         self._store(base, displacement, "float", str(self.settled(value)))
@@ -36,37 +48,38 @@ class MemoryOperations(IntegerOperations):
         self._store(base, displacement, "double", str(self.settled(value)))
 
     def _store(self, base: Value, displacement: int, type_: str, value: str) -> None:
-        slot = self.op.promoted
-        self.memory.store_type(base, displacement, type_, value, self.op.keep or slot is not None)
-        if slot is not None:
-            self.writer.void(f"store {type_} {value}, ptr {slot.name}")
+        variable = self.op.promoted
+        self.memory.store_type(base, displacement, type_, value, self.op.volatile or variable is not None)
+        if variable is not None:
+            self.writer.void(f"store {type_} {value}, ptr {pointer_of(variable)}")
 
-    def _slot_value(self) -> str:
-        """Return what the slot that the current instruction loads has, or nothing if it loads none.
+    def _promoted_value(self) -> str:
+        """Return what the variable that the current instruction loads has, or nothing if it loads none.
 
         If memory has something else, that counts. The host predicts that it has not, and waits for no load.
         """
-        slot, writer = self.op.promoted, self.writer
-        if slot is None:
+        variable, writer = self.op.promoted, self.writer
+        if variable is None:
             return ""
-        bits = 8 * slot.size
-        value = writer.value(f"load {slot.type}, ptr {slot.name}")
-        if slot.type != f"i{bits}":
-            value = writer.value(f"bitcast {slot.type} {value} to i{bits}")
-        there = self.memory.load(self.gpr(slot.base), slot.displacement, bits, monotonic=True)
+        bits, type_ = 8 * variable.size_bytes, TYPES[variable.type]
+        value = writer.value(f"load {type_}, ptr {pointer_of(variable)}")
+        if type_ != f"i{bits}":
+            value = writer.value(f"bitcast {type_} {value} to i{bits}")
+        there = self.memory.load(self.gpr(variable.base), variable.displacement, bits, monotonic=True)
         flag = writer.value(f"icmp ne i{bits} {there}, {value}")
         changed, done = writer.fresh_label(), writer.fresh_label()
         writer.void(f"br i1 {flag}, label %{changed}, label %{done}, {UNLIKELY}")
         writer.label(changed)
-        self.load_slot(slot)
+        self.load_promoted(variable)
         writer.void(f"br label %{done}")
         writer.label(done)
-        return writer.value(f"load {slot.type}, ptr {slot.name}")
+        return writer.value(f"load {type_}, ptr {pointer_of(variable)}")
 
-    def load_slot(self, slot: Variable) -> None:
-        """Set a slot's variable to what memory has."""
-        value = self.memory.load_apart(self.gpr(slot.base), slot.displacement, slot.type)
-        self.writer.void(f"store {slot.type} {value}, ptr {slot.name}")
+    def load_promoted(self, variable: Variable) -> None:
+        """Set a variable to what memory has."""
+        type_ = TYPES[variable.type]
+        value = self.memory.load_apart(self.gpr(variable.base), variable.displacement, type_)
+        self.writer.void(f"store {type_} {value}, ptr {pointer_of(variable)}")
 
     def _unaligned(self, base: Value, displacement: int) -> tuple[Value, str]:
         """Return the aligned word's address, and the number of bits that lie before the byte in memory order."""
@@ -84,14 +97,14 @@ class MemoryOperations(IntegerOperations):
     def load_left(self, base: Value, displacement: int, old: Value) -> str:
         address, before = self._unaligned(base, displacement)
         shift = self._left_shift(before)
-        loaded = self._binary("shl", self.memory.load(address, 0, 32, kept=self.op.keep), shift)
+        loaded = self._binary("shl", self.memory.load(address, 0, 32, kept=self.op.volatile), shift)
         kept = self._binary("and", old, self._binary("xor", self._binary("shl", 0xFFFFFFFF, shift), 0xFFFFFFFF))
         return self._binary("or", loaded, kept)
 
     def load_right(self, base: Value, displacement: int, old: Value) -> str:
         address, before = self._unaligned(base, displacement)
         shift = self._right_shift(before)
-        loaded = self._binary("lshr", self.memory.load(address, 0, 32, kept=self.op.keep), shift)
+        loaded = self._binary("lshr", self.memory.load(address, 0, 32, kept=self.op.volatile), shift)
         kept = self._binary("and", old, self._binary("xor", self._binary("lshr", 0xFFFFFFFF, shift), 0xFFFFFFFF))
         return self._binary("or", loaded, kept)
 
@@ -136,10 +149,10 @@ class MemoryOperations(IntegerOperations):
 
     def load_word_unaligned(self, base: Value, displacement: int) -> str:
         """Return the word at any alignment: what lwl and lwr of the same word give together."""
-        return self.memory.load(base, displacement, 32, kept=self.op.keep)
+        return self.memory.load(base, displacement, 32, kept=self.op.volatile)
 
     def store_word_unaligned(self, base: Value, displacement: int, value: Value) -> None:
-        self.memory.store(base, displacement, 32, text(value), self.op.keep)
+        self.memory.store(base, displacement, 32, text(value), self.op.volatile)
 
     def load_linked(self, base: Value, displacement: int) -> str:
         address = self.add(base, displacement & 0xFFFFFFFF)

@@ -68,12 +68,12 @@ class EdgeWriter(InstructionWriter):
         return LABEL(pc) if loop is not None and source in loop.body else self._entry(pc)
 
     def _write_way_in(self, loop: PromotedLoop) -> None:
-        """Write the way into a loop with slots."""
+        """Write the way into a loop with promoted variables."""
         self._machine.start_block()
         self._writer.label(_SLOTS(loop.head))
         self._writer.debug = f", !dbg !DILocation(line: {loop.pc}, scope: !{self._scope})"
-        for slot in loop.variables:
-            self._machine.load_slot(slot)
+        for variable in loop.variables:
+            self._machine.load_promoted(variable)
         self._writer.void(f"br label %{LABEL(loop.head)}")
 
     def _end_fall(self, block: Block) -> None:

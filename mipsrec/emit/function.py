@@ -24,6 +24,7 @@ from ..lift.convention import (
 from ..lift.ir import Frame, FunctionPlan
 from ..lift.units import PAIR
 from ..state import OFFSETS, SLOT_BYTES
+from .accesses import TYPES, pointer_of
 from .calls import Calls
 from .edges import GATE, LABEL
 from .jump_ends import JumpEnds
@@ -118,9 +119,8 @@ class FunctionWriter(JumpEnds):
         for unit in self._units.all:
             lines.append(f"  %s.{unit.name} = getelementptr i8, ptr %s, i64 {unit.offset}")
         lines += [f"  %{REST(pc)} = alloca i32" for pc in self._vectors]
-        lines += [
-            f"  {slot.name} = alloca {slot.type}" for loop in self._slot_heads.values() for slot in loop.variables
-        ]
+        for loop in self._slot_heads.values():
+            lines += [f"  {pointer_of(one)} = alloca {TYPES[one.type]}" for one in loop.variables]
         lines.append("  %leave.pc = alloca i32")
         if self._hubs:
             lines += ["  %hub.target = alloca i32", "  %hub.address = alloca i32"]
@@ -142,7 +142,7 @@ class FunctionWriter(JumpEnds):
                 continue
             if unit.bits & self._plan.entry_loads & taken:
                 lines.append(f"  store i32 %{unit.name}.in, ptr %{unit.name}")
-            elif self._frame is not None and unit.bits & self._frame.unseen:
+            elif self._frame is not None and unit.bits & self._frame.dead_at_self_call:
                 lines.append(f"  store i32 0, ptr %{unit.name}")  # there is no value to load, nor one that is asked for
             elif unit.bits & self._plan.entry_loads:
                 lines += _first_load(unit.name, unit.type, bool(unit.type == PAIR and unit.bits & split))
@@ -163,7 +163,7 @@ class FunctionWriter(JumpEnds):
         writer, machine = self._writer, self._machine
         writer.label("saved")
         writer.debug = f", !dbg !DILocation(line: {self._function.start}, scope: !{self._scope})"
-        for slot in frame.slots:
+        for slot in frame.saved:
             if slot.register != 31:
                 value = machine.memory.load("%r29.in", slot.displacement, 32)
                 writer.void(f"store i32 {value}, ptr %r{slot.register}")
@@ -274,10 +274,10 @@ class FunctionWriter(JumpEnds):
         if self._stray is not None:
             machine.finish_floats()
             self._return_complete_if(self._stray, block, target)
-        if self._frame.unseen:
+        if self._frame.dead_at_self_call:
             machine.finish_floats()
             self._return_complete_if(writer.value(f"icmp ne i32 {text(target)}, %r31.in"), block, target)
-        bypassing = settled_by_caller(self._frame) | RESULT_BITS | self._frame.unseen
+        bypassing = settled_by_caller(self._frame) | RESULT_BITS | self._frame.dead_at_self_call
         machine.registers.flush(machine.dirty & ~bypassing)
         self._calls.give_back_frame(self._results(block))
 

@@ -65,13 +65,13 @@ away:
 """
 
 
-def test_exact_sums(tmp_path: Path) -> None:
+def test_no_wrap_additions(tmp_path: Path) -> None:
     guest = pipeline.open_guest(compile_guest(tmp_path, "little", CODE, *BARE, language="assembler"))
     function = guest.function("__start")
     addresses = KnownAddresses(Graph.reached(function, [function.start]), 0)
     exact, wrapping = [], []
     for block in function.blocks.values():
-        found = addresses.exact_sums(block)
+        found = addresses.no_wrap_additions(block)
         for index, instruction in enumerate(block.body_and_slot()):
             if instruction.row.name == "addiu":
                 (exact if index in found else wrapping).append(instruction.imm)

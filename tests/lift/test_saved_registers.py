@@ -11,7 +11,7 @@ import pytest
 from mipsrec import pipeline
 from mipsrec.lift import policy
 from mipsrec.lift.convention import argument_registers
-from mipsrec.lift.passes.dead_at_self_call import with_unseen
+from mipsrec.lift.passes.dead_at_self_call import with_dead_registers
 from mipsrec.lift.passes.partial_inline import find_partial_inline
 from mipsrec.lift.passes.saved_registers import find_frame
 from tests.support.compiled import BARE, ORDERS, QEMU, compile_guest, library_at
@@ -56,7 +56,7 @@ def test_found(guest: tuple[Path, str]) -> None:
 
     def saved(name: str) -> set[int] | None:
         frame = find_frame(functions[name])
-        return None if frame is None else {slot.register for slot in frame.slots}
+        return None if frame is None else {slot.register for slot in frame.saved}
 
     assert saved("plain") == saved("deep") == saved("stores_late") == saved("overwrites") == {16, 17, 31}
     assert saved("saves_late") == {31}
@@ -69,21 +69,21 @@ def test_found(guest: tuple[Path, str]) -> None:
     assert frame is not None and [len(stores) for stores in frame.returns.values()] == [1]
 
 
-def test_unseen(guest: tuple[Path, str]) -> None:
+def test_dead_at_self_call(guest: tuple[Path, str]) -> None:
     functions = {function.name: function for function in pipeline.open_guest(guest[0]).program.functions.values()}
 
-    def unseen(name: str) -> set[int]:
+    def dead(name: str) -> set[int]:
         frame = find_frame(functions[name])
         assert frame is not None
-        bits = with_unseen(functions[name], frame, argument_registers(functions[name])).unseen
+        bits = with_dead_registers(functions[name], frame, argument_registers(functions[name])).dead_at_self_call
         return {number for number in range(32) if bits >> number & 1}
 
-    assert unseen("temps") == unseen("leaves_some") == {11, 12, 13}
+    assert dead("temps") == dead("leaves_some") == {11, 12, 13}
     for name in ("tells", "hears", "moves_on", "moves_on_at_sp", "traps", "deep"):
-        assert not unseen(name), name
+        assert not dead(name), name
 
 
-def test_short_ways(guest: tuple[Path, str]) -> None:
+def test_partial_inline(guest: tuple[Path, str]) -> None:
     functions = {function.name: function for function in pipeline.open_guest(guest[0]).program.functions.values()}
     assert find_partial_inline(functions["temps"]) and find_partial_inline(functions["skips_at_once"])
     assert find_partial_inline(functions["looks"]) is None

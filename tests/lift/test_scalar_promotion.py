@@ -18,7 +18,7 @@ from tests.support.paths import GUESTS
 from tests.support.tools import need
 
 SOURCE = GUESTS / "scalar_promotion.c"
-WITH_SLOTS = {
+PROMOTED = {
     "word", "half", "byte", "single", "product", "in_double", "in_parts", "annulled", "annulled_load", "on_one_way",
     "test_above", "through_two", "stores", "stores_bytes", "stores_singles", "stores_across", "by_pointer",
     "until_handled", "handled", "handled_global", "faults", "faults_at_once", "by_frame",
@@ -51,7 +51,7 @@ def run(folder: Path, *words: object) -> str:
 
 def test_found(guest: Path) -> None:
     chosen = [plan for _, plan in plans(guest) if plan.function.name.startswith("loop_")]
-    assert {plan.function.name[5:] for plan in chosen if plan.promoted} == WITH_SLOTS
+    assert {plan.function.name[5:] for plan in chosen if plan.promoted} == PROMOTED
     assert [finding for plan in chosen for finding in findings(plan)] == []
 
 
@@ -89,7 +89,7 @@ def test_as_qemu_says(host: Path, order: str, guest: Path, tmp_path: Path, way: 
 
 
 def test_verified(guest: Path) -> None:
-    functions = ",".join(f"loop_{name}" for name in sorted(WITH_SLOTS))
+    functions = ",".join(f"loop_{name}" for name in sorted(PROMOTED))
     command = [sys.executable, "-m", "mipsrec", "verify", "--function", functions, str(guest)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 0 and "agree at" in result.stderr, result.stderr

@@ -16,7 +16,7 @@ SOURCE = GUESTS / "silent_stores.c"
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_stored_back(host: Path, tmp_path: Path, order: str) -> None:
+def test_silent_stores(host: Path, tmp_path: Path, order: str) -> None:
     program = compile_guest(tmp_path, order, SOURCE.read_text(), "-static", "-mips32r2")
     said = subprocess.run([need(QEMU[order], "qemu-user"), program], capture_output=True, timeout=60, check=True).stdout
     lines = said.decode().splitlines()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mipsrec import pipeline
-from mipsrec.lift.passes.unaligned import find_pairs
+from mipsrec.lift.passes.unaligned import unaligned_words
 from tests.support.compiled import BARE, ORDERS, QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
 from tests.support.tools import need
@@ -27,7 +27,7 @@ def test_pairs(host: Path, tmp_path: Path, order: str) -> None:
     guest = pipeline.open_guest(program)
     found: dict[str, int] = {}
     for function in guest.program.functions.values():
-        count = sum(len(find_pairs(block, order == "big", 0)) for block in function.blocks.values())
+        count = sum(len(unaligned_words(block, order == "big", 0)) for block in function.blocks.values())
         if count:
             found[function.name.removeprefix("w_")] = count
     assert found == PAIRS

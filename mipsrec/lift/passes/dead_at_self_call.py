@@ -34,7 +34,7 @@ from .saved_registers import displacements, place_of_store
 
 _GPRS = (1 << 32) - 2
 _SP, _RA = 29, 31
-MIN_UNSEEN = 3
+MIN_DEAD_REGISTERS = 3
 """Fewer are not worth a second copy of the function."""
 
 _Place = tuple[int, bool]
@@ -56,8 +56,8 @@ def calls_itself(function: Function, block: Block) -> bool:
     return function.likely_target(block) == function.start and calls_in_any_case(block)
 
 
-def with_unseen(function: Function, frame: Frame, parameters: int) -> Frame:
-    """Return a frame with the unseen registers of its function, which takes `parameters`."""
+def with_dead_registers(function: Function, frame: Frame, parameters: int) -> Frame:
+    """Return a frame with the dead registers of its function, which takes `parameters`."""
     sites = [block for block in function.blocks.values() if calls_itself(function, block)]
     if not sites:
         return frame
@@ -66,15 +66,15 @@ def with_unseen(function: Function, frame: Frame, parameters: int) -> Frame:
         for instruction in block.instructions():
             written |= masks(instruction, 0)[1]
     found = written & _GPRS & ~(frame.bits | 1 << _SP | 1 << _RA)
-    seen = _Seen(function, None, 0)
+    live = _Liveness(function, None, 0)
     for block in sites:
-        found &= ~seen.at_start((block.next_pc, False))
+        found &= ~live.at_start((block.next_pc, False))
     while found:
-        smaller = found & ~_Seen(function, frame, found).at_start((function.start, True)) | found & parameters
+        smaller = found & ~_Liveness(function, frame, found).at_start((function.start, True)) | found & parameters
         if smaller == found:
             break
         found = smaller
-    return replace(frame, unseen=found) if found.bit_count() >= MIN_UNSEEN else frame
+    return replace(frame, dead_at_self_call=found) if found.bit_count() >= MIN_DEAD_REGISTERS else frame
 
 
 def _masks(instruction: Instruction) -> tuple[int, int]:
@@ -83,16 +83,16 @@ def _masks(instruction: Instruction) -> tuple[int, int]:
     return (_GPRS if effects(instruction.row).may_leave else reads), writes
 
 
-class _Seen:
-    """Which registers are read before they are written, by the function or by whoever looks at the state.
+class _Liveness:
+    """Which registers are live: the function, or other code that reads the state, reads them before they are written.
 
-    Of the body of a function with a `frame` whose `unseen` registers bypass the state; without, of the function.
+    With a `frame` it is the liveness in the body, whose `dead` registers bypass the state; without, in the function.
     """
 
-    def __init__(self, function: Function, frame: Frame | None, unseen: int) -> None:
+    def __init__(self, function: Function, frame: Frame | None, dead: int) -> None:
         self._function = function
         self._frame = frame
-        self._unseen = unseen
+        self._dead = dead
         self._moved = displacements(function) or {}
         places = [(pc, harmless) for pc in sorted(function.blocks) for harmless in (True, False)]
         edges = Edges(places, {place: self._following(place) for place in places})
@@ -101,7 +101,7 @@ class _Seen:
         self._found = solve(edges, Direction.BACKWARD, Meet.ANY, transfers, boundary)
 
     def at_start(self, place: _Place) -> int:
-        """Return the bits seen from the start of a block on; all, where it is none of this function."""
+        """Return the bits live from the start of a block on; all, where it is none of this function."""
         return self._found.get(place, 0) if place[0] in self._function.blocks else _GPRS
 
     def _targets(self, block: Block) -> list[int | None]:
@@ -122,31 +122,31 @@ class _Seen:
         """Return the bits that a block reads, and those of what is read after it that it does not write."""
         block = self._function.blocks[place[0]]
         read, written = reads_and_writes(block, _masks)
-        seen = self._seen_after(block, place[1])
-        return (read & _GPRS, ~written) if seen is None else ((seen & ~written | read) & _GPRS, 0)
+        live = self._live_after(block, place[1])
+        return (read & _GPRS, ~written) if live is None else ((live & ~written | read) & _GPRS, 0)
 
-    def _seen_after(self, block: Block, harmless: bool) -> int | None:
-        """Return the bits seen at the end of a block that returns or calls its own function; None elsewhere."""
+    def _live_after(self, block: Block, harmless: bool) -> int | None:
+        """Return the bits live at the end of a block that returns or calls its own function; None elsewhere."""
         if block.end is End.RETURN:
             counts = self._frame is not None and block.start in self._frame.returns
             return 0 if counts and harmless and self._is_harmless(block) else _GPRS
         if block.end is End.CALL and self._frame is not None and calls_itself(self._function, block):
-            return _GPRS if block.target is None else _GPRS & ~self._unseen
+            return _GPRS if block.target is None else _GPRS & ~self._dead
         return None
 
     def _is_harmless(self, block: Block) -> bool:
-        """Return whether ra is not saved, or a block stores at sp alone, and not over the slot of ra after the save."""
-        slot = next((slot for slot in self._frame.slots if slot.register == _RA), None) if self._frame else None
-        if slot is None:
+        """Return whether ra is not saved, or a block stores at sp alone, and not over the saved ra after the save."""
+        saved = next((one for one in self._frame.saved if one.register == _RA), None) if self._frame else None
+        if saved is None:
             return True
         displacement, pc = self._moved.get(block.start, 0), block.start
         for instruction in block.instructions():
             pc = block.terminator_pc if instruction is block.terminator else pc
             if moves_sp(instruction):
                 displacement += instruction.imm
-            elif effects(instruction.row).stores and pc != slot.pc:
+            elif effects(instruction.row).stores and pc != saved.pc:
                 place = place_of_store(instruction, displacement)
-                if place is None or (place.start < slot.displacement + 4 and slot.displacement < place.stop):
+                if place is None or (place.start < saved.displacement + 4 and saved.displacement < place.stop):
                     return False
             pc += 4
         return True

@@ -56,7 +56,7 @@ class KnownAddresses:
             kept &= ~masks(instruction, self._fr)[1]
         return gained, kept
 
-    def exact_sums(self, block: Block) -> set[int]:
+    def no_wrap_additions(self, block: Block) -> set[int]:
         """Return the indices in body and slot of the `addiu` that do not wrap."""
         instructions = block.instructions()
         sums = {index for index, instruction in enumerate(instructions) if added_constant(instruction) is not None}
@@ -88,5 +88,5 @@ def run(plan: FunctionPlan) -> None:
         return
     known = KnownAddresses(plan.graph, plan.options.fr)
     for _, block in plan.all_blocks():
-        for index in known.exact_sums(block.block):
+        for index in known.no_wrap_additions(block.block):
             block.ops[index].no_wrap = True

@@ -18,7 +18,7 @@ MAX_INSTRUCTIONS = 24
 
 
 def find_partial_inline(function: Function) -> PartialInline | None:
-    """Return the short way of a function, if it has one."""
+    """Return the inlined path of a function, if it has one."""
     first = function.blocks[function.start]
     if first.end is not End.BRANCH or first.is_likely or first.target is None:
         return None

@@ -26,10 +26,11 @@ from ...isa.effects import ALL_BITS, LOAD, Value, added_constant, copied_registe
 from ..options import LiftOptions
 
 MAX_SHORT_LOOP_BLOCKS = 64
-"""A loop of more blocks counts as long without being looked at."""
+"""A loop of more blocks counts as long in any case."""
 
 MAX_NESTED_BLOCKS = 50_000
-"""Blocks of all loops of a function together, those inside others counted again: beyond, all edges upwards look."""
+"""Blocks of all loops of a function together, those inside others counted again. Beyond, each edge upwards gets a
+safepoint."""
 
 _AFFINE = ("add", "sub")
 _COMPARISONS = ("slt", "ult")
@@ -41,7 +42,7 @@ class Safepoints:
     """The safepoints of one function.
 
     `edges` are pairs of source and target; `needed` has, for the start of each block, the register bits that must be
-    right where a handler looks.
+    right where a handler may read them.
     """
 
     function: Function
@@ -55,12 +56,12 @@ class Safepoints:
 
 def find_safepoints(graph: Graph, options: LiftOptions) -> Safepoints:
     """Return the safepoints of a function."""
-    edges = polled_edges(graph)
+    edges = safepoint_edges(graph)
     needed = needed_somewhere(graph, options.fr) if edges and options.calls != "watched" else {}
     return Safepoints(graph.function, edges, needed)
 
 
-def polled_edges(graph: Graph) -> frozenset[tuple[int, int]]:
+def safepoint_edges(graph: Graph) -> frozenset[tuple[int, int]]:
     """Return the edges, by source and target, that a safepoint belongs on."""
     entered = set(graph.entries)
     found: list[tuple[int, int]] = []
@@ -82,7 +83,7 @@ def polled_edges(graph: Graph) -> frozenset[tuple[int, int]]:
 
 
 def is_bounded(graph: Graph, body: frozenset[int]) -> bool:
-    """Return whether a loop comes to its end by itself, as far as that is looked for."""
+    """Return whether a loop surely comes to its end by itself."""
     return len(body) <= MAX_SHORT_LOOP_BLOCKS and _Iterations(graph, body).end_soon()
 
 

@@ -33,7 +33,7 @@ from ..ir import Frame, FunctionPlan, SavedRegister
 _SP, _RA = 29, 31
 _SAVED = frozenset((*range(16, 24), 28, 30, _RA))
 MAX_FRAME_BYTES = 32768 - 64
-"""Saves further down are not looked for: displacements of loads and stores have 16 bits."""
+"""Saves further down do not count: displacements of loads and stores have 16 bits."""
 
 
 def find_frame(function: Function) -> Frame | None:
@@ -49,8 +49,8 @@ def find_frame(function: Function) -> Frame | None:
     common = frozenset(saves).intersection(*(found for found, _ in counting.values()))
     if not common or not counting or (_RA not in common and _writes_ra(function, moved)):
         return None
-    slots = tuple(saves[register] for register in sorted(common))
-    return Frame(slots, {pc: stores for pc, (_, stores) in counting.items()})
+    saved = tuple(saves[register] for register in sorted(common))
+    return Frame(saved, {pc: stores for pc, (_, stores) in counting.items()})
 
 
 def _saves(block: Block) -> dict[int, SavedRegister]:
@@ -98,7 +98,7 @@ def _always_run(block: Block) -> list[tuple[int, Instruction]]:
 def _is_word(instruction: Instruction, kind: str) -> bool:
     """Return whether an instruction loads or stores a word at imm(rs)."""
     access = based_access(instruction)
-    return access is not None and (access.kind, access.type) == (kind, "i32")
+    return access is not None and (access.kind, access.type) == (kind, "word")
 
 
 def place_of_store(instruction: Instruction, displacement: int) -> range | None:
@@ -156,7 +156,7 @@ def _leaves(function: Function, block: Block) -> bool:
 def _restored(
     function: Function, displacements: dict[int, int], saves: dict[int, SavedRegister]
 ) -> dict[int, tuple[frozenset[int], frozenset[int]]]:
-    """Return, by return block, the registers that are loaded from where they are saved, and the stores to look at."""
+    """Return, by return block, the registers that are loaded from where they are saved, and the stores to check."""
     graph = Graph(function, list(displacements), [function.start])
     every = frozenset(saves)
 
@@ -183,27 +183,27 @@ def _bits(registers: Iterable[int]) -> int:
 def _through(
     block: Block, displacement: int, before: frozenset[int], saves: dict[int, SavedRegister]
 ) -> tuple[frozenset[int], frozenset[int]]:
-    """Return the registers that hold what is saved of them after a block, and the pcs of stores to look at."""
+    """Return the registers that hold what is saved of them after a block, and the pcs of stores to check."""
     found, stores = set(before), set()
     pc = block.start
     late = block.delay_slot if block.end is End.RETURN else None  # jr has read ra before
     for instruction in block.instructions():
         pc = block.terminator_pc if instruction is block.terminator else pc
         if instruction is late and _RA not in found:
-            saves = {r: slot for r, slot in saves.items() if r != _RA}
+            saves = {register: save for register, save in saves.items() if register != _RA}
         if moves_sp(instruction):
             displacement += instruction.imm
         elif effects(instruction.row).stores:
             place = place_of_store(instruction, displacement)
-            if place is None and block.end is End.RETURN and _can_be_looked_at(instruction):
+            if place is None and block.end is End.RETURN and _can_be_checked(instruction):
                 stores |= {pc} if found else set()
             else:
                 found = {r for r in found if place is not None and not _overlap(place, saves[r].displacement)}
         else:
             found -= {register for register in found if masks(instruction, 0)[1] >> register & 1}
-            slot = saves.get(instruction.rt) if _is_word(instruction, LOAD) and instruction.rs == _SP else None
-            if slot is not None and displacement + instruction.imm == slot.displacement:
-                found.add(slot.register)
+            save = saves.get(instruction.rt) if _is_word(instruction, LOAD) and instruction.rs == _SP else None
+            if save is not None and displacement + instruction.imm == save.displacement:
+                found.add(save.register)
         pc += 4
     return frozenset(found), frozenset(stores)
 
@@ -212,9 +212,8 @@ def _overlap(place: range, word: int) -> bool:
     return place.start < word + 4 and word < place.stop
 
 
-def _can_be_looked_at(instruction: Instruction) -> bool:
-    """Return whether a store is at imm(rs), so that it can be looked at when it is made: it goes to less than 8 bytes
-    either way from there."""
+def _can_be_checked(instruction: Instruction) -> bool:
+    """Return whether a store is at imm(rs), so that code can check its address: it writes less than 8 bytes away."""
     access = effects(instruction.row).access
     return access is not None and access.kind == STORE and access.is_based
 
@@ -227,8 +226,8 @@ def run(plan: FunctionPlan) -> None:
     """Mark what the callers of a body do, and the stores that may go where registers are saved."""
     if plan.frame is None:
         return
-    saves = {saved.pc for saved in plan.frame.slots}
+    saves = {saved.pc for saved in plan.frame.saved}
     for pc, block in plan.blocks.items():
         watched = plan.frame.returns.get(pc, frozenset())
         for op in block.ops:
-            op.by_caller, op.watched = op.pc in saves, op.pc in watched
+            op.by_caller, op.checked = op.pc in saves, op.pc in watched

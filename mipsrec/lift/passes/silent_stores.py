@@ -18,10 +18,10 @@ Value = tuple[object, int]
 """A root and a constant that is added to it. The root of a constant is None, that of a loaded value a `tuple`."""
 
 
-def stored_back(block: Block, fr: int, big_endian: bool) -> set[int]:
-    """Return the indices of such stores in body and slot."""
+def silent_stores(block: Block, fr: int, big_endian: bool) -> set[int]:
+    """Return the indices of the silent stores in body and delay slot."""
     instructions = block.body_and_slot()
-    if not _may_store_back(instructions, fr):
+    if not _may_be_silent(instructions, fr):
         return set()
     values = _Values(fr, big_endian)
     found = set()
@@ -34,7 +34,7 @@ def stored_back(block: Block, fr: int, big_endian: bool) -> set[int]:
     return found
 
 
-def _may_store_back(instructions: list[Instruction], fr: int) -> bool:
+def _may_be_silent(instructions: list[Instruction], fr: int) -> bool:
     """Return whether some store has an operand that a load of the block may have left: most blocks have none."""
     loaded = 0
     for instruction in instructions:
@@ -167,5 +167,5 @@ class _Values:
 def run(plan: FunctionPlan) -> None:
     """Mark the stores to keep."""
     for _, block in plan.all_blocks():
-        for index in stored_back(block.block, plan.options.fr, plan.options.big_endian):
-            block.ops[index].keep = True
+        for index in silent_stores(block.block, plan.options.fr, plan.options.big_endian):
+            block.ops[index].volatile = True

@@ -49,8 +49,8 @@ def _changing(instructions: list[Instruction], fr: int) -> int:
     return changing
 
 
-def unmoved_loads(block: Block, changing: int, fr: int) -> set[int]:
-    """Return the indices in body and slot of the loads from an address that is the same in each iteration.
+def spin_loads(block: Block, changing: int, fr: int) -> set[int]:
+    """Return the indices in body and delay slot of the loads from an address that is the same in each iteration.
 
     `changing` are registers that change, as at the block's start.
     """
@@ -71,5 +71,5 @@ def run(plan: FunctionPlan) -> None:
     plan.changing = changing = changing_masks(plan.graph, plan.options.fr)
     for pc, block in plan.all_blocks():
         if pc in changing:
-            for index in unmoved_loads(block.block, changing[pc], plan.options.fr):
+            for index in spin_loads(block.block, changing[pc], plan.options.fr):
                 block.ops[index].spin = True

@@ -92,7 +92,7 @@ class NeededRegisters:
             needed = self._above(block.delay_slot, needed)
         return needed if block.terminator is None else self._above(block.terminator, needed)
 
-    def dead_loads(self, block: Block) -> set[int]:
+    def loads_to_keep(self, block: Block) -> set[int]:
         """Return the indices in body and slot of the loads to keep."""
         found: set[int] = set()
         body, slot = block.body, block.delay_slot
@@ -112,8 +112,8 @@ def run(plan: FunctionPlan) -> None:
     """Mark the loads to keep."""
     needed = NeededRegisters(plan.graph, plan.options.fr)
     for _, block in plan.all_blocks():
-        for index in needed.dead_loads(block.block):
-            block.ops[index].keep = True
+        for index in needed.loads_to_keep(block.block):
+            block.ops[index].volatile = True
         if block.is_inlined:  # but for those of the stack, which has just been stored to
             for op in block.ops:
-                op.keep = op.keep or op.instruction.rs != 29
+                op.volatile = op.volatile or op.instruction.rs != 29

@@ -29,7 +29,7 @@ def vectorized_loops(graph: Graph, safepoints: Safepoints, options: LiftOptions,
 
 def _stores_floats(block: Block) -> bool:
     accesses = (effects(instruction.row).access for instruction in block.instructions())
-    return any(one is not None and one.kind == STORE and one.type in ("float", "double") for one in accesses)
+    return any(one is not None and one.kind == STORE and one.type in ("single", "double") for one in accesses)
 
 
 def run(plan: FunctionPlan) -> None:

@@ -48,14 +48,15 @@ class Test:
 class Access:
     """One at `address` in the first of the iterations; `type` is float or double; `order` is its place in the block.
 
-    One `in_halves` is a double that two instructions access: `order` is that of the later load or the earlier store.
+    One `in_words` is a double that two instructions access, a word each: `order` is that of the later load or the
+    earlier store.
     """
 
     address: Sum
     type: str
     pc: int
     order: int
-    in_halves: bool = False
+    in_words: bool = False
 
     @property
     def size_bytes(self) -> int:
@@ -128,7 +129,7 @@ def conflicts(done: Iteration, lanes: int) -> list[tuple[Sum, int, int]]:
     loads = done.loads()
     for index, (store, _) in enumerate(done.stores):
         others = [(load, load.order > store.order) for load in loads]
-        others += [(other, store.in_halves or other.in_halves) for other, _ in done.stores[:index]]
+        others += [(other, store.in_words or other.in_words) for other, _ in done.stores[:index]]
         for other, whole in others:
             if done.advance(other.address) == done.advance(store.address):
                 first = 1 - store.size_bytes if whole else 1

@@ -52,10 +52,10 @@ class _Recorder:
         self.floats: dict[int, _Lane] = {}
         self.read: set[int] = set()  # general-purpose registers whose values at the start are
         self.floats_read: set[int] = set()
-        self.half_stores: dict[tuple[int, Sum], Access] = {}  # by step and the address of the double
+        self.word_stores: dict[tuple[int, Sum], Access] = {}  # by step and the address of the double
         self.pc = 0
         self._kept: dict[tuple[str, int], int] = {}  # steps of registers
-        self._doubtful: set[int] = set()  # steps whose values, where a look finds something, are none of MIPS's
+        self._doubtful: set[int] = set()  # steps whose values are not those of MIPS where the NaN guard finds a NaN
 
     def __getattr__(self, name: str) -> Any:
         if name in _OPEN_OPERATIONS:
@@ -171,7 +171,7 @@ class _Recorder:
             raise _NotThisKind
         if a.type != "float" or b.type != "float" or b.address != a.address.plus(Sum((), 4)):
             raise _NotThisKind
-        whole = Access(a.address, "double", a.pc, max(a.order, b.order), in_halves=True)
+        whole = Access(a.address, "double", a.pc, max(a.order, b.order), in_words=True)
         return _Lane(self._step("load", "double", access=whole))
 
     def set_double(self, number: int, value: _Lane) -> None:
@@ -225,13 +225,13 @@ class _Recorder:
             return
         before = 4 if bool(value.word) != self._big_endian else 0  # bytes of the double in front of this word
         key = value.step, access.address.plus(Sum((), -before & 0xFFFFFFFF))
-        other = self.half_stores.pop(key, None)
+        other = self.word_stores.pop(key, None)
         if other is None:
-            self.half_stores[key] = access
+            self.word_stores[key] = access
         elif other.address == access.address:
             raise _NotThisKind
         else:
-            self.iteration.stores.append((Access(key[1], "double", access.pc, other.order, in_halves=True), value.step))
+            self.iteration.stores.append((Access(key[1], "double", access.pc, other.order, in_words=True), value.step))
 
     def store_double(self, base: Any, displacement: int, value: _Lane) -> None:
         self.iteration.stores.append((self._access(base, displacement, "double"), self._whole(value)))
@@ -320,7 +320,7 @@ def _recorded(recorder: _Recorder, block: Block) -> Iteration:
     perform(block.delay_slot, block.delay_slot.row.meaning)
     found = recorder.iteration
     carried = recorder.floats.keys() & recorder.floats_read
-    if not isinstance(test, Test) or recorder.half_stores or carried:
+    if not isinstance(test, Test) or recorder.word_stores or carried:
         raise _NotThisKind
     for register, value in recorder.gprs.items():
         change = value.plus(Sum(((register, 1),)), -1) if isinstance(value, Sum) else None
