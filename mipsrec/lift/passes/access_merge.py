@@ -1,11 +1,17 @@
-"""MergedAccesses of words that a block copies, or fills with one register: they are loaded and stored as vectors.
+"""Access merging: words that a block copies, or fills with one register, are loaded and stored as vectors.
 
-Compilers and C libraries copy and fill memory by four to sixteen words at a time: `lw` of consecutive words into
-registers, then `sw` of these in the same order, or `sw` of one register into consecutive words. LLVM joins such
-accesses by itself only where nothing reads the registers afterwards; here a later call or the way out mostly does.
+Needs: the instructions of each block by themselves; the marks of ops, `promoted` and `vectorized`.
+Sets: `BlockPlan.merged`.
+Keeps: what registers and memory have after the last access. The loads of a merged load are performed where its first
+is. Between them only instructions stand that compute; of these only additions of constants change the base. So nothing
+can happen in between that the guest would notice. Stores follow each other directly, the last perhaps in a delay slot
+that is not annulled. A fault has the lowest address and the first pc (docs/limits.md, Faults).
+Off when: the memory model is not `flat`, the access has another mark, or the loop has promoted variables or is
+vectorized.
 
-The loads of a run are done where its first is: only additions stand between them, so nothing can happen in between
-that they or the guest would notice. The stores follow one another directly, the last perhaps in a delay slot.
+Compilers and C libraries copy and fill memory by four to sixteen words: `lw` of consecutive words into registers, then
+`sw` of these in the same order, or of one register. LLVM joins them by itself only where nothing reads the registers
+afterwards; here a later call or return mostly does. It does join stores of constants, such as of register 0.
 """
 
 from __future__ import annotations

@@ -1,21 +1,24 @@
-"""Unseen registers: those that a function which calls itself hands to nobody, when it calls or when it returns.
+"""Dead at self call: registers that a recursive function need not store when it calls itself, nor when it returns.
 
-A compiler's function has its temporaries on the stack over a call, and writes them anew after it. Where it calls its
-own body (saved_registers.py) they bypass the state: the caller does not store them before, nor the callee when it
-returns.
+Needs: a frame (saved_registers), the function's blocks, and its parameters.
+Sets: `Frame.dead_at_self_call`; policy.py asks for it before there are plans.
+Keeps: no code reads from the state a register that is not there. For each of these registers:
 
-The rules that make this exact, for each of these registers:
+- The function writes it before it reads it, and before whatever needs a complete state: a call of other code, a return
+  that is not one of its frame, an exception, the way out of the function. Or it is a parameter, which counts as written
+  at the start.
+- After each call of itself the function writes it before it does any of that, or returns at all. So no code misses the
+  value, wherever the return is met, even if the host's frames are gone by then.
+- Only the function itself calls the body: `NAME` is the function once more, without a frame.
+- The body returns only to where its call was from: it compares what it has loaded from the stack with the ra of its
+  call. To elsewhere it returns with a complete state, so before such a return all have been written too. Paths from the
+  start that are harmless need not: those without calls and without stores that might go to the saved ra. (A signal
+  handler that changes the saved ra may find old values in these registers, see docs/limits.md.)
 
-- The function writes it before it reads it, and before whatever needs a complete state: a call of anything else, a
-  return that is not one of its frame, an exception, the way out of the function. Or it comes in as a parameter, and
-  is as good as written at the start.
-- After each call of itself control writes it, before it does any of that or returns at all. So nobody sees that the
-  state does not have it, wherever the return is met, even if the host's frames are gone by then.
-- Nobody else calls the body: `NAME` is the function once more, without a frame.
-- The body returns BACK only to where its call was from: it looks itself whether what it has loaded from the stack is
-  the ra of its call. To elsewhere it goes with a complete state, so before such a return all have been written too;
-  but for ways from the start that are plainly harmless: without calls, and without stores that might go to the slot.
-  (A signal handler that changes the slot meanwhile, and goes on elsewhere, finds old values in these registers.)
+Off when: there is no frame, the function does not call itself by an unconditional call, or fewer than
+MIN_DEAD_REGISTERS are dead.
+
+A compiler's function holds its temporaries on the stack over a call, and writes them anew after it.
 """
 
 from __future__ import annotations

@@ -1,16 +1,17 @@
 """Safepoints: where recompiled code looks whether a signal waits.
 
-They are on the edges back to the head of a loop that may go on for long.
+Needs: the graph alone. `build.py` finds the safepoints before the passes run.
+Sets: `safepoints`: the edges that have one, and for each block the registers that must be right there.
+Keeps: every loop that may go on for long has a safepoint on the edge back to its head, so signals from outside arrive
+(docs/design/faults.md, Signals). A loop without calls has none if in each of its iterations, and in those of the loops
+inside it, one of these happens: a register steps to an invariant, which a branch compares it with; a register that is
+the base of a load steps, and ends at unmapped memory at the latest; a register is shifted until nothing is left of it,
+and a branch compares it with 0; or the loop makes a system call.
+Off when: never. With `--calls watched` all registers must be right at safepoints.
 
-Enters: a function's blocks. Leaves: the edges that get a safepoint. A loop without calls gets none if one thing
-happens in each of its iterations, and in those of the loops inside it, that brings it to its end: a register counts up
-to an invariant, or walks through memory, which ends at unmapped memory at the latest; one is shifted until nothing is
-left of it; or a system call is made. What is taken for a counted loop has at most 2**32 short iterations, unless its
-test is one that the counter always misses (`i <= 0xffffffff`).
-
-Not done here: code that only recurses, or goes on through pointers to functions that it calls last, has no look. A
-handler that looks at the registers of a loop it interrupts may find old values in those that the loop writes before it
-reads them.
+What counts as bounded has at most 2**32 short iterations, unless the counter never meets its test (`i <= 0xffffffff`).
+Code that only recurses, or calls last through pointers, has no safepoint. A handler that reads the registers of a loop
+that it interrupts may find old values in registers that the loop writes before it reads them (docs/limits.md).
 """
 
 from __future__ import annotations

@@ -1,21 +1,22 @@
-"""Frames: the registers that a function saves on its stack before all else, and loads back before it returns.
+"""Saved-register handoff: callers store the registers that a function saves, and load them again.
 
-A call of such a function need not take them through the state. The caller stores them where the callee would have,
-calls the callee's body, and loads from the stack what it needs again; between them nothing is stored twice. The
-memory is at every moment what the guest would have made it, so that whoever looks at a frame (an unwinder, a debugger,
-a stray pointer) sees nothing else, and a value that was overwritten on the stack arrives overwritten.
+Needs: the function's blocks; `frame`, which `find_frame` makes of them and policy.py gives to recursive functions.
+Sets: `Op.by_caller` of the saves of a body, and `Op.checked` of stores that may go to where registers are saved.
+Keeps: memory is at each moment what the guest would have made it. An unwinder, a debugger or a stray pointer finds in a
+frame what MIPS would have there, and a value that was overwritten on the stack arrives overwritten. The rules:
 
-The rules that make this exact:
+- sp changes by constants only, and is at a return what it was at the entry. Callees put sp back (o32 ABI), which the
+  code checks.
+- A save counts if it lies in the block at the start, which is performed once, before its register is written and before
+  any store that might go to the same place: the caller's stores come first. A load in between may read the place
+  early. It lies below the sp of the caller, where nobody keeps a value.
+- A return counts if on all paths to it the registers are loaded from where they are, and no later store might go there.
+  The code checks the addresses of stores in the return block. If one goes near a saved register, the function returns
+  with a complete state. So do returns that do not count.
+- The function does not jump to other functions, and makes no system call: what follows those is not known here.
 
-- sp changes by constants only, and is at a return what it was at the entry. Callees put sp back, which is checked.
-- A save counts if it lies in the block at the start, which runs once, before its register is written and before any
-  other store: what is stored in between might go to the same place, and the caller's stores come first. A load in
-  between may read the place early; it lies below the sp of the caller, where nothing is kept for anybody.
-- A return counts if on all ways to it these registers are loaded from where they are, and nothing is stored afterwards
-  that might go there. Stores in the block of the return are looked at when they are made: if one goes near the slots,
-  the function returns as those do that have no frame. So do returns that do not count: they make the state complete.
-- Functions that jump to other functions, or make system calls, have no frame here: what comes after that is not
-  theirs to say.
+Off when: the function has no frame, it is not recursive, or calls or memory are not the usual ones
+(`LiftOptions.has_frames`).
 """
 
 from __future__ import annotations

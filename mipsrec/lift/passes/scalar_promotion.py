@@ -1,18 +1,24 @@
-"""Words of memory that a loop changes in each of its iterations: a variable has what memory has, as long as the loop
-runs.
+"""Scalar promotion: a variable holds a word of memory that each iteration of a loop changes.
 
-Compilers keep a sum or a counter on the stack when they have no register for it. Each iteration would wait until what
-the iteration before has stored can be loaded again. The rules:
+Needs: the graph, `safepoints`, `changing` (spin_loads), `vectorized`.
+Sets: `promoted`: the loops and their variables; `Op.promoted` of the accesses of these.
+Keeps: memory has after each iteration what it would have, and each access is performed, with its fault. The rules:
 
-- A loop is looked at if it has no loop inside, no call, nothing that orders memory, and one way in.
-- On that way in the variable is loaded. This never faults: all ways there have accessed the word since the register
-  that it is reached by was set.
-- Stores to the word stay where they are, and set the variable. Loads stay too: where memory has something else than
-  the variable, whoever stored it (another register or thread, a handler of a signal or fault, a page mapped twice),
-  that counts. The host predicts that it has not, so that nothing waits for the load.
-- Words that are not reached by sp or fp are left alone in loops that store by other registers, or look for signals:
-  there memory often has something else.
-- What is stored depends on what was loaded: otherwise nothing waits.
+- The loop is innermost, has one way in and no call, and no instruction of it orders memory.
+- On the way in the variable is loaded. This never faults: all paths to it have accessed the word since its base was
+  set.
+- Stores to the word stay where they are, and set the variable. Loads stay too. If memory differs from the variable,
+  memory counts: another register, thread, mapping or handler has stored there. The host predicts that it does not.
+- Stores of the loop by the same base are to exactly this word or surely to another.
+- Words that are not reached by sp or fp stay in memory if the loop stores by other registers or has a safepoint: there
+  memory often differs.
+- What is stored depends on what was loaded: otherwise no iteration waits.
+
+Off when: registers are in the state between blocks (`in_state`), the memory model is not `flat`, or the loop is
+vectorized or longer than 128 instructions.
+
+Compilers keep a sum or a counter on the stack when they have no register for it. Each iteration would wait until it
+can load what the iteration before has stored.
 """
 
 from __future__ import annotations

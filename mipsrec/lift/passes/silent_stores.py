@@ -1,8 +1,12 @@
-"""Stores that put back what their block has loaded from the same place, as programs do to see whether they may write.
+"""Silent stores: stores that put back what their block has loaded from the same place.
 
-LLVM would drop them together with the fault they may raise, so they are emitted volatile. The rule: the register holds
-what an access of the same address loaded, as far as sums of constants and a base loaded twice from one place tell;
-what was stored in between does not matter. A store in a later block than its load is not found.
+Needs: the instructions of each block by themselves.
+Sets: `Op.volatile` of these stores.
+Keeps: a silent store stays, with its fault: programs store so to see whether they may write (docs/limits.md, Faults).
+LLVM would drop it, as it changes nothing. A store is silent if its register holds what an access of the same address
+has loaded. Addresses are equal as far as sums of constants tell, or a base that was loaded twice from one place. Stores
+in between do not matter.
+Off when: never. A store in a later block than its load does not count.
 """
 
 from __future__ import annotations

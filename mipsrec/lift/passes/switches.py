@@ -1,8 +1,13 @@
-"""What LLVM is told of the switch that a jump by a table becomes.
+"""Switches: how often the switch that a jump by a table becomes leads to each of its cases.
 
-In a loop, cases for which nothing is done but going on are taken for the usual ones: LLVM then compares with them
-first, and spills registers for the others. Such a case leads where other cases meet and the loop goes back. Cases that
-go back themselves, as those of interpreters do, have done something.
+Needs: the function's jump tables and the graph of all its blocks.
+Sets: `BlockPlan.case_weights`.
+Keeps: the meaning: weights only tell LLVM what is usual (branch_weights in its reference).
+Off when: the function has no jump table, or the switch is in no loop, or all its cases do something, or none does.
+
+In a loop, cases that only go on are taken for the usual ones: LLVM compares with them first, and spills registers for
+the others alone. Such a case leads to where other cases meet and the loop goes back. A case that goes back by itself,
+as those of interpreters do, does something.
 """
 
 from __future__ import annotations

@@ -1,10 +1,13 @@
-"""Loads that LLVM might drop together with the fault they may raise: those whose value no instruction reads.
+"""Trapping loads: loads that LLVM might drop together with the fault they may raise.
 
-The rule: a load stays when on some way from it its register is written before an instruction of the function reads it,
-or the function calls or returns first. Such a load is emitted volatile. That calls and returns store the register to
-the state does not keep it: where LLVM copies the caller or the callee, it sees whether anything reads that. Loads by sp
-and fp go without: what a function loads of its own frame it has stored there. A load whose readers all compute what
-nobody reads may still vanish: code that reads a value for nothing does not depend on it.
+Needs: the graph, and which blocks are copies (partial_inline).
+Sets: `Op.volatile` of loads.
+Keeps: a load stays, with its fault, if on some path from it its register is written before an instruction reads it, or
+the function calls or returns first (docs/limits.md, Faults). That calls and returns store the register to the state
+keeps no load: where LLVM inlines the caller or the callee, it sees whether anything reads that. In a copy all accesses
+stay but those by sp, to a frame that has just been stored to.
+Off when: never. A load by sp or fp does not count, since a function has stored what it loads from its own frame. Nor
+does a load whose value only computes what nobody reads: code does not depend on such a load.
 """
 
 from __future__ import annotations

@@ -1,8 +1,13 @@
-"""Pairs of lwl and lwr, or swl and swr, of one word: each is one unaligned access.
+"""Unaligned words: lwl and lwr, or swl and swr, of one word, which become one unaligned access.
 
-Both halves of a load are loaded where its first half is, however far the compiler has moved the second, even into the
-delay slot of a branch: between them only instructions stand that neither trap nor access memory, or load halves of
-other words, and that leave the pair's registers alone. Of stores the halves follow one another directly.
+Needs: the instructions of each block by themselves; `Op.volatile`.
+Sets: `BlockPlan.unaligned`, and `Op.volatile` of a first half whose second is volatile.
+Keeps: the word (MIPS32 volume II, LWL and SWL: which byte is leftmost depends on the byte order). Both halves of a load
+are loaded where the first is. So only instructions stand between them that neither trap nor access memory, or load
+halves of other words, and that leave the registers of both halves alone. The second may be in the delay slot of a
+branch that is not likely. Halves of a store follow each other directly. A fault has the pc of the first half
+(docs/limits.md).
+Off when: never.
 """
 
 from __future__ import annotations

@@ -1,6 +1,11 @@
-"""What a loop does in each of its iterations, where these have nothing to do with each other: data, and its rules.
+"""What one iteration of a vectorized loop does, as data, and which iterations may be performed together.
 
-Leaves: how many iterations vectors hold, whether they can be counted, and which addresses must not be near each other.
+Needs: the steps and accesses of an iteration (recognize.py).
+Sets: nothing in the plan: the functions here answer questions about an `Iteration`.
+Keeps: iterations are performed together only if their number is known before (`countable`), and if none stores what a
+later one loads, or stores before it (`conflicts`, `always_overlaps`). Accesses with other steps must be a page apart
+(`near`). emit/vectors.py writes these tests where the answer depends on registers.
+Off when: see the pass, __init__.py.
 """
 
 from __future__ import annotations

@@ -1,11 +1,14 @@
-"""Loops of one block over floating-point numbers, each of whose iterations is by itself: what an iteration does, as
-data.
+"""Recognizes the loops to vectorize: what an iteration of a loop of one block over floating-point numbers does.
 
-Enters: a block that branches back to its start. Leaves: a `Iteration`, or None if the loop is not of this kind. In
-such a loop general-purpose registers go on by a constant in each iteration or are written before they are read; a test
-of them ends it; memory is read and written at addresses that go on by the size of what is there; and no floating-point
-register takes a value from one iteration to the next. emit/vectors.py performs several iterations of such a loop at
-once.
+Needs: a block that branches back to its start.
+Sets: nothing in the plan: it returns an `Iteration`, or None if the loop is not of this kind.
+Keeps: each iteration is independent of the others. General-purpose registers step by a constant in each, or are written
+before they are read, and a test of them ends the loop. Accesses step by their sizes. No floating-point register takes a
+value from one iteration to the next. Before its NaN guard an iteration raises no flag that MIPS would not (MIPS32
+volume I-A, FCSR): no operation takes in the bits of a possible NaN as another kind of number.
+Off when: an instruction does anything else than these, or an iteration has more than _MAX_STEPS steps.
+
+emit/vectors.py performs several iterations of such a loop at once.
 """
 
 from __future__ import annotations
