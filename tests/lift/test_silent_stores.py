@@ -49,6 +49,7 @@ NOT_SILENT = {
     "another_byte": "lw $8, 0($4)\n sb $8, 1($4)",
     "wider": "lbu $8, 0($4)\n sw $8, 0($4)",
     "masked": "lw $8, 0($4)\n andi $8, $8, 0xff\n sh $8, {low_half}($4)",
+    "masked_to_other_bits": "lw $8, 0($4)\n andi $8, $8, 0xff0\n sw $8, 0($4)",
     "only_half": "lwl $8, {left}($4)\n sw $8, 0($4)",
     "half_of_a_pair": "ldc1 $f2, 0($4)\n mtc1 $9, $f2\n sdc1 $f2, 0($4)",
     "in_a_later_block": "lw $8, 0($4)\n beqz $5, 1f\n nop\n sw $8, 0($4)\n 1:",
