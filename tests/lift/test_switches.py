@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from mipsrec.lift.passes.switches import USUAL_WEIGHT
+from mipsrec.lift.passes.switches import SHARED_CASES, USUAL_WEIGHT
 from tests.lift.plans import Snippets
 
 
-def switch(cases: list[str], code: str, loop: bool = True, default: str = "9f") -> str:
+def switch(cases: list[str], code: str, loop: bool = True, default: str = "9f", section: str = ".rodata") -> str:
     """Return a function that jumps by a table to these labels; 9 is where cases meet, and the loop goes back."""
     words = "\n".join(f".word {case}" for case in cases)
     back = "bne $4, $6, 1b\n nop" if loop else "nop"
@@ -27,7 +27,7 @@ def switch(cases: list[str], code: str, loop: bool = True, default: str = "9f") 
         9:  {back}
             jr    $31
             nop
-            .section .rodata
+            .section {section}
             .align 2
         7:  {words}"""
 
@@ -48,6 +48,9 @@ CODE = Snippets(
         "goes_to_the_head": switch(["2b", "3b", "1b", "2b"], WORK),
         "nothing_else_meets": switch(["2b", "3b", "9b", "2b"], RETURNS),
         "all_work": switch(["2b", "3b", "2b", "3b"], WORK),
+        "large": switch(["2b", "3b"] * (SHARED_CASES // 2), WORK, section=".data"),
+        "large_and_read_only": switch(["2b", "3b"] * (SHARED_CASES // 2), WORK),
+        "nearly_large": switch(["2b", "3b"] * (SHARED_CASES // 2 - 1), WORK, section=".data"),
         "no_table": "beqz $4, 1f\n nop\n addiu $5, $5, 1\n 1: jr $31\n nop",
     }
 )
@@ -70,3 +73,13 @@ def test_cases_that_go_on_are_usual() -> None:
 def test_nothing_is_weighed(name: str) -> None:
     assert weights(name) == []
     assert bool(CODE.plan(name).function.jump_tables) == (name != "no_table")
+
+
+def test_shared_switch() -> None:
+    def is_shared(name: str, in_state: bool = True) -> bool:
+        return any(block.shares_switch for block in CODE.plan(name, in_state=in_state).blocks.values())
+
+    assert is_shared("large")
+    assert not is_shared("large", in_state=False)
+    assert not is_shared("large_and_read_only")
+    assert not is_shared("nearly_large")

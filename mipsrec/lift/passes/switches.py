@@ -1,13 +1,19 @@
 """Switches: how often the switch that a jump by a table becomes leads to each of its cases.
 
 Needs: the function's jump tables and the graph of all its blocks.
-Sets: `BlockPlan.case_weights`.
-Keeps: the meaning: weights only tell LLVM what is usual (branch_weights in its reference).
-Off when: the function has no jump table, or the switch is in no loop, or all its cases do something, or none does.
+Sets: `BlockPlan.case_weights` and `BlockPlan.shares_switch`.
+Keeps: the meaning: weights only tell LLVM what is usual (branch_weights in its reference). All jumps by one table go
+to the same cases, and may share a switch where they leave the registers alike.
+Off when: the function has no jump table. No weights: the switch is in no loop, or all its cases do something, or none
+does. No switch is shared: the table is small or read-only, or registers are in SSA
+between blocks.
 
 In a loop, cases that only go on are taken for the usual ones: LLVM compares with them first, and spills registers for
 the others alone. Such a case leads to where other cases meet and the loop goes back. A case that goes back by itself,
 as those of interpreters do, does something.
+
+Interpreters with a jump at the end of each case would have as many blocks as the square of their cases, if the jumps
+by their table did not share a switch.
 """
 
 from __future__ import annotations
@@ -20,6 +26,9 @@ from ..ir import FunctionPlan
 
 USUAL_WEIGHT = 9
 """How often a switch in a loop has nothing to do, against how often it has."""
+
+SHARED_CASES = 64
+"""From here on the jumps by a table in writable memory share one switch."""
 
 
 def case_weights(graph: Graph, block: Block, targets: Sequence[int]) -> list[int]:
@@ -38,7 +47,7 @@ def case_weights(graph: Graph, block: Block, targets: Sequence[int]) -> list[int
 
 
 def run(plan: FunctionPlan) -> None:
-    """Weigh the cases of the switches."""
+    """Weigh the cases of the switches, and find those that jumps share."""
     if not plan.function.jump_tables:
         return
     whole = Graph.whole(plan.function)
@@ -49,3 +58,4 @@ def run(plan: FunctionPlan) -> None:
             if all(op.pc != table.load_pc for op in block.body):
                 targets = list(dict.fromkeys(targets))
             block.case_weights = case_weights(whole, block.block, targets)
+            block.shares_switch = plan.in_state and table.writable and len(table.cases) >= SHARED_CASES
