@@ -63,7 +63,22 @@ def plan_function(
     frame: Frame | None = None,
     in_state: bool = False,
 ) -> FunctionPlan:
-    """Return the plan of the blocks that `entries` reach.
+    """Return the plan of the blocks that `entries` reach, with all decided: see `undecided_plan`."""
+    plan = undecided_plan(function, entries, options, callee, frame, in_state)
+    for run in PIPELINE:
+        run(plan)
+    return plan
+
+
+def undecided_plan(
+    function: Function,
+    entries: list[int],
+    options: LiftOptions,
+    callee: Callable[[int], Callee | None],
+    frame: Frame | None = None,
+    in_state: bool = False,
+) -> FunctionPlan:
+    """Return the plan of the blocks that `entries` reach, as the first pass finds it.
 
     With a `frame` it is that of the body of a function with this frame (saved_registers.py). `in_state`: registers are
     in the state between blocks.
@@ -77,7 +92,7 @@ def plan_function(
     entered = 0
     if frame is not None:
         entered = settled_by_caller(frame) | frame.dead_at_self_call & argument_registers(function)
-    plan = FunctionPlan(
+    return FunctionPlan(
         graph, options, units, convention, frame, in_state,
         blocks={pc: BlockPlan.of(function.blocks[pc]) for pc in graph.order},
         sites=found,
@@ -86,9 +101,6 @@ def plan_function(
         safepoints=find_safepoints(graph, options),
         pair_forms=fp_pair_forms.whole_pairs(graph.order),
     )  # fmt: skip
-    for run in PIPELINE:
-        run(plan)
-    return plan
 
 
 class _Sites:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,7 +10,7 @@ from typing import Any
 
 from mipsrec import pipeline
 from mipsrec.isa.disassembly import disassemble
-from mipsrec.lift.build import plan_function
+from mipsrec.lift.build import PIPELINE, undecided_plan
 from mipsrec.lift.check import findings
 from mipsrec.lift.ir import FunctionPlan, Op
 from mipsrec.lift.options import LiftOptions
@@ -57,11 +57,12 @@ class Snippets:
         body: bool = False,
         in_state: bool = False,
         entries: tuple[int, ...] = (0,),
+        last: Callable[[FunctionPlan], None] = PIPELINE[-1],
         **options: Any,
     ) -> FunctionPlan:
         """Return the plan of a function, which keeps the contracts; with `body` that of its body.
 
-        `entries` are numbers of instructions at which blocks begin.
+        `entries` are numbers of instructions at which blocks begin. `last` is the last pass to run.
         """
         guest = self.guest(order)
         function = guest.function(name)
@@ -69,7 +70,9 @@ class Snippets:
         assert frame is not None or not body, name
         lift = LiftOptions(order == "big", **options)
         pcs = [function.start + 4 * number for number in entries]
-        plan = plan_function(function, pcs, lift, guest.starts.get, frame, in_state)
+        plan = undecided_plan(function, pcs, lift, guest.starts.get, frame, in_state)
+        for run in PIPELINE[: PIPELINE.index(last) + 1]:
+            run(plan)
         assert findings(plan) == []
         return plan
 
