@@ -172,7 +172,7 @@ class EdgeWriter:
         """Write what happens on an edge, and where it leads; its label and the start of its block are written."""
         machine, found = self._machine, stub.edge
         machine.registers.flush(found.stores)
-        if found.polled:
+        if found.has_safepoint:
             remaining = found.dirty & ~found.stores
             location = self._emission.location(found.target)
             write_safepoint(machine, self._plan.safepoints, found.target, remaining, location)

@@ -29,25 +29,25 @@ class Edge:
     dirty: int
     stores: int
     loads: int = 0
-    polled: bool = False
+    has_safepoint: bool = False
     leaves: bool = False
     copies: bool = False
 
     @property
     def is_plain(self) -> bool:
         """Whether nothing happens on the way."""
-        return not (self.stores or self.loads or self.polled or self.leaves)
+        return not (self.stores or self.loads or self.has_safepoint or self.leaves)
 
 
 def edge(plan: FunctionPlan, source: int, target: int, dirty: int) -> Edge:
     """Return the edge between two blocks, `dirty` being the register bits that are dirty on it."""
-    polled = plan.safepoints.on_edge(source, target)
+    has_safepoint = plan.safepoints.on_edge(source, target)
     if target not in plan.blocks:
-        return Edge(source, target, dirty, dirty, polled=polled, leaves=True)
+        return Edge(source, target, dirty, dirty, has_safepoint=has_safepoint, leaves=True)
     context = plan.context
     stores, loads = context.edge_flushes(dirty, target), context.edge_loads(dirty, target)
-    copies = bool(polled or stores or loads) and _is_short_return(plan, target)
-    return Edge(source, target, dirty, stores, loads, polled, copies=copies)
+    copies = bool(has_safepoint or stores or loads) and _is_short_return(plan, target)
+    return Edge(source, target, dirty, stores, loads, has_safepoint, copies=copies)
 
 
 def _is_short_return(plan: FunctionPlan, pc: int) -> bool:
