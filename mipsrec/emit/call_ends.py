@@ -17,25 +17,34 @@ from ..lift.ir import Frame, Op
 from ..state import SLOT_BYTES
 from .calls import BACK, Returned
 from .edges import EdgeWriter
+from .emission import Emission
+from .instructions import InstructionWriter
 from .memory import Value, text
 from .register_file import RegisterOperations
 from .writer import LIKELY, UNLIKELY
 
 
-class CallEnds(EdgeWriter):
-    """The part of FunctionWriter that writes calls."""
+class CallEnds:
+    """Writes the ends of blocks that call."""
 
-    # which function is called
+    def __init__(self, emission: Emission, instructions: InstructionWriter, edges: EdgeWriter) -> None:
+        self._emission = emission
+        self._instructions = instructions
+        self._edges = edges
+        self._plan = emission.plan
+        self._writer = emission.writer
+        self._machine = emission.machine
+        self._calls = emission.calls
 
     def _guess(self, block: Block) -> int | None:
-        return self._function.guesses.get(block.terminator_pc)
+        return self._plan.function.guesses.get(block.terminator_pc)
 
     # ends of blocks
 
-    def _end_call(self, block: Block) -> None:
+    def end_call(self, block: Block) -> None:
         writer, machine = self._writer, self._machine
-        instruction = self._terminator(block)
-        callee = self._function_plan.sites[block.start].body
+        instruction = self._instructions.terminator(block)
+        callee = self._plan.sites[block.start].body
         flag = None
         if _has_condition(block):
             assert instruction.row.condition is not None
@@ -46,9 +55,9 @@ class CallEnds(EdgeWriter):
             target = instruction.row.condition(machine, instruction)  # latched before the link and the slot
         else:
             target = block.target
-        self._link(block)
-        self._slot(self._function_plan.blocks[block.start])
-        self._at(instruction, block.terminator_pc)
+        self._instructions.link(block)
+        self._instructions.slot(self._plan.blocks[block.start])
+        self._instructions.make_current(instruction, block.terminator_pc)
         if callee is None:
             self._call(block, target, self._guess(block), flag)
             return
@@ -63,7 +72,7 @@ class CallEnds(EdgeWriter):
             machine.memory.start_block()
             machine.registers.restore(before)
             machine.dirty = dirty
-        if self._function_plan.sites[block.start].inlined is not None:
+        if self._plan.sites[block.start].inlined is not None:
             self._pass_by(block)
         self._call_body(block, callee)
 
@@ -71,7 +80,7 @@ class CallEnds(EdgeWriter):
         """Call with a complete state, on condition of `flag` if there is one."""
         writer, machine = self._writer, self._machine
         machine.registers.flush(machine.dirty)
-        kept = self._plan.live_out[block.start] & PRESERVED
+        kept = self._plan.context.live_out[block.start] & PRESERVED
         machine.registers.save(kept)  # before the branch: it is not loaded again whether the call is made or not
         stack = machine.gpr(29) if kept else None
         returned = writer.fresh_label()
@@ -79,7 +88,7 @@ class CallEnds(EdgeWriter):
             call = writer.fresh_label()
             writer.void(f"br i1 {flag}, label %{call}, label %{returned}")
             writer.label(call)
-        arguments = self._arguments(self._calls.convention.passed(block.target))
+        arguments = self._emission.arguments(self._calls.convention.passed(block.target))
         found = self._calls.call(target, guess, arguments)
         if flag is not None:
             found = Returned(found.pc, {})  # there are no results where the call did not happen
@@ -101,17 +110,17 @@ class CallEnds(EdgeWriter):
         machine.start_block()
         machine.dirty = 0
         machine.registers.reload(self._needed_after(block) & ~kept, after.results)
-        writer.void(f"br label %{self._destination(block.next_pc)}")
+        writer.void(f"br label %{self._edges.destination(block.start, block.next_pc)}")
 
     def _needed_after(self, block: Block) -> int:
         """Return the bits that are read after a call or system call."""
-        needed = self._plan.live_out[block.start]
-        if block.next_pc not in self._plan.dirty_in:  # but in another function, which takes its arguments from here
+        needed = self._plan.context.live_out[block.start]
+        if block.next_pc not in self._plan.blocks:  # but in another function, which takes its arguments from here
             needed |= self._calls.convention.passed(block.next_pc)
         return needed
 
-    def _end_syscall(self, block: Block) -> None:
-        self._terminator(block)
+    def end_syscall(self, block: Block) -> None:
+        self._instructions.terminator(block)
         self._machine.registers.flush(self._machine.dirty)
         at = text(self._writer.cold_pc(block.terminator_pc))
         pc = self._writer.value(f"call i32 @mr_syscall(ptr %s, i32 {at}){self._writer.debug}")
@@ -122,13 +131,13 @@ class CallEnds(EdgeWriter):
     def _pass_by(self, block: Block) -> None:
         """Write the blocks that stand for the call, and go on after it; what follows is where that is not possible."""
         writer, machine = self._writer, self._machine
-        inline, inlined = self._function_plan.partial_inline, self._function_plan.sites[block.start].inlined
+        inline, inlined = self._plan.partial_inline, self._plan.sites[block.start].inlined
         assert inline is not None and inlined is not None
         machine.finish_floats()
         before, dirty, debug = machine.registers.copy(), machine.dirty, writer.debug
         for pc, instruction in inline.test:
-            self._instruction(Op(pc, instruction), pc)
-        branch = self._terminator(inline.first)
+            self._instructions.instruction(Op(pc, instruction), pc)
+        branch = self._instructions.terminator(inline.first)
         assert branch.row.condition is not None
         flag = branch.row.condition(machine, branch)
         machine.registers.restore(before)
@@ -140,11 +149,11 @@ class CallEnds(EdgeWriter):
         writer.label(here)
         machine.memory.start_block()
         first, last = inlined
-        self._body(first)
-        self._slot(first)
-        self._body(last)
-        target = machine.gpr(self._terminator(inline.last).rs)
-        self._slot(last)
+        self._instructions.body(first)
+        self._instructions.slot(first)
+        self._instructions.body(last)
+        target = machine.gpr(self._instructions.terminator(inline.last).rs)
+        self._instructions.slot(last)
         self._go_on(block, target)
         writer.label(there)
         machine.memory.start_block()
@@ -163,8 +172,7 @@ class CallEnds(EdgeWriter):
         machine.leave(target)
         writer.label(right)
         machine.registers.restore(before)
-        machine.registers.save(self._live(block))
-        writer.void(f"br label %{self._destination(block.next_pc)}")
+        self._edges.go_to(block, block.next_pc)
 
     # calls of bodies
 
@@ -178,12 +186,12 @@ class CallEnds(EdgeWriter):
         stack = machine.current_gpr(29)
         machine.registers.save(PRESERVED)
         for slot in frame.slots:
-            writer.debug = f", !dbg !DILocation(line: {slot.pc}, scope: !{self._scope})"
+            self._emission.at(slot.pc)
             value = machine.current_gpr(slot.register)
             machine.memory.store(stack, slot.displacement, 32, text(value))
         writer.debug = debug
-        self._called.add(callee.body)
-        returned = self._calls.call_body(callee, self._arguments(callee.takes))
+        self._emission.called.add(callee.body)
+        returned = self._calls.call_body(callee, self._emission.arguments(callee.takes))
         back, other = writer.fresh_label(), writer.fresh_label()
         plain = writer.value(f"icmp eq i32 {returned.pc}, {text(BACK)}")
         writer.void(f"br i1 {plain}, label %{back}, label %{other}, {LIKELY}")
@@ -197,7 +205,7 @@ class CallEnds(EdgeWriter):
     def _after_body(self, block: Block, frame: Frame, stack: Value, returned: Returned) -> None:
         """Go on where the registers that the frame saves are on the stack."""
         writer, machine, registers = self._writer, self._machine, self._machine.registers
-        present = self._units.bits
+        present = self._plan.units.bits
         if frame.bits & RA_BIT and not frame.unseen:
             self._check_return(block, frame, stack, returned)
         machine.dirty = (settled_by_caller(frame) | RESULT_BITS) & present
@@ -213,11 +221,11 @@ class CallEnds(EdgeWriter):
         registers.save(present)
         registers.start_block()
         registers.reload(self._needed_after(block) & ~machine.dirty)
-        writer.void(f"br label %{self._destination(block.next_pc)}")
+        writer.void(f"br label %{self._edges.destination(block.start, block.next_pc)}")
 
     def _settle(self, number: int, value: Value) -> None:
         """Set a register; if this function does not keep it, in the state."""
-        if self._units.bits >> number & 1:
+        if self._plan.units.bits >> number & 1:
             self._machine.set_gpr(number, value)
         else:
             self._machine.set_state_gpr(number, value)

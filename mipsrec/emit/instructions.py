@@ -2,64 +2,45 @@
 
 from __future__ import annotations
 
-from ..analysis import Block, End, Function
+from ..analysis import Block, End
 from ..isa import Instruction
 from ..isa.disassembly import disassemble
 from ..isa.effects import effects
-from ..lift.convention import ARGUMENTS, PRESERVED, lowers_sp
-from ..lift.ir import (
-    PLAIN,
-    BlockPlan,
-    Frame,
-    FunctionPlan,
-    MergedLoad,
-    MergedStore,
-    Op,
-    UnalignedWord,
-)
-from ..lift.options import LiftOptions
-from ..lift.passes.context import StateContext
-from ..lift.units import Units
-from .calls import Calls
-from .machine import IrMachine
+from ..lift.convention import PRESERVED, lowers_sp
+from ..lift.ir import PLAIN, BlockPlan, MergedLoad, MergedStore, Op, UnalignedWord
+from .emission import Emission
 from .memory import Value, text
-from .writer import Writer
 
 
 class InstructionWriter:
-    """What the parts of FunctionWriter share, and its instructions."""
+    """Writes instructions, and what later writers of the same block need to know of them."""
 
-    _function: Function
-    _options: LiftOptions
-    _function_plan: FunctionPlan
-    _writer: Writer
-    _machine: IrMachine
-    _units: Units
-    _plan: StateContext
-    _calls: Calls
-    _called: set[str]  # symbols
-    _frame: Frame | None
-    _scope: int
+    def __init__(self, emission: Emission) -> None:
+        self._emission = emission
+        self._function = emission.plan.function
+        self._frame = emission.plan.frame
+        self._units = emission.plan.units
+        self._writer = emission.writer
+        self._machine = emission.machine
+        self.table_address: Value | None = None
+        """The address of the entry that the current block loaded its jump's target from."""
+        self.table_index: Value | None = None
+        """What is added to the table's address for that."""
+        self.table_entry: Value | None = None
+        """What was loaded there."""
+        self.stray: Value | None = None
+        """Whether a watched store of the current block went to where registers are saved."""
+        self._slot_done = False  # whether what the delay slot does has been written, with others
 
-    _table_address: Value | None = None  # of the entry that the current block loaded its jump's target from
-    _table_index: Value | None = None  # what is added to the table's address for that
-    _table_entry: Value | None = None  # what was loaded there
-    _slot_done = False  # whether what the delay slot does has been written, with others
-    _stray: Value | None = None  # whether a watched store of the current block went to where registers are saved
-
-    def _arguments(self, passed: int) -> list[Value]:
-        """Return the values of ARGUMENTS, of which those not in `passed` are left open."""
-        machine = self._machine
-        return [machine.current_gpr(number) if passed >> number & 1 else "poison" for number in ARGUMENTS]
-
-    def _body(self, plan: BlockPlan) -> None:
+    def body(self, plan: BlockPlan) -> None:
+        """Write the instructions of a block up to its terminator."""
         machine, block, body = self._machine, plan.block, plan.body
         table = self._function.jump_tables.get(block.terminator_pc) if block.end is End.INDIRECT else None
         table_pc = table.load_pc if table is not None else None
-        self._table_address = self._table_index = None
+        self.table_address = self.table_index = None
         if table is not None and table.index is not None:
             register, shift = table.index
-            self._table_index = machine.shl(machine.gpr(register), shift) if shift else machine.gpr(register)
+            self.table_index = machine.shl(machine.gpr(register), shift) if shift else machine.gpr(register)
         self._slot_done = False
         done: set[int] = set()
         loaded: dict[int, tuple[str, int, int]] = {}  # index of a merged load: vector, number, count
@@ -76,7 +57,7 @@ class InstructionWriter:
                 continue
             if op.pc == table_pc:
                 instruction = op.instruction
-                self._table_address = machine.add(machine.gpr(instruction.rs), instruction.imm & 0xFFFFFFFF)
+                self.table_address = machine.add(machine.gpr(instruction.rs), instruction.imm & 0xFFFFFFFF)
             self._look_at_store(op)
             if index in plan.unaligned:
                 word = plan.unaligned[index]
@@ -84,12 +65,12 @@ class InstructionWriter:
                 self._slot_done |= word.second == count
                 done.add(word.second)
             elif not op.by_caller and index not in done:
-                self._instruction(op, op.pc, loaded.get(index))
+                self.instruction(op, op.pc, loaded.get(index))
             if op.pc == table_pc:
-                self._table_entry = machine.gpr(op.instruction.rt)
+                self.table_entry = machine.gpr(op.instruction.rt)
             index += 1
 
-    def _comment(self, block: Block) -> None:
+    def comment(self, block: Block) -> None:
         pc = block.start
         for instruction in block.body:
             self._writer.lines.append(f"  ; {pc:08x}: {disassemble(instruction, pc)}")
@@ -99,22 +80,22 @@ class InstructionWriter:
         if block.delay_slot is not None:
             self._writer.lines.append(f"  ; {pc + 4:08x}: {disassemble(block.delay_slot, pc + 4)} (delay slot)")
 
-    def _at(self, instruction: Instruction, pc: int) -> None:
+    def make_current(self, instruction: Instruction, pc: int) -> None:
         """Make `instruction` the current one; `pc` is its own, or for a delay slot the branch's, as EPC has it."""
         machine = self._machine
-        self._writer.debug = f", !dbg !DILocation(line: {pc}, scope: !{self._scope})"
+        self._emission.at(pc)
         machine.pc = pc
         machine.word_ = instruction.word
 
     def _load_merged(self, first: Op, merged: MergedLoad, loaded: dict[int, tuple[str, int, int]]) -> None:
-        self._at(first.instruction, first.pc)
+        self.make_current(first.instruction, first.pc)
         count, instruction = len(merged.indices), first.instruction
         words = self._machine.memory.load_words(self._machine.gpr(instruction.rs), instruction.imm, count)
         loaded.update({at: (words, number, count) for number, at in enumerate(merged.indices)})
 
     def _store_merged(self, op: Op, merged: MergedStore, loaded: dict[int, tuple[str, int, int]]) -> None:
         first = op.instruction
-        self._at(first, op.pc)
+        self.make_current(first, op.pc)
         machine, memory = self._machine, self._machine.memory
         if merged.loaded is not None:
             words = loaded[merged.loaded.indices[0]][0]
@@ -122,13 +103,13 @@ class InstructionWriter:
             words = memory.equal_words(text(machine.gpr(first.rt)), merged.count)
         memory.store_words(machine.gpr(first.rs), first.imm, words, merged.count)
 
-    def _instruction(self, op: Op, pc: int, word: tuple[str, int, int] | None = None) -> None:
+    def instruction(self, op: Op, pc: int, word: tuple[str, int, int] | None = None) -> None:
         """Write one instruction at a pc, as EPC would have it.
 
         `word`: a load that has been done, as the vector, the word's number in it and the vector's length.
         """
         machine, instruction = self._machine, op.instruction
-        self._at(instruction, pc)
+        self.make_current(instruction, pc)
         machine.op = op
         assert instruction.row.meaning is not None
         if word is None:
@@ -157,12 +138,12 @@ class InstructionWriter:
         address = machine.add(machine.gpr(instruction.rs), (instruction.imm + 8 - low) & 0xFFFFFFFF)
         distance = writer.value(f"sub i32 {text(address)}, %r29.in")
         near = writer.value(f"icmp ult i32 {distance}, {high - low + 16}")
-        self._stray = near if self._stray is None else writer.value(f"or i1 {self._stray}, {near}")
+        self.stray = near if self.stray is None else writer.value(f"or i1 {self.stray}, {near}")
 
     def _unaligned_word(self, op: Op, word: UnalignedWord) -> None:
         """Write both halves of a load or store of one word as one unaligned access."""
         first = op.instruction
-        self._at(first, op.pc)
+        self.make_current(first, op.pc)
         machine = self._machine
         machine.op = op
         base = machine.gpr(first.rs)
@@ -173,17 +154,17 @@ class InstructionWriter:
             machine.store_word_unaligned(base, word.displacement, machine.gpr(first.rt))
         machine.op = PLAIN
 
-    def _slot(self, plan: BlockPlan) -> None:
+    def slot(self, plan: BlockPlan) -> None:
         op = plan.slot
         assert op is not None
         if op.by_caller or self._slot_done:
             return
         self._look_at_store(op)
         self._machine.in_slot = True
-        self._instruction(op, plan.block.terminator_pc)
+        self.instruction(op, plan.block.terminator_pc)
         self._machine.in_slot = False
 
-    def _link(self, block: Block) -> None:
+    def link(self, block: Block) -> None:
         """Write the return address: before the delay slot, which may read it."""
         assert block.terminator is not None
         register = block.terminator.link_register()
@@ -191,8 +172,8 @@ class InstructionWriter:
             self._machine.set_gpr(register, self._writer.pc(block.terminator_pc + 8))
             self._machine.dirty |= 1 << register
 
-    def _terminator(self, block: Block) -> Instruction:
+    def terminator(self, block: Block) -> Instruction:
         instruction = block.terminator
         assert instruction is not None
-        self._at(instruction, block.terminator_pc)
+        self.make_current(instruction, block.terminator_pc)
         return instruction

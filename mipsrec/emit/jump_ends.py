@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from ..analysis import Block, JumpTable
 from ..elf import PIE_BIAS
-from .call_ends import CallEnds
+from .edges import EdgeWriter
+from .emission import Emission
+from .instructions import InstructionWriter
 from .memory import Value, text
 from .writer import LIKELY
-
-_HUB_CASES = 64
 
 
 @dataclass(frozen=True)
@@ -25,37 +25,70 @@ class Hub:
     sources: list[int]
 
 
-class JumpEnds(CallEnds):
-    """The part of FunctionWriter that writes jumps by tables."""
+class JumpEnds:
+    """Writes the ends of blocks that jump by a register."""
 
-    _hubs: dict[tuple[tuple[int, int], ...], Hub]
+    def __init__(self, emission: Emission, instructions: InstructionWriter, edges: EdgeWriter) -> None:
+        self._emission = emission
+        self._instructions = instructions
+        self._edges = edges
+        self._plan = emission.plan
+        self._writer = emission.writer
+        self._machine = emission.machine
+        self.hubs: dict[tuple[tuple[int, int], ...], Hub] = {}
+        """By the cases of their tables."""
+
+    def end_indirect(self, block: Block) -> None:
+        writer, machine, plan = self._writer, self._machine, self._plan
+        instruction = self._instructions.terminator(block)
+        target = machine.gpr(instruction.rs)
+        self._instructions.slot(plan.blocks[block.start])
+        table = plan.function.jump_tables.get(block.terminator_pc)
+        if table is not None:
+            self._jump_by_table(block, table, target)
+        self._instructions.make_current(instruction, block.terminator_pc)
+        machine.registers.flush(machine.dirty)
+        if plan.sites[block.start].unwinds:
+            above, within = writer.fresh_label(), writer.fresh_label()
+            caller = "%sp.start" if self._emission.has_entries else "%r29.in"
+            flag = writer.value(f"icmp ugt i32 {text(machine.gpr(29))}, {caller}")
+            writer.void(f"br i1 {flag}, label %{above}, label %{within}")
+            writer.label(above)
+            machine.leave(target)
+            writer.label(within)
+        self._jump_anywhere(target, plan.function.guesses.get(block.terminator_pc))
+
+    def _jump_anywhere(self, target: Value, guess: int | None) -> None:
+        calls = self._emission.calls
+        calls.tail_call(target, guess, self._emission.arguments(calls.convention.passed(None)))
 
     def _jump_by_table(self, block: Block, table: JumpTable, target: Value) -> None:
         """Write the switch; what follows is for targets that the table does not have."""
-        writer, machine = self._writer, self._machine
-        subject, places = self._table_address, table.cases
+        writer, machine, plan = self._writer, self._machine, self._plan.blocks[block.start]
+        instructions = self._instructions
+        subject, places = instructions.table_address, table.cases
         if subject is None:  # other code jumps to between the load and this; then the targets themselves decide
             subject, places = target, tuple(dict.fromkeys((pc, pc) for _, pc in table.cases))
         by_target = subject is target
-        machine.registers.save(self._live(block))
+        machine.registers.save(self._edges.live(block))
         default = beyond = writer.fresh_label()
         if table.added is not None and not by_target and not table.writable:
             self._check_added(target, table.added, default)
-        if not by_target and self._shares_hub(table):
+        if not by_target and plan.shares_switch:
             self._jump_to_hub(block, table, subject, target)
             writer.label(default)
             return
-        if self._table_address is not None and self._table_index is not None:
-            subject = self._entry_number(self._table_address, self._table_index, table, default)
+        if instructions.table_address is not None and instructions.table_index is not None:
+            subject = self._entry_number(instructions.table_address, instructions.table_index, table, default)
             places = tuple((number, pc) for number, (_, pc) in enumerate(table.cases))
             beyond = writer.fresh_label()
         else:
             subject = writer.known_pc(subject)
-        labels = {pc: self._destination(pc) for _, pc in places}
+        labels = {pc: self._edges.destination(block.start, pc) for _, pc in places}
         checked = table.writable and not by_target
         checks = {pc: writer.fresh_label() if checked else label for pc, label in labels.items()}
         cases = " ".join(f"i32 {text(case)}, label %{checks[pc]}" for case, pc in places)
-        weights = _weights_text(self._function_plan.blocks[block.start].case_weights)
+        weights = _weights_text(plan.case_weights)
         writer.void(f"switch i32 {text(subject)}, label %{beyond} [ {cases} ]{weights}")
         for pc, label in labels.items() if checked else ():
             writer.label(checks[pc])
@@ -68,27 +101,19 @@ class JumpEnds(CallEnds):
 
     # hubs
 
-    def _shares_hub(self, table: JumpTable) -> bool:
-        """Return whether the jumps by a table go through one switch, so that its cases are written once.
-
-        Interpreters with a jump at the end of each case would have as many blocks as the square of their cases. It is
-        possible where registers are in the state between blocks: then all jumps leave them alike.
-        """
-        return self._in_state and table.writable and len(table.cases) >= _HUB_CASES
-
     def _jump_to_hub(self, block: Block, table: JumpTable, address: Value, target: Value) -> None:
         """End the block at the hub of a table, with the address of its entry and the jump's target."""
         writer = self._writer
         writer.void(f"store i32 {text(target)}, ptr %hub.target")
         writer.void(f"store i32 {text(address)}, ptr %hub.address")
-        hub = self._hubs.setdefault(table.cases, Hub(writer.fresh_label(), []))
+        hub = self.hubs.setdefault(table.cases, Hub(writer.fresh_label(), []))
         hub.sources.append(block.start)
         writer.void(f"br label %{hub.label}")
 
-    def _write_hubs(self) -> None:
+    def write_hubs(self) -> None:
         """Write what all jumps by a table share: the switch, the look at each entry, and the jump elsewhere."""
         writer, machine = self._writer, self._machine
-        for cases, hub in self._hubs.items():
+        for cases, hub in self.hubs.items():
             writer.label(hub.label)
             machine.start_block()
             address = writer.known_pc(writer.value("load i32, ptr %hub.address"))
@@ -98,21 +123,21 @@ class JumpEnds(CallEnds):
             writer.void(f"switch i32 {text(address)}, label %{wrong} [ {places} ]")
             for pc, label in checks.items():
                 writer.label(label)
-                polled = (source for source in hub.sources if self._safepoints.on_edge(source, pc))
-                self._start = next(polled, hub.sources[0])
+                polled = (source for source in hub.sources if self._plan.safepoints.on_edge(source, pc))
+                source = next(polled, hub.sources[0])
                 target = writer.value("load i32, ptr %hub.target")
                 same = writer.value(f"icmp eq i32 {target}, {text(writer.pc(pc))}")
-                writer.void(f"br i1 {same}, label %{self._destination(pc)}, label %{wrong}, {LIKELY}")
+                writer.void(f"br i1 {same}, label %{self._edges.destination(source, pc)}, label %{wrong}, {LIKELY}")
             writer.label(wrong)
             machine.start_block()
             target = writer.value("load i32, ptr %hub.target")
-            self._calls.tail_call(target, None, self._arguments(self._calls.convention.passed(None)))
+            self._jump_anywhere(target, None)
 
     def _check_added(self, target: Value, added: int, default: str) -> None:
         """Go to `default` where the target is not as much more than the table's entry as it was guessed to be."""
         writer, yes = self._writer, self._writer.fresh_label()
-        assert self._table_entry is not None
-        more = writer.value(f"sub i32 {text(target)}, {text(self._table_entry)}")
+        assert self._instructions.table_entry is not None
+        more = writer.value(f"sub i32 {text(target)}, {text(self._instructions.table_entry)}")
         moves = added >= PIE_BIAS  # gp does, with the code; other numbers do not
         expected = text(writer.pc(added)) if moves else added
         same = writer.value(f"icmp eq i32 {more}, {expected}")

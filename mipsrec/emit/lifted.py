@@ -10,7 +10,7 @@ from ..lift.convention import Callee
 from ..lift.options import LiftOptions
 from ..lift.variants import Kind, plan_variant, variants
 from .entry_thunks import write_way_in, write_way_to_start
-from .function import FunctionWriter, LiftedFunction
+from .function import LiftedFunction, write_function
 from .module import subprogram_number
 
 
@@ -31,5 +31,5 @@ def lift_function(
             found[0] = replace(found[0], entries=found[0].entries[1:])
         else:
             plan = plan_variant(function, variant, callees, options)
-            found.append(FunctionWriter(plan, variant.symbol, scope).write())
+            found.append(write_function(plan, variant.symbol, scope))
     return found

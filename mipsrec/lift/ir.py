@@ -181,6 +181,8 @@ class BlockPlan:
     merged: MergedAccesses = NOT_MERGED
     unaligned: dict[int, UnalignedWord] = field(default_factory=dict)
     case_weights: list[int] = field(default_factory=list)
+    shares_switch: bool = False
+    """All jumps by its table go through one switch (switches)."""
     is_inlined: bool = False
 
     @classmethod

@@ -3,6 +3,10 @@
 In a loop, cases for which nothing is done but going on are taken for the usual ones: LLVM then compares with them
 first, and spills registers for the others. Such a case leads where other cases meet and the loop goes back. Cases that
 go back themselves, as those of interpreters do, have done something.
+
+The jumps by one table share a switch where the table is large and registers are in the state between blocks, so that
+all jumps leave them alike. Interpreters with a jump at the end of each case would else have as many blocks as the
+square of their cases.
 """
 
 from __future__ import annotations
@@ -15,6 +19,9 @@ from ..ir import FunctionPlan
 
 USUAL_WEIGHT = 9
 """How often a switch in a loop has nothing to do, against how often it has."""
+
+SHARED_CASES = 64
+"""From here on the jumps by a table in writable memory share one switch."""
 
 
 def case_weights(graph: Graph, block: Block, targets: Sequence[int]) -> list[int]:
@@ -33,7 +40,7 @@ def case_weights(graph: Graph, block: Block, targets: Sequence[int]) -> list[int
 
 
 def run(plan: FunctionPlan) -> None:
-    """Weigh the cases of the switches."""
+    """Weigh the cases of the switches, and find those that jumps share."""
     if not plan.function.jump_tables:
         return
     whole = Graph.whole(plan.function)
@@ -44,3 +51,4 @@ def run(plan: FunctionPlan) -> None:
             if all(op.pc != table.load_pc for op in block.body):
                 targets = list(dict.fromkeys(targets))
             block.case_weights = case_weights(whole, block.block, targets)
+            block.shares_switch = plan.in_state and table.writable and len(table.cases) >= SHARED_CASES

@@ -1,0 +1,56 @@
+"""What the writers of one LLVM function share: its plan, the text that grows, and the machine that writes to it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..lift.convention import ARGUMENTS, SP_BIT, Callee, argument_registers
+from ..lift.ir import FunctionPlan
+from .calls import Calls
+from .machine import IrMachine
+from .memory import Value
+from .writer import Writer
+
+
+class Emission:
+    """The LLVM function `symbol` of a plan while it is written; `scope` is the metadata number of its subprogram."""
+
+    def __init__(self, plan: FunctionPlan, symbol: str, scope: int) -> None:
+        options = plan.options
+        self.plan = plan
+        self.symbol = symbol
+        self.scope = scope
+        self.writer = Writer(options.relocatable)
+        self.machine = IrMachine(self.writer, plan.units, options, plan.in_state)
+        self.machine.symbol = symbol
+        self.called: set[str] = set()
+        """Symbols of lifted functions."""
+        self.calls = Calls(self.writer, options, replace(plan.convention, callee=self._note_callee))
+        self.has_entries = plan.graph.entries != [plan.function.start]
+        """Whether it has other entries than the start of the function: it begins with a switch on the pc."""
+
+    def _note_callee(self, pc: int) -> Callee | None:
+        callee = self.plan.convention.callee(pc)
+        if callee is not None:
+            self.called.add(callee.symbol)
+        return callee
+
+    @property
+    def stack_bound(self) -> str | None:
+        """The value of sp when the function was entered, if it is at hand."""
+        if self.has_entries:
+            return "%sp.in"
+        return "%r29.in" if argument_registers(self.plan.function) & SP_BIT else None
+
+    def location(self, pc: int) -> str:
+        """Return the annotation that gives an LLVM instruction its guest pc."""
+        return f", !dbg !DILocation(line: {pc}, scope: !{self.scope})"
+
+    def at(self, pc: int) -> None:
+        """Make a guest pc the place of what is written next."""
+        self.writer.debug = self.location(pc)
+
+    def arguments(self, passed: int) -> list[Value]:
+        """Return the values of ARGUMENTS, of which those not in `passed` are left open."""
+        machine = self.machine
+        return [machine.current_gpr(number) if passed >> number & 1 else "poison" for number in ARGUMENTS]

@@ -1,0 +1,117 @@
+"""Writes the beginning of an LLVM function: what comes before its first guest block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..lift.convention import RA_BIT, argument_registers
+from ..lift.ir import Frame
+from ..lift.units import PAIR, Unit
+from ..state import OFFSETS, SLOT_BYTES
+from .edges import EdgeWriter
+from .emission import Emission
+from .vectors import REST
+from .writer import DELTA, STATE_TAG
+
+
+class Prologue:
+    """Writes the definition, allocas, pointers into the state, first loads, and the way to the first block."""
+
+    def __init__(self, emission: Emission, edges: EdgeWriter) -> None:
+        self._emission = emission
+        self._edges = edges
+        self._plan = emission.plan
+
+    def lines(self, has_hubs: bool) -> list[str]:
+        """Return the lines up to the first guest block, once all blocks are written."""
+        plan, calls = self._plan, self._emission.calls
+        lines = [calls.head(self._emission.symbol, self._emission.scope, plan.in_state)]
+        lines += self._allocas(has_hubs)
+        start = None if self._emission.has_entries else plan.function.start
+        lines += calls.entered(start, self._emission.scope)
+        if self._emission.has_entries:
+            lines += self._entry_lines()
+        lines += self._first_loads()
+        if self._emission.has_entries:
+            entries = plan.graph.entries
+            cases = " ".join(f"i32 {pc}, label %{self._edges.entry(pc)}" for pc in entries)
+            lines.append(f"  switch i32 {self._known_entry}, label %{self._edges.entry(entries[0])} [ {cases} ]")
+        else:
+            first = self._edges.entry(plan.function.start) if plan.frame is None else "saved"
+            lines.append(f"  br label %{first}")
+        return lines
+
+    def _allocas(self, has_hubs: bool) -> Iterator[str]:
+        plan, slots = self._plan, self._emission.machine.slots
+        if not plan.in_state:
+            yield from (f"  %{half.name} = alloca float" for halves in plan.units.halves.values() for half in halves)
+            yield from (f"  %{unit.name} = alloca {unit.type}" for unit in plan.units.all)
+        for unit in plan.units.all:
+            yield f"  %s.{unit.name} = getelementptr i8, ptr %s, i64 {unit.offset}"
+        yield from (f"  %{REST(pc)} = alloca i32" for pc in plan.vectorized)
+        for loop in plan.promoted.values():
+            yield from (f"  {slot.name} = alloca {slot.type}" for slot in loop.variables)
+        yield "  %leave.pc = alloca i32"
+        if has_hubs:
+            yield "  %hub.target = alloca i32"
+            yield "  %hub.address = alloca i32"
+        if slots:
+            yield f"  %slots = alloca [{slots} x i64]"
+
+    def _entry_lines(self) -> Iterator[str]:
+        """Yield what a function with several entries finds out about the one that it is entered by."""
+        yield f"  %sp.at = getelementptr i8, ptr %s, i64 {OFFSETS['gpr'] + SLOT_BYTES * 29}"
+        yield f"  %sp.in = load i32, ptr %sp.at, {STATE_TAG}"
+        if self._plan.options.relocatable:
+            yield f"  %delta = load i32, ptr {DELTA}, !invariant.load !0"
+            yield "  %pc.known = sub i32 %pc.in, %delta"
+        yield f"  %from.start = icmp eq i32 {self._known_entry}, {self._plan.function.start}"
+        yield "  %sp.start = select i1 %from.start, i32 %sp.in, i32 -1"
+
+    @property
+    def _known_entry(self) -> str:
+        """The pc of the entry as the translator knows it."""
+        return "%pc.known" if self._plan.options.relocatable else "%pc.in"
+
+    def _first_loads(self) -> Iterator[str]:
+        plan = self._plan
+        frame, loaded = plan.frame, plan.context.entry_loads
+        taken = 0 if self._emission.has_entries else argument_registers(plan.function)
+        saved = frame.bits & ~RA_BIT if frame is not None else 0
+        split = plan.pair_forms.into[plan.graph.entries[0]]
+        for unit in plan.units.all:
+            if unit.bits & saved:
+                continue
+            if unit.bits & loaded & taken:
+                yield f"  store i32 %{unit.name}.in, ptr %{unit.name}"
+            elif frame is not None and unit.bits & frame.unseen:
+                yield f"  store i32 0, ptr %{unit.name}"  # there is no value to load, and nothing reads one
+            elif unit.bits & loaded:
+                yield from _first_load(unit, bool(unit.type == PAIR and unit.bits & split))
+
+    def write_load_saved(self, frame: Frame) -> None:
+        """Load the registers that the callers of a body have saved; most of them are never needed."""
+        writer, machine, function = self._emission.writer, self._emission.machine, self._plan.function
+        writer.label("saved")
+        self._emission.at(function.start)
+        for slot in frame.slots:
+            if slot.register != 31:
+                value = machine.memory.load("%r29.in", slot.displacement, 32)
+                writer.void(f"store i32 {value}, ptr %r{slot.register}")
+        writer.void(f"br label %{self._edges.entry(function.start)}")
+
+
+def _first_load(unit: Unit, split: bool) -> Iterator[str]:
+    name, type_ = unit.name, unit.type
+    if type_ == "i1":
+        yield f"  %e.{name}.w = load i32, ptr %s.{name}, {STATE_TAG}"
+        yield f"  %e.{name} = icmp ne i32 %e.{name}.w, 0"
+        yield f"  store i1 %e.{name}, ptr %{name}"
+        return
+    yield f"  %e.{name} = load {type_}, ptr %s.{name}, {STATE_TAG}"
+    if not split:
+        yield f"  store {type_} %e.{name}, ptr %{name}"
+        return
+    for index in (0, 1):
+        yield f"  %e.{name}.{index} = extractelement {type_} %e.{name}, i32 {index}"
+        yield f"  store float %e.{name}.{index}, ptr %{name}.{index}"

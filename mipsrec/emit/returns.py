@@ -1,0 +1,106 @@
+"""Writes how control leaves a function for good: its returns, and the block that all other ways out go through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..analysis import Block
+from ..lift.convention import RESULT_BITS, RESULTS, entries_of, settled_by_caller, symbol_of
+from ..state import SLOT_BYTES
+from .emission import Emission
+from .instructions import InstructionWriter
+from .memory import Value, text
+from .writer import UNLIKELY
+
+
+class ReturnWriter:
+    """Writes the ends of return blocks, and the block `leave`."""
+
+    def __init__(self, emission: Emission, instructions: InstructionWriter) -> None:
+        self._emission = emission
+        self._instructions = instructions
+        self._plan = emission.plan
+        self._frame = emission.plan.frame
+        self._writer = emission.writer
+        self._machine = emission.machine
+        self._calls = emission.calls
+
+    def end_return(self, block: Block) -> None:
+        instruction = self._instructions.terminator(block)
+        target = self._machine.gpr(instruction.rs)
+        self._instructions.slot(self._plan.blocks[block.start])
+        if self._frame is None or block.start not in self._frame.returns:
+            self._return_complete(block, target)
+            return
+        writer, machine, stray = self._writer, self._machine, self._instructions.stray
+        if stray is not None:
+            machine.finish_floats()
+            self._return_complete_if(stray, block, target)
+        if self._frame.unseen:
+            machine.finish_floats()
+            self._return_complete_if(writer.value(f"icmp ne i32 {text(target)}, %r31.in"), block, target)
+        bypassing = settled_by_caller(self._frame) | RESULT_BITS | self._frame.unseen
+        machine.registers.flush(machine.dirty & ~bypassing)
+        self._calls.give_back_frame(self._results(block))
+
+    def _return_complete_if(self, flag: Value, block: Block, target: Value) -> None:
+        """Return with a complete state in the unlikely case of a flag; otherwise go on."""
+        writer, machine = self._writer, self._machine
+        yes, no = writer.fresh_label(), writer.fresh_label()
+        writer.void(f"br i1 {text(flag)}, label %{yes}, label %{no}, {UNLIKELY}")
+        before = machine.registers.copy()
+        writer.label(yes)
+        self._return_complete(block, target)
+        writer.label(no)
+        machine.registers.restore(before)
+
+    def _return_complete(self, block: Block, target: Value) -> None:
+        self._machine.registers.flush(self._machine.dirty)
+        self._give_back(target, self._results(block))
+
+    def _give_back(self, pc: Value, results: Sequence[Value]) -> None:
+        if self._frame is None:
+            self._calls.give_back(pc, results)
+        else:
+            self._calls.give_back_from_body(pc, results)
+
+    def _results(self, block: Block) -> list[Value]:
+        at_hand = self._plan.context.results_at_hand(block.start)
+        return [self._machine.current_gpr(number, bool(at_hand >> number & 1)) for number in RESULTS]
+
+    # the block `leave`
+
+    def write_leave(self) -> None:
+        """Write the block that control leaves through when it goes on at a pc computed at run time."""
+        writer, function, bound = self._writer, self._plan.function, self._emission.stack_bound
+        self._emission.at(function.start)
+        writer.label("leave")
+        pc = writer.value("load i32, ptr %leave.pc")
+        stack = self._machine.state_word("gpr", SLOT_BYTES * 29) if bound else ""
+        resume = sorted(function.resume_points)
+        if resume:
+            known = "known" if bound else "resume"
+            cases = " ".join(f"i32 {point}, label %{known}" for point in resume)
+            writer.void(f"switch i32 {writer.known_pc(pc)}, label %away [ {cases} ]")
+            if bound:
+                writer.label("known")
+                gone = writer.value(f"icmp ugt i32 {stack}, {self._highest_inside(bound)}")
+                writer.void(f"br i1 {gone}, label %away, label %resume")
+            writer.label("resume")
+            symbol = entries_of(symbol_of(function))
+            self._emission.called.add(symbol)
+            self._calls.tail_call_entries(symbol, pc)
+            writer.label("away")
+        if bound:
+            below, done = writer.fresh_label(), writer.fresh_label()
+            flag = writer.value(f"icmp ult i32 {stack}, {bound}")
+            writer.void(f"br i1 {flag}, label %{below}, label %{done}")
+            writer.label(below)
+            self._calls.go_on_below(pc, bound, self._frame is not None)
+            writer.label(done)
+        self._give_back(pc, [self._machine.state_word("gpr", SLOT_BYTES * number) for number in RESULTS])
+
+    def _highest_inside(self, bound: str) -> Value:
+        """Return what sp is at most while this frame is there: at the start, where sp was is still the caller's."""
+        at_start: Value = self._writer.value("zext i1 %from.start to i32") if self._emission.has_entries else 1
+        return self._writer.value(f"sub i32 {bound}, {at_start}")
