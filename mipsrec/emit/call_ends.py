@@ -14,13 +14,12 @@ from ..analysis.symbolic import constant_condition
 from ..isa import Flow
 from ..lift.convention import PRESERVED, RA_BIT, RESULT_BITS, Callee, settled_by_caller
 from ..lift.ir import Frame, Op
-from ..state import SLOT_BYTES
 from .calls import BACK, Returned
 from .edges import EdgeWriter
 from .emission import Emission
 from .instructions import InstructionWriter
-from .memory import Value, text
-from .register_file import RegisterOperations
+from .memory import FlatMemory, Value, text
+from .state_words import StateWords
 from .writer import LIKELY, UNLIKELY
 
 
@@ -48,11 +47,11 @@ class CallEnds:
         flag = None
         if _has_condition(block):
             assert instruction.row.condition is not None
-            flag = instruction.row.condition(machine, instruction)
+            flag = instruction.row.condition(machine.operations, instruction)
         target: Value
         if block.target is None:
             assert instruction.row.condition is not None
-            target = instruction.row.condition(machine, instruction)  # latched before the link and the slot
+            target = instruction.row.condition(machine.operations, instruction)  # latched before the link and the slot
         else:
             target = block.target
         self._instructions.link(block)
@@ -65,13 +64,13 @@ class CallEnds:
             machine.finish_floats()
             machine.registers.save(PRESERVED)
             hit, miss = self._calls.branch_on_guess(target, self._guess(block))
-            before, dirty = machine.registers.copy(), machine.dirty
+            before, dirty = machine.registers.copy(), machine.current.dirty
             writer.label(miss)
             self._call(block, target, None, None)
             writer.label(hit)
             machine.memory.start_block()
             machine.registers.restore(before)
-            machine.dirty = dirty
+            machine.current.dirty = dirty
         if self._plan.sites[block.start].inlined is not None:
             self._pass_by(block)
         self._call_body(block, callee)
@@ -79,7 +78,7 @@ class CallEnds:
     def _call(self, block: Block, target: Value, guess: int | None, flag: Value | None) -> None:
         """Call with a complete state, on condition of `flag` if there is one."""
         writer, machine = self._writer, self._machine
-        machine.registers.flush(machine.dirty)
+        machine.registers.flush(machine.current.dirty)
         kept = self._plan.context.live_out[block.start] & PRESERVED
         machine.registers.save(kept)  # before the branch: it is not loaded again whether the call is made or not
         stack = machine.gpr(29) if kept else None
@@ -102,13 +101,13 @@ class CallEnds:
         kept = 0
         if stack is not None:
             kept = PRESERVED
-            found = machine.state_word("gpr", SLOT_BYTES * 29)
+            found = machine.state.gpr(29)
             moved = writer.value(f"icmp ne i32 {found}, {text(stack)}")
             other = writer.value(f"or i1 {other}, {moved}")
         writer.void(f"br i1 {other}, label %leave, label %{returned}, {UNLIKELY}")
         writer.label(returned)
         machine.start_block()
-        machine.dirty = 0
+        machine.current.dirty = 0
         machine.registers.reload(self._needed_after(block) & ~kept, after.results)
         writer.void(f"br label %{self._edges.destination(block.start, block.next_pc)}")
 
@@ -121,7 +120,7 @@ class CallEnds:
 
     def end_syscall(self, block: Block) -> None:
         self._instructions.terminator(block)
-        self._machine.registers.flush(self._machine.dirty)
+        self._machine.registers.flush(self._machine.current.dirty)
         at = text(self._writer.cold_pc(block.terminator_pc))
         pc = self._writer.value(f"call i32 @mr_syscall(ptr %s, i32 {at}){self._writer.debug}")
         self._after_sync(block, Returned(pc, {}), self._writer.fresh_label())
@@ -134,14 +133,14 @@ class CallEnds:
         inline, inlined = self._plan.partial_inline, self._plan.sites[block.start].inlined
         assert inline is not None and inlined is not None
         machine.finish_floats()
-        before, dirty, debug = machine.registers.copy(), machine.dirty, writer.debug
+        before, dirty, debug = machine.registers.copy(), machine.current.dirty, writer.debug
         for pc, instruction in inline.test:
             self._instructions.instruction(Op(pc, instruction), pc)
         branch = self._instructions.terminator(inline.first)
         assert branch.row.condition is not None
-        flag = branch.row.condition(machine, branch)
+        flag = branch.row.condition(machine.operations, branch)
         machine.registers.restore(before)
-        machine.dirty = dirty
+        machine.current.dirty = dirty
         here, there = writer.fresh_label(), writer.fresh_label()
         taken, other = (here, there) if inline.taken else (there, here)
         writer.void(f"br i1 {flag}, label %{taken}, label %{other}")
@@ -158,7 +157,7 @@ class CallEnds:
         writer.label(there)
         machine.memory.start_block()
         machine.registers.restore(before)
-        machine.dirty, writer.debug = dirty, debug
+        machine.current.dirty, writer.debug = dirty, debug
 
     def _go_on(self, block: Block, target: Value) -> None:
         """Go on after a call if control came back there."""
@@ -168,7 +167,7 @@ class CallEnds:
         writer.void(f"br i1 {same}, label %{right}, label %{wrong}, {LIKELY}")
         before = machine.registers.copy()
         writer.label(wrong)
-        machine.registers.flush(machine.dirty)
+        machine.registers.flush(machine.current.dirty)
         machine.leave(target)
         writer.label(right)
         machine.registers.restore(before)
@@ -182,7 +181,7 @@ class CallEnds:
         frame = callee.frame
         assert frame is not None
         debug = writer.debug
-        machine.registers.flush(machine.dirty & ~settled_by_caller(frame) & ~frame.unseen)
+        machine.registers.flush(machine.current.dirty & ~settled_by_caller(frame) & ~frame.unseen)
         stack = machine.current_gpr(29)
         machine.registers.save(PRESERVED)
         for slot in frame.slots:
@@ -208,7 +207,7 @@ class CallEnds:
         present = self._plan.units.bits
         if frame.bits & RA_BIT and not frame.unseen:
             self._check_return(block, frame, stack, returned)
-        machine.dirty = (settled_by_caller(frame) | RESULT_BITS) & present
+        machine.current.dirty = (settled_by_caller(frame) | RESULT_BITS) & present
         for slot in frame.slots:
             if slot.register != 31:
                 value = machine.memory.load(stack, slot.displacement, 32)
@@ -220,7 +219,7 @@ class CallEnds:
         self._settle(31, writer.pc(block.next_pc))
         registers.save(present)
         registers.start_block()
-        registers.reload(self._needed_after(block) & ~machine.dirty)
+        registers.reload(self._needed_after(block) & ~machine.current.dirty)
         writer.void(f"br label %{self._edges.destination(block.start, block.next_pc)}")
 
     def _settle(self, number: int, value: Value) -> None:
@@ -228,7 +227,7 @@ class CallEnds:
         if self._plan.units.bits >> number & 1:
             self._machine.set_gpr(number, value)
         else:
-            self._machine.set_state_gpr(number, value)
+            self._machine.state.set_gpr(number, value)
 
     def _check_return(self, block: Block, frame: Frame, stack: Value, returned: Returned) -> None:
         """Leave, with a complete state, if the callee found another return address on the stack."""
@@ -240,21 +239,21 @@ class CallEnds:
         writer.void(f"br i1 {same}, label %{right}, label %{wrong}, {LIKELY}")
         writer.label(wrong)
         machine.memory.start_block()
-        complete_state(machine, frame, stack, returned.results)
+        complete_state(machine.memory, machine.state, frame, stack, returned.results)
         machine.leave(found)
         writer.label(right)
         machine.memory.start_block()
 
 
 def complete_state(
-    machine: RegisterOperations, frame: Frame, stack: Value, results: Mapping[int, Value]
+    memory: FlatMemory, state: StateWords, frame: Frame, stack: Value, results: Mapping[int, Value]
 ) -> dict[int, Value]:
     """Put into the state what a body left to its caller, and return it by register; ra only if saved."""
     found: dict[int, Value] = {29: stack, **results}
     for slot in frame.slots:
-        found[slot.register] = machine.memory.load(stack, slot.displacement, 32)
+        found[slot.register] = memory.load(stack, slot.displacement, 32)
     for number, value in found.items():
-        machine.set_state_gpr(number, value)
+        state.set_gpr(number, value)
     return found
 
 

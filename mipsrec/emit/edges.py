@@ -67,7 +67,7 @@ class EdgeWriter:
 
     def destination(self, source: int, pc: int) -> str:
         """Return the label that leads from the block at `source` to a guest pc: of a block, or of a stub."""
-        dirty = 0 if self._plan.in_state else self._machine.dirty
+        dirty = 0 if self._plan.in_state else self._machine.current.dirty
         found = edge(self._plan, source, pc, dirty)
         if found.is_plain:
             return GATE(pc) if pc == source and pc in self._plan.vectorized else self._way(source, pc)
@@ -80,7 +80,7 @@ class EdgeWriter:
         """Return the bits that successors need, and those that stubs of edges out of the function flush or pass."""
         if self._plan.in_state:
             return ALL_BITS
-        return self._plan.context.live_out[block.start] | self._machine.dirty | PRESERVED
+        return self._plan.context.live_out[block.start] | self._machine.current.dirty | PRESERVED
 
     # ends of blocks
 
@@ -104,7 +104,7 @@ class EdgeWriter:
         instructions, machine = self._instructions, self._machine
         instruction = instructions.terminator(block)
         assert instruction.row.condition is not None
-        flag = instruction.row.condition(machine, instruction)
+        flag = instruction.row.condition(machine.operations, instruction)
         if instruction.row.flow is Flow.BRANCH_LIKELY:
             self._branch_likely(block, flag)
             return
@@ -117,7 +117,7 @@ class EdgeWriter:
         target = self.destination(block.start, block.target)
         next_block = self.destination(block.start, block.next_pc)
         loop = ""
-        if target == LABEL(block.start) and machine.looked and self._iterations == 1:
+        if target == LABEL(block.start) and machine.guards.looked and self._iterations == 1:
             loop = f", {UNROLLED}"  # LLVM leaves a loop that contains a call as it is, be it never made
         self._writer.void(f"br i1 {flag}, label %{target}, label %{next_block}{loop}")
 
@@ -126,20 +126,22 @@ class EdgeWriter:
         writer, machine = self._writer, self._machine
         taken = writer.fresh_label()
         machine.registers.save(self.live(block))
-        dirty = machine.dirty
+        dirty = machine.current.dirty
         writer.void(f"br i1 {flag}, label %{taken}, label %{self.destination(block.start, block.next_pc)}")
         writer.label(taken)
         self._instructions.slot(self._plan.blocks[block.start])
         assert block.target is not None
         self.go_to(block, block.target)
-        machine.dirty |= dirty
+        machine.current.dirty |= dirty
 
     def _goes_on(self, block: Block) -> bool:
         """Return whether to write another iteration of a loop of one block, with results not yet tested."""
         machine, pc = self._machine, block.start
-        if block.target != pc or self._iterations == MAX_ITERATIONS or machine.memory.stored or not machine.pending:
+        if block.target != pc or self._iterations == MAX_ITERATIONS:
             return False
-        return not self._plan.in_state and edge(self._plan, pc, pc, machine.dirty).is_plain
+        if machine.memory.stored or not machine.guards.pending:
+            return False
+        return not self._plan.in_state and edge(self._plan, pc, pc, machine.current.dirty).is_plain
 
     def _next_iteration(self, block: Block, flag: Value) -> None:
         """Write what follows an iteration: the way out, where all results are tested, and another iteration."""
@@ -163,7 +165,7 @@ class EdgeWriter:
         self._writer.label(_SLOTS(loop.head))
         self._emission.at(loop.pc)
         for slot in loop.variables:
-            self._machine.load_slot(slot)
+            self._machine.accesses.load_slot(slot)
         self._writer.void(f"br label %{LABEL(loop.head)}")
 
     def write_stub(self, stub: Stub) -> None:

@@ -21,8 +21,7 @@ class Emission:
         self.symbol = symbol
         self.scope = scope
         self.writer = Writer(options.relocatable)
-        self.machine = IrMachine(self.writer, plan.units, options, plan.in_state)
-        self.machine.symbol = symbol
+        self.machine = IrMachine(self.writer, symbol, plan.units, options, plan.in_state)
         self.called: set[str] = set()
         """Symbols of lifted functions."""
         self.calls = Calls(self.writer, options, replace(plan.convention, callee=self._note_callee))

@@ -8,27 +8,25 @@ from ..analysis import Function
 from ..lift.convention import ARGUMENTS, RESULTS, Callee, Convention
 from ..lift.ir import Frame
 from ..lift.options import LiftOptions
-from ..lift.units import Units
-from ..state import SLOT_BYTES
 from .call_ends import complete_state
 from .calls import BACK, Calls
 from .function import LiftedFunction
-from .memory import Value, text
-from .register_file import RegisterOperations
+from .memory import MODELS, Value, text
+from .state_words import StateWords
 from .writer import LIKELY, Writer
 
 
 def write_way_in(function: Function, callee: Callee, frame: Frame, options: LiftOptions, scope: int) -> LiftedFunction:
     """Return the LLVM function that saves what the frame saves, calls the body, and completes the state."""
     writer = Writer()
-    machine = RegisterOperations(writer, Units(function, options.fr), options)
+    memory, state = MODELS[options.memory](writer, options.big_endian), StateWords(writer)
     calls = Calls(writer, options, Convention(options, lambda pc: None))
     stack = "%r29.in"
 
     def register(number: int) -> Value:
         if number == 31:
             return "%r31.in"
-        return machine.state_word("gpr", SLOT_BYTES * number)
+        return state.gpr(number)
 
     def at(pc: int) -> None:
         writer.debug = f", !dbg !DILocation(line: {pc}, scope: !{scope})"
@@ -36,7 +34,7 @@ def write_way_in(function: Function, callee: Callee, frame: Frame, options: Lift
     writer.lines.append(calls.head(callee.symbol, scope))
     for slot in frame.slots:
         at(slot.pc)
-        machine.memory.store(stack, slot.displacement, 32, text(register(slot.register)))
+        memory.store(stack, slot.displacement, 32, text(register(slot.register)))
     at(function.start)
     returned = calls.call_body(callee, [f"%r{number}.in" for number in ARGUMENTS])
     flag = writer.value(f"icmp eq i32 {returned.pc}, {text(BACK)}")
@@ -45,8 +43,8 @@ def write_way_in(function: Function, callee: Callee, frame: Frame, options: Lift
     results: list[Value] = [returned.results[number] for number in RESULTS]
     calls.give_back(returned.pc, results)
     writer.label("back")
-    machine.memory.start_block()
-    found = complete_state(machine, frame, stack, returned.results)
+    memory.start_block()
+    found = complete_state(memory, state, frame, stack, returned.results)
     calls.give_back(found.get(31, "%r31.in"), results)
     lines = [*writer.lines, "}", ""]
     return LiftedFunction(

@@ -8,8 +8,10 @@ not, or moved past a look at FCSR. Comparisons raise flags for NaNs only, and wi
 from __future__ import annotations
 
 from ..isa.effects import changes_sign
+from .constants import Constants
+from .guards import Guards
 from .memory import Value, text
-from .nans import NanChecks
+from .writer import Writer
 
 _FLOAT_TYPES = {"s": "float", "d": "double"}
 _SUFFIXES = {"float": "f32", "double": "f64", "i32": "i32", "i64": "i64"}
@@ -41,79 +43,86 @@ CONSTRAINED_DECLARATIONS = "".join(
 )
 
 
-class FloatOperations(NanChecks):
-    """Arithmetic, comparisons and conversions."""
+class Floats:
+    """Implements isa.meaning.FloatOperations. `abs2008`: a change of sign computes nothing."""
+
+    def __init__(self, writer: Writer, guards: Guards, constants: Constants, abs2008: bool) -> None:
+        self._writer = writer
+        self._guards = guards
+        self._constants = constants
+        self._abs2008 = abs2008
 
     def _arithmetic(self, name: str, type_: str, *operands: Value) -> str:
         values = ", ".join(f"{type_} {operand}" for operand in operands)
         callee = f"@llvm.experimental.constrained.{name}.{_SUFFIXES[type_]}"
-        return self.writer.value(f"call {type_} {callee}({values}, {_MODES}) #3")
+        return self._writer.value(f"call {type_} {callee}({values}, {_MODES}) #3")
 
     def _conversion(self, name: str, to: str, source: str, value: Value) -> str:
         modes = _MODES if name in _ROUNDED else _STRICT
         callee = f"@llvm.experimental.constrained.{name}.{_SUFFIXES[to]}.{_SUFFIXES[source]}"
-        return self.writer.value(f"call {to} {callee}({source} {text(value)}, {modes}) #3")
+        return self._writer.value(f"call {to} {callee}({source} {text(value)}, {modes}) #3")
 
     def float_op(self, name: str, fmt: str, *operands: Value) -> str:
         type_ = _FLOAT_TYPES[fmt]
         a = operands[0]
         if name in ("add", "sub", "mul", "div"):
             result = self._arithmetic("f" + name, type_, *operands)
-        elif name == "neg":
-            result = self.writer.value(f"fneg {type_} {a}")
-        elif name == "abs":
-            result = self.writer.value(f"call {type_} @llvm.fabs.{_SUFFIXES[type_]}({type_} {a})")
+        elif name in ("neg", "abs"):
+            result = self._constants.with_sign(name, type_, a)
         elif name == "recip":
             result = self._arithmetic("fdiv", type_, "1.0", a)
         else:
             result = self._arithmetic("sqrt", type_, a)
             if name == "rsqrt":
                 result = self._arithmetic("fdiv", type_, "1.0", result)
-        computes = not (self._units.abs2008 and changes_sign(name))
-        return self.pend(result, type_, *((operand, type_) for operand in operands), computes=computes)
+        computes = not (self._abs2008 and changes_sign(name))
+        return self._guards.pend(result, type_, *((operand, type_) for operand in operands), computes=computes)
 
     def float_multiply_add(self, name: str, fmt: str, a: Value, b: Value, c: Value) -> str:
         type_ = _FLOAT_TYPES[fmt]
         product = self._arithmetic("fmul", type_, a, b)
         result = self._arithmetic("fadd" if "add" in name else "fsub", type_, product, c)
         if name[0] == "n":
-            result = self.writer.value(f"fneg {type_} {result}")
-        return self.pend(result, type_, (a, type_), (b, type_), (c, type_))
+            result = self._writer.value(f"fneg {type_} {result}")
+        return self._guards.pend(result, type_, (a, type_), (b, type_), (c, type_))
 
     def float_compare(self, condition: int, fmt: str, a: Value, b: Value) -> str:
         type_ = _FLOAT_TYPES[fmt]
-        flag = self.writer.value(f"fcmp {_PREDICATES[condition & 7]} {type_} {a}, {b}")
+        flag = self._writer.value(f"fcmp {_PREDICATES[condition & 7]} {type_} {a}, {b}")
         first, second = (b, a) if _PREDICATES[condition & 7] in ("olt", "ole") else (a, b)  # as x86 compares them
         condition_ = f"fcmp uno {type_} {first}, {second}"
-        return str(self.settled(self.pend(flag, "i1", (a, type_), (b, type_), condition=condition_)))
+        return str(self._guards.settled(self._guards.pend(flag, "i1", (a, type_), (b, type_), condition=condition_)))
 
     def float_convert(self, to: str, source: str, value: Value) -> Value:
         source_type, to_type = _TYPES[source], _TYPES[to]
         if to in "wl":
-            return self._again_at_once(to_type, value, source_type)
+            return self._guards.convert_by_host(to_type, value, source_type)
         if source in "wl":
-            self.note((value, source_type))
+            self._guards.note((value, source_type))
             if to == "d" and source == "w":  # exact
-                return self.writer.value(f"sitofp i32 {text(value)} to double")
+                return self._writer.value(f"sitofp i32 {text(value)} to double")
             return self._conversion("sitofp", to_type, source_type, value)
         if to == "d":  # exact
-            result = self.writer.value(f"fpext float {value} to double")
+            result = self._writer.value(f"fpext float {value} to double")
         else:
             result = self._conversion("fptrunc", to_type, source_type, value)
-        return self.pend(result, to_type, (value, source_type))
+        return self._guards.pend(result, to_type, (value, source_type))
 
     def float_round(self, to: str, source: str, mode: str, value: Value) -> Value:
         source_type, to_type = _TYPES[source], _TYPES[to]
         if mode != "trunc":
-            return self._again_at_once(to_type, value, source_type)
-        result = self.writer.value(f"freeze {to_type} {self._conversion('fptosi', to_type, source_type, value)}")
+            return self._guards.convert_by_host(to_type, value, source_type)
+        result = self._writer.value(f"freeze {to_type} {self._conversion('fptosi', to_type, source_type, value)}")
         lowest = -(1 << 31 if to == "w" else 1 << 63)  # what this machine gives for all that do not fit
         condition = f"icmp eq {to_type} {result}, {lowest}"
-        return self.settled(self.pend(result, to_type, (value, source_type), condition=condition))
+        return self._guards.settled(self._guards.pend(result, to_type, (value, source_type), condition=condition))
 
-    def _again_at_once(self, type_: str, value: Value, source: str) -> str:
-        """Have the host perform a conversion that compilers do not generate, or only beside writes to FCSR."""
-        value = self.settled(value)
-        self.note((value, source))
-        arguments = f"ptr %s, i32 {self.word_}, i64 {self._bits(value, source)}, i64 0, i64 0"
-        return self._from_bits(self.writer.value(f"call i64 @mr_fp_again({arguments})"), type_)
+    def _select(self, type_: str, flag: Value, a: Value, b: Value) -> str:
+        a, b = self._guards.settled_both(a, b)
+        return self._writer.value(f"select i1 {flag}, {type_} {a}, {type_} {b}")
+
+    def select_single(self, flag: Value, a: Value, b: Value) -> str:
+        return self._select("float", flag, a, b)
+
+    def select_double(self, flag: Value, a: Value, b: Value) -> str:
+        return self._select("double", flag, a, b)

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from ..analysis import Block, End
 from ..lift.convention import argument_registers
 from ..lift.ir import FunctionPlan
-from ..state import SLOT_BYTES
 from .call_ends import CallEnds
 from .edges import GATE, LABEL, EdgeWriter
 from .emission import Emission
@@ -87,7 +86,7 @@ class _FunctionWriter:
         head = prologue.lines(bool(self._jumps.hubs))
         entries = tuple(plan.graph.entries)
         count = sum(block.block.instruction_count() for block in plan.blocks.values())
-        lines = [*self._machine.replays, *head, *self._writer.lines, "}", ""]
+        lines = [*self._machine.guards.replays, *head, *self._writer.lines, "}", ""]
         return LiftedFunction(
             emission.symbol, plan.function.name, "\n".join(lines), entries if plan.frame is None else (),
             frozenset(emission.called - {emission.symbol}), count, entries[0], frozenset(self._writer.pcs),
@@ -113,7 +112,7 @@ class _FunctionWriter:
         machine.start_block()
         machine.registers.split_in = plan.pair_forms.into[pc]
         machine.registers.split_out = plan.pair_forms.out[pc]
-        machine.dirty = dirty
+        machine.current.dirty = dirty
         if plan.in_state and not self._emission.has_entries and pc == plan.function.start:
             self._take_parameters(pc)
         self._instructions.stray = None
@@ -146,15 +145,15 @@ class _FunctionWriter:
 
     def _end_stop(self, block: Block) -> None:
         instruction = self._instructions.terminator(block)
-        self._machine.registers.flush(self._machine.dirty)
+        self._machine.registers.flush(self._machine.current.dirty)
         assert instruction.row.meaning is not None
-        instruction.row.meaning(self._machine, instruction)
+        instruction.row.meaning(self._machine.operations, instruction)
 
     def _end_hand_over(self, block: Block) -> None:
         """Let the interpreter run from the terminator until it meets a lifted entry."""
         writer, machine = self._writer, self._machine
         self._emission.at(block.terminator_pc)
-        machine.registers.flush(machine.dirty)
-        ra, sp = (machine.state_word("gpr", SLOT_BYTES * number) for number in (31, 29))
+        machine.registers.flush(machine.current.dirty)
+        ra, sp = (machine.state.gpr(number) for number in (31, 29))
         arguments = f"ptr %s, i32 {text(writer.cold_pc(block.terminator_pc))}, i32 {ra}, i32 {sp}"
         machine.leave(writer.value(f"call i32 @mr_interpret({arguments}){writer.debug}"))

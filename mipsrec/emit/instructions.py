@@ -82,10 +82,10 @@ class InstructionWriter:
 
     def make_current(self, instruction: Instruction, pc: int) -> None:
         """Make `instruction` the current one; `pc` is its own, or for a delay slot the branch's, as EPC has it."""
-        machine = self._machine
+        current = self._machine.current
         self._emission.at(pc)
-        machine.pc = pc
-        machine.word_ = instruction.word
+        current.pc = pc
+        current.word = instruction.word
 
     def _load_merged(self, first: Op, merged: MergedLoad, loaded: dict[int, tuple[str, int, int]]) -> None:
         self.make_current(first.instruction, first.pc)
@@ -110,23 +110,23 @@ class InstructionWriter:
         """
         machine, instruction = self._machine, op.instruction
         self.make_current(instruction, pc)
-        machine.op = op
+        machine.current.op = op
         assert instruction.row.meaning is not None
         if word is None:
-            instruction.row.meaning(machine, instruction)
+            instruction.row.meaning(machine.operations, instruction)
         else:
             machine.set_gpr(instruction.rt, machine.memory.word_of(*word))
-        machine.op = PLAIN
+        machine.current.op = PLAIN
         self._note_written(instruction)
 
     def _note_written(self, instruction: Instruction) -> None:
         """Count what an instruction has written as dirty, and store sp (lift/passes/context.py)."""
-        machine = self._machine
+        current = self._machine.current
         written = self._units.masks(instruction)[1]
-        machine.dirty |= written
+        current.dirty |= written
         if written & PRESERVED and lowers_sp(instruction):
-            machine.registers.put(PRESERVED, kept=True)
-            machine.dirty &= ~PRESERVED
+            self._machine.registers.put(PRESERVED, kept=True)
+            current.dirty &= ~PRESERVED
 
     def _look_at_store(self, op: Op) -> None:
         """Note whether a store between the loads of the saved registers and the return goes near where they are."""
@@ -145,14 +145,14 @@ class InstructionWriter:
         first = op.instruction
         self.make_current(first, op.pc)
         machine = self._machine
-        machine.op = op
+        machine.current.op = op
         base = machine.gpr(first.rs)
         if effects(first.row).loads:
-            machine.set_gpr(first.rt, machine.load_word_unaligned(base, word.displacement))
+            machine.set_gpr(first.rt, machine.unaligned.load_word_unaligned(base, word.displacement))
             self._note_written(first)
         else:
-            machine.store_word_unaligned(base, word.displacement, machine.gpr(first.rt))
-        machine.op = PLAIN
+            machine.unaligned.store_word_unaligned(base, word.displacement, machine.gpr(first.rt))
+        machine.current.op = PLAIN
 
     def slot(self, plan: BlockPlan) -> None:
         op = plan.slot
@@ -160,9 +160,9 @@ class InstructionWriter:
         if op.by_caller or self._slot_done:
             return
         self._look_at_store(op)
-        self._machine.in_slot = True
+        self._machine.current.in_slot = True
         self.instruction(op, plan.block.terminator_pc)
-        self._machine.in_slot = False
+        self._machine.current.in_slot = False
 
     def link(self, block: Block) -> None:
         """Write the return address: before the delay slot, which may read it."""
@@ -170,7 +170,7 @@ class InstructionWriter:
         register = block.terminator.link_register()
         if register:
             self._machine.set_gpr(register, self._writer.pc(block.terminator_pc + 8))
-            self._machine.dirty |= 1 << register
+            self._machine.current.dirty |= 1 << register
 
     def terminator(self, block: Block) -> Instruction:
         instruction = block.terminator

@@ -1,81 +1,91 @@
-"""The Machine that writes LLVM IR: what the rows' operations become.
+"""The machine that writes LLVM IR for one function: its parts, and which part holds which.
 
-Registers, integers, memory and floating point have modules of their own; here is the rest: exceptions and control
-registers.
+    part                holds
+    NanGuards           RegisterFile, the memory model, StateWords
+    GuestRegisters      NanGuards, RegisterFile, StateWords
+    Integers            Constants
+    WideIntegers        Integers
+    Accesses            GuestRegisters, the memory model, NanGuards
+    UnalignedAccesses   Integers, the memory model
+    Atomics             Integers, the memory model, StateWords
+    Floats              NanGuards, Constants
+    Control             NanGuards, RegisterFile, Integers
+
+All have the writer, and most the current instruction (current.py). The one way back is `before_leaving`: the register
+file has pending results looked at before it stores values.
+
+Enters: what is decided about the function. Leaves: lines in the writer. Rows are interpreted by `operations`; the
+writers of instructions, edges and ends of blocks ask this object for everything else.
 """
 
 from __future__ import annotations
 
-from ..abi import CAUSES, STAY
-from .accesses import MemoryOperations
-from .floats import FloatOperations
-from .memory import Value, text
-from .writer import STATE_TAG, UNLIKELY
+from typing import Any
+
+from ..isa.compose import compose
+from ..lift.options import LiftOptions
+from ..lift.units import Units
+from .accesses import Accesses
+from .atomics import Atomics
+from .constants import PlainConstants
+from .control import Control
+from .current import Current
+from .floats import Floats
+from .guest_registers import GuestRegisters
+from .integers import Integers
+from .memory import MODELS
+from .nans import NanGuards
+from .register_file import RegisterFile
+from .state_words import StateWords
+from .unaligned import UnalignedAccesses
+from .wide_integers import WideIntegers
+from .writer import Writer
 
 
-class IrMachine(MemoryOperations, FloatOperations):
-    """Implements isa.meaning.Machine for one function."""
+class IrMachine:
+    """Composes the parts for the function `symbol`."""
 
-    def trap_if(self, flag: Value, cause: str) -> None:
-        writer = self.writer
-        self.finish_floats()
-        trap, go_on = writer.fresh_label(), writer.fresh_label()
-        writer.void(f"br i1 {flag}, label %{trap}, label %{go_on}, {UNLIKELY}")
-        writer.label(trap)
-        cached = self.registers.copy()
-        self.registers.flush(self.dirty)
-        self.registers.restore(cached)
-        self.leave(self._exception(cause))
-        writer.label(go_on)
+    def __init__(self, writer: Writer, symbol: str, units: Units, options: LiftOptions, in_state: bool = False) -> None:
+        self.writer = writer
+        self.current = current = Current()
+        self.registers = file = RegisterFile(writer, units, in_state)
+        self.memory = memory = MODELS[options.memory](writer, options.big_endian)
+        self.guards = guards = NanGuards(writer, symbol, units, current, file, memory)
+        file.before_leaving = guards.finish
+        self.state = state = StateWords(writer)
+        constants = PlainConstants(writer)
+        registers = GuestRegisters(writer, units, file, state, guards)
+        self._integers = integers = Integers(writer, current, constants)
+        self.accesses = Accesses(writer, current, registers, memory, guards)
+        self.unaligned = UnalignedAccesses(writer, current, memory, integers, options.big_endian)
+        control = Control(writer, units, current, file, guards, integers)
+        self.operations = compose(
+            registers,
+            integers,
+            WideIntegers(writer, integers),
+            self.accesses,
+            self.unaligned,
+            Atomics(writer, memory, integers, state),
+            Floats(writer, guards, constants, units.abs2008),
+            control,
+        )
+        # what the writers of blocks want of parts that rows alone use otherwise
+        self.gpr, self.set_gpr, self.current_gpr = registers.gpr, registers.set_gpr, registers.current_gpr
+        self.add, self.shl = integers.add, integers.shl
+        self.finish_floats, self.leave = guards.finish, control.leave
 
-    def _exception(self, cause: str) -> str:
-        arguments = f"i32 {text(self.writer.cold_pc(self.pc))}, i32 {CAUSES[cause]}, i32 {text(self.word_)}"
-        return self.writer.value(f"call i32 @mr_exception(ptr %s, {arguments}){self.writer.debug}")
+    def start_block(self) -> None:
+        """Forget what is known of values: code before this is not on every way here."""
+        self.registers.start_block()
+        self.memory.start_block()
+        self._integers.start_block()
+        self.guards.start_block()
 
-    def leave(self, pc: Value) -> None:
-        """End the block: control goes on at a pc that is not known here."""
-        self.writer.void(f"store i32 {text(pc)}, ptr %leave.pc")
-        self.writer.void("br label %leave")
+    def copy(self) -> tuple[Any, ...]:
+        """Return what `restore` takes, when what is written in between is on another way."""
+        return self.registers.copy(), self.guards.copy()
 
-    def raise_always(self, cause: str) -> None:
-        self.leave(self._exception(cause))
-
-    def read_hardware(self, number: int) -> str:
-        return self.writer.value(f"call i32 @mr_rdhwr(ptr %s, i32 {number}){self.writer.debug}")
-
-    def _show_condition_codes(self) -> None:
-        """Store them into the state: all views of FCSR but FEXR and FENR have them."""
-        for unit in self._units.fcc:
-            flag = self.writer.value(f"zext i1 {self.registers.get(unit)} to i32")
-            self.writer.void(f"store i32 {flag}, ptr %s.{unit.name}, {STATE_TAG}")
-
-    def read_control(self, number: int) -> str:
-        self._show_condition_codes()
-        self.show_last()
-        return self.writer.value(f"call i32 @mr_cfc1(ptr %s, i32 {number}){self.writer.debug}")
-
-    def write_control(self, number: int, value: Value) -> None:
-        writer = self.writer
-        self._show_condition_codes()
-        self.finish_floats()
-        cached = self.registers.copy()
-        self.registers.flush(self.dirty)
-        self.registers.restore(cached)
-        next_pc = self.pc if self.in_slot else self.pc + 4  # a slot is performed with its branch by the runtime
-        places = f"i32 {text(writer.cold_pc(self.pc))}, i32 {text(writer.cold_pc(next_pc))}"
-        arguments = f"ptr %s, i32 {number}, i32 {text(value)}, {places}"
-        pc = writer.value(f"call i32 @mr_ctc1_lifted({arguments}){writer.debug}")
-        flag = writer.value(f"icmp ne i32 {pc}, {STAY}")
-        leave, go_on = writer.fresh_label(), writer.fresh_label()
-        writer.void(f"br i1 {flag}, label %{leave}, label %{go_on}, {UNLIKELY}")
-        writer.label(leave)
-        self.leave(pc)
-        writer.label(go_on)
-        self.forget_last()
-        for unit in self._units.fcc:
-            word = self.writer.value(f"load i32, ptr %s.{unit.name}, {STATE_TAG}")
-            self.registers.set(unit, self.writer.value(f"icmp ne i32 {word}, 0"))
-
-    def sync_code(self, base: Value, displacement: int) -> None:
-        address = text(self.add(base, displacement & 0xFFFFFFFF))
-        self.writer.void(f"call void @mr_synci(ptr %s, i32 {address}){self.writer.debug}")
+    def restore(self, copy: tuple[Any, ...]) -> None:
+        registers, guards = copy
+        self.registers.restore(registers)
+        self.guards.restore(guards)

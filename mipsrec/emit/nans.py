@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..isa.effects import LAST_BIT
-from ..lift.options import LiftOptions
 from ..lift.units import Units
-from .memory import Value, text
-from .register_file import RegisterOperations
+from .current import Current
+from .memory import FlatMemory, Value, text
+from .register_file import RegisterFile
+from .state_words import StateWords
 from .writer import UNLIKELY, Writer
 
 MAX_PENDING = 32
@@ -50,24 +51,32 @@ class _Operation:
     operands: tuple[tuple[Value, str], ...]
 
 
-class NanChecks(RegisterOperations):
-    """Keeps the pending operations of a block, and what FCSR's causes depend on: the last instruction."""
+class NanGuards:
+    """Keeps the pending operations of a block, and what FCSR's causes depend on: the last instruction.
 
-    def __init__(self, writer: Writer, units: Units, options: LiftOptions, in_state: bool = False) -> None:
-        super().__init__(writer, units, options, in_state)
-        self.registers.before_leaving = self.finish_floats
+    Implements guards.Guards for the function `symbol`.
+    """
+
+    def __init__(
+        self, writer: Writer, symbol: str, units: Units, current: Current, file: RegisterFile, memory: FlatMemory
+    ) -> None:
+        self._writer = writer
+        self._units = units
+        self._current = current
+        self._file = file
+        self._memory = memory
+        self._state = StateWords(writer)
         self.looked = False  # whether this block looks for NaNs
         self._pending: list[_Operation] = []
         self._unchecked: dict[str, str] = {}  # results of these that no other has taken in, and their types
         self._conditions: list[str] = []  # other reasons to perform them again
         self._renamed: dict[str, str] = {}  # results settled in this block: one operand may settle those of another
         self._last: tuple[int, tuple[tuple[Value, str], ...]] | None = None
-        self.symbol = ""  # of the function that is written
+        self._symbol = symbol
         self.replays: list[str] = []  # constants that it needs
         self.slots = 0  # 64-bit slots that it needs on its stack
 
     def start_block(self) -> None:
-        super().start_block()
         self.looked = False
         self._renamed.clear()
 
@@ -79,15 +88,14 @@ class NanChecks(RegisterOperations):
     def copy(self) -> tuple[Any, ...]:
         """Return what `restore` takes, when what is looked at in between is on another way."""
         pending = self._pending, self._unchecked, self._conditions, self._last
-        return self.registers.copy(), dict(self._renamed), pending
+        return dict(self._renamed), pending
 
     def restore(self, copy: tuple[Any, ...]) -> None:
-        registers, self._renamed, (self._pending, self._unchecked, self._conditions, self._last) = copy
-        self.registers.restore(registers)
+        self._renamed, (self._pending, self._unchecked, self._conditions, self._last) = copy
 
     def note(self, *operands: tuple[Value, str]) -> None:
         """Make the current instruction the last one that computed."""
-        self._last = self.word_, operands
+        self._last = self._current.word, operands
 
     def pend(
         self, result: str, type_: str, *operands: tuple[Value, str], condition: str = "", computes: bool = True
@@ -99,7 +107,7 @@ class NanChecks(RegisterOperations):
         operands = tuple((self._renamed.get(str(value), value), kind) for value, kind in operands)
         if computes:
             self.note(*operands)
-        self._pending.append(_Operation(self.word_, result, type_, operands))
+        self._pending.append(_Operation(self._current.word, result, type_, operands))
         for value, _ in operands:
             self._unchecked.pop(str(value), None)
         if condition:
@@ -124,7 +132,7 @@ class NanChecks(RegisterOperations):
         """Look at what is pending; return the new names of all results."""
         if not self._pending:
             return {}
-        writer = self.writer
+        writer = self._writer
         self.looked = True
         found, done = writer.fresh_label(), writer.fresh_label()
         conditions = [*_pairs(self._unchecked), *self._conditions]
@@ -153,7 +161,7 @@ class NanChecks(RegisterOperations):
         self._unchecked = {}
         self._conditions = []
         self._renamed.update(renamed)
-        self.registers.rename(renamed)
+        self._file.rename(renamed)
         if self._last is not None:
             word, operands = self._last
             self._last = word, tuple((renamed.get(str(value), value), type_) for value, type_ in operands)
@@ -164,9 +172,9 @@ class NanChecks(RegisterOperations):
 
         Comparisons have the right results; they are performed again for that flag alone.
         """
-        writer = self.writer
+        writer = self._writer
         again = writer.fresh_label()
-        flag = writer.value(f"and i32 {self.state_word('fcsr')}, {_INVALID_FLAG}")
+        flag = writer.value(f"and i32 {self._state.word('fcsr')}, {_INVALID_FLAG}")
         writer.void(f"br i1 {writer.value(f'icmp ne i32 {flag}, 0')}, label %{done}, label %{again}")
         writer.label(again)
         return again
@@ -190,12 +198,12 @@ class NanChecks(RegisterOperations):
         self.slots = max(self.slots, len(slots))
         table = self._table([*loads, *steps])
         counts = f"i32 {len(loads)}, i32 {len(loads) + len(steps)}"
-        self.writer.void(f"call preserve_allcc void @replay(ptr %s, ptr {table}, {counts}, ptr %slots)")
+        self._writer.void(f"call preserve_allcc void @replay(ptr %s, ptr {table}, {counts}, ptr %slots)")
         return [(operation, self._load_result(operation.type, slots[operation.result])) for operation in self._pending]
 
     def _table(self, steps: list[Step]) -> str:
         """Return the name of a constant with these steps."""
-        name = f"@{self.symbol}.replay{len(self.replays)}"
+        name = f"@{self._symbol}.replay{len(self.replays)}"
         values = ", ".join(
             f"{_STEP_TYPE} {{ i32 {text(word)}, [4 x i8] [i8 {a}, i8 {b}, i8 {c}, i8 {result}] }}"
             for word, a, b, c, result in steps
@@ -204,28 +212,28 @@ class NanChecks(RegisterOperations):
         return name
 
     def _load_result(self, type_: str, slot: int) -> str:
-        loaded = self.writer.value(f"load {'i64' if type_ == 'i1' else type_}, ptr {self._slot(slot)}")
-        return self.writer.value(f"trunc i64 {loaded} to i1") if type_ == "i1" else loaded
+        loaded = self._writer.value(f"load {'i64' if type_ == 'i1' else type_}, ptr {self._slot(slot)}")
+        return self._writer.value(f"trunc i64 {loaded} to i1") if type_ == "i1" else loaded
 
     def _slot(self, number: int) -> str:
-        return self.writer.value(f"getelementptr i64, ptr %slots, i64 {number}")
+        return self._writer.value(f"getelementptr i64, ptr %slots, i64 {number}")
 
     def _store_operand(self, value: Value, type_: str, slot: int) -> list[Step]:
         """Store an operand, or the base of its address; return the step that loads it then.
 
         What this block has stored since is never loaded; what others have is (docs/limits.md).
         """
-        place = self.memory.places.get(value)
+        place = self._memory.places.get(value)
         if place is None:
-            self.writer.void(f"store {type_} {value}, ptr {self._slot(slot)}")
+            self._writer.void(f"store {type_} {value}, ptr {self._slot(slot)}")
             return []
         base, displacement = place
-        self.writer.void(f"store i32 {text(base)}, ptr {self._slot(slot)}")
+        self._writer.void(f"store i32 {text(base)}, ptr {self._slot(slot)}")
         return [(displacement & 0xFFFFFFFF, 4 if type_ == "float" else 8, 0, 0, slot)]
 
     def _bits(self, value: Value, type_: str) -> str:
         """Return a value of any type as an i64."""
-        writer = self.writer
+        writer = self._writer
         if type_ == "double":
             return writer.value(f"bitcast double {value} to i64")
         if type_ == "float":
@@ -234,42 +242,49 @@ class NanChecks(RegisterOperations):
 
     def _as_double(self, value: Value, type_: str) -> str:
         """Return the bits of a value of another type as a double, by ways that stay in the FPU's registers."""
-        writer = self.writer
+        writer = self._writer
         if type_ == "i64":
             return writer.value(f"bitcast i64 {value} to double")
         pair = writer.value(f"insertelement <2 x {type_}> zeroinitializer, {type_} {text(value)}, i32 0")
         return writer.value(f"bitcast <2 x {type_}> {pair} to double")
 
     def _from_bits(self, value: str, type_: str) -> str:
-        writer = self.writer
+        writer = self._writer
         if type_ == "double":
             return writer.value(f"bitcast i64 {value} to double")
         if type_ == "float":
             return writer.value(f"bitcast i32 {writer.value(f'trunc i64 {value} to i32')} to float")
         return value if type_ == "i64" else writer.value(f"trunc i64 {value} to {type_}")
 
-    def finish_floats(self) -> None:
+    def convert_by_host(self, type_: str, value: Value, source: str) -> str:
+        """Return the result of a conversion that compilers do not generate, or only beside writes to FCSR."""
+        value = self.settled(value)
+        self.note((value, source))
+        arguments = f"ptr %s, i32 {self._current.word}, i64 {self._bits(value, source)}, i64 0, i64 0"
+        return self._from_bits(self._writer.value(f"call i64 @mr_fp_again({arguments})"), type_)
+
+    def finish(self) -> None:
         """Make all that was computed visible in the registers, the last instruction included."""
         self.settle()
         if self._last is None:
             return
         (word, operands), self._last = self._last, None
         units = self._units.last
-        self.registers.set(units[0], word)
+        self._file.set(units[0], word)
         for index, unit in enumerate(units[1:]):
             value, type_ = operands[min(index, len(operands) - 1)]
-            self.registers.set(unit, value if type_ == unit.type else self._as_double(value, type_))
+            self._file.set(unit, value if type_ == unit.type else self._as_double(value, type_))
 
     def forget_last(self) -> None:
         """FCSR has been written: no instruction has computed since."""
         self._last = None
         for unit in self._units.last:
-            self.registers.set(unit, 0 if unit.type == "i32" else "0.0")
+            self._file.set(unit, 0 if unit.type == "i32" else "0.0")
 
     def show_last(self) -> None:
         """Store the last instruction into the state, for whoever looks at FCSR."""
-        self.finish_floats()
-        self.registers.flush(self.dirty & 1 << LAST_BIT)
+        self.finish()
+        self._file.flush(self._current.dirty & 1 << LAST_BIT)
 
 
 def _pairs(unchecked: dict[str, str]) -> list[str]:

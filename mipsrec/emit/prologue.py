@@ -42,7 +42,7 @@ class Prologue:
         return lines
 
     def _allocas(self, has_hubs: bool) -> Iterator[str]:
-        plan, slots = self._plan, self._emission.machine.slots
+        plan, slots = self._plan, self._emission.machine.guards.slots
         if not plan.in_state:
             yield from (f"  %{half.name} = alloca float" for halves in plan.units.halves.values() for half in halves)
             yield from (f"  %{unit.name} = alloca {unit.type}" for unit in plan.units.all)

@@ -11,11 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ..lift.ir import PLAIN
-from ..lift.options import LiftOptions
 from ..lift.units import PAIR, Unit, Units
-from ..state import OFFSETS, SLOT_BYTES
-from .memory import MODELS, Value, text
+from .memory import Value, text
 from .writer import STATE_TAG, Writer
 
 _Copy = tuple[dict[Unit, Value], dict[Unit, tuple[Value, Value]], dict[Unit, dict[int, Value]], set[Unit]]
@@ -39,7 +36,7 @@ class RegisterFile:
         self.split_out = 0
         """Bits of those that leave it so."""
         self.before_leaving: Callable[[], None] = lambda: None
-        """What is to be done before values go where other code looks."""
+        """What is to be done before values go where other code looks: NanGuards.finish."""
 
     def start_block(self) -> None:
         self.cache.clear()
@@ -191,148 +188,3 @@ class RegisterFile:
                     del self.cache[unit]
                 else:
                     self._writer.void(f"store {unit.type} {value}, ptr %{unit.name}")
-
-
-class RegisterOperations:
-    """What every part of the machine stands on: where it writes, and the registers it reads and sets."""
-
-    def __init__(self, writer: Writer, units: Units, options: LiftOptions, in_state: bool = False) -> None:
-        self.writer = writer
-        self.registers = RegisterFile(writer, units, in_state)
-        self.memory = MODELS[options.memory](writer, options.big_endian)
-        self._units = units
-        self._big_endian = options.big_endian
-        self.pc = 0  # of the current instruction, or of the branch whose slot it is in
-        self.in_slot = False  # whether the current instruction is one in a delay slot
-        self.word_ = 0  # encoding of the current instruction
-        self.dirty = 0  # bits that a flush inside the block must store
-        self.op = PLAIN  # the current instruction, with what is decided about it
-
-    def start_block(self) -> None:
-        self.registers.start_block()
-        self.memory.start_block()
-
-    def gpr(self, number: int) -> Value:
-        return self.registers.get(self._units.gpr[number]) if number else 0
-
-    def current_gpr(self, number: int, at_hand: bool = True) -> Value:
-        """Return a register where the state is complete: from the state if this function does not have it in SSA."""
-        if at_hand and self._units.gpr[number] in self._units.all:
-            return self.gpr(number)
-        return self.state_word("gpr", SLOT_BYTES * number)
-
-    def set_gpr(self, number: int, value: Value) -> None:
-        if number:
-            self.registers.set(self._units.gpr[number], value)
-
-    def hilo(self) -> Value:
-        return self.registers.get(self._units.hilo)
-
-    def set_hilo(self, value: Value) -> None:
-        self.registers.set(self._units.hilo, value)
-
-    def fcc(self, number: int) -> Value:
-        return self.registers.get(self._units.fcc[number])
-
-    def set_fcc(self, number: int, value: Value) -> None:
-        self.registers.set(self._units.fcc[number], value)
-
-    def _part(self, number: int) -> int:
-        """Return which half of its pair a single is."""
-        return 0 if self._units.fr else number & 1
-
-    def word(self, number: int) -> Value:
-        return self.writer.value(f"bitcast float {self.settled(self.single(number))} to i32")
-
-    def settled(self, value: Value) -> Value:
-        """Return a value whose bits are those that MIPS would have made."""
-        raise NotImplementedError
-
-    def settled_both(self, a: Value, b: Value) -> tuple[Value, Value]:
-        """Return two such values."""
-        raise NotImplementedError
-
-    def _settled_unit(self, unit: Unit) -> Value:
-        """Return a unit whose bits are wanted."""
-        view = self.registers.view(unit)
-        if unit.type != PAIR:
-            self.settled(self.registers.get(unit))
-        elif view is not None:
-            self.settled(view)
-        for index in (0, 1):
-            self.settled(self.registers.halves.get(unit, {}).get(index, ""))
-        return self.registers.get(unit)
-
-    def set_word(self, number: int, value: Value) -> None:
-        self.set_single(number, self.writer.value(f"bitcast i32 {text(value)} to float"))
-
-    def single(self, number: int) -> str:
-        unit = self._units.fpr[number]
-        if unit.type == "float":
-            return str(self.registers.get(unit))
-        return self._half(unit, self._part(number))
-
-    def _half(self, unit: Unit, index: int) -> str:
-        """Return half of a pair."""
-        view = self.registers.view(unit)
-        if view is not None and index not in self.registers.halves.get(unit, {}):
-            self.settled(view)
-        return str(self.registers.half(unit, index))
-
-    def set_single(self, number: int, value: Value) -> None:
-        unit = self._units.fpr[number]
-        if unit.type == "float":
-            self.registers.set(unit, value)
-        else:
-            self.registers.set_half(unit, self._part(number), value)
-
-    def long(self, number: int) -> str:
-        unit = self._units.fpr[number]
-        value = self._settled_unit(unit)
-        return self.writer.value(f"bitcast {unit.type} {value} to i64")
-
-    def set_long(self, number: int, value: Value) -> None:
-        unit = self._units.fpr[number]
-        self.registers.set(unit, self.writer.value(f"bitcast i64 {value} to {unit.type}"))
-
-    def double(self, number: int) -> str:
-        unit = self._units.fpr[number]
-        if unit.type == "double":
-            return str(self.registers.get(unit))
-        view = self.registers.view(unit)
-        if view is not None and unit not in self.registers.halves:
-            return str(view)
-        return self.writer.value(f"bitcast {unit.type} {self._settled_unit(unit)} to double")
-
-    def set_double(self, number: int, value: Value) -> None:
-        unit = self._units.fpr[number]
-        if unit.type == "double":
-            self.registers.set(unit, value)
-        else:
-            self.registers.set_view(unit, value)
-
-    def high(self, number: int) -> str:
-        half = self.settled(self._half(self._units.fpr[number], 1))
-        return self.writer.value(f"bitcast float {half} to i32")
-
-    def set_high(self, number: int, value: Value) -> None:
-        word = self.writer.value(f"bitcast i32 {text(value)} to float")
-        self.registers.set_half(self._units.fpr[number], 1, word)
-
-    def tls(self) -> str:
-        return self.state_word("tls")
-
-    def _state_pointer(self, field: str, offset: int = 0) -> str:
-        return self.writer.value(f"getelementptr i8, ptr %s, i64 {OFFSETS[field] + offset}")
-
-    def state_word(self, field: str, offset: int = 0) -> str:
-        """Return the i32 in a field of the state, past every cache."""
-        return self.writer.value(f"load i32, ptr {self._state_pointer(field, offset)}, {STATE_TAG}")
-
-    def set_state_gpr(self, number: int, value: Value) -> None:
-        """Store a register that this function does not have in SSA."""
-        self.set_state_word("gpr", value, SLOT_BYTES * number)
-
-    def set_state_word(self, field: str, value: Value, offset: int = 0) -> None:
-        pointer = self._state_pointer(field, offset)
-        self.writer.void(f"store i32 {text(value)}, ptr {pointer}, {STATE_TAG}")

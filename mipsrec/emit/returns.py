@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from ..analysis import Block
 from ..lift.convention import RESULT_BITS, RESULTS, entries_of, settled_by_caller, symbol_of
-from ..state import SLOT_BYTES
 from .emission import Emission
 from .instructions import InstructionWriter
 from .memory import Value, text
@@ -40,7 +39,7 @@ class ReturnWriter:
             machine.finish_floats()
             self._return_complete_if(writer.value(f"icmp ne i32 {text(target)}, %r31.in"), block, target)
         bypassing = settled_by_caller(self._frame) | RESULT_BITS | self._frame.unseen
-        machine.registers.flush(machine.dirty & ~bypassing)
+        machine.registers.flush(machine.current.dirty & ~bypassing)
         self._calls.give_back_frame(self._results(block))
 
     def _return_complete_if(self, flag: Value, block: Block, target: Value) -> None:
@@ -55,7 +54,7 @@ class ReturnWriter:
         machine.registers.restore(before)
 
     def _return_complete(self, block: Block, target: Value) -> None:
-        self._machine.registers.flush(self._machine.dirty)
+        self._machine.registers.flush(self._machine.current.dirty)
         self._give_back(target, self._results(block))
 
     def _give_back(self, pc: Value, results: Sequence[Value]) -> None:
@@ -76,7 +75,7 @@ class ReturnWriter:
         self._emission.at(function.start)
         writer.label("leave")
         pc = writer.value("load i32, ptr %leave.pc")
-        stack = self._machine.state_word("gpr", SLOT_BYTES * 29) if bound else ""
+        stack = self._machine.state.gpr(29) if bound else ""
         resume = sorted(function.resume_points)
         if resume:
             known = "known" if bound else "resume"
@@ -98,7 +97,7 @@ class ReturnWriter:
             writer.label(below)
             self._calls.go_on_below(pc, bound, self._frame is not None)
             writer.label(done)
-        self._give_back(pc, [self._machine.state_word("gpr", SLOT_BYTES * number) for number in RESULTS])
+        self._give_back(pc, [self._machine.state.gpr(number) for number in RESULTS])
 
     def _highest_inside(self, bound: str) -> Value:
         """Return what sp is at most while this frame is there: at the start, where sp was is still the caller's."""

@@ -6,12 +6,12 @@ from ..abi import STAY
 from ..isa.effects import ALL_BITS
 from ..lift.passes.safepoints import Safepoints
 from ..state import OFFSETS
+from .machine import IrMachine
 from .memory import text
-from .register_file import RegisterOperations
 from .writer import LIKELY
 
 
-def write_safepoint(machine: RegisterOperations, safepoints: Safepoints, pc: int, dirty: int, location: str) -> None:
+def write_safepoint(machine: IrMachine, safepoints: Safepoints, pc: int, dirty: int, location: str) -> None:
     """Let the host deliver what waits before control goes on at a guest pc, with units that are dirty there."""
     writer = machine.writer
     wait, go_on = writer.fresh_label(), writer.fresh_label()

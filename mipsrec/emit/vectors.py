@@ -273,7 +273,8 @@ class VectorWriter:
     def _scalar(self, step: Step) -> str:
         """Return what a step has in all iterations: the value of a register, or the first of numbers that count."""
         if step.name == "register":
-            return self._machine.single(step.number) if step.type == "float" else self._machine.double(step.number)
+            registers = self._machine.operations
+            return str(registers.single(step.number) if step.type == "float" else registers.double(step.number))
         return self._sum(step.sum) if step.name == "integer" else ""
 
     def _prepare(self, number: int, step: Step) -> None:

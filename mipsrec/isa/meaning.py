@@ -1,8 +1,11 @@
-"""The operations that a row's meaning may use: the interface `Machine`.
+"""The operations that a row's meaning may use: the interface `Machine`, and one interface for each of its concerns.
 
-Three machines implement it: `emit` writes LLVM IR, `analysis` evaluates symbolically, `uses` records which
-registers a row reads and writes. A value is whatever the machine makes of it; its type is fixed by the operation:
-i32 unless the comment says otherwise. Reading register 0 gives zero and writing it does nothing, here only.
+`emit` has a machine that writes LLVM IR, `stencils` one that writes a stencil, `analysis` one that evaluates
+symbolically, and `effects` one that records what a row does. A value is whatever the machine makes of it; its type is
+fixed by the operation: i32 unless the comment says otherwise. Reading register 0 gives zero and writing it does
+nothing, here only.
+
+A machine may be composed of parts, one for each concern (compose.py).
 """
 
 from __future__ import annotations
@@ -16,10 +19,9 @@ if TYPE_CHECKING:
 V = Any
 
 
-class Machine(Protocol):
-    """One statement per line: what a row can say."""
+class RegisterOperations(Protocol):
+    """The registers of the guest CPU."""
 
-    # registers
     def gpr(self, number: int) -> V: ...
     def set_gpr(self, number: int, value: V) -> None: ...
     def hilo(self) -> V: ...  # i64, HI in the upper half
@@ -38,7 +40,10 @@ class Machine(Protocol):
     def set_fcc(self, number: int, value: V) -> None: ...
     def tls(self) -> V: ...
 
-    # integers
+
+class IntegerOperations(Protocol):
+    """Numbers of 32 bits, and flags."""
+
     def const(self, value: int) -> V: ...
     def add(self, a: V, b: V) -> V: ...
     def sub(self, a: V, b: V) -> V: ...
@@ -61,10 +66,13 @@ class Machine(Protocol):
     def invert(self, flag: V) -> V: ...  # i1
     def zext1(self, flag: V) -> V: ...  # i1 to i32
     def select(self, flag: V, a: V, b: V) -> V: ...
-    def select_single(self, flag: V, a: V, b: V) -> V: ...
-    def select_double(self, flag: V, a: V, b: V) -> V: ...
     def add_overflows(self, a: V, b: V) -> V: ...  # i1
     def sub_overflows(self, a: V, b: V) -> V: ...  # i1
+
+
+class WideOperations(Protocol):
+    """Numbers of 64 bits, made of two of 32."""
+
     def product(self, a: V, b: V, signed: bool) -> V: ...  # i64
     def add64(self, a: V, b: V) -> V: ...
     def sub64(self, a: V, b: V) -> V: ...
@@ -73,35 +81,70 @@ class Machine(Protocol):
     def pack(self, high: V, low: V) -> V: ...  # i64
     def divide(self, a: V, b: V, signed: bool) -> V: ...  # i64, remainder above quotient; never traps
 
-    # memory; the address is base + displacement modulo 2^32
+
+class MemoryOperations(Protocol):
+    """Accesses of memory, at base + displacement modulo 2^32."""
+
     def load(self, base: V, displacement: int, bits: int, signed: bool) -> V: ...
     def store(self, base: V, displacement: int, bits: int, value: V) -> None: ...
     def load_single(self, base: V, displacement: int) -> V: ...
     def load_double(self, base: V, displacement: int) -> V: ...
     def store_single(self, base: V, displacement: int, value: V) -> None: ...
     def store_double(self, base: V, displacement: int, value: V) -> None: ...
+
+
+class UnalignedOperations(Protocol):
+    """Accesses of the part of a word that lies on one side of a byte, which is addressed likewise."""
+
     def load_left(self, base: V, displacement: int, old: V) -> V: ...
     def load_right(self, base: V, displacement: int, old: V) -> V: ...
     def store_left(self, base: V, displacement: int, value: V) -> None: ...
     def store_right(self, base: V, displacement: int, value: V) -> None: ...
+
+
+class AtomicOperations(Protocol):
+    """Accesses that may fail, and their order."""
+
     def load_linked(self, base: V, displacement: int) -> V: ...
     def store_conditional(self, base: V, displacement: int, value: V) -> V: ...
     def fence(self) -> None: ...
 
-    # floating point; fmt is "s" or "d"
+
+class FloatOperations(Protocol):
+    """Floating point; `fmt` is "s" or "d"."""
+
     def float_op(self, name: str, fmt: str, *operands: V) -> V: ...  # add sub mul div sqrt abs neg recip rsqrt
     def float_multiply_add(self, name: str, fmt: str, a: V, b: V, c: V) -> V: ...  # a times b, and c
     def float_compare(self, condition: int, fmt: str, a: V, b: V) -> V: ...  # i1; condition as encoded, 0 to 15
     def float_convert(self, to: str, source: str, value: V) -> V: ...  # between s, d, w, l
     def float_round(self, to: str, source: str, mode: str, value: V) -> V: ...  # round trunc ceil floor
+    def select_single(self, flag: V, a: V, b: V) -> V: ...
+    def select_double(self, flag: V, a: V, b: V) -> V: ...
 
-    # the rest
+
+class ControlOperations(Protocol):
+    """Exceptions, control registers and code that is written."""
+
     def trap_if(self, flag: V, cause: str) -> None: ...  # overflow, trap
     def raise_always(self, cause: str) -> None: ...  # break
     def read_hardware(self, number: int) -> V: ...
     def read_control(self, number: int) -> V: ...
     def write_control(self, number: int, value: V) -> None: ...
     def sync_code(self, base: V, displacement: int) -> None: ...
+
+
+class Machine(
+    RegisterOperations,
+    IntegerOperations,
+    WideOperations,
+    MemoryOperations,
+    UnalignedOperations,
+    AtomicOperations,
+    FloatOperations,
+    ControlOperations,
+    Protocol,
+):
+    """All that a row can say."""
 
 
 Meaning = Callable[[Machine, "Instruction"], None]

@@ -3,7 +3,12 @@
     expressions.py   constants that remember how the host computes them
     convention.py    which guest registers are in which host registers
     catalogue.py     which stencils there are
-    machine.py       what a row's operations become in a stencil
+    samples.py       instructions with sample values in their fields
+    registers.py     what a row's operations on registers become in a stencil
+    constants.py     ... those with constants
+    memory.py        ... accesses
+    exits.py         ... all that the interpreter does
+    machine.py       ... and the rest
     functions.py     stencils as LLVM IR
     assembly.py      machine code that ends by falling through
     maker.py         compiles, and finds what depends on the instruction

@@ -13,7 +13,10 @@ from ..state import SLOT_BYTES
 from .catalogue import Entry
 from .convention import FLOAT_PINS, MEMORY, NARROW, PARAMETERS, PINS, TYPE, WIDE, arguments, fpr_offset, gpr_offset
 from .expressions import Expression
-from .machine import Operand, SampleInstruction, StencilMachine, widened
+from .machine import StencilMachine
+from .memory import widened
+from .registers import Operand
+from .samples import SampleInstruction
 
 _HEAD = f"({PARAMETERS}) #0 {{\nentry:\n{NARROW}  %s = getelementptr i8, ptr %middle, i64 {-MIDDLE}\n"
 
@@ -49,16 +52,16 @@ def stencil_function(
         _perform_own(entry.name, machine, sample)
     elif entry.shape == "plain":
         if entry.row.meaning is not None:
-            entry.row.meaning(machine, instruction)
+            entry.row.meaning(machine.operations, instruction)
     elif entry.shape == "jump":
         _jump(machine, entry, instruction)
     else:
         assert entry.row.condition is not None
-        flag = entry.row.condition(machine, instruction)
+        flag = entry.row.condition(machine.operations, instruction)
         _branch(machine, str(flag), entry.shape == "taken")
     if machine.goes_on:
         _go_to(machine, "@next")
-    if machine.leaves:
+    if machine.exits.are_used:
         writer.label("leave")
         _tail_call(
             writer, "@leave", [f"%pin{n}" for n in range(len(PINS))], [f"%float{n}" for n in range(len(FLOAT_PINS))]
@@ -75,9 +78,10 @@ def _tail_call(
 
 
 def _go_to(machine: StencilMachine, callee: str) -> None:
-    temp = machine.temp if machine.keeps_temp or machine.temp != "%temp" else "poison"
-    ftemp = machine.ftemp if machine.ftemp != "%ftemp" else "poison"
-    _tail_call(machine.writer, callee, machine.pins, machine.floats, temp, ftemp)
+    registers = machine.registers
+    temp = registers.temp if machine.keeps_temp or registers.temp != "%temp" else "poison"
+    ftemp = registers.ftemp if registers.ftemp != "%ftemp" else "poison"
+    _tail_call(machine.writer, callee, registers.pins, registers.floats, temp, ftemp)
 
 
 def _branch(machine: StencilMachine, flag: str, taken: bool) -> None:
@@ -100,17 +104,17 @@ def _jump(machine: StencilMachine, entry: Entry, instruction: object) -> None:
     machine.goes_on = False
     writer = machine.writer
     assert entry.row is not None and entry.row.condition is not None
-    target = text(entry.row.condition(machine, cast(Instruction, instruction)))
-    machine.set_state_word("pc", target)
+    target = text(entry.row.condition(machine.operations, cast(Instruction, instruction)))
+    machine.state.set_word("pc", target)
     low = writer.value(f"and i32 {target}, 3")
-    wait = writer.value(f"or i32 {low}, {machine.state_word('signalled')}")
+    wait = writer.value(f"or i32 {low}, {machine.state.word('signalled')}")
     there, look = writer.fresh_label(), writer.fresh_label()
     writer.void(f"br i1 {writer.value(f'icmp ne i32 {wait}, 0')}, label %{there}, label %{look}, {UNLIKELY}")
     writer.label(there)
     _go_to(machine, "@leave_there")
     writer.label(look)
     table, code = (
-        writer.value(f"load ptr, ptr {machine._state_pointer(field)}, {STATE_TAG}") for field in ("translated", "code")
+        writer.value(f"load ptr, ptr {machine.state.pointer(field)}, {STATE_TAG}") for field in ("translated", "code")
     )
     place = writer.value(f"getelementptr i8, ptr {table}, i64 {widened(writer, target)}")
     far = writer.value(f"sext i32 {writer.value(f'load i32, ptr {place}')} to i64")
@@ -119,49 +123,50 @@ def _jump(machine: StencilMachine, entry: Entry, instruction: object) -> None:
 
 def _perform_own(name: str, machine: StencilMachine, sample: int) -> None:
     """Write an operation of the translator's own (catalogue.OWN)."""
-    writer = machine.writer
+    writer, registers = machine.writer, machine.registers
     if name == "fetch":
-        machine.temp = text(machine.gpr("rs"))
+        registers.temp = text(registers.gpr("rs"))
     elif name == "keep":
-        machine.to_state("i32", machine.temp, machine.gpr_place("rs"))
+        registers.to_state("i32", registers.temp, registers.gpr_place("rs"))
         machine.keeps_temp = True
     elif name in ("spill", "fill"):
-        place = machine.gpr_place("rs")
+        place = registers.gpr_place("rs")
         if name == "spill":
-            machine.to_state("i32", machine.gpr("rs"), place)
+            registers.to_state("i32", registers.gpr("rs"), place)
         else:
-            machine.set_gpr("rs", machine.from_state("i32", place))
+            registers.set_gpr("rs", registers.from_state("i32", place))
     elif name == "link":
-        machine.set_gpr("rs", Expression(_LINK_SAMPLES[sample], "(pc + 8u)"))
+        registers.set_gpr("rs", Expression(_LINK_SAMPLES[sample], "(pc + 8u)"))
     elif name == "fetch_float":
-        machine.ftemp = machine.double("fs")
+        registers.ftemp = registers.double("fs")
     elif name == "fetch_single":
         _fetch_single(machine)
     elif name == "spill_float":
-        machine.to_state("double", machine.double("fs"), machine.fpr_place("fs", "double"))
+        registers.to_state("double", registers.double("fs"), registers.fpr_place("fs", "double"))
     elif name == "fill_float":
-        machine.set_double("fs", machine.from_state("double", machine.fpr_place("fs", "double")))
+        registers.set_double("fs", registers.from_state("double", registers.fpr_place("fs", "double")))
     elif name == "poll":
-        quiet = writer.value(f"icmp eq i32 {machine.state_word('signalled')}, 0")
+        quiet = writer.value(f"icmp eq i32 {machine.state.word('signalled')}, 0")
         _branch(machine, quiet, True)
     elif name == "record_word":
-        machine.set_state_word("fp_word", Expression(_WORD_SAMPLES[sample], "word"))
+        machine.state.set_word("fp_word", Expression(_WORD_SAMPLES[sample], "word"))
     else:
-        place = machine._state_pointer("fp_operands", SLOT_BYTES * int(name[-1]))
+        place = machine.state.pointer("fp_operands", SLOT_BYTES * int(name[-1]))
         if name.startswith("record_single"):
-            writer.void(f"store float {machine.single('fs')}, ptr {place}, {STATE_TAG}")
+            writer.void(f"store float {registers.single('fs')}, ptr {place}, {STATE_TAG}")
         else:
-            writer.void(f"store double {machine.double('fs')}, ptr {place}, {STATE_TAG}")
+            writer.void(f"store double {registers.double('fs')}, ptr {place}, {STATE_TAG}")
 
 
 def _fetch_single(machine: StencilMachine) -> None:
     """Make TEMP a register of which a single is wanted."""
-    if machine._operands["fs"].place != MEMORY:
-        machine.ftemp = machine.double("fs")
+    writer, registers = machine.writer, machine.registers
+    if registers.class_of("fs") != MEMORY:
+        registers.ftemp = registers.double("fs")
         return
-    value = machine.single("fs")
-    pair = machine.writer.value(f"insertelement <2 x float> poison, float {value}, i32 0")
-    machine.ftemp = machine.writer.value(f"bitcast <2 x float> {pair} to double")
+    value = registers.single("fs")
+    pair = writer.value(f"insertelement <2 x float> poison, float {value}, i32 0")
+    registers.ftemp = writer.value(f"bitcast <2 x float> {pair} to double")
 
 
 def _state_place(name: str, offset: int) -> str:

@@ -13,8 +13,8 @@ from .catalogue import OWN, SPILLED
 from .convention import FLOAT_PINS, HOST_REGISTERS, MEMORY, PINS, TEMP, UPPER, ZERO, fpr_offset
 from .expressions import bits, c_text
 from .functions import EXITS
-from .machine import SHIFTS
 from .maker import Group, Stencil, Stencils
+from .samples import SHIFTS
 
 _NO_STENCIL = 0xFFFF
 _NONE = 0xFF

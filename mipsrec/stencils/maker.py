@@ -23,9 +23,10 @@ from ..workers import results
 from .assembly import Assembled, Unfit, assemble, loses_pins
 from .catalogue import OPAQUE, SPILLED, Entry, entries
 from .convention import SIGNATURE, TYPE
+from .exits import Unsupported
 from .expressions import Expression, explain
 from .functions import EXITS, glue, stencil_function
-from .machine import SAMPLES, Unsupported
+from .samples import SAMPLES
 
 TRIPLE = "x86_64-unknown-linux-gnu"
 _FUNCTIONS_PER_MODULE = 1000
