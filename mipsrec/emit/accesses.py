@@ -9,6 +9,14 @@ from .guards import Guards
 from .memory import FlatMemory, Value, text
 from .writer import UNLIKELY, Writer
 
+TYPES = {"byte": "i8", "half": "i16", "word": "i32", "single": "float", "double": "double"}
+"""LLVM's names of the types of accesses (isa/effects.py)."""
+
+
+def pointer_of(variable: Variable) -> str:
+    """Return LLVM's name of where a variable of a loop is."""
+    return f"%slot.{variable.name}"
+
 
 class Accesses:
     """Implements isa.meaning.MemoryOperations for one function."""
@@ -24,7 +32,7 @@ class Accesses:
 
     def load(self, base: Value, displacement: int, bits: int, signed: bool) -> str:
         op = self._current.op
-        value = self._slot_value() or self._memory.load(base, displacement, bits, op.spin, op.keep)
+        value = self._promoted_value() or self._memory.load(base, displacement, bits, op.spin, op.volatile)
         if bits == 32:
             return value
         return self._writer.value(f"{'sext' if signed else 'zext'} i{bits} {value} to i32")
@@ -43,7 +51,7 @@ class Accesses:
 
     def _load_float(self, base: Value, displacement: int, type_: str) -> str:
         op = self._current.op
-        return self._slot_value() or self._memory.load_float(base, displacement, type_, op.spin, op.keep)
+        return self._promoted_value() or self._memory.load_float(base, displacement, type_, op.spin, op.volatile)
 
     def store_single(self, base: Value, displacement: int, value: Value) -> None:
         self._store(base, displacement, "float", str(self._guards.settled(value)))
@@ -52,34 +60,35 @@ class Accesses:
         self._store(base, displacement, "double", str(self._guards.settled(value)))
 
     def _store(self, base: Value, displacement: int, type_: str, value: str) -> None:
-        slot = self._current.op.promoted
-        self._memory.store_type(base, displacement, type_, value, self._current.op.keep or slot is not None)
-        if slot is not None:
-            self._writer.void(f"store {type_} {value}, ptr {slot.name}")
+        variable = self._current.op.promoted
+        self._memory.store_type(base, displacement, type_, value, self._current.op.volatile or variable is not None)
+        if variable is not None:
+            self._writer.void(f"store {type_} {value}, ptr {pointer_of(variable)}")
 
-    def _slot_value(self) -> str:
-        """Return what the slot that the current instruction loads has, or nothing if it loads none.
+    def _promoted_value(self) -> str:
+        """Return what the variable that the current instruction loads has, or nothing if it loads none.
 
         If memory has something else, that counts. The host predicts that it has not, and waits for no load.
         """
-        slot, writer = self._current.op.promoted, self._writer
-        if slot is None:
+        variable, writer = self._current.op.promoted, self._writer
+        if variable is None:
             return ""
-        bits = 8 * slot.size
-        value = writer.value(f"load {slot.type}, ptr {slot.name}")
-        if slot.type != f"i{bits}":
-            value = writer.value(f"bitcast {slot.type} {value} to i{bits}")
-        there = self._memory.load(self._registers.gpr(slot.base), slot.displacement, bits, monotonic=True)
+        bits, type_ = 8 * variable.size_bytes, TYPES[variable.type]
+        value = writer.value(f"load {type_}, ptr {pointer_of(variable)}")
+        if type_ != f"i{bits}":
+            value = writer.value(f"bitcast {type_} {value} to i{bits}")
+        there = self._memory.load(self._registers.gpr(variable.base), variable.displacement, bits, monotonic=True)
         flag = writer.value(f"icmp ne i{bits} {there}, {value}")
         changed, done = writer.fresh_label(), writer.fresh_label()
         writer.void(f"br i1 {flag}, label %{changed}, label %{done}, {UNLIKELY}")
         writer.label(changed)
-        self.load_slot(slot)
+        self.load_promoted(variable)
         writer.void(f"br label %{done}")
         writer.label(done)
-        return writer.value(f"load {slot.type}, ptr {slot.name}")
+        return writer.value(f"load {type_}, ptr {pointer_of(variable)}")
 
-    def load_slot(self, slot: Variable) -> None:
-        """Set a slot's variable to what memory has."""
-        value = self._memory.load_apart(self._registers.gpr(slot.base), slot.displacement, slot.type)
-        self._writer.void(f"store {slot.type} {value}, ptr {slot.name}")
+    def load_promoted(self, variable: Variable) -> None:
+        """Set a variable to what memory has."""
+        type_ = TYPES[variable.type]
+        value = self._memory.load_apart(self._registers.gpr(variable.base), variable.displacement, type_)
+        self._writer.void(f"store {type_} {value}, ptr {pointer_of(variable)}")

@@ -125,7 +125,7 @@ class CallEnds:
         pc = self._writer.value(f"call i32 @mr_syscall(ptr %s, i32 {at}){self._writer.debug}")
         self._after_sync(block, Returned(pc, {}), self._writer.fresh_label())
 
-    # calls that a short way stands for
+    # calls that are inlined in part
 
     def _pass_by(self, block: Block) -> None:
         """Write the blocks that stand for the call, and go on after it; what follows is where that is not possible."""
@@ -181,10 +181,10 @@ class CallEnds:
         frame = callee.frame
         assert frame is not None
         debug = writer.debug
-        machine.registers.flush(machine.current.dirty & ~settled_by_caller(frame) & ~frame.unseen)
+        machine.registers.flush(machine.current.dirty & ~settled_by_caller(frame) & ~frame.dead_at_self_call)
         stack = machine.current_gpr(29)
         machine.registers.save(PRESERVED)
-        for slot in frame.slots:
+        for slot in frame.saved:
             self._emission.at(slot.pc)
             value = machine.current_gpr(slot.register)
             machine.memory.store(stack, slot.displacement, 32, text(value))
@@ -205,10 +205,10 @@ class CallEnds:
         """Go on where the registers that the frame saves are on the stack."""
         writer, machine, registers = self._writer, self._machine, self._machine.registers
         present = self._plan.units.bits
-        if frame.bits & RA_BIT and not frame.unseen:
+        if frame.bits & RA_BIT and not frame.dead_at_self_call:
             self._check_return(block, frame, stack, returned)
         machine.current.dirty = (settled_by_caller(frame) | RESULT_BITS) & present
-        for slot in frame.slots:
+        for slot in frame.saved:
             if slot.register != 31:
                 value = machine.memory.load(stack, slot.displacement, 32)
                 self._settle(slot.register, value)
@@ -232,7 +232,7 @@ class CallEnds:
     def _check_return(self, block: Block, frame: Frame, stack: Value, returned: Returned) -> None:
         """Leave, with a complete state, if the callee found another return address on the stack."""
         writer, machine = self._writer, self._machine
-        place = next(slot.displacement for slot in frame.slots if slot.register == 31)
+        place = next(slot.displacement for slot in frame.saved if slot.register == 31)
         found = machine.memory.load(stack, place, 32)
         same = writer.value(f"icmp eq i32 {found}, {text(writer.pc(block.next_pc))}")
         right, wrong = writer.fresh_label(), writer.fresh_label()
@@ -250,7 +250,7 @@ def complete_state(
 ) -> dict[int, Value]:
     """Put into the state what a body left to its caller, and return it by register; ra only if saved."""
     found: dict[int, Value] = {29: stack, **results}
-    for slot in frame.slots:
+    for slot in frame.saved:
         found[slot.register] = memory.load(stack, slot.displacement, 32)
     for number, value in found.items():
         state.set_gpr(number, value)

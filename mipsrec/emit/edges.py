@@ -164,8 +164,8 @@ class EdgeWriter:
         self._machine.start_block()
         self._writer.label(_SLOTS(loop.head))
         self._emission.at(loop.pc)
-        for slot in loop.variables:
-            self._machine.accesses.load_slot(slot)
+        for variable in loop.variables:
+            self._machine.accesses.load_promoted(variable)
         self._writer.void(f"br label %{LABEL(loop.head)}")
 
     def write_stub(self, stub: Stub) -> None:

@@ -32,7 +32,7 @@ def write_way_in(function: Function, callee: Callee, frame: Frame, options: Lift
         writer.debug = f", !dbg !DILocation(line: {pc}, scope: !{scope})"
 
     writer.lines.append(calls.head(callee.symbol, scope))
-    for slot in frame.slots:
+    for slot in frame.saved:
         at(slot.pc)
         memory.store(stack, slot.displacement, 32, text(register(slot.register)))
     at(function.start)

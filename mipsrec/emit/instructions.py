@@ -130,7 +130,7 @@ class InstructionWriter:
 
     def _look_at_store(self, op: Op) -> None:
         """Note whether a store between the loads of the saved registers and the return goes near where they are."""
-        if not op.watched:
+        if not op.checked:
             return
         assert self._frame is not None
         writer, machine, instruction = self._writer, self._machine, op.instruction

@@ -8,6 +8,7 @@ from ..lift.convention import RA_BIT, argument_registers
 from ..lift.ir import Frame
 from ..lift.units import PAIR, Unit
 from ..state import OFFSETS, SLOT_BYTES
+from .accesses import TYPES, pointer_of
 from .edges import EdgeWriter
 from .emission import Emission
 from .vectors import REST
@@ -50,7 +51,7 @@ class Prologue:
             yield f"  %s.{unit.name} = getelementptr i8, ptr %s, i64 {unit.offset}"
         yield from (f"  %{REST(pc)} = alloca i32" for pc in plan.vectorized)
         for loop in plan.promoted.values():
-            yield from (f"  {slot.name} = alloca {slot.type}" for slot in loop.variables)
+            yield from (f"  {pointer_of(one)} = alloca {TYPES[one.type]}" for one in loop.variables)
         yield "  %leave.pc = alloca i32"
         if has_hubs:
             yield "  %hub.target = alloca i32"
@@ -84,7 +85,7 @@ class Prologue:
                 continue
             if unit.bits & loaded & taken:
                 yield f"  store i32 %{unit.name}.in, ptr %{unit.name}"
-            elif frame is not None and unit.bits & frame.unseen:
+            elif frame is not None and unit.bits & frame.dead_at_self_call:
                 yield f"  store i32 0, ptr %{unit.name}"  # there is no value to load, and nothing reads one
             elif unit.bits & loaded:
                 yield from _first_load(unit, bool(unit.type == PAIR and unit.bits & split))
@@ -94,7 +95,7 @@ class Prologue:
         writer, machine, function = self._emission.writer, self._emission.machine, self._plan.function
         writer.label("saved")
         self._emission.at(function.start)
-        for slot in frame.slots:
+        for slot in frame.saved:
             if slot.register != 31:
                 value = machine.memory.load("%r29.in", slot.displacement, 32)
                 writer.void(f"store i32 {value}, ptr %r{slot.register}")

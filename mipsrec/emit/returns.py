@@ -35,10 +35,10 @@ class ReturnWriter:
         if stray is not None:
             machine.finish_floats()
             self._return_complete_if(stray, block, target)
-        if self._frame.unseen:
+        if self._frame.dead_at_self_call:
             machine.finish_floats()
             self._return_complete_if(writer.value(f"icmp ne i32 {text(target)}, %r31.in"), block, target)
-        bypassing = settled_by_caller(self._frame) | RESULT_BITS | self._frame.unseen
+        bypassing = settled_by_caller(self._frame) | RESULT_BITS | self._frame.dead_at_self_call
         machine.registers.flush(machine.current.dirty & ~bypassing)
         self._calls.give_back_frame(self._results(block))
 

@@ -3,10 +3,10 @@
 
 LLVM makes no vectors of arithmetic whose flags and NaNs count. The rules here:
 
-- An iteration of vectors loads everything, computes, looks for NaNs once, and only then stores. Where there is a NaN,
+- An iteration of vectors loads everything, computes, has one NaN guard, and only then stores. Where there is a NaN,
   it has done nothing, and the loop itself performs these iterations one by one. Flags gather, so that their order is
   nobody's business.
-- Up to its look it raises no flag that MIPS would not. So no operation takes in the bits of a NaN, or of a number that
+- Up to its guard it raises no flag that MIPS would not. So no operation takes in the bits of a NaN, or of a number that
   was out of range, as another kind of number: there this machine's are not MIPS's (recognize.py).
 - It touches no page that the iteration before it, performed by the loop itself, has not touched. So it never faults.
 - Iterations are performed together only if none stores what a later one of them loads, or stores before it.

@@ -21,11 +21,15 @@ ALL_BITS = (1 << 74) - 2
 
 LOAD, STORE = "load", "store"
 
+ACCESS_BYTES = {"byte": 1, "half": 2, "word": 4, "single": 4, "double": 8}
+"""The types of what is accessed, in the words of MIPS, and their sizes."""
+
+_INTEGERS = {8: "byte", 16: "half", 32: "word"}
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One access of memory that waits for nothing: `kind` is LOAD or STORE, `type` what is loaded or stored, in LLVM's
-    words (i8, i16, i32, float, double).
+    """One access of memory that waits for nothing: `kind` is LOAD or STORE, `type` one of ACCESS_BYTES.
 
     `is_based`: its address is imm(rs). `part` is left or right for lwl, lwr, swl and swr, which access part of a word.
     """
@@ -38,7 +42,7 @@ class Access:
     @property
     def size_bytes(self) -> int:
         """Of the whole."""
-        return {"i8": 1, "i16": 2, "i32": 4, "float": 4, "double": 8}[self.type]
+        return ACCESS_BYTES[self.type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,34 +171,34 @@ class _Recorder:
         return Value(kind)
 
     def load(self, base: Value, displacement: int, bits: int, signed: bool) -> Value:
-        return self._access(LOAD, f"i{bits}", base, displacement)
+        return self._access(LOAD, _INTEGERS[bits], base, displacement)
 
     def load_single(self, base: Value, displacement: int) -> Value:
-        return self._access(LOAD, "float", base, displacement)
+        return self._access(LOAD, "single", base, displacement)
 
     def load_double(self, base: Value, displacement: int) -> Value:
         return self._access(LOAD, "double", base, displacement)
 
     def load_left(self, base: Value, displacement: int, old: Value) -> Value:
-        return self._access(LOAD, "i32", base, displacement, "left")
+        return self._access(LOAD, "word", base, displacement, "left")
 
     def load_right(self, base: Value, displacement: int, old: Value) -> Value:
-        return self._access(LOAD, "i32", base, displacement, "right")
+        return self._access(LOAD, "word", base, displacement, "right")
 
     def store(self, base: Value, displacement: int, bits: int, value: Value) -> None:
-        self._access(STORE, f"i{bits}", base, displacement)
+        self._access(STORE, _INTEGERS[bits], base, displacement)
 
     def store_single(self, base: Value, displacement: int, value: Value) -> None:
-        self._access(STORE, "float", base, displacement)
+        self._access(STORE, "single", base, displacement)
 
     def store_double(self, base: Value, displacement: int, value: Value) -> None:
         self._access(STORE, "double", base, displacement)
 
     def store_left(self, base: Value, displacement: int, value: Value) -> None:
-        self._access(STORE, "i32", base, displacement, "left")
+        self._access(STORE, "word", base, displacement, "left")
 
     def store_right(self, base: Value, displacement: int, value: Value) -> None:
-        self._access(STORE, "i32", base, displacement, "right")
+        self._access(STORE, "word", base, displacement, "right")
 
     def read_control(self, number: int) -> Value:
         """FCSR shows the condition codes."""

@@ -76,7 +76,7 @@ def plan_function(
     found = {pc: sites.of(function.blocks[pc]) for pc in graph.order}
     entered = 0
     if frame is not None:
-        entered = settled_by_caller(frame) | frame.unseen & argument_registers(function)
+        entered = settled_by_caller(frame) | frame.dead_at_self_call & argument_registers(function)
     plan = FunctionPlan(
         graph, options, units, convention, frame, in_state,
         blocks={pc: BlockPlan.of(function.blocks[pc]) for pc in graph.order},
@@ -128,7 +128,7 @@ class _Sites:
         callee = None
         if calls_in_any_case(block):
             callee = self._convention.framed(self._function.likely_target(block))
-        if callee is None or callee.frame is None or not callee.frame.unseen:
+        if callee is None or callee.frame is None or not callee.frame.dead_at_self_call:
             return callee
         return callee if calls_itself(self._function, block) else None
 

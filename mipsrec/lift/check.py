@@ -41,7 +41,7 @@ def _block_findings(plan: FunctionPlan, block: BlockPlan) -> Iterator[str]:
 
 
 def _mark_findings(plan: FunctionPlan, block: BlockPlan) -> Iterator[str]:
-    saves = {saved.pc for saved in plan.frame.slots} if plan.frame is not None else set()
+    saves = {saved.pc for saved in plan.frame.saved} if plan.frame is not None else set()
     for op in block.ops:
         does = effects(op.instruction.row)
         if op.no_wrap and added_constant(op.instruction) is None:
@@ -50,8 +50,8 @@ def _mark_findings(plan: FunctionPlan, block: BlockPlan) -> Iterator[str]:
             yield f"{op.pc:08x} is said to spin, and is no load"
         if op.by_caller and (op.pc not in saves or block.is_inlined):
             yield f"{op.pc:08x} is left to callers that do not do it"
-        if op.watched and not (does.stores and does.access is not None and does.access.is_based):
-            yield f"{op.pc:08x} is watched, and is no store at imm(rs)"
+        if op.checked and not (does.stores and does.access is not None and does.access.is_based):
+            yield f"{op.pc:08x} is checked, and is no store at imm(rs)"
 
 
 def _group_findings(block: BlockPlan) -> Iterator[str]:
@@ -66,7 +66,9 @@ def _group_findings(block: BlockPlan) -> Iterator[str]:
             continue
         taken.update(indices)
         members = [ops[index] for index in indices]
-        if kind != "half" and any(op.keep or op.spin or op.by_caller or op.watched or op.promoted for op in members):
+        if kind != "half" and any(
+            op.volatile or op.spin or op.by_caller or op.checked or op.promoted for op in members
+        ):
             yield f"a group of accesses of which one is marked, at {members[0].pc:08x}"
         wanted = {"load": LOAD, "store": STORE}.get(kind)
         accesses = [effects(op.instruction.row).access for op in members]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..analysis import Block, Function
 from ..isa import NOP, Instruction
+from ..isa.effects import ACCESS_BYTES
 
 if TYPE_CHECKING:
     from ..flow.graph import Graph
@@ -30,25 +31,25 @@ class SavedRegister:
 
 @dataclass(frozen=True)
 class Frame:
-    """What the callers of a function do for it.
+    """What the callers of a function do for it (saved_registers.py).
 
-    `returns`: by start, the return blocks that count, with the pcs of the stores to look at. `unseen`: the registers
-    besides that bypass the state (dead_at_self_call.py).
+    `returns`: the return blocks from which the body returns to its caller, by start, each with the pcs of the stores
+    that the code checks. `dead_at_self_call`: the other registers that bypass the state (dead_at_self_call.py).
     """
 
-    slots: tuple[SavedRegister, ...]
+    saved: tuple[SavedRegister, ...]
     returns: dict[int, frozenset[int]]
-    unseen: int = 0
+    dead_at_self_call: int = 0
 
     @property
     def bits(self) -> int:
         """The saved registers."""
-        return sum(1 << slot.register for slot in self.slots)
+        return sum(1 << one.register for one in self.saved)
 
     @property
     def extent(self) -> tuple[int, int]:
-        """Where the slots begin and end, from the sp of the caller."""
-        places = [slot.displacement for slot in self.slots]
+        """Where the saved registers begin and end, from the sp of the caller."""
+        places = [one.displacement for one in self.saved]
         return min(places), max(places) + 4
 
 
@@ -61,7 +62,7 @@ class MergedLoad:
 
 @dataclass(frozen=True)
 class MergedStore:
-    """Stores of consecutive words by `count` instructions: of what a run loaded, or of one register."""
+    """Stores of consecutive words by `count` instructions: of what a merged load has loaded, or of one register."""
 
     count: int
     loaded: MergedLoad | None
@@ -69,7 +70,7 @@ class MergedStore:
 
 @dataclass(frozen=True)
 class MergedAccesses:
-    """By the index of their first instruction in a block's body and slot."""
+    """By the index of their first instruction in a block's body and delay slot."""
 
     loads: dict[int, MergedLoad]
     stores: dict[int, MergedStore]
@@ -80,7 +81,7 @@ NOT_MERGED = MergedAccesses({}, {})
 
 @dataclass(frozen=True)
 class UnalignedWord:
-    """The index of the second half, in body and slot, and the word's displacement."""
+    """The index of the second half, in body and delay slot, and the word's displacement."""
 
     second: int
     displacement: int
@@ -99,13 +100,10 @@ class PartialInline:
     writes: int
 
 
-SIZES = {"i8": 1, "i16": 2, "i32": 4, "float": 4, "double": 8}
-
-
 @dataclass(frozen=True)
 class Variable:
-    """`size` bytes at displacement(base), read and written as values of one LLVM type, kept in a variable of the loop
-    around."""
+    """What is at displacement(base), always accessed as one `type` of ACCESS_BYTES: a variable of the loop around holds
+    it. `name` is unique in the function."""
 
     base: int
     displacement: int
@@ -113,16 +111,19 @@ class Variable:
     name: str = ""
 
     @property
-    def size(self) -> int:
-        return SIZES[self.type]
+    def size_bytes(self) -> int:
+        return ACCESS_BYTES[self.type]
 
     def overlaps(self, other: Variable) -> bool:
         """Return whether one by the same register touches this."""
-        return -other.size < other.displacement - self.displacement < self.size
+        return -other.size_bytes < other.displacement - self.displacement < self.size_bytes
 
     def covers(self, other: Variable) -> bool:
         """Return whether all of one is part of this."""
-        return self.base == other.base and 0 <= other.displacement - self.displacement <= self.size - other.size
+        return (
+            self.base == other.base
+            and 0 <= other.displacement - self.displacement <= self.size_bytes - other.size_bytes
+        )
 
 
 @dataclass
@@ -149,7 +150,7 @@ class Op:
 
     pc: int
     instruction: Instruction
-    keep: bool = False
+    volatile: bool = False
     """It is an access that must not vanish, though nothing needs what it gives (trapping_loads, silent_stores)."""
     no_wrap: bool = False
     """It is an addition that does not wrap (no_wrap)."""
@@ -159,8 +160,8 @@ class Op:
     """The variable of its loop that it accesses (scalar_promotion)."""
     by_caller: bool = False
     """The callers of the body do it (saved_registers)."""
-    watched: bool = False
-    """It is a store that may go to where registers are saved (saved_registers)."""
+    checked: bool = False
+    """It is a store that may go to where registers are saved: the code checks its address (saved_registers)."""
 
 
 PLAIN = Op(0, NOP)
@@ -211,7 +212,7 @@ class CallSite:
     passed: int
     unsettled: int
     unwinds: bool
-    """It may leave the caller's frame as well, as longjmp does: code looks where sp is then."""
+    """It may leave the caller's frame as well, as longjmp does: code then compares sp with its own."""
     inlined: tuple[BlockPlan, BlockPlan] | None = None
 
 

@@ -18,7 +18,7 @@ from ..options import AUTO, LIGHT
 from ..profiles import Profile
 from .convention import Callee, argument_registers, symbol_of
 from .passes.context import LARGE_FUNCTION_BLOCKS
-from .passes.dead_at_self_call import with_unseen
+from .passes.dead_at_self_call import with_dead_registers
 from .passes.saved_registers import find_frame
 
 FULL = "2"
@@ -185,7 +185,7 @@ def lifted_starts(program: Program) -> Mapping[int, Callee]:
             takes = argument_registers(function)
             frame = find_frame(function) if start in recursive else None
             if frame is not None:
-                frame = with_unseen(function, frame, takes)
+                frame = with_dead_registers(function, frame, takes)
             found[start] = Callee(symbol_of(function), takes, frame, start in copied)
     return found
 

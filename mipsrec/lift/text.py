@@ -48,7 +48,7 @@ def _lines(plan: FunctionPlan, symbol: str) -> Iterator[str]:
         yield "  between blocks registers are in the state"
     if plan.frame is not None:
         yield f"  callers save {registers_text(plan.frame.bits)}"
-        yield f"  dead at self calls: {registers_text(plan.frame.unseen)}"
+        yield f"  dead at self calls: {registers_text(plan.frame.dead_at_self_call)}"
     for head, loop in plan.promoted.items():
         places = ", ".join(f"{one.displacement}({GPR_NAMES[one.base]}) {one.type}" for one in loop.variables)
         yield f"  loop {head:08x}: promoted {places}"
@@ -67,13 +67,13 @@ def _block_lines(plan: FunctionPlan, pc: int) -> Iterator[str]:
     yield from _op_lines(block)
     yield from _site_lines(plan.sites[pc])
     for target in plan.graph.successors[pc]:
-        poll = " safepoint" if plan.safepoints.on_edge(pc, target) else ""
-        yield f"  -> {target:08x}{poll}"
+        safepoint = " safepoint" if plan.safepoints.on_edge(pc, target) else ""
+        yield f"  -> {target:08x}{safepoint}"
 
 
 def _op_lines(block: BlockPlan) -> Iterator[str]:
-    first_of = {run.indices[0]: f"load {len(run.indices)} words" for run in block.merged.loads.values()}
-    first_of |= {index: f"store {run.count} words" for index, run in block.merged.stores.items()}
+    first_of = {load.indices[0]: f"load {len(load.indices)} words" for load in block.merged.loads.values()}
+    first_of |= {index: f"store {store.count} words" for index, store in block.merged.stores.items()}
     for index, op in enumerate(block.body):
         decided = [first_of[index]] if index in first_of else []
         decided += ["unaligned word"] if index in block.unaligned else []
@@ -83,13 +83,13 @@ def _op_lines(block: BlockPlan) -> Iterator[str]:
         at = block.block.terminator_pc
         yield f"  {at:08x}  {disassemble(terminator, at)}"
     if block.slot is not None:
-        yield _op_line(block.slot, ["annulled unless taken"] if block.block.is_likely else ["slot"])
+        yield _op_line(block.slot, ["annulled unless taken"] if block.block.is_likely else ["delay slot"])
     if block.case_weights:
         yield f"  cases weigh {' '.join(map(str, block.case_weights))}"
 
 
 def _op_line(op: Op, decided: list[str]) -> str:
-    names = ("keep", "no_wrap", "spin", "by_caller", "watched")
+    names = ("volatile", "no_wrap", "spin", "by_caller", "checked")
     decided = decided + [name.replace("_", " ") for name in names if getattr(op, name)]
     if op.promoted is not None:
         decided.append("promoted")

@@ -55,7 +55,11 @@ def variants(function: Function, callee: Callee | None, options: LiftOptions) ->
     if frame is None:
         found = [Variant(Kind.WHOLE, symbol, start)]
     else:
-        first = Variant(Kind.WHOLE, symbol, start) if frame.unseen else Variant(Kind.INTO_BODY, symbol, start, frame)
+        first = (
+            Variant(Kind.WHOLE, symbol, start)
+            if frame.dead_at_self_call
+            else Variant(Kind.INTO_BODY, symbol, start, frame)
+        )
         found = [first, Variant(Kind.BODY, body_of(symbol), start, frame)]
     return [*found, entries] if others else found
 

@@ -1,14 +1,24 @@
-"""The plans of whole programs, for tests that look at what was decided."""
+"""Plans for tests that look at what was decided: of whole programs, and of functions in assembly."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from mipsrec import pipeline
-from mipsrec.lift.ir import FunctionPlan
+from mipsrec.isa.disassembly import disassemble
+from mipsrec.lift.build import plan_function
+from mipsrec.lift.check import findings
+from mipsrec.lift.ir import FunctionPlan, Op
+from mipsrec.lift.options import LiftOptions
 from mipsrec.options import Options
+from tests.support.compiled import BARE, compile_guest
+
+R = tuple(1 << number for number in range(32))
+"""The bits of the general-purpose registers."""
 
 
 @cache
@@ -20,3 +30,55 @@ def open_guest(path: Path) -> pipeline.Guest:
 def plans(path: Path, options: Options | None = None) -> Iterator[tuple[str, FunctionPlan]]:
     """Yield the plans of all variants of a program's functions that are no thunks, with their symbols."""
     return pipeline.plans(open_guest(path), options or Options())
+
+
+class Snippets:
+    """Functions in assembly, by name: one program for each byte order. Labels inside are numbers."""
+
+    def __init__(self, functions: Mapping[str, str]) -> None:
+        self._text = ".set noreorder\n.set noat\n.set nomacro\n.set mips32r2\n.text\n" + "".join(
+            f".globl {name}\n.type {name}, @function\n{name}:\n{text}\n.text\n.size {name}, . - {name}\n"
+            for name, text in (functions | {"__start": "jr $31\nnop"}).items()  # type: ignore[operator]
+        )
+        self._guests: dict[str, pipeline.Guest] = {}
+
+    def guest(self, order: str = "little") -> pipeline.Guest:
+        """Return the program."""
+        if order not in self._guests:
+            with TemporaryDirectory() as folder:
+                path = compile_guest(Path(folder), order, self._text, *BARE, language="assembler")
+                self._guests[order] = pipeline.open_guest(path)
+        return self._guests[order]
+
+    def plan(
+        self,
+        name: str,
+        order: str = "little",
+        body: bool = False,
+        in_state: bool = False,
+        entries: tuple[int, ...] = (0,),
+        **options: Any,
+    ) -> FunctionPlan:
+        """Return the plan of a function, which keeps the contracts; with `body` that of its body.
+
+        `entries` are numbers of instructions at which blocks begin.
+        """
+        guest = self.guest(order)
+        function = guest.function(name)
+        frame = guest.starts[function.start].frame if body else None
+        assert frame is not None or not body, name
+        lift = LiftOptions(order == "big", **options)
+        pcs = [function.start + 4 * number for number in entries]
+        plan = plan_function(function, pcs, lift, guest.starts.get, frame, in_state)
+        assert findings(plan) == []
+        return plan
+
+
+def marked(plan: FunctionPlan, mark: str) -> list[str]:
+    """Return the instructions that have a mark (a field of Op), in order, as the disassembler writes them."""
+    return [text_of(op) for block in plan.blocks.values() for op in block.ops if getattr(op, mark)]
+
+
+def text_of(op: Op) -> str:
+    """Return an instruction as the disassembler writes it."""
+    return disassemble(op.instruction, op.pc)

@@ -98,9 +98,9 @@ def test_save_that_callers_do_not_do() -> None:
     assert_found(plan, "left to callers that do not do it")
 
 
-def test_watched_load() -> None:
+def test_checked_load() -> None:
     plan = plan_with(has_op(loads))
-    an_op(plan, loads).watched = True
+    an_op(plan, loads).checked = True
     assert_found(plan, "is no store at imm(rs)")
 
 
@@ -112,7 +112,7 @@ def test_merged_access_that_must_stay() -> None:
     plan = plan_with(merged)
     block = merged(plan)
     assert block is not None
-    block.ops[next(iter(block.merged.stores))].keep = True
+    block.ops[next(iter(block.merged.stores))].volatile = True
     assert_found(plan, "of which one is marked")
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from mipsrec import pipeline
 from mipsrec.flow.graph import Graph
 from mipsrec.lift.passes.no_wrap import KnownAddresses
+from tests.lift.plans import Snippets, marked
 from tests.support.compiled import BARE, compile_guest
 
 # The immediates of those that do not wrap are even.
@@ -65,13 +66,24 @@ away:
 """
 
 
-def test_exact_sums(tmp_path: Path) -> None:
+SNIPPETS = Snippets(
+    {"steps": "lw $2, 0($4)\n addiu $4, $4, 4\n jr $31\n nop", "idle": "addu $2, $4, $5\n jr $31\n nop"}
+)
+
+
+def test_marked() -> None:
+    assert marked(SNIPPETS.plan("steps"), "no_wrap") == ["addiu a0, a0, 4"]
+    assert marked(SNIPPETS.plan("steps", memory="paged"), "no_wrap") == []
+    assert marked(SNIPPETS.plan("idle"), "no_wrap") == []
+
+
+def test_no_wrap_additions(tmp_path: Path) -> None:
     guest = pipeline.open_guest(compile_guest(tmp_path, "little", CODE, *BARE, language="assembler"))
     function = guest.function("__start")
     addresses = KnownAddresses(Graph.reached(function, [function.start]), 0)
     exact, wrapping = [], []
     for block in function.blocks.values():
-        found = addresses.exact_sums(block)
+        found = addresses.no_wrap_additions(block)
         for index, instruction in enumerate(block.body_and_slot()):
             if instruction.row.name == "addiu":
                 (exact if index in found else wrapping).append(instruction.imm)

@@ -12,17 +12,55 @@ import pytest
 from mipsrec import pipeline
 from mipsrec.lift.check import findings
 from mipsrec.lift.ir import FunctionPlan, Op
-from tests.lift.plans import plans
+from tests.lift.plans import Snippets, marked, plans
 from tests.support.compiled import ORDERS, QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
 from tests.support.tools import need
 
 SOURCE = GUESTS / "scalar_promotion.c"
-WITH_SLOTS = {
+PROMOTED = {
     "word", "half", "byte", "single", "product", "in_double", "in_parts", "annulled", "annulled_load", "on_one_way",
     "test_above", "through_two", "stores", "stores_bytes", "stores_singles", "stores_across", "by_pointer",
     "until_handled", "handled", "handled_global", "faults", "faults_at_once", "by_frame",
 }  # fmt: skip
+
+
+SUM = """
+    lw    $8, 0($29)
+1:  lw    $8, 0($29)
+    addiu $8, $8, 3
+    sw    $8, 0($29)
+    addiu $4, $4, -1
+    bnez  $4, 1b
+    nop
+    jr    $31
+    nop
+"""
+CODE = Snippets(
+    {
+        "sum": SUM,
+        "long": SUM.replace("addiu $4", "addiu $9, $9, 1\n" * 128 + "addiu $4"),
+        "by_pointer_with_a_safepoint": SUM.replace("$29", "$5").replace("bnez  $4", "bltz $8"),
+        "on_the_stack_with_a_safepoint": SUM.replace("bnez  $4", "bltz $8"),
+        "no_loop": "lw $8, 0($29)\n sw $8, 0($29)\n jr $31\n nop",
+    }
+)
+
+
+def test_accesses_of_a_variable() -> None:
+    plan = CODE.plan("sum")
+    (loop,) = plan.promoted.values()
+    assert [(one.base, one.displacement, one.type) for one in loop.variables] == [(29, 0, "word")]
+    assert [text.split()[0] for text in marked(plan, "promoted")] == ["lw", "sw"]
+    assert loop.pc == loop.head == plan.function.start + 4
+    assert CODE.plan("on_the_stack_with_a_safepoint").promoted
+
+
+def test_off() -> None:
+    for name in ("long", "by_pointer_with_a_safepoint", "no_loop"):
+        assert not CODE.plan(name).promoted, name
+    assert not CODE.plan("sum", memory="paged").promoted
+    assert not CODE.plan("sum", in_state=True).promoted
 
 
 @pytest.fixture(scope="module", params=ORDERS)
@@ -51,7 +89,7 @@ def run(folder: Path, *words: object) -> str:
 
 def test_found(guest: Path) -> None:
     chosen = [plan for _, plan in plans(guest) if plan.function.name.startswith("loop_")]
-    assert {plan.function.name[5:] for plan in chosen if plan.promoted} == WITH_SLOTS
+    assert {plan.function.name[5:] for plan in chosen if plan.promoted} == PROMOTED
     assert [finding for plan in chosen for finding in findings(plan)] == []
 
 
@@ -89,7 +127,7 @@ def test_as_qemu_says(host: Path, order: str, guest: Path, tmp_path: Path, way: 
 
 
 def test_verified(guest: Path) -> None:
-    functions = ",".join(f"loop_{name}" for name in sorted(WITH_SLOTS))
+    functions = ",".join(f"loop_{name}" for name in sorted(PROMOTED))
     command = [sys.executable, "-m", "mipsrec", "verify", "--function", functions, str(guest)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 0 and "agree at" in result.stderr, result.stderr

@@ -14,7 +14,7 @@ from mipsrec.emit.calls import HOST_EDGES
 from mipsrec.emit.module import module_text
 from mipsrec.emit.writer import MODULE_METADATA
 from mipsrec.native import default_triple
-from tests.lift.plans import plans
+from tests.lift.plans import Snippets, plans
 from tests.support.compiled import QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
 from tests.support.tools import need
@@ -25,6 +25,58 @@ BUILDS = [("big",), ("little", "-march=mips1", "-mfp32"), ("little", "-mfp64")]
 
 APART = {"carried", "strided", "never_meets", "narrow_steps", "truncated_quotient", "bits_quotient"}
 APART_MIPS1 = {"same", "to_words", "single_to_words", "truncated"}  # the compiler makes other code of these
+
+
+SCALE = """
+1:  lwc1  $f2, 0($4)
+    mul.s $f2, $f2, $f12
+    swc1  $f2, 0($5)
+    addiu $4, $4, 4
+    addiu $5, $5, 4
+    bne   $4, $6, 1b
+    nop
+    jr    $31
+    nop
+"""
+SNIPPETS = Snippets(
+    {
+        "scale": SCALE,
+        "integers": SCALE.replace("lwc1  $f2", "lw $8").replace("swc1  $f2", "sw $8").replace("mul.s", "# mul.s"),
+        "only_loads": SCALE.replace("swc1", "lwc1"),
+        "carried": SCALE.replace("mul.s $f2, $f2", "add.s $f12, $f2").replace("swc1  $f2", "swc1 $f12"),
+        "overlaps": SCALE.replace("addiu $5, $5, 4", "nop").replace("swc1  $f2, 0($5)", "swc1 $f2, 4($4)"),
+        "steps_sp": SCALE.replace("addiu $5, $5, 4", "addiu $5, $5, 4\n addiu $29, $29, 4"),
+        "strided": SCALE.replace("addiu $5, $5, 4", "addiu $5, $5, 8"),
+        "uncountable": SCALE.replace("bne   $4, $6", "bne $0, $6"),
+        "may_go_on_for_long": SCALE.replace("lwc1  $f2, 0($4)", "addiu $6, $6, -8").replace(
+            "mul.s $f2, $f2", "mul.s $f2, $f12"),
+        "two_blocks": SCALE.replace("addiu $4", "beqz $7, 2f\n nop\n addiu $7, $7, 1\n 2: addiu $4"),
+        "calls": SCALE.replace("addiu $4", "syscall\n addiu $4"),
+        "traps": SCALE.replace("addiu $4", "teq $7, $8\n addiu $4"),
+        "no_loop": "mul.s $f2, $f2, $f12\n swc1 $f2, 0($5)\n jr $31\n nop",
+    }
+)  # fmt: skip
+
+
+def test_vectorized() -> None:
+    plan = SNIPPETS.plan("scale")
+    (iteration,) = plan.vectorized.values()
+    assert list(plan.vectorized) == [plan.function.start]
+    assert iteration.advances == {4: 4, 5: 4}
+    assert [step.name for step in iteration.steps] == ["load", "register", "mul"]
+
+
+@pytest.mark.parametrize("name", [
+    "integers", "only_loads", "carried", "overlaps", "steps_sp", "strided", "uncountable", "may_go_on_for_long",
+    "two_blocks", "calls", "traps", "no_loop",
+])  # fmt: skip
+def test_not_vectorized(name: str) -> None:
+    assert SNIPPETS.plan(name).vectorized == {}
+
+
+def test_off() -> None:
+    assert SNIPPETS.plan("scale", memory="paged").vectorized == {}
+    assert SNIPPETS.plan("scale", in_state=True).vectorized == {}
 
 
 class Guest:

@@ -1,11 +1,17 @@
-"""MergedAccesses of words that a block copies, or fills with one register: they are loaded and stored as vectors.
+"""Access merging: words that a block copies, or fills with one register, are loaded and stored as vectors.
 
-Compilers and C libraries copy and fill memory by four to sixteen words at a time: `lw` of consecutive words into
-registers, then `sw` of these in the same order, or `sw` of one register into consecutive words. LLVM joins such
-accesses by itself only where nothing reads the registers afterwards; here a later call or the way out mostly does.
+Needs: the instructions of each block by themselves; the marks of ops, `promoted` and `vectorized`.
+Sets: `BlockPlan.merged`.
+Keeps: what registers and memory have after the last access. The loads of a merged load are performed where its first
+is. Between them only instructions stand that compute; of these only additions of constants change the base. So nothing
+can happen in between that the guest would notice. Stores follow each other directly, the last perhaps in a delay slot
+that is not annulled. A fault has the lowest address and the first pc (docs/limits.md, Faults).
+Off when: the memory model is not `flat`, the access has another mark, or the loop has promoted variables or is
+vectorized.
 
-The loads of a run are done where its first is: only additions stand between them, so nothing can happen in between
-that they or the guest would notice. The stores follow one another directly, the last perhaps in a delay slot.
+Compilers and C libraries copy and fill memory by four to sixteen words: `lw` of consecutive words into registers, then
+`sw` of these in the same order, or of one register. LLVM joins them by itself only where nothing reads the registers
+afterwards; here a later call or return mostly does. It does join stores of constants, such as of register 0.
 """
 
 from __future__ import annotations
@@ -16,17 +22,17 @@ from ...isa.effects import LOAD, STORE, added_constant, based_access, effects, m
 from ..ir import NOT_MERGED, FunctionPlan, MergedAccesses, MergedLoad, MergedStore
 
 WIDTHS = (8, 4)
-"""Words of a vector. Shorter runs gain nothing."""
+"""Words of a vector. Fewer accesses gain nothing."""
 
 
 def _word(instruction: Instruction) -> str:
     """Return LOAD or STORE where an instruction is lw or sw."""
     access = based_access(instruction)
-    return access.kind if access is not None and access.type == "i32" else ""
+    return access.kind if access is not None and access.type == "word" else ""
 
 
 def find_merged(block: Block, excluded: set[int], fr: int) -> MergedAccesses:
-    """Return the runs of a block; instructions with indices in `excluded` are part of none."""
+    """Return the merged accesses of a block; instructions with indices in `excluded` are part of none."""
     has_slot = block.end in (End.BRANCH, End.JUMP) and not block.is_likely
     links = block.terminator is not None and block.terminator.link_register() != 0  # the slot may store that
     body = block.body_and_slot() if has_slot and not links else block.body
@@ -55,7 +61,7 @@ def _overlaps(load: MergedLoad, loads: dict[int, MergedLoad]) -> bool:
 
 
 def _store(body: list[Instruction], words: list[str], at: int, width: int, fr: int) -> MergedStore | None:
-    """Return the run of `width` stores that begins at an index."""
+    """Return the merged store of `width` words that begins at an index."""
     stores = body[at : at + width]
     if words[at : at + width] != [STORE] * width:
         return None
@@ -72,7 +78,7 @@ def _store(body: list[Instruction], words: list[str], at: int, width: int, fr: i
 def _load_of(
     body: list[Instruction], words: list[str], before: int, registers: list[int], fr: int
 ) -> MergedLoad | None:
-    """Return the run that loads these registers from consecutive words, and that they hold at an index."""
+    """Return the merged load of these registers from consecutive words, which they still hold at an index."""
     indices = []
     for register in registers:
         at = next((at for at in range(before - 1, -1, -1) if masks(body[at], fr)[1] >> register & 1), None)
@@ -108,5 +114,5 @@ def run(plan: FunctionPlan) -> None:
     for pc, block in plan.blocks.items():
         if pc in inside or pc in plan.vectorized:
             continue
-        apart = {n for n, op in enumerate(block.ops) if op.keep or op.spin or op.by_caller or op.watched}
+        apart = {n for n, op in enumerate(block.ops) if op.volatile or op.spin or op.by_caller or op.checked}
         block.merged = find_merged(block.block, apart, plan.options.fr)

@@ -1,4 +1,19 @@
-"""Which registers each block finds in the state, which it has to store there, and where."""
+"""State context: which registers each block finds in the state, which it has to store there, and where.
+
+Needs: the graph, the units, and of the call sites what leaving reads (`passed`), and what the state lacks after a call
+(`unsettled`). `build.py` makes the context before the passes run.
+Sets: `context`: the dirty and the live units at the start of each block, what entries load, and what edges load and
+store.
+Keeps: the state is complete wherever other code may look (docs/design/calling-convention.md, State), and every unit
+that an instruction reads has been loaded. sp is stored at once where it may sink: the kernel puts the frame of a signal
+handler below it.
+Off when: registers are in the state between blocks (`in_state`): then nothing is dirty or live there.
+
+Three rules decide where a dirty unit is stored, and none is needed to be right. A loop with calls has units stored on
+the way in, since the loop would else store in each iteration what it does not write. Outside loops they are stored
+where a path that is clean joins, unless something reads them from there on. In large functions they are stored where
+they are no longer read, so that LLVM does not spill them until the next call.
+"""
 
 from __future__ import annotations
 

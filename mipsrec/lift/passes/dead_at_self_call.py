@@ -1,21 +1,24 @@
-"""Unseen registers: those that a function which calls itself hands to nobody, when it calls or when it returns.
+"""Dead at self call: registers that a recursive function need not store when it calls itself, nor when it returns.
 
-A compiler's function has its temporaries on the stack over a call, and writes them anew after it. Where it calls its
-own body (saved_registers.py) they bypass the state: the caller does not store them before, nor the callee when it
-returns.
+Needs: a frame (saved_registers), the function's blocks, and its parameters.
+Sets: `Frame.dead_at_self_call`; policy.py asks for it before there are plans.
+Keeps: no code reads from the state a register that is not there. For each of these registers:
 
-The rules that make this exact, for each of these registers:
+- The function writes it before it reads it, and before whatever needs a complete state: a call of other code, a return
+  that is not one of its frame, an exception, the way out of the function. Or it is a parameter, which counts as written
+  at the start.
+- After each call of itself the function writes it before it does any of that, or returns at all. So no code misses the
+  value, wherever the return is met, even if the host's frames are gone by then.
+- Only the function itself calls the body: `NAME` is the function once more, without a frame.
+- The body returns only to where its call was from: it compares what it has loaded from the stack with the ra of its
+  call. To elsewhere it returns with a complete state, so before such a return all have been written too. Paths from the
+  start that are harmless need not: those without calls and without stores that might go to the saved ra. (A signal
+  handler that changes the saved ra may find old values in these registers, see docs/limits.md.)
 
-- The function writes it before it reads it, and before whatever needs a complete state: a call of anything else, a
-  return that is not one of its frame, an exception, the way out of the function. Or it comes in as a parameter, and
-  is as good as written at the start.
-- After each call of itself control writes it, before it does any of that or returns at all. So nobody sees that the
-  state does not have it, wherever the return is met, even if the host's frames are gone by then.
-- Nobody else calls the body: `NAME` is the function once more, without a frame.
-- The body returns BACK only to where its call was from: it looks itself whether what it has loaded from the stack is
-  the ra of its call. To elsewhere it goes with a complete state, so before such a return all have been written too;
-  but for ways from the start that are plainly harmless: without calls, and without stores that might go to the slot.
-  (A signal handler that changes the slot meanwhile, and goes on elsewhere, finds old values in these registers.)
+Off when: there is no frame, the function does not call itself by an unconditional call, or fewer than
+MIN_DEAD_REGISTERS are dead.
+
+A compiler's function holds its temporaries on the stack over a call, and writes them anew after it.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ from .saved_registers import displacements, place_of_store
 
 _GPRS = (1 << 32) - 2
 _SP, _RA = 29, 31
-MIN_UNSEEN = 3
+MIN_DEAD_REGISTERS = 3
 """Fewer are not worth a second copy of the function."""
 
 _Place = tuple[int, bool]
@@ -56,8 +59,8 @@ def calls_itself(function: Function, block: Block) -> bool:
     return function.likely_target(block) == function.start and calls_in_any_case(block)
 
 
-def with_unseen(function: Function, frame: Frame, parameters: int) -> Frame:
-    """Return a frame with the unseen registers of its function, which takes `parameters`."""
+def with_dead_registers(function: Function, frame: Frame, parameters: int) -> Frame:
+    """Return a frame with the dead registers of its function, which takes `parameters`."""
     sites = [block for block in function.blocks.values() if calls_itself(function, block)]
     if not sites:
         return frame
@@ -66,15 +69,15 @@ def with_unseen(function: Function, frame: Frame, parameters: int) -> Frame:
         for instruction in block.instructions():
             written |= masks(instruction, 0)[1]
     found = written & _GPRS & ~(frame.bits | 1 << _SP | 1 << _RA)
-    seen = _Seen(function, None, 0)
+    live = _Liveness(function, None, 0)
     for block in sites:
-        found &= ~seen.at_start((block.next_pc, False))
+        found &= ~live.at_start((block.next_pc, False))
     while found:
-        smaller = found & ~_Seen(function, frame, found).at_start((function.start, True)) | found & parameters
+        smaller = found & ~_Liveness(function, frame, found).at_start((function.start, True)) | found & parameters
         if smaller == found:
             break
         found = smaller
-    return replace(frame, unseen=found) if found.bit_count() >= MIN_UNSEEN else frame
+    return replace(frame, dead_at_self_call=found) if found.bit_count() >= MIN_DEAD_REGISTERS else frame
 
 
 def _masks(instruction: Instruction) -> tuple[int, int]:
@@ -83,16 +86,16 @@ def _masks(instruction: Instruction) -> tuple[int, int]:
     return (_GPRS if effects(instruction.row).may_leave else reads), writes
 
 
-class _Seen:
-    """Which registers are read before they are written, by the function or by whoever looks at the state.
+class _Liveness:
+    """Which registers are live: the function, or other code that reads the state, reads them before they are written.
 
-    Of the body of a function with a `frame` whose `unseen` registers bypass the state; without, of the function.
+    With a `frame` it is the liveness in the body, whose `dead` registers bypass the state; without, in the function.
     """
 
-    def __init__(self, function: Function, frame: Frame | None, unseen: int) -> None:
+    def __init__(self, function: Function, frame: Frame | None, dead: int) -> None:
         self._function = function
         self._frame = frame
-        self._unseen = unseen
+        self._dead = dead
         self._moved = displacements(function) or {}
         places = [(pc, harmless) for pc in sorted(function.blocks) for harmless in (True, False)]
         edges = Edges(places, {place: self._following(place) for place in places})
@@ -101,7 +104,7 @@ class _Seen:
         self._found = solve(edges, Direction.BACKWARD, Meet.ANY, transfers, boundary)
 
     def at_start(self, place: _Place) -> int:
-        """Return the bits seen from the start of a block on; all, where it is none of this function."""
+        """Return the bits live from the start of a block on; all, where it is none of this function."""
         return self._found.get(place, 0) if place[0] in self._function.blocks else _GPRS
 
     def _targets(self, block: Block) -> list[int | None]:
@@ -122,31 +125,31 @@ class _Seen:
         """Return the bits that a block reads, and those of what is read after it that it does not write."""
         block = self._function.blocks[place[0]]
         read, written = reads_and_writes(block, _masks)
-        seen = self._seen_after(block, place[1])
-        return (read & _GPRS, ~written) if seen is None else ((seen & ~written | read) & _GPRS, 0)
+        live = self._live_after(block, place[1])
+        return (read & _GPRS, ~written) if live is None else ((live & ~written | read) & _GPRS, 0)
 
-    def _seen_after(self, block: Block, harmless: bool) -> int | None:
-        """Return the bits seen at the end of a block that returns or calls its own function; None elsewhere."""
+    def _live_after(self, block: Block, harmless: bool) -> int | None:
+        """Return the bits live at the end of a block that returns or calls its own function; None elsewhere."""
         if block.end is End.RETURN:
             counts = self._frame is not None and block.start in self._frame.returns
             return 0 if counts and harmless and self._is_harmless(block) else _GPRS
         if block.end is End.CALL and self._frame is not None and calls_itself(self._function, block):
-            return _GPRS if block.target is None else _GPRS & ~self._unseen
+            return _GPRS if block.target is None else _GPRS & ~self._dead
         return None
 
     def _is_harmless(self, block: Block) -> bool:
-        """Return whether ra is not saved, or a block stores at sp alone, and not over the slot of ra after the save."""
-        slot = next((slot for slot in self._frame.slots if slot.register == _RA), None) if self._frame else None
-        if slot is None:
+        """Return whether ra is not saved, or a block stores at sp alone, and not over the saved ra after the save."""
+        saved = next((one for one in self._frame.saved if one.register == _RA), None) if self._frame else None
+        if saved is None:
             return True
         displacement, pc = self._moved.get(block.start, 0), block.start
         for instruction in block.instructions():
             pc = block.terminator_pc if instruction is block.terminator else pc
             if moves_sp(instruction):
                 displacement += instruction.imm
-            elif effects(instruction.row).stores and pc != slot.pc:
+            elif effects(instruction.row).stores and pc != saved.pc:
                 place = place_of_store(instruction, displacement)
-                if place is None or (place.start < slot.displacement + 4 and slot.displacement < place.stop):
+                if place is None or (place.start < saved.displacement + 4 and saved.displacement < place.stop):
                     return False
             pc += 4
         return True

@@ -1,8 +1,14 @@
-"""In which form each pair of floating-point registers crosses from block to block: whole, or as two floats.
+"""FP pair forms: whether a pair of registers crosses from block to block as one double or as two floats.
 
-A function that uses a pair as a double here and as singles there needs it in both forms. To put a single into a whole
-pair makes the other half part of every loop around, and to take a double apart costs as much: so the form belongs to a
-place. Ways between blocks that meet have the same form, that of the uses next to them, in inner loops before all.
+Needs: the graph, the units.
+Sets: `pair_forms`: the pairs that are two floats at the start and at the end of each block.
+Keeps: each edge has one form at both its ends, and all entries have the same. The bits are the same in both forms, so
+results do not depend on it.
+Off when: registers are in the state between blocks (`in_state`), or no pair is used both as a double and as singles.
+
+To put a single into a whole double makes the other word part of every loop around, and to take a double apart costs as
+much. So a form belongs to a place: edges that meet have the form of the uses next to them, and a use counts more for
+each loop around it. Edges without a use next to them take the form of a neighbour, through inner loops first.
 """
 
 from __future__ import annotations

@@ -1,13 +1,16 @@
-"""Additions that cannot wrap around, because their operand or result is the base of an access that did not fault.
+"""No-wrap inference: additions of constants that cannot wrap around, as their operand or result is a base.
 
-Guest memory lies between MR_LOWEST_GUEST and MR_USER_END (mr_abi.h): 0x10000 and 0x7fff0000. A register that is
-the base of an access, with a displacement of 16 bits, is therefore from 0x8001 to 0x7fff7fff, and its sum with an
-immediate of 16 bits is positive as an i32. So an `addiu` wraps neither as a signed nor as an unsigned number whose
-operand has been such a base, or whose result or operand is sure to be one later in its block. Where that access faults
-instead, no handler can make it good, and the frame is abandoned: so until then nothing may be stored, which a handler
-would see, and which may come of the sum.
+Needs: the graph.
+Sets: `Op.no_wrap` of `addiu`.
+Keeps: the results, and what a handler can see. Guest memory lies between MR_LOWEST_GUEST and MR_USER_END (mr_abi.h):
+0x10000 and 0x7fff0000. The base of an access that did not fault, with a displacement of 16 bits, is therefore from
+0x8001 to 0x7fff7fff. Its sum with an immediate of 16 bits is positive as an i32, so it wraps neither signed nor
+unsigned. An addition is marked if its operand has been such a base, or if its operand or result surely is one later in
+its block. If that later access faults, no handler can make it good, and the frame is abandoned. So up to the access no
+instruction may store what comes of the sum, nor leave the block: a handler would see it.
+Off when: the memory model is not `flat`.
 
-LLVM learns from it how often loops run that step through memory, and that their addresses need no wrapping at 32 bits.
+LLVM learns from it how often loops go around that step through memory, and that addresses do not wrap at 32 bits.
 """
 
 from __future__ import annotations
@@ -56,7 +59,7 @@ class KnownAddresses:
             kept &= ~masks(instruction, self._fr)[1]
         return gained, kept
 
-    def exact_sums(self, block: Block) -> set[int]:
+    def no_wrap_additions(self, block: Block) -> set[int]:
         """Return the indices in body and slot of the `addiu` that do not wrap."""
         instructions = block.instructions()
         sums = {index for index, instruction in enumerate(instructions) if added_constant(instruction) is not None}
@@ -88,5 +91,5 @@ def run(plan: FunctionPlan) -> None:
         return
     known = KnownAddresses(plan.graph, plan.options.fr)
     for _, block in plan.all_blocks():
-        for index in known.exact_sums(block.block):
+        for index in known.no_wrap_additions(block.block):
             block.ops[index].no_wrap = True

@@ -1,9 +1,14 @@
-"""Short ways: functions that look at their arguments, and return at once.
+"""Partial inlining: a recursive function that tests its arguments and returns at once does so in place of the call.
 
-Enters: a recursive function. Leaves: its short way, of the block at the start and a return block, if nothing but the
-branch between them decides. Where the function calls itself the short way is written in place (call_ends.py), with
-all registers in SSA: the very instructions that the call would have executed, in their order. What the branch depends
-on is computed first, of registers alone, so that nothing has happened yet where the call is made after all.
+Needs: the function's blocks.
+Sets: `partial_inline`, and with it `CallSite.inlined` of calls of the function itself (build.py). The inlined path is
+the block at the start and a return block.
+Keeps: the instructions are those that the call would have executed, in their order. The branch between both blocks
+alone decides, and what it depends on is computed first, from registers: neither accesses nor changes of sp. So nothing
+has happened yet where the code makes the call after all. No instruction of the path traps or calls the host, or uses
+floating-point registers.
+Off when: the plan is not that of a body (saved_registers), the first branch is likely, both its blocks return or none
+does, or a block of the path has more than MAX_INSTRUCTIONS.
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ MAX_INSTRUCTIONS = 24
 
 
 def find_partial_inline(function: Function) -> PartialInline | None:
-    """Return the short way of a function, if it has one."""
+    """Return the inlined path of a function, if it has one."""
     first = function.blocks[function.start]
     if first.end is not End.BRANCH or first.is_likely or first.target is None:
         return None

@@ -1,16 +1,17 @@
 """Safepoints: where recompiled code looks whether a signal waits.
 
-They are on the edges back to the head of a loop that may go on for long.
+Needs: the graph alone. `build.py` finds the safepoints before the passes run.
+Sets: `safepoints`: the edges that have one, and for each block the registers that must be right there.
+Keeps: every loop that may go on for long has a safepoint on the edge back to its head, so signals from outside arrive
+(docs/design/faults.md, Signals). A loop without calls has none if in each of its iterations, and in those of the loops
+inside it, one of these happens: a register steps to an invariant, which a branch compares it with; a register that is
+the base of a load steps, and ends at unmapped memory at the latest; a register is shifted until nothing is left of it,
+and a branch compares it with 0; or the loop makes a system call.
+Off when: never. With `--calls watched` all registers must be right at safepoints.
 
-Enters: a function's blocks. Leaves: the edges that get a safepoint. A loop without calls gets none if one thing
-happens in each of its iterations, and in those of the loops inside it, that brings it to its end: a register counts up
-to an invariant, or walks through memory, which ends at unmapped memory at the latest; one is shifted until nothing is
-left of it; or a system call is made. What is taken for a counted loop has at most 2**32 short iterations, unless its
-test is one that the counter always misses (`i <= 0xffffffff`).
-
-Not done here: code that only recurses, or goes on through pointers to functions that it calls last, has no look. A
-handler that looks at the registers of a loop it interrupts may find old values in those that the loop writes before it
-reads them.
+What counts as bounded has at most 2**32 short iterations, unless the counter never meets its test (`i <= 0xffffffff`).
+Code that only recurses, or calls last through pointers, has no safepoint. A handler that reads the registers of a loop
+that it interrupts may find old values in registers that the loop writes before it reads them (docs/limits.md).
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ from ...isa.effects import ALL_BITS, LOAD, Value, added_constant, copied_registe
 from ..options import LiftOptions
 
 MAX_SHORT_LOOP_BLOCKS = 64
-"""A loop of more blocks counts as long without being looked at."""
+"""A loop of more blocks counts as long in any case."""
 
 MAX_NESTED_BLOCKS = 50_000
-"""Blocks of all loops of a function together, those inside others counted again: beyond, all edges upwards look."""
+"""Blocks of all loops of a function together, those inside others counted again. Beyond, each edge upwards gets a
+safepoint."""
 
 _AFFINE = ("add", "sub")
 _COMPARISONS = ("slt", "ult")
@@ -41,7 +43,7 @@ class Safepoints:
     """The safepoints of one function.
 
     `edges` are pairs of source and target; `needed` has, for the start of each block, the register bits that must be
-    right where a handler looks.
+    right where a handler may read them.
     """
 
     function: Function
@@ -55,12 +57,12 @@ class Safepoints:
 
 def find_safepoints(graph: Graph, options: LiftOptions) -> Safepoints:
     """Return the safepoints of a function."""
-    edges = polled_edges(graph)
+    edges = safepoint_edges(graph)
     needed = needed_somewhere(graph, options.fr) if edges and options.calls != "watched" else {}
     return Safepoints(graph.function, edges, needed)
 
 
-def polled_edges(graph: Graph) -> frozenset[tuple[int, int]]:
+def safepoint_edges(graph: Graph) -> frozenset[tuple[int, int]]:
     """Return the edges, by source and target, that a safepoint belongs on."""
     entered = set(graph.entries)
     found: list[tuple[int, int]] = []
@@ -82,7 +84,7 @@ def polled_edges(graph: Graph) -> frozenset[tuple[int, int]]:
 
 
 def is_bounded(graph: Graph, body: frozenset[int]) -> bool:
-    """Return whether a loop comes to its end by itself, as far as that is looked for."""
+    """Return whether a loop surely comes to its end by itself."""
     return len(body) <= MAX_SHORT_LOOP_BLOCKS and _Iterations(graph, body).end_soon()
 
 

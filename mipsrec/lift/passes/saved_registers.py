@@ -1,21 +1,22 @@
-"""Frames: the registers that a function saves on its stack before all else, and loads back before it returns.
+"""Saved-register handoff: callers store the registers that a function saves, and load them again.
 
-A call of such a function need not take them through the state. The caller stores them where the callee would have,
-calls the callee's body, and loads from the stack what it needs again; between them nothing is stored twice. The
-memory is at every moment what the guest would have made it, so that whoever looks at a frame (an unwinder, a debugger,
-a stray pointer) sees nothing else, and a value that was overwritten on the stack arrives overwritten.
+Needs: the function's blocks; `frame`, which `find_frame` makes of them and policy.py gives to recursive functions.
+Sets: `Op.by_caller` of the saves of a body, and `Op.checked` of stores that may go to where registers are saved.
+Keeps: memory is at each moment what the guest would have made it. An unwinder, a debugger or a stray pointer finds in a
+frame what MIPS would have there, and a value that was overwritten on the stack arrives overwritten. The rules:
 
-The rules that make this exact:
+- sp changes by constants only, and is at a return what it was at the entry. Callees put sp back (o32 ABI), which the
+  code checks.
+- A save counts if it lies in the block at the start, which is performed once, before its register is written and before
+  any store that might go to the same place: the caller's stores come first. A load in between may read the place
+  early. It lies below the sp of the caller, where nobody keeps a value.
+- A return counts if on all paths to it the registers are loaded from where they are, and no later store might go there.
+  The code checks the addresses of stores in the return block. If one goes near a saved register, the function returns
+  with a complete state. So do returns that do not count.
+- The function does not jump to other functions, and makes no system call: what follows those is not known here.
 
-- sp changes by constants only, and is at a return what it was at the entry. Callees put sp back, which is checked.
-- A save counts if it lies in the block at the start, which runs once, before its register is written and before any
-  other store: what is stored in between might go to the same place, and the caller's stores come first. A load in
-  between may read the place early; it lies below the sp of the caller, where nothing is kept for anybody.
-- A return counts if on all ways to it these registers are loaded from where they are, and nothing is stored afterwards
-  that might go there. Stores in the block of the return are looked at when they are made: if one goes near the slots,
-  the function returns as those do that have no frame. So do returns that do not count: they make the state complete.
-- Functions that jump to other functions, or make system calls, have no frame here: what comes after that is not
-  theirs to say.
+Off when: the function has no frame, it is not recursive, or calls or memory are not the usual ones
+(`LiftOptions.has_frames`).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from ..ir import Frame, FunctionPlan, SavedRegister
 _SP, _RA = 29, 31
 _SAVED = frozenset((*range(16, 24), 28, 30, _RA))
 MAX_FRAME_BYTES = 32768 - 64
-"""Saves further down are not looked for: displacements of loads and stores have 16 bits."""
+"""Saves further down do not count: displacements of loads and stores have 16 bits."""
 
 
 def find_frame(function: Function) -> Frame | None:
@@ -49,8 +50,8 @@ def find_frame(function: Function) -> Frame | None:
     common = frozenset(saves).intersection(*(found for found, _ in counting.values()))
     if not common or not counting or (_RA not in common and _writes_ra(function, moved)):
         return None
-    slots = tuple(saves[register] for register in sorted(common))
-    return Frame(slots, {pc: stores for pc, (_, stores) in counting.items()})
+    saved = tuple(saves[register] for register in sorted(common))
+    return Frame(saved, {pc: stores for pc, (_, stores) in counting.items()})
 
 
 def _saves(block: Block) -> dict[int, SavedRegister]:
@@ -98,7 +99,7 @@ def _always_run(block: Block) -> list[tuple[int, Instruction]]:
 def _is_word(instruction: Instruction, kind: str) -> bool:
     """Return whether an instruction loads or stores a word at imm(rs)."""
     access = based_access(instruction)
-    return access is not None and (access.kind, access.type) == (kind, "i32")
+    return access is not None and (access.kind, access.type) == (kind, "word")
 
 
 def place_of_store(instruction: Instruction, displacement: int) -> range | None:
@@ -156,7 +157,7 @@ def _leaves(function: Function, block: Block) -> bool:
 def _restored(
     function: Function, displacements: dict[int, int], saves: dict[int, SavedRegister]
 ) -> dict[int, tuple[frozenset[int], frozenset[int]]]:
-    """Return, by return block, the registers that are loaded from where they are saved, and the stores to look at."""
+    """Return, by return block, the registers that are loaded from where they are saved, and the stores to check."""
     graph = Graph(function, list(displacements), [function.start])
     every = frozenset(saves)
 
@@ -183,27 +184,27 @@ def _bits(registers: Iterable[int]) -> int:
 def _through(
     block: Block, displacement: int, before: frozenset[int], saves: dict[int, SavedRegister]
 ) -> tuple[frozenset[int], frozenset[int]]:
-    """Return the registers that hold what is saved of them after a block, and the pcs of stores to look at."""
+    """Return the registers that hold what is saved of them after a block, and the pcs of stores to check."""
     found, stores = set(before), set()
     pc = block.start
     late = block.delay_slot if block.end is End.RETURN else None  # jr has read ra before
     for instruction in block.instructions():
         pc = block.terminator_pc if instruction is block.terminator else pc
         if instruction is late and _RA not in found:
-            saves = {r: slot for r, slot in saves.items() if r != _RA}
+            saves = {register: save for register, save in saves.items() if register != _RA}
         if moves_sp(instruction):
             displacement += instruction.imm
         elif effects(instruction.row).stores:
             place = place_of_store(instruction, displacement)
-            if place is None and block.end is End.RETURN and _can_be_looked_at(instruction):
+            if place is None and block.end is End.RETURN and _can_be_checked(instruction):
                 stores |= {pc} if found else set()
             else:
                 found = {r for r in found if place is not None and not _overlap(place, saves[r].displacement)}
         else:
             found -= {register for register in found if masks(instruction, 0)[1] >> register & 1}
-            slot = saves.get(instruction.rt) if _is_word(instruction, LOAD) and instruction.rs == _SP else None
-            if slot is not None and displacement + instruction.imm == slot.displacement:
-                found.add(slot.register)
+            save = saves.get(instruction.rt) if _is_word(instruction, LOAD) and instruction.rs == _SP else None
+            if save is not None and displacement + instruction.imm == save.displacement:
+                found.add(save.register)
         pc += 4
     return frozenset(found), frozenset(stores)
 
@@ -212,9 +213,8 @@ def _overlap(place: range, word: int) -> bool:
     return place.start < word + 4 and word < place.stop
 
 
-def _can_be_looked_at(instruction: Instruction) -> bool:
-    """Return whether a store is at imm(rs), so that it can be looked at when it is made: it goes to less than 8 bytes
-    either way from there."""
+def _can_be_checked(instruction: Instruction) -> bool:
+    """Return whether a store is at imm(rs), so that code can check its address: it writes less than 8 bytes away."""
     access = effects(instruction.row).access
     return access is not None and access.kind == STORE and access.is_based
 
@@ -227,8 +227,8 @@ def run(plan: FunctionPlan) -> None:
     """Mark what the callers of a body do, and the stores that may go where registers are saved."""
     if plan.frame is None:
         return
-    saves = {saved.pc for saved in plan.frame.slots}
+    saves = {saved.pc for saved in plan.frame.saved}
     for pc, block in plan.blocks.items():
         watched = plan.frame.returns.get(pc, frozenset())
         for op in block.ops:
-            op.by_caller, op.watched = op.pc in saves, op.pc in watched
+            op.by_caller, op.checked = op.pc in saves, op.pc in watched

@@ -1,18 +1,24 @@
-"""Words of memory that a loop changes in each of its iterations: a variable has what memory has, as long as the loop
-runs.
+"""Scalar promotion: a variable holds a word of memory that each iteration of a loop changes.
 
-Compilers keep a sum or a counter on the stack when they have no register for it. Each iteration would wait until what
-the iteration before has stored can be loaded again. The rules:
+Needs: the graph, `safepoints`, `changing` (spin_loads), `vectorized`.
+Sets: `promoted`: the loops and their variables; `Op.promoted` of the accesses of these.
+Keeps: memory has after each iteration what it would have, and each access is performed, with its fault. The rules:
 
-- A loop is looked at if it has no loop inside, no call, nothing that orders memory, and one way in.
-- On that way in the variable is loaded. This never faults: all ways there have accessed the word since the register
-  that it is reached by was set.
-- Stores to the word stay where they are, and set the variable. Loads stay too: where memory has something else than
-  the variable, whoever stored it (another register or thread, a handler of a signal or fault, a page mapped twice),
-  that counts. The host predicts that it has not, so that nothing waits for the load.
-- Words that are not reached by sp or fp are left alone in loops that store by other registers, or look for signals:
-  there memory often has something else.
-- What is stored depends on what was loaded: otherwise nothing waits.
+- The loop is innermost, has one way in and no call, and no instruction of it orders memory.
+- On the way in the variable is loaded. This never faults: all paths to it have accessed the word since its base was
+  set.
+- Stores to the word stay where they are, and set the variable. Loads stay too. If memory differs from the variable,
+  memory counts: another register, thread, mapping or handler has stored there. The host predicts that it does not.
+- Stores of the loop by the same base are to exactly this word or surely to another.
+- Words that are not reached by sp or fp stay in memory if the loop stores by other registers or has a safepoint: there
+  memory often differs.
+- What is stored depends on what was loaded: otherwise no iteration waits.
+
+Off when: registers are in the state between blocks (`in_state`), the memory model is not `flat`, or the loop is
+vectorized or longer than 128 instructions.
+
+Compilers keep a sum or a counter on the stack when they have no register for it. Each iteration would wait until it
+can load what the iteration before has stored.
 """
 
 from __future__ import annotations
@@ -52,7 +58,7 @@ def place(variable: Variable) -> tuple[int, int, str]:
     return variable.base, variable.displacement, variable.type
 
 
-def touched(loop: PromotedLoop, instruction: Instruction) -> Variable | None:
+def variable_of(loop: PromotedLoop, instruction: Instruction) -> Variable | None:
     """Return the variable that an instruction of a loop accesses, if it does."""
     access = access_of(instruction)[1]
     return next((one for one in loop.variables if access and place(one) == place(access)), None)
@@ -68,17 +74,17 @@ def access_of(instruction: Instruction) -> tuple[str, Variable | None]:
 _SP, _FP = 29, 30
 _MAX_INSTRUCTIONS = 128
 """Of a loop: the longer an iteration, the less it waits, and the more registers it has use for."""
-_MAX_SLOTS = 6
+_MAX_VARIABLES = 6
 _MAX_WALK = 32
 """Blocks before a loop that are searched for accesses."""
-_SLOT_BIT = LAST_BIT + 1
+_VARIABLE_BIT = LAST_BIT + 1
 _ENDS = (End.FALL, End.BRANCH, End.JUMP, End.INDIRECT)
 
 
 def promoted_loops(
     graph: Graph, safepoints: Safepoints, options: LiftOptions, inside: Iterable[int]
 ) -> list[PromotedLoop]:
-    """Return the loops with slots; `inside` are the blocks in loops without calls."""
+    """Return the loops with promoted variables; `inside` are the blocks in loops without calls."""
     if options.memory != "flat" or not _changes_words(graph.function, inside):
         return []
     return _Search(graph, safepoints, options.fr).loops(list(inside))
@@ -96,7 +102,7 @@ def _changes_words(function: Function, blocks: Iterable[int]) -> bool:
 
 
 class _Search:
-    """Finds the slots of a function's loops."""
+    """Finds the promoted variables of a function's loops."""
 
     def __init__(self, graph: Graph, safepoints: Safepoints, fr: int) -> None:
         self._blocks = graph.blocks
@@ -107,7 +113,7 @@ class _Search:
         self._fr = fr
 
     def loops(self, inside: list[int]) -> list[PromotedLoop]:
-        """Return those with slots among the loops that have no other inside and one way in."""
+        """Return the loops with variables, of the loops that have no other inside and one way in."""
         found = []
         work = [inside]
         while work:
@@ -122,7 +128,7 @@ class _Search:
         return [loop for loop in found if loop is not None]
 
     def _loop(self, head: int, body: frozenset[int]) -> PromotedLoop | None:
-        """Return a loop with its slots, or None if it has none, or is not to be looked at."""
+        """Return a loop with its variables, or None if it has none or is not of the kind."""
         blocks = [self._blocks[pc] for pc in sorted(body)]
         edges = [(pc, target) for pc in body for target in self._successors[pc] if self._safepoints.on_edge(pc, target)]
         if any(block.end not in _ENDS for block in blocks) or any(target in body - {head} for _, target in edges):
@@ -138,38 +144,37 @@ class _Search:
             written |= masks(instruction, self._fr)[1]
         loads = {access for kind, access in accesses if kind == LOAD and access is not None}
         stores = {access for kind, access in accesses if kind == STORE and access is not None}
-        slots = [
-            slot
-            for slot in sorted(loads & stores, key=place)
-            if slot.base and not written >> slot.base & 1 and self._may_be_kept(slot, stores, bool(edges))
+        variables = [
+            one
+            for one in sorted(loads & stores, key=place)
+            if one.base and not written >> one.base & 1 and self._may_be_promoted(one, stores, bool(edges))
         ]
-        slots = [slot for slot in self._changed_by_iterations(body, slots) if self._accessed_before(head, body, slot)]
-        if not slots:
+        variables = self._changed_by_iterations(body, variables)
+        variables = [one for one in variables if self._accessed_before(head, body, one)][:_MAX_VARIABLES]
+        if not variables:
             return None
-        named = [
-            Variable(*place(slot), name=f"%slot.{head:08x}.{index}") for index, slot in enumerate(slots[:_MAX_SLOTS])
-        ]
-        return PromotedLoop(head, body, self._first_load(blocks, slots[0]), named)
+        named = [Variable(*place(one), name=f"{head:08x}.{index}") for index, one in enumerate(variables)]
+        return PromotedLoop(head, body, self._first_load(blocks, variables[0]), named)
 
-    def _first_load(self, blocks: list[Block], slot: Variable) -> int:
+    def _first_load(self, blocks: list[Block], variable: Variable) -> int:
         for block in blocks:
             for index, instruction in enumerate(block.body):
-                if access_of(instruction) == (LOAD, slot):
+                if access_of(instruction) == (LOAD, variable):
                     return block.start + 4 * index
         return blocks[0].start
 
-    def _changed_by_iterations(self, body: frozenset[int], slots: list[Variable]) -> list[Variable]:
-        """Return the slots that are stored to after a load of what they had, and depend on it."""
-        return [slot for slot in slots if self._depends_on_itself(body, slots, slot)]
+    def _changed_by_iterations(self, body: frozenset[int], variables: list[Variable]) -> list[Variable]:
+        """Return the variables to which the loop stores what depends on their own earlier values."""
+        return [one for one in variables if self._depends_on_itself(body, variables, one)]
 
-    def _depends_on_itself(self, body: frozenset[int], slots: list[Variable], slot: Variable) -> bool:
-        """Return whether a slot is stored a value to that was made of one loaded from it."""
+    def _depends_on_itself(self, body: frozenset[int], variables: list[Variable], variable: Variable) -> bool:
+        """Return whether the loop stores to a variable what depends on a value loaded from it."""
         stored = False
 
         def through(pc: int, known: int) -> int:
             nonlocal stored
             for instruction in self._blocks[pc].instructions():
-                known, stores = self._follow(instruction, known, slots, slot)
+                known, stores = self._follow(instruction, known, variables, variable)
                 stored = stored or stores
             return known
 
@@ -177,23 +182,28 @@ class _Search:
         solve(Edges(list(body), inside), Direction.FORWARD, Meet.ANY, through, {})
         return stored
 
-    def _follow(self, instruction: Instruction, known: int, slots: list[Variable], slot: Variable) -> tuple[int, bool]:
-        """Return the registers and slots that depend on `slot` after an instruction, and whether that itself does."""
+    def _follow(
+        self, instruction: Instruction, known: int, variables: list[Variable], variable: Variable
+    ) -> tuple[int, bool]:
+        """Return the registers and variables that depend on `variable` after an instruction.
+
+        Also return whether the instruction stores to `variable` what depends on it.
+        """
         read, written = masks(instruction, self._fr)
         kind, access = access_of(instruction)
         depends = bool(known & read)
-        if access is not None and access in slots:
-            bit = 1 << _SLOT_BIT + slots.index(access)
+        if access is not None and access in variables:
+            bit = 1 << _VARIABLE_BIT + variables.index(access)
             if kind == STORE:
                 read &= ~(1 << instruction.rs)
                 depends = bool(known & read)
-                return (known | bit if depends else known & ~bit), depends and access == slot
-            depends = access == slot or bool(known & bit)
+                return (known | bit if depends else known & ~bit), depends and access == variable
+            depends = access == variable or bool(known & bit)
         written &= ~(1 << LAST_BIT)
         return (known | written if depends else known & ~written), False
 
-    def _accessed_before(self, head: int, body: frozenset[int], slot: Variable) -> bool:
-        """Return whether all ways to a loop have accessed a slot since its base was set."""
+    def _accessed_before(self, head: int, body: frozenset[int], variable: Variable) -> bool:
+        """Return whether all ways to a loop have accessed a variable since its base was set."""
         work = [pc for pc in self._predecessors[head] if pc not in body]
         seen: set[int] = set()
         while work:
@@ -202,7 +212,7 @@ class _Search:
                 continue
             seen.add(pc)
             block = self._blocks[pc]
-            found = self._accesses(block, slot)
+            found = self._accesses(block, variable)
             if found is None:
                 if pc in self._entries or not self._predecessors[pc]:
                     return False
@@ -211,30 +221,30 @@ class _Search:
                 return False
         return bool(seen)
 
-    def _accesses(self, block: Block, slot: Variable) -> bool | None:
-        """Return whether a block has accessed a slot at its end, or None if it does not change that."""
+    def _accesses(self, block: Block, variable: Variable) -> bool | None:
+        """Return whether a block has accessed a variable at its end, or None if it does not change that."""
         if block.end not in _ENDS:
             return False
         instructions = block.instructions()
-        if block.is_likely and masks(instructions.pop(), self._fr)[1] >> slot.base & 1:
+        if block.is_likely and masks(instructions.pop(), self._fr)[1] >> variable.base & 1:
             return False
         for instruction in reversed(instructions):
-            if masks(instruction, self._fr)[1] >> slot.base & 1 or kind_of(instruction.row)[0] == OTHER:
+            if masks(instruction, self._fr)[1] >> variable.base & 1 or kind_of(instruction.row)[0] == OTHER:
                 return False
             access = access_of(instruction)[1]
-            if access is not None and access.covers(slot):
+            if access is not None and access.covers(variable):
                 return True
         return None
 
-    def _may_be_kept(self, slot: Variable, stores: set[Variable], polled: bool) -> bool:
-        """Return whether the stores of a loop leave a slot alone, or can be compared with it."""
-        on_stack = self._is_stack(slot.base)
+    def _may_be_promoted(self, variable: Variable, stores: set[Variable], has_safepoint: bool) -> bool:
+        """Return whether the stores of a loop leave a variable alone, or can be compared with it."""
+        on_stack = self._is_stack(variable.base)
         for store in stores:
-            if store.base == slot.base:
-                near = on_stack or abs(store.displacement - slot.displacement) < PAGE_BYTES // 2
-                if store != slot and (slot.overlaps(store) or not near):
+            if store.base == variable.base:
+                near = on_stack or abs(store.displacement - variable.displacement) < PAGE_BYTES // 2
+                if store != variable and (variable.overlaps(store) or not near):
                     return False
-        return on_stack or not (polled or any(store.base != slot.base for store in stores))
+        return on_stack or not (has_safepoint or any(store.base != variable.base for store in stores))
 
     def _is_stack(self, register: int) -> bool:
         """Return whether a register points to the stack: sp, or fp where it is set to sp."""
@@ -254,4 +264,4 @@ def run(plan: FunctionPlan) -> None:
     for loop in plan.promoted.values():
         for pc in loop.body:
             for op in plan.blocks[pc].ops:
-                op.promoted = touched(loop, op.instruction)
+                op.promoted = variable_of(loop, op.instruction)

@@ -1,8 +1,12 @@
-"""Stores that put back what their block has loaded from the same place, as programs do to see whether they may write.
+"""Silent stores: stores that put back what their block has loaded from the same place.
 
-LLVM would drop them together with the fault they may raise, so they are emitted volatile. The rule: the register holds
-what an access of the same address loaded, as far as sums of constants and a base loaded twice from one place tell;
-what was stored in between does not matter. A store in a later block than its load is not found.
+Needs: the instructions of each block by themselves.
+Sets: `Op.volatile` of these stores.
+Keeps: a silent store stays, with its fault: programs store so to see whether they may write (docs/limits.md, Faults).
+LLVM would drop it, as it changes nothing. A store is silent if its register holds what an access of the same address
+has loaded. Addresses are equal as far as sums of constants tell, or a base that was loaded twice from one place. Stores
+in between do not matter.
+Off when: never. A store in a later block than its load does not count.
 """
 
 from __future__ import annotations
@@ -18,10 +22,10 @@ Value = tuple[object, int]
 """A root and a constant that is added to it. The root of a constant is None, that of a loaded value a `tuple`."""
 
 
-def stored_back(block: Block, fr: int, big_endian: bool) -> set[int]:
-    """Return the indices of such stores in body and slot."""
+def silent_stores(block: Block, fr: int, big_endian: bool) -> set[int]:
+    """Return the indices of the silent stores in body and delay slot."""
     instructions = block.body_and_slot()
-    if not _may_store_back(instructions, fr):
+    if not _may_be_silent(instructions, fr):
         return set()
     values = _Values(fr, big_endian)
     found = set()
@@ -34,7 +38,7 @@ def stored_back(block: Block, fr: int, big_endian: bool) -> set[int]:
     return found
 
 
-def _may_store_back(instructions: list[Instruction], fr: int) -> bool:
+def _may_be_silent(instructions: list[Instruction], fr: int) -> bool:
     """Return whether some store has an operand that a load of the block may have left: most blocks have none."""
     loaded = 0
     for instruction in instructions:
@@ -167,5 +171,5 @@ class _Values:
 def run(plan: FunctionPlan) -> None:
     """Mark the stores to keep."""
     for _, block in plan.all_blocks():
-        for index in stored_back(block.block, plan.options.fr, plan.options.big_endian):
-            block.ops[index].keep = True
+        for index in silent_stores(block.block, plan.options.fr, plan.options.big_endian):
+            block.ops[index].volatile = True

@@ -1,9 +1,14 @@
 """Spin loads: loads that must not leave the loop that they are in.
 
-Those are loads in a loop without calls, from an address that is the same in each iteration, be it made anew from what
-does not change. LLVM may take such a load out of the loop, and a spin-wait on memory that a signal handler, or another
-mapping, writes would never end. They are emitted as monotonic atomics, or volatile where they are floats of this byte
-order: both stay.
+Needs: the graph.
+Sets: `Op.spin` of loads, and `changing`: the registers that the iterations of a loop without calls change.
+Keeps: a load in a loop without calls, from an address that is the same in each iteration, is performed in each. LLVM
+might else take it out of the loop (its reference allows that for what is neither atomic nor volatile), and a wait for
+another thread, a handler or another mapping would never end. An address is the same if all that makes it is: a register
+that is computed anew from registers that do not change counts as one that does not.
+Off when: never. A load in a loop with calls needs nothing: LLVM takes a call to change all memory.
+
+`emit/` writes these loads as monotonic atomics, or volatile if they are floats of this byte order.
 """
 
 from __future__ import annotations
@@ -49,8 +54,8 @@ def _changing(instructions: list[Instruction], fr: int) -> int:
     return changing
 
 
-def unmoved_loads(block: Block, changing: int, fr: int) -> set[int]:
-    """Return the indices in body and slot of the loads from an address that is the same in each iteration.
+def spin_loads(block: Block, changing: int, fr: int) -> set[int]:
+    """Return the indices in body and delay slot of the loads from an address that is the same in each iteration.
 
     `changing` are registers that change, as at the block's start.
     """
@@ -71,5 +76,5 @@ def run(plan: FunctionPlan) -> None:
     plan.changing = changing = changing_masks(plan.graph, plan.options.fr)
     for pc, block in plan.all_blocks():
         if pc in changing:
-            for index in unmoved_loads(block.block, changing[pc], plan.options.fr):
+            for index in spin_loads(block.block, changing[pc], plan.options.fr):
                 block.ops[index].spin = True

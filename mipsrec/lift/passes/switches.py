@@ -1,12 +1,19 @@
-"""What LLVM is told of the switch that a jump by a table becomes.
+"""Switches: how often the switch that a jump by a table becomes leads to each of its cases.
 
-In a loop, cases for which nothing is done but going on are taken for the usual ones: LLVM then compares with them
-first, and spills registers for the others. Such a case leads where other cases meet and the loop goes back. Cases that
-go back themselves, as those of interpreters do, have done something.
+Needs: the function's jump tables and the graph of all its blocks.
+Sets: `BlockPlan.case_weights` and `BlockPlan.shares_switch`.
+Keeps: the meaning: weights only tell LLVM what is usual (branch_weights in its reference). All jumps by one table go
+to the same cases, and may share a switch where they leave the registers alike.
+Off when: the function has no jump table. No weights: the switch is in no loop, or all its cases do something, or none
+does. No switch is shared: the table is small or read-only, or registers are in SSA
+between blocks.
 
-The jumps by one table share a switch where the table is large and registers are in the state between blocks, so that
-all jumps leave them alike. Interpreters with a jump at the end of each case would else have as many blocks as the
-square of their cases.
+In a loop, cases that only go on are taken for the usual ones: LLVM compares with them first, and spills registers for
+the others alone. Such a case leads to where other cases meet and the loop goes back. A case that goes back by itself,
+as those of interpreters do, does something.
+
+Interpreters with a jump at the end of each case would have as many blocks as the square of their cases, if the jumps
+by their table did not share a switch.
 """
 
 from __future__ import annotations

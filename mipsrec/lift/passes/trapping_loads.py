@@ -1,10 +1,13 @@
-"""Loads that LLVM might drop together with the fault they may raise: those whose value no instruction reads.
+"""Trapping loads: loads that LLVM might drop together with the fault they may raise.
 
-The rule: a load stays when on some way from it its register is written before an instruction of the function reads it,
-or the function calls or returns first. Such a load is emitted volatile. That calls and returns store the register to
-the state does not keep it: where LLVM copies the caller or the callee, it sees whether anything reads that. Loads by sp
-and fp go without: what a function loads of its own frame it has stored there. A load whose readers all compute what
-nobody reads may still vanish: code that reads a value for nothing does not depend on it.
+Needs: the graph, and which blocks are copies (partial_inline).
+Sets: `Op.volatile` of loads.
+Keeps: a load stays, with its fault, if on some path from it its register is written before an instruction reads it, or
+the function calls or returns first (docs/limits.md, Faults). That calls and returns store the register to the state
+keeps no load: where LLVM inlines the caller or the callee, it sees whether anything reads that. In a copy all accesses
+stay but those by sp, to a frame that has just been stored to.
+Off when: never. A load by sp or fp does not count, since a function has stored what it loads from its own frame. Nor
+does a load whose value only computes what nobody reads: code does not depend on such a load.
 """
 
 from __future__ import annotations
@@ -92,7 +95,7 @@ class NeededRegisters:
             needed = self._above(block.delay_slot, needed)
         return needed if block.terminator is None else self._above(block.terminator, needed)
 
-    def dead_loads(self, block: Block) -> set[int]:
+    def loads_to_keep(self, block: Block) -> set[int]:
         """Return the indices in body and slot of the loads to keep."""
         found: set[int] = set()
         body, slot = block.body, block.delay_slot
@@ -112,8 +115,8 @@ def run(plan: FunctionPlan) -> None:
     """Mark the loads to keep."""
     needed = NeededRegisters(plan.graph, plan.options.fr)
     for _, block in plan.all_blocks():
-        for index in needed.dead_loads(block.block):
-            block.ops[index].keep = True
+        for index in needed.loads_to_keep(block.block):
+            block.ops[index].volatile = True
         if block.is_inlined:  # but for those of the stack, which has just been stored to
             for op in block.ops:
-                op.keep = op.keep or op.instruction.rs != 29
+                op.volatile = op.volatile or op.instruction.rs != 29

@@ -1,8 +1,13 @@
-"""Pairs of lwl and lwr, or swl and swr, of one word: each is one unaligned access.
+"""Unaligned words: lwl and lwr, or swl and swr, of one word, which become one unaligned access.
 
-Both halves of a load are loaded where its first half is, however far the compiler has moved the second, even into the
-delay slot of a branch: between them only instructions stand that neither trap nor access memory, or load halves of
-other words, and that leave the pair's registers alone. Of stores the halves follow one another directly.
+Needs: the instructions of each block by themselves; `Op.volatile`.
+Sets: `BlockPlan.unaligned`, and `Op.volatile` of a first half whose second is volatile.
+Keeps: the word (MIPS32 volume II, LWL and SWL: which byte is leftmost depends on the byte order). Both halves of a load
+are loaded where the first is. So only instructions stand between them that neither trap nor access memory, or load
+halves of other words, and that leave the registers of both halves alone. The second may be in the delay slot of a
+branch that is not likely. Halves of a store follow each other directly. A fault has the pc of the first half
+(docs/limits.md).
+Off when: never.
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ from ...isa.effects import LOAD, Access, effects, masks
 from ..ir import FunctionPlan, UnalignedWord
 
 _REACH = 8
-"""Instructions after the first half that are looked at for the second."""
+"""Instructions after the first half among which the second may be."""
 
 
 def _part(instruction: Instruction) -> Access | None:
@@ -28,8 +33,8 @@ def _may_pass(instruction: Instruction) -> bool:
     return effects(instruction.row).is_pure or (part is not None and part.kind == LOAD)
 
 
-def find_pairs(block: Block, big_endian: bool, fr: int) -> dict[int, UnalignedWord]:
-    """Return the pairs of a block by the index of their first half."""
+def unaligned_words(block: Block, big_endian: bool, fr: int) -> dict[int, UnalignedWord]:
+    """Return the words of a block that two instructions access, by the index of the first half."""
     if not any(map(_part, block.body)):
         return {}
     body = list(block.body)
@@ -77,6 +82,6 @@ def _second(body: list[Instruction], at: int, terminator: Instruction | None, fr
 def run(plan: FunctionPlan) -> None:
     """Find the words that two instructions access."""
     for _, block in plan.all_blocks():
-        block.unaligned = find_pairs(block.block, plan.options.big_endian, plan.options.fr)
+        block.unaligned = unaligned_words(block.block, plan.options.big_endian, plan.options.fr)
         for first, word in block.unaligned.items():  # which is one access, in the place of the first half
-            block.ops[first].keep |= block.ops[word.second].keep or block.is_inlined
+            block.ops[first].volatile |= block.ops[word.second].volatile or block.is_inlined

@@ -1,4 +1,12 @@
-"""Finds the loops of which several iterations may be performed at once."""
+"""Vectorization: loops of one block over floats, of which several iterations are performed at once.
+
+Needs: the graph, `safepoints`, the units' ABS2008.
+Sets: `vectorized`: by its block, what an iteration of such a loop does.
+Keeps: results, memory, flags and faults are those of iterations one by one. recognize.py says which loops these are,
+iteration.py which iterations may go together, emit/vectors.py how they are written.
+Off when: registers are in the state between blocks (`in_state`), the memory model is not `flat`, the loop has a
+safepoint, steps sp or stores no floats, its iterations cannot be counted, or they always overlap.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +37,7 @@ def vectorized_loops(graph: Graph, safepoints: Safepoints, options: LiftOptions,
 
 def _stores_floats(block: Block) -> bool:
     accesses = (effects(instruction.row).access for instruction in block.instructions())
-    return any(one is not None and one.kind == STORE and one.type in ("float", "double") for one in accesses)
+    return any(one is not None and one.kind == STORE and one.type in ("single", "double") for one in accesses)
 
 
 def run(plan: FunctionPlan) -> None:

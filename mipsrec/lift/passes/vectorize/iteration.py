@@ -1,6 +1,11 @@
-"""What a loop does in each of its iterations, where these have nothing to do with each other: data, and its rules.
+"""What one iteration of a vectorized loop does, as data, and which iterations may be performed together.
 
-Leaves: how many iterations vectors hold, whether they can be counted, and which addresses must not be near each other.
+Needs: the steps and accesses of an iteration (recognize.py).
+Sets: nothing in the plan: the functions here answer questions about an `Iteration`.
+Keeps: iterations are performed together only if their number is known before (`countable`), and if none stores what a
+later one loads, or stores before it (`conflicts`, `always_overlaps`). Accesses with other steps must be a page apart
+(`near`). emit/vectors.py writes these tests where the answer depends on registers.
+Off when: see the pass, __init__.py.
 """
 
 from __future__ import annotations
@@ -48,14 +53,15 @@ class Test:
 class Access:
     """One at `address` in the first of the iterations; `type` is float or double; `order` is its place in the block.
 
-    One `in_halves` is a double that two instructions access: `order` is that of the later load or the earlier store.
+    One `in_words` is a double that two instructions access, a word each: `order` is that of the later load or the
+    earlier store.
     """
 
     address: Sum
     type: str
     pc: int
     order: int
-    in_halves: bool = False
+    in_words: bool = False
 
     @property
     def size_bytes(self) -> int:
@@ -128,7 +134,7 @@ def conflicts(done: Iteration, lanes: int) -> list[tuple[Sum, int, int]]:
     loads = done.loads()
     for index, (store, _) in enumerate(done.stores):
         others = [(load, load.order > store.order) for load in loads]
-        others += [(other, store.in_halves or other.in_halves) for other, _ in done.stores[:index]]
+        others += [(other, store.in_words or other.in_words) for other, _ in done.stores[:index]]
         for other, whole in others:
             if done.advance(other.address) == done.advance(store.address):
                 first = 1 - store.size_bytes if whole else 1

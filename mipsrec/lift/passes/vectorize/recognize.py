@@ -1,11 +1,14 @@
-"""Loops of one block over floating-point numbers, each of whose iterations is by itself: what an iteration does, as
-data.
+"""Recognizes the loops to vectorize: what an iteration of a loop of one block over floating-point numbers does.
 
-Enters: a block that branches back to its start. Leaves: a `Iteration`, or None if the loop is not of this kind. In
-such a loop general-purpose registers go on by a constant in each iteration or are written before they are read; a test
-of them ends it; memory is read and written at addresses that go on by the size of what is there; and no floating-point
-register takes a value from one iteration to the next. emit/vectors.py performs several iterations of such a loop at
-once.
+Needs: a block that branches back to its start.
+Sets: nothing in the plan: it returns an `Iteration`, or None if the loop is not of this kind.
+Keeps: each iteration is independent of the others. General-purpose registers step by a constant in each, or are written
+before they are read, and a test of them ends the loop. Accesses step by their sizes. No floating-point register takes a
+value from one iteration to the next. Before its NaN guard an iteration raises no flag that MIPS would not (MIPS32
+volume I-A, FCSR): no operation takes in the bits of a possible NaN as another kind of number.
+Off when: an instruction does anything else than these, or an iteration has more than _MAX_STEPS steps.
+
+emit/vectors.py performs several iterations of such a loop at once.
 """
 
 from __future__ import annotations
@@ -52,10 +55,10 @@ class _Recorder:
         self.floats: dict[int, _Lane] = {}
         self.read: set[int] = set()  # general-purpose registers whose values at the start are
         self.floats_read: set[int] = set()
-        self.half_stores: dict[tuple[int, Sum], Access] = {}  # by step and the address of the double
+        self.word_stores: dict[tuple[int, Sum], Access] = {}  # by step and the address of the double
         self.pc = 0
         self._kept: dict[tuple[str, int], int] = {}  # steps of registers
-        self._doubtful: set[int] = set()  # steps whose values, where a look finds something, are none of MIPS's
+        self._doubtful: set[int] = set()  # steps whose values are not those of MIPS where the NaN guard finds a NaN
 
     def __getattr__(self, name: str) -> Any:
         if name in _OPEN_OPERATIONS:
@@ -171,7 +174,7 @@ class _Recorder:
             raise _NotThisKind
         if a.type != "float" or b.type != "float" or b.address != a.address.plus(Sum((), 4)):
             raise _NotThisKind
-        whole = Access(a.address, "double", a.pc, max(a.order, b.order), in_halves=True)
+        whole = Access(a.address, "double", a.pc, max(a.order, b.order), in_words=True)
         return _Lane(self._step("load", "double", access=whole))
 
     def set_double(self, number: int, value: _Lane) -> None:
@@ -225,13 +228,13 @@ class _Recorder:
             return
         before = 4 if bool(value.word) != self._big_endian else 0  # bytes of the double in front of this word
         key = value.step, access.address.plus(Sum((), -before & 0xFFFFFFFF))
-        other = self.half_stores.pop(key, None)
+        other = self.word_stores.pop(key, None)
         if other is None:
-            self.half_stores[key] = access
+            self.word_stores[key] = access
         elif other.address == access.address:
             raise _NotThisKind
         else:
-            self.iteration.stores.append((Access(key[1], "double", access.pc, other.order, in_halves=True), value.step))
+            self.iteration.stores.append((Access(key[1], "double", access.pc, other.order, in_words=True), value.step))
 
     def store_double(self, base: Any, displacement: int, value: _Lane) -> None:
         self.iteration.stores.append((self._access(base, displacement, "double"), self._whole(value)))
@@ -320,7 +323,7 @@ def _recorded(recorder: _Recorder, block: Block) -> Iteration:
     perform(block.delay_slot, block.delay_slot.row.meaning)
     found = recorder.iteration
     carried = recorder.floats.keys() & recorder.floats_read
-    if not isinstance(test, Test) or recorder.half_stores or carried:
+    if not isinstance(test, Test) or recorder.word_stores or carried:
         raise _NotThisKind
     for register, value in recorder.gprs.items():
         change = value.plus(Sum(((register, 1),)), -1) if isinstance(value, Sum) else None
