@@ -9,7 +9,8 @@ import re
 from .. import pipeline
 from ..errors import LiftError
 from ..host_build import host_executable
-from .arguments import add_build, add_program, add_tier
+from .arguments import add_build, add_program, add_sysroot, add_tier
+from .guest_files import guest_file
 from .options import options_of
 from .run import become_host, has_recompiled_code, library_of, tier_of
 
@@ -19,6 +20,9 @@ Arguments are integers, decimal or hexadecimal with 0x: the first four go to a0 
 
   mipsrec call prog.elf gcd 12 0x12
   mipsrec call --tier interp prog.elf gcd 12 18
+  mipsrec call -L DIR dynamic-prog gcd 12 18
+
+The dynamic linker of a dynamic program does not run, so a function that calls a library fails.
 """
 
 
@@ -26,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what `mipsrec call` takes."""
     parser.description = _DESCRIPTION
     add_tier(parser)
+    add_sysroot(parser)
     add_build(parser)
     add_program(parser)
     parser.add_argument("function", metavar="FUNCTION", help="a name or an address")
@@ -39,10 +44,13 @@ def main(arguments: argparse.Namespace) -> int:
             raise LiftError(f"{text}: is not an integer; arguments are decimal, or hexadecimal with 0x")
         if not -(1 << 31) <= int(text, 16 if "x" in text.lower() else 10) < 1 << 32:
             raise LiftError(f"{text}: is not an integer of 32 bits")
-    guest = pipeline.open_guest(arguments.program)
+    program = guest_file(arguments.program, arguments)
+    guest = pipeline.open_guest(program)
     function = guest.function(arguments.function)
     words = ["--tier", tier_of(arguments)]
     if has_recompiled_code(arguments):
-        words += ["--library", str(library_of(arguments.program, options_of(arguments)))]
+        words += ["--library", str(library_of(str(program), options_of(arguments)))]
+    if arguments.sysroot is not None:
+        words += ["--sysroot", arguments.sysroot]
     words += ["--call", f"{function.start:x}", *arguments.arguments]
-    return become_host(host_executable(), [*words, os.path.abspath(arguments.program)])  # its name may be a number
+    return become_host(host_executable(), [*words, os.path.abspath(program)])  # its name may be a number

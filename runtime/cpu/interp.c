@@ -1,6 +1,6 @@
 /* The interpreter's instructions: decoding, and everything that jumps.
  *
- * It runs what no one lifted, and everything under --engine interp (run/interpret.c). It states the meaning of the
+ * It runs what no one lifted, and everything under --tier interp (run/interpret.c). It states the meaning of the
  * instructions a second time, from the MIPS32 release 2 manual (volumes I-A and II-A), and must never be made from the rows of
  * mipsrec/isa.
  *

@@ -58,6 +58,18 @@ def test_call_of_a_program_whose_name_is_a_number(guest: Path, tmp_path: Path) -
     assert result.stdout.splitlines()[0] == "v0 = 0x00000007 (7)"
 
 
+PRODUCT = '#include <stdio.h>\nint product(int a, int b) { return a * b; }\nint main(void) { return puts(""); }\n'
+
+
+@pytest.mark.parametrize("tier", ["aot", "interp"])
+def test_call_in_a_dynamic_program(tmp_path: Path, tier: str) -> None:
+    program = compile_guest(tmp_path, "little", PRODUCT, "-no-pie")
+    need("/usr/mipsel-linux-gnu/lib/ld.so.1", "libc6-mipsel-cross")
+    result = mipsrec("call", "-L", "/usr/mipsel-linux-gnu", "--tier", tier, program, "product", 6, 7)
+    assert result.stdout.splitlines()[0] == "v0 = 0x0000002a (42)", result.stderr
+    assert_one_line(mipsrec("call", "--tier", tier, program, "product", 6, 7), "--sysroot DIR")
+
+
 RETURNS_BY_T0 = """
     .set noreorder
     .globl __start, moved, later

@@ -95,9 +95,10 @@ def kernel_calls(header: Path = HEADER) -> dict[int, str]:
 
 
 def document(rows: list[Row], calls: dict[int, str]) -> str:
-    """Return the text of the document."""
-    by_number = {row.number: row for row in rows}
-    all_rows = [by_number.get(number, Row(number, name, "not there", "")) for number, name in sorted(calls.items())]
+    """Return the text of the document. Rows may be of calls that are newer than the kernel's list."""
+    by_number = {number: Row(number, name, "not there", "") for number, name in calls.items()}
+    by_number |= {row.number: row for row in rows}
+    all_rows = [row for _, row in sorted(by_number.items())]
     counts = {
         state: sum(row.state == state for row in all_rows)
         for state in ("done", "passed through", "refused", "not there")

@@ -16,6 +16,9 @@ from tests.support.guest_cpu import CODE
 from tests.support.interpreter import build
 from tests.support.tools import need
 
+MODULES = ("mips32r2", "fp=64", "oddspreg")
+"""What the assembler is to accept."""
+
 
 def test_interpreter(tmp_path: Path) -> None:
     assert run_all(build(tmp_path), VECTORS) == []
@@ -47,7 +50,7 @@ def test_code_is_what_the_text_says(tmp_path: Path) -> None:
     """The cross-assembler makes the words from the text."""
     assembler = need("mips-linux-gnu-as", "binutils-mips-linux-gnu")
     objcopy = need("mips-linux-gnu-objcopy", "binutils-mips-linux-gnu")
-    lines = [".module mips32r2", ".module fp=64", ".module oddspreg", ".set noreorder", ".set noat", ".set nomacro"]
+    lines = [*(f".module {name}" for name in MODULES), ".set noreorder", ".set noat", ".set nomacro"]
     for vector in VECTORS:
         lines += vector.text.split(" | ")
     (tmp_path / "all.s").write_text("\n".join([*lines, ""]))

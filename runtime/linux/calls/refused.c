@@ -58,6 +58,9 @@ REFUSED(4129, delete_module, EPERM, "modules are the host's")
 REFUSED(4311, kexec_load, EPERM, "a kernel for MIPS is none for the host")
 REFUSED(4355, bpf, EPERM, "programs and maps have the host kernel's layouts")
 
+/* ---- what would show the host in place of the guest ---- */
+REFUSED(4026, ptrace, EPERM, "a tracer would see the host's registers and memory, and stop in code that is not the guest's")
+
 /* ---- what newer kernels have no more, or that none ever had ---- */
 #define REMOVED "Linux has removed it"
 #define NEVER "no Linux kernel has it"

@@ -1,0 +1,122 @@
+"""The excerpts of docs/design/life-of-an-instruction.md: runs the commands that it shows, and writes what they print.
+
+An excerpt is a part of a block that begins with a prompt: `$ `, a command, then what it prints. Enters: the page.
+Leaves: the page with the excerpts as they are now, by `python -m tests.repository.excerpts --write`; without it, exit
+status 1 where an excerpt differs. The commands run in a folder of their own, with links to folders of the repository.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import llvmlite.binding
+
+from tests.support.paths import ROOT
+
+PAGE = ROOT / "docs" / "design" / "life-of-an-instruction.md"
+INDENT = "    "
+FOLDERS = ("mipsrec", "runtime", "samples")
+BLOCK = re.compile(rf"(?<=\n\n){INDENT}\$ .*\n(?:{INDENT}.*\n|\n(?={INDENT}))*")
+NATIVE = ("mipsrec build", "objdump")
+"""How commands begin whose output depends on the version of LLVM."""
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """A command and what it prints, without the page's indentation."""
+
+    command: str
+    output: str
+
+    @property
+    def is_native(self) -> bool:
+        return self.command.startswith(NATIVE)
+
+
+def llvm_version() -> str:
+    """Return the version of the LLVM that compiles here, as the page names it."""
+    return "LLVM " + ".".join(map(str, llvmlite.binding.llvm_version_info))
+
+
+def excerpts(block: str) -> list[Excerpt]:
+    """Return the excerpts of a block of the page."""
+    lines = [line.removeprefix(INDENT) for line in block.splitlines()]
+    starts = [number for number, line in enumerate(lines) if line.startswith("$ ")]
+    ends = [*starts[1:], len(lines)]
+    return [
+        Excerpt(lines[start][2:], "".join(f"{line}\n" for line in lines[start + 1 : end]))
+        for start, end in zip(starts, ends, strict=True)
+    ]
+
+
+def blocks(page: str) -> list[str]:
+    """Return the blocks of a page that hold excerpts."""
+    return BLOCK.findall(page)
+
+
+@contextmanager
+def workplace() -> Iterator[Path]:
+    """Give a folder for the commands to run in, with links to folders of the repository; what they write goes away."""
+    folder = Path(tempfile.mkdtemp(prefix="mipsrec-excerpts-"))
+    try:
+        for name in FOLDERS:
+            (folder / name).symlink_to(ROOT / name)
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+def run(command: str, folder: Path) -> str:
+    """Return what a command of the page prints; raises where it fails."""
+    python = f'python() {{ "{sys.executable}" "$@"; }}'
+    script = f'{python}\nmipsrec() {{ python -m mipsrec "$@"; }}\n{command}'
+    result = subprocess.run(
+        ["bash", "-c", script],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "LC_ALL": "C", "MIPSREC_SERVER": "0"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+    )
+    if result.returncode != 0 or result.stderr:
+        raise RuntimeError(f"{command}\nends with {result.returncode}: {result.stderr}")
+    return result.stdout
+
+
+def written_anew(page: str, folder: Path) -> str:
+    """Return a page with its excerpts as the commands print them now, and the version of LLVM that made them."""
+
+    def write(match: re.Match[str]) -> str:
+        lines = []
+        for excerpt in excerpts(match[0]):
+            lines += [f"$ {excerpt.command}", *run(excerpt.command, folder).splitlines()]
+        return "".join(f"{INDENT}{line}".rstrip() + "\n" for line in lines)
+
+    return re.sub(r"LLVM \d+\.\d+\.\d+", llvm_version(), BLOCK.sub(write, page))
+
+
+def main(words: list[str]) -> int:
+    """Write the page, or say whether it is current."""
+    before = PAGE.read_text()
+    with workplace() as folder:
+        after = written_anew(before, folder)
+    if words == ["--write"]:
+        PAGE.write_text(after)
+        return 0
+    if before != after:
+        print(f"{PAGE} is not current; write it with: python -m tests.repository.excerpts --write", file=sys.stderr)
+    return int(before != after)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
