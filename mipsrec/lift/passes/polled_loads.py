@@ -1,0 +1,26 @@
+"""Polled loads: spin loads that need no mark, because a safepoint holds them in their loop.
+
+Needs: the graph, the safepoints, and `Op.spin` (spin_loads).
+Sets: `Op.spin` to False.
+Keeps: a spin load is performed in each iteration. If every cycle through its block passes a safepoint, the safepoint's
+fence keeps it in the loop: LLVM moves no load over a fence (LangRef, "fence"). Within an iteration LLVM may then join
+it with other accesses of the same word.
+Off when: never. A loop that ends by itself has no safepoint, and its loads stay as they are.
+"""
+
+from __future__ import annotations
+
+from ...flow.graph import cycles
+from ..ir import FunctionPlan
+
+
+def run(plan: FunctionPlan) -> None:
+    """Take the mark from the loads that a safepoint holds."""
+    graph, edges = plan.graph, plan.safepoints.edges
+    if not edges:
+        return
+    unpolled = {pc: [to for to in graph.successors[pc] if (pc, to) not in edges] for pc in graph.order}
+    cyclic = {pc for cycle in cycles(graph.order, unpolled) for pc in cycle}
+    for pc, block in plan.all_blocks():
+        for op in block.ops:
+            op.spin = op.spin and pc in cyclic
