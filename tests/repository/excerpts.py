@@ -1,7 +1,7 @@
-"""The excerpts of docs/design/life-of-an-instruction.md: runs the commands that it shows, and writes what they print.
+"""The excerpts of pages in docs/: runs the commands that the pages show, and writes what they print.
 
-An excerpt is a part of a block that begins with a prompt: `$ `, a command, then what it prints. Enters: the page.
-Leaves: the page with the excerpts as they are now, by `python -m tests.repository.excerpts --write`; without it, exit
+An excerpt is a part of a block that begins with a prompt: `$ `, a command, then what it prints. Enters: the pages.
+Leaves: the pages with the excerpts as they are now, by `python -m tests.repository.excerpts --write`; without it, exit
 status 1 where an excerpt differs. The commands run in a folder of their own, with links to folders of the repository.
 """
 
@@ -22,10 +22,18 @@ import llvmlite.binding
 
 from tests.support.paths import ROOT
 
-PAGE = ROOT / "docs" / "design" / "life-of-an-instruction.md"
 INDENT = "    "
-FOLDERS = ("mipsrec", "runtime", "samples")
-BLOCK = re.compile(rf"(?<=\n\n){INDENT}\$ .*\n(?:{INDENT}.*\n|\n(?={INDENT}))*")
+FOLDERS = ("mipsrec", "runtime", "samples", "tests")
+
+
+def _block(command: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<=\n\n){INDENT}\$ {command}.*\n(?:{INDENT}.*\n|\n+(?={INDENT}))*")
+
+
+LIFE = ROOT / "docs" / "design" / "life-of-an-instruction.md"
+PASS = ROOT / "docs" / "howto" / "add-a-pass.md"
+PAGES = {LIFE: _block(""), PASS: _block("(?:cat|sed) ")}
+"""For each page, what its blocks look like. In a how-to, the other commands are for the reader to run."""
 NATIVE = ("mipsrec build", "objdump")
 """How commands begin whose output depends on the version of LLVM."""
 
@@ -58,9 +66,9 @@ def excerpts(block: str) -> list[Excerpt]:
     ]
 
 
-def blocks(page: str) -> list[str]:
-    """Return the blocks of a page that hold excerpts."""
-    return BLOCK.findall(page)
+def blocks(text: str, page: Path = LIFE) -> list[str]:
+    """Return the blocks of a page's text that hold excerpts."""
+    return PAGES[page].findall(text)
 
 
 @contextmanager
@@ -93,8 +101,8 @@ def run(command: str, folder: Path) -> str:
     return result.stdout
 
 
-def written_anew(page: str, folder: Path) -> str:
-    """Return a page with its excerpts as the commands print them now, and the version of LLVM that made them."""
+def written_anew(text: str, folder: Path, page: Path = LIFE) -> str:
+    """Return a page's text with its excerpts as the commands print them now, and the version of LLVM that made them."""
 
     def write(match: re.Match[str]) -> str:
         lines = []
@@ -102,20 +110,22 @@ def written_anew(page: str, folder: Path) -> str:
             lines += [f"$ {excerpt.command}", *run(excerpt.command, folder).splitlines()]
         return "".join(f"{INDENT}{line}".rstrip() + "\n" for line in lines)
 
-    return re.sub(r"LLVM \d+\.\d+\.\d+", llvm_version(), BLOCK.sub(write, page))
+    return re.sub(r"LLVM \d+\.\d+\.\d+", llvm_version(), PAGES[page].sub(write, text))
 
 
 def main(words: list[str]) -> int:
-    """Write the page, or say whether it is current."""
-    before = PAGE.read_text()
-    with workplace() as folder:
-        after = written_anew(before, folder)
-    if words == ["--write"]:
-        PAGE.write_text(after)
-        return 0
-    if before != after:
-        print(f"{PAGE} is not current; write it with: python -m tests.repository.excerpts --write", file=sys.stderr)
-    return int(before != after)
+    """Write the pages, or say which are not current."""
+    status = 0
+    for page in PAGES:
+        before = page.read_text()
+        with workplace() as folder:
+            after = written_anew(before, folder, page)
+        if words == ["--write"]:
+            page.write_text(after)
+        elif before != after:
+            print(f"{page} is not current; write it with: python -m tests.repository.excerpts --write", file=sys.stderr)
+            status = 1
+    return status
 
 
 if __name__ == "__main__":

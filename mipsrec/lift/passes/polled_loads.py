@@ -3,8 +3,8 @@
 Needs: the graph, the safepoints, and `Op.spin` (spin_loads).
 Sets: `Op.spin` to False.
 Keeps: a spin load is performed in each iteration. If every cycle through its block passes a safepoint, the safepoint's
-fence keeps it in the loop: LLVM moves no load over a fence (LangRef, "fence"). Within an iteration LLVM may then join
-it with other accesses of the same word.
+acquire fence keeps it in the loop: LLVM moves no load up over one (LangRef, "fence"). Within an iteration LLVM may then
+join it with other accesses of the same word.
 Off when: never. A loop that ends by itself has no safepoint, and its loads stay as they are.
 """
 

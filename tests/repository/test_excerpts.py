@@ -1,4 +1,4 @@
-"""The page that follows instructions from the file to native code shows what the tools print."""
+"""Pages show what the tools print: the life of an instruction, and the example of a pass."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.repository.excerpts import PAGE, Excerpt, blocks, excerpts, llvm_version, run, workplace, written_anew
+from tests.repository.excerpts import LIFE, PASS, Excerpt, blocks, excerpts, llvm_version, run, workplace, written_anew
 from tests.support.tools import need
 
-TEXT = PAGE.read_text()
+TEXT = LIFE.read_text()
 EXCERPTS = [excerpt for block in blocks(TEXT) for excerpt in excerpts(block)]
 PAGE_LINES = 200
 
@@ -42,6 +42,13 @@ def test_native_code_is_what_this_version_of_llvm_makes(folder: Path) -> None:
         pytest.skip(f"the page shows code of another version than {llvm_version()}")
     need("objdump", "binutils")
     check(folder, is_native=True)
+
+
+def test_example_of_a_pass_is_that_of_the_tree() -> None:
+    text = PASS.read_text()
+    assert len(blocks(text, PASS)) == 3
+    with workplace() as folder:
+        assert written_anew(text, folder, PASS) == text, "write with: python -m tests.repository.excerpts --write"
 
 
 def test_the_page_is_short() -> None:
