@@ -40,6 +40,15 @@ class Block:
         """Whether the delay slot is annulled where the branch is not taken."""
         return self.terminator is not None and self.terminator.row.flow is Flow.BRANCH_LIKELY
 
+    @property
+    def annulled(self) -> Instruction | None:
+        """The delay slot, if it does not run where the branch is not taken."""
+        return self.delay_slot if self.is_likely else None
+
+    def always_run(self) -> list[Instruction]:
+        """Return the instructions that run whenever the block does, in order of address."""
+        return self.instructions()[:-1] if self.annulled is not None else self.instructions()
+
     def instruction_count(self) -> int:
         return len(self.body) + (self.terminator is not None) + (self.delay_slot is not None)
 

@@ -27,7 +27,7 @@ def reads_and_writes(block: Block, masks_of: Callable[[Instruction], tuple[int, 
     `masks_of` gives what one instruction reads and writes. What a slot that may be annulled writes does not count.
     """
     read = written = 0
-    annulled = block.delay_slot if block.is_likely else None
+    annulled = block.annulled
     for instruction in block.instructions():
         reads, writes = masks_of(instruction)
         read |= reads & ~written

@@ -91,8 +91,7 @@ class StateContext:
         for pc in self.order:
             use = written = raised = flushed = 0
             block = self._graph.blocks[pc]
-            likely = block.is_likely
-            annulled = block.delay_slot if likely else None
+            annulled = block.annulled
             for instruction in block.instructions():
                 reads, writes = units.masks(instruction)
                 use |= reads & ~written

@@ -50,7 +50,7 @@ class KnownAddresses:
         gained, kept = 0, _GPRS
         if block.end in (End.CALL, End.SYSCALL):
             return gained, 0
-        annulled = block.delay_slot if block.is_likely else None
+        annulled = block.annulled
         for instruction in block.instructions():
             if instruction is annulled:
                 gained &= ~masks(instruction, self._fr)[1]
@@ -72,8 +72,7 @@ class KnownAddresses:
                 found.add(index)
             known = self._after(instruction, known)
         known = 0  # what is sure to be the base of an access later in the block
-        if block.is_likely:
-            instructions.pop()
+        instructions = block.always_run()
         for index in range(len(instructions) - 1, -1, -1):
             instruction = instructions[index]
             does, above = effects(instruction.row), known & ~masks(instruction, self._fr)[1]

@@ -267,7 +267,7 @@ def _loads_by_base(instruction: Instruction) -> bool:
 
 def _annulled(write: _Write) -> bool:
     """Return whether an instruction is in a slot that is executed now and then."""
-    return write.block.is_likely and write.instruction is write.block.delay_slot
+    return write.instruction is write.block.annulled
 
 
 def _step(instruction: Instruction, number: int) -> int:

@@ -59,7 +59,7 @@ def _saves(block: Block) -> dict[int, SavedRegister]:
     found: dict[int, SavedRegister] = {}
     taken: list[range] = []
     written = displacement = 0
-    for pc, instruction in _always_run(block):
+    for index, instruction in enumerate(block.always_run()):
         writes = masks(instruction, 0)[1]
         if moves_sp(instruction):
             displacement += instruction.imm
@@ -80,19 +80,9 @@ def _saves(block: Block) -> dict[int, SavedRegister]:
                 and inside
                 and clear
             ):
-                found[register] = SavedRegister(register, place.start, pc)
+                found[register] = SavedRegister(register, place.start, block.start + 4 * index)
             taken.append(place)
         written |= writes
-    return found
-
-
-def _always_run(block: Block) -> list[tuple[int, Instruction]]:
-    """Return the instructions of a block with their pcs, but for a slot that may be annulled."""
-    found = [(block.start + 4 * index, instruction) for index, instruction in enumerate(block.body)]
-    if block.terminator is not None:
-        found.append((block.terminator_pc, block.terminator))
-        if block.delay_slot is not None and not block.is_likely:
-            found.append((block.terminator_pc + 4, block.delay_slot))
     return found
 
 
@@ -122,7 +112,7 @@ def displacements(function: Function) -> dict[int, int] | None:
         displacement = found[block.start]
         for instruction in block.instructions():
             if moves_sp(instruction):
-                if instruction is block.delay_slot and block.is_likely:
+                if instruction is block.annulled:
                     return None
                 displacement += instruction.imm
             elif masks(instruction, 0)[1] >> _SP & 1:

@@ -46,8 +46,8 @@ class NeededRegisters:
     def _on_edge(self, source: int, target: int, needed: int) -> int:
         """Return what is needed before the slot of a likely branch, which is annulled on the way to the next block."""
         block = self._graph.blocks[source]
-        if block.is_likely and target == block.target and block.delay_slot is not None:
-            return self._above(block.delay_slot, needed)
+        if block.annulled is not None and target == block.target:
+            return self._above(block.annulled, needed)
         return needed
 
     def _transfer(self, block: Block) -> tuple[int, int]:
@@ -56,8 +56,7 @@ class NeededRegisters:
         A slot that may not run is not part of it. Where the host is called at its end, that needs all.
         """
         read = written = 0
-        for instruction in [*block.body, block.terminator] if block.is_likely else block.instructions():
-            assert instruction is not None
+        for instruction in block.always_run():
             reads, writes = masks(instruction, self._fr)
             read |= reads & ~written
             written |= writes
