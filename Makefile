@@ -1,7 +1,8 @@
 # mipsrec: `make` lists the targets. Every target makes and uses its own Python environment in .venv.
 
 PYTHON ?= python3
-JOBS ?= 2
+# One more than two cores: tests wait for processes now and then.
+JOBS ?= 3
 PY := .venv/bin/python
 
 .PHONY: help venv demo test quick check check-python check-c conformance fuzz fuzz-flow fuzz-selfmod fuzz-csmith fuzz-input fuzz-host samples
@@ -49,7 +50,7 @@ demo: venv
 	$(PY) -m mipsrec.demo $(ARGS)
 
 test: venv
-	$(PY) -m pytest -n $(JOBS) $(ARGS)
+	$(PY) -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 # What needs neither the host nor a recompiled program.
 QUICK := isa elf analysis repository/test_commits.py repository/test_layers.py repository/test_sizes.py \
