@@ -32,9 +32,9 @@ define IDENTITY
 endef
 
 venv:
-	@$(IDENTITY) > .venv.new || { echo 'make: no $(PYTHON): install Python 3.10 or newer (Debian: apt-get install python3)' >&2; \
-	    rm -f .venv.new; exit 1; }
-	@if cmp -s .venv.new .venv/identity && $(PY) -c ''; then rm .venv.new; else $(MAKE) --no-print-directory .venv; fi
+	@new=$$(mktemp .venv.new.XXXXXX); $(IDENTITY) > $$new || { \
+	    echo 'make: no $(PYTHON): install Python 3.10 or newer (Debian: apt-get install python3)' >&2; rm -f $$new; exit 1; }; \
+	if cmp -s $$new .venv/identity && $(PY) -c ''; then rm $$new; else $(MAKE) --no-print-directory .venv NEW=$$new; fi
 
 .PHONY: .venv
 .venv:
@@ -44,7 +44,7 @@ venv:
 	    { echo 'make: $(PYTHON) cannot make environments (Debian: apt-get install python3-venv)' >&2; exit 1; }
 	$(PYTHON) -m venv --clear .venv
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[test]'
-	@mv .venv.new .venv/identity
+	@mv $(NEW) .venv/identity
 
 demo: venv
 	$(PY) -m mipsrec.demo $(ARGS)

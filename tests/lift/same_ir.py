@@ -25,6 +25,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build" / "same-ir"
+CHANGED = FOLDER / "changed.txt"
+"""A line for each function that differs: the dump, and the file in it."""
 WAYS = {
     "auto": (), "light": ("--opt", "light"), "watched": ("--calls", "watched"), "thunked": ("--calls", "thunked"),
     "paged": ("--memory", "paged"), "thunk": ("--memory", "thunk"),
@@ -126,16 +128,19 @@ def main() -> int:
     FOLDER.mkdir(parents=True, exist_ok=True)
     chosen = list(cases(arguments.quick))
     before = known_digests(commit, arguments.normalise, chosen, arguments.jobs)
-    functions = different = 0
+    functions, lines = 0, list[str]()
     with ThreadPoolExecutor(arguments.jobs) as pool:
         for case, after in zip(chosen, pool.map(partial(digests, ROOT, arguments.normalise), chosen), strict=True):
             changed = differences(before[case.name], after)
             functions += len(after)
-            different += len(changed)
+            lines += [f"{case.name} {name}\n" for name in changed]
             if changed:
                 print(f"{case.name}: {len(changed)} of {len(after)} differ: {' '.join(changed[:3])}")
-    print(f"same-ir: {functions} functions in {len(chosen)} dumps, {different} differ from {commit[:12]}")
-    return 1 if different or not functions else 0
+    CHANGED.write_text("".join(lines))
+    print(f"same-ir: {functions} functions in {len(chosen)} dumps, {len(lines)} differ from {commit[:12]}")
+    if lines:
+        print(f"same-ir: {CHANGED.relative_to(ROOT)} lists them all; the base's files are in {FOLDER / commit}")
+    return 1 if lines or not functions else 0
 
 
 if __name__ == "__main__":

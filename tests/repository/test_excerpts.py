@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.repository.excerpts import LIFE, PASS, Excerpt, blocks, excerpts, llvm_version, run, workplace, written_anew
+from tests.repository.excerpts import LIFE, PASS, PLAN, Excerpt, blocks, excerpts, llvm_version, run, workplace, written_anew
 from tests.support.tools import need
 
 TEXT = LIFE.read_text()
@@ -44,11 +44,12 @@ def test_native_code_is_what_this_version_of_llvm_makes(folder: Path) -> None:
     check(folder, is_native=True)
 
 
-def test_example_of_a_pass_is_that_of_the_tree() -> None:
-    text = PASS.read_text()
-    assert len(blocks(text, PASS)) == 3
+@pytest.mark.parametrize(("page", "count"), [(PASS, 3), (PLAN, 1)])
+def test_other_pages(page: Path, count: int) -> None:
+    text = page.read_text()
+    assert len(blocks(text, page)) == count
     with workplace() as folder:
-        assert written_anew(text, folder, PASS) == text, "write with: python -m tests.repository.excerpts --write"
+        assert written_anew(text, folder, page) == text, "write with: python -m tests.repository.excerpts --write"
 
 
 def test_the_page_is_short() -> None:
