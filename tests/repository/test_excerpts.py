@@ -8,7 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.repository.excerpts import LIFE, PASS, PLAN, Excerpt, blocks, excerpts, llvm_version, run, workplace, written_anew
+from tests.repository.excerpts import (
+    LIFE,
+    PASS,
+    PLAN,
+    Excerpt,
+    blocks,
+    excerpts,
+    llvm_version,
+    run,
+    workplace,
+    written_anew,
+)
 from tests.support.tools import need
 
 TEXT = LIFE.read_text()
