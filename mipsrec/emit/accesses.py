@@ -7,10 +7,8 @@ from ..lift.ir import Variable
 from .current import Current
 from .guards import Guards
 from .memory import FlatMemory, Value, text
+from .types import TYPES
 from .writer import UNLIKELY, Writer
-
-TYPES = {"byte": "i8", "half": "i16", "word": "i32", "single": "float", "double": "double"}
-"""LLVM's names of the types of accesses (isa/effects.py)."""
 
 
 def pointer_of(variable: Variable) -> str:

@@ -11,6 +11,7 @@ from .guards import Guards
 from .memory import Value, text
 from .register_file import RegisterFile
 from .state_words import StateWords
+from .types import TYPES
 from .writer import Writer
 
 
@@ -72,7 +73,7 @@ class GuestRegisters:
 
     def single(self, number: int) -> str:
         unit = self._units.fpr[number]
-        if unit.type == "float":
+        if unit.type == "single":
             return str(self._file.get(unit))
         return self._half(unit, self._part(number))
 
@@ -85,7 +86,7 @@ class GuestRegisters:
 
     def set_single(self, number: int, value: Value) -> None:
         unit = self._units.fpr[number]
-        if unit.type == "float":
+        if unit.type == "single":
             self._file.set(unit, value)
         else:
             self._file.set_half(unit, self._part(number), value)
@@ -93,11 +94,11 @@ class GuestRegisters:
     def long(self, number: int) -> str:
         unit = self._units.fpr[number]
         value = self._settled_unit(unit)
-        return self._writer.value(f"bitcast {unit.type} {value} to i64")
+        return self._writer.value(f"bitcast {TYPES[unit.type]} {value} to i64")
 
     def set_long(self, number: int, value: Value) -> None:
         unit = self._units.fpr[number]
-        self._file.set(unit, self._writer.value(f"bitcast i64 {value} to {unit.type}"))
+        self._file.set(unit, self._writer.value(f"bitcast i64 {value} to {TYPES[unit.type]}"))
 
     def double(self, number: int) -> str:
         unit = self._units.fpr[number]
@@ -106,7 +107,7 @@ class GuestRegisters:
         view = self._file.view(unit)
         if view is not None and unit not in self._file.halves:
             return str(view)
-        return self._writer.value(f"bitcast {unit.type} {self._settled_unit(unit)} to double")
+        return self._writer.value(f"bitcast {TYPES[unit.type]} {self._settled_unit(unit)} to double")
 
     def set_double(self, number: int, value: Value) -> None:
         unit = self._units.fpr[number]

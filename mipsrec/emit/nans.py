@@ -19,6 +19,7 @@ from .current import Current
 from .memory import FlatMemory, Value, text
 from .register_file import RegisterFile
 from .state_words import StateWords
+from .types import TYPES
 from .writer import UNLIKELY, Writer
 
 MAX_PENDING = 32
@@ -273,13 +274,13 @@ class NanGuards:
         self._file.set(units[0], word)
         for index, unit in enumerate(units[1:]):
             value, type_ = operands[min(index, len(operands) - 1)]
-            self._file.set(unit, value if type_ == unit.type else self._as_double(value, type_))
+            self._file.set(unit, value if type_ == TYPES[unit.type] else self._as_double(value, type_))
 
     def forget_last(self) -> None:
         """FCSR has been written: no instruction has computed since."""
         self._last = None
         for unit in self._units.last:
-            self._file.set(unit, 0 if unit.type == "i32" else "0.0")
+            self._file.set(unit, 0 if unit.type == "word" else "0.0")
 
     def show_last(self) -> None:
         """Store the last instruction into the state, for whoever looks at FCSR."""

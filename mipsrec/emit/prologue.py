@@ -8,9 +8,10 @@ from ..lift.convention import RA_BIT, argument_registers
 from ..lift.ir import Frame
 from ..lift.units import PAIR, Unit
 from ..state import OFFSETS, SLOT_BYTES
-from .accesses import TYPES, pointer_of
+from .accesses import pointer_of
 from .edges import EdgeWriter
 from .emission import Emission
+from .types import TYPES
 from .vectors import REST
 from .writer import DELTA, STATE_TAG
 
@@ -46,7 +47,7 @@ class Prologue:
         plan, slots = self._plan, self._emission.machine.guards.slots
         if not plan.in_state:
             yield from (f"  %{half.name} = alloca float" for halves in plan.units.halves.values() for half in halves)
-            yield from (f"  %{unit.name} = alloca {unit.type}" for unit in plan.units.all)
+            yield from (f"  %{unit.name} = alloca {TYPES[unit.type]}" for unit in plan.units.all)
         for unit in plan.units.all:
             yield f"  %s.{unit.name} = getelementptr i8, ptr %s, i64 {unit.offset}"
         yield from (f"  %{REST(pc)} = alloca i32" for pc in plan.vectorized)
@@ -103,7 +104,7 @@ class Prologue:
 
 
 def _first_load(unit: Unit, split: bool) -> Iterator[str]:
-    name, type_ = unit.name, unit.type
+    name, type_ = unit.name, TYPES[unit.type]
     if type_ == "i1":
         yield f"  %e.{name}.w = load i32, ptr %s.{name}, {STATE_TAG}"
         yield f"  %e.{name} = icmp ne i32 %e.{name}.w, 0"

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 
 from ..lift.units import PAIR, Unit, Units
 from .memory import Value, text
+from .types import TYPES
 from .writer import STATE_TAG, Writer
 
 _Copy = tuple[dict[Unit, Value], dict[Unit, tuple[Value, Value]], dict[Unit, dict[int, Value]], set[Unit]]
@@ -58,18 +59,18 @@ class RegisterFile:
         elif value is None and self._in_state:
             value = self.cache[unit] = self._from_state(unit)
         elif value is None:
-            value = self.cache[unit] = self._writer.value(f"load {unit.type}, ptr %{unit.name}")
+            value = self.cache[unit] = self._writer.value(f"load {TYPES[unit.type]}, ptr %{unit.name}")
         return value
 
     def _from_state(self, unit: Unit) -> str:
-        type_ = "i32" if unit.type == "i1" else unit.type
+        type_ = "i32" if unit.type == "flag" else TYPES[unit.type]
         value = self._writer.value(f"load {type_}, ptr %s.{unit.name}, {STATE_TAG}")
-        return self._writer.value(f"icmp ne i32 {value}, 0") if unit.type == "i1" else value
+        return self._writer.value(f"icmp ne i32 {value}, 0") if unit.type == "flag" else value
 
     def _pair(self, halves: list[Value]) -> Value:
         value = "poison"
         for index, half in enumerate(halves):
-            value = self._writer.value(f"insertelement {PAIR} {value}, float {half}, i32 {index}")
+            value = self._writer.value(f"insertelement {TYPES[PAIR]} {value}, float {half}, i32 {index}")
         return value
 
     def _joined(self, unit: Unit) -> Value:
@@ -77,7 +78,7 @@ class RegisterFile:
         halves = self.halves.pop(unit)
         value: Value = "poison" if len(halves) == 2 else self.get(unit)
         for index, half in sorted(halves.items()):
-            value = self._writer.value(f"insertelement {unit.type} {value}, float {half}, i32 {index}")
+            value = self._writer.value(f"insertelement {TYPES[unit.type]} {value}, float {half}, i32 {index}")
         self.cache[unit] = value
         return value
 
@@ -92,7 +93,7 @@ class RegisterFile:
         if value is None and unit not in self.cache and unit.bits & self.split_in:
             return self._whole(self.units.halves[unit][index])
         if value is None:
-            value = self._writer.value(f"extractelement {unit.type} {self._whole(unit)}, i32 {index}")
+            value = self._writer.value(f"extractelement {TYPES[unit.type]} {self._whole(unit)}, i32 {index}")
         return value
 
     def set_half(self, unit: Unit, index: int, value: Value) -> None:
@@ -120,7 +121,7 @@ class RegisterFile:
                 self._view(unit, renamed[str(value)])
 
     def _view(self, unit: Unit, value: Value) -> None:
-        bits = self._writer.value(f"bitcast double {value} to {unit.type}")
+        bits = self._writer.value(f"bitcast double {value} to {TYPES[unit.type]}")
         self.cache[unit] = bits
         self.views[unit] = bits, value
 
@@ -147,7 +148,7 @@ class RegisterFile:
             if unit.bits & live and unit.type == PAIR and unit.bits & self.split_out:
                 self._save_halves(unit)
             elif unit.bits & live:
-                self._writer.void(f"store {unit.type} {text(self.get(unit))}, ptr %{unit.name}")
+                self._writer.void(f"store {TYPES[unit.type]} {text(self.get(unit))}, ptr %{unit.name}")
 
     def _save_halves(self, unit: Unit) -> None:
         for index, half in enumerate(self.units.halves[unit]):
@@ -166,7 +167,7 @@ class RegisterFile:
         for unit in self.units.all:
             if unit.bits & dirty:
                 value = text(self.get(unit))
-                type_ = unit.type
+                type_ = TYPES[unit.type]
                 if type_ == "i1":
                     value, type_ = self._writer.value(f"zext i1 {value} to i32"), "i32"
                 self._writer.void(f"store {volatile}{type_} {value}, ptr %s.{unit.name}, {STATE_TAG}")
@@ -187,4 +188,4 @@ class RegisterFile:
                     self._save_halves(unit)
                     del self.cache[unit]
                 else:
-                    self._writer.void(f"store {unit.type} {value}, ptr %{unit.name}")
+                    self._writer.void(f"store {TYPES[unit.type]} {value}, ptr %{unit.name}")

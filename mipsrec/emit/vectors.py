@@ -36,10 +36,12 @@ from ..lift.passes.vectorize.iteration import (
 )
 from .machine import IrMachine
 from .memory import text
+from .types import TYPES
 from .writer import GUEST_TAG, UNLIKELY, Writer
 
 _STRICT = 'metadata !"fpexcept.strict"'
 _MODES = 'metadata !"round.dynamic", ' + _STRICT
+_CONVERSIONS = {"extend": "fpext", "round": "fptrunc", "from_integer": "sitofp", "to_integer": "fptosi"}
 _ELEMENTS = {"float": "f32", "double": "f64", "i32": "i32", "i64": "i64"}
 _LANES = sorted({VECTOR_BYTES // size // part for size in SIZES.values() for part in (1, 2)})
 
@@ -258,7 +260,7 @@ class VectorWriter:
         """Return a vector of elements, each with its bytes reversed if the guest's order is the other one."""
         if not self._swaps:
             return value
-        writer, word = self._writer, "i32" if SIZES[type_] == 4 else "i64"
+        writer, word = self._writer, "i64" if type_ == "double" else "i32"
         words = value
         if type_ != word:
             words = writer.value(f"bitcast {self._vector(type_)} {value} to {self._vector(word)}")
@@ -274,13 +276,13 @@ class VectorWriter:
         """Return what a step has in all iterations: the value of a register, or the first of numbers that count."""
         if step.name == "register":
             registers = self._machine.operations
-            return str(registers.single(step.number) if step.type == "float" else registers.double(step.number))
+            return str(registers.single(step.number) if step.type == "single" else registers.double(step.number))
         return self._sum(step.sum) if step.name == "integer" else ""
 
     def _prepare(self, number: int, step: Step) -> None:
         """Write the vectors that are the same in all iterations."""
         if self._scalars[number]:
-            self._values[number] = self._splat(step.type, self._scalars[number])
+            self._values[number] = self._splat(TYPES[step.type], self._scalars[number])
         if step.name == "integer":
             advance = self._iteration.advance(step.sum)
             ramp = ", ".join(f"i32 {text(lane * advance & 0xFFFFFFFF)}" for lane in range(self._lanes))
@@ -288,7 +290,7 @@ class VectorWriter:
             self._values[number] = self._writer.value(f"add {vector} {self._values[number]}, <{ramp}>")
 
     def _element(self, access: Access, index: str) -> str:
-        return self._writer.value(f"getelementptr {access.type}, ptr {self._pointers[access]}, i64 {index}")
+        return self._writer.value(f"getelementptr {TYPES[access.type]}, ptr {self._pointers[access]}, i64 {index}")
 
     def _perform(self, number: int, step: Step, index: str) -> None:
         writer = self._writer
@@ -303,46 +305,47 @@ class VectorWriter:
             self._values[number] = self._computed(step)
 
     def _load(self, access: Access, index: str) -> str:
-        writer = self._writer
+        writer, type_ = self._writer, TYPES[access.type]
         self._at(access.pc)
         how = f"align 1, {GUEST_TAG}{writer.debug}"
         if self._iteration.advance(access.address) == 0:
-            value = self._splat(access.type, writer.value(f"load {access.type}, ptr {self._pointers[access]}, {how}"))
+            value = self._splat(type_, writer.value(f"load {type_}, ptr {self._pointers[access]}, {how}"))
         else:
-            value = writer.value(f"load {self._vector(access.type)}, ptr {self._element(access, index)}, {how}")
-        return self._swapped(access.type, value)
+            value = writer.value(f"load {self._vector(type_)}, ptr {self._element(access, index)}, {how}")
+        return self._swapped(type_, value)
 
     def _store(self, access: Access, number: int, index: str) -> None:
-        writer = self._writer
+        writer, type_ = self._writer, TYPES[access.type]
         self._at(access.pc)
-        value = self._swapped(access.type, self._values[number])
+        value = self._swapped(type_, self._values[number])
         pointer = self._element(access, index)
-        writer.void(f"store {self._vector(access.type)} {value}, ptr {pointer}, align 1, {GUEST_TAG}{writer.debug}")
+        writer.void(f"store {self._vector(type_)} {value}, ptr {pointer}, align 1, {GUEST_TAG}{writer.debug}")
 
     def _computed(self, step: Step) -> str:
         """Return the result of an operation on vectors, as floats.py writes it for single numbers."""
-        writer, vector = self._writer, self._vector(step.type)
+        writer, type_, name = self._writer, TYPES[step.type], _CONVERSIONS.get(step.name, step.name)
+        vector = self._vector(type_)
         operands = [self._values[number] for number in step.operands]
-        source = self._iteration.steps[step.operands[0]].type
+        source = TYPES[self._iteration.steps[step.operands[0]].type]
         a = f"{self._vector(source)} {operands[0]}"
-        if step.name in ("add", "sub", "mul", "div"):
-            return self._constrained("f" + step.name, step.type, *operands)
-        if step.name == "neg":
+        if name in ("add", "sub", "mul", "div"):
+            return self._constrained("f" + name, type_, *operands)
+        if name == "neg":
             return writer.value(f"fneg {a}")
-        if step.name == "abs":
-            return writer.value(f"call {vector} @llvm.fabs.{self._suffix(step.type)}({a})")
-        if step.name in ("recip", "sqrt", "rsqrt"):
-            root = operands[0] if step.name == "recip" else self._constrained("sqrt", step.type, operands[0])
-            one = self._constant(step.type, "1.0")
-            return root if step.name == "sqrt" else self._constrained("fdiv", step.type, one, root)
-        if step.name == "fpext" or (step.name == "sitofp" and step.type == "double"):  # exact
-            return writer.value(f"{step.name} {a} to {vector}")
-        if step.name == "bits":
-            return operands[0] if source == step.type else writer.value(f"bitcast {a} to {vector}")
-        modes = _STRICT if step.name == "fptosi" else _MODES
-        callee = f"@llvm.experimental.constrained.{step.name}.{self._suffix(step.type, source)}"
+        if name == "abs":
+            return writer.value(f"call {vector} @llvm.fabs.{self._suffix(type_)}({a})")
+        if name in ("recip", "sqrt", "rsqrt"):
+            root = operands[0] if name == "recip" else self._constrained("sqrt", type_, operands[0])
+            one = self._constant(type_, "1.0")
+            return root if name == "sqrt" else self._constrained("fdiv", type_, one, root)
+        if name == "fpext" or (name == "sitofp" and type_ == "double"):  # exact
+            return writer.value(f"{name} {a} to {vector}")
+        if name == "bits":
+            return operands[0] if source == type_ else writer.value(f"bitcast {a} to {vector}")
+        modes = _STRICT if name == "fptosi" else _MODES
+        callee = f"@llvm.experimental.constrained.{name}.{self._suffix(type_, source)}"
         result = writer.value(f"call {vector} {callee}({a}, {modes}) #3")
-        return writer.value(f"freeze {vector} {result}") if step.name == "fptosi" else result
+        return writer.value(f"freeze {vector} {result}") if name == "fptosi" else result
 
     def _constrained(self, name: str, type_: str, *operands: str) -> str:
         vector = self._vector(type_)
@@ -355,7 +358,7 @@ class VectorWriter:
         writer, found = self._writer, self._iteration
         flags = []
         for type_ in ("float", "double"):
-            results = [self._values[number] for number in found.unchecked if found.steps[number].type == type_]
+            results = [self._values[number] for number in found.unchecked if TYPES[found.steps[number].type] == type_]
             for index in range(0, len(results), 2):
                 pair = f"{results[index]}, {results[min(index + 1, len(results) - 1)]}"
                 flags.append(writer.value(f"fcmp uno {self._vector(type_)} {pair}"))

@@ -17,8 +17,9 @@ from ..isa.effects import FCC_BIT, FPR_BIT, HILO_BIT, LAST_BIT, effects, is_sign
 from ..state import OFFSETS, SLOT_BYTES
 from .convention import argument_registers
 
-PAIR = "<2 x float>"
-"""A double and its words: what sets or reads one of them stays among the floating-point registers of the host."""
+PAIR = "pair"
+"""The type of a double and its words: what sets or reads one of them stays among the host's floating-point
+registers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,14 +27,14 @@ class Unit:
     """`name` names the alloca `%name` and the state pointer `%s.name`; `bits` are register bits (isa/effects.py)."""
 
     name: str
-    type: str  # i32, i64, float, double, i1, or PAIR
+    type: str  # word, long, flag, single, double, or PAIR
     offset: int  # in the state
     bits: int
 
 
-_GPR_UNITS = tuple(Unit(f"r{n}", "i32", OFFSETS["gpr"] + SLOT_BYTES * n, 1 << n) for n in range(32))
-_HILO_UNIT = Unit("hilo", "i64", OFFSETS["hilo"], 1 << HILO_BIT)
-_FCC_UNITS = tuple(Unit(f"c{n}", "i1", OFFSETS["fcc"] + SLOT_BYTES * n, 1 << FCC_BIT + n) for n in range(8))
+_GPR_UNITS = tuple(Unit(f"r{n}", "word", OFFSETS["gpr"] + SLOT_BYTES * n, 1 << n) for n in range(32))
+_HILO_UNIT = Unit("hilo", "long", OFFSETS["hilo"], 1 << HILO_BIT)
+_FCC_UNITS = tuple(Unit(f"c{n}", "flag", OFFSETS["fcc"] + SLOT_BYTES * n, 1 << FCC_BIT + n) for n in range(8))
 
 
 def _fpr_offset(number: int) -> int:
@@ -85,10 +86,10 @@ class Units:
                     operands = effects(instruction.row).float_operands
                     operand_count = max(operand_count, len(operands))
                     types.update(operands)
-        type_ = "float" if types == {"single"} else "double"
+        type_ = "single" if types == {"single"} else "double"
         bit, offset = 1 << LAST_BIT, OFFSETS["fp_operands"]
         units = (Unit(f"last{n}", type_, offset + SLOT_BYTES * n, bit) for n in range(operand_count))
-        return (Unit("last", "i32", OFFSETS["fp_word"], bit), *units)
+        return (Unit("last", "word", OFFSETS["fp_word"], bit), *units)
 
     def _plan_floats(self, singles: int, doubles: int) -> None:
         step = 1 if self.fr else 2
@@ -100,7 +101,7 @@ class Units:
                 self._joined.append(bits)
                 if mixed:
                     self._mixed |= bits
-                    low, high = (Unit(f"f{number}.{n}", "float", unit.offset + 4 * n, bits) for n in (0, 1))
+                    low, high = (Unit(f"f{number}.{n}", "single", unit.offset + 4 * n, bits) for n in (0, 1))
                     self.halves[unit] = low, high
                 self._add(unit, range(number, number + step))
                 continue
@@ -108,7 +109,7 @@ class Units:
                 bit = 1 << FPR_BIT + n
                 if singles & bit:
                     offset = _fpr_offset(n) if self.fr else _fpr_offset(n & ~1) + 4 * (n & 1)
-                    self._add(Unit(f"f{n}", "float", offset, bit), range(n, n + 1))
+                    self._add(Unit(f"f{n}", "single", offset, bit), range(n, n + 1))
 
     def _add(self, unit: Unit, numbers: range) -> None:
         self.all.append(unit)

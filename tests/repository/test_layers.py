@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,6 +52,10 @@ def top_name(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+def top_and_name(path: Path) -> str:
+    return str(path.relative_to(PACKAGE))
+
+
 def imported_names(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (line, absolute dotted name) of everything a file imports, also inside functions."""
     package = ["mipsrec", *path.relative_to(PACKAGE).parts[:-1]]
@@ -97,3 +102,28 @@ def test_the_walk_sees_every_kind_of_import(tmp_path: Path, monkeypatch: pytest.
         "mipsrec.state.Field",
         "os.path",
     ]
+
+
+# ---- LLVM text ----
+
+LLVM_TEXT = re.compile(r"\b(i1|i8|i16|i32|i64|ptr|float)\b|%[\w.]+ = ")
+
+
+def llvm_text(source: str) -> list[str]:
+    """Return the strings of a module, other than docstrings, that look like LLVM IR."""
+    tree = ast.parse(source)
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    strings = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docstrings)
+    return [node.value for node in strings if isinstance(node.value, str) and LLVM_TEXT.search(node.value)]
+
+
+DECIDES = ("isa", "analysis", "flow", "lift")
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if top_name(path) in DECIDES], ids=top_and_name)
+def test_what_decides_writes_no_llvm_text(path: Path) -> None:
+    assert llvm_text(path.read_text()) == []
+
+
+def test_the_search_sees_llvm_text() -> None:
+    assert llvm_text('"""An i32."""\nwriter.value(f"add i32 {a}, 1")\n') == ["add i32 "]

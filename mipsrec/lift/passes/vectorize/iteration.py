@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from ....abi import PAGE_BYTES
 
-SIZES = {"float": 4, "i32": 4, "double": 8}
+SIZES = {"single": 4, "word": 4, "double": 8}
 VECTOR_BYTES = 32
 """Of the largest number in a loop. 64 were slower: iterations of vectors are then too few, and those left over many.
 Half of it for what is left was 0.98 (LE) and 0.95 (BE) of the time of matmul_double without.
@@ -51,7 +51,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Access:
-    """One at `address` in the first of the iterations; `type` is float or double; `order` is its place in the block.
+    """One at `address` in the first of the iterations; `type` is single or double; `order` is its place in the block.
 
     One `in_words` is a double that two instructions access, a word each: `order` is that of the later load or the
     earlier store.

@@ -22,7 +22,7 @@ from ....isa import Instruction
 from ....isa.effects import changes_sign
 from .iteration import Access, Iteration, Step, Sum, Test
 
-_TYPES = {"s": "float", "d": "double", "w": "i32"}
+_TYPES = {"s": "single", "d": "double", "w": "word"}
 _MAX_STEPS = 64
 """Of an iteration: those that are not worth much more alone would fill the registers."""
 
@@ -141,8 +141,8 @@ class _Recorder:
     def single(self, number: int) -> _Lane:
         found = self.floats.get(number)
         if found is None:
-            return self._register("float", number, number)
-        if found.word is None and self._type(found.step) != "float":
+            return self._register("single", number, number)
+        if found.word is None and self._type(found.step) != "single":
             raise _NotThisKind
         return found
 
@@ -172,7 +172,7 @@ class _Recorder:
         a, b = self.iteration.steps[first.step].access, self.iteration.steps[second.step].access
         if a is None or b is None or first.word is not None or second.word is not None:
             raise _NotThisKind
-        if a.type != "float" or b.type != "float" or b.address != a.address.plus(Sum((), 4)):
+        if a.type != "single" or b.type != "single" or b.address != a.address.plus(Sum((), 4)):
             raise _NotThisKind
         whole = Access(a.address, "double", a.pc, max(a.order, b.order), in_words=True)
         return _Lane(self._step("load", "double", access=whole))
@@ -189,14 +189,14 @@ class _Recorder:
         return value.step
 
     def word(self, number: int) -> _Lane:
-        return _Lane(self._step("bits", "i32", self._whole(self.single(number))))
+        return _Lane(self._step("bits", "word", self._whole(self.single(number))))
 
     def set_word(self, number: int, value: Any) -> None:
         if isinstance(value, Sum):
-            value = _Lane(self._step("integer", "i32", sum=value))
+            value = _Lane(self._step("integer", "word", sum=value))
         if not isinstance(value, _Lane):
             raise _NotThisKind
-        self.set_single(number, _Lane(self._step("bits", "float", value.step)))
+        self.set_single(number, _Lane(self._step("bits", "single", value.step)))
 
     # memory
 
@@ -213,16 +213,16 @@ class _Recorder:
     def load(self, base: Any, displacement: int, bits: int, signed: bool) -> _Lane:
         if bits != 32:
             raise _NotThisKind
-        return _Lane(self._step("bits", "i32", self._load(base, displacement, "float").step))
+        return _Lane(self._step("bits", "word", self._load(base, displacement, "single").step))
 
     def load_single(self, base: Any, displacement: int) -> _Lane:
-        return self._load(base, displacement, "float")
+        return self._load(base, displacement, "single")
 
     def load_double(self, base: Any, displacement: int) -> _Lane:
         return self._load(base, displacement, "double")
 
     def store_single(self, base: Any, displacement: int, value: _Lane) -> None:
-        access = self._access(base, displacement, "float")
+        access = self._access(base, displacement, "single")
         if value.word is None:
             self.iteration.stores.append((access, value.step))
             return
@@ -248,10 +248,8 @@ class _Recorder:
             raise _NotThisKind
         for number, root in zip(numbers, roots, strict=True):
             if number != root and self.iteration.steps[root].name not in _SILENT:
-                if (name, self.iteration.steps[root].name) != (
-                    "sitofp",
-                    "fptosi",
-                ):  # that is exact, for any wrong number
+                made_by = self.iteration.steps[root].name
+                if (name, made_by) != ("from_integer", "to_integer"):  # that is exact, for any wrong number
                     raise _NotThisKind
                 self._doubtful.add(len(self.iteration.steps))
             self.iteration.unchecked.pop(number, None)
@@ -282,13 +280,13 @@ class _Recorder:
         if to not in "sd" or source not in "sdw":
             raise _NotThisKind
         if source == "w":
-            return _Lane(self._compute("sitofp", _TYPES[to], (value,)))
-        return self._result("fpext" if to == "d" else "fptrunc", _TYPES[to], value)
+            return _Lane(self._compute("from_integer", _TYPES[to], (value,)))
+        return self._result("extend" if to == "d" else "round", _TYPES[to], value)
 
     def float_round(self, to: str, source: str, mode: str, value: _Lane) -> _Lane:
         if mode != "trunc" or to != "w":
             raise _NotThisKind
-        number = self._compute("fptosi", "i32", (value,))
+        number = self._compute("to_integer", "word", (value,))
         self.iteration.limits.append(number)
         return _Lane(number)
 
