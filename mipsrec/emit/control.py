@@ -76,11 +76,9 @@ class Control:
         self._show_condition_codes()
         self._guards.finish()
         cached = self._file.copy()
-        self._file.flush(self._current.dirty)
+        self._file.flush(current.dirty)
         self._file.restore(cached)
-        next_pc = (
-            self._current.pc if self._current.in_slot else self._current.pc + 4
-        )  # a slot is performed with its branch by the runtime
+        next_pc = current.pc if current.in_slot else current.pc + 4  # the runtime performs a slot with its branch
         places = f"i32 {text(writer.cold_pc(current.pc))}, i32 {text(writer.cold_pc(next_pc))}"
         arguments = f"ptr %s, i32 {number}, i32 {text(value)}, {places}"
         pc = writer.value(f"call i32 @mr_ctc1_lifted({arguments}){writer.debug}")
