@@ -1,8 +1,8 @@
 # mipsrec: `make` lists the targets. Every target makes and uses its own Python environment in .venv.
 
 PYTHON ?= python3
-# One more than two cores: tests wait for processes now and then.
-JOBS ?= 3
+# For two cores: tests wait for processes now and then.
+JOBS ?= 4
 PY := .venv/bin/python
 
 .PHONY: help venv demo test quick check check-python check-c conformance fuzz fuzz-flow fuzz-selfmod fuzz-csmith fuzz-input fuzz-host samples
@@ -10,7 +10,7 @@ PY := .venv/bin/python
 
 help:
 	@echo 'make demo         recompile the samples and run them'
-	@echo 'make test         run the tests (ARGS=tests/elf/test_load_elf.py for some of them, JOBS=4 for more processes)'
+	@echo 'make test         run the tests (ARGS=tests/elf/test_load_elf.py for some of them, JOBS=8 for more processes)'
 	@echo 'make quick        make check, and the tests that need no host, in two minutes: before each commit'
 	@echo 'make check        ruff, mypy, and the C compilers'"'"' warnings'
 	@echo 'make conformance  gcc'"'"'s own tests, and programs beside other executors (ARGS=--help)'

@@ -80,7 +80,7 @@ FUNCTIONS = (
               "Goes to a target without a lifted entry: until the guest returns at gpr[31], or lets a loop below go on "
               "there."),
     _function("mr_syscall", "i32", "i32 pc", "The syscall instruction at pc."),
-    _function("mr_watch_call", "void", "i32 pc", "Of --calls watched: the function that begins at pc is entered."),
+    _function("mr_watch_call", "void", "i32 pc", "Of --calls instrumented: the function that begins at pc is entered."),
     _function("mr_watch_place", "void", "i32 pc", "The same: control goes to pc, an entry or a return."),
     _function("mr_exception", "i32", "i32 pc, i32 cause, i32 word",
               "Exception raised by the instruction at pc; word is its encoding (break and trap codes are taken from "
@@ -113,7 +113,8 @@ FUNCTIONS = (
     _function("mr_store64", "void", "i32 guest, i64 value", ""),
     _function("mr_compare_exchange", "i32", "i32 guest, i32 expected, i32 value",
               "sc: stores value if the aligned word there equals expected, atomically; returns whether it did."),
-    _function("mr_go_on", "i32", "i32 pc, i32 sp", "Goes on from pc, which is below sp, until the guest is at sp."),
+    _function("mr_run_nested", "i32", "i32 pc, i32 sp",
+              "Goes on from pc, which is below sp, until the guest is at sp."),
     _function("mr_poll", "i32", "i32 pc",
               "Signals may wait, and pc is next; returns where to go on, or MR_STAY, with no register changed."),
 )  # fmt: skip

@@ -104,6 +104,12 @@ _POOL = f"""\
 """What relocatable code takes guest pcs from (emit/writer.py). One word is there for the linker's symbols."""
 
 
+def _field(text: str) -> bytes:
+    """Return a text as a library has it; the longest names of all options fill the field."""
+    assert len(text) <= LIBRARY_TEXT_BYTES, text
+    return text.encode().ljust(LIBRARY_TEXT_BYTES, b"\0")
+
+
 def table_text(found: list[tuple[int, str]], identity: LibraryIdentity, triple: str) -> str:
     """Return the IR of `mr_library`; what was found are (guest pc, symbol).
 
@@ -127,8 +133,8 @@ def table_text(found: list[tuple[int, str]], identity: LibraryIdentity, triple: 
         fields += [("i32", str(word)) for word in segment]
     for data in (
         bytes.fromhex(guest.identity),
-        f"mipsrec {__version__}".encode().ljust(LIBRARY_TEXT_BYTES, b"\0")[:LIBRARY_TEXT_BYTES],
-        identity.options.encode().ljust(LIBRARY_TEXT_BYTES, b"\0")[:LIBRARY_TEXT_BYTES],
+        _field(f"mipsrec {__version__}"),
+        _field(identity.options),
     ):
         type_, _, value = _bytes_constant(data).partition("] ")
         fields.append((type_ + "]", value))

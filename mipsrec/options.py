@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MEMORY_MODELS = ("flat", "paged", "thunk")
-CALL_MODELS = ("direct", "thunked", "watched")
+CALL_MODELS = ("direct", "thunked", "instrumented")
 LIGHT, AUTO = "light", "auto"
 LEVELS = (LIGHT, "0", "1", "2", "3", AUTO)
 CPUS = ("native", "generic", "x86-64-v2", "x86-64-v3")

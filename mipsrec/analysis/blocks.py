@@ -62,7 +62,7 @@ def _terminate(block: Block, pc: int, instruction: Instruction | None, slot: Ins
     """Fill in how `block` ends, given its terminator at `pc` (None: undecodable)."""
     block.terminator_pc = pc
     if instruction is None:
-        block.end = End.HAND_OVER
+        block.end = End.INTERPRET
         return
     block.terminator = instruction
     flow = instruction.row.flow
@@ -71,7 +71,7 @@ def _terminate(block: Block, pc: int, instruction: Instruction | None, slot: Ins
         block.next_pc = pc + 4
         return
     if not _simple_slot(slot):
-        block.end, block.terminator = End.HAND_OVER, None
+        block.end, block.terminator = End.INTERPRET, None
         return
     block.delay_slot = slot
     block.next_pc = pc + 8
@@ -83,7 +83,7 @@ def _terminate(block: Block, pc: int, instruction: Instruction | None, slot: Ins
     target = instruction.jump_target(pc) if flow is Flow.JUMP else instruction.branch_target(pc)
     block.target = target
     if instruction.row.link and flow is Flow.BRANCH_LIKELY:
-        block.end, block.terminator = End.HAND_OVER, None  # bltzall, bgezall: obsolete, and a slot inside a call
+        block.end, block.terminator = End.INTERPRET, None  # bltzall, bgezall: obsolete, and a slot inside a call
     elif always is None and instruction.row.link:
         block.end = End.CALL  # only when the condition holds
     elif always is None or (always == 0 and flow is Flow.BRANCH_LIKELY):

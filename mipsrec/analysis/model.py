@@ -19,7 +19,7 @@ class End(enum.Enum):
     INDIRECT = "indirect"  # jr of another register: jump table or tail call
     SYSCALL = "syscall"  # goes on at `next_pc`
     STOP = "stop"  # raises an exception for certain
-    HAND_OVER = "hand-over"  # the interpreter goes on at the terminator's pc
+    INTERPRET = "interpret"  # the interpreter goes on at the terminator's pc
 
 
 @dataclass(slots=True)

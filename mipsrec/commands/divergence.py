@@ -291,7 +291,7 @@ def _reproduce(record: Record, found: tuple[_File, Function] | None, arguments: 
     words += [word for setting in arguments.environment for word in ("-E", setting)]
     for name in arguments.ignore:
         words += ["--ignore", name]
-    for name, default in (("opt", "auto"), ("memory", "flat"), ("calls", "watched")):
+    for name, default in (("opt", "auto"), ("memory", "flat"), ("calls", "instrumented")):
         if getattr(arguments, name) != default:
             words += [f"--{name}", str(getattr(arguments, name))]
     return shlex.join([*words, arguments.program, *arguments.arguments])

@@ -54,7 +54,7 @@ the function, the block, the registers of both sides and the instruction that wr
   mipsrec verify --function f,g prog.elf ARG...  only these are lifted, the rest is interpreted: to narrow a fault down
   mipsrec verify --function 'libm.so.6:*' prog   of a dynamic program: those of a file that it loads, here all of it
   mipsrec verify --scan 1 prog.elf ARG...        looks for stray stores at every call and return (slow)
-  mipsrec verify --library lib.so prog.elf       a library of `mipsrec build --calls watched`, say of IR that was
+  mipsrec verify --library lib.so prog.elf       a library of `mipsrec build --calls instrumented`, say of IR that was
                                                  edited; with --calls direct, functions are not compared one by one
 
 Exit status: 1 when they differ, else the program's own. Children that it forks are verified, too; programs that it
@@ -76,11 +76,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="compare all memory at every Nth point (default: now and then)")  # fmt: skip
     parser.add_argument("--ignore", metavar="R,R,...", action="append", default=[],
                         help="registers not to compare, such as fcsr (repeatable)")  # fmt: skip
-    add_library(parser, "verify this one, of `mipsrec build --calls watched`")
+    add_library(parser, "verify this one, of `mipsrec build --calls instrumented`")
     add_host(parser)
     add_build(parser)
     add_models(parser)
-    parser.set_defaults(calls="watched")
+    parser.set_defaults(calls="instrumented")
     add_program_and_words(parser)
 
 

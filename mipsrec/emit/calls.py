@@ -2,27 +2,27 @@
 
     { i32 pc, i32 v0, i32 v1 } f(ptr state + 128, i32 pc, i32 sp, i32 ra, i32 t9, i32 a0, i32 a1, i32 a2, i32 a3)
 
-The state is complete at every call and return: whoever looks there sees every register as the guest has it. What most
-callees read first, and most callers read next, comes in host registers besides, so that nobody waits for a load of
-what has just been stored. A direct call passes poison for what the callee takes from no parameter
+The state is complete at every call and return: it has every register as the guest has it. What most callees read
+first, and most callers read next, comes in host registers besides. So code does not wait for a load of what has just
+been stored. A direct call passes poison for what the callee takes from no parameter
 (`argument_registers`); every other call passes all of them.
 
 The first value returned is the guest pc that the function returns to. The caller compares it with the pc it expects;
-on a mismatch somebody else is looked for: so longjmp, exceptions and context switches need no special care. Where
-that is decides what becomes of the host's frames, which go with the guest's, and stay with them:
+on a mismatch the host finds the code for that pc. So longjmp, exceptions and context switches need no special care.
+Where the code is decides what becomes of the host's frames, which go with the guest's, and stay with them:
 
 - With sp above the function's frame, the function returns the pc.
 - A function that knows the pc as one that it may be returned to goes on in its other entries (function.py).
 - With sp below where it was when the function was entered, its caller's frame is still there, and so stays the host's:
-  the host goes on in the function's place until sp is back there (`@go_on`).
+  the host goes on in the function's place until sp is back there (`@run_nested`).
 - Otherwise the function returns the pc. It does so, too, in place of a jump elsewhere with sp above where it was when
   the function was entered, as longjmp makes it (`may_unwind`): the frame of its caller is gone.
 
 Calls of pcs that are not known when the code is made go through the host's dispatch table (`@lookup` in every module),
 and where that has nothing, to the host (`@call_host`). The host calls lifted code through `mr_enter`, which each
 library brings along. The parameter `pc` is for functions with several entries and for `@call_host`; direct calls leave
-it open. With `--calls thunked` every call goes to the host. With `--calls watched` calls are direct, and each function
-tells the host when it is entered and when it returns (`mr_watch_*`).
+it open. With `--calls thunked` every call goes to the host. With `--calls instrumented` calls are direct, and each
+function tells the host when it is entered and when it returns (`mr_watch_*`).
 
 A function with a frame (saved_registers.py) has its code in a body, `NAME.body`, whose callers have stored the
 registers that the frame saves. It returns BACK in place of a pc when it has done what such a function does: these
@@ -122,11 +122,11 @@ define hidden i32 @mr_enter(ptr %s, ptr %function) nounwind {{
   ret i32 %pc
 }}
 
-{llvm_declaration("mr_go_on")}
+{llvm_declaration("mr_run_nested")}
 
-define hidden {_TYPE} @go_on({_PARAMETERS}) nounwind {{
+define hidden {_TYPE} @run_nested({_PARAMETERS}) nounwind {{
 {_STATE}
-  %pc = call i32 @mr_go_on(ptr %s, i32 %pc.in, i32 %r29.in)
+  %pc = call i32 @mr_run_nested(ptr %s, i32 %pc.in, i32 %r29.in)
 {_RESULTS_OF_HOST}\
 }}
 
@@ -138,7 +138,7 @@ define hidden preserve_allcc i32 @poll(ptr %s, i32 %pc) nounwind {ALL_KEPT} {{
 }}
 """
 """What a library has once: `@call_host`, a lifted function that goes to a pc that nobody lifted; `mr_enter`, which
-calls a lifted function from C at the state's pc: `uint32_t mr_enter(struct mr_state *, mr_function)`; `@go_on`, a
+calls a lifted function from C at the state's pc: `uint32_t mr_enter(struct mr_state *, mr_function)`; `@run_nested`, a
 lifted function that lets the host go on at a pc until sp is back where its parameter says; and `@poll`, which leaves
 all host registers to the loop that asks for signals."""
 
@@ -158,7 +158,7 @@ class Calls:
         self._writer = writer
         self._options = options
         self._thunked = options.calls == "thunked"
-        self._watched = options.calls == "watched"
+        self._instrumented = options.calls == "instrumented"
         self.convention = convention
         self.in_loop = False
         """Whether the block that is being written is in a loop."""
@@ -170,7 +170,7 @@ class Calls:
 
     def entered(self, start: int | None, scope: int) -> list[str]:
         """Return the lines that tell the host of an entry: at a function's start, or else at the parameter `pc`."""
-        if not self._watched:
+        if not self._instrumented:
             return []
         place = f", !dbg !DILocation(line: {start or 0}, scope: !{scope})"
         if start is None:
@@ -260,18 +260,18 @@ class Calls:
             pc = self._writer.pc(pc)
         self._end(self._invoke("musttail call", f"@{symbol}", pc, _POISON))
 
-    def go_on_below(self, pc: Value, stack: Value, from_body: bool) -> None:
+    def run_nested_below(self, pc: Value, stack: Value, from_body: bool) -> None:
         """Let the host go on at a guest pc until sp is `stack` or above it, and return then; ends the block."""
         arguments = (stack, *_POISON[1:])
         if from_body:
-            found = self._taken_apart(self._invoke("call", "@go_on", pc, arguments))
+            found = self._taken_apart(self._invoke("call", "@run_nested", pc, arguments))
             self.give_back_from_body(found.pc, list(found.results.values()))
         else:
-            self._end(self._invoke("musttail call", "@go_on", pc, arguments))
+            self._end(self._invoke("musttail call", "@run_nested", pc, arguments))
 
     def give_back(self, pc: Value, results: Sequence[Value]) -> None:
         """Return to a guest pc with the values of RESULTS; ends the block."""
-        if self._watched:
+        if self._instrumented:
             self._writer.void(f"call void @mr_watch_place(ptr %s, i32 {text(pc)}){self._writer.debug}")
         self._give(pc, results)
 

@@ -67,7 +67,7 @@ class EdgeWriter:
 
     def destination(self, source: int, pc: int) -> str:
         """Return the label that leads from the block at `source` to a guest pc: of a block, or of a stub."""
-        dirty = 0 if self._plan.in_state else self._machine.current.dirty
+        dirty = 0 if self._plan.memory_resident else self._machine.current.dirty
         found = edge(self._plan, source, pc, dirty)
         if found.is_plain:
             return GATE(pc) if pc == source and pc in self._plan.vectorized else self._way(source, pc)
@@ -78,7 +78,7 @@ class EdgeWriter:
 
     def live(self, block: Block) -> int:
         """Return the bits that successors need, and those that stubs of edges out of the function flush or pass."""
-        if self._plan.in_state:
+        if self._plan.memory_resident:
             return ALL_BITS
         return self._plan.context.live_out[block.start] | self._machine.current.dirty | PRESERVED
 
@@ -141,7 +141,7 @@ class EdgeWriter:
             return False
         if machine.memory.stored or not machine.guards.pending:
             return False
-        return not self._plan.in_state and edge(self._plan, pc, pc, machine.current.dirty).is_plain
+        return not self._plan.memory_resident and edge(self._plan, pc, pc, machine.current.dirty).is_plain
 
     def _next_iteration(self, block: Block, flag: Value) -> None:
         """Write what follows an iteration: the way out, where all results are tested, and another iteration."""
@@ -159,7 +159,7 @@ class EdgeWriter:
 
     # what happens on edges
 
-    def write_way_in(self, loop: PromotedLoop) -> None:
+    def write_loop_entry(self, loop: PromotedLoop) -> None:
         """Write the way into a loop with promoted variables."""
         self._machine.start_block()
         self._writer.label(_SLOTS(loop.head))

@@ -21,7 +21,7 @@ class Emission:
         self.symbol = symbol
         self.scope = scope
         self.writer = Writer(options.relocatable)
-        self.machine = IrMachine(self.writer, symbol, plan.units, options, plan.in_state)
+        self.machine = IrMachine(self.writer, symbol, plan.units, options, plan.memory_resident)
         self.called: set[str] = set()
         """Symbols of lifted functions."""
         self.calls = Calls(self.writer, options, replace(plan.convention, callee=self._note_callee))

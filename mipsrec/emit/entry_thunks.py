@@ -16,7 +16,9 @@ from .state_words import StateWords
 from .writer import LIKELY, Writer
 
 
-def write_way_in(function: Function, callee: Callee, frame: Frame, options: LiftOptions, scope: int) -> LiftedFunction:
+def write_body_thunk(
+    function: Function, callee: Callee, frame: Frame, options: LiftOptions, scope: int
+) -> LiftedFunction:
     """Return the LLVM function that saves what the frame saves, calls the body, and completes the state."""
     writer = Writer()
     memory, state = MODELS[options.memory](writer, options.big_endian), StateWords(writer)
@@ -52,7 +54,7 @@ def write_way_in(function: Function, callee: Callee, frame: Frame, options: Lift
     )
 
 
-def write_way_to_start(
+def write_start_thunk(
     function: Function, callee: Callee, entries: LiftedFunction, options: LiftOptions, scope: int
 ) -> LiftedFunction:
     """Return the LLVM function that goes to a function's start in the LLVM function of all its entries."""

@@ -70,7 +70,7 @@ class _FunctionWriter:
             End.INDIRECT: self._jumps.end_indirect,
             End.SYSCALL: calls.end_syscall,
             End.STOP: self._end_stop,
-            End.HAND_OVER: self._end_hand_over,
+            End.INTERPRET: self._end_interpret,
         }
 
     def write(self) -> LiftedFunction:
@@ -104,7 +104,7 @@ class _FunctionWriter:
             vectors = VectorWriter(self._machine, plan.vectorized[pc], plan.options.big_endian, self._emission.at)
             vectors.write(pc, self._edges.entry(pc), GATE(pc), LABEL(pc), plan.pair_forms.into[pc])
         if pc in plan.promoted:
-            self._edges.write_way_in(plan.promoted[pc])
+            self._edges.write_loop_entry(plan.promoted[pc])
 
     def _contents(self, block: Block, dirty: int) -> None:
         """Write the instructions of a block and its end, `dirty` being the dirty bits on the way in."""
@@ -113,7 +113,7 @@ class _FunctionWriter:
         machine.registers.split_in = plan.pair_forms.into[pc]
         machine.registers.split_out = plan.pair_forms.out[pc]
         machine.current.dirty = dirty
-        if plan.in_state and not self._emission.has_entries and pc == plan.function.start:
+        if plan.memory_resident and not self._emission.has_entries and pc == plan.function.start:
             self._take_parameters(pc)
         self._instructions.stray = None
         self._edges.start_block()
@@ -149,7 +149,7 @@ class _FunctionWriter:
         assert instruction.row.meaning is not None
         instruction.row.meaning(self._machine.operations, instruction)
 
-    def _end_hand_over(self, block: Block) -> None:
+    def _end_interpret(self, block: Block) -> None:
         """Let the interpreter run from the terminator until it meets a lifted entry."""
         writer, machine = self._writer, self._machine
         self._emission.at(block.terminator_pc)

@@ -29,7 +29,7 @@ class InstructionWriter:
         self.table_entry: Value | None = None
         """What was loaded there."""
         self.stray: Value | None = None
-        """Whether a watched store of the current block went to where registers are saved."""
+        """Whether a checked store of the current block went to where registers are saved."""
         self._slot_done = False  # whether what the delay slot does has been written, with others
 
     def body(self, plan: BlockPlan) -> None:

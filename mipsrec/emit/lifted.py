@@ -9,7 +9,7 @@ from ..analysis import Function
 from ..lift.convention import Callee
 from ..lift.options import LiftOptions
 from ..lift.variants import Kind, plan_variant, variants
-from .entry_thunks import write_way_in, write_way_to_start
+from .entry_thunks import write_body_thunk, write_start_thunk
 from .function import LiftedFunction, write_function
 from .module import subprogram_number
 
@@ -24,10 +24,10 @@ def lift_function(
         scope = subprogram_number(index + len(found))
         if variant.kind is Kind.INTO_BODY:
             assert callee is not None and variant.frame is not None
-            found.append(write_way_in(function, callee, variant.frame, options, scope))
+            found.append(write_body_thunk(function, callee, variant.frame, options, scope))
         elif variant.kind is Kind.INTO_ENTRIES:
             assert callee is not None
-            found.append(write_way_to_start(function, callee, found[0], options, scope))
+            found.append(write_start_thunk(function, callee, found[0], options, scope))
             found[0] = replace(found[0], entries=found[0].entries[1:])
         else:
             plan = plan_variant(function, variant, callees, options)

@@ -45,10 +45,12 @@ from .writer import Writer
 class IrMachine:
     """Composes the parts for the function `symbol`."""
 
-    def __init__(self, writer: Writer, symbol: str, units: Units, options: LiftOptions, in_state: bool = False) -> None:
+    def __init__(
+        self, writer: Writer, symbol: str, units: Units, options: LiftOptions, memory_resident: bool = False
+    ) -> None:
         self.writer = writer
         self.current = current = Current()
-        self.registers = file = RegisterFile(writer, units, in_state)
+        self.registers = file = RegisterFile(writer, units, memory_resident)
         self.memory = memory = MODELS[options.memory](writer, options.big_endian)
         self.guards = guards = NanGuards(writer, symbol, units, current, file, memory)
         file.before_leaving = guards.finish

@@ -108,7 +108,7 @@ def _parts(functions: list[LiftedFunction], external: list[str], triple: str, fi
     yield "\n"
     for symbol in external:
         yield f"{declaration(symbol)} #0\n"
-    for symbol in ("call_host", "go_on"):
+    for symbol in ("call_host", "run_nested"):
         yield f"{declaration(symbol)} #0\n"
     yield DECLARATIONS
     yield CONSTRAINED_DECLARATIONS

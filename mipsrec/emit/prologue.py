@@ -27,7 +27,7 @@ class Prologue:
     def lines(self, has_hubs: bool) -> list[str]:
         """Return the lines up to the first guest block, once all blocks are written."""
         plan, calls = self._plan, self._emission.calls
-        lines = [calls.head(self._emission.symbol, self._emission.scope, plan.in_state)]
+        lines = [calls.head(self._emission.symbol, self._emission.scope, plan.memory_resident)]
         lines += self._allocas(has_hubs)
         start = None if self._emission.has_entries else plan.function.start
         lines += calls.entered(start, self._emission.scope)
@@ -45,7 +45,7 @@ class Prologue:
 
     def _allocas(self, has_hubs: bool) -> Iterator[str]:
         plan, slots = self._plan, self._emission.machine.guards.slots
-        if not plan.in_state:
+        if not plan.memory_resident:
             yield from (f"  %{half.name} = alloca float" for halves in plan.units.halves.values() for half in halves)
             yield from (f"  %{unit.name} = alloca {TYPES[unit.type]}" for unit in plan.units.all)
         for unit in plan.units.all:

@@ -20,11 +20,11 @@ _Copy = tuple[dict[Unit, Value], dict[Unit, tuple[Value, Value]], dict[Unit, dic
 
 
 class RegisterFile:
-    """Units of the function being written: block-local values over allocas, or `in_state` over the state."""
+    """Units of the function being written: block-local values over allocas, or `memory_resident` over the state."""
 
-    def __init__(self, writer: Writer, units: Units, in_state: bool = False) -> None:
+    def __init__(self, writer: Writer, units: Units, memory_resident: bool = False) -> None:
         self._writer = writer
-        self._in_state = in_state
+        self._memory_resident = memory_resident
         self.units = units
         self.cache: dict[Unit, Value] = {}
         self.changed: set[Unit] = set()
@@ -56,7 +56,7 @@ class RegisterFile:
         value = self.cache.get(unit)
         if value is None and unit.type == PAIR and unit.bits & self.split_in:
             value = self.cache[unit] = self._pair([self._whole(half) for half in self.units.halves[unit]])
-        elif value is None and self._in_state:
+        elif value is None and self._memory_resident:
             value = self.cache[unit] = self._from_state(unit)
         elif value is None:
             value = self.cache[unit] = self._writer.value(f"load {TYPES[unit.type]}, ptr %{unit.name}")
@@ -139,7 +139,7 @@ class RegisterFile:
     def save(self, live: int) -> None:
         """Store what this block changed and a later one needs to where that looks."""
         self.before_leaving()
-        if self._in_state:
+        if self._memory_resident:
             self.put(live & sum({unit.bits for unit in self.changed}))
             return
         other_form = self.split_in ^ self.split_out
@@ -174,7 +174,7 @@ class RegisterFile:
 
     def reload(self, wanted: int, known: Mapping[int, Value] | None = None) -> None:
         """Load units from the state into their allocas, if they have any; `known` ones, by number, are at hand."""
-        if self._in_state:
+        if self._memory_resident:
             return
         for unit in self.units.all:
             if unit.bits & wanted:

@@ -95,7 +95,7 @@ class ReturnWriter:
             flag = writer.value(f"icmp ult i32 {stack}, {bound}")
             writer.void(f"br i1 {flag}, label %{below}, label %{done}")
             writer.label(below)
-            self._calls.go_on_below(pc, bound, self._frame is not None)
+            self._calls.run_nested_below(pc, bound, self._frame is not None)
             writer.label(done)
         self._give_back(pc, [self._machine.state.gpr(number) for number in RESULTS])
 

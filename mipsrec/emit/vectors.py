@@ -93,8 +93,8 @@ class VectorWriter:
 
     # ways between the loop and its vectors
 
-    def write(self, pc: int, way_in: str, gate: str, loop: str, split: int) -> None:
-        """Write the way in, and what the branch back goes to.
+    def write(self, pc: int, entry: str, gate: str, loop: str, split: int) -> None:
+        """Write the entry, and what the branch back goes to.
 
         `loop` is the label of the loop, `split` has the pairs that are two floats on the way into it.
         """
@@ -103,7 +103,7 @@ class VectorWriter:
         self._at(pc)
         machine.start_block()
         machine.registers.split_in = machine.registers.split_out = split
-        writer.label(way_in)
+        writer.label(entry)
         check, plain, again, miss = (writer.fresh_label() for _ in range(4))
         enough = writer.value(f"icmp ugt i32 {self._count()}, {self._lanes}")
         writer.void(f"br i1 {enough}, label %{check}, label %{plain}")

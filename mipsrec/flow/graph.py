@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from ..analysis import Block, End, Function
 
-WAITS = (End.CALL, End.SYSCALL, End.HAND_OVER)
+WAITS = (End.CALL, End.SYSCALL, End.INTERPRET)
 """Ends of blocks after which other code runs before this function goes on."""
 
 MAX_LOOP_BLOCKS = 20_000

@@ -63,10 +63,10 @@ def plan_function(
     options: LiftOptions,
     callee: Callable[[int], Callee | None],
     frame: Frame | None = None,
-    in_state: bool = False,
+    memory_resident: bool = False,
 ) -> FunctionPlan:
     """Return the plan of the blocks that `entries` reach, with all decided: see `undecided_plan`."""
-    plan = undecided_plan(function, entries, options, callee, frame, in_state)
+    plan = undecided_plan(function, entries, options, callee, frame, memory_resident)
     for run in PIPELINE:
         run(plan)
     return plan
@@ -78,28 +78,28 @@ def undecided_plan(
     options: LiftOptions,
     callee: Callable[[int], Callee | None],
     frame: Frame | None = None,
-    in_state: bool = False,
+    memory_resident: bool = False,
 ) -> FunctionPlan:
     """Return the plan of the blocks that `entries` reach, as the first pass finds it.
 
-    With a `frame` it is that of the body of a function with this frame (saved_registers.py). `in_state`: registers are
-    in the state between blocks.
+    With a `frame` it is that of the body of a function with this frame (saved_registers.py). `memory_resident`:
+    registers are in the state between blocks.
     """
     graph = Graph.reached(function, entries)
     units = Units(function, options.fr, options.nan2008)
     convention = Convention(options, callee)
     partial_inline = find_partial_inline(function) if frame is not None else None
-    sites = _Sites(function, convention, in_state, function.start in entries, partial_inline)
+    sites = _Sites(function, convention, memory_resident, function.start in entries, partial_inline)
     found = {pc: sites.of(function.blocks[pc]) for pc in graph.order}
     entered = 0
     if frame is not None:
         entered = settled_by_caller(frame) | frame.dead_at_self_call & argument_registers(function)
     return FunctionPlan(
-        graph, options, units, convention, frame, in_state,
+        graph, options, units, convention, frame, memory_resident,
         blocks={pc: BlockPlan.of(function.blocks[pc]) for pc in graph.order},
         sites=found,
         partial_inline=partial_inline,
-        context=StateContext(graph, units, found, entered, in_state),
+        context=StateContext(graph, units, found, entered, memory_resident),
         safepoints=find_safepoints(graph, options),
         pair_forms=fp_pair_forms.whole_pairs(graph.order),
     )  # fmt: skip
@@ -112,13 +112,13 @@ class _Sites:
         self,
         function: Function,
         convention: Convention,
-        in_state: bool,
+        memory_resident: bool,
         has_start: bool,
         partial_inline: PartialInline | None,
     ) -> None:
         self._function = function
         self._convention = convention
-        self._in_state = in_state
+        self._memory_resident = memory_resident
         self._unwinds = has_start and may_unwind(function)
         self._inline = partial_inline
 
@@ -137,7 +137,7 @@ class _Sites:
 
     def _body(self, block: Block) -> Callee | None:
         """Return the function whose body a block calls, for certain or if a guess is right; ra is set as calls do."""
-        if self._in_state:  # the state is complete anyway
+        if self._memory_resident:  # the state is complete anyway
             return None
         callee = None
         if calls_in_any_case(block):

@@ -95,7 +95,7 @@ def _may_move(block: BlockPlan, indices: list[int], kind: str) -> bool:
 
 def _definitions(plan: FunctionPlan) -> list[str]:
     """Check that all ways to an instruction that reads a register have loaded or written it."""
-    if plan.in_state:
+    if plan.memory_resident:
         return []
     context, graph = plan.context, plan.graph
     reads: dict[int, int] = {}

@@ -71,8 +71,8 @@ class Callee:
     """A lifted function that may be called by its `symbol`; `takes` are bits of ARGUMENTS.
 
     `copied`: loops do not call it, if it is in their module, but have its code in place.
-    A function that is `cold` is written once for all its entries, if it has no frame. `in_state`: its registers are in
-    the state between blocks (register_file.py).
+    A function that is `cold` is written once for all its entries, if it has no frame. `memory_resident`: its registers
+    are in the state between blocks (register_file.py).
     """
 
     symbol: str
@@ -80,7 +80,7 @@ class Callee:
     frame: Frame | None = None
     copied: bool = False
     cold: bool = False
-    in_state: bool = False
+    memory_resident: bool = False
 
     @property
     def body(self) -> str:

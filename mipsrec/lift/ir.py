@@ -225,7 +225,7 @@ class FunctionPlan:
     units: Units
     convention: Convention
     frame: Frame | None
-    in_state: bool
+    memory_resident: bool
     blocks: dict[int, BlockPlan]
     sites: dict[int, CallSite]
     partial_inline: PartialInline | None

@@ -181,7 +181,7 @@ def lifted_starts(program: Program) -> Mapping[int, Callee]:
     copied = copied_functions(program)
     for start, function in program.functions.items():
         first = function.blocks[start]
-        if first.body or first.end is not End.HAND_OVER:
+        if first.body or first.end is not End.INTERPRET:
             takes = argument_registers(function)
             frame = find_frame(function) if start in recursive else None
             if frame is not None:
@@ -228,17 +228,17 @@ def _calls_nothing(function: Function) -> bool:
 
 
 def with_cold(
-    program: Program, callees: Mapping[int, Callee], starts: Collection[int], in_state: Collection[int] = ()
+    program: Program, callees: Mapping[int, Callee], starts: Collection[int], memory_resident: Collection[int] = ()
 ) -> dict[int, Callee]:
     """Return the callees with those at `starts` made cold, and their registers in the state if no time goes there.
 
     That is where no loop without calls lies in another: in those, registers are worth more than a small function.
-    Those of `in_state` are made so in any case.
+    Those of `memory_resident` are made so in any case.
     """
     found = dict(callees)
-    for start in callees.keys() & {*starts, *in_state}:
-        if start not in in_state and Graph.whole(program.functions[start]).has_inner_loops():
+    for start in callees.keys() & {*starts, *memory_resident}:
+        if start not in memory_resident and Graph.whole(program.functions[start]).has_inner_loops():
             found[start] = replace(found[start], cold=True)
         else:
-            found[start] = replace(found[start], cold=True, in_state=True, frame=None)
+            found[start] = replace(found[start], cold=True, memory_resident=True, frame=None)
     return found

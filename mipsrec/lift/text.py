@@ -44,7 +44,7 @@ def _lines(plan: FunctionPlan, symbol: str) -> Iterator[str]:
     entries = " ".join(f"{pc:08x}" for pc in plan.graph.entries)
     yield f"plan {symbol}: entries {entries}; memory {options.memory}, calls {options.calls}"
     yield f"  in SSA: {' '.join(f'{unit.name}:{unit.type}' for unit in plan.units.all) or '-'}"
-    if plan.in_state:
+    if plan.memory_resident:
         yield "  between blocks registers are in the state"
     if plan.frame is not None:
         yield f"  callers save {registers_text(plan.frame.bits)}"

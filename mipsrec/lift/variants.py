@@ -48,7 +48,7 @@ def variants(function: Function, callee: Callee | None, options: LiftOptions) ->
     symbol, start = symbol_of(function), (function.start,)
     others = tuple(sorted(function.entries))
     entries = Variant(Kind.ENTRIES, entries_of(symbol), others)
-    if callee is not None and callee.cold and not callee.frame and others and options.calls != "watched":
+    if callee is not None and callee.cold and not callee.frame and others and options.calls != "instrumented":
         cold = Variant(Kind.ENTRIES, entries_of(symbol), (*start, *others))
         return [cold, Variant(Kind.INTO_ENTRIES, symbol, start)]
     frame = callee.frame if callee is not None and options.has_frames else None
@@ -69,5 +69,5 @@ def plan_variant(
 ) -> FunctionPlan:
     """Return the plan of a variant that is no thunk."""
     callee = callees.get(function.start)
-    in_state = callee is not None and callee.in_state
-    return plan_function(function, list(variant.entries), options, callees.get, variant.frame, in_state)
+    memory_resident = callee is not None and callee.memory_resident
+    return plan_function(function, list(variant.entries), options, callees.get, variant.frame, memory_resident)

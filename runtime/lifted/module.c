@@ -80,9 +80,9 @@ static bool write_fallback(uintptr_t target)
 
 static bool tells_of_calls(const struct mr_library *table)
 {
-    static const char thunked[] = "--calls thunked", watched[] = "--calls watched";
+    static const char thunked[] = "--calls thunked", instrumented[] = "--calls instrumented";
     return memmem(table->options, sizeof table->options, thunked, sizeof thunked - 1) != NULL ||
-           memmem(table->options, sizeof table->options, watched, sizeof watched - 1) != NULL;
+           memmem(table->options, sizeof table->options, instrumented, sizeof instrumented - 1) != NULL;
 }
 
 bool mr_library_tells_of_calls(void)

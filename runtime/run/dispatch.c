@@ -102,7 +102,7 @@ uint32_t mr_call(struct mr_state *s, uint32_t target)
 }
 
 /* So the frames of whoever waits there stay, while a handler runs, another context, or code that nobody lifted. */
-uint32_t mr_go_on(struct mr_state *s, uint32_t pc, uint32_t sp)
+uint32_t mr_run_nested(struct mr_state *s, uint32_t pc, uint32_t sp)
 {
     if (pc == restart.stop_pc || pc == NEVER_PC)
         return pc;

@@ -38,6 +38,11 @@ def test_old_and_new_names_add_up(capsys: pytest.CaptureFixture[str]) -> None:
     assert found.function == ["f", "g", "h"] and capsys.readouterr().err == "mipsrec: --only is now --function\n"
 
 
+def test_an_old_model_has_a_new_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert parse("build --calls watched prog".split()) == parse("build --calls instrumented prog".split())
+    assert capsys.readouterr().err == "mipsrec: --calls watched is now --calls instrumented\n"
+
+
 def test_the_last_name_counts() -> None:
     assert parse("run --tier baseline --engine native prog".split()).tier == "aot"
     assert parse("run --engine native --tier baseline prog".split()).tier == "baseline"

@@ -127,7 +127,7 @@ def test_one_entry_besides_the_start(tmp_path: Path) -> None:
     """A cold function that longjmp comes back to in one place: there registers are in the state, not in parameters."""
     guest = compile_guest(tmp_path, "little", RETURNS_TWICE, "-static")
     source, library = pipeline.open_guest(guest), tmp_path / "lib.so"
-    options = pipeline.Options("light", calls="watched", jobs=1)
+    options = pipeline.Options("light", calls="instrumented", jobs=1)
     chosen = source.functions_like(["twice", "go_back", "main", "*setjmp*", "*longjmp*"])
     pipeline.build(source, library, options, functions=chosen)
     result = mipsrec("verify", "--library", library, guest)

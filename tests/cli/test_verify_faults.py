@@ -46,7 +46,7 @@ class Planted:
 @pytest.fixture
 def planted(tmp_path: Path) -> Planted:
     plain_host()
-    return Planted(tmp_path, "big", "watched")
+    return Planted(tmp_path, "big", "instrumented")
 
 
 def assert_found(result: subprocess.CompletedProcess[str], *words: str) -> None:
@@ -85,7 +85,7 @@ def test_fault_in_a_jump_table(planted: Planted) -> None:
     assert_found(result, "in function pick (0x", "pick, block", "jr ")
 
 
-@pytest.mark.parametrize("calls", ["watched", "thunked"])
+@pytest.mark.parametrize("calls", ["instrumented", "thunked"])
 def test_fault_in_the_flush_before_a_call(tmp_path: Path, calls: str) -> None:
     """One argument of a call is not in the state when the callee begins."""
     plain_host()

@@ -49,7 +49,7 @@ from mipsrec import isa, pipeline
 (row,) = [row for row in isa.ROWS if row.name == "xor"]
 right = row.meaning
 object.__setattr__(row, "meaning", lambda m, i: m.set_gpr(i.rd, m.or_(m.gpr(i.rs), m.gpr(i.rt))))
-options = pipeline.Options(opt=1, memory=sys.argv[3], calls="watched", jobs=1)
+options = pipeline.Options(opt=1, memory=sys.argv[3], calls="instrumented", jobs=1)
 pipeline.build(pipeline.open_guest(sys.argv[1]), sys.argv[2], options)
 """
 

@@ -66,7 +66,7 @@ uint32_t mr_call(struct mr_state *s, uint32_t pc)
     return function ? mr_enter(s, function) : mr_interpret(s, pc, stop, UINT32_MAX);
 }
 
-uint32_t mr_go_on(struct mr_state *s, uint32_t pc, uint32_t sp)
+uint32_t mr_run_nested(struct mr_state *s, uint32_t pc, uint32_t sp)
 {
     (void)s, (void)sp;
     return pc;

@@ -27,9 +27,10 @@ def open_guest(path: Path) -> pipeline.Guest:
     return pipeline.open_guest(path)
 
 
-def plans(path: Path, options: Options | None = None) -> Iterator[tuple[str, FunctionPlan]]:
-    """Yield the plans of all variants of a program's functions that are no thunks, with their symbols."""
-    return pipeline.plans(open_guest(path), options or Options())
+def plans(path: Path, options: Options | None = None, *names: str) -> Iterator[tuple[str, FunctionPlan]]:
+    """Yield the plans of the variants of functions that are no thunks, with their symbols: of named ones, or all."""
+    guest = open_guest(path)
+    return pipeline.plans(guest, options or Options(), guest.functions_named(list(names)) or None)
 
 
 class Snippets:
@@ -55,7 +56,7 @@ class Snippets:
         name: str,
         order: str = "little",
         body: bool = False,
-        in_state: bool = False,
+        memory_resident: bool = False,
         entries: tuple[int, ...] = (0,),
         last: Callable[[FunctionPlan], None] = PIPELINE[-1],
         **options: Any,
@@ -70,7 +71,7 @@ class Snippets:
         assert frame is not None or not body, name
         lift = LiftOptions(order == "big", **options)
         pcs = [function.start + 4 * number for number in entries]
-        plan = undecided_plan(function, pcs, lift, guest.starts.get, frame, in_state)
+        plan = undecided_plan(function, pcs, lift, guest.starts.get, frame, memory_resident)
         for run in PIPELINE[: PIPELINE.index(last) + 1]:
             run(plan)
         assert findings(plan) == []

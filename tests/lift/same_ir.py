@@ -28,8 +28,8 @@ FOLDER = ROOT / "build" / "same-ir"
 CHANGED = FOLDER / "changed.txt"
 """A line for each function that differs: the dump, and the file in it."""
 WAYS = {
-    "auto": (), "light": ("--opt", "light"), "watched": ("--calls", "watched"), "thunked": ("--calls", "thunked"),
-    "paged": ("--memory", "paged"), "thunk": ("--memory", "thunk"),
+    "auto": (), "light": ("--opt", "light"), "instrumented": ("--calls", "instrumented"),
+    "thunked": ("--calls", "thunked"), "paged": ("--memory", "paged"), "thunk": ("--memory", "thunk"),
 }  # fmt: skip
 LIBRARIES = ("libgcc_s.so.1", "libm.so.6", "ld.so.1")
 """Of each cross compiler; in all ways."""

@@ -18,7 +18,13 @@ from tests.lift.plans import plans
 from tests.support.paths import PREBUILT
 
 GUESTS = sorted(PREBUILT.glob("*/*.elf"))
-WAYS = (Options(), Options(opt="light"), Options(calls="watched"), Options(calls="thunked"), Options(memory="paged"))
+WAYS = (
+    Options(),
+    Options(opt="light"),
+    Options(calls="instrumented"),
+    Options(calls="thunked"),
+    Options(memory="paged"),
+)
 
 
 def way_of(options: Options) -> str:
@@ -158,7 +164,7 @@ def test_halves_of_a_word_around_a_store() -> None:
 
 
 def test_register_that_is_not_loaded() -> None:
-    plan = plan_with(lambda plan: plan.context.entry_loads & ~PRESERVED and not plan.in_state)
+    plan = plan_with(lambda plan: plan.context.entry_loads & ~PRESERVED and not plan.memory_resident)
     plan.context.entry_loads = 0
     assert_found(plan, "which some way to it has not loaded")
 
@@ -169,7 +175,7 @@ def test_register_that_is_not_loaded_after_a_call() -> None:
         return [pc for pc in plan.sites if plan.graph.blocks[pc].end.value == "call" and plan.sites[pc].unsettled == 0
                 and plan.context.live_out[pc] & saved & read_next(plan, pc)]  # fmt: skip
 
-    plan = plan_with(lambda plan: not plan.in_state and after_call(plan))
+    plan = plan_with(lambda plan: not plan.memory_resident and after_call(plan))
     for pc in after_call(plan):
         plan.context.live_out[pc] = 0
     assert_found(plan, "which some way to it has not loaded")

@@ -194,7 +194,7 @@ def test_large_function_stores_what_is_no_longer_read() -> None:
 
 
 def test_registers_in_the_state() -> None:
-    context = CODE.plan("loop_that_calls", in_state=True).context
+    context = CODE.plan("loop_that_calls", memory_resident=True).context
     assert set(context.dirty_in.values()) == set(context.live_in.values()) == {0}
     assert context.entry_loads == 0
     assert context.results_at_hand(context.order[-1]) == 0

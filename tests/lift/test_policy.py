@@ -108,9 +108,9 @@ def test_cold_functions(guest: pipeline.Guest) -> None:
     assert {name for name, start in names.items() if start in guest.starts and start not in cold} == HOT
     assert levels.cold_functions(program, dict.fromkeys(guest.starts, "2"), "2") == set()
     callees = with_cold(program, guest.starts, lightly)
-    in_state = {name for name, start in names.items() if start in callees and callees[start].in_state}
-    assert {"large", "straight", "looped", "again"} <= in_state and "loop_in_large" not in in_state
-    assert all(callee.cold and not (callee.in_state and callee.frame) for callee in callees.values())
+    memory_resident = {name for name, start in names.items() if start in callees and callees[start].memory_resident}
+    assert {"large", "straight", "looped", "again"} <= memory_resident and "loop_in_large" not in memory_resident
+    assert all(callee.cold and not (callee.memory_resident and callee.frame) for callee in callees.values())
     text = lift_function(program.functions[names["looped"]], callees, LiftOptions(False))[0].text
     assert "%r4 = alloca" not in text and "store i32" in text
 
@@ -159,7 +159,7 @@ def test_large_interpreters(host: Path, order: str, tmp_path: Path) -> None:
     large = levels.large_interpreters(guest.program, guest.starts)
     callees = with_cold(guest.program, guest.starts, (), large)
     assert guest.function("run").start in large
-    assert {start for start, callee in callees.items() if callee.in_state} == large
+    assert {start for start, callee in callees.items() if callee.memory_resident} == large
     native = tmp_path / "native"
     subprocess.run([need("gcc"), "-O2", "-ffp-contract=off", tmp_path / "guest.c", "-o", native], check=True)
     expected = subprocess.run([native], capture_output=True)

@@ -133,7 +133,7 @@ def test_registers_that_a_handler_may_read() -> None:
 
 
 def test_instrumented_code_shows_all_registers() -> None:
-    plan = CODE.plan("needs", calls="watched")
+    plan = CODE.plan("needs", calls="instrumented")
     assert plan.safepoints.edges and plan.safepoints.needed == {}
 
 

@@ -106,7 +106,7 @@ def test_call_of_a_body() -> None:
     assert site.unsettled & R[16] and site.unsettled & R[31] and site.passed & R[16]
 
 
-@pytest.mark.parametrize("options", [{"calls": "watched"}, {"calls": "thunked"}, {"memory": "paged"}], ids=str)
+@pytest.mark.parametrize("options", [{"calls": "instrumented"}, {"calls": "thunked"}, {"memory": "paged"}], ids=str)
 def test_off(options: dict[str, str]) -> None:
     assert all(site.body is None for site in CODE.plan("base", **options).sites.values())
 

@@ -60,7 +60,7 @@ def test_off() -> None:
     for name in ("long", "by_pointer_with_a_safepoint", "no_loop"):
         assert not CODE.plan(name).promoted, name
     assert not CODE.plan("sum", memory="paged").promoted
-    assert not CODE.plan("sum", in_state=True).promoted
+    assert not CODE.plan("sum", memory_resident=True).promoted
 
 
 @pytest.fixture(scope="module", params=ORDERS)
@@ -88,14 +88,14 @@ def run(folder: Path, *words: object) -> str:
 
 
 def test_found(guest: Path) -> None:
-    chosen = [plan for _, plan in plans(guest) if plan.function.name.startswith("loop_")]
+    chosen = [plan for _, plan in plans(guest, None, "loop_*")]
     assert {plan.function.name[5:] for plan in chosen if plan.promoted} == PROMOTED
     assert [finding for plan in chosen for finding in findings(plan)] == []
 
 
 @pytest.fixture
 def promoted(guest: Path) -> FunctionPlan:
-    return next(plan for _, plan in plans(guest) if plan.promoted)
+    return next(plan for _, plan in plans(guest, None, "loop_*") if plan.promoted)
 
 
 def an_access(plan: FunctionPlan) -> Op:

@@ -76,10 +76,10 @@ def test_nothing_is_weighed(name: str) -> None:
 
 
 def test_shared_switch() -> None:
-    def is_shared(name: str, in_state: bool = True) -> bool:
-        return any(block.shares_switch for block in CODE.plan(name, in_state=in_state).blocks.values())
+    def is_shared(name: str, memory_resident: bool = True) -> bool:
+        return any(block.shares_switch for block in CODE.plan(name, memory_resident=memory_resident).blocks.values())
 
     assert is_shared("large")
-    assert not is_shared("large", in_state=False)
+    assert not is_shared("large", memory_resident=False)
     assert not is_shared("large_and_read_only")
     assert not is_shared("nearly_large")

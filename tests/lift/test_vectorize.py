@@ -76,7 +76,7 @@ def test_not_vectorized(name: str) -> None:
 
 def test_off() -> None:
     assert SNIPPETS.plan("scale", memory="paged").vectorized == {}
-    assert SNIPPETS.plan("scale", in_state=True).vectorized == {}
+    assert SNIPPETS.plan("scale", memory_resident=True).vectorized == {}
 
 
 class Guest:
@@ -100,8 +100,8 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 def test_found(guest: Guest) -> None:
     together, all_loops = set(), set()
-    for _, plan in plans(guest.path):
-        if plan.function.name.startswith("loop_") and not plan.in_state:
+    for _, plan in plans(guest.path, None, "loop_*"):
+        if not plan.memory_resident:
             all_loops.add(plan.function.name[5:])
             if plan.vectorized:
                 together.add(plan.function.name[5:])

@@ -85,11 +85,15 @@ def cxx_output(tmp_path_factory: pytest.TempPathFactory) -> str:
     return result.stdout
 
 
+CXX_SAMPLE = ("main", "_Z[0-9]*", "_ZN[0-9]*", "_ZSt*", "_Unwind*", "__cxa*", "__gxx*")
+"""Functions that one case recompiles: the program's own, and what raises and catches exceptions."""
+
+
 def _cxx_cases() -> list[tuple[str, str, bool, Way]]:
     rows = [(order, opt, strip) for order in ORDERS for opt in ("-O0", "-O2", "-O3") for strip in (False, True)]
     cases = [(*row, INTERPRETED) for row in rows]
     if not ALL:
-        return [*cases, ("little", "-O2", False, Way("flat", opt="0", only=("main", "_Z*", "_Unwind*", "__cxa*")))]
+        return [*cases, ("little", "-O2", False, Way("flat", opt="0", only=CXX_SAMPLE))]
     cases += [(*row, Way("flat", opt="auto")) for row in rows]
     return cases + [(*row, way) for row, way in zip(rows, itertools.cycle(CXX_WAYS))]
 

@@ -120,7 +120,7 @@ def run_sanitized(options: list[str], guest: DynamicGuest) -> tuple[int, str, di
 
 def test_verify_under_sanitizers(guest: DynamicGuest, tmp_path: Path) -> None:
     """The host itself, and what it tells of files at a divergence."""
-    status, errors, record = run_sanitized(guest.stored(Options(0, "paged", "watched", 1)), guest)
+    status, errors, record = run_sanitized(guest.stored(Options(0, "paged", "instrumented", 1)), guest)
     assert (status, errors, record["kind"]) == (7, "", "end")
     cache = tmp_path / "cache"
     verify_wrong(guest, cache, "libplug.so:*", "--memory", "paged", guest.program, "plug", guest.plug)

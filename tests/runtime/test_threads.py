@@ -115,6 +115,6 @@ def test_trace_and_counters(host: Path, guest: Path) -> None:
 
 def test_verify_refuses(guest: Path, tmp_path: Path) -> None:
     library = tmp_path / "library.so"
-    assert mipsrec("build", guest, "-o", library, "--calls", "watched", "--function", "square").returncode == 0
+    assert mipsrec("build", guest, "-o", library, "--calls", "instrumented", "--function", "square").returncode == 0
     result = mipsrec("verify", "--library", library, guest, "values")
     assert_one_line(result, "verify follows one thread")

@@ -7,7 +7,7 @@ store.
 Keeps: the state is complete wherever other code may look (docs/design/calling-convention.md, State), and every unit
 that an instruction reads has been loaded. sp is stored at once where it may sink: the kernel puts the frame of a signal
 handler below it.
-Off when: registers are in the state between blocks (`in_state`): then nothing is dirty or live there.
+Off when: registers are in the state between blocks (`memory_resident`): then nothing is dirty or live there.
 
 Three rules decide where a dirty unit is stored, and none is needed to be right. A loop with calls has units stored on
 the way in, since the loop would else store in each iteration what it does not write. Outside loops they are stored
@@ -37,7 +37,7 @@ class StateContext:
     """Data flow over the blocks of one function: dirty units forwards, live units backwards.
 
     `sites` say how control leaves at the end of each block; `entered` are the bits that are dirty at the entries. With
-    `in_state` nothing is dirty or live between blocks.
+    `memory_resident` nothing is dirty or live between blocks.
     """
 
     def __init__(
@@ -46,13 +46,13 @@ class StateContext:
         units: Units,
         sites: Mapping[int, CallSite],
         entered: int,
-        in_state: bool = False,
+        memory_resident: bool = False,
     ) -> None:
         self._graph = graph
-        self._in_state = in_state
+        self._memory_resident = memory_resident
         self.order = graph.order
         self.in_loops: frozenset[int] = frozenset()
-        if in_state:
+        if memory_resident:
             self.dirty_in = self.live_in = self.live_out = dict.fromkeys(self.order, 0)
             self.entry_loads = 0
             return
@@ -171,7 +171,7 @@ class StateContext:
 
     def results_at_hand(self, pc: int) -> int:
         """Return which RESULT_BITS a return block gives back from SSA: those not written are loaded from the state."""
-        return 0 if self._in_state else (self._returned_in[pc] | self._written[pc]) & RESULT_BITS
+        return 0 if self._memory_resident else (self._returned_in[pc] | self._written[pc]) & RESULT_BITS
 
     def _add_ends(self, units: Units, sites: Mapping[int, CallSite]) -> None:
         for pc in self.order:

@@ -4,7 +4,8 @@ Needs: the graph, the units.
 Sets: `pair_forms`: the pairs that are two floats at the start and at the end of each block.
 Keeps: each edge has one form at both its ends, and all entries have the same. The bits are the same in both forms, so
 results do not depend on it.
-Off when: registers are in the state between blocks (`in_state`), or no pair is used both as a double and as singles.
+Off when: registers are in the state between blocks (`memory_resident`), or no pair is used both as a double and as
+singles.
 
 To put a single into a whole double makes the other word part of every loop around, and to take a double apart costs as
 much. So a form belongs to a place: edges that meet have the form of the uses next to them, and a use counts more for
@@ -122,5 +123,5 @@ def _spread(decided: dict[int, bool], joins: Callable[[int], list[tuple[int, int
 
 def run(plan: FunctionPlan) -> None:
     """Decide the forms of all pairs."""
-    if not plan.in_state:
+    if not plan.memory_resident:
         plan.pair_forms = pair_forms(plan.graph, plan.units)

@@ -7,7 +7,7 @@ Keeps: every loop that may go on for long has a safepoint on the edge back to it
 inside it, one of these happens: a register steps to an invariant, which a branch compares it with; a register that is
 the base of a load steps, and ends at unmapped memory at the latest; a register is shifted until nothing is left of it,
 and a branch compares it with 0; or the loop makes a system call.
-Off when: never. With `--calls watched` all registers must be right at safepoints.
+Off when: never. With `--calls instrumented` all registers must be right at safepoints.
 
 What counts as bounded has at most 2**32 short iterations, unless the counter never meets its test (`i <= 0xffffffff`).
 Code that only recurses, or calls last through pointers, has no safepoint. A handler that reads the registers of a loop
@@ -58,7 +58,7 @@ class Safepoints:
 def find_safepoints(graph: Graph, options: LiftOptions) -> Safepoints:
     """Return the safepoints of a function."""
     edges = safepoint_edges(graph)
-    needed = needed_somewhere(graph, options.fr) if edges and options.calls != "watched" else {}
+    needed = needed_somewhere(graph, options.fr) if edges and options.calls != "instrumented" else {}
     return Safepoints(graph.function, edges, needed)
 
 

@@ -14,7 +14,7 @@ Keeps: memory has after each iteration what it would have, and each access is pe
   memory often differs.
 - What is stored depends on what was loaded: otherwise no iteration waits.
 
-Off when: registers are in the state between blocks (`in_state`), the memory model is not `flat`, or the loop is
+Off when: registers are in the state between blocks (`memory_resident`), the memory model is not `flat`, or the loop is
 vectorized or longer than 128 instructions.
 
 Compilers keep a sum or a counter on the stack when they have no register for it. Each iteration would wait until it
@@ -257,7 +257,7 @@ class _Search:
 
 def run(plan: FunctionPlan) -> None:
     """Give the loops their variables, and the accesses of these."""
-    if plan.in_state:
+    if plan.memory_resident:
         return
     loops = promoted_loops(plan.graph, plan.safepoints, plan.options, plan.changing)
     plan.promoted = {loop.head: loop for loop in loops if loop.head not in plan.vectorized}

@@ -58,4 +58,4 @@ def run(plan: FunctionPlan) -> None:
             if all(op.pc != table.load_pc for op in block.body):
                 targets = list(dict.fromkeys(targets))
             block.case_weights = case_weights(whole, block.block, targets)
-            block.shares_switch = plan.in_state and table.writable and len(table.cases) >= SHARED_CASES
+            block.shares_switch = plan.memory_resident and table.writable and len(table.cases) >= SHARED_CASES

@@ -4,7 +4,7 @@ Needs: the graph, `safepoints`, the units' ABS2008.
 Sets: `vectorized`: by its block, what an iteration of such a loop does.
 Keeps: results, memory, flags and faults are those of iterations one by one. recognize.py says which loops these are,
 iteration.py which iterations may go together, emit/vectors.py how they are written.
-Off when: registers are in the state between blocks (`in_state`), the memory model is not `flat`, the loop has a
+Off when: registers are in the state between blocks (`memory_resident`), the memory model is not `flat`, the loop has a
 safepoint, steps sp or stores no floats, its iterations cannot be counted, or they always overlap.
 """
 
@@ -42,5 +42,5 @@ def _stores_floats(block: Block) -> bool:
 
 def run(plan: FunctionPlan) -> None:
     """Find the loops to vectorize."""
-    if not plan.in_state:
+    if not plan.memory_resident:
         plan.vectorized = vectorized_loops(plan.graph, plan.safepoints, plan.options, plan.units.abs2008)
