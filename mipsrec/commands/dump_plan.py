@@ -16,7 +16,7 @@ is written. What is the same in two plans is the same in the IR.
 
   mipsrec dump-plan --function main prog.elf          of one function
   mipsrec dump-plan prog.elf                          of all
-  mipsrec dump-plan --calls instrumented prog.elf          as mipsrec verify has it
+  mipsrec dump-plan --calls instrumented prog.elf     as mipsrec verify has it
 """
 
 

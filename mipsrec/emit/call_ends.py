@@ -184,10 +184,10 @@ class CallEnds:
         machine.registers.flush(machine.current.dirty & ~settled_by_caller(frame) & ~frame.dead_at_self_call)
         stack = machine.current_gpr(29)
         machine.registers.save(PRESERVED)
-        for slot in frame.saved:
-            self._emission.at(slot.pc)
-            value = machine.current_gpr(slot.register)
-            machine.memory.store(stack, slot.displacement, 32, text(value))
+        for saved in frame.saved:
+            self._emission.at(saved.pc)
+            value = machine.current_gpr(saved.register)
+            machine.memory.store(stack, saved.displacement, 32, text(value))
         writer.debug = debug
         self._emission.called.add(callee.body)
         returned = self._calls.call_body(callee, self._emission.arguments(callee.takes))
@@ -208,10 +208,10 @@ class CallEnds:
         if frame.bits & RA_BIT and not frame.dead_at_self_call:
             self._check_return(block, frame, stack, returned)
         machine.current.dirty = (settled_by_caller(frame) | RESULT_BITS) & present
-        for slot in frame.saved:
-            if slot.register != 31:
-                value = machine.memory.load(stack, slot.displacement, 32)
-                self._settle(slot.register, value)
+        for saved in frame.saved:
+            if saved.register != 31:
+                value = machine.memory.load(stack, saved.displacement, 32)
+                self._settle(saved.register, value)
         for number, word in returned.results.items():
             self._settle(number, word)
         if not present & PRESERVED:
@@ -232,7 +232,7 @@ class CallEnds:
     def _check_return(self, block: Block, frame: Frame, stack: Value, returned: Returned) -> None:
         """Leave, with a complete state, if the callee found another return address on the stack."""
         writer, machine = self._writer, self._machine
-        place = next(slot.displacement for slot in frame.saved if slot.register == 31)
+        place = next(saved.displacement for saved in frame.saved if saved.register == 31)
         found = machine.memory.load(stack, place, 32)
         same = writer.value(f"icmp eq i32 {found}, {text(writer.pc(block.next_pc))}")
         right, wrong = writer.fresh_label(), writer.fresh_label()
@@ -250,8 +250,8 @@ def complete_state(
 ) -> dict[int, Value]:
     """Put into the state what a body left to its caller, and return it by register; ra only if saved."""
     found: dict[int, Value] = {29: stack, **results}
-    for slot in frame.saved:
-        found[slot.register] = memory.load(stack, slot.displacement, 32)
+    for saved in frame.saved:
+        found[saved.register] = memory.load(stack, saved.displacement, 32)
     for number, value in found.items():
         state.set_gpr(number, value)
     return found

@@ -44,7 +44,7 @@ from ..lift.convention import ARGUMENTS, RESULTS, Callee, Convention
 from ..lift.options import LiftOptions
 from ..state import OFFSETS, SLOT_BYTES
 from .memory import Value, text
-from .writer import ALL_KEPT, DELTA, LIKELY, STATE_TAG, TABLE_TAG, UNLIKELY, Writer
+from .writer import ALL_KEPT, DELTA, LIKELY, STATE_TAG, TABLE_TAG, UNLIKELY, Writer, location
 
 RESULT = "{ i32, i32, i32 }"
 _TYPE = f"preserve_nonecc {RESULT}"
@@ -172,7 +172,7 @@ class Calls:
         """Return the lines that tell the host of an entry: at a function's start, or else at the parameter `pc`."""
         if not self._instrumented:
             return []
-        place = f", !dbg !DILocation(line: {start or 0}, scope: !{scope})"
+        place = location(start or 0, scope)
         if start is None:
             return [f"  call void @mr_watch_place(ptr %s, i32 %pc.in){place}"]
         if not self._options.relocatable:

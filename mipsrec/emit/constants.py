@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from .memory import Value
+from .types import SUFFIXES
 from .writer import Writer
 
 
@@ -44,5 +45,4 @@ class PlainConstants:
     def with_sign(self, name: str, type_: str, value: Value) -> str:
         if name == "neg":
             return self._writer.value(f"fneg {type_} {value}")
-        suffix = "f32" if type_ == "float" else "f64"
-        return self._writer.value(f"call {type_} @llvm.fabs.{suffix}({type_} {value})")
+        return self._writer.value(f"call {type_} @llvm.fabs.{SUFFIXES[type_]}({type_} {value})")

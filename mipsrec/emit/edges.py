@@ -126,13 +126,11 @@ class EdgeWriter:
         writer, machine = self._writer, self._machine
         taken = writer.fresh_label()
         machine.registers.save(self.live(block))
-        dirty = machine.current.dirty
         writer.void(f"br i1 {flag}, label %{taken}, label %{self.destination(block.start, block.next_pc)}")
         writer.label(taken)
         self._instructions.slot(self._plan.blocks[block.start])
         assert block.target is not None
         self.go_to(block, block.target)
-        machine.current.dirty |= dirty
 
     def _goes_on(self, block: Block) -> bool:
         """Return whether to write another iteration of a loop of one block, with results not yet tested."""
@@ -173,9 +171,7 @@ class EdgeWriter:
         machine, found = self._machine, stub.edge
         machine.registers.flush(found.stores)
         if found.has_safepoint:
-            remaining = found.dirty & ~found.stores
-            location = self._emission.location(found.target)
-            write_safepoint(machine, self._plan.safepoints, found.target, remaining, location)
+            write_safepoint(self._emission, found.target, found.dirty & ~found.stores)
         if found.leaves:
             calls = self._emission.calls
             arguments = self._emission.arguments(calls.convention.passed(found.target))

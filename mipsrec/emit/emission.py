@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..lift.convention import ARGUMENTS, SP_BIT, Callee, argument_registers
+from ..lift.convention import ARGUMENTS, SP_BIT, Callee
 from ..lift.ir import FunctionPlan
 from .calls import Calls
 from .machine import IrMachine
 from .memory import Value
-from .writer import Writer
+from .writer import Writer, location
 
 
 class Emission:
@@ -39,15 +39,11 @@ class Emission:
         """The value of sp when the function was entered, if it is at hand."""
         if self.has_entries:
             return "%sp.in"
-        return "%r29.in" if argument_registers(self.plan.function) & SP_BIT else None
-
-    def location(self, pc: int) -> str:
-        """Return the annotation that gives an LLVM instruction its guest pc."""
-        return f", !dbg !DILocation(line: {pc}, scope: !{self.scope})"
+        return "%r29.in" if self.plan.units.arguments & SP_BIT else None
 
     def at(self, pc: int) -> None:
         """Make a guest pc the place of what is written next."""
-        self.writer.debug = self.location(pc)
+        self.writer.debug = location(pc, self.scope)
 
     def arguments(self, passed: int) -> list[Value]:
         """Return the values of ARGUMENTS, of which those not in `passed` are left open."""

@@ -13,7 +13,7 @@ from .calls import BACK, Calls
 from .function import LiftedFunction
 from .memory import MODELS, Value, text
 from .state_words import StateWords
-from .writer import LIKELY, Writer
+from .writer import LIKELY, Writer, location
 
 
 def write_body_thunk(
@@ -30,14 +30,11 @@ def write_body_thunk(
             return "%r31.in"
         return state.gpr(number)
 
-    def at(pc: int) -> None:
-        writer.debug = f", !dbg !DILocation(line: {pc}, scope: !{scope})"
-
     writer.lines.append(calls.head(callee.symbol, scope))
-    for slot in frame.saved:
-        at(slot.pc)
-        memory.store(stack, slot.displacement, 32, text(register(slot.register)))
-    at(function.start)
+    for saved in frame.saved:
+        writer.debug = location(saved.pc, scope)
+        memory.store(stack, saved.displacement, 32, text(register(saved.register)))
+    writer.debug = location(function.start, scope)
     returned = calls.call_body(callee, [f"%r{number}.in" for number in ARGUMENTS])
     flag = writer.value(f"icmp eq i32 {returned.pc}, {text(BACK)}")
     writer.void(f"br i1 {flag}, label %back, label %other, {LIKELY}")
@@ -61,7 +58,7 @@ def write_start_thunk(
     writer = Writer(options.relocatable)
     calls = Calls(writer, options, Convention(options, lambda pc: None))
     writer.lines.append(calls.head(callee.symbol, scope))
-    writer.debug = f", !dbg !DILocation(line: {function.start}, scope: !{scope})"
+    writer.debug = location(function.start, scope)
     calls.tail_call_entries(entries.symbol, function.start)
     lines = [*writer.lines, "}", ""]
     called = frozenset({entries.symbol})

@@ -11,14 +11,14 @@ from ..isa.effects import changes_sign
 from .constants import Constants
 from .guards import Guards
 from .memory import Value, text
+from .types import SUFFIXES
 from .writer import Writer
 
-_FLOAT_TYPES = {"s": "float", "d": "double"}
-_SUFFIXES = {"float": "f32", "double": "f64", "i32": "i32", "i64": "i64"}
 _TYPES = {"s": "float", "d": "double", "w": "i32", "l": "i64"}
 _PREDICATES = ("false", "uno", "oeq", "ueq", "olt", "ult", "ole", "ule")
-_MODES = 'metadata !"round.dynamic", metadata !"fpexcept.strict"'
-_STRICT = 'metadata !"fpexcept.strict"'
+STRICT = 'metadata !"fpexcept.strict"'
+MODES = 'metadata !"round.dynamic", ' + STRICT
+"""What constrained intrinsics take: of those that round, MODES; of others, STRICT."""
 _ROUNDED = ("fadd", "fsub", "fmul", "fdiv", "sqrt", "fptrunc", "sitofp")
 
 CONSTRAINED_DECLARATIONS = "".join(
@@ -29,7 +29,7 @@ CONSTRAINED_DECLARATIONS = "".join(
         ("sqrt", type_),
     )
 ) + "".join(
-    f"declare {to} @llvm.experimental.constrained.{name}.{_SUFFIXES[to]}.{_SUFFIXES[source]}({source}{modes})\n"
+    f"declare {to} @llvm.experimental.constrained.{name}.{SUFFIXES[to]}.{SUFFIXES[source]}({source}{modes})\n"
     for name, to, source, modes in (
         ("fptrunc", "float", "double", ", metadata, metadata"),
         ("sitofp", "float", "i32", ", metadata, metadata"),
@@ -54,16 +54,16 @@ class Floats:
 
     def _arithmetic(self, name: str, type_: str, *operands: Value) -> str:
         values = ", ".join(f"{type_} {operand}" for operand in operands)
-        callee = f"@llvm.experimental.constrained.{name}.{_SUFFIXES[type_]}"
-        return self._writer.value(f"call {type_} {callee}({values}, {_MODES}) #3")
+        callee = f"@llvm.experimental.constrained.{name}.{SUFFIXES[type_]}"
+        return self._writer.value(f"call {type_} {callee}({values}, {MODES}) #3")
 
     def _conversion(self, name: str, to: str, source: str, value: Value) -> str:
-        modes = _MODES if name in _ROUNDED else _STRICT
-        callee = f"@llvm.experimental.constrained.{name}.{_SUFFIXES[to]}.{_SUFFIXES[source]}"
+        modes = MODES if name in _ROUNDED else STRICT
+        callee = f"@llvm.experimental.constrained.{name}.{SUFFIXES[to]}.{SUFFIXES[source]}"
         return self._writer.value(f"call {to} {callee}({source} {text(value)}, {modes}) #3")
 
     def float_op(self, name: str, fmt: str, *operands: Value) -> str:
-        type_ = _FLOAT_TYPES[fmt]
+        type_ = _TYPES[fmt]
         a = operands[0]
         if name in ("add", "sub", "mul", "div"):
             result = self._arithmetic("f" + name, type_, *operands)
@@ -79,7 +79,7 @@ class Floats:
         return self._guards.pend(result, type_, *((operand, type_) for operand in operands), computes=computes)
 
     def float_multiply_add(self, name: str, fmt: str, a: Value, b: Value, c: Value) -> str:
-        type_ = _FLOAT_TYPES[fmt]
+        type_ = _TYPES[fmt]
         product = self._arithmetic("fmul", type_, a, b)
         result = self._arithmetic("fadd" if "add" in name else "fsub", type_, product, c)
         if name[0] == "n":
@@ -87,7 +87,7 @@ class Floats:
         return self._guards.pend(result, type_, (a, type_), (b, type_), (c, type_))
 
     def float_compare(self, condition: int, fmt: str, a: Value, b: Value) -> str:
-        type_ = _FLOAT_TYPES[fmt]
+        type_ = _TYPES[fmt]
         flag = self._writer.value(f"fcmp {_PREDICATES[condition & 7]} {type_} {a}, {b}")
         first, second = (b, a) if _PREDICATES[condition & 7] in ("olt", "ole") else (a, b)  # as x86 compares them
         condition_ = f"fcmp uno {type_} {first}, {second}"

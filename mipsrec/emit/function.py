@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..analysis import Block, End
-from ..lift.convention import argument_registers
 from ..lift.ir import FunctionPlan
 from .call_ends import CallEnds
 from .edges import GATE, LABEL, EdgeWriter
@@ -101,7 +100,7 @@ class _FunctionWriter:
             self._instructions.comment(block)
         self._contents(block, plan.context.dirty_in[pc])
         if pc in plan.vectorized:
-            vectors = VectorWriter(self._machine, plan.vectorized[pc], plan.options.big_endian, self._emission.at)
+            vectors = VectorWriter(self._emission, plan.vectorized[pc])
             vectors.write(pc, self._edges.entry(pc), GATE(pc), LABEL(pc), plan.pair_forms.into[pc])
         if pc in plan.promoted:
             self._edges.write_loop_entry(plan.promoted[pc])
@@ -125,7 +124,7 @@ class _FunctionWriter:
         """Have the first block take registers from parameters, unless the function comes back to it."""
         if any(start in targets for targets in self._plan.graph.successors.values()):
             return
-        taken = argument_registers(self._plan.function)
+        taken = self._plan.units.arguments
         for unit in self._plan.units.all:
             if unit.bits & taken:
                 self._machine.registers.cache[unit] = f"%{unit.name}.in"

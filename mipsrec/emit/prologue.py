@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..lift.convention import RA_BIT, argument_registers
+from ..lift.convention import RA_BIT
 from ..lift.ir import Frame
 from ..lift.units import PAIR, Unit
 from ..state import OFFSETS, SLOT_BYTES
@@ -78,7 +78,7 @@ class Prologue:
     def _first_loads(self) -> Iterator[str]:
         plan = self._plan
         frame, loaded = plan.frame, plan.context.entry_loads
-        taken = 0 if self._emission.has_entries else argument_registers(plan.function)
+        taken = 0 if self._emission.has_entries else plan.units.arguments
         saved = frame.bits & ~RA_BIT if frame is not None else 0
         split = plan.pair_forms.into[plan.graph.entries[0]]
         for unit in plan.units.all:
@@ -96,10 +96,10 @@ class Prologue:
         writer, machine, function = self._emission.writer, self._emission.machine, self._plan.function
         writer.label("saved")
         self._emission.at(function.start)
-        for slot in frame.saved:
-            if slot.register != 31:
-                value = machine.memory.load("%r29.in", slot.displacement, 32)
-                writer.void(f"store i32 {value}, ptr %r{slot.register}")
+        for saved in frame.saved:
+            if saved.register != 31:
+                value = machine.memory.load("%r29.in", saved.displacement, 32)
+                writer.void(f"store i32 {value}, ptr %r{saved.register}")
         writer.void(f"br label %{self._edges.entry(function.start)}")
 
 

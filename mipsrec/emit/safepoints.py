@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from ..abi import STAY
 from ..isa.effects import ALL_BITS
-from ..lift.passes.safepoints import Safepoints
 from ..state import OFFSETS
-from .machine import IrMachine
+from .emission import Emission
 from .memory import text
-from .writer import LIKELY
+from .writer import LIKELY, location
 
 
-def write_safepoint(machine: IrMachine, safepoints: Safepoints, pc: int, dirty: int, location: str) -> None:
+def write_safepoint(emission: Emission, pc: int, dirty: int) -> None:
     """Let the host deliver what waits before control goes on at a guest pc, with units that are dirty there."""
-    writer = machine.writer
+    writer, machine = emission.writer, emission.machine
     wait, go_on = writer.fresh_label(), writer.fresh_label()
     writer.void('fence syncscope("singlethread") acquire')  # the host's signal handler writes it
     field = writer.value(f"getelementptr i8, ptr %s, i64 {OFFSETS['signalled']}")
     flag = writer.value(f"icmp eq i32 {writer.value(f'load i32, ptr {field}')}, 0")
     writer.void(f"br i1 {flag}, label %{go_on}, label %{wait}, {LIKELY}")
     writer.label(wait)
-    machine.registers.flush(dirty & safepoints.needed.get(pc, ALL_BITS))
+    machine.registers.flush(dirty & emission.plan.safepoints.needed.get(pc, ALL_BITS))
     at = text(writer.cold_pc(pc))
-    after = writer.value(f"call preserve_allcc i32 @poll(ptr %s, i32 {at}){location}")
+    after = writer.value(f"call preserve_allcc i32 @poll(ptr %s, i32 {at}){location(pc, emission.scope)}")
     writer.void(f"store i32 {after}, ptr %leave.pc")
     stay = writer.value(f"icmp eq i32 {after}, {STAY}")
     writer.void(f"br i1 {stay}, label %{go_on}, label %leave")

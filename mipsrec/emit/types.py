@@ -1,4 +1,4 @@
-"""LLVM's names of the types that the plan names: those of units (lift/units.py) and accesses (isa/effects.py)."""
+"""LLVM's names of types: those of units (lift/units.py) and accesses (isa/effects.py), and in names of intrinsics."""
 
 TYPES = {
     "flag": "i1",
@@ -10,3 +10,6 @@ TYPES = {
     "double": "double",
     "pair": "<2 x float>",
 }
+
+SUFFIXES = {"float": "f32", "double": "f64", "i32": "i32", "i64": "i64"}
+"""What names of intrinsics have for a type."""

@@ -61,10 +61,10 @@ class UnalignedAccesses:
         writer = self._writer
         address = self._integers.add(base, displacement & 0xFFFFFFFF)
         up = left == self._big_endian  # whether the bytes go from `address` up, or end with it
-        byte = binary(self._writer, "and", address, 3)
-        count = binary(self._writer, "sub", 4, byte) if up else binary(self._writer, "add", byte, 1)
+        byte = binary(writer, "and", address, 3)
+        count = binary(writer, "sub", 4, byte) if up else binary(writer, "add", byte, 1)
         odd, even, three, two, four, done = (writer.fresh_label() for _ in range(6))
-        writer.void(f"br i1 {self._integers.ne(binary(self._writer, 'and', count, 1), 0)}, label %{odd}, label %{even}")
+        writer.void(f"br i1 {self._integers.ne(binary(writer, 'and', count, 1), 0)}, label %{odd}, label %{even}")
         writer.label(odd)
         self._store_bits(address, 0, 8, value, 24 if left else 0)
         writer.void(f"br i1 {self._integers.eq(count, 3)}, label %{three}, label %{done}")

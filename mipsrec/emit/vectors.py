@@ -20,8 +20,6 @@ are tried.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ..abi import PAGE_BYTES
 from ..lift.passes.vectorize.iteration import (
     SIZES,
@@ -34,15 +32,13 @@ from ..lift.passes.vectorize.iteration import (
     lanes_of,
     near,
 )
-from .machine import IrMachine
+from .emission import Emission
+from .floats import MODES, STRICT
 from .memory import text
-from .types import TYPES
-from .writer import GUEST_TAG, UNLIKELY, Writer
+from .types import SUFFIXES, TYPES
+from .writer import GUEST_TAG, UNLIKELY
 
-_STRICT = 'metadata !"fpexcept.strict"'
-_MODES = 'metadata !"round.dynamic", ' + _STRICT
 _CONVERSIONS = {"extend": "fpext", "round": "fptrunc", "from_integer": "sitofp", "to_integer": "fptosi"}
-_ELEMENTS = {"float": "f32", "double": "f64", "i32": "i32", "i64": "i64"}
 _LANES = sorted({VECTOR_BYTES // size // part for size in SIZES.values() for part in (1, 2)})
 
 
@@ -55,7 +51,7 @@ def _declarations(lanes: int) -> str:
         return f"<{lanes} x {type_}>"
 
     def suffix(*types: str) -> str:
-        return ".".join(f"v{lanes}{_ELEMENTS[type_]}" for type_ in types)
+        return ".".join(f"v{lanes}{SUFFIXES[type_]}" for type_ in types)
 
     constrained = "@llvm.experimental.constrained"
     lines = []
@@ -78,14 +74,14 @@ VECTOR_DECLARATIONS = "".join(map(_declarations, _LANES)) + "".join(
 
 
 class VectorWriter:
-    """Writes the iterations of vectors of one loop; `at` makes a guest pc the place that the code belongs to."""
+    """Writes the iterations of vectors of one loop."""
 
-    def __init__(self, machine: IrMachine, done: Iteration, big_endian: bool, at: Callable[[int], None]) -> None:
-        self._machine = machine
-        self._swaps = big_endian
-        self._writer: Writer = machine.writer
+    def __init__(self, emission: Emission, done: Iteration) -> None:
+        self._machine = emission.machine
+        self._swaps = emission.plan.options.big_endian
+        self._writer = emission.writer
         self._iteration = done
-        self._at = at
+        self._at = emission.at
         self._lanes = lanes_of(done)
         self._values: dict[int, str] = {}  # of steps
         self._scalars: dict[int, str] = {}  # of steps
@@ -244,7 +240,7 @@ class VectorWriter:
         return f"<{self._lanes} x {type_}>"
 
     def _suffix(self, *types: str) -> str:
-        return ".".join(f"v{self._lanes}{_ELEMENTS[type_]}" for type_ in types)
+        return ".".join(f"v{self._lanes}{SUFFIXES[type_]}" for type_ in types)
 
     def _constant(self, type_: str, value: str) -> str:
         return "<" + ", ".join([f"{type_} {value}"] * self._lanes) + ">"
@@ -342,7 +338,7 @@ class VectorWriter:
             return writer.value(f"{name} {a} to {vector}")
         if name == "bits":
             return operands[0] if source == type_ else writer.value(f"bitcast {a} to {vector}")
-        modes = _STRICT if name == "fptosi" else _MODES
+        modes = STRICT if name == "fptosi" else MODES
         callee = f"@llvm.experimental.constrained.{name}.{self._suffix(type_, source)}"
         result = writer.value(f"call {vector} {callee}({a}, {modes}) #3")
         return writer.value(f"freeze {vector} {result}") if name == "fptosi" else result
@@ -351,7 +347,7 @@ class VectorWriter:
         vector = self._vector(type_)
         values = ", ".join(f"{vector} {operand}" for operand in operands)
         callee = f"@llvm.experimental.constrained.{name}.{self._suffix(type_)}"
-        return self._writer.value(f"call {vector} {callee}({values}, {_MODES}) #3")
+        return self._writer.value(f"call {vector} {callee}({values}, {MODES}) #3")
 
     def _look(self) -> str:
         """Return whether one of the results is a NaN, or may be of a number out of range."""

@@ -57,6 +57,11 @@ def pool_text(pcs: Iterable[int]) -> str:
     return "".join(f"{_POOL_NAME(pc)} = {kind % pc}\n" for pc in sorted(pcs))
 
 
+def location(pc: int, scope: int) -> str:
+    """Return the annotation that gives an LLVM instruction its guest pc; `scope` is the number of a subprogram."""
+    return f", !dbg !DILocation(line: {pc}, scope: !{scope})"
+
+
 class Writer:
     """Values are strings such as `%12`, or Python ints where they are known i32 constants.
 

@@ -5,7 +5,7 @@ Enters: an analysed function, and what is known of those that it calls. Leaves: 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ..analysis import Block, End, Function
 from ..flow.graph import Graph
@@ -14,7 +14,6 @@ from .convention import (
     SP_BIT,
     Callee,
     Convention,
-    argument_registers,
     may_unwind,
     settled_by_caller,
 )
@@ -57,17 +56,9 @@ PIPELINE: tuple[Callable[[FunctionPlan], None], ...] = (
 """The passes, in the order in which they run. What each needs and sets stands in the head of its module."""
 
 
-def plan_function(
-    function: Function,
-    entries: list[int],
-    options: LiftOptions,
-    callee: Callable[[int], Callee | None],
-    frame: Frame | None = None,
-    memory_resident: bool = False,
-) -> FunctionPlan:
-    """Return the plan of the blocks that `entries` reach, with all decided: see `undecided_plan`."""
-    plan = undecided_plan(function, entries, options, callee, frame, memory_resident)
-    for run in PIPELINE:
+def decide(plan: FunctionPlan, passes: Sequence[Callable[[FunctionPlan], None]] = PIPELINE) -> FunctionPlan:
+    """Run passes over a plan, and return it."""
+    for run in passes:
         run(plan)
     return plan
 
@@ -93,7 +84,7 @@ def undecided_plan(
     found = {pc: sites.of(function.blocks[pc]) for pc in graph.order}
     entered = 0
     if frame is not None:
-        entered = settled_by_caller(frame) | frame.dead_at_self_call & argument_registers(function)
+        entered = settled_by_caller(frame) | frame.dead_at_self_call & units.arguments
     return FunctionPlan(
         graph, options, units, convention, frame, memory_resident,
         blocks={pc: BlockPlan.of(function.blocks[pc]) for pc in graph.order},

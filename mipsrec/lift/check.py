@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis import End
-from ..flow.graph import cycles
 from ..flow.solve import Direction, Meet, reads_and_writes, solve
 from ..isa.effects import LOAD, STORE, added_constant, based_access, effects
 from .convention import PRESERVED, RESULT_BITS, settled_by_caller
 from .ir import BlockPlan, FunctionPlan
-from .passes.safepoints import is_bounded
+from .passes.safepoints import cycles_without_safepoint, is_bounded
 from .passes.scalar_promotion import access_of, place
 from .text import registers_text
 
@@ -141,9 +140,8 @@ def _sites(plan: FunctionPlan) -> list[str]:
 def _safepoints(plan: FunctionPlan) -> list[str]:
     """Check that every loop without a safepoint comes to its end by itself."""
     graph, edges = plan.graph, plan.safepoints.edges
-    rest = {pc: [to for to in graph.successors[pc] if (pc, to) not in edges] for pc in graph.order}
     found = [f"a safepoint on {a:08x} -> {b:08x}, which is no edge" for a, b in edges if b not in graph.successors[a]]
-    for loop in cycles(graph.order, rest):
+    for loop in cycles_without_safepoint(graph, plan.safepoints):
         if not is_bounded(graph, frozenset(loop)):
             found.append(f"loop {min(loop):08x}: may go on for long without a safepoint")
     return found

@@ -86,6 +86,8 @@ def _op_lines(block: BlockPlan) -> Iterator[str]:
         yield _op_line(block.slot, ["annulled unless taken"] if block.block.is_likely else ["delay slot"])
     if block.case_weights:
         yield f"  cases weigh {' '.join(map(str, block.case_weights))}"
+    if block.shares_switch:
+        yield "  all jumps by this table share one switch"
 
 
 def _op_line(op: Op, decided: list[str]) -> str:

@@ -49,7 +49,8 @@ class Units:
         self.abs2008 = abs2008
         self._joined: list[int] = []  # bits of the units that hold more than one register or part of one
         self._mixed = 0
-        used = argument_registers(function)
+        self.arguments = used = argument_registers(function)
+        """The bits of the registers that the function takes from its parameters."""
         singles = doubles = 0
         for block in function.blocks.values():
             for instruction in block.instructions():

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..analysis import Function
-from .build import plan_function
+from .build import decide, undecided_plan
 from .convention import Callee, body_of, entries_of, symbol_of
 from .ir import Frame, FunctionPlan
 from .options import LiftOptions
@@ -70,4 +70,5 @@ def plan_variant(
     """Return the plan of a variant that is no thunk."""
     callee = callees.get(function.start)
     memory_resident = callee is not None and callee.memory_resident
-    return plan_function(function, list(variant.entries), options, callees.get, variant.frame, memory_resident)
+    entries = list(variant.entries)
+    return decide(undecided_plan(function, entries, options, callees.get, variant.frame, memory_resident))

@@ -10,7 +10,7 @@ from typing import Any
 
 from mipsrec import pipeline
 from mipsrec.isa.disassembly import disassemble
-from mipsrec.lift.build import PIPELINE, undecided_plan
+from mipsrec.lift.build import PIPELINE, decide, undecided_plan
 from mipsrec.lift.check import findings
 from mipsrec.lift.ir import FunctionPlan, Op
 from mipsrec.lift.options import LiftOptions
@@ -72,8 +72,7 @@ class Snippets:
         lift = LiftOptions(order == "big", **options)
         pcs = [function.start + 4 * number for number in entries]
         plan = undecided_plan(function, pcs, lift, guest.starts.get, frame, memory_resident)
-        for run in PIPELINE[: PIPELINE.index(last) + 1]:
-            run(plan)
+        decide(plan, PIPELINE[: PIPELINE.index(last) + 1])
         assert findings(plan) == []
         return plan
 

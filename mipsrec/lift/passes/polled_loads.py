@@ -10,17 +10,15 @@ Off when: never. A loop that ends by itself has no safepoint, and its loads stay
 
 from __future__ import annotations
 
-from ...flow.graph import cycles
 from ..ir import FunctionPlan
+from .safepoints import cycles_without_safepoint
 
 
 def run(plan: FunctionPlan) -> None:
     """Take the mark from the loads that a safepoint holds."""
-    graph, edges = plan.graph, plan.safepoints.edges
-    if not edges:
+    if not plan.safepoints.edges:
         return
-    unpolled = {pc: [to for to in graph.successors[pc] if (pc, to) not in edges] for pc in graph.order}
-    cyclic = {pc for cycle in cycles(graph.order, unpolled) for pc in cycle}
+    cyclic = {pc for cycle in cycles_without_safepoint(plan.graph, plan.safepoints) for pc in cycle}
     for pc, block in plan.all_blocks():
         for op in block.ops:
             op.spin = op.spin and pc in cyclic

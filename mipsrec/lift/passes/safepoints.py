@@ -83,6 +83,13 @@ def safepoint_edges(graph: Graph) -> frozenset[tuple[int, int]]:
     return frozenset(found)
 
 
+def cycles_without_safepoint(graph: Graph, safepoints: Safepoints) -> list[list[int]]:
+    """Return the blocks of the loops that control may run through without a safepoint."""
+    edges = safepoints.edges
+    rest = {pc: [to for to in graph.successors[pc] if (pc, to) not in edges] for pc in graph.order}
+    return cycles(graph.order, rest)
+
+
 def is_bounded(graph: Graph, body: frozenset[int]) -> bool:
     """Return whether a loop surely comes to its end by itself."""
     return len(body) <= MAX_SHORT_LOOP_BLOCKS and _Iterations(graph, body).end_soon()
