@@ -49,7 +49,8 @@ class RegisterFile:
         """Return a unit; the halves of a pair must have been settled."""
         if unit in self.halves:
             return self._joined(unit)
-        return self._whole(unit)
+        value = self.cache.get(unit)
+        return value if value is not None else self._whole(unit)
 
     def _whole(self, unit: Unit) -> Value:
         """Return a unit without what was set of its halves since."""
@@ -163,6 +164,8 @@ class RegisterFile:
 
     def put(self, dirty: int, kept: bool = False) -> None:
         """Store units into the state; `kept`: even when only the handler of a fault would see it."""
+        if not dirty:
+            return
         volatile = "volatile " if kept else ""
         for unit in self.units.all:
             if unit.bits & dirty:
@@ -174,7 +177,7 @@ class RegisterFile:
 
     def reload(self, wanted: int, known: Mapping[int, Value] | None = None) -> None:
         """Load units from the state into their allocas, if they have any; `known` ones, by number, are at hand."""
-        if self._memory_resident:
+        if self._memory_resident or not wanted:
             return
         for unit in self.units.all:
             if unit.bits & wanted:

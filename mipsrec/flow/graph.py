@@ -117,6 +117,11 @@ class Graph(Edges[int]):
                     retreating.setdefault(target, []).append(pc)
         return left, retreating
 
+    @cached_property
+    def cycles(self) -> list[list[int]]:
+        """The strongly connected components with a cycle."""
+        return cycles(self.order, self.successors) if self._searched[1] else []
+
     def topological_order(self) -> list[int]:
         """Return the blocks such that each comes after those that lead to it, but for retreating edges."""
         return self._searched[0][::-1]

@@ -52,14 +52,14 @@ class Units:
         self.arguments = used = argument_registers(function)
         """The bits of the registers that the function takes from its parameters."""
         singles = doubles = 0
-        for block in function.blocks.values():
-            for instruction in block.instructions():
-                read, written = masks(instruction, fr)
-                used |= read | written
-                if (read | written) >> FPR_BIT:
-                    single, double = float_bits(instruction, fr)
-                    singles |= single
-                    doubles |= double
+        instructions = [instruction for block in function.blocks.values() for instruction in block.instructions()]
+        for instruction in instructions:
+            read, written = masks(instruction, fr)
+            used |= read | written
+            if (read | written) >> FPR_BIT:
+                single, double = float_bits(instruction, fr)
+                singles |= single
+                doubles |= double
         self.all: list[Unit] = [unit for unit in _GPR_UNITS[1:] if used & unit.bits]
         if used & _HILO_UNIT.bits:
             self.all.append(_HILO_UNIT)
@@ -71,22 +71,21 @@ class Units:
         self.halves: dict[Unit, tuple[Unit, Unit]] = {}
         """Of pairs: the floats that they are where they are not whole (fp_pair_forms.py)."""
         self._plan_floats(singles, doubles)
-        self.last = self._last_units(function) if used >> LAST_BIT & 1 else ()
+        self.last = self._last_units(instructions) if used >> LAST_BIT & 1 else ()
         self.all += self.last
         self.bits = 0
         for unit in self.all:
             self.bits |= unit.bits
 
-    def _last_units(self, function: Function) -> tuple[Unit, ...]:
+    def _last_units(self, instructions: list[Instruction]) -> tuple[Unit, ...]:
         """Return the units of the last instruction that computed and of its operands' bits, as floats or doubles."""
         types: set[str] = set()
         operand_count = 0
-        for block in function.blocks.values():
-            for instruction in block.instructions():
-                if masks(instruction, self.fr)[1] >> LAST_BIT & 1:
-                    operands = effects(instruction.row).float_operands
-                    operand_count = max(operand_count, len(operands))
-                    types.update(operands)
+        for instruction in instructions:
+            if masks(instruction, self.fr)[1] >> LAST_BIT & 1:
+                operands = effects(instruction.row).float_operands
+                operand_count = max(operand_count, len(operands))
+                types.update(operands)
         type_ = "single" if types == {"single"} else "double"
         bit, offset = 1 << LAST_BIT, OFFSETS["fp_operands"]
         units = (Unit(f"last{n}", type_, offset + SLOT_BYTES * n, bit) for n in range(operand_count))

@@ -112,7 +112,8 @@ def run(plan: FunctionPlan) -> None:
         return
     inside = {pc for loop in plan.promoted.values() for pc in loop.body}
     for pc, block in plan.blocks.items():
-        if pc in inside or pc in plan.vectorized:
+        ops = block.ops
+        if pc in inside or pc in plan.vectorized or len(ops) < WIDTHS[-1]:
             continue
-        apart = {n for n, op in enumerate(block.ops) if op.volatile or op.spin or op.by_caller or op.checked}
+        apart = {n for n, op in enumerate(ops) if op.volatile or op.spin or op.by_caller or op.checked}
         block.merged = find_merged(block.block, apart, plan.options.fr)

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ...analysis import End
-from ...flow.graph import Graph, cycles
+from ...flow.graph import Graph
 from ...flow.solve import Direction, Meet, solve
 from ..convention import PRESERVED, RESULT_BITS, lowers_sp
 from ..ir import CallSite
@@ -128,7 +128,8 @@ class StateContext:
         def on_edge(source: int, target: int, bits: int) -> int:
             return bits & self._kept_in.get(target, -1) if source in loops.get(target, (source,)) else 0
 
-        return solve(self._graph, Direction.FORWARD, Meet.ANY, transfers, before, on_edge)
+        looks = on_edge if loops or self._kept_in else None
+        return solve(self._graph, Direction.FORWARD, Meet.ANY, transfers, before, looks)
 
     def _dirty_transfer(self, pc: int, after_call: dict[int, int]) -> tuple[int, int]:
         """Return the bits that are out of step after a block in any case, and those that stay so."""
@@ -152,7 +153,7 @@ class StateContext:
 
     def _settle_meets(self, after_call: dict[int, int]) -> None:
         """Outside loops, have units flushed on ways that meet clean ones, unless they are read from there on."""
-        cyclic = {pc for cycle in cycles(self.order, self._graph.successors) for pc in cycle}
+        cyclic = {pc for cycle in self._graph.cycles for pc in cycle}
         out = {pc: self._dirty_out(pc, after_call) for pc in self.order}
         for pc in self._graph.topological_order():
             before = self._graph.predecessors[pc]

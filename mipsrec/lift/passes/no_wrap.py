@@ -18,45 +18,40 @@ from __future__ import annotations
 from ...analysis import Block, End
 from ...flow.graph import Graph
 from ...flow.solve import Direction, Meet, solve
-from ...isa import Instruction
 from ...isa.effects import added_constant, effects, masks
 from ..ir import FunctionPlan
 
 _GPRS = (1 << 32) - 2
 
 
-def _has_base(instruction: Instruction) -> bool:
-    """Return whether an instruction accesses memory at imm(rs)."""
-    access = effects(instruction.row).access
-    return access is not None and access.is_based
+def _bases_and_writes(block: Block, fr: int) -> list[tuple[int, int]]:
+    """Return, for each instruction, the bit of the base that it surely accesses memory by, and what it writes."""
+    found = []
+    annulled = block.annulled
+    for instruction in block.instructions():
+        access = effects(instruction.row).access
+        has_base = access is not None and access.is_based and instruction is not annulled
+        found.append((1 << instruction.rs if has_base else 0, masks(instruction, fr)[1]))
+    return found
 
 
 class KnownAddresses:
     """The general-purpose registers that are known to be bases of accesses, at the starts of the blocks of a graph."""
 
     def __init__(self, graph: Graph, fr: int) -> None:
-        self._fr = fr
-        effects_of = {pc: self._effect(graph.blocks[pc]) for pc in graph.order}
+        self._uses = {pc: _bases_and_writes(graph.blocks[pc], fr) for pc in graph.order}
+        transfers = {pc: self._transfer(graph.blocks[pc]) for pc in graph.order}
         boundary = dict.fromkeys(graph.entries, 0)
-        self._at_start = solve(graph, Direction.FORWARD, Meet.ALL, effects_of, boundary)
+        self._at_start = solve(graph, Direction.FORWARD, Meet.ALL, transfers, boundary)
 
-    def _after(self, instruction: Instruction, known: int) -> int:
-        if _has_base(instruction):
-            known |= 1 << instruction.rs
-        return known & ~masks(instruction, self._fr)[1]
-
-    def _effect(self, block: Block) -> tuple[int, int]:
+    def _transfer(self, block: Block) -> tuple[int, int]:
         """Return the bits known at the end of a block whatever was known before, and those that stay known."""
         gained, kept = 0, _GPRS
         if block.end in (End.CALL, End.SYSCALL):
             return gained, 0
-        annulled = block.annulled
-        for instruction in block.instructions():
-            if instruction is annulled:
-                gained &= ~masks(instruction, self._fr)[1]
-            else:
-                gained = self._after(instruction, gained)
-            kept &= ~masks(instruction, self._fr)[1]
+        for base, written in self._uses[block.start]:
+            gained = (gained | base) & ~written
+            kept &= ~written
         return gained, kept
 
     def no_wrap_additions(self, block: Block) -> set[int]:
@@ -66,21 +61,18 @@ class KnownAddresses:
         found: set[int] = set()
         if not sums:
             return found
-        known = self._at_start[block.start]
-        for index, instruction in enumerate(instructions):
-            if index in sums and known >> instruction.rs & 1:
+        known, uses = self._at_start[block.start], self._uses[block.start]
+        for index, (base, written) in enumerate(uses):
+            if index in sums and known >> instructions[index].rs & 1:
                 found.add(index)
-            known = self._after(instruction, known)
+            known = (known | base) & ~written
         known = 0  # what is sure to be the base of an access later in the block
-        instructions = block.always_run()
-        for index in range(len(instructions) - 1, -1, -1):
-            instruction = instructions[index]
-            does, above = effects(instruction.row), known & ~masks(instruction, self._fr)[1]
+        for index in range(len(block.always_run()) - 1, -1, -1):
+            instruction, (base, written) = instructions[index], uses[index]
+            does, above = effects(instruction.row), known & ~written
             if index in sums and (known >> instruction.rt | above >> instruction.rs) & 1:
                 found.add(index)
-            known = 0 if does.may_leave or does.stores else above
-            if _has_base(instruction):
-                known |= 1 << instruction.rs
+            known = base if does.may_leave or does.stores else above | base
         return {min(index, len(block.body)) for index in found}
 
 

@@ -66,9 +66,9 @@ def safepoint_edges(graph: Graph) -> frozenset[tuple[int, int]]:
     """Return the edges, by source and target, that a safepoint belongs on."""
     entered = set(graph.entries)
     found: list[tuple[int, int]] = []
-    work, budget = [list(graph.order)], MAX_NESTED_BLOCKS
+    work, budget = [graph.cycles], MAX_NESTED_BLOCKS
     while work:
-        for loop in cycles(work.pop(), graph.successors):
+        for loop in work.pop():
             body = frozenset(loop)
             if is_bounded(graph, body):
                 continue
@@ -79,7 +79,7 @@ def safepoint_edges(graph: Graph) -> frozenset[tuple[int, int]]:
                 continue
             head = _head(body, graph.predecessors, entered)
             found += [edge for edge in edges if edge[1] == head]
-            work.append([pc for pc in loop if pc != head])
+            work.append(cycles([pc for pc in loop if pc != head], graph.successors))
     return frozenset(found)
 
 

@@ -26,6 +26,8 @@ def changing_masks(graph: Graph, fr: int) -> dict[int, int]:
     A register that has other constants on other ways counts as one that does not.
     """
     result: dict[int, int] = {}
+    if not graph.cycles:
+        return result
     calls = (End.CALL, End.SYSCALL)
     successors = {pc: [] if graph.blocks[pc].end in calls else graph.successors[pc] for pc in graph.order}
     for component in cycles(graph.order, successors):

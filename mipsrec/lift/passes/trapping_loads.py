@@ -36,8 +36,10 @@ class NeededRegisters:
         self._graph = graph
         self._fr = fr
         transfers = {pc: self._transfer(graph.blocks[pc]) for pc in graph.order}
-        leaving = [pc for pc in graph.order if self._may_leave_likely(graph.blocks[pc])]
-        self._at_start = solve(graph, Direction.BACKWARD, Meet.ALL, transfers, dict.fromkeys(leaving, 0), self._on_edge)
+        likely = [graph.blocks[pc] for pc in graph.order if graph.blocks[pc].is_likely]
+        boundary = {block.start: 0 for block in likely if self._may_leave_likely(block)}
+        on_edge = self._on_edge if likely else None
+        self._at_start = solve(graph, Direction.BACKWARD, Meet.ALL, transfers, boundary, on_edge)
 
     def _may_leave_likely(self, block: Block) -> bool:
         """Return whether a likely branch may leave the graph."""
