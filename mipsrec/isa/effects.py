@@ -80,6 +80,8 @@ class Effects:
     """It may write memory."""
     computes_float: bool
     """FCSR's causes depend on it."""
+    adds_constant: bool
+    """It is addiu: its result is rs and the immediate, and it does nothing else."""
     float_operands: tuple[str, ...]
     """How it reads floating-point registers, in order: as `single`, `double`, `word` or `long` (meaning.py)."""
 
@@ -248,6 +250,7 @@ def _record(row: Row) -> Effects:
         loads=kind == LOAD or "load_linked" in called,
         stores=kind == STORE or "store_conditional" in called,
         computes_float=Use("last", 0) in recorder.writes,
+        adds_constant=recorder.results == [_SUM] and "trap_if" not in called,
         float_operands=tuple(recorder.float_operands),
     )
 
@@ -297,8 +300,7 @@ def based_access(instruction: Instruction) -> Access | None:
 
 def added_constant(instruction: Instruction) -> int | None:
     """Return what an instruction adds to rs, to give rt, if that is all it does: addiu."""
-    does = effects(instruction.row)
-    return instruction.imm if does.result == _SUM and not does.traps else None
+    return instruction.imm if effects(instruction.row).adds_constant else None
 
 
 _SUM = Value("add", (_BASED, Value("const", ("imm",))))
