@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .meaning import Machine, V
+from .meaning import Condition, Machine, V
 from .row import Instruction, RowTable
 
 TABLE = RowTable()
@@ -57,36 +57,18 @@ def _move(fmt: str) -> None:
 
 
 def _conditional_moves(fmt: str) -> None:
-    lead = f"010001 {_FORMAT[fmt]}"
-
     def choose(m: Machine, i: Instruction, flag: V) -> None:
         pick = m.select_single if fmt == "s" else m.select_double
         _write(m, fmt, i.fd, pick(flag, _read(m, fmt, i.fs), _read(m, fmt, i.fd)))
 
-    _row(
-        f"movf.{fmt} fd, fs, cc",
-        f"{lead} cc:3 00 fs:5 fd:5 010001",
-        lambda m, i: choose(m, i, m.invert(m.fcc(i.cc))),
-        level=32,
-    )
-    _row(
-        f"movt.{fmt} fd, fs, cc",
-        f"{lead} cc:3 01 fs:5 fd:5 010001",
-        lambda m, i: choose(m, i, m.fcc(i.cc)),
-        level=32,
-    )
-    _row(
-        f"movz.{fmt} fd, fs, rt",
-        f"{lead} rt:5 fs:5 fd:5 010010",
-        lambda m, i: choose(m, i, m.eq(m.gpr(i.rt), m.const(0))),
-        level=32,
-    )
-    _row(
-        f"movn.{fmt} fd, fs, rt",
-        f"{lead} rt:5 fs:5 fd:5 010011",
-        lambda m, i: choose(m, i, m.ne(m.gpr(i.rt), m.const(0))),
-        level=32,
-    )
+    def move(name: str, operand: str, tail: str, flag: Condition) -> None:
+        assembly, pattern = f"{name}.{fmt} fd, fs, {operand}", f"010001 {_FORMAT[fmt]} {tail}"
+        _row(assembly, pattern, lambda m, i: choose(m, i, flag(m, i)), level=32)
+
+    move("movf", "cc", "cc:3 00 fs:5 fd:5 010001", lambda m, i: m.invert(m.fcc(i.cc)))
+    move("movt", "cc", "cc:3 01 fs:5 fd:5 010001", lambda m, i: m.fcc(i.cc))
+    move("movz", "rt", "rt:5 fs:5 fd:5 010010", lambda m, i: m.eq(m.gpr(i.rt), m.const(0)))
+    move("movn", "rt", "rt:5 fs:5 fd:5 010011", lambda m, i: m.ne(m.gpr(i.rt), m.const(0)))
 
 
 def _round(mode: str, to: str, fmt: str, funct: str, level: int) -> None:

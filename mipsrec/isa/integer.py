@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from .meaning import Binary, Machine, V
+from .meaning import Binary, Condition, Machine, Result, V
 from .row import Flow, Instruction, RowTable
 
 TABLE = RowTable()
 _row = TABLE.add
 
 
-def _three(name: str, funct: str, operation: Binary, level: int = 1) -> None:
+def _sets(assembly: str, pattern: str, result: Result, level: int = 1) -> None:
+    """Add a row that sets rd."""
+    _row(assembly, pattern, lambda m, i: m.set_gpr(i.rd, result(m, i)), level=level)
+
+
+def _three(name: str, funct: str, operation: Binary) -> None:
     _row(
         f"{name} rd, rs, rt",
         f"000000 rs:5 rt:5 rd:5 00000 {funct}",
         lambda m, i: m.set_gpr(i.rd, operation(m, m.gpr(i.rs), m.gpr(i.rt))),
-        level=level,
     )
 
 
@@ -40,11 +44,7 @@ def _sub_trapping(m: Machine, i: Instruction) -> None:
     m.set_gpr(i.rd, m.sub(a, b))
 
 
-_row(
-    "add rd, rs, rt",
-    "000000 rs:5 rt:5 rd:5 00000 100000",
-    lambda m, i: m.set_gpr(i.rd, _add_trapping(m, i, m.gpr(i.rt))),
-)
+_sets("add rd, rs, rt", "000000 rs:5 rt:5 rd:5 00000 100000", lambda m, i: _add_trapping(m, i, m.gpr(i.rt)))
 _row("sub rd, rs, rt", "000000 rs:5 rt:5 rd:5 00000 100010", _sub_trapping)
 _row("addi rt, rs, simm", "001000 rs:5 rt:5 imm:16", lambda m, i: m.set_gpr(i.rt, _add_trapping(m, i, m.const(i.imm))))
 
@@ -94,52 +94,30 @@ _shift_variable("srlv", "00000", "000110", lambda m, a, n: m.lshr(a, n))
 _shift_variable("rotrv", "00001", "000110", lambda m, a, n: m.rotr(a, n), 33)
 _shift_variable("srav", "00000", "000111", lambda m, a, n: m.ashr(a, n))
 
-_row(
-    "movz rd, rs, rt",
-    "000000 rs:5 rt:5 rd:5 00000 001010",
-    lambda m, i: m.set_gpr(i.rd, m.select(m.eq(m.gpr(i.rt), m.const(0)), m.gpr(i.rs), m.gpr(i.rd))),
-    level=32,
-)
-_row(
-    "movn rd, rs, rt",
-    "000000 rs:5 rt:5 rd:5 00000 001011",
-    lambda m, i: m.set_gpr(i.rd, m.select(m.ne(m.gpr(i.rt), m.const(0)), m.gpr(i.rs), m.gpr(i.rd))),
-    level=32,
-)
-_row(
-    "movf rd, rs, cc",
-    "000000 rs:5 cc:3 00 rd:5 00000 000001",
-    lambda m, i: m.set_gpr(i.rd, m.select(m.fcc(i.cc), m.gpr(i.rd), m.gpr(i.rs))),
-    level=32,
-)
-_row(
-    "movt rd, rs, cc",
-    "000000 rs:5 cc:3 01 rd:5 00000 000001",
-    lambda m, i: m.set_gpr(i.rd, m.select(m.fcc(i.cc), m.gpr(i.rs), m.gpr(i.rd))),
-    level=32,
-)
+
+def _moves(assembly: str, tail: str, condition: Condition, when: bool = True) -> None:
+    """Add a row that sets rd to rs where a condition is as `when` says."""
+
+    def choose(m: Machine, i: Instruction) -> V:
+        yes, no = (i.rs, i.rd) if when else (i.rd, i.rs)
+        return m.select(condition(m, i), m.gpr(yes), m.gpr(no))
+
+    _sets(assembly, f"000000 rs:5 {tail}", choose, 32)
+
+
+_moves("movz rd, rs, rt", "rt:5 rd:5 00000 001010", lambda m, i: m.eq(m.gpr(i.rt), m.const(0)))
+_moves("movn rd, rs, rt", "rt:5 rd:5 00000 001011", lambda m, i: m.ne(m.gpr(i.rt), m.const(0)))
+_moves("movf rd, rs, cc", "cc:3 00 rd:5 00000 000001", lambda m, i: m.fcc(i.cc), when=False)
+_moves("movt rd, rs, cc", "cc:3 01 rd:5 00000 000001", lambda m, i: m.fcc(i.cc))
 
 _row("mfhi rd", "000000 00000 00000 rd:5 00000 010000", lambda m, i: m.set_gpr(i.rd, m.upper(m.hilo())))
 _row("mflo rd", "000000 00000 00000 rd:5 00000 010010", lambda m, i: m.set_gpr(i.rd, m.low(m.hilo())))
-_row(
-    "mthi rs",
-    "000000 rs:5 00000 00000 00000 010001",
-    lambda m, i: m.set_hilo(m.pack(m.gpr(i.rs), m.low(m.hilo()))),
-)
-_row(
-    "mtlo rs",
-    "000000 rs:5 00000 00000 00000 010011",
-    lambda m, i: m.set_hilo(m.pack(m.upper(m.hilo()), m.gpr(i.rs))),
-)
+_row("mthi rs", "000000 rs:5 00000 00000 00000 010001", lambda m, i: m.set_hilo(m.pack(m.gpr(i.rs), m.low(m.hilo()))))
+_row("mtlo rs", "000000 rs:5 00000 00000 00000 010011", lambda m, i: m.set_hilo(m.pack(m.upper(m.hilo()), m.gpr(i.rs))))
 
 
 def _multiply(name: str, pattern: str, operation: Binary, level: int = 1) -> None:
-    _row(
-        f"{name} rs, rt",
-        pattern,
-        lambda m, i: m.set_hilo(operation(m, m.gpr(i.rs), m.gpr(i.rt))),
-        level=level,
-    )
+    _row(f"{name} rs, rt", pattern, lambda m, i: m.set_hilo(operation(m, m.gpr(i.rs), m.gpr(i.rt))), level=level)
 
 
 _multiply("mult", "000000 rs:5 rt:5 00000 00000 011000", lambda m, a, b: m.product(a, b, True))
@@ -152,24 +130,14 @@ _multiply("msub", "011100 rs:5 rt:5 00000 00000 000100", lambda m, a, b: m.sub64
 _multiply("msubu", "011100 rs:5 rt:5 00000 00000 000101", lambda m, a, b: m.sub64(m.hilo(), m.product(a, b, False)), 32)
 
 # HI and LO are unpredictable after mul (manual); they keep their value here, as on most implementations.
-_row(
-    "mul rd, rs, rt",
-    "011100 rs:5 rt:5 rd:5 00000 000010",
-    lambda m, i: m.set_gpr(i.rd, m.mul(m.gpr(i.rs), m.gpr(i.rt))),
-    level=32,
-)
+_sets("mul rd, rs, rt", "011100 rs:5 rt:5 rd:5 00000 000010", lambda m, i: m.mul(m.gpr(i.rs), m.gpr(i.rt)), 32)
 # The manual asks for rt = rd in clz and clo; implementations read rd alone.
-_row(
-    "clz rd, rs",
-    "011100 rs:5 rt:5 rd:5 00000 100000",
-    lambda m, i: m.set_gpr(i.rd, m.count_leading_zeros(m.gpr(i.rs))),
-    level=32,
-)
-_row(
+_sets("clz rd, rs", "011100 rs:5 rt:5 rd:5 00000 100000", lambda m, i: m.count_leading_zeros(m.gpr(i.rs)), 32)
+_sets(
     "clo rd, rs",
     "011100 rs:5 rt:5 rd:5 00000 100001",
-    lambda m, i: m.set_gpr(i.rd, m.count_leading_zeros(m.nor(m.gpr(i.rs), m.const(0)))),
-    level=32,
+    lambda m, i: m.count_leading_zeros(m.nor(m.gpr(i.rs), m.const(0))),
+    32,
 )
 
 
@@ -185,25 +153,16 @@ def _insert(m: Machine, i: Instruction) -> None:
     m.set_gpr(i.rt, m.or_(kept, m.and_(m.shl(m.gpr(i.rs), m.const(i.lsb)), m.const(field & 0xFFFFFFFF))))
 
 
-def _swap_halfword_bytes(m: Machine, i: Instruction) -> None:
-    m.set_gpr(i.rd, m.rotr(m.swap_bytes(m.gpr(i.rt)), m.const(16)))
-
-
 _row("ext rt, rs, lsb, size", "011111 rs:5 rt:5 msb:5 lsb:5 000000", _extract, level=33)
 _row("ins rt, rs, lsb, width", "011111 rs:5 rt:5 msb:5 lsb:5 000100", _insert, level=33)
-_row("wsbh rd, rt", "011111 00000 rt:5 rd:5 00010 100000", _swap_halfword_bytes, level=33)
-_row(
-    "seb rd, rt",
-    "011111 00000 rt:5 rd:5 10000 100000",
-    lambda m, i: m.set_gpr(i.rd, m.sign_extend(m.gpr(i.rt), 8)),
-    level=33,
+_sets(
+    "wsbh rd, rt",
+    "011111 00000 rt:5 rd:5 00010 100000",
+    lambda m, i: m.rotr(m.swap_bytes(m.gpr(i.rt)), m.const(16)),
+    33,
 )
-_row(
-    "seh rd, rt",
-    "011111 00000 rt:5 rd:5 11000 100000",
-    lambda m, i: m.set_gpr(i.rd, m.sign_extend(m.gpr(i.rt), 16)),
-    level=33,
-)
+_sets("seb rd, rt", "011111 00000 rt:5 rd:5 10000 100000", lambda m, i: m.sign_extend(m.gpr(i.rt), 8), 33)
+_sets("seh rd, rt", "011111 00000 rt:5 rd:5 11000 100000", lambda m, i: m.sign_extend(m.gpr(i.rt), 16), 33)
 _row(
     "rdhwr rt, hwr",
     "011111 00000 rt:5 rd:5 00000 111011",

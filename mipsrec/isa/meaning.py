@@ -151,5 +151,7 @@ Meaning = Callable[[Machine, "Instruction"], None]
 """What a row does."""
 Condition = Callable[[Machine, "Instruction"], V]
 """What a branch depends on (i1), or where a jump goes."""
+Result = Condition
+"""What an instruction makes of its operands."""
 Binary = Callable[[Machine, V, V], V]
 """An operation on two values."""
