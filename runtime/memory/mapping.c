@@ -6,9 +6,17 @@
 #include "memory/pages.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
+
+/* After a call of the kernel's that failed, and may have left a hole in the window. Returns -errno. */
+static int failed(uint32_t guest, uint64_t size)
+{
+    int error = errno;
+    if (mr_pages_are_free(guest, size))
+        mr_pages_release(guest, size);
+    return -error;
+}
 
 int64_t mr_map(uint32_t guest, uint32_t size_bytes, int prot, int host_flags, int fd, uint64_t offset, bool fixed)
 {
@@ -26,14 +34,10 @@ int64_t mr_map(uint32_t guest, uint32_t size_bytes, int prot, int host_flags, in
     }
     uint8_t bits = (uint8_t)(mr_page_bits(prot) | (host_flags & MAP_SHARED ? MR_SHARED : 0));
     host_flags &= ~(MAP_FIXED_NOREPLACE | MAP_GROWSDOWN); /* the latter would make the kernel keep gaps */
-    if (mmap(mr_host_at(guest), size, mr_host_protection(bits), host_flags | MAP_FIXED, fd, (off_t)offset) == MAP_FAILED) {
-        int error = errno;
-        if (mr_pages_are_free(guest, size))
-            mr_pages_release(guest, size); /* the kernel may have left a hole in the window */
-        return -error;
-    }
-    if (mr_verifying)
-        mr_observe.map(guest, size, mr_host_protection(bits), host_flags | MAP_FIXED, fd, offset);
+    int protection = mr_host_protection(bits);
+    if (mmap(mr_host_at(guest), size, protection, host_flags | MAP_FIXED, fd, (off_t)offset) == MAP_FAILED)
+        return failed(guest, size);
+    MR_TELL(map, guest, size, protection, host_flags | MAP_FIXED, fd, offset);
     mr_pages_set(guest, size, bits);
     return guest;
 }
@@ -67,8 +71,7 @@ int mr_protect(uint32_t guest, uint32_t size_bytes, int prot)
     uint8_t bits = mr_page_bits(prot);
     if (mapped && mprotect(mr_host_at(guest), mapped, mr_host_protection(bits)))
         return -errno;
-    if (mr_verifying)
-        mr_observe.protect(guest, mapped, mr_host_protection(bits));
+    MR_TELL(protect, guest, mapped, mr_host_protection(bits));
     for (uint64_t at = guest; at < guest + mapped; at += MR_PAGE_BYTES)
         mr_page_set((uint32_t)(at / MR_PAGE_BYTES), (uint8_t)(bits | (mr_pages[at / MR_PAGE_BYTES] & MR_SHARED)));
     return mapped < size ? -ENOMEM : 0;
@@ -81,32 +84,32 @@ static int64_t grow_in_place(uint32_t guest, uint64_t old_size, uint64_t new_siz
     uint32_t tail = (uint32_t)(guest + old_size);
     uint64_t extra = new_size - old_size;
     munmap(mr_host_at(tail), extra);
-    void *got = mremap(mr_host_at(guest), old_size, new_size, 0);
-    if (got == MAP_FAILED) {
-        int error = errno;
-        mr_pages_release(tail, extra);
-        return -error;
-    }
-    if (mr_verifying)
-        mr_observe.grow(guest, old_size, new_size);
+    if (mremap(mr_host_at(guest), old_size, new_size, 0) == MAP_FAILED)
+        return failed(tail, extra);
+    MR_TELL(grow, guest, old_size, new_size);
     mr_pages_set(tail, extra, mr_pages[(tail - 1) / MR_PAGE_BYTES]);
     return guest;
 }
 
-static int64_t move_mapping(uint32_t guest, uint64_t old_size, uint64_t new_size, uint32_t to)
+/* flags: more of mremap. Returns 0, or -errno. The pages of the old range stay as they are noted. */
+static int move_pages(uint32_t guest, uint64_t old_size, uint64_t new_size, uint32_t to, int flags)
 {
-    if (mremap(mr_host_at(guest), old_size, new_size, MREMAP_MAYMOVE | MREMAP_FIXED, mr_host_at(to)) == MAP_FAILED) {
-        int error = errno;
-        if (mr_pages_are_free(to, new_size))
-            mr_pages_release(to, new_size);
-        return -error;
-    }
-    if (mr_verifying)
-        mr_observe.move(guest, old_size, new_size, to);
+    flags |= MREMAP_MAYMOVE | MREMAP_FIXED;
+    if (mremap(mr_host_at(guest), old_size, new_size, flags, mr_host_at(to)) == MAP_FAILED)
+        return failed(to, new_size);
+    MR_TELL(move, guest, old_size, new_size, to);
     uint8_t last = mr_pages[(guest + old_size - 1) / MR_PAGE_BYTES];
     for (uint64_t at = 0; at < new_size; at += MR_PAGE_BYTES)
         mr_page_set((uint32_t)((to + at) / MR_PAGE_BYTES),
                  at < old_size ? mr_pages[(guest + at) / MR_PAGE_BYTES] : last);
+    return 0;
+}
+
+static int64_t move_mapping(uint32_t guest, uint64_t old_size, uint64_t new_size, uint32_t to)
+{
+    int error = move_pages(guest, old_size, new_size, to, 0);
+    if (error)
+        return error;
     mr_pages_release(guest, old_size);
     mr_pages_set(guest, old_size, 0);
     mr_pages_were_freed(guest + old_size);
@@ -151,18 +154,10 @@ int64_t mr_remap_keeping(uint32_t guest, uint32_t size_bytes, bool fixed, uint32
         return -EINVAL;
     if (!fixed && (to = mr_find_free((uint32_t)size)) == 0)
         return -ENOMEM;
-    if (mremap(mr_host_at(guest), size, size, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP, mr_host_at(to)) == MAP_FAILED) {
-        int error = errno;
-        if (mr_pages_are_free(to, size))
-            mr_pages_release(to, size);
-        return -error;
-    }
-    if (mr_verifying)
-        mr_observe.move(guest, size, size, to);
-    if (mr_verifying)
-        mr_observe.map(guest, size, mr_host_protection(mr_pages[guest / MR_PAGE_BYTES]), MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    for (uint64_t at = 0; at < size; at += MR_PAGE_BYTES)
-        mr_page_set((uint32_t)((to + at) / MR_PAGE_BYTES), mr_pages[(guest + at) / MR_PAGE_BYTES]);
+    int error = move_pages(guest, size, size, to, MREMAP_DONTUNMAP);
+    if (error)
+        return error;
+    MR_TELL(map, guest, size, mr_host_protection(mr_pages[guest / MR_PAGE_BYTES]), MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return to;
 }
 
@@ -180,15 +175,12 @@ int64_t mr_attach(int id, uint32_t guest, uint32_t alignment, uint32_t size_byte
     uint64_t size = mr_page_up(size_bytes);
     if (guest == 0 && (guest = find_free_aligned(size_bytes, alignment)) == 0)
         return -ENOMEM;
-    if (!mr_in_user_space(guest, size))
-        return -EINVAL;
-    if (!replaces && !mr_pages_are_free(guest, size))
+    if (!mr_in_user_space(guest, size) || (!replaces && !mr_pages_are_free(guest, size)))
         return -EINVAL;
     if (shmat(id, mr_host_at(guest), SHM_REMAP | (read_only ? SHM_RDONLY : 0)) == (void *)-1)
         return -errno;
     uint8_t bits = mr_page_bits(MR_READ | (read_only ? 0 : MR_WRITE) | (executable ? MR_EXEC : 0)) | MR_SHARED;
-    if (mr_verifying)
-        mr_observe.map(guest, size, mr_host_protection(bits), MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    MR_TELL(map, guest, size, mr_host_protection(bits), MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     mr_pages_set(guest, size, bits);
     return guest;
 }
@@ -199,10 +191,9 @@ static void fill_holes(uint32_t guest, uint64_t size)
     void *got = mmap(mr_host_at(guest), size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
                      -1, 0);
     if (got == mr_host_at(guest)) {
-        if (mr_verifying)
-            mr_observe.release(guest, size);
+        MR_TELL(release, guest, size);
         mr_pages_set(guest, size, 0);
-        mr_pages_search_anew();
+        mr_pages_were_freed(MR_USER_END); /* somewhere */
     } else if (size > MR_PAGE_BYTES) {
         uint64_t half = mr_page_up(size / 2);
         fill_holes(guest, half);

@@ -29,11 +29,10 @@ static uintptr_t lowest_host_address(void)
 {
     unsigned long lowest = MR_LOWEST_GUEST;
     FILE *file = fopen("/proc/sys/vm/mmap_min_addr", "re");
-    if (file) {
-        if (fscanf(file, "%lu", &lowest) != 1)
-            lowest = MR_LOWEST_GUEST;
+    if (file && fscanf(file, "%lu", &lowest) != 1)
+        lowest = MR_LOWEST_GUEST;
+    if (file)
         fclose(file);
-    }
     return lowest < MR_PAGE_BYTES ? MR_PAGE_BYTES : mr_page_up(lowest);
 }
 
@@ -80,8 +79,7 @@ bool mr_pages_release(uint32_t guest, uint64_t size_bytes)
     if (mmap(mr_host_at(guest), size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
         MAP_FAILED)
         return false;
-    if (mr_verifying)
-        mr_observe.release(guest, size_bytes);
+    MR_TELL(release, guest, size_bytes);
     return true;
 }
 
@@ -162,11 +160,6 @@ void mr_pages_were_freed(uint64_t end)
 {
     if (end > free_hint)
         free_hint = (uint32_t)end;
-}
-
-void mr_pages_search_anew(void)
-{
-    free_hint = 0;
 }
 
 /* ---- looking ---- */

@@ -39,6 +39,5 @@ bool mr_pages_are_free(uint32_t guest, uint64_t size_bytes);
 /* Makes a range of the window free again. Returns false when the kernel is out of mappings. */
 bool mr_pages_release(uint32_t guest, uint64_t size_bytes);
 void mr_pages_were_freed(uint64_t end); /* below this address */
-void mr_pages_search_anew(void);        /* somewhere */
 
 #endif

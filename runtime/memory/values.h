@@ -28,32 +28,33 @@ static inline void mr_watch_store(uint32_t guest, uint32_t size_bytes)
         mr_store_watch(guest, size_bytes);
 }
 
-#define MR_DEFINE_ACCESS(bits, SWAP)                                                \
-    static inline uint##bits##_t mr_peek##bits(uint32_t guest)                      \
-    {                                                                               \
-        uint##bits##_t value;                                                       \
-        memcpy(&value, (const void *)((uintptr_t)mr_window + guest), sizeof value); \
-        return SWAP(value);                                                         \
-    }                                                                               \
-    static inline void mr_poke##bits(uint32_t guest, uint##bits##_t value)          \
-    {                                                                               \
-        mr_watch_store(guest, sizeof value);                                        \
-        value = SWAP(value);                                                        \
-        memcpy((void *)((uintptr_t)mr_window + guest), &value, sizeof value);       \
+/* get and put: host-side images of guest structures. peek and poke: guest memory. */
+#define MR_DEFINE_ACCESS(bits, SWAP)                                        \
+    static inline uint##bits##_t mr_get##bits(const void *from)             \
+    {                                                                       \
+        uint##bits##_t value;                                               \
+        memcpy(&value, from, sizeof value);                                 \
+        return SWAP(value);                                                 \
+    }                                                                       \
+    static inline void mr_put##bits(void *to, uint##bits##_t value)         \
+    {                                                                       \
+        value = SWAP(value);                                                \
+        memcpy(to, &value, sizeof value);                                   \
+    }                                                                       \
+    static inline uint##bits##_t mr_peek##bits(uint32_t guest)              \
+    {                                                                       \
+        return mr_get##bits((const void *)((uintptr_t)mr_window + guest));  \
+    }                                                                       \
+    static inline void mr_poke##bits(uint32_t guest, uint##bits##_t value)  \
+    {                                                                       \
+        mr_watch_store(guest, sizeof value);                                \
+        mr_put##bits((void *)((uintptr_t)mr_window + guest), value);        \
     }
 
 MR_DEFINE_ACCESS(8, )
 MR_DEFINE_ACCESS(16, mr_swap16)
 MR_DEFINE_ACCESS(32, mr_swap32)
 MR_DEFINE_ACCESS(64, mr_swap64)
-
-/* Stores into host-side images of guest structures, guest byte order. */
-void mr_put16(void *to, uint16_t value);
-void mr_put32(void *to, uint32_t value);
-void mr_put64(void *to, uint64_t value);
-uint16_t mr_get16(const void *from);
-uint32_t mr_get32(const void *from);
-uint64_t mr_get64(const void *from);
 
 /* Words in guest memory, checked: 0 or -EFAULT. */
 int mr_read32(uint32_t guest, uint32_t *value);

@@ -62,11 +62,9 @@ int mr_verify_file(int fd)
         int copy = memfd_create("mipsrec-verify", MFD_CLOEXEC);
         twins[i].copy = copy < 0 ? -1 : fcntl(copy, F_DUPFD_CLOEXEC, FIRST_OWN_FD);
         close(copy);
-        if (twins[i].original < 0 || twins[i].copy < 0)
-            mr_fail("verify: cannot make a copy of a file that the guest maps shared: %s", strerror(errno));
         twin_count++;
     }
-    if (!resize(&twins[i], status.st_size))
+    if (twins[i].original < 0 || twins[i].copy < 0 || !resize(&twins[i], status.st_size))
         mr_fail("verify: cannot make a copy of a file that the guest maps shared: %s", strerror(errno));
     copy_file(&twins[i]);
     return twins[i].copy;

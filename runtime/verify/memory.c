@@ -5,6 +5,7 @@
  */
 #include "base/messages.h"
 #include "base/observe.h"
+#include "memory/pages.h"
 #include "memory/values.h"
 #include "verify/verify.h"
 
@@ -14,8 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define WINDOW_BYTES ((uint64_t)1 << 32)
-#define PAGE_COUNT (1u << 20)
+#define PAGE_COUNT ((uint32_t)sizeof mr_pages)
 #define LINE_BYTES 64u
 
 uint8_t *mr_verify_window;
@@ -64,11 +64,10 @@ void *mr_verify_grown(void *elements, size_t count, size_t *room, size_t element
 static sigjmp_buf comparing;
 static volatile bool is_comparing;
 
-bool mr_verify_comparing_faulted(void)
+void mr_verify_comparing_faulted(void)
 {
     if (is_comparing)
         siglongjmp(comparing, 1);
-    return false;
 }
 
 /* Compares bytes of one page; what cannot be read in one of the memories counts as equal. */
@@ -154,19 +153,18 @@ bool mr_verify_stores_differ(struct mr_verify_difference *difference)
             return true;
         }
     }
-    for (size_t i = 0; i < line_count; i++)
-        line_marks[lines[i].number] = 0;
-    line_count = 0;
+    while (line_count > 0)
+        line_marks[lines[--line_count].number] = 0;
     return false;
 }
 
 void mr_verify_take_back_stores(void)
 {
-    for (size_t i = 0; i < line_count; i++) {
-        memcpy(interpreted_at(lines[i].number * LINE_BYTES), lines[i].before, LINE_BYTES);
-        line_marks[lines[i].number] = 0;
+    while (line_count > 0) {
+        const struct line *line = &lines[--line_count];
+        memcpy(interpreted_at(line->number * LINE_BYTES), line->before, LINE_BYTES);
+        line_marks[line->number] = 0;
     }
-    line_count = 0;
 }
 
 /* ---- everything ---- */
@@ -184,14 +182,6 @@ bool mr_verify_memory_differs(struct mr_verify_difference *difference)
 }
 
 /* ---- what system calls and signals write ---- */
-
-static void range(uint32_t guest, uint32_t size_bytes);
-
-void mr_verify_watch_ranges(bool on)
-{
-    range_count = 0;
-    mr_store_watch = on ? range : NULL;
-}
 
 static bool part_differs(uint32_t guest, uint32_t size_bytes, void *difference)
 {
@@ -221,9 +211,10 @@ static void range(uint32_t guest, uint32_t size_bytes)
     ranges[range_count++] = (struct range){guest, size_bytes};
 }
 
-static int host_protection(uint8_t bits)
+void mr_verify_watch_ranges(bool on)
 {
-    return (bits & MR_READ ? PROT_READ : 0) | (bits & MR_WRITE ? PROT_WRITE : 0);
+    range_count = 0;
+    mr_store_watch = on ? range : NULL;
 }
 
 static bool copy_part(uint32_t guest, uint32_t size_bytes, void *unused)
@@ -237,7 +228,7 @@ static bool copy_part(uint32_t guest, uint32_t size_bytes, void *unused)
         mprotect(page, MR_PAGE_BYTES, PROT_READ | PROT_WRITE);
     memcpy(interpreted_at(guest), lifted_at(guest), size_bytes);
     if (!(bits & MR_WRITE))
-        mprotect(page, MR_PAGE_BYTES, host_protection(bits));
+        mprotect(page, MR_PAGE_BYTES, mr_host_protection(bits));
     return false;
 }
 
@@ -320,9 +311,9 @@ static void move(uint32_t guest, uint64_t old_size, uint64_t new_size, uint32_t 
 
 void mr_verify_memory_start(void)
 {
-    size_t size = WINDOW_BYTES + 2 * MR_WINDOW_GUARD_BYTES;
+    size_t size = MR_WINDOW_BYTES + 2 * MR_WINDOW_GUARD_BYTES;
     uint8_t *got = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    line_marks = mmap(NULL, WINDOW_BYTES / LINE_BYTES, PROT_READ | PROT_WRITE,
+    line_marks = mmap(NULL, MR_WINDOW_BYTES / LINE_BYTES, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (got == MAP_FAILED || line_marks == MAP_FAILED)
         mr_fail("verify: cannot reserve 4 GiB of address space for the interpreter's copy of the guest's memory (%s): "
@@ -336,7 +327,7 @@ void mr_verify_memory_start(void)
         map_at(guest, MR_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (mr_pages[page] & MR_READ && bytes_differ(guest, MR_PAGE_BYTES))
             memcpy(interpreted_at(guest), lifted_at(guest), MR_PAGE_BYTES);
-        mprotect(interpreted_at(guest), MR_PAGE_BYTES, host_protection(mr_pages[page]));
+        mprotect(interpreted_at(guest), MR_PAGE_BYTES, mr_host_protection(mr_pages[page]));
     }
     mr_observe.map = map;
     mr_observe.release = release;

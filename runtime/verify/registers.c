@@ -31,17 +31,13 @@ uint64_t mr_verify_register(const struct mr_state *s, unsigned number)
 
 void mr_verify_register_name(unsigned number, char name[MR_VERIFY_NAME_BYTES])
 {
-    static const char *const names[32] = {MR_GPR_NAMES};
-    if (number < HI)
-        snprintf(name, MR_VERIFY_NAME_BYTES, "%s", names[number]);
-    else if (number < FPR)
-        snprintf(name, MR_VERIFY_NAME_BYTES, "%s", number == HI ? "hi" : "lo");
-    else if (number < FCC)
+    static const char *const names[MR_VERIFY_REGISTERS] = {MR_GPR_NAMES, "hi", "lo", [MR_VERIFY_FCSR] = "fcsr", "tls"};
+    if (number - FPR < 32)
         snprintf(name, MR_VERIFY_NAME_BYTES, "f%u", number - FPR);
-    else if (number < MR_VERIFY_FCSR)
+    else if (number - FCC < 8)
         snprintf(name, MR_VERIFY_NAME_BYTES, "fcc%u", number - FCC);
     else
-        snprintf(name, MR_VERIFY_NAME_BYTES, "%s", number == MR_VERIFY_FCSR ? "fcsr" : "tls");
+        snprintf(name, MR_VERIFY_NAME_BYTES, "%s", names[number]);
 }
 
 bool mr_verify_ignore(const char *name)

@@ -17,7 +17,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -149,7 +148,7 @@ static void add_files(void)
 
 /* What was seen on it. */
 static struct {
-    struct {
+    struct jump {
         uint32_t from, to;
     } jumps[PATH_LENGTH]; /* the last ones */
     uint64_t jump_count;
@@ -216,11 +215,8 @@ static void walk_steps(const struct mr_verify_finding *finding, const bool *want
         look_at_changes(&before, s, wanted, pc, slot_pc, step);
         if (memory_changed(memory, bytes))
             way.stored_by = slot_pc;
-        if (next != pc + 4) {
-            way.jumps[way.jump_count % PATH_LENGTH].from = pc;
-            way.jumps[way.jump_count % PATH_LENGTH].to = next;
-            way.jump_count++;
-        }
+        if (next != pc + 4)
+            way.jumps[way.jump_count++ % PATH_LENGTH] = (struct jump){pc, next};
         pc = next;
     }
 }

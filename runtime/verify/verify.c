@@ -17,6 +17,7 @@
 #include "cpu/interp.h"
 #include "lifted/dispatch_table.h"
 #include "lifted/module.h"
+#include "memory/pages.h"
 
 #include <setjmp.h>
 #include <stdio.h>
@@ -34,7 +35,6 @@
 #define CLOCK_EVERY 1024u           /* points between two looks at the clock */
 #define RECORD_NANOSECONDS 200000000ull
 #define SCAN_SHARE 20u              /* comparing all memory may take one part in so many of the time */
-#define WINDOW_BYTES ((uint64_t)1 << 32)
 
 /* The interpreter's side. */
 static struct mr_state shadow __attribute__((aligned(64)));
@@ -102,6 +102,29 @@ static void note_nearest(struct mr_point here, unsigned differences)
 
 /* ---- the interpreter follows ---- */
 
+/* jal, jalr with a register to link, and the branches that link. */
+static bool links(uint32_t word)
+{
+    uint32_t opcode = word >> 26;
+    return opcode == 0x03 || (opcode == 0x00 && funct(word) == 0x09 && rd(word) != 0) ||
+           (opcode == 0x01 && (rt(word) & 0x1c) == 0x10);
+}
+
+/* Runs from pc until control is at wanted, after one instruction at least, or until a call comes to a lifted entry.
+ * Takes no signals. Instructions are counted as they complete. */
+static uint32_t interpret_to(struct mr_state *s, uint32_t pc, uint32_t wanted)
+{
+    for (;;) {
+        pc = mr_aligned(s, pc);
+        *(volatile uint32_t *)&s->pc = pc;
+        uint32_t word = mr_fetch(pc), next = mr_operation_of(word)(s, word, pc + 4);
+        counts.steps++;
+        if (next == wanted || (next != pc + 4 && next != pc + 8 && links(word) && mr_lookup(next) != NULL))
+            return next;
+        pc = next;
+    }
+}
+
 /* Runs it until it is at pc `wanted`, at a lifted entry by a call, or stopped by what happens once. */
 static void run_shadow(uint32_t wanted)
 {
@@ -111,7 +134,7 @@ static void run_shadow(uint32_t wanted)
     mr_fpu_enter(&shadow);
     following = true;
     if (sigsetjmp(stop, 0) == 0) {
-        shadow_pc = mr_interpret_to(&shadow, shadow_pc, wanted, &counts.steps);
+        shadow_pc = interpret_to(&shadow, shadow_pc, wanted);
         stopped_at = (struct mr_point){MR_AT_PLACE, shadow_pc, 0};
     }
     following = false;
@@ -124,11 +147,6 @@ static _Noreturn void stop_shadow(struct mr_point point)
 {
     stopped_at = point;
     siglongjmp(stop, 1);
-}
-
-static bool same_point(const struct mr_point *a, const struct mr_point *b)
-{
-    return a->kind == b->kind && a->pc == b->pc && a->detail == b->detail;
 }
 
 /* Lifted code may have registers at a fault that it has not written to its state: then those of the interpreter count. */
@@ -169,14 +187,12 @@ static void follow_to_place(struct mr_state *s, const struct mr_point *point)
 static void follow_to_stop(struct mr_state *s, const struct mr_point *point)
 {
     unsigned calls_passed = 0;
-    do {
-        run_shadow(NO_PC);
-        if (stopped_at.kind == MR_AT_PLACE)
-            note_nearest((struct mr_point){MR_AT_CALL, shadow_pc, 0}, FAR_AWAY);
-        if (stopped_at.kind == MR_AT_PLACE && mr_library_tells_of_calls() && ++calls_passed > MOST_CALLS_PASSED)
+    for (run_shadow(NO_PC); stopped_at.kind == MR_AT_PLACE; run_shadow(NO_PC)) {
+        note_nearest((struct mr_point){MR_AT_CALL, shadow_pc, 0}, FAR_AWAY);
+        if (mr_library_tells_of_calls() && ++calls_passed > MOST_CALLS_PASSED)
             disagree(s, point, NULL);
-    } while (stopped_at.kind == MR_AT_PLACE);
-    bool same = same_point(&stopped_at, point);
+    }
+    bool same = stopped_at.kind == point->kind && stopped_at.pc == point->pc && stopped_at.detail == point->detail;
     if (same && registers_agree(s, point))
         return;
     note_nearest(stopped_at, same ? mr_verify_count_differences(s, &shadow) : FARTHEST_AWAY);
@@ -325,7 +341,7 @@ static void host_fault(uintptr_t host_address)
     mr_verify_stop_walking();
     mr_verify_comparing_faulted();
     uint64_t into_window = (uint64_t)host_address - (uint64_t)(uintptr_t)mr_verify_window;
-    if (following && into_window + MR_WINDOW_GUARD_BYTES < WINDOW_BYTES + 2 * MR_WINDOW_GUARD_BYTES)
+    if (following && into_window + MR_WINDOW_GUARD_BYTES < MR_WINDOW_BYTES + 2 * MR_WINDOW_GUARD_BYTES)
         stop_shadow((struct mr_point){MR_AT_FAULT, shadow.pc, (uint32_t)into_window});
 }
 

@@ -41,7 +41,7 @@ bool mr_verify_memory_differs(struct mr_verify_difference *difference); /* compa
 void mr_verify_take_back_stores(void); /* the interpreter's memory is as at the last agreement */
 void mr_verify_copy_ranges(void);      /* gives the interpreter what the host has written */
 bool mr_verify_read_interpreted(uint32_t guest, void *bytes, uint32_t size_bytes); /* false: not readable */
-bool mr_verify_comparing_faulted(void); /* called on a fault; does not return when it was a comparison's */
+void mr_verify_comparing_faulted(void); /* called on a fault; does not return when it was a comparison's */
 
 void *mr_verify_grown(void *elements, size_t count, size_t *room, size_t element_bytes); /* room for one more element */
 
@@ -81,10 +81,5 @@ _Noreturn void mr_verify_diverge(const struct mr_verify_finding *finding, const 
 void mr_verify_stop_walking(void); /* at what happens once and at faults; does not return when that run came there */
 void mr_verify_record(const char *kind, const struct mr_verify_counts *counts, const char *more);
 void mr_verify_record_start(int fd);
-
-/* ---- follow.c ---- */
-/* Runs from pc until control is at wanted, after one instruction at least, or until a call comes to a lifted entry. Counts
- * instructions in *steps as they complete. */
-uint32_t mr_interpret_to(struct mr_state *s, uint32_t pc, uint32_t wanted, uint64_t *steps);
 
 #endif
