@@ -59,18 +59,18 @@ static void host_clear(void)
         _mm_setcsr(now & ~MXCSR_FLAGS);
 }
 
-static void host_set_modes(uint32_t fcsr)
+void mr_fpu_set_modes(const struct mr_state *s)
 {
-    uint32_t now = _mm_getcsr(), wanted = host_modes(fcsr) | (now & MXCSR_FLAGS);
+    uint32_t now = _mm_getcsr(), wanted = host_modes(s->fcsr) | (now & MXCSR_FLAGS);
     if (now != wanted)
         _mm_setcsr(wanted);
 }
 
 /* Writing MXCSR is what costs: flags that the guest has too stay. */
-static void host_enter(uint32_t fcsr)
+static void host_enter(const struct mr_state *s)
 {
-    uint32_t now = _mm_getcsr(), wanted = host_modes(fcsr);
-    if ((exceptions_of(now) & ~(fcsr >> MR_FCSR_FLAGS_SHIFT)) == 0)
+    uint32_t now = _mm_getcsr(), wanted = host_modes(s->fcsr);
+    if ((exceptions_of(now) & ~(s->fcsr >> MR_FCSR_FLAGS_SHIFT)) == 0)
         wanted |= now & MXCSR_FLAGS;
     if (now != wanted)
         _mm_setcsr(wanted);
@@ -89,27 +89,22 @@ static void host_clear(void)
     feclearexcept(FE_ALL_EXCEPT);
 }
 
-static void host_set_modes(uint32_t fcsr)
+void mr_fpu_set_modes(const struct mr_state *s)
 {
     static const int rounding[4] = {FE_TONEAREST, FE_TOWARDZERO, FE_UPWARD, FE_DOWNWARD};
-    fesetround(rounding[fcsr & MR_FCSR_RM]);
+    fesetround(rounding[s->fcsr & MR_FCSR_RM]);
 }
 
-static void host_enter(uint32_t fcsr)
+static void host_enter(const struct mr_state *s)
 {
-    host_set_modes(fcsr);
+    mr_fpu_set_modes(s);
     host_clear();
 }
 #endif
 
-void mr_fpu_set_modes(const struct mr_state *s)
-{
-    host_set_modes(s->fcsr);
-}
-
 void mr_fpu_enter(struct mr_state *s)
 {
-    host_enter(s->fcsr);
+    host_enter(s);
     s->fp_word = 0;
 }
 
@@ -162,8 +157,7 @@ bool mr_fpu_execute(struct mr_state *s, uint32_t word, const uint64_t operands[3
     *result = mr_fp_perform(s, word, operands, &raised);
     s->fcsr |= raised << MR_FCSR_FLAGS_SHIFT;
     s->fp_word = word;
-    for (int i = 0; i < 3; i++)
-        s->fp_operands[i] = operands[i];
+    memcpy(s->fp_operands, operands, sizeof s->fp_operands);
     return false;
 }
 
@@ -187,39 +181,20 @@ uint64_t mr_fp_again(struct mr_state *s, uint32_t word, uint64_t a, uint64_t b, 
     return result;
 }
 
-static uint64_t load_operand(uint32_t guest, uint32_t size_bytes)
-{
-    const uint8_t *host = (const uint8_t *)((uintptr_t)mr_window + guest);
-    uint32_t word;
-    uint64_t doubleword;
-    if (size_bytes == sizeof word) {
-        memcpy(&word, host, sizeof word);
-        return mr_swap32(word);
-    }
-    memcpy(&doubleword, host, sizeof doubleword);
-    return mr_swap64(doubleword);
-}
-
 void mr_fp_replay(struct mr_state *s, const struct mr_fp_step *steps, uint32_t load_count, uint32_t step_count,
                   uint64_t *slots)
 {
     uint32_t raised = 0;
-    for (uint32_t i = 0; i < load_count; i++)
-        slots[steps[i].result] = load_operand((uint32_t)slots[steps[i].result] + steps[i].word, steps[i].operands[0]);
+    for (uint32_t i = 0; i < load_count; i++) {
+        uint32_t guest = (uint32_t)slots[steps[i].result] + steps[i].word, size_bytes = steps[i].operands[0];
+        slots[steps[i].result] = size_bytes == 4 ? mr_peek32(guest) : mr_peek64(guest);
+    }
     for (uint32_t i = load_count; i < step_count; i++) {
         const struct mr_fp_step *step = &steps[i];
         const uint64_t operands[3] = {slots[step->operands[0]], slots[step->operands[1]], slots[step->operands[2]]};
         slots[step->result] = mr_fp_perform(s, step->word, operands, &raised);
     }
     s->fcsr |= raised << MR_FCSR_FLAGS_SHIFT;
-}
-
-/* ---- FCSR ---- */
-
-bool mr_fpu_pending(const struct mr_state *s)
-{
-    uint32_t enables = (s->fcsr >> MR_FCSR_ENABLES_SHIFT & 31) | MR_FP_UNIMPLEMENTED;
-    return (s->fcsr >> MR_FCSR_CAUSES_SHIFT & 63 & enables) != 0;
 }
 
 /* ---- FCSR's views: control registers 25 (FCCR), 26 (FEXR), 28 (FENR) and 31 (FCSR); 0 is FIR ---- */
@@ -258,6 +233,12 @@ void mr_fpu_set_fcsr(struct mr_state *s, uint32_t value)
 {
     set_condition_codes(s, (value >> 23 & 1) | (value >> 24 & 0xfe));
     replace_bits(&s->fcsr, FEXR_BITS | FENR_BITS | MR_FCSR_FS, value);
+}
+
+bool mr_fpu_pending(const struct mr_state *s)
+{
+    uint32_t enables = (s->fcsr >> MR_FCSR_ENABLES_SHIFT & 31) | MR_FP_UNIMPLEMENTED;
+    return (s->fcsr >> MR_FCSR_CAUSES_SHIFT & 63 & enables) != 0;
 }
 
 uint32_t mr_cfc1(struct mr_state *s, uint32_t fs)
@@ -300,21 +281,18 @@ void mr_ctc1(struct mr_state *s, uint32_t fs, uint32_t value)
     mr_fpu_enter(s);
 }
 
-/* In a delay slot, where next_pc is the branch: the interpreter performs both, with the condition codes that the branch saw. */
-static uint32_t perform_with_branch(struct mr_state *s, uint32_t pc, uint32_t fcsr_before)
-{
-    mr_fpu_set_fcsr(s, fcsr_before);
-    mr_fpu_enter(s);
-    return mr_interpret_step(s, pc);
-}
-
 uint32_t mr_ctc1_lifted(struct mr_state *s, uint32_t fs, uint32_t value, uint32_t pc, uint32_t next_pc)
 {
     mr_fpu_collect(s);
     uint32_t before = mr_fpu_fcsr(s);
     mr_ctc1(s, fs, value);
-    if (next_pc == pc && mr_fpu_may_trap(s))
-        return perform_with_branch(s, pc, before);
+    if (next_pc == pc && mr_fpu_may_trap(s)) {
+        /* In a delay slot, where next_pc is the branch: the interpreter performs both, with the condition codes that
+         * the branch saw. */
+        mr_fpu_set_fcsr(s, before);
+        mr_fpu_enter(s);
+        return mr_interpret_step(s, pc);
+    }
     bool pending = mr_fpu_pending(s);
     if (pending)
         next_pc = mr_exception(s, pc, MR_FPE, 0);

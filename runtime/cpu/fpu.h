@@ -22,7 +22,6 @@ enum { MR_FCSR_FLAGS_SHIFT = 2, MR_FCSR_ENABLES_SHIFT = 7, MR_FCSR_CAUSES_SHIFT 
 #define MR_FCSR_ENABLES (31u << MR_FCSR_ENABLES_SHIFT)
 #define MR_FCSR_ABS2008 (1u << 19)
 #define MR_FCSR_FS (1u << 24)
-enum mr_rounding { MR_ROUND_NEAREST, MR_ROUND_ZERO, MR_ROUND_UP, MR_ROUND_DOWN }; /* as FCSR.RM has them */
 
 enum mr_fp_format { MR_FP_S, MR_FP_D, MR_FP_W = 4, MR_FP_L }; /* the fmt field less 16 */
 enum mr_fp_operation { MR_FP_ADD, MR_FP_SUB, MR_FP_MUL, MR_FP_DIV, MR_FP_SQRT, MR_FP_RECIP, MR_FP_RSQRT };
@@ -91,7 +90,7 @@ static inline void mr_fpr_set_double(struct mr_state *s, unsigned number, uint64
     s->fpr[number].bits = bits;
 }
 
-/* ---- fpu_arithmetic.c, fpu_perform.c: bit patterns in, bit patterns out ---- */
+/* ---- fpu_arithmetic.c: bit patterns in, bit patterns out ---- */
 
 /* Performs an arithmetic instruction on the bits of fs, ft and fr: one of COP1 in formats S, D, W and L but for moves, or a
  * multiply-add. The result of a comparison is 0 or 1. Exceptions are added to *raised; those that the host's arithmetic
@@ -100,19 +99,7 @@ uint64_t mr_fp_perform(struct mr_state *s, uint32_t word, const uint64_t operand
 /* The format of what such an instruction writes to fd. */
 enum mr_fp_format mr_fp_result_format(uint32_t word);
 
-/* The parts of it. Operations are in S or D. Those of one operand ignore b, but to their functions it must be 0. */
+/* Operations in S or D; those of one operand want 0 for b. */
 extern mr_fp_function *const mr_fp_functions[2][7]; /* by format and operation */
-uint64_t mr_fp_arithmetic(struct mr_state *s, enum mr_fp_operation operation, enum mr_fp_format format, uint64_t a,
-                          uint64_t b, uint32_t *raised);
-uint64_t mr_fp_abs(struct mr_state *s, enum mr_fp_format format, uint64_t a, uint32_t *raised);
-uint64_t mr_fp_neg(struct mr_state *s, enum mr_fp_format format, uint64_t a, uint32_t *raised);
-/* To S or D, from any other format. */
-uint64_t mr_fp_convert(struct mr_state *s, enum mr_fp_format to, enum mr_fp_format from, uint64_t a, uint32_t *raised);
-/* To W or L, from S or D. */
-uint64_t mr_fp_to_integer(struct mr_state *s, enum mr_fp_format to, enum mr_fp_format from, enum mr_rounding mode,
-                          uint64_t a, uint32_t *raised);
-/* The 4-bit condition of c.cond.fmt. */
-bool mr_fp_compare(struct mr_state *s, unsigned condition, enum mr_fp_format format, uint64_t a, uint64_t b,
-                   uint32_t *raised);
 
 #endif

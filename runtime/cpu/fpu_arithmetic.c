@@ -1,12 +1,14 @@
 /* Floating-point arithmetic on bit patterns: the host's, with MIPS's NaNs, and the conversions the host does otherwise.
  *
+ * Enters: an arithmetic instruction of coprocessor 1, and its operands, of which short ones are in the lower half.
+ * Leaves: its result and exceptions. The registers are the callers' matter: the interpreter's, and that of lifted code,
+ * which has a NaN's instruction performed again here. Paired single is not there.
  * The host computes in its current rounding mode. Calls go through tables of functions, so that no compiler moves the
  * arithmetic past a look at the host's flags. Compile with -frounding-math -ffp-contract=off.
  */
 #include "cpu/fpu.h"
 
 #include <math.h>
-#include <string.h>
 
 #ifdef __clang__
 #pragma STDC FENV_ACCESS ON
@@ -63,34 +65,19 @@ static uint64_t nan_result(const struct mr_state *s, const struct layout *layout
 
 /* ---- the host's arithmetic ---- */
 
-static float single_of(uint64_t bits)
-{
-    uint32_t low = (uint32_t)bits;
-    float value;
-    memcpy(&value, &low, sizeof value);
-    return value;
-}
-
-static uint64_t bits_of_single(float value)
-{
+union single {
     uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static double double_of(uint64_t bits)
-{
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static uint64_t bits_of_double(double value)
-{
+    float value;
+};
+union whole {
     uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
+    double value;
+};
+
+static float single_of(uint64_t bits) { return (union single){.bits = (uint32_t)bits}.value; }
+static uint64_t bits_of_single(float value) { return (union single){.value = value}.bits; }
+static double double_of(uint64_t bits) { return (union whole){.bits = bits}.value; }
+static uint64_t bits_of_double(double value) { return (union whole){.value = value}.bits; }
 
 #if defined(__SSE2__) && !defined(MR_FPU_PORTABLE)
 /* Not sqrt(), which may set errno and wants libm. */
@@ -138,36 +125,33 @@ static inline uint64_t finished(const struct mr_state *s, const struct layout *l
             return nan_result(s, layout, a_bits, b_bits, raised);                            \
         return finished(s, layout, bits_of(value), raised);                                  \
     }
-#define SINGLE(name, value) ARITHMETIC(name##_s, MR_FP_S, float, single_of, bits_of_single, value)
-#define DOUBLE(name, value) ARITHMETIC(name##_d, MR_FP_D, double, double_of, bits_of_double, value)
+#define BOTH_FORMATS(name, value)                                                            \
+    ARITHMETIC(name##_s, MR_FP_S, float, single_of, bits_of_single, value)                   \
+    ARITHMETIC(name##_d, MR_FP_D, double, double_of, bits_of_double, value)
+#define root(a) _Generic((a), float: root_s, double: root_d)(a)
 
-SINGLE(add, a + b)
-SINGLE(sub, a - b)
-SINGLE(mul, a * b)
-SINGLE(div, a / b)
-SINGLE(sqrt, root_s(a))
-SINGLE(recip, 1.0f / a)
-SINGLE(rsqrt, 1.0f / root_s(a))
-DOUBLE(add, a + b)
-DOUBLE(sub, a - b)
-DOUBLE(mul, a * b)
-DOUBLE(div, a / b)
-DOUBLE(sqrt, root_d(a))
-DOUBLE(recip, 1.0 / a)
-DOUBLE(rsqrt, 1.0 / root_d(a))
+BOTH_FORMATS(add, a + b)
+BOTH_FORMATS(sub, a - b)
+BOTH_FORMATS(mul, a * b)
+BOTH_FORMATS(div, a / b)
+BOTH_FORMATS(sqrt, root(a))
+BOTH_FORMATS(recip, 1 / a)
+BOTH_FORMATS(rsqrt, 1 / root(a))
 
 mr_fp_function *const mr_fp_functions[2][7] = {
     [MR_FP_S] = {add_s, sub_s, mul_s, div_s, sqrt_s, recip_s, rsqrt_s},
     [MR_FP_D] = {add_d, sub_d, mul_d, div_d, sqrt_d, recip_d, rsqrt_d},
 };
 
-uint64_t mr_fp_arithmetic(struct mr_state *s, enum mr_fp_operation operation, enum mr_fp_format format, uint64_t a,
-                          uint64_t b, uint32_t *raised)
+/* Operations of one operand ignore b, but to their functions it must be 0. */
+static uint64_t arithmetic(struct mr_state *s, enum mr_fp_operation operation, enum mr_fp_format format, uint64_t a,
+                           uint64_t b, uint32_t *raised)
 {
     return mr_fp_functions[format][operation](s, a, operation >= MR_FP_SQRT ? 0 : b, raised);
 }
 
-/* abs and neg. Without ABS2008 they are arithmetic: a quiet NaN passes unchanged, a signalling one is invalid. */
+/* abs and neg: `changed` is a with its new sign. Without ABS2008 they are arithmetic: a quiet NaN passes unchanged, a
+ * signalling one is invalid. */
 static uint64_t change_sign(struct mr_state *s, enum mr_fp_format format, uint64_t a, uint64_t changed,
                             uint32_t *raised)
 {
@@ -175,16 +159,6 @@ static uint64_t change_sign(struct mr_state *s, enum mr_fp_format format, uint64
     if (!is_nan(layout, a) || s->fcsr & MR_FCSR_ABS2008)
         return changed;
     return is_signalling(s, layout, a) ? nan_result(s, layout, a, a, raised) : a;
-}
-
-uint64_t mr_fp_abs(struct mr_state *s, enum mr_fp_format format, uint64_t a, uint32_t *raised)
-{
-    return change_sign(s, format, a, a & ~layouts[format].sign, raised);
-}
-
-uint64_t mr_fp_neg(struct mr_state *s, enum mr_fp_format format, uint64_t a, uint32_t *raised)
-{
-    return change_sign(s, format, a, a ^ layouts[format].sign, raised);
 }
 
 /* ---- conversions to floating point ---- */
@@ -221,7 +195,8 @@ static uint64_t convert_nan(struct mr_state *s, enum mr_fp_format to, enum mr_fp
     return (quiet & layouts[from].sign ? layouts[to].sign : 0) | layouts[to].infinity | payload;
 }
 
-uint64_t mr_fp_convert(struct mr_state *s, enum mr_fp_format to, enum mr_fp_format from, uint64_t a, uint32_t *raised)
+/* To S or D, from any other format. */
+static uint64_t convert(struct mr_state *s, enum mr_fp_format to, enum mr_fp_format from, uint64_t a, uint32_t *raised)
 {
     if (from <= MR_FP_D && is_nan(&layouts[from], a))
         return convert_nan(s, to, from, a, raised);
@@ -230,14 +205,17 @@ uint64_t mr_fp_convert(struct mr_state *s, enum mr_fp_format to, enum mr_fp_form
 
 /* ---- conversions to integers ---- */
 
-static bool rounds_away(enum mr_rounding mode, bool negative, bool odd, uint64_t rest, uint64_t half)
+/* As FCSR.RM has them, and round, trunc, ceil, floor. */
+enum rounding { ROUND_NEAREST, ROUND_ZERO, ROUND_UP, ROUND_DOWN };
+
+static bool rounds_away(enum rounding mode, bool negative, bool odd, uint64_t rest, uint64_t half)
 {
     switch (mode) {
-    case MR_ROUND_NEAREST:
+    case ROUND_NEAREST:
         return rest > half || (rest == half && odd);
-    case MR_ROUND_UP:
+    case ROUND_UP:
         return rest != 0 && !negative;
-    case MR_ROUND_DOWN:
+    case ROUND_DOWN:
         return rest != 0 && negative;
     default:
         return false;
@@ -245,7 +223,7 @@ static bool rounds_away(enum mr_rounding mode, bool negative, bool odd, uint64_t
 }
 
 /* The magnitude of a finite number, rounded; 2^64 - 1 stands for anything from 2^64 on. */
-static uint64_t rounded_magnitude(const struct layout *layout, enum mr_rounding mode, uint64_t a, bool *inexact)
+static uint64_t rounded_magnitude(const struct layout *layout, enum rounding mode, uint64_t a, bool *inexact)
 {
     uint64_t fraction = a & ((1ull << layout->fraction_bits) - 1);
     int exponent = (int)((a & layout->infinity) >> layout->fraction_bits);
@@ -272,8 +250,9 @@ static uint64_t invalid_integer(const struct mr_state *s, const struct layout *l
     return a & layout->sign ? 0 - limit : limit - 1;
 }
 
-uint64_t mr_fp_to_integer(struct mr_state *s, enum mr_fp_format to, enum mr_fp_format from, enum mr_rounding mode,
-                          uint64_t a, uint32_t *raised)
+/* To W or L, from S or D. */
+static uint64_t to_integer(struct mr_state *s, enum mr_fp_format to, enum mr_fp_format from, enum rounding mode,
+                           uint64_t a, uint32_t *raised)
 {
     const struct layout *layout = &layouts[from];
     uint64_t limit = to == MR_FP_L ? 1ull << 63 : 1ull << 31;
@@ -297,8 +276,9 @@ static int64_t ordinal(const struct layout *layout, uint64_t a)
     return a & layout->sign ? -magnitude : magnitude;
 }
 
-bool mr_fp_compare(struct mr_state *s, unsigned condition, enum mr_fp_format format, uint64_t a, uint64_t b,
-                   uint32_t *raised)
+/* The 4-bit condition of c.cond.fmt. */
+static bool compare(struct mr_state *s, unsigned condition, enum mr_fp_format format, uint64_t a, uint64_t b,
+                    uint32_t *raised)
 {
     const struct layout *layout = &layouts[format];
     if (is_nan(layout, a) || is_nan(layout, b)) {
@@ -308,4 +288,72 @@ bool mr_fp_compare(struct mr_state *s, unsigned condition, enum mr_fp_format for
     }
     int64_t first = ordinal(layout, a), second = ordinal(layout, b);
     return (condition & 2 && first == second) || (condition & 4 && first < second);
+}
+
+/* ---- what each instruction does, by its encoding (MIPS32 manual, volume II-A) ---- */
+
+enum { OPCODE_COP1X = 0x13 };
+enum {
+    FUNCT_SQRT = 0x04, FUNCT_ABS = 0x05, FUNCT_NEG = 0x07, FUNCT_ROUND_L = 0x08, FUNCT_RECIP = 0x15, FUNCT_RSQRT = 0x16,
+    FUNCT_CVT_S = 0x20, FUNCT_CVT_D = 0x21, FUNCT_CVT_W = 0x24, FUNCT_CVT_L = 0x25, FUNCT_COMPARE = 0x30,
+};
+
+/* Two operations in one, each rounded: the bits of funct are its format, subtraction, negation. */
+static uint64_t multiply_add(struct mr_state *s, uint32_t word, const uint64_t operands[3], uint32_t *raised)
+{
+    enum mr_fp_format format = (enum mr_fp_format)(word & 7);
+    bool subtracts = word >> 3 & 1, negates = word >> 4 & 1;
+    uint64_t mask = format == MR_FP_D ? UINT64_MAX : UINT32_MAX;
+    uint64_t product = arithmetic(s, MR_FP_MUL, format, operands[0] & mask, operands[1] & mask, raised);
+    uint64_t result = arithmetic(s, subtracts ? MR_FP_SUB : MR_FP_ADD, format, product, operands[2] & mask, raised);
+    if (negates) /* NaNs too, as on qemu */
+        result ^= 1ull << (format == MR_FP_D ? 63 : 31);
+    return result;
+}
+
+static bool is_round(uint32_t funct)
+{
+    return (funct & 0x38) == FUNCT_ROUND_L;
+}
+
+enum mr_fp_format mr_fp_result_format(uint32_t word)
+{
+    uint32_t funct = word & 63;
+    if (word >> 26 == OPCODE_COP1X)
+        return (enum mr_fp_format)(word & 7);
+    if (is_round(funct))
+        return funct & 4 ? MR_FP_W : MR_FP_L;
+    return (enum mr_fp_format)((funct & 0x38) == FUNCT_CVT_S ? funct & 7 : word >> 21 & 7);
+}
+
+uint64_t mr_fp_perform(struct mr_state *s, uint32_t word, const uint64_t operands[3], uint32_t *raised)
+{
+    enum mr_fp_format format = (enum mr_fp_format)(word >> 21 & 7);
+    uint32_t funct = word & 63;
+    uint64_t mask = format & 1 ? UINT64_MAX : UINT32_MAX, a = operands[0] & mask, b = operands[1] & mask;
+    if (word >> 26 == OPCODE_COP1X)
+        return multiply_add(s, word, operands, raised);
+    if (funct >= FUNCT_COMPARE)
+        return compare(s, funct & 15, format, a, b, raised);
+    switch (funct) {
+    case FUNCT_SQRT:
+        return arithmetic(s, MR_FP_SQRT, format, a, 0, raised);
+    case FUNCT_RECIP:
+        return arithmetic(s, MR_FP_RECIP, format, a, 0, raised);
+    case FUNCT_RSQRT:
+        return arithmetic(s, MR_FP_RSQRT, format, a, 0, raised);
+    case FUNCT_ABS:
+        return change_sign(s, format, a, a & ~layouts[format].sign, raised);
+    case FUNCT_NEG:
+        return change_sign(s, format, a, a ^ layouts[format].sign, raised);
+    case FUNCT_CVT_S:
+    case FUNCT_CVT_D:
+        return convert(s, mr_fp_result_format(word), format, a, raised);
+    default:
+        break;
+    }
+    if (funct < 4) /* in the order of the operations */
+        return arithmetic(s, (enum mr_fp_operation)funct, format, a, b, raised);
+    enum rounding mode = (enum rounding)((is_round(funct) ? funct : s->fcsr) & MR_FCSR_RM);
+    return to_integer(s, mr_fp_result_format(word), format, mode, a, raised);
 }

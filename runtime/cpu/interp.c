@@ -16,33 +16,13 @@
 
 #define NOP 0u /* sll $zero, $zero, 0 */
 
-/* Opcodes with jumps among them, one bit each. */
-#define JUMPING_OPCODES 0x00f200ffu
-
-static inline bool has_delay_slot(uint32_t word)
-{
-    uint32_t opcode = word >> 26;
-    if (opcode == 0x00)
-        return (funct(word) & ~1u) == 0x08; /* jr jalr */
-    if (opcode > 0x17 || !(JUMPING_OPCODES >> opcode & 1))
-        return false;
-    if (opcode == 0x01)
-        return (rt(word) & 0x0c) == 0; /* bltz bgez and their links and likelies */
-    return opcode != 0x11 || rs(word) == 0x08; /* bc1f bc1t */
-}
-
-bool mr_has_delay_slot(uint32_t word)
-{
-    return has_delay_slot(word);
-}
-
 /* The only place that knows of delay slots: runs the slot of the branch at s->pc. The target was latched before. */
 static inline uint32_t run_delay_slot(struct mr_state *s, uint32_t slot_pc, uint32_t target)
 {
     uint32_t word = mr_fetch(slot_pc);
     if (word == NOP)
         return target;
-    if (has_delay_slot(word))
+    if (mr_has_delay_slot(word))
         return raise_reserved(s, word); /* unpredictable by the manual */
     return mr_operation_of(word)(s, word, target);
 }
@@ -128,23 +108,16 @@ static uint32_t op_syscall(struct mr_state *s, uint32_t word, uint32_t next)
     return after == pc + 4 ? next : after; /* in a delay slot, pc is the branch's: a restart runs both again */
 }
 
-static uint32_t op_break(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    (void)next;
-    return mr_exception(s, s->pc, MR_BREAK, word);
-}
+#define EXCEPTION(name, cause)                                     \
+    static uint32_t op_##name(struct mr_state *s, uint32_t word, uint32_t next) \
+    {                                                              \
+        (void)next;                                                \
+        return mr_exception(s, s->pc, cause, word);                \
+    }
 
-static uint32_t op_unusable_coprocessor(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    (void)next;
-    return mr_exception(s, s->pc, MR_COPROCESSOR, word);
-}
-
-static uint32_t op_reserved(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    (void)next;
-    return raise_reserved(s, word);
-}
+EXCEPTION(break, MR_BREAK)
+EXCEPTION(unusable_coprocessor, MR_COPROCESSOR)
+EXCEPTION(reserved, MR_RESERVED)
 
 /* A trap: a is GPR[rs], b is `operand`. */
 #define TRAP(name, operand, condition)                             \

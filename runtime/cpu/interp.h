@@ -21,6 +21,20 @@ static inline unsigned funct(uint32_t word) { return word & 63; }
 static inline uint32_t signed_immediate(uint32_t word) { return (uint32_t)(int16_t)word; }
 static inline uint32_t immediate(uint32_t word) { return word & 0xffff; }
 
+/* Whether it is a branch or a jump. */
+static inline bool mr_has_delay_slot(uint32_t word)
+{
+    const uint32_t jumping_opcodes = 0x00f200ffu; /* with jumps among them, one bit each */
+    uint32_t opcode = word >> 26;
+    if (opcode == 0x00)
+        return (funct(word) & ~1u) == 0x08; /* jr jalr */
+    if (opcode > 0x17 || !(jumping_opcodes >> opcode & 1))
+        return false;
+    if (opcode == 0x01)
+        return (rt(word) & 0x0c) == 0; /* bltz bgez and their links and likelies */
+    return opcode != 0x11 || rs(word) == 0x08; /* bc1f bc1t */
+}
+
 /* The only place that keeps $zero zero. */
 static inline void set_gpr(struct mr_state *s, unsigned number, uint32_t value)
 {
@@ -53,7 +67,6 @@ extern bool mr_compressed_code; /* the program says that it holds MIPS16 or micr
 uint32_t mr_aligned(struct mr_state *s, uint32_t pc);
 /* Runs one instruction, with its delay slot; returns the pc to go on at. */
 uint32_t mr_interpret_step(struct mr_state *s, uint32_t pc);
-bool mr_has_delay_slot(uint32_t word); /* whether it is a branch or a jump */
 /* Told of each value of the cycle counter, gives the one that the guest sees; NULL: nobody cares (verify.c). */
 extern uint32_t (*mr_cycles_seen)(const struct mr_state *s, uint32_t cycles);
 

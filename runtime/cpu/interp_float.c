@@ -41,18 +41,29 @@ static bool has_ft(uint32_t word)
     return funct(word) < 4 || funct(word) >= 0x30;
 }
 
-static uint32_t op_arithmetic(struct mr_state *s, uint32_t word, uint32_t next)
+/* The first operand is in fs; where the instruction has fewer than three, the others are any. */
+static uint32_t perform(struct mr_state *s, uint32_t word, uint32_t next, enum mr_fp_format format, unsigned second,
+                        unsigned third)
 {
-    enum mr_fp_format format = format_of(word), to = mr_fp_result_format(word);
-    unsigned second = has_ft(word) ? ft(word) : 0;
-    if (!has_register(s, format, fs(word) | second) || !has_register(s, to, fd(word)))
+    enum mr_fp_format to = mr_fp_result_format(word);
+    if (!has_register(s, format, fs(word) | second | third) || !has_register(s, to, fd(word)))
         return raise_reserved(s, word);
-    const uint64_t operands[3] = {operand(s, format, fs(word)), operand(s, format, second)};
+    const uint64_t operands[3] = {operand(s, format, fs(word)), operand(s, format, second), operand(s, format, third)};
     uint64_t result;
     if (mr_fpu_execute(s, word, operands, &result))
         return mr_exception(s, s->pc, MR_FPE, word);
     set_operand(s, to, fd(word), result);
     return next;
+}
+
+static uint32_t op_arithmetic(struct mr_state *s, uint32_t word, uint32_t next)
+{
+    return perform(s, word, next, format_of(word), has_ft(word) ? ft(word) : 0, 0);
+}
+
+static uint32_t op_multiply_add(struct mr_state *s, uint32_t word, uint32_t next)
+{
+    return perform(s, word, next, mr_fp_result_format(word), ft(word), rs(word)); /* rs is the field fr */
 }
 
 /* The same for operations of two operands: most of the arithmetic that programs do. */
@@ -116,31 +127,22 @@ static uint32_t move_if(struct mr_state *s, uint32_t word, uint32_t next, bool c
     return next;
 }
 
-static uint32_t op_mov_fmt(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    return move_if(s, word, next, true, 0, 0);
-}
-
-static uint32_t op_movz_fmt(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    return move_if(s, word, next, GPR(s, rt(word)) == 0, 0, 0);
-}
-
-static uint32_t op_movn_fmt(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    return move_if(s, word, next, GPR(s, rt(word)) != 0, 0, 0);
-}
-
 /* movf, movt and the branches: whether the condition code they name is what they want. */
 static bool condition_holds(const struct mr_state *s, uint32_t word)
 {
     return s->fcc[word >> 18 & 7].value == (word >> 16 & 1);
 }
 
-static uint32_t op_movcf_fmt(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    return move_if(s, word, next, condition_holds(s, word), 0, 0);
-}
+#define MOVE_IF(name, condition)                                   \
+    static uint32_t op_##name(struct mr_state *s, uint32_t word, uint32_t next) \
+    {                                                              \
+        return move_if(s, word, next, condition, 0, 0);            \
+    }
+
+MOVE_IF(mov_fmt, true)
+MOVE_IF(movz_fmt, GPR(s, rt(word)) == 0)
+MOVE_IF(movn_fmt, GPR(s, rt(word)) != 0)
+MOVE_IF(movcf_fmt, condition_holds(s, word))
 
 /* With ABS2008 these two are moves as well, else arithmetic. */
 static uint32_t op_abs_fmt(struct mr_state *s, uint32_t word, uint32_t next)
@@ -170,11 +172,17 @@ static uint32_t op_bc1(struct mr_state *s, uint32_t word, uint32_t next)
 
 /* ---- moves between register files ---- */
 
-static uint32_t op_mfc1(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    set_gpr(s, rt(word), mr_fpr_single(s, fs(word)));
-    return next;
-}
+#define MOVE_FROM(name, value)                                     \
+    static uint32_t op_##name(struct mr_state *s, uint32_t word, uint32_t next) \
+    {                                                              \
+        set_gpr(s, rt(word), value);                               \
+        return next;                                               \
+    }
+
+/* mfhc1 and mthc1: the upper half of a 64-bit register; with FR=0 that is the odd register of the pair. */
+MOVE_FROM(mfc1, mr_fpr_single(s, fs(word)))
+MOVE_FROM(mfhc1, s->fpr[s->fr ? fs(word) : fs(word) & ~1u].word.high)
+MOVE_FROM(cfc1, mr_cfc1(s, fs(word)))
 
 static uint32_t op_mtc1(struct mr_state *s, uint32_t word, uint32_t next)
 {
@@ -182,22 +190,9 @@ static uint32_t op_mtc1(struct mr_state *s, uint32_t word, uint32_t next)
     return next;
 }
 
-/* The upper half of a 64-bit register; with FR=0 that is the odd register of the pair. */
-static uint32_t op_mfhc1(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    set_gpr(s, rt(word), s->fpr[s->fr ? fs(word) : fs(word) & ~1u].word.high);
-    return next;
-}
-
 static uint32_t op_mthc1(struct mr_state *s, uint32_t word, uint32_t next)
 {
     s->fpr[s->fr ? fs(word) : fs(word) & ~1u].word.high = GPR(s, rt(word));
-    return next;
-}
-
-static uint32_t op_cfc1(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    set_gpr(s, rt(word), mr_cfc1(s, fs(word)));
     return next;
 }
 
@@ -211,20 +206,6 @@ static uint32_t op_ctc1(struct mr_state *s, uint32_t word, uint32_t next)
 }
 
 /* ---- COP1X ---- */
-
-static uint32_t op_multiply_add(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    enum mr_fp_format format = mr_fp_result_format(word);
-    unsigned fr = rs(word);
-    if (!has_register(s, format, fr | fs(word) | ft(word) | fd(word)))
-        return raise_reserved(s, word);
-    const uint64_t operands[3] = {operand(s, format, fs(word)), operand(s, format, ft(word)), operand(s, format, fr)};
-    uint64_t result;
-    if (mr_fpu_execute(s, word, operands, &result))
-        return mr_exception(s, s->pc, MR_FPE, word);
-    set_operand(s, format, fd(word), result);
-    return next;
-}
 
 static mr_operation *const cop1x[64] = {
     [0x00] = op_lwxc1, [0x01] = op_ldxc1, [0x05] = op_luxc1, [0x08] = op_swxc1, [0x09] = op_sdxc1, [0x0d] = op_suxc1,

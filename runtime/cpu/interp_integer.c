@@ -5,14 +5,36 @@
 
 #include <time.h>
 
-/* A register operation: a is GPR[rs], b is GPR[rt], the value goes to GPR[rd]. */
-#define REGISTER_OPERATION(name, value)                            \
+static mr_operation op_mul, op_clz, op_clo, op_madd, op_maddu, op_msub, op_msubu; /* of SPECIAL2, below */
+
+static uint32_t leading_zeros(uint32_t value)
+{
+    return value ? (uint32_t)__builtin_clz(value) : 32;
+}
+
+static uint32_t rotate_right(uint32_t value, unsigned count)
+{
+    return count ? value >> count | value << (32 - count) : value;
+}
+
+/* With the DSP extension, which is not here, this field names one of four accumulators. */
+static bool names_dsp_accumulator(unsigned field)
+{
+    return (field & 3) != 0;
+}
+
+/* A register operation: a is GPR[rs], b is GPR[rt], the value goes to GPR[rd]; `other`: encodings that are not it. */
+#define SOME_REGISTER_OPERATION(name, other, value)                \
     uint32_t op_##name(struct mr_state *s, uint32_t word, uint32_t next) \
     {                                                              \
         uint32_t a = GPR(s, rs(word)), b = GPR(s, rt(word));       \
+        (void)a, (void)b;                                          \
+        if (other)                                                 \
+            return raise_reserved(s, word);                        \
         set_gpr(s, rd(word), (value));                             \
         return next;                                               \
     }
+#define REGISTER_OPERATION(name, value) SOME_REGISTER_OPERATION(name, false, value)
 
 REGISTER_OPERATION(addu, a + b)
 REGISTER_OPERATION(subu, a - b)
@@ -22,16 +44,27 @@ REGISTER_OPERATION(xor, a ^ b)
 REGISTER_OPERATION(nor, ~(a | b))
 REGISTER_OPERATION(slt, (int32_t)a < (int32_t)b)
 REGISTER_OPERATION(sltu, a < b)
+REGISTER_OPERATION(sll, b << sa(word))
+REGISTER_OPERATION(sra, (uint32_t)((int32_t)b >> sa(word)))
 REGISTER_OPERATION(sllv, b << (a & 31))
 REGISTER_OPERATION(srav, (uint32_t)((int32_t)b >> (a & 31)))
 REGISTER_OPERATION(movz, b == 0 ? a : GPR(s, rd(word)))
 REGISTER_OPERATION(movn, b != 0 ? a : GPR(s, rd(word)))
+REGISTER_OPERATION(mul, a * b)
+REGISTER_OPERATION(clz, leading_zeros(a))
+REGISTER_OPERATION(clo, leading_zeros(~a))
+/* Release 2 gives bit 0 of the otherwise zero field to rotations. */
+SOME_REGISTER_OPERATION(srl, rs(word) > 1, rs(word) ? rotate_right(b, sa(word)) : b >> sa(word))
+SOME_REGISTER_OPERATION(srlv, sa(word) > 1, sa(word) ? rotate_right(b, a & 31) : b >> (a & 31))
+SOME_REGISTER_OPERATION(mfhi, names_dsp_accumulator(rs(word)), (uint32_t)(s->hilo >> 32))
+SOME_REGISTER_OPERATION(mflo, names_dsp_accumulator(rs(word)), (uint32_t)s->hilo)
 
 /* An operation with a 16-bit immediate: a is GPR[rs], the value goes to GPR[rt]. */
 #define IMMEDIATE_OPERATION(name, extension, value)                \
     uint32_t op_##name(struct mr_state *s, uint32_t word, uint32_t next) \
     {                                                              \
         uint32_t a = GPR(s, rs(word)), b = extension(word);        \
+        (void)a;                                                   \
         set_gpr(s, rt(word), (value));                             \
         return next;                                               \
     }
@@ -42,12 +75,7 @@ IMMEDIATE_OPERATION(sltiu, signed_immediate, a < b)
 IMMEDIATE_OPERATION(andi, immediate, a & b)
 IMMEDIATE_OPERATION(ori, immediate, a | b)
 IMMEDIATE_OPERATION(xori, immediate, a ^ b)
-
-uint32_t op_lui(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    set_gpr(s, rt(word), immediate(word) << 16);
-    return next;
-}
+IMMEDIATE_OPERATION(lui, immediate, b << 16)
 
 /* ---- those that trap on overflow ---- */
 
@@ -80,72 +108,11 @@ uint32_t op_sub(struct mr_state *s, uint32_t word, uint32_t next)
     return next;
 }
 
-/* ---- shifts by a constant, and rotations, which hide in reserved encodings of the right shifts ---- */
-
-static uint32_t rotate_right(uint32_t value, unsigned count)
-{
-    return count ? value >> count | value << (32 - count) : value;
-}
-
-/* Release 2 gives bit 0 of the otherwise zero field to the rotation; other values are reserved. */
-static uint32_t shift_or_rotate(struct mr_state *s, uint32_t word, uint32_t next, unsigned zero_field, unsigned count)
-{
-    uint32_t value = GPR(s, rt(word));
-    if (zero_field > 1)
-        return raise_reserved(s, word);
-    set_gpr(s, rd(word), zero_field ? rotate_right(value, count) : value >> count);
-    return next;
-}
-
-uint32_t op_srl(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    return shift_or_rotate(s, word, next, rs(word), sa(word));
-}
-
-uint32_t op_srlv(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    return shift_or_rotate(s, word, next, sa(word), GPR(s, rs(word)) & 31);
-}
-
-uint32_t op_sll(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    set_gpr(s, rd(word), GPR(s, rt(word)) << sa(word));
-    return next;
-}
-
-uint32_t op_sra(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    set_gpr(s, rd(word), (uint32_t)((int32_t)GPR(s, rt(word)) >> sa(word)));
-    return next;
-}
-
 /* ---- HI and LO ---- */
 
-/* With the DSP extension, which is not here, this field of the instructions below names one of four accumulators. */
-static bool names_dsp_accumulator(unsigned field)
-{
-    return (field & 3) != 0;
-}
-
-uint32_t op_mfhi(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    if (names_dsp_accumulator(rs(word)))
-        return raise_reserved(s, word);
-    set_gpr(s, rd(word), (uint32_t)(s->hilo >> 32));
-    return next;
-}
-
-uint32_t op_mflo(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    if (names_dsp_accumulator(rs(word)))
-        return raise_reserved(s, word);
-    set_gpr(s, rd(word), (uint32_t)s->hilo);
-    return next;
-}
-
 /* An operation that writes HI and LO: a is GPR[rs], b is GPR[rt]; `other` tells the encodings that are not it. */
-#define HILO_OPERATION(linkage, name, other, value)                \
-    linkage uint32_t op_##name(struct mr_state *s, uint32_t word, uint32_t next) \
+#define HILO_OPERATION(name, other, value)                         \
+    uint32_t op_##name(struct mr_state *s, uint32_t word, uint32_t next) \
     {                                                              \
         uint32_t a = GPR(s, rs(word)), b = GPR(s, rt(word));       \
         (void)b;                                                   \
@@ -165,15 +132,15 @@ static uint64_t unsigned_product(uint32_t a, uint32_t b)
     return (uint64_t)a * b;
 }
 
-HILO_OPERATION(, mthi, false, (uint64_t)a << 32 | (uint32_t)s->hilo)
-HILO_OPERATION(, mtlo, false, (s->hilo >> 32 << 32) | a)
+HILO_OPERATION(mthi, false, (uint64_t)a << 32 | (uint32_t)s->hilo)
+HILO_OPERATION(mtlo, false, (s->hilo >> 32 << 32) | a)
 /* With sa, mult and multu are the VR5400's multiply and accumulate instructions. */
-HILO_OPERATION(, mult, sa(word) != 0, signed_product(a, b))
-HILO_OPERATION(, multu, sa(word) != 0, unsigned_product(a, b))
-HILO_OPERATION(static, madd, false, s->hilo + signed_product(a, b))
-HILO_OPERATION(static, maddu, false, s->hilo + unsigned_product(a, b))
-HILO_OPERATION(static, msub, false, s->hilo - signed_product(a, b))
-HILO_OPERATION(static, msubu, false, s->hilo - unsigned_product(a, b))
+HILO_OPERATION(mult, sa(word) != 0, signed_product(a, b))
+HILO_OPERATION(multu, sa(word) != 0, unsigned_product(a, b))
+HILO_OPERATION(madd, false, s->hilo + signed_product(a, b))
+HILO_OPERATION(maddu, false, s->hilo + unsigned_product(a, b))
+HILO_OPERATION(msub, false, s->hilo - signed_product(a, b))
+HILO_OPERATION(msubu, false, s->hilo - unsigned_product(a, b))
 
 /* The manual leaves the result of a division by zero open; qemu divides by one then, and so does this. */
 uint32_t op_div(struct mr_state *s, uint32_t word, uint32_t next)
@@ -195,29 +162,6 @@ uint32_t op_divu(struct mr_state *s, uint32_t word, uint32_t next)
 }
 
 /* ---- SPECIAL2 ---- */
-
-static uint32_t op_mul(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    set_gpr(s, rd(word), GPR(s, rs(word)) * GPR(s, rt(word)));
-    return next;
-}
-
-static uint32_t leading_zeros(uint32_t value)
-{
-    return value ? (uint32_t)__builtin_clz(value) : 32;
-}
-
-static uint32_t op_clz(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    set_gpr(s, rd(word), leading_zeros(GPR(s, rs(word))));
-    return next;
-}
-
-static uint32_t op_clo(struct mr_state *s, uint32_t word, uint32_t next)
-{
-    set_gpr(s, rd(word), leading_zeros(~GPR(s, rs(word))));
-    return next;
-}
 
 static mr_operation *const special2[64] = {
     [0x00] = op_madd, [0x01] = op_maddu, [0x02] = op_mul, [0x04] = op_msub, [0x05] = op_msubu,

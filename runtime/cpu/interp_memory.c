@@ -146,47 +146,44 @@ uint32_t op_pref(struct mr_state *s, uint32_t word, uint32_t next)
 
 /* ---- floating-point registers ---- */
 
-#define LOAD_FLOAT(name, is_double, address)                       \
+static uint32_t load_float(struct mr_state *s, uint32_t word, uint32_t next, unsigned number, bool is_double,
+                           uint32_t address)
+{
+    if (is_double && !mr_fpr_has_double(s, number))
+        return raise_reserved(s, word);
+    if (is_double)
+        mr_fpr_set_double(s, number, mr_peek64(address));
+    else
+        mr_fpr_set_single(s, number, mr_peek32(address));
+    return next;
+}
+
+static uint32_t store_float(struct mr_state *s, uint32_t word, uint32_t next, unsigned number, bool is_double,
+                            uint32_t address)
+{
+    if (is_double && !mr_fpr_has_double(s, number))
+        return raise_reserved(s, word);
+    if (is_double)
+        mr_poke64(address, mr_fpr_double(s, number));
+    else
+        mr_poke32(address, mr_fpr_single(s, number));
+    return next;
+}
+
+/* Of the register in a field. */
+#define FLOAT_ACCESS(name, access, field, is_double, address)      \
     uint32_t op_##name(struct mr_state *s, uint32_t word, uint32_t next) \
     {                                                              \
-        unsigned number = REGISTER_FIELD(word);                    \
-        if ((is_double) && !mr_fpr_has_double(s, number))          \
-            return raise_reserved(s, word);                        \
-        if (is_double)                                             \
-            mr_fpr_set_double(s, number, mr_peek64(address));      \
-        else                                                       \
-            mr_fpr_set_single(s, number, mr_peek32(address));      \
-        return next;                                               \
+        return access(s, word, next, field(word), is_double, address); \
     }
 
-#define STORE_FLOAT(name, is_double, address)                      \
-    uint32_t op_##name(struct mr_state *s, uint32_t word, uint32_t next) \
-    {                                                              \
-        unsigned number = REGISTER_FIELD(word);                    \
-        if ((is_double) && !mr_fpr_has_double(s, number))          \
-            return raise_reserved(s, word);                        \
-        if (is_double)                                             \
-            mr_poke64(address, mr_fpr_double(s, number));          \
-        else                                                       \
-            mr_poke32(address, mr_fpr_single(s, number));          \
-        return next;                                               \
-    }
-
-#define REGISTER_FIELD rt
-LOAD_FLOAT(lwc1, false, based_address(s, word))
-LOAD_FLOAT(ldc1, true, based_address(s, word))
-STORE_FLOAT(swc1, false, based_address(s, word))
-STORE_FLOAT(sdc1, true, based_address(s, word))
-#undef REGISTER_FIELD
-
-#define REGISTER_FIELD sa /* fd */
-LOAD_FLOAT(lwxc1, false, indexed_address(s, word))
-LOAD_FLOAT(ldxc1, true, indexed_address(s, word))
-LOAD_FLOAT(luxc1, true, indexed_address(s, word) & ~7u)
-#undef REGISTER_FIELD
-
-#define REGISTER_FIELD rd /* fs */
-STORE_FLOAT(swxc1, false, indexed_address(s, word))
-STORE_FLOAT(sdxc1, true, indexed_address(s, word))
-STORE_FLOAT(suxc1, true, indexed_address(s, word) & ~7u)
-#undef REGISTER_FIELD
+FLOAT_ACCESS(lwc1, load_float, rt, false, based_address(s, word))
+FLOAT_ACCESS(ldc1, load_float, rt, true, based_address(s, word))
+FLOAT_ACCESS(swc1, store_float, rt, false, based_address(s, word))
+FLOAT_ACCESS(sdc1, store_float, rt, true, based_address(s, word))
+FLOAT_ACCESS(lwxc1, load_float, sa /* fd */, false, indexed_address(s, word))
+FLOAT_ACCESS(ldxc1, load_float, sa, true, indexed_address(s, word))
+FLOAT_ACCESS(luxc1, load_float, sa, true, indexed_address(s, word) & ~7u)
+FLOAT_ACCESS(swxc1, store_float, rd /* fs */, false, indexed_address(s, word))
+FLOAT_ACCESS(sdxc1, store_float, rd, true, indexed_address(s, word))
+FLOAT_ACCESS(suxc1, store_float, rd, true, indexed_address(s, word) & ~7u)

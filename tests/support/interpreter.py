@@ -19,7 +19,7 @@ from tests.support.paths import RUNTIME, TESTS
 from tests.support.tools import need
 
 SOURCES = ["cpu/interp.c", "cpu/interp_integer.c", "cpu/interp_memory.c", "cpu/interp_float.c", "cpu/fpu.c"]
-SOURCES += ["cpu/fpu_perform.c", "cpu/fpu_arithmetic.c", "run/interpret.c", "base/host_thread.c", "base/observe.c"]
+SOURCES += ["cpu/fpu_arithmetic.c", "run/interpret.c", "base/host_thread.c", "base/observe.c"]
 SOURCES += ["base/options.c"]
 FLAGS = ["-std=c11", "-O2", "-g", "-D_GNU_SOURCE=", "-fPIC", "-shared", "-frounding-math", "-ffp-contract=off"]
 CAUSES = {1: "overflow", 2: "trap", 3: "break", 4: "reserved", 5: "address", 6: "fpe", 7: "coprocessor", 100: "syscall",
