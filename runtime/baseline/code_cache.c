@@ -230,16 +230,13 @@ void mr_unit_forget_at(const struct mr_state *s, uint32_t pc)
         forget(s, unit_at(code)); /* what its pages note of it is dropped when somebody looks */
 }
 
-/* Forgets the units of a page that hold code of [guest, end). Returns whether there were any. */
-static bool forget_in_page(const struct mr_state *s, uint32_t page, uint32_t guest, uint64_t end)
+/* Drops what a page notes of forgotten units. Returns whether there were any. */
+static bool drop_notes(uint32_t page)
 {
     bool found = false;
     for (struct page_unit **at = &units_of_page[page]; *at != NULL;) {
         struct page_unit *note = *at;
-        struct unit *unit = &units[note->number];
-        if (unit->start < end && unit->start + 4 * unit->instruction_count > guest)
-            forget(s, unit);
-        if (unit->instruction_count != 0) {
+        if (units[note->number].instruction_count != 0) {
             at = &note->next;
             continue;
         }
@@ -248,6 +245,17 @@ static bool forget_in_page(const struct mr_state *s, uint32_t page, uint32_t gue
         free(note);
     }
     return found;
+}
+
+/* Forgets the units of a page that hold code of [guest, end). Returns whether there were any. */
+static bool forget_in_page(const struct mr_state *s, uint32_t page, uint32_t guest, uint64_t end)
+{
+    for (const struct page_unit *note = units_of_page[page]; note != NULL; note = note->next) {
+        struct unit *unit = &units[note->number];
+        if (unit->start < end && unit->start + 4 * unit->instruction_count > guest)
+            forget(s, unit);
+    }
+    return drop_notes(page);
 }
 
 /* Jumps within a unit are not links: a thread that is in a loop there is sent out. */
@@ -263,19 +271,6 @@ void mr_units_forget(const struct mr_state *s, uint32_t guest, uint32_t size_byt
 
 /* ---- regions ---- */
 
-static void drop_notes(const struct region *region, uint32_t page)
-{
-    for (struct page_unit **at = &units_of_page[page]; *at != NULL;) {
-        struct page_unit *note = *at;
-        if (note->number - (uint32_t)(region->units - units) >= REGION_UNITS) {
-            at = &note->next;
-            continue;
-        }
-        *at = note->next;
-        free(note);
-    }
-}
-
 /* Takes all entries from it. Threads that are in it leave on their own. */
 static void retire(const struct mr_state *s, struct region *region)
 {
@@ -285,14 +280,14 @@ static void retire(const struct mr_state *s, struct region *region)
     region->time = mr_code_retire();
 }
 
-/* Makes it empty: no thread is in it. */
+/* Makes it empty: no thread is in it, and its units are forgotten. */
 static void clear(struct region *region)
 {
     size_t size_bytes = (size_t)(region->end - region->start);
     for (uint32_t i = 0; i < region->unit_count; i++) {
         uint32_t page = region->units[i].start / MR_PAGE_BYTES;
-        drop_notes(region, page);
-        drop_notes(region, page + 1); /* no unit is longer than a page */
+        drop_notes(page);
+        drop_notes(page + 1); /* no unit is longer than a page */
         free(region->units[i].places);
     }
     for (unsigned i = 0; i < REGIONS; i++)

@@ -36,31 +36,23 @@ void mr_emit(struct mr_writer *w, const struct mr_stencil *stencil, struct mr_or
     w->at += stencil->size_bytes;
 }
 
-void mr_emit_own(struct mr_writer *w, unsigned own, unsigned class_, uint32_t word, uint32_t pc)
+void mr_emit_own(struct mr_writer *w, unsigned own, unsigned class_, struct mr_origin origin)
 {
-    const struct mr_entry_point *entry = mr_entry_point(own);
     uint8_t classes[1] = {(uint8_t)class_};
-    mr_emit(w, mr_stencil(entry, 0, classes), (struct mr_origin){word, pc, 0});
+    mr_emit(w, mr_stencil(mr_entry_point(own), 0, classes), origin);
 }
 
 /* The same on a register: a word that names it where the operation does. */
 static void emit_on(struct mr_writer *w, unsigned own, unsigned class_, unsigned number)
 {
-    mr_emit_own(w, own, class_, (uint32_t)number << mr_entry_point(own)->choices[0].shift, 0);
+    mr_emit_own(w, own, class_, (struct mr_origin){.word = (uint32_t)number << mr_entry_point(own)->choices[0].shift});
 }
 
 void mr_emit_jump(struct mr_writer *w, uint32_t pc)
 {
-    mr_write_jump(w->at, w->at);
-    mr_add_site(w, w->at + MR_JUMP_BYTES - 4, pc, MR_GO_ON);
-    w->at += MR_JUMP_BYTES;
+    w->at = mr_write_jump(w->at, w->at);
+    mr_add_site(w, w->at - 4, pc, MR_GO_ON);
     w->ended = true;
-}
-
-void mr_emit_stub(struct mr_writer *w, const uint8_t *target, uint32_t pc)
-{
-    mr_write_stub(w->at, target, pc);
-    w->at += MR_STUB_BYTES;
 }
 
 /* ---- operands ---- */
@@ -255,7 +247,7 @@ bool mr_is_overtaken(const struct mr_writer *w, uint32_t pc)
 
 static void record(struct mr_writer *w, const struct mr_row *row, uint32_t word)
 {
-    mr_emit_own(w, MR_OWN_RECORD_WORD, 0, word, 0);
+    mr_emit_own(w, MR_OWN_RECORD_WORD, 0, (struct mr_origin){.word = word});
     for (unsigned i = 0; i < row->operand_count; i++) {
         struct mr_operand operand = float_operand(w, word >> row->operands[i].shift & 31);
         bool is_single = row->operands[i].kind == MR_SINGLE;

@@ -31,28 +31,18 @@ bool mr_can_redirect(const uint8_t *at)
     return (uintptr_t)at % CACHE_LINE_BYTES <= CACHE_LINE_BYTES - 4;
 }
 
-static void put_displacement(uint8_t *at, const uint8_t *target)
-{
-    put32(at, (uint32_t)(target - (at + 4)));
-}
-
-static uint8_t *put_jump(uint8_t *to, const uint8_t *target)
+uint8_t *mr_write_jump(uint8_t *to, const uint8_t *target)
 {
     *to = 0xe9;
-    put_displacement(to + 1, target);
+    mr_write_displacement(to + 1, target);
     return to + MR_JUMP_BYTES;
 }
 
-void mr_write_jump(uint8_t *to, const uint8_t *target)
-{
-    put_jump(to, target);
-}
-
-void mr_write_stub(uint8_t *to, const uint8_t *target, uint32_t pc)
+uint8_t *mr_write_stub(uint8_t *to, const uint8_t *target, uint32_t pc)
 {
     *to = 0xe8;
-    put_displacement(to + 1, target);
-    put32(to + 5, pc);
+    mr_write_displacement(to + 1, target);
+    return put32(to + 5, pc);
 }
 
 /* rbx and rcx hold nothing between stencils. The window does not move. */
@@ -81,7 +71,7 @@ static uint8_t *put_leave(uint8_t *to, bool pops_pc, uint32_t result, const uint
         to = put32(to, (uint32_t)MR_PC_OFFSET);
     }
     *to++ = 0xb9; /* mov ecx, ... */
-    return put_jump(put32(to, result), leave);
+    return mr_write_jump(put32(to, result), leave);
 }
 
 void mr_write_entrance(uint8_t *to, struct mr_entrance *entrance)

@@ -75,7 +75,7 @@ extern const struct mr_glue mr_glue;
 
 /* ---- host_x86_64.c ---- */
 
-enum { MR_JUMP_BYTES = 5, MR_STUB_BYTES = 9, MR_ENTRANCE_BYTES = 512 };
+enum { MR_JUMP_BYTES = 5, MR_ENTRANCE_BYTES = 512 };
 enum mr_outcome { MR_GO_ON, MR_PERFORM, MR_STALE }; /* what is to happen at s->pc when code has been left */
 /* Puts at `to` what every stencil leaves through, in MR_ENTRANCE_BYTES, and where the parts are into *entrance. */
 struct mr_entrance {
@@ -86,12 +86,11 @@ struct mr_entrance {
     uint32_t (*enter)(struct mr_state *s, const uint8_t *code); /* returns an mr_outcome */
 };
 void mr_write_entrance(uint8_t *to, struct mr_entrance *entrance);
-void mr_write_jump(uint8_t *to, const uint8_t *target);                    /* MR_JUMP_BYTES */
-void mr_write_stub(uint8_t *to, const uint8_t *target, uint32_t pc);       /* MR_STUB_BYTES: calls it with the pc */
+uint8_t *mr_write_jump(uint8_t *to, const uint8_t *target);                /* returns its end, as the next one */
+uint8_t *mr_write_stub(uint8_t *to, const uint8_t *target, uint32_t pc);   /* calls it with the pc */
 void mr_write_displacement(uint8_t *at, const uint8_t *target);            /* of a jump, which ends behind its 4 bytes */
 /* Compares the guest's words at pc with those given, at most two of them, as they lie in memory; the jump that is taken where
  * they differ ends where *differs says. Returns the end of it. `first`: no other comparison stands right before it. */
-enum { MR_CHECK_BYTES = 40 };
 uint8_t *mr_write_check(uint8_t *to, uint32_t pc, const uint32_t *words, unsigned count, bool first, uint8_t **differs);
 bool mr_can_redirect(const uint8_t *at); /* whether a displacement may be written while other threads execute the jump */
 /* Stores what a thread has in pinned registers into the state. */

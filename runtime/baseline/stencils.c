@@ -26,24 +26,24 @@ const struct mr_entry_point *mr_entry_point(unsigned number)
     return &mr_entries[number];
 }
 
-unsigned mr_gpr_class(unsigned number)
+static unsigned class_among(const uint8_t *pins, unsigned pin_count, unsigned number)
 {
-    static const uint8_t pins[] = MR_PINS;
-    if (number == 0)
-        return MR_CLASS_ZERO;
-    for (unsigned pin = 0; pin < MR_PIN_COUNT; pin++)
+    for (unsigned pin = 0; pin < pin_count; pin++)
         if (pins[pin] == number)
             return pin;
     return MR_CLASS_MEMORY;
 }
 
+unsigned mr_gpr_class(unsigned number)
+{
+    static const uint8_t pins[] = MR_PINS;
+    return number == 0 ? MR_CLASS_ZERO : class_among(pins, MR_PIN_COUNT, number);
+}
+
 unsigned mr_float_class(unsigned pair)
 {
     static const uint8_t pins[] = MR_FLOAT_PINS;
-    for (unsigned pin = 0; pin < MR_FLOAT_PIN_COUNT; pin++)
-        if (pins[pin] == pair)
-            return pin;
-    return MR_CLASS_MEMORY;
+    return class_among(pins, MR_FLOAT_PIN_COUNT, pair);
 }
 
 static unsigned ordinal(const struct mr_choice *choice, unsigned class_)

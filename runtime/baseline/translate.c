@@ -31,7 +31,7 @@ static unsigned link_register(const struct mr_row *row, uint32_t word)
 static void link_to(struct mr_writer *w, unsigned number, uint32_t pc)
 {
     if (number != 0)
-        mr_emit_own(w, MR_OWN_LINK, mr_gpr_class(number), (uint32_t)number << 21, pc);
+        mr_emit_own(w, MR_OWN_LINK, mr_gpr_class(number), (struct mr_origin){(uint32_t)number << 21, pc, 0});
 }
 
 /* Whether the slot writes what the branch reads. */
@@ -58,10 +58,9 @@ static void go_to(struct mr_writer *w, uint32_t target, uint32_t pc)
         mr_emit_jump(w, target);
         return;
     }
-    uint8_t classes[1] = {0};
     mr_add_place(w, pc, false);
-    mr_emit(w, mr_stencil(mr_entry_point(MR_OWN_POLL), 0, classes), (struct mr_origin){0, pc, target});
-    mr_emit_stub(w, mr_entrance.link, target);
+    mr_emit_own(w, MR_OWN_POLL, 0, (struct mr_origin){0, pc, target});
+    w->at = mr_write_stub(w->at, mr_entrance.link, target);
     w->ended = true;
 }
 
@@ -168,10 +167,9 @@ static void go_by_jump(struct mr_writer *w, struct mr_site *site)
 {
     while (!mr_can_redirect(w->at + MR_JUMP_BYTES - 4))
         *w->at++ = 0;
-    mr_write_jump(w->at, w->at + MR_JUMP_BYTES);
     mr_write_displacement(site->displacement, w->at);
-    site->displacement = w->at + MR_JUMP_BYTES - 4;
-    w->at += MR_JUMP_BYTES;
+    w->at = mr_write_jump(w->at, w->at + MR_JUMP_BYTES);
+    site->displacement = w->at - 4;
 }
 
 /* Gives every jump out of the unit its stub. `waits`: the stubs of those that may be redirected, by site. */
@@ -191,7 +189,7 @@ static void settle_sites(struct mr_writer *w, uint8_t *waits[MR_MOST_SITES])
             go_by_jump(w, site);
         if (!same) {
             stub = w->at;
-            mr_emit_stub(w, targets[site->wants], site->pc);
+            w->at = mr_write_stub(w->at, targets[site->wants], site->pc);
         }
         mr_write_displacement(site->displacement, stub);
         waits[i] = site->wants == MR_GO_ON ? stub : NULL;
@@ -285,7 +283,7 @@ static void drop_entry(struct mr_writer *w, uint32_t pc)
 /* Has the interpreter perform the instruction; control goes on wherever that leads. */
 static void perform(struct mr_writer *w, uint32_t pc)
 {
-    mr_emit_stub(w, mr_entrance.perform, pc);
+    w->at = mr_write_stub(w->at, mr_entrance.perform, pc);
     w->in_temp = 0;
 }
 

@@ -88,9 +88,8 @@ static inline bool mr_is_gpr(const struct mr_choice *choice)
 
 void mr_emit(struct mr_writer *w, const struct mr_stencil *stencil, struct mr_origin origin);
 /* An operation of the translator's own on a register of a class. */
-void mr_emit_own(struct mr_writer *w, unsigned own, unsigned class_, uint32_t word, uint32_t pc);
+void mr_emit_own(struct mr_writer *w, unsigned own, unsigned class_, struct mr_origin origin);
 void mr_emit_jump(struct mr_writer *w, uint32_t pc);
-void mr_emit_stub(struct mr_writer *w, const uint8_t *target, uint32_t pc);
 bool mr_plan_make(const struct mr_writer *w, const struct mr_row *row, unsigned entry, uint32_t word, struct mr_plan *plan);
 void mr_plan_carry_out(struct mr_writer *w, const struct mr_plan *plan, struct mr_origin origin);
 /* Whether there is code for an instruction that is no jump; in plan->stencil NULL where it does nothing. */
