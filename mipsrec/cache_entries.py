@@ -23,7 +23,7 @@ from .cache import CODE, HOSTS, LIBRARIES, OBJECTS, cache_folder, source_digest
 from .library_file import Damaged, check_footer, read_library
 
 GROWING = "-hot"
-"""Ends the names of libraries that the compile server makes (runtime/lifted/grown.c)."""
+"""Ends the names of libraries that the compile server makes (runtime/lifted/store.c)."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Libraries that grow: of each file those functions that were hot so far (runtime/lifted/grown.c finds them).
+"""Libraries that grow: of each file those functions that were hot so far (runtime/lifted/store.c finds them).
 
 A library is made of *groups*. A group is what was compiled at once: its functions call each other directly, and others
 through the dispatch table, so that nothing in it depends on what comes later. Later groups take over entries of earlier

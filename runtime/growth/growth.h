@@ -24,6 +24,14 @@
 
 /* ---- hot.c ---- */
 
+struct mr_sample_slot { /* of an open hash table */
+    _Atomic uint64_t key; /* 0: free */
+    _Atomic uint64_t count;
+};
+/* Adds samples to the count of a key. Returns false where `most` slots from its place on have other keys. For handlers
+ * of signals, too. */
+bool mr_count_samples(struct mr_sample_slot *slots, size_t slot_count, unsigned most, uint64_t key, uint64_t samples);
+
 extern bool mr_growth_on;
 void mr_growth_start(void); /* after the store is open */
 /* In the handler of a sample at host_pc, which stands for so many periods. */
@@ -34,15 +42,9 @@ void mr_growth_report(void); /* for --stats */
 /* ---- request.c ---- */
 
 enum { MR_MOST_HOT_PCS = 512 };
-struct mr_request {
-    const char *path; /* of the file, as on this machine */
-    int fd;           /* the file */
-    const struct mr_hot_pc *pcs;
-    size_t count;
-};
 enum mr_sent { MR_SENT, MR_BUSY, MR_NOBODY };
-/* Returns whether the server has it, has no room now, or is not there. */
-enum mr_sent mr_request_send(const struct mr_request *request);
+/* Asks for a file, by its path on this machine. Returns whether the server has it, has no room now, or is not there. */
+enum mr_sent mr_request_send(const char *path, int fd, const struct mr_hot_pc *pcs, size_t count);
 bool mr_server_is_to_start(void); /* nobody has started one within seconds; from now on, somebody has */
 
 /* ---- aside.c ---- */

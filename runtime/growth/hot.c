@@ -18,7 +18,6 @@
 #include "lifted/module.h"
 #include "lifted/store.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,10 +40,7 @@ bool mr_growth_on;
 enum { RECOMPILED, TRANSLATED, IN_HOST, PLACES };
 static _Atomic uint64_t samples_of[PLACES];
 
-static struct slot {
-    _Atomic uint64_t key; /* number of the file in the upper half, pc as `mipsrec disasm` shows it; 0: free */
-    _Atomic uint32_t samples;
-} slots[SLOTS];
+static struct mr_sample_slot slots[SLOTS]; /* key: number of the file above, pc as `mipsrec disasm` shows it */
 static _Atomic uint32_t *fresh; /* samples of each file since it was asked for */
 
 /* What is known of a file. */
@@ -55,11 +51,10 @@ struct file {
     bool unsent;   /* nobody has taken the message about it yet */
     char identity[65];
     uint32_t next_at; /* as many samples as it is asked for */
-    struct mr_grown_stamp library;
+    struct mr_file_stamp library;
     unsigned bound;
 };
 static struct file *files;
-static unsigned most_files;
 static atomic_flag stepping = ATOMIC_FLAG_INIT;
 static _Atomic uint32_t generation; /* of what is bound */
 static _Thread_local uint32_t seen_generation;
@@ -68,19 +63,19 @@ static _Atomic uint32_t ticks, arrived; /* samples, and counts of arrivals, sinc
 
 /* ---- in the handler ---- */
 
-static void count(unsigned number, uint32_t pc, uint32_t periods)
+bool mr_count_samples(struct mr_sample_slot *slots, size_t slot_count, unsigned most, uint64_t key, uint64_t samples)
 {
-    uint64_t key = (uint64_t)number << 32 | pc;
-    size_t at = (size_t)((key * 0x9e3779b97f4a7c15u) >> 32) % SLOTS;
-    for (unsigned probe = 0; probe < MOST_PROBES; probe++, at = (at + 1) % SLOTS) {
+    size_t at = (size_t)((key * 0x9e3779b97f4a7c15u) >> 32) % slot_count;
+    for (unsigned probe = 0; probe < most; probe++, at = (at + 1) % slot_count) {
         uint64_t found = atomic_load_explicit(&slots[at].key, memory_order_relaxed);
         if (found == 0 && atomic_compare_exchange_strong(&slots[at].key, &found, key))
             found = key;
         if (found == key) {
-            atomic_fetch_add_explicit(&slots[at].samples, periods, memory_order_relaxed);
-            return;
+            atomic_fetch_add_explicit(&slots[at].count, samples, memory_order_relaxed);
+            return true;
         }
     }
+    return false;
 }
 
 /* bits: added to the pc, which is a multiple of 4. */
@@ -90,7 +85,7 @@ static void count_at(uint32_t pc, uint32_t bits, uint32_t periods)
     const struct mr_code_file *file = mr_code_file(number);
     if (file == NULL || files[number].hopeless)
         return;
-    count(number, (pc - file->delta) | bits, periods);
+    mr_count_samples(slots, SLOTS, MOST_PROBES, (uint64_t)number << 32 | (pc - file->delta) | bits, periods);
     atomic_fetch_add_explicit(&fresh[number], periods, memory_order_relaxed);
 }
 
@@ -150,7 +145,7 @@ static size_t take_counts(unsigned number, struct mr_hot_pc *pcs)
         uint64_t key = atomic_load_explicit(&slots[at].key, memory_order_relaxed);
         if (key >> 32 != number)
             continue;
-        all[found++] = (struct mr_hot_pc){(uint32_t)key, atomic_exchange(&slots[at].samples, 0)};
+        all[found++] = (struct mr_hot_pc){(uint32_t)key, (uint32_t)atomic_exchange(&slots[at].count, 0)};
         atomic_store(&slots[at].key, 0);
     }
     qsort(all, found, sizeof *all, by_samples);
@@ -172,28 +167,12 @@ static int open_again(const struct mr_code_file *known)
     return -1;
 }
 
-static void start_server(void)
-{
-    if (starts == MOST_STARTS || !mr_server_is_to_start())
-        return;
-    starts++;
-    mr_start_apart(mr_options.compile_server);
-}
-
 /* Finds out what identifies a file that the guest runs, unless that takes long: the server notes it then. */
 static void identify(struct file *file, int fd)
 {
     if (file->identity[0] == 0 && !mr_store_identify_soon(fd, file->identity))
         file->identity[0] = 0;
     file->hopeless = file->identity[0] != 0 && mr_grown_is_pointless(file->identity);
-}
-
-static void note_sent(unsigned number, struct file *file)
-{
-    requests++;
-    file->waiting = true;
-    atomic_store(&fresh[number], 0);
-    file->next_at = file->next_at < MOST_SAMPLES ? 2 * file->next_at : MOST_SAMPLES;
 }
 
 /* pcs of one file, to be sent. */
@@ -221,21 +200,26 @@ static void ask(unsigned number, struct file *file, int fd)
         mr_baseline_visit(add_translated, &list);
     }
     taken_for = number;
-    enum mr_sent sent = mr_request_send(&(struct mr_request){mr_code_file(number)->path, fd, list.pcs, list.count});
+    enum mr_sent sent = mr_request_send(mr_code_file(number)->path, fd, list.pcs, list.count);
     file->unsent = sent != MR_SENT;
-    if (sent == MR_NOBODY)
-        start_server();
+    if (sent == MR_NOBODY && starts < MOST_STARTS && mr_server_is_to_start()) {
+        starts++;
+        mr_start_apart(mr_options.compile_server);
+    }
     if (sent != MR_SENT)
         return;
     taken_for = 0;
-    note_sent(number, file);
+    requests++;
+    file->waiting = true;
+    atomic_store(&fresh[number], 0);
+    file->next_at = file->next_at < MOST_SAMPLES ? 2 * file->next_at : MOST_SAMPLES;
 }
 
 /* ---- binding ---- */
 
 static void use_all(void)
 {
-    for (unsigned number = 1; number < most_files; number++)
+    for (unsigned number = 1; number <= mr_code_file_count(); number++)
         if (files[number].aside) {
             mr_module_take_back(number);
             files[number].aside = false;
@@ -273,7 +257,7 @@ static bool is_crowded(void)
 /* Until there is more. The server has been told where control arrives. */
 static void set_all_aside(void)
 {
-    for (unsigned number = 1; number <= mr_code_file_count() && number < most_files; number++) {
+    for (unsigned number = 1; number <= mr_code_file_count(); number++) {
         struct file *file = &files[number];
         if (mr_code_file(number) == NULL || file->aside)
             continue;
@@ -285,20 +269,15 @@ static void set_all_aside(void)
 
 /* ---- a step ---- */
 
-static bool is_asked_for(unsigned number, const struct file *file, bool at_end)
-{
-    uint32_t samples = atomic_load(&fresh[number]);
-    return samples >= (at_end ? 1 : file->next_at);
-}
-
 static void step_for(unsigned number, bool all, bool at_end, bool crowded)
 {
     struct file *file = &files[number];
     const struct mr_code_file *known = mr_code_file(number);
-    if (known == NULL || file->hopeless || (atomic_load(&fresh[number]) == 0 && !file->waiting && !file->unsent))
+    uint32_t samples = atomic_load(&fresh[number]);
+    if (known == NULL || file->hopeless || (samples == 0 && !file->waiting && !file->unsent))
         return;
     file->next_at = file->next_at != 0 ? file->next_at : FIRST_SAMPLES;
-    bool asks = file->unsent || (!file->aside && is_asked_for(number, file, at_end || crowded));
+    bool asks = file->unsent || (!file->aside && samples >= (at_end || crowded ? 1 : file->next_at));
     bool looks = !at_end && (file->waiting || all);
     int fd = asks || (looks && file->identity[0] == 0) ? open_again(known) : -1;
     if (fd >= 0)
@@ -316,7 +295,7 @@ static void step_for(unsigned number, bool all, bool at_end, bool crowded)
 static void step(void *at_end)
 {
     bool all = step_number++ % LOOK_STEPS == 0, crowded = at_end == NULL && is_crowded();
-    for (unsigned number = 1; number <= mr_code_file_count() && number < most_files; number++)
+    for (unsigned number = 1; number <= mr_code_file_count(); number++)
         step_for(number, all || crowded, at_end != NULL, crowded);
     if (crowded)
         set_all_aside();
@@ -348,7 +327,7 @@ static void forked(void)
 {
     atomic_flag_clear(&stepping); /* another thread may have had it */
     if (atomic_load(&samples_of[TRANSLATED]) != 0) {
-        for (unsigned number = 0; number <= mr_code_file_count() && number < most_files; number++)
+        for (unsigned number = 0; number <= mr_code_file_count(); number++)
             atomic_store(&fresh[number], 0);
         memset(slots, 0, sizeof slots);
     }
@@ -369,9 +348,8 @@ void mr_growth_start(void)
         mr_options.profile_path != NULL || mr_options.call_function != NULL || getauxval(AT_SECURE) != 0 || cache == NULL ||
         stat(cache, &status) != 0 || status.st_uid != geteuid() || getuid() != geteuid())
         return;
-    most_files = MR_MOST_CODE_FILES + 1;
-    files = calloc(most_files, sizeof *files); /* untouched pages cost nothing */
-    fresh = calloc(most_files, sizeof *fresh);
+    files = calloc(MR_MOST_CODE_FILES + 1, sizeof *files); /* untouched pages cost nothing */
+    fresh = calloc(MR_MOST_CODE_FILES + 1, sizeof *fresh);
     mr_growth_on = files != NULL && fresh != NULL;
     if (!mr_growth_on)
         return;
@@ -388,7 +366,7 @@ void mr_growth_report(void)
         return;
     for (int place = 0; place < PLACES; place++)
         sum += atomic_load(&samples_of[place]);
-    for (unsigned number = 1; number <= mr_code_file_count() && number < most_files; number++)
+    for (unsigned number = 1; number <= mr_code_file_count(); number++)
         bound += files[number].bound;
     mr_print_error("mipsrec-host: %llu samples, %llu in recompiled code, %llu in translated or interpreted code, %llu in the "
                    "host; asked the compile server %u times, bound its code %u times, set it aside %u times\n",

@@ -114,27 +114,27 @@ static bool is_trusted(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size_bytes) == 0 && peer.uid == geteuid();
 }
 
-enum mr_sent mr_request_send(const struct mr_request *request)
+enum mr_sent mr_request_send(const char *path, int fd, const struct mr_hot_pc *pcs, size_t count)
 {
     struct sockaddr_un address;
     struct mr_request_head head = {.magic = MR_REQUEST_MAGIC, .version = MR_REQUEST_VERSION, .kind = MR_REQUEST_HOT,
-                                   .count = (uint32_t)request->count};
+                                   .count = (uint32_t)count};
     snprintf(head.key, sizeof head.key, "%s", MR_CODE_KEY);
     snprintf(head.variant, sizeof head.variant, "%s", mr_grown_variant());
-    snprintf(head.path, sizeof head.path, "%.*s", (int)sizeof head.path - 1, request->path);
+    snprintf(head.path, sizeof head.path, "%.*s", (int)sizeof head.path - 1, path);
     if (!name_socket(&address))
         return MR_NOBODY;
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0)
+    int server = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (server < 0)
         return MR_BUSY;
     enum mr_sent sent = MR_SENT;
-    if (connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
+    if (connect(server, (const struct sockaddr *)&address, sizeof address) != 0) {
         sent = errno == EAGAIN || errno == EINTR ? MR_BUSY : MR_NOBODY;
     } else {
-        struct iovec parts[2] = {{&head, sizeof head}, {(void *)request->pcs, request->count * sizeof *request->pcs}};
-        if (!is_trusted(fd) || send_with_file(fd, parts, 2, request->fd) < 0)
+        struct iovec parts[2] = {{&head, sizeof head}, {(void *)pcs, count * sizeof *pcs}};
+        if (!is_trusted(server) || send_with_file(server, parts, 2, fd) < 0)
             sent = MR_BUSY;
     }
-    close(fd);
+    close(server);
     return sent;
 }

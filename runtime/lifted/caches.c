@@ -47,14 +47,11 @@ static bool is_trusted_owner(uid_t owner)
     return owner == 0 || (owner == geteuid() && geteuid() == getuid());
 }
 
-/* What is found on the way down a path without symbolic links. */
-struct way {
-    bool closed; /* only its trusted owner may enter a folder above: modes below it do not matter */
-};
-
-/* Looks at one more name of the path. In a sticky folder others can make names, but neither rename nor remove those of
- * somebody else: that is enough for a folder in it, whose owner is looked at. Returns NULL, or who else can change it. */
-static const char *look_at(struct way *way, const char *path, bool sticky_is_enough)
+/* Looks at one more name of a path without symbolic links, from the top down. `closed`: only its trusted owner may enter
+ * a folder above, so that modes below it do not matter. In a sticky folder others can make names, but neither rename nor
+ * remove those of somebody else: that is enough for a folder in it, whose owner is looked at. Returns NULL, or who else
+ * can change it. */
+static const char *look_at(bool *closed, const char *path, bool sticky_is_enough)
 {
     struct stat status;
     if (lstat(path, &status) != 0 || S_ISLNK(status.st_mode))
@@ -62,24 +59,24 @@ static const char *look_at(struct way *way, const char *path, bool sticky_is_eno
     if (!is_trusted_owner(status.st_uid))
         return "it, or a folder above it, belongs to another user";
     bool open_to_others = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
-    if (open_to_others && !way->closed && !(sticky_is_enough && (status.st_mode & S_ISVTX) != 0))
+    if (open_to_others && !*closed && !(sticky_is_enough && (status.st_mode & S_ISVTX) != 0))
         return "others can write it, or a folder above it";
-    way->closed |= S_ISDIR(status.st_mode) && (status.st_mode & (S_IXGRP | S_IXOTH)) == 0;
+    *closed |= S_ISDIR(status.st_mode) && (status.st_mode & (S_IXGRP | S_IXOTH)) == 0;
     return NULL;
 }
 
 const char *mr_distrust(const char *path, char real[PATH_MAX])
 {
-    struct way way = {0};
+    bool closed = false;
     if (realpath(path, real) == NULL)
         return "it is out of reach";
-    const char *wrong = look_at(&way, "/", true);
+    const char *wrong = look_at(&closed, "/", true);
     for (char *end = real; *end != 0 && wrong == NULL;) {
         end += 1 + strcspn(end + 1, "/");
         char after = *end;
         bool holds_file = after == '/' && strchr(end + 1, '/') == NULL && !is_folder(real);
         *end = 0;
-        wrong = look_at(&way, real, after == '/' && !holds_file);
+        wrong = look_at(&closed, real, after == '/' && !holds_file);
         *end = after;
     }
     return wrong;
@@ -87,21 +84,24 @@ const char *mr_distrust(const char *path, char real[PATH_MAX])
 
 /* ---- caches and layers ---- */
 
+/* Puts a path in two parts into root. Returns false where there is no such folder. */
+static bool is_root(char *root, size_t size_bytes, const char *folder, const char *below)
+{
+    return snprintf(root, size_bytes, "%s%s", folder, below) < (int)size_bytes && is_folder(root);
+}
+
 /* Puts the user's cache folder into root. A program that gained privileges trusts no variable. */
 static bool find_own(char *root, size_t size_bytes, bool trusting)
 {
     const char *named = trusting ? getenv("MIPSREC_CACHE") : NULL, *xdg = trusting ? getenv("XDG_CACHE_HOME") : NULL;
     const char *home = trusting ? getenv("HOME") : NULL;
     if (named != NULL && *named != 0) {
-        names_none = snprintf(root, size_bytes, "%s", named) >= (int)size_bytes || !is_folder(root);
+        names_none = !is_root(root, size_bytes, named, "");
         return !names_none;
     }
-    if (xdg != NULL && *xdg != 0 && snprintf(root, size_bytes, "%s/mipsrec", xdg) < (int)size_bytes && is_folder(root))
-        return true;
-    if (home != NULL && *home != 0 && snprintf(root, size_bytes, "%s/.cache/mipsrec", home) < (int)size_bytes &&
-        is_folder(root))
-        return true;
-    return snprintf(root, size_bytes, "%s", system_layers[0]) < (int)size_bytes && is_folder(root);
+    return (xdg != NULL && *xdg != 0 && is_root(root, size_bytes, xdg, "/mipsrec")) ||
+           (home != NULL && *home != 0 && is_root(root, size_bytes, home, "/.cache/mipsrec")) ||
+           is_root(root, size_bytes, system_layers[0], "");
 }
 
 /* Returns the folder without symbolic links, if it is there and was not found before. */
@@ -140,7 +140,7 @@ void mr_caches_find(const char *cache, const char *layers, bool trusting)
         names_none = true;
         return;
     }
-    bool given = cache != NULL && snprintf(root, sizeof root, "%s", cache) < (int)sizeof root && is_folder(root);
+    bool given = cache != NULL && is_root(root, sizeof root, cache, "");
     if (given || find_own(root, sizeof root, trusting)) { /* one that was given may be out of reach after a chroot */
         const char *found = add_root(root);
         if (found != NULL)

@@ -20,7 +20,6 @@
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -41,15 +40,6 @@ static _Atomic uint64_t interpreted[MOST_FILES + 1];
 static uint16_t file_of_page[USER_PAGES]; /* 0: none */
 static uint32_t pages_of[MOST_FILES + 1];  /* how many have the file's number */
 static bool changed[MOST_FILES + 1];       /* what is mapped there may not be what the file has */
-
-static void note_code(struct mr_code_file *file, const Elf32_Phdr *segment)
-{
-    uint32_t low = mr_get32(&segment->p_vaddr), high = low + mr_get32(&segment->p_filesz);
-    if ((mr_get32(&segment->p_flags) & PF_X) == 0)
-        return;
-    file->code_low = low < file->code_low ? low : file->code_low;
-    file->code_high = high > file->code_high ? high : file->code_high;
-}
 
 /* Finds the guest address that mipsrec gives to a byte of the file, the file's bias, and where its code is. The file may be
  * anything. */
@@ -72,9 +62,12 @@ static bool place_in_file(int fd, uint64_t offset, uint32_t *address, struct mr_
         if (mr_get32(&segments[i].p_type) != PT_LOAD)
             continue;
         lowest = start < lowest ? start : lowest;
-        note_code(file, &segments[i]);
-        if ((mr_get32(&segments[i].p_flags) & PF_X) != 0 && offset >= at - before &&
-            offset < (uint64_t)at + mr_get32(&segments[i].p_filesz)) {
+        if ((mr_get32(&segments[i].p_flags) & PF_X) == 0)
+            continue;
+        uint32_t file_bytes = mr_get32(&segments[i].p_filesz), end = start + file_bytes;
+        file->code_low = start < file->code_low ? start : file->code_low;
+        file->code_high = end > file->code_high ? end : file->code_high;
+        if (offset >= at - before && offset < (uint64_t)at + file_bytes) {
             *address = start - before + (uint32_t)(offset - (at - before));
             found = true;
         }
@@ -84,23 +77,20 @@ static bool place_in_file(int fd, uint64_t offset, uint32_t *address, struct mr_
     return found;
 }
 
-static bool is_same(const struct mr_code_file *a, const struct mr_code_file *b)
+bool mr_is_same_stamp(const struct mr_file_stamp *a, const struct mr_file_stamp *b)
 {
-    return a->device == b->device && a->inode == b->inode && a->changed_seconds == b->changed_seconds &&
-           a->changed_fraction == b->changed_fraction;
+    return a->device == b->device && a->inode == b->inode && a->seconds == b->seconds && a->fraction == b->fraction;
 }
 
-static void set_stamp(struct mr_code_file *file, const struct stat *status)
+static struct mr_file_stamp stamp_of(const struct stat *status)
 {
-    file->device = status->st_dev;
-    file->inode = status->st_ino;
-    file->changed_seconds = status->st_ctim.tv_sec;
-    file->changed_fraction = status->st_ctim.tv_nsec;
+    return (struct mr_file_stamp){status->st_dev, status->st_ino, status->st_ctim.tv_sec, status->st_ctim.tv_nsec};
 }
 
-static bool wants_identities(void)
+bool mr_code_file_is(const struct mr_code_file *file, const struct stat *status)
 {
-    return mr_options.profile_path != NULL || mr_options.verify_fd >= 0;
+    struct mr_file_stamp now = stamp_of(status);
+    return mr_is_same_stamp(&file->stamp, &now);
 }
 
 unsigned mr_code_file_count(void)
@@ -121,7 +111,7 @@ static unsigned number_of(const struct mr_code_file *wanted)
 {
     for (unsigned i = mr_code_file_count(); i > 0; i--) {
         const struct mr_code_file *known = mr_code_file(i);
-        if (known != NULL && known->delta == wanted->delta && is_same(known, wanted))
+        if (known != NULL && known->delta == wanted->delta && mr_is_same_stamp(&known->stamp, &wanted->stamp))
             return i;
     }
     unsigned number = mr_code_file_count() < MOST_FILES ? atomic_fetch_add(&all->count, 1) + 1 : MOST_FILES + 1;
@@ -164,8 +154,9 @@ void mr_code_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t o
     if (readlink(link, file.path, sizeof file.path - 1) < 0)
         strcpy(file.path, "-"); /* there is no /proc: whoever looks goes by the identity */
     file.delta = place_in_file(fd, offset, &address, &file) ? guest - address : guest - (uint32_t)offset;
-    set_stamp(&file, &status);
-    if (wants_identities() && !mr_store_identify(fd, file.identity))
+    file.stamp = stamp_of(&status);
+    bool wanted = mr_options.profile_path != NULL || mr_options.verify_fd >= 0;
+    if (wanted && !mr_store_identify(fd, file.identity))
         file.identity[0] = 0;
     mr_lock();
     unsigned number = number_of(&file);
@@ -202,13 +193,6 @@ void mr_code_file_changed(uint32_t guest, uint32_t size_bytes)
 bool mr_code_file_is_changed(unsigned number)
 {
     return changed[number];
-}
-
-bool mr_code_file_is(const struct mr_code_file *file, const struct stat *status)
-{
-    struct mr_code_file other = {0};
-    set_stamp(&other, status);
-    return is_same(file, &other);
 }
 
 unsigned mr_code_file_number(uint32_t pc)
@@ -253,7 +237,7 @@ static void join_counts(unsigned count)
     for (unsigned i = 2; i <= count; i++)
         for (unsigned first = 1; first < i && interpreted[i] != 0; first++) {
             const struct mr_code_file *a = mr_code_file(first), *b = mr_code_file(i);
-            if (a != NULL && b != NULL && is_same(a, b))
+            if (a != NULL && b != NULL && mr_is_same_stamp(&a->stamp, &b->stamp))
                 atomic_fetch_add(&interpreted[first], atomic_exchange(&interpreted[i], 0));
         }
 }
@@ -272,9 +256,9 @@ static unsigned next_most(unsigned count, uint64_t most, unsigned after)
 static bool has_code(const struct mr_code_file *file)
 {
     const struct mr_module *module;
-    for (unsigned i = 0; (module = mr_module(i)) != NULL; i++) {
+    for (unsigned i = 1; (module = mr_module(i)) != NULL; i++) {
         const struct mr_code_file *other = mr_code_file(module->code_file);
-        if (other != NULL && is_same(file, other))
+        if (other != NULL && mr_is_same_stamp(&file->stamp, &other->stamp))
             return true;
     }
     return false;
@@ -371,12 +355,9 @@ static bool name_in(const struct bytes *file, uint32_t address, char *text, size
 static bool name_function(const struct mr_code_file *file, uint32_t pc, char *text, size_t size_bytes)
 {
     struct stat status;
-    struct mr_code_file now = {0};
     bool found = false;
     int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd >= 0 && fstat(fd, &status) == 0)
-        set_stamp(&now, &status);
-    if (is_same(file, &now) && status.st_size > 0) {
+    if (fd >= 0 && fstat(fd, &status) == 0 && mr_code_file_is(file, &status) && status.st_size > 0) {
         size_t room_bytes = (size_t)status.st_size;
         void *copy = mmap(NULL, room_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         ssize_t got = copy != MAP_FAILED ? pread(fd, copy, room_bytes, 0) : -1;

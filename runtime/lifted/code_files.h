@@ -5,9 +5,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
+#include <sys/stat.h>
 
-/* ---- code_files.c: which file the guest's code is of, recompiled or not ---- */
+struct mr_file_stamp { /* which file, in which state */
+    dev_t device;
+    ino_t inode;
+    int64_t seconds, fraction;
+};
+bool mr_is_same_stamp(const struct mr_file_stamp *a, const struct mr_file_stamp *b);
 #define MR_MOST_CODE_FILES 4096u
 struct mr_code_file {
     _Atomic int ready; /* all below is written */
@@ -15,9 +20,7 @@ struct mr_code_file {
     uint32_t bias;     /* of the latter, over the addresses in the file */
     uint32_t code_low, code_high; /* addresses in the file between which all is that may be executed */
     char identity[65]; /* BLAKE2b-256 of its contents; empty unless --profile or --verify asks */
-    dev_t device;
-    ino_t inode;
-    int64_t changed_seconds, changed_fraction;
+    struct mr_file_stamp stamp; /* with the time of its last change */
     char path[4096]; /* on this machine, as it was when it was mapped */
 };
 void mr_code_files_reserve(void);
@@ -25,7 +28,6 @@ void mr_code_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t o
 void mr_code_file_unmapped(uint32_t guest, uint32_t size_bytes); /* under mr_lock */
 void mr_code_file_changed(uint32_t guest, uint32_t size_bytes);  /* under mr_lock: what is there may not be the file's any more */
 bool mr_code_file_is_changed(unsigned number);                    /* in any of its pages since it was mapped */
-struct stat;
 bool mr_code_file_is(const struct mr_code_file *file, const struct stat *status); /* as it was when it was mapped */
 void mr_code_files_report(void);                                   /* for --stats: which files were interpreted */
 /* The number of the file whose code is at a guest pc, from 1 on; 0: none. For handlers of signals, too. */

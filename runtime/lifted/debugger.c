@@ -9,7 +9,6 @@
 
 #include <link.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
 
 static struct link_map host = {.l_name = (char *)""};
@@ -32,24 +31,11 @@ static void announce(struct r_debug *debug, int state)
     ((void (*)(void))debug->r_brk)();
 }
 
-static ElfW(Dyn) *dynamic_section(const struct mr_module *module)
-{
-    const struct mr_library_file *file = &module->library->file;
-    for (unsigned i = 0; i < file->header.e_phnum; i++) {
-        Elf64_Phdr segment;
-        memcpy(&segment, file->bytes + file->header.e_phoff + (size_t)i * sizeof segment, sizeof segment);
-        if (segment.p_type == PT_DYNAMIC)
-            return (ElfW(Dyn) *)(module->object.bias + segment.p_vaddr);
-    }
-    return NULL;
-}
-
 void mr_debugger_tell(const struct mr_module *module)
 {
     struct r_debug *debug = find_debug();
-    struct link_map *entry = NULL;
-    if (debug != NULL && debug->r_map != NULL && debug->r_brk != 0)
-        entry = calloc(1, sizeof *entry);
+    bool listens = debug != NULL && debug->r_map != NULL && debug->r_brk != 0;
+    struct link_map *entry = listens ? calloc(1, sizeof *entry) : NULL;
     if (entry == NULL)
         return;
     if (last == NULL) {
@@ -59,7 +45,7 @@ void mr_debugger_tell(const struct mr_module *module)
     }
     entry->l_addr = module->object.bias;
     entry->l_name = module->library->file.path;
-    entry->l_ld = dynamic_section(module);
+    entry->l_ld = module->object.dynamic;
     entry->l_prev = last;
     announce(debug, RT_ADD);
     last->l_next = entry;

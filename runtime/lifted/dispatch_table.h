@@ -4,7 +4,6 @@
 
 #include "mr_state.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

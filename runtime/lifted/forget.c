@@ -25,7 +25,7 @@ void mr_code_forget(uint32_t guest, uint32_t size_bytes)
 {
     mr_baseline_forget(guest, (uint32_t)mr_page_up(size_bytes));
     mr_code_file_changed(guest, size_bytes);
-    if (mr_module(0) == NULL || size_bytes == 0)
+    if (mr_module(1) == NULL || size_bytes == 0)
         return;
     uint64_t first = guest / MR_PAGE_BYTES, last = ((uint64_t)guest + size_bytes - 1) / MR_PAGE_BYTES;
     last = last < MR_CODE_PAGES ? last : MR_CODE_PAGES - 1;

@@ -35,7 +35,7 @@ static void bind_file(struct mr_module *module, unsigned code_file)
 {
     struct mr_code_range range;
     struct mr_module *other;
-    for (unsigned number = 1; (other = mr_module_numbered(number)) != NULL; number++)
+    for (unsigned number = 1; (other = mr_module(number)) != NULL; number++)
         if (other->code_file == code_file && other->aside && other != module) {
             other->aside = false;
             other->replaced = true;
@@ -92,7 +92,7 @@ void mr_module_take_back(unsigned code_file)
 {
     struct mr_module *module;
     mr_lock();
-    for (unsigned number = 1; (module = mr_module_numbered(number)) != NULL; number++) {
+    for (unsigned number = 1; (module = mr_module(number)) != NULL; number++) {
         if (module->code_file != code_file || !module->aside)
             continue;
         if (!mr_code_file_is_changed(code_file))

@@ -26,7 +26,7 @@ static bool within(const struct mr_library_file *file, uint64_t offset, uint64_t
     return offset <= file->size_bytes && size_bytes <= file->size_bytes - offset;
 }
 
-static Elf64_Phdr program_header(const struct mr_library_file *file, unsigned index)
+Elf64_Phdr mr_library_file_segment(const struct mr_library_file *file, unsigned index)
 {
     Elf64_Phdr header;
     memcpy(&header, file->bytes + file->header.e_phoff + (size_t)index * sizeof header, sizeof header);
@@ -44,17 +44,14 @@ static const char *map_file(struct mr_library_file *file, const char *path, bool
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat status;
-    if (fd < 0 || fstat(fd, &status) != 0) {
-        int reason = errno;
+    bool there = fd >= 0 && fstat(fd, &status) == 0;
+    if (!there || !S_ISREG(status.st_mode)) {
+        const char *reason = there ? "not a regular file" : strerror(errno);
         if (fd >= 0)
             close(fd);
-        return strerror(reason);
+        return reason;
     }
     void *bytes = MAP_FAILED;
-    if (!S_ISREG(status.st_mode)) {
-        close(fd);
-        return "not a regular file";
-    }
     file->size_bytes = (size_t)status.st_size;
     if (file->size_bytes > 0)
         bytes = mmap(NULL, file->size_bytes, PROT_READ, MAP_PRIVATE | (read_all ? MAP_POPULATE : 0), fd, 0);
@@ -76,7 +73,7 @@ static const char *check_extent(const struct mr_library_file *file)
     if (!within(file, header->e_shoff, (uint64_t)header->e_shnum * sizeof(Elf64_Shdr)))
         return "the file is truncated: its section headers lie beyond its end";
     for (unsigned i = 0; i < header->e_phnum; i++) {
-        Elf64_Phdr segment = program_header(file, i);
+        Elf64_Phdr segment = mr_library_file_segment(file, i);
         if (!within(file, segment.p_offset, segment.p_filesz))
             return "the file is truncated: a segment lies beyond its end";
     }
@@ -141,15 +138,12 @@ static const char *string_at(struct mr_bytes table, uint64_t offset)
 
 static struct mr_bytes section_contents(const struct mr_library_file *file, unsigned index)
 {
-    struct mr_bytes contents = {NULL, 0};
     if (index >= file->header.e_shnum)
-        return contents;
+        return (struct mr_bytes){NULL, 0};
     Elf64_Shdr section = section_header(file, index);
     if (section.sh_type == SHT_NOBITS || (section.sh_flags & SHF_COMPRESSED) != 0)
-        return contents;
-    contents.bytes = file->bytes + section.sh_offset;
-    contents.size_bytes = section.sh_size;
-    return contents;
+        return (struct mr_bytes){NULL, 0};
+    return (struct mr_bytes){file->bytes + section.sh_offset, section.sh_size};
 }
 
 struct mr_bytes mr_library_file_section(const struct mr_library_file *file, const char *name)
@@ -164,7 +158,7 @@ struct mr_bytes mr_library_file_section(const struct mr_library_file *file, cons
 static struct mr_bytes contents_at_address(const struct mr_library_file *file, uint64_t address, uint64_t size_bytes)
 {
     for (unsigned i = 0; i < file->header.e_phnum; i++) {
-        Elf64_Phdr segment = program_header(file, i);
+        Elf64_Phdr segment = mr_library_file_segment(file, i);
         uint64_t into = address - segment.p_vaddr;
         if (segment.p_type != PT_LOAD || address < segment.p_vaddr || into >= segment.p_filesz)
             continue;
@@ -174,33 +168,22 @@ static struct mr_bytes contents_at_address(const struct mr_library_file *file, u
     return (struct mr_bytes){NULL, 0};
 }
 
-static bool find_symbol(const struct mr_library_file *file, const char *name, Elf64_Sym *symbol)
+struct mr_bytes mr_library_file_symbol(const struct mr_library_file *file, const char *name, uint64_t *address)
 {
+    Elf64_Sym symbol;
     for (unsigned i = 0; i < file->header.e_shnum; i++) {
         Elf64_Shdr section = section_header(file, i);
         if (section.sh_type != SHT_DYNSYM)
             continue;
         struct mr_bytes symbols = section_contents(file, i);
         struct mr_bytes names = section_contents(file, section.sh_link);
-        for (size_t at = 0; at + sizeof *symbol <= symbols.size_bytes; at += sizeof *symbol) {
-            memcpy(symbol, symbols.bytes + at, sizeof *symbol);
-            if (symbol->st_shndx != SHN_UNDEF && strcmp(string_at(names, symbol->st_name), name) == 0)
-                return true;
+        for (size_t at = 0; at + sizeof symbol <= symbols.size_bytes; at += sizeof symbol) {
+            memcpy(&symbol, symbols.bytes + at, sizeof symbol);
+            if (symbol.st_shndx == SHN_UNDEF || strcmp(string_at(names, symbol.st_name), name) != 0)
+                continue;
+            *address = symbol.st_value;
+            return contents_at_address(file, symbol.st_value, symbol.st_size);
         }
     }
-    return false;
-}
-
-struct mr_bytes mr_library_file_symbol(const struct mr_library_file *file, const char *name)
-{
-    Elf64_Sym symbol;
-    if (!find_symbol(file, name, &symbol))
-        return (struct mr_bytes){NULL, 0};
-    return contents_at_address(file, symbol.st_value, symbol.st_size);
-}
-
-uint64_t mr_library_file_symbol_address(const struct mr_library_file *file, const char *name)
-{
-    Elf64_Sym symbol;
-    return find_symbol(file, name, &symbol) ? symbol.st_value : 0;
+    return (struct mr_bytes){NULL, 0};
 }

@@ -24,15 +24,15 @@ void mr_library_file_close(struct mr_library_file *file);
 /* Opens the same file once more; -1 where the path names another one now. */
 int mr_library_file_descriptor(const struct mr_library_file *file);
 
+Elf64_Phdr mr_library_file_segment(const struct mr_library_file *file, unsigned index); /* below header.e_phnum */
+
 struct mr_bytes {
     const uint8_t *bytes; /* NULL when there is none */
     size_t size_bytes;
 };
 /* The contents of the first section of that name; empty when there is none, or it is compressed. */
 struct mr_bytes mr_library_file_section(const struct mr_library_file *file, const char *name);
-/* The value of the dynamic symbol of that name, an address in the file; 0 when there is none. */
-uint64_t mr_library_file_symbol_address(const struct mr_library_file *file, const char *name);
-/* The contents of the dynamic symbol of that name, as far as its st_size and the file go. */
-struct mr_bytes mr_library_file_symbol(const struct mr_library_file *file, const char *name);
+/* The contents of the dynamic symbol of that name, as far as its st_size and the file go, and its address there. */
+struct mr_bytes mr_library_file_symbol(const struct mr_library_file *file, const char *name, uint64_t *address);
 
 #endif

@@ -18,7 +18,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static struct mr_open_library *named; /* that of --library */
@@ -37,9 +36,8 @@ __attribute__((format(printf, 1, 2))) static const char *reason(const char *form
 static const char *check_checksum(const struct mr_library_file *file)
 {
     const uint8_t *footer = file->bytes + file->size_bytes - MR_FOOTER_BYTES;
-    uint64_t expected = 0;
-    for (int i = 7; i >= 0; i--)
-        expected = expected << 8 | footer[8 + i];
+    uint64_t expected;
+    memcpy(&expected, footer + 8, sizeof expected); /* of a little-endian host */
     if (mr_checksum(file->bytes, file->size_bytes - MR_FOOTER_BYTES) != expected)
         return "the library is damaged (its checksum is wrong); rebuild it";
     return NULL;
@@ -96,7 +94,7 @@ const char *mr_library_check_file(struct mr_open_library *library, const char *p
     const char *wrong = mr_library_file_open(&library->file, path, whole);
     if (wrong != NULL)
         return reason("cannot be used as a library: %s", wrong);
-    struct mr_bytes constant = mr_library_file_symbol(&library->file, "mr_library");
+    struct mr_bytes constant = mr_library_file_symbol(&library->file, "mr_library", &library->table_address);
     if (constant.bytes == NULL)
         return "not a library that mipsrec made (it has no symbol mr_library)";
     if (memcmp(library->file.bytes + library->file.size_bytes - MR_FOOTER_BYTES, MR_FOOTER_MAGIC, 8) != 0)

@@ -10,11 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- lines.c ---- */
-struct mr_open_library;
-uint32_t mr_lines_find(struct mr_open_library *library, uint64_t file_address); /* guest pc of code; 0 when unknown */
-/* The same for code that cannot fault: of host code that stands for no one instruction, that of what follows. */
-uint32_t mr_lines_near(struct mr_open_library *library, uint64_t file_address);
 struct mr_line_row {
     uint32_t address, line;
 };
@@ -31,6 +26,7 @@ struct mr_open_library {
     struct mr_library_file file;
     const struct mr_library *table; /* `mr_library` in the mapped file; its functions are not to be called */
     size_t table_bytes;
+    uint64_t table_address; /* in the file */
     struct mr_line_table lines;
     bool grown; /* by the compile server, which may make it larger */
 };
@@ -44,10 +40,19 @@ void mr_library_describe(const char *path); /* prints what mr_library_examine ha
 /* Binds the library that --library names to the program; fails with mr_fail. */
 void mr_library_open(const char *path, const struct mr_image *image);
 
+/* ---- lines.c ---- */
+uint32_t mr_lines_find(struct mr_open_library *library, uint64_t file_address); /* guest pc of code; 0 when unknown */
+/* The same for code that cannot fault: of host code that stands for no one instruction, that of what follows. */
+uint32_t mr_lines_near(struct mr_open_library *library, uint64_t file_address);
+/* How many of the elements, which are sorted by a uint32_t that each begins with, have one below the limit. */
+size_t mr_count_below(const void *elements, size_t count, size_t element_bytes, uint64_t limit);
+
 /* ---- object.c: maps a shared object, as the dynamic linker would ---- */
 struct mr_object {
     uintptr_t bias;                /* host address minus address in the file */
     uintptr_t code_low, code_high; /* its executable bytes */
+    Elf64_Dyn *dynamic;            /* its dynamic section, or NULL */
+    size_t dynamic_count;
 };
 /* The place is in the arena, of mr_object_size bytes. Returns NULL, or why it cannot be mapped. */
 size_t mr_object_size(const struct mr_library_file *file);

@@ -21,17 +21,23 @@ struct cursor {
  * here; NO_LINE: from none. */
 #define NO_LINE 1u /* no instruction has an odd address */
 
+/* Returns false, and goes to the end, where there is less. */
+static bool skip(struct cursor *c, uint64_t size_bytes)
+{
+    bool fits = size_bytes <= (uint64_t)(c->end - c->at);
+    c->overrun |= !fits;
+    c->at = fits ? c->at + size_bytes : c->end;
+    return fits;
+}
+
 static uint64_t read_fixed(struct cursor *c, unsigned size_bytes)
 {
+    const uint8_t *bytes = c->at;
     uint64_t value = 0;
-    if ((size_t)(c->end - c->at) < size_bytes) {
-        c->overrun = true;
-        c->at = c->end;
+    if (!skip(c, size_bytes))
         return 0;
-    }
     for (unsigned i = 0; i < size_bytes; i++)
-        value |= (uint64_t)c->at[i] << (8 * i);
-    c->at += size_bytes;
+        value |= (uint64_t)bytes[i] << (8 * i);
     return value;
 }
 
@@ -49,16 +55,6 @@ static uint64_t read_leb128(struct cursor *c, bool is_signed)
     if (is_signed && shift < 64 && (byte & 0x40) != 0)
         value |= ~(uint64_t)0 << shift;
     return value;
-}
-
-static void skip(struct cursor *c, uint64_t size_bytes)
-{
-    if (size_bytes > (uint64_t)(c->end - c->at)) {
-        c->overrun = true;
-        c->at = c->end;
-        return;
-    }
-    c->at += size_bytes;
 }
 
 /* The next size_bytes as a cursor of their own. */
@@ -264,18 +260,23 @@ static struct mr_line_table *decoded(struct mr_open_library *library)
     return &library->lines;
 }
 
-/* The number of rows that begin at or below the address. */
-static size_t rows_up_to(const struct mr_line_table *table, uint64_t file_address)
+size_t mr_count_below(const void *elements, size_t count, size_t element_bytes, uint64_t limit)
 {
-    size_t low = 0, high = table->row_count; /* the rows before low begin at or below the address, those from high on above it */
+    size_t low = 0, high = count; /* the elements before low are below the limit, those from high on are not */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (table->rows[middle].address <= file_address)
+        if (*(const uint32_t *)((const char *)elements + middle * element_bytes) < limit)
             low = middle + 1;
         else
             high = middle;
     }
     return low;
+}
+
+/* The number of rows that begin at or below the address. */
+static size_t rows_up_to(const struct mr_line_table *table, uint64_t file_address)
+{
+    return mr_count_below(table->rows, table->row_count, sizeof *table->rows, file_address + 1);
 }
 
 /* Code without a line belongs to what precedes it. */
@@ -290,14 +291,7 @@ uint32_t mr_lines_find(struct mr_open_library *library, uint64_t file_address)
 
 static bool is_in_one_function(const struct mr_line_table *table, uint64_t low, uint64_t high)
 {
-    size_t at = 0, end = table->start_count; /* the functions before `at` begin at or below low */
-    while (at < end) {
-        size_t middle = at + (end - at) / 2;
-        if (table->starts[middle] <= low)
-            at = middle + 1;
-        else
-            end = middle;
-    }
+    size_t at = mr_count_below(table->starts, table->start_count, sizeof *table->starts, low + 1);
     return at == table->start_count || table->starts[at] > high;
 }
 

@@ -90,11 +90,6 @@ bool mr_library_tells_of_calls(void)
     return !__atomic_load_n(&silent_code, __ATOMIC_RELAXED);
 }
 
-static const struct mr_library *loaded_table(const struct mr_open_library *library, const struct mr_object *object)
-{
-    return (const struct mr_library *)(object->bias + mr_library_file_symbol_address(&library->file, "mr_library"));
-}
-
 /* Adds the delta to every guest pc that the code takes from memory. */
 static void apply_delta(const struct mr_library *table, uint32_t delta)
 {
@@ -122,7 +117,7 @@ static const char *load(struct mr_module *module)
         mmap((void *)arena_next, size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
         return wrong;
     }
-    module->table = loaded_table(library, &module->object);
+    module->table = (const struct mr_library *)(module->object.bias + library->table_address);
     apply_delta(module->table, module->delta);
     if (atomic_load(&module_count) == 0) {
         mr_enter = (uint32_t (*)(struct mr_state *, mr_function))follow(&module->table->enter);
@@ -172,14 +167,14 @@ struct mr_module *mr_module_for(struct mr_open_library *library, uint32_t delta,
 
 /* ---- binding ---- */
 
-struct mr_module *mr_module_numbered(unsigned number)
+struct mr_module *mr_module(unsigned number)
 {
-    return number <= atomic_load(&module_count) ? modules[number - 1] : NULL;
+    return number > 0 && number <= atomic_load(&module_count) ? modules[number - 1] : NULL;
 }
 
 struct mr_module *mr_module_at_page(uint64_t page)
 {
-    return page < MR_CODE_PAGES && module_of_page[page] != 0 ? modules[module_of_page[page] - 1] : NULL;
+    return page < MR_CODE_PAGES ? mr_module(module_of_page[page]) : NULL;
 }
 
 void mr_module_set_page(uint64_t page, struct mr_module *module)
@@ -265,28 +260,20 @@ void mr_module_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t
 /* ---- the dispatch table ---- */
 
 /* The number of entries whose pc in the library is below this. */
-static uint32_t entries_below(const struct mr_library *table, uint32_t library_pc)
+static size_t entries_below(const struct mr_library *table, uint32_t library_pc)
 {
-    uint32_t low = 0, high = table->entry_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (table->entries[middle].guest_pc < library_pc)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return mr_count_below(table->entries, table->entry_count, sizeof *table->entries, library_pc);
 }
 
 void mr_module_fill_page(uint32_t page)
 {
-    if (module_of_page[page] == 0)
+    const struct mr_module *module = mr_module_at_page(page);
+    if (module == NULL)
         return;
-    const struct mr_module *module = modules[module_of_page[page] - 1];
     const struct mr_library *table = module->table;
     uint32_t first_pc = page * MR_PAGE_BYTES - module->delta;
-    uint32_t end = entries_below(table, first_pc + MR_PAGE_BYTES);
-    for (uint32_t i = entries_below(table, first_pc); i < end; i++) {
+    size_t end = entries_below(table, first_pc + MR_PAGE_BYTES);
+    for (size_t i = entries_below(table, first_pc); i < end; i++) {
         const struct mr_entry *entry = &table->entries[i];
         int32_t displacement = (int32_t)(follow(&entry->function) - (uintptr_t)mr_fallback);
         __atomic_store_n(&mr_dispatch[(entry->guest_pc + module->delta) >> 2], displacement, __ATOMIC_RELAXED);
@@ -308,7 +295,7 @@ int32_t mr_dispatch_fill(uint32_t pc)
 
 void mr_module_forget_page(uint32_t page)
 {
-    const struct mr_module *module = modules[module_of_page[page] - 1];
+    const struct mr_module *module = mr_module_at_page(page);
     uint32_t low = page * MR_PAGE_BYTES, high = low + MR_PAGE_BYTES;
     mr_module_set_page(page, NULL);
     low = low < module->low_pc ? module->low_pc : low;
@@ -329,11 +316,6 @@ const struct mr_module *mr_module_of(uintptr_t host_pc)
         if (host_pc >= modules[i]->object.code_low && host_pc < modules[i]->object.code_high)
             return modules[i];
     return NULL;
-}
-
-const struct mr_module *mr_module(unsigned index)
-{
-    return index < atomic_load(&module_count) ? modules[index] : NULL;
 }
 
 bool mr_library_contains(uintptr_t host_pc)

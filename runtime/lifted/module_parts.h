@@ -1,4 +1,4 @@
-/* What the files of modules share. All of it under mr_lock, but for mr_module_numbered. */
+/* What the files of modules share. All of it under mr_lock. */
 #ifndef MR_LIFTED_MODULE_PARTS_H
 #define MR_LIFTED_MODULE_PARTS_H
 
@@ -11,7 +11,6 @@
 
 /* The module of a library at a delta, loaded if need be; NULL, and why not in *wrong. */
 struct mr_module *mr_module_for(struct mr_open_library *library, uint32_t delta, const char *guest_path, const char **wrong);
-struct mr_module *mr_module_numbered(unsigned number);        /* from 1 on; NULL: there are not so many */
 struct mr_module *mr_module_at_page(uint64_t page);           /* whose code is there; NULL: none */
 void mr_module_set_page(uint64_t page, struct mr_module *module); /* NULL: none */
 void mr_module_fill_page(uint32_t page);                      /* puts its entries into the dispatch table */

@@ -9,7 +9,6 @@
 #include "memory/memory.h"
 
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -21,18 +20,11 @@ static uintptr_t find_import(const char *name)
     return 0;
 }
 
-static Elf64_Phdr program_header(const struct mr_library_file *file, unsigned index)
-{
-    Elf64_Phdr header;
-    memcpy(&header, file->bytes + file->header.e_phoff + (size_t)index * sizeof header, sizeof header);
-    return header;
-}
-
 size_t mr_object_size(const struct mr_library_file *file)
 {
     uint64_t end = 0;
     for (unsigned i = 0; i < file->header.e_phnum; i++) {
-        Elf64_Phdr segment = program_header(file, i);
+        Elf64_Phdr segment = mr_library_file_segment(file, i);
         if (segment.p_type == PT_LOAD && segment.p_vaddr + segment.p_memsz > end)
             end = segment.p_vaddr + segment.p_memsz;
     }
@@ -76,25 +68,21 @@ struct dynamic {
     uint64_t strings_bytes;
 };
 
-static struct dynamic read_dynamic(const struct mr_library_file *file, uintptr_t bias)
+static struct dynamic read_dynamic(const struct mr_object *object)
 {
     struct dynamic found = {0};
-    for (unsigned i = 0; i < file->header.e_phnum; i++) {
-        Elf64_Phdr segment = program_header(file, i);
-        if (segment.p_type != PT_DYNAMIC)
-            continue;
-        const Elf64_Dyn *entry = (const Elf64_Dyn *)(bias + segment.p_vaddr);
-        for (size_t n = segment.p_memsz / sizeof *entry; n-- > 0 && entry->d_tag != DT_NULL; entry++) {
-            switch (entry->d_tag) {
-            case DT_SYMTAB: found.symbols = (const Elf64_Sym *)(bias + entry->d_un.d_ptr); break;
-            case DT_STRTAB: found.strings = (const char *)(bias + entry->d_un.d_ptr); break;
-            case DT_STRSZ: found.strings_bytes = entry->d_un.d_val; break;
-            case DT_RELA: found.tables[0] = (const Elf64_Rela *)(bias + entry->d_un.d_ptr); break;
-            case DT_RELASZ: found.counts[0] = entry->d_un.d_val / sizeof(Elf64_Rela); break;
-            case DT_JMPREL: found.tables[1] = (const Elf64_Rela *)(bias + entry->d_un.d_ptr); break;
-            case DT_PLTRELSZ: found.counts[1] = entry->d_un.d_val / sizeof(Elf64_Rela); break;
-            default: break;
-            }
+    const Elf64_Dyn *entry = object->dynamic;
+    for (size_t n = object->dynamic_count; n-- > 0 && entry->d_tag != DT_NULL; entry++) {
+        uintptr_t host = object->bias + entry->d_un.d_ptr;
+        switch (entry->d_tag) {
+        case DT_SYMTAB: found.symbols = (const Elf64_Sym *)host; break;
+        case DT_STRTAB: found.strings = (const char *)host; break;
+        case DT_STRSZ: found.strings_bytes = entry->d_un.d_val; break;
+        case DT_RELA: found.tables[0] = (const Elf64_Rela *)host; break;
+        case DT_RELASZ: found.counts[0] = entry->d_un.d_val / sizeof(Elf64_Rela); break;
+        case DT_JMPREL: found.tables[1] = (const Elf64_Rela *)host; break;
+        case DT_PLTRELSZ: found.counts[1] = entry->d_un.d_val / sizeof(Elf64_Rela); break;
+        default: break;
         }
     }
     return found;
@@ -139,11 +127,13 @@ static const char *relocate(const struct dynamic *dynamic, uintptr_t bias)
 
 const char *mr_object_map(const struct mr_library_file *file, int fd, uintptr_t place, struct mr_object *object)
 {
-    object->bias = place;
-    object->code_low = UINTPTR_MAX;
-    object->code_high = 0;
+    *object = (struct mr_object){.bias = place, .code_low = UINTPTR_MAX};
     for (unsigned i = 0; i < file->header.e_phnum; i++) {
-        Elf64_Phdr segment = program_header(file, i);
+        Elf64_Phdr segment = mr_library_file_segment(file, i);
+        if (segment.p_type == PT_DYNAMIC) {
+            object->dynamic = (Elf64_Dyn *)(place + segment.p_vaddr);
+            object->dynamic_count = segment.p_memsz / sizeof *object->dynamic;
+        }
         if (segment.p_type != PT_LOAD)
             continue;
         if (!map_segment(&segment, fd, place))
@@ -154,6 +144,6 @@ const char *mr_object_map(const struct mr_library_file *file, int fd, uintptr_t 
             object->code_high = high > object->code_high ? high : object->code_high;
         }
     }
-    struct dynamic dynamic = read_dynamic(file, place);
+    struct dynamic dynamic = read_dynamic(object);
     return relocate(&dynamic, place);
 }

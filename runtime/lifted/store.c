@@ -5,6 +5,11 @@
  *
  * When a library was used last, its access time says, for `mipsrec cache prune`. Most file systems note it once a day as
  * this maps the file; where one does not, mark_used does.
+ *
+ * Libraries that the compile server makes while programs run lie there, too, and grow by being replaced:
+ *
+ *     CACHE/code/KEY/VARIANT/ab/abcdef....so        all functions of a file: it is used where it is there
+ *     CACHE/code/KEY/VARIANT/ab/abcdef...-hot.so    those that were hot so far
  */
 #include "lifted/store.h"
 
@@ -117,9 +122,8 @@ bool mr_store_identify_soon(int fd, char identity[MR_IDENTITY_DIGITS + 1])
     struct stat status;
     if (fstat(fd, &status) != 0 || status.st_size == 0)
         return false;
-    if (mr_note_identity(&status, identity))
-        return true;
-    return status.st_size <= SMALL_FILE_BYTES && identify(fd, &status, identity);
+    return mr_note_identity(&status, identity) ||
+           (status.st_size <= SMALL_FILE_BYTES && identify(fd, &status, identity));
 }
 
 bool mr_store_identify(int fd, char identity[MR_IDENTITY_DIGITS + 1])
@@ -211,7 +215,8 @@ static struct mr_open_library *open_fit(const char *path, const char *identity, 
     return library;
 }
 
-struct mr_open_library *mr_store_open_library(const char *path, const char *identity, const char *guest_path)
+/* The library of that identity, if nobody else could write it (caches.c), and it is fit; else NULL. */
+static struct mr_open_library *open_trusted(const char *path, const char *identity, const char *guest_path)
 {
     char real[PATH_MAX];
     const char *wrong = mr_distrust(path, real);
@@ -221,17 +226,71 @@ struct mr_open_library *mr_store_open_library(const char *path, const char *iden
     return library;
 }
 
+/* ---- libraries that grow ---- */
+
+/* Whether the files with that identity have this library. */
+static bool has_library(const char *identity, dev_t device, ino_t inode)
+{
+    bool has = false;
+    mr_lock();
+    for (unsigned i = 0; i < known_count; i++) {
+        const struct mr_open_library *library = known[i].library;
+        has |= strcmp(known[i].identity, identity) == 0 && library != NULL && library->file.device == device &&
+               library->file.inode == inode;
+    }
+    mr_unlock();
+    return has;
+}
+
+static bool grown_path(char path[PATH_MAX], const char *identity)
+{
+    const char *folder = mr_grown_folder();
+    return folder != NULL && snprintf(path, PATH_MAX, "%s/%.2s/%s-hot.so", folder, identity, identity) < PATH_MAX;
+}
+
+bool mr_grown_is_pointless(const char *identity)
+{
+    char path[PATH_MAX];
+    const char *folder = mr_grown_folder();
+    if (folder == NULL || mr_code_path(folder, identity, path, sizeof path))
+        return true;
+    for (unsigned i = 0; (folder = mr_code_folder(i)) != NULL; i++)
+        if (mr_code_path(folder, identity, path, sizeof path))
+            return true;
+    return false;
+}
+
+struct mr_open_library *mr_grown_find(const char *identity, struct mr_file_stamp *seen, const char *guest_path)
+{
+    char path[PATH_MAX];
+    struct stat status;
+    if (!grown_path(path, identity) || stat(path, &status) != 0)
+        return NULL;
+    struct mr_file_stamp now = {status.st_dev, status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
+    if (mr_is_same_stamp(&now, seen))
+        return NULL;
+    *seen = now;
+    if (has_library(identity, status.st_dev, status.st_ino)) /* it was bound when the file was mapped */
+        return NULL;
+    struct mr_open_library *library = open_trusted(path, identity, guest_path);
+    if (library != NULL)
+        library->grown = true;
+    return library;
+}
+
+/* ---- in all folders ---- */
+
 /* Returns the library for the guest's file of that identity, if a folder has one that is fit. */
 static struct mr_open_library *open_library(const char *identity, const char *guest_path)
 {
     char path[PATH_MAX];
     const char *folder;
     bool there = false;
-    struct mr_grown_stamp seen = {0};
+    struct mr_file_stamp seen = {0};
     for (unsigned i = 0; (folder = mr_code_folder(i)) != NULL; i++) {
         if (!mr_code_path(folder, identity, path, sizeof path))
             continue;
-        struct mr_open_library *library = mr_store_open_library(path, identity, guest_path);
+        struct mr_open_library *library = open_trusted(path, identity, guest_path);
         if (library != NULL)
             return library;
         there = true;
@@ -261,19 +320,6 @@ static bool take_library(struct known *file)
             return true;
         }
     return false;
-}
-
-bool mr_store_has(const char *identity, dev_t device, ino_t inode)
-{
-    bool has = false;
-    mr_lock();
-    for (unsigned i = 0; i < known_count; i++) {
-        const struct mr_open_library *library = known[i].library;
-        has |= strcmp(known[i].identity, identity) == 0 && library != NULL && library->file.device == device &&
-               library->file.inode == inode;
-    }
-    mr_unlock();
-    return has;
 }
 
 void mr_store_replace(const char *identity, struct mr_open_library *library)

@@ -2,13 +2,11 @@
 #ifndef MR_LIFTED_STORE_H
 #define MR_LIFTED_STORE_H
 
+#include "lifted/code_files.h"
 #include "lifted/library.h"
 
 #include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
 
-/* ---- store.c ---- */
 /* Looks for the store in a cache folder (NULL: where mipsrec keeps its own) and in layers (NULL: those of the environment),
  * in a variant of the code (NULL: the default). */
 void mr_store_open(const char *cache, const char *layers, const char *variant);
@@ -17,23 +15,13 @@ struct mr_open_library *mr_store_find(int fd, const char *guest_path);
 /* Puts the hash of the contents of a file of the guest into identity, as 64 digits. Returns false where it cannot be read. */
 bool mr_store_identify(int fd, char identity[65]);
 bool mr_store_identify_soon(int fd, char identity[65]); /* the same, but false where that takes long */
-/* The library in a file of the store, if it is fit for the guest's file of that identity; else NULL. */
-struct mr_open_library *mr_store_open_library(const char *path, const char *identity, const char *guest_path);
-bool mr_store_has(const char *identity, dev_t device, ino_t inode); /* files with that identity have this library */
 /* From now on the files with that identity have this library. Under mr_lock. */
 void mr_store_replace(const char *identity, struct mr_open_library *library);
 void mr_store_refused(const char *guest_path, const char *reason); /* counted, and said with --stats */
 void mr_store_report(void);                                        /* for --stats */
 bool mr_store_has_code(void); /* there is a folder of libraries, or a library that has grown */
-
-/* ---- grown.c ---- */
-struct mr_grown_stamp {
-    dev_t device;
-    ino_t inode;
-    int64_t seconds, fraction;
-};
 /* The library that the compile server has made of a file, where it is another than the one that was seen; else NULL. */
-struct mr_open_library *mr_grown_find(const char *identity, struct mr_grown_stamp *seen, const char *guest_path);
+struct mr_open_library *mr_grown_find(const char *identity, struct mr_file_stamp *seen, const char *guest_path);
 bool mr_grown_is_pointless(const char *identity); /* there is a library of all its functions */
 
 #endif

@@ -2,13 +2,12 @@
  * format). */
 #include "base/options.h"
 #include "lifted/code_files.h"
-#include "profile/table.h"
+#include "profile/profile.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -18,13 +17,6 @@ struct line {
 };
 static const char *const engines[] = {
     [MR_PROFILE_LIFTED] = "lifted", [MR_PROFILE_INTERPRETED] = "interp", [MR_PROFILE_HOST] = "host"};
-
-static struct line line_of(uint64_t key, uint64_t periods)
-{
-    const uint32_t files = (1u << (MR_PROFILE_ENGINE_SHIFT - MR_PROFILE_FILE_SHIFT)) - 1;
-    return (struct line){(uint32_t)(key >> MR_PROFILE_FILE_SHIFT) & files, (uint32_t)key,
-                         (uint32_t)(key >> MR_PROFILE_ENGINE_SHIFT), periods};
-}
 
 static bool precedes(const struct line *a, const struct line *b)
 {
@@ -62,11 +54,13 @@ static void sort(struct line *lines, size_t line_count)
 /* Fills lines, of which there is room for one of each slot; returns how many there are. */
 static size_t collect(struct mr_profile_table *table, struct line *lines)
 {
+    const uint32_t files = (1u << (MR_PROFILE_ENGINE_SHIFT - MR_PROFILE_FILE_SHIFT)) - 1;
     size_t line_count = 0;
     for (size_t at = 0; at < MR_PROFILE_SLOT_COUNT; at++) {
         uint64_t key = atomic_load(&table->slots[at].key), periods = atomic_load(&table->slots[at].count);
         if (key != 0 && periods != 0)
-            lines[line_count++] = line_of(key, periods);
+            lines[line_count++] = (struct line){(uint32_t)(key >> MR_PROFILE_FILE_SHIFT) & files, (uint32_t)key,
+                                                (uint32_t)(key >> MR_PROFILE_ENGINE_SHIFT), periods};
     }
     sort(lines, line_count);
     return line_count;
@@ -99,26 +93,14 @@ static void put_text(struct output *out, const char *text)
     }
 }
 
-/* A word of the command, in a comment of one line of ASCII. */
-static void put_word(struct output *out, const char *word)
+/* Puts question marks for bytes that are not between the lowest and the highest. */
+static void put_clean(struct output *out, const char *text, uint8_t lowest, uint8_t highest)
 {
-    char text[2] = {0, 0};
-    put_text(out, " ");
-    for (; *word != 0; word++) {
-        text[0] = *word > ' ' && *word <= '~' ? *word : '?';
-        put_text(out, text);
+    char byte[2] = {0, 0};
+    for (; *text != 0; text++) {
+        byte[0] = (uint8_t)*text < lowest || (uint8_t)*text > highest ? '?' : *text;
+        put_text(out, byte);
     }
-}
-
-/* The rest of a line, up to what would end it. */
-static void put_path(struct output *out, const char *path)
-{
-    char text[2] = {0, 0};
-    for (; *path != 0; path++) {
-        text[0] = (uint8_t)*path < ' ' ? '?' : *path;
-        put_text(out, text);
-    }
-    put_text(out, "\n");
 }
 
 static void put_file(struct output *out, unsigned number)
@@ -127,7 +109,8 @@ static void put_file(struct output *out, unsigned number)
     put_text(out, "file ");
     put_text(out, file != NULL && file->identity[0] != 0 ? file->identity : "-");
     put_text(out, " ");
-    put_path(out, file != NULL ? file->path : "-");
+    put_clean(out, file != NULL ? file->path : "-", ' ', UINT8_MAX);
+    put_text(out, "\n");
 }
 
 static void put_profile(struct output *out, const uint8_t identity[32], uint64_t lost, const struct line *lines,
@@ -140,8 +123,10 @@ static void put_profile(struct output *out, const uint8_t identity[32], uint64_t
         put_text(out, text);
     }
     put_text(out, "\n# command");
-    for (int i = 0; i < mr_options.guest_argc; i++)
-        put_word(out, mr_options.guest_argv[i]);
+    for (int i = 0; i < mr_options.guest_argc; i++) {
+        put_text(out, " ");
+        put_clean(out, mr_options.guest_argv[i], '!', '~');
+    }
     snprintf(text, sizeof text, "\n# rate %u\n# lost %llu\n", mr_options.profile_rate,
              (unsigned long long)lost);
     put_text(out, text);

@@ -13,16 +13,13 @@
 #include "base/observe.h"
 #include "base/options.h"
 #include "baseline/baseline.h"
-#include "growth/growth.h"
 #include "lifted/code_files.h"
 #include "lifted/module.h"
 #include "linux/fault.h"
 #include "linux/host_call.h"
 #include "linux/signals.h"
-#include "profile/table.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -36,7 +33,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define PROBES_MAX 64
+#define MOST_PROBES 64u
 #define STACK_WORDS 512 /* how far up a return address into lifted code is looked for */
 #define NANOSECONDS 1000000000u
 
@@ -55,35 +52,26 @@ enum { NOT_ENDED, ENDING, ENDED };
 static void count(enum mr_profile_engine engine, struct mr_place place, uint64_t periods)
 {
     uint64_t key = (uint64_t)engine << MR_PROFILE_ENGINE_SHIFT | (uint64_t)place.code_file << MR_PROFILE_FILE_SHIFT | place.pc;
-    size_t at = (size_t)((key * 0x9e3779b97f4a7c15u) >> (64 - MR_PROFILE_SLOT_BITS));
-    for (int probe = 0; probe < PROBES_MAX; probe++, at = (at + 1) % MR_PROFILE_SLOT_COUNT) {
-        uint64_t found = atomic_load_explicit(&table->slots[at].key, memory_order_relaxed);
-        if (found == 0 && atomic_compare_exchange_strong(&table->slots[at].key, &found, key))
-            found = key;
-        if (found == key) {
-            atomic_fetch_add_explicit(&table->slots[at].count, periods, memory_order_relaxed);
-            return;
-        }
-    }
-    atomic_fetch_add(&table->lost, periods);
+    if (!mr_count_samples(table->slots, MR_PROFILE_SLOT_COUNT, MOST_PROBES, key, periods))
+        atomic_fetch_add(&table->lost, periods);
 }
+
+#if defined(__x86_64__)
+#define HOST_PC gregs[REG_RIP]
+#define HOST_SP gregs[REG_RSP]
+#else
+#define HOST_PC pc
+#define HOST_SP sp
+#endif
 
 static uintptr_t pc_of(const ucontext_t *context)
 {
-#if defined(__x86_64__)
-    return (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
-#else
-    return (uintptr_t)context->uc_mcontext.pc;
-#endif
+    return (uintptr_t)context->uc_mcontext.HOST_PC;
 }
 
 static uintptr_t sp_of(const ucontext_t *context)
 {
-#if defined(__x86_64__)
-    return (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
-#else
-    return (uintptr_t)context->uc_mcontext.sp;
-#endif
+    return (uintptr_t)context->uc_mcontext.HOST_SP;
 }
 
 /* The address that the nearest call by lifted code returns to, or 0. A guess: an older one may lie nearer, in a frame that has
@@ -125,22 +113,17 @@ static void take_sample(const ucontext_t *context, uint64_t periods)
     }
 }
 
-static void note_sample(const ucontext_t *context, uint64_t periods)
-{
-    if (mr_profiling)
-        take_sample(context, periods);
-    else
-        mr_growth_sample(pc_of(context), periods);
-}
-
 static void on_sample(int host_signal, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
+    uint64_t periods = 1 + (uint64_t)info->si_overrun;
     (void)host_signal;
-    if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &table)
-        note_sample(context, 1 + (uint64_t)info->si_overrun);
-    else
+    if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &table)
         mr_take_sent(info, context);
+    else if (mr_profiling)
+        take_sample(context, periods);
+    else
+        mr_growth_sample(pc_of(context), periods);
     errno = saved_errno;
 }
 
