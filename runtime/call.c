@@ -15,7 +15,6 @@
 #include "run/run.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #define RETURN_PC 0x7fff7ff0u /* above MR_USER_END */
 

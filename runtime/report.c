@@ -23,9 +23,7 @@
 #include "verify/verify.h"
 
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 void mr_messages_open(void)

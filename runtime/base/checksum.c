@@ -11,7 +11,6 @@
 #include "base/checksum.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 #define POLYNOMIAL 0xedb88320u
 

@@ -42,7 +42,7 @@ struct mr_host_thread {
     struct mr_waiting_frames *waiting;    /* the innermost of these, or NULL */
     bool leave_lifted;                    /* code of frames on this stack is stale: abandon them at the end of the call */
     uint32_t times_set_aside;             /* mr_times_set_aside, when frames of lifted code were last abandoned for that */
-    uintptr_t signal_stack_low;           /* 0 until mr_faults_prepare_thread, unless the thread's maker has made it */
+    uintptr_t signal_stack_low;           /* 0 until mr_signal_stack_enter, unless the thread's maker has made it */
 };
 extern _Thread_local struct mr_host_thread mr_host_thread;
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 bool mr_parse_number(const char *text, int base, uint32_t *value)
 {

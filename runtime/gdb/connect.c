@@ -8,7 +8,6 @@
 #include "gdb/gdb.h"
 #include "gdb/parts.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

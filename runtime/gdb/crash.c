@@ -14,7 +14,6 @@
 #include "linux/threads.h"
 #include "memory/memory.h"
 
-#include <pthread.h>
 #include <unistd.h>
 
 #define MOST_THREADS 1024

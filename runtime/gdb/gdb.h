@@ -31,7 +31,6 @@
 
 #include "mr_state.h"
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 

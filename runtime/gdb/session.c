@@ -12,7 +12,6 @@
 #include "linux/own.h"
 #include "linux/signals.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -4,8 +4,6 @@
 #ifndef MR_ABI_H
 #define MR_ABI_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/time.h>

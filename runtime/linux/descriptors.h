@@ -11,7 +11,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/uio.h>
 
 enum mr_descriptor_kind {
     MR_FD_UNKNOWN, /* not looked at yet */

@@ -2,7 +2,6 @@
 #ifndef MR_EXEC_CHAIN_H
 #define MR_EXEC_CHAIN_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #define MR_CHAIN_HEADER_BYTES 256 /* BINPRM_BUF_SIZE */

@@ -20,9 +20,7 @@
 #include "run/host_stack.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -8,9 +8,7 @@
 #include "base/messages.h"
 #include "linux/descriptors.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 static int own[MR_OWN_COUNT] = {-1, -1, -1, -1, -1};

@@ -9,7 +9,6 @@
 #include "memory/values.h"
 
 #include <fcntl.h>
-#include <linux/prctl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #define MR_HOST_SET_BYTES 8 /* of the kernel's sigset_t */
 #define MR_ALL_SIGNALS (~(uint64_t)0)

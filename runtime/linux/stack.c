@@ -7,7 +7,6 @@
 #include "linux/load.h"
 #include "memory/values.h"
 
-#include <elf.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>

@@ -17,10 +17,8 @@
 #include "run/host_stack.h"
 #include "run/upcalls.h"
 
-#include <errno.h>
 #include <setjmp.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define NEVER_PC 1u /* odd: no instruction is there */
 #define NEVER_SP 0xffffffffu
