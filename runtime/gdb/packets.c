@@ -22,6 +22,7 @@ static struct {
     unsigned char received[4096];
     size_t at, end; /* of what was received and not yet looked at */
     char payload[MR_DEBUG_PACKET_BYTES + 1];
+    size_t length; /* of the payload */
 } connection = {.fd = -1};
 
 static struct {
@@ -120,7 +121,7 @@ static void send_again(void)
     pthread_mutex_unlock(&sent.lock);
 }
 
-enum mr_debug_input mr_debug_read(char **packet, size_t *length)
+enum mr_debug_input mr_debug_read(const char **packet)
 {
     for (;;) {
         int c = next_byte();
@@ -140,7 +141,7 @@ enum mr_debug_input mr_debug_read(char **packet, size_t *length)
         if (got < 0)
             continue;
         *packet = connection.payload;
-        *length = (size_t)got;
+        connection.length = (size_t)got;
         return MR_DEBUG_PACKET;
     }
 }
@@ -229,14 +230,15 @@ size_t mr_debug_take_hex(const char **at, void *bytes, size_t room_bytes)
     return done;
 }
 
-size_t mr_debug_unescape(const char *from, size_t length, void *bytes, size_t room_bytes)
+size_t mr_debug_unescape(const char *from, void *bytes, size_t room_bytes)
 {
+    const char *end = connection.payload + connection.length;
     size_t done = 0;
-    for (size_t i = 0; i < length && done < room_bytes; i++) {
-        bool escaped = from[i] == ESCAPE && i + 1 < length;
+    for (; from < end && done < room_bytes; from++) {
+        bool escaped = *from == ESCAPE && from + 1 < end;
         if (escaped)
-            i++;
-        ((uint8_t *)bytes)[done++] = (uint8_t)(escaped ? from[i] ^ ESCAPE_BIT : from[i]);
+            from++;
+        ((uint8_t *)bytes)[done++] = (uint8_t)(escaped ? *from ^ ESCAPE_BIT : *from);
     }
     return done;
 }

@@ -40,7 +40,7 @@ void mr_debug_connection(int fd, bool no_acknowledgements);
 void mr_debug_stop_acknowledging(void);
 bool mr_debug_acknowledges(void);
 /* Reads the next packet or interrupt. *packet ends with a 0 byte, and is valid until the next call. */
-enum mr_debug_input mr_debug_read(char **packet, size_t *length);
+enum mr_debug_input mr_debug_read(const char **packet);
 void mr_debug_send(const struct mr_debug_reply *reply);
 
 /* Adding to a reply; what does not fit is dropped. */
@@ -52,7 +52,7 @@ size_t mr_debug_add_binary(struct mr_debug_reply *reply, const void *bytes, size
 bool mr_debug_take_number(const char **at, uint64_t *value); /* hexadecimal, at most 16 digits */
 bool mr_debug_take(const char **at, char wanted);
 size_t mr_debug_take_hex(const char **at, void *bytes, size_t room_bytes);
-size_t mr_debug_unescape(const char *from, size_t length, void *bytes, size_t room_bytes);
+size_t mr_debug_unescape(const char *from, void *bytes, size_t room_bytes); /* up to the end of the packet, 0 bytes too */
 
 /* ---- stops.c ---- */
 enum mr_debug_order { MR_DEBUG_RUN, MR_DEBUG_STEP, MR_DEBUG_STAY };
@@ -99,6 +99,7 @@ void mr_debug_resume(void);
 void mr_debug_leave(void);        /* the debugger is gone: the guest runs on its own */
 struct mr_debug_thread *mr_debug_first_thread(void); /* valid while the debugger has control */
 struct mr_debug_thread *mr_debug_find_thread(pid_t number);
+bool mr_debug_any_goes_on(void); /* whether the orders let any thread go on */
 void mr_debug_stopped_at_start(bool exec); /* the calling thread is the only one, and stops before its first instruction */
 void mr_debug_await_start(void);
 void mr_debug_freeze(void);
@@ -117,7 +118,6 @@ void mr_debug_take_control(pid_t number, struct mr_debug_event event);
 
 /* ---- asking.c, crash.c ---- */
 bool mr_debug_take_given_signal(void); /* the one that the debugger sends with its order; it waits for the thread then */
-struct mr_signal_info;
 void mr_debug_note_signal(struct mr_debug_thread *self, const struct mr_signal_info *info); /* for the debugger to see */
 void mr_debug_end_in_call(void *context); /* after parking in a system call, in the handler of the host */
 void mr_debug_stop_here(const void *context);
@@ -129,8 +129,9 @@ void mr_debug_send_stop_reply(void);
 void mr_debug_add_thread(struct mr_debug_reply *reply, pid_t number);
 
 /* ---- server.c ---- */
+enum { MR_DEBUG_KNOWS_EXEC = 2, MR_DEBUG_KNOWS_SWBREAK = 4, MR_DEBUG_KNOWS_NO_RESUMED = 8, MR_DEBUG_KNOWS_PROCESSES = 16 };
 struct mr_debug_session {
-    bool knows_exec, knows_swbreak, knows_no_resumed, knows_processes; /* what the client has said in qSupported */
+    unsigned features;                                /* what the client has said in qSupported */
     bool post_mortem;                                 /* the guest is dying */
     bool executes;                                    /* another program is about to find the host's signal actions */
     bool over;                                        /* the guest goes on, or dies, without the debugger */
@@ -139,14 +140,17 @@ struct mr_debug_session {
     uint64_t passed[3];                               /* set of the protocol's signals that it does not want to see */
 };
 extern struct mr_debug_session mr_debug_session;
-void mr_debug_refuse(struct mr_debug_reply *reply, int code);
-void mr_debug_agree(struct mr_debug_reply *reply, int code); /* 0: OK */
 void mr_debug_serve(void); /* reads packets until the session is over */
 struct mr_debug_thread *mr_debug_general_thread(void);
 bool mr_debug_passes(int mips_signal);
 
-/* Is given the rest of a packet behind the request's name; returns whether the reply is to be sent. */
-typedef bool mr_debug_request(const char *rest, size_t length, struct mr_debug_reply *reply);
+/* Is given the rest of a packet behind the request's name. Returns what becomes of the reply: it is "OK", it is what the
+ * request has added, there is none, or it is E and this code. */
+typedef int mr_debug_request(const char *rest, struct mr_debug_reply *reply);
+enum {
+    MR_DEBUG_OK = 0, MR_DEBUG_ADDED = -1, MR_DEBUG_SILENT = -2,
+    MR_DEBUG_NO_MEMORY = 12, MR_DEBUG_FAULT = 14, MR_DEBUG_BUSY = 16, MR_DEBUG_INVALID = 22,
+};
 
 /* ---- state_requests.c ---- */
 mr_debug_request mr_debug_read_registers, mr_debug_write_registers, mr_debug_read_register, mr_debug_write_register;
@@ -158,16 +162,14 @@ mr_debug_request mr_debug_allocate, mr_debug_release;
 mr_debug_request mr_debug_choose_thread, mr_debug_tell_alive, mr_debug_tell_current, mr_debug_describe_thread;
 mr_debug_request mr_debug_list_threads, mr_debug_list_more_threads;
 
-/* ---- resume.c: the rest of a packet ---- */
-/* Return whether there is something to answer. */
-bool mr_debug_vcont(const char *rest, struct mr_debug_reply *reply);
-bool mr_debug_plain_resume(const char *packet, struct mr_debug_reply *reply); /* c C s S */
+/* ---- resume.c ---- */
+mr_debug_request mr_debug_vcont;
+mr_debug_request mr_debug_plain_resume; /* c C s S */
 bool mr_debug_take_thread(const char **at, pid_t *number); /* 0: any, -1: all */
 
 /* ---- points.c ---- */
 #define MR_DEBUG_MOST_WATCHPOINTS 64u
-enum { MR_DEBUG_NO_MEMORY = 12, MR_DEBUG_FAULT = 14, MR_DEBUG_BUSY = 16, MR_DEBUG_INVALID = 22 }; /* codes of E replies */
-int mr_debug_set_point(char type, uint32_t address, uint32_t size_bytes, bool set); /* Z and z; 0 or such a code */
+int mr_debug_set_point(char type, uint32_t address, uint32_t size_bytes, bool set); /* Z and z; returns as a request */
 void mr_debug_clear_points(void);
 bool mr_debug_breaks_at(uint32_t pc);
 /* Whether the instruction at s->pc, or that in its delay slot, accesses what is watched. */
@@ -188,9 +190,8 @@ const char *mr_debug_target_xml(void); /* target_xml.c */
 uint32_t mr_debug_read_memory(uint32_t guest, void *bytes, uint32_t size_bytes);
 bool mr_debug_write_memory(uint32_t guest, const void *bytes, uint32_t size_bytes);
 
-/* ---- transfers.c, remote_files.c: the rest of a packet ---- */
-void mr_debug_transfer(const char *rest, struct mr_debug_reply *reply);
-void mr_debug_file_request(const char *rest, struct mr_debug_reply *reply);
+/* ---- transfers.c, remote_files.c ---- */
+mr_debug_request mr_debug_transfer, mr_debug_file_request;
 
 /* ---- signal_numbers.c ---- */
 int mr_debug_signal_from_mips(int mips_signal);

@@ -26,7 +26,7 @@ static struct {
 
 /* ---- replies ---- */
 
-static void fail(struct mr_debug_reply *reply, int error)
+static void tell_error(struct mr_debug_reply *reply, int error)
 {
     static const int shared[] = {EPERM, ENOENT, EINTR, EBADF, EACCES, EFAULT, EBUSY, EEXIST, ENODEV, ENOTDIR, EISDIR, EINVAL,
                                  ENFILE, EMFILE, EFBIG, ENOSPC, ESPIPE, EROFS};
@@ -67,26 +67,23 @@ static bool take_path(const char **at, char path[PATH_MAX])
     return length > 0 && strlen(path) == length;
 }
 
-static void open_file(const char *rest, struct mr_debug_reply *reply)
+static int open_file(const char *rest, struct mr_debug_reply *reply)
 {
     char path[PATH_MAX];
     uint64_t flags = 0;
     int slot = 0;
-    if (!take_path(&rest, path) || !mr_debug_take(&rest, ',') || !mr_debug_take_number(&rest, &flags)) {
-        fail(reply, EINVAL);
-        return;
-    }
+    if (!take_path(&rest, path) || !mr_debug_take(&rest, ',') || !mr_debug_take_number(&rest, &flags))
+        return EINVAL;
     while (slot < MOST_FILES && files[slot].open)
         slot++;
     int fd = flags != 0 ? -EACCES : slot == MOST_FILES ? -EMFILE : open_path(path);
-    if (fd < 0) {
-        fail(reply, -fd);
-        return;
-    }
+    if (fd < 0)
+        return -fd;
     close(fd);
     files[slot].open = true;
     strcpy(files[slot].path, path);
     mr_debug_add(reply, "F%x", (unsigned)slot);
+    return 0;
 }
 
 /* Returns the number of an open file, or -1. */
@@ -96,15 +93,14 @@ static int take_file(const char **at)
     return mr_debug_take_number(at, &number) && number < MOST_FILES && files[number].open ? (int)number : -1;
 }
 
-static void close_file(const char *rest, struct mr_debug_reply *reply)
+static int close_file(const char *rest, struct mr_debug_reply *reply)
 {
     int number = take_file(&rest);
-    if (number < 0) {
-        fail(reply, EBADF);
-        return;
-    }
+    if (number < 0)
+        return EBADF;
     files[number].open = false;
     mr_debug_add(reply, "F0");
+    return 0;
 }
 
 /* Adds "F", the count in hexadecimal, and the bytes. What does not fit is left for the next request. */
@@ -119,24 +115,22 @@ static void add_bytes(struct mr_debug_reply *reply, const void *bytes, size_t si
     reply->length += escaped.length - head;
 }
 
-static void read_file(const char *rest, struct mr_debug_reply *reply)
+static int read_file(const char *rest, struct mr_debug_reply *reply)
 {
     static uint8_t bytes[MR_DEBUG_PACKET_BYTES];
     uint64_t count, offset;
     int number = take_file(&rest);
     if (number < 0 || !mr_debug_take(&rest, ',') || !mr_debug_take_number(&rest, &count) || !mr_debug_take(&rest, ',') ||
-        !mr_debug_take_number(&rest, &offset) || offset > INT64_MAX) {
-        fail(reply, number < 0 ? EBADF : EINVAL);
-        return;
-    }
+        !mr_debug_take_number(&rest, &offset) || offset > INT64_MAX)
+        return number < 0 ? EBADF : EINVAL;
     int fd = open_path(files[number].path);
     int64_t got = fd < 0 ? fd : mr_result(pread(fd, bytes, count < sizeof bytes ? count : sizeof bytes, (off_t)offset));
     if (fd >= 0)
         close(fd);
     if (got < 0)
-        fail(reply, (int)-got);
-    else
-        add_bytes(reply, bytes, (size_t)got);
+        return (int)-got;
+    add_bytes(reply, bytes, (size_t)got);
+    return 0;
 }
 
 static void put_big_endian(uint8_t **at, uint64_t value, unsigned size_bytes)
@@ -162,53 +156,55 @@ static void add_status(struct mr_debug_reply *reply, const struct stat *status)
     add_bytes(reply, bytes, sizeof bytes);
 }
 
-static void tell_status(const char *rest, struct mr_debug_reply *reply)
+static int tell_status(const char *rest, struct mr_debug_reply *reply)
 {
     struct stat status;
     int number = take_file(&rest), fd = number < 0 ? -EBADF : open_path(files[number].path);
     int error = fd < 0 ? -fd : fstat(fd, &status) != 0 ? errno : 0;
     if (fd >= 0)
         close(fd);
-    if (error != 0)
-        fail(reply, error);
-    else
+    if (error == 0)
         add_status(reply, &status);
+    return error;
 }
 
-static void tell_link(const char *rest, struct mr_debug_reply *reply)
+static int tell_link(const char *rest, struct mr_debug_reply *reply)
 {
     struct mr_path path;
     char text[PATH_MAX], target[PATH_MAX];
-    if (!take_path(&rest, text)) {
-        fail(reply, EINVAL);
-        return;
-    }
+    if (!take_path(&rest, text))
+        return EINVAL;
     int64_t got = mr_path_find_text(&path, AT_FDCWD, text, MR_NO_FOLLOW);
     if (got == 0)
         got = mr_result(readlinkat(path.directory, path.name, target, sizeof target));
     mr_path_done(&path);
     if (got < 0)
-        fail(reply, (int)-got);
-    else
-        add_bytes(reply, target, (size_t)got);
+        return (int)-got;
+    add_bytes(reply, target, (size_t)got);
+    return 0;
 }
 
-static void choose_filesystem(const char *rest, struct mr_debug_reply *reply)
+static int choose_filesystem(const char *rest, struct mr_debug_reply *reply)
 {
     (void)rest;
     mr_debug_add(reply, "F0"); /* that of the guest, for every process */
+    return 0;
 }
 
-void mr_debug_file_request(const char *rest, struct mr_debug_reply *reply)
+int mr_debug_file_request(const char *rest, struct mr_debug_reply *reply)
 {
     static const struct {
         const char *begin;
-        void (*answer)(const char *rest, struct mr_debug_reply *reply);
+        int (*answer)(const char *rest, struct mr_debug_reply *reply); /* 0, or an errno of the host */
     } requests[] = {
         {"setfs:", choose_filesystem}, {"open:", open_file},   {"close:", close_file},
         {"pread:", read_file},         {"fstat:", tell_status}, {"readlink:", tell_link},
     };
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
-        if (strncmp(rest, requests[i].begin, strlen(requests[i].begin)) == 0)
-            requests[i].answer(rest + strlen(requests[i].begin), reply);
+        if (strncmp(rest, requests[i].begin, strlen(requests[i].begin)) == 0) {
+            int error = requests[i].answer(rest + strlen(requests[i].begin), reply);
+            if (error != 0)
+                tell_error(reply, error);
+        }
+    return MR_DEBUG_ADDED;
 }

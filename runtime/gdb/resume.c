@@ -71,31 +71,22 @@ static void give_order(pid_t number, const struct order *order)
         }
 }
 
-static bool any_ordered(void)
+/* A guest that is dying dies. */
+static int go_on(void)
 {
-    for (const struct mr_debug_thread *thread = mr_debug_first_thread(); thread != NULL; thread = thread->next)
-        if (thread->order != MR_DEBUG_STAY)
-            return true;
-    return false;
-}
-
-/* Returns whether there is something to answer. A guest that is dying dies. */
-static bool go_on(struct mr_debug_reply *reply)
-{
-    if (!any_ordered()) {
-        mr_debug_add(reply, "E%02x", MR_DEBUG_INVALID);
-        return true;
-    }
+    if (!mr_debug_any_goes_on())
+        return MR_DEBUG_INVALID;
     if (mr_debug_session.post_mortem)
         mr_debug_session.over = true;
     else
         mr_debug_resume();
-    return false;
+    return MR_DEBUG_SILENT;
 }
 
 /* rest: ";ORDER[:THREAD]"... Without a thread it is for all that have none yet. */
-bool mr_debug_vcont(const char *rest, struct mr_debug_reply *reply)
+int mr_debug_vcont(const char *rest, struct mr_debug_reply *reply)
 {
+    (void)reply;
     forget_orders();
     while (mr_debug_take(&rest, ';')) {
         struct order order;
@@ -106,16 +97,18 @@ bool mr_debug_vcont(const char *rest, struct mr_debug_reply *reply)
     }
     if (*rest != 0)
         forget_orders();
-    return go_on(reply);
+    return go_on();
 }
 
 /* c[ADDRESS], CSIGNAL[;ADDRESS] and the same with s, for the thread that Hc has chosen; the others go on as well. */
-bool mr_debug_plain_resume(const char *packet, struct mr_debug_reply *reply)
+int mr_debug_plain_resume(const char *rest, struct mr_debug_reply *reply)
 {
+    const char *packet = rest - 1;
     struct mr_debug_thread *thread = mr_debug_find_thread(mr_debug_session.resumed);
     uint64_t address;
     struct order order;
     const struct order run = {MR_DEBUG_RUN, 0};
+    (void)reply;
     if (thread == NULL)
         thread = mr_debug_general_thread();
     forget_orders();
@@ -129,5 +122,5 @@ bool mr_debug_plain_resume(const char *packet, struct mr_debug_reply *reply)
         if (mr_debug_session.resumed <= 0)
             give_order(-1, &run);
     }
-    return go_on(reply);
+    return go_on();
 }

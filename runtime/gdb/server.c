@@ -11,20 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void mr_debug_refuse(struct mr_debug_reply *reply, int code)
-{
-    reply->length = 0;
-    mr_debug_add(reply, "E%02x", (unsigned)code);
-}
-
-void mr_debug_agree(struct mr_debug_reply *reply, int code)
-{
-    if (code != 0)
-        mr_debug_refuse(reply, code);
-    else
-        mr_debug_add(reply, "OK");
-}
-
 struct mr_debug_thread *mr_debug_general_thread(void)
 {
     struct mr_debug_thread *thread = mr_debug_find_thread(mr_debug_session.general);
@@ -41,10 +27,10 @@ bool mr_debug_passes(int mips_signal)
     return number < 64 * 3 && (mr_debug_session.passed[number / 64] >> number % 64 & 1) != 0;
 }
 
-static bool pass_signals(const char *rest, size_t length, struct mr_debug_reply *reply)
+static int pass_signals(const char *rest, struct mr_debug_reply *reply)
 {
     uint64_t passed[3] = {0}, number;
-    (void)length;
+    (void)reply;
     while (mr_debug_take_number(&rest, &number)) {
         if (number < 64 * 3)
             passed[number / 64] |= (uint64_t)1 << number % 64;
@@ -53,114 +39,82 @@ static bool pass_signals(const char *rest, size_t length, struct mr_debug_reply 
     memcpy(mr_debug_session.passed, passed, sizeof passed);
     if (!mr_debug_session.post_mortem)
         mr_signals_mirror_all();
-    mr_debug_agree(reply, *rest != 0 ? MR_DEBUG_INVALID : 0);
-    return true;
+    return *rest != 0 ? MR_DEBUG_INVALID : MR_DEBUG_OK;
 }
 
 /* ---- the session ---- */
 
-static bool tell_stop(const char *rest, size_t length, struct mr_debug_reply *reply)
+static int tell_stop(const char *rest, struct mr_debug_reply *reply)
 {
-    (void)rest, (void)length;
+    (void)rest;
     mr_debug_make_stop_reply(reply);
-    return true;
+    return MR_DEBUG_ADDED;
 }
 
-static bool agree_on_features(const char *rest, size_t length, struct mr_debug_reply *reply)
+static int agree_on_features(const char *rest, struct mr_debug_reply *reply)
 {
-    struct mr_debug_session *session = &mr_debug_session;
-    (void)length;
-    session->knows_processes = strstr(rest, "multiprocess+") != NULL;
-    session->knows_exec = strstr(rest, "exec-events+") != NULL;
-    session->knows_swbreak = strstr(rest, "swbreak+") != NULL;
-    session->knows_no_resumed = strstr(rest, "no-resumed+") != NULL;
+    mr_debug_session.features = (strstr(rest, "multiprocess+") != NULL ? MR_DEBUG_KNOWS_PROCESSES : 0) |
+                                (strstr(rest, "exec-events+") != NULL ? MR_DEBUG_KNOWS_EXEC : 0) |
+                                (strstr(rest, "swbreak+") != NULL ? MR_DEBUG_KNOWS_SWBREAK : 0) |
+                                (strstr(rest, "no-resumed+") != NULL ? MR_DEBUG_KNOWS_NO_RESUMED : 0);
     mr_debug_add(reply,
                  "PacketSize=%x;QStartNoAckMode+;QPassSignals+;vContSupported+;qXfer:features:read+;qXfer:auxv:read+;"
                  "qXfer:exec-file:read+;qXfer:siginfo:read+;swbreak+;exec-events+;no-resumed+;multiprocess+",
                  MR_DEBUG_PACKET_BYTES);
-    return true;
+    return MR_DEBUG_ADDED;
 }
 
-static bool stop_acknowledging(const char *rest, size_t length, struct mr_debug_reply *reply)
+static int stop_acknowledging(const char *rest, struct mr_debug_reply *reply)
 {
-    (void)rest, (void)length, (void)reply;
-    struct mr_debug_reply last = {.length = 0};
-    mr_debug_agree(&last, 0);
-    mr_debug_send(&last);
+    (void)rest;
+    mr_debug_add(reply, "OK");
+    mr_debug_send(reply);
     mr_debug_stop_acknowledging();
-    return false;
+    return MR_DEBUG_SILENT;
 }
 
 /* A debugger that is done kills what it has started, and leaves alone what it has found. */
-static bool tell_origin(const char *rest, size_t length, struct mr_debug_reply *reply)
+static int tell_origin(const char *rest, struct mr_debug_reply *reply)
 {
-    (void)rest, (void)length;
+    (void)rest;
     mr_debug_add(reply, "%d", mr_debug_session.post_mortem);
-    return true;
+    return MR_DEBUG_ADDED;
 }
 
-static bool tell_orders(const char *rest, size_t length, struct mr_debug_reply *reply)
+static int tell_orders(const char *rest, struct mr_debug_reply *reply)
 {
-    (void)rest, (void)length;
+    (void)rest;
     mr_debug_add(reply, "vCont;c;C;s;S;t");
-    return true;
+    return MR_DEBUG_ADDED;
 }
 
-static bool resume(const char *rest, size_t length, struct mr_debug_reply *reply)
+static int leave(const char *rest, struct mr_debug_reply *reply)
 {
-    (void)length;
-    return mr_debug_vcont(rest, reply);
-}
-
-static bool resume_plainly(const char *rest, size_t length, struct mr_debug_reply *reply)
-{
-    (void)length;
-    return mr_debug_plain_resume(rest - 1, reply);
-}
-
-static bool leave(const char *rest, size_t length, struct mr_debug_reply *reply)
-{
-    (void)rest, (void)length;
+    (void)rest, (void)reply;
     mr_debug_session.over = true;
-    mr_debug_agree(reply, 0);
-    return true;
+    return MR_DEBUG_OK;
 }
 
-static bool kill_guest(const char *rest, size_t length, struct mr_debug_reply *reply)
+static int kill_guest(const char *rest, struct mr_debug_reply *reply)
 {
-    (void)length;
     if (*rest != 0) { /* vKill wants an answer */
-        mr_debug_agree(reply, 0);
+        mr_debug_add(reply, "OK");
         mr_debug_send(reply);
     }
     kill(getpid(), SIGKILL);
-    return false;
+    return MR_DEBUG_SILENT;
 }
 
 /* lldb's names of the machine. */
-static bool describe_machine(const char *rest, size_t length, struct mr_debug_reply *reply)
+static int describe_machine(const char *rest, struct mr_debug_reply *reply)
 {
     const char *triple = mr_big_endian ? "mips-unknown-linux-gnu" : "mipsel-unknown-linux-gnu";
-    (void)rest, (void)length;
+    (void)rest;
     mr_debug_add(reply, "pid:%x;ostype:linux;watchpoint_exceptions_received:before;endian:%s;ptrsize:4;triple:",
                  (unsigned)getpid(), mr_big_endian ? "big" : "little");
     mr_debug_add_hex(reply, triple, strlen(triple));
     mr_debug_add(reply, ";");
-    return true;
-}
-
-static bool transfer(const char *rest, size_t length, struct mr_debug_reply *reply)
-{
-    (void)length;
-    mr_debug_transfer(rest, reply);
-    return true;
-}
-
-static bool access_file(const char *rest, size_t length, struct mr_debug_reply *reply)
-{
-    (void)length;
-    mr_debug_file_request(rest, reply);
-    return true;
+    return MR_DEBUG_ADDED;
 }
 
 /* ---- all requests ---- */
@@ -175,8 +129,8 @@ static const struct request {
     {"qSupported", false, agree_on_features},
     {"QStartNoAckMode", true, stop_acknowledging},
     {"QPassSignals:", false, pass_signals},
-    {"qXfer:", false, transfer},
-    {"vFile:", false, access_file},
+    {"qXfer:", false, mr_debug_transfer},
+    {"vFile:", false, mr_debug_file_request},
     {"qAttached", false, tell_origin},
     {"qHostInfo", true, describe_machine},
     {"qProcessInfo", true, describe_machine},
@@ -188,7 +142,7 @@ static const struct request {
     {"H", false, mr_debug_choose_thread},
     {"T", false, mr_debug_tell_alive},
     {"vCont?", true, tell_orders},
-    {"vCont", false, resume},
+    {"vCont", false, mr_debug_vcont},
     {"vKill;", false, kill_guest},
     {"k", true, kill_guest},
     {"D", true, leave},
@@ -205,10 +159,10 @@ static const struct request {
     {"_m", false, mr_debug_release},
     {"Z", false, mr_debug_add_point},
     {"z", false, mr_debug_remove_point},
-    {"c", false, resume_plainly},
-    {"C", false, resume_plainly},
-    {"s", false, resume_plainly},
-    {"S", false, resume_plainly},
+    {"c", false, mr_debug_plain_resume},
+    {"C", false, mr_debug_plain_resume},
+    {"s", false, mr_debug_plain_resume},
+    {"S", false, mr_debug_plain_resume},
 };
 
 static const struct request *request_of(const char *packet)
@@ -221,33 +175,36 @@ static const struct request *request_of(const char *packet)
     return NULL;
 }
 
-static void answer(const char *packet, size_t length)
+static void answer(const char *packet)
 {
     static struct mr_debug_reply reply;
     const struct request *request = request_of(packet);
-    bool sends = true;
+    int result = MR_DEBUG_ADDED;
     reply.length = 0;
-    if (request != NULL && !mr_debug_has_control() && request->answer != kill_guest) {
-        mr_debug_refuse(&reply, MR_DEBUG_BUSY);
-    } else if (request != NULL) {
-        size_t begun = strlen(request->begin);
-        sends = request->answer(packet + begun, length - begun, &reply);
+    if (request != NULL && !mr_debug_has_control() && request->answer != kill_guest)
+        result = MR_DEBUG_BUSY;
+    else if (request != NULL)
+        result = request->answer(packet + strlen(request->begin), &reply);
+    if (result > 0) {
+        reply.length = 0;
+        mr_debug_add(&reply, "E%02x", (unsigned)result);
+    } else if (result == MR_DEBUG_OK) {
+        mr_debug_add(&reply, "OK");
     }
-    if (sends)
+    if (result != MR_DEBUG_SILENT)
         mr_debug_send(&reply);
 }
 
 void mr_debug_serve(void)
 {
-    char *packet;
-    size_t length;
+    const char *packet;
     while (!mr_debug_session.over) {
-        enum mr_debug_input input = mr_debug_read(&packet, &length);
+        enum mr_debug_input input = mr_debug_read(&packet);
         if (input == MR_DEBUG_CLOSED)
             return;
         if (input == MR_DEBUG_INTERRUPT)
             mr_debug_interrupt();
         else
-            answer(packet, length);
+            answer(packet);
     }
 }

@@ -24,7 +24,7 @@ struct mr_debug_session mr_debug_session;
 
 /* ---- over execve: the argument of --gdb-fd is descriptor:flags:signals,signals,signals in hexadecimal ---- */
 
-enum { WITHOUT_ACKNOWLEDGEMENTS = 1, KNOWS_EXEC = 2, KNOWS_SWBREAK = 4, KNOWS_NO_RESUMED = 8, KNOWS_PROCESSES = 16 };
+enum { WITHOUT_ACKNOWLEDGEMENTS = 1 }; /* beside the features */
 
 const char *mr_debug_hand_on(void)
 {
@@ -33,9 +33,7 @@ const char *mr_debug_hand_on(void)
     if (!mr_debugging)
         return NULL;
     fcntl(mr_own_descriptor(MR_OWN_DEBUGGER), F_SETFD, 0);
-    unsigned flags = (mr_debug_acknowledges() ? 0 : WITHOUT_ACKNOWLEDGEMENTS) | (session->knows_exec ? KNOWS_EXEC : 0) |
-                     (session->knows_swbreak ? KNOWS_SWBREAK : 0) | (session->knows_no_resumed ? KNOWS_NO_RESUMED : 0) |
-                     (session->knows_processes ? KNOWS_PROCESSES : 0);
+    unsigned flags = session->features | (mr_debug_acknowledges() ? 0 : WITHOUT_ACKNOWLEDGEMENTS);
     snprintf(text, sizeof text, "%x:%x:%llx,%llx,%llx", (unsigned)mr_own_descriptor(MR_OWN_DEBUGGER), flags,
              (unsigned long long)session->passed[0], (unsigned long long)session->passed[1],
              (unsigned long long)session->passed[2]);
@@ -51,10 +49,7 @@ static void take_over(const char *text)
         right = mr_debug_take(&text, i == 0 ? ':' : ',') && mr_debug_take_number(&text, &session->passed[i]);
     if (!right || fd > INT32_MAX || fcntl((int)fd, F_GETFD) < 0)
         mr_fail("--gdb-fd is for executed programs only");
-    session->knows_exec = flags & KNOWS_EXEC;
-    session->knows_swbreak = flags & KNOWS_SWBREAK;
-    session->knows_no_resumed = flags & KNOWS_NO_RESUMED;
-    session->knows_processes = flags & KNOWS_PROCESSES;
+    session->features = (unsigned)flags & ~(unsigned)WITHOUT_ACKNOWLEDGEMENTS;
     mr_own_keep(MR_OWN_DEBUGGER, (int)fd);
     mr_debug_connection(mr_own_descriptor(MR_OWN_DEBUGGER), flags & WITHOUT_ACKNOWLEDGEMENTS);
 }
@@ -159,7 +154,7 @@ static void say_end(char kind, int number)
 {
     struct mr_debug_reply reply = {.length = 0};
     mr_debug_add(&reply, "%c%02x", kind, (unsigned)number);
-    if (mr_debug_session.knows_processes)
+    if (mr_debug_session.features & MR_DEBUG_KNOWS_PROCESSES)
         mr_debug_add(&reply, ";process:%x", (unsigned)getpid());
     mr_debug_send(&reply);
 }

@@ -10,74 +10,69 @@
 
 /* ---- registers ---- */
 
-bool mr_debug_read_registers(const char *rest, size_t length, struct mr_debug_reply *reply)
+static void add_register(struct mr_debug_reply *reply, const struct mr_debug_thread *thread, uint32_t number)
+{
+    uint8_t bytes[8];
+    mr_debug_get_register(thread, number, bytes);
+    mr_debug_add_hex(reply, bytes, mr_debug_register_bytes(thread->state, number));
+}
+
+int mr_debug_read_registers(const char *rest, struct mr_debug_reply *reply)
 {
     const struct mr_debug_thread *thread = mr_debug_general_thread();
-    uint8_t bytes[8];
-    (void)rest, (void)length;
-    for (uint32_t i = 0; thread != NULL && i < MR_DEBUG_REGISTER_COUNT; i++) {
-        mr_debug_get_register(thread, i, bytes);
-        mr_debug_add_hex(reply, bytes, mr_debug_register_bytes(thread->state, i));
-    }
+    (void)rest;
     if (thread == NULL)
-        mr_debug_refuse(reply, MR_DEBUG_INVALID);
-    return true;
+        return MR_DEBUG_INVALID;
+    for (uint32_t i = 0; i < MR_DEBUG_REGISTER_COUNT; i++)
+        add_register(reply, thread, i);
+    return MR_DEBUG_ADDED;
 }
 
 /* A thread in the midst of a host call may change them itself. */
 static int may_write(const struct mr_debug_thread *thread)
 {
-    return thread == NULL ? MR_DEBUG_INVALID : !thread->parked ? MR_DEBUG_BUSY : 0;
+    return thread == NULL ? MR_DEBUG_INVALID : !thread->parked ? MR_DEBUG_BUSY : MR_DEBUG_OK;
 }
 
-bool mr_debug_write_registers(const char *rest, size_t length, struct mr_debug_reply *reply)
+int mr_debug_write_registers(const char *rest, struct mr_debug_reply *reply)
 {
     struct mr_debug_thread *thread = mr_debug_general_thread();
     int error = may_write(thread);
-    (void)length;
-    for (uint32_t i = 0; error == 0 && i < MR_DEBUG_REGISTER_COUNT && *rest != 0; i++) {
+    (void)reply;
+    for (uint32_t i = 0; error == MR_DEBUG_OK && i < MR_DEBUG_REGISTER_COUNT && *rest != 0; i++) {
         uint8_t bytes[8] = {0};
         size_t size = mr_debug_register_bytes(thread->state, i);
-        if (mr_debug_take_hex(&rest, bytes, size) == size)
-            mr_debug_set_register(thread, i, bytes);
-        else
-            error = MR_DEBUG_INVALID;
+        if (mr_debug_take_hex(&rest, bytes, size) != size)
+            return MR_DEBUG_INVALID;
+        mr_debug_set_register(thread, i, bytes);
     }
-    mr_debug_agree(reply, error);
-    return true;
+    return error;
 }
 
-bool mr_debug_read_register(const char *rest, size_t length, struct mr_debug_reply *reply)
+int mr_debug_read_register(const char *rest, struct mr_debug_reply *reply)
 {
     const struct mr_debug_thread *thread = mr_debug_general_thread();
     uint64_t number;
-    uint8_t bytes[8];
-    (void)length;
-    if (thread == NULL || !mr_debug_take_number(&rest, &number) || number >= MR_DEBUG_REGISTER_COUNT) {
-        mr_debug_refuse(reply, MR_DEBUG_INVALID);
-        return true;
-    }
-    mr_debug_get_register(thread, (uint32_t)number, bytes);
-    mr_debug_add_hex(reply, bytes, mr_debug_register_bytes(thread->state, (uint32_t)number));
-    return true;
+    if (thread == NULL || !mr_debug_take_number(&rest, &number) || number >= MR_DEBUG_REGISTER_COUNT)
+        return MR_DEBUG_INVALID;
+    add_register(reply, thread, (uint32_t)number);
+    return MR_DEBUG_ADDED;
 }
 
-bool mr_debug_write_register(const char *rest, size_t length, struct mr_debug_reply *reply)
+int mr_debug_write_register(const char *rest, struct mr_debug_reply *reply)
 {
     struct mr_debug_thread *thread = mr_debug_general_thread();
     int error = may_write(thread);
     uint64_t number;
     uint8_t bytes[8] = {0};
-    (void)length;
-    if (error == 0 && (!mr_debug_take_number(&rest, &number) || number >= MR_DEBUG_REGISTER_COUNT ||
-                       !mr_debug_take(&rest, '=')))
-        error = MR_DEBUG_INVALID;
-    if (error == 0 && mr_debug_take_hex(&rest, bytes, sizeof bytes) < mr_debug_register_bytes(thread->state, (uint32_t)number))
-        error = MR_DEBUG_INVALID;
-    if (error == 0)
-        mr_debug_set_register(thread, (uint32_t)number, bytes);
-    mr_debug_agree(reply, error);
-    return true;
+    (void)reply;
+    if (error != MR_DEBUG_OK)
+        return error;
+    if (!mr_debug_take_number(&rest, &number) || number >= MR_DEBUG_REGISTER_COUNT || !mr_debug_take(&rest, '=') ||
+        mr_debug_take_hex(&rest, bytes, sizeof bytes) < mr_debug_register_bytes(thread->state, (uint32_t)number))
+        return MR_DEBUG_INVALID;
+    mr_debug_set_register(thread, (uint32_t)number, bytes);
+    return MR_DEBUG_OK;
 }
 
 /* ---- memory ---- */
@@ -91,61 +86,49 @@ static bool take_range(const char **at, uint32_t *address, uint64_t *size_bytes)
     return start <= UINT32_MAX || start >= 0xffffffff80000000u;
 }
 
-bool mr_debug_send_memory(const char *rest, size_t length, struct mr_debug_reply *reply)
+int mr_debug_send_memory(const char *rest, struct mr_debug_reply *reply)
 {
     uint8_t bytes[MR_DEBUG_PACKET_BYTES / 2];
     uint32_t address;
     uint64_t size;
-    (void)length;
-    if (!take_range(&rest, &address, &size)) {
-        mr_debug_refuse(reply, MR_DEBUG_INVALID);
-        return true;
-    }
+    if (!take_range(&rest, &address, &size))
+        return MR_DEBUG_INVALID;
     uint32_t got = mr_debug_read_memory(address, bytes, size < sizeof bytes ? (uint32_t)size : (uint32_t)sizeof bytes);
     mr_debug_add_hex(reply, bytes, got);
-    if (got == 0 && size != 0)
-        mr_debug_refuse(reply, MR_DEBUG_FAULT);
-    return true;
+    return got == 0 && size != 0 ? MR_DEBUG_FAULT : MR_DEBUG_ADDED;
 }
 
-static bool write_bytes(const char *rest, size_t length, struct mr_debug_reply *reply, bool binary)
+static int write_bytes(const char *rest, bool binary)
 {
     uint8_t bytes[MR_DEBUG_PACKET_BYTES];
-    const char *at = rest;
     uint32_t address;
     uint64_t size;
-    if (!take_range(&at, &address, &size) || !mr_debug_take(&at, ':')) {
-        mr_debug_refuse(reply, MR_DEBUG_INVALID);
-        return true;
-    }
-    size_t got = binary ? mr_debug_unescape(at, length - (size_t)(at - rest), bytes, sizeof bytes)
-                        : mr_debug_take_hex(&at, bytes, sizeof bytes);
+    if (!take_range(&rest, &address, &size) || !mr_debug_take(&rest, ':'))
+        return MR_DEBUG_INVALID;
+    size_t got = binary ? mr_debug_unescape(rest, bytes, sizeof bytes) : mr_debug_take_hex(&rest, bytes, sizeof bytes);
     if (got != size)
-        mr_debug_refuse(reply, MR_DEBUG_INVALID);
-    else
-        mr_debug_agree(reply, mr_debug_write_memory(address, bytes, (uint32_t)size) ? 0 : MR_DEBUG_FAULT);
-    return true;
+        return MR_DEBUG_INVALID;
+    return mr_debug_write_memory(address, bytes, (uint32_t)size) ? MR_DEBUG_OK : MR_DEBUG_FAULT;
 }
 
-bool mr_debug_take_memory(const char *rest, size_t length, struct mr_debug_reply *reply)
+int mr_debug_take_memory(const char *rest, struct mr_debug_reply *reply)
 {
-    return write_bytes(rest, length, reply, false);
+    (void)reply;
+    return write_bytes(rest, false);
 }
 
-bool mr_debug_take_binary(const char *rest, size_t length, struct mr_debug_reply *reply)
+int mr_debug_take_binary(const char *rest, struct mr_debug_reply *reply)
 {
-    return write_bytes(rest, length, reply, true);
+    (void)reply;
+    return write_bytes(rest, true);
 }
 
 /* What lldb asks of an address: the range of pages that are like its own. */
-bool mr_debug_describe_region(const char *rest, size_t length, struct mr_debug_reply *reply)
+int mr_debug_describe_region(const char *rest, struct mr_debug_reply *reply)
 {
     uint64_t address;
-    (void)length;
-    if (!mr_debug_take_number(&rest, &address) || address > UINT32_MAX) {
-        mr_debug_refuse(reply, MR_DEBUG_INVALID);
-        return true;
-    }
+    if (!mr_debug_take_number(&rest, &address) || address > UINT32_MAX)
+        return MR_DEBUG_INVALID;
     uint32_t first = (uint32_t)address / MR_PAGE_BYTES, end = first + 1;
     uint8_t bits = mr_pages[first];
     while (first > 0 && mr_pages[first - 1] == bits)
@@ -157,75 +140,68 @@ bool mr_debug_describe_region(const char *rest, size_t length, struct mr_debug_r
     if (bits != 0)
         mr_debug_add(reply, "permissions:%s%s%s;", bits & MR_READ ? "r" : "", bits & MR_WRITE ? "w" : "",
                      bits & MR_EXEC ? "x" : "");
-    return true;
+    return MR_DEBUG_ADDED;
 }
 
 /* ---- memory that lldb wants for itself, as for functions that it calls ---- */
 
 #define MOST_ALLOCATED_BYTES ((uint64_t)1 << 24)
 
-bool mr_debug_allocate(const char *rest, size_t length, struct mr_debug_reply *reply)
+int mr_debug_allocate(const char *rest, struct mr_debug_reply *reply)
 {
     uint64_t size;
     int protection = 0;
-    (void)length;
     if (!mr_debug_take_number(&rest, &size) || !mr_debug_take(&rest, ',') || size == 0 || size > MOST_ALLOCATED_BYTES ||
-        mr_debug_session.post_mortem) {
-        mr_debug_refuse(reply, MR_DEBUG_INVALID);
-        return true;
-    }
+        mr_debug_session.post_mortem)
+        return MR_DEBUG_INVALID;
     for (; *rest != 0; rest++)
         protection |= *rest == 'r' ? MR_READ : *rest == 'w' ? MR_WRITE : *rest == 'x' ? MR_EXEC : 0;
     mr_lock();
     int64_t guest = mr_map(0, (uint32_t)size, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0, false);
     mr_unlock();
     if (guest < 0)
-        mr_debug_refuse(reply, MR_DEBUG_NO_MEMORY);
-    else
-        mr_debug_add(reply, "%x", (unsigned)guest);
-    return true;
+        return MR_DEBUG_NO_MEMORY;
+    mr_debug_add(reply, "%x", (unsigned)guest);
+    return MR_DEBUG_ADDED;
 }
 
 /* What was allocated stays: the size is not told, and nobody runs short of it. */
-bool mr_debug_release(const char *rest, size_t length, struct mr_debug_reply *reply)
+int mr_debug_release(const char *rest, struct mr_debug_reply *reply)
 {
-    (void)rest, (void)length;
-    mr_debug_agree(reply, 0);
-    return true;
+    (void)rest, (void)reply;
+    return MR_DEBUG_OK;
 }
 
 /* ---- breakpoints ---- */
 
-static bool change_point(const char *rest, struct mr_debug_reply *reply, bool set)
+static int change_point(const char *rest, bool set)
 {
     char type = *rest;
     uint32_t address;
     uint64_t size;
     if (type < '0' || type > '4')
-        return true; /* not supported */
+        return MR_DEBUG_ADDED; /* nothing: not supported */
     rest++;
     if (!mr_debug_take(&rest, ',') || !take_range(&rest, &address, &size) || size > UINT32_MAX)
-        mr_debug_refuse(reply, MR_DEBUG_INVALID);
-    else
-        mr_debug_agree(reply, mr_debug_set_point(type, address, (uint32_t)size, set));
-    return true;
+        return MR_DEBUG_INVALID;
+    return mr_debug_set_point(type, address, (uint32_t)size, set);
 }
 
-bool mr_debug_add_point(const char *rest, size_t length, struct mr_debug_reply *reply)
+int mr_debug_add_point(const char *rest, struct mr_debug_reply *reply)
 {
-    (void)length;
-    return change_point(rest, reply, true);
+    (void)reply;
+    return change_point(rest, true);
 }
 
-bool mr_debug_remove_point(const char *rest, size_t length, struct mr_debug_reply *reply)
+int mr_debug_remove_point(const char *rest, struct mr_debug_reply *reply)
 {
-    (void)length;
-    return change_point(rest, reply, false);
+    (void)reply;
+    return change_point(rest, false);
 }
 
-bool mr_debug_count_watchpoints(const char *rest, size_t length, struct mr_debug_reply *reply)
+int mr_debug_count_watchpoints(const char *rest, struct mr_debug_reply *reply)
 {
-    (void)rest, (void)length;
+    (void)rest;
     mr_debug_add(reply, "num:%u;", MR_DEBUG_MOST_WATCHPOINTS);
-    return true;
+    return MR_DEBUG_ADDED;
 }

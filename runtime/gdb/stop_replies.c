@@ -10,7 +10,7 @@ static void add_kind(struct mr_debug_reply *reply)
     const struct mr_debug_event *event = &mr_debug_last_event;
     switch (event->kind) {
     case MR_DEBUG_BREAK:
-        if (mr_debug_session.knows_swbreak)
+        if (mr_debug_session.features & MR_DEBUG_KNOWS_SWBREAK)
             mr_debug_add(reply, "swbreak:;");
         break;
     case MR_DEBUG_WATCH:
@@ -23,7 +23,7 @@ static void add_kind(struct mr_debug_reply *reply)
         mr_debug_add(reply, "awatch:%x;", event->address);
         break;
     case MR_DEBUG_EXEC:
-        if (mr_debug_session.knows_exec) {
+        if (mr_debug_session.features & MR_DEBUG_KNOWS_EXEC) {
             mr_debug_add(reply, "exec:");
             mr_debug_add_hex(reply, mr_options.program_name, strlen(mr_options.program_name));
             mr_debug_add(reply, ";");
@@ -37,7 +37,7 @@ static void add_kind(struct mr_debug_reply *reply)
 
 void mr_debug_add_thread(struct mr_debug_reply *reply, pid_t number)
 {
-    if (mr_debug_session.knows_processes)
+    if (mr_debug_session.features & MR_DEBUG_KNOWS_PROCESSES)
         mr_debug_add(reply, "p%x.", (unsigned)getpid());
     mr_debug_add(reply, "%x", (unsigned)number);
 }
@@ -49,7 +49,7 @@ void mr_debug_make_stop_reply(struct mr_debug_reply *reply)
     uint8_t pc[8] = {0};
     if (thread == NULL)
         thread = mr_debug_first_thread();
-    if (mr_debug_last_event.kind == MR_DEBUG_NO_THREADS && mr_debug_session.knows_no_resumed) {
+    if (mr_debug_last_event.kind == MR_DEBUG_NO_THREADS && (mr_debug_session.features & MR_DEBUG_KNOWS_NO_RESUMED)) {
         mr_debug_add(reply, "N");
         return;
     }

@@ -72,7 +72,7 @@ struct mr_debug_thread *mr_debug_find_thread(pid_t number)
     return thread;
 }
 
-static bool any_goes_on(void)
+bool mr_debug_any_goes_on(void)
 {
     for (const struct mr_debug_thread *thread = threads; thread != NULL; thread = thread->next)
         if (thread->order != MR_DEBUG_STAY)
@@ -206,7 +206,7 @@ void mr_debug_thread_ends(void)
     if (mr_debug_this_thread.number != 0) {
         delist();
         pthread_cond_broadcast(&changed);
-        if (mr_debugging && !mr_debug_stop && threads != NULL && !any_goes_on()) {
+        if (mr_debugging && !mr_debug_stop && threads != NULL && !mr_debug_any_goes_on()) {
             stop_others();
             mr_debug_take_control(threads->number, (struct mr_debug_event){.kind = MR_DEBUG_NO_THREADS});
             mr_debug_send_stop_reply();
@@ -331,11 +331,10 @@ void mr_debug_leave(void)
 
 void mr_debug_stopped_at_start(bool exec)
 {
-    enum { SIGTRAP_OF_MIPS = 5 };
     mr_debug_lock();
     mr_debug_set_stop(true);
     mr_debug_take_control(mr_debug_this_thread.number,
-                 (struct mr_debug_event){exec ? MR_DEBUG_EXEC : MR_DEBUG_SIGNAL, SIGTRAP_OF_MIPS, 0});
+                 (struct mr_debug_event){exec ? MR_DEBUG_EXEC : MR_DEBUG_SIGNAL, MIPS_SIGTRAP, 0});
     mr_debug_unlock();
 }
 
@@ -346,4 +345,3 @@ void mr_debug_await_start(void)
         pthread_cond_wait(&changed, &lock);
     mr_debug_unlock();
 }
-

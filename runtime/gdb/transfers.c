@@ -70,14 +70,14 @@ static void add_piece(struct mr_debug_reply *reply, struct object object, uint64
 }
 
 /* rest: OBJECT:read:ANNEX:OFFSET,LENGTH */
-void mr_debug_transfer(const char *rest, struct mr_debug_reply *reply)
+int mr_debug_transfer(const char *rest, struct mr_debug_reply *reply)
 {
     const struct kind *kind = kinds, *end = kinds + sizeof kinds / sizeof *kinds;
     uint64_t offset, size;
     while (kind < end && strncmp(rest, kind->begin, strlen(kind->begin)) != 0)
         kind++;
     if (kind == end)
-        return; /* not supported */
+        return MR_DEBUG_ADDED; /* nothing: not supported */
     const char *annex = rest + strlen(kind->begin), *at = strchr(annex, ':');
     struct object object = at == NULL ? (struct object){NULL, 0} : kind->find(annex, (size_t)(at - annex));
     if (object.bytes == NULL || !mr_debug_take(&at, ':') || !mr_debug_take_number(&at, &offset) || !mr_debug_take(&at, ',') ||
@@ -85,4 +85,5 @@ void mr_debug_transfer(const char *rest, struct mr_debug_reply *reply)
         mr_debug_add(reply, "E00");
     else
         add_piece(reply, object, offset, size);
+    return MR_DEBUG_ADDED;
 }
