@@ -3,12 +3,11 @@
  * Arguments go where o32 puts integers: a0 to a3, then the stack from sp+16 on, with room for all of them. The function
  * returns, by whatever register, to an address where no code can be.
  */
-#include "call.h"
+#include "command_line.h"
 
 #include "base/messages.h"
 #include "base/numbers.h"
 #include "base/options.h"
-#include "command_line.h"
 #include "linux/upcalls.h"
 #include "memory/values.h"
 #include "run/host_stack.h"

@@ -10,7 +10,6 @@
 #include "baseline/baseline.h"
 #include "gdb/gdb.h"
 #include "linux/paths.h"
-#include "option_table.h"
 
 #include <errno.h>
 #include <getopt.h>

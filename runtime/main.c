@@ -7,7 +7,6 @@
 #include "base/options.h"
 #include "base/sanitizer.h"
 #include "baseline/baseline.h"
-#include "call.h"
 #include "command_line.h"
 #include "cpu/fpu.h"
 #include "gdb/gdb.h"
@@ -17,16 +16,18 @@
 #include "lifted/store.h"
 #include "linux/fault.h"
 #include "linux/load.h"
+#include "linux/own.h"
 #include "linux/program.h"
 #include "memory/memory.h"
 #include "profile/profile.h"
-#include "report.h"
 #include "run/host_stack.h"
 #include "strace/strace.h"
 #include "verify/verify.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #define EF_FP64 0x00000200u /* e_flags EF_MIPS_FP64, before .MIPS.abiflags */
 
@@ -84,8 +85,8 @@ int main(int argc, char **argv)
     enum mr_memory_model model = MR_THUNK; /* the interpreter's way, too */
     mr_options_parse(argc, argv);
     mr_program_start();
-    if (mr_options.stats || mr_options.strace || mr_options.report)
-        mr_messages_open();
+    if (mr_options.stats || mr_options.strace || mr_options.report) /* their messages go past the guest's standard error */
+        mr_own_keep(MR_OWN_TRACE, fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, MR_OWN_FIRST));
     if (mr_options.strace)
         mr_strace_start();
     bool native = !mr_options.engine_interp, named = native && mr_options.library_path != NULL;

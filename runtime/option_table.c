@@ -3,13 +3,12 @@
  * A program that the guest executes runs in a host of its own, with `--executed NAME --program-fd N ... -- ARGUMENT...`
  * behind these options.
  */
-#include "option_table.h"
+#include "command_line.h"
 
 #include "base/messages.h"
 #include "base/numbers.h"
 #include "base/options.h"
 #include "baseline/baseline.h"
-#include "command_line.h"
 #include "gdb/gdb.h"
 #include "lifted/caches.h"
 #include "lifted/library.h"
@@ -187,11 +186,8 @@ static const char *hand_on_tier(bool same __attribute__((unused))) { return mr_g
 static const char *hand_on_library(bool same) { return same ? mr_options.library_path : NULL; }
 static const char *hand_on_cache(bool same __attribute__((unused))) { return mr_cache_own(); }
 static const char *hand_on_layers(bool same __attribute__((unused))) { return mr_cache_layers(); }
-static const char *hand_on_server(bool same __attribute__((unused))) { return mr_options.compile_server; }
-static const char *hand_on_variant(bool same __attribute__((unused))) { return mr_options.variant; }
 static const char *hand_on_sysroot(bool same __attribute__((unused))) { return mr_sysroot(); }
 
-static const char *hand_on_crash(bool same __attribute__((unused))) { return mr_options.gdb_on_crash; }
 static const char *hand_on_debugger(bool same __attribute__((unused))) { return mr_debug_hand_on(); }
 
 static const char *hand_on_window(bool same __attribute__((unused)))
@@ -211,9 +207,9 @@ const struct mr_option_row mr_option_rows[] = {
              "$MIPSREC_CACHE, $XDG_CACHE_HOME/mipsrec, ~/.cache/mipsrec or /var/cache/mipsrec"},
     {.name = "--layers", .argument = "DIR:DIR...", .text = &mr_options.layers, .hand_on = hand_on_layers,
      .help = "folders like it that are only read, asked after it and before the system's; else $MIPSREC_CACHE_PATH"},
-    {.name = "--variant", .argument = "NAME", .text = &mr_options.variant, .hand_on = hand_on_variant,
+    {.name = "--variant", .argument = "NAME", .text = &mr_options.variant, .inherited = true,
      .help = "which of the ways to translate it was made in; default flat-direct-auto-PROCESSOR"},
-    {.name = "--compile-server", .argument = "COMMAND", .text = &mr_options.compile_server, .hand_on = hand_on_server,
+    {.name = "--compile-server", .argument = "COMMAND", .text = &mr_options.compile_server, .inherited = true,
      .help = "have code that is hot recompiled meanwhile: starts the server if need be. Words of COMMAND are separated\n"
              "by newlines; leading words NAME=VALUE are its environment"},
     {.name = "--tier", .argument = "auto|aot|baseline|interp", .apply = parse_tier, .hand_on = hand_on_tier,
@@ -236,7 +232,7 @@ const struct mr_option_row mr_option_rows[] = {
     {.name = "--stats", .flag = &mr_options.stats, .help = "print counters at the end"},
     {.name = "--gdb", .argument = "PORT|PATH", .text = &mr_options.gdb,
      .help = "wait for gdb or lldb at this port of 127.0.0.1 (0: a free one) or this socket; implies --tier interp"},
-    {.name = "--gdb-on-crash", .argument = "PORT|PATH", .text = &mr_options.gdb_on_crash, .hand_on = hand_on_crash,
+    {.name = "--gdb-on-crash", .argument = "PORT|PATH", .text = &mr_options.gdb_on_crash, .inherited = true,
      .help = "the same when a signal that dumps core is about to end the program; in any tier"},
     {.name = "--profile", .argument = "FILE", .text = &mr_options.profile_path,
      .help = "write to FILE where the program spent its processor time"},
@@ -291,7 +287,7 @@ uint32_t mr_options_hand_on(const char *words[MR_OPTION_WORDS], bool same_progra
 {
     uint32_t count = 0;
     for (const struct mr_option_row *row = mr_option_rows; row < mr_option_rows + MR_OPTION_ROWS; row++) {
-        const char *argument = row->hand_on ? row->hand_on(same_program) : NULL;
+        const char *argument = row->hand_on ? row->hand_on(same_program) : row->inherited ? *row->text : NULL;
         if ((row->flag == NULL || !*row->flag) && argument == NULL)
             continue;
         words[count++] = row->name;

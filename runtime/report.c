@@ -3,8 +3,6 @@
  * Everything goes to standard error by write, since a guest may end while the host is anywhere. Where the guest runs on, it
  * goes to a copy of that descriptor: the guest may close or redirect its own.
  */
-#include "report.h"
-
 #include "base/messages.h"
 #include "base/options.h"
 #include "baseline/baseline.h"
@@ -15,21 +13,14 @@
 #include "lifted/module.h"
 #include "linux/abi.h"
 #include "linux/fault.h"
-#include "linux/own.h"
 #include "linux/threads.h"
 #include "linux/upcalls.h"
 #include "memory/values.h"
 #include "profile/profile.h"
 #include "verify/verify.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
-
-void mr_messages_open(void)
-{
-    mr_own_keep(MR_OWN_TRACE, fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, MR_OWN_FIRST));
-}
 
 static void print_stats(void)
 {

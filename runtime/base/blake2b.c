@@ -1,5 +1,5 @@
 /* BLAKE2b-256 of a byte string, unkeyed (RFC 7693). Enters: bytes. Leaves: 32 bytes that name them. */
-#include "base/blake2b.h"
+#include "base/checksum.h"
 
 #include <string.h>
 

@@ -3,26 +3,7 @@
  * With --gdb the guest waits for a debugger before its first instruction, and runs in the interpreter's second loop
  * (stepping.c), which looks at breakpoints before each instruction. A host thread of its own, the server, reads packets.
  * With --gdb-on-crash a guest that is about to die waits for a debugger; the dying thread is the server then.
- *
- *     connect.c          the socket
- *     packets.c          packets: checksums, acknowledgements, escapes
- *     server.c           which packet does what
- *     state_requests.c   registers, memory and breakpoints
- *     thread_requests.c  threads
- *     resume.c           packets that let the guest run
- *     session.c          the begin and the end, and execve
- *     stops.c            guest threads stop together, and go on
- *     asking.c           signals and system calls of guest threads
- *     stop_replies.c     what the debugger is told of a stop
- *     stepping.c         the interpreter's loop under a debugger
- *     points.c           breakpoints and watchpoints
- *     registers.c        registers by the debugger's numbers
- *     target_xml.c       the description of these registers
- *     bytes.c            guest memory
- *     transfers.c        qXfer: objects that are read in pieces
- *     remote_files.c     vFile: the guest's files
- *     signal_numbers.c   the protocol's numbers of signals
- *     crash.c            --gdb-on-crash
+ * server.c has the table of requests; from there each leads to the file that answers it.
  *
  * The lower folders call what session.c puts into mr_observe; that costs one test of mr_debugging when nobody debugs.
  */

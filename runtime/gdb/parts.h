@@ -112,7 +112,6 @@ void mr_debug_set_stop(bool stop);
 void mr_debug_enlist(struct mr_state *s);
 void mr_debug_kick(pid_t number); /* makes a thread look whether it is to stop */
 void mr_debug_await(bool (*reached)(void)); /* at most for a second */
-void mr_debug_wait_for_order(void);
 void mr_debug_wait_for_end(void);
 void mr_debug_take_control(pid_t number, struct mr_debug_event event);
 
@@ -160,12 +159,8 @@ mr_debug_request mr_debug_allocate, mr_debug_release;
 
 /* ---- thread_requests.c ---- */
 mr_debug_request mr_debug_choose_thread, mr_debug_tell_alive, mr_debug_tell_current, mr_debug_describe_thread;
-mr_debug_request mr_debug_list_threads, mr_debug_list_more_threads;
-
-/* ---- resume.c ---- */
-mr_debug_request mr_debug_vcont;
+mr_debug_request mr_debug_list_threads, mr_debug_list_more_threads, mr_debug_vcont;
 mr_debug_request mr_debug_plain_resume; /* c C s S */
-bool mr_debug_take_thread(const char **at, pid_t *number); /* 0: any, -1: all */
 
 /* ---- points.c ---- */
 #define MR_DEBUG_MOST_WATCHPOINTS 64u
@@ -183,7 +178,7 @@ enum {
     MR_DEBUG_STATUS = 32, MR_DEBUG_LO, MR_DEBUG_HI, MR_DEBUG_BADVADDR, MR_DEBUG_CAUSE, MR_DEBUG_PC, MR_DEBUG_F0,
     MR_DEBUG_FCSR = MR_DEBUG_F0 + 32, MR_DEBUG_FIR, MR_DEBUG_RESTART, MR_DEBUG_REGISTER_COUNT,
 };
-const char *mr_debug_target_xml(void); /* target_xml.c */
+const char *mr_debug_target_xml(void);
 
 /* ---- bytes.c ---- */
 /* Returns how many bytes could be read, from the start. */

@@ -124,24 +124,14 @@ static struct access indexed_access(uint32_t word, uint32_t address)
 /* base: the value of register rs. Volume II-A has the opcodes. */
 static struct access access_of(const struct mr_state *s, uint32_t word, uint32_t base)
 {
+    static const uint8_t load_bytes[64] = { /* lb lbu lh lhu lw ll lwc1 ldc1 */
+        [0x20] = 1, [0x24] = 1, [0x21] = 2, [0x25] = 2, [0x23] = 4, [0x30] = 4, [0x31] = 4, [0x35] = 8,
+    };
+    static const uint8_t store_bytes[64] = { /* sb sh sw sc swc1 sdc1 */
+        [0x28] = 1, [0x29] = 2, [0x2b] = 4, [0x38] = 4, [0x39] = 4, [0x3d] = 8,
+    };
     uint32_t opcode = word >> 26, address = base + signed_immediate(word);
     switch (opcode) {
-    case 0x20: case 0x24: /* lb lbu */
-        return (struct access){address, 1, false};
-    case 0x21: case 0x25: /* lh lhu */
-        return (struct access){address, 2, false};
-    case 0x23: case 0x30: case 0x31: /* lw ll lwc1 */
-        return (struct access){address, 4, false};
-    case 0x35: /* ldc1 */
-        return (struct access){address, 8, false};
-    case 0x28: /* sb */
-        return (struct access){address, 1, true};
-    case 0x29: /* sh */
-        return (struct access){address, 2, true};
-    case 0x2b: case 0x38: case 0x39: /* sw sc swc1 */
-        return (struct access){address, 4, true};
-    case 0x3d: /* sdc1 */
-        return (struct access){address, 8, true};
     case 0x22: case 0x2a: /* lwl swl */
         return part_of_word(address, !mr_big_endian, opcode == 0x2a);
     case 0x26: case 0x2e: /* lwr swr */
@@ -149,7 +139,7 @@ static struct access access_of(const struct mr_state *s, uint32_t word, uint32_t
     case 0x13: /* COP1X */
         return indexed_access(word, base + GPR(s, rt(word)));
     default:
-        return (struct access){0, 0, false};
+        return (struct access){address, load_bytes[opcode] + store_bytes[opcode], store_bytes[opcode] != 0};
     }
 }
 

@@ -7,31 +7,19 @@
 
 static void add_kind(struct mr_debug_reply *reply)
 {
+    static const char *const watches[] = {
+        [MR_DEBUG_WATCH] = "watch", [MR_DEBUG_READ_WATCH] = "rwatch", [MR_DEBUG_ACCESS_WATCH] = "awatch",
+        [MR_DEBUG_NO_THREADS] = NULL,
+    };
     const struct mr_debug_event *event = &mr_debug_last_event;
-    switch (event->kind) {
-    case MR_DEBUG_BREAK:
-        if (mr_debug_session.features & MR_DEBUG_KNOWS_SWBREAK)
-            mr_debug_add(reply, "swbreak:;");
-        break;
-    case MR_DEBUG_WATCH:
-        mr_debug_add(reply, "watch:%x;", event->address);
-        break;
-    case MR_DEBUG_READ_WATCH:
-        mr_debug_add(reply, "rwatch:%x;", event->address);
-        break;
-    case MR_DEBUG_ACCESS_WATCH:
-        mr_debug_add(reply, "awatch:%x;", event->address);
-        break;
-    case MR_DEBUG_EXEC:
-        if (mr_debug_session.features & MR_DEBUG_KNOWS_EXEC) {
-            mr_debug_add(reply, "exec:");
-            mr_debug_add_hex(reply, mr_options.program_name, strlen(mr_options.program_name));
-            mr_debug_add(reply, ";");
-        }
-        break;
-    case MR_DEBUG_SIGNAL:
-    case MR_DEBUG_NO_THREADS:
-        break;
+    if (watches[event->kind] != NULL)
+        mr_debug_add(reply, "%s:%x;", watches[event->kind], event->address);
+    if (event->kind == MR_DEBUG_BREAK && (mr_debug_session.features & MR_DEBUG_KNOWS_SWBREAK))
+        mr_debug_add(reply, "swbreak:;");
+    if (event->kind == MR_DEBUG_EXEC && (mr_debug_session.features & MR_DEBUG_KNOWS_EXEC)) {
+        mr_debug_add(reply, "exec:");
+        mr_debug_add_hex(reply, mr_options.program_name, strlen(mr_options.program_name));
+        mr_debug_add(reply, ";");
     }
 }
 

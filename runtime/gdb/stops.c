@@ -82,7 +82,7 @@ bool mr_debug_any_goes_on(void)
 
 /* ---- parking; under the lock ---- */
 
-void mr_debug_wait_for_order(void)
+static void wait_for_order(void)
 {
     struct mr_debug_thread *self = &mr_debug_this_thread;
     if (!mr_debug_stop && self->order != MR_DEBUG_STAY)
@@ -161,7 +161,7 @@ bool mr_debug_report(const struct mr_debug_event *event)
         mr_debug_take_control(self->number, *event);
         mr_debug_send_stop_reply();
     }
-    mr_debug_wait_for_order();
+    wait_for_order();
     mr_debug_unlock();
     if (!self->in_call)
         mr_fpu_enter(self->state);
@@ -175,7 +175,7 @@ void mr_debug_park(bool in_call)
         mr_fpu_collect(self->state);
     mr_debug_lock();
     self->in_call = in_call;
-    mr_debug_wait_for_order();
+    wait_for_order();
     self->in_call = false;
     mr_debug_unlock();
     if (!in_call)
@@ -234,7 +234,7 @@ void mr_debug_freeze(void)
 {
     mr_debug_lock();
     while (mr_debugging && mr_debug_stop)
-        mr_debug_wait_for_order();
+        wait_for_order();
     if (mr_debugging)
         mr_debug_set_stop(true);
     mr_debug_unlock();

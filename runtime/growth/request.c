@@ -3,7 +3,7 @@
  * One message on a connection of its own, and no answer: the host sees the result in the store. mipsrec/abi.py owns the
  * format. Nothing here waits.
  */
-#include "base/blake2b.h"
+#include "base/checksum.h"
 #include "growth/growth.h"
 #include "lifted/caches.h"
 

@@ -1,5 +1,5 @@
 /* Binds recompiled code to what was loaded at the start: the program and its interpreter. */
-#include "base/blake2b.h"
+#include "base/checksum.h"
 #include "base/messages.h"
 #include "base/options.h"
 #include "lifted/module.h"

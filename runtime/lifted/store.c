@@ -13,7 +13,7 @@
  */
 #include "lifted/store.h"
 
-#include "base/blake2b.h"
+#include "base/checksum.h"
 #include "base/lock.h"
 #include "base/messages.h"
 #include "base/options.h"

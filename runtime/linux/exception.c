@@ -146,8 +146,9 @@ static int address_error(struct mr_access_fault *fault, struct access access, in
     return outside ? MIPS_SIGBUS : MIPS_SIGSEGV;
 }
 
-/* Recompiled code that crosses into a page it may not touch is reported as an aligned access there. */
-int mr_access_signal(const struct mr_state *s, struct mr_access_fault *fault, int *code)
+/* Returns the MIPS signal for a fault, and its si_code; fault->address becomes its si_addr. Recompiled code that crosses into
+ * a page it may not touch is reported as an aligned access there. */
+static int access_signal(const struct mr_state *s, struct mr_access_fault *fault, int *code)
 {
     uint32_t word;
     struct access access = {1, false};
@@ -164,7 +165,7 @@ int mr_access_signal(const struct mr_state *s, struct mr_access_fault *fault, in
 static uint32_t raise_access(struct mr_state *s, struct mr_access_fault fault)
 {
     uint32_t accessed = fault.address, new_pc;
-    int code, mips_signal = mr_access_signal(s, &fault, &code);
+    int code, mips_signal = access_signal(s, &fault, &code);
     s->ll_valid = 0;
     if (mr_signal_deliver(s, mips_signal, code, fault.pc, fault.address, &new_pc))
         return new_pc;
@@ -173,7 +174,7 @@ static uint32_t raise_access(struct mr_state *s, struct mr_access_fault fault)
 
 bool mr_access_is_caught(const struct mr_state *s, struct mr_access_fault fault)
 {
-    int code, mips_signal = mr_access_signal(s, &fault, &code);
+    int code, mips_signal = access_signal(s, &fault, &code);
     return mr_signal_actions[mips_signal].handler > MR_SIG_IGNORE &&
            !mr_signal_in(&mr_thread_signals.blocked, mips_signal);
 }

@@ -21,8 +21,6 @@ void mr_take_sent(const siginfo_t *info, void *context); /* a signal that the ho
 /* A synchronous signal: its MIPS number, si_code and si_addr, raised by the instruction at pc. Returns the pc to go on at,
  * that of the guest's handler; without a handler the guest dies. */
 uint32_t mr_raise(struct mr_state *s, int mips_signal, int code, uint32_t pc, uint32_t address);
-/* Returns the MIPS signal for a fault, and its si_code; fault->address becomes its si_addr. */
-int mr_access_signal(const struct mr_state *s, struct mr_access_fault *fault, int *code);
 /* Returns the pc of the instruction that faulted first, of a load and a store that recompiled code makes as one: where memory
  * cannot be read, no store can fault that a load of the same place stands before. */
 uint32_t mr_first_access(const struct mr_access_fault *fault);

@@ -83,14 +83,6 @@ void mr_own_drop(enum mr_own which)
     note(which, -1);
 }
 
-bool mr_is_own_descriptor(int fd)
-{
-    for (int i = 0; i < MR_OWN_COUNT; i++)
-        if (fd >= 0 && own[i] == fd)
-            return true;
-    return false;
-}
-
 void mr_own_make_way(int fd)
 {
     for (int i = 0; i < MR_OWN_COUNT; i++)

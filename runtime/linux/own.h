@@ -2,8 +2,6 @@
 #ifndef MR_OWN_H
 #define MR_OWN_H
 
-#include <stdbool.h>
-
 /* In the order in which they are taken: other hosts find a guest's program right behind the host (proc_paths.c). */
 enum mr_own {
     MR_OWN_HOST,    /* this executable, for the next exec */
@@ -18,7 +16,6 @@ enum mr_own {
 void mr_own_keep(enum mr_own which, int fd); /* takes fd over, under another number */
 int mr_own_descriptor(enum mr_own which);    /* or -1 */
 void mr_own_drop(enum mr_own which);
-bool mr_is_own_descriptor(int fd);
 void mr_own_make_way(int fd); /* the guest wants this number for itself */
 
 #endif

@@ -17,6 +17,7 @@
 
 #define SHOWN_BYTES 32u
 #define SHOWN_TEXT 200u
+#define MOST_OF_ARGUMENT 511u /* of a socket's call */
 #define AT_FDCWD_GUEST (-100)
 #define WRITTEN_BY_CALL "BRWG" /* kinds that are shown only after it */
 
@@ -27,7 +28,7 @@ static _Thread_local struct line {
     int printed; /* how many arguments */
 } line;
 
-__attribute__((format(printf, 1, 2))) static void add(const char *format, ...)
+void mr_trace_add(const char *format, ...)
 {
     va_list values;
     va_start(values, format);
@@ -50,18 +51,18 @@ static void flush(void)
 
 static void add_bytes(const uint8_t *bytes, size_t size_bytes, size_t shown)
 {
-    add("\"");
+    mr_trace_add("\"");
     for (size_t i = 0; i < size_bytes && i < shown; i++) {
         uint8_t byte = bytes[i];
         const char *plain = "\n\t\r\"\\", *escaped = "ntr\"\\", *at = byte ? strchr(plain, byte) : NULL;
         if (at)
-            add("\\%c", escaped[at - plain]);
+            mr_trace_add("\\%c", escaped[at - plain]);
         else if (isprint(byte))
-            add("%c", byte);
+            mr_trace_add("%c", byte);
         else
-            add("\\%o", byte);
+            mr_trace_add("\\%o", byte);
     }
-    add(size_bytes > shown ? "\"..." : "\"");
+    mr_trace_add(size_bytes > shown ? "\"..." : "\"");
 }
 
 static void add_text(uint32_t guest)
@@ -70,7 +71,7 @@ static void add_text(uint32_t guest)
     if (text)
         add_bytes((const uint8_t *)text, strlen(text), SHOWN_TEXT);
     else
-        add(guest ? "0x%x" : "NULL", guest);
+        mr_trace_add(guest ? "0x%x" : "NULL", guest);
 }
 
 static void add_buffer(uint32_t guest, uint64_t size_bytes)
@@ -81,59 +82,60 @@ static void add_buffer(uint32_t guest, uint64_t size_bytes)
     if (bytes && guest)
         add_bytes(bytes, size, shown);
     else
-        add("0x%x", guest);
+        mr_trace_add("0x%x", guest);
 }
 
 static void add_open_flags(uint32_t flags)
 {
     static const char *const access[] = {"O_RDONLY", "O_WRONLY", "O_RDWR", "O_ACCMODE"};
-    add("%s", access[flags & O_ACCMODE]);
+    mr_trace_add("%s", access[flags & O_ACCMODE]);
     flags &= ~(uint32_t)O_ACCMODE;
     for (const struct mr_bit *bit = mr_open_bits; bit->name; bit++)
         if ((flags & bit->mips) == bit->mips) {
-            add("|%s", bit->name);
+            mr_trace_add("|%s", bit->name);
             flags &= ~bit->mips;
         }
     if (flags)
-        add("|0x%x", flags);
+        mr_trace_add("|0x%x", flags);
 }
 
 static void add_signal(int mips_signal)
 {
     const char *name = mr_signal_name(mips_signal);
     if (name)
-        add("%s", name);
+        mr_trace_add("%s", name);
     else
-        add("%d", mips_signal);
+        mr_trace_add("%d", mips_signal);
 }
 
 /* `result` is the call's, for the size of what it wrote. */
 static void add_argument(const struct mr_call *c, char kind, int n, int64_t result)
 {
     uint64_t value = c->arg[n];
-    char text[512];
-    add(n ? ", " : "");
-    if (mr_trace_socket(c, kind, n, result, text, sizeof text)) {
-        add("%s", text);
+    mr_trace_add(n ? ", " : "");
+    size_t begin = line.length;
+    if (mr_trace_socket(c, kind, n, result)) {
+        if (line.length > begin + MOST_OF_ARGUMENT)
+            line.length = begin + MOST_OF_ARGUMENT;
         return;
     }
     switch (kind) {
-    case 'd': add("%d", (int32_t)value); break;
-    case 'u': add("%u", (uint32_t)value); break;
-    case 'o': add("0%o", (uint32_t)value); break;
-    case 'q': add("%lld", (long long)value); break;
+    case 'd': mr_trace_add("%d", (int32_t)value); break;
+    case 'u': mr_trace_add("%u", (uint32_t)value); break;
+    case 'o': mr_trace_add("0%o", (uint32_t)value); break;
+    case 'q': mr_trace_add("%lld", (long long)value); break;
     case 's': add_text((uint32_t)value); break;
     case 'f': add_open_flags((uint32_t)value); break;
     case 'i': add_signal((int32_t)value); break;
-    case 'a': add((int32_t)value == AT_FDCWD_GUEST ? "AT_FDCWD" : "%d", (int32_t)value); break;
+    case 'a': mr_trace_add((int32_t)value == AT_FDCWD_GUEST ? "AT_FDCWD" : "%d", (int32_t)value); break;
     case 'b': add_buffer((uint32_t)value, c->arg[n + 1]); break;
     case 'B':
         if (result >= 0)
             add_buffer((uint32_t)value, (uint64_t)result);
         else
-            add("0x%x", (uint32_t)value);
+            mr_trace_add("0x%x", (uint32_t)value);
         break;
-    default: add(value ? "0x%x" : kind == 'p' ? "NULL" : "%u", (uint32_t)value); break;
+    default: mr_trace_add(value ? "0x%x" : kind == 'p' ? "NULL" : "%u", (uint32_t)value); break;
     }
 }
 
@@ -145,14 +147,14 @@ static void trace_enter(const struct mr_call *c)
     line.length = 0;
     line.printed = 0;
     if (mr_threads_several())
-        add("[%d] ", (int)gettid());
-    add("%s(", c->row->name);
+        mr_trace_add("[%d] ", (int)gettid());
+    mr_trace_add("%s(", c->row->name);
     for (; kinds[line.printed] && !strchr(WRITTEN_BY_CALL, kinds[line.printed]); line.printed++)
         add_argument(c, kinds[line.printed], line.printed, 0);
     if (mr_call_marked(c->row, '!')) {
-        add(") ...\n");
+        mr_trace_add(") ...\n");
         flush();
-        add("%s(", c->row->name);
+        mr_trace_add("%s(", c->row->name);
         line.printed = (int)strlen(kinds);
     }
 }
@@ -163,20 +165,20 @@ static void trace_leave(const struct mr_call *c, int64_t result)
     for (; kinds[line.printed]; line.printed++)
         add_argument(c, kinds[line.printed], line.printed, result);
     if (c->moved)
-        add(") = ?\n");
+        mr_trace_add(") = ?\n");
     else if (result < 0)
-        add(") = -1 %s (%s)\n", mr_errno_name((int)-result), strerror((int)-result));
+        mr_trace_add(") = -1 %s (%s)\n", mr_errno_name((int)-result), strerror((int)-result));
     else
-        add((uint32_t)result < 0x10000 ? ") = %u\n" : ") = 0x%x\n", (uint32_t)result);
+        mr_trace_add((uint32_t)result < 0x10000 ? ") = %u\n" : ") = 0x%x\n", (uint32_t)result);
     flush();
 }
 
 static void trace_signal(const struct mr_signal_info *info, uint32_t pc)
 {
     line.length = 0;
-    add("--- ");
+    mr_trace_add("--- ");
     add_signal(info->signal);
-    add(" {code=%d, 0x%x} at pc 0x%x ---\n", info->code, info->words[0], pc);
+    mr_trace_add(" {code=%d, 0x%x} at pc 0x%x ---\n", info->code, info->words[0], pc);
     flush();
 }
 
