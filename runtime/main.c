@@ -85,7 +85,7 @@ int main(int argc, char **argv)
     enum mr_memory_model model = MR_THUNK; /* the interpreter's way, too */
     mr_options_parse(argc, argv);
     mr_program_start();
-    if (mr_options.stats || mr_options.strace || mr_options.report) /* their messages go past the guest's standard error */
+    if (mr_options.stats || mr_options.strace || mr_options.report) /* the guest may close its standard error */
         mr_own_keep(MR_OWN_TRACE, fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, MR_OWN_FIRST));
     if (mr_options.strace)
         mr_strace_start();

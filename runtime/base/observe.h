@@ -55,23 +55,22 @@ struct mr_observe {
     void (*host_fault)(uintptr_t host_address);
     void (*verify_executes)(void); /* the guest is about to become another program */
 
-    /* ---- the debugger ---- */
-    void (*debug_thread_begins)(struct mr_state *s); /* with mr_debugging */
-    void (*debug_thread_ends)(void);                 /* with mr_debugging */
-    void (*debug_forked)(void);                      /* in the child, which nobody debugs */
-    /* As mr_interpret, until the debugger leaves. With mr_debugging. */
+    /* ---- the debugger; with mr_debugging ---- */
+    void (*debug_thread_begins)(struct mr_state *s);
+    void (*debug_thread_ends)(void);
+    /* As mr_interpret, until the debugger leaves. */
     uint32_t (*debug_run)(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp);
-    /* Before a system call: whether the thread is to stop first; then the call is made again. With mr_debugging. */
+    /* Before a system call: whether the thread is to stop first; then the call is made again. */
     bool (*debug_holds_call)(struct mr_state *s);
-    /* After one: whether the debugger has changed the thread's registers meanwhile; then it goes on at *pc with those. With
-     * mr_debugging. */
+    /* After one: whether the debugger has changed the thread's registers meanwhile; then it goes on at *pc with those. */
     bool (*debug_moved)(struct mr_state *s, uint32_t *pc);
-    /* The debugger is asked before the guest sees a signal. It may change *info and *pc; info->signal is 0 when there is none.
-     * With mr_debugging. */
+    /* The debugger is asked before the guest sees a signal. It may change *info and *pc; info->signal is 0 when there is none. */
     void (*debug_ask_signal)(struct mr_state *s, struct mr_signal_info *info, uint32_t *pc);
-    /* The same in a handler of the host, when the thread waits in a system call. Returns whether the guest gets the signal.
-     * With mr_debugging. */
+    /* The same in a handler of the host, when the thread waits in a system call. Returns whether the guest gets the signal. */
     bool (*debug_ask_in_call)(struct mr_signal_info *info, void *context);
+
+    /* ---- the debugger, whether it has this process or not ---- */
+    void (*debug_forked)(void); /* in the child, which nobody debugs */
     /* Whether the host must take a signal although the guest ignores it, or leaves it at its default. */
     bool (*debug_takes)(int mips_signal);
     /* In the handler of the carrier. Returns whether the signal was a request to stop. */

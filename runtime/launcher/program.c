@@ -6,6 +6,7 @@
  */
 #include "launcher/program.h"
 
+#include "base/numbers.h"
 #include "lifted/caches.h"
 
 #include <elf.h>
@@ -34,14 +35,7 @@ static int open_program(const char *name, const char *sysroot)
     return fd >= 0 || errno != ENOENT ? fd : open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
-static uint32_t number(const uint8_t *bytes, unsigned size_bytes, bool big_endian)
-{
-    uint32_t value = 0;
-    for (unsigned i = 0; i < size_bytes; i++)
-        value = value << 8 | bytes[big_endian ? i : size_bytes - 1 - i];
-    return value;
-}
-#define FIELD(field) number((const uint8_t *)&(field), sizeof(field), big_endian)
+#define FIELD(field) mr_number_at(&(field), sizeof(field), big_endian)
 
 /* Whether one of the segments names an interpreter. Returns -1 for a file that is no MIPS program, or an odd one. */
 static int has_interpreter(int fd)

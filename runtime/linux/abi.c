@@ -1,6 +1,9 @@
 /* Numbers that o32 and the host see differently: errno, signals, open flags, wait status. Facts: asm/errno.h, asm/signal.h
- * and asm/fcntl.h of the MIPS kernel headers. */
+ * and asm/fcntl.h of the MIPS kernel headers. Times and resource usage in guest memory, with 32-bit members (the old calls) or
+ * 64-bit ones (*_time64). */
 #include "linux/abi.h"
+
+#include "memory/values.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -174,4 +177,77 @@ int mr_open_flags_to_host(uint32_t mips)
 uint32_t mr_open_flags_to_mips(int host)
 {
     return mr_bits_to_mips(mr_open_bits, (uint32_t)host) | ((uint32_t)host & O_ACCMODE);
+}
+
+/* ---- times ---- */
+
+static int get_pair(uint32_t guest, enum mr_time_width width, int64_t pair[2])
+{
+    const uint8_t *from = mr_guest_bytes(guest, 2 * (uint32_t)width, MR_READ);
+    if (!from)
+        return -EFAULT;
+    for (int i = 0; i < 2; i++, from += width)
+        pair[i] = width == MR_TIME64 ? (int64_t)mr_get64(from) : (int32_t)mr_get32(from);
+    return 0;
+}
+
+static int put_pair(uint32_t guest, enum mr_time_width width, int64_t first, int64_t second)
+{
+    uint8_t *to = mr_guest_bytes(guest, 2 * (uint32_t)width, MR_WRITE);
+    if (!to)
+        return -EFAULT;
+    if (width == MR_TIME64) {
+        mr_put64(to, (uint64_t)first);
+        mr_put64(to + 8, (uint64_t)second);
+    } else {
+        mr_put32(to, (uint32_t)first);
+        mr_put32(to + 4, (uint32_t)second);
+    }
+    return 0;
+}
+
+int mr_get_timespec(uint32_t guest, enum mr_time_width width, struct timespec *time)
+{
+    int64_t pair[2];
+    if (get_pair(guest, width, pair))
+        return -EFAULT;
+    *time = (struct timespec){pair[0], (int32_t)pair[1]}; /* a 32-bit kernel keeps nanoseconds in a long */
+    return 0;
+}
+
+int mr_put_timespec(uint32_t guest, enum mr_time_width width, const struct timespec *time)
+{
+    return put_pair(guest, width, time->tv_sec, time->tv_nsec);
+}
+
+int mr_get_timeval(uint32_t guest, struct timeval *time)
+{
+    int64_t pair[2];
+    if (get_pair(guest, MR_TIME32, pair))
+        return -EFAULT;
+    *time = (struct timeval){pair[0], pair[1]};
+    return 0;
+}
+
+int mr_put_timeval(uint32_t guest, const struct timeval *time)
+{
+    return put_pair(guest, MR_TIME32, time->tv_sec, time->tv_usec);
+}
+
+int mr_put_rusage(uint32_t guest, const struct rusage *usage)
+{
+    const long counts[] = {
+        usage->ru_maxrss, usage->ru_ixrss,   usage->ru_idrss,  usage->ru_isrss,  usage->ru_minflt,
+        usage->ru_majflt, usage->ru_nswap,   usage->ru_inblock, usage->ru_oublock, usage->ru_msgsnd,
+        usage->ru_msgrcv, usage->ru_nsignals, usage->ru_nvcsw, usage->ru_nivcsw,
+    };
+    const uint32_t count = sizeof counts / sizeof *counts;
+    uint8_t *to = mr_guest_bytes(guest, 16 + 4 * count, MR_WRITE);
+    if (!to)
+        return -EFAULT;
+    mr_put_timeval(guest, &usage->ru_utime);
+    mr_put_timeval(guest + 8, &usage->ru_stime);
+    for (uint32_t i = 0; i < count; i++)
+        mr_put32(to + 16 + 4 * i, (uint32_t)counts[i]);
+    return 0;
 }

@@ -9,7 +9,7 @@
 #include <sys/time.h>
 #include <time.h>
 
-/* ---- abi.c: numbers ---- */
+/* ---- numbers ---- */
 int mr_errno_to_mips(int host_errno);
 const char *mr_errno_name(int host_errno);
 
@@ -30,7 +30,7 @@ extern const struct mr_bit mr_open_bits[]; /* without the access mode */
 int mr_open_flags_to_host(uint32_t mips);
 uint32_t mr_open_flags_to_mips(int host);
 
-/* ---- abi_time.c: times in guest memory ---- */
+/* ---- times in guest memory ---- */
 enum mr_time_width { MR_TIME32 = 4, MR_TIME64 = 8 }; /* bytes of each of the two members */
 int mr_get_timespec(uint32_t guest, enum mr_time_width width, struct timespec *time);
 int mr_put_timespec(uint32_t guest, enum mr_time_width width, const struct timespec *time);

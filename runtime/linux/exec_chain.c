@@ -1,7 +1,7 @@
-/* Follows `#!` lines, as binfmt_script.c does, through the sysroot: see exec_chain.h. */
-#include "linux/exec_chain.h"
-
+/* Follows `#!` lines, as binfmt_script.c does, through the sysroot. */
+#include "base/numbers.h"
 #include "linux/paths.h"
+#include "linux/program.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -12,30 +12,23 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define FLAG_ABI2 0x20u /* EF_MIPS_ABI2: n32, which no o32 kernel takes */
-
 /* ---- MIPS programs ---- */
 
-static uint32_t header_field(const char *header, size_t offset, size_t size_bytes)
-{
-    uint32_t value = 0;
-    for (size_t i = 0; i < size_bytes; i++) {
-        size_t place = header[EI_DATA] == ELFDATA2MSB ? i : size_bytes - 1 - i;
-        value = value << 8 | (uint8_t)header[offset + place];
-    }
-    return value;
-}
-#define FIELD(header, name) header_field(header, offsetof(Elf32_Ehdr, name), sizeof(((Elf32_Ehdr *)0)->name))
+#define FIELD(field) mr_number_at(&(field), sizeof(field), big_endian)
 
 /* What binfmt_elf of a MIPS kernel would try to load; of the rest the host's kernel says ENOEXEC. */
-static bool is_mips(const char *header, ssize_t size_bytes, uint64_t file_bytes)
+static bool is_mips(const char *begin, ssize_t size_bytes, uint64_t file_bytes)
 {
-    if (size_bytes < (ssize_t)sizeof(Elf32_Ehdr) || memcmp(header, ELFMAG, SELFMAG) || FIELD(header, e_machine) != EM_MIPS)
+    Elf32_Ehdr header;
+    memcpy(&header, begin, sizeof header);
+    bool big_endian = header.e_ident[EI_DATA] == ELFDATA2MSB;
+    if (size_bytes < (ssize_t)sizeof header || memcmp(begin, ELFMAG, SELFMAG) || FIELD(header.e_machine) != EM_MIPS)
         return false;
-    uint32_t type = FIELD(header, e_type), count = FIELD(header, e_phnum);
-    return header[EI_CLASS] == ELFCLASS32 && (type == ET_EXEC || type == ET_DYN) && count > 0 &&
-           !(FIELD(header, e_flags) & FLAG_ABI2) && FIELD(header, e_phentsize) == sizeof(Elf32_Phdr) &&
-           (uint64_t)FIELD(header, e_phoff) + count * sizeof(Elf32_Phdr) <= file_bytes;
+    uint32_t type = FIELD(header.e_type), count = FIELD(header.e_phnum);
+    return header.e_ident[EI_CLASS] == ELFCLASS32 && (type == ET_EXEC || type == ET_DYN) && count > 0 &&
+           !(FIELD(header.e_flags) & EF_MIPS_ABI2) && /* n32, which no o32 kernel takes */
+           FIELD(header.e_phentsize) == sizeof(Elf32_Phdr) &&
+           (uint64_t)FIELD(header.e_phoff) + count * sizeof(Elf32_Phdr) <= file_bytes;
 }
 
 /* ---- scripts ---- */

@@ -33,13 +33,10 @@
 #define LOWEST_ADDRESS 0x10000u
 #define MAX_FILE_BYTES (256u << 20)
 #define MAX_PROGRAM_HEADERS 128u
-#define ABIFLAGS_SEGMENT 0x70000003u
 #define ABIFLAGS_BYTES 24u
 #define FP_ABI_OFFSET 7u
 
-/* Fields of e_flags (MIPS ABI supplement, and binutils' include/elf/mips.h). */
-#define FLAG_ABI2 0x20u
-#define FLAG_NAN2008 0x400u
+/* Fields of e_flags that not every elf.h has (MIPS ABI supplement, and binutils' include/elf/mips.h). */
 #define FLAG_ABI_MASK 0xf000u
 #define FLAG_ABI_O32 0x1000u
 #define FLAG_MICROMIPS 0x02000000u
@@ -55,6 +52,8 @@ struct file {
     int fd;
     const uint8_t *bytes;
     uint64_t size_bytes;
+    Elf32_Phdr segments[MAX_PROGRAM_HEADERS]; /* in the host's byte order, once they are checked */
+    uint32_t count;
 };
 
 static uint32_t half(const struct file *file, uint64_t offset)
@@ -113,7 +112,7 @@ static uint32_t check_ident(const struct file *file)
 static void check_flags(const struct file *file, uint32_t flags, uint32_t entry)
 {
     uint32_t architecture = flags >> 28, abi = flags & FLAG_ABI_MASK;
-    if (flags & FLAG_ABI2)
+    if (flags & EF_MIPS_ABI2)
         mr_fail("%s: is an n32 program; only o32 is supported: build it with -mabi=32", file->path);
     if (abi != 0 && abi != FLAG_ABI_O32)
         mr_fail("%s: uses ABI 0x%x; only o32 is supported: build it with -mabi=32", file->path, abi);
@@ -129,34 +128,18 @@ static void check_flags(const struct file *file, uint32_t flags, uint32_t entry)
 
 /* ---- program headers ---- */
 
-struct segment {
-    uint32_t type, offset, vaddr, filesz, memsz, flags;
-};
-
-static struct segment segment_at(const struct file *file, uint32_t index)
-{
-    uint64_t at = word(file, offsetof(Elf32_Ehdr, e_phoff)) + (uint64_t)index * sizeof(Elf32_Phdr);
-    return (struct segment){
-        .type = word(file, at + offsetof(Elf32_Phdr, p_type)),
-        .offset = word(file, at + offsetof(Elf32_Phdr, p_offset)),
-        .vaddr = word(file, at + offsetof(Elf32_Phdr, p_vaddr)),
-        .filesz = word(file, at + offsetof(Elf32_Phdr, p_filesz)),
-        .memsz = word(file, at + offsetof(Elf32_Phdr, p_memsz)),
-        .flags = word(file, at + offsetof(Elf32_Phdr, p_flags)),
-    };
-}
-
 /* Returns the name in PT_INTERP, which ends inside the segment. */
-static const char *interpreter_name(const struct file *file, const struct segment *segment)
+static const char *interpreter_name(const struct file *file, const Elf32_Phdr *segment)
 {
-    const char *name = (const char *)file->bytes + segment->offset;
-    if ((uint64_t)segment->offset + segment->filesz > file->size_bytes || segment->filesz < 2 ||
-        segment->filesz > PATH_MAX || name[segment->filesz - 1] != 0)
+    const char *name = (const char *)file->bytes + segment->p_offset;
+    if ((uint64_t)segment->p_offset + segment->p_filesz > file->size_bytes || segment->p_filesz < 2 ||
+        segment->p_filesz > PATH_MAX || name[segment->p_filesz - 1] != 0)
         mr_fail("%s: the name of its interpreter (PT_INTERP) is broken; get a whole copy of the file", file->path);
     return name;
 }
 
-static uint32_t check_program_headers(const struct file *file)
+/* All members of a program header are words. */
+static void read_program_headers(struct file *file)
 {
     uint64_t phoff = word(file, offsetof(Elf32_Ehdr, e_phoff));
     uint32_t entry_bytes = half(file, offsetof(Elf32_Ehdr, e_phentsize)), count = half(file, offsetof(Elf32_Ehdr, e_phnum));
@@ -167,7 +150,11 @@ static uint32_t check_program_headers(const struct file *file)
                 entry_bytes);
     if (phoff + (uint64_t)count * entry_bytes > file->size_bytes)
         mr_fail("%s: the program headers lie beyond the end of the file; get a whole copy of the file", file->path);
-    return count;
+    file->count = count;
+    for (uint32_t at = 0; at < count * sizeof(Elf32_Phdr); at += 4) {
+        uint32_t value = word(file, phoff + at);
+        memcpy((uint8_t *)file->segments + at, &value, sizeof value);
+    }
 }
 
 /* What the kinds of segments say, before anything is mapped. */
@@ -176,19 +163,18 @@ struct extent {
     const char *interpreter;   /* of PT_INTERP, or NULL; in the mapped file */
 };
 
-static struct extent examine_segments(const struct file *file, uint32_t count)
+static struct extent examine_segments(const struct file *file)
 {
     struct extent extent = {.lowest = UINT32_MAX};
     uint32_t loadable = 0;
-    for (uint32_t index = 0; index < count; index++) {
-        struct segment segment = segment_at(file, index);
-        if (segment.type == PT_INTERP && !extent.interpreter)
-            extent.interpreter = interpreter_name(file, &segment);
-        if (segment.type != PT_LOAD)
+    for (const Elf32_Phdr *segment = file->segments; segment < file->segments + file->count; segment++) {
+        if (segment->p_type == PT_INTERP && !extent.interpreter)
+            extent.interpreter = interpreter_name(file, segment);
+        if (segment->p_type != PT_LOAD)
             continue;
-        uint64_t end = (uint64_t)segment.vaddr + segment.memsz;
+        uint64_t end = (uint64_t)segment->p_vaddr + segment->p_memsz;
         loadable++;
-        extent.lowest = segment.vaddr < extent.lowest ? segment.vaddr : extent.lowest;
+        extent.lowest = segment->p_vaddr < extent.lowest ? segment->p_vaddr : extent.lowest;
         extent.highest = end > extent.highest ? (uint32_t)(end < UINT32_MAX ? end : UINT32_MAX) : extent.highest;
     }
     if (!loadable)
@@ -196,20 +182,20 @@ static struct extent examine_segments(const struct file *file, uint32_t count)
     return extent;
 }
 
-static void check_segment(const struct file *file, const struct segment *segment, uint64_t start)
+static void check_segment(const struct file *file, const Elf32_Phdr *segment, uint64_t start)
 {
-    if (segment->filesz > segment->memsz)
+    if (segment->p_filesz > segment->p_memsz)
         mr_fail("%s: segment at 0x%08x has more bytes in the file than in memory; the file is broken, link it again",
                 file->path, (uint32_t)start);
-    if (segment->filesz && (uint64_t)segment->offset + segment->filesz > file->size_bytes)
+    if (segment->p_filesz && (uint64_t)segment->p_offset + segment->p_filesz > file->size_bytes)
         mr_fail("%s: segment at 0x%08x lies beyond the end of the file; get a whole copy of the file", file->path,
                 (uint32_t)start);
-    if (start < LOWEST_ADDRESS || start + segment->memsz > MR_USER_END)
+    if (start < LOWEST_ADDRESS || start + segment->p_memsz > MR_USER_END)
         mr_fail("%s: segment at 0x%08x of 0x%x bytes is outside the addresses a MIPS program can use (0x%x to 0x%x); "
-                "link it elsewhere", file->path, (uint32_t)start, segment->memsz, LOWEST_ADDRESS, MR_USER_END);
-    if (segment->filesz && (segment->offset - segment->vaddr) % MR_PAGE_BYTES)
+                "link it elsewhere", file->path, (uint32_t)start, segment->p_memsz, LOWEST_ADDRESS, MR_USER_END);
+    if (segment->p_filesz && (segment->p_offset - segment->p_vaddr) % MR_PAGE_BYTES)
         mr_fail("%s: segment at 0x%08x is not aligned with its place in the file (0x%x); link it again", file->path,
-                (uint32_t)start, segment->offset);
+                (uint32_t)start, segment->p_offset);
 }
 
 /* ---- mapping ---- */
@@ -227,38 +213,26 @@ static void map_or_fail(const struct file *file, uint64_t start, uint64_t end, i
                 strerror((int)-got));
 }
 
-/* Remembers an executable mapping of a file, for recompiled code to be bound to. */
-static void note_code(struct mr_image *image, const struct file *file, uint32_t guest, uint32_t size_bytes,
-                      uint64_t offset)
+static void load_segment(const struct file *file, const Elf32_Phdr *segment, uint64_t start, struct mr_image *image)
 {
-    const uint32_t most = sizeof image->code / sizeof image->code[0];
-    if (image->code_count == most)
-        return;
-    image->code[image->code_count].guest = guest;
-    image->code[image->code_count].size_bytes = size_bytes;
-    image->code[image->code_count].offset = offset;
-    image->code[image->code_count++].fd = dup(file->fd);
-}
-
-static void load_segment(const struct file *file, const struct segment *segment, uint64_t start, struct mr_image *image)
-{
-    uint64_t first = page_down(start), file_end = start + segment->filesz, memory_end = start + segment->memsz;
-    uint64_t file_page_end = segment->filesz ? page_down(file_end + MR_PAGE_BYTES - 1) : first;
+    uint64_t first = page_down(start), file_end = start + segment->p_filesz, memory_end = start + segment->p_memsz;
+    uint64_t file_page_end = segment->p_filesz ? page_down(file_end + MR_PAGE_BYTES - 1) : first;
     uint64_t memory_page_end = page_down(memory_end + MR_PAGE_BYTES - 1);
     if (file_page_end > first)
-        map_or_fail(file, first, file_page_end, MAP_PRIVATE, file->fd, segment->offset - (start - first));
+        map_or_fail(file, first, file_page_end, MAP_PRIVATE, file->fd, segment->p_offset - (start - first));
     if (memory_end > file_end && file_page_end > file_end)
         memset(mr_guest_bytes((uint32_t)file_end, (uint32_t)(file_page_end - file_end), MR_WRITE), 0,
                file_page_end - file_end);
     if (memory_page_end > file_page_end)
         map_or_fail(file, file_page_end, memory_page_end, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    int prot = (segment->flags & PF_R ? MR_READ : 0) | (segment->flags & PF_W ? MR_WRITE : 0) |
-               (segment->flags & PF_X ? MR_EXEC : 0);
+    int prot = (segment->p_flags & PF_R ? MR_READ : 0) | (segment->p_flags & PF_W ? MR_WRITE : 0) |
+               (segment->p_flags & PF_X ? MR_EXEC : 0);
     int error = mr_protect((uint32_t)first, (uint32_t)(memory_page_end - first), prot);
     if (error)
         mr_fail("%s: cannot protect the segment at 0x%08x: %s", file->path, (uint32_t)start, strerror(-error));
-    if ((segment->flags & PF_X) && file_page_end > first)
-        note_code(image, file, (uint32_t)first, (uint32_t)(file_page_end - first), segment->offset - (start - first));
+    if ((segment->p_flags & PF_X) && file_page_end > first && image->code_count < sizeof image->code / sizeof *image->code)
+        image->code[image->code_count++] = (struct mr_image_code){
+            (uint32_t)first, (uint32_t)(file_page_end - first), segment->p_offset - (start - first), dup(file->fd)};
 }
 
 /* Where one file was loaded. */
@@ -267,49 +241,44 @@ struct placed {
     uint32_t phdr;            /* guest address of the program headers, or 0 */
 };
 
-static struct placed load_segments(const struct file *file, uint32_t count, uint32_t bias, struct mr_image *image)
+static struct placed load_segments(const struct file *file, uint32_t bias, struct mr_image *image)
 {
     uint32_t phoff = word(file, offsetof(Elf32_Ehdr, e_phoff));
     struct placed placed = {.bias = bias, .low = UINT32_MAX};
-    for (uint32_t index = 0; index < count; index++) {
-        struct segment segment = segment_at(file, index);
-        if (segment.type != PT_LOAD || segment.memsz == 0)
+    for (const Elf32_Phdr *segment = file->segments; segment < file->segments + file->count; segment++) {
+        if (segment->p_type != PT_LOAD || segment->p_memsz == 0)
             continue;
-        uint64_t start = (uint64_t)segment.vaddr + bias, end = start + segment.memsz;
-        check_segment(file, &segment, start);
-        load_segment(file, &segment, start, image);
+        uint64_t start = (uint64_t)segment->p_vaddr + bias, end = start + segment->p_memsz;
+        check_segment(file, segment, start);
+        load_segment(file, segment, start, image);
         placed.low = start < placed.low ? (uint32_t)start : placed.low;
         placed.high = end > placed.high ? (uint32_t)end : placed.high;
-        uint64_t file_end = (uint64_t)segment.offset + segment.filesz;
-        if (!placed.phdr && phoff >= segment.offset && phoff + count * sizeof(Elf32_Phdr) <= file_end)
-            placed.phdr = (uint32_t)(start + (phoff - segment.offset));
+        uint64_t file_end = (uint64_t)segment->p_offset + segment->p_filesz;
+        if (!placed.phdr && phoff >= segment->p_offset && phoff + file->count * sizeof(Elf32_Phdr) <= file_end)
+            placed.phdr = (uint32_t)(start + (phoff - segment->p_offset));
     }
     return placed;
 }
 
 /* Returns the entry point with bias, which must be in a segment. */
-static uint32_t checked_entry(const struct file *file, uint32_t count, uint32_t bias)
+static uint32_t checked_entry(const struct file *file, uint32_t bias)
 {
     uint32_t entry = word(file, offsetof(Elf32_Ehdr, e_entry));
     bool found = false;
-    for (uint32_t index = 0; index < count; index++) {
-        struct segment segment = segment_at(file, index);
-        found |= segment.type == PT_LOAD && entry >= segment.vaddr && entry - segment.vaddr < segment.memsz;
-    }
+    for (const Elf32_Phdr *segment = file->segments; segment < file->segments + file->count; segment++)
+        found |= segment->p_type == PT_LOAD && entry >= segment->p_vaddr && entry - segment->p_vaddr < segment->p_memsz;
     if (!found || entry & 3)
         mr_fail("%s: the entry point 0x%08x is not in a loaded segment; link it again", file->path, entry + bias);
     return entry + bias;
 }
 
 /* Returns fp_abi of .MIPS.abiflags, or 0 where the file does not say. */
-static uint32_t read_fp_abi(const struct file *file, uint32_t count)
+static uint32_t read_fp_abi(const struct file *file)
 {
-    for (uint32_t index = 0; index < count; index++) {
-        struct segment segment = segment_at(file, index);
-        if (segment.type == ABIFLAGS_SEGMENT && segment.filesz >= ABIFLAGS_BYTES &&
-            (uint64_t)segment.offset + ABIFLAGS_BYTES <= file->size_bytes)
-            return file->bytes[segment.offset + FP_ABI_OFFSET];
-    }
+    for (const Elf32_Phdr *segment = file->segments; segment < file->segments + file->count; segment++)
+        if (segment->p_type == PT_MIPS_ABIFLAGS && segment->p_filesz >= ABIFLAGS_BYTES &&
+            (uint64_t)segment->p_offset + ABIFLAGS_BYTES <= file->size_bytes)
+            return file->bytes[segment->p_offset + FP_ABI_OFFSET];
     return 0;
 }
 
@@ -333,8 +302,9 @@ static void load_interpreter(const struct file *program, const char *name, struc
     check_flags(&file, word(&file, offsetof(Elf32_Ehdr, e_flags)), word(&file, offsetof(Elf32_Ehdr, e_entry)));
     if (mr_big_endian != big_endian)
         mr_fail("%s: its interpreter %s has the other byte order: name the right sysroot", program->path, path);
-    uint32_t count = check_program_headers(&file), bias = 0;
-    struct extent extent = examine_segments(&file, count);
+    uint32_t bias = 0;
+    read_program_headers(&file);
+    struct extent extent = examine_segments(&file);
     if (type == ET_DYN) {
         uint32_t size = (uint32_t)page_down((uint64_t)extent.highest - page_down(extent.lowest) + MR_PAGE_BYTES - 1);
         uint32_t place = mr_find_free(size);
@@ -342,8 +312,8 @@ static void load_interpreter(const struct file *program, const char *name, struc
             mr_fail("%s: no room for its interpreter %s of 0x%x bytes", program->path, path, size);
         bias = place - (uint32_t)page_down(extent.lowest);
     }
-    image->start = checked_entry(&file, count, bias);
-    load_segments(&file, count, bias, image);
+    image->start = checked_entry(&file, bias);
+    load_segments(&file, bias, image);
     image->interpreter_base = bias;
     close_file(&file);
 }
@@ -361,19 +331,19 @@ void mr_load(const char *path, struct mr_image *image)
     uint32_t type = check_ident(&file);
     uint32_t flags = word(&file, offsetof(Elf32_Ehdr, e_flags)), entry = word(&file, offsetof(Elf32_Ehdr, e_entry));
     check_flags(&file, flags, entry);
-    uint32_t count = check_program_headers(&file);
-    struct extent extent = examine_segments(&file, count);
+    read_program_headers(&file);
+    struct extent extent = examine_segments(&file);
     if (type == ET_DYN && entry == 0)
         mr_fail("%s: is a shared library, not a program (no entry point); give the program that uses it", path);
     *image = (struct mr_image){
         .phent = sizeof(Elf32_Phdr),
-        .phnum = count,
+        .phnum = file.count,
         .flags = flags,
-        .fp_abi = read_fp_abi(&file, count),
-        .nan2008 = flags & FLAG_NAN2008,
+        .fp_abi = read_fp_abi(&file),
+        .nan2008 = flags & EF_MIPS_NAN2008,
     };
-    struct placed placed = load_segments(&file, count, choose_bias(type, &extent), image);
-    image->start = image->entry = checked_entry(&file, count, placed.bias);
+    struct placed placed = load_segments(&file, choose_bias(type, &extent), image);
+    image->start = image->entry = checked_entry(&file, placed.bias);
     image->phdr = placed.phdr;
     image->low = placed.low;
     image->high = placed.high;

@@ -16,22 +16,19 @@
 #define NAME_COLUMN 49 /* of a 32-bit kernel: show_map_vma of fs/proc/task_mmu.c */
 
 struct mapping {
-    uint64_t start, end, offset;
+    unsigned long long start, end, offset, inode;
     unsigned major, minor;
-    unsigned long long inode;
     char flags[5];
     char *name;
 };
 
 static bool parse(char *line, struct mapping *mapping)
 {
-    unsigned long long start, end, offset;
     int name = 0;
-    if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &start, &end, mapping->flags, &offset, &mapping->major,
-               &mapping->minor, &mapping->inode, &name) != 7)
+    if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &mapping->start, &mapping->end, mapping->flags, &mapping->offset,
+               &mapping->major, &mapping->minor, &mapping->inode, &name) != 7)
         return false;
-    *mapping = (struct mapping){start, end, offset, mapping->major, mapping->minor, mapping->inode, {0}, line + name};
-    memcpy(mapping->flags, strchr(line, ' ') + 1, 4);
+    mapping->name = line + name;
     mapping->name[strcspn(mapping->name, "\n")] = 0;
     mapping->name[mr_guest_name(mapping->name, strlen(mapping->name))] = 0;
     return true;
@@ -58,8 +55,7 @@ static void print_part(FILE *to, const struct mapping *mapping, uint32_t start, 
     const char *name = name_of(mapping, start, end, heap_end);
     snprintf(line, sizeof line, "%08x-%08x %c%c%c%c %08llx %02x:%02x %llu ", start, end, bits & MR_READ ? 'r' : '-',
              bits & MR_WRITE ? 'w' : '-', bits & MR_EXEC ? 'x' : '-', mapping->flags[3],
-             (unsigned long long)(mapping->inode ? mapping->offset + skipped : 0), mapping->major, mapping->minor,
-             mapping->inode);
+             mapping->inode ? mapping->offset + skipped : 0, mapping->major, mapping->minor, mapping->inode);
     fprintf(to, *name ? "%-*s%s\n" : "%.*s%s\n", *name ? NAME_COLUMN : (int)sizeof line, line, name);
 }
 

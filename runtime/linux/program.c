@@ -7,7 +7,6 @@
 
 #include "base/messages.h"
 #include "base/options.h"
-#include "linux/exec_chain.h"
 #include "linux/own.h"
 #include "linux/paths.h"
 

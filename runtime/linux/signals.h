@@ -133,11 +133,6 @@ void mr_signal_arrived(const struct mr_signal_info *info, bool of_thread, void *
 /* Just before execve, the host's mask being the guest's: what waits goes to the next program. mr_faults_take_back undoes it. */
 void mr_signals_hand_on(bool to_guest);
 
-/* ---- linux/sigevent.c ---- */
-struct sigevent;
-int mr_get_signal_event(uint32_t guest, struct sigevent *event); /* for the host's kernel; 0 or -EFAULT */
-uint32_t mr_signal_event_word(uint32_t guest, bool of_value); /* sigev_value or sigev_signo as it stands there */
-
 /* ---- signal_frame.c ---- */
 bool mr_on_alternate_stack(const struct mr_alternate_stack *stack, uint32_t sp);
 /* Pushes a frame and enters the handler. Returns the handler's pc, or 0 when the guest's stack is not there. */
@@ -150,5 +145,8 @@ int mr_signal_code_to_host(int code); /* si_code */
 void mr_signal_info_from_host(const void *host_siginfo, struct mr_signal_info *info);
 void mr_signal_info_to_bytes(uint8_t *to, const struct mr_signal_info *info); /* MR_SIGINFO_BYTES of them */
 int mr_put_signal_info(uint32_t guest, const struct mr_signal_info *info); /* 0 or -EFAULT */
+struct sigevent;
+int mr_get_signal_event(uint32_t guest, struct sigevent *event); /* for the host's kernel; 0 or -EFAULT */
+uint32_t mr_signal_event_word(uint32_t guest, bool of_value); /* sigev_value or sigev_signo as it stands there */
 
 #endif

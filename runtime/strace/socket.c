@@ -78,8 +78,10 @@ static void add_type(uint32_t type)
 static void add_bytes(const uint8_t *bytes, size_t size_bytes)
 {
     mr_trace_add("\"");
-    for (size_t i = 0; i < size_bytes; i++)
-        mr_trace_add(bytes[i] >= ' ' && bytes[i] < 127 && bytes[i] != '"' && bytes[i] != '\\' ? "%c" : "\\%o", bytes[i]);
+    for (size_t i = 0; i < size_bytes; i++) {
+        bool plain = bytes[i] >= ' ' && bytes[i] < 127 && bytes[i] != '"' && bytes[i] != '\\';
+        mr_trace_add(plain ? "%c" : "\\%o", bytes[i]);
+    }
     mr_trace_add("\"");
 }
 
