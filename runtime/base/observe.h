@@ -62,11 +62,11 @@ struct mr_observe {
     uint32_t (*debug_run)(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp);
     /* Before a system call: whether the thread is to stop first; then the call is made again. */
     bool (*debug_holds_call)(struct mr_state *s);
-    /* After one: whether the debugger has changed the thread's registers meanwhile; then it goes on at *pc with those. */
+    /* After one: whether the debugger has changed the thread's registers; then it goes on at *pc with those. */
     bool (*debug_moved)(struct mr_state *s, uint32_t *pc);
-    /* The debugger is asked before the guest sees a signal. It may change *info and *pc; info->signal is 0 when there is none. */
+    /* The debugger is asked before the guest sees a signal. It may change *info and *pc; info->signal 0: none. */
     void (*debug_ask_signal)(struct mr_state *s, struct mr_signal_info *info, uint32_t *pc);
-    /* The same in a handler of the host, when the thread waits in a system call. Returns whether the guest gets the signal. */
+    /* The same in a handler of the host, when the thread waits in a system call: whether the guest gets the signal. */
     bool (*debug_ask_in_call)(struct mr_signal_info *info, void *context);
 
     /* ---- the debugger, whether it has this process or not ---- */

@@ -52,7 +52,7 @@ size_t mr_debug_add_binary(struct mr_debug_reply *reply, const void *bytes, size
 bool mr_debug_take_number(const char **at, uint64_t *value); /* hexadecimal, at most 16 digits */
 bool mr_debug_take(const char **at, char wanted);
 size_t mr_debug_take_hex(const char **at, void *bytes, size_t room_bytes);
-size_t mr_debug_unescape(const char *from, void *bytes, size_t room_bytes); /* up to the end of the packet, 0 bytes too */
+size_t mr_debug_unescape(const char *from, void *bytes, size_t room_bytes); /* up to the packet's end */
 
 /* ---- stops.c ---- */
 enum mr_debug_order { MR_DEBUG_RUN, MR_DEBUG_STEP, MR_DEBUG_STAY };
@@ -126,9 +126,13 @@ bool mr_debug_dumps_core(int mips_signal); /* whether that is its default action
 void mr_debug_make_stop_reply(struct mr_debug_reply *reply);
 void mr_debug_send_stop_reply(void);
 void mr_debug_add_thread(struct mr_debug_reply *reply, pid_t number);
+int mr_debug_signal_from_mips(int mips_signal);
+int mr_debug_signal_to_mips(int signal); /* 0: none, or one that MIPS does not have */
 
 /* ---- server.c ---- */
-enum { MR_DEBUG_KNOWS_EXEC = 2, MR_DEBUG_KNOWS_SWBREAK = 4, MR_DEBUG_KNOWS_NO_RESUMED = 8, MR_DEBUG_KNOWS_PROCESSES = 16 };
+enum {
+    MR_DEBUG_KNOWS_EXEC = 2, MR_DEBUG_KNOWS_SWBREAK = 4, MR_DEBUG_KNOWS_NO_RESUMED = 8, MR_DEBUG_KNOWS_PROCESSES = 16,
+};
 struct mr_debug_session {
     unsigned features;                                /* what the client has said in qSupported */
     bool post_mortem;                                 /* the guest is dying */
@@ -143,8 +147,8 @@ void mr_debug_serve(void); /* reads packets until the session is over */
 struct mr_debug_thread *mr_debug_general_thread(void);
 bool mr_debug_passes(int mips_signal);
 
-/* Is given the rest of a packet behind the request's name. Returns what becomes of the reply: it is "OK", it is what the
- * request has added, there is none, or it is E and this code. */
+/* Is given the rest of a packet behind the request's name, which still stands before it. Returns what becomes of the
+ * reply: it is "OK", it is what the request has added, there is none, or it is E and this code. */
 typedef int mr_debug_request(const char *rest, struct mr_debug_reply *reply);
 enum {
     MR_DEBUG_OK = 0, MR_DEBUG_ADDED = -1, MR_DEBUG_SILENT = -2,
@@ -153,9 +157,8 @@ enum {
 
 /* ---- state_requests.c ---- */
 mr_debug_request mr_debug_read_registers, mr_debug_write_registers, mr_debug_read_register, mr_debug_write_register;
-mr_debug_request mr_debug_send_memory, mr_debug_take_memory, mr_debug_take_binary, mr_debug_describe_region;
-mr_debug_request mr_debug_add_point, mr_debug_remove_point, mr_debug_count_watchpoints;
-mr_debug_request mr_debug_allocate, mr_debug_release;
+mr_debug_request mr_debug_send_memory, mr_debug_take_memory, mr_debug_describe_region, mr_debug_change_point;
+mr_debug_request mr_debug_count_watchpoints, mr_debug_allocate, mr_debug_release;
 
 /* ---- thread_requests.c ---- */
 mr_debug_request mr_debug_choose_thread, mr_debug_tell_alive, mr_debug_tell_current, mr_debug_describe_thread;
@@ -187,9 +190,5 @@ bool mr_debug_write_memory(uint32_t guest, const void *bytes, uint32_t size_byte
 
 /* ---- transfers.c, remote_files.c ---- */
 mr_debug_request mr_debug_transfer, mr_debug_file_request;
-
-/* ---- signal_numbers.c ---- */
-int mr_debug_signal_from_mips(int mips_signal);
-int mr_debug_signal_to_mips(int signal); /* 0: none, or one that MIPS does not have */
 
 #endif

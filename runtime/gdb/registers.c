@@ -1,5 +1,5 @@
-/* Registers by the numbers that gdb has for 32-bit MIPS Linux, as bytes in the guest's byte order; and what gdb and lldb are
- * told of them: the features org.gnu.gdb.mips.* of gdb's manual ("MIPS Features"). */
+/* Registers by the numbers that gdb has for 32-bit MIPS Linux, as bytes in the guest's byte order; and what gdb and
+ * lldb are told of them: the features org.gnu.gdb.mips.* of gdb's manual ("MIPS Features"). */
 #include "base/host_thread.h"
 #include "cpu/fpu.h"
 #include "gdb/parts.h"
@@ -25,24 +25,16 @@ uint32_t mr_debug_register_bytes(const struct mr_state *s, uint32_t number)
 static uint32_t special(const struct mr_debug_thread *thread, uint32_t number)
 {
     const struct mr_state *s = thread->state;
-    switch (number) {
-    case MR_DEBUG_STATUS:
-        return STATUS_CU1 | STATUS_USER | (s->fr ? STATUS_FR : 0);
-    case MR_DEBUG_LO:
-        return (uint32_t)s->hilo;
-    case MR_DEBUG_HI:
-        return (uint32_t)(s->hilo >> 32);
-    case MR_DEBUG_BADVADDR:
-        return thread->fault_address;
-    case MR_DEBUG_PC:
-        return s->pc;
-    case MR_DEBUG_FCSR:
-        return mr_fpu_fcsr(s);
-    case MR_DEBUG_FIR:
-        return MR_FIR;
-    default: /* the cause register and Linux's note of a call to restart, which the host does not have */
-        return 0;
-    }
+    const uint32_t values[MR_DEBUG_REGISTER_COUNT] = {
+        [MR_DEBUG_STATUS] = STATUS_CU1 | STATUS_USER | (s->fr ? STATUS_FR : 0),
+        [MR_DEBUG_LO] = (uint32_t)s->hilo,
+        [MR_DEBUG_HI] = (uint32_t)(s->hilo >> 32),
+        [MR_DEBUG_BADVADDR] = thread->fault_address,
+        [MR_DEBUG_PC] = s->pc,
+        [MR_DEBUG_FCSR] = mr_fpu_fcsr(s),
+        [MR_DEBUG_FIR] = MR_FIR,
+    };
+    return values[number]; /* 0: cause, and Linux's note of a call to restart, which the host does not have */
 }
 
 void mr_debug_get_register(const struct mr_debug_thread *thread, uint32_t number, uint8_t bytes[8])
@@ -56,30 +48,12 @@ void mr_debug_get_register(const struct mr_debug_thread *thread, uint32_t number
         mr_put32(bytes, number < MR_DEBUG_STATUS ? GPR(s, number) : special(thread, number));
 }
 
-static void set_special(struct mr_state *s, uint32_t number, uint32_t value)
-{
-    switch (number) {
-    case MR_DEBUG_LO:
-        s->hilo = (s->hilo & 0xffffffff00000000u) | value;
-        break;
-    case MR_DEBUG_HI:
-        s->hilo = (s->hilo & 0xffffffffu) | (uint64_t)value << 32;
-        break;
-    case MR_DEBUG_PC:
-        s->pc = value;
-        break;
-    case MR_DEBUG_FCSR:
-        mr_fpu_set_fcsr(s, value);
-        break;
-    default: /* read-only */
-        break;
-    }
-}
-
-/* What has the value already is not written: gdb writes all registers where it means one, or sets the note of a call. */
+/* What has the value already is not written: gdb writes all registers where it means one, or sets the note of a call.
+ * Those that are not named here are read-only. */
 void mr_debug_set_register(struct mr_debug_thread *thread, uint32_t number, const uint8_t bytes[8])
 {
     struct mr_state *s = thread->state;
+    uint32_t value = mr_get32(bytes);
     uint8_t before[8] = {0};
     mr_debug_get_register(thread, number, before);
     if (number == 0 || memcmp(before, bytes, mr_debug_register_bytes(s, number)) == 0)
@@ -87,13 +61,19 @@ void mr_debug_set_register(struct mr_debug_thread *thread, uint32_t number, cons
     if (is_fpr(number) && s->fr)
         mr_fpr_set_double(s, number - MR_DEBUG_F0, mr_get64(bytes));
     else if (is_fpr(number))
-        mr_fpr_set_single(s, number - MR_DEBUG_F0, mr_get32(bytes));
+        mr_fpr_set_single(s, number - MR_DEBUG_F0, value);
     else if (number < MR_DEBUG_STATUS)
-        GPR(s, number) = mr_get32(bytes);
-    else
-        set_special(s, number, mr_get32(bytes));
-    if (number == MR_DEBUG_PC)
+        GPR(s, number) = value;
+    else if (number == MR_DEBUG_LO)
+        s->hilo = (s->hilo & 0xffffffff00000000u) | value;
+    else if (number == MR_DEBUG_HI)
+        s->hilo = (s->hilo & 0xffffffffu) | (uint64_t)value << 32;
+    else if (number == MR_DEBUG_FCSR)
+        mr_fpu_set_fcsr(s, value);
+    else if (number == MR_DEBUG_PC) {
+        s->pc = value;
         s->ll_valid = 0;
+    }
     thread->changed = true;
 }
 

@@ -6,8 +6,8 @@
 #include "base/options.h"
 #include "gdb/parts.h"
 #include "linux/calls/made_files.h"
+#include "linux/descriptors.h"
 #include "linux/host_call.h"
-#include "linux/own.h"
 #include "linux/paths.h"
 
 #include <errno.h>

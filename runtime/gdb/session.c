@@ -9,7 +9,7 @@
 #include "base/options.h"
 #include "gdb/gdb.h"
 #include "gdb/parts.h"
-#include "linux/own.h"
+#include "linux/descriptors.h"
 #include "linux/signals.h"
 
 #include <fcntl.h>

@@ -98,29 +98,20 @@ int mr_debug_send_memory(const char *rest, struct mr_debug_reply *reply)
     return got == 0 && size != 0 ? MR_DEBUG_FAULT : MR_DEBUG_ADDED;
 }
 
-static int write_bytes(const char *rest, bool binary)
+/* M in hexadecimal, or X in bytes. */
+int mr_debug_take_memory(const char *rest, struct mr_debug_reply *reply)
 {
+    bool binary = rest[-1] == 'X';
     uint8_t bytes[MR_DEBUG_PACKET_BYTES];
     uint32_t address;
     uint64_t size;
+    (void)reply;
     if (!take_range(&rest, &address, &size) || !mr_debug_take(&rest, ':'))
         return MR_DEBUG_INVALID;
     size_t got = binary ? mr_debug_unescape(rest, bytes, sizeof bytes) : mr_debug_take_hex(&rest, bytes, sizeof bytes);
     if (got != size)
         return MR_DEBUG_INVALID;
     return mr_debug_write_memory(address, bytes, (uint32_t)size) ? MR_DEBUG_OK : MR_DEBUG_FAULT;
-}
-
-int mr_debug_take_memory(const char *rest, struct mr_debug_reply *reply)
-{
-    (void)reply;
-    return write_bytes(rest, false);
-}
-
-int mr_debug_take_binary(const char *rest, struct mr_debug_reply *reply)
-{
-    (void)reply;
-    return write_bytes(rest, true);
 }
 
 /* What lldb asks of an address: the range of pages that are like its own. */
@@ -174,29 +165,20 @@ int mr_debug_release(const char *rest, struct mr_debug_reply *reply)
 
 /* ---- breakpoints ---- */
 
-static int change_point(const char *rest, bool set)
+/* Z sets one, z removes it. */
+int mr_debug_change_point(const char *rest, struct mr_debug_reply *reply)
 {
+    bool set = rest[-1] == 'Z';
     char type = *rest;
     uint32_t address;
     uint64_t size;
+    (void)reply;
     if (type < '0' || type > '4')
         return MR_DEBUG_ADDED; /* nothing: not supported */
     rest++;
     if (!mr_debug_take(&rest, ',') || !take_range(&rest, &address, &size) || size > UINT32_MAX)
         return MR_DEBUG_INVALID;
     return mr_debug_set_point(type, address, (uint32_t)size, set);
-}
-
-int mr_debug_add_point(const char *rest, struct mr_debug_reply *reply)
-{
-    (void)reply;
-    return change_point(rest, true);
-}
-
-int mr_debug_remove_point(const char *rest, struct mr_debug_reply *reply)
-{
-    (void)reply;
-    return change_point(rest, false);
 }
 
 int mr_debug_count_watchpoints(const char *rest, struct mr_debug_reply *reply)

@@ -9,8 +9,8 @@
 #include "base/observe.h"
 #include "cpu/fpu.h"
 #include "gdb/parts.h"
+#include "linux/descriptors.h"
 #include "linux/host_call.h"
-#include "linux/own.h"
 #include "linux/signals.h"
 
 #include <pthread.h>
@@ -334,7 +334,7 @@ void mr_debug_stopped_at_start(bool exec)
     mr_debug_lock();
     mr_debug_set_stop(true);
     mr_debug_take_control(mr_debug_this_thread.number,
-                 (struct mr_debug_event){exec ? MR_DEBUG_EXEC : MR_DEBUG_SIGNAL, MIPS_SIGTRAP, 0});
+                          (struct mr_debug_event){exec ? MR_DEBUG_EXEC : MR_DEBUG_SIGNAL, MIPS_SIGTRAP, 0});
     mr_debug_unlock();
 }
 

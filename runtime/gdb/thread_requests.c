@@ -1,5 +1,5 @@
-/* Requests about the guest's threads: which there are, what they do, which one the others are about; and those that let them
- * go on: vCont with orders for single threads, and the older c, C, s and S. */
+/* Requests about the guest's threads: which there are, what they do, which one the others are about; and those that
+ * let them go on: vCont with orders for single threads, and the older c, C, s and S. */
 #include "gdb/parts.h"
 
 #include <fcntl.h>

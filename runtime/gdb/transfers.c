@@ -2,7 +2,7 @@
  * the guest's name of its program, and what is known of the signal that a thread has stopped for. */
 #include "base/options.h"
 #include "gdb/parts.h"
-#include "linux/load.h"
+#include "linux/program.h"
 
 #include <string.h>
 
@@ -18,42 +18,38 @@ static struct object text_object(const char *text)
     return (struct object){text, strlen(text)};
 }
 
-static struct object find_features(const char *annex, size_t length)
+static struct object find_features(void)
 {
-    bool is_target = length == strlen("target.xml") && strncmp(annex, "target.xml", length) == 0;
-    return is_target ? text_object(mr_debug_target_xml()) : (struct object){NULL, 0};
+    return text_object(mr_debug_target_xml());
 }
 
-static struct object find_program(const char *annex, size_t length)
+static struct object find_program(void)
 {
-    (void)annex, (void)length; /* a process: there is one */
     return text_object(mr_options.program_name);
 }
 
-static struct object find_auxiliary(const char *annex, size_t length)
+static struct object find_auxiliary(void)
 {
-    (void)annex, (void)length;
     uint32_t size = mr_auxiliary_bytes < sizeof auxiliary ? mr_auxiliary_bytes : (uint32_t)sizeof auxiliary;
     return (struct object){auxiliary, mr_debug_read_memory(mr_auxiliary, auxiliary, size)};
 }
 
-static struct object find_signal(const char *annex, size_t length)
+static struct object find_signal(void)
 {
     const struct mr_debug_thread *thread = mr_debug_general_thread();
-    (void)annex, (void)length;
     if (thread == NULL || !thread->has_signal_info)
         return (struct object){NULL, 0};
     return (struct object){thread->signal_info, sizeof thread->signal_info};
 }
 
 static const struct kind {
-    const char *begin;
-    struct object (*find)(const char *annex, size_t length);
+    const char *begin, *annex; /* NULL: any, such as the number of the process */
+    struct object (*find)(void);
 } kinds[] = {
-    {"features:read:", find_features},
-    {"exec-file:read:", find_program},
-    {"auxv:read:", find_auxiliary},
-    {"siginfo:read:", find_signal},
+    {"features:read:", "target.xml", find_features},
+    {"exec-file:read:", NULL, find_program},
+    {"auxv:read:", NULL, find_auxiliary},
+    {"siginfo:read:", NULL, find_signal},
 };
 
 static void add_piece(struct mr_debug_reply *reply, struct object object, uint64_t offset, uint64_t size_bytes)
@@ -79,7 +75,9 @@ int mr_debug_transfer(const char *rest, struct mr_debug_reply *reply)
     if (kind == end)
         return MR_DEBUG_ADDED; /* nothing: not supported */
     const char *annex = rest + strlen(kind->begin), *at = strchr(annex, ':');
-    struct object object = at == NULL ? (struct object){NULL, 0} : kind->find(annex, (size_t)(at - annex));
+    size_t length = at == NULL ? 0 : (size_t)(at - annex);
+    bool known = kind->annex == NULL || (length == strlen(kind->annex) && strncmp(annex, kind->annex, length) == 0);
+    struct object object = at == NULL || !known ? (struct object){NULL, 0} : kind->find();
     if (object.bytes == NULL || !mr_debug_take(&at, ':') || !mr_debug_take_number(&at, &offset) || !mr_debug_take(&at, ',') ||
         !mr_debug_take_number(&at, &size))
         mr_debug_add(reply, "E00");

@@ -1,6 +1,6 @@
 /* Numbers that o32 and the host see differently: errno, signals, open flags, wait status. Facts: asm/errno.h, asm/signal.h
- * and asm/fcntl.h of the MIPS kernel headers. Times and resource usage in guest memory, with 32-bit members (the old calls) or
- * 64-bit ones (*_time64). */
+ * and asm/fcntl.h of the MIPS kernel headers. Times and resource usage in guest memory, with 32-bit members (the old
+ * calls) or 64-bit ones (*_time64). */
 #include "linux/abi.h"
 
 #include "memory/values.h"

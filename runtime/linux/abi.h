@@ -38,4 +38,13 @@ int mr_get_timeval(uint32_t guest, struct timeval *time);
 int mr_put_timeval(uint32_t guest, const struct timeval *time);
 int mr_put_rusage(uint32_t guest, const struct rusage *usage);
 
+/* ---- timer_numbers.c: numbers of POSIX timers ---- */
+struct sigevent;
+int mr_timer_to_guest(int host); /* the guest's number of a timer; for handlers of signals, too */
+int mr_timer_to_host(int guest); /* the host's; -1, which is none: the guest has no such timer */
+/* Where the guest has numbers of its own: makes a timer, and puts its number into *number; 0 or -errno. */
+int mr_timer_make_numbered(int clock, const struct sigevent *given, int *number);
+void mr_timer_forget(int host);
+void mr_timers_forked(void); /* in the child, which has none */
+
 #endif

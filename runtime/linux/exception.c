@@ -146,8 +146,8 @@ static int address_error(struct mr_access_fault *fault, struct access access, in
     return outside ? MIPS_SIGBUS : MIPS_SIGSEGV;
 }
 
-/* Returns the MIPS signal for a fault, and its si_code; fault->address becomes its si_addr. Recompiled code that crosses into
- * a page it may not touch is reported as an aligned access there. */
+/* Returns the MIPS signal for a fault, and its si_code; fault->address becomes its si_addr. Recompiled code that
+ * crosses into a page it may not touch is reported as an aligned access there. */
 static int access_signal(const struct mr_state *s, struct mr_access_fault *fault, int *code)
 {
     uint32_t word;

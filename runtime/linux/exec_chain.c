@@ -33,43 +33,31 @@ static bool is_mips(const char *begin, ssize_t size_bytes, uint64_t file_bytes)
 
 /* ---- scripts ---- */
 
-static char *skip_blanks(char *at, const char *end)
-{
-    while (at < end && (*at == ' ' || *at == '\t'))
-        at++;
-    return at;
-}
+#define BLANKS " \t"
 
-/* The end of a word: a blank or a null byte. */
-static char *find_end(char *at, const char *end)
-{
-    while (at < end && *at != ' ' && *at != '\t' && *at != 0)
-        at++;
-    return at;
-}
-
-/* Splits "#! interpreter argument"; argument may come out NULL. The header has a byte behind it. Returns false for anything
- * else, and for a name that the header cuts off. */
+/* Splits "#! interpreter argument"; argument may come out NULL. The header has a null byte behind it. Returns false for
+ * anything else, and for a name that the header cuts off. */
 static bool split_script(char *header, const char **interpreter, const char **argument)
 {
     char *end = header + MR_CHAIN_HEADER_BYTES - 1, *at = header + 2;
     if (header[0] != '#' || header[1] != '!')
         return false;
     char *newline = memchr(header, '\n', MR_CHAIN_HEADER_BYTES);
-    if (newline == NULL && find_end(skip_blanks(at, end), end) == end)
+    size_t blanks = strspn(at, BLANKS);
+    if (newline == NULL && at + blanks + strcspn(at + blanks, BLANKS) >= end)
         return false;
     if (newline != NULL)
         end = newline;
     while (end > at && (end[-1] == ' ' || end[-1] == '\t'))
         end--;
     *end = 0;
-    at = skip_blanks(at, end);
+    at += strspn(at, BLANKS);
     *interpreter = at;
     *argument = NULL;
-    char *blank = find_end(at, end);
-    if (blank < end && *blank != 0) {
+    char *blank = at + strcspn(at, BLANKS);
+    if (*blank != 0) {
         *blank = 0;
-        *argument = skip_blanks(blank + 1, end);
+        *argument = blank + 1 + strspn(blank + 1, BLANKS);
     }
     return **interpreter != 0;
 }

@@ -85,24 +85,17 @@ static bool is_stack_overflow(uintptr_t host_address)
            mr_host_thread.signal_stack_low - host_address - 1 < MR_HOST_GUARD_BYTES;
 }
 
-/* Fills in *fault but for its pc, and returns true, when the fault is the guest's doing. */
+/* Returns whether the fault is the guest's doing; then fills in *fault but for its pc. */
 static bool classify(const struct mr_state *s, const siginfo_t *info, struct mr_access_fault *fault)
 {
     uintptr_t host_address = (uintptr_t)info->si_addr;
     uint64_t into_window = (uint64_t)host_address - (uint64_t)(uintptr_t)mr_window;
     if ((info->si_signo != SIGSEGV && info->si_signo != SIGBUS) || info->si_code == SI_KERNEL)
         return false; /* SI_KERNEL: not a canonical address, which lifted code cannot form */
-    if (into_window + MR_WINDOW_GUARD_BYTES < WINDOW_BYTES + 2 * MR_WINDOW_GUARD_BYTES) {
-        fault->address = (uint32_t)into_window;
-        fault->beyond_file = info->si_signo == SIGBUS;
-        return true;
-    }
-    if (is_stack_overflow(host_address)) {
-        fault->address = GPR(s, MR_REG_SP); /* as if the guest's stack had ended here */
-        fault->beyond_file = false;
-        return true;
-    }
-    return false;
+    bool in_window = into_window + MR_WINDOW_GUARD_BYTES < WINDOW_BYTES + 2 * MR_WINDOW_GUARD_BYTES;
+    fault->address = in_window ? (uint32_t)into_window : GPR(s, MR_REG_SP); /* as if the guest's stack had ended here */
+    fault->beyond_file = in_window && info->si_signo == SIGBUS;
+    return in_window || is_stack_overflow(host_address);
 }
 
 /* ---- the end ---- */

@@ -11,8 +11,6 @@
  * A file we cannot run ends in mr_fail with one line. Not done here: sections, symbols, relocation (a position-independent
  * program, or its interpreter, relocates itself).
  */
-#include "linux/load.h"
-
 #include "base/messages.h"
 #include "cpu/interp.h"
 #include "linux/paths.h"
@@ -230,7 +228,8 @@ static void load_segment(const struct file *file, const Elf32_Phdr *segment, uin
     int error = mr_protect((uint32_t)first, (uint32_t)(memory_page_end - first), prot);
     if (error)
         mr_fail("%s: cannot protect the segment at 0x%08x: %s", file->path, (uint32_t)start, strerror(-error));
-    if ((segment->p_flags & PF_X) && file_page_end > first && image->code_count < sizeof image->code / sizeof *image->code)
+    if ((segment->p_flags & PF_X) && file_page_end > first &&
+        image->code_count < sizeof image->code / sizeof *image->code)
         image->code[image->code_count++] = (struct mr_image_code){
             (uint32_t)first, (uint32_t)(file_page_end - first), segment->p_offset - (start - first), dup(file->fd)};
 }

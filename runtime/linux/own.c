@@ -1,10 +1,8 @@
-/* The host's own descriptors: see own.h.
+/* The host's own descriptors: see descriptors.h.
  *
  * They are close-on-exec and have high numbers, as far as the limit of open files lets them. Few programs use such numbers,
  * but many close all that there may be: close answers EBADF then, as for a number that nobody has.
  */
-#include "linux/own.h"
-
 #include "base/messages.h"
 #include "linux/descriptors.h"
 

@@ -7,8 +7,8 @@
 #include "linux/paths.h"
 
 #include "base/messages.h"
+#include "linux/descriptors.h"
 #include "linux/host_call.h"
-#include "linux/own.h"
 #include "linux/threads.h"
 #include "linux/walk.h"
 #include "memory/values.h"

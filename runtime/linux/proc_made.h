@@ -6,12 +6,9 @@
 #include <stdio.h>
 
 /* host_name is the file of the host's kernel, which most of them are made from. */
-void mr_write_maps(FILE *to, const char *host_name);    /* maps and smaps */
-void mr_write_cpuinfo(FILE *to, const char *host_name);
-void mr_write_stat(FILE *to, const char *host_name);
-void mr_write_statm(FILE *to, const char *host_name);
-void mr_write_status(FILE *to, const char *host_name);
-void mr_write_net_table(FILE *to, const char *host_name);
+typedef void mr_file_writer(FILE *to, const char *host_name);
+mr_file_writer mr_write_maps; /* maps and smaps */
+mr_file_writer mr_write_cpuinfo, mr_write_stat, mr_write_statm, mr_write_status, mr_write_net_table;
 
 bool mr_is_net_table(const char *name); /* whether a file of /proc/net is another one for this guest */
 

@@ -4,9 +4,9 @@
  * executable, and a mapping of the host may hold pages of several kinds.
  */
 #include "base/lock.h"
-#include "linux/load.h"
 #include "linux/paths.h"
 #include "linux/proc_made.h"
+#include "linux/program.h"
 #include "memory/memory.h"
 
 #include <stdlib.h>
@@ -25,8 +25,8 @@ struct mapping {
 static bool parse(char *line, struct mapping *mapping)
 {
     int name = 0;
-    if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &mapping->start, &mapping->end, mapping->flags, &mapping->offset,
-               &mapping->major, &mapping->minor, &mapping->inode, &name) != 7)
+    if (sscanf(line, "%llx-%llx %4s %llx %x:%x %llu %n", &mapping->start, &mapping->end, mapping->flags,
+               &mapping->offset, &mapping->major, &mapping->minor, &mapping->inode, &name) != 7)
         return false;
     mapping->name = line + name;
     mapping->name[strcspn(mapping->name, "\n")] = 0;

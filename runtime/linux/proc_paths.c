@@ -4,7 +4,7 @@
  * program of another guest is found through /proc/PID/fd, also when its file was replaced or deleted; that is allowed to
  * those who may read /proc/PID/exe.
  */
-#include "linux/own.h"
+#include "linux/descriptors.h"
 #include "linux/paths.h"
 #include "linux/proc_made.h"
 

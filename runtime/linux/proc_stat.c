@@ -1,6 +1,5 @@
 /* /proc/self/stat, statm and status: the host's, but for what tells of the size and the places of memory, which is the
- * guest's there. Simplification: what is resident, and the signal masks of status, are the host's. And /proc/cpuinfo. */
-#include "linux/load.h"
+ * guest's there. Simplification: what is resident, and the signal masks of status, are the host's. And cpuinfo. */
 #include "linux/proc_made.h"
 #include "linux/program.h"
 #include "memory/values.h"
@@ -104,8 +103,8 @@ void mr_write_status(FILE *to, const char *host_name)
         fclose(from);
 }
 
-/* A MIPS machine in the words of show_cpuinfo of arch/mips/kernel/proc.c: a 24Kf, whose register FIR the guest reads (fpu.c),
- * without application-specific extensions. Programs look for the words after "isa" and "ASEs implemented". */
+/* A MIPS machine in the words of show_cpuinfo of arch/mips/kernel/proc.c: a 24Kf, whose register FIR the guest reads
+ * (fpu.c), without application-specific extensions. Programs look for the words after "isa" and "ASEs implemented". */
 static const char of_each[] = "processor\t\t: %ld\n"
                               "cpu model\t\t: MIPS 24Kc V9.3  FPU V0.0\n"
                               "BogoMIPS\t\t: 1000.00\n"

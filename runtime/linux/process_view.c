@@ -9,13 +9,10 @@
 #include "memory/values.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
-
-#define TASK_NAME_BYTES 16
 
 struct mr_guest_strings mr_guest_strings;
 
@@ -98,13 +95,11 @@ static void overwrite_arguments(void)
         memcpy(mr_options.host_words, from, length < room ? length : room);
 }
 
-/* The last component of the path that was executed, as begin_new_exec of fs/exec.c sets it. */
+/* The last component of the path that was executed, as begin_new_exec of fs/exec.c sets it. The kernel cuts it off. */
 static void set_task_name(const char *path)
 {
-    char name[TASK_NAME_BYTES];
     const char *slash = strrchr(path, '/');
-    snprintf(name, sizeof name, "%s", slash ? slash + 1 : path);
-    prctl(PR_SET_NAME, name);
+    prctl(PR_SET_NAME, slash ? slash + 1 : path);
 }
 
 void mr_process_show(uint32_t sp)

@@ -7,7 +7,7 @@
 
 #include "base/messages.h"
 #include "base/options.h"
-#include "linux/own.h"
+#include "linux/descriptors.h"
 #include "linux/paths.h"
 
 #include <errno.h>

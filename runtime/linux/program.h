@@ -1,13 +1,28 @@
-/* The guest's program as a file, and how the process shows it to others (program.c, process_view.c, exec_chain.c). */
+/* The guest's program: as a file, in memory, and as the process shows it to others. */
 #ifndef MR_PROGRAM_H
 #define MR_PROGRAM_H
 
+#include "lifted/image.h"
+
 #include <stdint.h>
+
+/* ---- program.c ---- */
 
 /* Opens the host's own executable and the guest's program, which mr_options names, through the sysroot; follows `#!` lines
  * to a MIPS program. What cannot be opened is left to the loader to complain about. */
 void mr_program_start(void);
 int mr_program_open(const char *path); /* a descriptor of the program for the loader, or -1 and errno */
+
+/* ---- load.c, stack.c: loading it, and its first stack ---- */
+
+void mr_load(const char *path, struct mr_image *image); /* fails with mr_fail on anything unfit */
+void mr_reserve_stack(void);                            /* before mr_load; sets mr_mmap_top */
+uint32_t mr_build_stack(const struct mr_image *image);  /* returns the first sp */
+extern uint32_t mr_brk_start;                           /* first page after the image */
+extern uint32_t mr_auxiliary, mr_auxiliary_bytes; /* where the auxiliary vector is */
+uint32_t mr_stack_size_bytes(void); /* of the first stack; arguments and environment may fill a quarter of it */
+
+/* ---- process_view.c ---- */
 
 /* Once the stack of a program is made: ps, pidof and /proc/PID/cmdline show the guest's names, not the host's. */
 void mr_process_show(uint32_t sp);
@@ -17,7 +32,7 @@ struct mr_guest_strings {
 };
 extern struct mr_guest_strings mr_guest_strings;
 
-/* ---- exec_chain.c: an exec of a file ends in a MIPS program, perhaps by way of `#!` lines, or in something for the host ---- */
+/* ---- exec_chain.c: what an exec ends in, perhaps by way of `#!` lines ---- */
 #define MR_CHAIN_HEADER_BYTES 256 /* BINPRM_BUF_SIZE */
 #define MR_CHAIN_SCRIPTS 5        /* as many may call each other (exec_binprm of fs/exec.c) */
 #define MR_CHAIN_ROOM (2 * MR_CHAIN_SCRIPTS) /* strings that scripts put before the arguments, at most */

@@ -11,7 +11,6 @@
 #include "linux/abi.h"
 #include "linux/host_call.h"
 #include "linux/signal_parts.h"
-#include "linux/signals.h"
 #include "run/upcalls.h"
 
 #include <errno.h>

@@ -6,7 +6,6 @@
 #include "base/options.h"
 #include "linux/abi.h"
 #include "linux/signal_parts.h"
-#include "linux/signals.h"
 #include "linux/upcalls.h"
 #include "run/upcalls.h"
 

@@ -7,7 +7,6 @@
 #include "cpu/fpu.h"
 #include "linux/abi.h"
 #include "linux/signals.h"
-#include "linux/timer_numbers.h"
 #include "memory/values.h"
 
 #include <errno.h>
@@ -165,7 +164,7 @@ int mr_put_signal_info(uint32_t guest, const struct mr_signal_info *info)
     return 0;
 }
 
-/* ---- struct sigevent (asm-generic/siginfo.h): how a timer or a message queue tells that something has happened ---- */
+/* ---- struct sigevent (asm-generic/siginfo.h): how a timer or a message queue tells what has happened ---- */
 
 enum { EVENT_VALUE = 0, EVENT_SIGNAL = 4, EVENT_NOTIFY = 8, EVENT_THREAD = 12, EVENT_BYTES = 64 };
 

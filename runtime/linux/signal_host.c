@@ -4,7 +4,6 @@
 #include "linux/abi.h"
 #include "linux/host_call.h"
 #include "linux/signal_parts.h"
-#include "linux/signals.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -5,7 +5,6 @@
  */
 #include "linux/abi.h"
 #include "linux/signal_parts.h"
-#include "linux/signals.h"
 #include "memory/values.h"
 #include "run/upcalls.h"
 

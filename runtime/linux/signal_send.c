@@ -1,6 +1,5 @@
 /* Signals that the host's kernel does not have, sent to other processes and threads: packets (signal_carrier.c). */
 #include "linux/signal_parts.h"
-#include "linux/signals.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -5,7 +5,6 @@
 #include "base/lock.h"
 #include "linux/host_call.h"
 #include "linux/signal_parts.h"
-#include "linux/signals.h"
 #include "run/upcalls.h"
 
 #include <errno.h>

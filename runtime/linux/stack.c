@@ -4,7 +4,7 @@
  */
 #include "base/messages.h"
 #include "base/options.h"
-#include "linux/load.h"
+#include "linux/program.h"
 #include "memory/values.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
  * The kernel counts the timers of a process from 0 on. The samples' timers (profile.c) count as well: with them, the guest
  * has numbers of its own.
  */
-#include "linux/timer_numbers.h"
+#include "linux/abi.h"
 
 #include "base/lock.h"
 #include "base/observe.h"

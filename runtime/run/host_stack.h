@@ -18,7 +18,7 @@ struct mr_host_stack mr_host_stack_make(uint32_t guest_sp); /* for the frames of
 /* Calls body on it. Not under AddressSanitizer, which must know every stack. */
 void mr_on_host_stack(struct mr_host_stack stack, void (*body)(void *), void *argument);
 
-/* ---- signal_stack.c ---- */
+/* ---- the stack of signal handlers ---- */
 void mr_signal_stack_enter(void); /* signal stack and stack bounds of the calling host thread */
 void mr_signal_stack_leave(void);
 uintptr_t mr_signal_stack_make(void); /* 0 when there is no address space for it */

@@ -123,7 +123,9 @@ static void add_host_address(const struct mr_address *address)
         break;
     case AF_UNIX: add_unix_name(address); break;
     case AF_NETLINK: mr_trace_add(", pid %u, groups 0x%x", as.netlink.nl_pid, as.netlink.nl_groups); break;
-    case AF_PACKET: mr_trace_add(", protocol 0x%x, interface %d", ntohs(as.packet.sll_protocol), as.packet.sll_ifindex); break;
+    case AF_PACKET:
+        mr_trace_add(", protocol 0x%x, interface %d", ntohs(as.packet.sll_protocol), as.packet.sll_ifindex);
+        break;
     default: break;
     }
     mr_trace_add("}");

@@ -48,7 +48,7 @@ TARGETS = (
            ("-Wl,--wrap=mmap,--wrap=munmap",), {}, 1 << 16, own_signals=False),
     Target("interp", ("base/host_thread", "base/lock", "base/observe", "base/options", "memory/*", "cpu/interp*",
                       "cpu/fpu*", "lifted/dispatch_table", "run/dispatch", "run/host_stack", "run/interpret",
-                      "run/signal_stack", "run/waiting", "linux/abi", "linux/exception", "linux/fault",
+                      "run/waiting", "linux/abi", "linux/exception", "linux/fault",
                       "linux/signal_*", "linux/wait_call"),
            ("-Wl,--wrap=mr_signals_take",), {"fault": ("-Draise=fuzz_raise",)}, 512, own_signals=True),
 )  # fmt: skip

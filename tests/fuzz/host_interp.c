@@ -40,6 +40,7 @@ enum { CHOICES = 3, HEAD = CHOICES + 32 + 8, MOST_JUMPS = 3000, JUMPS_FOR_A_SIGN
 uint8_t *mr_fallback;
 uint32_t (*mr_enter)(struct mr_state *, mr_function);
 uint8_t mr_code_pending[1u << (32 - MR_CODE_CHUNK_SHIFT)];
+_Atomic uint32_t mr_times_set_aside;
 static struct mr_state state;
 static sigjmp_buf over;
 static int jumps;

@@ -6,7 +6,6 @@
 #include "base/messages.h"
 #include "base/options.h"
 #include "cpu/interp.h"
-#include "linux/load.h"
 #include "linux/paths.h"
 #include "linux/program.h"
 #include "memory/memory.h"

@@ -6,7 +6,6 @@
 #include "linux/calls/syscall.h"
 #include "linux/descriptors.h"
 #include "linux/host_call.h"
-#include "linux/own.h"
 #include "linux/paths.h"
 #include "memory/values.h"
 

@@ -12,10 +12,9 @@
 #include "linux/calls/clone.h"
 #include "linux/descriptors.h"
 #include "linux/host_call.h"
-#include "linux/load.h"
+#include "linux/program.h"
 #include "linux/signals.h"
 #include "linux/threads.h"
-#include "linux/timer_numbers.h"
 #include "memory/values.h"
 #include "run/upcalls.h"
 

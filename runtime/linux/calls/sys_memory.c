@@ -4,7 +4,7 @@
 #include "lifted/module.h"
 #include "linux/abi.h"
 #include "linux/calls/syscall.h"
-#include "linux/load.h"
+#include "linux/program.h"
 #include "memory/values.h"
 
 #include <errno.h>

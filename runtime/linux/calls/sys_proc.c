@@ -5,7 +5,6 @@
  * exe leads to its program (proc_paths.c); maps, stat, auxv and mem tell of the host.
  */
 #include "linux/calls/made_files.h"
-#include "linux/load.h"
 #include "linux/paths.h"
 #include "linux/proc_made.h"
 #include "linux/program.h"

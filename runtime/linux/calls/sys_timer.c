@@ -5,7 +5,6 @@
 #include "linux/calls/syscall.h"
 #include "linux/host_call.h"
 #include "linux/signals.h"
-#include "linux/timer_numbers.h"
 #include "memory/values.h"
 
 #include <errno.h>
