@@ -19,7 +19,7 @@ enum mr_descriptor_kind {
     MR_FD_SIGNALS, /* signalfd: struct signalfd_siginfo */
     MR_FD_INOTIFY, /* struct inotify_event */
     MR_FD_FANOTIFY, /* struct fanotify_event_metadata; struct fanotify_response is written */
-    MR_FD_WIDE_DIRECTORY, /* a directory with positions of more than 31 bits (directory_positions.c) */
+    MR_FD_WIDE_DIRECTORY, /* a directory with positions of more than 31 bits (sys_directory.c) */
     MR_FD_HOST,           /* the host's own: the guest cannot close it */
 };
 

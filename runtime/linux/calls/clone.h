@@ -5,7 +5,6 @@
 #include "linux/calls/syscall.h"
 
 #include <stdint.h>
-#include <time.h>
 
 /* What clone, clone3, fork and their like ask for. */
 struct mr_clone {
@@ -24,8 +23,6 @@ struct mr_clone {
 int64_t mr_thread_make(struct mr_call *c, const struct mr_clone *clone);
 /* Without it: the new process's number; 0 in that, with the registers that it begins with; or -errno. (sys_fork.c) */
 int64_t mr_process_make(struct mr_state *s, const struct mr_clone *clone);
-/* Of a big-endian guest: FUTEX_LOCK_PI and its relatives; the timeout, an absolute one, may be NULL. */
-int64_t mr_futex_pi(const struct mr_call *c, const struct timespec *timeout);
 void mr_vfork_child_exits(void); /* gives the parent the pages this process wrote, if it is a child of vfork. (sys_fork.c) */
 
 #endif

@@ -1,6 +1,9 @@
-/* Reads and writes of descriptors whose contents the host's kernel makes: converted on the way. */
+/* Reads and writes of descriptors whose contents the host's kernel makes: converted on the way. Vectors of
+ * guest memory. */
 #include "linux/calls/converted_io.h"
 
+#include "linux/calls/layout.h"
+#include "linux/calls/socket.h"
 #include "linux/descriptors.h"
 #include "linux/host_call.h"
 #include "memory/values.h"
@@ -8,77 +11,83 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #define BUFFER_BYTES 16384u /* more is not read or written at once, which all these descriptors allow */
 
-static size_t total_bytes(const struct iovec *vector, uint32_t count)
+/* ---- pieces of guest memory ---- */
+
+size_t mr_vector_bytes(struct mr_vector vector)
 {
-    size_t total = 0;
-    for (uint32_t i = 0; i < count; i++)
-        total += vector[i].iov_len;
-    return total < BUFFER_BYTES ? total : BUFFER_BYTES;
+    size_t size_bytes = 0;
+    for (size_t i = 0; i < vector.count; i++)
+        size_bytes += vector.parts[i].iov_len;
+    return size_bytes;
 }
 
-static uint32_t guest_of(const void *host)
+/* Copies up to size_bytes from the parts (prot MR_READ) or into them (MR_WRITE). */
+static bool copy_vector(struct mr_vector vector, uint8_t *host, size_t size_bytes, int prot)
 {
-    return (uint32_t)((uintptr_t)host - (uintptr_t)mr_window);
-}
-
-/* Copies between a buffer and the guest's pieces; false: a piece is not there. */
-static bool copy_pieces(const struct iovec *vector, uint8_t *buffer, size_t size_bytes, bool to_guest)
-{
-    for (size_t done = 0, piece; done < size_bytes; done += piece, vector++) {
-        piece = vector->iov_len < size_bytes - done ? vector->iov_len : size_bytes - done;
-        if ((uintptr_t)vector->iov_base - (uintptr_t)mr_window >= MR_USER_END)
-            return false;
-        void *at = mr_guest_bytes(guest_of(vector->iov_base), (uint32_t)piece, to_guest ? MR_WRITE : MR_READ);
+    for (size_t i = 0; i < vector.count && size_bytes > 0; i++) {
+        size_t part = vector.parts[i].iov_len < size_bytes ? vector.parts[i].iov_len : size_bytes;
+        uintptr_t guest = (uintptr_t)vector.parts[i].iov_base - (uintptr_t)mr_window;
+        uint8_t *at = guest < MR_USER_END ? mr_guest_bytes((uint32_t)guest, (uint32_t)part, prot) : NULL;
+        if (part == 0)
+            continue;
         if (!at)
             return false;
-        if (to_guest)
-            memcpy(at, buffer + done, piece);
-        else
-            memcpy(buffer + done, at, piece);
+        memcpy(prot == MR_READ ? host : at, prot == MR_READ ? at : host, part);
+        host += part;
+        size_bytes -= part;
     }
     return true;
 }
 
-static void swap_number(uint8_t *bytes, size_t size_bytes)
+bool mr_vector_get(struct mr_vector vector, void *to, size_t size_bytes)
 {
-    uint64_t number;
-    if (size_bytes < sizeof number)
-        return;
-    memcpy(&number, bytes, sizeof number);
-    mr_put64(bytes, number);
+    return copy_vector(vector, to, size_bytes, MR_READ);
+}
+
+bool mr_vector_put(struct mr_vector vector, const void *from, size_t size_bytes)
+{
+    return copy_vector(vector, (uint8_t *)(uintptr_t)from, size_bytes, MR_WRITE);
+}
+
+/* ---- the calls ---- */
+
+static size_t bytes_at_once(struct mr_vector vector)
+{
+    size_t total = mr_vector_bytes(vector);
+    return total < BUFFER_BYTES ? total : BUFFER_BYTES;
 }
 
 int64_t mr_read_converted(int fd, const struct iovec *vector, uint32_t count)
 {
     uint8_t buffer[BUFFER_BYTES];
     enum mr_descriptor_kind kind = mr_descriptor_kind_of(fd);
-    size_t wanted = total_bytes(vector, count);
+    size_t wanted = bytes_at_once((struct mr_vector){vector, count});
     int64_t got = kind == MR_FD_SIGNALS
                       ? mr_read_signals(fd, buffer, wanted)
                       : mr_wait_call(SYS_read, (uint64_t)(int64_t)fd, MR_HOST(buffer), wanted, 0, 0, 0);
     if (got <= 0)
         return got;
     switch (kind) {
-    case MR_FD_NUMBER: swap_number(buffer, (size_t)got); break;
+    case MR_FD_NUMBER: mr_layout_to_guest("q", buffer, (size_t)got, buffer, (size_t)got); break;
     case MR_FD_INOTIFY: mr_convert_inotify(buffer, (size_t)got); break;
     case MR_FD_FANOTIFY: mr_convert_fanotify(buffer, (size_t)got); break;
     default: break;
     }
-    return copy_pieces(vector, buffer, (size_t)got, true) ? got : -EFAULT;
+    return mr_vector_put((struct mr_vector){vector, count}, buffer, (size_t)got) ? got : -EFAULT;
 }
 
 static int64_t write_piece(int fd, const struct iovec *piece)
 {
     uint8_t buffer[BUFFER_BYTES];
-    size_t size_bytes = total_bytes(piece, 1);
-    if (!copy_pieces(piece, buffer, size_bytes, false))
+    const struct mr_vector vector = {piece, 1};
+    size_t size_bytes = bytes_at_once(vector);
+    if (!mr_vector_get(vector, buffer, size_bytes))
         return -EFAULT;
     if (mr_descriptor_kind_of(fd) == MR_FD_NUMBER)
-        swap_number(buffer, size_bytes);
+        mr_layout_to_host("q", buffer, size_bytes, buffer, size_bytes);
     if (mr_descriptor_kind_of(fd) == MR_FD_FANOTIFY)
         mr_convert_fanotify_response(buffer, size_bytes);
     return mr_wait_call(SYS_write, (uint64_t)(int64_t)fd, MR_HOST(buffer), size_bytes, 0, 0, 0);

@@ -1,4 +1,4 @@
-/* Inode numbers of old structures, which have 32 bits for them. */
+/* Inode numbers and positions of old structures, which have 32 bits for them. */
 #ifndef MR_DIRECTORIES_H
 #define MR_DIRECTORIES_H
 
@@ -11,7 +11,7 @@ static inline uint32_t mr_narrow_inode(uint64_t inode)
     return narrow || !inode ? narrow : 1;
 }
 
-/* ---- directory_positions.c ---- */
+/* ---- sys_directory.c ---- */
 /* A position that fits 31 bits, standing for a wide one of this directory; or a negative one, -ENOMEM. */
 int64_t mr_directory_narrow(int fd, int64_t wide);
 int64_t mr_directory_wide(int fd, int64_t narrow); /* the wide one that it stands for, or the narrow one itself */

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct mr_ioctl_row;
-typedef int64_t (*mr_ioctl_body)(int fd, const struct mr_ioctl_row *row, uint32_t argument);
+typedef int64_t mr_ioctl_body(int fd, const struct mr_ioctl_row *row, uint32_t argument);
 
 enum mr_ioctl_argument {
     MR_IOCTL_NONE,
@@ -28,7 +28,7 @@ struct mr_ioctl_row {
     const char *name;
     enum mr_ioctl_argument argument;
     const char *layout; /* of the structure (layout.h) */
-    mr_ioctl_body body;
+    mr_ioctl_body *body;
 };
 
 extern const struct mr_ioctl_row mr_ioctl_rows[];
@@ -38,20 +38,16 @@ extern const size_t mr_ioctl_row_count;
 int64_t mr_ioctl_host(int fd, uint32_t host_number, uint64_t argument);
 
 /* ---- ioctl_terminal.c ---- */
-int64_t mr_ioctl_termios(int fd, const struct mr_ioctl_row *row, uint32_t argument);  /* TCGETS, TCSETS and variants */
-int64_t mr_ioctl_termios2(int fd, const struct mr_ioctl_row *row, uint32_t argument);
-int64_t mr_ioctl_termio(int fd, const struct mr_ioctl_row *row, uint32_t argument);
-int64_t mr_ioctl_modem(int fd, const struct mr_ioctl_row *row, uint32_t argument);    /* bits of modem lines */
-int64_t mr_ioctl_modem_wait(int fd, const struct mr_ioctl_row *row, uint32_t argument);
-int64_t mr_ioctl_open_flags(int fd, const struct mr_ioctl_row *row, uint32_t argument);
-int64_t mr_ioctl_signal(int fd, const struct mr_ioctl_row *row, uint32_t argument);   /* the value is a signal */
-int64_t mr_ioctl_console_mode(int fd, const struct mr_ioctl_row *row, uint32_t argument);
+mr_ioctl_body mr_ioctl_termios, mr_ioctl_termios2, mr_ioctl_termio; /* TCGETS, TCSETS and variants */
+mr_ioctl_body mr_ioctl_modem, mr_ioctl_modem_wait;                  /* bits of modem lines */
+mr_ioctl_body mr_ioctl_open_flags, mr_ioctl_console_mode;
+mr_ioctl_body mr_ioctl_signal; /* the value is a signal */
 
 /* ---- ioctl_special.c: structures of no fixed size ---- */
-int64_t mr_ioctl_extents(int fd, const struct mr_ioctl_row *row, uint32_t argument);    /* FS_IOC_FIEMAP */
-int64_t mr_ioctl_dedupe(int fd, const struct mr_ioctl_row *row, uint32_t argument);     /* FIDEDUPERANGE */
-int64_t mr_ioctl_partition(int fd, const struct mr_ioctl_row *row, uint32_t argument);  /* BLKPG */
-int64_t mr_ioctl_entropy(int fd, const struct mr_ioctl_row *row, uint32_t argument);    /* RNDADDENTROPY */
+mr_ioctl_body mr_ioctl_extents;   /* FS_IOC_FIEMAP */
+mr_ioctl_body mr_ioctl_dedupe;    /* FIDEDUPERANGE */
+mr_ioctl_body mr_ioctl_partition; /* BLKPG */
+mr_ioctl_body mr_ioctl_entropy;   /* RNDADDENTROPY */
 /* Requests of input devices whose number holds a size that the program chooses; false: it is none of them. */
 bool mr_ioctl_input(int fd, uint32_t number, uint32_t argument, int64_t *result);
 

@@ -25,14 +25,14 @@ static uint32_t list_bytes(const struct list *list)
     return mr_layout_size(list->head).guest + list->part_count * mr_layout_size(list->part).guest;
 }
 
-typedef void (*converter)(const char *layout, const void *from, void *to);
+typedef size_t (*converter)(const char *layout, const void *from, size_t from_bytes, void *to, size_t room);
 
 static void convert_list(const struct list *list, converter convert, const uint8_t *from, uint8_t *to)
 {
     uint32_t at = mr_layout_size(list->head).guest, part_bytes = mr_layout_size(list->part).guest;
-    convert(list->head, from, to);
+    convert(list->head, from, MR_WHOLE, to, MR_WHOLE);
     for (uint32_t i = 0; i < list->part_count; i++, at += part_bytes)
-        convert(list->part, from + at, to + at);
+        convert(list->part, from + at, MR_WHOLE, to + at, MR_WHOLE);
 }
 
 static int64_t ioctl_list(int fd, const struct mr_ioctl_row *row, uint32_t argument, const struct list *list)
@@ -83,13 +83,11 @@ int64_t mr_ioctl_dedupe(int fd, const struct mr_ioctl_row *row, uint32_t argumen
 /* struct blkpg_ioctl_arg: what to do, flags, size, and a pointer to struct blkpg_partition. */
 int64_t mr_ioctl_partition(int fd, const struct mr_ioctl_row *row, uint32_t argument)
 {
-    struct blkpg_ioctl_arg request;
     struct blkpg_partition partition;
-    uint32_t at;
-    if (mr_get_struct("3wp", argument, &request) || mr_read32(argument + 12, &at) ||
-        mr_get_struct("2qw128b", at, &partition))
+    uint32_t words[4];
+    if (mr_get_words(argument, words, 4) || mr_get_struct("2qw128b", words[3], &partition))
         return -EFAULT;
-    request.data = &partition;
+    const struct blkpg_ioctl_arg request = {(int)words[0], (int)words[1], (int)words[2], &partition};
     return mr_ioctl_host(fd, row->host, MR_HOST(&request));
 }
 
@@ -99,7 +97,7 @@ int64_t mr_ioctl_partition(int fd, const struct mr_ioctl_row *row, uint32_t argu
 int64_t mr_ioctl_entropy(int fd, const struct mr_ioctl_row *row, uint32_t argument)
 {
     uint32_t words[2];
-    if (mr_get_struct("2w", argument, words))
+    if (mr_get_words(argument, words, 2))
         return -EFAULT;
     uint32_t size_bytes = words[1] < MOST_ENTROPY_BYTES ? words[1] : MOST_ENTROPY_BYTES;
     const void *from = mr_guest_bytes(argument + 8, (int32_t)words[1] < 0 ? 0 : size_bytes, MR_READ);
@@ -146,7 +144,7 @@ bool mr_ioctl_input(int fd, uint32_t number, uint32_t argument, int64_t *result)
         *result = -EFAULT;
     else if (member_bytes == 1)
         memcpy(to, bytes, size_bytes);
-    for (uint32_t i = 0; to && member_bytes == 4 && i < size_bytes / 4; i++)
-        mr_put32(to + 4 * i, bytes[i]);
+    else
+        mr_layout_to_guest("*w", bytes, size_bytes & ~3u, to, size_bytes);
     return true;
 }

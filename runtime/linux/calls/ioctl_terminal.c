@@ -11,7 +11,6 @@
 #include <linux/vt.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 /* ---- attributes ---- */
 

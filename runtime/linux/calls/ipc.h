@@ -11,11 +11,10 @@
 #include <linux/ipc.h>
 #include <stdint.h>
 
-#define MR_IPC_PERM_BYTES 36u
-void mr_put_ipc_perm(uint8_t *to, const struct ipc64_perm *perm);
-void mr_get_ipc_perm(const uint8_t *from, struct ipc64_perm *perm); /* what IPC_SET looks at */
-void mr_put_ipc_time(uint8_t *low, uint8_t *high, long time);      /* in words of 32 bits */
-int64_t mr_put_words(uint32_t guest, const uint32_t *words, uint32_t count); /* 0 or -EFAULT */
+/* Begins a status, the rest of which is zero; returns where it is, or NULL. */
+uint8_t *mr_put_ipc_perm(uint32_t guest, uint32_t status_bytes, const struct ipc64_perm *perm);
+/* Reads what IPC_SET looks at: 0 or -EFAULT. */
+int mr_get_ipc_perm(uint32_t guest, uint32_t status_bytes, struct ipc64_perm *perm);
 
 int64_t mr_semctl(int id, int number, int command, uint32_t argument);
 int64_t mr_semtimedop(int id, uint32_t operations, uint32_t count, uint32_t timeout, enum mr_time_width width);

@@ -8,13 +8,11 @@
 
 #include "linux/abi.h"
 #include "linux/calls/socket.h"
-#include "linux/calls/socket_layout.h"
+#include "linux/calls/layout.h"
 #include "memory/values.h"
 
 #include <errno.h>
 #include <linux/netlink.h>
-#include <linux/rtnetlink.h>
-#include <linux/unix_diag.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,8 +56,8 @@ static uint32_t swap32(uint8_t *at, struct direction way)
 /* Returns how many bytes the layout took. */
 static size_t swap_layout(const char *layout, uint8_t *at, size_t size_bytes, struct direction way)
 {
-    return way.from_guest ? mr_socket_layout_to_host(layout, at, size_bytes, at, size_bytes)
-                          : mr_socket_layout_to_guest(layout, at, size_bytes, at, size_bytes);
+    return way.from_guest ? mr_layout_to_host(layout, at, size_bytes, at, size_bytes)
+                          : mr_layout_to_guest(layout, at, size_bytes, at, size_bytes);
 }
 
 static size_t aligned(size_t size_bytes)
@@ -97,7 +95,7 @@ static void swap_records(const struct mr_netlink_schema *schema, uint8_t *at, si
     static const struct mr_netlink_schema none;
     while (size_bytes >= NEXTHOP_HEADER) {
         size_t length = swap16(at, way);
-        swap_layout("2bw", at + 2, NEXTHOP_HEADER - 2, way);
+        swap32(at + 4, way);
         if (length < NEXTHOP_HEADER || length > size_bytes)
             return;
         swap_attributes(schema->more ? schema->more : &none, at + NEXTHOP_HEADER, length - NEXTHOP_HEADER, way, depth);

@@ -1,4 +1,4 @@
-/* What netlink messages consist of, as tables: netlink_tables.c and netlink_link_tables.c; netlink.c walks through them. */
+/* What netlink messages consist of, as tables: netlink_tables.c; netlink.c walks through them. */
 #ifndef MR_NETLINK_H
 #define MR_NETLINK_H
 
@@ -45,8 +45,5 @@ struct mr_netlink_message {
 
 extern const struct mr_netlink_message mr_netlink_messages[]; /* ends with a null layout; the first that fits counts */
 extern const struct mr_netlink_schema mr_netlink_error_attributes;
-
-/* netlink_link_tables.c */
-extern const struct mr_netlink_schema mr_netlink_link, mr_netlink_bridge_link, mr_netlink_inet6_link;
 
 #endif

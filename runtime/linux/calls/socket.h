@@ -97,7 +97,7 @@ int64_t mr_control_to_host(const uint8_t *guest, size_t guest_bytes, uint8_t *ho
 /* Gives the guest what fits and returns its size; *flags gets MSG_CTRUNC where not all fits. */
 size_t mr_control_to_guest(const uint8_t *host, size_t host_bytes, uint8_t *guest, size_t guest_room, int *flags);
 
-/* ---- vectors (sys_socket_message.c) ---- */
+/* ---- vectors (converted_io.c) ---- */
 
 struct mr_vector {
     const struct iovec *parts; /* of guest memory, by mr_user */
@@ -124,14 +124,5 @@ bool mr_netlink_converts(int fd, const struct mr_address *address);
 void *mr_netlink_to_host(int fd, struct mr_vector vector, size_t *size_bytes, int *error);
 /* Converts what the host has put there. */
 void mr_netlink_received(int fd, struct mr_vector vector, size_t size_bytes);
-
-/* ---- ioctl (ioctl_socket.c) ---- */
-
-/* Makes an ioctl of sockets and network devices; false: the number is none of those. */
-bool mr_ioctl_socket(int fd, uint32_t number, uint32_t argument, int64_t *result);
-
-/* In ioctl_ethtool.c. The ifreq at `guest` points to a structure of `bytes`, which goes both ways. */
-int64_t mr_ioctl_with_pointer(int fd, uint32_t number, uint32_t guest, const char *layout, uint32_t bytes);
-int64_t mr_ioctl_ethtool(int fd, uint32_t guest);
 
 #endif

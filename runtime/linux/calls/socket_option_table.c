@@ -124,7 +124,7 @@ const char *mr_socket_option_name(int level, int option)
 /* ---- layouts ---- */
 
 #define ADDRESS_IN6 "h2b4b16bw"
-#define TCP_INFO_LAYOUT "6bnf24w4d6w4d2w2d6w2hw7w2h*w" /* linux/tcp.h; kernels add at the end */
+#define TCP_INFO_LAYOUT "6bnf24w4q6w4q2w2q6w2hw7w2h*w" /* linux/tcp.h; kernels add at the end */
 
 /* Numbers that headers of the C library lack or that clash in them: linux/in.h, linux/in6.h, linux/tcp.h, linux/socket.h. */
 enum {
@@ -136,14 +136,24 @@ enum {
     DEVMEM_DONTNEED = 80, MD5SIG_EXT = 32, CC_INFO = 26, SAVED_SYN = 28, REPAIR_WINDOW = 29, ULP = 31, FASTOPEN_KEY = 33,
 };
 
+/* The same for both versions of IP. */
+#define GROUPS(LEVEL)                                   \
+    {LEVEL, JOIN_GROUP, MR_OPTION_PLAIN, "wa"},         \
+    {LEVEL, LEAVE_GROUP, MR_OPTION_PLAIN, "wa"},        \
+    {LEVEL, BLOCK_SOURCE, MR_OPTION_PLAIN, "w2a"},      \
+    {LEVEL, UNBLOCK_SOURCE, MR_OPTION_PLAIN, "w2a"},    \
+    {LEVEL, JOIN_SOURCE, MR_OPTION_PLAIN, "w2a"},       \
+    {LEVEL, LEAVE_SOURCE, MR_OPTION_PLAIN, "w2a"},      \
+    {LEVEL, FILTER_OF_GROUP, MR_OPTION_ASKS, "wa2w*a"}
+
 static const struct mr_socket_option rows[] = {
     {SOL_SOCKET, SO_ERROR, MR_OPTION_PLAIN, "e"},
     {SOL_SOCKET, SO_TYPE, MR_OPTION_PLAIN, "t"},
     {SOL_SOCKET, SO_LINGER, MR_OPTION_PLAIN, "2w"},
     {SOL_SOCKET, SO_RCVTIMEO, MR_OPTION_PLAIN, "2l"},
     {SOL_SOCKET, SO_SNDTIMEO, MR_OPTION_PLAIN, "2l"},
-    {SOL_SOCKET, RCVTIMEO_NEW, MR_OPTION_PLAIN, "2d"},
-    {SOL_SOCKET, SNDTIMEO_NEW, MR_OPTION_PLAIN, "2d"},
+    {SOL_SOCKET, RCVTIMEO_NEW, MR_OPTION_PLAIN, "2q"},
+    {SOL_SOCKET, SNDTIMEO_NEW, MR_OPTION_PLAIN, "2q"},
     {SOL_SOCKET, SO_PEERCRED, MR_OPTION_PLAIN, "3w"},
     {SOL_SOCKET, SO_BINDTODEVICE, MR_OPTION_PLAIN, "*b"},
     {SOL_SOCKET, ATTACH_FILTER, MR_OPTION_PROGRAM, "w"},
@@ -154,10 +164,10 @@ static const struct mr_socket_option rows[] = {
     {SOL_SOCKET, 65, MR_OPTION_PLAIN, "*w"},
     {SOL_SOCKET, SO_MAX_PACING_RATE, MR_OPTION_PLAIN, "w"}, /* 8 bytes where there is room, of 64-bit kernels only */
     {SOL_SOCKET, MEMINFO, MR_OPTION_PLAIN, "*w"},
-    {SOL_SOCKET, COOKIE, MR_OPTION_PLAIN, "d"},
+    {SOL_SOCKET, COOKIE, MR_OPTION_PLAIN, "q"},
     {SOL_SOCKET, PEERGROUPS, MR_OPTION_PLAIN, "*w"},
     {SOL_SOCKET, TX_TIME, MR_OPTION_PLAIN, "2w"},
-    {SOL_SOCKET, NETNS_COOKIE, MR_OPTION_PLAIN, "d"},
+    {SOL_SOCKET, NETNS_COOKIE, MR_OPTION_PLAIN, "q"},
     {SOL_SOCKET, DEVMEM_DONTNEED, MR_OPTION_PLAIN, "*w"},
 
     {IPPROTO_IP, IP_OPTIONS, MR_OPTION_PLAIN, "*b"},
@@ -171,13 +181,7 @@ static const struct mr_socket_option rows[] = {
     {IPPROTO_IP, IP_UNBLOCK_SOURCE, MR_OPTION_PLAIN, "12b"},
     {IPPROTO_IP, IP_MSFILTER, MR_OPTION_ASKS, "8b2w*b"},
     {IPPROTO_IP, IP_UNICAST_IF, MR_OPTION_PLAIN, "4b"}, /* network order */
-    {IPPROTO_IP, JOIN_GROUP, MR_OPTION_PLAIN, "w4pa"},
-    {IPPROTO_IP, LEAVE_GROUP, MR_OPTION_PLAIN, "w4pa"},
-    {IPPROTO_IP, BLOCK_SOURCE, MR_OPTION_PLAIN, "w4p2a"},
-    {IPPROTO_IP, UNBLOCK_SOURCE, MR_OPTION_PLAIN, "w4p2a"},
-    {IPPROTO_IP, JOIN_SOURCE, MR_OPTION_PLAIN, "w4p2a"},
-    {IPPROTO_IP, LEAVE_SOURCE, MR_OPTION_PLAIN, "w4p2a"},
-    {IPPROTO_IP, FILTER_OF_GROUP, MR_OPTION_ASKS, "w4pa2w*a"},
+    GROUPS(IPPROTO_IP),
 
     {IPPROTO_IPV6, OPTIONS_IN6_2292, MR_OPTION_CONTROL, NULL},
     {IPPROTO_IPV6, IPV6_NEXTHOP, MR_OPTION_PLAIN, ADDRESS_IN6},
@@ -193,13 +197,7 @@ static const struct mr_socket_option rows[] = {
     {IPPROTO_IPV6, IPV6_RTHDR, MR_OPTION_PLAIN, "*b"},
     {IPPROTO_IPV6, IPV6_RTHDRDSTOPTS, MR_OPTION_PLAIN, "*b"},
     {IPPROTO_IPV6, UNICAST_IF_IN6, MR_OPTION_PLAIN, "4b"}, /* network order */
-    {IPPROTO_IPV6, JOIN_GROUP, MR_OPTION_PLAIN, "w4pa"},
-    {IPPROTO_IPV6, LEAVE_GROUP, MR_OPTION_PLAIN, "w4pa"},
-    {IPPROTO_IPV6, BLOCK_SOURCE, MR_OPTION_PLAIN, "w4p2a"},
-    {IPPROTO_IPV6, UNBLOCK_SOURCE, MR_OPTION_PLAIN, "w4p2a"},
-    {IPPROTO_IPV6, JOIN_SOURCE, MR_OPTION_PLAIN, "w4p2a"},
-    {IPPROTO_IPV6, LEAVE_SOURCE, MR_OPTION_PLAIN, "w4p2a"},
-    {IPPROTO_IPV6, FILTER_OF_GROUP, MR_OPTION_ASKS, "w4pa2w*a"},
+    GROUPS(IPPROTO_IPV6),
     {IPPROTO_ICMPV6, ICMPV6_FILTER, MR_OPTION_PLAIN, "8w"},
 
     {IPPROTO_TCP, TCP_INFO, MR_OPTION_PLAIN, TCP_INFO_LAYOUT},
@@ -228,15 +226,15 @@ static const struct mr_socket_option rows[] = {
     {LEVEL_PACKET, PACKET_HDRLEN, MR_OPTION_ASKS, "w"},
     {LEVEL_PACKET, PACKET_FANOUT, MR_OPTION_PLAIN, "*w"},
     {LEVEL_PACKET, PACKET_FANOUT_DATA, MR_OPTION_PROGRAM, "w"},
-    {LEVEL_PACKET, PACKET_ROLLOVER_STATS, MR_OPTION_PLAIN, "*d"},
+    {LEVEL_PACKET, PACKET_ROLLOVER_STATS, MR_OPTION_PLAIN, "*q"},
 
-    {LEVEL_XDP, 1 /* XDP_MMAP_OFFSETS */, MR_OPTION_PLAIN, "*d"},
-    {LEVEL_XDP, 7 /* XDP_STATISTICS */, MR_OPTION_PLAIN, "*d"},
-    {LEVEL_VSOCK, 0 /* SO_VM_SOCKETS_BUFFER_SIZE, and its least and its greatest value */, MR_OPTION_PLAIN, "d"},
-    {LEVEL_VSOCK, 1, MR_OPTION_PLAIN, "d"},
-    {LEVEL_VSOCK, 2, MR_OPTION_PLAIN, "d"},
+    {LEVEL_XDP, 1 /* XDP_MMAP_OFFSETS */, MR_OPTION_PLAIN, "*q"},
+    {LEVEL_XDP, 7 /* XDP_STATISTICS */, MR_OPTION_PLAIN, "*q"},
+    {LEVEL_VSOCK, 0 /* SO_VM_SOCKETS_BUFFER_SIZE, and its least and its greatest value */, MR_OPTION_PLAIN, "q"},
+    {LEVEL_VSOCK, 1, MR_OPTION_PLAIN, "q"},
+    {LEVEL_VSOCK, 2, MR_OPTION_PLAIN, "q"},
     {LEVEL_VSOCK, 6 /* SO_VM_SOCKETS_CONNECT_TIMEOUT */, MR_OPTION_PLAIN, "2l"},
-    {LEVEL_VSOCK, 8 /* the same with 64 bits */, MR_OPTION_PLAIN, "2d"},
+    {LEVEL_VSOCK, 8 /* the same with 64 bits */, MR_OPTION_PLAIN, "2q"},
 };
 
 const struct mr_socket_option mr_int_option = {0, 0, MR_OPTION_PLAIN, "w"};

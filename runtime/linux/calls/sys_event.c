@@ -1,8 +1,5 @@
-/* Descriptors that tell of events, and timers: eventfd, epoll, timerfd, timer_create.
- *
- * What is read from and written to an eventfd or a timerfd is a 64-bit number, in guest byte order for the guest and in host
- * order for the host: converted_io.c swaps it.
- */
+/* Descriptors that tell of events: eventfd and epoll. What is read from and written to an eventfd is a 64-bit number,
+ * in guest byte order for the guest and in host order for the host: converted_io.c swaps it. */
 #include "linux/abi.h"
 #include "linux/calls/syscall.h"
 #include "linux/descriptors.h"
@@ -11,25 +8,12 @@
 #include "memory/values.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 
 /* ---- eventfd ---- */
-
-#define EFD_SEMAPHORE_GUEST 1u
-#define CLOEXEC_GUEST 0x80000u
-#define NONBLOCK_GUEST 0x80u
-
-/* Flags of calls that know only O_CLOEXEC and O_NONBLOCK; -EINVAL for others. */
-static int event_flags(uint32_t mips)
-{
-    return mips & ~(CLOEXEC_GUEST | NONBLOCK_GUEST) ? -EINVAL : mr_open_flags_to_host(mips);
-}
 
 static int64_t make_counter(uint32_t value, int flags)
 {
@@ -40,8 +24,8 @@ SYSCALL(4319, eventfd, "u") { return make_counter(U32(0), 0); }
 
 SYSCALL(4325, eventfd2, "ux")
 {
-    int flags = event_flags(U32(1) & ~EFD_SEMAPHORE_GUEST);
-    return flags < 0 ? flags : make_counter(U32(0), flags | (U32(1) & EFD_SEMAPHORE_GUEST ? EFD_SEMAPHORE : 0));
+    int flags = mr_known_flags(U32(1) & ~(uint32_t)EFD_SEMAPHORE, EFD_CLOEXEC | EFD_NONBLOCK);
+    return flags < 0 ? flags : make_counter(U32(0), flags | (INT(1) & EFD_SEMAPHORE));
 }
 
 /* ---- epoll: the events have the same values everywhere, the structure is 16 bytes as only x86-64 packs it ---- */
@@ -54,7 +38,8 @@ SYSCALL(4248, epoll_create, "d") { return mr_result(epoll_create(INT(0))); }
 
 SYSCALL(4326, epoll_create1, "f")
 {
-    return U32(0) & ~CLOEXEC_GUEST ? -EINVAL : mr_result(epoll_create1(mr_open_flags_to_host(U32(0))));
+    int flags = mr_known_flags(U32(0), EPOLL_CLOEXEC);
+    return flags < 0 ? flags : mr_result(epoll_create1(flags));
 }
 
 SYSCALL(4249, epoll_ctl, "dddp")
@@ -134,48 +119,3 @@ SYSCALL(4441, epoll_pwait2, "~dpdppu")
         return -EFAULT;
     return await_events_under(c, U32(3) ? &timeout : NULL, U32(4), U32(5));
 }
-
-/* ---- timers ---- */
-
-static int get_timer(uint32_t guest, enum mr_time_width width, struct itimerspec *timer)
-{
-    return mr_get_timespec(guest, width, &timer->it_interval) ||
-                   mr_get_timespec(guest + 2 * (uint32_t)width, width, &timer->it_value)
-               ? -EFAULT
-               : 0;
-}
-
-static int put_timer(uint32_t guest, enum mr_time_width width, const struct itimerspec *timer)
-{
-    return mr_put_timespec(guest, width, &timer->it_interval) ||
-                   mr_put_timespec(guest + 2 * (uint32_t)width, width, &timer->it_value)
-               ? -EFAULT
-               : 0;
-}
-
-SYSCALL(4321, timerfd_create, "df")
-{
-    int flags = event_flags(U32(1));
-    return flags < 0 ? flags : mr_descriptor_made(mr_result(timerfd_create(INT(0), flags)), MR_FD_NUMBER);
-}
-
-static int64_t set_timer_descriptor(struct mr_call *c, enum mr_time_width width)
-{
-    struct itimerspec new, old;
-    if (get_timer(U32(2), width, &new))
-        return -EFAULT;
-    if (timerfd_settime(FD(0), INT(1), &new, &old))
-        return -errno;
-    return U32(3) ? put_timer(U32(3), width, &old) : 0;
-}
-
-static int64_t get_timer_descriptor(struct mr_call *c, enum mr_time_width width)
-{
-    struct itimerspec now;
-    return timerfd_gettime(FD(0), &now) ? -errno : put_timer(U32(1), width, &now);
-}
-
-SYSCALL(4323, timerfd_settime, "dxpp") { return set_timer_descriptor(c, MR_TIME32); }
-SYSCALL(4411, timerfd_settime64, "dxpp") { return set_timer_descriptor(c, MR_TIME64); }
-SYSCALL(4322, timerfd_gettime, "dp") { return get_timer_descriptor(c, MR_TIME32); }
-SYSCALL(4410, timerfd_gettime64, "dp") { return get_timer_descriptor(c, MR_TIME64); }

@@ -8,16 +8,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 /* Commands of fcntl, as asm/fcntl.h of MIPS numbers them. */
 enum {
     CMD_DUPFD = 0, CMD_GETFD = 1, CMD_SETFD = 2, CMD_GETFL = 3, CMD_SETFL = 4, CMD_SETLK = 6, CMD_SETLKW = 7,
     CMD_SETSIG = 10, CMD_GETSIG = 11, CMD_GETLK = 14, CMD_SETOWN_EX = 15, CMD_GETOWN_EX = 16, CMD_GETOWN = 23,
-    CMD_SETOWN = 24, CMD_GETLK64 = 33, CMD_SETLK64 = 34, CMD_SETLKW64 = 35, CMD_OFD_GETLK = 36, CMD_OFD_SETLK = 37,
-    CMD_OFD_SETLKW = 38,
+    CMD_SETOWN = 24, CMD_GETLK64 = 33, CMD_SETLK64, CMD_SETLKW64, CMD_OFD_GETLK, CMD_OFD_SETLK, CMD_OFD_SETLKW,
 };
 
 /* struct flock64 as the host's struct flock: type, whence, start, length, process. */
@@ -109,20 +106,6 @@ static int64_t hint(int fd, uint32_t command, uint32_t guest)
     return set ? 0 : mr_write64(guest, value);
 }
 
-/* The commands with 64-bit locks belong to fcntl64 only. */
-static int64_t control_wide(int fd, uint32_t command, uint32_t value)
-{
-    switch (command) {
-    case CMD_GETLK64: return lock_wide(fd, F_GETLK, value);
-    case CMD_SETLK64: return lock_wide(fd, F_SETLK, value);
-    case CMD_SETLKW64: return lock_wide(fd, F_SETLKW, value);
-    case CMD_OFD_GETLK: return lock_wide(fd, F_OFD_GETLK, value);
-    case CMD_OFD_SETLK: return lock_wide(fd, F_OFD_SETLK, value);
-    case CMD_OFD_SETLKW: return lock_wide(fd, F_OFD_SETLKW, value);
-    default: return -EINVAL;
-    }
-}
-
 static int64_t control(int fd, uint32_t command, uint32_t value)
 {
     int64_t result;
@@ -165,8 +148,11 @@ static int64_t control(int fd, uint32_t command, uint32_t value)
 
 SYSCALL(4055, fcntl, "ddx") { return control(FD(0), U32(1), U32(2)); }
 
+/* The commands with 64-bit locks belong to this one only. */
 SYSCALL(4220, fcntl64, "ddx")
 {
-    return U32(1) >= CMD_GETLK64 && U32(1) <= CMD_OFD_SETLKW ? control_wide(FD(0), U32(1), U32(2))
-                                                             : control(FD(0), U32(1), U32(2));
+    static const int host_commands[] = {F_GETLK, F_SETLK, F_SETLKW, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW};
+    if (U32(1) >= CMD_GETLK64 && U32(1) <= CMD_OFD_SETLKW)
+        return lock_wide(FD(0), host_commands[U32(1) - CMD_GETLK64], U32(2));
+    return control(FD(0), U32(1), U32(2));
 }

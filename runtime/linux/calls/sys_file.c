@@ -11,11 +11,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -83,16 +78,15 @@ static int64_t copy_to(int from, int to, int flags, bool old_call)
 SYSCALL(4041, dup, "d") { return mr_descriptor_copied(FD(0), mr_result(dup(FD(0)))); }
 SYSCALL(4063, dup2, "dd") { return copy_to(FD(0), FD(1), 0, true); }
 
-/* Flags for calls that refuse what they do not know: returns them for the host, or -EINVAL. */
-static int strict_flags(uint32_t mips)
+int mr_known_flags(uint32_t mips, int known)
 {
     int host = mr_open_flags_to_host(mips);
-    return mr_open_flags_to_mips(host) == mips ? host : -EINVAL;
+    return host & ~known || mr_open_flags_to_mips(host) != mips ? -EINVAL : host;
 }
 
 SYSCALL(4327, dup3, "ddf")
 {
-    int flags = strict_flags(U32(2));
+    int flags = mr_known_flags(U32(2), ~0);
     return flags < 0 ? flags : copy_to(FD(0), FD(1), flags, false);
 }
 
@@ -108,7 +102,7 @@ SYSCALL(4042, pipe, "")
 
 SYSCALL(4328, pipe2, "pf")
 {
-    int ends[2], flags = strict_flags(U32(1));
+    int ends[2], flags = mr_known_flags(U32(1), ~0);
     if (flags < 0)
         return flags;
     if (!mr_guest_bytes(U32(0), 8, MR_WRITE))
@@ -128,7 +122,7 @@ SYSCALL(4354, memfd_create, "sx")
 
 /* ---- positions and sizes ---- */
 
-/* A directory's positions are those that getdents has told (linux/calls/directory_positions.c). */
+/* A directory's positions are those that getdents has told (sys_directory.c). */
 static int64_t seek(int fd, int64_t offset, int whence)
 {
     bool wide = mr_descriptor_kind_of(fd) == MR_FD_WIDE_DIRECTORY;

@@ -9,7 +9,6 @@
 #include "memory/values.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -84,7 +83,7 @@ static int64_t get_how(uint32_t guest, uint32_t size_bytes, uint64_t how[3])
     for (uint32_t i = HOW_BYTES; i < size_bytes; i++)
         if (bytes[i])
             return -E2BIG;
-    mr_layout_to_host("3q", bytes, how);
+    mr_layout_to_host("3q", bytes, HOW_BYTES, how, HOW_BYTES);
     uint32_t flags = (uint32_t)how[0];
     if (how[0] >> 32 || mr_open_flags_to_mips(mr_open_flags_to_host(flags)) != flags)
         return -EINVAL;

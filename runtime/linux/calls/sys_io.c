@@ -1,7 +1,6 @@
 /* System calls that move bytes through descriptors. Buffers go to the host kernel as they are: it finds missing pages. */
 #include "linux/calls/converted_io.h"
 #include "linux/calls/socket.h"
-#include "linux/calls/vectors.h"
 #include "linux/descriptors.h"
 #include "linux/host_call.h"
 #include "memory/values.h"
@@ -10,8 +9,6 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 /* ---- from and to the position of the descriptor itself ---- */
 

@@ -4,7 +4,7 @@
 #include "base/options.h"
 #include "linux/calls/ioctl.h"
 #include "linux/calls/layout.h"
-#include "linux/calls/socket.h"
+#include "linux/calls/syscall.h"
 #include "linux/host_call.h"
 
 #include <errno.h>
@@ -16,13 +16,6 @@
 int64_t mr_ioctl_host(int fd, uint32_t host_number, uint64_t argument)
 {
     return mr_wait_call(SYS_ioctl, (uint64_t)(int64_t)fd, host_number, argument, 0, 0, 0);
-}
-
-/* Takes the place of the requests of sockets where those are not linked in. */
-__attribute__((weak)) bool mr_ioctl_socket(int fd, uint32_t number, uint32_t argument, int64_t *result)
-{
-    (void)fd, (void)number, (void)argument, (void)result;
-    return false;
 }
 
 static bool is_socket(int fd)

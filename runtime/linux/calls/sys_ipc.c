@@ -1,11 +1,13 @@
 /* The old call that stands for all of System V IPC (ipc/syscall.c), and what all kinds of objects have. */
 #include "linux/abi.h"
 #include "linux/calls/ipc.h"
+#include "linux/calls/layout.h"
 #include "linux/calls/syscall.h"
 #include "linux/host_call.h"
 #include "memory/values.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,8 +15,12 @@
 
 enum { PERM_KEY = 0, PERM_UID = 4, PERM_GID = 8, PERM_CUID = 12, PERM_CGID = 16, PERM_MODE = 20, PERM_SEQ = 24 };
 
-void mr_put_ipc_perm(uint8_t *to, const struct ipc64_perm *perm)
+uint8_t *mr_put_ipc_perm(uint32_t guest, uint32_t status_bytes, const struct ipc64_perm *perm)
 {
+    uint8_t *to = mr_guest_bytes(guest, status_bytes, MR_WRITE);
+    if (!to)
+        return NULL;
+    memset(to, 0, status_bytes);
     mr_put32(to + PERM_KEY, (uint32_t)perm->key);
     mr_put32(to + PERM_UID, perm->uid);
     mr_put32(to + PERM_GID, perm->gid);
@@ -22,26 +28,17 @@ void mr_put_ipc_perm(uint8_t *to, const struct ipc64_perm *perm)
     mr_put32(to + PERM_CGID, perm->cgid);
     mr_put32(to + PERM_MODE, perm->mode);
     mr_put16(to + PERM_SEQ, perm->seq);
+    return to;
 }
 
-void mr_get_ipc_perm(const uint8_t *from, struct ipc64_perm *perm)
+int mr_get_ipc_perm(uint32_t guest, uint32_t status_bytes, struct ipc64_perm *perm)
 {
+    const uint8_t *from = mr_guest_bytes(guest, status_bytes, MR_READ);
+    if (!from)
+        return -EFAULT;
     perm->uid = mr_get32(from + PERM_UID);
     perm->gid = mr_get32(from + PERM_GID);
     perm->mode = (__kernel_mode_t)mr_get32(from + PERM_MODE);
-}
-
-void mr_put_ipc_time(uint8_t *low, uint8_t *high, long time)
-{
-    mr_put32(low, (uint32_t)time);
-    mr_put32(high, (uint32_t)((uint64_t)time >> 32));
-}
-
-int64_t mr_put_words(uint32_t guest, const uint32_t *words, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (mr_write32(guest + 4 * i, words[i]))
-            return -EFAULT;
     return 0;
 }
 
@@ -74,14 +71,14 @@ static int64_t control_semaphore(const struct mr_call *c)
 /* Version 0 has pointer and type in memory. */
 static int64_t receive(const struct mr_call *c, uint32_t version)
 {
-    uint32_t message, type;
+    uint32_t words[2];
     if (version != 0)
         return mr_msgrcv(INT(1), U32(4), U32(2), INT(5), INT(3));
     if (!U32(4))
         return -EINVAL;
-    if (mr_read32(U32(4), &message) || mr_read32(U32(4) + 4, &type))
+    if (mr_get_words(U32(4), words, 2))
         return -EFAULT;
-    return mr_msgrcv(INT(1), message, U32(2), (int32_t)type, INT(3));
+    return mr_msgrcv(INT(1), words[0], U32(2), (int32_t)words[1], INT(3));
 }
 
 static int64_t attach(const struct mr_call *c, uint32_t version)

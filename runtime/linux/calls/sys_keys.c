@@ -1,7 +1,7 @@
 /* Keys of the kernel: add_key, request_key, keyctl. */
 #include "linux/abi.h"
+#include "linux/calls/layout.h"
 #include "linux/calls/syscall.h"
-#include "linux/calls/vectors.h"
 #include "linux/host_call.h"
 #include "memory/values.h"
 
@@ -58,16 +58,6 @@ static bool is_keyring(int32_t key)
     return syscall(SYS_keyctl, KEYCTL_DESCRIBE, key, text, sizeof text) > 0 && strncmp(text, "keyring;", 8) == 0;
 }
 
-static void swap_keys(uint32_t guest, uint32_t size_bytes)
-{
-    uint8_t *at = mr_guest_bytes(guest, size_bytes, MR_WRITE);
-    for (uint32_t i = 0; at && i + 4 <= size_bytes; i += 4) {
-        uint32_t key;
-        memcpy(&key, at + i, sizeof key);
-        mr_put32(at + i, key);
-    }
-}
-
 SYSCALL(4282, keyctl, "dxxxx")
 {
     struct iovec vector[MR_MOST_PIECES];
@@ -86,7 +76,11 @@ SYSCALL(4282, keyctl, "dxxxx")
                                          : MR_HOST(optional_bytes(value, 0));
     }
     int64_t result = mr_result(syscall(SYS_keyctl, INT(0), arguments[0], arguments[1], arguments[2], arguments[3]));
-    if (mr_big_endian && result > 0 && U32(0) == KEYCTL_READ && U32(2) && is_keyring(INT(1)))
-        swap_keys(U32(2), (uint32_t)result < U32(3) ? (uint32_t)result : U32(3));
+    if (mr_big_endian && result > 0 && U32(0) == KEYCTL_READ && U32(2) && is_keyring(INT(1))) {
+        uint32_t size_bytes = ((uint32_t)result < U32(3) ? (uint32_t)result : U32(3)) & ~3u;
+        uint8_t *at = mr_guest_bytes(U32(2), size_bytes, MR_WRITE);
+        if (at)
+            mr_layout_to_guest("*w", at, size_bytes, at, size_bytes);
+    }
     return result;
 }

@@ -1,13 +1,13 @@
 /* System calls about limits, priorities and processors. */
 #include "base/lock.h"
 #include "linux/abi.h"
+#include "linux/calls/layout.h"
 #include "linux/calls/syscall.h"
 #include "linux/host_call.h"
 #include "memory/values.h"
 
 #include <errno.h>
 #include <sched.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -77,38 +77,36 @@ static uint32_t narrow_limit(rlim_t value)
     return value >= INFINITY32 ? INFINITY32 : (uint32_t)value;
 }
 
+static rlim_t widen_limit(uint32_t value)
+{
+    return value >= INFINITY32 ? RLIM_INFINITY : value;
+}
+
 SYSCALL(4076, getrlimit, "dp")
 {
     struct rlimit limit;
     int64_t error = change_limit(0, limit_to_host(U32(0)), NULL, &limit);
     if (error)
         return error;
-    return mr_write32(U32(1), narrow_limit(limit.rlim_cur)) || mr_write32(U32(1) + 4, narrow_limit(limit.rlim_max))
-               ? -EFAULT
-               : 0;
+    return mr_put_words(U32(1), (const uint32_t[]){narrow_limit(limit.rlim_cur), narrow_limit(limit.rlim_max)}, 2);
 }
 
 SYSCALL(4075, setrlimit, "dp")
 {
-    uint32_t soft, hard;
-    if (mr_read32(U32(1), &soft) || mr_read32(U32(1) + 4, &hard))
+    uint32_t words[2];
+    if (mr_get_words(U32(1), words, 2))
         return -EFAULT;
-    const struct rlimit limit = {soft >= INFINITY32 ? RLIM_INFINITY : soft, hard >= INFINITY32 ? RLIM_INFINITY : hard};
+    const struct rlimit limit = {widen_limit(words[0]), widen_limit(words[1])};
     return change_limit(0, limit_to_host(U32(0)), &limit, NULL);
 }
 
 SYSCALL(4338, prlimit64, "ddpp")
 {
     struct rlimit new, old;
-    uint64_t soft, hard;
-    if (U32(2) && (mr_read64(U32(2), &soft) || mr_read64(U32(2) + 8, &hard)))
+    if (U32(2) && mr_get_struct("2q", U32(2), &new))
         return -EFAULT;
-    if (U32(2))
-        new = (struct rlimit){soft, hard};
     int64_t error = change_limit(INT(0), limit_to_host(U32(1)), U32(2) ? &new : NULL, &old);
-    if (error || !U32(3))
-        return error;
-    return mr_write64(U32(3), old.rlim_cur) || mr_write64(U32(3) + 8, old.rlim_max) ? -EFAULT : 0;
+    return error || !U32(3) ? error : mr_put_struct("2q", U32(3), &old);
 }
 
 /* ---- priorities ---- */
@@ -129,20 +127,16 @@ SYSCALL(4161, sched_getscheduler, "d") { return mr_result(sched_getscheduler(INT
 
 SYSCALL(4160, sched_setscheduler, "ddp")
 {
-    uint32_t priority;
-    if (mr_read32(U32(2), &priority))
+    struct sched_param parameters;
+    if (mr_get_struct("w", U32(2), &parameters))
         return -EFAULT;
-    const struct sched_param parameters = {.sched_priority = (int)priority};
     return mr_result(sched_setscheduler(INT(0), INT(1), &parameters));
 }
 
 SYSCALL(4158, sched_setparam, "dp")
 {
-    uint32_t priority;
-    if (mr_read32(U32(1), &priority))
-        return -EFAULT;
-    const struct sched_param parameters = {.sched_priority = (int)priority};
-    return mr_result(sched_setparam(INT(0), &parameters));
+    struct sched_param parameters;
+    return mr_get_struct("w", U32(1), &parameters) ? -EFAULT : mr_result(sched_setparam(INT(0), &parameters));
 }
 
 SYSCALL(4159, sched_getparam, "dp")
@@ -166,32 +160,24 @@ SYSCALL(4423, sched_rr_get_interval_time64, "dp") { return tell_interval(c, MR_T
 
 SYSCALL(4240, sched_getaffinity, "dup")
 {
-    uint64_t set[PROCESSOR_SET_BYTES / 8] = {0};
+    _Alignas(uint64_t) uint32_t set[PROCESSOR_SET_BYTES / 4] = {0};
     if (U32(1) & 3 || !U32(1))
         return -EINVAL;
     int64_t size_bytes = mr_result(syscall(SYS_sched_getaffinity, INT(0), sizeof set, set));
     if (size_bytes < 0)
         return size_bytes;
-    while (size_bytes > 4 && set[(size_bytes - 1) / 8] >> 32 == 0 && size_bytes % 8 == 0)
+    if (size_bytes > 4 && set[size_bytes / 4 - 1] == 0)
         size_bytes -= 4; /* a 64-bit kernel rounds up further than a 32-bit one */
     if (size_bytes > U32(1))
         return -EINVAL;
-    for (uint32_t word = 0; word < size_bytes / 4; word++)
-        if (mr_write32(U32(2) + 4 * word, (uint32_t)(set[word / 2] >> 32 * (word % 2))))
-            return -EFAULT;
-    return size_bytes;
+    return mr_put_words(U32(2), set, (uint32_t)size_bytes / 4) ? -EFAULT : size_bytes;
 }
 
 SYSCALL(4239, sched_setaffinity, "dup")
 {
-    uint64_t set[PROCESSOR_SET_BYTES / 8] = {0};
-    uint32_t words = (U32(1) > PROCESSOR_SET_BYTES ? PROCESSOR_SET_BYTES : U32(1)) / 4;
-    for (uint32_t word = 0; word < words; word++) {
-        uint32_t bits;
-        if (mr_read32(U32(2) + 4 * word, &bits))
-            return -EFAULT;
-        set[word / 2] |= (uint64_t)bits << 32 * (word % 2);
-    }
+    _Alignas(uint64_t) uint32_t set[PROCESSOR_SET_BYTES / 4] = {0};
+    if (mr_get_words(U32(2), set, (U32(1) > PROCESSOR_SET_BYTES ? PROCESSOR_SET_BYTES : U32(1)) / 4))
+        return -EFAULT;
     return mr_result(syscall(SYS_sched_setaffinity, INT(0), sizeof set, set));
 }
 

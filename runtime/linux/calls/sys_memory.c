@@ -9,8 +9,6 @@
 
 #include <errno.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #define MAP_FIXED_GUEST 0x10u
 #define MAP_ANONYMOUS_GUEST 0x800u

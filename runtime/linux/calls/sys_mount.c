@@ -7,10 +7,6 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <string.h>
-#include <sys/mount.h>
-#include <sys/quota.h>
-#include <sys/swap.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -43,14 +39,14 @@ SYSCALL(4021, mount, "sssxp")
     return mr_result(syscall(SYS_mount, source, target, type, (unsigned long)U32(3), optional_bytes(U32(4))));
 }
 
-static int64_t unmount(uint32_t guest_path, int flags)
+static int64_t with_path(long host_number, uint32_t guest_path, uint32_t flags)
 {
     const char *path = mr_host_path(guest_path);
-    return path ? mr_result(umount2(path, flags)) : -EFAULT;
+    return path ? mr_result(syscall(host_number, path, flags)) : -EFAULT;
 }
 
-SYSCALL(4022, umount, "s") { return unmount(U32(0), 0); }
-SYSCALL(4052, umount2, "sx") { return unmount(U32(0), INT(1)); }
+SYSCALL(4022, umount, "s") { return with_path(SYS_umount2, U32(0), 0); }
+SYSCALL(4052, umount2, "sx") { return with_path(SYS_umount2, U32(0), U32(1)); }
 
 SYSCALL(4216, pivot_root, "ss")
 {
@@ -79,14 +75,14 @@ SYSCALL(4431, fsconfig, "ddspd")
 
 SYSCALL(4432, fsmount, "dxx") { return mr_result(syscall(SYS_fsmount, FD(0), U32(1), U32(2))); }
 
-static int64_t with_path(long host_number, int directory, uint32_t guest_path, uint32_t flags)
+static int64_t with_path_at(long host_number, int directory, uint32_t guest_path, uint32_t flags)
 {
     const char *path = mr_host_path(guest_path);
     return path ? mr_result(syscall(host_number, directory, path, flags)) : -EFAULT;
 }
 
-SYSCALL(4433, fspick, "asx") { return with_path(SYS_fspick, FD(0), U32(1), U32(2)); }
-SYSCALL(4428, open_tree, "asx") { return with_path(SYS_open_tree, FD(0), U32(1), U32(2)); }
+SYSCALL(4433, fspick, "asx") { return with_path_at(SYS_fspick, FD(0), U32(1), U32(2)); }
+SYSCALL(4428, open_tree, "asx") { return with_path_at(SYS_open_tree, FD(0), U32(1), U32(2)); }
 
 SYSCALL(4429, move_mount, "asasx")
 {
@@ -95,24 +91,21 @@ SYSCALL(4429, move_mount, "asasx")
 }
 
 /* struct mount_attr: to set, to clear, propagation, user namespace. */
-#define MOUNT_ATTRIBUTES "4q"
-#define MOUNT_ATTRIBUTE_BYTES 32u
-
 SYSCALL(4442, mount_setattr, "asxpu")
 {
     uint64_t attributes[4];
     const char *path = mr_host_path(U32(1));
-    if (U32(4) < MOUNT_ATTRIBUTE_BYTES)
+    if (U32(4) < sizeof attributes)
         return -EINVAL;
     if (U32(4) > MR_PAGE_BYTES)
         return -E2BIG;
     const uint8_t *bytes = mr_guest_bytes(U32(3), U32(4), MR_READ);
     if (!path || !bytes)
         return -EFAULT;
-    for (uint32_t i = MOUNT_ATTRIBUTE_BYTES; i < U32(4); i++)
+    for (uint32_t i = sizeof attributes; i < U32(4); i++)
         if (bytes[i])
             return -E2BIG;
-    mr_layout_to_host(MOUNT_ATTRIBUTES, bytes, attributes);
+    mr_layout_to_host("4q", bytes, sizeof attributes, attributes, sizeof attributes);
     return mr_result(syscall(SYS_mount_setattr, FD(0), path, U32(2), attributes, sizeof attributes));
 }
 
@@ -121,17 +114,8 @@ SYSCALL(4344, setns, "dx") { return mr_result(setns(FD(0), INT(1))); }
 
 /* ---- swap, accounting ---- */
 
-SYSCALL(4087, swapon, "sx")
-{
-    const char *path = mr_host_path(U32(0));
-    return path ? mr_result(swapon(path, INT(1))) : -EFAULT;
-}
-
-SYSCALL(4115, swapoff, "s")
-{
-    const char *path = mr_host_path(U32(0));
-    return path ? mr_result(swapoff(path)) : -EFAULT;
-}
+SYSCALL(4087, swapon, "sx") { return with_path(SYS_swapon, U32(0), U32(1)); }
+SYSCALL(4115, swapoff, "s") { return with_path(SYS_swapoff, U32(0), 0); }
 
 SYSCALL(4051, acct, "s")
 {
@@ -162,21 +146,19 @@ static const struct quota_row {
 
 static const struct quota_row *find_quota_row(uint32_t command)
 {
+    static const struct quota_row unknown = {0, QUOTA_NOTHING, NULL}; /* the kernel says what is wrong */
     for (size_t i = 0; i < sizeof quota_rows / sizeof *quota_rows; i++)
         if (quota_rows[i].command == command >> 8)
             return &quota_rows[i];
-    return NULL;
+    return &unknown;
 }
 
 /* `target` is a host path or a descriptor. */
 static int64_t control_quotas(long number, uint32_t command, uintptr_t target, uint32_t id, uint32_t guest)
 {
     uint64_t structure[32] = {0};
-    static const struct quota_row unknown = {0, QUOTA_NOTHING, NULL}; /* the kernel says what is wrong */
     const struct quota_row *row = find_quota_row(command);
     const void *argument = structure;
-    if (!row)
-        row = &unknown;
     if ((row->argument == QUOTA_IN || row->argument == QUOTA_INOUT) && mr_get_struct(row->layout, guest, structure))
         return -EFAULT;
     if (row->argument == QUOTA_PATH && !(argument = mr_host_path(guest)))

@@ -2,6 +2,7 @@
  * the arrival of a message is told.
  */
 #include "linux/abi.h"
+#include "linux/calls/layout.h"
 #include "linux/calls/syscall.h"
 #include "linux/host_call.h"
 #include "linux/signals.h"
@@ -10,36 +11,18 @@
 #include <errno.h>
 #include <mqueue.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { ATTRIBUTE_FLAGS = 0, ATTRIBUTE_MOST = 4, ATTRIBUTE_SIZE = 8, ATTRIBUTE_NOW = 12, ATTRIBUTE_BYTES = 32 };
+#define ATTRIBUTES "8l" /* struct mq_attr: flags, most messages, their size, messages now; and four that mean nothing */
 #define COOKIE_BYTES 32u /* NOTIFY_COOKIE_LEN of linux/mqueue.h */
 
 static int get_attributes(uint32_t guest, struct mq_attr *attributes)
 {
-    const uint8_t *from = mr_guest_bytes(guest, ATTRIBUTE_BYTES, MR_READ);
-    if (!from)
+    if (mr_get_struct(ATTRIBUTES, guest, attributes))
         return -EFAULT;
-    memset(attributes, 0, sizeof *attributes);
-    uint32_t flags = mr_get32(from + ATTRIBUTE_FLAGS), known = mr_open_flags_to_mips(O_NONBLOCK);
+    uint32_t flags = (uint32_t)attributes->mq_flags, known = mr_open_flags_to_mips(O_NONBLOCK);
     attributes->mq_flags = flags & ~known ? -1 : flags & known ? O_NONBLOCK : 0; /* -1: bits that nobody knows */
-    attributes->mq_maxmsg = (int32_t)mr_get32(from + ATTRIBUTE_MOST);
-    attributes->mq_msgsize = (int32_t)mr_get32(from + ATTRIBUTE_SIZE);
-    return 0;
-}
-
-static int put_attributes(uint32_t guest, const struct mq_attr *attributes)
-{
-    uint8_t *to = mr_guest_bytes(guest, ATTRIBUTE_BYTES, MR_WRITE);
-    if (!to)
-        return -EFAULT;
-    memset(to, 0, ATTRIBUTE_BYTES);
-    mr_put32(to + ATTRIBUTE_FLAGS, mr_open_flags_to_mips((int)attributes->mq_flags));
-    mr_put32(to + ATTRIBUTE_MOST, (uint32_t)attributes->mq_maxmsg);
-    mr_put32(to + ATTRIBUTE_SIZE, (uint32_t)attributes->mq_msgsize);
-    mr_put32(to + ATTRIBUTE_NOW, (uint32_t)attributes->mq_curmsgs);
     return 0;
 }
 
@@ -99,10 +82,11 @@ SYSCALL(4275, mq_notify, "dp")
 
 SYSCALL(4276, mq_getsetattr, "dpp")
 {
-    struct mq_attr new, old;
+    struct mq_attr new, old = {0};
     if (U32(1) && get_attributes(U32(1), &new))
         return -EFAULT;
     if (syscall(SYS_mq_getsetattr, FD(0), U32(1) ? &new : NULL, &old))
         return -errno;
-    return U32(2) ? put_attributes(U32(2), &old) : 0;
+    old.mq_flags = mr_open_flags_to_mips((int)old.mq_flags);
+    return U32(2) ? mr_put_struct(ATTRIBUTES, U32(2), &old) : 0;
 }

@@ -1,5 +1,6 @@
 /* System V message queues. */
 #include "linux/calls/ipc.h"
+#include "linux/calls/layout.h"
 #include "linux/calls/syscall.h"
 #include "linux/host_call.h"
 #include "memory/values.h"
@@ -22,25 +23,18 @@ static int64_t control(int id, int command, const void *argument)
     return mr_result(syscall(SYS_msgctl, id, command, argument));
 }
 
-static void put_time(uint8_t *to, long time)
-{
-    mr_put_ipc_time(to + (mr_big_endian ? 4 : 0), to + (mr_big_endian ? 0 : 4), time);
-}
-
 static int64_t get_status(int id, int command, uint32_t guest)
 {
     struct msqid64_ds status = {0};
     int64_t result = control(id, command, &status);
     if (result < 0)
         return result;
-    uint8_t *to = mr_guest_bytes(guest, STATUS_BYTES, MR_WRITE);
+    uint8_t *to = mr_put_ipc_perm(guest, STATUS_BYTES, &status.msg_perm);
     if (!to)
         return -EFAULT;
-    memset(to, 0, STATUS_BYTES);
-    mr_put_ipc_perm(to, &status.msg_perm);
-    put_time(to + STIME, status.msg_stime);
-    put_time(to + RTIME, status.msg_rtime);
-    put_time(to + CTIME, status.msg_ctime);
+    mr_put64(to + STIME, (uint64_t)status.msg_stime);
+    mr_put64(to + RTIME, (uint64_t)status.msg_rtime);
+    mr_put64(to + CTIME, (uint64_t)status.msg_ctime);
     mr_put32(to + CBYTES, (uint32_t)status.msg_cbytes);
     mr_put32(to + QNUM, (uint32_t)status.msg_qnum);
     mr_put32(to + QBYTES, (uint32_t)status.msg_qbytes);
@@ -52,11 +46,10 @@ static int64_t get_status(int id, int command, uint32_t guest)
 static int64_t set_status(int id, uint32_t guest)
 {
     struct msqid64_ds status = {0};
-    const uint8_t *from = mr_guest_bytes(guest, STATUS_BYTES, MR_READ);
-    if (!from)
+    uint32_t most_bytes;
+    if (mr_get_ipc_perm(guest, STATUS_BYTES, &status.msg_perm) || mr_read32(guest + QBYTES, &most_bytes))
         return -EFAULT;
-    mr_get_ipc_perm(from, &status.msg_perm);
-    status.msg_qbytes = mr_get32(from + QBYTES);
+    status.msg_qbytes = most_bytes;
     return control(id, IPC_SET, &status);
 }
 

@@ -9,26 +9,15 @@
 #include "linux/paths.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/fanotify.h>
 #include <sys/inotify.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The host's flags for those of calls that know only some of open's; -EINVAL for others. */
-static int known_flags(uint32_t mips, int known)
-{
-    int host = mr_open_flags_to_host(mips);
-    return host & ~known || mr_open_flags_to_mips(host) != mips ? -EINVAL : host;
-}
-
 /* Converts one member after the other, where it stands. */
-static void convert(const char *layout, uint8_t *at)
+static void convert(const char *layout, uint8_t *at, size_t size_bytes)
 {
-    uint8_t host[64];
-    memcpy(host, at, mr_layout_size(layout).host);
-    mr_layout_to_guest(layout, host, at);
+    mr_layout_to_guest(layout, at, size_bytes, at, size_bytes);
 }
 
 static uint32_t host_word(const uint8_t *from)
@@ -53,7 +42,7 @@ static int64_t make_inotify(int flags)
 }
 
 SYSCALL(4284, inotify_init, "") { return make_inotify(0); }
-SYSCALL(4329, inotify_init1, "f") { return make_inotify(known_flags(U32(0), IN_CLOEXEC | IN_NONBLOCK)); }
+SYSCALL(4329, inotify_init1, "f") { return make_inotify(mr_known_flags(U32(0), IN_CLOEXEC | IN_NONBLOCK)); }
 
 SYSCALL(4285, inotify_add_watch, "dsx")
 {
@@ -70,7 +59,7 @@ void mr_convert_inotify(uint8_t *events, size_t size_bytes)
 {
     for (size_t at = 0; at + EVENT_BYTES <= size_bytes;) {
         uint32_t name_bytes = host_word(events + at + 12);
-        convert("4w", events + at);
+        convert("4w", events + at, EVENT_BYTES);
         at += EVENT_BYTES + name_bytes;
     }
 }
@@ -79,10 +68,8 @@ void mr_convert_inotify(uint8_t *events, size_t size_bytes)
 
 SYSCALL(4336, fanotify_init, "xf")
 {
-    int flags = mr_open_flags_to_host(U32(1));
-    if (mr_open_flags_to_mips(flags) != U32(1))
-        return -EINVAL;
-    return mr_descriptor_made(mr_result(syscall(SYS_fanotify_init, U32(0), flags)), MR_FD_FANOTIFY);
+    int flags = mr_known_flags(U32(1), ~0);
+    return flags < 0 ? flags : mr_descriptor_made(mr_result(syscall(SYS_fanotify_init, U32(0), flags)), MR_FD_FANOTIFY);
 }
 
 SYSCALL(4337, fanotify_mark, "dxqas")
@@ -117,7 +104,7 @@ static void convert_record(uint8_t *record, size_t size_bytes)
         uint32_t error = (uint32_t)mr_errno_to_mips((int)host_word(record + 4));
         memcpy(record + 4, &error, sizeof error);
     }
-    convert(mr_layout_size(layout).host <= size_bytes ? layout : RECORD_HEADER, record);
+    convert(mr_layout_size(layout).host <= size_bytes ? layout : RECORD_HEADER, record, size_bytes);
 }
 
 void mr_convert_fanotify(uint8_t *events, size_t size_bytes)
@@ -127,7 +114,7 @@ void mr_convert_fanotify(uint8_t *events, size_t size_bytes)
         if (end > size_bytes || end < at + METADATA_BYTES)
             return;
         size_t record = at + host_half(events + at + 6);
-        convert(METADATA_LAYOUT, events + at);
+        convert(METADATA_LAYOUT, events + at, METADATA_BYTES);
         while (record + 4 <= end) {
             size_t record_bytes = host_half(events + record + 2);
             if (record_bytes < 4 || record + record_bytes > end)
@@ -141,10 +128,6 @@ void mr_convert_fanotify(uint8_t *events, size_t size_bytes)
 /* struct fanotify_response: descriptor, answer; and perhaps a record of type, padding, size and three words. */
 void mr_convert_fanotify_response(uint8_t *response, size_t size_bytes)
 {
-    const char *layout = size_bytes >= 24 ? "2w2bh3w" : "2w";
-    uint8_t host[24];
-    if (size_bytes < 8)
-        return;
-    mr_layout_to_host(layout, response, host);
-    memcpy(response, host, mr_layout_size(layout).host);
+    if (size_bytes >= 8)
+        mr_layout_to_host(size_bytes >= 24 ? "2w2bh3w" : "2w", response, size_bytes, response, size_bytes);
 }

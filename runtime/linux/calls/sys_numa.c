@@ -2,6 +2,7 @@
 #include "base/lock.h"
 #include "lifted/module.h"
 #include "linux/abi.h"
+#include "linux/calls/layout.h"
 #include "linux/calls/syscall.h"
 #include "linux/host_call.h"
 #include "memory/values.h"
@@ -12,11 +13,10 @@
 #include <unistd.h>
 
 #define MOST_NODES (MR_PAGE_BYTES * 8) /* as the kernel has it */
-#define SET_WORDS (MOST_NODES / 32)
 
 struct node_set {
-    uint64_t bits[MOST_NODES / 64];
-    uint64_t *used; /* bits, or NULL when the guest gives none */
+    _Alignas(uint64_t) uint32_t words[MOST_NODES / 32];
+    uint32_t *used; /* words, or NULL when the guest gives none */
 };
 
 /* A set of n bits is told as one of n + 1 (get_nodes of mm/mempolicy.c). */
@@ -27,23 +27,13 @@ static uint32_t words_of(uint32_t most)
 
 static int64_t get_set(uint32_t guest, uint32_t most, struct node_set *set)
 {
-    set->used = guest ? set->bits : NULL;
+    set->used = guest ? set->words : NULL;
     if (most > MOST_NODES + 1)
         return -EINVAL;
-    for (uint32_t word = 0; word < words_of(most); word++) {
-        uint32_t bits = 0;
-        if (guest && mr_read32(guest + 4 * word, &bits))
-            return -EFAULT;
-        set->bits[word / 2] = word % 2 ? set->bits[word / 2] | (uint64_t)bits << 32 : bits;
-    }
-    return 0;
-}
-
-static int64_t put_set(uint32_t guest, uint32_t most, const struct node_set *set)
-{
-    for (uint32_t word = 0; word < words_of(most); word++)
-        if (mr_write32(guest + 4 * word, (uint32_t)(set->bits[word / 2] >> 32 * (word % 2))))
-            return -EFAULT;
+    if (guest && mr_get_words(guest, set->words, words_of(most)))
+        return -EFAULT;
+    if (words_of(most) % 2) /* the rest of the host's last long */
+        set->words[words_of(most)] = 0;
     return 0;
 }
 
@@ -61,12 +51,12 @@ SYSCALL(4269, get_mempolicy, "ppupx")
     uint64_t at = U32(3) ? MR_HOST(mr_user(U32(3), 0)) : 0;
     if (U32(1) && U32(2) > MOST_NODES + 1)
         return -EINVAL;
-    set.used = U32(1) ? set.bits : NULL;
+    set.used = U32(1) ? set.words : NULL;
     if (syscall(SYS_get_mempolicy, U32(0) ? &mode : NULL, set.used, (unsigned long)U32(2), at, (unsigned long)U32(4)))
         return -errno;
     if (U32(0) && mr_write32(U32(0), (uint32_t)mode))
         return -EFAULT;
-    return U32(1) ? put_set(U32(1), U32(2), &set) : 0;
+    return U32(1) ? mr_put_words(U32(1), set.words, words_of(U32(2))) : 0;
 }
 
 SYSCALL(4268, mbind, "pudpux")
@@ -120,11 +110,9 @@ static int64_t get_pages(struct mr_call *c, uint32_t count, struct pages *pages)
 /* A page's node, or what is wrong with it as a negative errno. */
 static int64_t put_status(uint32_t guest, uint32_t count, const int *status)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        int value = status[i] < 0 ? -mr_errno_to_mips(-status[i]) : status[i];
-        if (mr_write32(guest + 4 * i, (uint32_t)value))
+    for (uint32_t i = 0; i < count; i++)
+        if (mr_write32(guest + 4 * i, (uint32_t)(status[i] < 0 ? -mr_errno_to_mips(-status[i]) : status[i])))
             return -EFAULT;
-    }
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* System calls that take path names and no file contents: links, directories, permissions, times of files. */
 #include "base/options.h"
 #include "linux/abi.h"
+#include "linux/calls/layout.h"
 #include "linux/calls/syscall.h"
 #include "linux/host_call.h"
 #include "linux/paths.h"
@@ -298,7 +299,7 @@ SYSCALL(4292, futimesat, "asp") { return set_times_from_timevals(FD(0), U32(1), 
 SYSCALL(4030, utime, "sp")
 {
     uint32_t seconds[2] = {0, 0};
-    if (U32(1) && (mr_read32(U32(1), &seconds[0]) || mr_read32(U32(1) + 4, &seconds[1])))
+    if (U32(1) && mr_get_words(U32(1), seconds, 2))
         return -EFAULT;
     const struct timespec times[2] = {{(int32_t)seconds[0], 0}, {(int32_t)seconds[1], 0}};
     return set_file_times(AT_FDCWD, U32(0), U32(1) ? times : NULL, 0);

@@ -1,5 +1,6 @@
 /* System calls that wait for descriptors: select and poll in their variants. */
 #include "linux/abi.h"
+#include "linux/calls/layout.h"
 #include "linux/calls/syscall.h"
 #include "linux/host_call.h"
 #include "linux/signals.h"
@@ -8,58 +9,30 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 /* ---- descriptor sets: words of 32 bits in guest order; the host's are the same bits in little-endian order ---- */
 
 #define MOST_DESCRIPTORS 65536u
-#define SET_BYTES (MOST_DESCRIPTORS / 8)
-
-struct descriptor_set {
-    uint64_t bits[MOST_DESCRIPTORS / 64];
-    uint64_t *used; /* bits, or NULL when the guest gives no set */
-};
-
-static int get_set(uint32_t guest, uint32_t count, struct descriptor_set *set)
-{
-    memset(set->bits, 0, (count + 63) / 64 * 8);
-    set->used = guest ? set->bits : NULL;
-    for (uint32_t word = 0; guest && word < (count + 31) / 32; word++) {
-        uint32_t bits;
-        if (mr_read32(guest + 4 * word, &bits))
-            return -EFAULT;
-        set->bits[word / 2] |= (uint64_t)bits << 32 * (word % 2);
-    }
-    return 0;
-}
-
-static int put_set(uint32_t guest, uint32_t count, const struct descriptor_set *set)
-{
-    for (uint32_t word = 0; guest && word < (count + 31) / 32; word++)
-        if (mr_write32(guest + 4 * word, (uint32_t)(set->bits[word / 2] >> 32 * (word % 2))))
-            return -EFAULT;
-    return 0;
-}
-
 /* The time left comes back in *timeout, as the kernel's call has it. */
 static int64_t select_with(struct mr_call *c, struct timespec *timeout, const struct mr_signal_mask *mask)
 {
-    static _Thread_local struct descriptor_set sets[3];
-    uint32_t count = U32(0);
-    if ((int32_t)count < 0)
+    static _Thread_local _Alignas(uint64_t) uint32_t sets[3][MOST_DESCRIPTORS / 32 + 2];
+    uint64_t used[3];
+    if (INT(0) < 0)
         return -EINVAL;
-    count = count > MOST_DESCRIPTORS ? MOST_DESCRIPTORS : count;
-    for (uint32_t i = 0; i < 3; i++)
-        if (get_set(U32(1 + i), count, &sets[i]))
+    uint32_t count = U32(0) > MOST_DESCRIPTORS ? MOST_DESCRIPTORS : U32(0), words = (count + 31) / 32;
+    for (uint32_t i = 0; i < 3; i++) {
+        if (U32(1 + i) && mr_get_words(U32(1 + i), sets[i], words))
             return -EFAULT;
+        sets[i][words] = 0; /* the rest of the host's last long */
+        used[i] = U32(1 + i) ? MR_HOST(sets[i]) : 0;
+    }
     struct { const void *mask; size_t size_bytes; } signals = {mask ? &mask->host : NULL, 8};
-    int64_t ready = mr_wait_call(SYS_pselect6, (uint64_t)count, MR_HOST(sets[0].used), MR_HOST(sets[1].used),
-                                 MR_HOST(sets[2].used), MR_HOST(timeout), MR_HOST(&signals));
+    int64_t ready = mr_wait_call(SYS_pselect6, count, used[0], used[1], used[2], MR_HOST(timeout), MR_HOST(&signals));
     for (uint32_t i = 0; ready >= 0 && i < 3; i++)
-        if (put_set(U32(1 + i), count, &sets[i]))
+        if (U32(1 + i) && mr_put_words(U32(1 + i), sets[i], words))
             return -EFAULT;
     return ready;
 }
@@ -86,13 +59,13 @@ static int64_t select_with_mask(struct mr_call *c, enum mr_time_width width)
 {
     struct timespec timeout;
     struct mr_signal_mask mask, *used = NULL;
-    uint32_t set = 0, set_bytes = 0;
+    uint32_t set[2] = {0, 0}; /* and its size */
     if (U32(4) && mr_get_timespec(U32(4), width, &timeout))
         return -EFAULT;
-    if (U32(5) && (mr_read32(U32(5), &set) || mr_read32(U32(5) + 4, &set_bytes)))
+    if (U32(5) && mr_get_words(U32(5), set, 2))
         return -EFAULT;
-    if (set) {
-        int error = mr_signal_mask_for_wait(set, set_bytes, &mask);
+    if (set[0]) {
+        int error = mr_signal_mask_for_wait(set[0], set[1], &mask);
         if (error)
             return error;
         used = &mask;

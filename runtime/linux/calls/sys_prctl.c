@@ -1,5 +1,5 @@
-/* prctl. What an option needs is in a table; options that only other machines have, or that would bind the host, are not
- * there: EINVAL, as a kernel without them answers.
+/* prctl. Options that only other machines have, or that would bind the host, are not there: EINVAL, as a kernel without
+ * them answers. So is PR_SET_SECCOMP: a filter would see the host's calls.
  */
 #include "linux/abi.h"
 #include "linux/calls/syscall.h"
@@ -8,15 +8,26 @@
 #include "memory/values.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 
 /* Those that older headers of the host lack; linux/prctl.h. */
 enum {
-    OPTION_GET_SECCOMP = 21, OPTION_SET_SECCOMP = 22, OPTION_SET_MM = 35, OPTION_GET_TID_ADDRESS = 40,
-    OPTION_SET_FP_MODE = 45, OPTION_GET_FP_MODE = 46, OPTION_SET_VMA = 0x53564d41, OPTION_SET_PTRACER = 0x59616d61,
+    OPTION_GET_SECCOMP = 21, OPTION_SET_MM = 35, OPTION_GET_TID_ADDRESS = 40, OPTION_SET_FP_MODE = 45,
+    OPTION_GET_FP_MODE = 46, OPTION_CAP_AMBIENT = 47, OPTION_GET_SPECULATION_CTRL = 52,
+    OPTION_SET_SPECULATION_CTRL = 53, OPTION_SET_IO_FLUSHER = 57, OPTION_GET_IO_FLUSHER = 58,
+    OPTION_SET_MEMORY_MERGE = 67, OPTION_GET_MEMORY_MERGE = 68, OPTION_SET_VMA = 0x53564d41,
+    OPTION_SET_PTRACER = 0x59616d61,
+};
+
+/* Those that the host does as they are. */
+static const uint32_t passed[] = {
+    PR_GET_DUMPABLE, PR_SET_DUMPABLE, PR_GET_KEEPCAPS, PR_SET_KEEPCAPS, PR_GET_TIMING, PR_SET_TIMING, PR_CAPBSET_READ,
+    PR_CAPBSET_DROP, PR_GET_SECUREBITS, PR_SET_SECUREBITS, PR_SET_TIMERSLACK, PR_GET_TIMERSLACK,
+    PR_TASK_PERF_EVENTS_DISABLE, PR_TASK_PERF_EVENTS_ENABLE, PR_MCE_KILL, PR_MCE_KILL_GET, PR_SET_CHILD_SUBREAPER,
+    PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS, PR_SET_THP_DISABLE, PR_GET_THP_DISABLE, OPTION_CAP_AMBIENT,
+    OPTION_GET_SPECULATION_CTRL, OPTION_SET_SPECULATION_CTRL, OPTION_SET_IO_FLUSHER, OPTION_GET_IO_FLUSHER,
+    OPTION_SET_MEMORY_MERGE, OPTION_GET_MEMORY_MERGE, OPTION_SET_PTRACER,
 };
 #define TASK_NAME_BYTES 16
 
@@ -25,7 +36,10 @@ static int64_t pass(struct mr_call *c)
     unsigned long arguments[4];
     for (int i = 0; i < 4; i++)
         arguments[i] = (unsigned long)(long)INT(1 + i); /* -1 is a value of some */
-    return mr_result(prctl(INT(0), arguments[0], arguments[1], arguments[2], arguments[3]));
+    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++)
+        if (passed[i] == U32(0))
+            return mr_result(prctl(INT(0), arguments[0], arguments[1], arguments[2], arguments[3]));
+    return -EINVAL;
 }
 
 /* Answers that go to an int in guest memory. */
@@ -69,39 +83,6 @@ static int64_t set_name(struct mr_call *c)
     return mr_result(prctl(PR_SET_NAME, name));
 }
 
-/* None is in force, and none can be: a filter would see the host's calls. */
-static int64_t get_seccomp(struct mr_call *c __attribute__((unused)))
-{
-    return 0;
-}
-
-static int64_t invalid(struct mr_call *c __attribute__((unused)))
-{
-    return -EINVAL;
-}
-
-/* Where code, heap and stack are is the host's. */
-static int64_t not_permitted(struct mr_call *c __attribute__((unused)))
-{
-    return -EPERM;
-}
-
-static int64_t get_tid_address(struct mr_call *c)
-{
-    return mr_write32(U32(1), mr_thread_clear_tid());
-}
-
-static int64_t get_fp_mode(struct mr_call *c)
-{
-    return c->s->fr;
-}
-
-/* Code is made for one width of registers. */
-static int64_t set_fp_mode(struct mr_call *c)
-{
-    return U32(1) == c->s->fr ? 0 : -EOPNOTSUPP;
-}
-
 /* Of a range of anonymous memory. */
 static int64_t set_vma(struct mr_call *c)
 {
@@ -115,57 +96,20 @@ static int64_t set_vma(struct mr_call *c)
     return mr_result(prctl(OPTION_SET_VMA, 0ul, mr_user(U32(2), U32(3)), (unsigned long)U32(3), name));
 }
 
-static const struct {
-    uint32_t option;
-    int64_t (*perform)(struct mr_call *);
-} options[] = {
-    {PR_SET_PDEATHSIG, set_death_signal},
-    {PR_GET_PDEATHSIG, get_int},
-    {PR_GET_DUMPABLE, pass},
-    {PR_SET_DUMPABLE, pass},
-    {PR_GET_KEEPCAPS, pass},
-    {PR_SET_KEEPCAPS, pass},
-    {PR_GET_TIMING, pass},
-    {PR_SET_TIMING, pass},
-    {PR_SET_NAME, set_name},
-    {PR_GET_NAME, get_name},
-    {OPTION_GET_SECCOMP, get_seccomp},
-    {OPTION_SET_SECCOMP, invalid},
-    {PR_CAPBSET_READ, pass},
-    {PR_CAPBSET_DROP, pass},
-    {PR_GET_SECUREBITS, pass},
-    {PR_SET_SECUREBITS, pass},
-    {PR_SET_TIMERSLACK, pass},
-    {PR_GET_TIMERSLACK, pass},
-    {PR_TASK_PERF_EVENTS_DISABLE, pass},
-    {PR_TASK_PERF_EVENTS_ENABLE, pass},
-    {PR_MCE_KILL, pass},
-    {PR_MCE_KILL_GET, pass},
-    {OPTION_SET_MM, not_permitted},
-    {PR_SET_CHILD_SUBREAPER, pass},
-    {PR_GET_CHILD_SUBREAPER, get_int},
-    {PR_SET_NO_NEW_PRIVS, pass},
-    {PR_GET_NO_NEW_PRIVS, pass},
-    {OPTION_GET_TID_ADDRESS, get_tid_address},
-    {PR_SET_THP_DISABLE, pass},
-    {PR_GET_THP_DISABLE, pass},
-    {OPTION_SET_FP_MODE, set_fp_mode},
-    {OPTION_GET_FP_MODE, get_fp_mode},
-    {47, pass}, /* PR_CAP_AMBIENT */
-    {52, pass}, /* PR_GET_SPECULATION_CTRL */
-    {53, pass}, /* PR_SET_SPECULATION_CTRL */
-    {57, pass}, /* PR_SET_IO_FLUSHER */
-    {58, pass}, /* PR_GET_IO_FLUSHER */
-    {67, pass}, /* PR_SET_MEMORY_MERGE */
-    {68, pass}, /* PR_GET_MEMORY_MERGE */
-    {OPTION_SET_VMA, set_vma},
-    {OPTION_SET_PTRACER, pass},
-};
-
 SYSCALL(4192, prctl, "dxxxx")
 {
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        if (options[i].option == U32(0))
-            return options[i].perform(c);
-    return -EINVAL;
+    switch (U32(0)) {
+    case PR_SET_PDEATHSIG: return set_death_signal(c);
+    case PR_GET_PDEATHSIG:
+    case PR_GET_CHILD_SUBREAPER: return get_int(c);
+    case PR_SET_NAME: return set_name(c);
+    case PR_GET_NAME: return get_name(c);
+    case OPTION_GET_SECCOMP: return 0;   /* none is in force, and none can be */
+    case OPTION_SET_MM: return -EPERM;   /* where code, heap and stack are is the host's */
+    case OPTION_GET_TID_ADDRESS: return mr_write32(U32(1), mr_thread_clear_tid());
+    case OPTION_SET_FP_MODE: return U32(1) == c->s->fr ? 0 : -EOPNOTSUPP; /* code is made for one width of registers */
+    case OPTION_GET_FP_MODE: return c->s->fr;
+    case OPTION_SET_VMA: return set_vma(c);
+    default: return pass(c);
+    }
 }

@@ -1,13 +1,12 @@
 /* System calls about the process itself: who it is, what machine it runs on, how it ends. */
 #include "linux/calls/clone.h"
+#include "linux/calls/layout.h"
 #include "linux/host_call.h"
 #include "linux/threads.h"
 #include "linux/upcalls.h"
 #include "memory/values.h"
 
 #include <errno.h>
-#include <grp.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/syscall.h>
@@ -69,10 +68,7 @@ SYSCALL(4080, getgroups, "dp")
 {
     gid_t groups[MOST_GROUPS];
     int64_t count = mr_result(getgroups(INT(0) > MOST_GROUPS ? MOST_GROUPS : INT(0), groups));
-    for (uint32_t i = 0; INT(0) && i < (uint32_t)(count < 0 ? 0 : count); i++)
-        if (mr_write32(U32(1) + 4 * i, groups[i]))
-            return -EFAULT;
-    return count;
+    return INT(0) && count > 0 && mr_put_words(U32(1), groups, (uint32_t)count) ? -EFAULT : count;
 }
 
 SYSCALL(4081, setgroups, "up")
@@ -80,9 +76,8 @@ SYSCALL(4081, setgroups, "up")
     gid_t groups[MOST_GROUPS];
     if (U32(0) > MOST_GROUPS)
         return -EINVAL;
-    for (uint32_t i = 0; i < U32(0); i++)
-        if (mr_read32(U32(1) + 4 * i, &groups[i]))
-            return -EFAULT;
+    if (mr_get_words(U32(1), groups, U32(0)))
+        return -EFAULT;
     return mr_result(syscall(SYS_setgroups, U32(0), groups));
 }
 
@@ -113,7 +108,8 @@ SYSCALL(4122, uname, "p")
     return 0;
 }
 
-#define SYSINFO_BYTES 64
+#define SYSINFO "l9uh2uw"
+#define SYSINFO_BYTES 64 /* with unused ones at the end */
 
 /* Sizes that do not fit 32 bits are told in larger units, as the kernel does for 32-bit programs (kernel/sys.c). */
 SYSCALL(4116, sysinfo, "p")
@@ -128,17 +124,12 @@ SYSCALL(4116, sysinfo, "p")
     if (now.totalram >> 32 || now.totalswap >> 32)
         for (; now.mem_unit < MR_PAGE_BYTES; shift++)
             now.mem_unit <<= 1;
-    const uint64_t members[] = {(uint64_t)now.uptime, now.loads[0], now.loads[1], now.loads[2]};
-    const uint64_t sizes[] = {now.totalram, now.freeram, now.sharedram, now.bufferram, now.totalswap, now.freeswap};
+    unsigned long *const sizes[] = {&now.totalram,  &now.freeram,  &now.sharedram, &now.bufferram,
+                                    &now.totalswap, &now.freeswap, &now.totalhigh, &now.freehigh};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        *sizes[i] >>= shift;
     memset(to, 0, SYSINFO_BYTES);
-    for (int i = 0; i < 4; i++)
-        mr_put32(to + 4 * i, (uint32_t)members[i]);
-    for (int i = 0; i < 6; i++)
-        mr_put32(to + 16 + 4 * i, (uint32_t)(sizes[i] >> shift));
-    mr_put16(to + 40, now.procs);
-    mr_put32(to + 44, (uint32_t)(now.totalhigh >> shift));
-    mr_put32(to + 48, (uint32_t)(now.freehigh >> shift));
-    mr_put32(to + 52, now.mem_unit);
+    mr_layout_to_guest(SYSINFO, &now, MR_WHOLE, to, MR_WHOLE);
     return 0;
 }
 

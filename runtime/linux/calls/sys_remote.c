@@ -6,7 +6,6 @@
 #include "linux/abi.h"
 #include "linux/calls/layout.h"
 #include "linux/calls/syscall.h"
-#include "linux/calls/vectors.h"
 #include "linux/descriptors.h"
 #include "linux/host_call.h"
 #include "linux/signals.h"
@@ -27,10 +26,8 @@
 
 SYSCALL(4434, pidfd_open, "df")
 {
-    int flags = mr_open_flags_to_host(U32(1)); /* PIDFD_NONBLOCK, PIDFD_THREAD */
-    if (flags & ~(O_NONBLOCK | O_EXCL) || mr_open_flags_to_mips(flags) != U32(1))
-        return -EINVAL;
-    return mr_result(syscall(SYS_pidfd_open, INT(0), flags));
+    int flags = mr_known_flags(U32(1), O_NONBLOCK | O_EXCL); /* PIDFD_NONBLOCK, PIDFD_THREAD */
+    return flags < 0 ? flags : mr_result(syscall(SYS_pidfd_open, INT(0), flags));
 }
 
 SYSCALL(4438, pidfd_getfd, "ddx")
@@ -68,9 +65,9 @@ SYSCALL(4424, pidfd_send_signal, "dipx")
 /* Addresses that no guest has stay such. */
 static int get_remote_vector(uint32_t guest, uint32_t count, struct iovec *vector)
 {
-    const uint8_t *from = mr_guest_bytes(guest, count > MR_MOST_PIECES ? 0 : 8 * count, MR_READ);
     if (count > MR_MOST_PIECES)
         return -EINVAL;
+    const uint8_t *from = mr_guest_bytes(guest, 8 * count, MR_READ);
     if (!from)
         return -EFAULT;
     for (uint32_t i = 0; i < count; i++) {
@@ -116,7 +113,7 @@ SYSCALL(4347, kcmp, "dddxx")
 {
     uint32_t slot[3];
     uint64_t second = U32(4);
-    if (INT(2) == COMPARE_EPOLL && mr_get_struct("3w", U32(4), slot))
+    if (INT(2) == COMPARE_EPOLL && mr_get_words(U32(4), slot, 3))
         return -EFAULT;
     if (INT(2) == COMPARE_EPOLL)
         second = MR_HOST(slot);

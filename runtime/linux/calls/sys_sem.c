@@ -1,6 +1,7 @@
 /* System V semaphores. */
 #include "linux/abi.h"
 #include "linux/calls/ipc.h"
+#include "linux/calls/layout.h"
 #include "linux/calls/syscall.h"
 #include "linux/host_call.h"
 #include "memory/values.h"
@@ -8,7 +9,6 @@
 #include <errno.h>
 #include <linux/sem.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,13 +28,13 @@ static int64_t get_status(int id, int command, uint32_t guest)
     int64_t result = control(id, 0, command, &status);
     if (result < 0)
         return result;
-    uint8_t *to = mr_guest_bytes(guest, STATUS_BYTES, MR_WRITE);
+    uint8_t *to = mr_put_ipc_perm(guest, STATUS_BYTES, &status.sem_perm);
     if (!to)
         return -EFAULT;
-    memset(to, 0, STATUS_BYTES);
-    mr_put_ipc_perm(to, &status.sem_perm);
-    mr_put_ipc_time(to + OTIME, to + OTIME_HIGH, (long)status.sem_otime);
-    mr_put_ipc_time(to + CTIME, to + CTIME_HIGH, (long)status.sem_ctime);
+    mr_put32(to + OTIME, (uint32_t)status.sem_otime);
+    mr_put32(to + OTIME_HIGH, (uint32_t)((uint64_t)status.sem_otime >> 32));
+    mr_put32(to + CTIME, (uint32_t)status.sem_ctime);
+    mr_put32(to + CTIME_HIGH, (uint32_t)((uint64_t)status.sem_ctime >> 32));
     mr_put32(to + NSEMS, (uint32_t)status.sem_nsems);
     return result;
 }
@@ -42,11 +42,7 @@ static int64_t get_status(int id, int command, uint32_t guest)
 static int64_t set_status(int id, uint32_t guest)
 {
     struct semid64_ds status = {0};
-    const uint8_t *from = mr_guest_bytes(guest, STATUS_BYTES, MR_READ);
-    if (!from)
-        return -EFAULT;
-    mr_get_ipc_perm(from, &status.sem_perm);
-    return control(id, 0, IPC_SET, &status);
+    return mr_get_ipc_perm(guest, STATUS_BYTES, &status.sem_perm) ? -EFAULT : control(id, 0, IPC_SET, &status);
 }
 
 /* Asked without IPC_STAT's permission to read, since SETALL needs that to write. */

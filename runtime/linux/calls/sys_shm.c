@@ -2,6 +2,7 @@
 #include "base/lock.h"
 #include "lifted/module.h"
 #include "linux/calls/ipc.h"
+#include "linux/calls/layout.h"
 #include "linux/calls/syscall.h"
 #include "linux/host_call.h"
 #include "memory/values.h"
@@ -9,7 +10,6 @@
 #include <errno.h>
 #include <linux/shm.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,42 +24,31 @@ static int64_t control(int id, int command, const void *argument)
     return mr_result(syscall(SYS_shmctl, id, command, argument));
 }
 
-static void put_status(uint8_t *to, const struct shmid64_ds *status)
-{
-    const long times[] = {status->shm_atime, status->shm_dtime, status->shm_ctime};
-    memset(to, 0, STATUS_BYTES);
-    mr_put_ipc_perm(to, &status->shm_perm);
-    mr_put32(to + SEGSZ, status->shm_segsz >> 32 ? UINT32_MAX : (uint32_t)status->shm_segsz);
-    for (int i = 0; i < 3; i++) {
-        mr_put32(to + ATIME + 4 * i, (uint32_t)times[i]);
-        mr_put16(to + HIGH_TIMES + 2 * i, (uint16_t)((uint64_t)times[i] >> 32));
-    }
-    mr_put32(to + CPID, (uint32_t)status->shm_cpid);
-    mr_put32(to + LPID, (uint32_t)status->shm_lpid);
-    mr_put32(to + NATTCH, (uint32_t)status->shm_nattch);
-}
-
 static int64_t get_status(int id, int command, uint32_t guest)
 {
     struct shmid64_ds status = {0};
     int64_t result = control(id, command, &status);
     if (result < 0)
         return result;
-    uint8_t *to = mr_guest_bytes(guest, STATUS_BYTES, MR_WRITE);
+    const long times[] = {status.shm_atime, status.shm_dtime, status.shm_ctime};
+    uint8_t *to = mr_put_ipc_perm(guest, STATUS_BYTES, &status.shm_perm);
     if (!to)
         return -EFAULT;
-    put_status(to, &status);
+    mr_put32(to + SEGSZ, status.shm_segsz >> 32 ? UINT32_MAX : (uint32_t)status.shm_segsz);
+    for (int i = 0; i < 3; i++) {
+        mr_put32(to + ATIME + 4 * i, (uint32_t)times[i]);
+        mr_put16(to + HIGH_TIMES + 2 * i, (uint16_t)((uint64_t)times[i] >> 32));
+    }
+    mr_put32(to + CPID, (uint32_t)status.shm_cpid);
+    mr_put32(to + LPID, (uint32_t)status.shm_lpid);
+    mr_put32(to + NATTCH, (uint32_t)status.shm_nattch);
     return result;
 }
 
 static int64_t set_status(int id, uint32_t guest)
 {
     struct shmid64_ds status = {0};
-    const uint8_t *from = mr_guest_bytes(guest, STATUS_BYTES, MR_READ);
-    if (!from)
-        return -EFAULT;
-    mr_get_ipc_perm(from, &status.shm_perm);
-    return control(id, IPC_SET, &status);
+    return mr_get_ipc_perm(guest, STATUS_BYTES, &status.shm_perm) ? -EFAULT : control(id, IPC_SET, &status);
 }
 
 static uint32_t narrow(unsigned long value)

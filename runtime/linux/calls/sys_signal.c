@@ -1,5 +1,6 @@
 /* System calls on signals: actions, masks, sending, waiting, returning from handlers. */
 #include "linux/abi.h"
+#include "linux/calls/layout.h"
 #include "linux/calls/syscall.h"
 #include "linux/fault.h"
 #include "linux/host_call.h"
@@ -9,7 +10,6 @@
 #include "run/upcalls.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -19,6 +19,17 @@
 #define ACTION_BYTES 24u /* flags, handler, mask */
 #define LEAST_ALTERNATE_STACK 2048u
 enum { HOW_BLOCK = 1, HOW_UNBLOCK = 2, HOW_SET = 3 };
+
+/* ---- the oldest calls on the mask, which know the first 32 signals ---- */
+
+SYSCALL(4068, sgetmask, "") { return (uint32_t)mr_thread_signals.blocked.bits[0]; }
+
+SYSCALL(4069, ssetmask, "x")
+{
+    uint32_t old = (uint32_t)mr_thread_signals.blocked.bits[0];
+    mr_signal_block((struct mr_signal_set){{U32(0), 0}});
+    return old;
+}
 
 /* ---- actions ---- */
 
@@ -133,7 +144,7 @@ SYSCALL(4206, sigaltstack, "pp")
     struct mr_alternate_stack old = mr_thread_signals.stack, new;
     bool on_it = mr_on_alternate_stack(&old, GPR(c->s, MR_REG_SP));
     if (U32(0)) {
-        if (mr_read32(U32(0), &new.sp) || mr_read32(U32(0) + 4, &new.size_bytes) || mr_read32(U32(0) + 8, &new.flags))
+        if (mr_get_struct("3w", U32(0), &new))
             return -EFAULT;
         if (on_it)
             return -EPERM;
@@ -146,12 +157,8 @@ SYSCALL(4206, sigaltstack, "pp")
         new.flags &= ~(uint32_t)MR_SS_ONSTACK;
         mr_thread_signals.stack = new;
     }
-    if (!U32(1))
-        return 0;
-    uint32_t flags = on_it ? MR_SS_ONSTACK : old.flags;
-    return mr_write32(U32(1), old.sp) || mr_write32(U32(1) + 4, old.size_bytes) || mr_write32(U32(1) + 8, flags)
-               ? -EFAULT
-               : 0;
+    old.flags = on_it ? MR_SS_ONSTACK : old.flags;
+    return U32(1) ? mr_put_struct("3w", U32(1), &old) : 0;
 }
 
 /* ---- sending ---- */

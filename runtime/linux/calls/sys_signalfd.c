@@ -17,7 +17,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -70,13 +69,13 @@ static void want(int fd, const struct mr_signal_set *set)
 static int64_t make(int fd, uint32_t guest_set, uint32_t set_bytes, uint32_t flags)
 {
     struct mr_signal_set set;
-    int host_flags = mr_open_flags_to_host(flags);
+    int host_flags = mr_known_flags(flags, SFD_CLOEXEC | SFD_NONBLOCK);
     if (set_bytes != MR_SIGNAL_SET_BYTES)
         return -EINVAL;
     if (mr_get_signal_set(guest_set, &set))
         return -EFAULT;
-    if (host_flags & ~(SFD_CLOEXEC | SFD_NONBLOCK) || mr_open_flags_to_mips(host_flags) != flags)
-        return -EINVAL;
+    if (host_flags < 0)
+        return host_flags;
     uint64_t host_set = mr_signal_set_to_host(&set);
     int64_t made = mr_result(syscall(SYS_signalfd4, fd, &host_set, sizeof host_set, host_flags));
     if (made >= 0 && fd != made)
@@ -102,7 +101,7 @@ static void from_queue(const struct mr_signal_info *info, uint8_t *to)
         .ssi_int = (int32_t)info->words[2],
         .ssi_ptr = (uint64_t)(int64_t)(int32_t)info->words[2],
     };
-    mr_layout_to_guest(INFO_LAYOUT, &host, to);
+    mr_layout_to_guest(INFO_LAYOUT, &host, MR_WHOLE, to, MR_WHOLE);
 }
 
 static void from_host(const struct signalfd_siginfo *from, uint8_t *to)
@@ -114,7 +113,7 @@ static void from_host(const struct signalfd_siginfo *from, uint8_t *to)
     host.ssi_ptr = (uint64_t)(int64_t)from->ssi_int; /* one word of a union, in a 32-bit siginfo_t */
     if (from->ssi_signo == SIGCHLD && from->ssi_code > 0 && from->ssi_code != CLD_EXITED)
         host.ssi_status = mr_signal_to_mips(from->ssi_status);
-    mr_layout_to_guest(INFO_LAYOUT, &host, to);
+    mr_layout_to_guest(INFO_LAYOUT, &host, MR_WHOLE, to, MR_WHOLE);
 }
 
 /* Those of the runtime's queue; returns how many bytes. */

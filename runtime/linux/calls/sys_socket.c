@@ -7,27 +7,17 @@
 #include "memory/values.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 /* ---- making ---- */
 
-#define TYPE_MASK 0xfu /* the rest of a socket's type is flags */
-#define CLOEXEC_GUEST 0x80000u
-#define NONBLOCK_GUEST 0x80u
-
-/* Returns -EINVAL for flags that the kernel does not know. */
-static int flags_to_host(uint32_t mips)
-{
-    if (mips & ~(CLOEXEC_GUEST | NONBLOCK_GUEST))
-        return -EINVAL;
-    return (mips & CLOEXEC_GUEST ? SOCK_CLOEXEC : 0) | (mips & NONBLOCK_GUEST ? SOCK_NONBLOCK : 0);
-}
+#define TYPE_MASK 0xfu                             /* the rest of a socket's type is flags */
+#define KNOWN_FLAGS (SOCK_CLOEXEC | SOCK_NONBLOCK) /* which are those of open */
 
 static int type_to_host(uint32_t mips)
 {
-    int flags = flags_to_host(mips & ~TYPE_MASK);
+    int flags = mr_known_flags(mips & ~TYPE_MASK, KNOWN_FLAGS);
     return flags < 0 ? flags : flags | mr_socket_type_swapped((int)(mips & TYPE_MASK));
 }
 
@@ -77,7 +67,7 @@ SYSCALL(4182, shutdown, "dd") { return mr_result(shutdown(FD(0), INT(1))); }
 static int64_t accept_with(struct mr_call *c, uint32_t flags)
 {
     struct mr_address address;
-    int host_flags = flags_to_host(flags);
+    int host_flags = mr_known_flags(flags, KNOWN_FLAGS);
     if (host_flags < 0)
         return host_flags;
     mr_expect_address(&address);
@@ -94,23 +84,17 @@ static int64_t accept_with(struct mr_call *c, uint32_t flags)
 SYSCALL(4168, accept, "dRp") { return accept_with(c, 0); }
 SYSCALL(4334, accept4, "dRpT") { return accept_with(c, U32(3)); }
 
-SYSCALL(4172, getsockname, "dRp")
+static int64_t tell_name(struct mr_call *c, long host_number)
 {
     struct mr_address address;
     mr_expect_address(&address);
-    if (getsockname(FD(0), &address.header, &address.size_bytes))
+    if (syscall(host_number, FD(0), &address.header, &address.size_bytes))
         return -errno;
     return mr_put_address(&address, U32(1), U32(2));
 }
 
-SYSCALL(4171, getpeername, "dRp")
-{
-    struct mr_address address;
-    mr_expect_address(&address);
-    if (getpeername(FD(0), &address.header, &address.size_bytes))
-        return -errno;
-    return mr_put_address(&address, U32(1), U32(2));
-}
+SYSCALL(4172, getsockname, "dRp") { return tell_name(c, SYS_getsockname); }
+SYSCALL(4171, getpeername, "dRp") { return tell_name(c, SYS_getpeername); }
 
 /* ---- all in one ---- */
 

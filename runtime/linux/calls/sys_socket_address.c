@@ -4,14 +4,11 @@
  * it keeps them.
  */
 #include "linux/calls/socket.h"
-#include "linux/calls/socket_layout.h"
+#include "linux/calls/layout.h"
 #include "linux/paths.h"
 #include "memory/values.h"
 
 #include <errno.h>
-#include <linux/if_packet.h>
-#include <linux/netlink.h>
-#include <netinet/in.h>
 #include <string.h>
 #include <sys/un.h>
 
@@ -43,7 +40,7 @@ static const char *layout_of(uint16_t family)
 void mr_address_to_host(const void *guest, size_t size_bytes, void *host)
 {
     uint16_t family = size_bytes >= sizeof family ? mr_get16(guest) : 0;
-    mr_socket_layout_to_host(layout_of(family), guest, size_bytes, host, size_bytes);
+    mr_layout_to_host(layout_of(family), guest, size_bytes, host, size_bytes);
 }
 
 void mr_address_to_guest(const void *host, size_t size_bytes, void *guest)
@@ -51,7 +48,7 @@ void mr_address_to_guest(const void *host, size_t size_bytes, void *guest)
     uint16_t family = 0;
     if (size_bytes >= sizeof family)
         memcpy(&family, host, sizeof family);
-    mr_socket_layout_to_guest(layout_of(family), host, size_bytes, guest, size_bytes);
+    mr_layout_to_guest(layout_of(family), host, size_bytes, guest, size_bytes);
 }
 
 /* ---- names of files ---- */

@@ -1,17 +1,14 @@
 /* Control messages: the guest's header is 12 bytes and its data are padded to 4, the host's are 16 and 8. */
 #include "linux/calls/socket.h"
-#include "linux/calls/socket_layout.h"
+#include "linux/calls/layout.h"
 #include "memory/values.h"
 
 #include <errno.h>
 #include <linux/if_alg.h>
 #include <linux/if_packet.h>
 #include <linux/in6.h>
-#include <linux/netlink.h>
 #include <linux/tls.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <netinet/udp.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -44,12 +41,12 @@ static const struct control_row {
     {SOL_SOCKET, TIMESTAMP_OLD, "2l"},
     {SOL_SOCKET, TIMESTAMPNS_OLD, "2l"},
     {SOL_SOCKET, TIMESTAMPING_OLD, "6l"},
-    {SOL_SOCKET, TIMESTAMP_NEW, "2d"},
-    {SOL_SOCKET, TIMESTAMPNS_NEW, "2d"},
-    {SOL_SOCKET, TIMESTAMPING_NEW, "6d"},
+    {SOL_SOCKET, TIMESTAMP_NEW, "2q"},
+    {SOL_SOCKET, TIMESTAMPNS_NEW, "2q"},
+    {SOL_SOCKET, TIMESTAMPING_NEW, "6q"},
     {SOL_SOCKET, OPT_STATS, "*b"},
     {SOL_SOCKET, STAMPING_PKTINFO, "4w"},
-    {SOL_SOCKET, TXTIME, "d"},
+    {SOL_SOCKET, TXTIME, "q"},
     {IPPROTO_IP, IP_RECVOPTS, "*b"},
     {IPPROTO_IP, IP_RETOPTS, "*b"},
     {IPPROTO_IP, SECURITY, "*b"},
@@ -100,7 +97,7 @@ int64_t mr_control_to_host(const uint8_t *guest, size_t guest_bytes, uint8_t *ho
             .cmsg_type = (int)mr_get32(guest + at + AT_TYPE),
         };
         const char *layout = layout_of(header.cmsg_level, header.cmsg_type, length - GUEST_HEADER);
-        size_t data = mr_socket_layout_to_host(layout, guest + at + GUEST_HEADER, length - GUEST_HEADER,
+        size_t data = mr_layout_to_host(layout, guest + at + GUEST_HEADER, length - GUEST_HEADER,
                                         host + used + sizeof header, host_room - used - sizeof header);
         header.cmsg_len = sizeof header + data;
         memcpy(host + used, &header, sizeof header);
@@ -188,7 +185,7 @@ static void put_one(struct output *to, const struct cmsghdr *header, const uint8
             close(fd);
     }
     const char *layout = layout_of(header->cmsg_level, header->cmsg_type, data_bytes);
-    put_data(to, header, image, mr_socket_layout_to_guest(layout, data, data_bytes, image, sizeof image));
+    put_data(to, header, image, mr_layout_to_guest(layout, data, data_bytes, image, sizeof image));
 }
 
 size_t mr_control_to_guest(const uint8_t *host, size_t host_bytes, uint8_t *guest, size_t guest_room, int *flags)

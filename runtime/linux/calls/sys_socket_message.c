@@ -3,7 +3,6 @@
  */
 #include "linux/abi.h"
 #include "linux/calls/socket.h"
-#include "linux/calls/vectors.h"
 #include "linux/host_call.h"
 #include "memory/values.h"
 

@@ -4,7 +4,7 @@
  * host to the guest; the host never reads more than an int of it, so that no structure is misunderstood.
  */
 #include "linux/calls/socket.h"
-#include "linux/calls/socket_layout.h"
+#include "linux/calls/layout.h"
 #include "linux/host_call.h"
 #include "memory/values.h"
 
@@ -86,7 +86,7 @@ static int64_t set_program(const struct request *request, const uint8_t *program
     if (!from)
         return -EFAULT;
     for (uint32_t at = 0; at < bytes; at += sizeof(struct sock_filter))
-        mr_socket_layout_to_host(INSTRUCTION, from + at, bytes - at, host_value.bytes + at, sizeof host_value - at);
+        mr_layout_to_host(INSTRUCTION, from + at, bytes - at, host_value.bytes + at, sizeof host_value - at);
     const struct sock_fprog host = {(uint16_t)count, (struct sock_filter *)host_value.bytes};
     return mr_result(setsockopt(request->fd, request->level, request->option, &host, sizeof host));
 }
@@ -125,9 +125,8 @@ SYSCALL(4181, setsockopt, "dLOVu")
         return set_control(&request, from);
     if (request.row->kind == MR_OPTION_RING && !ring_fits(request.fd))
         return mr_socket_error(request.fd, -EINVAL);
-    size_t size_bytes = mr_socket_layout_to_host(request.row->layout, from, request.size_bytes, host_value.bytes,
-                                          sizeof host_value);
-    return set_value(&request, size_bytes);
+    return set_value(&request, mr_layout_to_host(request.row->layout, from, request.size_bytes, host_value.bytes,
+                                                 sizeof host_value));
 }
 
 /* ---- getting ---- */
@@ -141,11 +140,12 @@ static bool is_one_int(const struct mr_socket_option *row)
 static socklen_t host_size(const struct request *request)
 {
     const struct mr_socket_option *row = request->row;
-    size_t guest = mr_socket_layout_guest_bytes(row->layout), host = mr_socket_layout_host_bytes(row->layout);
+    struct mr_layout_size size = mr_layout_size(row->layout);
     if (is_one_int(row))
         return row == &mr_int_option && request->size_bytes > sizeof(int) ? request->size_bytes : sizeof(int);
-    return guest == host ? request->size_bytes
-                         : (socklen_t)(host - guest + (request->size_bytes > guest ? request->size_bytes : guest));
+    return size.guest == size.host
+               ? request->size_bytes
+               : size.host - size.guest + (request->size_bytes > size.guest ? request->size_bytes : size.guest);
 }
 
 /* Makes the guest's value of the host's; returns its size. */
@@ -157,8 +157,8 @@ static size_t value_to_guest(const struct request *request, size_t host_bytes)
         return host_bytes;
     }
     bool unknown = row == &mr_int_option && host_bytes > sizeof(int);
-    size_t size_bytes = mr_socket_layout_to_guest(unknown ? "*b" : row->layout, host_value.bytes, host_bytes,
-                                           guest_value.bytes, sizeof guest_value);
+    size_t size_bytes = mr_layout_to_guest(unknown ? "*b" : row->layout, host_value.bytes, host_bytes,
+                                          guest_value.bytes, sizeof guest_value);
     bool is_byte = host_value.bytes[1] == 0 && host_value.bytes[2] == 0 && host_value.bytes[3] == 0;
     if (request->level == IPPROTO_IP && is_one_int(row) && is_byte && request->size_bytes > 0 &&
         request->size_bytes < sizeof(int)) { /* the kernel gives one byte where it fits */
@@ -191,7 +191,7 @@ static int64_t get_program(const struct request *request, uint32_t guest_size)
     if (!to)
         return -EFAULT;
     for (uint32_t at = 0; at < bytes; at += sizeof(struct sock_filter))
-        mr_socket_layout_to_guest(INSTRUCTION, host_value.bytes + at, bytes - at, to + at, bytes - at);
+        mr_layout_to_guest(INSTRUCTION, host_value.bytes + at, bytes - at, to + at, bytes - at);
     return mr_write32(guest_size, count);
 }
 
@@ -213,7 +213,7 @@ static int64_t get_plain(const struct request *request, uint32_t guest_size)
         const uint8_t *from = mr_guest_bytes(request->value, request->size_bytes, MR_READ);
         if (!from)
             return -EFAULT;
-        mr_socket_layout_to_host(request->row->layout, from, request->size_bytes, host_value.bytes, sizeof host_value);
+        mr_layout_to_host(request->row->layout, from, request->size_bytes, host_value.bytes, sizeof host_value);
     }
     socklen_t asked = size_bytes;
     if (getsockopt(request->fd, request->level, request->option, host_value.bytes, &size_bytes)) {

@@ -1,5 +1,6 @@
 /* System calls that tell about files, directories and file systems, in the structures of asm/stat.h and asm/statfs.h. */
 #include "linux/calls/directories.h"
+#include "linux/calls/layout.h"
 #include "linux/calls/syscall.h"
 #include "linux/host_call.h"
 #include "linux/paths.h"
@@ -115,27 +116,8 @@ SYSCALL(4293, fstatat64, "aspx") { return stat_path(FD(0), U32(1), INT(3), put_s
 
 #define STATX_BYTES 256
 
-/* Offset and size of each member, linux/stat.h. */
-static const uint8_t statx_members[][2] = {
-    {0, 4},   {4, 4},   {8, 8},   {16, 4},  {20, 4},  {24, 4},  {28, 2},  {32, 8},  {40, 8},
-    {48, 8},  {56, 8},  {64, 8},  {72, 4},  {80, 8},  {88, 4},  {96, 8},  {104, 4}, {112, 8},
-    {120, 4}, {128, 4}, {132, 4}, {136, 4}, {140, 4}, {144, 8}, {152, 4}, {156, 4}, {160, 8},
-};
-
-static void swap_statx(uint8_t *bytes)
-{
-    for (size_t i = 0; i < sizeof statx_members / sizeof *statx_members; i++) {
-        uint8_t *at = bytes + statx_members[i][0];
-        uint16_t half;
-        uint32_t word;
-        uint64_t pair;
-        switch (statx_members[i][1]) {
-        case 2: memcpy(&half, at, 2), mr_put16(at, half); break;
-        case 4: memcpy(&word, at, 4), mr_put32(at, word); break;
-        default: memcpy(&pair, at, 8), mr_put64(at, pair); break;
-        }
-    }
-}
+#define TIMESTAMP "qw4b"
+#define STATX "2wq3wh4q" TIMESTAMP TIMESTAMP TIMESTAMP TIMESTAMP "4wq2wq" /* up to the last one that kernels fill in */
 
 SYSCALL(4366, statx, "asxxp")
 {
@@ -150,8 +132,8 @@ SYSCALL(4366, statx, "asxxp")
     void *to = mr_guest_bytes(U32(4), STATX_BYTES, MR_WRITE);
     if (!to)
         return -EFAULT;
-    swap_statx(status);
     memcpy(to, status, STATX_BYTES);
+    mr_layout_to_guest(STATX, status, MR_WHOLE, to, MR_WHOLE);
     return 0;
 }
 
@@ -160,83 +142,63 @@ SYSCALL(4366, statx, "asxxp")
 #define STATFS_BYTES 64
 #define STATFS64_BYTES 96
 
+typedef int64_t (*statfs_writer)(uint32_t, const struct statfs *);
+
 static int64_t put_statfs(uint32_t guest, const struct statfs *from)
 {
-    const uint64_t counts[] = {from->f_blocks, from->f_bfree, from->f_files, from->f_ffree, from->f_bavail};
-    uint8_t *to = mr_guest_bytes(guest, STATFS_BYTES, MR_WRITE);
-    if (!to)
+    const uint64_t members[] = {
+        (uint64_t)from->f_type, (uint64_t)from->f_bsize, (uint64_t)from->f_frsize,
+        from->f_blocks, from->f_bfree, from->f_files, from->f_ffree, from->f_bavail,
+        (uint32_t)from->f_fsid.__val[0], (uint32_t)from->f_fsid.__val[1],
+        (uint64_t)from->f_namelen, (uint64_t)from->f_flags,
+        0, 0, 0, 0,
+    };
+    if (!mr_guest_bytes(guest, STATFS_BYTES, MR_WRITE))
         return -EFAULT;
-    for (int i = 0; i < 5; i++)
-        if (counts[i] > UINT32_MAX && counts[i] != UINT64_MAX)
+    for (int i = 3; i < 8; i++)
+        if (members[i] > UINT32_MAX && members[i] != UINT64_MAX)
             return -EOVERFLOW;
-    memset(to, 0, STATFS_BYTES);
-    mr_put32(to, (uint32_t)from->f_type);
-    mr_put32(to + 4, (uint32_t)from->f_bsize);
-    mr_put32(to + 8, (uint32_t)from->f_frsize);
-    for (int i = 0; i < 5; i++)
-        mr_put32(to + 12 + 4 * i, (uint32_t)counts[i]);
-    mr_put32(to + 32, (uint32_t)from->f_fsid.__val[0]);
-    mr_put32(to + 36, (uint32_t)from->f_fsid.__val[1]);
-    mr_put32(to + 40, (uint32_t)from->f_namelen);
-    mr_put32(to + 44, (uint32_t)from->f_flags);
-    return 0;
+    return mr_put_struct("16u", guest, members);
 }
 
 static int64_t put_statfs64(uint32_t guest, const struct statfs *from)
 {
-    const uint64_t counts[] = {from->f_blocks, from->f_bfree, from->f_files, from->f_ffree, from->f_bavail};
-    uint8_t *to = mr_guest_bytes(guest, STATFS64_BYTES, MR_WRITE);
-    if (!to)
-        return -EFAULT;
-    memset(to, 0, STATFS64_BYTES);
-    mr_put32(to, (uint32_t)from->f_type);
-    mr_put32(to + 4, (uint32_t)from->f_bsize);
-    mr_put32(to + 8, (uint32_t)from->f_frsize);
-    for (int i = 0; i < 5; i++)
-        mr_put64(to + 16 + 8 * i, counts[i]);
-    mr_put32(to + 56, (uint32_t)from->f_fsid.__val[0]);
-    mr_put32(to + 60, (uint32_t)from->f_fsid.__val[1]);
-    mr_put32(to + 64, (uint32_t)from->f_namelen);
-    mr_put32(to + 68, (uint32_t)from->f_flags);
-    return 0;
+    const uint64_t members[] = {
+        (uint64_t)from->f_type, (uint64_t)from->f_bsize, (uint64_t)from->f_frsize, 0,
+        from->f_blocks, from->f_bfree, from->f_files, from->f_ffree, from->f_bavail,
+        (uint32_t)from->f_fsid.__val[0], (uint32_t)from->f_fsid.__val[1],
+        (uint64_t)from->f_namelen, (uint64_t)from->f_flags,
+        0, 0, 0, 0, 0, 0,
+    };
+    return mr_put_struct("4u5q10u", guest, members);
 }
 
-static int64_t statfs_path(uint32_t guest_path, struct statfs *status)
+static int64_t tell_path(uint32_t guest_path, statfs_writer put, uint32_t to)
 {
+    struct statfs status;
     struct mr_path path;
     int64_t result = mr_path_find(&path, AT_FDCWD, guest_path, MR_BY_DESCRIPTOR);
     if (!result)
-        result = mr_result(path.empty_flag ? fstatfs(path.directory, status) : statfs(path.name, status));
+        result = mr_result(path.empty_flag ? fstatfs(path.directory, &status) : statfs(path.name, &status));
     mr_path_done(&path);
-    return result;
+    return result ? result : put(to, &status);
 }
 
-SYSCALL(4099, statfs, "sp")
+static int64_t tell_descriptor(int fd, statfs_writer put, uint32_t to)
 {
     struct statfs status;
-    int64_t error = statfs_path(U32(0), &status);
-    return error ? error : put_statfs(U32(1), &status);
+    return fstatfs(fd, &status) ? -errno : put(to, &status);
 }
 
-SYSCALL(4100, fstatfs, "dp")
-{
-    struct statfs status;
-    return fstatfs(FD(0), &status) ? -errno : put_statfs(U32(1), &status);
-}
+SYSCALL(4099, statfs, "sp") { return tell_path(U32(0), put_statfs, U32(1)); }
+SYSCALL(4100, fstatfs, "dp") { return tell_descriptor(FD(0), put_statfs, U32(1)); }
 
 SYSCALL(4255, statfs64, "sup")
 {
-    struct statfs status;
-    if (U32(1) != STATFS64_BYTES)
-        return -EINVAL;
-    int64_t error = statfs_path(U32(0), &status);
-    return error ? error : put_statfs64(U32(2), &status);
+    return U32(1) == STATFS64_BYTES ? tell_path(U32(0), put_statfs64, U32(2)) : -EINVAL;
 }
 
 SYSCALL(4256, fstatfs64, "dup")
 {
-    struct statfs status;
-    if (U32(1) != STATFS64_BYTES)
-        return -EINVAL;
-    return fstatfs(FD(0), &status) ? -errno : put_statfs64(U32(2), &status);
+    return U32(1) == STATFS64_BYTES ? tell_descriptor(FD(0), put_statfs64, U32(2)) : -EINVAL;
 }

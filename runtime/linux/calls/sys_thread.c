@@ -22,7 +22,6 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* A thread begins and ends on it, and runs on one of its own (host_stack.c) but for AddressSanitizer, which mistrusts

@@ -1,5 +1,6 @@
 /* System calls that tell or wait for time. */
 #include "linux/abi.h"
+#include "linux/calls/layout.h"
 #include "linux/calls/syscall.h"
 #include "linux/host_call.h"
 #include "memory/values.h"
@@ -20,15 +21,11 @@ SYSCALL(4013, time, "p")
 SYSCALL(4078, gettimeofday, "pp")
 {
     struct timeval now;
-    struct timezone zone = {0, 0};
+    const uint32_t no_zone[2] = {0, 0};
     gettimeofday(&now, NULL);
     if (U32(0) && mr_put_timeval(U32(0), &now))
         return -EFAULT;
-    if (!U32(1))
-        return 0;
-    return mr_write32(U32(1), (uint32_t)zone.tz_minuteswest) || mr_write32(U32(1) + 4, (uint32_t)zone.tz_dsttime)
-               ? -EFAULT
-               : 0;
+    return U32(1) ? mr_put_words(U32(1), no_zone, 2) : 0;
 }
 
 static int64_t tell_clock(struct mr_call *c, enum mr_time_width width)
@@ -64,11 +61,7 @@ SYSCALL(4043, times, "p")
 {
     struct tms times_now;
     uint32_t elapsed = (uint32_t)times(&times_now);
-    const clock_t ticks[] = {times_now.tms_utime, times_now.tms_stime, times_now.tms_cutime, times_now.tms_cstime};
-    for (uint32_t i = 0; U32(0) && i < 4; i++)
-        if (mr_write32(U32(0) + 4 * i, (uint32_t)ticks[i]))
-            return -EFAULT;
-    return elapsed;
+    return U32(0) && mr_put_struct("4l", U32(0), &times_now) ? -EFAULT : (int64_t)elapsed;
 }
 
 SYSCALL(4077, getrusage, "dp")

@@ -1,18 +1,17 @@
-/* POSIX timers, and setting the clock. Timers are the host's; the signals that they send are converted when they arrive
- * (signal_frame.c). */
+/* POSIX timers, and timers that are descriptors (what is read from those: converted_io.c). Timers are the host's; the
+ * signals that they send are converted when they arrive (signal_frame.c). */
 #include "base/observe.h"
 #include "linux/abi.h"
 #include "linux/calls/syscall.h"
+#include "linux/descriptors.h"
 #include "linux/host_call.h"
 #include "linux/signals.h"
 #include "memory/values.h"
 
 #include <errno.h>
 #include <signal.h>
-#include <stdatomic.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <sys/timex.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 static int make_timer(int clock, const struct sigevent *event, int *number)
@@ -48,18 +47,14 @@ SYSCALL(4257, timer_create, "dpp")
 
 static int get_times(uint32_t guest, enum mr_time_width width, struct itimerspec *times)
 {
-    return mr_get_timespec(guest, width, &times->it_interval) ||
-                   mr_get_timespec(guest + 2 * (uint32_t)width, width, &times->it_value)
-               ? -EFAULT
-               : 0;
+    int error = mr_get_timespec(guest, width, &times->it_interval);
+    return error ? error : mr_get_timespec(guest + 2 * (uint32_t)width, width, &times->it_value);
 }
 
 static int put_times(uint32_t guest, enum mr_time_width width, const struct itimerspec *times)
 {
-    return mr_put_timespec(guest, width, &times->it_interval) ||
-                   mr_put_timespec(guest + 2 * (uint32_t)width, width, &times->it_value)
-               ? -EFAULT
-               : 0;
+    int error = mr_put_timespec(guest, width, &times->it_interval);
+    return error ? error : mr_put_timespec(guest + 2 * (uint32_t)width, width, &times->it_value);
 }
 
 static int64_t set_timer(const struct mr_call *c, enum mr_time_width width)
@@ -87,3 +82,32 @@ SYSCALL(4259, timer_gettime, "dp") { return tell_timer(c, MR_TIME32); }
 SYSCALL(4408, timer_gettime64, "dp") { return tell_timer(c, MR_TIME64); }
 SYSCALL(4260, timer_getoverrun, "d") { return mr_result(syscall(SYS_timer_getoverrun, mr_timer_to_host(INT(0)))); }
 SYSCALL(4261, timer_delete, "d") { return delete_timer(INT(0)); }
+
+/* ---- timers that are descriptors ---- */
+
+SYSCALL(4321, timerfd_create, "df")
+{
+    int flags = mr_known_flags(U32(1), TFD_CLOEXEC | TFD_NONBLOCK);
+    return flags < 0 ? flags : mr_descriptor_made(mr_result(timerfd_create(INT(0), flags)), MR_FD_NUMBER);
+}
+
+static int64_t set_timer_descriptor(struct mr_call *c, enum mr_time_width width)
+{
+    struct itimerspec new, old;
+    if (get_times(U32(2), width, &new))
+        return -EFAULT;
+    if (timerfd_settime(FD(0), INT(1), &new, &old))
+        return -errno;
+    return U32(3) ? put_times(U32(3), width, &old) : 0;
+}
+
+static int64_t get_timer_descriptor(struct mr_call *c, enum mr_time_width width)
+{
+    struct itimerspec now;
+    return timerfd_gettime(FD(0), &now) ? -errno : put_times(U32(1), width, &now);
+}
+
+SYSCALL(4323, timerfd_settime, "dxpp") { return set_timer_descriptor(c, MR_TIME32); }
+SYSCALL(4411, timerfd_settime64, "dxpp") { return set_timer_descriptor(c, MR_TIME64); }
+SYSCALL(4322, timerfd_gettime, "dp") { return get_timer_descriptor(c, MR_TIME32); }
+SYSCALL(4410, timerfd_gettime64, "dp") { return get_timer_descriptor(c, MR_TIME64); }

@@ -1,4 +1,5 @@
 /* System calls on extended attributes, and on the capabilities of processes. */
+#include "linux/calls/layout.h"
 #include "linux/calls/syscall.h"
 #include "linux/host_call.h"
 #include "linux/paths.h"
@@ -83,25 +84,20 @@ static uint32_t capability_structs(uint32_t version)
 static int64_t capabilities(struct mr_call *c, bool set)
 {
     struct __user_cap_header_struct header;
-    uint32_t data[2 * 3] = {0}, version, process;
-    if (mr_read32(U32(0), &version) || mr_read32(U32(0) + 4, &process))
+    uint32_t data[2 * 3] = {0};
+    if (mr_get_struct("2w", U32(0), &header))
         return -EFAULT;
-    uint32_t words = 3 * capability_structs(version);
+    uint32_t words = 3 * capability_structs(header.version);
     if (words == 0) { /* the kernel answers with the version it prefers */
         if (mr_write32(U32(0), _LINUX_CAPABILITY_VERSION_3))
             return -EFAULT;
         return U32(1) || set ? -EINVAL : 0;
     }
-    header = (struct __user_cap_header_struct){version, (int)process};
-    for (uint32_t i = 0; set && i < words; i++)
-        if (mr_read32(U32(1) + 4 * i, &data[i]))
-            return -EFAULT;
+    if (set && mr_get_words(U32(1), data, words))
+        return -EFAULT;
     if (syscall(set ? SYS_capset : SYS_capget, &header, data))
         return -errno;
-    for (uint32_t i = 0; !set && U32(1) && i < words; i++)
-        if (mr_write32(U32(1) + 4 * i, data[i]))
-            return -EFAULT;
-    return 0;
+    return !set && U32(1) ? mr_put_words(U32(1), data, words) : 0;
 }
 
 SYSCALL(4204, capget, "pp") { return capabilities(c, false); }

@@ -17,8 +17,6 @@
 #include "run/upcalls.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #define FIRST_NUMBER 4000u
 #define NUMBER_COUNT 500u
@@ -119,7 +117,6 @@ static int64_t run_body(struct mr_call *c)
     return result;
 }
 
-/* Returns the result; the row is NULL for a number nobody has. */
 static int64_t make_call(struct mr_call *c, uint32_t first_word)
 {
     if (!fetch_arguments(c, first_word))
@@ -160,22 +157,16 @@ static uint32_t take_call(struct mr_state *s, uint32_t pc)
         result = make_call(&c, first_word);
     else
         note_unknown(number);
-    if (mr_debugging && mr_observe.debug_moved(s, &pc))
-        return mr_signals_take(s, pc);
-    if (result == -ERESTART)
+    if ((mr_debugging && mr_observe.debug_moved(s, &pc)) || result == -ERESTART)
         return mr_signals_take(s, pc);
     if (mr_debugging && result == -EINTR && !mr_signals_waiting())
         return pc; /* only the debugger wanted the thread to stop */
-    if (!mr_signals_waiting()) {
-        if (!c.moved)
-            set_result(s, result);
-        return c.next_pc;
-    }
-    if (to_be_restarted(&c, result))
+    bool waiting = mr_signals_waiting();
+    if (waiting && to_be_restarted(&c, result))
         return mr_signals_take(s, pc); /* v0 and a3 still are what the call was made with */
     if (!c.moved)
         set_result(s, result);
-    return mr_signals_take(s, c.next_pc);
+    return waiting ? mr_signals_take(s, c.next_pc) : c.next_pc;
 }
 
 static uint32_t take_call_with_samples(struct mr_state *s, uint32_t pc)

@@ -26,6 +26,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #define MR_CALL_WORDS 8
 
@@ -69,7 +70,15 @@ static inline const char *mr_call_kinds(const struct mr_call_row *row)
 #define INT(n) ((int32_t)(uint32_t)c->arg[n])
 #define FD(n) INT(n)
 
-/* ---- syscall.c ---- */
 const struct mr_call_row *mr_call_row(uint32_t number);
+
+/* ---- sys_file.c ---- */
+/* Flags of open for calls that refuse what they do not know: returns the host's, or -EINVAL for others than these. */
+int mr_known_flags(uint32_t mips, int known);
+
+/* ---- sys_io.c: pieces of guest memory, as readv, vmsplice and process_vm_readv take them ---- */
+#define MR_MOST_PIECES 1024 /* UIO_MAXIOV */
+/* Fills in a vector of host pointers made by mr_user; returns 0 or -errno. */
+int mr_get_vector(uint32_t guest, uint32_t count, struct iovec *vector);
 
 #endif
