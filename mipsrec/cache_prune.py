@@ -88,25 +88,15 @@ def _remove_lock(lock: Path) -> bool:
     return True
 
 
-def _newest(path: Path) -> float:
-    """Return when a file, or anything in a folder, changed last."""
-    found = [path.lstat().st_mtime]
-    for current, _, names in os.walk(path):
-        for name in names:
-            with suppress(OSError):
-                found.append(Path(current, name).lstat().st_mtime)
-    return max(found)
-
-
 def _size(path: Path) -> int:
-    total = 0
-    with suppress(OSError):
-        total = path.lstat().st_size
-    for current, _, names in os.walk(path):
-        for name in names:
-            with suppress(OSError):
-                total += Path(current, name).lstat().st_size
-    return total
+    return sum(status.st_size for status in _statuses(path))
+
+
+def _statuses(path: Path) -> Iterator[os.stat_result]:
+    """Yield how a file is, or a folder and each file in it; nothing of those that are gone."""
+    for one in (path, *(Path(current, name) for current, _, names in os.walk(path) for name in names)):
+        with suppress(OSError):
+            yield one.lstat()
 
 
 def _unfinished_in(folder: Path, now: float) -> Iterator[Leftover]:
@@ -120,9 +110,9 @@ def _unfinished_in(folder: Path, now: float) -> Iterator[Leftover]:
             else:
                 yield Leftover(LOCK, path, 0)
         elif entry.name.startswith(".") or ".json." in entry.name:
-            with suppress(OSError):
-                if not held and _newest(path) + UNFINISHED_SECONDS < now:
-                    yield Leftover("unfinished build", path, _size(path))
+            newest = max((status.st_mtime for status in _statuses(path)), default=now)
+            if not held and newest + UNFINISHED_SECONDS < now:
+                yield Leftover("unfinished build", path, _size(path))
         elif entry.name.endswith(".json") and not path.with_suffix(".so").exists():
             yield Leftover("description", path, _size(path))
 

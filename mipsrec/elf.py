@@ -36,12 +36,11 @@ _FP_SOFT, _FP_64, _FP_64A = 3, 6, 7
 
 @dataclass(frozen=True)
 class AbiFlags:
-    """What .MIPS.abiflags says; `fp_abi` is a Val_GNU_MIPS_ABI_FP number, `ases` holds AFL_ASE bits."""
+    """What .MIPS.abiflags says; `fp_abi` is a Val_GNU_MIPS_ABI_FP number."""
 
     isa_level: int
     isa_rev: int
     fp_abi: int
-    ases: int
 
 
 @dataclass(frozen=True)
@@ -103,7 +102,10 @@ def parse_elf(path: Path, content: bytes) -> Image:
     segments = elf_header.load_segments(path, content, headers, bias)
     warnings: list[str] = []
     entry = elf_header.check_entry(path, e_type, entry, bias, segments, warnings)
-    raw = RawFile(content, order, headers, _sections(content, order, warnings))
+    sections: tuple[SectionHeader, ...] = _degrade(
+        "section headers", (), lambda: tables.read_sections(content, order), warnings
+    )
+    raw = RawFile(content, order, headers, sections)
     abi_flags = _degrade(".MIPS.abiflags", None, lambda: _abi_flags(path, raw), warnings)
     if flags.arch in ("mips3", "mips4", "mips5", "mips64", "mips64r2"):
         warnings.append(f"is marked {flags.arch}: 64-bit instructions are not supported")
@@ -129,7 +131,7 @@ def parse_elf(path: Path, content: bytes) -> Image:
         soname=next((name for tag, name in names if tag == tables.DT_SONAME), None),
         segments=segments,
         symbols=symbols,
-        relocations=_degrade("relocations", (), lambda: _relocations(raw, dynamic, bias), warnings),
+        relocations=_degrade("relocations", (), lambda: tables.read_relocations(raw, dynamic, bias), warnings),
         got=_degrade("GOT", None, lambda: _got(raw, dynamic, bias), warnings),
         gp=_degrade("gp value", None, lambda: _gp(raw, dynamic, places, bias), warnings),
         abi_flags=abi_flags,
@@ -157,10 +159,6 @@ def _degrade(what: str, default: T, read: Callable[[], T], warnings: list[str]) 
         return default
 
 
-def _sections(content: bytes, order: str, warnings: list[str]) -> tuple[SectionHeader, ...]:
-    return _degrade("section headers", (), lambda: tables.read_sections(content, order), warnings)
-
-
 def _interpreter(raw: RawFile) -> str | None:
     header = raw.segment(tables.PT_INTERP)
     if header is None:
@@ -185,12 +183,12 @@ def _abi_flags(path: Path, raw: RawFile) -> AbiFlags | None:
         return None
     if len(data) < 24:
         raise Malformed("it is cut off")
-    version, level, rev, _, _, _, fp_abi, _, ases = struct.unpack_from(f"{raw.order}H6B2I", data)
+    version, level, rev, _, _, _, fp_abi = struct.unpack_from(f"{raw.order}H6B", data)
     if version != 0:
         raise Malformed(f"its version is {version}, not 0")
     if rev == 6:
         raise ElfError(f"{path}: is a MIPS R6 program; MIPS I to MIPS32r2 are supported: build with -march=mips32r2")
-    return AbiFlags(level, rev, fp_abi, ases)
+    return AbiFlags(level, rev, fp_abi)
 
 
 def _symbol_tables(raw: RawFile, dynamic: dict[int, int], warnings: list[str]) -> _TablePlaces:
@@ -214,13 +212,7 @@ def _symbols(raw: RawFile, places: _TablePlaces, bias: int, warnings: list[str])
         for symbol in tables.read_symbols(raw, table, strings, warnings):
             merged[symbol.address, symbol.name] = symbol
     ordered = (merged[key] for key in sorted(merged))
-    if bias == 0:
-        return tuple(ordered)
     return tuple(symbol._replace(address=(symbol.address + bias) & 0xFFFFFFFF) for symbol in ordered)
-
-
-def _relocations(raw: RawFile, dynamic: dict[int, int], bias: int) -> tuple[Relocation, ...]:
-    return tuple(tables.read_relocations(raw, dynamic, bias)) if dynamic else ()
 
 
 def _got(raw: RawFile, dynamic: dict[int, int], bias: int) -> tuple[int, int] | None:

@@ -57,7 +57,6 @@ class Segment:
 class EFlags:
     """The e_flags word taken apart; `arch` is mips1 ... mips64r2, `abi` is o32 (others are refused)."""
 
-    value: int
     arch: str
     abi: str
     nan2008: bool
@@ -125,7 +124,6 @@ def check_flags(path: Path, value: int, entry: int) -> EFlags:
             "build it with -mno-mips16 -mno-micromips"
         )
     return EFlags(
-        value=value,
         arch=_ARCHITECTURES[arch],
         abi="o32",
         nan2008=bool(value & E_FLAGS.EF_MIPS_NAN2008),

@@ -14,6 +14,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from typing import NamedTuple
 
 from elftools.elf.constants import SHN_INDICES
@@ -226,32 +227,29 @@ def absolute_symbol(raw: RawFile, table: Place, strings: Place, name: str) -> in
     return next((record[1] for record in records if record[0] in offsets and record[5] != 0), None)
 
 
-def read_dynamic(raw: RawFile) -> dict[int, int]:
-    """Return tag -> value of PT_DYNAMIC (the first entry of each tag), {} where there is none."""
+def _dynamic_entries(raw: RawFile) -> Iterator[tuple[int, ...]]:
+    """Return (tag, value) of the entries of PT_DYNAMIC, nothing where there is none."""
     header = raw.segment(PT_DYNAMIC)
     if header is None:
-        return {}
+        return iter(())
     size = max(0, min(header.filesz, 8 * MAX_DYNAMIC_ENTRIES, len(raw.content) - header.offset))
+    return takewhile(lambda entry: entry[0] != 0, raw.records((header.offset, size), "II"))
+
+
+def read_dynamic(raw: RawFile) -> dict[int, int]:
+    """Return tag -> value of PT_DYNAMIC (the first entry of each tag), {} where there is none."""
     entries: dict[int, int] = {}
-    for tag, value in raw.records((header.offset, size), "II"):
-        if tag == 0:
-            break
+    for tag, value in _dynamic_entries(raw):
         entries.setdefault(tag, value)
     return entries
 
 
 def read_dynamic_names(raw: RawFile, dynamic: dict[int, int]) -> list[tuple[int, str]]:
     """Return (tag, name) of the entries of PT_DYNAMIC that name libraries or folders, in order."""
-    header = raw.segment(PT_DYNAMIC)
-    if header is None:
-        return []
-    size = max(0, min(header.filesz, 8 * MAX_DYNAMIC_ENTRIES, len(raw.content) - header.offset))
     offset, strings_size = raw.loaded_place(dynamic.get(DT_STRTAB, 0), dynamic.get(DT_STRSZ, 0))
     strings = raw.content[offset : offset + strings_size]
     found = []
-    for tag, value in raw.records((header.offset, size), "II"):
-        if tag == 0:
-            break
+    for tag, value in _dynamic_entries(raw):
         if tag in (DT_NEEDED, DT_SONAME, DT_RPATH, DT_RUNPATH) and value < len(strings):
             found.append((tag, strings[value:].split(b"\0", 1)[0].decode("utf-8", "surrogateescape")))
     return found
@@ -263,7 +261,7 @@ def dynamic_symbol_table(raw: RawFile, dynamic: dict[int, int]) -> tuple[Place, 
     return table, raw.loaded_place(dynamic.get(DT_STRTAB, 0), dynamic.get(DT_STRSZ, 0))
 
 
-def read_relocations(raw: RawFile, dynamic: dict[int, int], bias: int) -> list[Relocation]:
+def read_relocations(raw: RawFile, dynamic: dict[int, int], bias: int) -> tuple[Relocation, ...]:
     """Return what a position-independent program does to itself at start, addresses and targets with bias.
 
     MIPS psABI, chapter 5: REL32 adds the bias or the symbol's value to the word; of the GOT, the local entries get
@@ -284,7 +282,7 @@ def read_relocations(raw: RawFile, dynamic: dict[int, int], bias: int) -> list[R
     for address, info in raw.records(raw.loaded_place(dynamic.get(DT_REL, 0), size), "II"):
         if info & 0xFF == R_MIPS_REL32:
             found.append(Relocation(address + bias & 0xFFFFFFFF, target(address, info >> 8), "REL32"))
-    return found + _got_relocations(raw, dynamic, bias, symbols)
+    return (*found, *_got_relocations(raw, dynamic, bias, symbols))
 
 
 def _got_relocations(

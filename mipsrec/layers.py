@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 from .cache import cache_folder, code_path, variant_of
@@ -69,11 +70,8 @@ def code_paths(identity: str, options: Options) -> list[Path]:
 
 def paths_to_run(identity: str, options: Options) -> list[Path]:
     """Return the same for a run, which by default also takes what was made for lesser processors."""
-    found = []
-    for root in (cache_folder(), *layer_folders()):
-        for variant in variants_to_run(options):
-            found.append(code_path(identity, options, variant, root))
-    return found
+    roots, variants = (cache_folder(), *layer_folders()), variants_to_run(options)
+    return [code_path(identity, options, variant, root) for root in roots for variant in variants]
 
 
 def variants_to_run(options: Options) -> list[str]:
@@ -87,6 +85,4 @@ def variants_to_run(options: Options) -> list[str]:
 def is_default(options: Options) -> bool:
     """Return whether the options choose the variant that the host looks for when none is named."""
     usual = Options()
-    return all(
-        getattr(options, name) == getattr(usual, name) for name in ("opt", "memory", "calls", "cpu", "profile")
-    )
+    return replace(options, jobs=usual.jobs, reuse=usual.reuse, into=usual.into) == usual

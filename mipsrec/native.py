@@ -19,7 +19,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from . import object_cache
-from .analysis import Function, Program
+from .analysis import Program
 from .checksum import append_footer
 from .compiler import find_compiler
 from .emit.function import LiftedFunction
@@ -33,7 +33,7 @@ from .options import LIGHT
 from .shards import Shard, shards_of_files, shards_of_program
 from .target_cpu import Cpu, chosen_cpu
 from .temporary_folder import temporary_folder
-from .workers import results
+from .workers import Result, results
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,6 @@ class ShardResult:
 
     path: Path
     entries: tuple[tuple[int, str], ...]
-    function_count: int
     reused: bool
 
 
@@ -200,16 +199,12 @@ class Plan:
         return shards_of_program(self.program, self.levels)
 
 
-_plan: Plan | None = None  # inherited by worker processes through fork
 
-
-def lift_shard(
-    functions: list[Function], callees: Mapping[int, Callee], lift: LiftOptions
-) -> list[LiftedFunction]:
+def lift_shard(shard: Shard, plan: Plan) -> list[LiftedFunction]:
     """Return the LLVM functions of one module."""
     lifted: list[LiftedFunction] = []
-    for function in functions:
-        lifted += lift_function(function, callees, lift, len(lifted))
+    for start in shard.starts:
+        lifted += lift_function(plan.program.functions[start], plan.callees, plan.options, len(lifted))
     return lifted
 
 
@@ -264,18 +259,18 @@ def compile_shard(shard: Shard, plan: Plan | None, build: BuildOptions) -> tuple
         texts = [(str(path), _read_ir(path)) for path in shard.files]
     else:
         assert plan is not None
-        lifted = lift_shard([plan.program.functions[start] for start in shard.starts], plan.callees, plan.options)
+        lifted = lift_shard(shard, plan)
         entries = [(pc, function.symbol) for function in lifted for pc in function.entries]
         texts = [("generated IR", module_text(lifted, default_triple(), plan.options.file_name))]
     data, reused = _object(texts, shard.level, build.cpu, build.reuse)
     return data, entries, reused
 
 
-def _run_shard(shard: Shard, folder: Path, build: BuildOptions) -> ShardResult:
-    data, entries, reused = compile_shard(shard, _plan, build)
+def _run_shard(shard: Shard, folder: Path, plan: Plan | None, build: BuildOptions) -> ShardResult:
+    data, entries, reused = compile_shard(shard, plan, build)
     path = folder / f"{shard.number}.o"
     path.write_bytes(data)
-    return ShardResult(path, tuple(entries), len(shard.files) or len(shard.starts), reused)
+    return ShardResult(path, tuple(entries), reused)
 
 
 def _read_ir(path: Path) -> str:
@@ -295,12 +290,7 @@ def build_program(
     plan: Plan, build: BuildOptions, identity: LibraryIdentity, output: Path, progress: Progress | None = None
 ) -> BuildReport:
     """Compile what is planned of a program into the library `output`."""
-    global _plan
-    _plan = plan
-    try:
-        return _build(plan.shards(), build, identity, None, output, progress)
-    finally:
-        _plan = None
+    return _build(plan.shards(), plan, build, identity, None, output, progress)
 
 
 def build_files(
@@ -312,11 +302,12 @@ def build_files(
     progress: Progress | None = None,
 ) -> BuildReport:
     """Compile IR files (path, guest instructions, level) with known entries (guest pc, symbol) into `output`."""
-    return _build(shards_of_files(files), build, identity, entries, output, progress)
+    return _build(shards_of_files(files), None, build, identity, entries, output, progress)
 
 
 def _build(
     shards: list[Shard],
+    plan: Plan | None,
     build: BuildOptions,
     identity: LibraryIdentity,
     entries: list[tuple[int, str]] | None,
@@ -324,7 +315,8 @@ def _build(
     progress: Progress | None,
 ) -> BuildReport:
     with _being_made(output) as folder:
-        compiled = _compile(shards, build, folder, progress)
+        work = partial(_run_shard, folder=folder, plan=plan, build=build)  # workers inherit it through fork
+        compiled = in_workers(shards, work, build, progress)
         found = entries if entries is not None else [entry for result in compiled for entry in result.entries]
         _finish([result.path for result in compiled], found, build.cpu, identity, folder, output)
     reused = sum(result.reused for result in compiled)
@@ -365,14 +357,16 @@ def _finish(
     os.replace(library, output)
 
 
-def _compile(shards: list[Shard], build: BuildOptions, folder: Path, progress: Progress | None) -> list[ShardResult]:
-    """Compile every shard; return the results in the shards' order."""
+def in_workers(
+    shards: list[Shard], work: Callable[[Shard], Result], build: BuildOptions, progress: Progress | None = None
+) -> list[Result]:
+    """Work on every shard, each in a process of its own; return the results in the shards' order."""
     heaviest_first = sorted(shards, key=lambda shard: -shard.cost)
     workers = max(1, min(build.worker_count(), len(shards)))
-    done: dict[int, ShardResult] = {}
-    with closing(results(partial(_run_shard, folder=folder, build=build), heaviest_first, workers)) as finished:
+    done: dict[int, Result] = {}
+    with closing(results(work, heaviest_first, workers)) as finished:
         for shard, result in finished:
             done[shard.number] = result
             if progress is not None:
-                progress(result.function_count, shard.weight)
+                progress(len(shard.files) or len(shard.starts), shard.weight)
     return [done[shard.number] for shard in shards]

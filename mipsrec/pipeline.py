@@ -28,7 +28,7 @@ from .elf import Image, load_elf
 from .emit.function import LiftedFunction
 from .emit.lifted import lift_function
 from .emit.module import module_text
-from .errors import LiftError
+from .errors import LiftError, MipsrecError
 from .lift.convention import Callee
 from .lift.ir import FunctionPlan
 from .lift.options import LiftOptions
@@ -128,6 +128,15 @@ def _no_collections() -> Iterator[None]:
 def open_guest(path: str | os.PathLike[str]) -> Guest:
     """Read a program; raises ElfError when it cannot be translated."""
     return Guest(load_elf(Path(path)))
+
+
+def guest_in(path: str | os.PathLike[str], identity: str) -> Guest | None:
+    """Read the program or library of an identity; None where it is gone, or the file is another one now."""
+    try:
+        guest = open_guest(path)
+    except MipsrecError:
+        return None
+    return guest if guest.image.identity == identity else None
 
 
 Progress = Callable[[int, int], None]

@@ -8,19 +8,18 @@ functions here, only its name.
 
 from __future__ import annotations
 
-import bisect
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .analysis import Block, Function
+from .analysis import Block, BlockIndex, Function
 from .commands.listing import block_lines
-from .elf import load_elf
-from .errors import MipsrecError, ProfileError
-from .pipeline import Guest
+from .errors import ProfileError
+from .pipeline import Guest, guest_in
 from .profiles import ENGINES, FileSamples, Profile
 from .sysroot import Sysroot
 
@@ -45,8 +44,8 @@ class FunctionSamples:
     function: Function | None
     guest: Guest | None = None
     file: str | None = None
-    engines: dict[str, int] = field(default_factory=lambda: dict.fromkeys(ENGINES, 0))
-    counts: dict[int, int] = field(default_factory=dict)
+    engines: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(ENGINES, 0)))
+    counts: Counter[int] = field(default_factory=Counter)
 
     @property
     def total(self) -> int:
@@ -75,22 +74,6 @@ class Report:
         return 100 * count / max(1, self.total)
 
 
-class _Blocks:
-    """Finds the function of a guest pc."""
-
-    def __init__(self, guest: Guest) -> None:
-        found = [(b.start, b, f) for f in guest.program.functions.values() for b in f.blocks.values()]
-        self._blocks = sorted(found, key=lambda entry: entry[0])
-        self._starts = [start for start, _, _ in self._blocks]
-
-    def function_at(self, pc: int) -> Function | None:
-        index = bisect.bisect_right(self._starts, pc) - 1
-        if index < 0:
-            return None
-        start, block, function = self._blocks[index]
-        return function if pc < start + 4 * block.instruction_count() else None
-
-
 def _rate_of(profile: Profile) -> int | None:
     """Return the rate that a comment of the file tells."""
     found = re.search(r"^# rate (\d{1,9})$", profile.path.read_text("utf-8", "surrogateescape"), re.MULTILINE)
@@ -103,31 +86,25 @@ def _opened(file: FileSamples, program: Guest, sysroot: Sysroot) -> Guest | None
         return program
     if file.identity is None:
         return None
-    for path in (Path(file.path), sysroot.host_path(file.path)):
-        if path is None:
-            continue
-        try:
-            image = load_elf(path)
-        except MipsrecError:
-            continue
-        if image.identity == file.identity:
-            return Guest(image)
-    return None
+    paths = (Path(file.path), sysroot.host_path(file.path))
+    return next((guest for path in paths if path is not None and (guest := guest_in(path, file.identity))), None)
 
 
 def _functions_of(file: FileSamples, guest: Guest | None, is_program: bool) -> Iterator[FunctionSamples]:
     """Yield the functions of one file that have samples."""
-    blocks = _Blocks(guest) if guest is not None and any(file.samples.values()) else None
+    there = guest.program.functions.values() if guest is not None and any(file.samples.values()) else ()
+    index = BlockIndex(reversed(there))  # of a block that several functions have, the last one's
     path = None if is_program or file.identity is None else file.path
     found: dict[str | int, FunctionSamples] = {}
     for engine, counts in file.samples.items():
         for pc, count in counts.items():
-            function = blocks.function_at(pc) if blocks is not None else None
+            place = index.place(pc)
+            function = place[0] if place is not None else None
             name = NOWHERE if pc == 0 else UNKNOWN if function is None else function.name
             key = name if function is None else function.start
             samples = found.setdefault(key, FunctionSamples(name, function, guest, path if pc else None))
             samples.engines[engine] += count
-            samples.counts[pc] = samples.counts.get(pc, 0) + count
+            samples.counts[pc] += count
     yield from found.values()
 
 
@@ -154,10 +131,8 @@ def _joined(found: list[FunctionSamples]) -> Iterator[FunctionSamples]:
             yield samples
             continue
         whole = rest.setdefault(samples.name, FunctionSamples(samples.name, None))
-        for engine, count in samples.engines.items():
-            whole.engines[engine] += count
-        for pc, count in samples.counts.items():
-            whole.counts[pc] = whole.counts.get(pc, 0) + count
+        whole.engines.update(samples.engines)
+        whole.counts.update(samples.counts)
     yield from rest.values()
 
 
@@ -209,7 +184,7 @@ def _summary(report: Report) -> str:
 
 def _block_count(samples: FunctionSamples, block: Block) -> int:
     pcs = range(block.start, block.start + 4 * block.instruction_count(), 4)
-    return sum(samples.counts.get(pc, 0) for pc in pcs)
+    return sum(samples.counts[pc] for pc in pcs)
 
 
 def _function_text(report: Report, samples: FunctionSamples) -> Iterator[str]:
@@ -225,7 +200,7 @@ def _function_text(report: Report, samples: FunctionSamples) -> Iterator[str]:
             continue
         yield f"  block {block.start:08x}: {report.share(count):.2f} %"
         for pc, word, text in block_lines(guest, function, block):
-            at = samples.counts.get(pc, 0)
+            at = samples.counts[pc]
             yield f"    {f'{report.share(at):6.2f} %' if at else '':8}  {pc:08x}: {word:08x}  {text}"
     if hidden:
         yield f"  ({hidden} block{'s' if hidden > 1 else ''} with next to no samples)"
@@ -266,7 +241,7 @@ def _function_data(report: Report, samples: FunctionSamples, with_blocks: bool) 
                 "start": block.start,
                 "samples": _block_count(samples, block),
                 "instructions": [
-                    {"pc": pc, "word": word, "text": text, "samples": samples.counts.get(pc, 0)}
+                    {"pc": pc, "word": word, "text": text, "samples": samples.counts[pc]}
                     for pc, word, text in block_lines(samples.guest or report.guest, function, block)
                 ],
             }

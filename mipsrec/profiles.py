@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -63,12 +64,11 @@ class Profile:
     files: tuple[FileSamples, ...] = ()
 
     @cached_property
-    def counts(self) -> dict[int, int]:
+    def counts(self) -> Counter[int]:
         """The samples of each guest pc of the program's own file, of all engines together."""
-        counts: dict[int, int] = {}
+        counts: Counter[int] = Counter()
         for found in self.samples.values():
-            for pc, count in found.items():
-                counts[pc] = counts.get(pc, 0) + count
+            counts.update(found)
         return counts
 
     @cached_property

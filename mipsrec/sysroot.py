@@ -157,27 +157,11 @@ def _expanded(folder: str, path: Path, image: Image, sysroot: Sysroot) -> str:
 def _fit(sysroot: Sysroot, folder: str, name: str, image: Image) -> Path | None:
     """Return the library of that name in a folder if it is for the same machine: ld.so passes over others."""
     found = sysroot.host_path(f"{folder}/{name}")
-    header = _header(found) if found is not None else None
-    if header is None or header.order != image.byte_order or header.is_n32:
-        return None
-    return found
+    return found if found is not None and _kind_of(found) == (image.byte_order, False) else None
 
 
-@dataclass(frozen=True)
-class _Header:
-    """What the ELF header of a 32-bit MIPS program or library says first."""
-
-    order: Literal["little", "big"]
-    flags: int
-
-    @property
-    def is_n32(self) -> bool:
-        """Whether it is for the ABI n32: 32-bit addresses, 64-bit registers."""
-        return bool(self.flags & _EF_MIPS_ABI2)
-
-
-def _header(path: Path) -> _Header | None:
-    """Return the header of a file, None where it is of another kind."""
+def _kind_of(path: Path) -> tuple[str, bool] | None:
+    """Return a MIPS file's byte order, and whether its ABI is n32 (64-bit registers); None of another kind of file."""
     try:
         if not path.is_file():
             return None
@@ -189,13 +173,13 @@ def _header(path: Path) -> _Header | None:
         return None
     order: Literal["little", "big"] = "little" if header[5] == 1 else "big"
     kind, machine = int.from_bytes(header[16:18], order), int.from_bytes(header[18:20], order)
-    flags = int.from_bytes(header[36:40], order)
-    return _Header(order, flags) if machine == 8 and kind in (2, 3) else None
+    is_n32 = int.from_bytes(header[36:40], order) & _EF_MIPS_ABI2 != 0
+    return (order, is_n32) if machine == 8 and kind in (2, 3) else None
 
 
 def is_mips(path: Path) -> bool:
     """Return whether a file is a 32-bit MIPS program or library, by its header alone."""
-    return _header(path) is not None
+    return _kind_of(path) is not None
 
 
 def mips_files(folder: Path) -> Iterator[Path]:

@@ -15,10 +15,10 @@ from ..memory import AddressSpace
 from .blocks import BlockFinder, CodeReader
 from .discovery import common_gp, first_starts, function_names, gap_start, gap_starts
 from .jumps import CodeAddresses, JumpResolver
-from .model import Block, End, Function, JumpTable, Program
+from .model import Block, BlockIndex, End, Function, JumpTable, Program
 from .returns_twice import mark_returns_twice
 
-__all__ = ["Block", "End", "Function", "JumpTable", "Program", "analyze"]
+__all__ = ["Block", "BlockIndex", "End", "Function", "JumpTable", "Program", "analyze"]
 
 _INDIRECT = (End.CALL, End.INDIRECT)
 

@@ -22,16 +22,13 @@ class CodeReader:
     """Instructions by pc; None where nothing executable or decodable stands."""
 
     def __init__(self, memory: AddressSpace, fr: int) -> None:
-        self._runs: list[tuple[int, int, array[int]]] = []
+        self.runs: list[tuple[int, int, array[int]]] = []
+        """The executable ranges by address: start, end, words."""
         for low, high in memory.image.executable_ranges:
             words = memory.words(low + 3 & ~3, high & ~3)
-            self._runs.append((low + 3 & ~3, (low + 3 & ~3) + 4 * len(words), words))
-        self.starts = [start for start, _, _ in self._runs]
+            self.runs.append((low + 3 & ~3, (low + 3 & ~3) + 4 * len(words), words))
+        self.starts = [start for start, _, _ in self.runs]
         self.fr = fr
-
-    def runs(self) -> list[tuple[int, int, array[int]]]:
-        """Return (start, end, words) of the executable ranges, by address."""
-        return self._runs
 
     def word(self, pc: int) -> int | None:
         """Return the word at an aligned pc inside executable memory, or None."""
@@ -40,7 +37,7 @@ class CodeReader:
         index = bisect_right(self.starts, pc) - 1
         if index < 0:
             return None
-        start, end, words = self._runs[index]
+        start, end, words = self.runs[index]
         return words[(pc - start) >> 2] if pc < end else None
 
     def instruction(self, pc: int) -> Instruction | None:
@@ -52,10 +49,6 @@ class CodeReader:
         if instruction is not None and instruction.word >> 26 in (0o21, 0o23, 0o37, 0o61, 0o65, 0o71, 0o75):
             return None if is_reserved(instruction, self.fr) else instruction
         return instruction
-
-
-def _simple_slot(instruction: Instruction | None) -> bool:
-    return instruction is not None and instruction.row.flow is Flow.NEXT
 
 
 def _terminate(block: Block, pc: int, instruction: Instruction | None, slot: Instruction | None) -> None:
@@ -70,7 +63,7 @@ def _terminate(block: Block, pc: int, instruction: Instruction | None, slot: Ins
         block.end = End.SYSCALL if flow is Flow.SYSCALL else End.STOP
         block.next_pc = pc + 4
         return
-    if not _simple_slot(slot):
+    if slot is None or slot.row.flow is not Flow.NEXT:
         block.end, block.terminator = End.INTERPRET, None
         return
     block.delay_slot = slot
@@ -98,9 +91,7 @@ def _terminate(block: Block, pc: int, instruction: Instruction | None, slot: Ins
 
 def _looks_like_start(code: CodeReader, pc: int) -> bool:
     """Return whether a function seems to start at `pc`: it makes a stack frame or sets up gp."""
-    word = code.word(pc)
-    if word is None:
-        return False
+    word = code.word(pc) or 0
     return word >> 16 == 0x3C1C or (word >> 16 == 0x27BD and word & 0x8000 != 0)
 
 

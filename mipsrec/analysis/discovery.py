@@ -25,7 +25,7 @@ _ADDU_GP_T9 = 0x0399E021
 def common_gp(code: CodeReader) -> int | None:
     """Return the gp that most prologues of the code set up (`lui gp; addiu gp; addu gp, gp, t9`), None without any."""
     found: Counter[int] = Counter()
-    for start, _, words in code.runs():
+    for start, _, words in code.runs:
         for index in range(len(words) - 2):
             if words[index + 2] == _ADDU_GP_T9 and (words[index] >> 16, words[index + 1] >> 16) == (_LUI_GP, _ADDIU_GP):
                 found[_prologue_gp(words, index, start)] += 1
@@ -41,7 +41,7 @@ def _prologue_gp(words: array[int], index: int, start: int) -> int:
 def _sweep(code: CodeReader, gp: int | None) -> set[int]:
     """Return the targets of jal and bal, and the starts of gp prologues (`lui gp; addiu gp; addu gp, gp, t9`)."""
     found = set()
-    for start, _, words in code.runs():
+    for start, _, words in code.runs:
         pc = start
         for index, word in enumerate(words):
             top = word & 0xFC000000
@@ -96,7 +96,7 @@ def first_starts(image: Image, memory: AddressSpace, code: CodeReader, gp: int |
 def gap_starts(code: CodeReader, covered: list[tuple[int, int]]) -> dict[int, int]:
     """Return the starts of the gaps between the covered ranges (sorted, disjoint), each with the end of its gap."""
     found = {}
-    for start, end, _ in code.runs():
+    for start, end, _ in code.runs:
         position = start
         for low, high in [*(r for r in covered if start <= r[0] < end), (end, end)]:
             pc = gap_start(code, position, low)
@@ -114,7 +114,7 @@ def gap_start(code: CodeReader, position: int, limit: int) -> int | None:
     index = bisect_right(code.starts, position) - 1
     if index < 0:
         return None
-    start, end, words = code.runs()[index]
+    start, end, words = code.runs[index]
     pc, limit = position, min(limit, end)
     while pc < limit and words[(pc - start) >> 2] == 0:
         pc += 4

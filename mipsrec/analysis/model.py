@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..isa import Flow, Instruction
@@ -133,3 +135,22 @@ class Program:
     functions: dict[int, Function]
     names: dict[int, str]
     warnings: list[str] = field(default_factory=list)
+
+
+class BlockIndex:
+    """Finds the function and the block that have a pc; of a block that several functions have, the first one's."""
+
+    def __init__(self, functions: Iterable[Function]) -> None:
+        self._owners: dict[int, Function] = {}
+        for function in functions:
+            for start in function.blocks:
+                self._owners.setdefault(start, function)
+        self._order = sorted(self._owners)
+
+    def place(self, pc: int) -> tuple[Function, Block] | None:
+        index = bisect_right(self._order, pc) - 1
+        if index < 0:
+            return None
+        function = self._owners[self._order[index]]
+        block = function.blocks[self._order[index]]
+        return (function, block) if pc < block.start + 4 * block.instruction_count() else None

@@ -150,10 +150,6 @@ def run(machine: SymbolicMachine, instructions: Sequence[Instruction]) -> None:
             machine.set_gpr(link, machine._unknown())
 
 
-def _no_memory(address: int) -> int | None:
-    return None
-
-
 _conditions: dict[int, int | None] = {}
 
 
@@ -162,6 +158,6 @@ def constant_condition(instruction: Instruction) -> int | None:
     word = instruction.word & 0xFFFF0000
     if word not in _conditions:
         assert instruction.row.condition is not None
-        value = instruction.row.condition(SymbolicMachine({}, _no_memory), instruction)
+        value = instruction.row.condition(SymbolicMachine({}, lambda address: None), instruction)
         _conditions[word] = value if isinstance(value, int) else None
     return _conditions[word]

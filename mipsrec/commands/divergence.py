@@ -16,15 +16,14 @@ from typing import Any
 
 from ..abi import CAUSES
 from ..analysis import Block, End, Function
-from ..elf import load_elf
-from ..errors import MipsrecError
 from ..isa import decode
 from ..isa.effects import masks
-from ..pipeline import Guest
+from ..pipeline import Guest, guest_in
 from ..state import GPR_NAMES
 from .listing import block_lines
 
 Record = dict[str, Any]
+"""What runtime/verify/report.c writes."""
 
 BLOCKS_SHOWN = 4
 LINES_AROUND = 5
@@ -90,13 +89,10 @@ class _Code:
         """Return the file of a record, if it is still there and as it was."""
         path, identity = os.fsdecode(found["path"].encode("latin-1")), found["identity"]
         if identity not in self._guests:
-            try:
-                image = load_elf(path)
-            except MipsrecError:
+            guest = guest_in(path, identity)
+            if guest is None:
                 return None
-            if image.identity != identity:
-                return None
-            self._guests[identity] = Guest(image)
+            self._guests[identity] = guest
             self._names[identity] = f"{os.path.basename(path)}:"
         return _File(found["low"], found["high"], found["delta"], self._guests[identity], self._names[identity])
 

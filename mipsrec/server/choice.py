@@ -5,13 +5,12 @@ Enters: an analysed file, and samples by guest pc. Leaves: functions, each with 
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..abi import ARRIVED
-from ..analysis import Function
+from ..analysis import BlockIndex, Function
 from ..flow.graph import Graph
 from ..pipeline import Guest
 
@@ -27,29 +26,12 @@ _ARRIVALS = 4
 """At a place that analysis does not know, before it is taken for a function's start."""
 
 
-@dataclass
 class FileIndex:
-    """Finds the function and the block of a guest pc."""
+    """A file with what finds the lifted function and the block of a guest pc."""
 
-    guest: Guest
-    _owners: dict[int, int] = field(default_factory=dict)
-    _order: list[int] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        for start in self.guest.starts:
-            for pc in self.guest.program.functions[start].blocks:
-                self._owners.setdefault(pc, start)
-        self._order = sorted(self._owners)
-
-    def place(self, pc: int) -> tuple[int, int] | None:
-        """Return the start of the function, and of the block, that has a pc."""
-        index = bisect_right(self._order, pc) - 1
-        if index < 0:
-            return None
-        block_start = self._order[index]
-        start = self._owners[block_start]
-        block = self.guest.program.functions[start].blocks[block_start]
-        return (start, block_start) if pc < block_start + 4 * block.instruction_count() else None
+    def __init__(self, guest: Guest) -> None:
+        self.guest = guest
+        self.place = BlockIndex(guest.program.functions[start] for start in guest.starts).place
 
 
 def heads_around(function: Function, blocks: set[int]) -> set[int]:
@@ -76,7 +58,7 @@ def _heat(index: FileIndex, counts: Mapping[int, int]) -> _Heat:
         place = index.place(pc & ~ARRIVED)
         if place is None:
             continue
-        start, block = place
+        start, block = place[0].start, place[1].start
         heat.executed.add(start)
         if count == 0:
             continue
@@ -90,7 +72,7 @@ def _heat(index: FileIndex, counts: Mapping[int, int]) -> _Heat:
 def unknown_starts(index: FileIndex, counts: Mapping[int, int]) -> frozenset[int]:
     """Return where control comes to often, but analysis has no block begin: functions that only pointers lead to."""
     found = [pc & ~ARRIVED for pc, count in counts.items() if pc & ARRIVED and count >= _ARRIVALS]
-    return frozenset(pc for pc in found if (place := index.place(pc)) is None or place[1] != pc)
+    return frozenset(pc for pc in found if (place := index.place(pc)) is None or place[1].start != pc)
 
 
 def choose(

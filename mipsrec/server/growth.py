@@ -15,7 +15,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -34,8 +34,7 @@ from ..linking import GuestFile, LibraryIdentity
 from ..options import AUTO, Options
 from ..pipeline import Guest
 from ..shards import Shard
-from ..target_cpu import chosen_cpu
-from ..workers import results
+from ..target_cpu import Cpu, chosen_cpu
 from .choice import FileIndex
 
 MOST_GROUPS = 12
@@ -161,15 +160,6 @@ def _settle(partial_path: Path, path: Path) -> None:
 # ---- compiling a group ----
 
 
-@dataclass(frozen=True)
-class _Work:
-    """What a worker needs for the shards of a group; inherited through fork."""
-
-    plan: native.Plan
-    number: int
-    build: native.BuildOptions
-
-
 def renamed(text: str, names: set[str], number: int) -> str:
     """Return IR with the symbols of lifted functions made those of a group: two groups may have the same function."""
     return _SYMBOL.sub(lambda found: f"@{found[1]}-{number}" if found[1] in names else found[0], text)
@@ -180,16 +170,15 @@ def _symbols(lifted: list[LiftedFunction]) -> set[str]:
     return found.union(*(function.calls for function in lifted))
 
 
-def _compile(shard: Shard, work: _Work) -> Part:
-    plan = work.plan
+def _compile(shard: Shard, plan: native.Plan, number: int, cpu: Cpu) -> Part:
     native.choose_options(shard.level)
-    lifted = native.lift_shard([plan.program.functions[start] for start in shard.starts], plan.callees, plan.options)
+    lifted = native.lift_shard(shard, plan)
     text = module_text(lifted, native.default_triple(), plan.options.file_name)
-    text = renamed(text, _symbols(lifted), work.number)
-    key = native.object_key([("generated IR", text)], shard.level, work.build.cpu)
+    text = renamed(text, _symbols(lifted), number)
+    key = native.object_key([("generated IR", text)], shard.level, cpu)
     if _kept(key) is None:
-        object_cache.keep(key, native.compile_text(text, shard.level, work.build.cpu))
-    entries = tuple((pc, f"{function.symbol}-{work.number}") for function in lifted for pc in function.entries)
+        object_cache.keep(key, native.compile_text(text, shard.level, cpu))
+    entries = tuple((pc, f"{function.symbol}-{number}") for function in lifted for pc in function.entries)
     return Part(key, entries)
 
 
@@ -220,12 +209,8 @@ def compile_group(guest: Guest, options: Options, functions: Functions, number: 
     """Compile functions as one group; raises MipsrecError."""
     plan = _plan(guest, options, functions)
     build = native.BuildOptions(jobs, chosen_cpu(options.cpu))
-    work = _Work(plan, number, build)
-    shards = sorted(plan.shards(), key=lambda shard: -shard.cost)
-    workers = max(1, min(build.worker_count(), len(shards)))
-    with closing(results(partial(_compile, work=work), shards, workers)) as finished:
-        parts = {shard.number: part for shard, part in finished}
-    return Group(number, functions, tuple(parts[number] for number in sorted(parts)))
+    work = partial(_compile, plan=plan, number=number, cpu=build.cpu)  # workers inherit it through fork
+    return Group(number, functions, tuple(native.in_workers(plan.shards(), work, build)))
 
 
 def _kept(key: str) -> bytes | None:

@@ -33,20 +33,10 @@ class Exits:
     def trap_if(self, flag: Value, cause: str) -> None:
         self.leave_if(flag)
 
-    def raise_always(self, cause: str) -> NoReturn:
+    def _refuse(self, *operands: object) -> NoReturn:
         raise Unsupported
 
-    def read_hardware(self, number: int) -> NoReturn:
-        raise Unsupported
-
-    def read_control(self, number: int) -> NoReturn:
-        raise Unsupported
-
-    def write_control(self, number: int, value: Value) -> NoReturn:
-        raise Unsupported
-
-    def sync_code(self, base: Value, displacement: int) -> NoReturn:
-        raise Unsupported
+    raise_always = read_hardware = read_control = write_control = sync_code = _refuse
 
 
 class ExitGuards:

@@ -26,26 +26,22 @@ class Expression(int):
     def __and__(self, other: int) -> Expression:
         return self if other == 0xFFFFFFFF and 0 <= self <= other else _both(self, other, "&", int.__and__)
 
-    def __rand__(self, other: int) -> Expression:
-        return self & other
+    __rand__ = __and__
 
     def __or__(self, other: int) -> Expression:
         return _both(self, other, "|", int.__or__)
 
-    def __ror__(self, other: int) -> Expression:
-        return self | other
+    __ror__ = __or__
 
     def __xor__(self, other: int) -> Expression:
         return _both(self, other, "^", int.__xor__)
 
-    def __rxor__(self, other: int) -> Expression:
-        return self ^ other
+    __rxor__ = __xor__
 
     def __add__(self, other: int) -> Expression:
         return _both(self, other, "+", int.__add__)
 
-    def __radd__(self, other: int) -> Expression:
-        return self + other
+    __radd__ = __add__
 
     def __sub__(self, other: int) -> Expression:
         return _both(self, other, "-", int.__sub__)

@@ -22,6 +22,11 @@ class Operand:
     place: int
 
 
+def _pin_and_half(place: int, kind: str) -> tuple[int, int]:
+    """Return the pinned register of a class, and which half of it a `single` or `high` is."""
+    return (place - UPPER, 1) if UPPER <= place < MEMORY else (place, int(kind == "high"))
+
+
 class StencilRegisters:
     """Implements isa.meaning.RegisterOperations for one stencil and one of its samples.
 
@@ -98,30 +103,30 @@ class StencilRegisters:
     def _pinned(self, place: int) -> str:
         return self.ftemp if place == TEMP else self.floats[place]
 
-    def _half_of_pin(self, type_: str, place: int, upper: bool) -> str:
-        """Return a half of a pinned register."""
-        pair = self._writer.value(f"bitcast double {self._pinned(place)} to <2 x {type_}>")
-        return self._writer.value(f"extractelement <2 x {type_}> {pair}, i32 {int(upper)}")
+    def _half(self, type_: str, number: Any, kind: str) -> str:
+        """Return a `single` or `high`: in the state, or a half of a pinned register."""
+        place = self.class_of(number)
+        if place == MEMORY:
+            return self.from_state(type_, self.fpr_place(number, kind))
+        pin, half = _pin_and_half(place, kind)
+        pair = self._writer.value(f"bitcast double {self._pinned(pin)} to <2 x {type_}>")
+        return self._writer.value(f"extractelement <2 x {type_}> {pair}, i32 {half}")
 
-    def _set_half_of_pin(self, type_: str, place: int, upper: bool, value: Value) -> None:
-        pair = self._writer.value(f"bitcast double {self.floats[place]} to <2 x {type_}>")
-        pair = self._writer.value(f"insertelement <2 x {type_}> {pair}, {type_} {text(value)}, i32 {int(upper)}")
-        self.floats[place] = self._writer.value(f"bitcast <2 x {type_}> {pair} to double")
+    def _set_half(self, type_: str, number: Any, kind: str, value: Value) -> None:
+        place = self.class_of(number)
+        if place == MEMORY:
+            self.to_state(type_, value, self.fpr_place(number, kind))
+            return
+        pin, half = _pin_and_half(place, kind)
+        pair = self._writer.value(f"bitcast double {self.floats[pin]} to <2 x {type_}>")
+        pair = self._writer.value(f"insertelement <2 x {type_}> {pair}, {type_} {text(value)}, i32 {half}")
+        self.floats[pin] = self._writer.value(f"bitcast <2 x {type_}> {pair} to double")
 
     def single(self, number: Any) -> str:
-        place = self.class_of(number)
-        if place == MEMORY:
-            return self.from_state("float", self.fpr_place(number, "single"))
-        upper = UPPER <= place < MEMORY
-        return self._half_of_pin("float", place - UPPER if upper else place, upper)
+        return self._half("float", number, "single")
 
     def set_single(self, number: Any, value: Value) -> None:
-        place = self.class_of(number)
-        if place == MEMORY:
-            self.to_state("float", value, self.fpr_place(number, "single"))
-            return
-        upper = UPPER <= place < MEMORY
-        self._set_half_of_pin("float", place - UPPER if upper else place, upper, value)
+        self._set_half("float", number, "single", value)
 
     def double(self, number: Any) -> str:
         place = self.class_of(number)
@@ -143,17 +148,10 @@ class StencilRegisters:
         self.set_double(number, self._writer.value(f"bitcast i64 {value} to double"))
 
     def high(self, number: Any) -> str:
-        place = self.class_of(number)
-        if place == MEMORY:
-            return self.from_state("i32", self.fpr_place(number, "high"))
-        return self._half_of_pin("i32", place, True)
+        return self._half("i32", number, "high")
 
     def set_high(self, number: Any, value: Value) -> None:
-        place = self.class_of(number)
-        if place == MEMORY:
-            self.to_state("i32", value, self.fpr_place(number, "high"))
-        else:
-            self._set_half_of_pin("i32", place, True, value)
+        self._set_half("i32", number, "high", value)
 
     def word(self, number: Any) -> str:
         return self._writer.value(f"bitcast float {self.single(number)} to i32")
