@@ -1,8 +1,8 @@
 """The command line: `mipsrec COMMAND ...`. Maps errors to one line and an exit status.
 
 Exit status: 0, 2 for usage, 1 for an error of ours; `run` passes the guest's own on (128 + n when a signal killed it).
-Each command is a module of `commands`: `add_arguments` says what it takes, `main` does it. Only the module of the
-chosen command is imported, so that `run` starts quickly.
+Each command is a module of `commands`: DESCRIPTION and `add_arguments` say what it takes, `main` does it. Only the
+module of the chosen command is imported, so that `run` starts quickly.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ def _parser_for(words: list[str]) -> argparse.ArgumentParser:
     for name, summary in _COMMANDS.items():
         command = commands.add_parser(name, help=summary, formatter_class=as_written)
         if words[:1] == [name]:
-            _module_of(name).add_arguments(command)
+            module = _module_of(name)
+            command.description = module.DESCRIPTION
+            module.add_arguments(command)
     return parser
 
 

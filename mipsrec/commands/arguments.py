@@ -1,4 +1,7 @@
-"""Arguments that several commands take, in groups: each function adds one group to a command's parser."""
+"""Arguments that several commands take, in groups: each function adds one group to a command's parser.
+
+What was parsed comes back by `options_of` and `named_functions`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..options import AUTO, CALL_MODELS, CPUS, LEVELS, MEMORY_MODELS
+from ..options import AUTO, CALL_MODELS, CPUS, LEVELS, MEMORY_MODELS, Options
 
 
 def number_from(least: int, most: float = math.inf) -> Callable[[str], int]:
@@ -59,12 +62,6 @@ def add_old_name(
 
 def add_program(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", metavar="prog.elf", help="a 32-bit MIPS program")
-
-
-def add_program_and_words(parser: argparse.ArgumentParser) -> None:
-    """Add a program and its own arguments: all that follows its name."""
-    add_program(parser)
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARG", help="the program's arguments")
 
 
 def add_sysroot(parser: argparse.ArgumentParser) -> None:
@@ -186,3 +183,19 @@ def add_build(parser: argparse.ArgumentParser) -> argparse.Action:
 def add_jobs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=number_from(0), default=0, metavar="N",
                         help="worker processes (default, and 0: one per processor)")  # fmt: skip
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """Add how a program is run and how its code is built; last the program with its own arguments: all that follows."""
+    add_host(parser)
+    add_build(parser)
+    add_models(parser)
+    add_program(parser)
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARG", help="the program's arguments")
+
+
+def options_of(arguments: argparse.Namespace) -> Options:
+    """Return the translation options among parsed arguments; those a command does not have keep their defaults."""
+    names = ("opt", "memory", "calls", "jobs", "cpu", "reuse", "into")
+    chosen = {name: getattr(arguments, name) for name in names if hasattr(arguments, name)}
+    return Options(**chosen, profile=getattr(arguments, "use_profile", None))

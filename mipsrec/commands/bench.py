@@ -11,14 +11,11 @@ import shutil
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-
-from tqdm import tqdm
 
 from .. import pipeline
 from ..elf_header import ET_DYN
@@ -27,14 +24,15 @@ from ..host_build import host_executable
 from ..temporary_folder import temporary_folder
 from ..timing import Contender, compare
 from . import bench_chart, bench_compare, bench_contenders, bench_markdown, bench_report, bench_sources
-from .arguments import add_build, add_models, add_old_name, number_from
+from .arguments import add_build, add_models, add_old_name, number_from, options_of
 from .bench_report import Results
-from .options import options_of
+from .progress import bar_for_people
 
 BRIEF_SHARE = 10  # slow contenders get this much less work
 FLAGS = ("-O2",)
+_BAR = "bench: {n_fmt}/{total_fmt} programs [{elapsed}<{remaining}{postfix}]"
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Times recompiled programs beside native builds and qemu-user: those of samples/, or a pair of your own, which must print
 the same. Each ratio is the median of runs that are paired; outputs are compared.
 
@@ -46,8 +44,6 @@ the same. Each ratio is the median of runs that are paired; outputs are compared
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what `mipsrec bench` takes."""
-    parser.description = _DESCRIPTION
     parser.add_argument("programs", nargs=argparse.REMAINDER, metavar="[prog.elf native-prog [-- ARG...]]",
                         help="your own pair; without one, the programs of samples/")  # fmt: skip
     parser.add_argument("--only", metavar="NAME,...", action="append",
@@ -126,30 +122,12 @@ class _Bench:
         self.say(f"mipsrec: bench: {name} failed: {self.results.failed[name][-1]}", sys.stderr)
 
 
-@contextmanager
-def _progress(count: int) -> Iterator[Any]:
-    """Yield a bar of `count` programs on standard error, drawn for people only."""
-    shape = "bench: {n_fmt}/{total_fmt} programs [{elapsed}<{remaining}{postfix}]"
-    with tqdm(total=count, bar_format=shape, file=sys.stderr, disable=not sys.stderr.isatty(), leave=False) as bar:
-        yield bar
-
-
 @dataclass
 class _Field:
     """The contenders of one program: those that run in every round, and slow ones with less work."""
 
     full: list[Contender] = field(default_factory=list)
     brief: list[Contender] = field(default_factory=list)
-
-
-def _relocatable(label: str) -> str:
-    """Return what the guest's code is called when it is translated as that of a library, which may be anywhere."""
-    return f"{label} reloc"
-
-
-def _baseline(label: str) -> str:
-    """Return what the guest is called when nothing of it is recompiled ahead of time."""
-    return f"{label} baseline"
 
 
 def _add_guest(
@@ -174,9 +152,9 @@ def _add_guest(
         moved = library.with_name(f"{label}-{guest.name}-relocatable.so")
         image = dataclasses.replace(opened.image, e_type=ET_DYN)
         pipeline.build(pipeline.Guest(image), moved, run.results.options)
-        entrants.full.append(Contender(_relocatable(label), (host, "--library", str(moved), str(guest), *work)))
+        entrants.full.append(Contender(f"{label} reloc", (host, "--library", str(moved), str(guest), *work)))
     if "baseline" in run.contenders:
-        entrants.full.append(Contender(_baseline(label), (host, "--tier", "baseline", str(guest), *work)))
+        entrants.full.append(Contender(f"{label} baseline", (host, "--tier", "baseline", str(guest), *work)))
     qemu = shutil.which(bench_contenders.QEMU[opened.image.byte_order])
     if "qemu" in run.contenders and qemu:
         entrants.brief.append(Contender(f"{label} qemu", (qemu, str(guest), *brief_work)))
@@ -296,10 +274,9 @@ def _run(arguments: argparse.Namespace, samples: ModuleType, results: Results) -
     for name, reason in results.absent.items():
         print(f"mipsrec: bench: without {name}: {reason}", file=sys.stderr)
     results.labels += [*targets, *(name for name in contenders if name in bench_contenders.NATIVE)]
-    results.labels += [_relocatable(target) for target in targets if "relocatable" in contenders]
-    results.labels += [_baseline(target) for target in targets if "baseline" in contenders]
-    results.labels += [f"{target} qemu" for target in targets if "qemu" in contenders]
-    with temporary_folder("mipsrec-bench-") as folder, _progress(len(chosen) or 1) as bar:
+    for name, what in (("relocatable", "reloc"), ("baseline", "baseline"), ("qemu", "qemu")):
+        results.labels += [f"{target} {what}" for target in targets if name in contenders]
+    with temporary_folder("mipsrec-bench-") as folder, bar_for_people(total=len(chosen) or 1, bar_format=_BAR) as bar:
         run = _Bench(arguments, samples, contenders, results, folder, bar)
         if pair:
             guest, native, words = pair

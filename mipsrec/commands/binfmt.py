@@ -18,7 +18,7 @@ from typing import Literal
 from ..errors import BuildError, MipsrecError
 from ..host_build import host_executable
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Registers the host with Linux's binfmt_misc, so that MIPS programs run wherever a program may be named: in a shell, by
 `make`, in a chroot, in a container. Without --install, it prints what to register.
 
@@ -52,8 +52,6 @@ _ARCH_64R2 = 0x80000000  # the highest there is before R6, which are 9 and 10 in
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what `mipsrec binfmt` takes."""
-    parser.description = _DESCRIPTION
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--install", action="store_true", help="register now, in the place of an earlier registration")
     action.add_argument("--uninstall", action="store_true", help="take the registration back")
@@ -178,7 +176,6 @@ def _uninstall(prefix: str) -> int:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Print the registrations, make them, or take them back."""
     flags = arguments.flags if arguments.flags is not None else _default_flags()
     if set(flags) - set(FLAGS):
         raise MipsrecError(f"--flags {flags}: are letters of {FLAGS}; see mipsrec binfmt --help")

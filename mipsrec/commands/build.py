@@ -19,14 +19,14 @@ from .arguments import (
     add_sysroot,
     add_with,
     named_functions,
+    options_of,
 )
 from .closure import build_all_below, build_closure
 from .guest_files import guest_file, guest_files
-from .options import options_of
 from .progress import progress_bar
 from .run import is_dynamic
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Recompiles ahead of time. Of a static program it makes one library, which the host loads; of a dynamic one, a library
 for it and for each file that it loads, in the cache, where `mipsrec run` finds them by the contents of these files.
 
@@ -38,8 +38,6 @@ for it and for each file that it loads, in the cache, where `mipsrec run` finds 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what `mipsrec build` takes."""
-    parser.description = _DESCRIPTION
     parser.add_argument("source", metavar="prog.elf|DIR", nargs="?",
                         help="a program, or a folder of dump-llvm; without one, all programs and libraries of "
                         "--sysroot")  # fmt: skip
@@ -96,7 +94,6 @@ def _default_output(source: Path) -> Path:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Make a library from a program or from a dump, or fill the store with what programs load."""
     if arguments.source is None and arguments.sysroot is None:
         raise BuildError("name a program, a folder of dump-llvm, or a sysroot with --sysroot DIR")
     for option, given in (("--dask", arguments.dask), ("--into", arguments.into)):

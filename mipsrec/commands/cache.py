@@ -20,7 +20,7 @@ from ..cache_prune import Rules, leftovers
 from ..cache_prune import prune as prune_cache
 from ..layers import distrust, layer_folders
 from ..library_file import Damaged, LibraryFacts, read_library
-from .arguments import add_build, add_host, add_models, add_program_and_words
+from .arguments import add_run
 
 _KINDS = {
     CODE: "recompiled libraries in the store",
@@ -29,7 +29,7 @@ _KINDS = {
     HOSTS: "hosts",
 }
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Recompiled code is kept in a cache: $MIPSREC_CACHE, else $XDG_CACHE_HOME/mipsrec, else ~/.cache/mipsrec. A library there
 is of the contents of one file of a guest, so all programs that load this file share it. All of the cache may be deleted
 at any time: `build` makes it again, and `run` does without what is not there.
@@ -74,8 +74,6 @@ def _duration(text: str) -> float:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what `mipsrec cache` takes."""
-    parser.description = _DESCRIPTION
     actions = parser.add_subparsers(dest="action", required=True, metavar="list|verify|prune|path|warm")
     action = actions.add_parser("list", help="what is kept, by version of mipsrec and way to translate")
     action.add_argument("--json", action="store_true", help="machine-readable")
@@ -90,10 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="remove what other versions of mipsrec made")  # fmt: skip
     action.add_argument("--dry-run", action="store_true", help="only say what would go")
     action = actions.add_parser("warm", help="run a program, and have all that is hot in it recompiled for later runs")
-    add_host(action)
-    add_build(action)
-    add_models(action)
-    add_program_and_words(action)
+    add_run(action)
     actions.add_parser("path", help="print the folder")
 
 
@@ -273,7 +268,6 @@ def prune(arguments: argparse.Namespace) -> int:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Do what the action says."""
     if arguments.action == "path":
         print(cache_folder())
         return 0

@@ -9,12 +9,11 @@ import re
 from .. import pipeline
 from ..errors import LiftError
 from ..host_build import host_executable
-from .arguments import add_build, add_program, add_sysroot, add_tier
+from .arguments import add_build, add_program, add_sysroot, add_tier, options_of
 from .guest_files import guest_file
-from .options import options_of
 from .run import become_host, has_recompiled_code, library_of, tier_of
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Runs one function of a program as if it were called, without libc's start-up, and prints the registers that it changed.
 Arguments are integers, decimal or hexadecimal with 0x: the first four go to a0 to a3, the others to the stack.
 
@@ -27,8 +26,6 @@ The dynamic linker of a dynamic program does not run, so a function that calls a
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what `mipsrec call` takes."""
-    parser.description = _DESCRIPTION
     add_tier(parser)
     add_sysroot(parser)
     add_build(parser)
@@ -38,7 +35,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run one function of a program with integer arguments."""
     for text in arguments.arguments:
         if not re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|[0-9]+)", text):
             raise LiftError(f"{text}: is not an integer; arguments are decimal, or hexadecimal with 0x")

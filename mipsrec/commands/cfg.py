@@ -13,7 +13,7 @@ from ..errors import BuildError
 from .arguments import add_program
 from .listing import block_lines
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Draws the control-flow graph of a function: its basic blocks with their assembly, and the edges between them.
 
   mipsrec cfg prog.elf main              Graphviz dot, printed
@@ -22,8 +22,6 @@ Draws the control-flow graph of a function: its basic blocks with their assembly
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what `mipsrec cfg` takes."""
-    parser.description = _DESCRIPTION
     add_program(parser)
     parser.add_argument("function", metavar="FUNCTION", help="a name or an address")
     parser.add_argument("-o", dest="output", metavar="FILE", help="FILE.svg or FILE.dot (default: dot, printed)")
@@ -48,7 +46,6 @@ def _dot(guest: pipeline.Guest, function: Function) -> str:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Write the control-flow graph of a function."""
     guest = pipeline.open_guest(arguments.program)
     text = _dot(guest, guest.function(arguments.function))
     if arguments.output is None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 
 from tqdm import tqdm
@@ -15,6 +14,7 @@ from ..options import Options
 from ..store import StoreProgress, StoreReport, readable_images, store_all
 from ..sysroot import closure_of, mips_files
 from .guest_files import sysroot_of
+from .progress import bar_for_people
 
 
 class _StoreBar(StoreProgress):
@@ -48,30 +48,21 @@ class _StoreBar(StoreProgress):
         self._bar.refresh()
 
 
-@contextmanager
-def _store_bar() -> Iterator[_StoreBar]:
-    silent = not sys.stderr.isatty()
-    with tqdm(unit="B", unit_scale=True, file=sys.stderr, disable=silent, leave=False) as bar:
-        yield _StoreBar(bar)
-
-
-def _store(
-    images: Iterable[tuple[Path, Image]], arguments: argparse.Namespace, options: Options, progress: StoreProgress
-) -> StoreReport:
+def _store(images: Iterable[tuple[Path, Image]], arguments: argparse.Namespace, options: Options) -> StoreReport:
     """Build into the store, here or on the farm."""
     address = getattr(arguments, "dask", None)
-    if address is None:
-        return store_all(images, options, progress)
-    from ..farm import store_on_farm
+    with bar_for_people(unit="B", unit_scale=True) as bar:
+        if address is None:
+            return store_all(images, options, _StoreBar(bar))
+        from ..farm import store_on_farm
 
-    return store_on_farm(images, options, address, progress)
+        return store_on_farm(images, options, address, _StoreBar(bar))
 
 
 def build_closure(programs: list[Path], arguments: argparse.Namespace, options: Options) -> StoreReport:
     """Build programs and all that they load at the start into the store; names what is missing on standard error."""
     closure = closure_of(programs, sysroot_of(arguments))
-    with _store_bar() as progress:
-        report = _store(closure.images.items(), arguments, options, progress)
+    report = _store(closure.images.items(), arguments, options)
     report.skipped += closure.missing
     for line in report.skipped:
         print(f"mipsrec: {line}: it will be interpreted", file=sys.stderr)
@@ -81,8 +72,7 @@ def build_closure(programs: list[Path], arguments: argparse.Namespace, options: 
 def build_all_below(arguments: argparse.Namespace, options: Options) -> StoreReport:
     """Build all programs and libraries of the sysroot into the store; names what is left out on standard error."""
     sysroot, unfit = sysroot_of(arguments), list[str]()
-    with _store_bar() as progress:
-        report = _store(readable_images(mips_files(sysroot.root), unfit), arguments, options, progress)
+    report = _store(readable_images(mips_files(sysroot.root), unfit), arguments, options)
     report.skipped += unfit
     for line in report.skipped:
         print(f"mipsrec: left out: {line}", file=sys.stderr)

@@ -7,20 +7,17 @@ import argparse
 from ..server import serve
 from .arguments import add_jobs
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Recompiles what is hot in programs that run. `mipsrec run` starts one for each user, cache and version of mipsrec; it
 ends when nobody asks any more. Nobody needs to start it by hand.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what `mipsrec compile-server` takes."""
-    parser.description = _DESCRIPTION
     add_jobs(parser)
     parser.add_argument("--idle", type=float, default=serve.IDLE_SECONDS, metavar="SECONDS",
                         help="end when nobody has asked for so long (default %(default)g)")  # fmt: skip
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Serve until nobody asks any more."""
     return serve.serve(arguments.jobs, arguments.idle)

@@ -9,7 +9,7 @@ from ..analysis import Block, Function
 from .arguments import add_function, add_program, named_functions
 from .listing import block_lines
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Prints the functions that analysis found, with their basic blocks. Each block says how it ends and which blocks may
 follow; calls and jumps have the names of their targets.
 
@@ -20,14 +20,11 @@ follow; calls and jumps have the names of their targets.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what `mipsrec disasm` takes."""
-    parser.description = _DESCRIPTION
     add_program(parser)
     add_function(parser, "only these, by name, pattern or address (repeatable)")
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Print functions block by block."""
     guest = pipeline.open_guest(arguments.program)
     names = named_functions(arguments)
     functions = guest.functions_named(names) if names else list(guest.program.functions.values())

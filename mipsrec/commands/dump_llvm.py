@@ -7,11 +7,10 @@ import sys
 
 from .. import pipeline
 from ..errors import LiftError
-from .arguments import add_function, add_level, add_models, add_program, named_functions
-from .options import options_of
+from .arguments import add_function, add_level, add_models, add_program, named_functions, options_of
 from .progress import progress_bar
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Writes the LLVM IR of a program's functions, one file each, with the guest's instructions in comments. `mipsrec build`
 makes a library of the folder; in between, the files may be read, edited or passed through other tools of LLVM.
 
@@ -22,8 +21,6 @@ makes a library of the folder; in between, the files may be read, edited or pass
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what `mipsrec dump-llvm` takes."""
-    parser.description = _DESCRIPTION
     add_program(parser)
     parser.add_argument("-o", dest="output", metavar="DIR", help="write one .ll file per function and an index there")
     add_function(parser, "only these, by name, pattern or address (repeatable)")
@@ -33,7 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Write IR to a folder, or one function's to standard output."""
     guest = pipeline.open_guest(arguments.program)
     options = options_of(arguments)
     names = named_functions(arguments)

@@ -7,10 +7,9 @@ import sys
 
 from .. import pipeline
 from ..lift.text import plan_text
-from .arguments import add_function, add_level, add_models, add_program, named_functions
-from .options import options_of
+from .arguments import add_function, add_level, add_models, add_program, named_functions, options_of
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Prints the plan of functions: what the passes of mipsrec/lift decided about each block and instruction, before LLVM IR
 is written. What is the same in two plans is the same in the IR.
 
@@ -21,8 +20,6 @@ is written. What is the same in two plans is the same in the IR.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what `mipsrec dump-plan` takes."""
-    parser.description = _DESCRIPTION
     add_program(parser)
     add_function(parser, "only these, by name, pattern or address (repeatable)")
     add_level(parser)
@@ -30,7 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Print plans."""
     guest = pipeline.open_guest(arguments.program)
     names = named_functions(arguments)
     chosen = guest.functions_named(names) if names else None

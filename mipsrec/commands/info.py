@@ -14,7 +14,7 @@ from ..checksum import ends_whole
 from ..errors import BuildError
 from ..host_build import host_executable
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Says what a program is (byte order, ABI, segments) and what analysis found in it (functions, blocks, jump tables, jumps
 that stay unresolved); or of which program a library of recompiled code is, and how it was made.
 
@@ -25,8 +25,6 @@ that stay unresolved); or of which program a library of recompiled code is, and 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what `mipsrec info` takes."""
-    parser.description = _DESCRIPTION
     parser.add_argument("program", metavar="prog.elf|lib.so",
                         help="a 32-bit MIPS program or library, or recompiled code")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="machine-readable")
@@ -79,7 +77,6 @@ def _library_facts(path: str) -> dict[str, Any]:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Print what the program, or the library, is."""
     library = ends_whole(Path(arguments.program))
     facts = _library_facts(arguments.program) if library else _facts(pipeline.open_guest(arguments.program))
     if arguments.json:

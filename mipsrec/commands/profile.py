@@ -13,23 +13,12 @@ from ..errors import ProfileError
 from ..host_build import host_executable
 from ..profile_report import chosen_functions, make_report, report_data, report_text
 from ..temporary_folder import temporary_folder
-from .arguments import (
-    add_build,
-    add_function,
-    add_host,
-    add_library,
-    add_models,
-    add_profile_rate,
-    add_program_and_words,
-    add_tier,
-    named_functions,
-    number_from,
-)
+from .arguments import add_function, add_library, add_profile_rate, add_run, add_tier, named_functions, number_from
 from .guest_files import guest_file, sysroot_of
 from .host_process import run_to_end
 from .run import host_words
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Runs a program, taking samples of where it spends its processor time, and shows the functions with most of them, and
 the instructions of the hottest, block by block. Threads and forked children count; programs that it executes do not.
 What it shows goes to standard error, since standard output is the program's; with --from, to standard output.
@@ -45,8 +34,6 @@ instruction that the host's came from, or, where none is, of one beside it. Exit
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what `mipsrec profile` takes."""
-    parser.description = _DESCRIPTION
     parser.add_argument("--from", dest="source", metavar="FILE", help="show this profile; the program is not run")
     parser.add_argument("-o", dest="output", metavar="FILE", help="keep the profile")
     add_function(
@@ -63,10 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_profile_rate(parser)
     add_library(parser)
     add_tier(parser)
-    add_host(parser)
-    add_build(parser)
-    add_models(parser)
-    add_program_and_words(parser)
+    add_run(parser)
 
 
 def _show(arguments: argparse.Namespace, profile: profiles.Profile, output: TextIO) -> None:

@@ -5,17 +5,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from tqdm import tqdm
 
 from ..pipeline import Progress
 
 
+def bar_for_people(**shape: Any) -> tqdm:
+    """Return a bar of tqdm's, to be closed by the caller."""
+    return tqdm(file=sys.stderr, disable=not sys.stderr.isatty(), leave=False, **shape)
+
+
 @contextmanager
 def progress_bar(what: str, function_count: int) -> Iterator[Progress]:
     """Yield a callback (functions done, instructions done) that moves a bar of `function_count` functions."""
-    silent = not sys.stderr.isatty()
-    with tqdm(total=function_count, desc=what, unit=" functions", file=sys.stderr, disable=silent, leave=False) as bar:
+    with bar_for_people(total=function_count, desc=what, unit=" functions") as bar:
 
         def advance(functions: int, instructions: int) -> None:
             bar.update(functions)

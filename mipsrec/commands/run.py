@@ -17,22 +17,13 @@ from ..host_build import host_executable
 from ..layers import distrust, is_default, paths_to_run
 from ..library_file import is_undamaged
 from ..options import Options
-from .arguments import (
-    add_build,
-    add_host,
-    add_library,
-    add_models,
-    add_profile_rate,
-    add_program_and_words,
-    add_tier,
-)
+from .arguments import add_library, add_profile_rate, add_run, add_tier, options_of
 from .guest_files import guest_file
-from .options import options_of
 from .server_words import is_wanted, server_words
 
 _PT_INTERP = 3
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Runs a program. It starts at once; what is hot is recompiled meanwhile, for this run and later ones. What follows the
 program's name belongs to it.
 
@@ -48,7 +39,6 @@ Exit status: the program's own; 128 + n when signal n killed it.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what `mipsrec run` takes; the launcher knows the most usual of it, too (runtime/launcher/launcher.c)."""
-    parser.description = _DESCRIPTION
     parser.add_argument("--build", action="store_true",
                         help="first recompile the program and all that it loads; else it starts at once, and what is "
                         "hot is recompiled meanwhile")  # fmt: skip
@@ -66,10 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         "shows it, `mipsrec build --use-profile FILE` heeds it")  # fmt: skip
     add_profile_rate(parser)
     _add_debugger(parser)
-    add_host(parser)
-    add_build(parser)
-    add_models(parser)
-    add_program_and_words(parser)
+    add_run(parser)
 
 
 def _add_debugger(parser: argparse.ArgumentParser) -> None:

@@ -11,9 +11,6 @@ import sys
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
-
-from tqdm import tqdm
 
 from .. import pipeline
 from ..cache import cache_folder, variant_of
@@ -22,29 +19,15 @@ from ..errors import LiftError
 from ..host_build import host_executable
 from ..options import Options
 from ..sysroot import closure_of
-from .arguments import (
-    add_build,
-    add_function,
-    add_host,
-    add_library,
-    add_models,
-    add_program_and_words,
-    add_with,
-    named_functions,
-    number_from,
-)
+from .arguments import add_function, add_library, add_run, add_with, named_functions, number_from, options_of
 from .closure import build_closure
-from .divergence import describe
+from .divergence import Record, describe
 from .guest_files import guest_file, guest_files, sysroot_of
 from .host_process import exit_status, running
-from .options import options_of
-from .progress import progress_bar
+from .progress import bar_for_people, progress_bar
 from .run import flag_words, is_dynamic, surroundings_words
 
-Record = dict[str, Any]
-"""What runtime/verify/report.c writes."""
-
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Runs a program twice at once: as lifted code, and in the interpreter. System calls are made once, and both see their
 results. Registers and what was stored are compared at every function entry and return, system call and exception; all
 writable memory now and then. At the first difference the program is stopped, and the report on standard error names
@@ -63,8 +46,6 @@ executes are not. A progress display appears where standard error is a terminal.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what `mipsrec verify` takes."""
-    parser.description = _DESCRIPTION
     add_function(
         parser,
         "lift and so compare only these, by name, pattern or address (repeatable); of a dynamic program, FILE:F is of "
@@ -77,11 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ignore", metavar="R,R,...", action="append", default=[],
                         help="registers not to compare, such as fcsr (repeatable)")  # fmt: skip
     add_library(parser, "verify this one, of `mipsrec build --calls instrumented`")
-    add_host(parser)
-    add_build(parser)
-    add_models(parser)
+    add_run(parser)
     parser.set_defaults(calls="instrumented")
-    add_program_and_words(parser)
 
 
 def _library(arguments: argparse.Namespace, guest: pipeline.Guest) -> Path:
@@ -160,8 +138,7 @@ def _watch(records: Iterator[Record], main: int) -> tuple[list[Record], Record |
     """Show progress; return the divergences, and the last record of the process `main`."""
     found: list[Record] = []
     last = None
-    with tqdm(desc="verify", unit=" points", unit_scale=True, file=sys.stderr, leave=False,
-              disable=not sys.stderr.isatty()) as bar:  # fmt: skip
+    with bar_for_people(desc="verify", unit=" points", unit_scale=True) as bar:
         for record in records:
             if record["kind"] == "divergence":
                 found.append(record)

@@ -11,8 +11,8 @@ from ..host_build import host_executable
 from ..options import Options
 from ..server import protocol
 from ..server.growth import Grown, grown, hot_path
+from .arguments import options_of
 from .host_process import run_to_end
-from .options import options_of
 from .run import flag_words, store_words, surroundings_words
 from .server_words import server_words, start_server
 
