@@ -84,8 +84,9 @@ def link(compiler: str, objects: Sequence[Path], output: Path, folder: Path) -> 
         raise BuildError(f"{compiler} could not link the library: {reason}")
 
 
-def _bytes_constant(data: bytes) -> str:
-    return f'[{len(data)} x i8] c"' + "".join(f"\\{byte:02X}" for byte in data) + '"'
+def _bytes_constant(data: bytes) -> tuple[str, str]:
+    """Return type and value."""
+    return f"[{len(data)} x i8]", 'c"' + "".join(f"\\{byte:02X}" for byte in data) + '"'
 
 
 def _displacement(symbol: str, offset: int) -> str:
@@ -131,13 +132,8 @@ def table_text(found: list[tuple[int, str]], identity: LibraryIdentity, triple: 
     unused = [(0, 0, 0)] * (LIBRARY_SEGMENTS - len(guest.segments))
     for segment in [*guest.segments[:LIBRARY_SEGMENTS], *unused]:
         fields += [("i32", str(word)) for word in segment]
-    for data in (
-        bytes.fromhex(guest.identity),
-        _field(f"mipsrec {__version__}"),
-        _field(identity.options),
-    ):
-        type_, _, value = _bytes_constant(data).partition("] ")
-        fields.append((type_ + "]", value))
+    texts = (bytes.fromhex(guest.identity), _field(f"mipsrec {__version__}"), _field(identity.options))
+    fields += map(_bytes_constant, texts)
     for index, (pc, symbol) in enumerate(entries):
         fields += [("i32", str(pc)), ("i32", _displacement(symbol, LIBRARY_HEADER_BYTES + 8 * index + 4))]
     types = ", ".join(type_ for type_, _ in fields)

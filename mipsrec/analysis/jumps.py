@@ -157,9 +157,7 @@ class JumpResolver:
         machine.saved_gp = function.gp
         instructions: list[Instruction] = []
         for block in path[:-1]:
-            instructions += block.body
-            if block.delay_slot is not None:
-                instructions.append(block.delay_slot)
+            instructions += block.body_and_slot()
         before = len(instructions)
         run(machine, instructions + path[-1].body)
         return machine, before

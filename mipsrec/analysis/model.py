@@ -56,12 +56,8 @@ class Block:
 
     def instructions(self) -> list[Instruction]:
         """Return the body, the terminator and its delay slot."""
-        found = list(self.body)
-        if self.terminator is not None:
-            found.append(self.terminator)
-        if self.delay_slot is not None:
-            found.append(self.delay_slot)
-        return found
+        end = (self.terminator, self.delay_slot)
+        return [*self.body, *(instruction for instruction in end if instruction is not None)]
 
     def body_and_slot(self) -> list[Instruction]:
         """Return the body and the delay slot, which so has the index after the last of the body."""
@@ -114,17 +110,12 @@ class Function:
 
     def successors(self, block: Block) -> list[int]:
         """Return the starts of the blocks that may follow `block` inside this function."""
-        if block.end is End.INDIRECT:
-            table = self.jump_tables.get(block.terminator_pc)
-            found = [target for _, target in table.cases] if table else []
-        elif block.end is End.JUMP:
-            found = [block.target] if block.target is not None else []
-        elif block.end is End.BRANCH:
-            found = [block.next_pc] if block.target is None else [block.target, block.next_pc]
-        elif block.end in (End.FALL, End.CALL, End.SYSCALL):
-            found = [block.next_pc]
-        else:
-            found = []
+        table = self.jump_tables.get(block.terminator_pc) if block.end is End.INDIRECT else None
+        found = [target for _, target in table.cases] if table else []
+        if block.end in (End.JUMP, End.BRANCH) and block.target is not None:
+            found.append(block.target)
+        if block.end in (End.BRANCH, End.FALL, End.CALL, End.SYSCALL):
+            found.append(block.next_pc)
         return [pc for pc in dict.fromkeys(found) if pc in self.blocks]
 
 

@@ -67,7 +67,8 @@ def against(old: Document, new: Document) -> list[str]:
                 word = "SLOWER" if slower else "faster"
                 changes.append((now / was, f"{word} {program} {label}: {was:.2f} -> {now:.2f} (x{now / was:.2f})"))
     lines = [line for _, line in sorted(changes, reverse=True)]
-    lines += [f"{key} was: {old[key]}; is: {new[key]}" for key in ("options",) if key in old and old[key] != new[key]]
+    if old.get("options", new["options"]) != new["options"]:
+        lines.append(f"options was: {old['options']}; is: {new['options']}")
     was_on, is_on = old.get("machine", {}).get("processor"), new["machine"]["processor"]
     if was_on and was_on != is_on:
         lines.append(f"the earlier run was on another machine: {was_on}")
@@ -108,19 +109,20 @@ def _goals_of(document: Document, label: str) -> Iterator[str]:
     kernels = {name: ratio for name, ratio in ratios.items() if programs[name].get("group") not in ("", "program")}
     if kernels:
         mean = geometric_mean(list(kernels.values()))
-        yield _line(mean, MEAN_LIMITS[label], f"{order} kernels, geometric mean of {len(kernels)}")
+        yield _verdict(mean, MEAN_LIMITS[label], f"{order} kernels, geometric mean of {len(kernels)}")
         over = [f"{name} {kernels[name]:.2f}" for name in kernels if kernels[name] > EACH_LIMITS[label]]
         name = max(kernels, key=lambda kernel: kernels[kernel])
-        yield _line(kernels[name], EACH_LIMITS[label], f"{order} kernels, each", ", ".join(over) or name)
+        yield _verdict(kernels[name], EACH_LIMITS[label], f"{order} kernels, each", ", ".join(over) or name)
     for name, limits in PROGRAM_LIMITS.items():
         if name in ratios:
-            yield _line(ratios[name], limits[label], f"{order} {name}")
+            yield _verdict(ratios[name], limits[label], f"{order} {name}")
     times = {n: programs[n]["ratio"].get(f"{label} qemu") for n in kernels}
     faster = {name: ratio / kernels[name] for name, ratio in times.items() if ratio is not None}
     if faster:
-        yield _least(geometric_mean(list(faster.values())), QEMU_TIMES, f"{order} kernels, qemu's time / ours")
+        mean = geometric_mean(list(faster.values()))
+        yield _verdict(mean, QEMU_TIMES, f"{order} kernels, qemu's time / ours", at="least")
         name = min(faster, key=lambda kernel: faster[kernel])
-        yield _least(faster[name], 1.0, f"{order} kernels, each, qemu's time / ours", name)
+        yield _verdict(faster[name], 1.0, f"{order} kernels, each, qemu's time / ours", name, "least")
     sizes = {
         name: entry["translation"][label]["library_bytes"] / entry["translation"][label]["text_bytes"]
         for name, entry in programs.items()
@@ -128,18 +130,11 @@ def _goals_of(document: Document, label: str) -> Iterator[str]:
     }
     if sizes:
         name = max(sizes, key=lambda program: sizes[program])
-        yield _line(sizes[name], LIBRARY_TIMES, f"{order} programs with a C library, library / text", name)
+        yield _verdict(sizes[name], LIBRARY_TIMES, f"{order} programs with a C library, library / text", name)
 
 
-def _line(value: float | None, limit: float, what: str, who: str = "") -> str:
+def _verdict(value: float | None, limit: float, what: str, who: str = "", at: str = "most") -> str:
     assert value is not None
-    return _verdict(value <= limit, f"{what}: {value:.2f}, at most {limit:.2f}", who)
-
-
-def _least(value: float | None, limit: float, what: str, who: str = "") -> str:
-    assert value is not None
-    return _verdict(value >= limit, f"{what}: {value:.2f}, at least {limit:.2f}", who)
-
-
-def _verdict(holds: bool, text: str, who: str) -> str:
+    holds = value <= limit if at == "most" else value >= limit
+    text = f"{what}: {value:.2f}, at {at} {limit:.2f}"
     return f"{'holds' if holds else 'FAILS'}  {text}{f' ({who})' if who else ''}"

@@ -29,11 +29,11 @@ BLOCKS_SHOWN = 4
 LINES_AROUND = 5
 """Of a long block, how many instructions are shown on either side of what matters, and at its ends."""
 POINTS_SHOWN = 8
-_EXCEPTIONS = {
-    "overflow": "overflow", "trap": "a trap", "break": "a break", "reserved": "a reserved instruction",
-    "address": "an address error", "fpe": "a floating-point exception", "coprocessor": "an unusable coprocessor",
+_EXCEPTION_OF = {
+    CAUSES["overflow"]: "overflow", CAUSES["trap"]: "a trap", CAUSES["break"]: "a break",
+    CAUSES["reserved"]: "a reserved instruction", CAUSES["address"]: "an address error",
+    CAUSES["fpe"]: "a floating-point exception", CAUSES["coprocessor"]: "an unusable coprocessor",
 }  # fmt: skip
-_EXCEPTION_OF = {number: _EXCEPTIONS[cause] for cause, number in CAUSES.items()}
 
 
 class _File:
@@ -51,16 +51,15 @@ class _File:
     def _starts(self) -> list[int]:
         return sorted(self.guest.program.functions)
 
-    def function(self, address: int) -> Function | None:
+    def find(self, address: int) -> tuple[Function, Block] | None:
+        """Return the function and the block that have an address."""
         index = bisect_right(self._starts, address) - 1
-        function = self.guest.program.functions[self._starts[index]] if index >= 0 else None
-        return function if function is not None and self.block(function, address) is not None else None
-
-    @staticmethod
-    def block(function: Function, address: int) -> Block | None:
+        if index < 0:
+            return None
+        function = self.guest.program.functions[self._starts[index]]
         for block in function.blocks.values():
             if block.start <= address < block.start + 4 * max(1, block.instruction_count()):
-                return block
+                return function, block
         return None
 
     def symbol(self, address: int) -> tuple[str, int] | None:
@@ -69,44 +68,36 @@ class _File:
             for symbol in self.guest.image.symbols:
                 if symbol.type == "FUNC" and symbol.address <= address < symbol.address + max(4, symbol.size):
                     return symbol.name, symbol.address
-        function = self.function(address)
-        return (function.name, function.start) if function is not None else None
+        found = self.find(address)
+        return (found[0].name, found[0].start) if found is not None else None
 
 
 class _Code:
     """Finds files, functions and blocks by the guest's pc."""
 
     def __init__(self, guest: Guest, record: Record) -> None:
-        self._files: list[_File] = []
-        self._guests = {guest.image.identity: guest}
-        self._names = {guest.image.identity: ""}
-        for found in record.get("files", ()):
-            mapped = self._open(found)
-            if mapped is not None:
-                self._files.append(mapped)
+        self._known = {guest.image.identity: (guest, "")}
+        opened = (self._open(found) for found in record.get("files", ()))
+        self._files = [file for file in opened if file is not None]
 
     def _open(self, found: Record) -> _File | None:
         """Return the file of a record, if it is still there and as it was."""
         path, identity = os.fsdecode(found["path"].encode("latin-1")), found["identity"]
-        if identity not in self._guests:
+        if identity not in self._known:
             guest = guest_in(path, identity)
             if guest is None:
                 return None
-            self._guests[identity] = guest
-            self._names[identity] = f"{os.path.basename(path)}:"
-        return _File(found["low"], found["high"], found["delta"], self._guests[identity], self._names[identity])
+            self._known[identity] = guest, f"{os.path.basename(path)}:"
+        return _File(found["low"], found["high"], found["delta"], *self._known[identity])
 
     def file(self, pc: int) -> _File | None:
         return next((file for file in self._files if file.low <= pc < file.high), None)
 
-    def function(self, pc: int) -> tuple[_File, Function] | None:
+    def find(self, pc: int) -> tuple[_File, Function, Block] | None:
+        """Return the file, the function and the block that have a pc."""
         file = self.file(pc)
-        function = file.function(pc - file.delta) if file is not None else None
-        return (file, function) if file is not None and function is not None else None
-
-    def block(self, pc: int) -> Block | None:
-        found = self.function(pc)
-        return found[0].block(found[1], pc - found[0].delta) if found is not None else None
+        found = file.find(pc - file.delta) if file is not None else None
+        return (file, *found) if file is not None and found is not None else None
 
     def place(self, pc: int) -> str:
         """Return a pc with the function it is in."""
@@ -119,9 +110,9 @@ class _Code:
 
     def instruction(self, pc: int) -> str:
         """Return `address: assembly` of the instruction at a pc; the address is the one in its file."""
-        found, block = self.function(pc), self.block(pc)
-        if found is not None and block is not None:
-            file, function = found
+        found = self.find(pc)
+        if found is not None:
+            file, function, block = found
             for at, _, text in block_lines(file.guest, function, block):
                 if at == pc - file.delta:
                     return f"{at:08x}: {text}" + (f"  # {file.name}{function.name}" if file.name else "")
@@ -155,7 +146,8 @@ def _blocks(code: _Code, record: Record) -> list[int]:
     found: list[int] = []
     for first, last in _segments(record):
         pc = first
-        while pc <= last and (file := code.file(pc)) is not None and (block := code.block(pc)) is not None:
+        while pc <= last and (place := code.find(pc)) is not None:
+            file, _, block = place
             start = block.start + file.delta
             if start in found:
                 found.remove(start)
@@ -176,8 +168,8 @@ def _suspect(code: _Code, record: Record) -> int:
     if record["lifted"]["pc"] == record["interpreted"]["pc"]:
         return int(min(written)[1] if written else record["agreed"]["pc"])
     for source, _ in reversed(record["path"]):
-        block = code.block(source)
-        if block is not None and block.end in (End.BRANCH, End.INDIRECT):
+        found = code.find(source)
+        if found is not None and found[2].end in (End.BRANCH, End.INDIRECT):
             return int(source)
     return int(min(written)[1]) if written else int(record["agreed"]["pc"])
 
@@ -244,13 +236,13 @@ def _disassembly(code: _Code, record: Record, suspect: int) -> Iterator[str]:
     writers = {entry["pc"] for entry in record["differ"]} | {suspect}
     bits = _differing_bits(record)
     starts = _blocks(code, record)[-BLOCKS_SHOWN:]
-    own, file = code.block(suspect), code.file(suspect)
-    if own is not None and file is not None and own.start + file.delta not in starts:
-        starts.insert(0, own.start + file.delta)
+    own = code.find(suspect)
+    if own is not None and own[2].start + own[0].delta not in starts:
+        starts.insert(0, own[2].start + own[0].delta)
     for start in starts:
-        found, block = code.function(start), code.block(start)
-        assert found is not None and block is not None
-        file, function = found
+        found = code.find(start)
+        assert found is not None
+        file, function, block = found
         yield f"  {file.name}{function.name}, block {block.start:08x}:"
         lines = list(block_lines(file.guest, function, block))
         marked = {at for at, word, _ in lines if at + file.delta in writers or _written(word) & bits}
@@ -270,12 +262,12 @@ def _shortened(lines: list[tuple[int, int, str]], marked: set[int]) -> Iterator[
         yield f"  {'>' if at in marked else ' '} {at:08x}: {word:08x}  {text}"
 
 
-def _reproduce(record: Record, found: tuple[_File, Function] | None, arguments: argparse.Namespace) -> str:
+def _reproduce(record: Record, found: tuple[_File, Function, Block] | None, arguments: argparse.Namespace) -> str:
     words = ["mipsrec", "verify"]
     if arguments.library is not None:
         words += ["--library", arguments.library]
     elif found is not None:
-        file, function = found
+        file, function, _ = found
         words += ["--function", file.name + (function.name if "," not in function.name else f"{function.start:x}")]
     for path in arguments.with_files:
         words += ["--with", path]
@@ -297,11 +289,11 @@ def describe(guest: Guest, record: Record, arguments: argparse.Namespace) -> str
     """Return the report on a divergence."""
     code = _Code(guest, record)
     suspect = _suspect(code, record)
-    found, block = code.function(suspect), code.block(suspect)
+    found = code.find(suspect)
     count = f"{record['points']:,} points and {record['instructions']:,} instructions"
     lines = [f"mipsrec verify: divergence after {count}"]
-    if found is not None and block is not None:
-        file, function = found
+    if found is not None:
+        file, function, block = found
         of = f" of {file.guest.image.path}, mapped 0x{file.delta % (1 << 32):x} higher" if file.name else ""
         lines.append(f"  in function {function.name} (0x{function.start:08x}), block 0x{block.start:08x}{of}")
     lines += [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 
 from ..analysis import Block, Function
 from ..isa.disassembly import disassemble
@@ -11,14 +12,10 @@ from ..pipeline import Guest
 
 def block_lines(guest: Guest, function: Function, block: Block) -> Iterator[tuple[int, int, str]]:
     """Yield (pc, word, assembly) of a block, calls and jumps with the names of their targets."""
-    pc = block.start
-    rest = [block.terminator] if block.terminator is not None else []
-    rest += [block.delay_slot] if block.delay_slot is not None else []
-    for instruction in [*block.body, *rest]:
+    for pc, instruction in zip(count(block.start, 4), block.instructions()):
         text = disassemble(instruction, pc)
         if instruction is block.terminator:
             target = function.likely_target(block)
             name = guest.program.names.get(target) if target is not None else None
             text += f"  # {name}" if name else ""
         yield pc, instruction.word, text
-        pc += 4

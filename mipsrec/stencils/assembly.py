@@ -61,8 +61,7 @@ _detailed.detail = True
 
 def assemble(code: bytes, relocations: dict[int, str]) -> Assembled:
     """Return a stencil's code; raises Unfit. `relocations` are symbols by offset."""
-    items = _shortened(_items(code, relocations))
-    return _laid_out(items)
+    return _laid_out(_shortened(_items(code, relocations)))
 
 
 def _parts(register: str) -> list[str]:
@@ -127,16 +126,11 @@ def _shortened(items: list[_Item]) -> list[_Item]:
     for item in items:
         if not kept or not kept[-1].ends or item.offset in reached:
             kept.append(item)
-    if (
-        len(kept) > 1
-        and kept[-2].condition >= 0
-        and kept[-2].target == _NEXT
-        and kept[-1].condition < 0
-        and kept[-1].jumps
-    ):
+    ends_with_jump = bool(kept) and kept[-1].jumps and kept[-1].condition < 0
+    if ends_with_jump and len(kept) > 1 and kept[-2].condition >= 0 and kept[-2].target == _NEXT:
         last = kept.pop()
         kept[-1] = replace(kept[-1], condition=kept[-1].condition ^ 1, target=last.target)
-    elif kept and kept[-1].target == _NEXT and kept[-1].condition < 0:
+    elif ends_with_jump and kept[-1].target == _NEXT:
         last_offset = kept.pop().offset
         if any(item.target == last_offset for item in kept):
             kept.append(_Item(last_offset))

@@ -94,7 +94,9 @@ def _operands(row: Row) -> list[tuple[Use, bool, bool]]:
     return [(use, use in reads, use in writes and row.link == "") for use in found if isinstance(use.field, str)]
 
 
-def _gpr_classes(row: Row, use: Use, reads: bool, writes: bool) -> tuple[int, ...]:
+def _classes(row: Row, use: Use, reads: bool, writes: bool) -> tuple[int, ...]:
+    if use.kind != "gpr":
+        return _float_classes(row, use)
     if row.flow is not Flow.NEXT:
         return _READ
     into = _ANYWHERE if reads else _WRITE
@@ -112,7 +114,7 @@ def _gpr_classes(row: Row, use: Use, reads: bool, writes: bool) -> tuple[int, ..
     return _IN_STATE
 
 
-def _float_classes(row: Row, use: Use, writes: bool) -> tuple[int, ...]:
+def _float_classes(row: Row, use: Use) -> tuple[int, ...]:
     if row.name in _FLOAT_MOVES:
         return (*(_HALVES if use.kind == "single" else _FLOATS), MEMORY)
     pinned = use.kind in ("single", "double")
@@ -124,15 +126,7 @@ def _float_classes(row: Row, use: Use, writes: bool) -> tuple[int, ...]:
 
 
 def _entry(row: Row, shape: str, fixed: dict[str, int]) -> Entry:
-    choices = tuple(
-        Choice(
-            use,
-            reads,
-            writes,
-            _gpr_classes(row, use, reads, writes) if use.kind == "gpr" else _float_classes(row, use, writes),
-        )
-        for use, reads, writes in _operands(row)
-    )
+    choices = tuple(Choice(*operand, _classes(row, *operand)) for operand in _operands(row))
     return Entry(row.name, row, shape, choices, effects(row).loads or effects(row).stores, fixed)
 
 

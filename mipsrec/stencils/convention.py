@@ -60,16 +60,6 @@ def arguments(pins: list[str], temp: str, floats: list[str], ftemp: str) -> str:
     )
 
 
-def gpr_offset(number: int) -> int:
-    """Return where a general-purpose register is in the state, from the pointer that translated code has."""
-    return OFFSETS["gpr"] + SLOT_BYTES * number - MIDDLE
-
-
-def fpr_offset(number: int) -> int:
-    """Return where the 64 bits of a floating-point register are, from the same pointer."""
-    return OFFSETS["fpr"] + SLOT_BYTES * number - MIDDLE
-
-
-def fcc_offset(number: int) -> int:
-    """Return where a condition code is, from the same pointer."""
-    return OFFSETS["fcc"] + SLOT_BYTES * number - MIDDLE
+def slot_offset(file: str, number: int) -> int:
+    """Return where a slot of `gpr`, `fpr` or `fcc` is in the state, from the pointer that translated code has."""
+    return OFFSETS[file] + SLOT_BYTES * number - MIDDLE

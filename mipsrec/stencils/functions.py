@@ -11,7 +11,7 @@ from ..emit.writer import STATE_TAG, UNLIKELY, Writer
 from ..isa import Instruction
 from ..state import SLOT_BYTES
 from .catalogue import Entry
-from .convention import FLOAT_PINS, MEMORY, NARROW, PARAMETERS, PINS, TYPE, WIDE, arguments, fpr_offset, gpr_offset
+from .convention import FLOAT_PINS, MEMORY, NARROW, PARAMETERS, PINS, TYPE, WIDE, arguments, slot_offset
 from .expressions import Expression
 from .machine import StencilMachine
 from .memory import widened
@@ -152,10 +152,9 @@ def _perform_own(name: str, machine: StencilMachine, sample: int) -> None:
         machine.state.set_word("fp_word", Expression(_WORD_SAMPLES[sample], "word"))
     else:
         place = machine.state.pointer("fp_operands", SLOT_BYTES * int(name[-1]))
-        if name.startswith("record_single"):
-            writer.void(f"store float {registers.single('fs')}, ptr {place}, {STATE_TAG}")
-        else:
-            writer.void(f"store double {registers.double('fs')}, ptr {place}, {STATE_TAG}")
+        is_single = name.startswith("record_single")
+        value = f"float {registers.single('fs')}" if is_single else f"double {registers.double('fs')}"
+        writer.void(f"store {value}, ptr {place}, {STATE_TAG}")
 
 
 def _fetch_single(machine: StencilMachine) -> None:
@@ -192,7 +191,7 @@ def glue() -> str:
 
     The code returns what `leave_all` finds in TEMP.
     """
-    words, doubles = [gpr_offset(n) for n in PINS], [fpr_offset(n) for n in FLOAT_PINS]
+    words, doubles = [slot_offset("gpr", n) for n in PINS], [slot_offset("fpr", n) for n in FLOAT_PINS]
     pins, floats = [f"%pin{n}" for n in range(len(PINS))], [f"%float{n}" for n in range(len(FLOAT_PINS))]
     widen = "".join(f"  {WIDE[pin]} = zext i32 {pin} to i64\n" for pin in pins)
     wide = [WIDE[pin] for pin in pins]

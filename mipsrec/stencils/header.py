@@ -10,7 +10,7 @@ from ..isa.effects import effects, is_sign_change
 from ..isa.row import Use
 from ..state import OFFSETS
 from .catalogue import OWN, SPILLED
-from .convention import FLOAT_PINS, HOST_REGISTERS, MEMORY, PINS, TEMP, UPPER, ZERO, fpr_offset
+from .convention import FLOAT_PINS, HOST_REGISTERS, MEMORY, PINS, TEMP, UPPER, ZERO, slot_offset
 from .expressions import bits, c_text
 from .functions import EXITS
 from .maker import Group, Stencil, Stencils
@@ -226,14 +226,14 @@ def _rows(rows: list[str]) -> list[str]:
 
 def _offset_functions() -> list[str]:
     """Return the functions of offsets, from the pointer that translated code has, by the FR rule of state.py."""
-    lines = []
+    lines, first = [], slot_offset("fpr", 0)
     for kind, offset in (
         ("double", "8 * n"),
         ("single", "(fr ? 8 * n : 8 * (n & ~1u) + 4 * (n & 1))"),
         ("high", "(fr ? 8 * n : 8 * (n & ~1u)) + 4"),
     ):
         lines += [f"static inline uint32_t mr_{kind}_offset(uint32_t n, uint32_t fr)", "{", "    (void)fr;",
-                  f"    return {fpr_offset(0)}u + {offset};", "}"]  # fmt: skip
+                  f"    return {first}u + {offset};", "}"]  # fmt: skip
     return lines
 
 

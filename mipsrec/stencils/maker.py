@@ -89,11 +89,8 @@ def make_stencils() -> Stencils:
     texts: list[str] = []
     wanted: list[tuple[Entry, list[_Wanted | None]]] = []
     for entry in entries():
-        found: list[_Wanted | None] = []
-        for big_endian, window in variants(entry):
-            for classes in entry.combinations():
-                found.append(_write(entry, classes, big_endian, window, texts))
-        wanted.append((entry, found))
+        ways = ((*way, classes) for way in variants(entry) for classes in entry.combinations())
+        wanted.append((entry, [_write(entry, classes, big, window, texts) for big, window, classes in ways]))
     code = dict(_compiled(texts))
     groups = [Group(entry, tuple(_stencil(item, code) for item in found)) for entry, found in wanted]
     return Stencils(groups, code["enter"][0], code["leave_all"][0])
@@ -139,19 +136,14 @@ def _functions(binary: bytes) -> Iterator[tuple[str, tuple[bytes, dict[int, str]
         for relocation in (relocations.iter_relocations() if relocations is not None else ())
     )
     index = 0
-    for symbol in sorted(_defined(symbols), key=lambda symbol: symbol["st_value"]):
+    defined = [one for one in symbols.iter_symbols() if one["st_info"]["type"] == "STT_FUNC" and one["st_size"]]
+    for symbol in sorted(defined, key=lambda symbol: symbol["st_value"]):
         start, end = symbol["st_value"], symbol["st_value"] + symbol["st_size"]
         inside = {}
         while index < len(places) and places[index][0] < end:
             inside[places[index][0] - start] = places[index][1]
             index += 1
         yield symbol.name, (data[start:end], inside)
-
-
-def _defined(symbols: Any) -> list[Any]:
-    return [
-        symbol for symbol in symbols.iter_symbols() if symbol["st_info"]["type"] == "STT_FUNC" and symbol["st_size"]
-    ]
 
 
 def _stencil(wanted: _Wanted | None, code: dict[str, tuple[bytes, dict[int, str]]]) -> Stencil | None:

@@ -8,7 +8,7 @@ from typing import Any
 from ..emit.memory import Value, text
 from ..emit.state_words import StateWords
 from ..emit.writer import STATE_TAG, Writer
-from .convention import FLOAT_PINS, MEMORY, PINS, TEMP, UPPER, ZERO, fcc_offset, fpr_offset, gpr_offset
+from .convention import FLOAT_PINS, MEMORY, PINS, TEMP, UPPER, ZERO, slot_offset
 from .expressions import Expression
 from .samples import code_number, register_number
 
@@ -51,18 +51,20 @@ class StencilRegisters:
     def _pointer(self, displacement: int) -> str:
         return self._writer.value(f"getelementptr i8, ptr %middle, i64 {displacement}")
 
+    def _slot(self, file: str, number: Expression) -> str:
+        first = slot_offset(file, 0) & 0xFFFFFFFF
+        return self._pointer(Expression(slot_offset(file, int(number)), f"(8u * {number.c} + {first}u)"))
+
     def gpr_place(self, field: str) -> str:
-        number = register_number(self._sample, field)
-        return self._pointer(Expression(gpr_offset(int(number)), f"(8u * {number.c} + {gpr_offset(0) & 0xFFFFFFFF}u)"))
+        return self._slot("gpr", register_number(self._sample, field))
 
     def fpr_place(self, field: str, kind: str) -> str:
         number = register_number(self._sample, field)
-        offset = fpr_offset(int(number)) + (4 if kind == "high" else 0)
+        offset = slot_offset("fpr", int(number)) + (4 if kind == "high" else 0)
         return self._pointer(Expression(offset, f"mr_{kind}_offset({number.c}, fr)"))
 
     def _fcc_place(self, field: str) -> str:
-        number = code_number(self._sample, field)
-        return self._pointer(Expression(fcc_offset(int(number)), f"(8u * {number.c} + {fcc_offset(0)}u)"))
+        return self._slot("fcc", code_number(self._sample, field))
 
     def from_state(self, type_: str, place: str) -> str:
         return self._writer.value(f"load {type_}, ptr {place}, {STATE_TAG}")
@@ -165,4 +167,5 @@ class StencilRegisters:
     def spill_pins(self) -> None:
         """Store what is pinned of the general-purpose registers."""
         for number, pin in zip(PINS, self.pins, strict=True):
-            self._writer.void(f"store volatile i32 {pin}, ptr {self._pointer(gpr_offset(number))}, {STATE_TAG}")
+            place = self._pointer(slot_offset("gpr", number))
+            self._writer.void(f"store volatile i32 {pin}, ptr {place}, {STATE_TAG}")
