@@ -61,7 +61,6 @@ class Function:
         return f"declare {self.result} @{self.name}({', '.join(types)})"
 
     def c_prototype(self) -> str:
-        """Return the prototype for C."""
         parameters = ", ".join(_c_variable(_C_TYPES[kind], name) for kind, name in (("state", "s"), *self.parameters))
         return f"{_C_TYPES[self.result]} {self.name}({parameters});"
 
@@ -210,7 +209,6 @@ def _struct(name: str, fields: Sequence[tuple[str, str, int, str]]) -> list[str]
 
 
 def abi_header() -> str:
-    """Return the text of `mr_abi.h`."""
     lines = [
         f"#define MR_PAGE_BYTES {PAGE_BYTES}u",
         f"#define MR_LOWEST_GUEST 0x{LOWEST_GUEST:x}u /* first address of the guest's user space */",
@@ -228,7 +226,6 @@ def abi_header() -> str:
 
 
 def library_header() -> str:
-    """Return the text of `mr_library.h`."""
     entry = (
         ("guest_pc", "uint32_t", 1, ""),
         ("function", "int32_t", 1, "host code, as a displacement from the address of this field"),
@@ -261,7 +258,6 @@ def library_header() -> str:
 
 
 def request_header() -> str:
-    """Return the text of `mr_request.h`."""
     pair = (("pc", "uint32_t", 1, "as `mipsrec disasm` shows it, and MR_ARRIVED where control came from elsewhere"),
             ("samples", "uint32_t", 1, "0: code that was executed often enough to be translated"))  # fmt: skip
     lines = [

@@ -84,7 +84,6 @@ def listed(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def subfolders(folder: Path) -> list[Path]:
-    """Return the folders in a folder, by name."""
     return [Path(entry.path) for entry in listed(folder) if entry.is_dir(follow_symlinks=False)]
 
 

@@ -15,15 +15,7 @@ from pathlib import Path
 
 from . import cache_notes, stencils
 from .cache import CODE, HOSTS, LIBRARIES, OBJECTS, cache_folder
-from .cache_entries import (
-    CacheEntry,
-    cache_entries,
-    listed,
-    remove,
-    remove_empty_folders,
-    remove_path,
-    subfolders,
-)
+from .cache_entries import CacheEntry, cache_entries, listed, remove, remove_empty_folders, remove_path, subfolders
 from .cache_limit import BOUNDED, beyond, limit_bytes
 
 NOTE_DAYS = 30

@@ -122,7 +122,6 @@ def _execute(words: list[str]) -> int:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line; return the exit status."""
     words = sys.argv[1:] if argv is None else argv
     return report_errors(lambda: _execute(words))
 

@@ -145,7 +145,6 @@ def tour(names: list[str]) -> int:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the tour; return the exit status."""
     known = [name for name, _ in TOUR]
     parser = argparse.ArgumentParser(prog="mipsrec.demo", description="Recompile sample programs and time them.")
     parser.add_argument("names", metavar="NAME", nargs="*", help=f"only these of {', '.join(known)}")

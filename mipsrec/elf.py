@@ -14,6 +14,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -101,22 +102,19 @@ def parse_elf(path: Path, content: bytes) -> Image:
     bias = elf_header.load_bias(e_type, headers)
     segments = elf_header.load_segments(path, content, headers, bias)
     warnings: list[str] = []
+    degrade = partial(_degrade, warnings)
     entry = elf_header.check_entry(path, e_type, entry, bias, segments, warnings)
-    sections: tuple[SectionHeader, ...] = _degrade(
-        "section headers", (), lambda: tables.read_sections(content, order), warnings
-    )
+    sections: tuple[SectionHeader, ...] = degrade("section headers", (), lambda: tables.read_sections(content, order))
     raw = RawFile(content, order, headers, sections)
-    abi_flags = _degrade(".MIPS.abiflags", None, lambda: _abi_flags(path, raw), warnings)
+    abi_flags = degrade(".MIPS.abiflags", None, lambda: _abi_flags(path, raw))
     if flags.arch in ("mips3", "mips4", "mips5", "mips64", "mips64r2"):
         warnings.append(f"is marked {flags.arch}: 64-bit instructions are not supported")
-    dynamic: dict[int, int] = _degrade("dynamic section", {}, lambda: tables.read_dynamic(raw), warnings)
-    names: list[tuple[int, str]] = _degrade(
-        "names of libraries", [], lambda: tables.read_dynamic_names(raw, dynamic), warnings
-    )
+    dynamic: dict[int, int] = degrade("dynamic section", {}, lambda: tables.read_dynamic(raw))
+    names: list[tuple[int, str]] = degrade("names of libraries", [], lambda: tables.read_dynamic_names(raw, dynamic))
     places = _symbol_tables(raw, dynamic, warnings)
-    symbols: tuple[Symbol, ...] = _degrade("symbol table", (), lambda: _symbols(raw, places, bias, warnings), warnings)
+    symbols: tuple[Symbol, ...] = degrade("symbol table", (), lambda: _symbols(raw, places, bias, warnings))
     executable = _executable_ranges(raw, bias, segments, entry, warnings)
-    eh_frame = _degrade("unwind table", None, lambda: _eh_frame(raw), warnings)
+    eh_frame = degrade("unwind table", None, lambda: _eh_frame(raw))
     return Image(
         path=path,
         identity=identity_of(content),
@@ -131,18 +129,16 @@ def parse_elf(path: Path, content: bytes) -> Image:
         soname=next((name for tag, name in names if tag == tables.DT_SONAME), None),
         segments=segments,
         symbols=symbols,
-        relocations=_degrade("relocations", (), lambda: tables.read_relocations(raw, dynamic, bias), warnings),
-        got=_degrade("GOT", None, lambda: _got(raw, dynamic, bias), warnings),
-        gp=_degrade("gp value", None, lambda: _gp(raw, dynamic, places, bias), warnings),
+        relocations=degrade("relocations", (), lambda: tables.read_relocations(raw, dynamic, bias)),
+        got=degrade("GOT", None, lambda: _got(raw, dynamic, bias)),
+        gp=degrade("gp value", None, lambda: _gp(raw, dynamic, places, bias)),
         abi_flags=abi_flags,
         e_flags=flags,
         fr=int(flags.fp64 or (abi_flags is not None and abi_flags.fp_abi in (_FP_64, _FP_64A))),
         soft_float=abi_flags is not None and abi_flags.fp_abi == _FP_SOFT,
         executable_ranges=executable,
         eh_frame=(eh_frame[0] + bias, eh_frame[1] + bias) if eh_frame else None,
-        eh_functions=_degrade(
-            ".eh_frame", (), lambda: read_eh_functions(raw, eh_frame, bias, executable, warnings), warnings
-        ),
+        eh_functions=degrade(".eh_frame", (), lambda: read_eh_functions(raw, eh_frame, bias, executable, warnings)),
         warnings=tuple(warnings),
     )
 
@@ -150,7 +146,7 @@ def parse_elf(path: Path, content: bytes) -> Image:
 T = TypeVar("T")
 
 
-def _degrade(what: str, default: T, read: Callable[[], T], warnings: list[str]) -> T:
+def _degrade(warnings: list[str], what: str, default: T, read: Callable[[], T]) -> T:
     """Return what a reader of an optional part returns; its default and a warning when the part is malformed."""
     try:
         return read()

@@ -111,7 +111,6 @@ class RawFile:
         return tuple((header.vaddr, header.vaddr + header.filesz, header.offset) for header in loads)
 
     def section(self, name: str) -> SectionHeader | None:
-        """Return the first section of that name."""
         return next((section for section in self.sections if section.name == name), None)
 
     def section_place(self, section: SectionHeader) -> Place:
@@ -121,7 +120,6 @@ class RawFile:
         return section.offset, min(section.size, len(self.content) - section.offset)
 
     def segment(self, segment_type: int) -> ProgramHeader | None:
-        """Return the first program header of that type."""
         return next((header for header in self.program_headers if header.type == segment_type), None)
 
     def loaded_place(self, address: int, limit: int = 0xFFFFFFFF) -> Place:

@@ -89,7 +89,6 @@ def pass_on(order: Order) -> Order:
 
 
 def cut(order: Order) -> list[Shard]:
-    """Return the shards of a file."""
     return _analysis_of(order)[1]
 
 
@@ -147,7 +146,6 @@ class _Farm:
         """What to do with the result of each future."""
 
     def run(self, wanted: list[Wanted]) -> None:
-        """Build all of these."""
         self.progress.begin(len(wanted), sum(one.size for one in wanted))
         queue = deque(wanted)
         while queue or self.waiting:

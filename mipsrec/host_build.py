@@ -55,7 +55,6 @@ def generated_headers() -> dict[str, str]:
 
 
 def write_generated_headers(folder: str | os.PathLike[str]) -> None:
-    """Write these headers into a folder."""
     for header, text in generated_headers().items():
         (Path(folder) / header).write_text(text)
 

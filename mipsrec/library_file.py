@@ -16,16 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from .abi import (
-    LIBRARY_HEADER_BYTES,
-    LIBRARY_IDENTITY_AT,
-    LIBRARY_IDENTITY_BYTES,
-    LIBRARY_MAGIC,
-    LIBRARY_TEXT_BYTES,
-    LIBRARY_VERSION,
-    LIBRARY_WORDS,
-    library_word,
-)  # fmt: skip
+from . import abi
 from .checksum import FOOTER_BYTES, tells_length
 
 _SHT_DYNSYM = 11
@@ -103,21 +94,20 @@ def _file_offset(data: memoryview, phoff: int, phnum: int, address: int) -> int:
 
 def _facts(data: memoryview) -> LibraryFacts:
     place = _place_of_table(data)
-    words = struct.unpack_from(f"<{len(LIBRARY_WORDS)}I", data, place)
-    if words[0] != LIBRARY_MAGIC:
+    words = struct.unpack_from(f"<{len(abi.LIBRARY_WORDS)}I", data, place)
+    if words[0] != abi.LIBRARY_MAGIC:
         raise Damaged("its header does not begin as one of mipsrec")
-    if words[1] != LIBRARY_VERSION:
-        raise Damaged(f"it has format version {words[1]}, not {LIBRARY_VERSION}")
-    header = bytes(data[place + LIBRARY_IDENTITY_AT : place + LIBRARY_HEADER_BYTES])
-    identity, texts = header[:LIBRARY_IDENTITY_BYTES], header[LIBRARY_IDENTITY_BYTES:]
-    producer, options = (
-        texts[at : at + LIBRARY_TEXT_BYTES].rstrip(b"\0").decode("ascii", "replace") for at in (0, LIBRARY_TEXT_BYTES)
-    )
-    return LibraryFacts(identity.hex(), producer, options, words[library_word("entry_count")])
+    if words[1] != abi.LIBRARY_VERSION:
+        raise Damaged(f"it has format version {words[1]}, not {abi.LIBRARY_VERSION}")
+    header = bytes(data[place + abi.LIBRARY_IDENTITY_AT : place + abi.LIBRARY_HEADER_BYTES])
+    identity, texts = header[: abi.LIBRARY_IDENTITY_BYTES], header[abi.LIBRARY_IDENTITY_BYTES :]
+    size = abi.LIBRARY_TEXT_BYTES
+    producer, options = (texts[at : at + size].rstrip(b"\0").decode("ascii", "replace") for at in (0, size))
+    return LibraryFacts(identity.hex(), producer, options, words[abi.library_word("entry_count")])
 
 
 def _check_entries(data: memoryview, count: int) -> None:
-    place = _place_of_table(data) + LIBRARY_HEADER_BYTES
+    place = _place_of_table(data) + abi.LIBRARY_HEADER_BYTES
     pcs = [pc for pc, _ in struct.iter_unpack("<Ii", data[place : place + 8 * count])]
     if len(pcs) != count or any(a >= b for a, b in pairwise(pcs)) or any(pc & 3 for pc in pcs):
         raise Damaged("its entries are out of order")

@@ -10,16 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import __version__
-from .abi import (
-    LIBRARY_HEADER_BYTES,
-    LIBRARY_MAGIC,
-    LIBRARY_SEGMENTS,
-    LIBRARY_TEXT_BYTES,
-    LIBRARY_VERSION,
-    LIBRARY_WORDS,
-    MEMORY_MODELS,
-)  # fmt: skip
+from . import __version__, abi
 from .compiler import run_compiler
 from .elf import Image
 from .emit.calls import HOST_EDGES, declaration
@@ -49,7 +40,7 @@ class GuestFile:
     def of(cls, image: Image) -> GuestFile:
         """Return what is to be said of a guest's file."""
         found = [segment for segment in image.segments if segment.execute and segment.filesz]
-        segments = tuple((segment.vaddr, segment.offset, segment.filesz) for segment in found[:LIBRARY_SEGMENTS])
+        segments = tuple((segment.vaddr, segment.offset, segment.filesz) for segment in found[: abi.LIBRARY_SEGMENTS])
         nan2008 = image.e_flags.nan2008
         return cls(image.identity, image.bias, image.fr, nan2008, image.is_relocatable, segments)
 
@@ -107,8 +98,8 @@ _POOL = f"""\
 
 def _field(text: str) -> bytes:
     """Return a text as a library has it; the longest names of all options fill the field."""
-    assert len(text) <= LIBRARY_TEXT_BYTES, text
-    return text.encode().ljust(LIBRARY_TEXT_BYTES, b"\0")
+    assert len(text) <= abi.LIBRARY_TEXT_BYTES, text
+    return text.encode().ljust(abi.LIBRARY_TEXT_BYTES, b"\0")
 
 
 def table_text(found: list[tuple[int, str]], identity: LibraryIdentity, triple: str) -> str:
@@ -119,23 +110,23 @@ def table_text(found: list[tuple[int, str]], identity: LibraryIdentity, triple: 
     guest = identity.guest
     entries = sorted(dict(sorted(found, reverse=True)).items())
     words: dict[str, int | str] = {
-        "magic": LIBRARY_MAGIC, "version": LIBRARY_VERSION, "layout": layout_id(),
-        "memory_model": MEMORY_MODELS[identity.memory], "cpu_level": identity.cpu.level, "bias": guest.bias,
+        "magic": abi.LIBRARY_MAGIC, "version": abi.LIBRARY_VERSION, "layout": layout_id(),
+        "memory_model": abi.MEMORY_MODELS[identity.memory], "cpu_level": identity.cpu.level, "bias": guest.bias,
         "fr": guest.fr, "nan2008": int(guest.nan2008), "relocatable": int(guest.relocatable),
         "entry_count": len(entries), "enter": "mr_enter", "fallback": "call_host", "delta": DELTA[1:],
         "pcs": f"__start_{POOL_SECTION}", "pcs_end": f"__stop_{POOL_SECTION}",
     }  # fmt: skip
     fields = []
-    for position, (name, _, _) in enumerate(LIBRARY_WORDS):
+    for position, (name, _, _) in enumerate(abi.LIBRARY_WORDS):
         word = words[name]
         fields.append(("i32", _displacement(word, 4 * position) if isinstance(word, str) else str(word)))
-    unused = [(0, 0, 0)] * (LIBRARY_SEGMENTS - len(guest.segments))
-    for segment in [*guest.segments[:LIBRARY_SEGMENTS], *unused]:
+    unused = [(0, 0, 0)] * (abi.LIBRARY_SEGMENTS - len(guest.segments))
+    for segment in [*guest.segments[: abi.LIBRARY_SEGMENTS], *unused]:
         fields += [("i32", str(word)) for word in segment]
     texts = (bytes.fromhex(guest.identity), _field(f"mipsrec {__version__}"), _field(identity.options))
     fields += map(_bytes_constant, texts)
     for index, (pc, symbol) in enumerate(entries):
-        fields += [("i32", str(pc)), ("i32", _displacement(symbol, LIBRARY_HEADER_BYTES + 8 * index + 4))]
+        fields += [("i32", str(pc)), ("i32", _displacement(symbol, abi.LIBRARY_HEADER_BYTES + 8 * index + 4))]
     types = ", ".join(type_ for type_, _ in fields)
     values = ", ".join(f"{type_} {value}" for type_, value in fields)
     symbols = sorted({symbol for _, symbol in entries})

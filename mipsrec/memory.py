@@ -39,7 +39,6 @@ class _Run:
     data: memoryview | None
 
     def part(self, start: int, end: int) -> _Run:
-        """Return the pages [start, end) of this run."""
         data = None if self.data is None else self.data[start - self.start : end - self.start]
         return _Run(start, end, self.flags, data)
 

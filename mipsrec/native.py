@@ -195,9 +195,7 @@ class Plan:
     options: LiftOptions
 
     def shards(self) -> list[Shard]:
-        """Return the work."""
         return shards_of_program(self.program, self.levels)
-
 
 
 def lift_shard(shard: Shard, plan: Plan) -> list[LiftedFunction]:

@@ -22,7 +22,6 @@ LIMIT_BYTES = 1 << 29
 
 
 def objects_folder() -> Path:
-    """Return where the objects are."""
     return cache_folder() / OBJECTS
 
 

@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import ir_dump, profiles
-from .analysis import Function, Program, analyze
+from .analysis import Block, Function, Program, analyze
 from .cache import code_path, library_path, partial_variant
 from .cache_entries import describe
 from .cache_limit import Room
@@ -29,6 +30,7 @@ from .emit.function import LiftedFunction
 from .emit.lifted import lift_function
 from .emit.module import module_text
 from .errors import LiftError, MipsrecError
+from .isa.disassembly import disassemble
 from .lift.convention import Callee
 from .lift.ir import FunctionPlan
 from .lift.options import LiftOptions
@@ -62,7 +64,6 @@ class Guest:
 
     @cached_property
     def program(self) -> Program:
-        """Its functions."""
         with _no_collections():
             return analyze(self.image, self.memory, self.known_starts)
 
@@ -107,6 +108,16 @@ class Guest:
     def functions_like(self, patterns: list[str]) -> list[Function]:
         """Return those of them that get lifted."""
         return [function for function in self.functions_named(patterns) if function.start in self.starts]
+
+    def block_lines(self, function: Function, block: Block) -> Iterator[tuple[int, int, str]]:
+        """Yield (pc, word, assembly) of a block, calls and jumps with the names of their targets."""
+        for pc, instruction in zip(count(block.start, 4), block.instructions()):
+            text = disassemble(instruction, pc)
+            if instruction is block.terminator:
+                target = function.likely_target(block)
+                name = self.program.names.get(target) if target is not None else None
+                text += f"  # {name}" if name else ""
+            yield pc, instruction.word, text
 
     def _no_function(self, name: str) -> LiftError:
         return LiftError(f"{self.image.path}: no function {name}; `mipsrec disasm {self.image.path}` lists them")

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from .analysis import Block, BlockIndex, Function
-from .commands.listing import block_lines
 from .errors import ProfileError
 from .pipeline import Guest, guest_in
 from .profiles import ENGINES, FileSamples, Profile
@@ -199,7 +198,7 @@ def _function_text(report: Report, samples: FunctionSamples) -> Iterator[str]:
             hidden += 1
             continue
         yield f"  block {block.start:08x}: {report.share(count):.2f} %"
-        for pc, word, text in block_lines(guest, function, block):
+        for pc, word, text in guest.block_lines(function, block):
             at = samples.counts[pc]
             yield f"    {f'{report.share(at):6.2f} %' if at else '':8}  {pc:08x}: {word:08x}  {text}"
     if hidden:
@@ -242,7 +241,7 @@ def _function_data(report: Report, samples: FunctionSamples, with_blocks: bool) 
                 "samples": _block_count(samples, block),
                 "instructions": [
                     {"pc": pc, "word": word, "text": text, "samples": samples.counts[pc]}
-                    for pc, word, text in block_lines(samples.guest or report.guest, function, block)
+                    for pc, word, text in (samples.guest or report.guest).block_lines(function, block)
                 ],
             }
             for _, block in sorted(function.blocks.items())

@@ -76,7 +76,6 @@ def layout_id() -> int:
 
 
 def c_header() -> str:
-    """Return the text of `mr_state.h`."""
     lines = [
         "/* Generated from mipsrec/state.py. */",
         "#ifndef MR_STATE_H",

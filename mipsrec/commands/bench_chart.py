@@ -19,7 +19,6 @@ GREATEST = 4.0  # longer bars are cut and say so
 
 
 def chart(document: dict[str, Any]) -> str:
-    """Return the SVG."""
     programs = document["programs"]
     labels = [name for name in document["geometric_mean"] if not name.endswith("qemu")]
     shown = [(name, entry["ratio"], entry.get("spread", {})) for name, entry in programs.items()]

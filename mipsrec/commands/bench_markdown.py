@@ -31,7 +31,6 @@ def version() -> str:
 
 
 def section(results: Results, command_line: str) -> str:
-    """Return the section."""
     origin = [f"{version()}, {time.strftime('%Y-%m-%d')}: `{command_line}`", *heading(results)]
     lines = [TITLE, "", *(f"- {line}" for line in origin), "", *_ratios(results)]
     translations = list(_translations(results))

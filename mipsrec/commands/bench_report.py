@@ -123,7 +123,6 @@ def _mean_row(title: str, results: Results, group: str | None) -> str:
 
 
 def document(results: Results) -> dict[str, Any]:
-    """Return everything as plain data."""
     return {
         "mipsrec": __version__,
         "options": options_text(results.options),

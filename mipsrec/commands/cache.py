@@ -199,7 +199,6 @@ def _print_layers() -> None:
 
 
 def list_entries(arguments: argparse.Namespace) -> int:
-    """Print what the cache has."""
     found, limit = list(cache_entries()), limit_bytes()
     left = list(leftovers())
     totals = _totals(found)
@@ -249,7 +248,6 @@ def verify(arguments: argparse.Namespace) -> int:
 
 
 def prune(arguments: argparse.Namespace) -> int:
-    """Remove what nothing needs, and what the options say."""
     rules = Rules(arguments.max_size, arguments.older_than, arguments.other_versions, arguments.dry_run)
     gone = prune_cache(rules)
     counts: Counter[str] = Counter()

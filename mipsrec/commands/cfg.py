@@ -11,7 +11,6 @@ from .. import pipeline
 from ..analysis import End, Function
 from ..errors import BuildError
 from .arguments import add_program
-from .listing import block_lines
 
 DESCRIPTION = """\
 Draws the control-flow graph of a function: its basic blocks with their assembly, and the edges between them.
@@ -35,7 +34,7 @@ def _dot(guest: pipeline.Guest, function: Function) -> str:
     ]
     for pc in sorted(function.blocks):
         block = function.blocks[pc]
-        label = "".join(f"{at:08x}  {text}\\l" for at, _, text in block_lines(guest, function, block))
+        label = "".join(f"{at:08x}  {text}\\l" for at, _, text in guest.block_lines(function, block))
         label = label.replace('"', '\\"') or f"{pc:08x}  (undecodable)\\l"
         marks = ", penwidth=2" if pc == function.start or pc in function.entries else ""
         lines.append(f'  b{pc:08x} [label="{label}"{marks}];')

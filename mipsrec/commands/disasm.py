@@ -7,7 +7,6 @@ import argparse
 from .. import pipeline
 from ..analysis import Block, Function
 from .arguments import add_function, add_program, named_functions
-from .listing import block_lines
 
 DESCRIPTION = """\
 Prints the functions that analysis found, with their basic blocks. Each block says how it ends and which blocks may
@@ -33,7 +32,7 @@ def main(arguments: argparse.Namespace) -> int:
         for pc in sorted(function.blocks):
             block = function.blocks[pc]
             print(f"  block {pc:08x}  # {_ends(function, block)}{', entry' if pc in function.entries else ''}")
-            for at, word, text in block_lines(guest, function, block):
+            for at, word, text in guest.block_lines(function, block):
                 print(f"    {at:08x}: {word:08x}  {text}")
     return 0
 

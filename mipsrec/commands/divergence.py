@@ -20,7 +20,6 @@ from ..isa import decode
 from ..isa.effects import masks
 from ..pipeline import Guest, guest_in
 from ..state import GPR_NAMES
-from .listing import block_lines
 
 Record = dict[str, Any]
 """What runtime/verify/report.c writes."""
@@ -113,7 +112,7 @@ class _Code:
         found = self.find(pc)
         if found is not None:
             file, function, block = found
-            for at, _, text in block_lines(file.guest, function, block):
+            for at, _, text in file.guest.block_lines(function, block):
                 if at == pc - file.delta:
                     return f"{at:08x}: {text}" + (f"  # {file.name}{function.name}" if file.name else "")
         return f"{pc:08x}"
@@ -244,7 +243,7 @@ def _disassembly(code: _Code, record: Record, suspect: int) -> Iterator[str]:
         assert found is not None
         file, function, block = found
         yield f"  {file.name}{function.name}, block {block.start:08x}:"
-        lines = list(block_lines(file.guest, function, block))
+        lines = list(file.guest.block_lines(function, block))
         marked = {at for at, word, _ in lines if at + file.delta in writers or _written(word) & bits}
         yield from _shortened(lines, marked)
 
@@ -286,7 +285,6 @@ def _reproduce(record: Record, found: tuple[_File, Function, Block] | None, argu
 
 
 def describe(guest: Guest, record: Record, arguments: argparse.Namespace) -> str:
-    """Return the report on a divergence."""
     code = _Code(guest, record)
     suspect = _suspect(code, record)
     found = code.find(suspect)

@@ -63,7 +63,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _library(arguments: argparse.Namespace, guest: pipeline.Guest) -> Path:
-    """Return the library to verify."""
     if arguments.library is not None:
         if arguments.function:
             raise LiftError("--function chooses what is lifted, and --library is lifted already; give one of them")

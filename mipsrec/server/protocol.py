@@ -52,7 +52,6 @@ class Message:
 
 
 def pack(message: Message) -> bytes:
-    """Return a message as a packet."""
     fields = (source_digest().encode(), message.variant.encode(), os.fsencode(message.path)[:1023])
     head = _HEAD.pack(REQUEST_MAGIC, REQUEST_VERSION, message.kind, len(message.pcs), *fields)
     return head + b"".join(_PC.pack(*pair) for pair in message.pcs)
@@ -126,7 +125,6 @@ def receive(connection: socket.socket) -> tuple[Message, list[int]]:
 
 
 def close_all(handles: list[int]) -> None:
-    """Close descriptors."""
     for handle in handles:
         os.close(handle)
 

@@ -23,7 +23,6 @@ class Exits:
         """Whether the stencil may leave for the interpreter."""
 
     def leave_if(self, flag: Value) -> None:
-        """Leave under a condition."""
         assert not self._registers.written, "the interpreter would perform half an instruction twice"
         self.are_used = True
         stay = self._writer.fresh_label()

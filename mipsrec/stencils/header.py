@@ -72,7 +72,6 @@ class _Tables:
         self.combinations: list[int] = []
 
     def stencil(self, stencil: Stencil | None) -> int:
-        """Return the number of a stencil."""
         if stencil is None:
             return _NO_STENCIL
         if stencil not in self.stencils:
@@ -151,7 +150,6 @@ def _switch(values: Iterable[object]) -> list[str]:
 
 
 def numbers_header() -> str:
-    """Return the text of `mr_stencil_numbers.h`."""
     own = ", ".join(f"MR_OWN_{entry.name.upper()}" for entry in OWN)
     exits = ", ".join(f"MR_EXIT_{name.upper()}" for name in EXITS[1:])
     registers = ", ".join(f"REG_{name.upper()}" for name in HOST_REGISTERS)
@@ -180,7 +178,6 @@ def numbers_header() -> str:
 
 
 def tables_header(stencils: Stencils) -> str:
-    """Return the text of `mr_stencils.h`."""
     tables = _Tables()
     known: dict[int, dict[str, int]] = {}
     fixed: dict[int, dict[str, int]] = {}

@@ -45,7 +45,6 @@ class StencilRegisters:
         """Whether something is in the state that an interpreter would see."""
 
     def class_of(self, field: str) -> int:
-        """Return the class of an operand."""
         return self._operands[field].place
 
     def _pointer(self, displacement: int) -> str:
