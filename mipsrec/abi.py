@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .checksum import FOOTER_BYTES, FOOTER_MAGIC
+from .state import c_struct, c_variable
 
 # ---- the guest's address space ----
 
@@ -61,12 +62,8 @@ class Function:
         return f"declare {self.result} @{self.name}({', '.join(types)})"
 
     def c_prototype(self) -> str:
-        parameters = ", ".join(_c_variable(_C_TYPES[kind], name) for kind, name in (("state", "s"), *self.parameters))
+        parameters = ", ".join(c_variable(_C_TYPES[kind], name) for kind, name in (("state", "s"), *self.parameters))
         return f"{_C_TYPES[self.result]} {self.name}({parameters});"
-
-
-def _c_variable(c_type: str, name: str) -> str:
-    return c_type + ("" if c_type.endswith("*") else " ") + name
 
 
 def _function(name: str, result: str, parameters: str, meaning: str) -> Function:
@@ -199,15 +196,6 @@ def _enum(name: str, prefix: str, numbers: Mapping[str, int]) -> str:
     return f"enum {name} {{ {constants} }};"
 
 
-def _struct(name: str, fields: Sequence[tuple[str, str, int, str]]) -> list[str]:
-    """Return a structure of (name, type, count, meaning)."""
-    lines = [f"struct {name} {{"]
-    for field, c_type, count, meaning in fields:
-        array = f"[{count}]" if count > 1 else ""
-        lines.append(f"    {c_type} {field}{array};" + (f" /* {meaning} */" if meaning else ""))
-    return [*lines, "};"]
-
-
 def abi_header() -> str:
     lines = [
         f"#define MR_PAGE_BYTES {PAGE_BYTES}u",
@@ -215,7 +203,7 @@ def abi_header() -> str:
         f"#define MR_USER_END 0x{USER_END:x}u /* first address above it */",
         _enum("mr_cause", "MR_", CAUSES),
         f"#define MR_STAY {STAY}u /* no pc: the caller goes on */",
-        *_struct("mr_fp_step", FP_STEP_FIELDS),
+        *c_struct("mr_fp_step", FP_STEP_FIELDS),
     ]
     for function in FUNCTIONS:
         if function.meaning:
@@ -248,10 +236,10 @@ def library_header() -> str:
         "/* A finished library ends in the magic, then mr_checksum of every byte before it, little-endian. */",
         f"#define MR_FOOTER_BYTES {FOOTER_BYTES}u",
         _enum("mr_memory_model", "MR_", MEMORY_MODELS),
-        *_struct("mr_entry", entry),
+        *c_struct("mr_entry", entry),
         "/* An executable part of the guest's file: mapped from `offset` of the file to `guest`, plus the delta. */",
-        *_struct("mr_library_segment", segment),
-        *_struct("mr_library", library),
+        *c_struct("mr_library_segment", segment),
+        *c_struct("mr_library", library),
         f'_Static_assert(sizeof(struct mr_library) == {LIBRARY_HEADER_BYTES}, "mr_library");',
     ]
     return _header("mr_library.h", ["<stdint.h>"], lines)
@@ -265,8 +253,8 @@ def request_header() -> str:
         f"#define MR_REQUEST_VERSION {REQUEST_VERSION}u",
         _enum("mr_request_kind", "MR_REQUEST_", REQUEST_KINDS),
         f"enum {{ MR_MOST_PCS = {MOST_PCS}, MR_ARRIVED = {ARRIVED} }};",
-        *_struct("mr_request_head", [(name, c_type, count, "") for name, c_type, count in REQUEST_HEAD]),
-        *_struct("mr_hot_pc", pair),
+        *c_struct("mr_request_head", [(name, c_type, count, "") for name, c_type, count in REQUEST_HEAD]),
+        *c_struct("mr_hot_pc", pair),
         f'_Static_assert(sizeof(struct mr_request_head) == {request_head().size}, "mr_request_head");',
     ]
     return _header("mr_request.h", ["<stdint.h>"], lines)

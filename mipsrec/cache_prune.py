@@ -102,8 +102,8 @@ def _unfinished_in(folder: Path, now: float) -> Iterator[Leftover]:
             else:
                 yield Leftover(LOCK, path, 0)
         elif entry.name.startswith(".") or ".json." in entry.name:
-            newest = max((status.st_mtime for status in _statuses(path)), default=now)
-            if not held and newest + UNFINISHED_SECONDS < now:
+            changed = (status.st_mtime for status in _statuses(path))
+            if not held and max(changed, default=now) + UNFINISHED_SECONDS < now:
                 yield Leftover("unfinished build", path, _size(path))
         elif entry.name.endswith(".json") and not path.with_suffix(".so").exists():
             yield Leftover("description", path, _size(path))

@@ -30,7 +30,7 @@ from .lift.convention import Callee
 from .lift.options import LiftOptions
 from .linking import LibraryIdentity, link, table_text
 from .options import LIGHT
-from .shards import Shard, shards_of_files, shards_of_program
+from .shards import Shard, shards_of_program
 from .target_cpu import Cpu, chosen_cpu
 from .temporary_folder import temporary_folder
 from .workers import Result, results
@@ -284,34 +284,16 @@ Progress = Callable[[int, int], None]
 """Called with (functions done, guest instructions done) as shards finish."""
 
 
-def build_program(
-    plan: Plan, build: BuildOptions, identity: LibraryIdentity, output: Path, progress: Progress | None = None
-) -> BuildReport:
-    """Compile what is planned of a program into the library `output`."""
-    return _build(plan.shards(), plan, build, identity, None, output, progress)
-
-
-def build_files(
-    files: list[tuple[Path, int, str]],
-    entries: list[tuple[int, str]],
+def build_library(
+    source: Plan | tuple[list[Shard], Entries],
     build: BuildOptions,
     identity: LibraryIdentity,
     output: Path,
     progress: Progress | None = None,
 ) -> BuildReport:
-    """Compile IR files (path, guest instructions, level) with known entries (guest pc, symbol) into `output`."""
-    return _build(shards_of_files(files), None, build, identity, entries, output, progress)
-
-
-def _build(
-    shards: list[Shard],
-    plan: Plan | None,
-    build: BuildOptions,
-    identity: LibraryIdentity,
-    entries: list[tuple[int, str]] | None,
-    output: Path,
-    progress: Progress | None,
-) -> BuildReport:
+    """Compile what is planned of a program, or shards of IR files with their entries, into the library `output`."""
+    plan = source if isinstance(source, Plan) else None
+    shards, entries = (source.shards(), None) if isinstance(source, Plan) else source
     with _being_made(output) as folder:
         work = partial(_run_shard, folder=folder, plan=plan, build=build)  # workers inherit it through fork
         compiled = in_workers(shards, work, build, progress)

@@ -38,6 +38,7 @@ from .lift.policy import cold_functions, hot_functions, large_interpreters, leve
 from .lift.variants import plan_variant, variants
 from .memory import AddressSpace
 from .options import Options
+from .shards import shards_of_files
 from .store import is_sound, locked, store
 from .target_cpu import chosen_cpu
 
@@ -255,13 +256,13 @@ def build(
         if functions is not None:
             chosen = {function.start: source.starts[function.start] for function in functions}
         plan = plan_of(source, options, chosen, profile)
-        return native.build_program(plan, build_options, identity, Path(output), progress)
+        return native.build_library(plan, build_options, identity, Path(output), progress)
     dump = ir_dump.read_dump(Path(source))
     if profile is not None:
         profile = profile.of(dump.guest.identity, Path(source))
     identity = LibraryIdentity(dump.guest, dump.memory, dump.calls, said, build_options.cpu)
-    files = dump.with_levels(str(options.opt), profile)
-    return native.build_files(files, dump.entries, build_options, identity, Path(output), progress)
+    shards = shards_of_files(dump.with_levels(str(options.opt), profile))
+    return native.build_library((shards, dump.entries), build_options, identity, Path(output), progress)
 
 
 def cached_library(

@@ -11,6 +11,7 @@ the single in register 2k is the low word of `fpr[2k]`, the single in 2k+1 its h
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 GPR_NAMES = "zero at v0 v1 a0 a1 a2 a3 t0 t1 t2 t3 t4 t5 t6 t7 s0 s1 s2 s3 s4 s5 s6 s7 t8 t9 k0 k1 gp sp fp ra".split()
@@ -75,6 +76,19 @@ def layout_id() -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
 
 
+def c_variable(c_type: str, name: str) -> str:
+    return c_type + ("" if c_type.endswith("*") else " ") + name
+
+
+def c_struct(name: str, fields: Iterable[tuple[str, str, int, str]]) -> list[str]:
+    """Return the lines of a structure of (name, type, count, meaning)."""
+    lines = [f"struct {name} {{"]
+    for field, c_type, count, meaning in fields:
+        array = f"[{count}]" if count > 1 else ""
+        lines.append(f"    {c_variable(c_type, field)}{array};" + (f" /* {meaning} */" if meaning else ""))
+    return [*lines, "};"]
+
+
 def c_header() -> str:
     lines = [
         "/* Generated from mipsrec/state.py. */",
@@ -87,13 +101,8 @@ def c_header() -> str:
         "struct mr_slot { uint32_t value, unused; };",
         "union mr_fpr { uint64_t bits; struct { uint32_t low, high; } word; };",
         f"#define MR_STATE_LAYOUT 0x{layout_id():08x}u",
-        "struct mr_state {",
+        *c_struct("mr_state", ((f.name, f.c_type, f.count, f.meaning) for f in _FIELDS)),
     ]
-    for field in _FIELDS:
-        array = f"[{field.count}]" if field.count > 1 else ""
-        separator = "" if field.c_type.endswith("*") else " "
-        lines.append(f"    {field.c_type}{separator}{field.name}{array}; /* {field.meaning} */")
-    lines.append("};")
     lines += [f'_Static_assert(offsetof(struct mr_state, {f.name}) == {OFFSETS[f.name]}, "{f.name}");' for f in _FIELDS]
     lines.append(f'_Static_assert(sizeof(struct mr_state) == {OFFSETS["size"]}, "size");')
     lines += [f"#define MR_REG_{name.upper()} {number}" for number, name in enumerate(GPR_NAMES)]

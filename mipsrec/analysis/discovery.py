@@ -61,14 +61,9 @@ def _sweep(code: CodeReader, gp: int | None) -> set[int]:
 
 
 def _got_targets(image: Image, memory: AddressSpace) -> set[int]:
-    found = set()
-    if image.got is not None:
-        start, end = image.got
-        for address in range(start & ~3, end, 4):
-            word = memory.relocated_word(address)
-            if word is not None and word & 0xFFFF:  # round ones are pages of data or code, not functions
-                found.add(word)
-    return found
+    start, end = image.got or (0, 0)
+    words = (memory.relocated_word(address) for address in range(start & ~3, end, 4))
+    return {word for word in words if word is not None and word & 0xFFFF}  # round ones are pages, not functions
 
 
 def function_names(image: Image) -> dict[int, str]:
@@ -78,9 +73,8 @@ def function_names(image: Image) -> dict[int, str]:
     for symbol in image.symbols:
         if symbol.type == "FUNC" and symbol.name:
             key = (rank.get(symbol.binding, 3), len(symbol.name), symbol.name)
-            if symbol.address not in best or key < best[symbol.address]:
-                best[symbol.address] = key
-    return {address: key[2] for address, key in best.items()}
+            best[symbol.address] = min(key, best.get(symbol.address, key))
+    return {address: name for address, (_, _, name) in best.items()}
 
 
 def first_starts(image: Image, memory: AddressSpace, code: CodeReader, gp: int | None) -> set[int]:

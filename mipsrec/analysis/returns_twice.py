@@ -24,11 +24,8 @@ def _saves_context(function: Function) -> bool:
 
 
 def _tail_targets(function: Function) -> set[int]:
-    found = set(function.outside)
-    for block in function.blocks.values():
-        if block.end is End.INDIRECT and block.terminator_pc in function.guesses:
-            found.add(function.guesses[block.terminator_pc])
-    return found
+    jumps = {block.terminator_pc for block in function.blocks.values() if block.end is End.INDIRECT}
+    return function.outside | {target for pc, target in function.guesses.items() if pc in jumps}
 
 
 def mark_returns_twice(functions: dict[int, Function], add_entries: Callable[..., list[int]]) -> None:

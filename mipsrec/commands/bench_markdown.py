@@ -51,10 +51,7 @@ def _ratios(results: Results) -> Iterator[str]:
     for comparison in results.comparisons:
         seconds = min(comparison.seconds[comparison.reference])
         yield _row([comparison.name, f"{seconds:.3f}", *(ratio_text(comparison, label) for label in results.labels)])
-    groups = results.group_names()
-    for group in [*(groups if len(groups) > 1 else []), None]:
-        means = [results.mean(label, group) for label in results.labels]
-        title = "geometric mean" if group is None else f"mean, {group}"
+    for title, means in results.means():
         yield _row([f"**{title}**", "", *("-" if mean is None else f"**{mean:.2f}**" for mean in means)])
 
 

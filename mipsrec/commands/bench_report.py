@@ -43,6 +43,13 @@ class Results:
         chosen = [c for c in self.comparisons if group is None or self.groups.get(c.name) == group]
         return geometric_mean([ratio for ratio in (c.ratio(label) for c in chosen) if ratio is not None])
 
+    def means(self) -> list[tuple[str, list[float | None]]]:
+        """Return (title, means by label): of each group when there are several, and of all."""
+        groups = self.group_names()
+        rows = [(f"mean, {group}", group) for group in groups if len(groups) > 1]
+        chosen: list[tuple[str, str | None]] = [*rows, ("geometric mean", None)]
+        return [(title, [self.mean(label, group) for label in self.labels]) for title, group in chosen]
+
     def group_names(self) -> list[str]:
         """Return the groups in the order of their first program; none when programs have none."""
         return [name for name in dict.fromkeys(self.groups[c.name] for c in self.comparisons) if name]
@@ -111,15 +118,11 @@ def bar(ratio: float) -> str:
 
 
 def mean_rows(results: Results) -> list[str]:
-    """Return the rows of geometric means: of each group when there are several, and of all."""
-    groups = results.group_names()
-    rows = [_mean_row(f"mean, {group}", results, group) for group in groups] if len(groups) > 1 else []
-    return [*rows, _mean_row("geometric mean", results, None)]
-
-
-def _mean_row(title: str, results: Results, group: str | None) -> str:
-    means = [results.mean(label, group) for label in results.labels]
-    return f"{title:23}" + "".join(f" {'-' if mean is None else f'{mean:.2f}':>17}" for mean in means)
+    """Return the rows of geometric means."""
+    return [
+        f"{title:23}" + "".join(f" {'-' if mean is None else f'{mean:.2f}':>17}" for mean in means)
+        for title, means in results.means()
+    ]
 
 
 def document(results: Results) -> dict[str, Any]:

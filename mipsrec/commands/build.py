@@ -10,7 +10,6 @@ from .. import pipeline
 from ..errors import BuildError
 from ..ir_dump import read_dump
 from ..layers import check_trust
-from ..store import StoreReport
 from .arguments import (
     add_build,
     add_function,
@@ -59,10 +58,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_models(parser)
 
 
-def _print_report(report: StoreReport) -> None:
-    print(f"{len(report.built)} files recompiled, {len(report.present)} were there, {len(report.skipped)} left out")
-
-
 def _prepare_layer(folder: Path) -> None:
     """Make the folder that --into names; what a build makes in it all may read, whatever the umask."""
     os.umask(0o022)
@@ -79,10 +74,10 @@ def _build_store(arguments: argparse.Namespace) -> int:
     if options.into is not None:
         _prepare_layer(Path(options.into))
     if arguments.source is not None:
-        programs = guest_files(arguments.source, arguments)
-        _print_report(build_closure(programs, arguments, options))
-        return 0
-    _print_report(build_all_below(arguments, options))
+        report = build_closure(guest_files(arguments.source, arguments), arguments, options)
+    else:
+        report = build_all_below(arguments, options)
+    print(f"{len(report.built)} files recompiled, {len(report.present)} were there, {len(report.skipped)} left out")
     return 0
 
 
@@ -101,9 +96,7 @@ def main(arguments: argparse.Namespace) -> int:
             continue
         if arguments.output is not None or arguments.function or (arguments.source and Path(arguments.source).is_dir()):
             raise BuildError(f"{option} stores what programs load: neither -o nor --function goes with it, nor a dump")
-    if arguments.dask is not None or arguments.into is not None:
-        return _build_store(arguments)
-    if arguments.source is None:
+    if arguments.source is None or arguments.dask is not None or arguments.into is not None:
         return _build_store(arguments)
     source = guest_file(arguments.source, arguments)
     if arguments.output is None and not arguments.function and (arguments.with_files or is_dynamic(source)):

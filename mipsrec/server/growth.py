@@ -319,8 +319,3 @@ def grown(variant: str) -> dict[str, Grown]:
             functions = frozenset().union(*(_group(text).functions for text in facts["groups"]))
             found[path.stem.removesuffix(GROWING)] = Grown(str(facts["path"]), functions, float(facts["seconds"]))
     return found
-
-
-def is_complete(identity: str, options: Options) -> bool:
-    """Return whether the store has all of a file, so that there is nothing to do."""
-    return code_path(identity, options).exists()

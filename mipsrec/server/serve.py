@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import IO
 
 from .. import object_cache
+from ..cache import code_path
 from ..cache_notes import note_identity
 from ..checksum import identity_of
 from ..elf import parse_elf
@@ -240,8 +241,8 @@ class Server:
 
     def _grow(self, key: Key, wanted: _Wanted) -> None:
         identity, options = key
-        if growth.is_complete(identity, options):
-            return
+        if code_path(identity, options).exists():
+            return  # the store has all of the file
         library = self._library(key)
         library.begin_job()
         index = self._index(identity, wanted, frozenset(library.functions))

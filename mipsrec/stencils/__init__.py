@@ -5,10 +5,9 @@
     catalogue.py     which stencils there are
     samples.py       instructions with sample values in their fields
     registers.py     what a row's operations on registers become in a stencil
-    constants.py     ... those with constants
     memory.py        ... accesses
     exits.py         ... all that the interpreter does
-    machine.py       ... and the rest
+    machine.py       ... those with constants, and the rest
     functions.py     stencils as LLVM IR
     assembly.py      machine code that ends by falling through
     maker.py         compiles, and finds what depends on the instruction

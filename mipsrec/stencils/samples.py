@@ -7,9 +7,9 @@ from .expressions import Expression, bits
 SHIFTS = {"rs": 21, "fr": 21, "rt": 16, "ft": 16, "rd": 11, "fs": 11, "msb": 11, "sa": 6, "fd": 6, "lsb": 6}
 """Where five-bit fields begin in a guest word."""
 
-_REGISTERS = ({"rs": 9, "rt": 10, "rd": 12, "sa": 25}, {"rs": 19, "rt": 21, "rd": 23, "sa": 30})
-"""Words of the state at negative displacements, and at positive ones: a displacement of one byte, with whatever is
-behind it, cannot be taken for one of four bytes in both."""
+_REGISTERS = ({21: 9, 16: 10, 11: 12, 6: 25}, {21: 19, 16: 21, 11: 23, 6: 30})
+"""By the shift of a field. Words of the state at negative displacements, and at positive ones: a displacement of one
+byte, with whatever is behind it, cannot be taken for one of four bytes in both."""
 _SMALL = ({"sa": 7, "lsb": 7, "msb": 12}, {"sa": 9, "lsb": 9, "msb": 10})
 _IMMEDIATES = ((0x12345679, 0x2A3B4C5D), (0x47192B5E, 0x18F7E6D6))
 _CODES = (5, 3)
@@ -19,9 +19,7 @@ SAMPLES = range(2)
 
 def register_number(sample: int, field: str) -> Expression:
     """Return the number in a field that names a register."""
-    shift = SHIFTS[field]
-    names = {21: "rs", 16: "rt", 11: "rd", 6: "sa"}
-    return bits(_REGISTERS[sample][names[shift]], shift, 5)
+    return bits(_REGISTERS[sample][SHIFTS[field]], SHIFTS[field], 5)
 
 
 def code_number(sample: int, field: str) -> Expression:
