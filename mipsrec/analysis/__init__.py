@@ -116,12 +116,12 @@ class _Analysis:
         for start in sorted(function.blocks):
             if start > end:
                 break
-            end = max(end, start + 4 * function.blocks[start].instruction_count() or 4)
+            end = max(end, start + (4 * function.blocks[start].instruction_count() or 4))
         return end
 
     def _covered(self) -> list[tuple[int, int]]:
         spans = sorted(
-            (block.start, block.start + 4 * block.instruction_count() or 4)
+            (block.start, block.start + (4 * block.instruction_count() or 4))
             for function in self.functions.values()
             for block in function.blocks.values()
         )

@@ -128,6 +128,32 @@ def test_callbacks_behind_a_tail_call(tmp_path: Path, order: str) -> None:
     assert len(program.functions[names["two"]].unresolved) == 1
 
 
+UNDECODABLE = """
+    .set noreorder
+    .text
+    .globl __start
+    .ent __start
+__start:
+    beq $a0, $zero, 1f
+    nop
+    jr $ra
+    nop
+1:  .word 0xffffffff            # no instruction
+    .end __start
+    addiu $v0, $zero, 1         # nothing leads here
+    jr $ra
+    nop
+"""
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_function_behind_a_word_that_is_no_instruction(tmp_path: Path, order: str) -> None:
+    guest = compile_guest(tmp_path, order, UNDECODABLE, *BARE, language="assembler")
+    program = program_of(guest)
+    start = function(program, "__start").start
+    assert sorted(program.functions) == [start, start + 20]
+
+
 SPILLED = """
     .set noreorder
     .text
