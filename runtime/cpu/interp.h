@@ -35,6 +35,9 @@ static inline bool mr_has_delay_slot(uint32_t word)
     return opcode != 0x11 || rs(word) == 0x08; /* bc1f bc1t */
 }
 
+/* For what the functions of some rows share: as a function of its own it would be called for each instruction. */
+#define MR_INLINE __attribute__((always_inline)) static inline
+
 /* The only place that keeps $zero zero. */
 static inline void set_gpr(struct mr_state *s, unsigned number, uint32_t value)
 {

@@ -42,8 +42,8 @@ static bool has_ft(uint32_t word)
 }
 
 /* The first operand is in fs; where the instruction has fewer than three, the others are any. */
-static uint32_t perform(struct mr_state *s, uint32_t word, uint32_t next, enum mr_fp_format format, unsigned second,
-                        unsigned third)
+MR_INLINE uint32_t perform(struct mr_state *s, uint32_t word, uint32_t next, enum mr_fp_format format, unsigned second,
+                           unsigned third)
 {
     enum mr_fp_format to = mr_fp_result_format(word);
     if (!has_register(s, format, fs(word) | second | third) || !has_register(s, to, fd(word)))

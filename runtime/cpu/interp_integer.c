@@ -17,24 +17,18 @@ static uint32_t rotate_right(uint32_t value, unsigned count)
     return count ? value >> count | value << (32 - count) : value;
 }
 
-/* With the DSP extension, which is not here, this field names one of four accumulators. */
-static bool names_dsp_accumulator(unsigned field)
-{
-    return (field & 3) != 0;
-}
-
-/* A register operation: a is GPR[rs], b is GPR[rt], the value goes to GPR[rd]; `other`: encodings that are not it. */
-#define SOME_REGISTER_OPERATION(name, other, value)                \
+/* A register operation: a is GPR[rs], b is GPR[rt], the value goes to GPR[rd]; `reserved`: encodings that are not it. */
+#define CHECKED_REGISTER_OPERATION(name, reserved, value)          \
     uint32_t op_##name(struct mr_state *s, uint32_t word, uint32_t next) \
     {                                                              \
         uint32_t a = GPR(s, rs(word)), b = GPR(s, rt(word));       \
         (void)a, (void)b;                                          \
-        if (other)                                                 \
+        if (reserved)                                              \
             return raise_reserved(s, word);                        \
         set_gpr(s, rd(word), (value));                             \
         return next;                                               \
     }
-#define REGISTER_OPERATION(name, value) SOME_REGISTER_OPERATION(name, false, value)
+#define REGISTER_OPERATION(name, value) CHECKED_REGISTER_OPERATION(name, false, value)
 
 REGISTER_OPERATION(addu, a + b)
 REGISTER_OPERATION(subu, a - b)
@@ -54,10 +48,8 @@ REGISTER_OPERATION(mul, a * b)
 REGISTER_OPERATION(clz, leading_zeros(a))
 REGISTER_OPERATION(clo, leading_zeros(~a))
 /* Release 2 gives bit 0 of the otherwise zero field to rotations. */
-SOME_REGISTER_OPERATION(srl, rs(word) > 1, rs(word) ? rotate_right(b, sa(word)) : b >> sa(word))
-SOME_REGISTER_OPERATION(srlv, sa(word) > 1, sa(word) ? rotate_right(b, a & 31) : b >> (a & 31))
-SOME_REGISTER_OPERATION(mfhi, names_dsp_accumulator(rs(word)), (uint32_t)(s->hilo >> 32))
-SOME_REGISTER_OPERATION(mflo, names_dsp_accumulator(rs(word)), (uint32_t)s->hilo)
+CHECKED_REGISTER_OPERATION(srl, rs(word) > 1, rs(word) ? rotate_right(b, sa(word)) : b >> sa(word))
+CHECKED_REGISTER_OPERATION(srlv, sa(word) > 1, sa(word) ? rotate_right(b, a & 31) : b >> (a & 31))
 
 /* An operation with a 16-bit immediate: a is GPR[rs], the value goes to GPR[rt]. */
 #define IMMEDIATE_OPERATION(name, extension, value)                \
@@ -109,6 +101,15 @@ uint32_t op_sub(struct mr_state *s, uint32_t word, uint32_t next)
 }
 
 /* ---- HI and LO ---- */
+
+/* With the DSP extension, which is not here, this field names one of four accumulators. */
+static bool names_dsp_accumulator(unsigned field)
+{
+    return (field & 3) != 0;
+}
+
+CHECKED_REGISTER_OPERATION(mfhi, names_dsp_accumulator(rs(word)), (uint32_t)(s->hilo >> 32))
+CHECKED_REGISTER_OPERATION(mflo, names_dsp_accumulator(rs(word)), (uint32_t)s->hilo)
 
 /* An operation that writes HI and LO: a is GPR[rs], b is GPR[rt]; `other` tells the encodings that are not it. */
 #define HILO_OPERATION(name, other, value)                         \

@@ -146,8 +146,8 @@ uint32_t op_pref(struct mr_state *s, uint32_t word, uint32_t next)
 
 /* ---- floating-point registers ---- */
 
-static uint32_t load_float(struct mr_state *s, uint32_t word, uint32_t next, unsigned number, bool is_double,
-                           uint32_t address)
+MR_INLINE uint32_t load_float(struct mr_state *s, uint32_t word, uint32_t next, unsigned number, bool is_double,
+                              uint32_t address)
 {
     if (is_double && !mr_fpr_has_double(s, number))
         return raise_reserved(s, word);
@@ -158,8 +158,8 @@ static uint32_t load_float(struct mr_state *s, uint32_t word, uint32_t next, uns
     return next;
 }
 
-static uint32_t store_float(struct mr_state *s, uint32_t word, uint32_t next, unsigned number, bool is_double,
-                            uint32_t address)
+MR_INLINE uint32_t store_float(struct mr_state *s, uint32_t word, uint32_t next, unsigned number, bool is_double,
+                               uint32_t address)
 {
     if (is_double && !mr_fpr_has_double(s, number))
         return raise_reserved(s, word);

@@ -65,7 +65,7 @@ static _Atomic uint32_t ticks, arrived; /* samples, and counts of arrivals, sinc
 
 bool mr_count_samples(struct mr_sample_slot *slots, size_t slot_count, unsigned most, uint64_t key, uint64_t samples)
 {
-    size_t at = (size_t)((key * 0x9e3779b97f4a7c15u) >> 32) % slot_count;
+    size_t at = (size_t)((unsigned __int128)(key * 0x9e3779b97f4a7c15u) * slot_count >> 64); /* its uppermost bits */
     for (unsigned probe = 0; probe < most; probe++, at = (at + 1) % slot_count) {
         uint64_t found = atomic_load_explicit(&slots[at].key, memory_order_relaxed);
         if (found == 0 && atomic_compare_exchange_strong(&slots[at].key, &found, key))

@@ -1,8 +1,8 @@
 /* Signals that the host's kernel does not have, sent to other processes and threads: packets (signal_carrier.c). */
 #include "linux/signal_parts.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,20 +45,30 @@ static bool is_in_group(const char *name, pid_t group, pid_t *process)
     return group == -1 ? *process != getpid() : getpgid(*process) == group;
 }
 
-/* As kill(2): 0 if it could be sent to one process. group: -1 for all processes but this one. */
+struct linux_dirent64 {
+    uint64_t inode, offset;
+    uint16_t size_bytes;
+    uint8_t type;
+    char name[];
+};
+
+/* As kill(2): 0 if it could be sent to one process. group: -1 for all processes but this one. Not by opendir, which
+ * allocates: a child of clone may have been made while another thread held malloc's lock (sys_fork.c). */
 static int64_t send_to_group(pid_t group, const struct mr_signal_info *info)
 {
+    _Alignas(uint64_t) char entries[4096];
     int64_t result = -ESRCH;
-    DIR *folder = opendir("/proc");
-    for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
-        pid_t process;
-        if (!is_in_group(entry->d_name, group, &process))
-            continue;
-        int64_t sent = send_to_one(process, info);
-        result = result == 0 ? 0 : sent;
-    }
-    if (folder)
-        closedir(folder);
+    int folder = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (long size; folder >= 0 && (size = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0;)
+        for (long at = 0; at < size; at += ((struct linux_dirent64 *)(entries + at))->size_bytes) {
+            pid_t process;
+            if (!is_in_group(((struct linux_dirent64 *)(entries + at))->name, group, &process))
+                continue;
+            int64_t sent = send_to_one(process, info);
+            result = result == 0 ? 0 : sent;
+        }
+    if (folder >= 0)
+        close(folder);
     return result;
 }
 

@@ -56,22 +56,22 @@ static void count(enum mr_profile_engine engine, struct mr_place place, uint64_t
         atomic_fetch_add(&table->lost, periods);
 }
 
-#if defined(__x86_64__)
-#define HOST_PC gregs[REG_RIP]
-#define HOST_SP gregs[REG_RSP]
-#else
-#define HOST_PC pc
-#define HOST_SP sp
-#endif
-
 static uintptr_t pc_of(const ucontext_t *context)
 {
-    return (uintptr_t)context->uc_mcontext.HOST_PC;
+#if defined(__x86_64__)
+    return (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+#else
+    return (uintptr_t)context->uc_mcontext.pc;
+#endif
 }
 
 static uintptr_t sp_of(const ucontext_t *context)
 {
-    return (uintptr_t)context->uc_mcontext.HOST_SP;
+#if defined(__x86_64__)
+    return (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+#else
+    return (uintptr_t)context->uc_mcontext.sp;
+#endif
 }
 
 /* The address that the nearest call by lifted code returns to, or 0. A guess: an older one may lie nearer, in a frame that has

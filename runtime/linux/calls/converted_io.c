@@ -31,9 +31,7 @@ static bool copy_vector(struct mr_vector vector, uint8_t *host, size_t size_byte
         size_t part = vector.parts[i].iov_len < size_bytes ? vector.parts[i].iov_len : size_bytes;
         uintptr_t guest = (uintptr_t)vector.parts[i].iov_base - (uintptr_t)mr_window;
         uint8_t *at = guest < MR_USER_END ? mr_guest_bytes((uint32_t)guest, (uint32_t)part, prot) : NULL;
-        if (part == 0)
-            continue;
-        if (!at)
+        if (!at) /* an empty part, too, lies in user space (import_iovec in lib/iov_iter.c) */
             return false;
         memcpy(prot == MR_READ ? host : at, prot == MR_READ ? at : host, part);
         host += part;

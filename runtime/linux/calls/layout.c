@@ -180,8 +180,8 @@ int mr_get_words(uint32_t guest, uint32_t *words, uint32_t count)
 
 int mr_put_words(uint32_t guest, const uint32_t *words, uint32_t count)
 {
-    uint8_t *to = mr_guest_bytes(guest, 4 * count, MR_WRITE);
-    for (uint32_t i = 0; to && i < count; i++)
-        mr_put32(to + 4 * i, words[i]);
-    return to ? 0 : -EFAULT;
+    for (uint32_t i = 0; i < count; i++)
+        if (mr_write32(guest + 4 * i, words[i])) /* as put_user: what fits is written */
+            return -EFAULT;
+    return 0;
 }
