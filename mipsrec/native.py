@@ -285,15 +285,15 @@ Progress = Callable[[int, int], None]
 
 
 def build_library(
-    source: Plan | tuple[list[Shard], Entries],
+    shards: list[Shard],
+    plan: Plan | None,
+    entries: Entries | None,
     build: BuildOptions,
     identity: LibraryIdentity,
     output: Path,
     progress: Progress | None = None,
 ) -> BuildReport:
-    """Compile what is planned of a program, or shards of IR files with their entries, into the library `output`."""
-    plan = source if isinstance(source, Plan) else None
-    shards, entries = (source.shards(), None) if isinstance(source, Plan) else source
+    """Compile the shards of a program's plan, or without one those of IR files with `entries`, into a library."""
     with _being_made(output) as folder:
         work = partial(_run_shard, folder=folder, plan=plan, build=build)  # workers inherit it through fork
         compiled = in_workers(shards, work, build, progress)

@@ -256,13 +256,13 @@ def build(
         if functions is not None:
             chosen = {function.start: source.starts[function.start] for function in functions}
         plan = plan_of(source, options, chosen, profile)
-        return native.build_library(plan, build_options, identity, Path(output), progress)
+        return native.build_library(plan.shards(), plan, None, build_options, identity, Path(output), progress)
     dump = ir_dump.read_dump(Path(source))
     if profile is not None:
         profile = profile.of(dump.guest.identity, Path(source))
     identity = LibraryIdentity(dump.guest, dump.memory, dump.calls, said, build_options.cpu)
     shards = shards_of_files(dump.with_levels(str(options.opt), profile))
-    return native.build_library((shards, dump.entries), build_options, identity, Path(output), progress)
+    return native.build_library(shards, None, dump.entries, build_options, identity, Path(output), progress)
 
 
 def cached_library(

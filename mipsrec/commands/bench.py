@@ -275,7 +275,8 @@ def _run(arguments: argparse.Namespace, samples: ModuleType, results: Results) -
         print(f"mipsrec: bench: without {name}: {reason}", file=sys.stderr)
     results.labels += [*targets, *(name for name in contenders if name in bench_contenders.NATIVE)]
     for name, what in (("relocatable", "reloc"), ("baseline", "baseline"), ("qemu", "qemu")):
-        results.labels += [f"{target} {what}" for target in targets if name in contenders]
+        if name in contenders:
+            results.labels += [f"{target} {what}" for target in targets]
     with temporary_folder("mipsrec-bench-") as folder, bar_for_people(total=len(chosen) or 1, bar_format=_BAR) as bar:
         run = _Bench(arguments, samples, contenders, results, folder, bar)
         if pair:

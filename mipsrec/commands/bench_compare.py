@@ -122,7 +122,7 @@ def _goals_of(document: Document, label: str) -> Iterator[str]:
         mean = geometric_mean(list(faster.values()))
         yield _verdict(mean, QEMU_TIMES, f"{order} kernels, qemu's time / ours", at="least")
         name = min(faster, key=lambda kernel: faster[kernel])
-        yield _verdict(faster[name], 1.0, f"{order} kernels, each, qemu's time / ours", name, "least")
+        yield _verdict(faster[name], 1.0, f"{order} kernels, each, qemu's time / ours", name, at="least")
     sizes = {
         name: entry["translation"][label]["library_bytes"] / entry["translation"][label]["text_bytes"]
         for name, entry in programs.items()

@@ -46,7 +46,7 @@ class Results:
     def means(self) -> list[tuple[str, list[float | None]]]:
         """Return (title, means by label): of each group when there are several, and of all."""
         groups = self.group_names()
-        rows = [(f"mean, {group}", group) for group in groups if len(groups) > 1]
+        rows = [(f"mean, {group}", group) for group in groups] if len(groups) > 1 else []
         chosen: list[tuple[str, str | None]] = [*rows, ("geometric mean", None)]
         return [(title, [self.mean(label, group) for label in self.labels]) for title, group in chosen]
 

@@ -49,7 +49,7 @@ class RegisterFile:
         """Return a unit; the halves of a pair must have been settled."""
         if unit in self.halves:
             return self._joined(unit)
-        value = self.cache.get(unit)
+        value = self.cache.get(unit)  # most are there, and need no call
         return value if value is not None else self._whole(unit)
 
     def _whole(self, unit: Unit) -> Value:

@@ -71,7 +71,7 @@ def solve(
         return 0 if is_any or not (forward or edges.successors[node]) else ALL
 
     found = {node: boundary.get(node, outset(node)) for node in edges.order}  # where sets come into a node
-    work = list(reversed(edges.order) if forward else edges.order)  # by address, most edges go forward
+    work = list(reversed(edges.order) if forward else edges.order)  # pop() takes the last
     waiting = set(work)
     while work:
         node = work.pop()

@@ -128,8 +128,8 @@ class StateContext:
         def on_edge(source: int, target: int, bits: int) -> int:
             return bits & self._kept_in.get(target, -1) if source in loops.get(target, (source,)) else 0
 
-        looks = on_edge if loops or self._kept_in else None
-        return solve(self._graph, Direction.FORWARD, Meet.ANY, transfers, before, looks)
+        edge_rule = on_edge if loops or self._kept_in else None  # edges keep everything
+        return solve(self._graph, Direction.FORWARD, Meet.ANY, transfers, before, edge_rule)
 
     def _dirty_transfer(self, pc: int, after_call: dict[int, int]) -> tuple[int, int]:
         """Return the bits that are out of step after a block in any case, and those that stay so."""
