@@ -47,9 +47,26 @@ REGISTER_OPERATION(movn, b != 0 ? a : GPR(s, rd(word)))
 REGISTER_OPERATION(mul, a * b)
 REGISTER_OPERATION(clz, leading_zeros(a))
 REGISTER_OPERATION(clo, leading_zeros(~a))
-/* Release 2 gives bit 0 of the otherwise zero field to rotations. */
-CHECKED_REGISTER_OPERATION(srl, rs(word) > 1, rs(word) ? rotate_right(b, sa(word)) : b >> sa(word))
-CHECKED_REGISTER_OPERATION(srlv, sa(word) > 1, sa(word) ? rotate_right(b, a & 31) : b >> (a & 31))
+
+/* Release 2 gives bit 0 of the otherwise zero field to the rotation; other values are reserved. */
+static uint32_t shift_or_rotate(struct mr_state *s, uint32_t word, uint32_t next, unsigned zero_field, unsigned count)
+{
+    uint32_t value = GPR(s, rt(word));
+    if (zero_field > 1)
+        return raise_reserved(s, word);
+    set_gpr(s, rd(word), zero_field ? rotate_right(value, count) : value >> count);
+    return next;
+}
+
+uint32_t op_srl(struct mr_state *s, uint32_t word, uint32_t next)
+{
+    return shift_or_rotate(s, word, next, rs(word), sa(word));
+}
+
+uint32_t op_srlv(struct mr_state *s, uint32_t word, uint32_t next)
+{
+    return shift_or_rotate(s, word, next, sa(word), GPR(s, rs(word)) & 31);
+}
 
 /* An operation with a 16-bit immediate: a is GPR[rs], the value goes to GPR[rt]. */
 #define IMMEDIATE_OPERATION(name, extension, value)                \
