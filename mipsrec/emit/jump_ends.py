@@ -7,6 +7,7 @@ one in writable memory, the entry itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
 from ..analysis import Block, JumpTable
 from ..elf import PIE_BIAS
@@ -72,18 +73,22 @@ class JumpEnds:
         by_target = subject is target
         machine.registers.save(self._edges.live(block))
         default = beyond = writer.fresh_label()
+        conditions = []
         if table.added is not None and not by_target and not table.writable:
-            self._check_added(target, table.added, default)
+            conditions.append(self._is_added(target, table.added))
         if not by_target and plan.shares_switch:
+            self._require(conditions, default)
             self._jump_to_hub(block, table, subject, target)
             writer.label(default)
             return
         if instructions.table_address is not None and instructions.table_index is not None:
-            subject = self._entry_number(instructions.table_address, instructions.table_index, table, default)
+            subject, *others = self._entry_number(instructions.table_address, instructions.table_index, table)
+            conditions += others
             places = tuple((number, pc) for number, (_, pc) in enumerate(table.cases))
             beyond = writer.fresh_label()
         else:
             subject = writer.known_pc(subject)
+        self._require(conditions, default)
         labels = {pc: self._edges.destination(block.start, pc) for _, pc in places}
         checked = table.writable and not by_target
         checks = {pc: writer.fresh_label() if checked else label for pc, label in labels.items()}
@@ -133,19 +138,28 @@ class JumpEnds:
             target = writer.value("load i32, ptr %hub.target")
             self._jump_anywhere(target, None)
 
-    def _check_added(self, target: Value, added: int, default: str) -> None:
-        """Go to `default` where the target is not as much more than the table's entry as it was guessed to be."""
-        writer, yes = self._writer, self._writer.fresh_label()
+    def _require(self, conditions: list[Value], default: str) -> None:
+        """Go to `default` unless all these bits are set.
+
+        One branch, since LLVM makes worse code of several in a row that are not known to be rare on their own.
+        """
+        if conditions:
+            writer, yes = self._writer, self._writer.fresh_label()
+            good = reduce(lambda one, other: writer.value(f"and i1 {text(one)}, {text(other)}"), conditions)
+            writer.void(f"br i1 {text(good)}, label %{yes}, label %{default}, {LIKELY}")
+            writer.label(yes)
+
+    def _is_added(self, target: Value, added: int) -> Value:
+        """Return whether the target is as much more than the table's entry as it was guessed to be."""
+        writer = self._writer
         assert self._instructions.table_entry is not None
         more = writer.value(f"sub i32 {text(target)}, {text(self._instructions.table_entry)}")
         moves = added >= PIE_BIAS  # gp does, with the code; other numbers do not
         expected = text(writer.pc(added)) if moves else added
-        same = writer.value(f"icmp eq i32 {more}, {expected}")
-        writer.void(f"br i1 {same}, label %{yes}, label %{default}, {LIKELY}")
-        writer.label(yes)
+        return writer.value(f"icmp eq i32 {more}, {expected}")
 
-    def _entry_number(self, address: Value, index: Value, table: JumpTable, default: str) -> Value:
-        """Return which entry of a table an address is of; go to `default` where it is of none.
+    def _entry_number(self, address: Value, index: Value, table: JumpTable) -> tuple[Value, Value, Value]:
+        """Return which entry of a table an address is of, and two bits that are set if it is of one.
 
         The code around a switch has compared its number with the size of the table, and where the table lies does not
         change in loops. LLVM knows the former when the number is what the switch is on, not the address.
@@ -157,11 +171,7 @@ class JumpEnds:
         inside = writer.value(f"icmp ult i32 {number}, {len(table.cases)}")
         rest = writer.value(f"and i32 {text(index)}, 3")
         aligned = writer.value(f"icmp eq i32 {rest}, 0")
-        fits = writer.value(f"and i1 {inside}, {aligned}")
-        good, yes = writer.value(f"and i1 {place}, {fits}"), writer.fresh_label()
-        writer.void(f"br i1 {good}, label %{yes}, label %{default}, {LIKELY}")
-        writer.label(yes)
-        return number
+        return number, place, writer.value(f"and i1 {inside}, {aligned}")
 
 
 def _weights_text(weights: list[int]) -> str:
