@@ -25,7 +25,7 @@ from ..temporary_folder import temporary_folder
 from ..timing import Contender, compare
 from . import bench_chart, bench_compare, bench_contenders, bench_markdown, bench_report, bench_sources
 from .arguments import add_build, add_models, add_old_name, number_from, options_of
-from .bench_report import Results
+from .bench_report import NO_KERNELS, Results
 from .progress import bar_for_people
 
 BRIEF_SHARE = 10  # slow contenders get this much less work
@@ -47,8 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("programs", nargs=argparse.REMAINDER, metavar="[prog.elf native-prog [-- ARG...]]",
                         help="your own pair; without one, the programs of samples/")  # fmt: skip
     parser.add_argument("--only", metavar="NAME,...", action="append",
-                        help="only these programs or groups (integer, floating, control, memory, program), or all "
-                        "kernels (repeatable)")  # fmt: skip
+                        help="only these programs or groups (integer, floating, control, memory, numeric, "
+                        "program), or all kernels, which are of the first four (repeatable)")  # fmt: skip
     parser.add_argument("--target", choices=("mips", "mipsel", "both"), default="both", help="byte order of the guests")
     parser.add_argument("--rounds", type=number_from(1), default=3, metavar="N",
                         help="timed runs of each program (default 3)")  # fmt: skip
@@ -181,7 +181,7 @@ def _time(run: _Bench, name: str, group: str, entrants: _Field) -> None:
 
 
 def _chosen(samples: ModuleType, only: Sequence[str] | None) -> list[Any]:
-    """Return the samples that a user names, by name or by group; `kernels` are all but whole programs."""
+    """Return the samples that a user names, by name or by group; `kernels` are of neither of NO_KERNELS."""
     every = [sample for sample in samples.load_samples().values() if sample.bench is not None]
     names = {sample.name for sample in every}
     groups = dict.fromkeys(sample.group for sample in every)
@@ -193,7 +193,7 @@ def _chosen(samples: ModuleType, only: Sequence[str] | None) -> list[Any]:
     return [
         sample for sample in every
         if not words or sample.name in words or sample.group in words
-        or ("kernels" in words and sample.group != "program")
+        or ("kernels" in words and sample.group not in NO_KERNELS)
     ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..errors import BuildError
 from ..timing import geometric_mean
+from .bench_report import NO_KERNELS
 
 Document = dict[str, Any]
 
@@ -106,7 +107,7 @@ def _goals_of(document: Document, label: str) -> Iterator[str]:
     order, programs = ORDERS[label], document["programs"]
     ratios = {name: entry["ratio"].get(label) for name, entry in programs.items()}
     ratios = {name: ratio for name, ratio in ratios.items() if ratio is not None}
-    kernels = {name: ratio for name, ratio in ratios.items() if programs[name].get("group") not in ("", "program")}
+    kernels = {name: ratio for name, ratio in ratios.items() if programs[name].get("group") not in NO_KERNELS}
     if kernels:
         mean = geometric_mean(list(kernels.values()))
         yield _verdict(mean, MEAN_LIMITS[label], f"{order} kernels, geometric mean of {len(kernels)}")

@@ -18,6 +18,9 @@ from ..timing import Comparison, geometric_mean
 BAR_WIDTH = 24
 BAR_RATIO = 2.0  # what a whole bar stands for
 
+NO_KERNELS = ("", "program", "numeric")
+"""Groups whose programs count neither for the goals of kernels nor as kernels: `numeric` is never tuned for."""
+
 
 @dataclass
 class Results:
