@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     goals = parser.add_argument("--goals", action="store_true", help="say which of the speeds aimed at are reached")
     add_old_name(parser, "--targets", goals)
     parser.add_argument("--fetch", action="store_true",
-                        help="first get the sources of Lua and SQLite from Debian, by apt-get")  # fmt: skip
+                        help="first get from Debian the sources that some programs are built of")  # fmt: skip
     add_build(parser)
     add_models(parser)
 

@@ -93,10 +93,14 @@ def archives() -> str:
 
 
 def source_list(targets: str) -> str:
-    """Return a list of sources of Debian's archives: of those among `targets`, which is as `archives` has it."""
+    """Return a list of sources of Debian's archives: of those among `targets`, which is as `archives` has it.
+
+    Of equal versions apt-get takes that of the first archive. The main one comes first, since it keeps its files.
+    """
     rows = {tuple(line.split()[1:]) for line in targets.splitlines() if line.startswith("Debian ")}
     signed = f"[signed-by={_KEYRING}] " if _KEYRING.exists() else ""
-    return "".join(sorted(f"deb-src {signed}{' '.join(row)}\n" for row in rows if row[-1] == "main"))
+    ordered = sorted((row for row in rows if row[-1] == "main"), key=lambda row: (row[1].count("-"), row))
+    return "".join(f"deb-src {signed}{' '.join(row)}\n" for row in ordered)
 
 
 def _run(command: Sequence[str], folder: Path, what: str) -> None:
