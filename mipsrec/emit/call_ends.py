@@ -89,14 +89,23 @@ class CallEnds:
             writer.label(call)
         arguments = self._emission.arguments(self._calls.convention.passed(block.target))
         found = self._calls.call(target, guess, arguments)
-        if flag is not None:
-            found = Returned(found.pc, {})  # there are no results where the call did not happen
+        if flag is not None or self._plan.memory_resident:  # where no call happened, the state alone has results
+            found = self._stored(found)
         self._after_sync(block, found, returned, stack)
+
+    def _stored(self, found: Returned) -> Returned:
+        """Store what a callee has returned besides the pc."""
+        for number, value in found.results.items():
+            self._machine.state.set_gpr(number, value)
+        return Returned(found.pc, {})
 
     def _after_sync(self, block: Block, after: Returned, returned: str, stack: Value | None = None) -> None:
         """Check that control came back to the next block, with sp as it was if it is given; load what it needs."""
         writer, machine = self._writer, self._machine
         writer.void(f"store i32 {after.pc}, ptr %leave.pc")
+        for number, value in after.results.items():
+            writer.void(f"store i32 {text(value)}, ptr %leave.r{number}")
+        leave = "leave.call" if after.results else "leave"
         other = writer.value(f"icmp ne i32 {after.pc}, {text(writer.pc(block.next_pc))}")
         kept = 0
         if stack is not None:
@@ -104,11 +113,15 @@ class CallEnds:
             found = machine.state.gpr(29)
             moved = writer.value(f"icmp ne i32 {found}, {text(stack)}")
             other = writer.value(f"or i1 {other}, {moved}")
-        writer.void(f"br i1 {other}, label %leave, label %{returned}, {UNLIKELY}")
+        writer.void(f"br i1 {other}, label %{leave}, label %{returned}, {UNLIKELY}")
         writer.label(returned)
         machine.start_block()
-        machine.current.dirty = 0
-        machine.registers.reload(self._needed_after(block) & ~kept, after.results)
+        for number, value in after.results.items():
+            machine.set_gpr(number, value)
+            kept |= 1 << number
+        machine.registers.save(kept & RESULT_BITS)
+        machine.current.dirty = kept & RESULT_BITS
+        machine.registers.reload(self._needed_after(block) & ~kept)
         writer.void(f"br label %{self._edges.destination(block.start, block.next_pc)}")
 
     def _needed_after(self, block: Block) -> int:
@@ -196,7 +209,7 @@ class CallEnds:
         writer.void(f"br i1 {plain}, label %{back}, label %{other}, {LIKELY}")
         writer.label(other)
         machine.memory.start_block()
-        self._after_sync(block, returned, writer.fresh_label(), stack)
+        self._after_sync(block, self._stored(returned), writer.fresh_label(), stack)
         writer.label(back)
         machine.start_block()
         self._after_body(block, frame, stack, returned)

@@ -2,10 +2,10 @@
 
     { i32 pc, i32 v0, i32 v1 } f(ptr state + 128, i32 pc, i32 sp, i32 ra, i32 t9, i32 a0, i32 a1, i32 a2, i32 a3)
 
-The state is complete at every call and return: it has every register as the guest has it. What most callees read
-first, and most callers read next, comes in host registers besides. So code does not wait for a load of what has just
-been stored. A direct call passes poison for what the callee takes from no parameter
-(`argument_registers`); every other call passes all of them.
+The state is complete at every call, and at every return but for v0 and v1: it has every register as the guest has it.
+What most callees read first comes in host registers besides, so code does not wait for a load of what has just been
+stored. v0 and v1 go back in host registers alone: the caller stores them where other code may look. A direct call
+passes poison for what the callee takes from no parameter (`argument_registers`); every other call passes all of them.
 
 The first value returned is the guest pc that the function returns to. The caller compares it with the pc it expects;
 on a mismatch the host finds the code for that pc. So longjmp, exceptions and context switches need no special care.
@@ -72,6 +72,17 @@ def _state_loads(prefix: str, numbers: Sequence[int]) -> str:
     return "".join(lines)
 
 
+def _state_stores(result: str, numbers: Sequence[int]) -> str:
+    """Return the text that stores what a lifted function has returned besides the pc."""
+    lines = []
+    for index, number in enumerate(numbers, 1):
+        at = OFFSETS["gpr"] + SLOT_BYTES * number
+        lines.append(f"  %{result}.{number} = extractvalue {RESULT} %{result}, {index}\n")
+        lines.append(f"  %{result}{number}.at = getelementptr i8, ptr %s, i64 {at}\n")
+        lines.append(f"  store i32 %{result}.{number}, ptr %{result}{number}.at, {STATE_TAG}\n")
+    return "".join(lines)
+
+
 LOOKUP = f"""\
 define internal ptr @lookup(ptr noalias %s, i32 %target) #1 {{
   %low = and i32 %target, 3
@@ -119,6 +130,7 @@ define hidden i32 @mr_enter(ptr %s, ptr %function) nounwind {{
   %middle = getelementptr i8, ptr %s, i64 {MIDDLE}
   %result = call {_TYPE} %function(ptr %middle, i32 %to, {", ".join(f"i32 %r{number}" for number in ARGUMENTS)})
   %pc = extractvalue {RESULT} %result, 0
+{_state_stores("result", RESULTS)}\
   ret i32 %pc
 }}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..lift.convention import RA_BIT
+from ..lift.convention import RA_BIT, RESULTS
 from ..lift.ir import Frame
 from ..lift.units import PAIR, Unit
 from ..state import OFFSETS, SLOT_BYTES
@@ -54,6 +54,7 @@ class Prologue:
         for loop in plan.promoted.values():
             yield from (f"  {pointer_of(one)} = alloca {TYPES[one.type]}" for one in loop.variables)
         yield "  %leave.pc = alloca i32"
+        yield from (f"  %leave.r{number} = alloca i32" for number in RESULTS)
         if has_hubs:
             yield "  %hub.target = alloca i32"
             yield "  %hub.address = alloca i32"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..analysis import Block
+from ..analysis import Block, End
 from ..lift.convention import RESULT_BITS, RESULTS, entries_of, settled_by_caller, symbol_of
 from .emission import Emission
 from .instructions import InstructionWriter
@@ -54,7 +54,9 @@ class ReturnWriter:
         machine.registers.restore(before)
 
     def _return_complete(self, block: Block, target: Value) -> None:
-        self._machine.registers.flush(self._machine.current.dirty)
+        watched = self._plan.options.calls == "instrumented" or self._plan.memory_resident
+        kept = 0 if watched else RESULT_BITS  # which the caller gets in host registers
+        self._machine.registers.flush(self._machine.current.dirty & ~kept)
         self._give_back(target, self._results(block))
 
     def _give_back(self, pc: Value, results: Sequence[Value]) -> None:
@@ -73,6 +75,11 @@ class ReturnWriter:
         """Write the block that control leaves through when it goes on at a pc computed at run time."""
         writer, function, bound = self._writer, self._plan.function, self._emission.stack_bound
         self._emission.at(function.start)
+        if any(block.block.end is End.CALL for block in self._plan.blocks.values()):
+            writer.label("leave.call")
+            for number in RESULTS:
+                self._machine.state.set_gpr(number, writer.value(f"load i32, ptr %leave.r{number}"))
+            writer.void("br label %leave")
         writer.label("leave")
         pc = writer.value("load i32, ptr %leave.pc")
         stack = self._machine.state.gpr(29) if bound else ""

@@ -34,7 +34,7 @@ from .passes import (
     vectorize,
 )
 from .passes.context import StateContext
-from .passes.dead_at_self_call import calls_in_any_case, calls_itself
+from .passes.dead_at_self_call import calls_for_certain, calls_in_any_case, calls_itself
 from .passes.partial_inline import find_partial_inline
 from .passes.safepoints import find_safepoints
 from .units import Units
@@ -117,7 +117,7 @@ class _Sites:
         """Return how control leaves at the end of a block."""
         body = self._body(block)
         inline = self._inline if self._is_inlined(block, body) else None
-        unsettled = 0
+        unsettled = RESULT_BITS if calls_for_certain(block) and not self._memory_resident else 0
         if body is not None and body.frame is not None:
             unsettled = settled_by_caller(body.frame) | RESULT_BITS | (inline.writes if inline is not None else 0)
         copies = None

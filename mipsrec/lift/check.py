@@ -13,6 +13,7 @@ from ..flow.solve import Direction, Meet, reads_and_writes, solve
 from ..isa.effects import LOAD, STORE, added_constant, based_access, effects
 from .convention import PRESERVED, RESULT_BITS, settled_by_caller
 from .ir import BlockPlan, FunctionPlan
+from .passes.dead_at_self_call import calls_for_certain
 from .passes.safepoints import cycles_without_safepoint, is_bounded
 from .passes.scalar_promotion import access_of, place
 from .text import registers_text
@@ -124,7 +125,9 @@ def _sites(plan: FunctionPlan) -> list[str]:
     found = []
     for pc, site in plan.sites.items():
         frame = site.body.frame if site.body is not None else None
-        missing = settled_by_caller(frame) | RESULT_BITS if frame is not None else 0
+        missing = settled_by_caller(frame) if frame is not None else 0
+        if calls_for_certain(plan.graph.blocks[pc]) and not plan.memory_resident:
+            missing |= RESULT_BITS
         if site.unsettled & missing != missing:
             found.append(f"block {pc:08x}: {registers_text(missing & ~site.unsettled)} counted as in the state")
         if frame is not None and site.passed & frame.bits != frame.bits:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..analysis import Function
+from ..analysis import End, Function
 from ..isa import Instruction
 from ..isa.effects import FCC_BIT, FPR_BIT, HILO_BIT, LAST_BIT, effects, is_sign_change, masks
 from ..state import OFFSETS, SLOT_BYTES
-from .convention import argument_registers
+from .convention import RESULT_BITS, argument_registers
 
 PAIR = "pair"
 """The type of a double and its words: what sets or reads one of them stays among the host's floating-point
@@ -51,6 +51,8 @@ class Units:
         self._mixed = 0
         self.arguments = used = argument_registers(function)
         """The bits of the registers that the function takes from its parameters."""
+        if any(block.end is End.CALL for block in function.blocks.values()):
+            used |= RESULT_BITS  # callees give them back in registers alone
         singles = doubles = 0
         instructions = [instruction for block in function.blocks.values() for instruction in block.instructions()]
         for instruction in instructions:

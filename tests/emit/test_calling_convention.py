@@ -1,4 +1,8 @@
-"""What comes in host registers: functions that jump to a pc they computed hand on the arguments that they got."""
+"""What comes in host registers, and what goes back in them alone.
+
+Functions that jump to a pc they computed hand on the arguments that they got. v0 and v1 are in the state again wherever
+other code looks there.
+"""
 
 from __future__ import annotations
 
@@ -53,4 +57,48 @@ def test_arguments_pass_through(host: Path, tmp_path: Path, order: str) -> None:
     assert argument_registers(functions["weigh"]) != ARGUMENT_BITS
     for opt in (0, 3):
         library = library_at(guest, tmp_path, opt)
+        subprocess.run([host, "--library", library, program], timeout=60, check=True)
+
+
+RESULTS_SOURCE = """
+__asm__(".set noreorder\\n"
+        ".macro function name\\n .globl \\\\name\\n .type \\\\name, @function\\n \\\\name:\\n .endm\\n"
+        ".macro enter\\n addiu $29, $29, -8\\n sw $31, 4($29)\\n .endm\\n"
+        ".macro leave to\\n lw $31, 4($29)\\n jr \\\\to\\n addiu $29, $29, 8\\n .endm\\n"
+        "function pair\\n li $2, 7\\n jr $31\\n li $3, 9\\n"
+        "function wraps\\n enter\\n jal pair\\n nop\\n leave $31\\n" /* does not touch v0 and v1 */
+        "function sums\\n enter\\n jal wraps\\n nop\\n sll $3, $3, 4\\n addu $2, $2, $3\\n leave $31\\n"
+        "function perhaps\\n enter\\n li $2, 1\\n li $3, 2\\n bltzal $4, pair\\n nop\\n"
+        " sll $3, $3, 4\\n addu $2, $2, $3\\n leave $31\\n" /* calls on condition */
+        "function strays\\n la $31, odd\\n li $2, 5\\n jr $31\\n li $3, 6\\n" /* returns elsewhere */
+        "function detour\\n enter\\n jal strays\\n nop\\n break\\n"
+        "function odd\\n sll $3, $3, 4\\n addu $2, $2, $3\\n leave $31\\n"
+        "function hands_on\\n enter\\n jal wraps\\n nop\\n la $25, takes\\n leave $25\\n"
+        "function takes\\n jr $31\\n addu $2, $2, $3\\n" /* v0 and v1 are its arguments */
+        "function traps\\n enter\\n jal pair\\n nop\\n rdhwr $9, $29\\n leave $31\\n"
+        ".set reorder");
+
+extern int sums(void), perhaps(int), detour(void), hands_on(void), traps(void);
+
+void __start(void)
+{
+    int wrong = (sums() != 151) | (perhaps(-1) != 151) << 1 | (perhaps(1) != 33) << 2 | (detour() != 101) << 3 |
+                (hands_on() != 16) << 4 | (traps() != 7) << 5;
+    register int v0 __asm__("$2") = 4001;
+    register int status __asm__("$4") = wrong;
+    __asm__ volatile("syscall" : : "r"(v0), "r"(status));
+}
+"""
+_RESULT_PARTS = (
+    (), ("pair", "strays", "takes", "odd"), ("wraps", "perhaps", "detour", "hands_on", "traps"), ("wraps", "sums"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_results_reach_whoever_reads_them(host: Path, tmp_path: Path, order: str) -> None:
+    """They do so in any mix of recompiled and other code: a library of all functions, and of some."""
+    program = compile_guest(tmp_path, order, RESULTS_SOURCE, *BARE, "-march=mips32r2")
+    guest = pipeline.open_guest(program)
+    for opt, names in (("light", ()), *(("3", names) for names in _RESULT_PARTS)):
+        library = library_at(guest, tmp_path, opt, *names)
         subprocess.run([host, "--library", library, program], timeout=60, check=True)

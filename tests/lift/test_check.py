@@ -11,7 +11,7 @@ import pytest
 
 from mipsrec.isa.effects import added_constant, effects
 from mipsrec.lift.check import findings
-from mipsrec.lift.convention import PRESERVED, RA_BIT
+from mipsrec.lift.convention import PRESERVED, RA_BIT, RESULT_BITS
 from mipsrec.lift.ir import BlockPlan, FunctionPlan, MergedAccesses, MergedStore, Op, UnalignedWord
 from mipsrec.options import Options
 from tests.lift.plans import plans
@@ -172,7 +172,7 @@ def test_register_that_is_not_loaded() -> None:
 def test_register_that_is_not_loaded_after_a_call() -> None:
     def after_call(plan: FunctionPlan) -> list[int]:
         saved = sum(1 << number for number in range(16, 24))
-        return [pc for pc in plan.sites if plan.graph.blocks[pc].end.value == "call" and plan.sites[pc].unsettled == 0
+        return [pc for pc in plan.sites if plan.graph.blocks[pc].end.value == "call" and plan.sites[pc].body is None
                 and plan.context.live_out[pc] & saved & read_next(plan, pc)]  # fmt: skip
 
     plan = plan_with(lambda plan: not plan.memory_resident and after_call(plan))
@@ -190,10 +190,17 @@ def read_next(plan: FunctionPlan, pc: int) -> int:
 
 
 def test_register_that_counts_as_stored() -> None:
-    plan = plan_with(lambda plan: any(site.unsettled for site in plan.sites.values()))
+    plan = plan_with(lambda plan: any(site.body is not None for site in plan.sites.values()))
     for site in plan.sites.values():
         site.unsettled &= ~RA_BIT
     assert_found(plan, "counted as in the state")
+
+
+def test_result_that_counts_as_stored() -> None:
+    plan = plan_with(lambda plan: any(site.unsettled == RESULT_BITS for site in plan.sites.values()))
+    for site in plan.sites.values():
+        site.unsettled = 0
+    assert_found(plan, "v0 v1 counted as in the state")
 
 
 def test_register_that_is_not_saved_for_the_callee() -> None:

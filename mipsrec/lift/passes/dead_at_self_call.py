@@ -44,12 +44,18 @@ _Place = tuple[int, bool]
 """The start of a block, and whether it was reached by a harmless way."""
 
 
+def calls_for_certain(block: Block) -> bool:
+    """Return whether a block calls without a condition."""
+    instruction = block.terminator
+    if block.end is not End.CALL or instruction is None:
+        return False
+    return instruction.row.flow is not Flow.BRANCH or constant_condition(instruction) is not None
+
+
 def calls_in_any_case(block: Block) -> bool:
     """Return whether a block calls without a condition, and the callee finds in ra where it is to return to."""
     instruction, slot = block.terminator, block.delay_slot
-    if block.end is not End.CALL or instruction is None or instruction.link_register() != _RA:
-        return False
-    if instruction.row.flow is Flow.BRANCH and constant_condition(instruction) is None:
+    if not calls_for_certain(block) or instruction is None or instruction.link_register() != _RA:
         return False
     return slot is None or not masks(slot, 0)[1] >> _RA & 1
 
