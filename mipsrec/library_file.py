@@ -20,6 +20,7 @@ from . import abi
 from .checksum import FOOTER_BYTES, tells_length
 
 _SHT_DYNSYM = 11
+_PT_LOAD, _PF_X = 1, 1
 
 
 class Damaged(Exception):
@@ -66,6 +67,15 @@ def _check_footer(data: memoryview, whole: bool) -> None:
         raise Damaged("it is truncated or was never finished")
     if whole and end[8:12] != struct.pack("<I", zlib.crc32(data[:length])):
         raise Damaged("its checksum is wrong")
+
+
+def code_bytes(path: Path) -> int:
+    """Return the size of a library's code, that is of its executable segments; raises Damaged."""
+    with _mapped(path) as data:
+        (phoff,) = struct.unpack_from("<Q", data, 32)
+        (phnum,) = struct.unpack_from("<H", data, 56)
+        segments = [struct.unpack_from("<II24xQ", data, phoff + 56 * number) for number in range(phnum)]
+    return sum(size for kind, flags, size in segments if kind == _PT_LOAD and flags & _PF_X)
 
 
 def _place_of_table(data: memoryview) -> int:

@@ -21,9 +21,18 @@ from .. import pipeline
 from ..elf_header import ET_DYN
 from ..errors import BuildError, MipsrecError
 from ..host_build import host_executable
+from ..library_file import code_bytes
 from ..temporary_folder import temporary_folder
 from ..timing import Contender, compare
-from . import bench_chart, bench_compare, bench_contenders, bench_markdown, bench_report, bench_sources
+from . import (
+    bench_chart,
+    bench_compare,
+    bench_contenders,
+    bench_goals,
+    bench_markdown,
+    bench_report,
+    bench_sources,
+)
 from .arguments import add_build, add_models, add_old_name, number_from, options_of
 from .bench_report import NO_KERNELS, Results
 from .progress import bar_for_people
@@ -144,6 +153,7 @@ def _add_guest(
         "shards": built.shards,
         "reused": built.reused,
         "library_bytes": library.stat().st_size,
+        "code_bytes": code_bytes(library),
         "text_bytes": sum(end - begin for begin, end in opened.image.executable_ranges),
     }
     host = str(host_executable())
@@ -326,7 +336,7 @@ def _report(arguments: argparse.Namespace, results: Results, old: dict[str, Any]
     if arguments.markdown is not None:
         _write(arguments.markdown, bench_markdown.section(results, arguments.command_line))
     if arguments.goals:
-        print("\n".join(["", "goals:", *bench_compare.goals(document)]), file=judged)
+        print("\n".join(["", "goals:", *bench_goals.goals(document)]), file=judged)
     if old is not None:
         print("\n".join(["", f"against {arguments.compare}:", *bench_compare.against(old, document)]), file=judged)
 
