@@ -66,8 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME,...",
         action="append",
         default=[],
-        help="only these besides recompiled guests: clang, gcc32 (32-bit x86 code), qemu; and, only when named, "
-        "relocatable (the guests' code as that of libraries is) and baseline (nothing recompiled ahead of time)",
+        help="only these besides recompiled guests: clang, gcc32 (32-bit x86 code), qemu, baseline (a first run: "
+        "nothing recompiled yet); and, only when named, relocatable (the guests' code as that of libraries is)",
     )
     add_old_name(parser, "--with", contender)
     parser.add_argument("--without", metavar="NAME,...", action="append", default=[], help="all but these of them")

@@ -19,9 +19,11 @@ from ..errors import BuildError
 from ..temporary_folder import temporary_folder
 
 NATIVE = ("clang", "gcc32")
-OPTIONAL = ("relocatable", "baseline")
+OPTIONAL = ("relocatable",)
 """Those that take part only when they are named."""
-OF_GUESTS = ("qemu", *OPTIONAL)
+OF_HOST = ("baseline", *OPTIONAL)
+"""Those that need nothing but what mipsrec has; `baseline` is a first run, with nothing recompiled yet."""
+OF_GUESTS = ("qemu", *OF_HOST)
 """Those that need nothing but the guest."""
 NAMES = (*NATIVE, *OF_GUESTS)
 QEMU = {"little": "qemu-mipsel", "big": "qemu-mips"}
@@ -41,7 +43,7 @@ def absence(name: str, samples: ModuleType) -> str:
     """Return why a contender cannot take part, and how to get it; "" when it can."""
     if name == "clang":
         return "" if shutil.which("clang") else "clang is not installed; on Debian: apt-get install clang"
-    if name in OPTIONAL:
+    if name in OF_HOST:
         return ""
     if name == "qemu":
         there = any(shutil.which(tool) for tool in QEMU.values())

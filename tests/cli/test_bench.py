@@ -164,11 +164,11 @@ def test_the_chart_is_svg_with_a_bar_for_each_ratio() -> None:
 
 
 def test_contenders_are_chosen_by_name() -> None:
-    assert bench_contenders.chosen([], []) == ("clang", "gcc32", "qemu")
+    assert bench_contenders.chosen([], []) == ("clang", "gcc32", "qemu", "baseline")
     assert bench_contenders.chosen(["relocatable"], []) == ("relocatable",)
     assert bench_contenders.chosen(["qemu,clang"], []) == ("clang", "qemu")
-    assert bench_contenders.chosen([], ["qemu", "clang"]) == ("gcc32",)
-    with pytest.raises(BuildError, match="no contender tcc; there are clang, gcc32, qemu, relocatable"):
+    assert bench_contenders.chosen([], ["qemu", "clang"]) == ("gcc32", "baseline")
+    with pytest.raises(BuildError, match="no contender tcc; there are clang, gcc32, qemu, baseline, relocatable"):
         bench_contenders.chosen([], ["tcc"])
 
 
@@ -238,7 +238,8 @@ def test_missing_contenders_are_named_once_and_skipped(
     assert run_bench("--only", "division,crunch", *LITTLE[:-2], "--json") == 0
     said = capsys.readouterr()
     document = json.loads(said.out)
-    assert said.err.count("holiday") == 3 and list(document["absent"]) == ["clang", "gcc32", "qemu"]
+    absent = ["clang", "gcc32", "qemu", "baseline"]
+    assert said.err.count("holiday") == len(absent) and list(document["absent"]) == absent
     assert list(document["geometric_mean"]) == ["mipsel"] and list(document["programs"]) == ["crunch", "division"]
 
 
@@ -281,7 +282,7 @@ def test_json_goes_to_a_file_or_to_standard_output(native: Path, tmp_path: Path)
     printed = mipsrec("bench", *QUICK, "--compare", file, "--json", GUEST, native)
     document = json.loads(printed.stdout)
     assert document.keys() == json.loads(file.read_text()).keys()
-    assert document["programs"]["sha256.elf"]["seconds"].keys() == {"native", "recompiled"}
+    assert document["programs"]["sha256.elf"]["seconds"].keys() == {"native", "recompiled", "recompiled baseline"}
     assert "recompiled" in printed.stderr.splitlines()[-2] and printed.returncode == 0
 
 
