@@ -30,6 +30,7 @@ from . import (
     bench_contenders,
     bench_goals,
     bench_markdown,
+    bench_page,
     bench_report,
     bench_sources,
 )
@@ -77,6 +78,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--markdown", metavar="out.md",
                         help="write the tables as a section of a Markdown page, with the commit and this command "
                         "line")  # fmt: skip
+    parser.add_argument("--page", metavar="page.md",
+                        help="put the tables between the marks of a page, such as docs/performance.md, whose other "
+                        "text stays")  # fmt: skip
     parser.add_argument("--compare", metavar="old.json",
                         help="name what became slower or faster since then, beyond the spread")  # fmt: skip
     goals = parser.add_argument("--goals", action="store_true", help="say which of the speeds aimed at are reached")
@@ -335,6 +339,8 @@ def _report(arguments: argparse.Namespace, results: Results, old: dict[str, Any]
         _write(arguments.chart, bench_chart.chart(document))
     if arguments.markdown is not None:
         _write(arguments.markdown, bench_markdown.section(results, arguments.command_line))
+    if arguments.page is not None:
+        _write(arguments.page, bench_page.updated(bench_page.read(arguments.page), results, arguments.command_line))
     if arguments.goals:
         print("\n".join(["", "goals:", *bench_goals.goals(document)]), file=judged)
     if old is not None:
@@ -344,7 +350,9 @@ def _report(arguments: argparse.Namespace, results: Results, old: dict[str, Any]
 def main(arguments: argparse.Namespace) -> int:
     """Time, print, and say at the end what failed (exit status 1 then). Ctrl-C ends the run early, with its report."""
     _settle_json(arguments)
-    _check_outputs(arguments.json, arguments.chart, arguments.markdown)
+    _check_outputs(arguments.json, arguments.chart, arguments.markdown, arguments.page)
+    if arguments.page is not None:
+        bench_page.read(arguments.page)
     old = bench_compare.read(arguments.compare) if arguments.compare else None
     samples = load_samples_module()
     if arguments.fetch:

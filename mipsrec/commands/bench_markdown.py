@@ -30,9 +30,13 @@ def version() -> str:
     return f"mipsrec {__version__}"
 
 
+def origin(command_line: str) -> str:
+    """Return where the figures come from: commit, day, command."""
+    return f"{version()}, {time.strftime('%Y-%m-%d')}: `{command_line}`"
+
+
 def section(results: Results, command_line: str) -> str:
-    origin = [f"{version()}, {time.strftime('%Y-%m-%d')}: `{command_line}`", *heading(results)]
-    lines = [TITLE, "", *(f"- {line}" for line in origin), "", *_ratios(results)]
+    lines = [TITLE, "", *(f"- {line}" for line in (origin(command_line), *heading(results))), "", *_ratios(results)]
     translations = list(_translations(results))
     if translations:
         lines += ["", "Translating, and how large the library is beside the guest's code:", "", *translations]
@@ -40,35 +44,36 @@ def section(results: Results, command_line: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _row(cells: Iterable[str]) -> str:
+def row(cells: Iterable[str]) -> str:
+    """Return a row of a table."""
     return f"| {' | '.join(cells)} |"
 
 
 def _ratios(results: Results) -> Iterator[str]:
     """Yield the table of ratios with its means."""
-    yield _row(["program", "native s", *results.labels])
+    yield row(["program", "native s", *results.labels])
     yield "|---|" + "---:|" * (1 + len(results.labels))
     for comparison in results.comparisons:
         seconds = min(comparison.seconds[comparison.reference])
-        yield _row([comparison.name, f"{seconds:.3f}", *(ratio_text(comparison, label) for label in results.labels)])
+        yield row([comparison.name, f"{seconds:.3f}", *(ratio_text(comparison, label) for label in results.labels)])
     for title, means in results.means():
-        yield _row([f"**{title}**", "", *("-" if mean is None else f"**{mean:.2f}**" for mean in means)])
+        yield row([f"**{title}**", "", *("-" if mean is None else f"**{mean:.2f}**" for mean in means)])
 
 
 def _translations(results: Results) -> Iterator[str]:
     """Yield the table of what translating took; nothing where nothing was translated."""
-    labels = list(dict.fromkeys(label for row in results.translations.values() for label in row))
+    labels = list(dict.fromkeys(label for facts in results.translations.values() for label in facts))
     if not labels:
         return
-    yield _row(["program", *(f"{label}: {what}" for label in labels for what in ("s", "library / code"))])
+    yield row(["program", *(f"{label}: {what}" for label in labels for what in ("s", "library / code"))])
     yield "|---|" + "---:|" * (2 * len(labels))
-    for name, row in results.translations.items():
+    for name, translated in results.translations.items():
         cells = [name]
         for label in labels:
-            facts = row.get(label)
+            facts = translated.get(label)
             size = facts["library_bytes"] / max(1, facts["text_bytes"]) if facts else 0
             cells += [f"{facts['seconds']:.1f}", f"{size:.2f}"] if facts else ["-", "-"]
-        yield _row(cells)
+        yield row(cells)
 
 
 def _left_out(results: Results) -> Iterator[str]:

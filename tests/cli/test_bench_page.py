@@ -1,0 +1,91 @@
+"""`mipsrec bench --page`: tables between the marks of a page that people wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mipsrec import cli
+from mipsrec.commands import bench_markdown, bench_page
+from mipsrec.commands.bench_report import Results
+from mipsrec.errors import BuildError
+from mipsrec.options import Options
+from mipsrec.timing import Comparison
+from tests.support.paths import PREBUILT, ROOT, SAMPLES
+
+PAGE = """# Title
+
+Words.
+
+<!-- bench kernels -->
+<!-- end -->
+
+More words.
+
+<!-- bench programs -->
+old table
+<!-- end -->
+<!-- bench numeric -->
+kept
+<!-- end -->
+<!-- bench goals -->
+<!-- end -->
+The end.
+"""
+
+
+def results() -> Results:
+    machine: dict[str, object] = {"processor": "p", "processors": 2, "load": 0.0, "tools": {"gcc": "gcc (D 1) 12.2.0"}}
+    found = Results(Options(), 1, machine, ["mipsel", "mipsel baseline", "mipsel qemu"])
+    for name, group, ratio in (("a", "integer", 1.0), ("b", "floating", 4.0), ("lua", "program", 2.0)):
+        seconds = {"native": [2.0], "mipsel": [ratio * 2], "mipsel baseline": [ratio * 4], "mipsel qemu": [6.0]}
+        found.comparisons.append(Comparison(name, seconds, references={"mipsel qemu": [1.0]}))
+        found.groups[name] = group
+    found.comparisons[0].seconds.pop("mipsel qemu")
+    return found
+
+
+def test_regions_get_their_tables_and_other_text_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_markdown, "version", lambda: "commit abc")
+    page = bench_page.updated(PAGE, results(), "mipsrec bench")
+    kernels, programs = page.split("<!-- bench programs -->")
+    assert kernels.startswith("# Title\n\nWords.\n\n<!-- bench kernels -->\ncommit abc, 20")
+    assert [line for line in kernels.splitlines() if line.startswith("|")] == [
+        "| program | native s | LE | first LE | qemu LE |",
+        "|---|---:|---:|---:|---:|",
+        "| a | 2.00 | 1.00 | 2.00 | - |",
+        "| b | 2.00 | 4.00 | 8.00 | 6.00 |",
+        "| geometric mean of 2 |  | 2.00 | 4.00 | 6.00 |",
+    ]
+    assert "\n\nMore words.\n\n" in kernels and "| lua | 2.00 | 2.00 | 4.00 | 6.00 |" in programs
+    assert "old table" not in page and "kept\n<!-- end -->\n" in page and page.endswith("<!-- end -->\nThe end.\n")
+    assert "- FAILS little-endian kernels, geometric mean of 2: 2.00, at most 1.08\n" in page
+    assert bench_page.updated(page, results(), "mipsrec bench") == page
+
+
+def test_pages_are_read_with_care(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    with pytest.raises(BuildError, match="cannot be read"):
+        bench_page.read(str(page))
+    for text, complaint in (("words\n", "no marks"), ("<!-- bench speed -->\n<!-- end -->\n", "unknown region speed")):
+        page.write_text(text)
+        with pytest.raises(BuildError, match=f"{complaint}; a table goes between <!-- bench kernels|"):
+            bench_page.read(str(page))
+    assert cli.main(["bench", "--page", str(page), "a", "b"]) == 1
+
+
+def test_our_own_page_has_all_regions() -> None:
+    page = bench_page.read(str(ROOT / "docs" / "performance.md"))
+    assert all(page.count(f"<!-- bench {region} -->\n") == 1 for region in bench_page.REGIONS)
+
+
+def test_a_run_writes_into_the_page(tmp_path: Path) -> None:
+    native, page = tmp_path / "native", tmp_path / "page.md"
+    native.write_text(f"#!/bin/sh\ncat '{SAMPLES / 'expected' / 'sha256.txt'}'\n")
+    native.chmod(0o755)
+    page.write_text("Words.\n<!-- bench goals -->\n<!-- end -->\n")
+    words = ["bench", "--without", "qemu", "--rounds", "1", "--opt", "0", "--jobs", "1", "--page", str(page)]
+    assert cli.main([*words, str(PREBUILT / "mips" / "sha256.elf"), str(native)]) == 0
+    assert page.read_text().startswith(f"Words.\n<!-- bench goals -->\n{bench_markdown.version()}, 20")
+    assert "\n- no goal is about these programs\n<!-- end -->\n" in page.read_text()
