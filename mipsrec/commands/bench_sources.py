@@ -22,16 +22,21 @@ _ARCHIVE = "$(ORIGIN) $(REPO_URI) $(RELEASE) $(COMPONENT)"
 
 
 def fetch(samples: ModuleType) -> list[str]:
-    """Unpack the packages that are not there yet; return one line for each; raises BuildError with what failed."""
+    """Unpack the packages that are not there yet; return one line for each; raises BuildError with what failed.
+
+    One whose recipe takes a tool that is missing is named and left out.
+    """
     folder = samples.sources_folder()
     lines = []
     for package, recipe in samples.load_packages().items():
         if (folder / package).is_dir():
             lines.append(f"{folder / package}: is there already")
             continue
-        for tool, provider in recipe["tools"].items():
-            if not shutil.which(tool):
-                raise BuildError(f"{package}: needs {tool}; on Debian: apt-get install {provider}")
+        missing = [f"{tool}; on Debian: apt-get install {provider}" for tool, provider in recipe["tools"].items()
+                   if not shutil.which(tool)]  # fmt: skip
+        if missing:
+            lines.append(f"{package}: not fetched: needs {', '.join(missing)}")
+            continue
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -39,7 +44,8 @@ def fetch(samples: ModuleType) -> list[str]:
         with temporary_folder(".fetch-", folder) as unpacking:
             sources = _unpacked(package, unpacking)
             for command in recipe["prepare"]:
-                _run(shlex.split(command), sources, f"{package}: {command}")
+                words = [word.replace("$SAMPLES", str(samples.SAMPLES)) for word in shlex.split(command)]
+                _run(words, sources, f"{package}: {command}")
             sources.rename(folder / package)
         lines.append(f"{folder / package}: fetched")
     return lines

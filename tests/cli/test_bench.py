@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import re
 import signal
 import stat
 import subprocess
@@ -13,7 +12,7 @@ import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -329,45 +328,7 @@ def test_what_was_timed_before_ctrl_c_is_printed(
     assert list(json.loads((tmp_path / "x.json").read_text())["programs"]) == ["crunch"]
 
 
-# ---- source packages ----
-
-
-def test_sources_are_fetched_only_when_they_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mipsrec.commands import bench_sources
-
-    folder = tmp_path / "sources"
-    samples = SimpleNamespace(
-        sources_folder=lambda: folder,
-        load_packages=lambda: {"here": {"tools": {}, "prepare": []}, "not": {"tools": {}, "prepare": ["touch made"]}},
-    )
-    (folder / "here").mkdir(parents=True)
-
-    def download(package: str, into: Path) -> None:
-        (into / f"{package}-1.0").mkdir()
-        (into / f"{package}-1.0" / "a.c").write_text("")
-        words = ["tar", "-cf", f"{package}_1.0.orig.tar.gz", f"{package}-1.0"]
-        subprocess.run(words, cwd=into, check=True)
-
-    monkeypatch.setattr(bench_sources, "_download", download)
-    assert [line.partition(": ")[2] for line in bench_sources.fetch(samples)] == ["is there already", "fetched"]
-    assert {path.name for path in (folder / "not").iterdir()} == {"a.c", "made"}
-    assert {path.name for path in folder.iterdir()} == {"here", "not"}
-    samples.load_packages = lambda: {"third": {"tools": {}, "prepare": ["false"]}}
-    with pytest.raises(BuildError, match="third: false failed"):
-        bench_sources.fetch(samples)
-    assert {path.name for path in folder.iterdir()} == {"here", "not"}
-
-
-def test_sources_come_from_where_programs_do() -> None:
-    """Archives and parts that are not Debian's own are left out; each stands once; what keeps its files is first."""
-    from mipsrec.commands import bench_sources
-
-    archive = "Debian http://archive/debian/ bookworm"
-    found = bench_sources.source_list(f"{archive} main\n{archive} main\n{archive} contrib\nOther http://x/ y main\n")
-    assert re.fullmatch(r"deb-src (\[signed-by=\S+\] )?http://archive/debian/ bookworm main\n", found)
-    assert bench_sources.source_list("") == ""
-    found = bench_sources.source_list(f"Debian http://a/ bookworm-security main\n{archive} main\n")
-    assert found.index("archive/debian/ bookworm main") < found.index("a/ bookworm-security main")
+# ---- the samples ----
 
 
 def test_every_sample_that_is_timed_has_a_group() -> None:
