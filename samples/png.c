@@ -7,6 +7,7 @@
  *   png ROUNDS                    ROUNDS times: encode and decode the test picture in memory
  *   png                           encode and decode a small picture in memory
  *
+ * PNG_CHANNELS says how many bytes a pixel has: 3 (RGB) or 4 (RGBA), for which the libraries have other loops.
  * Each form prints a checksum of the decoded pixels and one of the encoded file.
  */
 #include <stdint.h>
@@ -20,7 +21,11 @@
 #include <stb_image.h>
 #include <stb_image_write.h>
 
-enum { CHANNELS = 3, DEFAULT_ROUNDS = 20 };
+#ifndef PNG_CHANNELS
+#define PNG_CHANNELS 3
+#endif
+
+enum { CHANNELS = PNG_CHANNELS, DEFAULT_ROUNDS = 20 };
 
 static uint32_t fnv1a(const uint8_t *bytes, uint32_t size)
 {
