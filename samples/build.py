@@ -81,7 +81,8 @@ class Sample:
     `libc` (static by default). bench: arguments for a run of 0.3 to 0.8 s natively, None for samples that only test;
     brief: for about a tenth of it, None where a tenth of bench's first number does it. group: what it is timed as.
     prebuilt: flags of the committed ELF files, None when none are. needs: file that must exist -> its package.
-    package: the source package that some of its sources are of, "" when all are ours; those get no warnings.
+    package: the source package that some of its sources are of, "" when all are ours; those get no warnings. config:
+    a folder of ours whose config.h has what the package's own configure would find, included before each source.
     """
 
     name: str
@@ -96,6 +97,7 @@ class Sample:
     brief: tuple[str, ...] | None = None
     package: str = ""
     defines: tuple[str, ...] = ()
+    config: str = ""
 
     def missing(self) -> str:
         """What building it takes besides compilers and is not there, and how to get it; "" when all is there."""
@@ -128,7 +130,10 @@ def _expanded(pattern: str) -> list[str]:
 
 
 def load_packages() -> dict[str, dict[str, Any]]:
-    """The source packages: `tools` (program -> package) that `prepare`, commands to run in the folder, takes."""
+    """The source packages: `tools` (program -> package) that `prepare`, commands to run in the folder, takes.
+
+    `$SAMPLES` in a command stands for the folder of this file.
+    """
     packages: dict[str, dict[str, Any]] = json.loads((SAMPLES / "manifest.json").read_text())["packages"]
     return packages
 
@@ -207,6 +212,8 @@ def _compile_commands(sample: Sample, target: str, flags: Sequence[str], clang: 
         if Path(source).is_absolute():
             command.append("-w")
         command += [f"-D{define}" for define in sample.defines]
+        if sample.config:
+            command += ["-isystem", sample.config, "-include", f"{sample.config}/config.h"]
         for folder in sample.include:
             command += ["-isystem", folder]
         commands.append([*command, *flags, "-c", source, "-o"])
