@@ -58,7 +58,7 @@ COMMON_FLAGS = (
     "-fno-math-errno",  # sqrt as one instruction where there is one
     "-ffp-contract=off",  # a fused multiply-add would round once where other machines round twice
 )  # fmt: skip
-LANGUAGE_FLAGS = {".c": ("-std=gnu11",), ".cc": ("-std=gnu++17",), ".S": ()}
+LANGUAGE_FLAGS = {".c": ("-std=gnu11",), ".cc": ("-std=gnu++17",), ".cpp": ("-std=gnu++17",), ".S": ()}
 FREESTANDING_CXX_FLAGS = ("-fno-exceptions", "-fno-rtti")
 WITHOUT_LIBC_FLAGS = ("-DSAMPLE_FREESTANDING", "-fno-asynchronous-unwind-tables")
 LINK_FLAGS = ("-Wl,--build-id=none", "-Wl,--gc-sections")
