@@ -101,12 +101,14 @@ def archives() -> str:
 def source_list(targets: str) -> str:
     """Return a list of sources of Debian's archives: of those among `targets`, which is as `archives` has it.
 
-    Of equal versions apt-get takes that of the first archive. The main one comes first, since it keeps its files.
+    Only suites without a suffix count, where there are any: those of updates and of security do not keep the files of
+    earlier versions, and their packages differ from the main ones in Debian's changes, which are not taken.
     """
     rows = {tuple(line.split()[1:]) for line in targets.splitlines() if line.startswith("Debian ")}
     signed = f"[signed-by={_KEYRING}] " if _KEYRING.exists() else ""
-    ordered = sorted((row for row in rows if row[-1] == "main"), key=lambda row: (row[1].count("-"), row))
-    return "".join(f"deb-src {signed}{' '.join(row)}\n" for row in ordered)
+    main = sorted(row for row in rows if row[-1] == "main")
+    kept = [row for row in main if "-" not in row[1]] or main
+    return "".join(f"deb-src {signed}{' '.join(row)}\n" for row in kept)
 
 
 def _run(command: Sequence[str], folder: Path, what: str) -> None:
