@@ -83,6 +83,7 @@ class Sample:
     prebuilt: flags of the committed ELF files, None when none are. needs: file that must exist -> its package.
     package: the source package that some of its sources are of, "" when all are ours; those get no warnings. config:
     a folder of ours whose config.h has what the package's own configure would find, included before each source.
+    flags: what the package's code needs of a compiler, beside defines.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Sample:
     package: str = ""
     defines: tuple[str, ...] = ()
     config: str = ""
+    flags: tuple[str, ...] = ()
 
     def missing(self) -> str:
         """What building it takes besides compilers and is not there, and how to get it; "" when all is there."""
@@ -210,8 +212,8 @@ def _compile_commands(sample: Sample, target: str, flags: Sequence[str], clang: 
         if target == "native32":
             command += NATIVE32_FLAGS
         if Path(source).is_absolute():
-            command.append("-w")
-        command += [f"-D{define}" for define in sample.defines]
+            command += ["-w", "-Wno-address"]  # of the latter -w leaves the notes
+        command += [*sample.flags, *(f"-D{define}" for define in sample.defines)]
         if sample.config:
             command += ["-isystem", sample.config, "-include", f"{sample.config}/config.h"]
         for folder in sample.include:
