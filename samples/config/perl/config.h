@@ -13,6 +13,7 @@
 #undef SSize_t
 #undef Uid_t
 #undef Gid_t
+#undef Signal_t
 #undef MEM_ALIGNBYTES
 #undef BYTEORDER
 #define LONGSIZE __SIZEOF_LONG__
@@ -20,6 +21,7 @@
 #define SSize_t ssize_t
 #define Uid_t uid_t
 #define Gid_t gid_t
+#define Signal_t void
 #define MEM_ALIGNBYTES 8
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define BYTEORDER 0x87654321
