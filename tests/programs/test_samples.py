@@ -122,6 +122,18 @@ def test_builds_are_reproducible(target: str, tmp_path: Path) -> None:
     assert str(ROOT).encode() not in first.read_bytes()
 
 
+@pytest.mark.parametrize("name", [name for name, sample in build.load_samples().items() if sample.package])
+def test_packages_are_configured_by_headers_of_ours(name: str) -> None:
+    """Each source of a sample gets its config.h, flags and defines, for guests as natively."""
+    sample = build.load_samples()[name]
+    config = ["-isystem", sample.config, "-include", f"{sample.config}/config.h"] if sample.config else []
+    assert not config or (SAMPLES / sample.config / "config.h").is_file()
+    for target in (*QEMU, "native"):
+        for command in build._compile_commands(sample, target, ("-O2",)):
+            assert not config or command[command.index("-include") - 2 :][:4] == config
+            assert {*sample.flags, *(f"-D{define}" for define in sample.defines)} <= {*command}
+
+
 def test_errors_say_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(build.SampleError, match="no sample 'nonesuch'; there are: hello"):
         build.build_guest("nonesuch", "mips", ("-O2",), tmp_path)
