@@ -78,7 +78,7 @@ class Sample:
     """One entry of manifest.json.
 
     kind: `assembly` (no other object linked), `freestanding` (our start-up and output, no libc in MIPS builds) or
-    `libc` (static by default). bench: arguments for a run of 0.3 to 0.8 s natively, None for samples that only test;
+    `libc` (static by default). bench: arguments for a run of 0.3 to 1 s natively, None for samples that only test;
     brief: for about a tenth of it, None where a tenth of bench's first number does it. group: what it is timed as.
     prebuilt: flags of the committed ELF files, None when none are. needs: file that must exist -> its package.
     package: the source package that some of its sources are of, "" when all are ours; those get no warnings. config:
