@@ -67,7 +67,7 @@ def link(compiler: str, objects: Sequence[Path], output: Path, folder: Path) -> 
     arguments.write_text("\n".join(f'"{path}"' for path in objects))
     command = [
         compiler, "-shared", "-nostartfiles", "-o", str(output), f"@{arguments}", "-lm",
-        "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,-z,now",
+        "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,-z,now", "-Wl,--compress-debug-sections=zlib",
     ]  # fmt: skip
     result = run_compiler(command)
     if result.returncode != 0:

@@ -5,6 +5,8 @@
  */
 #include "lifted/libfile.h"
 
+#include "base/inflate.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -146,12 +148,39 @@ static struct mr_bytes section_contents(const struct mr_library_file *file, unsi
     return (struct mr_bytes){file->bytes + section.sh_offset, section.sh_size};
 }
 
-struct mr_bytes mr_library_file_section(const struct mr_library_file *file, const char *name)
+/* Unpacks a compressed section into memory of its own; *to_free is NULL where that fails. */
+static struct mr_bytes unpacked(struct mr_bytes section, uint8_t **to_free)
+{
+    enum { GREATEST_RATIO = 1032 }; /* of DEFLATE: 258 bytes by two bits */
+    Elf64_Chdr header;
+    if (section.size_bytes < sizeof header)
+        return (struct mr_bytes){NULL, 0};
+    memcpy(&header, section.bytes, sizeof header);
+    const uint8_t *packed = section.bytes + sizeof header;
+    size_t packed_bytes = section.size_bytes - sizeof header;
+    if (header.ch_type != ELFCOMPRESS_ZLIB || header.ch_size / GREATEST_RATIO > packed_bytes)
+        return (struct mr_bytes){NULL, 0};
+    *to_free = malloc(header.ch_size + 1);
+    if (*to_free == NULL || !mr_inflate(packed, packed_bytes, *to_free, header.ch_size)) {
+        free(*to_free);
+        *to_free = NULL;
+        return (struct mr_bytes){NULL, 0};
+    }
+    return (struct mr_bytes){*to_free, header.ch_size};
+}
+
+struct mr_bytes mr_library_file_section(const struct mr_library_file *file, const char *name, uint8_t **to_free)
 {
     struct mr_bytes names = section_contents(file, file->header.e_shstrndx);
-    for (unsigned i = 0; i < file->header.e_shnum; i++)
-        if (strcmp(string_at(names, section_header(file, i).sh_name), name) == 0)
+    *to_free = NULL;
+    for (unsigned i = 0; i < file->header.e_shnum; i++) {
+        Elf64_Shdr section = section_header(file, i);
+        if (strcmp(string_at(names, section.sh_name), name) != 0)
+            continue;
+        if (section.sh_type == SHT_NOBITS || (section.sh_flags & SHF_COMPRESSED) == 0)
             return section_contents(file, i);
+        return unpacked((struct mr_bytes){file->bytes + section.sh_offset, section.sh_size}, to_free);
+    }
     return (struct mr_bytes){NULL, 0};
 }
 

@@ -30,8 +30,9 @@ struct mr_bytes {
     const uint8_t *bytes; /* NULL when there is none */
     size_t size_bytes;
 };
-/* The contents of the first section of that name; empty when there is none, or it is compressed. */
-struct mr_bytes mr_library_file_section(const struct mr_library_file *file, const char *name);
+/* The contents of the first section of that name; empty when there is none, or it cannot be unpacked. *to_free is what the
+ * caller frees when it has done with them, or NULL. */
+struct mr_bytes mr_library_file_section(const struct mr_library_file *file, const char *name, uint8_t **to_free);
 /* The contents of the dynamic symbol of that name, as far as its st_size and the file go, and its address there. */
 struct mr_bytes mr_library_file_symbol(const struct mr_library_file *file, const char *name, uint64_t *address);
 

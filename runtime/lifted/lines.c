@@ -1,6 +1,6 @@
 /* Decodes the DWARF line table of a recompiled library, where the line number of host code is the guest pc it came from.
  *
- * Enters: .debug_line as the file has it, versions 2 to 5, one or many units; of .symtab, where functions begin, if it is
+ * Enters: .debug_line, perhaps compressed, versions 2 to 5, one or many units; of .symtab, where functions begin, if it is
  * there. Leaves: the guest pc for an address in the file. File names, columns and statement flags are not looked at. The
  * table is decoded as a whole at the first question, since a program that catches its faults asks often. What is damaged
  * ends the unit it is in, and answers stay best efforts. The rules are those of DWARF 5, section 6.2.
@@ -211,7 +211,8 @@ static int compare_starts(const void *left, const void *right)
 
 static void find_starts(struct mr_open_library *library)
 {
-    struct mr_bytes section = mr_library_file_section(&library->file, ".symtab");
+    uint8_t *unpacked;
+    struct mr_bytes section = mr_library_file_section(&library->file, ".symtab", &unpacked);
     uint32_t *starts = section.bytes == NULL ? NULL : calloc(section.size_bytes / sizeof(Elf64_Sym) + 1, sizeof *starts);
     for (size_t at = 0; starts != NULL && at + sizeof(Elf64_Sym) <= section.size_bytes; at += sizeof(Elf64_Sym)) {
         Elf64_Sym symbol;
@@ -222,12 +223,14 @@ static void find_starts(struct mr_open_library *library)
     library->lines.starts = starts;
     if (library->lines.start_count > 0)
         qsort(starts, library->lines.start_count, sizeof *starts, compare_starts);
+    free(unpacked);
 }
 
 static void decode_table(struct mr_open_library *library)
 {
     find_starts(library);
-    struct mr_bytes section = mr_library_file_section(&library->file, ".debug_line");
+    uint8_t *unpacked;
+    struct mr_bytes section = mr_library_file_section(&library->file, ".debug_line", &unpacked);
     if (section.bytes == NULL)
         return;
     struct cursor all = {section.bytes, section.bytes + section.size_bytes, false};
@@ -245,6 +248,7 @@ static void decode_table(struct mr_open_library *library)
     }
     if (library->lines.row_count > 0)
         qsort(library->lines.rows, library->lines.row_count, sizeof *library->lines.rows, compare_rows);
+    free(unpacked);
 }
 
 static struct mr_line_table *decoded(struct mr_open_library *library)

@@ -113,9 +113,13 @@ def build(
     dwarf: int = 5,
     footer: bool = True,
     identity: bytes | None = None,
+    compressed: bool = False,
     **changes: int,
 ) -> Path:
-    """Return the path of a library for `guest` with an IR text for each entry; `changes` overrides header fields."""
+    """Return the path of a library for `guest` with an IR text for each entry; `changes` overrides header fields.
+
+    `compressed` has the linker compress the line table, which it does if that makes it smaller.
+    """
     fields = {"magic": MAGIC, "version": VERSION, "layout": layout_id(), "memory_model": MODELS[model]}
     fields |= {"cpu_level": 1, "bias": 0, "fr": 0, "nan2008": 0, "relocatable": 0, "entry_count": len(functions)}
     assert changes.keys() <= fields.keys()
@@ -134,6 +138,8 @@ def build(
     (folder / "library.o").write_bytes(machine.emit_object(module))
     library = folder / "library.so"
     command = [need("cc", "gcc"), "-shared", "-nostdlib", "-o", str(library), str(folder / "library.o")]
+    if compressed:
+        command.append("-Wl,--compress-debug-sections=zlib")
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     if footer:

@@ -212,18 +212,38 @@ def test_fault_in_lifted_code(host: Path, little: Guest, tmp_path: Path, dwarf: 
         assert "(as recompiled code wrote them last" in result.stderr
 
 
-def test_damaged_line_table(host: Path, little: Guest, tmp_path: Path) -> None:
-    library = hand_library.build(tmp_path, little.path, fault(little, little.at["trap"], PLAIN_LOAD))
-    data = library.read_bytes()[:-FOOTER_BYTES]
+def line_table(library: Path) -> tuple[range, bool]:
+    """Return where in the file the line table is, and whether it is compressed."""
     listing = subprocess.run(["readelf", "-SW", library], capture_output=True, text=True, check=True).stdout
     row = next(line for line in listing.splitlines() if " .debug_line " in line).split("]")[1].split()
     start, size = int(row[3], 16), int(row[4], 16)
-    for at in range(start, start + size):
+    return range(start, start + size), "C" in row[6]
+
+
+def with_many_lines(guest: Guest) -> dict[int, str]:
+    """A lifted `load` that faults, beside other functions, with which the line table is worth compressing."""
+    functions = fault(guest, guest.at["trap"], PLAIN_LOAD)
+    for pc in range(guest.at["trap"] + 0x1000, guest.at["trap"] + 0x1100, 4):
+        body = read("a", "a0") + PLAIN_LOAD.format(dbg=f", !dbg !{pc}1") + "  ret i32 0\n"
+        functions[pc] = function(pc, body, lines=pc)
+    return functions
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_damaged_line_table(host: Path, little: Guest, tmp_path: Path, compressed: bool) -> None:
+    functions = with_many_lines(little) if compressed else fault(little, little.at["trap"], PLAIN_LOAD)
+    library = hand_library.build(tmp_path, little.path, functions, compressed=compressed)
+    result = run(host, "--report", "--library", library, "--call", hex(little.at["load"]), 0x123, little.path)
+    assert f"at pc 0x{little.at['trap']:08x}, address 0x00000123" in result.stderr
+    data = library.read_bytes()[:-FOOTER_BYTES]
+    places, is_compressed = line_table(library)
+    assert is_compressed is compressed
+    for at in places:
         for value in (0, 0x7F, 0xFF):
             damaged = data[:at] + bytes([value]) + data[at + 1 :]
             library.write_bytes(damaged + footer(damaged))
             result = run(host, "--library", library, "--call", hex(little.at["load"]), 0x123, little.path)
-            assert (result.returncode, result.stderr) == (-signal.SIGSEGV, ""), (at - start, value)
+            assert (result.returncode, result.stderr) == (-signal.SIGSEGV, ""), (at - places.start, value)
 
 
 @pytest.mark.parametrize("bits", [16, 32, 64])
