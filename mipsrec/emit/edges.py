@@ -135,7 +135,7 @@ class EdgeWriter:
     def _goes_on(self, block: Block) -> bool:
         """Return whether to write another iteration of a loop of one block, with results not yet tested."""
         machine, pc = self._machine, block.start
-        if block.target != pc or self._iterations == MAX_ITERATIONS:
+        if block.target != pc or self._iterations == MAX_ITERATIONS or pc in self._plan.vectorized:
             return False
         if machine.memory.stored or not machine.guards.pending:
             return False

@@ -8,8 +8,8 @@ from ..abi import llvm_declaration
 from .calls import LOOKUP, declaration
 from .floats import CONSTRAINED_DECLARATIONS
 from .function import LiftedFunction
+from .lanes import VECTOR_DECLARATIONS
 from .nans import REPLAY
-from .vectors import VECTOR_DECLARATIONS
 from .writer import ALL_KEPT, DELTA, FIRST_FREE_METADATA, MODULE_METADATA, pool_text
 
 _CALLED = (

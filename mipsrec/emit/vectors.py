@@ -8,8 +8,10 @@ LLVM makes no vectors of arithmetic whose flags and NaNs count. The rules here:
   nobody's business.
 - Up to its guard it raises no flag that MIPS would not. So no operation takes in the bits of a NaN, or of a number that
   was out of range, as another kind of number: there this machine's are not MIPS's (recognize.py).
-- It touches no page that the iteration before it, performed by the loop itself, has not touched. So it never faults.
+- If the loop stores, it touches no page that the iteration before it, performed by the loop itself, has not touched. So
+  it never faults.
 - Iterations are performed together only if none stores what a later one of them loads, or stores before it.
+- What depends on the iteration before is performed in order (chains.py), and gathers in its register or word of memory.
 - The loop itself performs the last iteration: it leaves all registers as they are then, and the last instruction that
   computed. Where the last iteration annuls its delay slot, the loop performs the last but one as well, for what the
   slot leaves.
@@ -21,9 +23,8 @@ are tried.
 from __future__ import annotations
 
 from ..abi import PAGE_BYTES
+from ..isa.effects import ALL_BITS
 from ..lift.passes.vectorize.iteration import (
-    SIZES,
-    VECTOR_BYTES,
     Access,
     Iteration,
     Step,
@@ -32,45 +33,15 @@ from ..lift.passes.vectorize.iteration import (
     lanes_of,
     near,
 )
+from .chains import Chains
 from .emission import Emission
-from .floats import MODES, STRICT
+from .lanes import Lanes, computed
 from .memory import text
-from .types import SUFFIXES, TYPES
+from .types import TYPES
 from .writer import GUEST_TAG, UNLIKELY
-
-_CONVERSIONS = {"extend": "fpext", "round": "fptrunc", "from_integer": "sitofp", "to_integer": "fptosi"}
-_LANES = sorted({VECTOR_BYTES // size // part for size in SIZES.values() for part in (1, 2)})
-
 
 REST = "rest.{:08x}".format
 """What a loop has its count of iterations in."""
-
-
-def _declarations(lanes: int) -> str:
-    def vector(type_: str) -> str:
-        return f"<{lanes} x {type_}>"
-
-    def suffix(*types: str) -> str:
-        return ".".join(f"v{lanes}{SUFFIXES[type_]}" for type_ in types)
-
-    constrained = "@llvm.experimental.constrained"
-    lines = []
-    for type_, word in (("float", "i32"), ("double", "i64")):
-        for name in ("fadd", "fsub", "fmul", "fdiv"):
-            operands = f"{vector(type_)}, {vector(type_)}, metadata, metadata"
-            lines.append(f"{vector(type_)} {constrained}.{name}.{suffix(type_)}({operands})")
-        lines.append(f"{vector(type_)} {constrained}.sqrt.{suffix(type_)}({vector(type_)}, metadata, metadata)")
-        lines.append(f"{vector('i32')} {constrained}.fptosi.{suffix('i32', type_)}({vector(type_)}, metadata)")
-        lines.append(f"{vector(type_)} @llvm.fabs.{suffix(type_)}({vector(type_)})")
-        lines.append(f"{vector(word)} @llvm.bswap.{suffix(word)}({vector(word)})")
-    for name, to, source in (("fptrunc", "float", "double"), ("sitofp", "float", "i32")):
-        lines.append(f"{vector(to)} {constrained}.{name}.{suffix(to, source)}({vector(source)}, metadata, metadata)")
-    return "".join(f"declare {line}\n" for line in lines)
-
-
-VECTOR_DECLARATIONS = "".join(map(_declarations, _LANES)) + "".join(
-    f"declare i32 @llvm.{name}.i32(i32, i32)\n" for name in ("smax", "umin")
-)
 
 
 class VectorWriter:
@@ -86,6 +57,7 @@ class VectorWriter:
         self._values: dict[int, str] = {}  # of steps
         self._scalars: dict[int, str] = {}  # of steps
         self._pointers: dict[Access, str] = {}
+        self._chains = Chains(emission.writer, done, self._lanes, self._values)
 
     # ways between the loop and its vectors
 
@@ -127,10 +99,11 @@ class VectorWriter:
         iterations = self._iterations()
         self._skip(self._any([self._within(*conflict) for conflict in near(self._iteration)]), miss)
         count = writer.value(f"zext i32 {iterations} to i64")
-        for access in dict.fromkeys((*self._iteration.loads(), *(access for access, _ in self._iteration.stores))):
+        for access in dict.fromkeys((*self._iteration.loads(), *self._iteration.writes())):
             self._point(access)
         for number in self._iteration.needed:
-            self._scalars[number] = self._scalar(self._iteration.steps[number])
+            if number not in self._iteration.serial:
+                self._scalars[number] = self._scalar(self._iteration.steps[number])
         done = "0"
         for lanes in (self._lanes, self._lanes // 2):
             self._lanes = lanes
@@ -159,17 +132,23 @@ class VectorWriter:
         none = writer.value(f"icmp sgt i64 {first}, {left}")
         writer.void(f"br i1 {none}, label %{after}, label %{start}")
         writer.label(start)
-        for number in self._iteration.needed:
+        together = [number for number in self._iteration.needed if number not in self._iteration.serial]
+        for number in together:
             self._prepare(number, self._iteration.steps[number])
         writer.void(f"br label %{loop}")
         writer.label(loop)
         index = writer.value(f"phi i64 [ {first}, %{start} ], [ %next{loop}, %{store} ]")
-        for number in self._iteration.needed:
+        for number in together:
             self._perform(number, self._iteration.steps[number], index)
+        self._chains = Chains(writer, self._iteration, self._lanes, self._values)
+        if self._iteration.serial:
+            self._machine.start_block()
+            self._chains.perform({number: self._head(number) for number in self._iteration.carried})
         writer.void(f"br i1 {self._look()}, label %{after}, label %{store}, {UNLIKELY}")
         writer.label(store)
         for access, number in self._iteration.stores:
             self._store(access, number, index)
+        self._leave_carried()
         writer.void(f"%next{loop} = add i64 {index}, {self._lanes}")
         more = writer.value(f"icmp sle i64 %next{loop}, {left}")
         writer.void(f"br i1 {more}, label %{loop}, label %{after}")
@@ -223,7 +202,7 @@ class VectorWriter:
         for address, advance in dict.fromkeys(
             (access.address, self._iteration.advance(access.address)) for access in self._iteration.accesses
         ):
-            if advance:
+            if advance and self._iteration.writes():
                 last = self._sum(address.plus(Sum((), -advance & 0xFFFFFFFF)))
                 before = writer.value(f"and i32 {last}, {PAGE_BYTES - 1}")
                 room = writer.value(f"sub i32 {PAGE_BYTES - advance}, {before}")
@@ -237,13 +216,7 @@ class VectorWriter:
     # vectors
 
     def _vector(self, type_: str) -> str:
-        return f"<{self._lanes} x {type_}>"
-
-    def _suffix(self, *types: str) -> str:
-        return ".".join(f"v{self._lanes}{SUFFIXES[type_]}" for type_ in types)
-
-    def _constant(self, type_: str, value: str) -> str:
-        return "<" + ", ".join([f"{type_} {value}"] * self._lanes) + ">"
+        return Lanes(self._lanes).type(type_)
 
     def _splat(self, type_: str, value: str) -> str:
         vector = self._vector(type_)
@@ -252,17 +225,16 @@ class VectorWriter:
             f"shufflevector {vector} {one}, {vector} poison, <{self._lanes} x i32> zeroinitializer"
         )
 
-    def _swapped(self, type_: str, value: str) -> str:
-        """Return a vector of elements, each with its bytes reversed if the guest's order is the other one."""
+    def _swapped(self, type_: str, value: str, lanes: Lanes) -> str:
+        """Return numbers, each with its bytes reversed if the guest's order is the other one."""
         if not self._swaps:
             return value
-        writer, word = self._writer, "i64" if type_ == "double" else "i32"
+        writer, word = self._writer, "i64" if type_ in ("double", "i64") else "i32"
         words = value
         if type_ != word:
-            words = writer.value(f"bitcast {self._vector(type_)} {value} to {self._vector(word)}")
-        vector = self._vector(word)
-        words = writer.value(f"call {vector} @llvm.bswap.{self._suffix(word)}({vector} {words})")
-        return words if type_ == word else writer.value(f"bitcast {vector} {words} to {self._vector(type_)}")
+            words = writer.value(f"bitcast {lanes.type(type_)} {value} to {lanes.type(word)}")
+        words = writer.value(f"call {lanes.type(word)} @llvm.bswap.{lanes.suffix(word)}({lanes.type(word)} {words})")
+        return words if type_ == word else writer.value(f"bitcast {lanes.type(word)} {words} to {lanes.type(type_)}")
 
     def _point(self, access: Access) -> None:
         wide = self._writer.value(f"zext i32 {self._sum(access.address)} to i64")
@@ -298,71 +270,93 @@ class VectorWriter:
             vector = self._vector("i32")
             self._values[number] = writer.value(f"add {vector} {self._values[number]}, {self._splat('i32', way)}")
         elif step.name != "register":
-            self._values[number] = self._computed(step)
+            source = TYPES[self._iteration.steps[step.operands[0]].type]
+            operands = [self._values[operand] for operand in step.operands]
+            self._values[number] = computed(writer, Lanes(self._lanes), step, source, operands)
 
     def _load(self, access: Access, index: str) -> str:
-        writer, type_ = self._writer, TYPES[access.type]
+        writer, type_, advance = self._writer, TYPES[access.type], self._iteration.advance(access.address)
         self._at(access.pc)
         how = f"align 1, {GUEST_TAG}{writer.debug}"
-        if self._iteration.advance(access.address) == 0:
+        if advance == 0:
             value = self._splat(type_, writer.value(f"load {type_}, ptr {self._pointers[access]}, {how}"))
-        else:
+        elif advance == access.size_bytes:
             value = writer.value(f"load {self._vector(type_)}, ptr {self._element(access, index)}, {how}")
-        return self._swapped(type_, value)
+        else:
+            value = "poison"
+            first = writer.value(f"mul i64 {index}, {advance}")
+            pointer = writer.value(f"getelementptr i8, ptr {self._pointers[access]}, i64 {first}")
+            for lane in range(self._lanes):
+                place = writer.value(f"getelementptr i8, ptr {pointer}, i64 {lane * advance}")
+                one = writer.value(f"load {type_}, ptr {place}, {how}")
+                value = writer.value(f"insertelement {self._vector(type_)} {value}, {type_} {one}, i32 {lane}")
+        return self._swapped(type_, value, Lanes(self._lanes))
 
     def _store(self, access: Access, number: int, index: str) -> None:
         writer, type_ = self._writer, TYPES[access.type]
         self._at(access.pc)
-        value = self._swapped(type_, self._values[number])
+        value = self._chains.vector(number) if number in self._iteration.serial else self._values[number]
+        value = self._swapped(type_, value, Lanes(self._lanes))
         pointer = self._element(access, index)
         writer.void(f"store {self._vector(type_)} {value}, ptr {pointer}, align 1, {GUEST_TAG}{writer.debug}")
 
-    def _computed(self, step: Step) -> str:
-        """Return the result of an operation on vectors, as floats.py writes it for single numbers."""
-        writer, type_, name = self._writer, TYPES[step.type], _CONVERSIONS.get(step.name, step.name)
-        vector = self._vector(type_)
-        operands = [self._values[number] for number in step.operands]
-        source = TYPES[self._iteration.steps[step.operands[0]].type]
-        a = f"{self._vector(source)} {operands[0]}"
-        if name in ("add", "sub", "mul", "div"):
-            return self._constrained("f" + name, type_, *operands)
-        if name == "neg":
-            return writer.value(f"fneg {a}")
-        if name == "abs":
-            return writer.value(f"call {vector} @llvm.fabs.{self._suffix(type_)}({a})")
-        if name in ("recip", "sqrt", "rsqrt"):
-            root = operands[0] if name == "recip" else self._constrained("sqrt", type_, operands[0])
-            one = self._constant(type_, "1.0")
-            return root if name == "sqrt" else self._constrained("fdiv", type_, one, root)
-        if name == "fpext" or (name == "sitofp" and type_ == "double"):  # exact
-            return writer.value(f"{name} {a} to {vector}")
-        if name == "bits":
-            return operands[0] if source == type_ else writer.value(f"bitcast {a} to {vector}")
-        modes = STRICT if name == "fptosi" else MODES
-        callee = f"@llvm.experimental.constrained.{name}.{self._suffix(type_, source)}"
-        result = writer.value(f"call {vector} {callee}({a}, {modes}) #3")
-        return writer.value(f"freeze {vector} {result}") if name == "fptosi" else result
+    def _head(self, number: int) -> str:
+        """Return what a carried register or slot has when an iteration of vectors begins."""
+        step, writer = self._iteration.steps[number], self._writer
+        if step.access is None:
+            return self._scalar(step)
+        self._at(step.access.pc)
+        pointer, type_ = self._pointers[step.access], TYPES[step.type]
+        value = writer.value(f"load {type_}, ptr {pointer}, align 1, {GUEST_TAG}{writer.debug}")
+        return self._swapped(type_, value, Lanes(1))
 
-    def _constrained(self, name: str, type_: str, *operands: str) -> str:
-        vector = self._vector(type_)
-        values = ", ".join(f"{vector} {operand}" for operand in operands)
-        callee = f"@llvm.experimental.constrained.{name}.{self._suffix(type_)}"
-        return self._writer.value(f"call {vector} {callee}({values}, {MODES}) #3")
+    def _leave_carried(self) -> None:
+        """Give registers and slots what the next iteration finds there."""
+        writer, machine = self._writer, self._machine
+        for number, made_by in self._iteration.carried.items():
+            step, value = self._iteration.steps[number], self._chains.last(made_by)
+            if step.access is not None:
+                self._at(step.access.pc)
+                type_, pointer = TYPES[step.type], self._pointers[step.access]
+                value = self._swapped(type_, value, Lanes(1))
+                writer.void(f"store {type_} {value}, ptr {pointer}, align 1, {GUEST_TAG}{writer.debug}")
+            elif step.type == "single":
+                machine.operations.set_single(step.number, value)
+            else:
+                machine.operations.set_double(step.number, value)
+        if self._iteration.carried:
+            machine.registers.save(ALL_BITS)
 
     def _look(self) -> str:
         """Return whether one of the results is a NaN, or may be of a number out of range."""
         writer, found = self._writer, self._iteration
-        flags = []
+        last_only = found.serial & found.taken_in()
+        flags, total = [], ""
         for type_ in ("float", "double"):
-            results = [self._values[number] for number in found.unchecked if TYPES[found.steps[number].type] == type_]
-            for index in range(0, len(results), 2):
-                pair = f"{results[index]}, {results[min(index + 1, len(results) - 1)]}"
-                flags.append(writer.value(f"fcmp uno {self._vector(type_)} {pair}"))
-        lowest = self._constant("i32", str(-(1 << 31)))
+            wanted = [number for number in found.unchecked if TYPES[found.steps[number].type] == type_]
+            flags += self._unordered(
+                self._vector(type_),
+                [
+                    self._chains.vector(number) if number in found.serial else self._values[number]
+                    for number in wanted
+                    if number not in last_only
+                ],
+            )
+            for flag in self._unordered(type_, [self._chains.last(number) for number in wanted if number in last_only]):
+                total = flag if not total else writer.value(f"or i1 {total}, {flag}")
+        lowest = Lanes(self._lanes).constant("i32", str(-(1 << 31)))
         for number in found.limits:
             flags.append(writer.value(f"icmp eq {self._vector('i32')} {self._values[number]}, {lowest}"))
-        total = ""
+        if not flags:
+            return total
+        lanes = ""
         for flag in flags:
             bits = writer.value(f"bitcast {self._vector('i1')} {flag} to i{self._lanes}")
-            total = bits if not total else writer.value(f"or i{self._lanes} {total}, {bits}")
-        return writer.value(f"icmp ne i{self._lanes} {total}, 0")
+            lanes = bits if not lanes else writer.value(f"or i{self._lanes} {lanes}, {bits}")
+        some = writer.value(f"icmp ne i{self._lanes} {lanes}, 0")
+        return some if not total else writer.value(f"or i1 {total}, {some}")
+
+    def _unordered(self, type_: str, results: list[str]) -> list[str]:
+        """Return flags that say where a result is a NaN, for two results each."""
+        pairs = [(results[index], results[min(index + 1, len(results) - 1)]) for index in range(0, len(results), 2)]
+        return [self._writer.value(f"fcmp uno {type_} {a}, {b}") for a, b in pairs]

@@ -55,6 +55,17 @@ EACH(float, late_load_single, float, float, float, a[i] = b[i] + k; c[i] = c[i] 
 EACH(double, same, double, double, double, a[i] = b[i] * *c)
 EACH(float, same_single, float, float, float, a[i] = b[i] * *c)
 EACH(double, carried, double, double, double, k += b[i]; a[i] = k)
+EACH(double, dot, double, double, double, k += a[i] * b[i])
+EACH(float, dot_single, float, float, float, k -= a[i] * b[i])
+EACH(double, dots, double, double, double, double square = a[i] * b[i]; k += square; k += square * c[i])
+EACH(double, roots, double, double, double, k = OF(sqrt.d, OF(neg.d, k)) / (a[i] * b[i] * c[i]))
+EACH(float, narrow_dot, float, double, double, k = (float)(k + a[i] * (double)a[i] * c[i]))
+EACH(double, differences, double, double, double, double now = a[i] * b[i] + c[i] * b[i]; a[i] = now - k; k = now)
+EACH(double, running, double, double, double, k = k + a[i] * b[i] * b[i] * c[i] * b[i]; a[i] = k)
+EACH(double, in_memory, double, double, double, k = a[i] * b[i]; *(volatile double *)c += k)
+EACH(float, in_memory_single, float, float, float, k = a[i] * b[i]; *(volatile float *)c = k - *(volatile float *)c)
+EACH(double, strided_dot, double, double, double, k += a[i] * b[2 * i])
+EACH(float, strided_dot_single, float, float, float, k += a[i] * b[2 * i])
 EACH(double, dead, double, double, double, (void)*(volatile double *)&c[i]; a[i] = b[i] * k)
 EACH(double, strided, double, double, double, a[i] = b[2 * i] * k)
 
@@ -129,6 +140,9 @@ static const struct { const char *name; loop *run; uint8_t to, from, other; } lo
     C(root, 4, 4, 0), C(widened, 8, 4, 0), C(narrowed, 4, 8, 0), C(counted, 8, 0, 0), C(from_words, 8, 4, 0),
     C(single_from_words, 4, 4, 0), C(to_words, 4, 8, 0), C(single_to_words, 4, 4, 0), C(truncated, 4, 4, 0), C(truncated_quotient, 4, 4, 0), C(bits_quotient, 4, 4, 0), C(two, 8, 8, 8), C(late_load, 8, 8, 8),
     C(late_load_single, 4, 4, 4), C(same, 8, 8, 8), C(same_single, 4, 4, 4), C(carried, 8, 8, 0), C(dead, 8, 8, 8),
+    C(dot, 8, 8, 0), C(dot_single, 4, 4, 0), C(dots, 8, 8, 8), C(roots, 8, 8, 8), C(narrow_dot, 4, 0, 8),
+    C(differences, 8, 8, 8), C(running, 8, 8, 8), C(in_memory, 8, 8, 8), C(in_memory_single, 4, 4, 4),
+    C(strided_dot, 8, 8, 0), C(strided_dot_single, 4, 4, 0),
     C(strided, 8, 8, 0), C(less, 4, 4, 4), C(less_unsigned, 4, 4, 4), C(before, 4, 4, 4), C(not_more, 4, 4, 4),
     C(positive, 4, 4, 4), C(not_negative, 4, 4, 4), C(negative, 4, 4, 4), C(by_three, 4, 4, 4), C(by_bytes, 4, 4, 4),
     C(indexed, 4, 4, 4), C(never_meets, 4, 4, 4), C(annulled_sum, 4, 4, 4), C(annulled_quotient, 4, 4, 4),

@@ -5,18 +5,19 @@ Sets: `vectorized`: by its block, what an iteration of such a loop does.
 Keeps: results, memory, flags and faults are those of iterations one by one. recognize.py says which loops these are,
 iteration.py which iterations may go together, emit/vectors.py how they are written.
 Off when: registers are in the state between blocks (`memory_resident`), the memory model is not `flat`, the loop has a
-safepoint, steps sp or stores no floats, its iterations cannot be counted, or they always overlap.
+safepoint, steps sp or accesses no floats, its iterations cannot be counted, they always overlap, or too much of them
+depends on the iteration before.
 """
 
 from __future__ import annotations
 
 from ....analysis import Block, End
 from ....flow.graph import Graph
-from ....isa.effects import STORE, effects
+from ....isa.effects import effects
 from ...ir import FunctionPlan
 from ...options import LiftOptions
 from ..safepoints import Safepoints
-from .iteration import Iteration, always_overlaps, countable
+from .iteration import Iteration, always_overlaps, countable, worthwhile
 from .recognize import iteration_of
 
 
@@ -27,17 +28,21 @@ def vectorized_loops(graph: Graph, safepoints: Safepoints, options: LiftOptions,
         return found
     for pc in graph.order:
         block = graph.blocks[pc]
-        if block.end is not End.BRANCH or block.target != pc or not _stores_floats(block) or safepoints.on_edge(pc, pc):
+        if block.end is not End.BRANCH or block.target != pc or safepoints.on_edge(pc, pc):
+            continue
+        if not _accesses_floats(block):
             continue
         done = iteration_of(block, options.fr, options.big_endian, abs2008)
-        if done is not None and 29 not in done.advances and countable(done) and not always_overlaps(done):
+        if done is None or 29 in done.advances or not countable(done) or always_overlaps(done):
+            continue
+        if worthwhile(done, options.big_endian):
             found[pc] = done
     return found
 
 
-def _stores_floats(block: Block) -> bool:
+def _accesses_floats(block: Block) -> bool:
     accesses = (effects(instruction.row).access for instruction in block.instructions())
-    return any(one is not None and one.kind == STORE and one.type in ("single", "double") for one in accesses)
+    return any(one is not None and one.type in ("single", "double") for one in accesses)
 
 
 def run(plan: FunctionPlan) -> None:

@@ -4,7 +4,8 @@ Needs: the steps and accesses of an iteration (recognize.py).
 Sets: nothing in the plan: the functions here answer questions about an `Iteration`.
 Keeps: iterations are performed together only if their number is known before (`countable`), and if none stores what a
 later one loads, or stores before it (`conflicts`, `always_overlaps`). Accesses with other steps must be a page apart
-(`near`). emit/vectors.py writes these tests where the answer depends on registers.
+(`near`). emit/vectors.py writes these tests where the answer depends on registers. What depends on the iteration before
+(`serial`) is performed in order, where that costs less than what is performed together saves (`worthwhile`).
 Off when: see the pass, __init__.py.
 """
 
@@ -19,6 +20,12 @@ VECTOR_BYTES = 32
 """Of the largest number in a loop. 64 were slower: iterations of vectors are then too few, and those left over many.
 Half of it for what is left was 0.98 (LE) and 0.95 (BE) of the time of matmul_double without.
 """
+
+SILENT = ("load", "register", "slot", "bits", "integer")
+"""Steps that raise no flags."""
+
+MOST_STRIDE_BYTES = 2048
+"""Of loads that go on by more than their sizes: an iteration of vectors then stays near what the loop accesses."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,10 @@ class Access:
 
 @dataclass(frozen=True)
 class Step:
-    """What makes one value: `name` is load (of `access`), register (`number`), integer (`sum`), or an operation."""
+    """What makes one value: `name` is load (of `access`), register (`number`), integer (`sum`), or an operation.
+
+    A slot is what a word of memory (`access`) has, which each iteration changes.
+    """
 
     name: str
     type: str
@@ -93,10 +103,27 @@ class Iteration:
     test: Test = Test("ne", Sum(), Sum())  # whether another iteration follows
     needed: list[int] = field(default_factory=list)  # the steps to perform
     annulled: bool = False  # whether the last iteration leaves out its delay slot
+    carried: dict[int, int] = field(default_factory=dict)  # registers and slots, with what the next iteration has there
+    serial: set[int] = field(default_factory=set)  # steps that depend on these
 
     def loads(self) -> list[Access]:
         """Return the accesses that load what is needed."""
-        return [access for number in self.needed if (access := self.steps[number].access) is not None]
+        steps = (self.steps[number] for number in self.needed)
+        return [step.access for step in steps if step.access is not None and step.name != "slot"]
+
+    def slots(self) -> list[Access]:
+        """Return the words of memory that each iteration changes."""
+        steps = (self.steps[number] for number in self.carried)
+        return [step.access for step in steps if step.access is not None]
+
+    def writes(self) -> list[Access]:
+        """Return what is stored, slots last."""
+        return [*(access for access, _ in self.stores), *self.slots()]
+
+    def taken_in(self) -> set[int]:
+        """Return what the next iteration computes with: where that is a NaN, so is a result there."""
+        used = {operand for number in self.serial for operand in self.steps[number].operands}
+        return {value for register, value in self.carried.items() if register in used}
 
     def advance(self, value: Sum) -> int:
         """Return by how much a sum goes on in each iteration."""
@@ -107,6 +134,34 @@ class Iteration:
 def lanes_of(done: Iteration) -> int:
     """Return how many iterations are performed at once."""
     return VECTOR_BYTES // max(SIZES[done.steps[number].type] for number in done.needed)
+
+
+# what depends on the iteration before
+
+
+def worthwhile(done: Iteration, big_endian: bool) -> bool:
+    """Return whether vectors save more than it costs to take numbers out of them for serial steps.
+
+    A load is half an instruction, since it may be part of an operation; where bytes are turned it is two. Numbers that
+    lie apart are loaded one by one, and singles put together for as much as their bytes are turned.
+    """
+    if not done.serial:
+        return True
+    saved = 0.0
+    for number in done.needed:
+        step = done.steps[number]
+        if number in done.serial or step.name in ("register", "integer", "bits"):
+            continue
+        if step.access is None:
+            saved += 1
+        elif done.advance(step.access.address) in (0, step.access.size_bytes):
+            saved += 2 if big_endian else 0.5
+        else:
+            saved += 0.5 if step.type == "double" else 0
+    operands = {operand for number in done.serial for operand in done.steps[number].operands}
+    taken = [number for number in operands - done.serial if done.steps[number].name != "register"]
+    stored = {number for _, number in done.stores} & done.serial
+    return saved > len(taken) + len(stored)
 
 
 # when iterations end
@@ -139,15 +194,19 @@ def conflicts(done: Iteration, lanes: int) -> list[tuple[Sum, int, int]]:
             if done.advance(other.address) == done.advance(store.address):
                 first = 1 - store.size_bytes if whole else 1
                 found.append((store.address.plus(other.address, -1), first, lanes * store.size_bytes - 1))
+    for index, slot in enumerate(done.slots()):
+        for other in (*loads, *done.slots()[:index]):
+            if done.advance(other.address) == 0:
+                found.append((slot.address.plus(other.address, -1), 1 - slot.size_bytes, other.size_bytes - 1))
     return found
 
 
 def near(done: Iteration) -> list[tuple[Sum, int, int]]:
     """Return such differences for accesses that go on by different steps; they hold for a page."""
     found = []
-    loads = done.loads()
-    for index, (store, _) in enumerate(done.stores):
-        for other in (*loads, *(other for other, _ in done.stores[:index])):
+    loads, writes = done.loads(), done.writes()
+    for index, store in enumerate(writes):
+        for other in (*loads, *writes[:index]):
             if done.advance(other.address) != done.advance(store.address):
                 found.append((store.address.plus(other.address, -1), 1 - PAGE_BYTES, PAGE_BYTES - 1))
     return found

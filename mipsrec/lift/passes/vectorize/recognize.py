@@ -2,10 +2,10 @@
 
 Needs: a block that branches back to its start.
 Sets: nothing in the plan: it returns an `Iteration`, or None if the loop is not of this kind.
-Keeps: each iteration is independent of the others. General-purpose registers step by a constant in each, or are written
-before they are read, and a test of them ends the loop. Accesses step by their sizes. No floating-point register takes a
-value from one iteration to the next. Before its NaN guard an iteration raises no flag that MIPS would not (MIPS32
-volume I-A, FCSR): no operation takes in the bits of a possible NaN as another kind of number.
+Keeps: each iteration is independent of the others, but for floating-point registers and words of memory that it
+changes (carried.py). General-purpose registers step by a constant in each, or are written before they are read, and a
+test of them ends the loop. Accesses step by their sizes. Before its NaN guard an iteration raises no flag that MIPS
+would not (MIPS32 volume I-A, FCSR): no operation takes in the bits of a possible NaN as another kind of number.
 Off when: an instruction does anything else than these, or an iteration has more than _MAX_STEPS steps.
 
 emit/vectors.py performs several iterations of such a loop at once.
@@ -20,7 +20,8 @@ from typing import Any, cast
 from ....analysis import Block
 from ....isa import Instruction
 from ....isa.effects import changes_sign
-from .iteration import Access, Iteration, Step, Sum, Test
+from .carried import find_serial, find_slots
+from .iteration import MOST_STRIDE_BYTES, SILENT, Access, Iteration, Step, Sum, Test
 
 _TYPES = {"s": "single", "d": "double", "w": "word"}
 _MAX_STEPS = 64
@@ -47,17 +48,16 @@ class _Recorder:
     """A Machine that notes what an iteration does."""
 
     def __init__(self, fr: int, big_endian: bool, abs2008: bool) -> None:
-        self._fr = fr
-        self._big_endian = big_endian
+        self.fr = fr
+        self.big_endian = big_endian
         self._abs2008 = abs2008
         self.iteration = Iteration()
         self.gprs: dict[int, Any] = {}
         self.floats: dict[int, _Lane] = {}
         self.read: set[int] = set()  # general-purpose registers whose values at the start are
-        self.floats_read: set[int] = set()
         self.word_stores: dict[tuple[int, Sum], Access] = {}  # by step and the address of the double
         self.pc = 0
-        self._kept: dict[tuple[str, int], int] = {}  # steps of registers
+        self.kept: dict[tuple[str, int], int] = {}  # steps of registers
         self._doubtful: set[int] = set()  # steps whose values are not those of MIPS where the NaN guard finds a NaN
 
     def __getattr__(self, name: str) -> Any:
@@ -130,18 +130,17 @@ class _Recorder:
     def _type(self, step: int) -> str:
         return self.iteration.steps[step].type
 
-    def _register(self, type_: str, number: int, *words: int) -> _Lane:
-        """Return what a register holds in all iterations."""
-        self.floats_read.update(words)
+    def _register(self, type_: str, number: int) -> _Lane:
+        """Return what a register holds when an iteration begins."""
         key = type_, number
-        if key not in self._kept:
-            self._kept[key] = self._step("register", type_, number=number)
-        return _Lane(self._kept[key])
+        if key not in self.kept:
+            self.kept[key] = self._step("register", type_, number=number)
+        return _Lane(self.kept[key])
 
     def single(self, number: int) -> _Lane:
         found = self.floats.get(number)
         if found is None:
-            return self._register("single", number, number)
+            return self._register("single", number)
         if found.word is None and self._type(found.step) != "single":
             raise _NotThisKind
         return found
@@ -150,16 +149,16 @@ class _Recorder:
         self.floats[number] = value
 
     def double(self, number: int) -> _Lane:
-        if self._fr:
+        if self.fr:
             whole = self.floats.get(number)
             if whole is None:
-                return self._register("double", number, number)
+                return self._register("double", number)
             if self._type(whole.step) != "double":
                 raise _NotThisKind
             return whole
         low, high = self.floats.get(number & ~1), self.floats.get(number | 1)
         if low is None and high is None:
-            return self._register("double", number & ~1, number & ~1, number | 1)
+            return self._register("double", number & ~1)
         if low is None or high is None:
             raise _NotThisKind
         if (low.word, high.word) == (0, 1) and low.step == high.step:
@@ -168,7 +167,7 @@ class _Recorder:
 
     def _loaded_in_words(self, low: _Lane, high: _Lane) -> _Lane:
         """Return a double whose words were loaded one by one."""
-        first, second = (high, low) if self._big_endian else (low, high)
+        first, second = (high, low) if self.big_endian else (low, high)
         a, b = self.iteration.steps[first.step].access, self.iteration.steps[second.step].access
         if a is None or b is None or first.word is not None or second.word is not None:
             raise _NotThisKind
@@ -178,7 +177,7 @@ class _Recorder:
         return _Lane(self._step("load", "double", access=whole))
 
     def set_double(self, number: int, value: _Lane) -> None:
-        if self._fr:
+        if self.fr:
             self.floats[number] = value
         else:
             self.floats[number & ~1], self.floats[number | 1] = _Lane(value.step, 0), _Lane(value.step, 1)
@@ -226,7 +225,7 @@ class _Recorder:
         if value.word is None:
             self.iteration.stores.append((access, value.step))
             return
-        before = 4 if bool(value.word) != self._big_endian else 0  # bytes of the double in front of this word
+        before = 4 if bool(value.word) != self.big_endian else 0  # bytes of the double in front of this word
         key = value.step, access.address.plus(Sum((), -before & 0xFFFFFFFF))
         other = self.word_stores.pop(key, None)
         if other is None:
@@ -243,11 +242,11 @@ class _Recorder:
 
     def _compute(self, name: str, type_: str, operands: tuple[_Lane, ...]) -> int:
         numbers = [self._whole(operand) for operand in operands]
-        roots = [self._root(number) for number in numbers]
+        roots = [self.root(number) for number in numbers]
         if not self._doubtful.isdisjoint(roots):
             raise _NotThisKind
         for number, root in zip(numbers, roots, strict=True):
-            if number != root and self.iteration.steps[root].name not in _SILENT:
+            if number != root and self.iteration.steps[root].name not in SILENT:
                 made_by = self.iteration.steps[root].name
                 if (name, made_by) != ("from_integer", "to_integer"):  # that is exact, for any wrong number
                     raise _NotThisKind
@@ -255,7 +254,7 @@ class _Recorder:
             self.iteration.unchecked.pop(number, None)
         return self._step(name, type_, *numbers)
 
-    def _root(self, number: int) -> int:
+    def root(self, number: int) -> int:
         """Return the step that made the bits of a step's value."""
         while self.iteration.steps[number].name == "bits":
             number = self.iteration.steps[number].operands[0]
@@ -291,9 +290,6 @@ class _Recorder:
         return _Lane(number)
 
 
-_SILENT = ("load", "register", "bits", "integer")
-"""Steps that raise no flags."""
-
 _OPEN_OPERATIONS = frozenset(
     "mul and_ xor nor lshr ashr rotr count_leading_zeros swap_bytes sign_extend select tls".split()
 )
@@ -320,8 +316,7 @@ def _recorded(recorder: _Recorder, block: Block) -> Iteration:
     test = perform(block.terminator, block.terminator.row.condition)
     perform(block.delay_slot, block.delay_slot.row.meaning)
     found = recorder.iteration
-    carried = recorder.floats.keys() & recorder.floats_read
-    if not isinstance(test, Test) or recorder.word_stores or carried:
+    if not isinstance(test, Test) or recorder.word_stores:
         raise _NotThisKind
     for register, value in recorder.gprs.items():
         change = value.plus(Sum(((register, 1),)), -1) if isinstance(value, Sum) else None
@@ -330,28 +325,62 @@ def _recorded(recorder: _Recorder, block: Block) -> Iteration:
         elif register in recorder.read:
             raise _NotThisKind
     found.test, found.annulled = test, block.is_likely
-    found.needed = _needed(found)
-    if not found.stores or not (found.unchecked or found.limits) or not _steps_well(found):
+    found.carried = _carried(recorder)
+    find_slots(found)
+    if not find_serial(found, recorder.root):
         raise _NotThisKind
+    found.needed = _needed(found)
+    changes = found.stores or found.carried
+    if not changes or not (found.unchecked or found.limits) or not _steps_well(found, recorder.big_endian):
+        raise _NotThisKind
+    return found
+
+
+def _carried(recorder: _Recorder) -> dict[int, int]:
+    """Return the steps of registers that an iteration changes, with those that make what they are in the next."""
+    found = {}
+    for (type_, number), register in recorder.kept.items():
+        parts = [None] if recorder.fr or type_ == "single" else [0, 1]
+        words = [recorder.floats.get(number + index) for index in range(len(parts))]
+        first = next(filter(None, words), None)
+        if first is None:
+            continue
+        made_by = recorder.iteration.steps[first.step]
+        if words != [_Lane(first.step, part) for part in parts] or made_by.type != type_:
+            raise _NotThisKind
+        found[register] = first.step
     return found
 
 
 def _needed(found: Iteration) -> list[int]:
     """Return the steps to perform: all that compute, for the flags they raise, and those whose values these or stores
     take in."""
-    needed = {number for number, step in enumerate(found.steps) if step.name not in _SILENT}
+    needed = {number for number, step in enumerate(found.steps) if step.name not in SILENT}
     needed.update(number for _, number in found.stores)
+    needed.update(found.carried.values(), found.carried)
     for number in range(len(found.steps) - 1, -1, -1):
         if number in needed:
             needed.update(found.steps[number].operands)
     return sorted(needed)
 
 
-def _steps_well(found: Iteration) -> bool:
-    """Return whether the accesses go on by their sizes; those whose loads are not needed by no less."""
-    loads = found.loads()
+def _steps_well(found: Iteration, big_endian: bool) -> bool:
+    """Return whether the accesses go on by their sizes; those whose loads are not needed by no less.
+
+    Where nothing is stored, big-endian loads may go on by more: to turn their bytes together is worth it.
+    """
+    loads, places = found.loads(), {access.address for access in found.slots()}
+    most = MOST_STRIDE_BYTES if big_endian and not found.writes() else 0
+
+    def steps_well(load: Access) -> bool:
+        advance = found.advance(load.address)
+        return advance in (0, load.size_bytes) or load.size_bytes < advance <= most
+
     return (
-        all(a.size_bytes <= found.advance(a.address) in (4, 8) or a in loads for a in found.accesses)
-        and all(found.advance(access.address) in (0, access.size_bytes) for access in loads)
+        all(
+            a.size_bytes <= found.advance(a.address) in (4, 8) or a in loads or a.address in places
+            for a in found.accesses
+        )
+        and all(map(steps_well, loads))
         and all(found.advance(access.address) == access.size_bytes for access, _ in found.stores)
     )
