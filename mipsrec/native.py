@@ -64,7 +64,7 @@ class BuildReport:
 
 _LLVM_OPTIONS = (
     "-x86-cmov-converter=0", "-two-entry-phi-node-folding-threshold=5", "-cgpp-huge-func=20",
-    "-cgp-max-address-users-to-scan=2000",
+    "-cgp-max-address-users-to-scan=2000", "-disable-lsr", "-experimental-debug-variable-locations=false",
 )  # fmt: skip
 """Conditional moves stay: which way a condition goes, lifted code does not tell, and a wrong guess costs more. And one
 instruction more than usual may be executed for nothing to make them: 64-bit values are pairs here.
@@ -73,15 +73,26 @@ And in functions of more than 20 blocks CodeGenPrepare goes on where it changed 
 the code is as good, and a function with a thousand blocks takes a third less time.
 
 And addresses in the state are part of the access that uses them, also of registers that a large function stores in more
-than a hundred places: with LLVM's limit they are computed ahead and spilled."""
+than a hundred places: with LLVM's limit they are computed ahead and spilled.
 
-_LIGHT_OPTIONS = ("-regalloc=basic", "-enable-misched=0")
-_LIGHT_PASSES = (
-    "always_inliner", "sroa", "simplify_cfg", "sccp", "instruction_combine", "dead_store_elimination", "aggressive_dce",
-    "simplify_cfg",
+And loops keep the addresses that the guest's compiler has chosen: to choose again takes a twentieth of the time, and
+makes code larger. And no pass looks for where variables are, since there are none to debug."""
+
+_SHORT_OPTIONS = (
+    "-enable-misched=0", "-disable-copyprop", "-disable-machine-sink", "-disable-machine-licm",
+    "-disable-machine-cse", "-dse-memoryssa-scanlimit=20", "-dse-memoryssa-walklimit=15",
+    "-dse-memoryssa-path-check-limit=5",
 )  # fmt: skip
+_OPTIONS_OF = {LIGHT: ("-regalloc=basic", *_SHORT_OPTIONS)}
+_SHORT_PASSES = {
+    LIGHT: (
+        "always_inliner", "simplify_cfg", "sroa", "instruction_combine", "simplify_cfg", "dead_store_elimination",
+        "dead_code_elimination",
+    ),
+}  # fmt: skip
 """The light level: what makes values of the registers and drops stores that others overwrite, then a register allocator
-that does not split live ranges. Two thirds of LLVM's time go into making code of IR, so less IR matters most."""
+that does not split live ranges. Most of LLVM's time goes into making code of IR, so less IR matters most, and no
+machine pass runs that makes little smaller."""
 
 
 @cache
@@ -95,24 +106,24 @@ def _initialize() -> None:
 
 def _target_machine(level: str, cpu: Cpu) -> llvm.TargetMachine:
     target = llvm.Target.from_default_triple()
-    opt = 1 if level == LIGHT else int(level)
+    opt = 1 if level in _SHORT_PASSES else int(level)
     return target.create_target_machine(cpu=cpu.name, opt=opt, reloc="pic", codemodel="small")
 
 
 def optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine, level: str) -> None:
-    """Run LLVM's pipeline of that level, or the light one; vectors of straight code lost on lifted integer kernels.
+    """Run LLVM's pipeline of that level, or a short one; vectors of straight code lost on lifted integer kernels.
 
     Without the layout LLVM does not know which integers the machine has, and leaves loops' counters narrow.
     """
     module.data_layout = str(machine.target_data)
-    opt = 1 if level == LIGHT else int(level)
+    opt = 1 if level in _SHORT_PASSES else int(level)
     tuning = llvm.create_pipeline_tuning_options(speed_level=opt)
     tuning.loop_vectorization = opt > 1
     tuning.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, tuning)
-    if level == LIGHT:
+    if level in _SHORT_PASSES:
         passes = llvm.create_new_module_pass_manager()
-        for name in _LIGHT_PASSES:
+        for name in _SHORT_PASSES[level]:
             getattr(passes, f"add_{name}_pass")()
     else:
         passes = builder.getModulePassManager()
@@ -241,9 +252,8 @@ Entries = list[tuple[int, str]]
 
 def choose_options(level: str) -> None:
     """Set LLVM's options for a level, in a process that compiles nothing of another one."""
-    if level == LIGHT:
-        for option in _LIGHT_OPTIONS:
-            llvm.set_option("mipsrec", option)
+    for option in _OPTIONS_OF.get(level, ()):
+        llvm.set_option("mipsrec", option)
 
 
 def compile_shard(shard: Shard, plan: Plan | None, build: BuildOptions) -> tuple[bytes, Entries, bool]:
