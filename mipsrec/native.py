@@ -81,18 +81,15 @@ _OWN_ADDRESSES = "-disable-lsr"
 """Loops keep the addresses that the guest's compiler has chosen. To choose again takes a twentieth of the time, makes
 code larger, and gains nothing but at the light level: without it, matmul_int takes 1.33 of its time there."""
 
-_SHORT_OPTIONS = (
-    "-enable-misched=0", "-disable-copyprop", "-disable-machine-sink", "-disable-machine-licm",
+_LIGHT_OPTIONS = (
+    "-regalloc=basic", "-enable-misched=0", "-disable-copyprop", "-disable-machine-sink", "-disable-machine-licm",
     "-disable-machine-cse", "-dse-memoryssa-scanlimit=20", "-dse-memoryssa-walklimit=15",
     "-dse-memoryssa-path-check-limit=5",
 )  # fmt: skip
-_OPTIONS_OF = {LIGHT: ("-regalloc=basic", *_SHORT_OPTIONS)}
-_SHORT_PASSES = {
-    LIGHT: (
-        "always_inliner", "sroa", "simplify_cfg", "sccp", "instruction_combine", "dead_store_elimination",
-        "aggressive_dce", "simplify_cfg",
-    ),
-}  # fmt: skip
+_LIGHT_PASSES = (
+    "always_inliner", "sroa", "simplify_cfg", "sccp", "instruction_combine", "dead_store_elimination", "aggressive_dce",
+    "simplify_cfg",
+)  # fmt: skip
 """The light level: what makes values of the registers and drops stores that others overwrite, then a register allocator
 that does not split live ranges. Most of LLVM's time goes into making code of IR, so less IR matters most, and no
 machine pass runs that makes little smaller."""
@@ -109,24 +106,24 @@ def _initialize() -> None:
 
 def _target_machine(level: str, cpu: Cpu) -> llvm.TargetMachine:
     target = llvm.Target.from_default_triple()
-    opt = 1 if level in _SHORT_PASSES else int(level)
+    opt = 1 if level == LIGHT else int(level)
     return target.create_target_machine(cpu=cpu.name, opt=opt, reloc="pic", codemodel="small")
 
 
 def optimize(module: llvm.ModuleRef, machine: llvm.TargetMachine, level: str) -> None:
-    """Run LLVM's pipeline of that level, or a short one; vectors of straight code lost on lifted integer kernels.
+    """Run LLVM's pipeline of that level, or the light one; vectors of straight code lost on lifted integer kernels.
 
     Without the layout LLVM does not know which integers the machine has, and leaves loops' counters narrow.
     """
     module.data_layout = str(machine.target_data)
-    opt = 1 if level in _SHORT_PASSES else int(level)
+    opt = 1 if level == LIGHT else int(level)
     tuning = llvm.create_pipeline_tuning_options(speed_level=opt)
     tuning.loop_vectorization = opt > 1
     tuning.slp_vectorization = False
     builder = llvm.create_pass_builder(machine, tuning)
-    if level in _SHORT_PASSES:
+    if level == LIGHT:
         passes = llvm.create_new_module_pass_manager()
-        for name in _SHORT_PASSES[level]:
+        for name in _LIGHT_PASSES:
             getattr(passes, f"add_{name}_pass")()
     else:
         passes = builder.getModulePassManager()
@@ -255,7 +252,7 @@ Entries = list[tuple[int, str]]
 
 def choose_options(level: str) -> None:
     """Set LLVM's options for a level, in a process that compiles nothing of another one."""
-    for option in _OPTIONS_OF.get(level, (_OWN_ADDRESSES,)):
+    for option in _LIGHT_OPTIONS if level == LIGHT else (_OWN_ADDRESSES,):
         llvm.set_option("mipsrec", option)
 
 
