@@ -250,7 +250,7 @@ def _connected(address: str) -> Iterator[Any]:
     except ImportError as error:
         raise BuildError("--dask needs the package distributed, which is missing: pip install mipsrec[farm]") from error
     for name in logging.root.manager.loggerDict:
-        if name.startswith("distributed"):
+        if name.startswith(("distributed", "tornado")):  # tornado logs what fails in distributed's callbacks
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # what is wrong is said here, in one line
     warnings.filterwarnings("ignore", message="Sending large graph")
     with dask.config.set({"distributed.comm.timeouts.connect": CONNECT_SECONDS}):
