@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 
 import llvmlite
@@ -208,12 +208,21 @@ class Plan:
     def shards(self) -> list[Shard]:
         return shards_of_program(self.program, self.levels)
 
+    @cached_property
+    def tiny(self) -> Mapping[str, int]:
+        """The starts of functions that all callers copy, by symbol."""
+        return {callee.symbol: start for start, callee in self.callees.items() if callee.tiny}
+
 
 def lift_shard(shard: Shard, plan: Plan) -> list[LiftedFunction]:
-    """Return the LLVM functions of one module."""
+    """Return the LLVM functions of one module, then those that it copies from other modules."""
     lifted: list[LiftedFunction] = []
     for start in shard.starts:
         lifted += lift_function(plan.program.functions[start], plan.callees, plan.options, len(lifted))
+    called = frozenset().union(*(one.calls for one in lifted)).difference(one.symbol for one in lifted)
+    for start in sorted(plan.tiny[symbol] for symbol in called & plan.tiny.keys()):
+        copies = lift_function(plan.program.functions[start], plan.callees, plan.options, len(lifted))
+        lifted += [copy.as_copy() for copy in copies]
     return lifted
 
 

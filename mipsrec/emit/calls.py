@@ -198,9 +198,12 @@ class Calls:
     def _direct(self, target: Value | None) -> Callee | None:
         return self.convention.direct(target) if isinstance(target, int) else None
 
-    def _invoke(self, kind: str, function: str, pc: Value, arguments: Sequence[Value], copied: bool = False) -> str:
+    def _invoke(
+        self, kind: str, function: str, pc: Value, arguments: Sequence[Value], callee: Callee | None = None
+    ) -> str:
         words = ", ".join(f"i32 {text(argument)}" for argument in (pc, *arguments))
-        place = " alwaysinline" if copied and self.in_loop else ""
+        is_copied = callee is not None and (callee.tiny or (callee.copied and self.in_loop))
+        place = " alwaysinline" if is_copied else ""
         return self._writer.value(f"{kind} {_TYPE} {function}(ptr %middle, {words}){place}{self._writer.debug}")
 
     def branch_on_guess(self, target: Value, guess: int | None) -> tuple[str, str]:
@@ -218,14 +221,14 @@ class Calls:
         known = self._direct(target)
         likely = self._direct(guess)
         if known is not None:
-            result = self._invoke("call", f"@{known.symbol}", "poison", arguments, known.copied)
+            result = self._invoke("call", f"@{known.symbol}", "poison", arguments, known)
         elif likely is None:
             result = self._invoke("call", *self._unknown(target, arguments))
         else:
             hit, miss = self.branch_on_guess(target, guess)
             done = writer.fresh_label()
             writer.label(hit)
-            quick = self._invoke("call", f"@{likely.symbol}", "poison", arguments, likely.copied)
+            quick = self._invoke("call", f"@{likely.symbol}", "poison", arguments, likely)
             writer.void(f"br label %{done}")
             writer.label(miss)
             slow = self._invoke("call", *self._unknown(target, arguments))

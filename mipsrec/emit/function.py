@@ -9,7 +9,7 @@ instructions, edges between blocks, ends of blocks that call, jump by a register
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..analysis import Block, End
 from ..lift.ir import FunctionPlan
@@ -40,6 +40,11 @@ class LiftedFunction:
     instruction_count: int
     line: int
     pcs: frozenset[int] = frozenset()
+
+    def as_copy(self) -> LiftedFunction:
+        """Return the same for a module that only copies it into its callers, and leaves the rest to another."""
+        text = self.text.replace("define hidden ", "define available_externally hidden ", 1)
+        return replace(self, text=text, entries=())
 
 
 def write_function(plan: FunctionPlan, symbol: str, scope: int) -> LiftedFunction:

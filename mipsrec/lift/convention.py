@@ -70,15 +70,16 @@ def may_unwind(function: Function) -> bool:
 class Callee:
     """A lifted function that may be called by its `symbol`; `takes` are bits of ARGUMENTS.
 
-    `copied`: loops do not call it, if it is in their module, but have its code in place.
-    A function that is `cold` is written once for all its entries, if it has no frame. `memory_resident`: its registers
-    are in the state between blocks (register_file.py).
+    `copied`: loops do not call it, if it is in their module, but have its code in place. `tiny`: so do all
+    callers. A function that is `cold` is written once for all its entries, if it has no frame. `memory_resident`: its
+    registers are in the state between blocks (register_file.py).
     """
 
     symbol: str
     takes: int
     frame: Frame | None = None
     copied: bool = False
+    tiny: bool = False
     cold: bool = False
     memory_resident: bool = False
 

@@ -172,35 +172,55 @@ def nearest(starts: Iterable[int], profile: Profile) -> set[int]:
 
 COPIED_INSTRUCTIONS, COPIES_INSTRUCTIONS = 64, 400
 """Of a function that loops copy wherever they call it; of all the places together that call a larger one."""
+TINY_INSTRUCTIONS = 16
+"""Of a function that is copied wherever it is called, by callers in other modules as well. The copy is no larger than a
+call, which stores registers before and checks two words after: libraries stay as large as they are."""
+_MOST_IN_CYCLE = 8
 
 
 def lifted_starts(program: Program) -> Mapping[int, Callee]:
     """Return, by start, the functions that are worth lifting: those whose first instruction is understood."""
     found = {}
-    recursive = recursive_functions(program)
+    framed = framed_functions(program)
     copied = copied_functions(program)
     for start, function in program.functions.items():
         first = function.blocks[start]
         if first.body or first.end is not End.INTERPRET:
             takes = argument_registers(function)
-            frame = find_frame(function) if start in recursive else None
+            frame = find_frame(function) if start in framed else None
             if frame is not None:
                 frame = with_dead_registers(function, frame, takes)
-            found[start] = Callee(symbol_of(function), takes, frame, start in copied)
+            is_copied = start in copied
+            is_tiny = is_copied and function.instruction_count() <= TINY_INSTRUCTIONS
+            found[start] = Callee(symbol_of(function), takes, frame, is_copied, is_tiny)
     return found
 
 
 def recursive_functions(program: Program) -> set[int]:
-    """Return the functions that may call themselves again, as far as calls and guesses tell.
+    """Return the functions that may call themselves again, as far as calls and guesses tell."""
+    called = _called(program)
+    return {start for cycle in cycles(list(called), called) for start in cycle}
 
-    Those alone have frames: paired runs of the kernels show no gain from the others, which cost a second way in.
+
+def framed_functions(program: Program) -> set[int]:
+    """Return the functions that hand their saved registers off, if they can (saved_registers.py).
+
+    They call themselves, or a few call each other. A large cycle, as in most programs of some size, says little of what
+    recurs. Paired runs show no gain from its functions, nor from others, and each costs a second way in.
     """
+    called = _called(program)
+    small = (cycle for cycle in cycles(list(called), called) if len(cycle) <= _MOST_IN_CYCLE)
+    return {start for start in called if start in called[start]}.union(*small)
+
+
+def _called(program: Program) -> dict[int, list[int]]:
+    """Return, by start, which functions each function calls as far as calls and guesses tell."""
     called: dict[int, list[int]] = {}
     for start, function in program.functions.items():
         targets = {block.target for block in function.blocks.values() if block.end is End.CALL}
         targets.update(function.guesses.values())
         called[start] = [target for target in targets if target is not None and target in program.functions]
-    return {start for cycle in cycles(list(called), called) for start in cycle}
+    return called
 
 
 def copied_functions(program: Program) -> set[int]:

@@ -105,13 +105,13 @@ def run(command: list[str], seconds: float) -> End | None:
 
 @contextmanager
 def _frames(everywhere: bool) -> Iterator[None]:
-    usual = policy.recursive_functions
+    usual = policy.framed_functions
     if everywhere:
-        policy.recursive_functions = lambda program: set(program.functions)
+        policy.framed_functions = lambda program: set(program.functions)
     try:
         yield
     finally:
-        policy.recursive_functions = usual
+        policy.framed_functions = usual
 
 
 def recompiled(program: Path, way: Way) -> Path:

@@ -1,4 +1,7 @@
-"""Inlining: functions that call nothing are copied into the loops that call them, and do there what calls do."""
+"""Inlining: functions that call nothing are copied into the loops that call them, and do there what calls do.
+
+Tiny ones are copied wherever they are called, into other modules as well.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import pipeline
+from mipsrec import native, pipeline, shards
 from mipsrec.emit.lifted import lift_function
+from mipsrec.emit.module import module_text
 from mipsrec.lift.options import LiftOptions
-from mipsrec.lift.policy import copied_functions, lifted_starts
+from mipsrec.lift.policy import TINY_INSTRUCTIONS, copied_functions, framed_functions, lifted_starts
+from mipsrec.options import Options
+from mipsrec.target_cpu import chosen_cpu
 from tests.support.compiled import BARE, ORDERS, compile_guest, library_at
 
 SOURCE = """
@@ -27,6 +33,10 @@ __asm__(".set noreorder\\n"
 extern unsigned loop(unsigned count);
 
 __attribute__((noinline)) unsigned leaf(unsigned a, unsigned b) { return a * 31 ^ b; }
+__attribute__((noipa)) unsigned larger(unsigned a)
+{
+    return (a << 7 ^ a >> 3) + (a << 9 ^ a >> 5) + (a << 11 ^ a >> 6) + (a << 13 ^ a >> 7) + (a << 15 ^ a >> 8);
+}
 __attribute__((noinline)) unsigned caller(unsigned a) { return leaf(a, a) + 1; }
 
 void __start(void)
@@ -37,7 +47,10 @@ void __start(void)
     unsigned same = 0;
     for (unsigned i = 0; i < 10; i++)
         same += (i * 31) + ((same * 31 ^ same) + 1);
-    int right = sum == same && loop(10) == 525 && leaf(2, 3) == 61;
+    unsigned large = larger(0x8001);
+    for (unsigned i = 0; i < 3; i++)
+        large += larger(0x8001);
+    int right = sum == same && large == 4 * 0x5540c200u && loop(10) == 525 && leaf(2, 3) == 61;
     register int v0 __asm__("$2") = 4001;
     register int status __asm__("$4") = !right;
     __asm__ volatile("syscall" : : "r"(v0), "r"(status));
@@ -51,16 +64,60 @@ def test_copies(host: Path, tmp_path: Path, order: str) -> None:
     guest = pipeline.open_guest(path)
     program = guest.program
     starts = lifted_starts(program)
-    assert {program.functions[start].name for start in copied_functions(program)} == {"odd", "leaf"}
+    assert {program.functions[start].name for start in copied_functions(program)} == {"odd", "leaf", "larger"}
+    sizes = {function.name: function.instruction_count() for function in program.functions.values()}
+    assert sizes["leaf"] <= TINY_INSTRUCTIONS < sizes["larger"]
     texts = {
         function.name: "".join(
             lifted.text for lifted in lift_function(function, starts, LiftOptions(big_endian=order == "big"))
         )
         for function in program.functions.values()
     }
-    assert {name for name, text in texts.items() if "alwaysinline" in text} == {"loop", "__start"}
-    copies = [line for line in texts["__start"].splitlines() if "alwaysinline" in line]
-    assert len(copies) == 1 and "@leaf" in copies[0]
+    assert {name for name, text in texts.items() if "alwaysinline" in text} == {"loop", "caller", "__start"}
+    calls = [line for line in texts["__start"].splitlines() if " call preserve" in line]
+    copies = [line for line in calls if "alwaysinline" in line]
+    assert sum("@leaf" in line for line in copies) == sum("@leaf" in line for line in calls) == 2
+    assert sum("@larger" in line for line in copies) == 1 and sum("@larger" in line for line in calls) == 2
     for opt in (0, 3):
         library = library_at(guest, tmp_path, opt)
         subprocess.run([host, "--library", library, path], timeout=60, check=True)
+
+
+@pytest.mark.parametrize("opt", ["light", 2])
+def test_copies_of_other_modules(
+    host: Path, tmp_path: Path, opt: int | str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A module has copies of the tiny functions of others, which are gone once they are in place."""
+    monkeypatch.setattr(shards, "LEAST_INSTRUCTIONS", 1)
+    monkeypatch.setattr(shards, "MOST_INSTRUCTIONS", 1)
+    path = compile_guest(tmp_path, "little", SOURCE, *BARE)
+    guest = pipeline.open_guest(path)
+    plan = pipeline.plan_of(guest, Options(opt), guest.starts)
+    names = {function.start: function.name for function in guest.program.functions.values()}
+    found = {names[shard.starts[0]]: native.lift_shard(shard, plan) for shard in plan.shards()}
+    assert {name: [one.guest_name for one in lifted[1:]] for name, lifted in found.items()} == {
+        "__start": ["leaf"], "caller": ["leaf"], "loop": ["odd"], "leaf": [], "larger": [], "odd": []
+    }  # fmt: skip
+    assert all(one.entries == () for lifted in found.values() for one in lifted[1:])
+    text = module_text(found["caller"], native.default_triple())
+    lines = native.optimized_text(text, str(opt), chosen_cpu("native")).splitlines()
+    assert not any("@leaf" in line and "call" in line for line in lines)
+    library = library_at(guest, tmp_path, opt)
+    subprocess.run([host, "--library", library, path], timeout=60, check=True)
+
+
+def test_frames_of_small_cycles(tmp_path: Path) -> None:
+    """Functions of a cycle of nine have no frame, but for one that calls itself; those of a cycle of two have one."""
+    again = {0: "ring0(a - 2) % 7"}
+    ring = "".join(
+        f"int ring{n}(int a) {{ return a < 1 ? a : ring{(n + 1) % 9}(a - 1) + {again.get(n, n)}; }}\n"
+        for n in range(9)
+    )
+    declared = "int odd(int a);\n" + "".join(f"int ring{n}(int a);\n" for n in range(9))
+    pair = "int even(int a) { return a ? odd(a - 1) + 1 : 1; }\nint odd(int a) { return a ? even(a - 1) + 2 : 0; }\n"
+    start = "int total; void __start(void) { total = ring0(5) + even(5); for (;;) ; }\n"
+    source = declared + ring.replace("int ring", "__attribute__((noipa)) int ring") + start
+    source += pair.replace("int even(int a) {", "__attribute__((noipa)) int even(int a) {")
+    source = source.replace("int odd(int a) {", "__attribute__((noipa)) int odd(int a) {")
+    program = pipeline.open_guest(compile_guest(tmp_path, "little", source, *BARE)).program
+    assert {program.functions[start].name for start in framed_functions(program)} == {"ring0", "even", "odd"}

@@ -132,7 +132,7 @@ def test_interpreted(host: Path, guest: tuple[Path, str]) -> None:
 def test_recompiled(
     host: Path, guest: tuple[Path, str], tmp_path: Path, opt: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(policy, "recursive_functions", lambda program: set(program.functions))
+    monkeypatch.setattr(policy, "framed_functions", lambda program: set(program.functions))
     library = library_at(pipeline.open_guest(guest[0]), tmp_path, opt)
     result = subprocess.run(
         [host, "--library", library, guest[0]], capture_output=True, text=True, timeout=60, check=True
@@ -153,7 +153,7 @@ def test_found(guest: tuple[Path, str]) -> None:
     assert saved("leaf") == {16, 17}
     assert saved("sometimes") == {16, 31}
     assert saved("store") is saved("peeks") is None
-    assert functions["deep"].start in policy.recursive_functions(pipeline.open_guest(guest[0]).program)
+    assert functions["deep"].start in policy.framed_functions(pipeline.open_guest(guest[0]).program)
     frame = find_frame(functions["stores_elsewhere"])
     assert frame is not None and [len(stores) for stores in frame.returns.values()] == [1]
 

@@ -1,6 +1,7 @@
 """Saved-register handoff: callers store the registers that a function saves, and load them again.
 
-Needs: the function's blocks; `frame`, which `find_frame` makes of them and policy.py gives to recursive functions.
+Needs: the function's blocks; `frame`, which `find_frame` makes of them and policy.py gives to functions that call
+themselves or are in a small cycle of calls.
 Sets: `Op.by_caller` of the saves of a body, and `Op.checked` of stores that may go to where registers are saved.
 Keeps: memory is at each moment what the guest would have made it. An unwinder, a debugger or a stray pointer finds in a
 frame what MIPS would have there, and a value that was overwritten on the stack arrives overwritten. The rules:
@@ -15,7 +16,7 @@ frame what MIPS would have there, and a value that was overwritten on the stack 
   with a complete state. So do returns that do not count.
 - The function does not jump to other functions, and makes no system call: what follows those is not known here.
 
-Off when: the function has no frame, it is not recursive, or calls or memory are not the usual ones
+Off when: the function has no frame, it is in no small cycle of calls, or calls or memory are not the usual ones
 (`LiftOptions.has_frames`).
 """
 
