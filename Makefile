@@ -6,7 +6,7 @@ JOBS ?= 4
 PY := .venv/bin/python
 
 .PHONY: help venv demo test quick check check-python check-c conformance fuzz fuzz-flow fuzz-selfmod fuzz-csmith fuzz-input fuzz-host samples
-.PHONY: same-ir stencils docs clean
+.PHONY: same-ir pass-worth stencils docs clean
 
 help:
 	@echo 'make demo         recompile the samples and run them'
@@ -21,6 +21,7 @@ help:
 	@echo 'make fuzz-input   run the commands on broken programs (COUNT=20000)'
 	@echo 'make fuzz-host    the loader and the interpreter under libFuzzer (SECONDS=600 for each)'
 	@echo 'make same-ir      compare the IR text of this checkout with that of a commit (BASE=main ARGS=--help)'
+	@echo 'make pass-worth   what each optimisation gains in time, size and translation (ARGS=--help)'
 	@echo 'make samples      check the committed sample programs against their sources'
 	@echo 'make stencils     make the stencils anew, for a package to carry'
 	@echo 'make docs         the documents and the modules'"'"' docstrings as a site, in build/docs'
@@ -83,6 +84,9 @@ check-c: venv
 
 same-ir: venv
 	$(PY) tests/lift/same_ir.py $(or $(BASE),HEAD) $(ARGS)
+
+pass-worth: venv
+	$(PY) tests/lift/pass_worth.py $(ARGS)
 
 conformance: venv
 	$(PY) -m tests.conformance $(ARGS)
