@@ -24,7 +24,7 @@ from .checksum import append_footer
 from .compiler import find_compiler
 from .emit.function import LiftedFunction
 from .emit.lifted import lift_function
-from .emit.module import module_text
+from .emit.module import called_elsewhere, module_text
 from .errors import BuildError
 from .lift.convention import Callee
 from .lift.options import LiftOptions
@@ -219,8 +219,7 @@ def lift_shard(shard: Shard, plan: Plan) -> list[LiftedFunction]:
     lifted: list[LiftedFunction] = []
     for start in shard.starts:
         lifted += lift_function(plan.program.functions[start], plan.callees, plan.options, len(lifted))
-    called = frozenset().union(*(one.calls for one in lifted)).difference(one.symbol for one in lifted)
-    for start in sorted(plan.tiny[symbol] for symbol in called & plan.tiny.keys()):
+    for start in sorted(plan.tiny[symbol] for symbol in called_elsewhere(lifted) & plan.tiny.keys()):
         copies = lift_function(plan.program.functions[start], plan.callees, plan.options, len(lifted))
         lifted += [copy.as_copy() for copy in copies]
     return lifted

@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -66,6 +66,12 @@ class Comparison:
 def geometric_mean(ratios: Sequence[float]) -> float | None:
     """Return the geometric mean, None of nothing."""
     return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else None
+
+
+def mean_ratio(comparisons: Iterable[Comparison], label: str) -> float | None:
+    """Return the geometric mean of a label's ratios, over the comparisons that have one; None without any."""
+    ratios = (comparison.ratio(label) for comparison in comparisons)
+    return geometric_mean([ratio for ratio in ratios if ratio is not None])
 
 
 @dataclass(frozen=True)

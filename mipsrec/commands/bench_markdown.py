@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from .. import __version__
 from ..host_build import runtime_folder
@@ -49,10 +49,15 @@ def row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def head(cells: Sequence[str]) -> Iterator[str]:
+    """Yield what a table begins with: the names of its columns, all but the first of figures."""
+    yield row(cells)
+    yield "|---|" + "---:|" * (len(cells) - 1)
+
+
 def _ratios(results: Results) -> Iterator[str]:
     """Yield the table of ratios with its means."""
-    yield row(["program", "native s", *results.labels])
-    yield "|---|" + "---:|" * (1 + len(results.labels))
+    yield from head(["program", "native s", *results.labels])
     for comparison in results.comparisons:
         seconds = min(comparison.seconds[comparison.reference])
         yield row([comparison.name, f"{seconds:.3f}", *(ratio_text(comparison, label) for label in results.labels)])
@@ -65,8 +70,7 @@ def _translations(results: Results) -> Iterator[str]:
     labels = list(dict.fromkeys(label for facts in results.translations.values() for label in facts))
     if not labels:
         return
-    yield row(["program", *(f"{label}: {what}" for label in labels for what in ("s", "library / code"))])
-    yield "|---|" + "---:|" * (2 * len(labels))
+    yield from head(["program", *(f"{label}: {what}" for label in labels for what in ("s", "library / code"))])
     for name, translated in results.translations.items():
         cells = [name]
         for label in labels:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import BuildError
-from ..timing import Comparison, geometric_mean
+from ..timing import mean_ratio
 from . import bench_goals, bench_markdown
 from .bench_report import NO_KERNELS, Results, document, heading
 
@@ -63,18 +63,13 @@ def _table(results: Results, region: str) -> Iterator[str]:
     chosen = [c for c in results.comparisons if _region_of(results.groups[c.name]) == region]
     if not chosen:
         return
-    yield bench_markdown.row(["program", "native s", *map(_column, results.labels)])
-    yield "|---|" + "---:|" * (1 + len(results.labels))
+    yield from bench_markdown.head(["program", "native s", *map(_column, results.labels)])
     for comparison in chosen:
         seconds = min(comparison.seconds[comparison.reference])
         cells = (_cell(comparison.ratio(label)) for label in results.labels)
         yield bench_markdown.row([comparison.name, f"{seconds:.2f}", *cells])
-    means = (_cell(_mean(chosen, label)) for label in results.labels)
+    means = (_cell(mean_ratio(chosen, label)) for label in results.labels)
     yield bench_markdown.row([f"geometric mean of {len(chosen)}", "", *means])
-
-
-def _mean(chosen: list[Comparison], label: str) -> float | None:
-    return geometric_mean([ratio for ratio in (c.ratio(label) for c in chosen) if ratio is not None])
 
 
 def _cell(ratio: float | None) -> str:

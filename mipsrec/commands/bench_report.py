@@ -13,7 +13,7 @@ from typing import Any
 from .. import __version__
 from ..options import Options
 from ..target_cpu import chosen_cpu
-from ..timing import Comparison, geometric_mean
+from ..timing import Comparison, mean_ratio
 
 BAR_WIDTH = 24
 BAR_RATIO = 2.0  # what a whole bar stands for
@@ -43,8 +43,7 @@ class Results:
 
     def mean(self, label: str, group: str | None = None) -> float | None:
         """Return the geometric mean of a label's ratios, over all programs or those of a group."""
-        chosen = [c for c in self.comparisons if group is None or self.groups.get(c.name) == group]
-        return geometric_mean([ratio for ratio in (c.ratio(label) for c in chosen) if ratio is not None])
+        return mean_ratio((c for c in self.comparisons if group is None or self.groups.get(c.name) == group), label)
 
     def means(self) -> list[tuple[str, list[float | None]]]:
         """Return (title, means by label): of each group when there are several, and of all."""

@@ -41,7 +41,9 @@ class Chains:
         return self._number(number, self._lanes.count - 1)
 
     def vector(self, number: int) -> str:
-        """Return what a serial step has in all lanes."""
+        """Return what a step has in all lanes."""
+        if number not in self._iteration.serial:
+            return self._vectors[number]
         type_ = self._type(number)
         value = "poison"
         for lane in range(self._lanes.count):

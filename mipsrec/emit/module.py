@@ -89,11 +89,15 @@ def _debug_metadata(functions: list[LiftedFunction], file_name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def called_elsewhere(functions: list[LiftedFunction]) -> set[str]:
+    """Return the symbols of lifted functions that these call, and that are none of them."""
+    called: set[str] = set().union(*(function.calls for function in functions))
+    return called.difference(function.symbol for function in functions)
+
+
 def module_text(functions: list[LiftedFunction], triple: str, file_name: str = "") -> str:
     """Return a module with these functions, written for subprograms 0, 1, ... in this order."""
-    defined = {function.symbol for function in functions}
-    called: set[str] = set().union(*(function.calls for function in functions)) - defined
-    return "".join(_parts(functions, sorted(called), triple, file_name))
+    return "".join(_parts(functions, sorted(called_elsewhere(functions)), triple, file_name))
 
 
 def _parts(functions: list[LiftedFunction], external: list[str], triple: str, file_name: str) -> Iterable[str]:

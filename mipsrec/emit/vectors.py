@@ -57,7 +57,6 @@ class VectorWriter:
         self._values: dict[int, str] = {}  # of steps
         self._scalars: dict[int, str] = {}  # of steps
         self._pointers: dict[Access, str] = {}
-        self._chains = Chains(emission.writer, done, self._lanes, self._values)
 
     # ways between the loop and its vectors
 
@@ -140,15 +139,15 @@ class VectorWriter:
         index = writer.value(f"phi i64 [ {first}, %{start} ], [ %next{loop}, %{store} ]")
         for number in together:
             self._perform(number, self._iteration.steps[number], index)
-        self._chains = Chains(writer, self._iteration, self._lanes, self._values)
+        chains = Chains(writer, self._iteration, self._lanes, self._values)
         if self._iteration.serial:
             self._machine.start_block()
-            self._chains.perform({number: self._head(number) for number in self._iteration.carried})
-        writer.void(f"br i1 {self._look()}, label %{after}, label %{store}, {UNLIKELY}")
+            chains.perform({number: self._head(number) for number in self._iteration.carried})
+        writer.void(f"br i1 {self._look(chains)}, label %{after}, label %{store}, {UNLIKELY}")
         writer.label(store)
         for access, number in self._iteration.stores:
-            self._store(access, number, index)
-        self._leave_carried()
+            self._store(access, chains.vector(number), index)
+        self._leave_carried(chains)
         writer.void(f"%next{loop} = add i64 {index}, {self._lanes}")
         more = writer.value(f"icmp sle i64 %next{loop}, {left}")
         writer.void(f"br i1 {more}, label %{loop}, label %{after}")
@@ -292,10 +291,9 @@ class VectorWriter:
                 value = writer.value(f"insertelement {self._vector(type_)} {value}, {type_} {one}, i32 {lane}")
         return self._swapped(type_, value, Lanes(self._lanes))
 
-    def _store(self, access: Access, number: int, index: str) -> None:
+    def _store(self, access: Access, value: str, index: str) -> None:
         writer, type_ = self._writer, TYPES[access.type]
         self._at(access.pc)
-        value = self._chains.vector(number) if number in self._iteration.serial else self._values[number]
         value = self._swapped(type_, value, Lanes(self._lanes))
         pointer = self._element(access, index)
         writer.void(f"store {self._vector(type_)} {value}, ptr {pointer}, align 1, {GUEST_TAG}{writer.debug}")
@@ -310,11 +308,11 @@ class VectorWriter:
         value = writer.value(f"load {type_}, ptr {pointer}, align 1, {GUEST_TAG}{writer.debug}")
         return self._swapped(type_, value, Lanes(1))
 
-    def _leave_carried(self) -> None:
+    def _leave_carried(self, chains: Chains) -> None:
         """Give registers and slots what the next iteration finds there."""
         writer, machine = self._writer, self._machine
         for number, made_by in self._iteration.carried.items():
-            step, value = self._iteration.steps[number], self._chains.last(made_by)
+            step, value = self._iteration.steps[number], chains.last(made_by)
             if step.access is not None:
                 self._at(step.access.pc)
                 type_, pointer = TYPES[step.type], self._pointers[step.access]
@@ -327,7 +325,7 @@ class VectorWriter:
         if self._iteration.carried:
             machine.registers.save(ALL_BITS)
 
-    def _look(self) -> str:
+    def _look(self, chains: Chains) -> str:
         """Return whether one of the results is a NaN, or may be of a number out of range."""
         writer, found = self._writer, self._iteration
         last_only = found.serial & found.taken_in()
@@ -335,14 +333,9 @@ class VectorWriter:
         for type_ in ("float", "double"):
             wanted = [number for number in found.unchecked if TYPES[found.steps[number].type] == type_]
             flags += self._unordered(
-                self._vector(type_),
-                [
-                    self._chains.vector(number) if number in found.serial else self._values[number]
-                    for number in wanted
-                    if number not in last_only
-                ],
+                self._vector(type_), [chains.vector(number) for number in wanted if number not in last_only]
             )
-            for flag in self._unordered(type_, [self._chains.last(number) for number in wanted if number in last_only]):
+            for flag in self._unordered(type_, [chains.last(number) for number in wanted if number in last_only]):
                 total = flag if not total else writer.value(f"or i1 {total}, {flag}")
         lowest = Lanes(self._lanes).constant("i32", str(-(1 << 31)))
         for number in found.limits:

@@ -10,18 +10,17 @@ translate. More than 1 is what the optimisation gains; what is there for exactne
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 import math
 import os
 import resource
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,10 +28,13 @@ sys.path.insert(0, os.fspath(ROOT))
 
 from mipsrec import pipeline  # noqa: E402
 from mipsrec.analysis import Program  # noqa: E402
+from mipsrec.commands.bench import load_samples_module  # noqa: E402
 from mipsrec.host_build import host_executable  # noqa: E402
+from mipsrec.library_file import code_bytes  # noqa: E402
 from mipsrec.lift import build, policy  # noqa: E402
 from mipsrec.lift.convention import Callee  # noqa: E402
 from mipsrec.options import Options  # noqa: E402
+from mipsrec.timing import Contender, compare, geometric_mean  # noqa: E402
 
 TRANSLATED = "png"
 """The program whose translation is timed."""
@@ -90,55 +92,39 @@ class Sample:
     arguments: tuple[str, ...]
 
 
-def built(name: str, target: str) -> Path:
-    """Return a sample, built for a target if it is not there."""
-    guest = ROOT / "samples/build" / f"{name}-{target}-O2"
-    if not guest.exists():
-        subprocess.run([sys.executable, ROOT / "samples/build.py", name, "--target", target], check=True)
-    return guest
+def samples(module: ModuleType, chosen: list[str], target: str, folder: Path) -> Iterator[Sample]:
+    """Build the samples of those names; if there are none, all that are measured but whole programs."""
+    for name, sample in module.load_samples().items():
+        if sample.bench is not None and (name in chosen if chosen else sample.group != "program"):
+            yield Sample(name, module.build_guest(name, target, out_dir=folder), sample.bench)
 
 
-def samples(chosen: list[str], target: str) -> Iterator[Sample]:
-    """Yield the samples of those names; if there are none, all that are measured but whole programs."""
-    manifest = json.loads((ROOT / "samples/manifest.json").read_text())
-    for entry in manifest["samples"]:
-        name = entry["name"]
-        if name in chosen if chosen else entry.get("group") not in (None, "program"):
-            yield Sample(name, built(name, target), tuple(entry["bench"]))
+def _build(guest: Path, library: Path, switch: str, reuse: bool) -> None:
+    if switch:
+        SWITCHES[switch]()
+    pipeline.build(pipeline.open_guest(guest), library, Options(reuse=reuse))
 
 
 def _translate(guest: Path, library: Path, switch: str, reuse: bool) -> float:
     """Build a library with an optimisation off, in a process of its own; return its processor time in seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    process = os.fork()
-    if process == 0:
-        if switch:
-            SWITCHES[switch]()
-        pipeline.build(pipeline.open_guest(guest), library, Options(reuse=reuse))
-        os._exit(0)
-    assert os.waitpid(process, 0)[1] == 0, (guest, switch)
+    process = get_context("fork").Process(target=_build, args=(guest, library, switch, reuse))
+    process.start()
+    process.join()
+    assert process.exitcode == 0, (guest, switch)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def _code(library: Path) -> bytes:
-    """Return the code of a library, as its size and a digest of what the section `.text` holds."""
-    with tempfile.NamedTemporaryFile() as section:
-        command = ["objcopy", "-O", "binary", "--only-section=.text", os.fspath(library), section.name]
-        subprocess.run(command, check=True)
-        data = Path(section.name).read_bytes()
-    return len(data).to_bytes(8, "big") + hashlib.blake2b(data).digest()
-
-
-def _seconds(host: Path, library: Path, sample: Sample) -> float:
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    words = [host, "--library", library, sample.guest, *sample.arguments]
-    subprocess.run(words, stdout=subprocess.DEVNULL, check=True)
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before.ru_utime
-
-
-def _mean(values: list[float]) -> float:
-    return math.exp(sum(map(math.log, values)) / len(values)) if values else 1.0
+def _quotient(host: Path, sample: Sample, usual: Path, other: Path, rounds: int) -> float:
+    """Return the time with one library relative to that with another, of the quickest of paired runs."""
+    contenders = [
+        Contender(label, tuple(map(str, (host, "--library", library, sample.guest, *sample.arguments))))
+        for label, library in (("usual", usual), ("other", other))
+    ]
+    found = compare(sample.name, contenders, rounds)
+    assert not found.wrong, (sample.name, found.wrong)
+    return min(found.seconds["other"]) / min(found.seconds["usual"])
 
 
 def _row(switch: str, found: list[Sample], folder: Path, rounds: int, host: Path) -> str:
@@ -148,15 +134,14 @@ def _row(switch: str, found: list[Sample], folder: Path, rounds: int, host: Path
     for sample in found:
         usual, other = folder / f"{sample.name}.so", folder / f"{sample.name}.off.so"
         _translate(sample.guest, other, switch, reuse=True)
-        one, two = _code(usual), _code(other)
-        if one == two:
+        if usual.read_bytes() == other.read_bytes():
             continue
-        sizes.append(int.from_bytes(two[:8], "big") / int.from_bytes(one[:8], "big"))
-        pairs = [(_seconds(host, usual, sample), _seconds(host, other, sample)) for _ in range(rounds)]
-        times[sample.name] = min(pair[1] for pair in pairs) / min(pair[0] for pair in pairs)
+        sizes.append(code_bytes(other) / code_bytes(usual))
+        times[sample.name] = _quotient(host, sample, usual, other, rounds)
     most = sorted(times, key=lambda name: -abs(math.log(times[name])))[:3]
     named = ", ".join(f"{name} {times[name]:.2f}" for name in most)
-    return f"| {switch} | {len(times)} | {_mean(list(times.values())):.3f} | {named} | {_mean(sizes):.3f} |"
+    time_mean, size_mean = geometric_mean(list(times.values())) or 1, geometric_mean(sizes) or 1
+    return f"| {switch} | {len(times)} | {time_mean:.3f} | {named} | {size_mean:.3f} |"
 
 
 def main() -> int:
@@ -166,10 +151,11 @@ def main() -> int:
     parser.add_argument("--target", choices=("mipsel", "mips"), default="mipsel")
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
-    found, host = list(samples(arguments.sample, arguments.target)), host_executable()
-    translated = built(TRANSLATED, arguments.target)
+    module, host = load_samples_module(), host_executable()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        found = list(samples(module, arguments.sample, arguments.target, folder))
+        translated = module.build_guest(TRANSLATED, arguments.target, out_dir=folder)
         for sample in found:
             _translate(sample.guest, folder / f"{sample.name}.so", "", reuse=True)
         plain = min(_translate(translated, folder / "t.so", "", reuse=False) for _ in range(2))
