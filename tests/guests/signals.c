@@ -200,31 +200,31 @@ static void interruption(void)
     char byte;
     pipe(ends);
     install(SIGALRM, simple, 0);
-    arm(30);
+    arm(100);
     SHOW(read(ends[0], &byte, 1));
     struct timespec long_time = {5, 0}, left = {0, 0};
-    arm(30);
+    arm(100);
     SHOW(nanosleep(&long_time, &left));
     printf("%d\n", left.tv_sec == 4);
-    arm(30);
+    arm(100);
     SHOW(pause());
     install(SIGALRM, simple, SA_RESTART);
-    arm(30);
+    arm(100);
     SHOW(poll(NULL, 0, 2000));
     sem_t semaphore;
     struct timespec soon;
     sem_init(&semaphore, 0, 0);
     clock_gettime(CLOCK_REALTIME, &soon);
     soon.tv_sec += 2;
-    arm(30);
+    arm(100);
     SHOW(sem_timedwait(&semaphore, &soon)); /* a futex with a timeout: not restarted */
     fflush(stdout);
     if (fork() == 0) {
-        usleep(150000);
+        usleep(400000);
         write(ends[1], "x", 1);
         _exit(0);
     }
-    arm(30);
+    arm(100);
     SHOW(read(ends[0], &byte, 1));
     wait(NULL);
     signal(SIGALRM, SIG_DFL);
@@ -319,15 +319,28 @@ static void faults(void)
     printf("%d\n", WTERMSIG(status) == SIGABRT);
 }
 
-/* Makes a process that sends this one a signal after a while, and still later a byte. */
+/* Waits a while, and then until a process sleeps: a busy machine may let it come late to the call that it waits in. */
+static void await_sleep(pid_t process)
+{
+    char path[32], state = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)process);
+    while (state != 'S') {
+        usleep(30000);
+        FILE *file = fopen(path, "r");
+        fscanf(file, "%*d (%*[^)]) %c", &state);
+        fclose(file);
+    }
+}
+
+/* Makes a process that sends this one a signal once it sleeps, and a byte once it sleeps again. */
 static void send_later(int number, int to)
 {
     pid_t here = getpid();
     fflush(stdout);
     if (fork() == 0) {
-        usleep(30000);
+        await_sleep(here);
         kill(here, number);
-        usleep(30000);
+        await_sleep(here);
         write(to, "x", 1);
         _exit(0);
     }
