@@ -129,7 +129,7 @@ def llvm_declaration(name: str) -> str:
 
 LIBRARY_MAGIC = 0x4352494D
 """MIRC"""
-LIBRARY_VERSION = 3
+LIBRARY_VERSION = 4
 LIBRARY_SEGMENTS = 4
 MEMORY_MODELS = {"flat": 0, "paged": 1, "thunk": 2}
 

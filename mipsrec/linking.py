@@ -113,7 +113,7 @@ def table_text(found: list[tuple[int, str]], identity: LibraryIdentity, triple: 
         "magic": abi.LIBRARY_MAGIC, "version": abi.LIBRARY_VERSION, "layout": layout_id(),
         "memory_model": abi.MEMORY_MODELS[identity.memory], "cpu_level": identity.cpu.level, "bias": guest.bias,
         "fr": guest.fr, "nan2008": int(guest.nan2008), "relocatable": int(guest.relocatable),
-        "entry_count": len(entries), "enter": "mr_enter", "fallback": "call_host", "delta": DELTA[1:],
+        "entry_count": len(entries), "enter": "mr_enter", "fallback": "call_unlifted", "delta": DELTA[1:],
         "pcs": f"__start_{POOL_SECTION}", "pcs_end": f"__stop_{POOL_SECTION}",
     }  # fmt: skip
     fields = []

@@ -78,7 +78,8 @@ class CallEnds:
     def _call(self, block: Block, target: Value, guess: int | None, flag: Value | None) -> None:
         """Call with a complete state, on condition of `flag` if there is one."""
         writer, machine = self._writer, self._machine
-        machine.registers.flush(machine.current.dirty)
+        given = self._calls.convention.given if flag is None else 0
+        machine.registers.flush(machine.current.dirty & ~given)
         kept = self._plan.context.live_out[block.start] & PRESERVED
         machine.registers.save(kept)  # before the branch: it is not loaded again whether the call is made or not
         stack = machine.gpr(29) if kept else None
@@ -120,7 +121,7 @@ class CallEnds:
             machine.set_gpr(number, value)
             kept |= 1 << number
         machine.registers.save(kept & RESULT_BITS)
-        machine.current.dirty = kept & RESULT_BITS
+        machine.current.dirty = kept & self._calls.convention.unsettled
         machine.registers.reload(self._needed_after(block) & ~kept)
         writer.void(f"br label %{self._edges.destination(block.start, block.next_pc)}")
 
@@ -194,7 +195,8 @@ class CallEnds:
         frame = callee.frame
         assert frame is not None
         debug = writer.debug
-        machine.registers.flush(machine.current.dirty & ~settled_by_caller(frame) & ~frame.dead_at_self_call)
+        bypassing = settled_by_caller(frame) | frame.dead_at_self_call | self._calls.convention.given
+        machine.registers.flush(machine.current.dirty & ~bypassing)
         stack = machine.current_gpr(29)
         machine.registers.save(PRESERVED)
         for saved in frame.saved:
@@ -226,7 +228,8 @@ class CallEnds:
                 value = machine.memory.load(stack, saved.displacement, 32)
                 self._settle(saved.register, value)
         for number, word in returned.results.items():
-            self._settle(number, word)
+            if not frame.bits >> number & 1:
+                self._settle(number, word)
         if not present & PRESERVED:
             self._settle(29, stack)
         self._settle(31, writer.pc(block.next_pc))

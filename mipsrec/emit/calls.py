@@ -1,11 +1,12 @@
 """The calling convention of lifted functions, in one place so that another can take its stead.
 
-    { i32 pc, i32 v0, i32 v1 } f(ptr state + 128, i32 pc, i32 sp, i32 ra, i32 t9, i32 a0, i32 a1, i32 a2, i32 a3)
+    { i32 pc, v0, v1, -, a0, a1, a2, a3, -, -, - } f(ptr state + 128, i32 sp, ra, t9, a0, a1, a2, a3, i32 pc)
 
-The state is complete at every call, and at every return but for v0 and v1: it has every register as the guest has it.
-What most callees read first comes in host registers besides, so code does not wait for a load of what has just been
-stored. v0 and v1 go back in host registers alone: the caller stores them where other code may look. A direct call
-passes poison for what the callee takes from no parameter (`argument_registers`); every other call passes all of them.
+a0 to a3 are *carried*: callers and callees hand each other their values in host registers alone, the same ones both
+ways. So do v0 and v1 at returns. Whoever has them stores them where other code may look. Every other register is in the
+state at each call and return, as the guest has it. sp, ra and t9 come in host registers besides, so that code does not
+wait for a load of what has just been stored. A direct call passes poison for sp, ra and t9 that the callee takes from
+no parameter (`argument_registers`); every other call passes all.
 
 The first value returned is the guest pc that the function returns to. The caller compares it with the pc it expects;
 on a mismatch the host finds the code for that pc. So longjmp, exceptions and context switches need no special care.
@@ -19,10 +20,11 @@ Where the code is decides what becomes of the host's frames, which go with the g
   the function was entered, as longjmp makes it (`may_unwind`): the frame of its caller is gone.
 
 Calls of pcs that are not known when the code is made go through the host's dispatch table (`@lookup` in every module),
-and where that has nothing, to the host (`@call_host`). The host calls lifted code through `mr_enter`, which each
-library brings along. The parameter `pc` is for functions with several entries and for `@call_host`; direct calls leave
-it open. With `--calls thunked` every call goes to the host. With `--calls instrumented` calls are direct, and each
-function tells the host when it is entered and when it returns (`mr_watch_*`).
+and where that has nothing, to the host (`@call_unlifted`, which completes the state first; `@call_host` is for those
+that have done so). The host calls lifted code through `mr_enter`, which each library brings along. The parameter `pc`
+is for functions with several entries and for the host; direct calls leave it open. With `--calls thunked` every call
+goes to the host. With `--calls instrumented` calls are direct, and each function tells the host when it is entered and
+when it returns (`mr_watch_*`).
 
 A function with a frame (saved_registers.py) has its code in a body, `NAME.body`, whose callers have stored the
 registers that the frame saves. It returns BACK in place of a pc when it has done what such a function does: these
@@ -30,25 +32,29 @@ registers are on the stack for its caller to load, ra and sp are as the caller k
 returns, and the state has the rest, but for registers that nobody sees (dead_at_self_call.py). Any other pc comes
 with a complete state. `NAME` itself is for all who know nothing of frames.
 
-`preserve_nonecc`: the callee need not preserve host registers. A lifted function keeps guest registers in nearly all
-of them, and would push and pop those for callers that have nothing in them.
+`x86_regcallcc` has eleven host registers for parameters, and the same eleven for results. Callees preserve those of the
+eleven that are none of both, so the result has as many parts: functions would push and pop them for callers that have
+nothing in them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..abi import llvm_declaration
-from ..lift.convention import ARGUMENTS, RESULTS, Callee, Convention
+from ..lift.convention import ARGUMENTS, CARRIED, RESULTS, Callee, Convention
 from ..lift.options import LiftOptions
 from ..state import OFFSETS, SLOT_BYTES
 from .memory import Value, text
+from .state_words import StateWords
 from .writer import ALL_KEPT, DELTA, LIKELY, STATE_TAG, TABLE_TAG, UNLIKELY, Writer, location
 
-RESULT = "{ i32, i32, i32 }"
-_TYPE = f"preserve_nonecc {RESULT}"
-SIGNATURE = "(ptr, i32" + ", i32" * len(ARGUMENTS) + ")"
+RESULT = "{ " + ", ".join(["i32"] * 11) + " }"
+_PLACES = {2: 1, 3: 2, 4: 4, 5: 5, 6: 6, 7: 7}
+"""Of RESULTS behind the pc: those that come as parameters as well stay in the same host register."""
+_TYPE = f"x86_regcallcc {RESULT}"
+SIGNATURE = "(ptr" + ", i32" * len(ARGUMENTS) + ", i32)"
 BACK = 0xFFFFFFFF
 """What a body returns in place of a pc when its caller finds the saved registers on the stack: no pc of a program."""
 _POISON = ("poison",) * len(ARGUMENTS)
@@ -56,7 +62,7 @@ MIDDLE = 128
 """Where lifted code points in the state: from there all general-purpose registers are a signed byte away, and x86's
 loads and stores of half of them three bytes shorter."""
 _STATE = f"  %s = getelementptr i8, ptr %middle, i64 {-MIDDLE}"
-_PARAMETERS = ", ".join(["ptr noalias %middle", "i32 %pc.in", *(f"i32 %r{number}.in" for number in ARGUMENTS)])
+_PARAMETERS = ", ".join(["ptr noalias %middle", *(f"i32 %r{number}.in" for number in ARGUMENTS), "i32 %pc.in"])
 
 
 def declaration(symbol: str) -> str:
@@ -75,7 +81,8 @@ def _state_loads(prefix: str, numbers: Sequence[int]) -> str:
 def _state_stores(result: str, numbers: Sequence[int]) -> str:
     """Return the text that stores what a lifted function has returned besides the pc."""
     lines = []
-    for index, number in enumerate(numbers, 1):
+    for number in numbers:
+        index = _PLACES[number]
         at = OFFSETS["gpr"] + SLOT_BYTES * number
         lines.append(f"  %{result}.{number} = extractvalue {RESULT} %{result}, {index}\n")
         lines.append(f"  %{result}{number}.at = getelementptr i8, ptr %s, i64 {at}\n")
@@ -104,15 +111,26 @@ found:
   ret ptr %callee
 }}
 """
-"""Finds the lifted function at a guest pc, or else `@call_host`. Entries have 4 bytes, as instructions have."""
+"""Finds the lifted function at a guest pc, or else `@call_unlifted`. Entries have 4 bytes, as instructions have."""
 
-_RESULTS_OF_HOST = f"""\
-{_state_loads("r", RESULTS)}\
-  %a = insertvalue {RESULT} poison, i32 %pc, 0
-  %b = insertvalue {RESULT} %a, i32 %r2, 1
-  %c = insertvalue {RESULT} %b, i32 %r3, 2
-  ret {RESULT} %c
-"""
+
+def _results_of_host() -> str:
+    """Return the text that returns what a function of the host has left in the state, and its pc."""
+    lines = [_state_loads("r", RESULTS), f"  %c0 = insertvalue {RESULT} poison, i32 %pc, 0\n"]
+    for n, (number, place) in enumerate(_PLACES.items()):
+        lines.append(f"  %c{n + 1} = insertvalue {RESULT} %c{n}, i32 %r{number}, {place}\n")
+    return "".join([*lines, f"  ret {RESULT} %c{len(_PLACES)}\n"])
+
+
+def _given_stores() -> str:
+    """Return the text that stores what callers give in host registers alone."""
+    lines = []
+    for number in CARRIED:
+        at = OFFSETS["gpr"] + SLOT_BYTES * number
+        lines.append(f"  %given{number}.at = getelementptr i8, ptr %s, i64 {at}\n")
+        lines.append(f"  store i32 %r{number}.in, ptr %given{number}.at, {STATE_TAG}\n")
+    return "".join(lines)
+
 
 HOST_EDGES = f"""\
 {llvm_declaration("mr_call")}
@@ -120,15 +138,20 @@ HOST_EDGES = f"""\
 define hidden {_TYPE} @call_host({_PARAMETERS}) nounwind {{
 {_STATE}
   %pc = call i32 @mr_call(ptr %s, i32 %pc.in)
-{_RESULTS_OF_HOST}\
+{_results_of_host()}\
 }}
+
+define hidden {_TYPE} @call_unlifted({_PARAMETERS}) nounwind {{
+{_STATE}
+{_given_stores()}  %pc = call i32 @mr_call(ptr %s, i32 %pc.in)
+{_results_of_host()}}}
 
 define hidden i32 @mr_enter(ptr %s, ptr %function) nounwind {{
   %field = getelementptr i8, ptr %s, i64 {OFFSETS["pc"]}
   %to = load i32, ptr %field, {STATE_TAG}
 {_state_loads("r", ARGUMENTS)}\
   %middle = getelementptr i8, ptr %s, i64 {MIDDLE}
-  %result = call {_TYPE} %function(ptr %middle, i32 %to, {", ".join(f"i32 %r{number}" for number in ARGUMENTS)})
+  %result = call {_TYPE} %function(ptr %middle, {", ".join(f"i32 %r{number}" for number in ARGUMENTS)}, i32 %to)
   %pc = extractvalue {RESULT} %result, 0
 {_state_stores("result", RESULTS)}\
   ret i32 %pc
@@ -139,7 +162,7 @@ define hidden i32 @mr_enter(ptr %s, ptr %function) nounwind {{
 define hidden {_TYPE} @run_nested({_PARAMETERS}) nounwind {{
 {_STATE}
   %pc = call i32 @mr_run_nested(ptr %s, i32 %pc.in, i32 %r29.in)
-{_RESULTS_OF_HOST}\
+{_results_of_host()}\
 }}
 
 {llvm_declaration("mr_poll")}
@@ -201,7 +224,7 @@ class Calls:
     def _invoke(
         self, kind: str, function: str, pc: Value, arguments: Sequence[Value], callee: Callee | None = None
     ) -> str:
-        words = ", ".join(f"i32 {text(argument)}" for argument in (pc, *arguments))
+        words = ", ".join(f"i32 {text(argument)}" for argument in (*arguments, pc))
         is_copied = callee is not None and (callee.tiny or (callee.copied and self.in_loop))
         place = " alwaysinline" if is_copied else ""
         return self._writer.value(f"{kind} {_TYPE} {function}(ptr %middle, {words}){place}{self._writer.debug}")
@@ -242,8 +265,8 @@ class Calls:
         return self._taken_apart(self._invoke("call", f"@{callee.body}", "poison", arguments))
 
     def _taken_apart(self, result: str) -> Returned:
-        parts = [self._writer.value(f"extractvalue {RESULT} {result}, {n}") for n in range(1 + len(RESULTS))]
-        return Returned(parts[0], dict(zip(RESULTS, parts[1:], strict=True)))
+        pc = self._writer.value(f"extractvalue {RESULT} {result}, 0")
+        return Returned(pc, {n: self._writer.value(f"extractvalue {RESULT} {result}, {_PLACES[n]}") for n in RESULTS})
 
     def _unknown(self, target: Value, arguments: Sequence[Value]) -> tuple[str, Value, Sequence[Value]]:
         """Return the host function to call for a guest pc, and what to pass."""
@@ -269,11 +292,15 @@ class Calls:
         else:
             self._end(self._invoke("musttail call", *self._unknown(target, arguments)))
 
-    def tail_call_entries(self, symbol: str, pc: Value) -> None:
-        """Go on in the LLVM function of the entries besides the start, at one of them; ends the block."""
+    def tail_call_entries(self, symbol: str, pc: Value, register: Callable[[int], Value]) -> None:
+        """Go on in the LLVM function of the entries besides the start, at one of them; ends the block.
+
+        `register` gives the values of CARRIED.
+        """
         if isinstance(pc, int):
             pc = self._writer.pc(pc)
-        self._end(self._invoke("musttail call", f"@{symbol}", pc, _POISON))
+        arguments = [register(number) if number in CARRIED else "poison" for number in ARGUMENTS]
+        self._end(self._invoke("musttail call", f"@{symbol}", pc, arguments))
 
     def run_nested_below(self, pc: Value, stack: Value, from_body: bool) -> None:
         """Let the host go on at a guest pc until sp is `stack` or above it, and return then; ends the block."""
@@ -296,6 +323,9 @@ class Calls:
         flag = self._writer.value(f"icmp eq i32 {text(pc)}, {text(BACK)}")
         self._writer.void(f"br i1 {flag}, label %{odd}, label %{plain}, {UNLIKELY}")
         self._writer.label(odd)
+        state = StateWords(self._writer)
+        for number, value in zip(RESULTS, results, strict=True):
+            state.set_gpr(number, value)
         self._end(self._invoke("musttail call", "@call_host", BACK, _POISON))
         self._writer.label(plain)
         self._give(pc, results)
@@ -306,7 +336,7 @@ class Calls:
 
     def _give(self, status: Value, results: Sequence[Value]) -> None:
         value = "poison"
-        for index, word in enumerate((status, *results)):
+        for index, word in zip((0, *_PLACES.values()), (status, *results), strict=True):
             value = self._writer.value(f"insertvalue {RESULT} {value}, i32 {text(word)}, {index}")
         self._end(value)
 

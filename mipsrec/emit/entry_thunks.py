@@ -26,8 +26,8 @@ def write_body_thunk(
     stack = "%r29.in"
 
     def register(number: int) -> Value:
-        if number == 31:
-            return "%r31.in"
+        if number in ARGUMENTS:
+            return f"%r{number}.in"
         return state.gpr(number)
 
     writer.lines.append(calls.head(callee.symbol, scope))
@@ -44,7 +44,7 @@ def write_body_thunk(
     writer.label("back")
     memory.start_block()
     found = complete_state(memory, state, frame, stack, returned.results)
-    calls.give_back(found.get(31, "%r31.in"), results)
+    calls.give_back(found.get(31, "%r31.in"), [found[number] for number in RESULTS])
     lines = [*writer.lines, "}", ""]
     return LiftedFunction(
         callee.symbol, function.name, "\n".join(lines), (function.start,), frozenset({callee.body}), 0, function.start
@@ -59,7 +59,7 @@ def write_start_thunk(
     calls = Calls(writer, options, Convention(options, lambda pc: None))
     writer.lines.append(calls.head(callee.symbol, scope))
     writer.debug = location(function.start, scope)
-    calls.tail_call_entries(entries.symbol, function.start)
+    calls.tail_call_entries(entries.symbol, function.start, lambda number: f"%r{number}.in")
     lines = [*writer.lines, "}", ""]
     called = frozenset({entries.symbol})
     pcs = frozenset(writer.pcs)

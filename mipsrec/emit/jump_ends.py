@@ -48,7 +48,8 @@ class JumpEnds:
         if table is not None:
             self._jump_by_table(block, table, target)
         self._instructions.make_current(instruction, block.terminator_pc)
-        machine.registers.flush(machine.current.dirty)
+        given = 0 if plan.sites[block.start].unwinds else self._emission.calls.convention.given
+        machine.registers.flush(machine.current.dirty & ~given)
         if plan.sites[block.start].unwinds:
             above, within = writer.fresh_label(), writer.fresh_label()
             caller = "%sp.start" if self._emission.has_entries else "%r29.in"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..lift.convention import RA_BIT, RESULTS
+from ..lift.convention import CARRIED_BITS, RA_BIT, RESULTS
 from ..lift.ir import Frame
 from ..lift.units import PAIR, Unit
 from ..state import OFFSETS, SLOT_BYTES
@@ -79,10 +79,13 @@ class Prologue:
     def _first_loads(self) -> Iterator[str]:
         plan = self._plan
         frame, loaded = plan.frame, plan.context.entry_loads
-        taken = 0 if self._emission.has_entries else plan.units.arguments
+        taken = CARRIED_BITS if self._emission.has_entries else plan.units.arguments
         saved = frame.bits & ~RA_BIT if frame is not None else 0
         split = plan.pair_forms.into[plan.graph.entries[0]]
+        given = CARRIED_BITS if plan.memory_resident else 0
         for unit in plan.units.all:
+            if unit.bits & given:
+                yield f"  store i32 %{unit.name}.in, ptr %s.{unit.name}, {STATE_TAG}"
             if unit.bits & saved:
                 continue
             if unit.bits & loaded & taken:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from ..analysis import Block, End, Function
 from ..flow.graph import Graph
 from .convention import (
-    RESULT_BITS,
     SP_BIT,
     Callee,
     Convention,
@@ -82,9 +81,9 @@ def undecided_plan(
     partial_inline = find_partial_inline(function) if frame is not None else None
     sites = _Sites(function, convention, memory_resident, function.start in entries, partial_inline)
     found = {pc: sites.of(function.blocks[pc]) for pc in graph.order}
-    entered = 0
+    entered = convention.given
     if frame is not None:
-        entered = settled_by_caller(frame) | frame.dead_at_self_call & units.arguments
+        entered |= settled_by_caller(frame) | frame.dead_at_self_call & units.arguments
     return FunctionPlan(
         graph, options, units, convention, frame, memory_resident,
         blocks={pc: BlockPlan.of(function.blocks[pc]) for pc in graph.order},
@@ -117,9 +116,10 @@ class _Sites:
         """Return how control leaves at the end of a block."""
         body = self._body(block)
         inline = self._inline if self._is_inlined(block, body) else None
-        unsettled = RESULT_BITS if calls_for_certain(block) and not self._memory_resident else 0
+        returned = self._convention.unsettled
+        unsettled = returned if calls_for_certain(block) and not self._memory_resident else 0
         if body is not None and body.frame is not None:
-            unsettled = settled_by_caller(body.frame) | RESULT_BITS | (inline.writes if inline is not None else 0)
+            unsettled = settled_by_caller(body.frame) | returned | (inline.writes if inline is not None else 0)
         copies = None
         if inline is not None:
             copies = BlockPlan.of(inline.first, is_inlined=True), BlockPlan.of(inline.last, is_inlined=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ..analysis import End
 from ..flow.solve import Direction, Meet, reads_and_writes, solve
 from ..isa.effects import LOAD, STORE, added_constant, based_access, effects
-from .convention import PRESERVED, RESULT_BITS, settled_by_caller
+from .convention import PRESERVED, settled_by_caller
 from .ir import BlockPlan, FunctionPlan
 from .passes.dead_at_self_call import calls_for_certain
 from .passes.safepoints import cycles_without_safepoint, is_bounded
@@ -127,7 +127,7 @@ def _sites(plan: FunctionPlan) -> list[str]:
         frame = site.body.frame if site.body is not None else None
         missing = settled_by_caller(frame) if frame is not None else 0
         if calls_for_certain(plan.graph.blocks[pc]) and not plan.memory_resident:
-            missing |= RESULT_BITS
+            missing |= plan.convention.unsettled
         if site.unsettled & missing != missing:
             found.append(f"block {pc:08x}: {registers_text(missing & ~site.unsettled)} counted as in the state")
         if frame is not None and site.passed & frame.bits != frame.bits:

@@ -15,15 +15,22 @@ from ..isa.effects import added_constant, masks
 from .ir import Frame
 from .options import LiftOptions
 
-ARGUMENTS = (29, 31, 25, 4, 5, 6, 7)
-"""General-purpose registers that come in as parameters, in order: sp, ra, t9, a0 to a3."""
+CARRIED = (4, 5, 6, 7)
+"""General-purpose registers that callers and callees hand each other in host registers alone: a0 to a3.
+
+Not those that a callee preserves: where a handler of a fault goes on elsewhere, their values are taken from the state,
+as an exception that a handler throws needs them. a0 to a3 mean nothing to callers by then.
+"""
+CARRIED_BITS = sum(1 << number for number in CARRIED)
+ARGUMENTS = (29, 31, 25, *CARRIED)
+"""General-purpose registers that come in as parameters, in order: sp, ra, t9, and CARRIED."""
 ARGUMENT_BITS = sum(1 << number for number in ARGUMENTS)
 SP_BIT = 1 << 29
 PRESERVED = SP_BIT
 """Registers a caller keeps across a call: sp. That the callee has put it back is checked together with the pc it
 returns to, so that what follows depends on a prediction and not on a load of what the callee stored."""
-RESULTS = (2, 3)
-"""General-purpose registers that are returned after the pc: v0, v1."""
+RESULTS = (2, 3, *CARRIED)
+"""General-purpose registers that are returned after the pc: v0, v1, and CARRIED."""
 RESULT_BITS = sum(1 << number for number in RESULTS)
 
 
@@ -49,7 +56,7 @@ def argument_registers(function: Function) -> int:
             return ARGUMENT_BITS
         for instruction in block.instructions():
             found |= masks(instruction, 0)[0]
-    return found & ARGUMENT_BITS
+    return found & ARGUMENT_BITS | CARRIED_BITS
 
 
 def may_unwind(function: Function) -> bool:
@@ -107,6 +114,16 @@ class Convention:
         """Return the function with a frame whose body a call of a guest pc calls, if it does."""
         known = self.direct(target) if self.options.has_frames else None
         return known if known is not None and known.frame is not None else None
+
+    @property
+    def given(self) -> int:
+        """The bits of the registers that the state need not have at calls and returns: they are passed."""
+        return CARRIED_BITS if self.options.calls == "direct" else 0
+
+    @property
+    def unsettled(self) -> int:
+        """The bits of the registers that the state need not have when a callee has returned: they are returned."""
+        return RESULT_BITS if self.options.calls == "direct" else RESULT_BITS & ~CARRIED_BITS
 
     def passed(self, target: int | None) -> int:
         """Return the bits of the registers that a call of a guest pc, or of an unknown one, passes as arguments."""

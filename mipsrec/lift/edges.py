@@ -43,7 +43,7 @@ def edge(plan: FunctionPlan, source: int, target: int, dirty: int) -> Edge:
     """Return the edge between two blocks, `dirty` being the register bits that are dirty on it."""
     has_safepoint = plan.safepoints.on_edge(source, target)
     if target not in plan.blocks:
-        return Edge(source, target, dirty, dirty, has_safepoint=has_safepoint, leaves=True)
+        return Edge(source, target, dirty, dirty & ~plan.convention.given, has_safepoint=has_safepoint, leaves=True)
     context = plan.context
     stores, loads = context.edge_flushes(dirty, target), context.edge_loads(dirty, target)
     copies = bool(has_safepoint or stores or loads) and _is_short_return(plan, target)

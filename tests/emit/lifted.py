@@ -98,7 +98,8 @@ class Lifter:
             self._compile(module_text(self._waiting, default_triple()), self._opt)
         symbols = [symbol for entries in self.entries for _, symbol in entries]
         declarations = "".join(declaration(symbol) + "\n" for symbol in dict.fromkeys(symbols))
-        stopped = HOST_EDGES[HOST_EDGES.index("define") : HOST_EDGES.index("define hidden i32")]
+        begin = HOST_EDGES.index("define")
+        stopped = HOST_EDGES[begin : HOST_EDGES.index("define", begin + 1)]
         helpers = HOST_EDGES + stopped.replace("@call_host", "@stopped") + MODULE_METADATA
         pointers = ", ".join(f"ptr @{symbol}" for symbol in ["mr_enter", "call_host", "stopped", *symbols])
         table = f"@table = constant [{3 + len(symbols)} x ptr] [{pointers}]\n"

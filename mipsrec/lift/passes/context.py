@@ -62,7 +62,8 @@ class StateContext:
         self._passed_by = frozenset(pc for pc in after if sites[pc].inlined is not None)
         before = dict.fromkeys(graph.entries, entered)
         self._kept_in: dict[int, int] = {}
-        self._returned_in = self._forwards({}, dict.fromkeys(after, RESULT_BITS), {})
+        given = dict.fromkeys(graph.entries, entered & RESULT_BITS)
+        self._returned_in = self._forwards(given, dict.fromkeys(after, RESULT_BITS), {})
         self._add_ends(units, sites)
         self._find_live()
         calling = {head: body for head, body in graph.loops.items() if any(self._syncs(pc) for pc in body)}
