@@ -47,8 +47,8 @@ def entries_of(symbol: str) -> str:
 def argument_registers(function: Function) -> int:
     """Return the bits of the registers that a function takes from its parameters.
 
-    They are those that its instructions read, or all if it goes on elsewhere without a table: it passes on what it got,
-    and what is there does not wait for what has just been stored.
+    They are CARRIED, and of the others those that its instructions read. They are all if it goes on elsewhere without a
+    table: it passes on what it got, and what is there does not wait for what has just been stored.
     """
     found = 0
     for block in function.blocks.values():
