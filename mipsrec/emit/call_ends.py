@@ -228,8 +228,7 @@ class CallEnds:
                 value = machine.memory.load(stack, saved.displacement, 32)
                 self._settle(saved.register, value)
         for number, word in returned.results.items():
-            if not frame.bits >> number & 1:
-                self._settle(number, word)
+            self._settle(number, word)
         if not present & PRESERVED:
             self._settle(29, stack)
         self._settle(31, writer.pc(block.next_pc))

@@ -39,7 +39,7 @@ nothing in them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..abi import llvm_declaration
@@ -78,15 +78,12 @@ def _state_loads(prefix: str, numbers: Sequence[int]) -> str:
     return "".join(lines)
 
 
-def _state_stores(result: str, numbers: Sequence[int]) -> str:
-    """Return the text that stores what a lifted function has returned besides the pc."""
+def _state_stores(values: Mapping[int, str]) -> str:
+    """Return the text that stores values, by register."""
     lines = []
-    for number in numbers:
-        index = _PLACES[number]
-        at = OFFSETS["gpr"] + SLOT_BYTES * number
-        lines.append(f"  %{result}.{number} = extractvalue {RESULT} %{result}, {index}\n")
-        lines.append(f"  %{result}{number}.at = getelementptr i8, ptr %s, i64 {at}\n")
-        lines.append(f"  store i32 %{result}.{number}, ptr %{result}{number}.at, {STATE_TAG}\n")
+    for number, value in values.items():
+        lines.append(f"  %at{number} = getelementptr i8, ptr %s, i64 {OFFSETS['gpr'] + SLOT_BYTES * number}\n")
+        lines.append(f"  store i32 {value}, ptr %at{number}, {STATE_TAG}\n")
     return "".join(lines)
 
 
@@ -122,14 +119,9 @@ def _results_of_host() -> str:
     return "".join([*lines, f"  ret {RESULT} %c{len(_PLACES)}\n"])
 
 
-def _given_stores() -> str:
-    """Return the text that stores what callers give in host registers alone."""
-    lines = []
-    for number in CARRIED:
-        at = OFFSETS["gpr"] + SLOT_BYTES * number
-        lines.append(f"  %given{number}.at = getelementptr i8, ptr %s, i64 {at}\n")
-        lines.append(f"  store i32 %r{number}.in, ptr %given{number}.at, {STATE_TAG}\n")
-    return "".join(lines)
+def _results_taken_apart() -> str:
+    """Return the text that takes RESULTS out of what a lifted function has returned."""
+    return "".join(f"  %r{n}.out = extractvalue {RESULT} %result, {place}\n" for n, place in _PLACES.items())
 
 
 HOST_EDGES = f"""\
@@ -143,7 +135,7 @@ define hidden {_TYPE} @call_host({_PARAMETERS}) nounwind {{
 
 define hidden {_TYPE} @call_unlifted({_PARAMETERS}) nounwind {{
 {_STATE}
-{_given_stores()}  %pc = call i32 @mr_call(ptr %s, i32 %pc.in)
+{_state_stores({n: f"%r{n}.in" for n in CARRIED})}  %pc = call i32 @mr_call(ptr %s, i32 %pc.in)
 {_results_of_host()}}}
 
 define hidden i32 @mr_enter(ptr %s, ptr %function) nounwind {{
@@ -153,7 +145,7 @@ define hidden i32 @mr_enter(ptr %s, ptr %function) nounwind {{
   %middle = getelementptr i8, ptr %s, i64 {MIDDLE}
   %result = call {_TYPE} %function(ptr %middle, {", ".join(f"i32 %r{number}" for number in ARGUMENTS)}, i32 %to)
   %pc = extractvalue {RESULT} %result, 0
-{_state_stores("result", RESULTS)}\
+{_results_taken_apart()}{_state_stores({n: f"%r{n}.out" for n in RESULTS})}\
   ret i32 %pc
 }}
 
@@ -187,7 +179,7 @@ class Returned:
 
 
 class Calls:
-    """Writes the edges of lifted functions; the state must be complete before each call and return."""
+    """Writes the edges of lifted functions; before each call and return the state must have what is not carried."""
 
     def __init__(self, writer: Writer, options: LiftOptions, convention: Convention) -> None:
         self._writer = writer

@@ -44,7 +44,7 @@ def write_body_thunk(
     writer.label("back")
     memory.start_block()
     found = complete_state(memory, state, frame, stack, returned.results)
-    calls.give_back(found.get(31, "%r31.in"), [found[number] for number in RESULTS])
+    calls.give_back(found.get(31, "%r31.in"), results)
     lines = [*writer.lines, "}", ""]
     return LiftedFunction(
         callee.symbol, function.name, "\n".join(lines), (function.start,), frozenset({callee.body}), 0, function.start

@@ -40,7 +40,7 @@ class ReturnWriter:
             self._return_complete_if(writer.value(f"icmp ne i32 {text(target)}, %r31.in"), block, target)
         bypassing = settled_by_caller(self._frame) | RESULT_BITS | self._frame.dead_at_self_call
         machine.registers.flush(machine.current.dirty & ~bypassing)
-        self._calls.give_back_frame(self._results(block, self._frame.bits))
+        self._calls.give_back_frame(self._results(block))
 
     def _return_complete_if(self, flag: Value, block: Block, target: Value) -> None:
         """Return with a complete state in the unlikely case of a flag; otherwise go on."""
@@ -65,13 +65,9 @@ class ReturnWriter:
         else:
             self._calls.give_back_from_body(pc, results)
 
-    def _results(self, block: Block, left_out: int = 0) -> list[Value]:
-        """Return the values of RESULTS at a return; those of `left_out` stay open."""
-        at_hand, machine = self._plan.context.results_at_hand(block.start), self._machine
-        return [
-            "poison" if left_out >> number & 1 else machine.current_gpr(number, bool(at_hand >> number & 1))
-            for number in RESULTS
-        ]
+    def _results(self, block: Block) -> list[Value]:
+        at_hand = self._plan.context.results_at_hand(block.start)
+        return [self._machine.current_gpr(number, bool(at_hand >> number & 1)) for number in RESULTS]
 
     # the block `leave`
 

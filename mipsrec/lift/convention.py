@@ -123,7 +123,7 @@ class Convention:
     @property
     def unsettled(self) -> int:
         """The bits of the registers that the state need not have when a callee has returned: they are returned."""
-        return RESULT_BITS if self.options.calls == "direct" else RESULT_BITS & ~CARRIED_BITS
+        return RESULT_BITS & ~CARRIED_BITS | self.given
 
     def passed(self, target: int | None) -> int:
         """Return the bits of the registers that a call of a guest pc, or of an unknown one, passes as arguments."""

@@ -35,7 +35,7 @@ LIBRARIES = ("libgcc_s.so.1", "libm.so.6", "ld.so.1")
 """Of each cross compiler; in all ways."""
 LARGE_LIBRARIES = ("libc.so.6",)
 """In the first way alone."""
-_DECLARATION = re.compile(r"^declare hidden \w+cc .*\n", re.MULTILINE)
+_DECLARATION = re.compile(r"^declare hidden (?:preserve_none|x86_regcall)cc .*\n", re.MULTILINE)
 """Of a function of another module: what calls it says whether it is needed."""
 Digests = dict[str, str]
 """Of the text of each function, by its file's name in the dump."""
