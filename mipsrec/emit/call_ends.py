@@ -90,7 +90,7 @@ class CallEnds:
             writer.label(call)
         arguments = self._emission.arguments(self._calls.convention.passed(block.target))
         found = self._calls.call(target, guess, arguments)
-        if flag is not None or self._plan.memory_resident:  # where no call happened, the state alone has results
+        if flag is not None:  # where no call happened, the state alone has results
             found = self._stored(found)
         self._after_sync(block, found, returned, stack)
 
@@ -121,7 +121,7 @@ class CallEnds:
             machine.set_gpr(number, value)
             kept |= 1 << number
         machine.registers.save(kept & RESULT_BITS)
-        machine.current.dirty = kept & self._calls.convention.unsettled
+        machine.current.dirty = kept & self._calls.convention.unsettled & ~self._plan.memory_resident
         machine.registers.reload(self._needed_after(block) & ~kept)
         writer.void(f"br label %{self._edges.destination(block.start, block.next_pc)}")
 
@@ -211,7 +211,7 @@ class CallEnds:
         writer.void(f"br i1 {plain}, label %{back}, label %{other}, {LIKELY}")
         writer.label(other)
         machine.memory.start_block()
-        self._after_sync(block, self._stored(returned), writer.fresh_label(), stack)
+        self._after_sync(block, returned, writer.fresh_label(), stack)
         writer.label(back)
         machine.start_block()
         self._after_body(block, frame, stack, returned)

@@ -153,7 +153,7 @@ define hidden i32 @mr_enter(ptr %s, ptr %function) nounwind {{
 
 define hidden {_TYPE} @run_nested({_PARAMETERS}) nounwind {{
 {_STATE}
-  %pc = call i32 @mr_run_nested(ptr %s, i32 %pc.in, i32 %r29.in)
+{_state_stores({n: f"%r{n}.in" for n in CARRIED})}  %pc = call i32 @mr_run_nested(ptr %s, i32 %pc.in, i32 %r29.in)
 {_results_of_host()}\
 }}
 
@@ -294,9 +294,12 @@ class Calls:
         arguments = [register(number) if number in CARRIED else "poison" for number in ARGUMENTS]
         self._end(self._invoke("musttail call", f"@{symbol}", pc, arguments))
 
-    def run_nested_below(self, pc: Value, stack: Value, from_body: bool) -> None:
-        """Let the host go on at a guest pc until sp is `stack` or above it, and return then; ends the block."""
-        arguments = (stack, *_POISON[1:])
+    def run_nested_below(self, pc: Value, stack: Value, from_body: bool, register: Callable[[int], Value]) -> None:
+        """Let the host go on at a guest pc until sp is `stack` or above it, and return then; ends the block.
+
+        `register` gives the values of CARRIED.
+        """
+        arguments = (stack, *(register(number) if number in CARRIED else "poison" for number in ARGUMENTS[1:]))
         if from_body:
             found = self._taken_apart(self._invoke("call", "@run_nested", pc, arguments))
             self.give_back_from_body(found.pc, list(found.results.values()))

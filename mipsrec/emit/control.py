@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..abi import CAUSES, STAY
 from ..lift.units import Units
 from .current import Current
@@ -49,10 +51,15 @@ class Control:
         )
         return self._writer.value(f"call i32 @mr_exception(ptr %s, {arguments}){self._writer.debug}")
 
-    def leave(self, pc: Value) -> None:
-        """End the block: control goes on at a pc that is not known here."""
+    def leave(self, pc: Value, results: Mapping[int, Value] | None = None) -> None:
+        """End the block: control goes on at a pc that is not known here.
+
+        `results` are the values of RESULTS, by number; without them the state has all registers.
+        """
         self._writer.void(f"store i32 {text(pc)}, ptr %leave.pc")
-        self._writer.void("br label %leave")
+        for number, value in (results or {}).items():
+            self._writer.void(f"store i32 {text(value)}, ptr %leave.r{number}")
+        self._writer.void(f"br label %{'leave.call' if results else 'leave'}")
 
     def raise_always(self, cause: str) -> None:
         self.leave(self._exception(cause))

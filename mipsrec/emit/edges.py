@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from ..analysis import Block
 from ..isa import Flow
-from ..isa.effects import ALL_BITS
 from ..lift.convention import PRESERVED
 from ..lift.edges import Edge, edge
 from ..lift.ir import PromotedLoop
@@ -67,7 +66,7 @@ class EdgeWriter:
 
     def destination(self, source: int, pc: int) -> str:
         """Return the label that leads from the block at `source` to a guest pc: of a block, or of a stub."""
-        dirty = 0 if self._plan.memory_resident else self._machine.current.dirty
+        dirty = self._machine.current.dirty & ~self._plan.memory_resident
         found = edge(self._plan, source, pc, dirty)
         if found.is_plain:
             return GATE(pc) if pc == source and pc in self._plan.vectorized else self._way(source, pc)
@@ -78,9 +77,8 @@ class EdgeWriter:
 
     def live(self, block: Block) -> int:
         """Return the bits that successors need, and those that stubs of edges out of the function flush or pass."""
-        if self._plan.memory_resident:
-            return ALL_BITS
-        return self._plan.context.live_out[block.start] | self._machine.current.dirty | PRESERVED
+        needed = self._plan.context.live_out[block.start] | self._machine.current.dirty | PRESERVED
+        return needed | self._plan.memory_resident
 
     # ends of blocks
 

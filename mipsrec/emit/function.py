@@ -129,7 +129,7 @@ class _FunctionWriter:
         """Have the first block take registers from parameters, unless the function comes back to it."""
         if any(start in targets for targets in self._plan.graph.successors.values()):
             return
-        taken = self._plan.units.arguments
+        taken = self._plan.units.arguments & self._plan.memory_resident
         for unit in self._plan.units.all:
             if unit.bits & taken:
                 self._machine.registers.cache[unit] = f"%{unit.name}.in"

@@ -11,6 +11,7 @@ from functools import reduce
 
 from ..analysis import Block, JumpTable
 from ..elf import PIE_BIAS
+from ..lift.convention import RESULTS
 from .edges import EdgeWriter
 from .emission import Emission
 from .instructions import InstructionWriter
@@ -18,12 +19,13 @@ from .memory import Value, text
 from .writer import LIKELY
 
 
-@dataclass(frozen=True)
+@dataclass
 class Hub:
-    """What the jumps by one table share: the label that they go to, and the blocks that they end."""
+    """What the jumps by one table share: the label that they go to, the blocks that they end, and what is dirty."""
 
     label: str
     sources: list[int]
+    dirty: int = 0
 
 
 class JumpEnds:
@@ -48,16 +50,19 @@ class JumpEnds:
         if table is not None:
             self._jump_by_table(block, table, target)
         self._instructions.make_current(instruction, block.terminator_pc)
-        given = 0 if plan.sites[block.start].unwinds else self._emission.calls.convention.given
+        given = self._emission.calls.convention.given
         machine.registers.flush(machine.current.dirty & ~given)
         if plan.sites[block.start].unwinds:
             above, within = writer.fresh_label(), writer.fresh_label()
             caller = "%sp.start" if self._emission.has_entries else "%r29.in"
             flag = writer.value(f"icmp ugt i32 {text(machine.gpr(29))}, {caller}")
             writer.void(f"br i1 {flag}, label %{above}, label %{within}")
+            before = machine.registers.copy()
             writer.label(above)
-            machine.leave(target)
+            results = {number: machine.current_gpr(number, bool(given >> number & 1)) for number in RESULTS}
+            machine.leave(target, results)
             writer.label(within)
+            machine.registers.restore(before)
         self._jump_anywhere(target, plan.function.guesses.get(block.terminator_pc))
 
     def _jump_anywhere(self, target: Value, guess: int | None) -> None:
@@ -114,6 +119,7 @@ class JumpEnds:
         writer.void(f"store i32 {text(address)}, ptr %hub.address")
         hub = self.hubs.setdefault(table.cases, Hub(writer.fresh_label(), []))
         hub.sources.append(block.start)
+        hub.dirty |= self._machine.current.dirty & ~self._plan.memory_resident
         writer.void(f"br label %{hub.label}")
 
     def write_hubs(self) -> None:
@@ -122,6 +128,7 @@ class JumpEnds:
         for cases, hub in self.hubs.items():
             writer.label(hub.label)
             machine.start_block()
+            machine.current.dirty = hub.dirty
             address = writer.known_pc(writer.value("load i32, ptr %hub.address"))
             checks = {pc: writer.fresh_label() for _, pc in cases}
             wrong = writer.fresh_label()
@@ -136,6 +143,7 @@ class JumpEnds:
                 writer.void(f"br i1 {same}, label %{self._edges.destination(source, pc)}, label %{wrong}, {LIKELY}")
             writer.label(wrong)
             machine.start_block()
+            machine.registers.flush(hub.dirty & ~self._emission.calls.convention.given)
             target = writer.value("load i32, ptr %hub.target")
             self._jump_anywhere(target, None)
 

@@ -46,7 +46,7 @@ class IrMachine:
     """Composes the parts for the function `symbol`."""
 
     def __init__(
-        self, writer: Writer, symbol: str, units: Units, options: LiftOptions, memory_resident: bool = False
+        self, writer: Writer, symbol: str, units: Units, options: LiftOptions, memory_resident: int = 0
     ) -> None:
         self.writer = writer
         self.current = current = Current()

@@ -27,7 +27,7 @@ class Prologue:
     def lines(self, has_hubs: bool) -> list[str]:
         """Return the lines up to the first guest block, once all blocks are written."""
         plan, calls = self._plan, self._emission.calls
-        lines = [calls.head(self._emission.symbol, self._emission.scope, plan.memory_resident)]
+        lines = [calls.head(self._emission.symbol, self._emission.scope, bool(plan.memory_resident))]
         lines += self._allocas(has_hubs)
         start = None if self._emission.has_entries else plan.function.start
         lines += calls.entered(start, self._emission.scope)
@@ -45,9 +45,9 @@ class Prologue:
 
     def _allocas(self, has_hubs: bool) -> Iterator[str]:
         plan, slots = self._plan, self._emission.machine.guards.slots
-        if not plan.memory_resident:
-            yield from (f"  %{half.name} = alloca float" for halves in plan.units.halves.values() for half in halves)
-            yield from (f"  %{unit.name} = alloca {TYPES[unit.type]}" for unit in plan.units.all)
+        in_ssa = [unit for unit in plan.units.all if not unit.bits & plan.memory_resident]
+        yield from (f"  %{half.name} = alloca float" for unit in in_ssa for half in plan.units.halves.get(unit, ()))
+        yield from (f"  %{unit.name} = alloca {TYPES[unit.type]}" for unit in in_ssa)
         for unit in plan.units.all:
             yield f"  %s.{unit.name} = getelementptr i8, ptr %s, i64 {unit.offset}"
         yield from (f"  %{REST(pc)} = alloca i32" for pc in plan.vectorized)
@@ -82,7 +82,7 @@ class Prologue:
         taken = CARRIED_BITS if self._emission.has_entries else plan.units.arguments
         saved = frame.bits & ~RA_BIT if frame is not None else 0
         split = plan.pair_forms.into[plan.graph.entries[0]]
-        given = CARRIED_BITS if plan.memory_resident else 0
+        given = CARRIED_BITS & plan.memory_resident
         for unit in plan.units.all:
             if unit.bits & given:
                 yield f"  store i32 %{unit.name}.in, ptr %s.{unit.name}, {STATE_TAG}"

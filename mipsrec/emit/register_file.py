@@ -1,8 +1,9 @@
 """The registers of one function while its IR is written: values cached within a guest block, allocas between blocks.
 
-Of a function where little time is spent, and of a large interpreter, they are in the state between blocks, not in
-allocas. LLVM then has few values that live for long, and keeps next to none on its stack: the code is a quarter
-smaller, and made in less time. What a block leaves is stored at its end, so nothing is dirty on the way into another.
+Those that are memory-resident are in the state between blocks, not in allocas: most of a function where little time is
+spent, and all of a large interpreter. LLVM then has few values that live for long, and keeps next to none on its stack:
+the code is a quarter smaller, and made in less time. What a block leaves of them is stored at its end, so none is dirty
+on the way into another.
 
 i32 constants are Python ints; every other value is the name of an LLVM value.
 """
@@ -20,9 +21,10 @@ _Copy = tuple[dict[Unit, Value], dict[Unit, tuple[Value, Value]], dict[Unit, dic
 
 
 class RegisterFile:
-    """Units of the function being written: block-local values over allocas, or `memory_resident` over the state."""
+    """Units of the function being written: block-local values over allocas, or, those whose bits are in
+    `memory_resident`, over the state."""
 
-    def __init__(self, writer: Writer, units: Units, memory_resident: bool = False) -> None:
+    def __init__(self, writer: Writer, units: Units, memory_resident: int = 0) -> None:
         self._writer = writer
         self._memory_resident = memory_resident
         self.units = units
@@ -38,6 +40,14 @@ class RegisterFile:
         """Bits of those that leave it so."""
         self.before_leaving: Callable[[], None] = lambda: None
         """What is to be done before values go where other code looks: NanGuards.finish."""
+
+    @property
+    def changed_bits(self) -> int:
+        """The bits of what this block has set so far."""
+        bits = 0
+        for unit in self.changed:
+            bits |= unit.bits
+        return bits
 
     def start_block(self) -> None:
         self.cache.clear()
@@ -57,7 +67,7 @@ class RegisterFile:
         value = self.cache.get(unit)
         if value is None and unit.type == PAIR and unit.bits & self.split_in:
             value = self.cache[unit] = self._pair([self._whole(half) for half in self.units.halves[unit]])
-        elif value is None and self._memory_resident:
+        elif value is None and unit.bits & self._memory_resident:
             value = self.cache[unit] = self._from_state(unit)
         elif value is None:
             value = self.cache[unit] = self._writer.value(f"load {TYPES[unit.type]}, ptr %{unit.name}")
@@ -141,8 +151,8 @@ class RegisterFile:
         """Store what this block changed and a later one needs to where that looks."""
         self.before_leaving()
         if self._memory_resident:
-            self.put(live & sum({unit.bits for unit in self.changed}))
-            return
+            self.put(live & self._memory_resident & self.changed_bits)
+            live &= ~self._memory_resident
         other_form = self.split_in ^ self.split_out
         units = self.changed.union(unit for unit in self.units.halves if unit.bits & other_form)
         for unit in sorted(units, key=lambda unit: (unit.bits, unit.name)):
@@ -177,7 +187,8 @@ class RegisterFile:
 
     def reload(self, wanted: int, known: Mapping[int, Value] | None = None) -> None:
         """Load units from the state into their allocas, if they have any; `known` ones, by number, are at hand."""
-        if self._memory_resident or not wanted:
+        wanted &= ~self._memory_resident
+        if not wanted:
             return
         for unit in self.units.all:
             if unit.bits & wanted:

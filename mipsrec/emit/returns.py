@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..analysis import Block, End
-from ..lift.convention import RESULT_BITS, RESULTS, entries_of, settled_by_caller, symbol_of
+from ..analysis import Block
+from ..lift.convention import CARRIED_BITS, RESULT_BITS, RESULTS, entries_of, settled_by_caller, symbol_of
 from .emission import Emission
 from .instructions import InstructionWriter
 from .memory import Value, text
@@ -54,8 +54,7 @@ class ReturnWriter:
         machine.registers.restore(before)
 
     def _return_complete(self, block: Block, target: Value) -> None:
-        watched = self._plan.options.calls == "instrumented" or self._plan.memory_resident
-        kept = 0 if watched else RESULT_BITS  # which the caller gets in host registers
+        kept = RESULT_BITS if self._plan.options.calls != "instrumented" else 0  # they go back in host registers
         self._machine.registers.flush(self._machine.current.dirty & ~kept)
         self._give_back(target, self._results(block))
 
@@ -66,7 +65,7 @@ class ReturnWriter:
             self._calls.give_back_from_body(pc, results)
 
     def _results(self, block: Block) -> list[Value]:
-        at_hand = self._plan.context.results_at_hand(block.start)
+        at_hand = self._plan.context.results_at_hand(block.start) | self._machine.registers.changed_bits
         return [self._machine.current_gpr(number, bool(at_hand >> number & 1)) for number in RESULTS]
 
     # the block `leave`
@@ -75,12 +74,8 @@ class ReturnWriter:
         """Write the block that control leaves through when it goes on at a pc computed at run time."""
         writer, function, bound = self._writer, self._plan.function, self._emission.stack_bound
         self._emission.at(function.start)
-        if any(block.block.end is End.CALL for block in self._plan.blocks.values()):
-            writer.label("leave.call")
-            for number in RESULTS:
-                self._machine.state.set_gpr(number, writer.value(f"load i32, ptr %leave.r{number}"))
-            writer.void("br label %leave")
-        writer.label("leave")
+        self._write_ways_in()
+        writer.label("leave.known")
         pc = writer.value("load i32, ptr %leave.pc")
         stack = self._machine.state.gpr(29) if bound else ""
         resume = sorted(function.resume_points)
@@ -95,16 +90,43 @@ class ReturnWriter:
             writer.label("resume")
             symbol = entries_of(symbol_of(function))
             self._emission.called.add(symbol)
-            self._calls.tail_call_entries(symbol, pc, self._machine.state.gpr)
+            self._settle(RESULT_BITS & ~CARRIED_BITS)
+            self._calls.tail_call_entries(symbol, pc, self._left)
             writer.label("away")
         if bound:
             below, done = writer.fresh_label(), writer.fresh_label()
             flag = writer.value(f"icmp ult i32 {stack}, {bound}")
             writer.void(f"br i1 {flag}, label %{below}, label %{done}")
             writer.label(below)
-            self._calls.run_nested_below(pc, bound, self._frame is not None)
+            self._settle(RESULT_BITS & ~CARRIED_BITS)
+            self._calls.run_nested_below(pc, bound, self._frame is not None, self._left)
             writer.label(done)
-        self._give_back(pc, [self._machine.state.gpr(number) for number in RESULTS])
+        self._give_back(pc, [self._left(number) for number in RESULTS])
+
+    def _write_ways_in(self) -> None:
+        """Write the ways into the block that control leaves through: with RESULTS at hand, or in the state.
+
+        The former is `leave.call`, for whoever has stored them; where the host looks at each return, so does this.
+        """
+        writer = self._writer
+        writer.label("leave")
+        for number in RESULTS:
+            writer.void(f"store i32 {self._machine.state.gpr(number)}, ptr %leave.r{number}")
+        writer.void("br label %leave.known")
+        writer.label("leave.call")
+        if self._plan.options.calls == "instrumented":
+            self._settle(RESULT_BITS)
+        writer.void("br label %leave.known")
+
+    def _left(self, number: int) -> Value:
+        """Return the value of a register of RESULTS with which control leaves."""
+        return self._writer.value(f"load i32, ptr %leave.r{number}")
+
+    def _settle(self, bits: int) -> None:
+        """Store registers of RESULTS into the state."""
+        for number in RESULTS:
+            if bits >> number & 1:
+                self._machine.state.set_gpr(number, self._left(number))
 
     def _highest_inside(self, bound: str) -> Value:
         """Return what sp is at most while this frame is there: at the start, where sp was is still the caller's."""

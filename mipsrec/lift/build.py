@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from ..analysis import Block, End, Function
 from ..flow.graph import Graph
+from ..isa.effects import ALL_BITS
 from .convention import (
     SP_BIT,
     Callee,
@@ -36,6 +37,7 @@ from .passes.context import StateContext
 from .passes.dead_at_self_call import calls_for_certain, calls_in_any_case, calls_itself
 from .passes.partial_inline import find_partial_inline
 from .passes.safepoints import find_safepoints
+from .passes.switches import shares_switch
 from .units import Units
 
 PIPELINE: tuple[Callable[[FunctionPlan], None], ...] = (
@@ -68,12 +70,12 @@ def undecided_plan(
     options: LiftOptions,
     callee: Callable[[int], Callee | None],
     frame: Frame | None = None,
-    memory_resident: bool = False,
+    memory_resident: int = 0,
 ) -> FunctionPlan:
     """Return the plan of the blocks that `entries` reach, as the first pass finds it.
 
     With a `frame` it is that of the body of a function with this frame (saved_registers.py). `memory_resident`:
-    registers are in the state between blocks.
+    the bits of the registers that are in the state between blocks.
     """
     graph = Graph.reached(function, entries)
     units = Units(function, options.fr, options.nan2008)
@@ -102,7 +104,7 @@ class _Sites:
         self,
         function: Function,
         convention: Convention,
-        memory_resident: bool,
+        memory_resident: int,
         has_start: bool,
         partial_inline: PartialInline | None,
     ) -> None:
@@ -117,7 +119,7 @@ class _Sites:
         body = self._body(block)
         inline = self._inline if self._is_inlined(block, body) else None
         returned = self._convention.unsettled
-        unsettled = returned if calls_for_certain(block) and not self._memory_resident else 0
+        unsettled = returned & ~self._memory_resident if calls_for_certain(block) else 0
         if body is not None and body.frame is not None:
             unsettled = settled_by_caller(body.frame) | returned | (inline.writes if inline is not None else 0)
         copies = None
@@ -150,7 +152,9 @@ class _Sites:
             saved = body.frame.bits if body is not None and body.frame is not None else 0
             return passed(block.target) | saved | (inline.reads if inline is not None else 0)
         if block.end is End.INDIRECT:
-            return passed(block.target) | (SP_BIT if unwinds else 0)
+            is_shared = shares_switch(self._function, block, self._memory_resident)
+            stored = ALL_BITS & ~self._memory_resident if is_shared else 0  # by the way elsewhere, which jumps share
+            return passed(block.target) | (SP_BIT if unwinds else 0) | stored
         bits = 0
         for pc in (block.target, block.next_pc):
             if pc is not None and block.end in (End.JUMP, End.BRANCH, End.FALL) and pc not in self._function.blocks:

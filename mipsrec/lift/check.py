@@ -95,8 +95,7 @@ def _may_move(block: BlockPlan, indices: list[int], kind: str) -> bool:
 
 def _definitions(plan: FunctionPlan) -> list[str]:
     """Check that all ways to an instruction that reads a register have loaded or written it."""
-    if plan.memory_resident:
-        return []
+    in_ssa = plan.units.bits & ~plan.memory_resident
     context, graph = plan.context, plan.graph
     reads: dict[int, int] = {}
     transfers: dict[int, tuple[int, int]] = {}
@@ -116,7 +115,7 @@ def _definitions(plan: FunctionPlan) -> list[str]:
     return [
         f"block {pc:08x}: reads {registers_text(missing)}, which some way to it has not loaded"
         for pc in graph.order
-        if (missing := reads[pc] & plan.units.bits & ~defined[pc])
+        if (missing := reads[pc] & in_ssa & ~defined[pc])
     ]
 
 
@@ -126,8 +125,8 @@ def _sites(plan: FunctionPlan) -> list[str]:
     for pc, site in plan.sites.items():
         frame = site.body.frame if site.body is not None else None
         missing = settled_by_caller(frame) if frame is not None else 0
-        if calls_for_certain(plan.graph.blocks[pc]) and not plan.memory_resident:
-            missing |= plan.convention.unsettled
+        if calls_for_certain(plan.graph.blocks[pc]):
+            missing |= plan.convention.unsettled & ~plan.memory_resident
         if site.unsettled & missing != missing:
             found.append(f"block {pc:08x}: {registers_text(missing & ~site.unsettled)} counted as in the state")
         if frame is not None and site.passed & frame.bits != frame.bits:

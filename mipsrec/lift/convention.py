@@ -78,8 +78,8 @@ class Callee:
     """A lifted function that may be called by its `symbol`; `takes` are bits of ARGUMENTS.
 
     `copied`: loops do not call it, if it is in their module, but have its code in place. `tiny`: so do all
-    callers. A function that is `cold` is written once for all its entries, if it has no frame. `memory_resident`: its
-    registers are in the state between blocks (register_file.py).
+    callers. A function that is `cold` is written once for all its entries, if it has no frame. `memory_resident`: the
+    bits of the registers that are in the state between blocks (register_file.py).
     """
 
     symbol: str
@@ -88,7 +88,7 @@ class Callee:
     copied: bool = False
     tiny: bool = False
     cold: bool = False
-    memory_resident: bool = False
+    memory_resident: int = 0
 
     @property
     def body(self) -> str:

@@ -225,7 +225,8 @@ class FunctionPlan:
     units: Units
     convention: Convention
     frame: Frame | None
-    memory_resident: bool
+    memory_resident: int
+    """The bits of the registers that are in the state between blocks."""
     blocks: dict[int, BlockPlan]
     sites: dict[int, CallSite]
     partial_inline: PartialInline | None

@@ -45,7 +45,7 @@ def _lines(plan: FunctionPlan, symbol: str) -> Iterator[str]:
     yield f"plan {symbol}: entries {entries}; memory {options.memory}, calls {options.calls}"
     yield f"  in SSA: {' '.join(f'{unit.name}:{unit.type}' for unit in plan.units.all) or '-'}"
     if plan.memory_resident:
-        yield "  between blocks registers are in the state"
+        yield f"  in the state between blocks: {registers_text(plan.memory_resident & plan.units.bits)}"
     if plan.frame is not None:
         yield f"  callers save {registers_text(plan.frame.bits)}"
         yield f"  dead at self calls: {registers_text(plan.frame.dead_at_self_call)}"

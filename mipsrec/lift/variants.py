@@ -69,6 +69,6 @@ def plan_variant(
 ) -> FunctionPlan:
     """Return the plan of a variant that is no thunk."""
     callee = callees.get(function.start)
-    memory_resident = callee is not None and callee.memory_resident
+    memory_resident = callee.memory_resident if callee is not None else 0
     entries = list(variant.entries)
     return decide(undecided_plan(function, entries, options, callees.get, variant.frame, memory_resident))

@@ -75,15 +75,25 @@ __asm__(".set noreorder\\n"
         "function odd\\n sll $3, $3, 4\\n addu $2, $2, $3\\n leave $31\\n"
         "function hands_on\\n enter\\n jal wraps\\n nop\\n la $25, takes\\n leave $25\\n"
         "function takes\\n jr $31\\n addu $2, $2, $3\\n" /* v0 and v1 are its arguments */
+        "function moves\\n la $31, lower\\n addiu $29, $29, -16\\n jr $31\\n li $4, 8\\n" /* returns with sp below */
+        "function nested\\n enter\\n jal moves\\n nop\\n break\\n"
+        "function lower\\n addiu $29, $29, 16\\n move $2, $4\\n leave $31\\n"
+        "function returns_late\\n la $31, late\\n li $2, 5\\n jr $31\\n li $3, 6\\n"
+        "function saves\\n .irp n, 16, 17, 18, 19, 20, 21, 22, 23\\n sw $\\\\n, 4 * (\\\\n - 16)($4)\\n .endr\\n"
+        " jr $31\\n li $2, 0\\n" /* as setjmp does, it may return twice */
+        "function resumes\\n enter\\n jal saves\\n addiu $4, $29, -64\\n late: bnez $2, 1f\\n nop\\n"
+        " jal returns_late\\n nop\\n break\\n" /* returns where the first call did */
+        "1: sll $3, $3, 4\\n addu $2, $2, $3\\n leave $31\\n"
         "function traps\\n enter\\n jal pair\\n nop\\n rdhwr $9, $29\\n leave $31\\n"
         ".set reorder");
 
-extern int sums(void), perhaps(int), detour(void), hands_on(void), traps(void);
+extern int sums(void), perhaps(int), detour(void), hands_on(void), traps(void), nested(void),
+    resumes(void);
 
 void __start(void)
 {
     int wrong = (sums() != 151) | (perhaps(-1) != 151) << 1 | (perhaps(1) != 33) << 2 | (detour() != 101) << 3 |
-                (hands_on() != 16) << 4 | (traps() != 7) << 5;
+                (hands_on() != 16) << 4 | (traps() != 7) << 5 | (nested() != 8) << 6 | (resumes() != 101) << 7;
     register int v0 __asm__("$2") = 4001;
     register int status __asm__("$4") = wrong;
     __asm__ volatile("syscall" : : "r"(v0), "r"(status));
@@ -91,6 +101,7 @@ void __start(void)
 """
 _RESULT_PARTS = (
     (), ("pair", "strays", "takes", "odd"), ("wraps", "perhaps", "detour", "hands_on", "traps"), ("wraps", "sums"),
+    ("nested", "resumes"),
 )  # fmt: skip
 
 
@@ -99,6 +110,7 @@ def test_results_reach_whoever_reads_them(host: Path, tmp_path: Path, order: str
     """They do so in any mix of recompiled and other code: a library of all functions, and of some."""
     program = compile_guest(tmp_path, order, RESULTS_SOURCE, *BARE, "-march=mips32r2")
     guest = pipeline.open_guest(program)
+    assert guest.function("resumes").resume_points
     for opt, names in (("light", ()), *(("3", names) for names in _RESULT_PARTS)):
         library = library_at(guest, tmp_path, opt, *names)
         subprocess.run([host, "--library", library, program], timeout=60, check=True)

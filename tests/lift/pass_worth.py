@@ -68,6 +68,7 @@ def _with_cold(
 SWITCHES: dict[str, Callable[[], None]] = {
     "memory-resident interpreters": _replacing(pipeline, "large_interpreters", lambda program, starts: set()),
     "memory-resident cold functions": _replacing(pipeline, "with_cold", _with_cold),
+    "SSA in cold functions": _replacing(policy, "COLD_IN_SSA", 0),
     "copies into loops": _replacing(policy, "copied_functions", lambda program: set()),
     "copies of tiny functions": _replacing(policy, "TINY_INSTRUCTIONS", 0),
     "saved-register handoff": _replacing(policy, "framed_functions", lambda program: set()),

@@ -56,7 +56,7 @@ class Snippets:
         name: str,
         order: str = "little",
         body: bool = False,
-        memory_resident: bool = False,
+        memory_resident: int = 0,
         entries: tuple[int, ...] = (0,),
         last: Callable[[FunctionPlan], None] = PIPELINE[-1],
         **options: Any,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mipsrec.isa.effects import ALL_BITS
 from mipsrec.lift.convention import CARRIED_BITS, PRESERVED, RESULT_BITS
 from mipsrec.lift.ir import FunctionPlan
 from mipsrec.lift.passes.context import LARGE_FUNCTION_BLOCKS
@@ -193,8 +194,18 @@ def test_large_function_stores_what_is_no_longer_read() -> None:
     assert context_of("large_with_a_loop", 3)[1] & R[9] == 0
 
 
+def test_some_registers_in_the_state() -> None:
+    """The others are dirty and live as they are without them."""
+    whole = CODE.plan("loop_that_calls").context
+    context = CODE.plan("loop_that_calls", memory_resident=ALL_BITS & ~R[17]).context
+    for pc in context.order:
+        assert context.dirty_in[pc] == whole.dirty_in[pc] & R[17]
+        assert context.live_in[pc] == whole.live_in[pc] & R[17]
+    assert set(context.live_in.values()) == {0, R[17]}
+
+
 def test_registers_in_the_state() -> None:
-    context = CODE.plan("loop_that_calls", memory_resident=True).context
+    context = CODE.plan("loop_that_calls", memory_resident=ALL_BITS).context
     assert set(context.dirty_in.values()) == set(context.live_in.values()) == {0}
     assert context.entry_loads == 0
     assert context.results_at_hand(context.order[-1]) == 0

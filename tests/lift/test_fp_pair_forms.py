@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mipsrec.isa.effects import FPR_BIT
+from mipsrec.isa.effects import ALL_BITS, FPR_BIT
 from mipsrec.lift.ir import FunctionPlan
 from tests.lift.plans import Snippets
 
@@ -114,4 +114,4 @@ def test_first_and_last_use_of_a_block() -> None:
 def test_idle() -> None:
     for name in ("only_doubles", "only_singles"):
         assert set(forms(CODE.plan(name))) == {(0, 0)}, name
-    assert set(forms(CODE.plan("singles_in_loop", memory_resident=True))) == {(0, 0)}
+    assert set(forms(CODE.plan("singles_in_loop", memory_resident=ALL_BITS))) == {(0, 0)}

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mipsrec import pipeline
+from mipsrec.isa.effects import ALL_BITS
 from mipsrec.lift.check import findings
 from mipsrec.lift.ir import FunctionPlan, Op
 from tests.lift.plans import Snippets, marked, plans
@@ -60,7 +61,7 @@ def test_off() -> None:
     for name in ("long", "by_pointer_with_a_safepoint", "no_loop"):
         assert not CODE.plan(name).promoted, name
     assert not CODE.plan("sum", memory="paged").promoted
-    assert not CODE.plan("sum", memory_resident=True).promoted
+    assert not CODE.plan("sum", memory_resident=ALL_BITS).promoted
 
 
 @pytest.fixture(scope="module", params=ORDERS)

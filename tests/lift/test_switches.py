@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from mipsrec.isa.effects import ALL_BITS
 from mipsrec.lift.passes.switches import SHARED_CASES, USUAL_WEIGHT
-from tests.lift.plans import Snippets
+from tests.lift.plans import R, Snippets
 
 
 def switch(cases: list[str], code: str, loop: bool = True, default: str = "9f", section: str = ".rodata") -> str:
@@ -76,10 +77,13 @@ def test_nothing_is_weighed(name: str) -> None:
 
 
 def test_shared_switch() -> None:
-    def is_shared(name: str, memory_resident: bool = True) -> bool:
+    def is_shared(name: str, memory_resident: int = ALL_BITS) -> bool:
         return any(block.shares_switch for block in CODE.plan(name, memory_resident=memory_resident).blocks.values())
 
     assert is_shared("large")
-    assert not is_shared("large", memory_resident=False)
+    plan = CODE.plan("large", memory_resident=ALL_BITS & ~R[9])
+    (source,) = (pc for pc, block in plan.blocks.items() if block.shares_switch)
+    assert plan.sites[source].passed & R[9]  # the way elsewhere, which jumps share, stores it
+    assert not is_shared("large", memory_resident=0)
     assert not is_shared("large_and_read_only")
     assert not is_shared("nearly_large")

@@ -13,6 +13,7 @@ from mipsrec import pipeline
 from mipsrec.emit.calls import HOST_EDGES
 from mipsrec.emit.module import module_text
 from mipsrec.emit.writer import MODULE_METADATA
+from mipsrec.isa.effects import ALL_BITS
 from mipsrec.native import default_triple
 from tests.lift.plans import Snippets, plans
 from tests.support.compiled import QEMU, compile_guest, library_at
@@ -116,7 +117,7 @@ def test_not_vectorized(name: str) -> None:
 
 def test_off() -> None:
     assert SNIPPETS.plan("scale", memory="paged").vectorized == {}
-    assert SNIPPETS.plan("scale", memory_resident=True).vectorized == {}
+    assert SNIPPETS.plan("scale", memory_resident=ALL_BITS).vectorized == {}
 
 
 class Guest:

@@ -7,7 +7,7 @@ store.
 Keeps: the state is complete wherever other code may look (docs/design/calling-convention.md, State), and every unit
 that an instruction reads has been loaded. sp is stored at once where it may sink: the kernel puts the frame of a signal
 handler below it.
-Off when: registers are in the state between blocks (`memory_resident`): then nothing is dirty or live there.
+Off when: a register is in the state between blocks (`memory_resident`): then it is neither dirty nor live there.
 
 Three rules decide where a dirty unit is stored, and none is needed to be right. A loop with calls has units stored on
 the way in, since the loop would else store in each iteration what it does not write. Outside loops they are stored
@@ -36,8 +36,8 @@ it would be spilled and moved on the way there."""
 class StateContext:
     """Data flow over the blocks of one function: dirty units forwards, live units backwards.
 
-    `sites` say how control leaves at the end of each block; `entered` are the bits that are dirty at the entries. With
-    `memory_resident` nothing is dirty or live between blocks.
+    `sites` say how control leaves at the end of each block; `entered` are the bits that are dirty at the entries. Those
+    of `memory_resident` are neither dirty nor live between blocks.
     """
 
     def __init__(
@@ -46,16 +46,18 @@ class StateContext:
         units: Units,
         sites: Mapping[int, CallSite],
         entered: int,
-        memory_resident: bool = False,
+        memory_resident: int = 0,
     ) -> None:
         self._graph = graph
-        self._memory_resident = memory_resident
+        self._in_ssa = units.bits & ~memory_resident
         self.order = graph.order
         self.in_loops: frozenset[int] = frozenset()
-        if memory_resident:
-            self.dirty_in = self.live_in = self.live_out = dict.fromkeys(self.order, 0)
+        if not self._in_ssa:
+            self.dirty_in = self.live_in = self.live_out = self._returned_in = dict.fromkeys(self.order, 0)
+            self._written: dict[int, int] = dict.fromkeys(self.order, 0)
             self.entry_loads = 0
             return
+        entered &= ~memory_resident
         self._summarize(units)
         blocks = graph.blocks
         after = {pc: sites[pc].unsettled for pc in self.order if blocks[pc].end is End.CALL}
@@ -63,7 +65,7 @@ class StateContext:
         before = dict.fromkeys(graph.entries, entered)
         self._kept_in: dict[int, int] = {}
         given = dict.fromkeys(graph.entries, entered & RESULT_BITS)
-        self._returned_in = self._forwards(given, dict.fromkeys(after, RESULT_BITS), {})
+        self._returned_in = self._forwards(given, dict.fromkeys(after, RESULT_BITS & self._in_ssa), {})
         self._add_ends(units, sites)
         self._find_live()
         calling = {head: body for head, body in graph.loops.items() if any(self._syncs(pc) for pc in body)}
@@ -86,7 +88,7 @@ class StateContext:
 
     def _summarize(self, units: Units) -> None:
         self._use: dict[int, int] = {}
-        self._written: dict[int, int] = {}
+        self._written = {}
         self._overwritten: dict[int, int] = {}  # as _written, less what may be annulled
         self._flushed: dict[int, int] = {}  # before any of _written
         for pc in self.order:
@@ -94,7 +96,7 @@ class StateContext:
             block = self._graph.blocks[pc]
             annulled = block.annulled
             for instruction in block.instructions():
-                reads, writes = units.masks(instruction)
+                reads, writes = (bits & self._in_ssa for bits in units.masks(instruction))
                 use |= reads & ~written
                 self._overwritten[pc] = written if instruction is annulled else written | writes
                 written |= writes
@@ -173,12 +175,12 @@ class StateContext:
 
     def results_at_hand(self, pc: int) -> int:
         """Return which RESULT_BITS a return block gives back from SSA: those not written are loaded from the state."""
-        return 0 if self._memory_resident else (self._returned_in[pc] | self._written[pc]) & RESULT_BITS
+        return (self._returned_in[pc] | self._written[pc]) & RESULT_BITS
 
     def _add_ends(self, units: Units, sites: Mapping[int, CallSite]) -> None:
         for pc in self.order:
             block = self._graph.blocks[pc]
-            bits = self.results_at_hand(pc) if block.end is End.RETURN else sites[pc].passed & units.bits
+            bits = self.results_at_hand(pc) if block.end is End.RETURN else sites[pc].passed & self._in_ssa
             self._use[pc] |= bits & ~self._overwritten[pc]
 
     def _find_live(self) -> None:

@@ -5,8 +5,8 @@ Sets: `BlockPlan.case_weights` and `BlockPlan.shares_switch`.
 Keeps: the meaning: weights only tell LLVM what is usual (branch_weights in its reference). All jumps by one table go
 to the same cases, and may share a switch where they leave the registers alike.
 Off when: the function has no jump table. No weights: the switch is in no loop, or all its cases do something, or none
-does. No switch is shared: the table is small or read-only, or registers are in SSA
-between blocks.
+does. No switch is shared: the table is small or read-only, or all registers are in
+SSA between blocks.
 
 In a loop, cases that only go on are taken for the usual ones: LLVM compares with them first, and spills registers for
 the others alone. Such a case leads to where other cases meet and the loop goes back. A case that goes back by itself,
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...analysis import Block, End
+from ...analysis import Block, End, Function
 from ...flow.graph import Graph
 from ..ir import FunctionPlan
 
@@ -46,6 +46,14 @@ def case_weights(graph: Graph, block: Block, targets: Sequence[int]) -> list[int
     return [usual if target in goes_on else 1 for target in targets]
 
 
+def shares_switch(function: Function, block: Block, memory_resident: int) -> bool:
+    """Return whether a block goes on at a switch that all jumps by its table share."""
+    table = function.jump_tables.get(block.terminator_pc)
+    if table is None or block.end is not End.INDIRECT or not memory_resident:
+        return False
+    return table.writable and len(table.cases) >= SHARED_CASES
+
+
 def run(plan: FunctionPlan) -> None:
     """Weigh the cases of the switches, and find those that jumps share."""
     if not plan.function.jump_tables:
@@ -58,4 +66,4 @@ def run(plan: FunctionPlan) -> None:
             if all(op.pc != table.load_pc for op in block.body):
                 targets = list(dict.fromkeys(targets))
             block.case_weights = case_weights(whole, block.block, targets)
-            block.shares_switch = plan.memory_resident and table.writable and len(table.cases) >= SHARED_CASES
+            block.shares_switch = shares_switch(plan.function, block.block, plan.memory_resident)
