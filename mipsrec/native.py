@@ -348,7 +348,7 @@ def _finish(
 ) -> None:
     """Link the objects and the table of entries into the library, which appears whole."""
     table = folder / "table.o"
-    table.write_bytes(compile_text(table_text(entries, identity, default_triple()), "0", cpu))
+    table.write_bytes(compile_text(table_text(entries, identity, default_triple()), "2", cpu))
     library = folder / "library.so"
     link(find_compiler(), [*paths, table], library, folder)
     append_footer(library)

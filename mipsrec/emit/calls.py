@@ -19,12 +19,12 @@ Where the code is decides what becomes of the host's frames, which go with the g
 - Otherwise the function returns the pc. It does so, too, in place of a jump elsewhere with sp above where it was when
   the function was entered, as longjmp makes it (`may_unwind`): the frame of its caller is gone.
 
-Calls of pcs that are not known when the code is made go through the host's dispatch table (`@lookup` in every module),
-and where that has nothing, to the host (`@call_unlifted`, which completes the state first; `@call_host` is for those
-that have done so). The host calls lifted code through `mr_enter`, which each library brings along. The parameter `pc`
-is for functions with several entries and for the host; direct calls leave it open. With `--calls thunked` every call
-goes to the host. With `--calls instrumented` calls are direct, and each function tells the host when it is entered and
-when it returns (`mr_watch_*`).
+Calls of pcs that are not known when the code is made go through the host's dispatch table (`@lookup` in every module;
+`@call_computed` where a guess was wrong), and where that has nothing, to the host (`@call_unlifted`, which completes
+the state first; `@call_host` is for those that have done so). The host calls lifted code through `mr_enter`, which each
+library brings along. The parameter `pc` is for functions with several entries and for the host; direct calls leave it
+open. With `--calls thunked` every call goes to the host. With `--calls instrumented` calls are direct, and each
+function tells the host when it is entered and when it returns (`mr_watch_*`).
 
 A function with a frame (saved_registers.py) has its code in a body, `NAME.body`, whose callers have stored the
 registers that the frame saves. It returns BACK in place of a pc when it has done what such a function does: these
@@ -62,6 +62,7 @@ MIDDLE = 128
 """Where lifted code points in the state: from there all general-purpose registers are a signed byte away, and x86's
 loads and stores of half of them three bytes shorter."""
 _STATE = f"  %s = getelementptr i8, ptr %middle, i64 {-MIDDLE}"
+_PASSED_ON = ", ".join(["ptr noalias %middle", *(f"i32 %r{number}.in" for number in ARGUMENTS), "i32 %pc.in"])
 _PARAMETERS = ", ".join(["ptr noalias %middle", *(f"i32 %r{number}.in" for number in ARGUMENTS), "i32 %pc.in"])
 
 
@@ -87,8 +88,9 @@ def _state_stores(values: Mapping[int, str]) -> str:
     return "".join(lines)
 
 
+_LIFTED = 'nounwind strictfp null_pointer_is_valid "no-builtins"'
 LOOKUP = f"""\
-define internal ptr @lookup(ptr noalias %s, i32 %target) #1 {{
+define internal ptr @lookup(ptr noalias %s, i32 %target) {_LIFTED} alwaysinline {{
   %low = and i32 %target, 3
   %aligned = icmp eq i32 %low, 0
   br i1 %aligned, label %look, label %found, {LIKELY}
@@ -157,6 +159,14 @@ define hidden {_TYPE} @run_nested({_PARAMETERS}) nounwind {{
 {_results_of_host()}\
 }}
 
+{LOOKUP}
+define hidden {_TYPE} @call_computed({_PARAMETERS}) {_LIFTED} {{
+{_STATE}
+  %callee = call ptr @lookup(ptr %s, i32 %pc.in)
+  %result = musttail call {_TYPE} %callee({_PASSED_ON})
+  ret {RESULT} %result
+}}
+
 {llvm_declaration("mr_poll")}
 
 define hidden preserve_allcc i32 @poll(ptr %s, i32 %pc) nounwind {ALL_KEPT} {{
@@ -165,7 +175,8 @@ define hidden preserve_allcc i32 @poll(ptr %s, i32 %pc) nounwind {ALL_KEPT} {{
 }}
 """
 """What a library has once: `@call_host`, a lifted function that goes to a pc that nobody lifted; `mr_enter`, which
-calls a lifted function from C at the state's pc: `uint32_t mr_enter(struct mr_state *, mr_function)`; `@run_nested`, a
+calls a lifted function from C at the state's pc: `uint32_t mr_enter(struct mr_state *, mr_function)`; `@call_computed`,
+a lifted function that goes to the pc that it is passed, for calls whose target was guessed wrongly; `@run_nested`, a
 lifted function that lets the host go on at a pc until sp is back where its parameter says; and `@poll`, which leaves
 all host registers to the loop that asks for signals."""
 
@@ -246,7 +257,7 @@ class Calls:
             quick = self._invoke("call", f"@{likely.symbol}", "poison", arguments, likely)
             writer.void(f"br label %{done}")
             writer.label(miss)
-            slow = self._invoke("call", *self._unknown(target, arguments))
+            slow = self._invoke("call", "@call_computed", target, arguments)
             writer.void(f"br label %{done}")
             writer.label(done)
             result = writer.value(f"phi {RESULT} [ {quick}, %{hit} ], [ {slow}, %{miss} ]")
@@ -278,6 +289,8 @@ class Calls:
             writer.label(hit)
             self._end(self._invoke("musttail call", f"@{likely.symbol}", "poison", arguments))
             writer.label(miss)
+            self._end(self._invoke("musttail call", "@call_computed", target, arguments))
+            return
         known = self._direct(target)
         if known is not None:
             self._end(self._invoke("musttail call", f"@{known.symbol}", "poison", arguments))

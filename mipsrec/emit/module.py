@@ -44,7 +44,6 @@ declare double @llvm.fabs.f64(double)
 # may become part of memset or the like: faults are known by the line tables of lifted code.
 ATTRIBUTES = f"""\
 attributes #0 = {{ nounwind strictfp null_pointer_is_valid "no-builtins" }}
-attributes #1 = {{ nounwind strictfp null_pointer_is_valid "no-builtins" alwaysinline }}
 attributes #2 = {{ cold noinline nounwind strictfp {ALL_KEPT}
                   memory(read, argmem: readwrite, inaccessiblemem: readwrite) }}
 attributes #3 = {{ strictfp }}
@@ -112,7 +111,7 @@ def _parts(functions: list[LiftedFunction], external: list[str], triple: str, fi
     yield "\n"
     for symbol in external:
         yield f"{declaration(symbol)} #0\n"
-    for symbol in ("call_host", "run_nested"):
+    for symbol in ("call_computed", "call_host", "run_nested"):
         yield f"{declaration(symbol)} #0\n"
     yield DECLARATIONS
     yield CONSTRAINED_DECLARATIONS
