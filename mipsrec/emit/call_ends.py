@@ -2,7 +2,7 @@
 
 After a call of a body (saved_registers.py) the state does not have the registers that the callee saved, nor ra, sp,
 v0 and v1: they count as dirty. Where the callee has not returned as the body of a function with a frame does, the
-state has all.
+state has all but v0, v1 and a0 to a3, which come in registers.
 """
 
 from __future__ import annotations

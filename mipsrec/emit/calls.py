@@ -62,7 +62,6 @@ MIDDLE = 128
 """Where lifted code points in the state: from there all general-purpose registers are a signed byte away, and x86's
 loads and stores of half of them three bytes shorter."""
 _STATE = f"  %s = getelementptr i8, ptr %middle, i64 {-MIDDLE}"
-_PASSED_ON = ", ".join(["ptr noalias %middle", *(f"i32 %r{number}.in" for number in ARGUMENTS), "i32 %pc.in"])
 _PARAMETERS = ", ".join(["ptr noalias %middle", *(f"i32 %r{number}.in" for number in ARGUMENTS), "i32 %pc.in"])
 
 
@@ -163,7 +162,7 @@ define hidden {_TYPE} @run_nested({_PARAMETERS}) nounwind {{
 define hidden {_TYPE} @call_computed({_PARAMETERS}) {_LIFTED} {{
 {_STATE}
   %callee = call ptr @lookup(ptr %s, i32 %pc.in)
-  %result = musttail call {_TYPE} %callee({_PASSED_ON})
+  %result = musttail call {_TYPE} %callee({_PARAMETERS})
   ret {RESULT} %result
 }}
 

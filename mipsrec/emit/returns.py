@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..analysis import Block
-from ..lift.convention import CARRIED_BITS, RESULT_BITS, RESULTS, entries_of, settled_by_caller, symbol_of
+from ..lift.convention import CARRIED, RESULT_BITS, RESULTS, entries_of, settled_by_caller, symbol_of
 from .emission import Emission
 from .instructions import InstructionWriter
 from .memory import Value, text
@@ -71,11 +71,18 @@ class ReturnWriter:
     # the block `leave`
 
     def write_leave(self) -> None:
-        """Write the block that control leaves through when it goes on at a pc computed at run time."""
+        """Write the block that control leaves through when it goes on at a pc computed at run time.
+
+        `leave.call` is the way in for whoever has put RESULTS into `%leave.r2` and so on, `leave` for whoever has them
+        in the state.
+        """
         writer, function, bound = self._writer, self._plan.function, self._emission.stack_bound
         self._emission.at(function.start)
-        self._write_ways_in()
-        writer.label("leave.known")
+        writer.label("leave")
+        for number in RESULTS:
+            writer.void(f"store i32 {self._machine.state.gpr(number)}, ptr %leave.r{number}")
+        writer.void("br label %leave.call")
+        writer.label("leave.call")
         pc = writer.value("load i32, ptr %leave.pc")
         stack = self._machine.state.gpr(29) if bound else ""
         resume = sorted(function.resume_points)
@@ -90,7 +97,7 @@ class ReturnWriter:
             writer.label("resume")
             symbol = entries_of(symbol_of(function))
             self._emission.called.add(symbol)
-            self._settle(RESULT_BITS & ~CARRIED_BITS)
+            self._settle()
             self._calls.tail_call_entries(symbol, pc, self._left)
             writer.label("away")
         if bound:
@@ -98,34 +105,19 @@ class ReturnWriter:
             flag = writer.value(f"icmp ult i32 {stack}, {bound}")
             writer.void(f"br i1 {flag}, label %{below}, label %{done}")
             writer.label(below)
-            self._settle(RESULT_BITS & ~CARRIED_BITS)
+            self._settle()
             self._calls.run_nested_below(pc, bound, self._frame is not None, self._left)
             writer.label(done)
         self._give_back(pc, [self._left(number) for number in RESULTS])
-
-    def _write_ways_in(self) -> None:
-        """Write the ways into the block that control leaves through: with RESULTS at hand, or in the state.
-
-        The former is `leave.call`, for whoever has stored them; where the host looks at each return, so does this.
-        """
-        writer = self._writer
-        writer.label("leave")
-        for number in RESULTS:
-            writer.void(f"store i32 {self._machine.state.gpr(number)}, ptr %leave.r{number}")
-        writer.void("br label %leave.known")
-        writer.label("leave.call")
-        if self._plan.options.calls == "instrumented":
-            self._settle(RESULT_BITS)
-        writer.void("br label %leave.known")
 
     def _left(self, number: int) -> Value:
         """Return the value of a register of RESULTS with which control leaves."""
         return self._writer.value(f"load i32, ptr %leave.r{number}")
 
-    def _settle(self, bits: int) -> None:
-        """Store registers of RESULTS into the state."""
+    def _settle(self) -> None:
+        """Store v0 and v1 into the state: calls do not pass them."""
         for number in RESULTS:
-            if bits >> number & 1:
+            if number not in CARRIED:
                 self._machine.state.set_gpr(number, self._left(number))
 
     def _highest_inside(self, bound: str) -> Value:

@@ -130,7 +130,7 @@ class _Sites:
 
     def _body(self, block: Block) -> Callee | None:
         """Return the function whose body a block calls, for certain or if a guess is right; ra is set as calls do."""
-        if self._memory_resident:  # the state is complete anyway
+        if self._memory_resident:  # what frames save is in the state anyway
             return None
         callee = None
         if calls_in_any_case(block):

@@ -102,7 +102,8 @@ def _definitions(plan: FunctionPlan) -> list[str]:
     for pc in graph.order:
         block = graph.blocks[pc]
         read, written = reads_and_writes(block, plan.units.masks)
-        reads[pc] = read
+        passed = plan.sites[pc].passed if plan.blocks[pc].shares_switch else 0
+        reads[pc] = read | passed & ~written
         stays = block.end not in (End.CALL, End.SYSCALL) or plan.sites[pc].inlined is not None
         after = context.live_out[pc] | plan.sites[pc].unsettled | PRESERVED
         transfers[pc] = (written, -1) if stays else (after, 0)
@@ -131,6 +132,8 @@ def _sites(plan: FunctionPlan) -> list[str]:
             found.append(f"block {pc:08x}: {registers_text(missing & ~site.unsettled)} counted as in the state")
         if frame is not None and site.passed & frame.bits != frame.bits:
             found.append(f"block {pc:08x}: {registers_text(frame.bits & ~site.passed)} not saved for the callee")
+        if plan.blocks[pc].shares_switch and (lost := plan.units.bits & ~plan.memory_resident & ~site.passed):
+            found.append(f"block {pc:08x}: {registers_text(lost)} not kept for the way elsewhere that jumps share")
         if site.inlined is not None and (frame is None or plan.partial_inline is None):
             found.append(f"block {pc:08x}: a copy in the place of a call that is none of the function itself")
     return found

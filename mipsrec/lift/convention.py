@@ -79,7 +79,7 @@ class Callee:
 
     `copied`: loops do not call it, if it is in their module, but have its code in place. `tiny`: so do all
     callers. A function that is `cold` is written once for all its entries, if it has no frame. `memory_resident`: the
-    bits of the registers that are in the state between blocks (register_file.py).
+    bits of the registers that are in the state between blocks, of pairs both (register_file.py).
     """
 
     symbol: str

@@ -43,7 +43,8 @@ def _lines(plan: FunctionPlan, symbol: str) -> Iterator[str]:
     options = plan.options
     entries = " ".join(f"{pc:08x}" for pc in plan.graph.entries)
     yield f"plan {symbol}: entries {entries}; memory {options.memory}, calls {options.calls}"
-    yield f"  in SSA: {' '.join(f'{unit.name}:{unit.type}' for unit in plan.units.all) or '-'}"
+    in_ssa = (f"{unit.name}:{unit.type}" for unit in plan.units.all if not unit.bits & plan.memory_resident)
+    yield f"  in SSA: {' '.join(in_ssa) or '-'}"
     if plan.memory_resident:
         yield f"  in the state between blocks: {registers_text(plan.memory_resident & plan.units.bits)}"
     if plan.frame is not None:

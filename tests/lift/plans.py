@@ -85,3 +85,27 @@ def marked(plan: FunctionPlan, mark: str) -> list[str]:
 def text_of(op: Op) -> str:
     """Return an instruction as the disassembler writes it."""
     return disassemble(op.instruction, op.pc)
+
+
+def switch(cases: list[str], code: str, loop: bool = True, default: str = "9f", section: str = ".rodata") -> str:
+    """Return a function that jumps by a table to these labels; 9 is where cases meet, and the loop goes back."""
+    words = "\n".join(f".word {case}" for case in cases)
+    back = "bne $4, $6, 1b\n nop" if loop else "nop"
+    return f"""
+        1:  lbu   $8, 0($4)
+            sltiu $9, $8, {len(cases)}
+            beqz  $9, {default}
+            addiu $4, $4, 1
+            sll   $8, $8, 2
+            lui   $9, %hi(7f)
+            addu  $9, $9, $8
+            lw    $9, %lo(7f)($9)
+            jr    $9
+            nop
+            {code}
+        9:  {back}
+            jr    $31
+            nop
+            .section {section}
+            .align 2
+        7:  {words}"""

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec.isa.effects import added_constant, effects
+from mipsrec.isa.effects import ALL_BITS, added_constant, effects
 from mipsrec.lift.check import findings
 from mipsrec.lift.convention import PRESERVED, RA_BIT, RESULT_BITS
 from mipsrec.lift.ir import BlockPlan, FunctionPlan, MergedAccesses, MergedStore, Op, UnalignedWord
+from mipsrec.lift.passes.switches import SHARED_CASES
 from mipsrec.options import Options
-from tests.lift.plans import plans
+from tests.lift.plans import R, Snippets, plans, switch
 from tests.support.paths import PREBUILT
 
 GUESTS = sorted(PREBUILT.glob("*/*.elf"))
@@ -167,6 +168,15 @@ def test_register_that_is_not_loaded() -> None:
     plan = plan_with(lambda plan: plan.context.entry_loads & ~PRESERVED and not plan.memory_resident)
     plan.context.entry_loads = 0
     assert_found(plan, "which some way to it has not loaded")
+
+
+def test_registers_of_jumps_that_share_a_switch() -> None:
+    """Whatever is in SSA there is stored on the way elsewhere, so it must have been loaded."""
+    code = switch(["2b"] * SHARED_CASES, "2: addiu $5, $5, 2\n b 9f\n nop", section=".data")
+    plan = Snippets({"jumps": code}).plan("jumps", memory_resident=ALL_BITS & ~R[9])
+    (source,) = (pc for pc, block in plan.blocks.items() if block.shares_switch)
+    plan.sites[source] = replace(plan.sites[source], passed=plan.sites[source].passed & ~R[9])
+    assert_found(plan, "not kept for the way elsewhere")
 
 
 def test_register_that_is_not_loaded_after_a_call() -> None:

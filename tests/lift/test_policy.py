@@ -100,7 +100,7 @@ def test_huge_functions_are_light() -> None:
 
 
 def test_cold_functions(guest: pipeline.Guest) -> None:
-    """They have their registers in the state, but for those with loops in loops. What auto finds hot is not cold."""
+    """They have most registers in the state, but for those with loops in loops. What auto finds hot is not cold."""
     program = guest.program
     names = {function.name: start for start, function in program.functions.items()}
     lightly = dict.fromkeys(guest.starts, LIGHT)

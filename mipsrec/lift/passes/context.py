@@ -69,8 +69,9 @@ class StateContext:
         self._add_ends(units, sites)
         self._find_live()
         calling = {head: body for head, body in graph.loops.items() if any(self._syncs(pc) for pc in body)}
-        self.in_loops = frozenset().union(*calling.values())
-        """The blocks of loops that call."""
+        if not memory_resident:
+            self.in_loops = frozenset().union(*calling.values())
+            """The blocks of loops that call, where copies of what they call may make the function larger."""
         self._drop_dead(body for head, body in graph.loops.items() if head not in calling)
         self.dirty_in = self._forwards(before, after, calling)
         self._settle_meets(after)

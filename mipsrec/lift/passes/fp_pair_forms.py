@@ -4,7 +4,7 @@ Needs: the graph, the units.
 Sets: `pair_forms`: the pairs that are two floats at the start and at the end of each block.
 Keeps: each edge has one form at both its ends, and all entries have the same. The bits are the same in both forms, so
 results do not depend on it.
-Off when: registers are in the state between blocks (`memory_resident`), or no pair is used both as a double and as
+Off when: some registers are in the state between blocks (`memory_resident`), or no pair is used both as a double and as
 singles.
 
 To put a single into a whole double makes the other word part of every loop around, and to take a double apart costs as

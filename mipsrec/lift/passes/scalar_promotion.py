@@ -14,8 +14,8 @@ Keeps: memory has after each iteration what it would have, and each access is pe
   memory often differs.
 - What is stored depends on what was loaded: otherwise no iteration waits.
 
-Off when: registers are in the state between blocks (`memory_resident`), the memory model is not `flat`, or the loop is
-vectorized or longer than 128 instructions.
+Off when: some registers are in the state between blocks (`memory_resident`), the memory model is not `flat`, or the
+loop is vectorized or longer than 128 instructions.
 
 Compilers keep a sum or a counter on the stack when they have no register for it. Each iteration would wait until it
 can load what the iteration before has stored.

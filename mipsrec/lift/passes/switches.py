@@ -3,7 +3,7 @@
 Needs: the function's jump tables and the graph of all its blocks.
 Sets: `BlockPlan.case_weights` and `BlockPlan.shares_switch`.
 Keeps: the meaning: weights only tell LLVM what is usual (branch_weights in its reference). All jumps by one table go
-to the same cases, and may share a switch where they leave the registers alike.
+to the same cases, and may share a switch: each keeps what is in SSA for the way elsewhere, which stores it.
 Off when: the function has no jump table. No weights: the switch is in no loop, or all its cases do something, or none
 does. No switch is shared: the table is small or read-only, or all registers are in
 SSA between blocks.

@@ -4,9 +4,9 @@ Needs: the graph, `safepoints`, the units' ABS2008.
 Sets: `vectorized`: by its block, what an iteration of such a loop does.
 Keeps: results, memory, flags and faults are those of iterations one by one. recognize.py says which loops these are,
 iteration.py which iterations may go together, emit/vectors.py how they are written.
-Off when: registers are in the state between blocks (`memory_resident`), the memory model is not `flat`, the loop has a
-safepoint, steps sp or accesses no floats, its iterations cannot be counted, they always overlap, or too much of them
-depends on the iteration before.
+Off when: some registers are in the state between blocks (`memory_resident`), the memory model is not `flat`, the loop
+has a safepoint, steps sp or accesses no floats, its iterations cannot be counted, they always overlap, or too much of
+them depends on the iteration before.
 """
 
 from __future__ import annotations
