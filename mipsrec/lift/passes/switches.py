@@ -5,8 +5,7 @@ Sets: `BlockPlan.case_weights` and `BlockPlan.shares_switch`.
 Keeps: the meaning: weights only tell LLVM what is usual (branch_weights in its reference). All jumps by one table go
 to the same cases, and may share a switch: each keeps what is in SSA for the way elsewhere, which stores it.
 Off when: the function has no jump table. No weights: the switch is in no loop, or all its cases do something, or none
-does. No switch is shared: the table is small or read-only, or all registers are in
-SSA between blocks.
+does. No switch is shared: the table is small or read-only, or all registers are in SSA between blocks.
 
 In a loop, cases that only go on are taken for the usual ones: LLVM compares with them first, and spills registers for
 the others alone. Such a case leads to where other cases meet and the loop goes back. A case that goes back by itself,
