@@ -103,10 +103,7 @@ class CallEnds:
     def _after_sync(self, block: Block, after: Returned, returned: str, stack: Value | None = None) -> None:
         """Check that control came back to the next block, with sp as it was if it is given; load what it needs."""
         writer, machine = self._writer, self._machine
-        writer.void(f"store i32 {after.pc}, ptr %leave.pc")
-        for number, value in after.results.items():
-            writer.void(f"store i32 {text(value)}, ptr %leave.r{number}")
-        leave = "leave.call" if after.results else "leave"
+        leave = machine.way_out(after.pc, after.results)
         other = writer.value(f"icmp ne i32 {after.pc}, {text(writer.pc(block.next_pc))}")
         kept = 0
         if stack is not None:

@@ -87,9 +87,9 @@ def _state_stores(values: Mapping[int, str]) -> str:
     return "".join(lines)
 
 
-_LIFTED = 'nounwind strictfp null_pointer_is_valid "no-builtins"'
+LIFTED_ATTRIBUTES = 'nounwind strictfp null_pointer_is_valid "no-builtins"'
 LOOKUP = f"""\
-define internal ptr @lookup(ptr noalias %s, i32 %target) {_LIFTED} alwaysinline {{
+define internal ptr @lookup(ptr noalias %s, i32 %target) {LIFTED_ATTRIBUTES} alwaysinline {{
   %low = and i32 %target, 3
   %aligned = icmp eq i32 %low, 0
   br i1 %aligned, label %look, label %found, {LIKELY}
@@ -125,6 +125,7 @@ def _results_taken_apart() -> str:
     return "".join(f"  %r{n}.out = extractvalue {RESULT} %result, {place}\n" for n, place in _PLACES.items())
 
 
+_CARRIED_STORES = _state_stores({n: f"%r{n}.in" for n in CARRIED})
 HOST_EDGES = f"""\
 {llvm_declaration("mr_call")}
 
@@ -136,7 +137,7 @@ define hidden {_TYPE} @call_host({_PARAMETERS}) nounwind {{
 
 define hidden {_TYPE} @call_unlifted({_PARAMETERS}) nounwind {{
 {_STATE}
-{_state_stores({n: f"%r{n}.in" for n in CARRIED})}  %pc = call i32 @mr_call(ptr %s, i32 %pc.in)
+{_CARRIED_STORES}  %pc = call i32 @mr_call(ptr %s, i32 %pc.in)
 {_results_of_host()}}}
 
 define hidden i32 @mr_enter(ptr %s, ptr %function) nounwind {{
@@ -154,12 +155,12 @@ define hidden i32 @mr_enter(ptr %s, ptr %function) nounwind {{
 
 define hidden {_TYPE} @run_nested({_PARAMETERS}) nounwind {{
 {_STATE}
-{_state_stores({n: f"%r{n}.in" for n in CARRIED})}  %pc = call i32 @mr_run_nested(ptr %s, i32 %pc.in, i32 %r29.in)
+{_CARRIED_STORES}  %pc = call i32 @mr_run_nested(ptr %s, i32 %pc.in, i32 %r29.in)
 {_results_of_host()}\
 }}
 
 {LOOKUP}
-define hidden {_TYPE} @call_computed({_PARAMETERS}) {_LIFTED} {{
+define hidden {_TYPE} @call_computed({_PARAMETERS}) {LIFTED_ATTRIBUTES} {{
 {_STATE}
   %callee = call ptr @lookup(ptr %s, i32 %pc.in)
   %result = musttail call {_TYPE} %callee({_PARAMETERS})

@@ -52,14 +52,18 @@ class Control:
         return self._writer.value(f"call i32 @mr_exception(ptr %s, {arguments}){self._writer.debug}")
 
     def leave(self, pc: Value, results: Mapping[int, Value] | None = None) -> None:
-        """End the block: control goes on at a pc that is not known here.
+        """End the block: control goes on at a pc that is not known here, as `way_out` has it."""
+        self._writer.void(f"br label %{self.way_out(pc, results)}")
+
+    def way_out(self, pc: Value, results: Mapping[int, Value] | None = None) -> str:
+        """Note where control goes on when it leaves the function; return the label to leave by.
 
         `results` are the values of RESULTS, by number; without them the state has all registers.
         """
         self._writer.void(f"store i32 {text(pc)}, ptr %leave.pc")
         for number, value in (results or {}).items():
             self._writer.void(f"store i32 {text(value)}, ptr %leave.r{number}")
-        self._writer.void(f"br label %{'leave.call' if results else 'leave'}")
+        return "leave.call" if results else "leave"
 
     def raise_always(self, cause: str) -> None:
         self.leave(self._exception(cause))

@@ -66,7 +66,7 @@ class EdgeWriter:
 
     def destination(self, source: int, pc: int) -> str:
         """Return the label that leads from the block at `source` to a guest pc: of a block, or of a stub."""
-        dirty = self._machine.current.dirty & ~self._plan.memory_resident
+        dirty = self._machine.current.dirty & self._plan.in_ssa
         found = edge(self._plan, source, pc, dirty)
         if found.is_plain:
             return GATE(pc) if pc == source and pc in self._plan.vectorized else self._way(source, pc)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..lift.convention import ARGUMENTS, SP_BIT, Callee
+from ..lift.convention import ARGUMENTS, RESULTS, SP_BIT, Callee
 from ..lift.ir import FunctionPlan
 from .calls import Calls
 from .machine import IrMachine
@@ -49,3 +49,7 @@ class Emission:
         """Return the values of ARGUMENTS, of which those not in `passed` are left open."""
         machine = self.machine
         return [machine.current_gpr(number) if passed >> number & 1 else "poison" for number in ARGUMENTS]
+
+    def results(self, at_hand: int) -> dict[int, Value]:
+        """Return the values of RESULTS, by number: those `at_hand` as they are in SSA, the others from the state."""
+        return {number: self.machine.current_gpr(number, bool(at_hand >> number & 1)) for number in RESULTS}

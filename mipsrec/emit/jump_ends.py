@@ -11,7 +11,6 @@ from functools import reduce
 
 from ..analysis import Block, JumpTable
 from ..elf import PIE_BIAS
-from ..lift.convention import RESULTS
 from .edges import EdgeWriter
 from .emission import Emission
 from .instructions import InstructionWriter
@@ -59,8 +58,7 @@ class JumpEnds:
             writer.void(f"br i1 {flag}, label %{above}, label %{within}")
             before = machine.registers.copy()
             writer.label(above)
-            results = {number: machine.current_gpr(number, bool(given >> number & 1)) for number in RESULTS}
-            machine.leave(target, results)
+            machine.leave(target, self._emission.results(given))
             writer.label(within)
             machine.registers.restore(before)
         self._jump_anywhere(target, plan.function.guesses.get(block.terminator_pc))
@@ -119,7 +117,7 @@ class JumpEnds:
         writer.void(f"store i32 {text(address)}, ptr %hub.address")
         hub = self.hubs.setdefault(table.cases, Hub(writer.fresh_label(), []))
         hub.sources.append(block.start)
-        hub.dirty |= self._machine.current.dirty & ~self._plan.memory_resident
+        hub.dirty |= self._machine.current.dirty & self._plan.in_ssa
         writer.void(f"br label %{hub.label}")
 
     def write_hubs(self) -> None:

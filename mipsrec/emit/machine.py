@@ -74,7 +74,7 @@ class IrMachine:
         # what the writers of blocks want of parts that rows alone use otherwise
         self.gpr, self.set_gpr, self.current_gpr = registers.gpr, registers.set_gpr, registers.current_gpr
         self.add, self.shl = integers.add, integers.shl
-        self.finish_floats, self.leave = guards.finish, control.leave
+        self.finish_floats, self.leave, self.way_out = guards.finish, control.leave, control.way_out
 
     def start_block(self) -> None:
         """Forget what is known of values: code before this is not on every way here."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..abi import llvm_declaration
-from .calls import LOOKUP, declaration
+from .calls import LIFTED_ATTRIBUTES, LOOKUP, declaration
 from .floats import CONSTRAINED_DECLARATIONS
 from .function import LiftedFunction
 from .lanes import VECTOR_DECLARATIONS
@@ -43,7 +43,7 @@ declare double @llvm.fabs.f64(double)
 # Guest address 0 is host address 0 under model flat: an access there must fault, not vanish as undefined. And no access
 # may become part of memset or the like: faults are known by the line tables of lifted code.
 ATTRIBUTES = f"""\
-attributes #0 = {{ nounwind strictfp null_pointer_is_valid "no-builtins" }}
+attributes #0 = {{ {LIFTED_ATTRIBUTES} }}
 attributes #2 = {{ cold noinline nounwind strictfp {ALL_KEPT}
                   memory(read, argmem: readwrite, inaccessiblemem: readwrite) }}
 attributes #3 = {{ strictfp }}

@@ -45,7 +45,7 @@ class Prologue:
 
     def _allocas(self, has_hubs: bool) -> Iterator[str]:
         plan, slots = self._plan, self._emission.machine.guards.slots
-        in_ssa = [unit for unit in plan.units.all if not unit.bits & plan.memory_resident]
+        in_ssa = [unit for unit in plan.units.all if unit.bits & plan.in_ssa]
         yield from (f"  %{half.name} = alloca float" for unit in in_ssa for half in plan.units.halves.get(unit, ()))
         yield from (f"  %{unit.name} = alloca {TYPES[unit.type]}" for unit in in_ssa)
         for unit in plan.units.all:

@@ -66,7 +66,7 @@ class ReturnWriter:
 
     def _results(self, block: Block) -> list[Value]:
         at_hand = self._plan.context.results_at_hand(block.start) | self._machine.registers.changed_bits
-        return [self._machine.current_gpr(number, bool(at_hand >> number & 1)) for number in RESULTS]
+        return list(self._emission.results(at_hand).values())
 
     # the block `leave`
 

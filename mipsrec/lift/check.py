@@ -95,7 +95,6 @@ def _may_move(block: BlockPlan, indices: list[int], kind: str) -> bool:
 
 def _definitions(plan: FunctionPlan) -> list[str]:
     """Check that all ways to an instruction that reads a register have loaded or written it."""
-    in_ssa = plan.units.bits & ~plan.memory_resident
     context, graph = plan.context, plan.graph
     reads: dict[int, int] = {}
     transfers: dict[int, tuple[int, int]] = {}
@@ -116,7 +115,7 @@ def _definitions(plan: FunctionPlan) -> list[str]:
     return [
         f"block {pc:08x}: reads {registers_text(missing)}, which some way to it has not loaded"
         for pc in graph.order
-        if (missing := reads[pc] & in_ssa & ~defined[pc])
+        if (missing := reads[pc] & plan.in_ssa & ~defined[pc])
     ]
 
 
@@ -132,7 +131,7 @@ def _sites(plan: FunctionPlan) -> list[str]:
             found.append(f"block {pc:08x}: {registers_text(missing & ~site.unsettled)} counted as in the state")
         if frame is not None and site.passed & frame.bits != frame.bits:
             found.append(f"block {pc:08x}: {registers_text(frame.bits & ~site.passed)} not saved for the callee")
-        if plan.blocks[pc].shares_switch and (lost := plan.units.bits & ~plan.memory_resident & ~site.passed):
+        if plan.blocks[pc].shares_switch and (lost := plan.in_ssa & ~site.passed):
             found.append(f"block {pc:08x}: {registers_text(lost)} not kept for the way elsewhere that jumps share")
         if site.inlined is not None and (frame is None or plan.partial_inline is None):
             found.append(f"block {pc:08x}: a copy in the place of a call that is none of the function itself")

@@ -244,6 +244,11 @@ class FunctionPlan:
     def function(self) -> Function:
         return self.graph.function
 
+    @property
+    def in_ssa(self) -> int:
+        """The bits of the registers that are in SSA between blocks."""
+        return self.units.bits & ~self.memory_resident
+
     def all_blocks(self) -> Iterator[tuple[int, BlockPlan]]:
         """Yield the plans of all blocks, copies included, each with the pc of the block that it is performed in."""
         for pc, block in self.blocks.items():

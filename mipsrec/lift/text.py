@@ -43,7 +43,7 @@ def _lines(plan: FunctionPlan, symbol: str) -> Iterator[str]:
     options = plan.options
     entries = " ".join(f"{pc:08x}" for pc in plan.graph.entries)
     yield f"plan {symbol}: entries {entries}; memory {options.memory}, calls {options.calls}"
-    in_ssa = (f"{unit.name}:{unit.type}" for unit in plan.units.all if not unit.bits & plan.memory_resident)
+    in_ssa = (f"{unit.name}:{unit.type}" for unit in plan.units.all if unit.bits & plan.in_ssa)
     yield f"  in SSA: {' '.join(in_ssa) or '-'}"
     if plan.memory_resident:
         yield f"  in the state between blocks: {registers_text(plan.memory_resident & plan.units.bits)}"
