@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from mipsrec import stencils
+from mipsrec.cache import cache_folder
 from mipsrec.errors import BuildError
 from tests.support.hosts import plain_host
 
@@ -21,7 +24,19 @@ def pytest_configure() -> None:
     global _own_cache
     os.environ["MIPSREC_SERVER"] = "0"  # who wants one says so
     if "MIPSREC_CACHE" not in os.environ:
+        made = _made_stencils()
         os.environ["MIPSREC_CACHE"] = _own_cache = tempfile.mkdtemp(prefix="mipsrec-tests-")
+        if made is not None:
+            (Path(_own_cache) / "host").mkdir()
+            shutil.copy(made, Path(_own_cache) / "host")
+
+
+def _made_stencils() -> Path | None:
+    """Return the stencil tables of this version that the user's cache has: they take half a minute to make."""
+    with suppress(BuildError):
+        path = cache_folder() / "host" / stencils.cached_name()
+        return path if path.exists() else None
+    return None
 
 
 def pytest_unconfigure() -> None:
@@ -35,6 +50,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     A test that starts `mipsrec run` takes no lock. Without this hook one process makes the stencil tables and the host
     for such a test while another makes the same for its own, and each takes twice as long.
     """
+    gc.freeze()  # else each full collection of garbage would look at some thousand tests
     processes = getattr(session.config, "workerinput", {"workercount": 1})["workercount"]
     if processes > 1 and shutil.which("cc") and any(map(_runs_guests, session.items)):
         with suppress(BuildError):  # tests that need the host say what is wrong

@@ -6,10 +6,12 @@ MIPSREC_PROGRAMS=all, which `make conformance` sets.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,15 +100,30 @@ def _cxx_cases() -> list[tuple[str, str, bool, Way]]:
     return cases + [(*row, way) for row, way in zip(rows, itertools.cycle(CXX_WAYS))]
 
 
+@pytest.fixture(scope="session")
+def cxx_guest(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str, bool], Path]:
+    """Builds the program: its source is compiled once for each byte order and level."""
+    folder = tmp_path_factory.mktemp("guests")
+
+    @functools.cache
+    def build(order: str, opt: str, strip: bool) -> Path:
+        compiler = need(f"{ORDERS[order]}-g++", f"g++-{ORDERS[order]}")
+        compiled, guest = (folder / f"everything{opt}-{order}{suffix}" for suffix in (".o", f"-{strip}"))
+        if not compiled.exists():
+            subprocess.run([compiler, *CXX_FLAGS, opt, "-c", CXX, "-o", compiled], check=True)
+        subprocess.run([compiler, "-static", *(["-s"] if strip else []), compiled, "-o", guest], check=True)
+        return guest
+
+    return build
+
+
 @pytest.mark.parametrize("order, opt, strip, way", _cxx_cases(), ids=str)
-def test_cxx(host: Path, cxx_output: str, tmp_path: Path, order: str, opt: str, strip: bool, way: Way) -> None:
+def test_cxx(
+    host: Path, cxx_output: str, cxx_guest: Callable[[str, str, bool], Path], tmp_path: Path,
+    order: str, opt: str, strip: bool, way: Way,
+) -> None:  # fmt: skip
     """Exceptions across frames, iostream, map, string, setjmp and longjmp, qsort callbacks: static glibc, libstdc++."""
-    triple = ORDERS[order]
-    compiler = need(f"{triple}-g++", f"g++-{triple}")
-    guest = tmp_path / "everything"
-    words = [*CXX_FLAGS, opt, "-static", *(["-s"] if strip else []), str(CXX), "-o", str(guest)]
-    subprocess.run([compiler, *words], check=True)
-    assert_output(way.run(host, guest, tmp_path), cxx_output, CXX_STATUS)
+    assert_output(way.run(host, cxx_guest(order, opt, strip), tmp_path), cxx_output, CXX_STATUS)
 
 
 # ---- samples: compilers' options ----
