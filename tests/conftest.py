@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mipsrec import stencils
-from mipsrec.cache import cache_folder
+from mipsrec.cache import HOSTS, cache_folder
 from mipsrec.errors import BuildError
 from tests.support.hosts import plain_host
 
@@ -27,14 +27,14 @@ def pytest_configure() -> None:
         made = _made_stencils()
         os.environ["MIPSREC_CACHE"] = _own_cache = tempfile.mkdtemp(prefix="mipsrec-tests-")
         if made is not None:
-            (Path(_own_cache) / "host").mkdir()
-            shutil.copy(made, Path(_own_cache) / "host")
+            (Path(_own_cache) / HOSTS).mkdir()
+            shutil.copy(made, Path(_own_cache) / HOSTS)
 
 
 def _made_stencils() -> Path | None:
     """Return the stencil tables of this version that the user's cache has: they take half a minute to make."""
     with suppress(BuildError):
-        path = cache_folder() / "host" / stencils.cached_name()
+        path = cache_folder() / HOSTS / stencils.cached_name()
         return path if path.exists() else None
     return None
 

@@ -85,7 +85,7 @@ def test_addresses_stay() -> None:
     """No word writes a register that holds an address: stores reach the window alone, never the code of a case."""
     random = Random("addresses")
     rows = [row for row in ROWS if not {single, chain, constants} >= set(kinds_for(row))]
-    for row in rows * 300:
+    for row in rows * 1000:
         case = make_case(random, row, 0, GUEST_CASES)
         held = {case.home, *case.pointers, *case.indexes, *case.wild, *case.labels}
         for word in case.words:

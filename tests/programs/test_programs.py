@@ -101,29 +101,33 @@ def _cxx_cases() -> list[tuple[str, str, bool, Way]]:
 
 
 @pytest.fixture(scope="session")
-def cxx_guest(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str, bool], Path]:
-    """Builds the program: its source is compiled once for each byte order and level."""
-    folder = tmp_path_factory.mktemp("guests")
+def cxx_object(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path]:
+    """Compiles the program once for each byte order and level."""
+    folder = tmp_path_factory.mktemp("objects")
 
     @functools.cache
-    def build(order: str, opt: str, strip: bool) -> Path:
-        compiler = need(f"{ORDERS[order]}-g++", f"g++-{ORDERS[order]}")
-        compiled, guest = (folder / f"everything{opt}-{order}{suffix}" for suffix in (".o", f"-{strip}"))
-        if not compiled.exists():
-            subprocess.run([compiler, *CXX_FLAGS, opt, "-c", CXX, "-o", compiled], check=True)
-        subprocess.run([compiler, "-static", *(["-s"] if strip else []), compiled, "-o", guest], check=True)
-        return guest
+    def compile_once(order: str, opt: str) -> Path:
+        output = folder / f"everything{opt}-{order}.o"
+        subprocess.run([_cxx_compiler(order), *CXX_FLAGS, opt, "-c", CXX, "-o", output], check=True)
+        return output
 
-    return build
+    return compile_once
+
+
+def _cxx_compiler(order: str) -> str:
+    return need(f"{ORDERS[order]}-g++", f"g++-{ORDERS[order]}")
 
 
 @pytest.mark.parametrize("order, opt, strip, way", _cxx_cases(), ids=str)
 def test_cxx(
-    host: Path, cxx_output: str, cxx_guest: Callable[[str, str, bool], Path], tmp_path: Path,
+    host: Path, cxx_output: str, cxx_object: Callable[[str, str], Path], tmp_path: Path,
     order: str, opt: str, strip: bool, way: Way,
 ) -> None:  # fmt: skip
     """Exceptions across frames, iostream, map, string, setjmp and longjmp, qsort callbacks: static glibc, libstdc++."""
-    assert_output(way.run(host, cxx_guest(order, opt, strip), tmp_path), cxx_output, CXX_STATUS)
+    guest = tmp_path / "everything"
+    words = ["-static", *(["-s"] if strip else []), cxx_object(order, opt), "-o", guest]
+    subprocess.run([_cxx_compiler(order), *words], check=True)
+    assert_output(way.run(host, guest, tmp_path), cxx_output, CXX_STATUS)
 
 
 # ---- samples: compilers' options ----
