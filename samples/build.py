@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -263,9 +264,12 @@ def _build(
     result = out_dir / f"{name}-{target}{words}"
     with tempfile.TemporaryDirectory(prefix="sample-") as scratch:
         objects = []
+        commands = []
         for number, command in enumerate(_compile_commands(sample, target, flags, clang)):
             objects.append(f"{scratch}/{number}.o")
-            _run([*command, objects[-1], f"-ffile-prefix-map={SAMPLES}=."], name)
+            commands.append([*command, objects[-1], f"-ffile-prefix-map={SAMPLES}=."])
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            list(pool.map(lambda command: _run(command, name), commands))  # raises what the first failure raised
         libraries = [] if "-nostdlib" in link else ["-lm"]
         _run([*link, *objects, "-o", str(result), *libraries], name)
     return result

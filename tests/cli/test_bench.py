@@ -248,7 +248,7 @@ def test_only_takes_names_and_groups(samples: ModuleType) -> None:
 
     assert names("program") == [
         *("coremix", "png", "png_rgba", "lua", "sqlite", "bzip2", "zlib", "zstd"),
-        *("xz", "jq", "gawk", "spirv_cross", "gzip", "perl"),
+        *("xz", "jq", "gawk", "spirv_cross", "gzip", "perl", "python3"),
     ]
     assert names("numeric") == [
         "stencil", "fft", "lu", "mandelbrot", "biquad", "spline", "montecarlo", "roots", "iterate", "spheres",
