@@ -268,8 +268,11 @@ def _build(
         for number, command in enumerate(_compile_commands(sample, target, flags, clang)):
             objects.append(f"{scratch}/{number}.o")
             commands.append([*command, objects[-1], f"-ffile-prefix-map={SAMPLES}=."])
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+        try:
             list(pool.map(lambda command: _run(command, name), commands))  # raises what the first failure raised
+        finally:
+            pool.shutdown(cancel_futures=True)  # after a failure or Ctrl-C the rest is not compiled
         libraries = [] if "-nostdlib" in link else ["-lm"]
         _run([*link, *objects, "-o", str(result), *libraries], name)
     return result
