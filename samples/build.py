@@ -263,14 +263,15 @@ def _build(
     words += "".join(word for word, on in (("-clang", clang), ("-dynamic", not static), ("-stripped", strip)) if on)
     result = out_dir / f"{name}-{target}{words}"
     with tempfile.TemporaryDirectory(prefix="sample-") as scratch:
-        objects = []
-        commands = []
-        for number, command in enumerate(_compile_commands(sample, target, flags, clang)):
-            objects.append(f"{scratch}/{number}.o")
-            commands.append([*command, objects[-1], f"-ffile-prefix-map={SAMPLES}=."])
+        commands = _compile_commands(sample, target, flags, clang)
+        objects = [f"{scratch}/{number}.o" for number in range(len(commands))]
+
+        def compile_one(command: list[str], output: str) -> None:
+            _run([*command, output, f"-ffile-prefix-map={SAMPLES}=."], name)
+
         pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
         try:
-            list(pool.map(lambda command: _run(command, name), commands))  # raises what the first failure raised
+            list(pool.map(compile_one, commands, objects))  # raises what the first failure raised
         finally:
             pool.shutdown(cancel_futures=True)  # after a failure or Ctrl-C the rest is not compiled
         libraries = [] if "-nostdlib" in link else ["-lm"]
