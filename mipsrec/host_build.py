@@ -68,7 +68,7 @@ def _key(sources: list[Path], flags: tuple[str, ...], compiler: str) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for path in sources:
         digest.update(_object_name(path).encode() + path.read_bytes())
-    for text in (*_FLAGS, *_LINK_FLAGS, *flags, compiler, __version__, stencils.version()):
+    for text in (*_FLAGS, *_LINK_FLAGS, *flags, compiler, __version__, source_digest(), stencils.version()):
         digest.update(text.encode())
     return digest.hexdigest()
 

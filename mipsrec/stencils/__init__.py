@@ -25,7 +25,7 @@ import os
 from functools import cache
 from pathlib import Path
 
-from ..cache import cache_folder, cannot_write, source_digest
+from ..cache import cache_folder, cannot_write
 from ..errors import BuildError
 from ..target_cpu import native_level
 
@@ -33,11 +33,30 @@ SHIPPED = "_shipped"
 NUMBERS, TABLES = "mr_stencil_numbers.h", "mr_stencils.h"
 
 
+_NOT_IN_STENCILS = (
+    "analysis/", "cache", "checksum.py", "cli.py", "commands/", "demo.py", "elf", "errors.py", "farm.py", "flow/",
+    "host_build.py", "interrupts.py", "ir_dump.py", "layers.py", "library_file.py", "lift/build.py", "lift/check.py",
+    "lift/passes/", "lift/policy.py", "lift/text.py", "lift/variants.py", "linking.py", "memory.py", "object_cache.py",
+    "options.py", "packaging/", "pipeline.py", "profile", "server/", "shards.py", "store.py", "sysroot.py",
+    "temporary_folder.py", "timing.py", "workers.py", "_runtime", "_samples", SHIPPED,
+)  # fmt: skip
+"""What the names of modules begin with that have no part in a stencil: no guest program is read or planned for one."""
+
+
+def sources() -> list[Path]:
+    """Return the modules that decide what is in the headers: all but those that are known to have no part in it."""
+    package = Path(__file__).parent.parent
+    return [
+        path for path in sorted(package.rglob("*.py"))
+        if not path.relative_to(package).as_posix().startswith(_NOT_IN_STENCILS)
+    ]  # fmt: skip
+
+
 @cache
 def version() -> str:
     """Return a digest of all that the headers are made by."""
-    digest = hashlib.blake2b(source_digest().encode(), digest_size=16)
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sources():
         digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
 from mipsrec import stencils
+from mipsrec.stencils import catalogue, header, maker
 from tests.support.commandline import mipsrec
 
 
@@ -18,6 +21,33 @@ def test_shipped_stencils_are_what_the_maker_writes() -> None:
     if shipped is None:
         pytest.skip("this checkout ships no stencils of its version (make stencils)")
     assert shipped == stencils.make_tables()
+
+
+def test_the_version_knows_all_that_writes_stencils() -> None:
+    """Each module whose functions run while stencils are written has a part in their version, but for what runs LLVM.
+
+    A stale table would give guests wrong results, so what is left out must not run at all.
+    """
+    ran: set[str] = set()
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call" and frame.f_code.co_name != "<module>":
+            ran.add(frame.f_code.co_filename)
+
+    texts: list[str] = []
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        for entry in catalogue.entries():
+            maker._write(entry, next(iter(entry.combinations())), True, True, texts)
+        maker.glue()
+        header.numbers_header()
+    finally:
+        sys.setprofile(before)
+    package = Path(stencils.__file__).parent.parent
+    ours = {name for name in ran if name.startswith(str(package))}
+    assert texts and ours
+    assert ours <= set(map(str, stencils.sources()))
 
 
 def test_stencils_of_another_version_are_not_used(tmp_path: Path) -> None:
