@@ -48,7 +48,7 @@ class Access:
 @dataclass(frozen=True, slots=True)
 class Value:
     """How a value is made: an operation of the Machine on others. A register is `gpr` of its field; a constant is
-    `const` of the field that it is, or of "" where it is made of one."""
+    `const` of the field that it is, of the number that it always is, or of "" where it is made of fields."""
 
     operation: str
     operands: tuple[Any, ...] = ()
@@ -105,6 +105,12 @@ class _Field(int):
         field = super().__new__(cls, value)
         field.name = name
         return field
+
+    def _derived(self, _: int = 0) -> _Field:
+        """Return what stands for a number that is made of the field."""
+        return _Field("", self)
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __lshift__ = __rlshift__ = __and__ = __rand__ = __invert__ = _derived
 
 
 class _Fields:
@@ -165,7 +171,7 @@ class _Recorder:
             self.results.append(value)
 
     def const(self, value: int) -> Value:
-        return Value("const", (value.name if isinstance(value, _Field) else "",))
+        return Value("const", (value.name if isinstance(value, _Field) else value,))
 
     def _access(self, kind: str, type_: str, base: Value, displacement: int, part: str = "") -> Value:
         is_based = base == _BASED and isinstance(displacement, _Field)

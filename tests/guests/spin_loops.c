@@ -5,7 +5,8 @@
  * address anew in each round, as compilers do at -O0; b: a child the other bytes of the same words; h: a signal
  * handler. Or how the handler of an alarm ends
  * another kind of loop: l: the loop calls a leaf; e: it is empty; j: it is left by longjmp; t: two functions that call
- * each other last; n: a nest of counted loops; i: none, a computation is right though a timer interrupts it. */
+ * each other last; n: a nest of counted loops; w:
+ * counters that jump over their limit; i: none, a computation is right though a timer interrupts it. */
 #include <asm/signal.h>
 #include <stdint.h>
 
@@ -127,6 +128,45 @@ static uint32_t nest(void)
     return sum;
 }
 
+/* The loop goes on forever: `step` changes the counter, `test` sets %0 from the counter %1 and the limit %2. */
+#define ENDLESS(name, step, test, branch) \
+    static __attribute__((noipa)) void name(uint32_t counter, uint32_t limit) \
+    { \
+        uint32_t found; \
+        __asm__ volatile(".set push\n\t.set noreorder\n1:\t" step "\n\t" test "\n\t" branch "\n\tnop\n\t.set pop" \
+                         : "=&r"(found), "+r"(counter) \
+                         : "r"(limit)); \
+    }
+ENDLESS(other_parity, "addiu %1, %1, 2", "", "bne %1, %2, 1b")
+ENDLESS(below_most, "addiu %1, %1, 4", "sltu %0, %1, %2", "bnez %0, 1b")
+ENDLESS(not_below_least, "addiu %1, %1, -1", "sltu %0, %1, %2", "beqz %0, 1b")
+ENDLESS(at_most_most, "addiu %1, %1, 1", "slt %0, %2, %1", "beqz %0, 1b")
+ENDLESS(jumps_over_few, "addiu %1, %1, -16", "sltiu %0, %1, 15", "beqz %0, 1b")
+ENDLESS(beside_itself, "addiu %1, %1, 1", "addu %0, %1, %1", "bne %0, %2, 1b")
+ENDLESS(by_itself, "addiu %1, %1, 1", "", "beq %1, %1, 1b")
+ENDLESS(shifted_nothing, "srl %1, %1, 1", "", "beqz %1, 1b")
+ENDLESS(stands_still, "addu %1, %1, $0", "sltu %0, %1, %2", "bnez %0, 1b")
+
+/* Every loop is left by a jump of the handler; one that ends is an error. */
+static __attribute__((noipa)) uint32_t limits_jumped_over(void)
+{
+    static const struct {
+        void (*loop)(uint32_t, uint32_t);
+        uint32_t counter, limit;
+    } loops[] = {
+        {other_parity, 0, 1}, {below_most, 0, 0xffffffff}, {not_below_least, 9, 0}, {at_most_most, 0, 0x7fffffff},
+        {jumps_over_few, 0xff, 0}, {beside_itself, 0, 1}, {by_itself, 0, 0}, {shifted_nothing, 0, 0}, {stands_still, 0, 1},
+    };
+    static uint32_t at;
+    if (__builtin_setjmp(place) != 0)
+        at++;
+    if (at == sizeof loops / sizeof *loops)
+        return flag;
+    set_alarm(on_alarm_jump, 5000, 0);
+    loops[at].loop(loops[at].counter, loops[at].limit);
+    return 0x80 + at;
+}
+
 static volatile uint32_t ticks;
 
 static void on_tick(int number)
@@ -243,6 +283,7 @@ static uint32_t run(char who)
     case 'j': return left_by_jump();
     case 't': return called_last();
     case 'n': return nest();
+    case 'w': return limits_jumped_over();
     default: return interrupted();
     }
 }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from mipsrec.lift import bounded_loops
+from mipsrec.lift.bounded_loops import MAX_SHORT_LOOP_BLOCKS, fewest_values
 from mipsrec.lift.passes import safepoints
-from mipsrec.lift.passes.safepoints import MAX_SHORT_LOOP_BLOCKS
 from tests.lift.plans import R, Snippets
 
 RETURN = "jr $31\n nop"
@@ -16,16 +17,31 @@ BOUNDED = {
     "compares_a_counter": "1: addiu $4, $4, 1\n slt $8, $4, $5\n bnez $8, 1b\n nop",
     "follows_a_counter": "1: addiu $4, $4, 1\n addu $8, $4, $5\n bne $8, $6, 1b\n nop",
     "copies_a_counter": "1: addiu $4, $4, 1\n move $8, $4\n bne $8, $6, 1b\n nop",
+    "counts_by_an_odd_number": "1: addiu $4, $4, -3\n bne $4, $5, 1b\n nop",
     "counts_on_all_ways": """
         1: beqz  $7, 2f
            nop
            b     3f
            addiu $4, $4, 1
-        2: addiu $4, $4, 2
+        2: addiu $4, $4, 1
         3: bne   $4, $5, 1b
+           nop""",
+    "counts_up_to": "1: addiu $4, $4, 1\n sltu $8, $4, $5\n bnez $8, 1b\n nop",
+    "counts_down_to": "1: addiu $4, $4, -1\n sltu $8, $5, $4\n bnez $8, 1b\n nop",
+    "counts_down_to_a_sign": "1: addiu $4, $4, -8\n bgez $4, 1b\n nop",
+    "counts_over_a_sign": "1: addiu $4, $4, 8\n slt $8, $0, $4\n beqz $8, 1b\n nop",
+    "meets_a_constant": "1: addiu $4, $4, 16\n sltiu $8, $4, 16\n beqz $8, 1b\n nop",
+    "meets_by_steps": """
+        1: addiu $4, $4, 12
+           beqz  $7, 2f
+           slti  $8, $4, 1000
+           addiu $4, $4, 8
+        2: bnez  $8, 1b
            nop""",
     "walks_through_memory": "1: lw $8, 0($4)\n bnez $8, 1b\n addiu $4, $4, 4",
     "walks_at_a_distance": "1: addiu $4, $4, 4\n addu $9, $4, $5\n lw $8, 0($9)\n bnez $8, 1b\n nop",
+    "stores_on_its_way": "1: addiu $4, $4, 4\n sw $8, 0($4)\n lw $8, 0($5)\n bnez $8, 1b\n nop",
+    "loads_in_the_slot": "1: addiu $4, $4, 4\n bne $4, $6, 1b\n lw $8, 0($4)",
     "shifts_to_nothing": "1: srl $4, $4, 1\n bnez $4, 1b\n nop",
     "makes_system_calls": "1: syscall\n beqz $7, 1b\n nop",
     "no_loop": "beqz $4, 1f\n nop\n 1:",
@@ -50,7 +66,29 @@ LONG = {
         2: bnez  $8, 1b
            nop""",
     "walks_on_one_way": "1: addiu $4, $4, 4\n beqz $7, 2f\n nop\n lw $8, 0($4)\n 2: bnez $8, 1b\n nop",
-    "stores_only": "1: addiu $4, $4, 4\n sw $8, 0($4)\n lw $8, 0($5)\n bnez $8, 1b\n nop",
+    "walks_by_sp": "1: addiu $sp, $sp, -4\n lw $8, 0($sp)\n bnez $8, 1b\n nop",
+    "walks_to_and_fro": "1: addiu $4, $4, 4\n lw $8, 0($4)\n beqz $7, 1b\n nop\n bnez $8, 1b\n addiu $4, $4, -8",
+    "jumps_over_one": "1: addiu $4, $4, 2\n bne $4, $5, 1b\n nop",
+    "jumps_over_the_greatest": "1: addiu $4, $4, 2\n sltu $8, $4, $5\n bnez $8, 1b\n nop",
+    "jumps_over_the_greatest_signed": "1: addiu $4, $4, 4\n slt $8, $4, $5\n bnez $8, 1b\n nop",
+    "jumps_over_a_constant": "1: addiu $4, $4, 16\n sltiu $8, $4, 15\n beqz $8, 1b\n nop",
+    "jumps_by_steps": """
+        1: addiu $4, $4, 1
+           beqz  $7, 2f
+           nop
+           addiu $4, $4, 1
+        2: bne   $4, $5, 1b
+           nop""",
+    "jumps_now_and_then": "1: addiu $4, $4, 1\n beqzl $7, 2f\n addiu $4, $4, 1\n 2: bne $4, $5, 1b\n nop",
+    "at_most_the_greatest": "1: addiu $4, $4, 1\n sltu $8, $5, $4\n beqz $8, 1b\n nop",
+    "at_least_the_least": "1: addiu $4, $4, -1\n slt $8, $4, $5\n beqz $8, 1b\n nop",
+    "below_none": "1: addiu $4, $4, 1\n sltiu $8, $4, 0\n beqz $8, 1b\n nop",
+    "compares_with_itself": "1: addiu $4, $4, 1\n beq $4, $4, 1b\n nop",
+    "sets_from_itself": "1: addiu $4, $4, 1\n slt $8, $4, $4\n beqz $8, 1b\n nop",
+    "twice_a_counter": "1: addiu $4, $4, 1\n addu $8, $4, $4\n bne $8, $5, 1b\n nop",
+    "steps_by_a_register": "1: addu $4, $4, $6\n sltu $8, $4, $5\n bnez $8, 1b\n nop",
+    "shifts_while_nothing": "1: srl $4, $4, 1\n beqz $4, 1b\n nop",
+    "tests_no_comparison": "1: addiu $4, $4, 1\n sltu $8, $4, $5\n bgez $8, 1b\n nop",
     "shifts_by_nothing": "1: srl $4, $4, 0\n bnez $4, 1b\n nop",
     "shifts_another": "1: srl $4, $5, 1\n bnez $4, 1b\n nop",
     "shifts_to_a_value": "1: srl $4, $4, 1\n bne $4, $5, 1b\n nop",
@@ -93,6 +131,28 @@ OTHER = {
     "last": "nop",
 }
 CODE = Snippets({name: f"{text}\n {RETURN}" for name, text in (BOUNDED | LONG | OTHER).items()})
+
+
+def holds(operation: str, first: int, second: int) -> bool:
+    """Return what comes of a comparison of numbers of four bits."""
+    if operation == "slt":
+        first, second = (number ^ 8 for number in (first, second))
+    return first == second if operation == "eq" else first < second
+
+
+@pytest.mark.parametrize("operation", ["eq", "ult", "slt"])
+@pytest.mark.parametrize("counter_first", [True, False])
+def test_fewest_values(monkeypatch: pytest.MonkeyPatch, operation: str, counter_first: bool) -> None:
+    """The number of values for which a comparison holds is that of a count, in words of four bits."""
+    monkeypatch.setattr(bounded_loops, "_VALUES", 16)
+    monkeypatch.setattr(bounded_loops, "_NEGATIVE", 8)
+    for outcome in (True, False):
+        counts = []
+        for limit in range(16):
+            pairs = [(n, limit) if counter_first else (limit, n) for n in range(16)]
+            counts.append(sum(holds(operation, *pair) == outcome for pair in pairs))
+            assert fewest_values(operation, counter_first, limit, outcome) == counts[-1]
+        assert fewest_values(operation, counter_first, None, outcome) == min(counts)
 
 
 @pytest.mark.parametrize("name", BOUNDED)

@@ -24,6 +24,7 @@ WAYS = {
     "jump": "the handler leaves by longjmp, again and again",
     "tail": "two functions that call each other last",
     "nest": "counted loops around counted loops",
+    "wrap": "loops that never end, since their counters jump over the limit or around it",
     "interval": "a computation is interrupted again and again",
 }
 
@@ -63,8 +64,9 @@ def test_handler(host: Path, guest: tuple[Path, Path], tmp_path: Path, way: str)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_handler_interpreted(host: Path, program: Path, tmp_path: Path, way: str) -> None:
-    assert run(tmp_path, 20, host, "--engine", "interp", program, way) == SIGALRM
+@pytest.mark.parametrize("tier", [("--engine", "interp"), ("--threshold", "1")], ids=["interpreted", "baseline"])
+def test_handler_below(host: Path, program: Path, tmp_path: Path, tier: tuple[str, str], way: str) -> None:
+    assert run(tmp_path, 20, host, *tier, program, way) == SIGALRM
 
 
 @pytest.mark.parametrize("way", ["handler", "leaf", "empty", "tail", "interval"])
