@@ -30,14 +30,14 @@ _WORD_SAMPLES = (0x3A2B3C4D, 0x2E4C6B1B)
 
 @dataclass(frozen=True)
 class Sample:
-    """The text of a function, and the expressions that its constants may be."""
+    """The text of a function from its parameters on, and the expressions that its constants may be."""
 
-    text: str
+    body: str
     expressions: list[Expression]
 
 
 def stencil_function(
-    name: str, entry: Entry, classes: tuple[int, ...], big_endian: bool, window: bool, sample: int, opaque: bool
+    entry: Entry, classes: tuple[int, ...], big_endian: bool, window: bool, sample: int, opaque: bool
 ) -> Sample:
     """Return the function of a stencil for one sample; raises Unsupported."""
     operands = [
@@ -66,7 +66,7 @@ def stencil_function(
         _tail_call(
             writer, "@leave", [f"%pin{n}" for n in range(len(PINS))], [f"%float{n}" for n in range(len(FLOAT_PINS))]
         )
-    return Sample(f"define {TYPE} @{name}{_HEAD}" + "\n".join(writer.lines) + "\n}\n", list(Expression.made))
+    return Sample(_HEAD + "\n".join(writer.lines) + "\n}\n", list(Expression.made))
 
 
 def _tail_call(

@@ -86,31 +86,35 @@ def variants(entry: Entry) -> list[tuple[bool, bool]]:
 
 def make_stencils() -> Stencils:
     """Return all stencils; takes some seconds."""
-    texts: list[str] = []
+    names: dict[str, str] = {}
     wanted: list[tuple[Entry, list[_Wanted | None]]] = []
     for entry in entries():
         ways = ((*way, classes) for way in variants(entry) for classes in entry.combinations())
-        wanted.append((entry, [_write(entry, classes, big, window, texts) for big, window, classes in ways]))
-    code = dict(_compiled(texts))
+        wanted.append((entry, [_write(entry, classes, big, window, names) for big, window, classes in ways]))
+    code = dict(_compiled([f"define {TYPE} @{name}{body}" for body, name in names.items()]))
     groups = [Group(entry, tuple(_stencil(item, code) for item in found)) for entry, found in wanted]
     return Stencils(groups, code["enter"][0], code["leave_all"][0])
 
 
-def _write(entry: Entry, classes: tuple[int, ...], big_endian: bool, window: bool, texts: list[str]) -> _Wanted | None:
-    """Append the functions of a stencil; return None where it is not supported."""
-    names, expressions = [], []
+def _write(
+    entry: Entry, classes: tuple[int, ...], big_endian: bool, window: bool, names: dict[str, str]
+) -> _Wanted | None:
+    """Return a stencil, and give names to the bodies of its functions; None where it is not supported.
+
+    A body has one name however many stencils it is part of, and is compiled once: an access to a byte, say, is the same
+    in both byte orders.
+    """
+    used, expressions = [], []
     for sample in SAMPLES:
-        name = f"f{len(texts)}"
         try:
-            function = stencil_function(name, entry, classes, big_endian, window, sample, entry.name in OPAQUE)
+            function = stencil_function(entry, classes, big_endian, window, sample, entry.name in OPAQUE)
         except Unsupported:
             return None
-        names.append(name)
+        used.append(names.setdefault(function.body, f"f{len(names)}"))
         expressions.append(function.expressions)
-        texts.append(function.text)
         if not function.expressions:
             break
-    return _Wanted(tuple(names), expressions, entry.accesses and entry.name not in SPILLED)
+    return _Wanted(tuple(used), expressions, entry.accesses and entry.name not in SPILLED)
 
 
 def _compiled(texts: list[str]) -> Iterator[tuple[str, tuple[bytes, dict[int, str]]]]:
