@@ -34,19 +34,19 @@ def test_the_version_knows_all_that_writes_stencils() -> None:
         if event == "call" and frame.f_code.co_name != "<module>":
             ran.add(frame.f_code.co_filename)
 
-    texts: list[str] = []
+    names: dict[str, str] = {}
     before = sys.getprofile()
     sys.setprofile(note)
     try:
         for entry in catalogue.entries():
-            maker._write(entry, next(iter(entry.combinations())), True, True, texts)
+            maker._write(entry, next(iter(entry.combinations())), True, True, names)
         maker.glue()
         header.numbers_header()
     finally:
         sys.setprofile(before)
     package = Path(stencils.__file__).parent.parent
     ours = {name for name in ran if name.startswith(str(package))}
-    assert texts and ours
+    assert names and ours
     assert ours <= set(map(str, stencils.sources()))
 
 
