@@ -21,7 +21,7 @@ void mr_debug_ask_signal(struct mr_state *s, struct mr_signal_info *info, uint32
 bool mr_debug_ask_in_call(struct mr_signal_info *info, void *context);
 bool mr_debug_wants_signal(int mips_signal);
 bool mr_debug_kicked(const siginfo_t *info, void *context);
-#define MR_DEBUG_KICK_CODE (-0x4d53) /* the si_code of a request to stop: negative, and of no other use */
+#define MR_DEBUG_KICK_CODE (-0x4d54) /* the si_code of a request to stop: negative, and of no other use */
 
 /* ---- connect.c ---- */
 /* Waits for a debugger at a port of 127.0.0.1 or at a socket in the file system. Returns its connection, or -1. */

@@ -48,6 +48,27 @@ static uintptr_t host_pc_of(const ucontext_t *context)
 #endif
 }
 
+/* The address of the last access of this thread that faulted, as the processor told it. */
+static uintptr_t fault_address_of(const ucontext_t *context)
+{
+#if defined(__x86_64__)
+    return (uintptr_t)context->uc_mcontext.gregs[REG_CR2];
+#elif defined(__aarch64__)
+    return (uintptr_t)context->uc_mcontext.fault_address;
+#endif
+}
+
+/* Whether an instruction has raised the signal. Others have codes above 0, too: the exit signal of clone, F_SETSIG, and what
+ * a process sends to itself. Then what stands in the place of si_addr is no address that the processor knows. */
+static bool is_of_instruction(const siginfo_t *info, const ucontext_t *context)
+{
+    uintptr_t address = (uintptr_t)info->si_addr;
+    if (info->si_code <= 0 || info->si_code == SI_KERNEL)
+        return info->si_code > 0;
+    bool of_access = info->si_signo == SIGSEGV || info->si_signo == SIGBUS;
+    return address == (of_access ? fault_address_of(context) : host_pc_of(context));
+}
+
 /* Linux enters a handler with the FPU as a new process has it. */
 static void resume_float_modes(const ucontext_t *context)
 {
@@ -180,7 +201,7 @@ static void on_fault(int host_signal, siginfo_t *info, void *context)
 {
     uintptr_t host_pc = host_pc_of(context);
     struct mr_access_fault fault;
-    if (info->si_code <= 0) {
+    if (!is_of_instruction(info, context)) {
         int saved_errno = errno;
         mr_take_sent(info, context);
         errno = saved_errno;

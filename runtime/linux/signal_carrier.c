@@ -141,9 +141,10 @@ void *mr_carried_value(int upper, uint32_t value)
 static int unpack(const siginfo_t *from, struct mr_signal_info *info)
 {
     uint32_t upper = (uint32_t)((uint64_t)(uintptr_t)from->si_value.sival_ptr >> 32);
+    int number = from->si_errno & 0xff;
     mr_signal_info_from_host(from, info);
-    if (from->si_code == PACKET_CODE) {
-        info->signal = from->si_errno & 0xff;
+    if (from->si_code == PACKET_CODE && number <= MR_SIGNAL_COUNT) { /* any process may send what looks like one */
+        info->signal = number;
         info->code = (int)upper;
         info->error = 0;
         return from->si_errno & ~0xff;
@@ -317,14 +318,11 @@ static void leave_queue(bool to_guest)
     siginfo_t packet;
     while (mr_signal_dequeue(mr_thread_signals.blocked, &info)) {
         int host_signal = mr_signal_to_host(info.signal);
-        mr_packet_make(&packet, &info, MR_PACKET_OF_THREAD);
         if (host_signal != 0 && host_signal != MR_CARRIER_SIGNAL) {
-            packet.si_signo = host_signal;
-            packet.si_code = mr_signal_code_to_host(info.code);
-            packet.si_errno = 0;
-            packet.si_value.sival_ptr = mr_carried_value(0, info.words[2]);
+            mr_signal_info_to_host(&info, to_guest, &packet);
             syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), host_signal, &packet);
         } else if (to_guest) {
+            mr_packet_make(&packet, &info, MR_PACKET_OF_THREAD);
             mr_packet_to_thread(getpid(), gettid(), &packet);
         }
     }

@@ -9,8 +9,6 @@
 #include "linux/signals.h"
 #include "memory/values.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -97,105 +95,6 @@ static uint32_t get_context(const uint8_t *from, struct mr_state *s)
         mr_ctc1(s, 31, control);
     }
     return (uint32_t)mr_get64(from + SC_PC);
-}
-
-/* ---- siginfo ---- */
-
-int mr_signal_code_to_mips(int code)
-{
-    return code == SI_TIMER ? -3 : code == SI_MESGQ ? -4 : code == SI_ASYNCIO ? -2 : code;
-}
-
-int mr_signal_code_to_host(int code)
-{
-    return code == -3 ? SI_TIMER : code == -4 ? SI_MESGQ : code == -2 ? SI_ASYNCIO : code;
-}
-
-/* As siginfo_layout of kernel/signal.c: F_SETSIG chooses the signal. */
-static bool is_of_descriptor(const siginfo_t *from)
-{
-    return from->si_code >= POLL_IN && from->si_code <= POLL_HUP && from->si_signo != SIGCHLD &&
-           from->si_signo != SIGSYS &&
-           (from->si_signo == MR_CARRIER_SIGNAL || !mr_signal_host_needs(from->si_signo));
-}
-
-void mr_signal_info_from_host(const void *host_siginfo, struct mr_signal_info *info)
-{
-    const siginfo_t *from = host_siginfo;
-    bool exited = from->si_signo == SIGCHLD && from->si_code == CLD_EXITED;
-    *info = (struct mr_signal_info){mr_signal_to_mips(from->si_signo), mr_signal_code_to_mips(from->si_code), 0, {0}, false};
-    if (from->si_errno)
-        info->error = mr_errno_to_mips(from->si_errno);
-    info->words[0] = (uint32_t)from->si_pid;
-    info->words[1] = (uint32_t)from->si_uid;
-    if (from->si_signo == SIGCHLD && from->si_code > 0) {
-        info->words[2] = (uint32_t)(exited ? from->si_status : mr_signal_to_mips(from->si_status));
-        info->words[3] = (uint32_t)from->si_utime;
-        info->words[4] = (uint32_t)from->si_stime;
-    } else {
-        info->words[2] = (uint32_t)from->si_value.sival_int;
-    }
-    if (from->si_code == SI_TIMER)
-        info->words[0] = (uint32_t)mr_timer_to_guest(from->si_timerid);
-    if (is_of_descriptor(from)) {
-        info->words[0] = (uint32_t)from->si_band;
-        info->words[1] = (uint32_t)from->si_fd;
-    }
-    if (from->si_code == SI_KERNEL)
-        info->words[0] = info->words[1] = info->words[2] = 0;
-}
-
-void mr_signal_info_to_bytes(uint8_t *to, const struct mr_signal_info *info)
-{
-    memset(to, 0, MR_SIGINFO_BYTES);
-    mr_put32(to, (uint32_t)info->signal);
-    mr_put32(to + 4, (uint32_t)info->code); /* MIPS has code and errno the other way round */
-    mr_put32(to + 8, (uint32_t)info->error);
-    for (int i = 0; i < 5; i++)
-        mr_put32(to + 12 + 4 * i, info->words[i]);
-}
-
-int mr_put_signal_info(uint32_t guest, const struct mr_signal_info *info)
-{
-    uint8_t *to = mr_guest_bytes(guest, MR_SIGINFO_BYTES, MR_WRITE);
-    if (!to)
-        return -EFAULT;
-    mr_signal_info_to_bytes(to, info);
-    return 0;
-}
-
-/* ---- struct sigevent (asm-generic/siginfo.h): how a timer or a message queue tells what has happened ---- */
-
-enum { EVENT_VALUE = 0, EVENT_SIGNAL = 4, EVENT_NOTIFY = 8, EVENT_THREAD = 12, EVENT_BYTES = 64 };
-
-int mr_get_signal_event(uint32_t guest, struct sigevent *event)
-{
-    const uint8_t *from = mr_guest_bytes(guest, EVENT_BYTES, MR_READ);
-    if (!from)
-        return -EFAULT;
-    uint32_t value = mr_get32(from + EVENT_VALUE);
-    int number = (int)mr_get32(from + EVENT_SIGNAL);
-    memset(event, 0, sizeof *event);
-    event->sigev_notify = (int)mr_get32(from + EVENT_NOTIFY);
-    event->_sigev_un._tid = (pid_t)mr_get32(from + EVENT_THREAD);
-    event->sigev_value.sival_ptr = mr_carried_value(0, value);
-    event->sigev_signo = number;
-    if (event->sigev_notify == SIGEV_NONE)
-        return 0;
-    if (mr_signal_is_carried(number) && number <= MR_SIGNAL_COUNT) {
-        event->sigev_value.sival_ptr = mr_carried_value(number, value);
-        event->sigev_signo = MR_CARRIER_SIGNAL;
-    } else {
-        event->sigev_signo = mr_signal_to_host(number);
-    }
-    return 0;
-}
-
-uint32_t mr_signal_event_word(uint32_t guest, bool of_value)
-{
-    uint32_t word = 0;
-    mr_read32(guest + (of_value ? EVENT_VALUE : EVENT_SIGNAL), &word);
-    return word;
 }
 
 /* ---- stacks ---- */

@@ -140,9 +140,16 @@ uint32_t mr_signal_frame(struct mr_state *s, const struct mr_signal_action *acti
                          uint32_t pc, const struct mr_signal_set *mask);
 /* Restores what the frame at sp holds. Returns false when it is not there. */
 bool mr_signal_return(struct mr_state *s, bool with_info, uint32_t *pc);
+
+/* ---- signal_info.c ---- */
 int mr_signal_code_to_mips(int code); /* si_code of a host's signal */
 int mr_signal_code_to_host(int code); /* si_code */
 void mr_signal_info_from_host(const void *host_siginfo, struct mr_signal_info *info);
+/* to_self: to this process, which gets it back with all its words, whatever the code. */
+void mr_signal_info_to_host(const struct mr_signal_info *info, bool to_self, void *host_siginfo);
+bool mr_signal_raw_code(int host_code, int host_error, int *code); /* whether it came so; then the guest's code */
+bool mr_signal_is_of_descriptor(int host_code, uint64_t band); /* not the end of a child: si_band is one of a descriptor */
+int mr_get_signal_info(uint32_t guest, struct mr_signal_info *info); /* 0 or -EFAULT */
 void mr_signal_info_to_bytes(uint8_t *to, const struct mr_signal_info *info); /* MR_SIGINFO_BYTES of them */
 int mr_put_signal_info(uint32_t guest, const struct mr_signal_info *info); /* 0 or -EFAULT */
 struct sigevent;

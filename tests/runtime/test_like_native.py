@@ -1,8 +1,8 @@
 """What processes ask the kernel: guests print the same for MIPS, in both byte orders, and for this machine.
 
 ipc: System V IPC by the old call and by its own ("direct"). mqueues: POSIX message queues. timers: POSIX timers,
-interval timers, sleeping. clones: clone, clone3, waiting, job control. scheduling: classes, barriers, prctl, who a
-process is, advice about memory.
+interval timers, sleeping. clones: clone, clone3, waiting, job control. siginfo: what signals tell. scheduling: classes,
+barriers, prctl, who a process is, advice about memory.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ WAYS = {
     "mqueues": ("",),
     "timers": ("signals", "storms", "others", "threads", "intervals", "sleeping"),
     "clones": ("clones", "namespaces", "threes", "waiting", "jobs"),
+    "siginfo": ("exits", "death", "descriptors", "forged", "imitated", "waits"),
     "scheduling": ("classes", "barriers", "options", "death", "identities", "advice"),
 }  # fmt: skip
 SHARED = ("ipc", "mqueues")

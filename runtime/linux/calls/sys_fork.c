@@ -10,6 +10,7 @@
 #include "base/observe.h"
 #include "linux/abi.h"
 #include "linux/calls/clone.h"
+#include "linux/calls/layout.h"
 #include "linux/descriptors.h"
 #include "linux/host_call.h"
 #include "linux/program.h"
@@ -310,7 +311,8 @@ SYSCALL(4278, waitid, "ddpxp")
         return error;
     if (host_info.si_signo)
         mr_signal_info_from_host(&host_info, &info);
-    if (U32(2) && mr_put_signal_info(U32(2), &info))
+    if (host_info.si_signo && U32(4) && mr_put_rusage(U32(4), &usage))
         return -EFAULT;
-    return U32(4) && mr_put_rusage(U32(4), &usage) ? -EFAULT : 0;
+    const uint32_t words[] = {(uint32_t)info.signal, (uint32_t)info.code, 0, info.words[0], info.words[1], info.words[2]};
+    return U32(2) && mr_put_words(U32(2), words, 6) ? -EFAULT : 0; /* the kernel writes no more */
 }

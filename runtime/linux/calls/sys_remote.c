@@ -35,19 +35,21 @@ SYSCALL(4438, pidfd_getfd, "ddx")
     return mr_descriptor_made(mr_result(syscall(SYS_pidfd_getfd, FD(0), FD(1), U32(2))), MR_FD_UNKNOWN);
 }
 
-/* The signal must be that of the call, as the kernel checks. */
-static int64_t get_signal_info(uint32_t guest, int mips_signal, siginfo_t *info)
+/* The signal must be that of the call, and a code of the kernel's is for oneself only: the kernel is asked by signal 0. */
+static int64_t get_signal_info(int fd, uint32_t guest, int mips_signal, siginfo_t *host_info)
 {
-    const uint8_t *from = mr_guest_bytes(guest, MR_SIGINFO_BYTES, MR_READ);
-    if (!from)
+    struct mr_signal_info info;
+    siginfo_t question = {0};
+    if (mr_get_signal_info(guest, &info))
         return -EFAULT;
-    memset(info, 0, sizeof *info);
-    info->si_signo = mr_signal_to_host((int)mr_get32(from));
-    info->si_code = (int)mr_get32(from + 4);
-    info->si_pid = (pid_t)mr_get32(from + 12);
-    info->si_uid = mr_get32(from + 16);
-    info->si_value.sival_int = (int)mr_get32(from + 20);
-    return (int)mr_get32(from) == mips_signal ? 0 : -EINVAL;
+    if (info.signal != mips_signal)
+        return -EINVAL;
+    question.si_code = mr_signal_code_to_host(info.code);
+    bool to_self = info.code >= 0 || question.si_code == SI_TKILL;
+    if (to_self && syscall(SYS_pidfd_send_signal, fd, 0, &question, 0))
+        return -errno;
+    mr_signal_info_to_host(&info, to_self, host_info);
+    return 0;
 }
 
 SYSCALL(4424, pidfd_send_signal, "dipx")
@@ -56,7 +58,7 @@ SYSCALL(4424, pidfd_send_signal, "dipx")
     int host_signal = mr_signal_to_host(INT(1));
     if (INT(1) && !host_signal)
         return -EINVAL;
-    int64_t error = U32(2) ? get_signal_info(U32(2), INT(1), &info) : 0;
+    int64_t error = U32(2) ? get_signal_info(FD(0), U32(2), INT(1), &info) : 0;
     return error ? error : mr_result(syscall(SYS_pidfd_send_signal, FD(0), host_signal, U32(2) ? &info : NULL, U32(3)));
 }
 

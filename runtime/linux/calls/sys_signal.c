@@ -183,20 +183,25 @@ static bool is_to_this_thread(int thread, int number)
     return thread == gettid() && !host_keeps(number);
 }
 
-static struct mr_signal_info info_of_self(int number, int code, uint32_t value)
+static struct mr_signal_info info_of_self(int number, int code)
 {
-    return (struct mr_signal_info){number, code, 0, {(uint32_t)getpid(), getuid(), value}, false};
+    return (struct mr_signal_info){number, code, 0, {(uint32_t)getpid(), getuid()}, false};
 }
 
 /* What is sent to oneself goes to the queue at once; the rest is the host's. Signal 0 only asks. */
-static int64_t send_to_self(int number, int code, uint32_t value)
+static int64_t queue_for_self(const struct mr_signal_info *info)
 {
-    const struct mr_signal_info info = info_of_self(number, code, value);
-    if (number == MIPS_SIGKILL || number == MIPS_SIGSTOP)
-        return mr_result(kill(getpid(), mr_signal_to_host(number)));
-    if (number)
-        mr_signal_queue(&info);
+    if (info->signal == MIPS_SIGKILL || info->signal == MIPS_SIGSTOP)
+        return mr_result(kill(getpid(), mr_signal_to_host(info->signal)));
+    if (info->signal)
+        mr_signal_queue(info);
     return 0;
+}
+
+static int64_t send_to_self(int number, int code)
+{
+    const struct mr_signal_info info = info_of_self(number, code);
+    return queue_for_self(&info);
 }
 
 SYSCALL(4037, kill, "di")
@@ -205,11 +210,11 @@ SYSCALL(4037, kill, "di")
     if (number < 0 || number > LAST_SIGNAL)
         return -EINVAL;
     if (mr_signal_is_carried(number)) {
-        const struct mr_signal_info info = info_of_self(number, CODE_USER, 0);
+        const struct mr_signal_info info = info_of_self(number, CODE_USER);
         return mr_send_carried(INT(0), &info);
     }
     if (is_to_self(INT(0), number))
-        return send_to_self(number, CODE_USER, 0);
+        return send_to_self(number, CODE_USER);
     return mr_result(kill(INT(0), mr_signal_to_host(number)));
 }
 
@@ -219,9 +224,9 @@ static int64_t send_to_thread(int group, int thread, int number)
     if (number < 0 || number > LAST_SIGNAL || thread <= 0)
         return -EINVAL;
     if (is_to_this_thread(thread, number) && (group == -1 || group == getpid()))
-        return send_to_self(number, CODE_TKILL, 0);
+        return send_to_self(number, CODE_TKILL);
     if (mr_signal_is_carried(number)) {
-        const struct mr_signal_info info = info_of_self(number, CODE_TKILL, 0);
+        const struct mr_signal_info info = info_of_self(number, CODE_TKILL);
         return mr_send_carried_to_thread(group, thread, &info);
     }
     return mr_result(group == -1 ? syscall(SYS_tkill, thread, host_number)
@@ -231,34 +236,27 @@ static int64_t send_to_thread(int group, int thread, int number)
 SYSCALL(4236, tkill, "di") { return send_to_thread(-1, INT(0), INT(1)); }
 SYSCALL(4266, tgkill, "ddi") { return INT(0) <= 0 ? -EINVAL : send_to_thread(INT(0), INT(1), INT(2)); }
 
+/* What a guest makes up for itself it gets as it is; the kernel lets nobody else choose a code of the kernel's. */
 static int64_t send_with_info(int process, int thread, int number, uint32_t guest_info)
 {
-    const uint8_t *from = mr_guest_bytes(guest_info, MR_SIGINFO_BYTES, MR_READ);
-    if (!from)
+    struct mr_signal_info info;
+    siginfo_t host_info;
+    if (mr_get_signal_info(guest_info, &info))
         return -EFAULT;
     if (number < 0 || number > LAST_SIGNAL)
         return -EINVAL;
-    int code = (int)mr_get32(from + 4);
-    uint32_t value = mr_get32(from + 20);
-    if ((code >= 0 || code == CODE_TKILL) && (thread ? thread : process) != gettid())
+    if ((info.code >= 0 || info.code == CODE_TKILL) && (thread ? thread : process) != gettid())
         return -EPERM;
     if (process <= 0 || thread < 0)
         return thread ? -EINVAL : -ESRCH;
-    if (mr_signal_is_carried(number)) {
-        const struct mr_signal_info carried = {number, code, 0, {mr_get32(from + 12), mr_get32(from + 16), value}, false};
-        return thread ? mr_send_carried_to_thread(process, thread, &carried) : mr_send_carried(process, &carried);
-    }
-    if (thread ? is_to_this_thread(thread, number) : is_to_self(process, number))
-        return send_to_self(number, code, value);
-    siginfo_t info;
-    memset(&info, 0, sizeof info);
-    info.si_signo = mr_signal_to_host(number);
-    info.si_code = mr_signal_code_to_host(code);
-    info.si_pid = (pid_t)mr_get32(from + 12);
-    info.si_uid = mr_get32(from + 16);
-    info.si_value.sival_int = (int)value;
-    return mr_result(thread ? syscall(SYS_rt_tgsigqueueinfo, process, thread, info.si_signo, &info)
-                            : syscall(SYS_rt_sigqueueinfo, process, info.si_signo, &info));
+    info.signal = number;
+    if (thread ? is_to_this_thread(thread, number) && process == getpid() : is_to_self(process, number))
+        return queue_for_self(&info);
+    if (mr_signal_is_carried(number))
+        return thread ? mr_send_carried_to_thread(process, thread, &info) : mr_send_carried(process, &info);
+    mr_signal_info_to_host(&info, process == getpid(), &host_info);
+    return mr_result(thread ? syscall(SYS_rt_tgsigqueueinfo, process, thread, host_info.si_signo, &host_info)
+                            : syscall(SYS_rt_sigqueueinfo, process, host_info.si_signo, &host_info));
 }
 
 SYSCALL(4198, rt_sigqueueinfo, "dip") { return send_with_info(INT(0), 0, INT(1), U32(2)); }

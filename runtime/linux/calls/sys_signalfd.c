@@ -90,30 +90,82 @@ SYSCALL(4324, signalfd4, "dpuf") { return make(FD(0), U32(1), U32(2), U32(3)); }
 
 /* ---- reading ---- */
 
-static void from_queue(const struct mr_signal_info *info, uint8_t *to)
+/* Which members a siginfo_t has: siginfo_layout of kernel/signal.c. */
+enum layout { OF_SENDER, WITH_VALUE, OF_TIMER, OF_DESCRIPTOR, OF_CHILD, OF_FAULT };
+
+static enum layout layout_of(int signal, int code)
 {
+    if (code <= 0)
+        return code == MIPS_SI_TIMER ? OF_TIMER : code == SI_SIGIO ? OF_DESCRIPTOR : code < 0 ? WITH_VALUE : OF_SENDER;
+    switch (signal) {
+    case MIPS_SIGILL: return code <= 11 ? OF_FAULT : OF_SENDER; /* NSIGILL and so on */
+    case MIPS_SIGFPE: return code <= 15 ? OF_FAULT : OF_SENDER;
+    case MIPS_SIGSEGV: return code <= 10 ? OF_FAULT : OF_SENDER;
+    case MIPS_SIGBUS: return code <= 5 ? OF_FAULT : OF_SENDER;
+    case MIPS_SIGTRAP: return code <= 6 ? OF_FAULT : OF_SENDER;
+    case MIPS_SIGCHLD: return code <= 6 ? OF_CHILD : OF_SENDER;
+    default: return code <= POLL_HUP ? OF_DESCRIPTOR : OF_SENDER;
+    }
+}
+
+static void put_info(const struct mr_signal_info *info, uint8_t *to)
+{
+    const uint32_t *words = info->words;
     struct signalfd_siginfo host = {
-        .ssi_signo = (uint32_t)info->signal,
-        .ssi_errno = info->error,
-        .ssi_code = info->code,
-        .ssi_pid = info->words[0],
-        .ssi_uid = info->words[1],
-        .ssi_int = (int32_t)info->words[2],
-        .ssi_ptr = (uint64_t)(int64_t)(int32_t)info->words[2],
+        .ssi_signo = (uint32_t)info->signal, .ssi_errno = info->error, .ssi_code = info->code
     };
+    enum layout layout = layout_of(info->signal, info->code);
+    if (layout == OF_FAULT) {
+        host.ssi_addr = (uint64_t)(int64_t)(int32_t)words[0]; /* a pointer of 32 bits */
+    } else if (layout == OF_DESCRIPTOR) {
+        host.ssi_band = words[0];
+        host.ssi_fd = (int32_t)words[1];
+    } else if (layout == OF_TIMER) {
+        host.ssi_tid = words[0];
+        host.ssi_overrun = words[1];
+    } else {
+        host.ssi_pid = words[0];
+        host.ssi_uid = words[1];
+    }
+    if (layout == WITH_VALUE || layout == OF_TIMER) {
+        host.ssi_int = (int32_t)words[2];
+        host.ssi_ptr = (uint64_t)(int64_t)(int32_t)words[2];
+    } else if (layout == OF_CHILD) {
+        host.ssi_status = (int32_t)words[2];
+        host.ssi_utime = words[3];
+        host.ssi_stime = words[4];
+    }
     mr_layout_to_guest(INFO_LAYOUT, &host, MR_WHOLE, to, MR_WHOLE);
 }
 
-static void from_host(const struct signalfd_siginfo *from, uint8_t *to)
+/* What the host's kernel says of a signal, as members of a siginfo_t. It shows the end of a child as the state of a descriptor
+ * if the signal is not SIGCHLD; then the child's user, which it leaves out, is assumed to be this one. */
+static void take_info(const struct signalfd_siginfo *from, struct mr_signal_info *info)
 {
-    struct signalfd_siginfo host = *from;
-    host.ssi_signo = (uint32_t)mr_signal_to_mips((int)from->ssi_signo);
-    host.ssi_code = mr_signal_code_to_mips(from->ssi_code);
-    host.ssi_errno = from->ssi_errno ? mr_errno_to_mips(from->ssi_errno) : 0;
-    host.ssi_ptr = (uint64_t)(int64_t)from->ssi_int; /* one word of a union, in a 32-bit siginfo_t */
-    if (from->ssi_signo == SIGCHLD && from->ssi_code > 0 && from->ssi_code != CLD_EXITED)
-        host.ssi_status = mr_signal_to_mips(from->ssi_status);
-    mr_layout_to_guest(INFO_LAYOUT, &host, MR_WHOLE, to, MR_WHOLE);
+    int code = from->ssi_code;
+    bool raw = mr_signal_raw_code(from->ssi_code, from->ssi_errno, &code);
+    *info = (struct mr_signal_info){.signal = mr_signal_to_mips((int)from->ssi_signo),
+                                    .code = raw ? code : mr_signal_code_to_mips(code)};
+    enum layout layout = raw ? WITH_VALUE : layout_of(info->signal, info->code);
+    if (!raw && from->ssi_errno)
+        info->error = mr_errno_to_mips(from->ssi_errno);
+    if (layout == OF_CHILD) {
+        bool exited = from->ssi_code == CLD_EXITED;
+        info->words[2] = (uint32_t)(exited ? from->ssi_status : mr_signal_to_mips(from->ssi_status));
+        info->words[3] = (uint32_t)from->ssi_utime;
+        info->words[4] = (uint32_t)from->ssi_stime;
+    } else {
+        info->words[2] = (uint32_t)from->ssi_int;
+    }
+    info->words[0] = from->ssi_pid;
+    info->words[1] = from->ssi_uid;
+    if (layout == OF_TIMER) {
+        info->words[0] = (uint32_t)mr_timer_to_guest((int)from->ssi_tid);
+        info->words[1] = from->ssi_overrun;
+    } else if (layout == OF_DESCRIPTOR) {
+        info->words[0] = from->ssi_band;
+        info->words[1] = mr_signal_is_of_descriptor(from->ssi_code, from->ssi_band) ? (uint32_t)from->ssi_fd : getuid();
+    }
 }
 
 /* Those of the runtime's queue; returns how many bytes. */
@@ -122,7 +174,7 @@ static size_t take_queued(struct mr_signal_set set, uint8_t *to, size_t size_byt
     struct mr_signal_info info;
     size_t used = 0;
     while (used + INFO_BYTES <= size_bytes && mr_signals_waiting() && mr_signal_dequeue(set, &info)) {
-        from_queue(&info, to + used);
+        put_info(&info, to + used);
         used += INFO_BYTES;
     }
     return used;
@@ -141,7 +193,10 @@ int64_t mr_read_signals(int fd, uint8_t *to, size_t size_bytes)
     int64_t size = mr_wait_call(SYS_read, (uint64_t)(int64_t)fd, MR_HOST(got), room, 0, 0, 0);
     if (size == -EINTR && (used = take_queued(set, to, size_bytes)) > 0) /* one that the host needs: it came to its handler */
         return (int64_t)used;
-    for (int64_t i = 0; i < size / (int64_t)INFO_BYTES; i++)
-        from_host(&got[i], to + i * (int64_t)INFO_BYTES);
+    for (int64_t i = 0; i < size / (int64_t)INFO_BYTES; i++) {
+        struct mr_signal_info info;
+        take_info(&got[i], &info);
+        put_info(&info, to + i * (int64_t)INFO_BYTES);
+    }
     return size;
 }
