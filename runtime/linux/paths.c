@@ -112,6 +112,22 @@ static bool host_has_folder_of(const char *path)
     return access(folder, F_OK) == 0;
 }
 
+static bool host_has(const char *path)
+{
+    return faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+/* A link of the sysroot led to what is not there. Whether the host's file of the name as the guest gave it is meant, and not of
+ * the name that the link led to: one that exists is, else one in a folder that exists. */
+static bool is_as_given(const char *given, const struct mr_walk *walk, unsigned how)
+{
+    char led_to[2 * PATH_MAX];
+    snprintf(led_to, sizeof led_to, "%s%s", walk->at + walk->root_length, walk->rest);
+    if (host_has(led_to) || host_has(given))
+        return !host_has(led_to);
+    return how & MR_CREATE && !host_has_folder_of(led_to) && host_has_folder_of(given);
+}
+
 /* What a walk has found, as a path for the host. `path` stays as it is, the guest's own, where that means the same. */
 static int take_walk(struct mr_path *path, const struct mr_walk *walk, enum mr_found found, bool relative, unsigned how)
 {
@@ -119,6 +135,9 @@ static int take_walk(struct mr_path *path, const struct mr_walk *walk, enum mr_f
     if (found == MR_HIT)
         return relative && plain ? 0 : set_text(path, walk->at, walk->rest);
     bool last = found == MR_MISS && walk->rest[strspn(walk->rest, "/")] == 0;
+    bool stays_below = how & MR_CREATE && last && (relative || how & MR_BELOW);
+    if (found == MR_MISS && !plain && !relative && !stays_below && is_as_given(path->name, walk, how))
+        return 0;
     if (how & MR_CREATE && last && (relative || how & MR_BELOW || !host_has_folder_of(walk->at + root_length)))
         return relative && plain ? 0 : set_text(path, walk->at, walk->rest);
     return plain && found == MR_MISS ? 0 : set_text(path, walk->at + root_length, walk->rest);
@@ -128,7 +147,7 @@ static int find_by_walk(struct mr_path *path, const char *absolute, bool relativ
 {
     struct mr_walk walk;
     enum mr_found found;
-    int error = mr_walk(&walk, absolute, how, &found);
+    int error = mr_walk(&walk, absolute, how, &found); /* which is path->name, but for relative ones */
     return error ? error : take_walk(path, &walk, found, relative, how);
 }
 

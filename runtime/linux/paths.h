@@ -6,7 +6,7 @@
  * - An absolute path that exists below DIR is taken from there, else it is the host's. What Linux itself provides, /proc,
  *   /sys and /dev, is always the host's.
  * - Symbolic links below DIR, absolute ones and "..", are resolved inside DIR. A link that leads to something that is not
- *   below DIR leads to the host's file of that name.
+ *   below DIR leads to the host's file of that name; if there is none, the path as the guest gave it is the host's.
  * - A name that is to be created, and does not exist below DIR, is created in the host's folder of that name. Where the host
  *   has no such folder, but DIR does, it is created below DIR. What is renamed or linked stays on its side, if it can.
  * - A relative path starts at the folder that the process is in, or that the descriptor stands for, wherever this is. Below

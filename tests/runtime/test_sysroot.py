@@ -122,6 +122,38 @@ def test_the_rest_is_the_hosts(host: Path, tmp_path: Path, guest: Path, threads:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("threads", [False, True], ids=["alone", "threads"])
+def test_a_link_to_nothing_hides_nothing(host: Path, tmp_path: Path, guest: Path, threads: bool) -> None:
+    """As where /tmp of a firmware is a link to a folder that only a running one has."""
+    root, hidden, target = make_root(tmp_path), tmp_path / "hidden", tmp_path / "target"
+    for folder, names in ((hidden, ["file", "both"]), (target, ["both"])):
+        folder.mkdir()
+        for name in names:
+            (folder / name).write_text(f"of {folder.name}\n")
+    (root / tmp_path.relative_to("/")).mkdir(parents=True)
+    linked = root / hidden.relative_to("/")
+    linked.symlink_to("/var/no/such/folder")
+    commands = ["open", f"{hidden}/file", "stat", f"{hidden}/none", "write", f"{hidden}/new", "text", "open",
+                f"{hidden}/new", "write", f"{hidden}/file", "again", "mkdir", f"{hidden}/made", "unlink",
+                f"{hidden}/both", "chdir", f"{hidden}", "open", "file", "lstat", f"{hidden}"]  # fmt: skip
+    words = [host, "--engine", "interp", "-L", root, guest, *(["thread"] if threads else [])]
+    lines = run([*words, *commands], tmp_path)[threads:]
+    assert lines[:9] == [
+        f"open {hidden}/file: ok [of hidden]", f"stat {hidden}/none: ENOENT", f"write {hidden}/new: ok",
+        f"open {hidden}/new: ok [text]", f"write {hidden}/file: ok", f"mkdir {hidden}/made: ok",
+        f"unlink {hidden}/both: ok", f"chdir {hidden}: ok", "open file: ok [again]",
+    ]  # fmt: skip
+    assert lines[9].startswith(f"lstat {hidden}: ok 120000")
+    assert sorted(path.name for path in hidden.iterdir()) == ["file", "made", "new"]
+    (hidden / "both").write_text("of hidden\n")
+    linked.unlink()
+    linked.symlink_to(target)  # the name that it leads to comes first
+    lines = run([*words, "open", f"{hidden}/both", "open", f"{hidden}/file", "write", f"{hidden}/one", "more"], tmp_path)
+    assert lines[threads:] == [f"open {hidden}/both: ok [of target]", f"open {hidden}/file: ok [again]",
+                               f"write {hidden}/one: ok"]  # fmt: skip
+    assert (target / "one").read_text() == "more\n"
+
+
 def test_linux_itself_is_always_the_hosts(host: Path, tmp_path: Path, guest: Path) -> None:
     root = make_root(tmp_path)
     (root / "dev/null").write_text("a file\n")
