@@ -148,7 +148,8 @@ def test_a_link_to_nothing_hides_nothing(host: Path, tmp_path: Path, guest: Path
     (hidden / "both").write_text("of hidden\n")
     linked.unlink()
     linked.symlink_to(target)  # the name that it leads to comes first
-    lines = run([*words, "open", f"{hidden}/both", "open", f"{hidden}/file", "write", f"{hidden}/one", "more"], tmp_path)
+    commands = ["open", f"{hidden}/both", "open", f"{hidden}/file", "write", f"{hidden}/one", "more"]
+    lines = run([*words, *commands], tmp_path)
     assert lines[threads:] == [f"open {hidden}/both: ok [of target]", f"open {hidden}/file: ok [again]",
                                f"write {hidden}/one: ok"]  # fmt: skip
     assert (target / "one").read_text() == "more\n"
