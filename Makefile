@@ -27,25 +27,29 @@ help:
 	@echo 'make docs         the documents and the modules'"'"' docstrings as a site, in build/docs'
 	@echo 'make clean        remove .venv and everything that was built'
 
-# The environment is made again when this folder, the Python or pyproject.toml is another one than last time.
-define IDENTITY
-{ echo '$(CURDIR)' && $(PYTHON) -c 'import sys; print(sys.executable, sys.version)' && cat pyproject.toml; }
-endef
+# The environment is made again when this folder or pyproject.toml is another one than last time, when it does not work,
+# and when PYTHON names another Python than it was made with. Another python3 that stands first in PATH is no reason.
+MADE_WITH = $(PYTHON) -c 'import sys; print(sys.executable, sys.version.replace("\n", " "))'
+NAMED_PYTHON = $(if $(filter file,$(origin PYTHON)),,1)
 
 venv:
-	@new=$$(mktemp .venv.new.XXXXXX); $(IDENTITY) > $$new || { \
-	    echo 'make: no $(PYTHON): install Python 3.10 or newer (Debian: apt-get install python3)' >&2; rm -f $$new; exit 1; }; \
-	if cmp -s $$new .venv/identity && $(PY) -c ''; then rm $$new; else $(MAKE) --no-print-directory .venv NEW=$$new; fi
+	@if [ "$$(sed 2d .venv/identity 2> /dev/null)" = "$$(echo '$(CURDIR)'; cat pyproject.toml)" ] \
+	    && $(PY) -c 'import llvmlite' 2> /dev/null \
+	    && { [ -z '$(NAMED_PYTHON)' ] || [ "$$(sed -n 2p .venv/identity)" = "$$($(MADE_WITH))" ]; }; \
+	then :; else $(MAKE) --no-print-directory .venv; fi
 
 .PHONY: .venv
 .venv:
+	@$(PYTHON) -c '' || \
+	    { echo 'make: no $(PYTHON): install Python 3.10 or newer (Debian: apt-get install python3)' >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 	    { echo 'make: $(PYTHON) is older than 3.10; name a newer one: make PYTHON=python3.11' >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2> /dev/null || \
 	    { echo 'make: $(PYTHON) cannot make environments (Debian: apt-get install python3-venv)' >&2; exit 1; }
+	@echo 'make: making the Python environment .venv (once, in about a minute)' >&2
 	$(PYTHON) -m venv --clear .venv
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[test]'
-	@mv $(NEW) .venv/identity
+	@{ echo '$(CURDIR)' && $(MADE_WITH) && cat pyproject.toml; } > .venv/identity.new && mv .venv/identity.new .venv/identity
 
 demo: venv
 	$(PY) -m mipsrec.demo $(ARGS)
@@ -127,5 +131,5 @@ docs: venv
 	@echo 'the site: build/docs/index.html'
 
 clean:
-	rm -rf .venv .venv.new build dist samples/build mipsrec/_shipped *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist samples/build mipsrec/_shipped *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -prune -exec rm -rf {} +

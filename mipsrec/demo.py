@@ -122,10 +122,11 @@ def tour(names: list[str]) -> int:
     """Show everything for each named sample; return the exit status."""
     samples = load_samples_module()
     print("mipsrec translates MIPS Linux programs into native code, ahead of time, and runs them.\n", flush=True)
+    print("The host gives programs memory and system calls. It is compiled once, in a minute or two, and then kept:",
+          end=" ", flush=True)  # fmt: skip
     start = time.perf_counter()
     host = str(host_executable())
-    print(f"The host, which gives programs memory and system calls: ready in {time.perf_counter() - start:.1f} s "
-          "(compiled once, then kept)", flush=True)  # fmt: skip
+    print(f"ready in {time.perf_counter() - start:.1f} s", flush=True)
     ratios = []
     with temporary_folder("mipsrec-demo-") as folder:
         for sample, target in [(n, t) for n, t in TOUR if n in names] if names else TOUR:

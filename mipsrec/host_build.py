@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from . import __version__, stencils
 from .cache import HOSTS, cache_folder, cannot_write, source_digest
 from .compiler import find_compiler, run_compiler
 from .errors import BuildError
+from .long_work import long_work
 from .temporary_folder import temporary_folder
 
 _FLAGS = (
@@ -155,8 +156,7 @@ def _build(
                 _run([*common, "-c", str(source), "-o", str(target)])
                 return target
 
-            with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-                objects = list(pool.map(compile_one, [source for source in sources if source.suffix == ".c"]))
+            objects = _compiled([source for source in sources if source.suffix == ".c"], compile_one, output.name)
             finished = build / output.name
             link_flags = _SANITIZED_LINK_FLAGS if any("-fsanitize" in flag for flag in extra_flags) else _LINK_FLAGS
             _run([compiler, *extra_flags, *map(str, objects), "-o", str(finished), *link_flags])
@@ -165,6 +165,17 @@ def _build(
             os.replace(finished, output)
     except OSError as error:
         raise BuildError(f"{output}: {cannot_write(error)}") from error
+
+
+def _compiled(sources: list[Path], compile_one: Callable[[Path], Path], name: str) -> list[Path]:
+    """Return the object files of sources, in their order."""
+    workers = len(os.sched_getaffinity(0))
+    with long_work(f"building {name} (once, in about a minute)") as advance, ThreadPoolExecutor(workers) as pool:
+        objects = []
+        for compiled in pool.map(compile_one, sources):
+            objects.append(compiled)
+            advance(1 / len(sources))
+    return objects
 
 
 def _run(command: list[str]) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import count
@@ -36,6 +36,7 @@ from .lift.ir import FunctionPlan
 from .lift.options import LiftOptions
 from .lift.policy import cold_functions, hot_functions, large_interpreters, levels_of_program, lifted_starts, with_cold
 from .lift.variants import plan_variant, variants
+from .long_work import long_wait
 from .memory import AddressSpace
 from .options import Options
 from .shards import shards_of_files
@@ -49,6 +50,9 @@ __all__ = [
     "Guest", "Options", "Progress", "build", "cached_functions", "cached_library", "dump_llvm", "lifted_modules",
     "open_guest", "optimized_modules", "plans",
 ]  # fmt: skip
+
+_LONG_TO_ANALYZE = 1 << 20
+"""So many bytes of code take two seconds and more, at about 9 microseconds an instruction."""
 
 
 class Guest:
@@ -65,8 +69,13 @@ class Guest:
 
     @cached_property
     def program(self) -> Program:
-        with _no_collections():
+        with _no_collections(), self._said_if_long():
             return analyze(self.image, self.memory, self.known_starts)
+
+    def _said_if_long(self) -> AbstractContextManager[None]:
+        code_bytes = sum(end - start for start, end in self.image.executable_ranges)
+        where = f"{self.image.path}: finding the functions in {code_bytes >> 20} MiB of code"
+        return long_wait(where) if code_bytes >= _LONG_TO_ANALYZE else nullcontext()
 
     @cached_property
     def starts(self) -> Mapping[int, Callee]:

@@ -22,6 +22,7 @@ from ..elf_header import ET_DYN
 from ..errors import BuildError, MipsrecError
 from ..host_build import host_executable
 from ..library_file import code_bytes
+from ..long_work import bar_for_people
 from ..temporary_folder import temporary_folder
 from ..timing import Contender, compare
 from . import (
@@ -36,7 +37,6 @@ from . import (
 )
 from .arguments import add_build, add_models, add_old_name, number_from, options_of
 from .bench_report import NO_KERNELS, Results
-from .progress import bar_for_people
 
 BRIEF_SHARE = 10  # slow contenders get this much less work
 FLAGS = ("-O2",)

@@ -10,11 +10,11 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ..elf import Image
+from ..long_work import bar_for_people
 from ..options import Options
 from ..store import StoreProgress, StoreReport, readable_images, store_all
 from ..sysroot import closure_of, mips_files
 from .guest_files import sysroot_of
-from .progress import bar_for_people
 
 
 class _StoreBar(StoreProgress):

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
-from tqdm import tqdm
-
+from ..long_work import bar_for_people
 from ..pipeline import Progress
-
-
-def bar_for_people(**shape: Any) -> tqdm:
-    """Return a bar of tqdm's, to be closed by the caller."""
-    return tqdm(file=sys.stderr, disable=not sys.stderr.isatty(), leave=False, **shape)
 
 
 @contextmanager

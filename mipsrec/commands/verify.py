@@ -17,6 +17,7 @@ from ..cache import cache_folder, variant_of
 from ..elf import Image
 from ..errors import LiftError
 from ..host_build import host_executable
+from ..long_work import bar_for_people
 from ..options import Options
 from ..sysroot import closure_of
 from .arguments import add_function, add_library, add_run, add_with, named_functions, number_from, options_of
@@ -24,7 +25,7 @@ from .closure import build_closure
 from .divergence import Record, describe
 from .guest_files import guest_file, guest_files, sysroot_of
 from .host_process import exit_status, running
-from .progress import bar_for_people, progress_bar
+from .progress import progress_bar
 from .run import flag_words, is_dynamic, surroundings_words
 
 DESCRIPTION = """\

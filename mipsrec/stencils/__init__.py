@@ -27,6 +27,7 @@ from pathlib import Path
 
 from ..cache import cache_folder, cannot_write
 from ..errors import BuildError
+from ..long_work import long_work
 from ..target_cpu import native_level
 
 SHIPPED = "_shipped"
@@ -36,7 +37,8 @@ NUMBERS, TABLES = "mr_stencil_numbers.h", "mr_stencils.h"
 _NOT_IN_STENCILS = (
     "analysis/", "cache", "checksum.py", "cli.py", "commands/", "demo.py", "elf", "errors.py", "farm.py", "flow/",
     "host_build.py", "interrupts.py", "ir_dump.py", "layers.py", "library_file.py", "lift/build.py", "lift/check.py",
-    "lift/passes/", "lift/policy.py", "lift/text.py", "lift/variants.py", "linking.py", "memory.py", "object_cache.py",
+    "lift/passes/", "lift/policy.py", "lift/text.py", "lift/variants.py", "linking.py", "long_work.py", "memory.py",
+    "object_cache.py",
     "options.py", "packaging/", "pipeline.py", "profile", "server/", "shards.py", "store.py", "sysroot.py",
     "temporary_folder.py", "timing.py", "workers.py", "_runtime", "_samples", SHIPPED,
 )  # fmt: skip
@@ -73,7 +75,8 @@ def make_tables() -> str:
 
     if native_level() == 0:
         return "/* There are no stencils for this machine. */\n"
-    return _first_line() + tables_header(make_stencils())
+    with long_work("making the tables of the baseline tier (once, in about a minute)") as advance:
+        return _first_line() + tables_header(make_stencils(advance))
 
 
 def _first_line() -> str:

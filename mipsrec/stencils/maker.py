@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,14 +84,19 @@ def variants(entry: Entry) -> list[tuple[bool, bool]]:
     return [(big, window) for window in (False, True) for big in (False, True)] if entry.accesses else [(False, False)]
 
 
-def make_stencils() -> Stencils:
-    """Return all stencils; takes some seconds."""
+_WRITING = 0.05
+"""The share of the work that the texts of all functions are."""
+
+
+def make_stencils(advance: Callable[[float], None]) -> Stencils:
+    """Return all stencils, and tell of each share of the work when it is done; takes a minute of processor time."""
     names: dict[str, str] = {}
     wanted: list[tuple[Entry, list[_Wanted | None]]] = []
     for entry in entries():
         ways = ((*way, classes) for way in variants(entry) for classes in entry.combinations())
         wanted.append((entry, [_write(entry, classes, big, window, names) for big, window, classes in ways]))
-    code = dict(_compiled([f"define {TYPE} @{name}{body}" for body, name in names.items()]))
+    advance(_WRITING)
+    code = dict(_compiled([f"define {TYPE} @{name}{body}" for body, name in names.items()], advance))
     groups = [Group(entry, tuple(_stencil(item, code) for item in found)) for entry, found in wanted]
     return Stencils(groups, code["enter"][0], code["leave_all"][0])
 
@@ -117,7 +122,9 @@ def _write(
     return _Wanted(tuple(used), expressions, entry.accesses and entry.name not in SPILLED)
 
 
-def _compiled(texts: list[str]) -> Iterator[tuple[str, tuple[bytes, dict[int, str]]]]:
+def _compiled(
+    texts: list[str], advance: Callable[[float], None]
+) -> Iterator[tuple[str, tuple[bytes, dict[int, str]]]]:
     """Yield (name, (code, symbols by offset)) of all functions."""
     declarations = "".join(f"declare {TYPE} @{name}{SIGNATURE} #0\n" for name in EXITS)
     head = f'target triple = "{TRIPLE}"\n{DECLARATIONS}{CONSTRAINED_DECLARATIONS}{ATTRIBUTES}{MODULE_METADATA}'
@@ -127,6 +134,7 @@ def _compiled(texts: list[str]) -> Iterator[tuple[str, tuple[bytes, dict[int, st
     workers = len(os.sched_getaffinity(0))
     for _, binary in results(lambda part: emit_text(head + part, Cpu(1, "x86-64")), parts, workers):
         yield from _functions(binary)
+        advance((1 - _WRITING) / len(parts))
 
 
 def _functions(binary: bytes) -> Iterator[tuple[str, tuple[bytes, dict[int, str]]]]:

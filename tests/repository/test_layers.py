@@ -24,7 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("lift",),
     ("emit",),
     ("compiler", "target_cpu", "shards", "workers", "object_cache", "linking", "native", "cache", "layers", "timing"),
-    ("stencils",),
+    ("long_work", "stencils"),
     ("host_build",),
     ("pipeline", "ir_dump", "store", "sysroot", "cache_entries", "cache_limit", "cache_notes", "cache_prune", "farm"),
     ("server",),
