@@ -232,11 +232,16 @@ def test_code_that_is_changed_where_it_stands(world: World) -> None:
 
 FORKER = """
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 static volatile int stop; int work(int);
-static void *spin(void *which) { unsigned sum = 0; while (!stop) sum += work(7); return (void *)(long)(sum != 0); }
+static void *spin(void *which) {
+    unsigned n, sum = 0;
+    while (!stop) { for (n = 0; n < 100; n++) sum += work(7); sched_yield(); }
+    return (void *)(long)(sum != 0);
+}
 int main(void) {
     pthread_t threads[100]; int n, good = 0, status;
     for (n = 0; n < 100; n++) if (pthread_create(&threads[n], 0, spin, 0)) return 1;
