@@ -82,10 +82,11 @@ int main(int argc, char **argv)
 {
     struct mr_image image = {0};
     enum mr_memory_model model = MR_THUNK; /* the interpreter's way, too */
+    mr_own_begin();
     mr_options_parse(argc, argv);
     mr_program_start();
     if (mr_options.stats || mr_options.strace || mr_options.report) /* the guest may close its standard error */
-        mr_own_keep(MR_OWN_TRACE, fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, MR_OWN_FIRST));
+        mr_own_keep(MR_OWN_TRACE, fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
     if (mr_options.strace)
         mr_strace_start();
     bool native = !mr_options.engine_interp, named = native && mr_options.library_path != NULL;
@@ -118,6 +119,7 @@ int main(int argc, char **argv)
     if (mr_options.verify_fd >= 0)
         mr_verify_start(mr_main_state);
     mr_debug_start(mr_main_state);
+    mr_own_ready();
     if (MR_ADDRESS_SANITIZER)
         run(mr_main_state);
     struct mr_host_stack stack = mr_host_stack_make(sp);

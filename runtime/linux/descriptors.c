@@ -78,6 +78,7 @@ int64_t mr_descriptor_made(int64_t fd, enum mr_descriptor_kind kind)
 {
     if (fd < 0 || fd >= MR_FD_TABLE)
         return fd;
+    mr_own_guest_has((int)fd);
     if (kept[fd])
         mr_descriptor_closed((int)fd);
     set_kind((int)fd, (uint8_t)kind);

@@ -77,11 +77,23 @@ enum mr_own {
     MR_OWN_DEBUGGER, /* the connection to the debugger */
     MR_OWN_COUNT,
 };
-#define MR_OWN_FIRST 900 /* out of the way of the guest's own */
 
+void mr_own_begin(void); /* from here to mr_own_ready the host may have more than the guest's limit */
+void mr_own_ready(void);
 void mr_own_keep(enum mr_own which, int fd); /* takes fd over, under another number */
-int mr_own_descriptor(enum mr_own which);    /* or -1 */
+int mr_own_moved(int fd);                    /* the same for what no entry above is: the new number, or fd itself */
+int mr_own_descriptor(enum mr_own which);    /* or -1; opens again what has made way */
+bool mr_own_is(enum mr_own which, int fd);   /* whether it is the same file */
+const char *mr_own_lost_name(enum mr_own which); /* while it is lost, its name, if that still is the same file */
+bool mr_own_is_lost(enum mr_own which);      /* there is no number for it now */
 void mr_own_drop(enum mr_own which);
-void mr_own_make_way(int fd); /* the guest wants this number for itself */
+void mr_own_make_way(int fd);    /* the guest wants this number for itself */
+bool mr_own_make_room(void);     /* it finds none free: whether the host had some of its numbers */
+void mr_own_guest_may_get(void);  /* it may get many, and is not told of those that find no number */
+void mr_own_guest_has(int fd);   /* a number that it got from the kernel */
+void mr_own_limit_changed(void); /* with mr_lock held */
+/* Both also where the guest has all that it may have; as openat with O_CLOEXEC and pipe2, the second with mr_lock held. */
+int mr_own_openat(int directory, const char *name, int flags);
+int mr_own_pipe(int ends[2]);
 
 #endif

@@ -13,6 +13,7 @@
  */
 #include "base/messages.h"
 #include "cpu/interp.h"
+#include "linux/descriptors.h"
 #include "linux/paths.h"
 #include "linux/program.h"
 #include "memory/values.h"
@@ -292,7 +293,7 @@ static void load_interpreter(const struct file *program, const char *name, struc
 {
     bool big_endian = mr_big_endian;
     const char *path = mr_host_path_of(name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = mr_own_openat(AT_FDCWD, path, O_RDONLY);
     if (fd < 0)
         mr_fail("%s: its interpreter %s cannot be read (%s); name the folder that has the guest's /lib with --sysroot DIR",
                 program->path, name, strerror(errno));

@@ -36,7 +36,7 @@ void mr_sysroot_start(const char *folder)
     if (realpath(folder, root) == NULL)
         mr_fail("--sysroot %s: %s", folder, strerror(errno));
     root_length = strlen(root);
-    int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = mr_own_openat(AT_FDCWD, root, O_PATH | O_DIRECTORY);
     if (fd < 0)
         mr_fail("--sysroot %s: %s", folder, strerror(errno));
     if (root_length == 1) { /* "/": the same as none */
@@ -192,7 +192,7 @@ static bool take_descriptor(struct mr_path *path, int fd, unsigned how)
 static int find_absolute(struct mr_path *path, const char *absolute, bool relative, unsigned how)
 {
     int root_fd = mr_own_descriptor(MR_OWN_SYSROOT);
-    if (!can_look())
+    if (!can_look() || root_fd < 0)
         return find_by_walk(path, absolute, relative, how);
     if (!(how & MR_MISSED)) {
         int fd = look(root_fd, absolute, how, RESOLVE_IN_ROOT);
@@ -347,10 +347,11 @@ int64_t mr_path_open(int directory, uint32_t guest, int host_flags, uint32_t mod
         return -EFAULT;
     if (exclusive)
         how |= MR_NO_FOLLOW;
-    bool direct = root_length && !no_openat2 && text[0] == '/' && !exclusive && !mr_is_kernels_path(text) &&
+    int root_fd = mr_own_descriptor(MR_OWN_SYSROOT);
+    bool direct = root_length && root_fd >= 0 && !no_openat2 && text[0] == '/' && !exclusive && !mr_is_kernels_path(text) &&
                   (host_flags & O_TMPFILE) != O_TMPFILE;
     if (direct) {
-        int64_t fd = open_below(mr_own_descriptor(MR_OWN_SYSROOT), text, host_flags & ~O_CREAT, 0, RESOLVE_IN_ROOT);
+        int64_t fd = open_below(root_fd, text, host_flags & ~O_CREAT, 0, RESOLVE_IN_ROOT);
         if (fd != -ENOENT)
             return fd;
         how |= MR_MISSED;

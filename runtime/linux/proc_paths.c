@@ -136,8 +136,9 @@ static bool descriptor_is(long process, int fd, const char *wanted)
 static int find_host_descriptor(long process, const char *host)
 {
     char path[40];
-    if (descriptor_is(process, MR_OWN_FIRST, host))
-        return MR_OWN_FIRST;
+    int own = mr_own_descriptor(MR_OWN_HOST);
+    if (own >= 0 && descriptor_is(process, own, host))
+        return own;
     snprintf(path, sizeof path, "/proc/%ld/fd", process);
     DIR *folder = opendir(path);
     int found = -1;
@@ -170,8 +171,11 @@ bool mr_proc_program(const char *proc_name, char to[PATH_MAX])
     const char *file = split(proc_name, &process);
     if (!file || strcmp(file, "exe") != 0)
         return false;
-    int fd = program_descriptor(process);
+    const char *name = process == getpid() ? mr_own_lost_name(MR_OWN_PROGRAM) : NULL;
+    if (name)
+        snprintf(to, PATH_MAX, "%s", name);
+    int fd = name ? -1 : program_descriptor(process);
     if (fd >= 0)
         snprintf(to, PATH_MAX, "/proc/%ld/fd/%d", process, fd);
-    return fd >= 0;
+    return name || fd >= 0;
 }

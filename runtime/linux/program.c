@@ -36,7 +36,7 @@ static int open_this_host(void)
 {
     const char *const names[] = {"/proc/self/exe", (const char *)getauxval(AT_EXECFN), mr_options.host_name};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        int fd = names[i] ? open(names[i], O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+        int fd = names[i] ? mr_own_openat(AT_FDCWD, names[i], O_RDONLY | O_NONBLOCK) : -1;
         if (fd >= 0 && (i == 0 || is_this_host(fd)))
             return fd;
         if (fd >= 0)
@@ -52,7 +52,7 @@ static int open_program(void)
     struct mr_path path;
     int fd = mr_path_find_text(&path, AT_FDCWD, mr_options.program_path, MR_FOLLOW);
     if (fd == 0)
-        fd = openat(path.directory, path.name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        fd = mr_own_openat(path.directory, path.name, O_RDONLY | O_NONBLOCK);
     mr_path_done(&path);
     return fd;
 }
@@ -105,6 +105,8 @@ void mr_program_start(void)
 
 int mr_program_open(const char *path)
 {
-    int fd = mr_own_descriptor(MR_OWN_PROGRAM);
-    return fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : open(path, O_RDONLY | O_CLOEXEC);
+    int fd = mr_own_descriptor(MR_OWN_PROGRAM), copy = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    if (copy < 0 && fd >= 0 && errno == EMFILE && mr_own_make_room() && (fd = mr_own_descriptor(MR_OWN_PROGRAM)) >= 0)
+        copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    return fd >= 0 ? copy : open(path, O_RDONLY | O_CLOEXEC);
 }

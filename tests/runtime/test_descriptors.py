@@ -7,6 +7,7 @@ without them both sides fail alike.
 from __future__ import annotations
 
 import re
+import resource
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.runtime.twins import compile_guest as compile_file
-from tests.runtime.twins import natives_in_empty_folders, output_in_empty_folder
+from tests.runtime.twins import compile_native, natives_in_empty_folders, output_in_empty_folder
 from tests.support.compiled import ORDERS, compile_guest
 from tests.support.hosts import sanitized_host
 from tests.support.locks import alone_with
@@ -52,6 +53,38 @@ def test_under_sanitizers(tmp_path: Path, native: Callable[[str], str], name: st
     guest = compile_file(tmp_path, byte_order, name)
     command = [sanitized_host(), "--engine", "interp", guest]
     assert output_in_empty_folder(tmp_path / "run", command) == native(name)
+
+
+# ---- every number that there may be ----
+
+
+@pytest.mark.parametrize("byte_order", ORDERS)
+@pytest.mark.parametrize(("limit", "hard"), [(5, False), (12, False), (5000, False), (5, True), (7, True), (12, True)])
+def test_all_taken(host: Path, tmp_path: Path, byte_order: str, limit: int, hard: bool) -> None:
+    """The host's descriptors lie above the limit, or make way where it is the hard one and may not be raised."""
+    inside = tmp_path / "root" / tmp_path.relative_to("/") / "inside"
+    inside.mkdir(parents=True)
+    (inside / "file").touch()
+    guest, native = compile_file(tmp_path, byte_order, "full"), compile_native(inside, "full", "-static")
+    most = limit if hard else resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    words = ["executes"] if not hard or may_raise_limits() else []
+
+    def output(*command: str | Path) -> str:
+        done = subprocess.run(
+            ["sh", "-c", f'ulimit -Hn {most}; ulimit -Sn {limit}; exec "$@"', "sh", *command, *words],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        return f"{done.stdout}{done.stderr}status {done.returncode}\n"
+
+    below = tmp_path / "inside" / "file"
+    expected = output(native, inside / "file")
+    assert "executed: 5" in expected and output(host, "-L", tmp_path / "root", guest, below) == expected
+
+
+def may_raise_limits() -> bool:
+    """Whether this process has CAP_SYS_RESOURCE."""
+    effective = re.search(r"CapEff:\s*(\w+)", Path("/proc/self/status").read_text())
+    return effective is not None and bool(int(effective[1], 16) >> 24 & 1)
 
 
 # ---- what only o32 has ----

@@ -31,6 +31,7 @@
 #define MOST_STRINGS 0x100000u
 #define MOST_WORDS (MR_OPTION_WORDS + 8) /* before the guest's arguments */
 #define ROOM (MOST_WORDS + MR_CHAIN_ROOM)
+#define OWN_EXECUTABLE "/proc/self/exe"
 #define STRING_COST 4u /* a pointer */
 #define SPARE_BYTES 8192u /* of the next program's stack: a name, auxiliary vector, what scripts add */
 
@@ -93,7 +94,7 @@ static int open_again(int fd)
 {
     char path[40];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    int again = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int again = mr_own_openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK);
     return again < 0 && errno == ENOENT ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : again;
 }
 
@@ -119,8 +120,8 @@ static int open_target(struct target *target, int directory, uint32_t guest_path
     }
     if (*path == 0)
         return -ENOENT;
-    target->fd = openat(target->path.directory, target->path.name,
-                        O_RDONLY | O_CLOEXEC | O_NONBLOCK | (no_follow ? O_NOFOLLOW : 0));
+    target->fd = mr_own_openat(target->path.directory, target->path.name,
+                               O_RDONLY | O_NONBLOCK | (no_follow ? O_NOFOLLOW : 0));
     return target->fd >= 0 || errno == EACCES || errno == ENXIO ? 0 : -errno;
 }
 
@@ -129,14 +130,6 @@ static bool is_unreachable_script(const struct target *target, const struct mr_c
 {
     return chain->depth > 0 && target->directory >= 0 && strncmp(target->name, "/dev/fd/", 8) == 0 &&
            fcntl(target->directory, F_GETFD) & FD_CLOEXEC;
-}
-
-static bool is_running_program(int fd)
-{
-    struct stat one, other;
-    int own = mr_own_descriptor(MR_OWN_PROGRAM);
-    return own >= 0 && fstat(fd, &one) == 0 && fstat(own, &other) == 0 && one.st_dev == other.st_dev &&
-           one.st_ino == other.st_ino;
 }
 
 /* ---- the next host ---- */
@@ -151,18 +144,23 @@ static int64_t run_in_host(const struct target *target, int program, const char 
     snprintf(host_text, sizeof host_text, "%d", host);
     snprintf(program_text, sizeof program_text, "%d", program);
     words[count++] = "mipsrec-host";
-    count += mr_options_hand_on(words + count, is_running_program(program));
-    const char *const last[] = {"--executed", target->name, "--host-fd", host_text, "--program-fd", program_text, "--"};
+    count += mr_options_hand_on(words + count, mr_own_is(MR_OWN_PROGRAM, program));
+    const char *const last[] = {"--executed", target->name, "--program-fd", program_text, "--host-fd", host_text, "--"};
     memcpy(words + count, last, sizeof last);
     count += sizeof last / sizeof *last;
+    if (host < 0) /* the guest has left no number for it */
+        words[(count -= 2) - 1] = "--";
     memcpy(first - count, words, count * sizeof *words);
     mr_threads_leave_robust_lists();
     mr_signals_hand_on(true);
     fcntl(program, F_SETFD, 0);
-    fcntl(host, F_SETFD, 0);
-    syscall(SYS_execveat, host, "", first - count, target->environment, AT_EMPTY_PATH);
+    if (host >= 0)
+        fcntl(host, F_SETFD, 0);
+    syscall(SYS_execveat, host, host >= 0 ? "" : OWN_EXECUTABLE, first - count, target->environment,
+            host >= 0 ? AT_EMPTY_PATH : 0);
     int error = errno;
-    fcntl(host, F_SETFD, FD_CLOEXEC);
+    if (host >= 0)
+        fcntl(host, F_SETFD, FD_CLOEXEC);
     fcntl(program, F_SETFD, FD_CLOEXEC);
     return -error;
 }
@@ -189,7 +187,7 @@ static bool gains_rights(int fd)
 
 static int64_t run_mips(const struct target *target, const struct mr_chain *chain, const char **first)
 {
-    bool by_kernel = mr_own_descriptor(MR_OWN_HOST) < 0;
+    bool by_kernel = mr_own_descriptor(MR_OWN_HOST) < 0 && !mr_own_is_lost(MR_OWN_HOST);
     if (is_unreachable_script(target, chain))
         return -ENOENT;
     if (by_kernel || (chain->depth == 0 && gains_rights(chain->fd))) {

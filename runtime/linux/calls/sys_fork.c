@@ -51,17 +51,6 @@ static int to_parent = -1; /* in a vfork child: the pipe to the parent; closes w
 static bool threads_go_on; /* in a vfork child: other threads write the parent's memory meanwhile */
 static struct copy copy_of_stack, copy_of_data;
 
-/* The guest may close any descriptor below, or use its number. */
-static int move_out_of_the_way(int fd)
-{
-    enum { FIRST = 900 };
-    int moved = fcntl(fd, F_DUPFD_CLOEXEC, FIRST);
-    if (moved < 0)
-        return fd;
-    close(fd);
-    return moved;
-}
-
 static bool send_piece(uint32_t guest, const uint8_t *from, uint32_t size_bytes)
 {
     static struct piece piece;
@@ -89,7 +78,7 @@ static bool any_mapped(uint32_t first, uint32_t count)
 static void send_written_pages(void)
 {
     uint64_t entries[PAGEMAP_CHUNK];
-    int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    int map = mr_own_openat(AT_FDCWD, "/proc/self/pagemap", O_RDONLY);
     for (uint32_t first = 0; map >= 0 && first < MR_USER_END / MR_PAGE_BYTES; first += PAGEMAP_CHUNK) {
         if (!any_mapped(first, PAGEMAP_CHUNK))
             continue;
@@ -214,7 +203,7 @@ static void begin_child(struct mr_state *s, const struct mr_clone *clone, const 
     to_parent = -1;
     if (clone->flags & CLONE_VFORK) {
         close(ends[0]);
-        to_parent = move_out_of_the_way(ends[1]);
+        to_parent = mr_own_moved(ends[1]);
         mr_descriptor_keep(to_parent); /* the parent waits until it is closed */
         threads_go_on = several;
         if (several)
@@ -260,7 +249,7 @@ int64_t mr_process_make(struct mr_state *s, const struct mr_clone *clone)
     int ends[2] = {-1, -1}, pidfd = -1;
     bool several = mr_threads_several(), parent_waits = clone->flags & CLONE_VFORK;
     mr_lock(); /* the child finds all that is shared as it should be, and has no end of another child's pipe */
-    if (parent_waits && pipe2(ends, O_CLOEXEC)) {
+    if (parent_waits && mr_own_pipe(ends)) {
         mr_unlock();
         return -errno;
     }

@@ -3,6 +3,7 @@
 #include "linux/abi.h"
 #include "linux/calls/layout.h"
 #include "linux/calls/syscall.h"
+#include "linux/descriptors.h"
 #include "linux/host_call.h"
 #include "memory/values.h"
 
@@ -64,10 +65,12 @@ static int64_t change_limit(pid_t process, int limit, const struct rlimit *new, 
 {
     if (limit < 0)
         return -EINVAL;
-    if (!is_remembered(limit) || (process != 0 && process != getpid()))
+    if ((!is_remembered(limit) && limit != RLIMIT_NOFILE) || (process != 0 && process != getpid()))
         return mr_result(prlimit(process, (enum __rlimit_resource)limit, new, old));
     mr_lock();
-    int64_t error = change_remembered(limit, new, old);
+    int64_t error = limit == RLIMIT_NOFILE ? mr_result(prlimit(0, RLIMIT_NOFILE, new, old)) : change_remembered(limit, new, old);
+    if (limit == RLIMIT_NOFILE && new && !error)
+        mr_own_limit_changed();
     mr_unlock();
     return error;
 }

@@ -3,6 +3,7 @@
  */
 #include "linux/abi.h"
 #include "linux/calls/socket.h"
+#include "linux/descriptors.h"
 #include "linux/host_call.h"
 #include "memory/values.h"
 
@@ -178,6 +179,8 @@ static void expect_message(struct message *message, uint8_t *image, size_t image
     message->host.msg_namelen = message->address.size_bytes;
     message->host.msg_control = message->control && message->control_bytes ? image : NULL;
     message->host.msg_controllen = message->host.msg_control ? image_bytes : 0;
+    if (message->host.msg_control)
+        mr_own_guest_may_get();
 }
 
 /* Of an address that a call gave back; what a stream gives is none. */

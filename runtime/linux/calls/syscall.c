@@ -11,6 +11,7 @@
 #include "baseline/baseline.h"
 #include "cpu/upcalls.h"
 #include "linux/abi.h"
+#include "linux/descriptors.h"
 #include "linux/host_call.h"
 #include "linux/signals.h"
 #include "memory/values.h"
@@ -124,6 +125,8 @@ static int64_t make_call(struct mr_call *c, uint32_t first_word)
     if (mr_options.strace)
         mr_observe.trace_enter(c);
     int64_t result = run_body(c);
+    if (result == -EMFILE && mr_own_make_room())
+        result = run_body(c);
     if (mr_options.strace)
         mr_observe.trace_leave(c, result);
     return result;
