@@ -30,7 +30,7 @@ def farm(tmp_path: Path) -> Iterator[Farm]:
 
 def start_build(cache: Path, root: Path, farm: Farm) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        command("build", "--opt", "light", "--dask", farm.address, "--sysroot", root),
+        command("build", "--opt", "0", "--dask", farm.address, "--sysroot", root),
         env=environment(MIPSREC_CACHE=str(cache)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         preexec_fn=heed_interrupts,
     )  # fmt: skip
@@ -60,13 +60,14 @@ def test_farm_makes_the_same_libraries(tmp_path: Path, cache: Path, build: Build
         assert (cache / path.relative_to(tmp_path / "local")).read_bytes() == path.read_bytes()
     result = build("--sysroot", tmp_path / "root", main, "--dask", "tcp://127.0.0.1:1")  # nothing to do: not asked
     assert result.stdout == "0 files recompiled, 4 were there, 1 left out\n"
+    _assert_closure(tmp_path, build, farm)
 
 
-def test_farm_builds_the_closure_of_a_program(tmp_path: Path, build: Build, farm: Farm) -> None:
-    farm.add_worker("--no-nanny")
-    files = make_root(tmp_path / "root", "big", 2)
-    main = program(tmp_path / "root/main", "big", *files)
-    result = build(main, "--sysroot", tmp_path / "root", "--dask", farm.address)
+def _assert_closure(tmp_path: Path, build: Build, farm: Farm) -> None:
+    """The same farm builds a program, and what it loads."""
+    files = make_root(tmp_path / "other", "big", 2)
+    main = program(tmp_path / "other/main", "big", *files)
+    result = build(main, "--sysroot", tmp_path / "other", "--dask", farm.address)
     assert result.stdout == "3 files recompiled, 0 were there, 1 left out\n", result
 
 
@@ -100,15 +101,14 @@ def test_interrupted_farm_build(tmp_path: Path, cache: Path, farm: Farm) -> None
     assert unfinished(cache) == []
 
 
-def test_worker_of_another_version_is_refused(tmp_path: Path, build: Build, farm: Farm) -> None:
+def test_workers_that_differ_are_refused(tmp_path: Path, build: Build, farm: Farm) -> None:
+    """One of another version; then, when it is gone, one without mipsrec."""
     make_root(tmp_path / "root", "big", 1)
-    farm.add_worker("--no-nanny", PYTHONPATH=other_version(tmp_path / "other"))
+    other = farm.add_worker("--no-nanny", PYTHONPATH=other_version(tmp_path / "other"))
     result = build("--sysroot", tmp_path / "root", "--dask", farm.address)
     assert_one_line(result, "install the same mipsrec", source_digest()[:12])
-
-
-def test_worker_without_mipsrec_is_refused(tmp_path: Path, build: Build, farm: Farm) -> None:
-    make_root(tmp_path / "root", "big", 1)
+    other.terminate()
+    other.wait()
     (tmp_path / "none/mipsrec").mkdir(parents=True)
     (tmp_path / "none/mipsrec/__init__.py").write_text("")
     farm.add_worker("--no-nanny", PYTHONPATH=str(tmp_path / "none"))
