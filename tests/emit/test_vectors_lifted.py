@@ -1,12 +1,14 @@
 """The test vectors of single instructions, run through lifted code: all memory models, optimised and not.
 
-And shifts of 64 bits, that are written as such where they are certain to be such.
+And shifts of 64 bits, that are written as such where they are certain to be such. By default each model is run at one
+level, with MIPSREC_TIERS=all at each.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from mipsrec.lift.options import LiftOptions
 from tests.emit.lifted import Lifter, Runner, build_stubs
 from tests.emit.wide_shifts import AMOUNTS, BY, variants
 from tests.support.guest_cpu import STOP, Cpu
+from tests.support.sampling import ALL
 from tests.support.vectors import Vector, load_all
 
 VECTORS = load_all()
@@ -31,6 +34,9 @@ HELPED = {
 
 
 ENABLES = 0xF80
+WAYS: list[tuple[str, int | str]] = [("flat", 2), ("paged", 0), ("thunk", "light")]
+"""Each memory model, and each kind of code: optimised, not, and with registers in the state."""
+ALL_WAYS = list(product(("flat", "paged", "thunk"), (2, 0, "light")))
 
 
 def may_trap(vector: Vector) -> bool:
@@ -49,7 +55,7 @@ def all_cases() -> list[tuple[Vector, bool, int]]:
     return [(vector, big_endian, fr) for vector in VECTORS for big_endian, fr in vector.modes]
 
 
-@pytest.mark.parametrize("memory, opt", [("flat", 2), ("paged", 2), ("thunk", 2), ("flat", 0), ("flat", "light")])
+@pytest.mark.parametrize("memory, opt", ALL_WAYS if ALL else WAYS)
 def test_vectors(runner: Runner, tmp_path: Path, memory: str, opt: int | str) -> None:
     lifter, pieces = Lifter(tmp_path, opt), {}
     end = (0x08000000 | STOP >> 2, 0)  # j STOP
