@@ -57,6 +57,26 @@ def times_set_aside(ended: Ended) -> int:
     return int(ended.statistics.rpartition("set it aside ")[2].split()[0])
 
 
+def counted(what: str, ended: Ended) -> int:
+    found = re.search(rf"(\d+) {what}", ended.statistics)
+    assert found is not None, ended.statistics
+    return int(found[1])
+
+
+CROWDED = 6 * 4096
+"""So many arrivals for each sample are too many (CROWDED_ARRIVALS in runtime/growth/hot.c): one in 160 ns."""
+
+
+def assert_set_aside(ended: Ended, times: int) -> None:
+    """Code was set aside so often at least; or control left it more rarely than the rule is about.
+
+    A processor that is shared with others may need longer for each arrival: then nothing is to be set aside.
+    """
+    if times_set_aside(ended) == 0 and counted("dispatches", ended) < 1.3 * CROWDED * counted("samples", ended):
+        pytest.skip("NOT TESTED: this machine is so busy or slow that control leaves code less than once in 160 ns")
+    assert times_set_aside(ended) >= times, ended.statistics
+
+
 @pytest.fixture(params=ORDERS)
 def guest(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     (tmp_path / "guest").mkdir()
@@ -86,6 +106,7 @@ def test_without_a_server(guest: Path, host: Path, tmp_path: Path, monkeypatch: 
         grow_one(guest, "round_of")
         ended = run_beside(server, guest)
     assert ended.output == native_output(tmp_path, MANY_CALLS) and f"recompiled {guest}" in ended.statistics
+    assert_set_aside(ended, 1)
     assert times_set_aside(ended) == 1 and ended.bound == 0, ended.statistics
 
 
@@ -101,9 +122,9 @@ def test_loop_that_stays(byte_order: str, host: Path, tmp_path: Path, monkeypatc
             compute(process, 2.0)
             ended = stop(process)
     assert ended.output == native_output(tmp_path, ENDLESS_LOOP)
-    assert times_set_aside(ended) == 1, ended.statistics
-    dispatches = re.search(r"(\d+) dispatches", ended.statistics)
-    assert dispatches is not None and int(dispatches[1]) < 8_000_000, ended.statistics  # 2 s have more than 20 million
+    assert_set_aside(ended, 1)
+    rare = counted("dispatches", ended) < CROWDED * counted("samples", ended)
+    assert times_set_aside(ended) == 1 and rare, ended.statistics
 
 
 def test_used_again_with_more(guest: Path, host: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,4 +132,5 @@ def test_used_again_with_more(guest: Path, host: Path, tmp_path: Path, monkeypat
         monkeypatch.setenv("MIPSREC_CACHE", str(server.cache))
         ended = run_beside(server, guest, grow_one(guest, "round_of"))
     assert ended.output == native_output(tmp_path, MANY_CALLS)
-    assert times_set_aside(ended) >= 1 and ended.bound >= 1, ended.statistics
+    assert_set_aside(ended, 1)
+    assert ended.bound >= 1, ended.statistics
