@@ -1,35 +1,168 @@
 """The per-user cache: files named after what they were made from, written whole or not at all.
 
-Folder: $MIPSREC_CACHE, else $XDG_CACHE_HOME/mipsrec, else ~/.cache/mipsrec. It may be deleted at any time. Others may
-not write it, since the code in it runs with the user's rights.
+Folder: $MIPSREC_CACHE, else $XDG_CACHE_HOME/mipsrec, else ~/.cache/mipsrec. It may be deleted at any time. One that
+another user can write is not used, since the code in it runs with the user's rights (trust.py). Without a cache, what a
+command cannot do without is made in a private folder, which goes with the process.
 """
 
 from __future__ import annotations
 
+import atexit
+import errno
 import hashlib
 import os
-from collections.abc import Sequence
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
-from . import profiles
-from .errors import BuildError
+from . import profiles, trust
+from .errors import NoCacheError, WriteError, one_line
+from .interrupts import held
 from .options import Options
 from .target_cpu import chosen_cpu
+
+Made = TypeVar("Made")
 
 CODE, LIBRARIES, OBJECTS, HOSTS = "code", "libraries", "objects", "host"
 """Its folders: the store, libraries with names of their own, objects of earlier builds, hosts."""
 
 
-def cache_folder() -> Path:
-    """Return the cache folder, made if necessary; raises BuildError when it cannot be."""
-    named = os.environ.get("MIPSREC_CACHE")
-    base = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mipsrec"
+def _named() -> Path:
+    """Return the cache folder as the environment names it; raises NoCacheError where it names none."""
+    named, xdg = os.environ.get("MIPSREC_CACHE"), os.environ.get("XDG_CACHE_HOME")
     try:
-        base.mkdir(0o700, parents=True, exist_ok=True)
+        return Path(named) if named else Path(xdg or Path.home() / ".cache") / "mipsrec"
+    except RuntimeError as error:
+        raise NoCacheError("this user has no home folder; set MIPSREC_CACHE to a folder of yours") from error
+
+
+def own_folder() -> Path:
+    """Return the user's cache folder without links, made if necessary.
+
+    Raises NoCacheError where it cannot be, and where another user has a hand in it: what is there is neither read nor
+    written.
+    """
+    base = _named()
+    if _private.given_up is not None:
+        raise NoCacheError(_private.given_up)
+    try:
+        folder = trust.settle(base, make=True)
+        if folder.is_dir():
+            return folder
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+    except trust.Distrusted as reason:
+        raise NoCacheError(
+            f"{base}: {reason}, so it is not used; change that (chmod go-w), or set MIPSREC_CACHE to a folder of yours"
+        ) from reason
     except OSError as error:
-        raise BuildError(f"{base}: {cannot_write(error)}") from error
-    return base
+        raise NoCacheError(f"{base}: {cannot_write(error)}") from error
+
+
+def has_folder() -> bool:
+    """Return whether there is a cache that may be used; where there is none, say so once."""
+    try:
+        own_folder()
+    except NoCacheError as error:
+        _say_once(f"{error}; going on without a cache")
+        return False
+    return True
+
+
+def cache_folder() -> Path:
+    """Return the user's cache folder; where it may not be used, a private one that goes at the end of this process."""
+    return own_folder() if has_folder() else _private_folder()
+
+
+def with_room(make: Callable[[], Made]) -> Made:
+    """Return what a function makes in the cache; where that cannot be written, have it made in the private folder."""
+    try:
+        return make()
+    except WriteError as error:
+        if _private.given_up is not None or not has_folder():
+            raise
+        _private.given_up = str(error)
+        has_folder()
+        return make()
+
+
+def _say_once(text: str) -> None:
+    if text not in _private.said:
+        _private.said.add(text)
+        print(f"mipsrec: {one_line(text)}", file=sys.stderr)
+
+
+# ---- the private folder ----
+
+
+@dataclass
+class _Private:
+    """What takes the place of the cache in this process."""
+
+    folder: Path | None = None
+    given_up: str | None = None
+    """Why the user's cache is not used any more, after a write to it has failed."""
+    said: set[str] = field(default_factory=set)
+
+
+_private = _Private()
+_ROOM_BYTES = 1 << 26
+"""A host and what is needed to build it take no more."""
+
+
+def _private_folder() -> Path:
+    if _private.folder is None:
+        with held():
+            _private.folder = _new_private_folder()
+            atexit.register(remove_private_folder, os.getpid())
+    return _private.folder
+
+
+def _new_private_folder() -> Path:
+    """Make a folder for this process, if possible where there is room; raises NoCacheError."""
+    places = [os.environ.get("TMPDIR") or "/tmp", "/tmp", "/var/tmp", "/dev/shm", f"/run/user/{os.geteuid()}"]
+    for enough in (_has_room, os.path.isdir):
+        for place in places:
+            with suppress(OSError, ValueError):
+                if enough(place):
+                    folder = tempfile.mkdtemp(prefix="mipsrec-", dir=os.path.realpath(place))
+                    if trust.distrust(folder) is None or _is_for_all(os.path.dirname(folder)):
+                        return Path(folder)
+                    os.rmdir(folder)
+    raise NoCacheError(f"no folder for temporary files can be written ({', '.join(places)}); set TMPDIR to one")
+
+
+def _has_room(place: str) -> bool:
+    found = os.statvfs(place)
+    return found.f_bavail * found.f_frsize >= _ROOM_BYTES and (found.f_files == 0 or found.f_favail > 100)
+
+
+def _is_for_all(place: str) -> bool:
+    """Return whether this is the system's folder for temporary files, whose owner owns the root folder as well.
+
+    In some containers root has a number that means nobody there.
+    """
+    status = os.lstat(place)
+    sticky = bool(status.st_mode & stat.S_ISVTX)
+    return place in ("/tmp", "/var/tmp") and sticky and status.st_uid == os.lstat("/").st_uid
+
+
+def is_private(path: Path) -> bool:
+    """Return whether a path lies in the private folder, which goes at the end of this process."""
+    return _private.folder is not None and path.is_relative_to(_private.folder)
+
+
+def remove_private_folder(owner: int | None = None) -> None:
+    """Remove the private folder, if there is one, unless another process than `owner` asks."""
+    if _private.folder is not None and owner in (None, os.getpid()):
+        shutil.rmtree(_private.folder, ignore_errors=True)
+        _private.folder = None
 
 
 def cannot_write(error: OSError) -> str:
@@ -93,7 +226,7 @@ def partial_variant(options: Options, chosen: Sequence[tuple[str, Sequence[int]]
 _NOT_TRANSLATING = {
     "__main__.py", "_runtime", "_samples", "cache_entries.py", "cache_limit.py", "cache_notes.py", "cache_prune.py",
     "cli.py", "commands", "demo.py", "host_build.py", "interrupts.py", "layers.py", "packaging", "profile_report.py",
-    "stencils", "store.py", "sysroot.py", "temporary_folder.py", "timing.py", "workers.py",
+    "stencils", "store.py", "sysroot.py", "temporary_folder.py", "timing.py", "trust.py", "workers.py",
 }  # fmt: skip
 """What comes after a library is made, only asks for one, or says who makes it: its contents do not depend on these."""
 

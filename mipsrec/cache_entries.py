@@ -13,15 +13,19 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from . import trust
 from .cache import CODE, HOSTS, LIBRARIES, OBJECTS, cache_folder, source_digest
 from .library_file import Damaged, check_footer, read_library
+from .trust import listed, subfolders
 
+_MOST_BYTES = 1 << 26
+"""Of a description."""
 GROWING = "-hot"
 """Ends the names of libraries that the compile server makes (runtime/lifted/store.c)."""
 
@@ -56,35 +60,27 @@ class CacheEntry:
 def describe(library: Path, made_of: Path, soname: str | None) -> None:
     """Write beside a library which file it was made of; where that fails, only names are missing later."""
     facts = {"path": str(made_of.absolute()), "soname": soname, "version": source_digest()}
-    partial = library.with_suffix(f".json.{os.getpid()}")
+    with suppress(OSError):
+        trust.write(library.with_suffix(".json"), (json.dumps(facts) + "\n").encode())
+
+
+def read_description(path: Path) -> dict[str, Any]:
+    """Return what the description of a library says; raises OSError, or ValueError where it is none."""
     try:
-        with suppress(OSError):
-            partial.write_text(json.dumps(facts) + "\n")
-            os.replace(partial, library.with_suffix(".json"))
-    finally:  # a signal may end this anywhere
-        with suppress(OSError):
-            partial.unlink()
+        facts = json.loads(trust.read(path, _MOST_BYTES))
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    if not isinstance(facts, dict):
+        raise ValueError("it is no description")
+    return facts
 
 
 def _described(library: Path) -> dict[str, str | float]:
     try:
-        facts = json.loads(library.with_suffix(".json").read_text())
+        facts = read_description(library.with_suffix(".json"))
     except (OSError, ValueError):
         return {}
-    return {str(k): v for k, v in facts.items() if isinstance(v, (str, float))} if isinstance(facts, dict) else {}
-
-
-def listed(folder: Path) -> list[os.DirEntry[str]]:
-    """Return what is in a folder, by name; nothing where it cannot be read."""
-    try:
-        with os.scandir(folder) as found:
-            return sorted(found, key=lambda entry: entry.name)
-    except OSError:
-        return []
-
-
-def subfolders(folder: Path) -> list[Path]:
-    return [Path(entry.path) for entry in listed(folder) if entry.is_dir(follow_symlinks=False)]
+    return {str(k): v for k, v in facts.items() if isinstance(v, (str, float))}
 
 
 def _entry(
@@ -132,10 +128,9 @@ def cache_entries(
 
 def _host_version(folder: Path) -> str:
     """Return the version that a host says it looks for; "" when it says none."""
-    try:
-        return (folder / "version").read_text("ascii").strip()
-    except (OSError, ValueError):
-        return ""
+    with suppress(OSError):
+        return trust.read(folder / "version", 1000).decode("ascii", "replace").strip()
+    return ""
 
 
 def damage_of(library: CacheEntry) -> str | None:
@@ -155,19 +150,15 @@ def remove(entry: CacheEntry) -> bool:
     if not remove_path(entry.path):
         return False
     beside = "version" if entry.kind == HOSTS else entry.path.with_suffix(".json").name
-    with suppress(OSError):
-        entry.path.with_name(beside).unlink()
+    remove_path(entry.path.with_name(beside))
     remove_empty_folders(entry.path.parent)
     return True
 
 
 def remove_path(path: Path) -> bool:
-    """Remove a file, or a folder with all that is in it; return whether it is gone."""
+    """Remove what has a path in the cache, a folder with all that is in it; return whether it is gone."""
     try:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
+        trust.remove(path, cache_folder())
     except FileNotFoundError:
         pass
     except OSError:
@@ -178,9 +169,10 @@ def remove_path(path: Path) -> bool:
 def remove_empty_folders(folder: Path) -> None:
     """Remove a folder of the cache, and those above it, as far as they are empty."""
     root = cache_folder()
-    while folder != root and root in folder.parents:
+    while folder != root and root in folder.parents and not folder.is_symlink():
         try:
-            folder.rmdir()
+            with trust.opened_folder(folder.parent) as above:
+                os.rmdir(folder.name, dir_fd=above)
         except OSError:
             break
         folder = folder.parent

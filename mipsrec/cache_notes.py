@@ -12,8 +12,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from .cache import cache_folder
-from .library_file import open_unused
+from . import trust
+from .cache import own_folder
+from .errors import NoCacheError
 
 FOLDER = "identities"
 WHOLE = "whole"
@@ -22,6 +23,7 @@ USE_NOTED_SECONDS = 86400
 SETTLED_SECONDS = 2
 """What is younger may change, and keep its times."""
 
+_MOST_BYTES = 4096
 _NAME = re.compile(r"[0-9a-f]+-[0-9a-f]+")
 _NOTE = re.compile(r"1 \d+ -?\d+\.\d{9} -?\d+\.\d{9} ([0-9a-f]{64}|whole)\n")
 
@@ -38,8 +40,10 @@ def is_name(name: str) -> bool:
 
 def read_note(path: Path) -> str | None:
     """Return what a note says, an identity or WHOLE; None where it is nonsense. Raises OSError."""
-    with open(open_unused(path), "rb") as stream:
-        found = _NOTE.fullmatch(stream.read(400).decode("ascii", "replace"))
+    try:
+        found = _NOTE.fullmatch(trust.read(path, _MOST_BYTES).decode("ascii", "replace"))
+    except trust.Distrusted:
+        return None
     return found[1] if found is not None else None
 
 
@@ -48,19 +52,18 @@ def note_identity(status: os.stat_result, identity: str) -> None:
     if max(status.st_mtime, status.st_ctime) + SETTLED_SECONDS > time.time() or status.st_nlink == 0:
         return
     times = [f"{ns // 10**9}.{ns % 10**9:09}" for ns in (status.st_mtime_ns, status.st_ctime_ns)]
-    path = cache_folder() / FOLDER / name_of(status)
-    partial = path.with_name(f"{path.name}.{os.getpid()}")
-    with suppress(OSError):
-        path.parent.mkdir(exist_ok=True)
-        partial.write_text(f"1 {status.st_size} {times[0]} {times[1]} {identity}\n")
-        os.replace(partial, path)
+    note = f"1 {status.st_size} {times[0]} {times[1]} {identity}\n"
+    with suppress(OSError, NoCacheError):
+        root = own_folder()
+        folder = trust.make_folder(root / FOLDER, root)
+        trust.write(folder / name_of(status), note.encode())
 
 
 def note_use(path: Path) -> None:
     """Note that a library of the cache is used, where the file system has not for a day."""
-    if not path.is_relative_to(cache_folder()):
-        return  # of a layer
-    with suppress(OSError):
-        status = path.stat()
+    with suppress(OSError, NoCacheError):
+        if not path.is_relative_to(own_folder()):
+            return  # of a layer
+        status = path.lstat()
         if status.st_atime + USE_NOTED_SECONDS < time.time():
-            os.utime(path, ns=(time.time_ns(), status.st_mtime_ns))
+            os.utime(path, ns=(time.time_ns(), status.st_mtime_ns), follow_symlinks=False)

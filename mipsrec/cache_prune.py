@@ -13,11 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import cache_notes, stencils
-from .cache import CODE, HOSTS, LIBRARIES, OBJECTS, cache_folder
-from .cache_entries import CacheEntry, cache_entries, listed, remove, remove_empty_folders, remove_path, subfolders
+from . import cache_notes, stencils, trust
+from .cache import CODE, HOSTS, LIBRARIES, OBJECTS, own_folder
+from .cache_entries import CacheEntry, cache_entries, remove, remove_empty_folders, remove_path
 from .cache_limit import BOUNDED, beyond, limit_bytes
+from .trust import listed, subfolders
 
+_MOST_LOCK_BYTES = 1 << 16
 NOTE_DAYS = 30
 """A note on a file that was not read for so long is stale: to make it again costs milliseconds."""
 UNFINISHED_SECONDS = 3600
@@ -57,7 +59,7 @@ def remove_leftover(leftover: Leftover) -> bool:
 def _is_held(lock: Path) -> bool:
     """Return whether some process has this lock."""
     try:
-        with lock.open("rb") as stream:
+        with open(trust.open_file(lock, _MOST_LOCK_BYTES), "rb") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
@@ -69,14 +71,20 @@ def _is_held(lock: Path) -> bool:
 def _remove_lock(lock: Path) -> bool:
     """Remove a lock that nobody has, having it oneself (store.py looks whether its lock is still the file)."""
     try:
-        with lock.open("rb") as stream:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(stream.fileno()), os.stat(lock)):
-                lock.unlink()
+        handle = trust.open_file(lock, _MOST_LOCK_BYTES)
     except FileNotFoundError:
-        pass
+        return True
     except OSError:
-        return False
+        return remove_path(lock)  # it is no lock
+    with open(handle, "rb") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(handle), os.lstat(lock)):
+                return remove_path(lock)
+        except FileNotFoundError:
+            pass
+        except OSError:
+            return False
     return True
 
 
@@ -105,13 +113,13 @@ def _unfinished_in(folder: Path, now: float) -> Iterator[Leftover]:
             changed = (status.st_mtime for status in _statuses(path))
             if not held and max(changed, default=now) + UNFINISHED_SECONDS < now:
                 yield Leftover("unfinished build", path, _size(path))
-        elif entry.name.endswith(".json") and not path.with_suffix(".so").exists():
+        elif entry.name.endswith(".json") and not os.path.lexists(path.with_suffix(".so")):
             yield Leftover("description", path, _size(path))
 
 
 def leftovers() -> Iterator[Leftover]:
     """Yield what nothing needs any more."""
-    root, now = cache_folder(), time.time()
+    root, now = own_folder(), time.time()
     variants = [variant for version in subfolders(root / CODE) for variant in subfolders(version)]
     groups = [group for variant in variants for group in subfolders(variant)]
     hosts = subfolders(root / HOSTS)
@@ -127,8 +135,9 @@ def _stale_stencils(folder: Path, now: float) -> Iterator[Leftover]:
         if not entry.name.startswith("stencils-") or entry.name == stencils.cached_name():
             continue
         with suppress(OSError):
-            if entry.name.endswith(".h") or entry.stat().st_mtime + UNFINISHED_SECONDS < now:
-                yield Leftover("stencils", Path(entry.path), entry.stat().st_size)
+            status = entry.stat(follow_symlinks=False)
+            if entry.name.endswith(".h") or status.st_mtime + UNFINISHED_SECONDS < now:
+                yield Leftover("stencils", Path(entry.path), status.st_size)
 
 
 def _stale_notes(root: Path, now: float) -> Iterator[Leftover]:
@@ -136,7 +145,7 @@ def _stale_notes(root: Path, now: float) -> Iterator[Leftover]:
     libraries: set[str] = set()
     for library in cache_entries((CODE,)):
         with suppress(OSError):
-            status = library.path.stat()
+            status = os.stat(library.path)
             libraries.add(cache_notes.name_of(status))
     for entry in listed(root / cache_notes.FOLDER):
         path = Path(entry.path)

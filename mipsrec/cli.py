@@ -19,7 +19,7 @@ from typing import NoReturn
 
 from . import __version__
 from .commands.guest_words import split_words
-from .errors import MipsrecError
+from .errors import MipsrecError, one_line
 
 _DESCRIPTION = """\
 Recompiles 32-bit MIPS Linux programs ahead of time, by way of LLVM IR, and runs them at native speed.
@@ -104,7 +104,7 @@ def report_errors(action: Callable[[], int]) -> int:
         finally:
             signal.signal(signal.SIGTERM, before)
     except MipsrecError as error:
-        print(f"mipsrec: {error}", file=sys.stderr)
+        print(f"mipsrec: {one_line(str(error))}", file=sys.stderr)
         return 1
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left; say nothing at exit either

@@ -24,5 +24,18 @@ class BuildError(MipsrecError):
     """A tool, a library or the disk failed while native code was made."""
 
 
+class WriteError(BuildError):
+    """What was made cannot be kept: there is no room, or no right to write."""
+
+
+class NoCacheError(WriteError):
+    """There is no cache folder that may be used."""
+
+
 class ProfileError(MipsrecError):
     """A profile of an earlier run cannot be read, or is of another program."""
+
+
+def one_line(text: str) -> str:
+    """Return text whose control characters are written out: a name with a line break makes no line of its own."""
+    return "".join(c if c.isprintable() or c == " " else c.encode("unicode_escape").decode() for c in text)

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from . import __version__, native, pipeline
-from .cache import cache_folder, code_path, source_digest
+from .cache import code_path, source_digest
 from .cache_entries import describe
 from .cache_limit import Room
 from .elf import Image, load_elf, parse_elf
@@ -33,7 +33,7 @@ from .layers import check_trust
 from .linking import GuestFile, LibraryIdentity
 from .options import Options
 from .shards import Shard
-from .store import StoreProgress, StoreReport, Wanted, check_room, is_sound, locked, missing_of
+from .store import StoreProgress, StoreReport, Wanted, check_room, is_sound, locked, missing_of, root_of
 from .target_cpu import chosen_cpu
 from .workers import result_in_child
 
@@ -221,11 +221,11 @@ class _Farm:
     def _link(self, file: _OpenFile) -> None:
         file.order = None
         options, one, made_of = self.local_options, file.wanted, file.image_facts.identity
-        check_trust(Path(options.into) if options.into is not None else cache_folder())
+        check_trust(root_of(options))
         path, cpu = code_path(made_of, options), chosen_cpu(options.cpu)
         identity = LibraryIdentity(file.image_facts, options.memory, options.calls, str(options.opt), cpu)
         parts = [file.parts[shard.number] for shard in file.shards]
-        with locked(path):
+        with locked(path, root_of(options)):
             if not is_sound(path, made_of):
                 entries = [entry for _, found, _ in parts for entry in found]
                 native.link_objects([data for data, _, _ in parts], entries, cpu, identity, path)

@@ -7,6 +7,7 @@ carries the host and the launcher, the native form of the command `mipsrec` (pac
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
@@ -14,12 +15,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
-from . import __version__, stencils
-from .cache import HOSTS, cache_folder, cannot_write, source_digest
+from . import __version__, stencils, trust
+from .cache import HOSTS, cache_folder, cannot_write, source_digest, with_room
 from .compiler import find_compiler, run_compiler
-from .errors import BuildError
+from .errors import BuildError, WriteError
 from .long_work import long_work
 from .temporary_folder import temporary_folder
 
@@ -102,17 +104,30 @@ def _said_by(host: Path) -> str:
 
 
 def host_executable(extra_flags: tuple[str, ...] = ()) -> Path:
-    """Return the host that was installed, or else build it if this version is not in the cache; raises BuildError."""
+    """Return the host that was installed, or else build it if this version is not in the cache; raises BuildError.
+
+    Where the cache may not be used, or has no room, the host is in the private folder of this process.
+    """
     shipped = shipped_host() if not extra_flags else None
     if shipped is not None:
         return shipped
     sources = _sources(runtime_folder())
     compiler = find_compiler()
     key = _key(sources, extra_flags, compiler)
+    return with_room(partial(_kept_host, compiler, key, extra_flags))
+
+
+def _kept_host(compiler: str, key: str, extra_flags: tuple[str, ...]) -> Path:
+    """Return the host in the cache; build it where there is none that nobody else can have put there."""
     path = cache_folder() / HOSTS / key / HOST
-    if not path.exists():
-        build_host(compiler, path, extra_flags, {"version": source_digest() + "\n"})  # `mipsrec cache` wants to know
-    return path
+    if not trust.is_file(path) or not os.access(path, os.X_OK):
+        try:
+            folder = trust.make_folder(path.parent, cache_folder())
+            trust.clear(folder / HOST, folder)
+        except OSError as error:
+            raise WriteError(f"{path}: {cannot_write(error)}") from error
+        build_host(compiler, folder / HOST, extra_flags, {"version": source_digest() + "\n"})  # for `mipsrec cache`
+    return trust.settle(path)
 
 
 def build_host(
@@ -161,10 +176,11 @@ def _build(
             link_flags = _SANITIZED_LINK_FLAGS if any("-fsanitize" in flag for flag in extra_flags) else _LINK_FLAGS
             _run([compiler, *extra_flags, *map(str, objects), "-o", str(finished), *link_flags])
             for name, text in beside.items():
-                (output.parent / name).write_text(text)
+                trust.write(output.parent / name, text.encode())
+            finished.chmod(finished.stat().st_mode & 0o755)
             os.replace(finished, output)
     except OSError as error:
-        raise BuildError(f"{output}: {cannot_write(error)}") from error
+        raise WriteError(f"{output}: {cannot_write(error)}") from error
 
 
 def _compiled(sources: list[Path], compile_one: Callable[[Path], Path], name: str) -> list[Path]:
@@ -181,4 +197,6 @@ def _compiled(sources: list[Path], compile_one: Callable[[Path], Path], name: st
 def _run(command: list[str]) -> None:
     result = run_compiler(command)
     if result.returncode != 0:
-        raise BuildError(f"building the host failed: {(result.stderr.strip() or 'no message').splitlines()[0]}")
+        full = any(os.strerror(number) in result.stderr for number in (errno.ENOSPC, errno.EDQUOT))
+        reason = (result.stderr.strip() or "no message").splitlines()[0]
+        raise (WriteError if full else BuildError)(f"building the host failed: {reason}")

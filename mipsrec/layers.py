@@ -8,56 +8,35 @@ Nothing here writes into a layer but `mipsrec build --into FOLDER`.
 from __future__ import annotations
 
 import os
-import stat
 from dataclasses import replace
 from pathlib import Path
 
-from .cache import cache_folder, code_path, variant_of
+from .cache import cache_folder, code_path, has_folder, own_folder, variant_of
 from .errors import BuildError
 from .options import Options
 from .target_cpu import native_level
+from .trust import distrust
 
 SYSTEM = ("/var/cache/mipsrec", "/usr/lib/mipsrec/cache")
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-_OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
 
 
 def layer_folders() -> list[Path]:
     """Return the layers that are there, in the order in which they are asked."""
     named = os.environ.get("MIPSREC_CACHE_PATH", "").split(":")
-    found = [cache_folder().resolve()]
+    own = [own_folder()] if has_folder() else []
+    found = list(own)
     for name in (*filter(None, named), *SYSTEM):
-        folder = Path(name).resolve()
-        if folder.is_dir() and folder not in found:
-            found.append(folder)
-    return found[1:]
+        folder = os.path.realpath(name)
+        if os.path.isdir(folder) and Path(folder) not in found:
+            found.append(Path(folder))
+    return found[len(own) :]
 
 
-def distrust(path: Path) -> str | None:
-    """Return who else than root and this user can change what a path names, or None: code is taken from it."""
-    try:
-        real = path.resolve(strict=True)
-        names = [*reversed(real.parents), real]
-        closed = False
-        for name in names:
-            status = name.lstat()
-            if status.st_uid not in (0, os.geteuid()):
-                return "it, or a folder above it, belongs to another user"
-            holds_file = name == real.parent and not real.is_dir()
-            sticky = status.st_mode & stat.S_ISVTX and name != real and not holds_file
-            if status.st_mode & _OTHERS_WRITE and not closed and not sticky:
-                return "others can write it, or a folder above it"
-            closed = closed or (stat.S_ISDIR(status.st_mode) and not status.st_mode & _OTHERS_ENTER)
-    except OSError:
-        return "it is out of reach"
-    return None
-
-
-def check_trust(folder: Path) -> None:
-    """Raise BuildError where no code would be taken from a folder."""
-    reason = distrust(folder)
+def check_trust(path: Path, consequence: str = "no code is taken from it") -> None:
+    """Raise BuildError where others than root and this user can change what a path names."""
+    reason = distrust(path)
     if reason is not None:
-        raise BuildError(f"{folder}: {reason}, so no code is taken from it; change that (chmod go-w), or name another")
+        raise BuildError(f"{path}: {reason}, so {consequence}; change that (chmod go-w), or name another")
 
 
 def code_paths(identity: str, options: Options) -> list[Path]:

@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from . import abi
+from . import abi, trust
 from .checksum import FOOTER_BYTES, tells_length
 
+MOST_BYTES = 1 << 31
+"""Of a library: all modules of a process have to fit into so many (runtime/lifted/object.c)."""
 _SHT_DYNSYM = 11
 _PT_LOAD, _PF_X = 1, 1
 
@@ -37,22 +39,12 @@ class LibraryFacts:
     entry_count: int
 
 
-def open_unused(path: Path) -> int:
-    """Return a file opened so that reading it is no use of it, where it is ours (O_NOATIME); raises OSError."""
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
-    try:
-        return os.open(path, flags | os.O_NOATIME)
-    except PermissionError:
-        return os.open(path, flags)
-
-
 @contextmanager
 def _mapped(path: Path) -> Iterator[memoryview]:
     """Yield the bytes of a file; raises Damaged."""
     try:
-        handle = open_unused(path)
-        with open(handle, "rb") as stream:
-            if os.fstat(handle).st_size == 0:
+        with open(trust.open_file(trust.settle(path), MOST_BYTES), "rb") as stream:
+            if os.fstat(stream.fileno()).st_size == 0:
                 raise Damaged("it is empty")
             with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as view:
                 yield view
@@ -132,7 +124,7 @@ def read_library(path: Path, whole: bool = False) -> LibraryFacts:
             if whole:
                 _check_entries(data, facts.entry_count)
             return facts
-    except struct.error as error:
+    except (struct.error, OverflowError, IndexError) as error:
         raise Damaged("its headers lead beyond its end") from error
 
 

@@ -25,7 +25,7 @@ from .compiler import find_compiler
 from .emit.function import LiftedFunction
 from .emit.lifted import lift_function
 from .emit.module import called_elsewhere, module_text
-from .errors import BuildError
+from .errors import BuildError, WriteError
 from .lift.convention import Callee
 from .lift.options import LiftOptions
 from .linking import LibraryIdentity, link, table_text
@@ -312,6 +312,8 @@ def build_library(
     progress: Progress | None = None,
 ) -> BuildReport:
     """Compile the shards of a program's plan, or without one those of IR files with `entries`, into a library."""
+    if build.reuse:
+        object_cache.begin()
     with _being_made(output) as folder:
         work = partial(_run_shard, folder=folder, plan=plan, build=build)  # workers inherit it through fork
         compiled = in_workers(shards, work, build, progress)
@@ -340,7 +342,7 @@ def _being_made(output: Path) -> Iterator[Path]:
         with temporary_folder(".mipsrec-", output.parent) as folder:
             yield folder
     except OSError as error:
-        raise BuildError(f"{output}: cannot be written ({error.strerror or error}); nothing was left behind") from error
+        raise WriteError(f"{output}: cannot be written ({error.strerror or error}); nothing was left behind") from error
 
 
 def _finish(
@@ -352,6 +354,7 @@ def _finish(
     library = folder / "library.so"
     link(find_compiler(), [*paths, table], library, folder)
     append_footer(library)
+    library.chmod(library.stat().st_mode & 0o755)  # the host takes no code that others can write
     os.replace(library, output)
 
 

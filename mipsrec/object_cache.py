@@ -8,21 +8,32 @@ time, so builds side by side need no lock. Nothing here fails a build: a cache t
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from .cache import OBJECTS, cache_folder
+from . import trust
+from .cache import OBJECTS, has_folder, own_folder
 from .checksum import FOOTER_BYTES, footer, is_whole
-from .errors import BuildError
+from .errors import NoCacheError
+from .trust import listed, subfolders
 
 LIMIT_BYTES = 1 << 29
 """Beyond this the entries that were used longest ago go, until a quarter of it is free."""
 
 
+_MOST_BYTES = 1 << 28
+"""Of an object; none is nearly so large."""
+
+
+def begin() -> None:
+    """Say, before there are worker processes to say it, where nothing is kept."""
+    has_folder()
+
+
 def objects_folder() -> Path:
-    return cache_folder() / OBJECTS
+    """Return the folder of objects; raises NoCacheError."""
+    return own_folder() / OBJECTS
 
 
 def path_of(key: str) -> Path:
@@ -34,47 +45,38 @@ def find(key: str) -> bytes | None:
     """Return the object of a key, and note that it was used."""
     try:
         path = path_of(key)
-        data = path.read_bytes()
-    except (OSError, BuildError):
+        data = trust.read(path, _MOST_BYTES)
+    except (OSError, NoCacheError):
         return None
     if not is_whole(data):
         with suppress(OSError):
-            path.unlink()
+            trust.remove(path, objects_folder())
         return None
     with suppress(OSError):
-        os.utime(path)
+        os.utime(path, follow_symlinks=False)
     return data[:-FOOTER_BYTES]
 
 
 def keep(key: str, data: bytes) -> None:
     """Store the object of a key, if there is room."""
-    partial: str | None = None
-    try:
+    with suppress(OSError, NoCacheError):
         path = path_of(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, partial = tempfile.mkstemp(prefix=".partial-", dir=path.parent)
-        with open(handle, "wb") as stream:
-            stream.write(data + footer(data))
-        os.replace(partial, path)
-    except (OSError, BuildError):
-        if partial is not None:
-            with suppress(OSError):
-                os.unlink(partial)
+        folder = trust.make_folder(path.parent, own_folder())
+        trust.write(folder / path.name, data + footer(data))
 
 
-def _entries() -> Iterator[tuple[float, int, str]]:
+def _entries() -> Iterator[tuple[float, int, Path]]:
     """Yield (time of last use, bytes, path) of all entries, and of what builds that were killed left behind."""
-    for group in os.scandir(objects_folder()):
-        with suppress(OSError):
-            for entry in os.scandir(group.path):
-                with suppress(OSError):
-                    status = entry.stat()
-                    yield status.st_mtime, status.st_size, entry.path
+    for group in subfolders(objects_folder()):
+        for entry in listed(group):
+            with suppress(OSError):
+                status = entry.stat(follow_symlinks=False)
+                yield status.st_mtime, status.st_size, Path(entry.path)
 
 
 def trim(limit_bytes: int = LIMIT_BYTES) -> None:
     """Remove the entries that were used longest ago where all together take more than `limit_bytes`."""
-    with suppress(OSError, BuildError):
+    with suppress(OSError, NoCacheError):
         entries = sorted(_entries())
         excess = sum(size for _, size, _ in entries) - limit_bytes
         if excess <= 0:
@@ -84,5 +86,5 @@ def trim(limit_bytes: int = LIMIT_BYTES) -> None:
             if excess <= 0:
                 break
             with suppress(OSError):
-                os.unlink(path)
+                trust.remove(path, objects_folder())
                 excess -= size

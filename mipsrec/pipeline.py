@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from . import ir_dump, profiles
 from .analysis import Block, Function, Program, analyze
-from .cache import code_path, library_path, partial_variant
+from .cache import cache_folder, code_path, library_path, partial_variant
 from .cache_entries import describe
 from .cache_limit import Room
 from .elf import Image, load_elf
@@ -286,7 +286,7 @@ def cached_library(
         return store(guest.image, options, progress)
     path = library_path(guest.image.identity, options, sorted(function.start for function in functions or ()))
     if not is_sound(path, guest.image.identity):
-        with locked(path):
+        with locked(path, cache_folder()):
             if not is_sound(path, guest.image.identity):
                 build(guest, path, options, progress, functions)
                 describe(path, guest.image.path, guest.image.soname)
@@ -302,7 +302,7 @@ def cached_functions(
     variant = partial_variant(options, starts)
     for guest, functions in chosen:
         path = code_path(guest.image.identity, options, variant)
-        with locked(path):
+        with locked(path, cache_folder()):
             if not is_sound(path, guest.image.identity):
                 build(guest, path, options, progress, functions)
     return variant

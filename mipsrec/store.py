@@ -16,15 +16,15 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from . import profiles
+from . import profiles, trust
 from .cache import cache_folder, cannot_write, code_path
 from .cache_entries import describe
 from .cache_limit import Room, size_text
 from .cache_notes import note_use
 from .elf import Image, load_elf
-from .errors import BuildError, LiftError, MipsrecError
+from .errors import BuildError, LiftError, MipsrecError, WriteError
 from .interrupts import held, let_in
-from .layers import check_trust, code_paths, distrust
+from .layers import check_trust, code_paths
 from .library_file import Damaged, read_library
 from .options import LIGHT, Options
 
@@ -65,7 +65,7 @@ def code_bytes(image: Image) -> int:
 def stored_path(identity: str, options: Options) -> Path | None:
     """Return the undamaged library of a file in the cache or in a layer; None when there is none."""
     for path in code_paths(identity, options):
-        if path.exists() and distrust(path) is None and is_sound(path, identity):
+        if trust.is_file(path) and is_sound(path, identity):
             return path
     return None
 
@@ -92,11 +92,17 @@ def store(image: Image, options: Options, progress: Callable[[int, int], None] |
 def _build(image: Image, path: Path, options: Options, progress: Callable[[int, int], None] | None) -> None:
     from . import pipeline
 
-    check_trust(Path(options.into) if options.into is not None else cache_folder())
-    with locked(path):
+    root = root_of(options)
+    check_trust(root)
+    with locked(path, root):
         if not is_sound(path, image.identity):
             pipeline.build(pipeline.Guest(image), path, _options_for(image, options), progress)
             describe(path, image.path, image.soname)
+
+
+def root_of(options: Options) -> Path:
+    """Return the folder that the options fill: the cache, or the one of --into."""
+    return Path(options.into) if options.into is not None else cache_folder()
 
 
 @dataclass(frozen=True)
@@ -180,15 +186,20 @@ def readable_images(paths: Iterable[Path], report: list[str]) -> Iterator[tuple[
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Let one process at a time build `path`; the file that is the lock goes when it is no longer needed."""
+def locked(path: Path, root: Path) -> Iterator[None]:
+    """Let one process at a time build `path`, below a trusted root; the lock's file goes when it is needed no longer.
+
+    What is in the way of the file or the folders above it goes. Raises WriteError.
+    """
     with held():
         try:
-            lock = _lock(path.with_suffix(".lock"))
+            lock = _lock(path.with_suffix(".lock"), root)
         except OSError as error:
-            raise BuildError(f"{path.parent}: {cannot_write(error)}") from error
+            raise WriteError(f"{path.parent}: {cannot_write(error)}") from error
         with lock:
             try:
+                with suppress(OSError):
+                    trust.clear(path, path.parent)
                 with let_in():
                     yield
             finally:
@@ -196,19 +207,19 @@ def locked(path: Path) -> Iterator[None]:
                     path.with_suffix(".lock").unlink()
 
 
-def _lock(path: Path) -> IO[bytes]:
+def _lock(path: Path, root: Path) -> IO[bytes]:
     """Return the open file whose lock this process has. What another removed meanwhile is no lock any more."""
     for attempt in range(1000):
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            stream = path.open("wb")
+            trust.make_folder(path.parent, root)
+            stream = trust.open_lock(path)
         except FileNotFoundError:  # `mipsrec cache prune` has removed the empty folder
             if attempt == 999:
                 raise
             continue
         try:
             _wait_for(stream)
-            if os.path.samestat(os.fstat(stream.fileno()), os.stat(path)):
+            if os.path.samestat(os.fstat(stream.fileno()), os.lstat(path)):
                 return stream
         except FileNotFoundError:
             pass

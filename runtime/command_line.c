@@ -162,10 +162,13 @@ static int binfmt_arguments(int argc, char **argv)
     return 1 + has_argv0;
 }
 
-/* The guest may change its folder and then run itself again. */
-static const char *absolute_path(const char *path, char *buffer)
+/* The guest may change its folder and then run itself again. Links stay: who made them is looked at (lifted/library.c). */
+static const char *absolute_path(const char *path, char buffer[PATH_MAX])
 {
-    return realpath(path, buffer) != NULL ? buffer : path;
+    if (*path == '/' || getcwd(buffer, PATH_MAX) == NULL)
+        return path;
+    size_t length = strlen(buffer);
+    return snprintf(buffer + length, PATH_MAX - length, "/%s", path) < (int)(PATH_MAX - length) ? buffer : path;
 }
 
 void mr_options_parse(int argc, char **argv)

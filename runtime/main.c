@@ -91,7 +91,7 @@ int main(int argc, char **argv)
         mr_strace_start();
     bool native = !mr_options.engine_interp, named = native && mr_options.library_path != NULL;
     if (named)
-        model = (enum mr_memory_model)mr_library_examine(mr_options.library_path)->table->memory_model;
+        model = (enum mr_memory_model)mr_library_examine(mr_options.library_path, true)->table->memory_model;
     else if (native)
         model = model_of_variant(mr_options.variant);
     else if (mr_baseline_on)

@@ -202,6 +202,8 @@ static void print_help(const char *nothing);
 const struct mr_option_row mr_option_rows[] = {
     {.name = "--library", .argument = "FILE", .text = &mr_options.library_path, .hand_on = hand_on_library,
      .help = "code that mipsrec made from PROGRAM; without it everything is interpreted"},
+    {.name = "--trust-library", .flag = &mr_options.trust_library,
+     .help = "run the code of --library also where another user can have written it"},
     {.name = "--cache", .argument = "DIR", .text = &mr_options.cache_path, .hand_on = hand_on_cache,
      .help = "where recompiled code is found by the contents of the files that the program loads; else\n"
              "$MIPSREC_CACHE, $XDG_CACHE_HOME/mipsrec, ~/.cache/mipsrec or /var/cache/mipsrec"},

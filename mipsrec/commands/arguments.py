@@ -83,6 +83,9 @@ def add_library(
     parser: argparse.ArgumentParser, summary: str = "of `mipsrec build` (default: what the cache has, or gets)"
 ) -> None:
     add_old_name(parser, "--static-lib", parser.add_argument("--library", metavar="lib.so", help=summary))
+    parser.add_argument("--trust-library", action="store_true",
+                        help="run the code of that library also where another user can have chosen what is in it: its "
+                        "file or a folder above is theirs, or others can write it")  # fmt: skip
 
 
 def add_function(parser: argparse.ArgumentParser, summary: str, old_name: str | None = None) -> None:

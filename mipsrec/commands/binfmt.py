@@ -17,6 +17,7 @@ from typing import Literal
 
 from ..errors import BuildError, MipsrecError
 from ..host_build import host_executable
+from ..layers import check_trust
 
 DESCRIPTION = """\
 Registers the host with Linux's binfmt_misc, so that MIPS programs run wherever a program may be named: in a shell, by
@@ -185,6 +186,7 @@ def main(arguments: argparse.Namespace) -> int:
         return _uninstall(arguments.name)
     host = _host(arguments.host)
     if arguments.install:
+        check_trust(host, "it would run for all users")
         return _install(arguments.name, host, flags)
     if arguments.format == "binfmt.d":
         print("# 32-bit MIPS programs (o32) for mipsrec; made by mipsrec binfmt")

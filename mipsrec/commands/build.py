@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from .. import pipeline
+from ..cache import own_folder
 from ..errors import BuildError
 from ..ir_dump import read_dump
 from ..layers import check_trust
@@ -73,6 +74,8 @@ def _build_store(arguments: argparse.Namespace) -> int:
     options = options_of(arguments)
     if options.into is not None:
         _prepare_layer(Path(options.into))
+    else:
+        own_folder()  # what is built elsewhere nobody would find
     if arguments.source is not None:
         report = build_closure(guest_files(arguments.source, arguments), arguments, options)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from collections import Counter
@@ -13,13 +14,15 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from ..cache import CODE, HOSTS, LIBRARIES, OBJECTS, cache_folder, source_digest
+from ..cache import CODE, HOSTS, LIBRARIES, OBJECTS, cache_folder, own_folder, source_digest
 from ..cache_entries import CacheEntry, cache_entries, damage_of, remove
 from ..cache_limit import limit_bytes, parse_size, size_text
 from ..cache_prune import Rules, leftovers
 from ..cache_prune import prune as prune_cache
-from ..layers import distrust, layer_folders
+from ..errors import one_line
+from ..layers import layer_folders
 from ..library_file import Damaged, LibraryFacts, read_library
+from ..trust import distrust
 from .arguments import add_run
 
 _KINDS = {
@@ -107,7 +110,7 @@ def _facts(library: CacheEntry) -> LibraryFacts | None:
 
 
 def _name(library: CacheEntry) -> str:
-    return library.source or library.soname or "?"
+    return one_line(library.source or library.soname or "?")
 
 
 def _as_json(library: CacheEntry) -> dict[str, Any]:
@@ -176,7 +179,13 @@ class _Layer:
 
 
 def _layers() -> list[_Layer]:
-    return [_Layer(folder, list(cache_entries((CODE,), folder)), distrust(folder)) for folder in layer_folders()]
+    return [_layer(folder) for folder in layer_folders()]
+
+
+def _layer(folder: Path) -> _Layer:
+    """Return what a layer has; one of another user is not read."""
+    reason = distrust(folder)
+    return _Layer(folder, list(cache_entries((CODE,), folder)) if reason is None else [], reason)
 
 
 def _layer_as_json(layer: _Layer) -> dict[str, Any]:
@@ -192,10 +201,11 @@ def _print_layers() -> None:
         print("\nLayers, which are only read:")
     for layer in layers:
         of_others = len(layer.libraries) - layer.current
+        if layer.reason is not None:
+            print(f"  {layer.folder}: no code is taken from it: {layer.reason}")
+            continue
         print(f"  {layer.folder}: {layer.current} libraries of this mipsrec, {of_others} of other versions, "
               f"{size_text(layer.size_bytes)}")  # fmt: skip
-        if layer.reason is not None:
-            print(f"    no code is taken from it: {layer.reason}")
 
 
 def list_entries(arguments: argparse.Namespace) -> int:
@@ -214,9 +224,6 @@ def list_entries(arguments: argparse.Namespace) -> int:
         return 0
     bound = "no limit" if limit is None else f"the limit for libraries is {size_text(limit)}"
     print(f"{cache_folder()}: {size_text(total_bytes)}; {bound}")
-    reason = distrust(cache_folder())
-    if reason is not None:
-        print(f"no code is taken from it: {reason}")
     _print_libraries([one for one in found if one.kind == CODE])
     print()
     for kind, what in _KINDS.items():
@@ -266,8 +273,9 @@ def prune(arguments: argparse.Namespace) -> int:
 
 
 def main(arguments: argparse.Namespace) -> int:
+    folder = own_folder()  # only this one is looked after
     if arguments.action == "path":
-        print(cache_folder())
+        sys.stdout.buffer.write(os.fsencode(folder) + b"\n")
         return 0
     if arguments.action == "warm":
         from . import warm  # only now: the others need no compiler

@@ -11,7 +11,7 @@ from ..errors import LiftError
 from ..host_build import host_executable
 from .arguments import add_build, add_program, add_sysroot, add_tier, options_of
 from .guest_files import guest_file
-from .run import become_host, has_recompiled_code, library_of, tier_of
+from .run import become_host, has_recompiled_code, library_if_room, tier_of
 
 DESCRIPTION = """\
 Runs one function of a program as if it were called, without libc's start-up, and prints the registers that it changed.
@@ -45,7 +45,8 @@ def main(arguments: argparse.Namespace) -> int:
     function = guest.function(arguments.function)
     words = ["--tier", tier_of(arguments)]
     if has_recompiled_code(arguments):
-        words += ["--library", str(library_of(str(program), options_of(arguments)))]
+        library = library_if_room(str(program), options_of(arguments))
+        words += ["--library", str(library)] if library is not None else ["--cache", ""]
     if arguments.sysroot is not None:
         words += ["--sysroot", arguments.sysroot]
     words += ["--call", f"{function.start:x}", *arguments.arguments]

@@ -9,12 +9,13 @@ import struct
 import sys
 from pathlib import Path
 
-from ..cache import cache_folder, library_path, variant_of
+from .. import trust
+from ..cache import cache_folder, has_folder, is_private, library_path, remove_private_folder, variant_of
 from ..cache_notes import note_use
 from ..checksum import identity_of
-from ..errors import ElfError
+from ..errors import ElfError, WriteError, one_line
 from ..host_build import host_executable
-from ..layers import distrust, is_default, paths_to_run
+from ..layers import is_default, layer_folders, paths_to_run
 from ..library_file import is_undamaged
 from ..options import Options
 from .arguments import add_library, add_profile_rate, add_run, add_tier, options_of
@@ -78,7 +79,7 @@ def library_of(program: str, options: Options) -> Path:
         raise ElfError(f"{program}: cannot be read ({error.strerror})") from error
     paths = paths_to_run(identity, options) if options.profile is None else [library_path(identity, options)]
     for path in paths:
-        if path.exists() and distrust(path) is None and is_undamaged(path):
+        if trust.is_file(path) and is_undamaged(path):
             note_use(path)
             return path
     from .. import pipeline
@@ -89,6 +90,21 @@ def library_of(program: str, options: Options) -> Path:
         return pipeline.cached_library(guest, options, progress)
 
 
+def library_if_room(program: str, options: Options) -> Path | None:
+    """Return the same; None, with a word of it, where there is no cache to keep it in."""
+    if not has_folder():
+        return None
+    try:
+        return library_of(program, options)
+    except WriteError as error:
+        _say_without(error)
+        return None
+
+
+def _say_without(error: WriteError) -> None:
+    print(f"mipsrec: {one_line(str(error))}; going on without recompiled code", file=sys.stderr)
+
+
 def become_host(host: Path, words: list[str]) -> int:
     """Execute the host; what Python has changed of this process for itself is no matter of the guest."""
     sys.stdout.flush()
@@ -96,6 +112,10 @@ def become_host(host: Path, words: list[str]) -> int:
     for name in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(name, signal.SIG_DFL)
     _forget_coerced_locale()
+    if is_private(host):
+        handle = os.open(host, os.O_RDONLY | os.O_CLOEXEC)
+        remove_private_folder()
+        os.execve(handle, [str(host), *words], os.environ)
     os.execv(host, [str(host), *words])
 
 
@@ -149,8 +169,15 @@ def surroundings_words(arguments: argparse.Namespace) -> list[str]:
 
 def store_words(options: Options) -> list[str]:
     """Return the host's options for where the store has code."""
-    words = ["--cache", str(cache_folder())]
+    words = ["--cache", str(cache_folder()) if has_folder() else ""]
+    if not has_folder() and (layers := layer_folders()):
+        words += ["--layers", ":".join(map(str, layers))]
     return words if is_default(options) else [*words, "--variant", variant_of(options)]
+
+
+def library_words(library: str, arguments: argparse.Namespace) -> list[str]:
+    """Return the host's options for a library that the user names."""
+    return ["--library", library, *(["--trust-library"] if getattr(arguments, "trust_library", False) else [])]
 
 
 def host_words(arguments: argparse.Namespace) -> list[str]:
@@ -162,7 +189,7 @@ def host_words(arguments: argparse.Namespace) -> list[str]:
     if not has_recompiled_code(arguments):
         pass  # the host reads the program itself
     elif arguments.library is not None:
-        words += ["--library", arguments.library]
+        words += library_words(arguments.library, arguments)
     else:
         words += _code_words(guest_file(arguments.program, arguments), arguments)
     return words
@@ -190,16 +217,21 @@ def _code_words(program: Path, arguments: argparse.Namespace) -> list[str]:
     The launcher does the same where nothing has to be built (runtime/launcher/launcher.c).
     """
     options = options_of(arguments)
+    if not has_folder():
+        return store_words(options)  # what is built now would be gone when the program begins
     server = _server_words(arguments, options)
-    if is_dynamic(program):
-        if arguments.build:
-            from .closure import build_closure
+    try:
+        if is_dynamic(program):
+            if arguments.build:
+                from .closure import build_closure
 
-            build_closure([program], arguments, options)
-    elif not server or arguments.build:
-        library = library_of(str(program), options)
-        if options.profile is not None:  # the store has no such libraries
-            return ["--library", str(library)]
+                build_closure([program], arguments, options)
+        elif not server or arguments.build:
+            library = library_of(str(program), options)
+            if options.profile is not None:  # the store has no such libraries
+                return ["--library", str(library)]
+    except WriteError as error:
+        _say_without(error)
     return [*store_words(options), *server]
 
 

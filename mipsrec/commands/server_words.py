@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from ..cache import cache_folder
+from ..cache import own_folder
 from ..errors import BuildError
 
 _COMMAND = "mipsrec-python"
@@ -20,7 +20,7 @@ _BEGINS_SECONDS = 30.0
 
 def _environment() -> dict[str, str]:
     found = {name: os.environ[name] for name in _HANDED_ON if os.environ.get(name)}
-    return found | {"MIPSREC_CACHE": str(cache_folder().absolute())}
+    return found | {"MIPSREC_CACHE": str(own_folder())}
 
 
 def _command(jobs: int) -> list[str]:

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from .. import pipeline
-from ..cache import cache_folder, variant_of
+from ..cache import cache_folder, variant_of, with_room
 from ..elf import Image
 from ..errors import LiftError
 from ..host_build import host_executable
@@ -26,7 +26,7 @@ from .divergence import Record, describe
 from .guest_files import guest_file, guest_files, sysroot_of
 from .host_process import exit_status, running
 from .progress import progress_bar
-from .run import flag_words, is_dynamic, surroundings_words
+from .run import flag_words, is_dynamic, library_words, surroundings_words
 
 DESCRIPTION = """\
 Runs a program twice at once: as lifted code, and in the interpreter. System calls are made once, and both see their
@@ -73,7 +73,7 @@ def _library(arguments: argparse.Namespace, guest: pipeline.Guest) -> Path:
     if chosen == []:
         raise LiftError(f"{guest.image.path}: none of {', '.join(patterns)} is lifted, so there is nothing to compare")
     with progress_bar("build", len(guest.starts if chosen is None else chosen)) as progress:
-        return pipeline.cached_library(guest, options_of(arguments), progress, chosen)
+        return with_room(lambda: pipeline.cached_library(guest, options_of(arguments), progress, chosen))
 
 
 def _chosen_files(images: dict[Path, Image], word: str) -> tuple[list[Path], str]:
@@ -113,8 +113,9 @@ def _store_variant(arguments: argparse.Namespace, options: Options) -> str:
 def _code_words(arguments: argparse.Namespace, guest: pipeline.Guest) -> list[str]:
     """Return the host's options that name the code to verify."""
     if arguments.library is None and is_dynamic(guest.image.path):
-        return ["--cache", str(cache_folder()), "--variant", _store_variant(arguments, options_of(arguments))]
-    return ["--library", str(_library(arguments, guest))]
+        variant = with_room(lambda: _store_variant(arguments, options_of(arguments)))
+        return ["--cache", str(cache_folder()), "--variant", variant]
+    return library_words(str(_library(arguments, guest)), arguments)
 
 
 def _lines(records: socket.socket, process: subprocess.Popen[bytes]) -> Iterator[bytes]:

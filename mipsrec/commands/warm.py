@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 
-from ..cache import variant_of
+from ..cache import own_folder, variant_of
 from ..errors import BuildError
 from ..host_build import host_executable
 from ..options import Options
@@ -44,6 +44,7 @@ def _print_grown(before: dict[str, Grown], options: Options) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Run a program to its end, wait for the compile server, and say what it made; the exit status is the program's."""
     options = options_of(arguments)
+    own_folder()
     words = [*flag_words(arguments), *surroundings_words(arguments)]
     server = server_words(arguments.jobs)
     if not server:

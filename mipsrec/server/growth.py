@@ -14,17 +14,17 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from .. import native, object_cache
+from .. import native, object_cache, trust
 from ..analysis import Program
-from ..cache import code_path, source_digest, variant_folder
-from ..cache_entries import GROWING
+from ..cache import code_path, own_folder, source_digest, variant_folder
+from ..cache_entries import GROWING, read_description
 from ..cache_limit import Room
 from ..emit.function import LiftedFunction
 from ..emit.module import module_text
@@ -119,11 +119,11 @@ def read_state(identity: str, options: Options) -> Library:
     try:
         if read_library(library.path, whole=True).identity != identity:
             return library
-        facts = json.loads(library.path.with_suffix(".json").read_text())
+        facts = read_description(library.path.with_suffix(".json"))
         if facts["version"] == source_digest():
             library.seconds = float(facts["seconds"])
             library.groups = [_group(text) for text in facts["groups"]]
-    except (Damaged, OSError, ValueError, KeyError, TypeError):
+    except (Damaged, OSError, ValueError, KeyError, TypeError, OverflowError):
         library.groups = []
     return library
 
@@ -145,16 +145,7 @@ def _write_state(library: Library, guest: Guest) -> None:
     ]
     path, soname = str(guest.image.path.absolute()), guest.image.soname
     facts = {"path": path, "soname": soname, "version": source_digest(), "groups": groups, "seconds": library.seconds}
-    partial_path = library.path.with_name(f".{library.path.stem}.json.{os.getpid()}")
-    partial_path.write_text(json.dumps(facts) + "\n")
-    _settle(partial_path, library.path.with_suffix(".json"))
-
-
-def _settle(partial_path: Path, path: Path) -> None:
-    """Give a finished file its name, once the disk has it."""
-    with partial_path.open("rb") as stream:
-        os.fsync(stream.fileno())
-    os.replace(partial_path, path)
+    trust.write(library.path.with_suffix(".json"), (json.dumps(facts) + "\n").encode(), wait_for_disk=True)
 
 
 # ---- compiling a group ----
@@ -176,7 +167,7 @@ def _compile(shard: Shard, plan: native.Plan, number: int, cpu: Cpu) -> Part:
     text = module_text(lifted, native.default_triple(), plan.options.file_name)
     text = renamed(text, _symbols(lifted), number)
     key = native.object_key([("generated IR", text)], shard.level, cpu)
-    if _kept(key) is None:
+    if object_cache.find(key) is None:
         object_cache.keep(key, native.compile_text(text, shard.level, cpu))
     entries = tuple((pc, f"{function.symbol}-{number}") for function in lifted for pc in function.entries)
     return Part(key, entries)
@@ -213,20 +204,6 @@ def compile_group(guest: Guest, options: Options, functions: Functions, number: 
     return Group(number, functions, tuple(native.in_workers(plan.shards(), work, build)))
 
 
-def _kept(key: str) -> bytes | None:
-    """Return a kept object, unless another user may have written it: what is made of it runs unasked."""
-    path = object_cache.path_of(key)
-    try:
-        status = path.lstat()
-    except OSError:
-        return None
-    if status.st_uid != os.geteuid() or status.st_mode & 0o022:
-        with suppress(OSError):
-            path.unlink()
-        return None
-    return object_cache.find(key)
-
-
 # ---- the library ----
 
 
@@ -250,10 +227,10 @@ def _objects_of(guest: Guest, options: Options, groups: list[Group], jobs: int) 
     """Return the objects of groups; those that are kept no more are made again."""
     found: list[bytes] = []
     for group in groups:
-        parts = [_kept(part.key) for part in group.parts]
+        parts = [object_cache.find(part.key) for part in group.parts]
         if None in parts:
             compile_group(guest, options, group.functions, group.number, jobs)
-            parts = [_kept(part.key) for part in group.parts]
+            parts = [object_cache.find(part.key) for part in group.parts]
         if None in parts:
             raise OSError(f"{object_cache.objects_folder()}: keeps no objects")
         found += [data for data in parts if data is not None]
@@ -268,13 +245,15 @@ def _put(guest: Guest, options: Options, library: Library, groups: list[Group], 
     for group in groups:
         for part in group.parts:
             entries |= dict(part.entries)
-    library.path.parent.mkdir(parents=True, exist_ok=True)
-    _make_safe((library.path.parent, *library.path.parent.parents[:4]))  # VARIANT, VERSION, code, the cache
-    partial_path = library.path.with_name(f".{library.path.stem}.{os.getpid()}")
+    folder = trust.make_folder(library.path.parent, own_folder())
+    partial_path = folder / f".{library.path.stem}.{os.getpid()}"
     try:
         parts = _objects_of(guest, options, groups, jobs)
         native.link_objects(parts, list(entries.items()), cpu, identity, partial_path)
-        _settle(partial_path, library.path)
+        trust.clear(library.path, folder)
+        with partial_path.open("rb") as stream:
+            os.fsync(stream.fileno())
+        os.replace(partial_path, library.path)
     finally:
         with suppress(OSError):
             partial_path.unlink()
@@ -282,21 +261,6 @@ def _put(guest: Guest, options: Options, library: Library, groups: list[Group], 
     library.end_job()
     _write_state(library, guest)
     Room(()).add(library.path)
-
-
-def _make_safe(folders: Iterable[Path]) -> None:
-    """Take from others the right to write folders: the host demands that of those that lead to a library."""
-    for folder in folders:
-        status = folder.stat()
-        if status.st_uid == os.geteuid() and status.st_mode & 0o022:
-            folder.chmod(status.st_mode & 0o7755)
-
-
-def begin() -> None:
-    """Make the folder of kept objects, and let no other user write there."""
-    folder = object_cache.objects_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    _make_safe([folder, *(path for path in folder.iterdir() if path.is_dir())])
 
 
 @dataclass(frozen=True)
@@ -315,7 +279,7 @@ def grown(variant: str) -> dict[str, Grown]:
     found = {}
     for path in sorted(variant_folder(variant).glob(f"*/*{GROWING}.json")):
         with suppress(OSError, ValueError, KeyError, TypeError):
-            facts = json.loads(path.read_text())
+            facts = read_description(path)
             functions = frozenset().union(*(_group(text).functions for text in facts["groups"]))
             found[path.stem.removesuffix(GROWING)] = Grown(str(facts["path"]), functions, float(facts["seconds"]))
     return found

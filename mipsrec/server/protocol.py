@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..abi import MOST_PCS, REQUEST_KINDS, REQUEST_MAGIC, REQUEST_VERSION, request_head
-from ..cache import cache_folder, source_digest
+from ..cache import own_folder, source_digest
 from ..errors import BuildError
 from ..options import CALL_MODELS, CPUS, LEVELS, MEMORY_MODELS, Options
 
@@ -86,8 +86,8 @@ def options_of(variant: str) -> Options:
 
 
 def socket_path() -> Path:
-    """Return where the server of this user, cache and version listens."""
-    path = Path(os.path.realpath(cache_folder())) / "server" / f"{source_digest()[:16]}.sock"
+    """Return where the server of this user, cache and version listens; raises NoCacheError."""
+    path = own_folder() / "server" / f"{source_digest()[:16]}.sock"
     if len(os.fsencode(path)) < _SUN_PATH_BYTES:
         return path
     digest = hashlib.blake2b(os.fsencode(path), digest_size=32).hexdigest()[:16]

@@ -24,8 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from .. import object_cache
-from ..cache import code_path
+from .. import object_cache, trust
+from ..cache import code_path, own_folder
 from ..cache_notes import note_identity
 from ..checksum import identity_of
 from ..elf import parse_elf
@@ -327,7 +327,7 @@ def _say(text: str) -> None:
 
 def _only_one(path: Path) -> IO[bytes] | None:
     """Return the lock that makes this process the only server of a socket, None where another has it."""
-    stream = path.with_suffix(".lock").open("wb")
+    stream = trust.open_lock(path.with_suffix(".lock"))
     try:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -338,7 +338,7 @@ def _only_one(path: Path) -> IO[bytes] | None:
 
 def _listen(path: Path) -> socket.socket:
     with suppress(FileNotFoundError):
-        path.unlink()
+        trust.remove(path, path.parent)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
     listener.setblocking(False)
     listener.bind(os.fspath(path))
@@ -356,7 +356,9 @@ def _be_modest() -> None:
 
 def _write_log_to(path: Path) -> None:
     """Let standard error be a file that begins anew with each server."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    handle = trust.open_own(path)
+    os.ftruncate(handle, 0)
+    fcntl.fcntl(handle, fcntl.F_SETFL, os.O_APPEND)
     os.dup2(handle, 2)
     os.close(handle)
 
@@ -364,6 +366,7 @@ def _write_log_to(path: Path) -> None:
 def serve(jobs: int, idle_seconds: float) -> int:
     """Be the compile server until nobody has asked for long; return at once where there is one."""
     os.umask(0o077)
+    own_folder()
     path = protocol.socket_path()
     protocol.private_folder(path.parent)
     lock = _only_one(path)
@@ -372,7 +375,6 @@ def serve(jobs: int, idle_seconds: float) -> int:
     with lock:
         _be_modest()
         _write_log_to(path.with_suffix(".log"))
-        growth.begin()
         listener = _listen(path)
         try:
             Server(listener, jobs, idle_seconds).run()

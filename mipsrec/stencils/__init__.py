@@ -21,16 +21,18 @@ them.
 from __future__ import annotations
 
 import hashlib
-import os
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from ..cache import cache_folder, cannot_write
-from ..errors import BuildError
+from .. import trust
+from ..cache import HOSTS, cache_folder, cannot_write
+from ..errors import WriteError
 from ..long_work import long_work
 from ..target_cpu import native_level
 
 SHIPPED = "_shipped"
+_MOST_BYTES = 1 << 26
 NUMBERS, TABLES = "mr_stencil_numbers.h", "mr_stencils.h"
 
 
@@ -40,7 +42,7 @@ _NOT_IN_STENCILS = (
     "lift/passes/", "lift/policy.py", "lift/text.py", "lift/variants.py", "linking.py", "long_work.py", "memory.py",
     "object_cache.py",
     "options.py", "packaging/", "pipeline.py", "profile", "server/", "shards.py", "store.py", "sysroot.py",
-    "temporary_folder.py", "timing.py", "workers.py", "_runtime", "_samples", SHIPPED,
+    "temporary_folder.py", "timing.py", "trust.py", "workers.py", "_runtime", "_samples", SHIPPED,
 )  # fmt: skip
 """What the names of modules begin with that have no part in a stencil: no guest program is read or planned for one."""
 
@@ -105,17 +107,18 @@ def _tables() -> str:
     shipped = shipped_tables()
     if shipped is not None or native_level() == 0:
         return shipped or make_tables()
-    kept = cache_folder() / "host" / cached_name()
+    kept = cache_folder() / HOSTS / cached_name()
+    with suppress(OSError, UnicodeDecodeError):
+        text = trust.read(kept, _MOST_BYTES).decode()
+        if text.startswith(_first_line()):
+            return text
     try:
-        if not kept.exists():
-            kept.parent.mkdir(exist_ok=True)  # before the work that takes long
-            text = make_tables()
-            new = kept.with_name(f"{kept.name}.{os.getpid()}")
-            new.write_text(text)
-            os.replace(new, kept)
-        return kept.read_text()
+        folder = trust.make_folder(kept.parent, cache_folder())  # before the work that takes long
+        text = make_tables()
+        trust.write(folder / kept.name, text.encode())
     except OSError as error:
-        raise BuildError(f"{kept}: {cannot_write(error)}") from error
+        raise WriteError(f"{kept}: {cannot_write(error)}") from error
+    return text
 
 
 def headers() -> dict[str, str]:

@@ -130,7 +130,8 @@ static bool runs_recompiled_code(const struct command_line *line)
 /* The cache as Python names it, or NULL where Python is to make it, or to say why it cannot. */
 static const char *find_cache(void)
 {
-    static char path[PATH_MAX];
+    static char real[PATH_MAX];
+    char path[PATH_MAX];
     const char *named = getenv("MIPSREC_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     struct stat status;
     int length;
@@ -140,7 +141,8 @@ static const char *find_cache(void)
         length = snprintf(path, sizeof path, "%s/mipsrec", xdg);
     else
         length = home != NULL && *home == '/' ? snprintf(path, sizeof path, "%s/.cache/mipsrec", home) : -1;
-    return length > 0 && length < (int)sizeof path && stat(path, &status) == 0 && S_ISDIR(status.st_mode) ? path : NULL;
+    bool there = length > 0 && length < (int)sizeof path && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    return there && mr_distrust(path, real) == NULL ? real : NULL;
 }
 
 /* As is_wanted of mipsrec/commands/server_words.py. */

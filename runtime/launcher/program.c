@@ -64,8 +64,7 @@ static bool has_library(int fd, const char *cache)
     const char *folder;
     struct stat status;
     mr_caches_find(cache, NULL, true);
-    const char *own = mr_cache_own();
-    mr_notes_open(own != NULL && mr_distrust(own, real) == NULL ? own : NULL);
+    mr_notes_open(mr_cache_own());
     mr_code_folders_find(NULL);
     if (fstat(fd, &status) != 0 || !mr_note_identity(&status, identity))
         return false;

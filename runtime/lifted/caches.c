@@ -20,11 +20,14 @@
 #include <unistd.h>
 
 #define MOST_LAYERS 16u
+#define MOST_LINKS 40u
+#define MOST_DEPTH 512u /* of folders in each other */
 #define MOST_LEVELS 3u /* of processors that code is made for; code for x86-64-v4 was slower */
 
 static const char *const system_layers[] = {"/var/cache/mipsrec", "/usr/lib/mipsrec/cache"};
 
 static char own[PATH_MAX];
+static const char *own_refused; /* why the one that was found is not used */
 static bool names_none; /* who started this wants no cache: the one that was named is not there */
 static char *roots[MOST_LAYERS + 3]; /* own first */
 static unsigned root_count;
@@ -47,39 +50,110 @@ static bool is_trusted_owner(uid_t owner)
     return owner == 0 || (owner == geteuid() && geteuid() == getuid());
 }
 
-/* Looks at one more name of a path without symbolic links, from the top down. `closed`: only its trusted owner may enter
- * a folder above, so that modes below it do not matter. In a sticky folder others can make names, but neither rename nor
- * remove those of somebody else: that is enough for a folder in it, whose owner is looked at. Returns NULL, or who else
- * can change it. */
-static const char *look_at(bool *closed, const char *path, bool sticky_is_enough)
+static const char others_write_it[] = "others can write it, or a folder above it", out_of_reach[] = "it is out of reach";
+
+/* A file or folder on the way to what a path names. */
+struct place {
+    size_t length; /* of its path */
+    mode_t mode;
+    bool closed; /* only its trusted owner may enter a folder above it, so that modes do not matter */
+};
+
+struct walk {
+    char waiting[2 * PATH_MAX]; /* what of the path is to be followed yet */
+    char *real;                 /* the path of the last place, without links */
+    struct place places[MOST_DEPTH];
+    unsigned depth, links;
+};
+
+static bool others_write(const struct place *place)
+{
+    return (place->mode & (S_IWGRP | S_IWOTH)) != 0 && !place->closed;
+}
+
+static const char *follow_link(struct walk *walk, const char *rest)
+{
+    char target[2 * PATH_MAX];
+    ssize_t length = readlink(walk->real, target, PATH_MAX);
+    walk->real[walk->places[walk->depth].length] = 0;
+    if (length <= 0 || length == PATH_MAX || ++walk->links > MOST_LINKS ||
+        snprintf(target + length, sizeof target - (size_t)length, "/%s", rest) >= (int)(sizeof target - (size_t)length))
+        return out_of_reach;
+    walk->depth = target[0] == '/' ? 0 : walk->depth;
+    strcpy(walk->waiting, target);
+    return NULL;
+}
+
+/* Goes on to the file of a name in the last place. In a sticky folder others can make names, but neither rename nor remove
+ * those of somebody else: that is enough for a folder in it, whose owner is looked at. Returns NULL, or who else can change
+ * what that is. */
+static const char *enter(struct walk *walk, const char *name, const char *rest)
 {
     struct stat status;
-    if (lstat(path, &status) != 0 || S_ISLNK(status.st_mode))
-        return "it changed meanwhile";
+    const struct place *above = &walk->places[walk->depth];
+    if (others_write(above) && (above->mode & S_ISVTX) == 0)
+        return others_write_it;
+    size_t length = above->length + 1 + strlen(name);
+    if (length >= PATH_MAX || walk->depth + 1 == MOST_DEPTH)
+        return out_of_reach;
+    snprintf(walk->real + above->length, PATH_MAX - above->length, "/%s", name);
+    if (lstat(walk->real, &status) != 0)
+        return out_of_reach;
     if (!is_trusted_owner(status.st_uid))
         return "it, or a folder above it, belongs to another user";
-    bool open_to_others = (status.st_mode & (S_IWGRP | S_IWOTH)) != 0;
-    if (open_to_others && !*closed && !(sticky_is_enough && (status.st_mode & S_ISVTX) != 0))
-        return "others can write it, or a folder above it";
-    *closed |= S_ISDIR(status.st_mode) && (status.st_mode & (S_IXGRP | S_IXOTH)) == 0;
+    if (S_ISLNK(status.st_mode))
+        return follow_link(walk, rest);
+    bool closes = S_ISDIR(above->mode) && (above->mode & (S_IXGRP | S_IXOTH)) == 0;
+    walk->places[++walk->depth] = (struct place){length, status.st_mode, above->closed || closes};
     return NULL;
+}
+
+/* Takes the next name from what waits. Returns false at the end. */
+static bool next_name(struct walk *walk, char name[NAME_MAX + 1], char *rest, const char **wrong)
+{
+    const char *at = walk->waiting + strspn(walk->waiting, "/");
+    size_t length = strcspn(at, "/");
+    if (length > NAME_MAX)
+        *wrong = out_of_reach;
+    if (length == 0 || length > NAME_MAX)
+        return false;
+    memcpy(name, at, length);
+    name[length] = 0;
+    strcpy(rest, at + length);
+    return true;
+}
+
+/* What a path names itself, and the folder that holds a file, may not even be sticky. */
+static const char *look_at_end(const struct walk *walk)
+{
+    const struct place *end = &walk->places[walk->depth];
+    bool is_file = !S_ISDIR(end->mode) && walk->depth > 0;
+    return others_write(end) || (is_file && others_write(end - 1)) ? others_write_it : NULL;
 }
 
 const char *mr_distrust(const char *path, char real[PATH_MAX])
 {
-    bool closed = false;
-    if (realpath(path, real) == NULL)
-        return "it is out of reach";
-    const char *wrong = look_at(&closed, "/", true);
-    for (char *end = real; *end != 0 && wrong == NULL;) {
-        end += 1 + strcspn(end + 1, "/");
-        char after = *end;
-        bool holds_file = after == '/' && strchr(end + 1, '/') == NULL && !is_folder(real);
-        *end = 0;
-        wrong = look_at(&closed, real, after == '/' && !holds_file);
-        *end = after;
+    struct stat status;
+    struct walk walk = {.real = real};
+    char name[NAME_MAX + 1], rest[2 * PATH_MAX];
+    const char *wrong = NULL;
+    if (strlen(path) >= PATH_MAX || stat("/", &status) != 0 || (*path != '/' && getcwd(walk.waiting, PATH_MAX) == NULL))
+        return out_of_reach;
+    strcat(strcat(walk.waiting, "/"), path);
+    if (!is_trusted_owner(status.st_uid))
+        return "it, or a folder above it, belongs to another user";
+    walk.places[0].mode = status.st_mode;
+    while (wrong == NULL && next_name(&walk, name, rest, &wrong)) {
+        strcpy(walk.waiting, rest);
+        if (strcmp(name, "..") == 0)
+            walk.depth -= walk.depth > 0;
+        else if (strcmp(name, ".") != 0)
+            wrong = enter(&walk, name, rest);
     }
-    return wrong;
+    real[walk.places[walk.depth].length] = 0;
+    if (walk.depth == 0)
+        strcpy(real, "/");
+    return wrong != NULL ? wrong : look_at_end(&walk);
 }
 
 /* ---- caches and layers ---- */
@@ -133,20 +207,25 @@ static void add_layers(const char *list)
     }
 }
 
+/* Where others can write the cache, nothing of it is read, and nothing is written there. */
+static void take_own(const char *root)
+{
+    char real[PATH_MAX];
+    own_refused = mr_distrust(root, real);
+    const char *found = own_refused == NULL ? add_root(real) : NULL;
+    if (found != NULL)
+        strcpy(own, found);
+}
+
 void mr_caches_find(const char *cache, const char *layers, bool trusting)
 {
     char root[PATH_MAX];
-    if (cache != NULL && *cache == 0) {
-        names_none = true;
-        return;
-    }
-    bool given = cache != NULL && is_root(root, sizeof root, cache, "");
-    if (given || find_own(root, sizeof root, trusting)) { /* one that was given may be out of reach after a chroot */
-        const char *found = add_root(root);
-        if (found != NULL)
-            strcpy(own, found);
-    }
-    if (names_none)
+    names_none = cache != NULL && *cache == 0;
+    bool given = cache != NULL && *cache != 0 && is_root(root, sizeof root, cache, "");
+    /* One that was given may be out of reach after a chroot. */
+    if (!names_none && (given || find_own(root, sizeof root, trusting)))
+        take_own(root);
+    if (names_none && layers == NULL)
         return;
     add_layers(layers != NULL ? layers : trusting ? getenv("MIPSREC_CACHE_PATH") : NULL);
     for (size_t i = 0; i < sizeof system_layers / sizeof *system_layers; i++)
@@ -156,6 +235,11 @@ void mr_caches_find(const char *cache, const char *layers, bool trusting)
 const char *mr_cache_own(void)
 {
     return *own != 0 || names_none ? own : NULL;
+}
+
+const char *mr_cache_refused(void)
+{
+    return own_refused;
 }
 
 const char *mr_cache_layers(void)

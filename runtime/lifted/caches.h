@@ -15,10 +15,11 @@
 #endif
 
 /* ---- caches.c ---- */
-/* Finds the cache (NULL: where mipsrec keeps the user's; empty: none is wanted) and the layers: those of a colon-separated
- * list, then the system's. trusting: the environment may name them. */
+/* Finds the cache (NULL: where mipsrec keeps the user's; empty: none is wanted, and layers only of a list) and the layers:
+ * those of a colon-separated list, then the system's. trusting: the environment may name them. */
 void mr_caches_find(const char *cache, const char *layers, bool trusting);
 const char *mr_cache_own(void);    /* the cache that was found; empty: none is wanted; or NULL */
+const char *mr_cache_refused(void); /* why the one that is there is not used, or NULL */
 const char *mr_cache_layers(void); /* the layers of the list, for --layers, or NULL */
 /* The folders that hold libraries by identity, in the order in which they are asked; NULL after the last. A variant that is
  * NULL stands for all that this processor has by default, the best first. */
@@ -35,7 +36,7 @@ bool mr_code_path(const char *folder, const char *identity, char *path, size_t s
 const char *mr_distrust(const char *path, char real[PATH_MAX]);
 
 /* ---- notes.c ---- */
-void mr_notes_open(const char *cache); /* where they are; NULL: nowhere */
+void mr_notes_open(const char *cache); /* where they are, a trusted folder; NULL or empty: nowhere */
 bool mr_is_same_file(const struct stat *a, const struct stat *b);
 bool mr_is_settled(const struct stat *status); /* whoever changes the file from now on changes its times */
 /* The identity that is noted of this state of a file. */

@@ -23,6 +23,8 @@
 #error "which e_machine do shared objects of this host have?"
 #endif
 
+#define MOST_BYTES ((off_t)1 << 31) /* all modules of a process have to fit into so many */
+
 static bool within(const struct mr_library_file *file, uint64_t offset, uint64_t size_bytes)
 {
     return offset <= file->size_bytes && size_bytes <= file->size_bytes - offset;
@@ -42,13 +44,13 @@ static Elf64_Shdr section_header(const struct mr_library_file *file, unsigned in
     return header;
 }
 
-static const char *map_file(struct mr_library_file *file, const char *path, bool read_all)
+static const char *map_file(struct mr_library_file *file, const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe has nobody at its other end */
     struct stat status;
     bool there = fd >= 0 && fstat(fd, &status) == 0;
-    if (!there || !S_ISREG(status.st_mode)) {
-        const char *reason = there ? "not a regular file" : strerror(errno);
+    if (!there || !S_ISREG(status.st_mode) || status.st_size > MOST_BYTES) {
+        const char *reason = !there ? strerror(errno) : S_ISREG(status.st_mode) ? "the file is too large" : "not a regular file";
         if (fd >= 0)
             close(fd);
         return reason;
@@ -56,7 +58,7 @@ static const char *map_file(struct mr_library_file *file, const char *path, bool
     void *bytes = MAP_FAILED;
     file->size_bytes = (size_t)status.st_size;
     if (file->size_bytes > 0)
-        bytes = mmap(NULL, file->size_bytes, PROT_READ, MAP_PRIVATE | (read_all ? MAP_POPULATE : 0), fd, 0);
+        bytes = mmap(NULL, file->size_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
     close(fd);
     file->device = status.st_dev;
     file->inode = status.st_ino;
@@ -98,7 +100,7 @@ void mr_library_file_close(struct mr_library_file *file)
 int mr_library_file_descriptor(const struct mr_library_file *file)
 {
     struct stat status;
-    int fd = file->path != NULL ? open(file->path, O_RDONLY | O_CLOEXEC) : -1;
+    int fd = file->path != NULL ? open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) : -1;
     if (fd >= 0 && fstat(fd, &status) == 0 && status.st_dev == file->device && status.st_ino == file->inode &&
         (size_t)status.st_size == file->size_bytes)
         return fd;
@@ -107,9 +109,18 @@ int mr_library_file_descriptor(const struct mr_library_file *file)
     return -1;
 }
 
-const char *mr_library_file_open(struct mr_library_file *file, const char *path, bool read_all)
+void mr_library_file_read_all(const struct mr_library_file *file)
 {
-    const char *reason = map_file(file, path, read_all);
+#ifdef MADV_POPULATE_READ
+    madvise((void *)(uintptr_t)file->bytes, file->size_bytes, MADV_POPULATE_READ); /* else each page when it is needed */
+#else
+    (void)file;
+#endif
+}
+
+const char *mr_library_file_open(struct mr_library_file *file, const char *path)
+{
+    const char *reason = map_file(file, path);
     if (reason != NULL)
         return reason;
     size_t magic_bytes = file->size_bytes < SELFMAG ? file->size_bytes : SELFMAG;

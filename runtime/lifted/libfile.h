@@ -18,8 +18,9 @@ struct mr_library_file {
 };
 
 /* Maps the file and checks that everything its headers name lies within it; returns NULL, or why it is unfit.
- * read_all: the caller will read all of it. */
-const char *mr_library_file_open(struct mr_library_file *file, const char *path, bool read_all);
+ * A file that is none, or too large, is not mapped. */
+const char *mr_library_file_open(struct mr_library_file *file, const char *path);
+void mr_library_file_read_all(const struct mr_library_file *file); /* says that all of it will be read */
 void mr_library_file_close(struct mr_library_file *file);
 /* Opens the same file once more; -1 where the path names another one now. */
 int mr_library_file_descriptor(const struct mr_library_file *file);

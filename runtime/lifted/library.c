@@ -16,9 +16,11 @@
 #include "lifted/module.h"
 #include "memory/memory.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static struct mr_open_library *named; /* that of --library */
 
@@ -37,6 +39,7 @@ static const char *check_checksum(const struct mr_library_file *file)
 {
     const uint8_t *footer = file->bytes + file->size_bytes - MR_FOOTER_BYTES;
     uint64_t expected;
+    mr_library_file_read_all(file);
     memcpy(&expected, footer + 8, sizeof expected); /* of a little-endian host */
     if (mr_checksum(file->bytes, file->size_bytes - MR_FOOTER_BYTES) != expected)
         return "the library is damaged (its checksum is wrong); rebuild it";
@@ -91,7 +94,7 @@ static const char *check_table(const struct mr_open_library *library)
 
 const char *mr_library_check_file(struct mr_open_library *library, const char *path, bool whole)
 {
-    const char *wrong = mr_library_file_open(&library->file, path, whole);
+    const char *wrong = mr_library_file_open(&library->file, path);
     if (wrong != NULL)
         return reason("cannot be used as a library: %s", wrong);
     struct mr_bytes constant = mr_library_file_symbol(&library->file, "mr_library", &library->table_address);
@@ -108,10 +111,24 @@ const char *mr_library_check_file(struct mr_open_library *library, const char *p
     return whole ? check_entries(library->table) : NULL;
 }
 
-struct mr_open_library *mr_library_examine(const char *path)
+/* Whether code of a file may run, which the user has named: nobody else can have chosen what is in it (caches.c). A file that
+ * is not there is told of by who opens it. */
+static const char *check_trust(const char *path, char real[PATH_MAX])
+{
+    struct stat status;
+    const char *wrong = mr_options.trust_library || stat(path, &status) != 0 ? NULL : mr_distrust(path, real);
+    if (wrong != NULL)
+        return reason("%s, so its code does not run; change that (chmod go-w, chown), or give --trust-library", wrong);
+    return NULL;
+}
+
+struct mr_open_library *mr_library_examine(const char *path, bool to_run)
 {
     static struct mr_open_library library;
-    const char *wrong = mr_library_check_file(&library, path, true);
+    char real[PATH_MAX] = "";
+    const char *wrong = to_run ? check_trust(path, real) : NULL;
+    if (wrong == NULL) /* the real path is the one that was found right */
+        wrong = mr_library_check_file(&library, *real != 0 ? real : path, true);
     if (wrong != NULL)
         mr_fail("%s: %s", path, wrong);
     return named = &library;
@@ -139,7 +156,7 @@ const char *mr_library_check_process(const struct mr_library *table)
 void mr_library_describe(const char *path)
 {
     static const char *const models[] = {"flat", "paged", "thunk"};
-    const struct mr_open_library *library = mr_library_examine(path);
+    const struct mr_open_library *library = mr_library_examine(path, false);
     const struct mr_library *table = library->table;
     char options[sizeof table->options + 1] = {0};
     memcpy(options, table->options, sizeof table->options);

@@ -34,8 +34,8 @@ struct mr_open_library {
 const char *mr_library_check_file(struct mr_open_library *library, const char *path, bool whole);
 /* Checks whether the library can be bound in this process at all. Returns NULL, or why not. */
 const char *mr_library_check_process(const struct mr_library *table);
-/* Of the library that --library names: as mr_library_check_file, fails with mr_fail. */
-struct mr_open_library *mr_library_examine(const char *path);
+/* Of the library that --library names: as mr_library_check_file, fails with mr_fail. to_run: only if its code may run. */
+struct mr_open_library *mr_library_examine(const char *path, bool to_run);
 void mr_library_describe(const char *path); /* prints what mr_library_examine has found right */
 /* Binds the library that --library names to the program; fails with mr_fail. */
 void mr_library_open(const char *path, const struct mr_image *image);

@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,8 +23,15 @@ static char notes_path[PATH_MAX];
 
 void mr_notes_open(const char *cache)
 {
-    if (cache == NULL || snprintf(notes_path, sizeof notes_path, "%s/identities", cache) >= (int)sizeof notes_path)
-        notes_path[0] = 0;
+    char path[PATH_MAX], real[PATH_MAX];
+    struct stat status;
+    notes_path[0] = 0;
+    if (cache == NULL || *cache == 0 || snprintf(path, sizeof path, "%s/identities", cache) >= (int)sizeof path)
+        return;
+    if (lstat(path, &status) != 0) /* it will be made */
+        strcpy(notes_path, path);
+    else if (mr_distrust(path, real) == NULL)
+        strcpy(notes_path, real);
 }
 
 bool mr_is_same_file(const struct stat *a, const struct stat *b)
@@ -56,7 +64,7 @@ static int note_head(const struct stat *status, char *text, size_t size_bytes)
                     status->st_ctim.tv_nsec);
 }
 
-/* The folder is trusted (mr_caches_find); a note in it may still be open to others, by an unusual umask. */
+/* The folder is trusted (mr_notes_open); a note in it may still be open to others, by an unusual umask. */
 static bool is_trusted_note(int fd)
 {
     struct stat status;
@@ -67,7 +75,7 @@ static bool is_trusted_note(int fd)
 static bool read_note(const struct stat *status, char value[MR_IDENTITY_DIGITS + 1])
 {
     char path[PATH_MAX], head[160], text[320];
-    int fd = note_path(status, path, sizeof path) ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    int fd = note_path(status, path, sizeof path) ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW) : -1;
     if (fd < 0)
         return false;
     ssize_t size_bytes = is_trusted_note(fd) ? read(fd, text, sizeof text - 1) : -1;
@@ -88,9 +96,12 @@ void mr_note_write(const struct stat *status, const char *value)
     char path[PATH_MAX], partial[PATH_MAX + 32], text[320];
     if (!mr_is_settled(status) || status->st_nlink == 0 || !note_path(status, path, sizeof path))
         return;
-    snprintf(partial, sizeof partial, "%s.%d", path, (int)getpid());
+    uint64_t chance;
+    if (getrandom(&chance, sizeof chance, GRND_NONBLOCK) != sizeof chance)
+        return;
+    snprintf(partial, sizeof partial, "%s/.partial-%016llx", notes_path, (unsigned long long)chance);
     mkdir(notes_path, 0755);
-    int fd = open(partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int fd = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
         return;
     int head_bytes = note_head(status, text, sizeof text);

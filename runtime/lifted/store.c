@@ -54,11 +54,12 @@ static _Atomic bool has_grown; /* the compile server has made a library since th
 
 void mr_store_open(const char *cache, const char *layers, const char *variant)
 {
-    char real[PATH_MAX];
     mr_caches_find(cache, layers, getauxval(AT_SECURE) == 0 && !mr_options.executed);
     const char *own = mr_cache_own();
-    mr_notes_open(own != NULL && *own != 0 && mr_distrust(own, real) == NULL ? own : NULL);
+    mr_notes_open(own);
     mr_code_folders_find(variant);
+    if (mr_cache_refused() != NULL && mr_options.stats)
+        mr_print_error("mipsrec-host: the cache is not used: %s\n", mr_cache_refused());
     if (own != NULL && *own != 0 && !mr_store_has_code() && mr_options.stats)
         mr_print_error("mipsrec-host: no recompiled code is used: there is no folder %.400s/code/%s/%.100s\n", own,
                        MR_CODE_KEY, variant != NULL ? variant : "flat-direct-auto-*");

@@ -47,8 +47,9 @@ def test_use_is_noted_once_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert library.stat().st_atime == before.st_atime, "it is of a layer now"
 
 
-def test_lock_in_use_is_not_removed(tmp_path: Path) -> None:
+def test_lock_in_use_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It may have been taken since it was found to be nobody's."""
+    monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path))
     lock = tmp_path / "a.lock"
     with lock.open("wb") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)

@@ -251,7 +251,7 @@ def test_the_cache_itself_must_be_trusted(layered: Layered) -> None:
     os.chown(layered.cache, NOBODY, NOBODY)
     time.sleep(2.2)
     statistics = layered.run(one)
-    assert used(statistics) == {"sum"} and "sum is not used: it, or a folder above it, belongs" in statistics
+    assert used(statistics) == {"sum"} and "the cache is not used: it, or a folder above it, belongs" in statistics
     assert not (layered.cache / "identities").exists()
 
 

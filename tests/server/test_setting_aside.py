@@ -48,7 +48,6 @@ def grow_one(guest: Path, name: str) -> Path:
     """Put a library into the cache that has one function."""
     index = FileIndex(open_guest(guest))
     library = growth.read_state(hashlib.blake2b(guest.read_bytes(), digest_size=32).hexdigest(), Options())
-    growth.begin()
     growth.grow(index, Options(), library, {index.guest.function(name).start: frozenset()}, 1)
     return library.path
 

@@ -1,0 +1,360 @@
+"""Whom a path is trusted to, and the one way to files that others might have put there.
+
+Enters: paths in a cache or a layer. Leaves: the same without links, descriptors of regular files, files written whole,
+and the reason why a path is not trusted. The rule: code comes only from what no one but root and this user can choose.
+The host has the same rule (runtime/lifted/caches.c).
+
+What is found trusted can be used by its real path afterwards: who could change that path is trusted. So `settle` comes
+first, and nothing below follows a link.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
+_MOST_LINKS = 40
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY
+_FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_DIRECTORY
+PARTIAL = ".partial-"
+"""Begins the names of files that are being written."""
+
+
+class Distrusted(OSError):
+    """A path, or a file, is not for us; `str()` says why."""
+
+
+def _is_trusted(owner: int) -> bool:
+    """Return whether a user is root or this one; a process between two users trusts neither with its code."""
+    return owner == 0 or (owner == os.geteuid() == os.getuid())
+
+
+# ---- paths ----
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A file or folder on the way. `closed`: only its trusted owner may enter a folder above it."""
+
+    path: str
+    mode: int
+    closed: bool
+
+    @property
+    def others_write(self) -> bool:
+        return bool(self.mode & _OTHERS_WRITE) and not self.closed
+
+    @property
+    def closes(self) -> bool:
+        return self.closed or (stat.S_ISDIR(self.mode) and not self.mode & _OTHERS_ENTER)
+
+
+def _parts(path: str | os.PathLike[str]) -> list[str]:
+    """Return the names in a path, the last one first."""
+    return [name for name in reversed(os.fspath(path).split("/")) if name not in ("", ".")]
+
+
+def settle(path: str | os.PathLike[str], make: bool = False) -> Path:
+    """Return what a path names, without links, if none but root and this user can change that.
+
+    Raises Distrusted, or another OSError where nothing is there. `make` makes folders that are missing, for this user
+    alone. In a sticky folder others can make names, but not change those of this user: that is enough above a folder,
+    but not for a file, nor for what the path names itself.
+    """
+    waiting = _parts(path if os.path.isabs(path) else os.path.join(os.getcwd(), path))
+    trail = [_look("/", False)]
+    links = 0
+    while waiting:
+        name = waiting.pop()
+        if name == "..":
+            trail = trail[: max(1, len(trail) - 1)]
+            continue
+        above = trail[-1]
+        if above.others_write and not above.mode & stat.S_ISVTX:
+            raise Distrusted("others can write it, or a folder above it")
+        found = _look_or_make(os.path.join(above.path, name), above.closes, make)
+        if not stat.S_ISLNK(found.mode):
+            trail.append(found)
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        target = os.readlink(found.path)
+        trail = trail[:1] if target.startswith("/") else trail
+        waiting += _parts(target)
+    _check_end(trail)
+    return Path(trail[-1].path)
+
+
+def _look(path: str, closed: bool) -> _Place:
+    status = os.lstat(path)
+    if not _is_trusted(status.st_uid):
+        raise Distrusted("it, or a folder above it, belongs to another user")
+    return _Place(path, status.st_mode, closed)
+
+
+def _look_or_make(path: str, closed: bool, make: bool) -> _Place:
+    """Return a place; where nothing is there, a new folder. Who makes one there at once is judged as any other."""
+    try:
+        return _look(path, closed)
+    except FileNotFoundError:
+        if not make:
+            raise
+    with suppress(FileExistsError):
+        os.mkdir(path, 0o700)
+    return _look(path, closed)
+
+
+def _check_end(trail: list[_Place]) -> None:
+    """Judge what a path names itself, and the folder that holds a file."""
+    end = trail[-1]
+    holders = trail[-2:-1] if not stat.S_ISDIR(end.mode) else []
+    if any(place.others_write for place in (end, *holders)):
+        raise Distrusted("others can write it, or a folder above it")
+
+
+def distrust(path: str | os.PathLike[str]) -> str | None:
+    """Return who else than root and this user can change what a path names, or None: code is taken from it."""
+    try:
+        settle(path)
+    except Distrusted as reason:
+        return str(reason)
+    except (OSError, ValueError):
+        return "it is out of reach"
+    return None
+
+
+# ---- reading ----
+
+
+def open_file(path: str | os.PathLike[str], most_bytes: int) -> int:
+    """Return the descriptor of a regular file of root or this user; raises Distrusted, or another OSError.
+
+    No link is followed, nothing waits for the other end of a pipe, and it has no more bytes than that. Reading is no
+    use of it, where the file is ours (O_NOATIME).
+    """
+    try:
+        handle = os.open(path, _READ | os.O_NOATIME)
+    except PermissionError:
+        handle = os.open(path, _READ)
+    try:
+        _check_file(os.fstat(handle), most_bytes)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _check_file(status: os.stat_result, most_bytes: int) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise Distrusted("it is not a regular file")
+    if not _is_trusted(status.st_uid):
+        raise Distrusted("it belongs to another user")
+    if status.st_size > most_bytes:
+        raise Distrusted(f"it has {status.st_size} bytes, which is too many")
+
+
+def read(path: str | os.PathLike[str], most_bytes: int) -> bytes:
+    """Return what a file of a cache has; raises OSError. The path is judged as well."""
+    with open(open_file(settle(path), most_bytes), "rb") as stream:
+        return stream.read(most_bytes)
+
+
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """Return whether a regular file is there that none but root and this user can have chosen."""
+    try:
+        return stat.S_ISREG(os.lstat(settle(path)).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+# ---- folders ----
+
+
+def listed(folder: Path) -> list[os.DirEntry[str]]:
+    """Return what is in a folder, by name; nothing where it is a link, others can write it, or it cannot be read."""
+    try:
+        if stat.S_ISLNK(os.lstat(folder).st_mode):
+            return []
+        settle(folder)
+        with os.scandir(folder) as found:
+            return sorted(found, key=lambda entry: entry.name)
+    except OSError:
+        return []
+
+
+def subfolders(folder: Path) -> list[Path]:
+    """Return the folders in a folder; links are none."""
+    return [Path(entry.path) for entry in listed(folder) if entry.is_dir(follow_symlinks=False)]
+
+
+@contextmanager
+def opened_folder(folder: Path) -> Iterator[int]:
+    """Yield the descriptor of a trusted folder; raises OSError."""
+    handle = os.open(settle(folder), _FOLDER)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def make_folder(folder: Path, root: Path) -> Path:
+    """Return a folder below a trusted root, without links; make it, and make room for it. Raises OSError.
+
+    Whatever has the name of a folder and is none goes. Only this user may write what is made or was this user's.
+    """
+    real = settle(root)
+    for name in folder.relative_to(root).parts:
+        real = _step(real / name)
+    return real
+
+
+def _step(place: Path) -> Path:
+    try:
+        real = settle(place)
+        if real.is_dir():
+            return real
+    except FileNotFoundError:
+        pass
+    except Distrusted:
+        if _take_back(place):
+            return settle(place)
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+            raise
+    with suppress(FileNotFoundError):
+        remove(place, place.parent)
+    with suppress(FileExistsError):
+        place.mkdir(0o755)
+        place.chmod(place.stat().st_mode & 0o7755)  # a default ACL
+    return settle(place)
+
+
+def _take_back(place: Path) -> bool:
+    """Take from others the right to write, where this is a folder of this user; return whether it is."""
+    status = place.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+        return False
+    place.chmod(status.st_mode & 0o7755)
+    return True
+
+
+# ---- writing ----
+
+
+def write(path: Path, data: bytes, wait_for_disk: bool = False) -> None:
+    """Write a file of a trusted folder whole or not at all; raises OSError. What else had the name goes."""
+    with opened_folder(path.parent) as folder:
+        name, handle = _new_file(folder)
+        try:
+            with open(handle, "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                if wait_for_disk:
+                    os.fsync(handle)
+            _rename(folder, name, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(name, dir_fd=folder)
+            raise
+
+
+def _new_file(folder: int) -> tuple[str, int]:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    name = PARTIAL + secrets.token_hex(8)
+    return name, os.open(name, flags, 0o644, dir_fd=folder)
+
+
+def _rename(folder: int, name: str, path: Path) -> None:
+    try:
+        os.rename(name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+    except IsADirectoryError:
+        clear(path, path.parent)
+        os.rename(name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def open_lock(path: Path) -> IO[bytes]:
+    """Return a file that serves as a lock, made if need be; raises OSError."""
+    return os.fdopen(open_own(path), "r+b")
+
+
+def open_own(path: Path) -> int:
+    """Return the descriptor of a file in a trusted folder, to read and write it, made if need be; raises OSError."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
+    with opened_folder(path.parent) as folder:
+        for attempt in (0, 1):
+            try:
+                handle = os.open(path.name, flags, 0o600, dir_fd=folder)
+            except OSError as error:
+                if attempt or error.errno not in (errno.EISDIR, errno.ELOOP, errno.ENXIO):
+                    raise
+                clear(path, path.parent)
+                continue
+            if attempt or stat.S_ISREG(os.fstat(handle).st_mode):
+                return handle
+            os.close(handle)
+            clear(path, path.parent)
+    raise AssertionError("the second attempt returns or raises")
+
+
+# ---- removing ----
+
+
+def clear(path: Path, root: Path) -> None:
+    """Make room for a file: remove what is there unless it is a regular file of ours or root's; raises OSError."""
+    with suppress(FileNotFoundError):
+        status = os.lstat(path)
+        if not stat.S_ISREG(status.st_mode) or not _is_trusted(status.st_uid):
+            remove(path, root)
+
+
+def remove(path: Path, root: Path) -> None:
+    """Remove a file, a link or a folder with all in it, below a trusted root; raises OSError.
+
+    Nothing follows a link, goes to another file system or mount, or removes what is another user's.
+    """
+    with opened_folder(root) as top, opened_folder(path.parent) as folder:
+        if not settle(path.parent).is_relative_to(settle(root)):
+            raise Distrusted("it is not below the folder that is cleared")
+        if _mount_of(folder) != _mount_of(top):
+            raise Distrusted("it is on another file system")
+        try:
+            _remove_in(folder, path.name)
+        except RecursionError:
+            raise OSError(f"{path}: has too many folders in each other") from None
+
+
+def _remove_in(folder: int, name: str) -> None:
+    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if status.st_uid != os.geteuid():
+        raise Distrusted("it belongs to another user")
+    if not stat.S_ISDIR(status.st_mode):
+        os.unlink(name, dir_fd=folder)
+        return
+    inner = os.open(name, _FOLDER, dir_fd=folder)
+    try:
+        if _mount_of(inner) != _mount_of(folder):
+            raise Distrusted("another file system is mounted there")
+        for one in os.listdir(inner):
+            with suppress(FileNotFoundError):
+                _remove_in(inner, one)
+    finally:
+        os.close(inner)
+    os.rmdir(name, dir_fd=folder)
+
+
+def _mount_of(handle: int) -> tuple[int, str]:
+    """Return which file system, and which mount of it, a folder is of."""
+    said = ""
+    with suppress(OSError), open(f"/proc/self/fdinfo/{handle}") as stream:
+        said = next((line for line in stream if line.startswith("mnt_id")), "")
+    return os.fstat(handle).st_dev, said
