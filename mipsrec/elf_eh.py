@@ -25,11 +25,19 @@ _RECORDS = {order + layout: struct.Struct(order + layout) for order in "<>" for 
 
 
 class EhFunction(NamedTuple):
-    """Code with an unwind entry: guest addresses [start, end) and its landing pads, which are entry points too."""
+    """Code with an unwind entry: guest addresses [start, end) and its landing pads, which are entry points too.
+
+    `guarded`: the parts [start, end) of it of which what they throw goes to a landing pad.
+    """
 
     start: int
     end: int
     landing_pads: tuple[int, ...]
+    guarded: tuple[tuple[int, int], ...] = ()
+
+
+_Addresses = tuple[int, ...]
+_Ranges = tuple[tuple[int, int], ...]
 
 
 class _Cie(NamedTuple):
@@ -205,24 +213,25 @@ class _EhFrame:
             cursor.uleb()
             lsda = cursor.pointer(cie.lsda_encoding)
         end = min(start + max(size, 0), 0xFFFFFFFF)
-        self.found.append(EhFunction(start + self.bias, end + self.bias, self._landing_pads(lsda, start)))
+        self.found.append(EhFunction(start + self.bias, end + self.bias, *self._landing_pads(lsda, start)))
 
     def _is_code(self, address: int) -> bool:
         """Tell whether an instruction can stand at a link-time address."""
         index = bisect_right(self._code_starts, address + self.bias) - 1
         return address & 3 == 0 and index >= 0 and address + self.bias < self.code[index][1]
 
-    def _landing_pads(self, lsda: int | None, function_start: int) -> tuple[int, ...]:
+    def _landing_pads(self, lsda: int | None, function_start: int) -> tuple[_Addresses, _Ranges]:
+        """Return the landing pads of a function, and what they guard."""
         if lsda is None:
-            return ()
+            return (), ()
         try:
             return self._parse_lsda(lsda, function_start)
         except Malformed:
             self.broken_lsdas += 1
-            return ()
+            return (), ()
 
-    def _parse_lsda(self, lsda: int, function_start: int) -> tuple[int, ...]:
-        """Return the landing pads of the call-site table (GCC unwind-c.c, parse_lsda_header)."""
+    def _parse_lsda(self, lsda: int, function_start: int) -> tuple[_Addresses, _Ranges]:
+        """Return the landing pads of the call-site table, and what they guard (GCC unwind-c.c, parse_lsda_header)."""
         offset, available = self.raw.loaded_place(lsda)
         cursor = _Cursor(self.raw, offset, offset + available, lsda)
         pad_base = cursor.pointer(cursor.take("B")) or function_start
@@ -231,16 +240,17 @@ class _EhFrame:
         encoding = cursor.take("B")
         table_bytes = cursor.uleb()
         end = cursor.offset + table_bytes
-        pads = set()
+        pads, guarded = set(), []
         while cursor.offset < end:
             self._call_sites_left -= 1
             if self._call_sites_left < 0:
                 raise Malformed("too many call sites")
-            cursor.scalar(encoding)
-            cursor.scalar(encoding)
+            first = function_start + cursor.scalar(encoding) + self.bias
+            after = first + cursor.scalar(encoding)
             pad = cursor.scalar(encoding)
             cursor.uleb()
             target = (pad_base + pad) & 0xFFFFFFFF
             if pad and self._is_code(target):
                 pads.add(target + self.bias)
-        return tuple(sorted(pads))
+                guarded.append((first, after))
+        return tuple(sorted(pads)), tuple(guarded)

@@ -138,6 +138,14 @@ class _Analysis:
         pads = {pc for function in self.image.eh_functions for pc in function.landing_pads}
         self.explore(self.add_entries(pads, resume=True))
 
+    def note_guarded(self) -> None:
+        """Tell each function which parts of it landing pads guard."""
+        order = sorted(self.functions)
+        for start, end in (part for function in self.image.eh_functions for part in function.guarded):
+            index = bisect_right(order, start) - 1
+            if index >= 0:
+                self.functions[order[index]].guarded.append((start, end))
+
 
 def _covers(function: Function, pc: int, spans: dict[int, list[int]]) -> bool:
     """Return whether `pc` lies in a block of the function; `spans` caches block starts between calls."""
@@ -162,6 +170,7 @@ def analyze(image: Image, memory: AddressSpace, known_starts: Collection[int] = 
     analysis.follow_outside()
     analysis.fill_gaps()
     mark_returns_twice(analysis.functions, analysis.add_entries)
+    analysis.note_guarded()
     for function in analysis.functions.values():  # what was an entry first and a function later is a function
         function.entries = {pc for pc in function.entries if pc not in analysis.functions}
         function.resume_points &= function.entries

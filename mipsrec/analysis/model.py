@@ -96,6 +96,7 @@ class Function:
     unresolved: set[int] = field(default_factory=set)  # pcs of jr whose targets are not known
     outside: set[int] = field(default_factory=set)  # branch targets beyond [start, limit)
     gp: int | None = None  # value of gp after the prologue, where it is constant
+    guarded: list[tuple[int, int]] = field(default_factory=list)  # [start, end) of which what is thrown comes back here
 
     def instruction_count(self) -> int:
         return sum(block.instruction_count() for block in self.blocks.values())

@@ -31,9 +31,16 @@ class Accesses:
     def load(self, base: Value, displacement: int, bits: int, signed: bool) -> str:
         op = self._current.op
         value = self._promoted_value() or self._memory.load(base, displacement, bits, op.spin, op.volatile)
-        if bits == 32:
-            return value
-        return self._writer.value(f"{'sext' if signed else 'zext'} i{bits} {value} to i32")
+        if bits < 32:
+            value = self._writer.value(f"{'sext' if signed else 'zext'} i{bits} {value} to i32")
+        return self._apart(value, "i32") if op.exposed else value
+
+    def _apart(self, value: str, type_: str) -> str:
+        """Return what has been loaded so that LLVM makes the load an instruction of its own, which has the load's pc.
+
+        Part of another operation, it has that one's, and none at all if a later pass takes it out again.
+        """
+        return self._writer.value(f'call {type_} asm "", "=r,0"({type_} {value})')
 
     def store(self, base: Value, displacement: int, bits: int, value: Value) -> None:
         operand = text(value)
@@ -49,6 +56,10 @@ class Accesses:
 
     def _load_float(self, base: Value, displacement: int, type_: str) -> str:
         op = self._current.op
+        if op.exposed:
+            integer = "i32" if type_ == "float" else "i64"
+            bits = self._memory.load(base, displacement, int(integer[1:]), kept=True)
+            return self._writer.value(f"bitcast {integer} {self._apart(bits, integer)} to {type_}")
         return self._promoted_value() or self._memory.load_float(base, displacement, type_, op.spin, op.volatile)
 
     def store_single(self, base: Value, displacement: int, value: Value) -> None:

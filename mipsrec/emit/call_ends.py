@@ -79,6 +79,11 @@ class CallEnds:
         """Call with a complete state, on condition of `flag` if there is one."""
         writer, machine = self._writer, self._machine
         given = self._calls.convention.given if flag is None else 0
+        if self._plan.sites[block.start].exposed:
+            self._instructions.expose()
+        if self._may_be_copied(self._plan.function.likely_target(block)):
+            machine.registers.put(machine.current.dirty & RA_BIT, kept=True)
+            machine.current.dirty &= ~RA_BIT
         machine.registers.flush(machine.current.dirty & ~given)
         kept = self._plan.context.live_out[block.start] & PRESERVED
         machine.registers.save(kept)  # before the branch: it is not loaded again whether the call is made or not
@@ -93,6 +98,12 @@ class CallEnds:
         if flag is not None:  # where no call happened, the state alone has results
             found = self._stored(found)
         self._after_sync(block, found, returned, stack)
+
+    def _may_be_copied(self, target: int | None) -> bool:
+        """Return whether LLVM may put a callee in the place of its call that may fault: what the handler finds in ra is
+        then where the call returns to, and no later store makes up for that."""
+        callee = self._calls.convention.direct(target)
+        return callee is not None and callee.may_fault
 
     def _stored(self, found: Returned) -> Returned:
         """Store what a callee has returned besides the pc."""

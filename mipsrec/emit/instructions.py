@@ -6,7 +6,7 @@ from ..analysis import Block, End
 from ..isa import Instruction
 from ..isa.disassembly import disassemble
 from ..isa.effects import effects
-from ..lift.convention import PRESERVED, lowers_sp
+from ..lift.convention import PRESERVED, SAVED_BITS, lowers_sp
 from ..lift.ir import PLAIN, BlockPlan, MergedLoad, MergedStore, Op, UnalignedWord
 from .emission import Emission
 from .memory import Value, text
@@ -110,6 +110,8 @@ class InstructionWriter:
         """
         machine, instruction = self._machine, op.instruction
         self.make_current(instruction, pc)
+        if op.exposed:
+            self.expose()
         machine.current.op = op
         assert instruction.row.meaning is not None
         if word is None:
@@ -118,6 +120,15 @@ class InstructionWriter:
             machine.set_gpr(instruction.rt, machine.memory.word_of(*word))
         machine.current.op = PLAIN
         self._note_written(instruction)
+
+    def expose(self) -> None:
+        """Make memory, and the registers that callees preserve, what a landing pad must find if what follows throws."""
+        current = self._machine.current
+        saved = current.dirty & SAVED_BITS
+        if saved:
+            self._machine.registers.flush(saved, kept=True)
+            current.dirty &= ~saved
+        self._writer.void('fence syncscope("singlethread") seq_cst')
 
     def _note_written(self, instruction: Instruction) -> None:
         """Count what an instruction has written as dirty, and store sp (lift/passes/context.py)."""
@@ -145,6 +156,8 @@ class InstructionWriter:
         first = op.instruction
         self.make_current(first, op.pc)
         machine = self._machine
+        if op.exposed:
+            self.expose()
         machine.current.op = op
         base = machine.gpr(first.rs)
         if effects(first.row).loads:

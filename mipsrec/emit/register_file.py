@@ -167,10 +167,10 @@ class RegisterFile:
             if unit in self.cache or value != self.cache.get(half):
                 self._writer.void(f"store float {value}, ptr %{half.name}")
 
-    def flush(self, dirty: int) -> None:
-        """Store dirty units into the state, where other code looks."""
+    def flush(self, dirty: int, kept: bool = False) -> None:
+        """Store dirty units into the state, where other code looks; `kept` as in `put`."""
         self.before_leaving()
-        self.put(dirty)
+        self.put(dirty, kept)
 
     def put(self, dirty: int, kept: bool = False) -> None:
         """Store units into the state; `kept`: even when only the handler of a fault would see it."""

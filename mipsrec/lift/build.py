@@ -22,6 +22,7 @@ from .options import LiftOptions
 from .passes import (
     access_merge,
     fp_pair_forms,
+    guarded_accesses,
     no_wrap,
     polled_loads,
     saved_registers,
@@ -42,6 +43,7 @@ from .units import Units
 
 PIPELINE: tuple[Callable[[FunctionPlan], None], ...] = (
     saved_registers.run,
+    guarded_accesses.run,
     fp_pair_forms.run,
     trapping_loads.run,
     silent_stores.run,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ..analysis import Function
 from ..isa import Instruction
-from ..isa.effects import added_constant, masks
+from ..isa.effects import FPR_BIT, added_constant, masks
 from .ir import Frame
 from .options import LiftOptions
 
@@ -26,6 +26,9 @@ ARGUMENTS = (29, 31, 25, *CARRIED)
 """General-purpose registers that come in as parameters, in order: sp, ra, t9, and CARRIED."""
 ARGUMENT_BITS = sum(1 << number for number in ARGUMENTS)
 SP_BIT = 1 << 29
+SAVED_BITS = sum(1 << number for number in (*range(16, 24), 28, 29, 30, 31)) | 0xFFF << FPR_BIT + 20
+"""Registers that a landing pad, or a debugger, has of the function that was interrupted: those that callees preserve,
+and ra."""
 PRESERVED = SP_BIT
 """Registers a caller keeps across a call: sp. That the callee has put it back is checked together with the pc it
 returns to, so that what follows depends on a prediction and not on a load of what the callee stored."""
@@ -79,7 +82,8 @@ class Callee:
 
     `copied`: loops do not call it, if it is in their module, but have its code in place. `tiny`: so do all
     callers. A function that is `cold` is written once for all its entries, if it has no frame. `memory_resident`: the
-    bits of the registers that are in the state between blocks, of pairs both (register_file.py).
+    bits of the registers that are in the state between blocks, of pairs both (register_file.py). `may_fault`: it has
+    accesses, or calls what may have some.
     """
 
     symbol: str
@@ -89,6 +93,7 @@ class Callee:
     tiny: bool = False
     cold: bool = False
     memory_resident: int = 0
+    may_fault: bool = True
 
     @property
     def body(self) -> str:

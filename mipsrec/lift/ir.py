@@ -152,6 +152,8 @@ class Op:
     instruction: Instruction
     volatile: bool = False
     """It is an access that must not vanish, though nothing needs what it gives (trapping_loads, silent_stores)."""
+    exposed: bool = False
+    """It is an access whose fault may come back to a landing pad of the function (guarded_accesses)."""
     no_wrap: bool = False
     """It is an addition that does not wrap (no_wrap)."""
     spin: bool = False
@@ -214,6 +216,8 @@ class CallSite:
     unwinds: bool
     """It may leave the caller's frame as well, as longjmp does: code then compares sp with its own."""
     inlined: tuple[BlockPlan, BlockPlan] | None = None
+    exposed: bool = False
+    """An exception may come back from it to a landing pad of the function (guarded_accesses)."""
 
 
 @dataclass

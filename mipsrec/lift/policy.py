@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from ..analysis import End, Function, Program
 from ..flow.graph import WAITS, Graph, cycles
-from ..isa.effects import ALL_BITS
+from ..isa.effects import ALL_BITS, effects
 from ..options import AUTO, LIGHT
 from ..profiles import Profile
 from .convention import CARRIED_BITS, SP_BIT, Callee, argument_registers, symbol_of
@@ -197,8 +197,15 @@ def lifted_starts(program: Program) -> Mapping[int, Callee]:
                 frame = with_dead_registers(function, frame, takes)
             is_copied = start in copied
             is_tiny = is_copied and function.instruction_count() <= TINY_INSTRUCTIONS
-            found[start] = Callee(symbol_of(function), takes, frame, is_copied, is_tiny)
+            may_fault = not is_copied or may_access(function)
+            found[start] = Callee(symbol_of(function), takes, frame, is_copied, is_tiny, may_fault=may_fault)
     return found
+
+
+def may_access(function: Function) -> bool:
+    """Return whether a function accesses memory."""
+    rows = (instruction.row for block in function.blocks.values() for instruction in block.instructions())
+    return any(effects(row).loads or effects(row).stores for row in rows)
 
 
 def recursive_functions(program: Program) -> set[int]:

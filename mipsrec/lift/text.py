@@ -92,7 +92,7 @@ def _op_lines(block: BlockPlan) -> Iterator[str]:
 
 
 def _op_line(op: Op, decided: list[str]) -> str:
-    names = ("volatile", "no_wrap", "spin", "by_caller", "checked")
+    names = ("volatile", "exposed", "no_wrap", "spin", "by_caller", "checked")
     decided = decided + [name.replace("_", " ") for name in names if getattr(op, name)]
     if op.promoted is not None:
         decided.append("promoted")
@@ -105,6 +105,8 @@ def _site_lines(site: CallSite) -> Iterator[str]:
         yield f"  calls the body {site.body.body}; not in the state afterwards: {registers_text(site.unsettled)}"
     if site.passed:
         yield f"  passes {registers_text(site.passed)}"
+    if site.exposed:
+        yield "  may come back to a landing pad"
     if site.unwinds:
         yield "  may leave the caller's frame"
     for copy in site.inlined or ():

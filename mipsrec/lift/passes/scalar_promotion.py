@@ -260,6 +260,8 @@ def run(plan: FunctionPlan) -> None:
     if plan.memory_resident:
         return
     loops = promoted_loops(plan.graph, plan.safepoints, plan.options, plan.changing)
+    exposed = {pc for pc, block in plan.blocks.items() if any(op.exposed for op in block.ops)}
+    loops = [loop for loop in loops if loop.body.isdisjoint(exposed)]
     plan.promoted = {loop.head: loop for loop in loops if loop.head not in plan.vectorized}
     for loop in plan.promoted.values():
         for pc in loop.body:

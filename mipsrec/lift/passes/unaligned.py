@@ -84,4 +84,5 @@ def run(plan: FunctionPlan) -> None:
     for _, block in plan.all_blocks():
         block.unaligned = unaligned_words(block.block, plan.options.big_endian, plan.options.fr)
         for first, word in block.unaligned.items():  # which is one access, in the place of the first half
+            block.ops[first].exposed |= block.ops[word.second].exposed
             block.ops[first].volatile |= block.ops[word.second].volatile or block.is_inlined

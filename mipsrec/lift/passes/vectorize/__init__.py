@@ -48,4 +48,5 @@ def _accesses_floats(block: Block) -> bool:
 def run(plan: FunctionPlan) -> None:
     """Find the loops to vectorize."""
     if not plan.memory_resident:
-        plan.vectorized = vectorized_loops(plan.graph, plan.safepoints, plan.options, plan.units.abs2008)
+        loops = vectorized_loops(plan.graph, plan.safepoints, plan.options, plan.units.abs2008)
+        plan.vectorized = {pc: loop for pc, loop in loops.items() if not any(op.exposed for op in plan.blocks[pc].ops)}
