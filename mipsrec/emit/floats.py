@@ -88,8 +88,10 @@ class Floats:
 
     def float_compare(self, condition: int, fmt: str, a: Value, b: Value) -> str:
         type_ = _TYPES[fmt]
-        flag = self._writer.value(f"fcmp {_PREDICATES[condition & 7]} {type_} {a}, {b}")
-        first, second = (b, a) if _PREDICATES[condition & 7] in ("olt", "ole") else (a, b)  # as x86 compares them
+        predicate = _PREDICATES[condition & 7]
+        # LLVM selects no instruction for `fcmp false` where no pass has folded it, and aborts
+        flag = "false" if predicate == "false" else self._writer.value(f"fcmp {predicate} {type_} {a}, {b}")
+        first, second = (b, a) if predicate in ("olt", "ole") else (a, b)  # as x86 compares them
         condition_ = f"fcmp uno {type_} {first}, {second}"
         return str(self._guards.settled(self._guards.pend(flag, "i1", (a, type_), (b, type_), condition=condition_)))
 
