@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.support.commandline import environment
 
-START_SECONDS = 60
+START_SECONDS = 600
 
 
 def wait_until(condition: Callable[[], bool], what: str, seconds: float = START_SECONDS) -> None:

@@ -71,9 +71,8 @@ def test_slow_contenders_run_once_beside_a_reference_with_as_little_work() -> No
 def test_a_contender_that_does_not_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timing, "LIMIT_SECONDS", 0.3)
     monkeypatch.setattr(timing, "LIMIT_TIMES", 0)
-    start = time.monotonic()
-    result = compare("x", [shell("native", "echo 1"), shell("guest", "echo 1; exec sleep 60")], 1)
-    assert time.monotonic() - start < 30 and result.wrong["guest"].startswith("stopped after")
+    result = compare("x", [shell("native", "echo 1"), shell("guest", "echo 1; exec sleep infinity")], 1)
+    assert result.wrong["guest"].startswith("stopped after")
 
 
 # ---- judgements ----
@@ -310,7 +309,7 @@ def test_ctrl_c_ends_the_run_and_leaves_nothing(native: Path, tmp_path: Path) ->
             break
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=600)
     assert process.returncode == 130 and said.splitlines()[-1] == "mipsrec: interrupted"
     assert list(temporary.iterdir()) == []
     with pytest.raises(ProcessLookupError):

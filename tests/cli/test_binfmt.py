@@ -151,7 +151,7 @@ def in_namespace(script: str, folder: Path) -> str:
         if os.environ.get("CI") and os.geteuid() == 0:
             pytest.fail(reason, pytrace=False)
         pytest.skip(reason)
-    result = subprocess.run([*words, f"{mount}\n{script}"], capture_output=True, text=True, timeout=120, cwd=folder,
+    result = subprocess.run([*words, f"{mount}\n{script}"], capture_output=True, text=True, timeout=600, cwd=folder,
                             env={**os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
     assert result.returncode == 0, result
     return result.stdout
@@ -226,13 +226,13 @@ def as_root_of_many(script: str, folder: Path) -> str:
     words = [need("unshare", "util-linux"), "--user", "--mount", "sh", "-ec", text]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder,
                           env={**os.environ, "PYTHONPATH": str(ROOT)}) as process:  # fmt: skip
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 600
         while os.readlink(f"/proc/{process.pid}/ns/user") == os.readlink("/proc/self/ns/user"):
             assert process.poll() is None and time.monotonic() < deadline
             time.sleep(0.02)
         for name in ("uid_map", "gid_map"):
             Path(f"/proc/{process.pid}/{name}").write_text("0 0 65536\n")
-        output, _ = process.communicate("go\n", timeout=60)
+        output, _ = process.communicate("go\n", timeout=600)
     assert process.returncode == 0
     return output
 

@@ -77,7 +77,7 @@ def test_lost_worker_is_made_up_for(tmp_path: Path, cache: Path, farm: Farm) -> 
     wait_until(lambda: farm.parts_done() > 0, "a first part")
     farm.add_worker("--no-nanny")
     first.kill()
-    output, errors = process.communicate(timeout=200)
+    output, errors = process.communicate(timeout=600)
     assert (output, errors) == ("1 files recompiled, 0 were there, 0 left out\n", "")
 
 
@@ -86,7 +86,7 @@ def test_lost_scheduler_is_one_line(tmp_path: Path, cache: Path, farm: Farm) -> 
     process = start_build(cache, long_root(tmp_path), farm)
     wait_until(lambda: farm.parts_done() > 0, "a first part")
     farm.scheduler.kill()
-    output, errors = process.communicate(timeout=120)
+    output, errors = process.communicate(timeout=600)
     assert (process.returncode, output) == (1, "") and unfinished(cache) == []
     assert errors == f"mipsrec: {farm.address}: the dask scheduler is gone; what is finished stays; start again\n"
 
@@ -96,7 +96,7 @@ def test_interrupted_farm_build(tmp_path: Path, cache: Path, farm: Farm) -> None
     process = start_build(cache, long_root(tmp_path), farm)
     wait_until(lambda: farm.parts_done() > 0, "a first part")
     process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=600)
     assert (process.returncode, output, errors) == (130, "", "mipsrec: interrupted\n")
     assert unfinished(cache) == []
 
@@ -130,7 +130,7 @@ def test_no_scheduler_and_no_workers(tmp_path: Path, farm: Farm) -> None:
         words = ["build", "--sysroot", str(tmp_path / "root"), "--dask", address]
         changes = environment(MIPSREC_CACHE=str(tmp_path / "cache"))
         command = [sys.executable, "-c", IMPATIENT, *words]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, env=changes)
+        return subprocess.run(command, capture_output=True, text=True, timeout=600, env=changes)
 
     make_root(tmp_path / "root", "big", 1)
     assert_one_line(build_on("tcp://127.0.0.1:1"), "no dask scheduler answers")

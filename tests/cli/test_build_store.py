@@ -132,7 +132,7 @@ def test_resumes_after_interruption(tmp_path: Path, cache: Path, build: Build, n
     )  # fmt: skip
     wait_until(lambda: bool(stored(cache)), "a first library")
     process.send_signal(number)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=600)
     status = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}[number]
     said = "mipsrec: interrupted\n" if number == signal.SIGINT else ""
     assert (output, errors, process.returncode) == ("", said, status)
@@ -155,7 +155,7 @@ def test_two_at_once(tmp_path: Path, cache: Path) -> None:
         subprocess.Popen(words, env=environment(MIPSREC_CACHE=str(cache)), stdout=subprocess.PIPE, text=True)
         for _ in range(2)
     ]
-    outputs = [process.communicate(timeout=100)[0] for process in running]
+    outputs = [process.communicate(timeout=600)[0] for process in running]
     assert [process.returncode for process in running] == [0, 0], outputs
     assert len(stored(cache)) == 6 and unfinished(cache) == []
     assert mipsrec("cache", "verify", MIPSREC_CACHE=str(cache)).stdout == "6 libraries checked, 0 damaged\n"

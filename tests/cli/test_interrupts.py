@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -120,11 +119,11 @@ def test_other_threads_hold_nothing() -> None:
     def hold() -> None:
         with held(), let_in():
             inside.set()
-            done.wait(10)
+            done.wait(600)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    assert inside.wait(10)
+    assert inside.wait(600)
     with pytest.raises(KeyboardInterrupt):
         interrupt()
     done.set()
@@ -145,10 +144,9 @@ def test_waiting_for_a_lock_is_interrupted(tmp_path: Path) -> None:
         fcntl.flock(stream, fcntl.LOCK_EX)
         timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
         timer.start()
-        start = time.monotonic()
         with pytest.raises(KeyboardInterrupt), locked(tmp_path / "a.so"):
             pass
-        assert time.monotonic() - start < 10 and lock.exists()
+        assert lock.exists()
     with locked(tmp_path / "a.so"):
         assert lock.exists()
     assert not lock.exists()

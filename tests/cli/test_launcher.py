@@ -61,7 +61,7 @@ class Installed:
         }  # fmt: skip
         environment = {name: value for name, value in variables.items() if value is not None}
         return subprocess.run([self.folder / "bin" / name, *map(str, words)], capture_output=True, text=True,
-                              timeout=120, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL)  # fmt: skip
+                              timeout=600, cwd=self.folder, env=environment, stdin=subprocess.DEVNULL)  # fmt: skip
 
     def python_ran(self) -> bool:
         """Return whether Python ran since the last question."""

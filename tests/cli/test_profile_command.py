@@ -118,7 +118,7 @@ def test_interrupted(guest: Path) -> None:
         wait_for_processor_time(int(children[0]), 0.5)
         for number in (process.pid, *map(int, children)):  # as the terminal does
             os.kill(number, signal.SIGINT)
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=600)
     assert (process.returncode, output) == (128 + signal.SIGINT, "")
     assert re.search(r"^ *\d+\.\d\d +\d+  work +lifted$", errors, re.MULTILINE), errors
 

@@ -17,7 +17,7 @@ from tests.support.paths import GUESTS
 
 def run_guest(guest: Path, *words: object, text: str = "", **changes: str | None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command("run", *words), input=text, capture_output=True, text=True, timeout=60, env=environment(**changes)
+        command("run", *words), input=text, capture_output=True, text=True, timeout=600, env=environment(**changes)
     )
 
 

@@ -168,7 +168,7 @@ def run_host(host: Path, library: Path, guest: Path) -> subprocess.CompletedProc
     here, there = socket.socketpair()
     with here, there:
         words = [host, "--library", library, "--verify", str(there.fileno()), "--verify-scan", "10", guest]
-        done = subprocess.run(words, capture_output=True, text=True, pass_fds=(there.fileno(),), timeout=60)
+        done = subprocess.run(words, capture_output=True, text=True, pass_fds=(there.fileno(),), timeout=600)
         there.shutdown(socket.SHUT_WR)
         done.stdout = "".join(iter(lambda: here.recv(1 << 16).decode(), ""))
     return done

@@ -25,7 +25,7 @@ USER = 12345
 def run(host: Path, *words: object, **changes: str | None) -> str:
     """Run a command that must do its work; return what it says on standard error."""
     result = subprocess.run(
-        command_that_builds_at_once(host, *words), capture_output=True, text=True, timeout=100,
+        command_that_builds_at_once(host, *words), capture_output=True, text=True, timeout=600,
         stdin=subprocess.DEVNULL, env=environment(**{"MIPSREC_CACHE": None, "XDG_CACHE_HOME": None, **changes}),
     )  # fmt: skip
     assert result.returncode == 0, result

@@ -58,5 +58,5 @@ def build_wrong(folder: Path, guest: Path, memory: str = "flat") -> Path:
     """Return a library in which xor computes or."""
     library = folder / "wrong.so"
     words = [sys.executable, "-c", WRONG_ROW, str(guest), str(library), memory]
-    subprocess.run(words, check=True, env=environment(), timeout=60)
+    subprocess.run(words, check=True, env=environment(), timeout=600)
     return library

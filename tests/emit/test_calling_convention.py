@@ -59,7 +59,7 @@ def test_arguments_pass_through(host: Path, tmp_path: Path, order: str) -> None:
     assert argument_registers(functions["weigh"]) != ARGUMENT_BITS
     for opt in (0, 3):
         library = library_at(guest, tmp_path, opt)
-        subprocess.run([host, "--library", library, program], timeout=60, check=True)
+        subprocess.run([host, "--library", library, program], timeout=600, check=True)
 
 
 RESULTS = GUESTS / "results.c"
@@ -79,12 +79,12 @@ def test_results_reach_whoever_reads_them(
     assert guest.function("resumes").resume_points
     for opt, names in (("light", ()), *(("3", names) for names in _RESULT_PARTS)):
         library = library_at(guest, tmp_path, opt, *names)
-        subprocess.run([host, "--library", library, program], timeout=60, check=True)
+        subprocess.run([host, "--library", library, program], timeout=600, check=True)
     library = tmp_path / "library.so"
     for calls in ("instrumented", "thunked"):
         pipeline.build(guest, library, pipeline.Options(opt="1", calls=calls, jobs=1))
-        subprocess.run([host, "--library", library, program], timeout=60, check=True)
+        subprocess.run([host, "--library", library, program], timeout=600, check=True)
     monkeypatch.setattr(policy, "hot_functions", lambda program, starts: set())  # most registers in the state
     for names in _RESULT_PARTS:
         library = library_at(guest, tmp_path, "light", *names)
-        subprocess.run([host, "--library", library, program], timeout=60, check=True)
+        subprocess.run([host, "--library", library, program], timeout=600, check=True)

@@ -42,7 +42,7 @@ def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 def run(host: Path, program: Path, *options: str | Path) -> None:
     """Run the program, and compare what it prints with what is right."""
-    result = subprocess.run([host, *options, program], capture_output=True, text=True, timeout=120)
+    result = subprocess.run([host, *options, program], capture_output=True, text=True, timeout=600)
     assert (result.stdout, result.stderr, result.returncode) == (expected(), "", 0)
 
 

@@ -46,4 +46,4 @@ def test_block_of_sc(host: Path, tmp_path: Path, order: str) -> None:
     program = compile_guest(tmp_path, order, ADDS_AT_A_WAY_IN, *BARE, language="assembler")
     library = library_at(pipeline.open_guest(program), tmp_path, 0)
     for way in ([need(QEMU[order], "qemu-user")], [host, "--library", library]):
-        assert subprocess.run([*way, program], timeout=60, check=False).returncode == 4 + 4
+        assert subprocess.run([*way, program], timeout=600, check=False).returncode == 4 + 4

@@ -114,7 +114,7 @@ def gdb(commands: list[str], *words: object) -> str:
     """Return what gdb prints of the commands, with breakpoints in libraries that are loaded later."""
     options = [part for line in ("set breakpoint pending on", *commands) for part in ("-ex", line)]
     command = [need("gdb"), "-nx", "-batch", *options, "--args", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL)
     return done.stdout + done.stderr
 
 

@@ -47,7 +47,7 @@ class Built:
     ) -> subprocess.CompletedProcess[str]:
         engine = ["--engine", "interp"] if way == "interpreted" else ["--library", str(self._library(way))]
         command = [str(self.host), *engine, *options, str(self.path), *words]
-        return subprocess.run(command, capture_output=True, text=True, timeout=120, preexec_fn=prepare)
+        return subprocess.run(command, capture_output=True, text=True, timeout=600, preexec_fn=prepare)
 
     def _library(self, way: str) -> Path:
         library = self.folder / f"{way}.so"
@@ -76,7 +76,7 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("way", WAYS)
 def test_ways_out(guest: Built, native: Path, way: str) -> None:
     """Exceptions, longjmp, siglongjmp out of a handler, swapcontext, backtraces; up to 60 calls deep."""
-    expected = subprocess.run([native], capture_output=True, text=True, check=True, timeout=60).stdout
+    expected = subprocess.run([native], capture_output=True, text=True, check=True, timeout=600).stdout
     result = guest.run(way)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout == expected
@@ -96,7 +96,7 @@ def test_endless_recursion(guest: Built, way: str) -> None:
 def test_again_and_again(guest: Built, native: Path, way: str) -> None:
     """The host's stack does not grow with jumps out of calls into one frame, nor while two contexts take turns."""
     words = ["again", str(AGAIN)]
-    expected = subprocess.run([native, *words], capture_output=True, text=True, check=True, timeout=60).stdout
+    expected = subprocess.run([native, *words], capture_output=True, text=True, check=True, timeout=600).stdout
     few, many = guest.run(way, "again", "10"), guest.run(way, *words)
     assert (many.returncode, many.stdout) == (0, expected)
     assert int(many.stderr) - int(few.stderr) < AGAIN_KILOBYTES
@@ -105,7 +105,7 @@ def test_again_and_again(guest: Built, native: Path, way: str) -> None:
 def test_frames_stay(guest: Built, native: Path) -> None:
     """The caller of a function that was left for a handler is recompiled code still when that function returns."""
     words = ["stays", str(ROUNDS)]
-    expected = subprocess.run([native, *words], capture_output=True, text=True, check=True, timeout=60).stdout
+    expected = subprocess.run([native, *words], capture_output=True, text=True, check=True, timeout=600).stdout
     result = guest.run("opt 2", *words, options=("--stats",))
     assert (result.returncode, result.stdout) == (0, expected)
     few = guest.run("opt 2", "stays", "1", options=("--stats",))
@@ -128,7 +128,7 @@ def test_deep_recursion(guest: Built, native: Path, way: str) -> None:
     """A million calls that the guest's stack has room for return, with what each of them kept."""
     words, large = ["depth", str(DEEP)], _with_stack(DEEP_STACK_BYTES)
     expected = subprocess.run(
-        [native, *words], capture_output=True, text=True, check=True, timeout=60, preexec_fn=large
+        [native, *words], capture_output=True, text=True, check=True, timeout=600, preexec_fn=large
     ).stdout
     result = guest.run(way, *words, prepare=large)
     assert (result.returncode, result.stderr, result.stdout) == (0, "", expected)
@@ -182,6 +182,6 @@ def test_cold_function_that_jumps_out(host: Path, tmp_path: Path, order: str) ->
     for way in ([], ["--engine", "interp"]):
         for rounds in ("100", "50000"):
             words = [host, *(way or ["--library", library]), guest.image.path, rounds]
-            said.append(subprocess.run(words, capture_output=True, text=True, timeout=60, check=True).stdout.split())
+            said.append(subprocess.run(words, capture_output=True, text=True, timeout=600, check=True).stdout.split())
     assert [words[0] for words in said[:2]] == [words[0] for words in said[2:]]
     assert int(said[1][1]) - int(said[0][1]) < AGAIN_KILOBYTES

@@ -27,7 +27,7 @@ def test_code_changes(host: Path, tmp_path: Path) -> None:
     for seed in SEEDS:
         trial = Trial(f"selfmod {seed}", tmp_path, host, make_selfmod)
         program = trial.assemble()
-        output = subprocess.run([host, *INTERPRETED, program], capture_output=True, timeout=60, check=True).stdout
+        output = subprocess.run([host, *INTERPRETED, program], capture_output=True, timeout=600, check=True).stdout
         assert output[-AREA_BYTES:] not in program.read_bytes()
         orders.add(trial.order)
         in_qemu.add(trial.program.in_qemu)

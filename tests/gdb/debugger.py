@@ -17,7 +17,7 @@ from typing import IO
 
 from tests.support.tools import need
 
-TIMEOUT = 60
+TIMEOUT = 600
 BATCH = ("-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex", "set confirm off", "-iex", "set width 0")
 
 

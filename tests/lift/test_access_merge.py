@@ -105,8 +105,8 @@ def test_runs(host: Path, tmp_path: Path, order: str) -> None:
         if any(find_merged(block, set(), 0).stores for block in function.blocks.values()):
             found.add(function.name.removeprefix("w_"))
     assert found == VECTORS | {"twice"}
-    said = subprocess.run([host, "--engine", "interp", program], capture_output=True, timeout=60, check=True).stdout
+    said = subprocess.run([host, "--engine", "interp", program], capture_output=True, timeout=600, check=True).stdout
     for opt in (0, 3):
         library = library_at(guest, tmp_path, opt)
-        result = subprocess.run([host, "--library", library, program], capture_output=True, timeout=60, check=True)
+        result = subprocess.run([host, "--library", library, program], capture_output=True, timeout=600, check=True)
         assert result.stdout == said

@@ -166,7 +166,7 @@ def test_large_interpreters(host: Path, order: str, tmp_path: Path) -> None:
     assert expected.stdout.count(b"\n") > 50
     for opt in ("0", "light", "auto", "3"):
         library = library_at(guest, tmp_path, opt, "run", "mixed", "scaled", "main")
-        result = subprocess.run([host, "--library", library, guest.image.path], capture_output=True, timeout=60)
+        result = subprocess.run([host, "--library", library, guest.image.path], capture_output=True, timeout=600)
         assert (result.returncode, result.stdout, result.stderr) == (expected.returncode, expected.stdout, b"")
 
 

@@ -116,14 +116,14 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """The guest, and what qemu-user says it prints."""
     program = compile_guest(tmp_path_factory.mktemp("frames"), request.param, SOURCE.read_text(), *OPTIONS)
     judge = need(QEMU[request.param], "qemu-user")
-    said = subprocess.run([judge, program], capture_output=True, text=True, timeout=60, check=True).stdout
+    said = subprocess.run([judge, program], capture_output=True, text=True, timeout=600, check=True).stdout
     assert said.count("\n") == 27
     return program, said
 
 
 def test_interpreted(host: Path, guest: tuple[Path, str]) -> None:
     result = subprocess.run(
-        [host, "--engine", "interp", guest[0]], capture_output=True, text=True, timeout=60, check=True
+        [host, "--engine", "interp", guest[0]], capture_output=True, text=True, timeout=600, check=True
     )
     assert result.stdout == guest[1]
 
@@ -135,7 +135,7 @@ def test_recompiled(
     monkeypatch.setattr(policy, "framed_functions", lambda program: set(program.functions))
     library = library_at(pipeline.open_guest(guest[0]), tmp_path, opt)
     result = subprocess.run(
-        [host, "--library", library, guest[0]], capture_output=True, text=True, timeout=60, check=True
+        [host, "--library", library, guest[0]], capture_output=True, text=True, timeout=600, check=True
     )
     assert result.stdout == guest[1]
 
@@ -189,7 +189,7 @@ def test_faults_and_odd_returns(host: Path, tmp_path: Path, order: str, case: in
     pipeline.build(pipeline.open_guest(program), library, pipeline.Options(opt="2", jobs=1))
     judge = need(QEMU[order], "qemu-user")
     ends = [
-        subprocess.run([*map(str, words), program], capture_output=True, text=True, timeout=60, cwd=tmp_path)
+        subprocess.run([*map(str, words), program], capture_output=True, text=True, timeout=600, cwd=tmp_path)
         for words in ([judge], [host, "--engine", "interp"], [host, "--library", library])
     ]
     assert len({(end.returncode, end.stdout) for end in ends}) == 1

@@ -85,7 +85,7 @@ def run(folder: Path, *words: object) -> str:
     page.write_bytes(bytes(4096))
     with page.open("r+b") as file:
         command = [*map(str, words)]
-        return subprocess.run(command, stdin=file, capture_output=True, text=True, timeout=120, check=True).stdout
+        return subprocess.run(command, stdin=file, capture_output=True, text=True, timeout=600, check=True).stdout
 
 
 def test_found(guest: Path) -> None:
@@ -130,5 +130,5 @@ def test_as_qemu_says(host: Path, order: str, guest: Path, tmp_path: Path, way: 
 def test_verified(guest: Path) -> None:
     functions = ",".join(f"loop_{name}" for name in sorted(PROMOTED))
     command = [sys.executable, "-m", "mipsrec", "verify", "--function", functions, str(guest)]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert result.returncode == 0 and "agree at" in result.stderr, result.stderr

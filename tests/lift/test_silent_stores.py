@@ -83,11 +83,12 @@ def test_not_marked(name: str, order: str) -> None:
 @pytest.mark.parametrize("order", ORDERS)
 def test_silent_stores(host: Path, tmp_path: Path, order: str) -> None:
     program = compile_guest(tmp_path, order, SOURCE.read_text(), "-static", "-mips32r2")
-    said = subprocess.run([need(QEMU[order], "qemu-user"), program], capture_output=True, timeout=60, check=True).stdout
+    words = [need(QEMU[order], "qemu-user"), program]
+    said = subprocess.run(words, capture_output=True, timeout=600, check=True).stdout
     lines = said.decode().splitlines()
     assert lines and all(line.endswith(": signal 11, as it was") for line in lines)
     guest = pipeline.open_guest(program)
     for opt in (0, "light", 3):
         library = library_at(guest, tmp_path, opt, "w_*")
-        result = subprocess.run([host, "--library", library, program], capture_output=True, timeout=60, check=True)
+        result = subprocess.run([host, "--library", library, program], capture_output=True, timeout=600, check=True)
         assert result.stdout == said

@@ -96,8 +96,9 @@ def test_pairs(host: Path, tmp_path: Path, order: str) -> None:
         if count:
             found[function.name.removeprefix("w_")] = count
     assert found == PAIRS
-    said = subprocess.run([need(QEMU[order], "qemu-user"), program], capture_output=True, timeout=60, check=True).stdout
+    words = [need(QEMU[order], "qemu-user"), program]
+    said = subprocess.run(words, capture_output=True, timeout=600, check=True).stdout
     libraries = [library_at(guest, tmp_path, opt) for opt in ("0", "light", "3")]
     for way in (["--engine", "interp"], *(["--library", library] for library in libraries)):
-        result = subprocess.run([host, *way, program], capture_output=True, timeout=60, check=True)
+        result = subprocess.run([host, *way, program], capture_output=True, timeout=600, check=True)
         assert result.stdout == said

@@ -136,7 +136,7 @@ class Guest:
 
 
 def run(*words: object) -> str:
-    return subprocess.run([*map(str, words)], capture_output=True, text=True, timeout=120, check=True).stdout
+    return subprocess.run([*map(str, words)], capture_output=True, text=True, timeout=600, check=True).stdout
 
 
 @pytest.fixture(scope="module", params=BUILDS, ids="".join)

@@ -25,7 +25,7 @@ from tests.support.paths import GUESTS
 from tests.support.tools import need
 
 ALL = os.environ.get("MIPSREC_PROGRAMS") == "all"
-TIMEOUT = 600 if ALL else 120
+TIMEOUT = 600
 samples = load_samples_module()
 
 

@@ -69,7 +69,7 @@ def _need_for(name: str, target: str) -> None:
 
 
 def _output(*command: str | Path) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, f"exit status {done.returncode}: {done.stderr}"
     return done.stdout
 

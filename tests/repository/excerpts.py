@@ -94,7 +94,7 @@ def run(command: str, folder: Path) -> str:
         env={**os.environ, "PYTHONPATH": str(ROOT), "LC_ALL": "C", "MIPSREC_SERVER": "0"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         stdin=subprocess.DEVNULL,
     )
     if result.returncode != 0 or result.stderr:

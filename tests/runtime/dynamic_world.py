@@ -17,7 +17,7 @@ from tests.support.tools import need
 
 LIGHT = Options(opt="light", jobs=1)
 ENGINES = ("interp", "recompiled")
-TIMEOUT = 120
+TIMEOUT = 600
 
 
 @dataclass

@@ -98,7 +98,7 @@ class Guest:
 
 
 def run(host: Path, *words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([host, *map(str, words)], capture_output=True, text=True, timeout=30)
+    return subprocess.run([host, *map(str, words)], capture_output=True, text=True, timeout=600)
 
 
 def assert_refused(result: subprocess.CompletedProcess[str], *words: str) -> None:

@@ -24,7 +24,7 @@ NAMES = ("callbacks", "floats", "jumptable", "nbody", "recursion", "sha256", "vi
 
 
 def run(*command: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120)
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600)
 
 
 @pytest.mark.parametrize(("name", "target", "threshold"), sampled([*product(NAMES, TARGETS, (1, 3, 255))]))

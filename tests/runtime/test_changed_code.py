@@ -57,7 +57,7 @@ def _build(folder: Path, order: str, host: Path) -> Guest:
     for words in ([*map(str, SOURCES), "-r", "-o", str(unlinked)], [str(unlinked), "-static", "-o", str(program)]):
         result = subprocess.run([compiler, *OPTIONS, *words], capture_output=True, text=True)
         assert result.returncode == 0, result.stderr
-    ways = subprocess.run([host, program], capture_output=True, text=True, timeout=60, check=True).stdout.split()
+    ways = subprocess.run([host, program], capture_output=True, text=True, timeout=600, check=True).stdout.split()
     functions = {name for name, _, size, kind, _ in readelf_symbols(order, unlinked) if kind == "FUNC"}
     return Guest(program, tuple(ways), tuple(sorted(functions)))
 
@@ -68,7 +68,7 @@ def failures(command: list[str | Path], guest: Guest, left_out: set[str] = froze
     for way in guest.ways:
         if way not in left_out:
             words = [*command, guest.path, way]
-            result = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+            result = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
             if (result.returncode, result.stdout) != (0, "ok\n"):
                 found[way] = f"{result.stdout}status {result.returncode} {result.stderr}"
     return found
@@ -132,5 +132,5 @@ def test_code_on_the_stack(host: Path, tmp_path: Path, order: str) -> None:
         total += 55 * turn + 6 + 3 * remainder + 3 * 3 * turn
     guest = compile_guest(tmp_path, order, NESTED, "-static", "-w")
     for command in ([need(QEMU[order], "qemu-user")], *([host, *tier] for tier in TIERS.values())):
-        result = subprocess.run([*command, guest], capture_output=True, text=True, timeout=60)
+        result = subprocess.run([*command, guest], capture_output=True, text=True, timeout=600)
         assert (result.returncode, result.stdout) == (0, f"{total}\n"), (command, result)

@@ -81,7 +81,7 @@ def verify_wrong(guest: DynamicGuest, cache: Path, functions: str, *words: objec
     options = ("--opt", "1", "--jobs", "1", "--with", guest.plug, "--function", functions)
     command = [sys.executable, "-c", WRONG_ROW, "verify", *map(str, options), *map(str, words)]
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL,
+        command, capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL,
         env=environment(MIPSREC_CACHE=str(cache)),
     )  # fmt: skip
 
@@ -112,7 +112,7 @@ def run_sanitized(options: list[str], guest: DynamicGuest) -> tuple[int, str, di
     here, there = socket.socketpair()
     with here, there:
         words = [sanitized_host(), "--verify", str(there.fileno()), *options, guest.program, "plug", guest.plug]
-        done = subprocess.run(words, capture_output=True, text=True, pass_fds=(there.fileno(),), timeout=120)
+        done = subprocess.run(words, capture_output=True, text=True, pass_fds=(there.fileno(),), timeout=600)
         there.shutdown(socket.SHUT_WR)
         records = "".join(iter(lambda: here.recv(1 << 16).decode(), ""))
     return done.returncode, done.stderr, json.loads(records.splitlines()[-1])
@@ -140,7 +140,7 @@ def profile(guest: DynamicGuest, tmp_path_factory: pytest.TempPathFactory) -> Pa
     output = tmp_path_factory.mktemp("profile") / "out.prof"
     options = guest.stored()
     words = [plain_host(), "--profile", output, *options, guest.program, "spin", guest.plug]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stdout, done.stderr) == (7, "0\n", "")
     return output
 
@@ -246,7 +246,7 @@ def test_profile_of_a_run(guest: DynamicGuest) -> None:
 
 def test_stats_name_what_was_interpreted(guest: DynamicGuest) -> None:
     words = [plain_host(), "--stats", "--tier", "aot", *guest.stored(), guest.program, "plug", guest.plug]
-    result = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    result = subprocess.run(words, capture_output=True, text=True, timeout=600)
     assert re.search(rf"^mipsrec-host: recompiled {guest.one}, \d+ entries$", result.stderr, re.MULTILINE), result
     assert re.search(rf"^mipsrec-host: recompiled {guest.plug}, \d+ entries, unmapped since$", result.stderr, re.M)
     pattern = r"^mipsrec-host: interpreted +(\d+\.\d) %  (\S+)(, which has no recompiled code)?$"
@@ -263,7 +263,7 @@ def test_report_names_file_and_function(guest: DynamicGuest, engine: str, build:
     host = plain_host() if build == "plain" else sanitized_host()
     options = guest.stored() if build == "plain" else []
     words = [host, "--report", "--engine", engine, *options, guest.program, "crash"]
-    result = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    result = subprocess.run(words, capture_output=True, text=True, timeout=600)
     (symbol,) = (symbol for symbol in load_elf(guest.one).symbols if symbol.name == "one_crash")
     assert result.returncode == -11, result
     place = rf"0x{symbol.address:08x} <one_crash> of {guest.one}"

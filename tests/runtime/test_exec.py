@@ -17,7 +17,7 @@ from tests.support.tools import need
 
 def output(folder: Path, command: list[str | Path]) -> str:
     """Return what the program `execs` says in an empty folder, whose name is left out."""
-    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
     assert (result.returncode, result.stderr) == (0, ""), result
     return result.stdout.replace(str(folder), "FOLDER")
 
@@ -49,7 +49,7 @@ def test_answers_like_native_in_a_sysroot(host: Path, tmp_path: Path, guest: Pat
     folder = tmp_path / "FOLDER"
     folder.mkdir()
     command = [host, "--engine", "interp", "-L", tmp_path, *own_words(folder, guest)]
-    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
     assert result.stdout.replace("/FOLDER", "FOLDER") == expected
 
 
@@ -62,7 +62,7 @@ def test_under_sanitizers(tmp_path: Path, byte_order: str, expected: str) -> Non
 
 
 def run(command: list[str | Path], **more: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, **more)  # type: ignore[call-overload,no-any-return]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, **more)  # type: ignore[call-overload,no-any-return]
 
 
 def test_the_environment_is_what_the_caller_gave(host: Path, guest: Path) -> None:

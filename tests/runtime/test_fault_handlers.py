@@ -27,7 +27,7 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def run(*command: str | Path) -> str:
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=True).stdout
 
 
 def test_interpreted(host: Path, guest: tuple[Path, str]) -> None:

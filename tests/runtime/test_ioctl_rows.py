@@ -95,7 +95,7 @@ def test_guest_numbers_and_sizes(
     host: Path, tmp_path: Path, rows: dict[str, tuple[int, int, int, int]], byte_order: str
 ) -> None:
     guest = compile_guest(tmp_path, byte_order, source(list(rows)), "-static", "-w")
-    result = subprocess.run([host, "--engine", "interp", guest], capture_output=True, text=True, timeout=60)
+    result = subprocess.run([host, "--engine", "interp", guest], capture_output=True, text=True, timeout=600)
     numbers, sizes = facts(result.stdout)
     assert len(numbers) > 0.9 * len(rows)
     assert {name: hex(value) for name, value in numbers.items()} == {name: hex(rows[name][0]) for name in numbers}
@@ -129,7 +129,7 @@ int main(void)
 def test_unknown_requests_are_counted_and_listed(host: Path, tmp_path: Path, byte_order: str) -> None:
     guest = compile_guest(tmp_path, byte_order, UNKNOWN, "-static")
     command = [host, "--engine", "interp", "--stats", guest]
-    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
     assert result.stdout == "-1 -1\n-1\n"
     assert result.stderr.count("ioctl 0x00005499 on fd 0 is unknown") == 1
     assert result.stderr.count("ioctl 0x40045499 on fd 0 is unknown") == 1

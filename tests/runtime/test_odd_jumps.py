@@ -40,14 +40,14 @@ def engine(request: pytest.FixtureRequest, program: Path) -> list[str | Path]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_jumps(host: Path, program: Path, engine: list[str | Path], kind: str) -> None:
-    result = subprocess.run([host, *engine, program, kind], capture_output=True, timeout=30)
+    result = subprocess.run([host, *engine, program, kind], capture_output=True, timeout=600)
     assert (result.returncode, result.stdout, result.stderr) == (7, b"", b"")
 
 
 def test_overflow_in_a_handler(host: Path, program: Path) -> None:
     """Frames of the host that a handler's calls leave above those that wait for it fill that stack: SIGSEGV again."""
     library = library_at(pipeline.open_guest(program), program.parent, 0)  # LLVM makes a loop of the calls at level 2
-    result = subprocess.run([host, "--library", library, program, "overflow"], capture_output=True, timeout=30)
+    result = subprocess.run([host, "--library", library, program, "overflow"], capture_output=True, timeout=600)
     assert (result.returncode, result.stdout, result.stderr) == (7, b"", b"")
 
 
@@ -79,5 +79,5 @@ def test_depth_of_a_thread(host: Path, tmp_path: Path, order: str) -> None:
     subprocess.run([need("gcc"), "-O2", "-pthread", tmp_path / "guest.c", "-o", native], check=True)
     library = library_at(pipeline.open_guest(program), tmp_path, 0, "deep", "body", "main")
     expected = subprocess.run([native], capture_output=True, check=True).stdout
-    result = subprocess.run([host, "--library", library, program], capture_output=True, timeout=30)
+    result = subprocess.run([host, "--library", library, program], capture_output=True, timeout=600)
     assert (result.returncode, result.stdout, result.stderr) == (0, expected, b"")

@@ -34,7 +34,7 @@ def ask(folder: Path, before: list[str | Path], program: Path, *words: str, **mo
     folder.mkdir(exist_ok=True)
     shutil.copy(program, folder / "program")
     (folder / "program.copy").unlink(missing_ok=True)
-    result = subprocess.run([*before, folder / "program", *words], capture_output=True, text=True, timeout=60,
+    result = subprocess.run([*before, folder / "program", *words], capture_output=True, text=True, timeout=600,
                             env={"A": "1", "B": "two words", **more})  # fmt: skip
     assert (result.returncode, result.stderr) == (0, ""), result
     return result.stdout.replace(str(folder), "FOLDER")

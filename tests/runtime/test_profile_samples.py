@@ -56,7 +56,7 @@ def take(
     """Run the guest in one way; return its standard output and the profile."""
     output = folder / "out.prof"
     command = [host, "--profile", output, *options, "--library", guest.library, guest.path, way]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120, preexec_fn=heed_interrupts)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600, preexec_fn=heed_interrupts)
     assert (result.returncode, result.stderr) == (status, ""), result
     return result.stdout, read_whole(output, guest)
 
@@ -113,7 +113,7 @@ def test_not_noticed(host: Path, guest: Guest, tmp_path: Path, way: str) -> None
 @pytest.mark.parametrize("way", NOT_NOTICED)
 def test_without_samples(host: Path, guest: Guest, way: str) -> None:
     command = [host, "--library", guest.library, guest.path, way]
-    assert subprocess.run(command, capture_output=True, text=True, timeout=120).stdout == NOT_NOTICED[way]
+    assert subprocess.run(command, capture_output=True, text=True, timeout=600).stdout == NOT_NOTICED[way]
 
 
 @pytest.mark.parametrize("way", ["pauses", "suspends"])
@@ -123,11 +123,11 @@ def test_no_samples_while_waiting(host: Path, guest: Guest, tmp_path: Path, way:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=heed_interrupts) as process:
         assert process.stdout is not None and process.stdout.readline() == "begun\n"
         status = Path(f"/proc/{process.pid}/status")
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 600
         while (blocked := int(status.read_text().split("SigBlk:")[1].split()[0], 16)) == 0:
             assert time.monotonic() < deadline
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == -signal.SIGINT
+        assert process.wait(600) == -signal.SIGINT
     assert blocked == 1 << (signal.SIGSTKFLT - 1)
 
 
@@ -143,7 +143,7 @@ def test_children_that_live_longer(host: Path, guest: Guest, tmp_path: Path) -> 
     """The last one writes the file again: there is nothing in the first one's."""
     output, profile = take(host, guest, "outlives", tmp_path)
     assert output == "done\n"  # the pipe is open until the child has ended
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 600
     while profile.total <= 50 and time.monotonic() < deadline:
         time.sleep(0.05)
         profile = profiles.read(tmp_path / "out.prof")
@@ -165,7 +165,7 @@ def test_guests_that_are_killed(host: Path, guest: Guest, tmp_path: Path, number
         assert process.stdout is not None and process.stdout.readline() == "begun\n"
         wait_for_processor_time(process.pid, 0.3)
         process.send_signal(number)
-        assert process.wait(20) == -number
+        assert process.wait(600) == -number
     assert share(read_whole(output, guest), guest, "lifted", "spend") > 0.7
 
 
@@ -196,7 +196,7 @@ def test_under_sanitizers(guest: Guest, tmp_path: Path, way: str) -> None:
     output = tmp_path / "out.prof"
     host, options = sanitized_host(), ["--engine", "interp", "--profile-rate", "5000"]
     command = [host, "--profile", output, *options, guest.path, way, "4" if way == "kernel" else "50"]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert "Sanitizer" not in result.stderr and "runtime error" not in result.stderr
     assert result.returncode == (-signal.SIGFPE if way == "dies" else 0), result
     assert read_whole(output, guest).total > 10
@@ -209,7 +209,7 @@ def test_lifted_code_under_sanitizers(guest: Guest, tmp_path: Path) -> None:
     chosen = ("--function", "main,spend")
     assert mipsrec("build", guest.path, "-o", library, "--memory", "thunk", *chosen).returncode == 0
     command = [sanitized_host(), "--profile", output, "--library", library, guest.path, "lifted", "20"]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert (result.returncode, result.stderr) == (0, "")
     profile = read_whole(output, guest)
     assert share(profile, guest, "host", "spend") > 0.4

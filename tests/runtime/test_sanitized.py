@@ -37,7 +37,7 @@ def test_recompiled_programs(name: str, model: str, calls: str, byte_order: str,
     guest, library = PREBUILT / byte_order / f"{name}.elf", tmp_path / "lib.so"
     result = mipsrec("build", guest, "-o", library, "--memory", model, "--calls", calls, "--opt", "1", "--jobs", "1")
     assert result.returncode == 0, result.stderr
-    run = subprocess.run([host, "--stats", "--library", library, guest], capture_output=True, text=True, timeout=120)
+    run = subprocess.run([host, "--stats", "--library", library, guest], capture_output=True, text=True, timeout=600)
     assert run.stdout == (SAMPLES / "expected" / f"{name}.txt").read_text(), run.stderr
     assert run.returncode == 0 and "Sanitizer" not in run.stderr and "runtime error" not in run.stderr
 

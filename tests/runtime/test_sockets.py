@@ -205,7 +205,7 @@ def test_strace_names_what_sockets_are_given(host: Path, tmp_path: Path, byte_or
     def lines(name: str) -> str:
         guest = compile_guest(tmp_path, byte_order, name)
         command = [host, "--engine", "interp", "--strace", guest]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60).stderr
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600).stderr
 
     text = lines("sockets")
     assert "socket(AF_INET, SOCK_STREAM|SOCK_CLOEXEC, 0) = 3\n" in text

@@ -74,7 +74,8 @@ def make_root(folder: Path) -> Path:
 
 
 def run(command: list[str | Path], folder: Path, **more: str) -> list[str]:
-    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, env={**os.environ, **more})
+    environment = {**os.environ, **more}
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600, env=environment)
     assert (result.returncode, result.stderr) == (0, ""), result
     return result.stdout.splitlines()
 

@@ -35,7 +35,7 @@ EVERYTHING = os.environ.get("MIPSREC_PROGRAMS") == "all"
 
 def output(*command: Path | str) -> str:
     """Return the standard output of a command, and how it ended."""
-    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
     return f"{result.stdout}status {result.returncode}\n{result.stderr}"
 
 
@@ -103,7 +103,7 @@ def test_under_sanitizers(guest: Path, native: Callable[[str], str], way: str) -
 def test_trace_and_counters(host: Path, guest: Path) -> None:
     """Lines are whole, tell whose call it is, and all threads are counted."""
     command = [str(host), "--engine", "interp", "--strace", "--stats", str(guest), "locals"]
-    lines = subprocess.run(command, capture_output=True, text=True, timeout=60).stderr.splitlines()
+    lines = subprocess.run(command, capture_output=True, text=True, timeout=600).stderr.splitlines()
     line = re.compile(r"(\[\d+\] )?\w+\(.*\) (= -?(\d+|0x[0-9a-f]+)( E\w+ \(.*\))?|\.\.\.)")
     assert re.fullmatch(r"mipsrec-host: interpreted 100\.0 %  .*, which has no recompiled code", lines.pop())
     assert [text for text in lines[:-1] if not line.fullmatch(text) and " is not there (ENOSYS)" not in text] == []

@@ -51,7 +51,7 @@ def _compile(command: list[str], folder: Path, names: list[str], options: tuple[
 
 def output(*command: Path | str, cwd: Path | None = None) -> str:
     """Return the standard output of a command, and how it ended."""
-    result = subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
+    result = subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600,
                             preexec_fn=heed_interrupts)  # fmt: skip
     return f"{result.stdout}status {result.returncode}\n"
 

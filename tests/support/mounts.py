@@ -20,7 +20,7 @@ def in_namespace(
         pytest.skip("NOT TESTED: this user may not mount (run the tests as root)")
     script = "\n".join([*mounts, "exec " + shlex.join(map(str, command))])
     return subprocess.run(
-        ["unshare", "-m", "sh", "-ec", script], capture_output=True, text=True, timeout=120,
+        ["unshare", "-m", "sh", "-ec", script], capture_output=True, text=True, timeout=600,
         stdin=subprocess.DEVNULL, env={**os.environ, **(environment or {})},
     )  # fmt: skip
 
