@@ -144,9 +144,9 @@ def test_waiting_for_a_lock_is_interrupted(tmp_path: Path) -> None:
         fcntl.flock(stream, fcntl.LOCK_EX)
         timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
         timer.start()
-        with pytest.raises(KeyboardInterrupt), locked(tmp_path / "a.so"):
+        with pytest.raises(KeyboardInterrupt), locked(tmp_path / "a.so", tmp_path):
             pass
         assert lock.exists()
-    with locked(tmp_path / "a.so"):
+    with locked(tmp_path / "a.so", tmp_path):
         assert lock.exists()
     assert not lock.exists()
