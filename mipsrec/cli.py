@@ -18,8 +18,8 @@ from types import ModuleType
 from typing import NoReturn
 
 from . import __version__
-from .commands.guest_words import split_words
-from .errors import MipsrecError, one_line
+from .commands.guest_words import check_words, split_words
+from .errors import MipsrecError, UsageError, one_line
 
 _DESCRIPTION = """\
 Recompiles 32-bit MIPS Linux programs ahead of time, by way of LLVM IR, and runs them at native speed.
@@ -39,7 +39,7 @@ Recompiles 32-bit MIPS Linux programs ahead of time, by way of LLVM IR, and runs
 _COMMANDS = {
     "info": "what a program is, and what was found in it; or what a library is of",
     "disasm": "functions and basic blocks with their targets named",
-    "cfg": "the control-flow graph of a function, as Graphviz dot or svg",
+    "cfg": "the control-flow graph of a function, as Graphviz dot or a picture",
     "dump-llvm": "LLVM IR of every function, or of some",
     "dump-plan": "what was decided about functions before IR was written",
     "build": "make a native library from a program or from a folder of dump-llvm",
@@ -58,7 +58,7 @@ class _Parser(argparse.ArgumentParser):
     """Says what is wrong with a command line in one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"mipsrec: {message}; see {self.prog} --help\n")
+        self.exit(2, f"mipsrec: {one_line(message)}; see {self.prog} --help\n")
 
 
 def _module_of(command: str) -> ModuleType:
@@ -84,6 +84,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     """Parse a command line. What follows a program's name is the guest's, and argparse never sees it."""
     parser = _parser_for(words)
     own, guest = split_words(parser, words)
+    check_words(parser, own)
     arguments = parser.parse_args(own)
     if guest:
         arguments.arguments = guest
@@ -117,7 +118,11 @@ def report_errors(action: Callable[[], int]) -> int:
 def _execute(words: list[str]) -> int:
     arguments = parse(words)
     arguments.command_line = shlex.join(["mipsrec", *words])
-    status: int = _module_of(arguments.command).main(arguments)
+    try:
+        status: int = _module_of(arguments.command).main(arguments)
+    except UsageError as error:
+        print(f"mipsrec: {one_line(str(error))}; see mipsrec {arguments.command} --help", file=sys.stderr)
+        return 2
     return status
 
 

@@ -1,8 +1,8 @@
 """The exceptions a user can meet; the message of each is one line that says what failed, where, and what to do.
 
 Enters: nothing. Leaves: `MipsrecError` and its children. Not done here: printing; only `cli` catches `MipsrecError`,
-writes its message to standard error and ends with status 1. Whatever is not a `MipsrecError` is a bug of ours and
-keeps its traceback.
+writes its message to standard error and ends with status 1, or 2 for a `UsageError`. Whatever is not a `MipsrecError`
+is a bug of ours and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -10,6 +10,10 @@ from __future__ import annotations
 
 class MipsrecError(Exception):
     """Something outside mipsrec is wrong; `str()` of it is the one line to show."""
+
+
+class UsageError(MipsrecError):
+    """A command cannot be meant as it was written; the command line adds where its help is."""
 
 
 class ElfError(MipsrecError):

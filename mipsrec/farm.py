@@ -28,7 +28,7 @@ from .cache import code_path, source_digest
 from .cache_entries import describe
 from .cache_limit import Room
 from .elf import Image, load_elf, parse_elf
-from .errors import BuildError, LiftError, MipsrecError
+from .errors import BuildError, LiftError, MipsrecError, UsageError
 from .layers import check_trust
 from .linking import GuestFile, LibraryIdentity
 from .options import Options
@@ -120,7 +120,7 @@ def store_on_farm(
 ) -> StoreReport:
     """Build what the store lacks of some files with the workers of a scheduler; the rest is as in `store_all`."""
     if options.profile is not None:
-        raise BuildError("--dask does not go with --use-profile: a profile is of one program")
+        raise UsageError("--dask does not go with --use-profile: a profile is of one program")
     report = StoreReport()
     wanted = missing_of(images, options, report)
     if not wanted:

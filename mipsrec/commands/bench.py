@@ -19,7 +19,7 @@ from typing import Any
 
 from .. import pipeline
 from ..elf_header import ET_DYN
-from ..errors import BuildError, MipsrecError
+from ..errors import BuildError, MipsrecError, UsageError
 from ..host_build import host_executable
 from ..library_file import code_bytes
 from ..long_work import bar_for_people
@@ -39,6 +39,7 @@ from .arguments import add_build, add_models, add_old_name, number_from, options
 from .bench_report import NO_KERNELS, Results
 
 BRIEF_SHARE = 10  # slow contenders get this much less work
+BRIEF_SECONDS = 0.05  # of the native run: below, start-up outweighs what is measured
 FLAGS = ("-O2",)
 _BAR = "bench: {n_fmt}/{total_fmt} programs [{elapsed}<{remaining}{postfix}]"
 
@@ -53,9 +54,19 @@ the same. Each ratio is the median of runs that are paired; outputs are compared
 """
 
 
+def _json_file(text: str) -> str:
+    """Return the name of a file, which ends in .json: any other word after --json is the guest."""
+    if text != "-" and not text.endswith(".json"):
+        raise argparse.ArgumentTypeError(f"{text}: the file is to be called *.json")
+    return text
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("programs", nargs=argparse.REMAINDER, metavar="[prog.elf native-prog [-- ARG...]]",
-                        help="your own pair; without one, the programs of samples/")  # fmt: skip
+    parser.usage = "mipsrec bench [OPTION]... [prog.elf native-prog [-- ARG...]]"
+    parser.add_argument("programs", nargs="*", metavar="prog.elf native-prog [-- ARG...]",
+                        help="your own pair, and the arguments of both; without one, the programs of "
+                        "samples/")  # fmt: skip
+    parser.set_defaults(arguments=[])
     parser.add_argument("--only", metavar="NAME,...", action="append",
                         help="only these programs or groups (integer, floating, control, memory, numeric, "
                         "program), or all kernels, which are of the first four (repeatable)")  # fmt: skip
@@ -72,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_old_name(parser, "--with", contender)
     parser.add_argument("--without", metavar="NAME,...", action="append", default=[], help="all but these of them")
-    parser.add_argument("--json", metavar="FILE.json", nargs="?", const="-",
+    parser.add_argument("--json", metavar="FILE.json", nargs="?", const="-", type=_json_file,
                         help="machine-readable, into a file; else on standard output, not the table")  # fmt: skip
     add_old_name(parser, "--plot", parser.add_argument("--chart", metavar="out.svg", help="draw a bar chart"))
     parser.add_argument("--markdown", metavar="out.md",
@@ -183,6 +194,12 @@ def _time(run: _Bench, name: str, group: str, entrants: _Field) -> None:
     results.groups[name] = group
     for label, complaint in result.wrong.items():
         run.fail(name, label, MipsrecError(complaint))
+    native_seconds = min(result.seconds[result.reference], default=BRIEF_SECONDS)
+    if native_seconds < BRIEF_SECONDS:
+        run.say(
+            f"mipsrec: bench: {name}: the native run takes {native_seconds:.3f} s, and below {BRIEF_SECONDS} s the "
+            "ratio is mostly of start-up: give it more to do", sys.stderr,
+        )  # fmt: skip
     if run.arguments.json != "-":
         if len(results.comparisons) == 1:
             for line in [*bench_report.heading(results), "", bench_report.table_head(results.labels)]:
@@ -203,7 +220,7 @@ def _chosen(samples: ModuleType, only: Sequence[str] | None) -> list[Any]:
     unknown = [word for word in words if word not in names and word not in groups and word != "kernels"]
     if unknown:
         known = ", ".join(sample.name for sample in every)
-        raise BuildError(f"bench: no kernel {', '.join(unknown)}; there are {known}; and kernels, {', '.join(groups)}")
+        raise UsageError(f"bench: no kernel {', '.join(unknown)}; there are {known}; and kernels, {', '.join(groups)}")
     return [
         sample for sample in every
         if not words or sample.name in words or sample.group in words
@@ -260,13 +277,6 @@ def _targets(samples: ModuleType, wanted: str, results: Results) -> list[str]:
 # ---- the whole run ----
 
 
-def _settle_json(arguments: argparse.Namespace) -> None:
-    """`--json` takes a file that is called *.json; any other word after it is the guest."""
-    if arguments.json not in (None, "-") and not arguments.json.endswith(".json"):
-        arguments.programs.insert(0, arguments.json)
-        arguments.json = "-"
-
-
 def _check_outputs(*paths: str | None) -> None:
     """Raise BuildError for a file that could not be written after a long run."""
     for path in paths:
@@ -276,7 +286,7 @@ def _check_outputs(*paths: str | None) -> None:
 
 def _run(arguments: argparse.Namespace, samples: ModuleType, results: Results) -> None:
     """Time everything; results are complete program by program."""
-    pair = _pair_of(arguments.programs)
+    pair = _pair_of(arguments)
     chosen = [] if pair else _chosen(samples, arguments.only)
     contenders = bench_contenders.chosen(arguments.contender, arguments.without)
     if pair:
@@ -304,15 +314,23 @@ def _run(arguments: argparse.Namespace, samples: ModuleType, results: Results) -
             bar.update()
 
 
-def _pair_of(words: Sequence[str]) -> tuple[Path, Path, list[str]] | None:
-    """Return guest, native program and their arguments, None without any."""
-    if not words:
+def _pair_of(arguments: argparse.Namespace) -> tuple[Path, Path, list[str]] | None:
+    """Return guest, native program and their arguments, None without any; raises UsageError."""
+    words: list[str] = arguments.programs
+    if not words and not arguments.arguments:
         return None
+    usage = "mipsrec bench prog.elf native-prog [-- ARG...]"
     if len(words) < 2:
-        usage = "mipsrec bench prog.elf native-prog [-- ARG...]"
-        raise BuildError(f"bench: give a guest and its native build, or neither: {usage}")
-    rest = list(words[3:] if words[2:3] == ["--"] else words[2:])
-    return Path(words[0]).resolve(), Path(words[1]).resolve(), rest
+        raise UsageError(f"bench: give a guest and its native build, or neither: {usage}")
+    if len(words) > 2:
+        raise UsageError(f"bench: {words[2]} is one too many; arguments of the pair stand behind `--`: {usage}")
+    named = [name for words in arguments.contender for name in words.split(",")]
+    idle = [option for option, given in (("--only", arguments.only), ("--target", arguments.target != "both"),
+                                         ("--fetch", arguments.fetch)) if given]  # fmt: skip
+    idle += [f"--contender {name}" for name in bench_contenders.NATIVE if name in named]
+    if idle:
+        raise UsageError(f"bench: {idle[0]} is for the programs of samples/, not for a pair of your own")
+    return Path(words[0]).resolve(), Path(words[1]).resolve(), arguments.arguments
 
 
 def _write(path: str, text: str) -> None:
@@ -349,7 +367,6 @@ def _report(arguments: argparse.Namespace, results: Results, old: dict[str, Any]
 
 def main(arguments: argparse.Namespace) -> int:
     """Time, print, and say at the end what failed (exit status 1 then). Ctrl-C ends the run early, with its report."""
-    _settle_json(arguments)
     _check_outputs(arguments.json, arguments.chart, arguments.markdown, arguments.page)
     if arguments.page is not None:
         bench_page.read(arguments.page)

@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
-from ..errors import BuildError
+from ..errors import UsageError
 from ..temporary_folder import temporary_folder
 
 NATIVE = ("clang", "gcc32")
@@ -30,11 +30,11 @@ QEMU = {"little": "qemu-mipsel", "big": "qemu-mips"}
 
 
 def chosen(only: Sequence[str], without: Sequence[str]) -> tuple[str, ...]:
-    """Return the contenders that a user wants, of comma-separated names; raises BuildError for an unknown one."""
+    """Return the contenders that a user wants, of comma-separated names; raises UsageError for an unknown one."""
     wanted, unwanted = ([name for words in given for name in words.split(",") if name] for given in (only, without))
     unknown = [name for name in (*wanted, *unwanted) if name not in NAMES]
     if unknown:
-        raise BuildError(f"bench: no contender {unknown[0]}; there are {', '.join(NAMES)}")
+        raise UsageError(f"bench: no contender {unknown[0]}; there are {', '.join(NAMES)}")
     some = wanted or [name for name in NAMES if name not in OPTIONAL]
     return tuple(name for name in NAMES if name in some and name not in unwanted)
 

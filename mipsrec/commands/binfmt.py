@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ..errors import BuildError, MipsrecError
+from ..errors import BuildError, MipsrecError, UsageError
 from ..host_build import host_executable
 from ..layers import check_trust
 
@@ -179,9 +179,9 @@ def _uninstall(prefix: str) -> int:
 def main(arguments: argparse.Namespace) -> int:
     flags = arguments.flags if arguments.flags is not None else _default_flags()
     if set(flags) - set(FLAGS):
-        raise MipsrecError(f"--flags {flags}: are letters of {FLAGS}; see mipsrec binfmt --help")
+        raise UsageError(f"--flags {flags}: are letters of {FLAGS}")
     if not arguments.name or set(arguments.name) & set("/:\n"):
-        raise MipsrecError(f"--name {arguments.name}: cannot be part of a file name and of a registration")
+        raise UsageError(f"--name {arguments.name}: cannot be part of a file name and of a registration")
     if arguments.uninstall:
         return _uninstall(arguments.name)
     host = _host(arguments.host)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .. import pipeline
 from ..cache import own_folder
-from ..errors import BuildError
+from ..errors import BuildError, UsageError
 from ..ir_dump import read_dump
 from ..layers import check_trust
 from .arguments import (
@@ -91,14 +91,22 @@ def _default_output(source: Path) -> Path:
     return source.with_name(source.name + ".so")
 
 
-def main(arguments: argparse.Namespace) -> int:
+def _check(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for options that exclude each other."""
     if arguments.source is None and arguments.sysroot is None:
-        raise BuildError("name a program, a folder of dump-llvm, or a sysroot with --sysroot DIR")
-    for option, given in (("--dask", arguments.dask), ("--into", arguments.into)):
-        if given is None:
-            continue
-        if arguments.output is not None or arguments.function or (arguments.source and Path(arguments.source).is_dir()):
-            raise BuildError(f"{option} stores what programs load: neither -o nor --function goes with it, nor a dump")
+        raise UsageError("name a program, a folder of dump-llvm, or a sysroot with --sysroot DIR")
+    dump = arguments.source is not None and Path(arguments.source).is_dir()
+    ways = (("--dask", arguments.dask), ("--into", arguments.into), ("--with", arguments.with_files or None),
+            ("--sysroot without a program", arguments.sysroot if arguments.source is None else None))  # fmt: skip
+    for option, given in ways:
+        if given is not None and (arguments.output is not None or arguments.function or dump):
+            raise UsageError(f"{option} stores what programs load: neither -o nor --function goes with it, nor a dump")
+    if dump and arguments.function:
+        raise UsageError(f"{arguments.source}: is a dump; --function chooses among the functions of a program")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    _check(arguments)
     if arguments.source is None or arguments.dask is not None or arguments.into is not None:
         return _build_store(arguments)
     source = guest_file(arguments.source, arguments)
@@ -109,8 +117,6 @@ def main(arguments: argparse.Namespace) -> int:
         raise BuildError(f"{output}: is a folder; name a file with -o")
     options = options_of(arguments)
     if source.is_dir():
-        if arguments.function:
-            raise BuildError(f"{source}: is a dump; --function chooses among the functions of a program")
         with progress_bar("build", len(read_dump(source).files)) as progress:
             report = pipeline.build(source, output, options, progress)
     else:

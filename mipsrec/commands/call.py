@@ -7,7 +7,7 @@ import os
 import re
 
 from .. import pipeline
-from ..errors import LiftError
+from ..errors import UsageError
 from ..host_build import host_executable
 from .arguments import add_build, add_program, add_sysroot, add_tier, options_of
 from .guest_files import guest_file
@@ -37,9 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     for text in arguments.arguments:
         if not re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|[0-9]+)", text):
-            raise LiftError(f"{text}: is not an integer; arguments are decimal, or hexadecimal with 0x")
+            raise UsageError(f"{text}: is not an integer; arguments are decimal, or hexadecimal with 0x")
         if not -(1 << 31) <= int(text, 16 if "x" in text.lower() else 10) < 1 << 32:
-            raise LiftError(f"{text}: is not an integer of 32 bits")
+            raise UsageError(f"{text}: is not an integer of 32 bits")
     program = guest_file(arguments.program, arguments)
     guest = pipeline.open_guest(program)
     function = guest.function(arguments.function)

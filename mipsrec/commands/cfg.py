@@ -9,21 +9,25 @@ from pathlib import Path
 
 from .. import pipeline
 from ..analysis import End, Function
-from ..errors import BuildError
+from ..errors import BuildError, UsageError
 from .arguments import add_program
 
 DESCRIPTION = """\
 Draws the control-flow graph of a function: its basic blocks with their assembly, and the edges between them.
 
   mipsrec cfg prog.elf main              Graphviz dot, printed
-  mipsrec cfg prog.elf main -o main.svg  a picture; needs Graphviz
+  mipsrec cfg prog.elf main -o main.svg  a picture, also of .png and .pdf; needs Graphviz
 """
+
+_PICTURES = (".svg", ".png", ".pdf")
+_ENDINGS = (".dot", *_PICTURES)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_program(parser)
     parser.add_argument("function", metavar="FUNCTION", help="a name or an address")
-    parser.add_argument("-o", dest="output", metavar="FILE", help="FILE.svg or FILE.dot (default: dot, printed)")
+    parser.add_argument("-o", dest="output", metavar="FILE",
+                        help="what the ending says: .dot, .svg, .png or .pdf (default: dot, printed)")  # fmt: skip
 
 
 def _dot(guest: pipeline.Guest, function: Function) -> str:
@@ -45,26 +49,29 @@ def _dot(guest: pipeline.Guest, function: Function) -> str:
 
 
 def main(arguments: argparse.Namespace) -> int:
+    output = None if arguments.output is None else Path(arguments.output)
+    if output is not None and output.suffix not in _ENDINGS:
+        raise UsageError(f"{output}: the ending says what is written: {', '.join(_ENDINGS)}")
     guest = pipeline.open_guest(arguments.program)
     text = _dot(guest, guest.function(arguments.function))
-    if arguments.output is None:
+    if output is None:
         print(text, end="")
         return 0
-    output = Path(arguments.output)
+    content = _picture(text, output.suffix) if output.suffix in _PICTURES else text.encode()
     try:
-        if output.suffix == ".svg":
-            text = _svg(text)
-        output.write_text(text)
+        output.write_bytes(content)
     except OSError as error:
         raise BuildError(f"{output}: cannot be written ({error.strerror})") from error
     return 0
 
 
-def _svg(dot: str) -> str:
+def _picture(dot: str, ending: str) -> bytes:
+    """Return what Graphviz draws, in the format of a file's ending."""
     program = shutil.which("dot")
     if program is None:
-        raise BuildError("Graphviz is needed for svg: on Debian, apt install graphviz; or write a .dot file")
-    result = subprocess.run([program, "-Tsvg"], input=dot, capture_output=True, text=True, check=False)
-    if result.returncode != 0:
-        raise BuildError(f"Graphviz failed: {result.stderr.strip() or 'no message'}")
+        raise BuildError(f"Graphviz is needed for {ending}: on Debian, apt install graphviz; or write a .dot file")
+    result = subprocess.run([program, f"-T{ending[1:]}"], input=dot.encode(), capture_output=True, check=False)
+    if result.returncode != 0 or not result.stdout:
+        said = " ".join(result.stderr.decode(errors="replace").split())
+        raise BuildError(f"Graphviz failed: {said or 'no message'}")
     return result.stdout

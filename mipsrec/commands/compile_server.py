@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 
 from ..server import serve
 from .arguments import add_jobs
@@ -13,9 +14,16 @@ ends when nobody asks any more. Nobody needs to start it by hand.
 """
 
 
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no time")
+    return value
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_jobs(parser)
-    parser.add_argument("--idle", type=float, default=serve.IDLE_SECONDS, metavar="SECONDS",
+    parser.add_argument("--idle", type=_seconds, default=serve.IDLE_SECONDS, metavar="SECONDS",
                         help="end when nobody has asked for so long (default %(default)g)")  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from .. import pipeline, profiles
-from ..errors import ProfileError
+from ..errors import ProfileError, UsageError
 from ..host_build import host_executable
 from ..profile_report import chosen_functions, make_report, report_data, report_text
 from ..temporary_folder import temporary_folder
@@ -72,7 +72,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Show where a program's time goes: on standard output that of a file, on standard error that of a run."""
     if arguments.source is not None:
         if arguments.arguments or arguments.output is not None:
-            raise ProfileError("--from shows a profile that is there; it takes neither -o nor the program's arguments")
+            raise UsageError("--from shows a profile that is there; it takes neither -o nor the program's arguments")
         _show(arguments, profiles.read(arguments.source), sys.stdout)
         return 0
     with temporary_folder("mipsrec-profile-") as folder:

@@ -13,11 +13,11 @@ from .. import trust
 from ..cache import cache_folder, has_folder, is_private, library_path, remove_private_folder, variant_of
 from ..cache_notes import note_use
 from ..checksum import identity_of
-from ..errors import ElfError, WriteError, one_line
+from ..errors import ElfError, UsageError, WriteError, one_line
 from ..host_build import host_executable
 from ..layers import is_default, layer_folders, paths_to_run
 from ..library_file import is_undamaged
-from ..options import Options
+from ..options import AUTO, Options
 from .arguments import add_library, add_profile_rate, add_run, add_tier, options_of
 from .guest_files import guest_file
 from .server_words import is_wanted, server_words
@@ -180,8 +180,29 @@ def library_words(library: str, arguments: argparse.Namespace) -> list[str]:
     return ["--library", library, *(["--trust-library"] if getattr(arguments, "trust_library", False) else [])]
 
 
+def check_code_options(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for options of recompiled code that would mean nothing beside the others."""
+    if arguments.library is None and not arguments.build:
+        return
+    option = "--build" if arguments.library is None else "--library"
+    if not has_recompiled_code(arguments):
+        way = "--gdb" if _is_debugged(arguments) else f"--tier {tier_of(arguments)}"
+        raise UsageError(f"{way} runs no recompiled code, so {option} has nothing to do; give one of them")
+    if arguments.library is None:
+        return
+    ways = {
+        "--build": arguments.build, "--server": getattr(arguments, "server", None),
+        "--use-profile": arguments.use_profile, "--no-reuse": not arguments.reuse, "--opt": arguments.opt != AUTO,
+        "--cpu": arguments.cpu != Options.cpu, "--memory": arguments.memory != Options.memory,
+        "--calls": arguments.calls != Options.calls,
+    }  # fmt: skip
+    for way in (way for way, given in ways.items() if given):
+        raise UsageError(f"--library is recompiled already, so {way} has nothing to do; give one of them")
+
+
 def host_words(arguments: argparse.Namespace) -> list[str]:
     """Return the host's options for running a program; builds its library if need be."""
+    check_code_options(arguments)
     words = [*flag_words(arguments), *_debugger_words(arguments)]
     if arguments.profile is not None:
         words += ["--profile", arguments.profile, "--profile-rate", str(arguments.profile_rate)]

@@ -15,7 +15,7 @@ from pathlib import Path
 from .. import pipeline
 from ..cache import cache_folder, variant_of, with_room
 from ..elf import Image
-from ..errors import LiftError
+from ..errors import LiftError, UsageError
 from ..host_build import host_executable
 from ..long_work import bar_for_people
 from ..options import Options
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _library(arguments: argparse.Namespace, guest: pipeline.Guest) -> Path:
     if arguments.library is not None:
         if arguments.function:
-            raise LiftError("--function chooses what is lifted, and --library is lifted already; give one of them")
+            raise UsageError("--function chooses what is lifted, and --library is lifted already; give one of them")
         return Path(arguments.library)
     patterns = named_functions(arguments)
     chosen = guest.functions_like(patterns) if patterns else None

@@ -157,7 +157,9 @@ static bool wants_server(const struct command_line *line)
 /* Whether Python must run first: to build something, or to say what is wrong. */
 static bool must_build(const struct command_line *line, const char *cache)
 {
-    if (!runs_recompiled_code(line) || line->value[LIBRARY] != NULL)
+    if (line->value[LIBRARY] != NULL)
+        return !runs_recompiled_code(line) || line->value[SERVER] != NULL;
+    if (!runs_recompiled_code(line))
         return false;
     const char *sysroot = line->value[SYSROOT] != NULL ? line->value[SYSROOT] : getenv("MIPSREC_SYSROOT");
     enum mr_program_kind kind = mr_program_kind_of(*line->program, sysroot, cache);

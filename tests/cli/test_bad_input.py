@@ -279,28 +279,7 @@ def test_damaged_ir(dump: Path) -> None:
     _refused_dump(dump, first.name, "is missing")
 
 
-# ---- usage ----
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        (),
-        ("nonsense",),
-        ("run",),
-        ("run", "--tier", "jit", "x"),
-        ("build", "--opt", "9", "x"),
-        ("build", "--jobs", "-1", "x"),
-        ("build", "--jobs", "two", "x"),
-        ("build", "--memory", "far", "x"),
-        ("info", "--nonsense", "x"),
-        ("cfg", "x"),
-        ("bench", "--rounds", "0"),
-        ("call", "x"),
-    ],
-)
-def test_usage(words: tuple[str, ...]) -> None:
-    assert_one_line(mipsrec_here(*words), "--help", status=2)
+# ---- names ----
 
 
 def test_names_that_are_not_there(tmp_path: Path) -> None:
@@ -308,9 +287,6 @@ def test_names_that_are_not_there(tmp_path: Path) -> None:
                   ["call", SAMPLE, "nonesuch"], ["dump-llvm", SAMPLE, "--function", "nonesuch"]):  # fmt: skip
         assert_one_line(mipsrec_here(*words), "no function nonesuch", "disasm")
     assert_one_line(mipsrec_here("dump-llvm", SAMPLE), "-o DIR")
-    assert_one_line(mipsrec_here("call", SAMPLE, "main", "twelve"), "twelve")
-    assert_one_line(mipsrec_here("bench", "--only", "nonesuch"), "no kernel nonesuch")
-    assert_one_line(mipsrec_here("bench", SAMPLE), "native-prog")
     assert_one_line(mipsrec_here("bench", SAMPLE, tmp_path / "absent"), "absent")
 
 

@@ -126,9 +126,9 @@ def test_the_host_is_copied_where_it_is_wanted(host: Path, tmp_path: Path) -> No
 
 
 def test_refusals(tmp_path: Path, host: Path) -> None:
-    assert_one_line(mipsrec("binfmt", "--host", host, "--flags", "FX"), "FX", "POCF")
+    assert_one_line(mipsrec("binfmt", "--host", host, "--flags", "FX"), "FX", "POCF", status=2)
     assert_one_line(mipsrec("binfmt", "--host", tmp_path), str(tmp_path), "cannot be executed")
-    assert_one_line(mipsrec("binfmt", "--host", host, "--name", "a/b"), "a/b")
+    assert_one_line(mipsrec("binfmt", "--host", host, "--name", "a/b"), "a/b", status=2)
     long = tmp_path / ("x" * 100) / ("y" * 30)
     assert_one_line(mipsrec("binfmt", "--host", long), "127 bytes")
     assert "credentials" not in mipsrec("binfmt", "--help").stdout

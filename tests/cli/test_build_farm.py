@@ -148,5 +148,5 @@ def test_missing_package_is_named(tmp_path: Path, build: Build) -> None:
 
 def test_options_that_do_not_go_with_dask(tmp_path: Path, build: Build) -> None:
     (file,) = make_root(tmp_path / "root", "big", 1)
-    assert_one_line(build(file, "--dask", "tcp://x:1", "-o", "x.so"), "--dask", "-o")
-    assert_one_line(build(file, "--dask", "tcp://x:1", "--use-profile", "x"), "--dask", "--use-profile")
+    assert_one_line(build(file, "--dask", "tcp://x:1", "-o", "x.so"), "--dask", "-o", status=2)
+    assert_one_line(build(file, "--dask", "tcp://x:1", "--use-profile", "x"), "--dask", "--use-profile", status=2)

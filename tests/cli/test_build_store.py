@@ -99,7 +99,7 @@ def test_file_replaced_while_it_waits(tmp_path: Path, cache: Path, monkeypatch: 
 
 def test_no_folder(tmp_path: Path, build: Build) -> None:
     assert_one_line(build("--sysroot", tmp_path / "none"), "none: is no folder")
-    assert_one_line(build(), "--sysroot")
+    assert_one_line(build(), "--sysroot", status=2)
 
 
 # ---- damage, interruption, several at once ----

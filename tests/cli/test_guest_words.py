@@ -23,6 +23,22 @@ def test_words_of_the_guest(command: str, words: tuple[str, ...]) -> None:
             assert found.sysroot == ("root" if "root" in "".join(options) else None)
 
 
+PAIR = [
+    "p n -- --rounds x", "p n --rounds 2 --json -- --rounds x", "--rounds 2 p --json n -- --rounds x",
+    "--json p --rounds=2 n -- --rounds x", "--rounds 2 p n --js a.json --without qemu -- --rounds x",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", PAIR)
+def test_words_of_a_pair(words: str) -> None:
+    """Options stand anywhere before `--`; what follows it is the pair's."""
+    found = parse(["bench", *words.split()])
+    assert (found.programs, found.arguments) == (["p", "n"], ["--rounds", "x"])
+    assert found.rounds == (2 if "2" in words else 3)
+    assert found.json == ("a.json" if "a.json" in words else "-" if "--json" in words else None)
+    assert found.without == (["qemu"] if "qemu" in words else [])
+
+
 WRONG = [("run",), ("run", "--stats"), ("run", "-L"), ("run", "--st", "prog"), ("run", "--stats=1", "prog")]
 
 

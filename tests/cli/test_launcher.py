@@ -143,7 +143,7 @@ AT_ONCE = [
     ("--profile", "out.prof", "--profile-rate", "250", "dynamic"),
     ("--profile-rate", "250", "known"),
     ("--library", "lib.so", "new"),
-    ("--library=lib.so", "--tier", "interp", "absent"),
+    ("--library=lib.so", "--tier", "aot", "absent"),
     ("-L", "root", "/bin/known", "x"),
     ("-Lroot", "/bin/link"),
     ("--sysroot", "root", "/bin/dynamic"),
@@ -157,6 +157,8 @@ AT_ONCE = [
 BY_PYTHON = [
     (),
     ("-h", "known"),
+    ("--library=lib.so", "--tier", "interp", "absent"),
+    ("--library", "lib.so", "--server", "known"),
     ("--st", "known"),
     ("--nonsense", "known"),
     ("--stats=1", "known"),

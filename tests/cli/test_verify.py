@@ -20,7 +20,7 @@ def test_refusals(tmp_path: Path) -> None:
     plain_host()
     program = compile_guest(tmp_path, "big", FREESTANDING, *BARE)
     assert_one_line(mipsrec("verify", "--function", "leaf,nonesuch", program), "nonesuch", "mipsrec disasm")
-    assert_one_line(mipsrec("verify", "--function", "leaf", "--library", "x.so", program), "give one of them")
+    assert_one_line(mipsrec("verify", "--function", "leaf", "--library", "x.so", program), "give one of them", status=2)
     result = mipsrec("verify", "--ignore", "fcsr,f77", "--opt", "0", "--jobs", "1", program)
     assert_one_line(result, "no register is named 'f77'", status=2)
 
