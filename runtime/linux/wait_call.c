@@ -2,12 +2,8 @@
  *
  * Between the last look for signals (syscall.c) and the kernel's beginning to wait, a handler of the host may note one that
  * is for the guest. Then the call must not be made: the handler moves the pc to where it is given up. When the kernel has
- * begun, it ends the call itself with EINTR. So it does when a handler has noted nothing for the guest, as that of a sample:
- * then the call is made again, with the time that is left.
- *
- * So no signal of the host's own decides how a call ends. This matters most where one comes together with the guest's. The
- * kernel delivers first what was sent to the thread. Then it has put back the mask of a call like ppoll, which alone let the
- * guest's signal in; or it has the call made again (SA_RESTART), which the guest's signal was to end.
+ * begun, it ends the call itself with EINTR. So it does when a handler has noted nothing for the guest: then the call is
+ * made again.
  */
 #include "base/observe.h"
 #include "linux/host_call.h"
@@ -69,17 +65,6 @@ void mr_wait_call_interrupt(void *context)
         *pc = (greg_t)(uintptr_t)mr_wait_call_given_up;
 }
 
-void mr_wait_call_go_on(void *context)
-{
-    greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
-    uintptr_t pc = (uintptr_t)registers[REG_RIP];
-    came_for_nothing = 1;
-    if (pc < (uintptr_t)mr_wait_call_begin || pc >= (uintptr_t)mr_wait_call_made)
-        return;
-    registers[REG_RIP] = (greg_t)(uintptr_t)mr_wait_call_made; /* as if it had not restarted the call */
-    registers[REG_RAX] = -EINTR;
-}
-
 bool mr_wait_call_waits(const void *context)
 {
     const greg_t *registers = ((const ucontext_t *)context)->uc_mcontext.gregs;
@@ -101,12 +86,6 @@ void mr_wait_call_interrupt(void *context)
     mr_signal_came = 1;
 }
 
-void mr_wait_call_go_on(void *context)
-{
-    (void)context;
-    came_for_nothing = 1;
-}
-
 bool mr_wait_call_waits(const void *context)
 {
     (void)context;
@@ -115,13 +94,18 @@ bool mr_wait_call_waits(const void *context)
 
 #endif
 
+void mr_wait_call_go_on(void)
+{
+    came_for_nothing = 1;
+}
+
 /* The time to wait, of calls whose kernel's side does not write there what is left. */
 static struct timespec *time_to_wait(long number, uint64_t b, uint64_t c, uint64_t d)
 {
     bool relative = number == SYS_clock_nanosleep ? !(b & TIMER_ABSTIME) : (b & FUTEX_CMD_MASK) == FUTEX_WAIT;
     if (number == SYS_rt_sigtimedwait || (number == SYS_clock_nanosleep && relative))
         return (struct timespec *)(uintptr_t)c;
-    if (number == SYS_epoll_pwait2 || number == SYS_semtimedop || (number == SYS_futex && relative))
+    if (number == SYS_epoll_pwait2 || (number == SYS_futex && relative))
         return (struct timespec *)(uintptr_t)d;
     return NULL;
 }
