@@ -129,7 +129,7 @@ def llvm_declaration(name: str) -> str:
 
 LIBRARY_MAGIC = 0x4352494D
 """MIRC"""
-LIBRARY_VERSION = 4
+LIBRARY_VERSION = 5
 LIBRARY_SEGMENTS = 4
 MEMORY_MODELS = {"flat": 0, "paged": 1, "thunk": 2}
 
@@ -150,10 +150,10 @@ LIBRARY_WORDS = (
     ("pcs", "int32_t", "likewise: guest pcs that the delta is to be added to, from here on"),
     ("pcs_end", "int32_t", "likewise: up to here"),
 )
-"""The words that `mr_library` begins with. Segments, identity, producer and options follow, then the entries."""
+"""The words that `mr_library` begins with. Segments, identity, three texts and then the entries follow."""
 LIBRARY_IDENTITY_BYTES, LIBRARY_TEXT_BYTES = 32, 64
 LIBRARY_IDENTITY_AT = 4 * len(LIBRARY_WORDS) + 12 * LIBRARY_SEGMENTS
-LIBRARY_HEADER_BYTES = LIBRARY_IDENTITY_AT + LIBRARY_IDENTITY_BYTES + 2 * LIBRARY_TEXT_BYTES
+LIBRARY_HEADER_BYTES = LIBRARY_IDENTITY_AT + LIBRARY_IDENTITY_BYTES + 3 * LIBRARY_TEXT_BYTES
 
 
 def library_word(name: str) -> int:
@@ -226,6 +226,7 @@ def library_header() -> str:
         ("producer", "char", LIBRARY_TEXT_BYTES, '"mipsrec 0.1.0", NUL-padded'),
         ("options", "char", LIBRARY_TEXT_BYTES,
          '"--opt 2 --cpu x86-64-v3 --memory flat --calls direct", NUL-padded'),
+        ("guest_name", "char", LIBRARY_TEXT_BYTES, "what the guest's file was called, NUL-padded"),
         ("entries[]", "struct mr_entry", 1, "entry_count of them, sorted by guest_pc"),
     ]  # fmt: skip
     lines = [

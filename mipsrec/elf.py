@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from elftools.elf.constants import SH_FLAGS
 
-from mipsrec import elf_header
+from mipsrec import elf_header, elf_marks
 from mipsrec import elf_tables as tables
 from mipsrec.checksum import identity_of
 from mipsrec.elf_eh import EhFunction, read_eh_functions
@@ -37,24 +37,26 @@ _FP_SOFT, _FP_64, _FP_64A = 3, 6, 7
 
 @dataclass(frozen=True)
 class AbiFlags:
-    """What .MIPS.abiflags says; `fp_abi` is a Val_GNU_MIPS_ABI_FP number."""
+    """What .MIPS.abiflags says; `fp_abi` is a Val_GNU_MIPS_ABI_FP number, `ases` are bits AFL_ASE."""
 
     isa_level: int
     isa_rev: int
     fp_abi: int
+    ases: int
 
 
 @dataclass(frozen=True)
 class Image:
     """One program as the rest of mipsrec sees it; guest addresses include `bias`.
 
-    `identity` is the hexadecimal BLAKE2b-256 of the file. `content` is the whole file. `got` and `eh_frame` are
-    (start, end). `entry` is 0 for a library. `interpreter` and `needed` name the dynamic linker and the libraries that
-    it loads first, `run_paths` the folders where it looks for them besides (DT_RUNPATH or DT_RPATH). `gp` is the
-    canonical gp value of the main module. `fr` is 1 when the code needs Status.FR=1. `soft_float` is False when the
-    file does not say. `executable_ranges` are (start, end), sorted and disjoint: the executable sections, or the
-    executable segments of a file without usable section headers. `symbols` are sorted by address. `relocations` are
-    not applied: a position-independent file, or its interpreter, does that at run time.
+    `identity` is the hexadecimal BLAKE2b-256 of the file. `content` is the whole file. `got` and `eh_frame` are (start,
+    end). `entry` is 0 for a library. `interpreter` and `needed` name the dynamic linker and the libraries that it loads
+    first, `run_paths` the folders where it looks for them besides (DT_RUNPATH or DT_RPATH). `gp` is the canonical gp
+    value of the main module. `fr` is 1 when the code needs Status.FR=1. `soft_float` is False when the file does not
+    say. `modules` are names of what it is marked as using (elf_marks.py). `executable_ranges` are (start, end), sorted
+    and disjoint: the executable sections, or the executable segments of a file without usable section headers.
+    `symbols` are sorted by address. `relocations` are not applied: a position-independent file, or its interpreter,
+    does that at run time.
     """
 
     path: Path
@@ -74,6 +76,7 @@ class Image:
     got: tuple[int, int] | None
     gp: int | None
     abi_flags: AbiFlags | None
+    modules: tuple[str, ...]
     e_flags: EFlags
     fr: int
     soft_float: bool
@@ -107,8 +110,10 @@ def parse_elf(path: Path, content: bytes) -> Image:
     sections: tuple[SectionHeader, ...] = degrade("section headers", (), lambda: tables.read_sections(content, order))
     raw = RawFile(content, order, headers, sections)
     abi_flags = degrade(".MIPS.abiflags", None, lambda: _abi_flags(path, raw))
-    if flags.arch in ("mips3", "mips4", "mips5", "mips64", "mips64r2"):
-        warnings.append(f"is marked {flags.arch}: 64-bit instructions are not supported")
+    interpreter = _interpreter(raw)
+    _refuse_other_systems(path, raw, interpreter)
+    modules = elf_marks.modules_of(flags_word, abi_flags.ases if abi_flags else 0)
+    _warn_of_marks(flags, modules, warnings)
     dynamic: dict[int, int] = degrade("dynamic section", {}, lambda: tables.read_dynamic(raw))
     names: list[tuple[int, str]] = degrade("names of libraries", [], lambda: tables.read_dynamic_names(raw, dynamic))
     places = _symbol_tables(raw, dynamic, warnings)
@@ -123,7 +128,7 @@ def parse_elf(path: Path, content: bytes) -> Image:
         e_type=e_type,
         entry=entry,
         bias=bias,
-        interpreter=_interpreter(raw),
+        interpreter=interpreter,
         needed=tuple(name for tag, name in names if tag == tables.DT_NEEDED),
         run_paths=_run_paths(names),
         soname=next((name for tag, name in names if tag == tables.DT_SONAME), None),
@@ -133,6 +138,7 @@ def parse_elf(path: Path, content: bytes) -> Image:
         got=degrade("GOT", None, lambda: _got(raw, dynamic, bias)),
         gp=degrade("gp value", None, lambda: _gp(raw, dynamic, places, bias)),
         abi_flags=abi_flags,
+        modules=modules,
         e_flags=flags,
         fr=int(flags.fp64 or (abi_flags is not None and abi_flags.fp_abi in (_FP_64, _FP_64A))),
         soft_float=abi_flags is not None and abi_flags.fp_abi == _FP_SOFT,
@@ -141,6 +147,19 @@ def parse_elf(path: Path, content: bytes) -> Image:
         eh_functions=degrade(".eh_frame", (), lambda: read_eh_functions(raw, eh_frame, bias, executable, warnings)),
         warnings=tuple(warnings),
     )
+
+
+def _refuse_other_systems(path: Path, raw: RawFile, interpreter: str | None) -> None:
+    system = elf_marks.other_system(raw, interpreter)
+    if system is not None:
+        raise ElfError(f"{path}: is a program for {system}; give a MIPS Linux program")
+
+
+def _warn_of_marks(flags: EFlags, modules: tuple[str, ...], warnings: list[str]) -> None:
+    if modules:
+        warnings.append(f"is marked as using {', '.join(modules)}: such instructions are not supported")
+    if flags.arch in ("mips3", "mips4", "mips5", "mips64", "mips64r2"):
+        warnings.append(f"is marked {flags.arch}: 64-bit instructions are not supported")
 
 
 T = TypeVar("T")
@@ -179,12 +198,12 @@ def _abi_flags(path: Path, raw: RawFile) -> AbiFlags | None:
         return None
     if len(data) < 24:
         raise Malformed("it is cut off")
-    version, level, rev, _, _, _, fp_abi = struct.unpack_from(f"{raw.order}H6B", data)
+    version, level, rev, _, _, _, fp_abi, _, ases = struct.unpack_from(f"{raw.order}H6B2I", data)
     if version != 0:
         raise Malformed(f"its version is {version}, not 0")
     if rev == 6:
         raise ElfError(f"{path}: is a MIPS R6 program; MIPS I to MIPS32r2 are supported: build with -march=mips32r2")
-    return AbiFlags(level, rev, fp_abi)
+    return AbiFlags(level, rev, fp_abi, ases)
 
 
 def _symbol_tables(raw: RawFile, dynamic: dict[int, int], warnings: list[str]) -> _TablePlaces:

@@ -34,6 +34,7 @@ MAX_PROGRAM_HEADERS = 128
 
 ET_EXEC, ET_DYN = 2, 3
 EF_MIPS_FP64 = 0x200
+EF_MIPS_MICROMIPS = 0x02000000
 _ARCHITECTURES = ("mips1", "mips2", "mips3", "mips4", "mips5", "mips32", "mips64", "mips32r2", "mips64r2")
 """By EF_MIPS_ARCH >> 28; 9 and 10 are R6."""
 _ABIS = {0: "o32", E_FLAGS_MASKS.EFM_MIPS_ABI_O32: "o32", E_FLAGS_MASKS.EFM_MIPS_ABI_O64: "o64",
@@ -108,7 +109,7 @@ def _machine_name(machine: int) -> str:
 
 
 def check_flags(path: Path, value: int, entry: int) -> EFlags:
-    """Return e_flags taken apart; refuses other ABIs, MIPS R6, and programs that start in 16-bit instructions."""
+    """Return e_flags taken apart; refuses other ABIs, MIPS R6, microMIPS, and programs that start in MIPS16."""
     arch, abi = value >> 28, value & E_FLAGS_MASKS.EFM_MIPS_ABI
     if value & E_FLAGS.EF_MIPS_ABI2:
         raise ElfError(f"{path}: is an n32 program; only o32 is supported: build it with -mabi=32")
@@ -118,10 +119,12 @@ def check_flags(path: Path, value: int, entry: int) -> EFlags:
         raise ElfError(f"{path}: is a MIPS R6 program; MIPS I to MIPS32r2 are supported: build with -march=mips32r2")
     if arch >= len(_ARCHITECTURES):
         raise ElfError(f"{path}: has an unknown architecture (e_flags 0x{value:08x}); build it with -march=mips32r2")
+    if value & EF_MIPS_MICROMIPS:
+        raise ElfError(f"{path}: holds microMIPS code, which is not supported: build it with -mno-micromips")
     if entry & 1:
         raise ElfError(
-            f"{path}: starts in MIPS16 or microMIPS code (odd entry point 0x{entry:x}), which is not supported: "
-            "build it with -mno-mips16 -mno-micromips"
+            f"{path}: starts in MIPS16 code (odd entry point 0x{entry:x}), which is not supported: "
+            "build it with -mno-mips16"
         )
     return EFlags(
         arch=_ARCHITECTURES[arch],

@@ -24,7 +24,7 @@ from .options import AUTO, CALL_MODELS, MEMORY_MODELS
 from .profiles import Profile
 
 INDEX = "index.json"
-FORMAT = 3
+FORMAT = 4
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,8 @@ def _guest_file(said: dict[str, Any]) -> GuestFile:
     """Return what an index says of the guest's file; raises KeyError, TypeError or ValueError where it is damaged."""
     segments = tuple((int(guest), int(offset), int(size)) for guest, offset, size in said["segments"])
     flags = bool(said["nan2008"]), bool(said["relocatable"])
-    return GuestFile(str(said["identity"]), int(said["bias"]), int(said["fr"]), *flags, segments)
+    name, identity = str(said["name"]), str(said["identity"])
+    return GuestFile(name, identity, int(said["bias"]), int(said["fr"]), *flags, segments)
 
 
 def read_dump(folder: Path) -> Dump:

@@ -24,11 +24,12 @@ from .target_cpu import Cpu
 class GuestFile:
     """What a library says of the file it was made of.
 
-    `identity` is the hexadecimal hash of the contents, `bias` the load bias in all guest addresses here. The code of a
-    `relocatable` file serves every other bias as well. `segments` are (guest address, offset in the file, bytes) of
-    what is executable.
+    `name` is what it was called, for people. `identity` is the hexadecimal hash of the contents, `bias` the load bias
+    in all guest addresses here. The code of a `relocatable` file serves every other bias as well. `segments` are (guest
+    address, offset in the file, bytes) of what is executable.
     """
 
+    name: str
     identity: str
     bias: int
     fr: int
@@ -42,7 +43,7 @@ class GuestFile:
         found = [segment for segment in image.segments if segment.execute and segment.filesz]
         segments = tuple((segment.vaddr, segment.offset, segment.filesz) for segment in found[: abi.LIBRARY_SEGMENTS])
         nan2008 = image.e_flags.nan2008
-        return cls(image.identity, image.bias, image.fr, nan2008, image.is_relocatable, segments)
+        return cls(image.path.name, image.identity, image.bias, image.fr, nan2008, image.is_relocatable, segments)
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,11 @@ _POOL = f"""\
 """What relocatable code takes guest pcs from (emit/writer.py). One word is there for the linker's symbols."""
 
 
+def _name_field(name: str) -> bytes:
+    """Return a file's name as a library has it: in printable ASCII, as much as there is room for."""
+    return _field(ascii(name)[1:-1][: abi.LIBRARY_TEXT_BYTES])
+
+
 def _field(text: str) -> bytes:
     """Return a text as a library has it; the longest names of all options fill the field."""
     assert len(text) <= abi.LIBRARY_TEXT_BYTES, text
@@ -123,8 +129,8 @@ def table_text(found: list[tuple[int, str]], identity: LibraryIdentity, triple: 
     unused = [(0, 0, 0)] * (abi.LIBRARY_SEGMENTS - len(guest.segments))
     for segment in [*guest.segments[: abi.LIBRARY_SEGMENTS], *unused]:
         fields += [("i32", str(word)) for word in segment]
-    texts = (bytes.fromhex(guest.identity), _field(f"mipsrec {__version__}"), _field(identity.options))
-    fields += map(_bytes_constant, texts)
+    texts = (_field(f"mipsrec {__version__}"), _field(identity.options), _name_field(guest.name))
+    fields += map(_bytes_constant, (bytes.fromhex(guest.identity), *texts))
     for index, (pc, symbol) in enumerate(entries):
         fields += [("i32", str(pc)), ("i32", _displacement(symbol, abi.LIBRARY_HEADER_BYTES + 8 * index + 4))]
     types = ", ".join(type_ for type_, _ in fields)

@@ -19,6 +19,7 @@
 #include "linux/program.h"
 #include "memory/memory.h"
 #include "profile/profile.h"
+#include "report.h"
 #include "run/host_stack.h"
 #include "strace/strace.h"
 #include "verify/verify.h"
@@ -85,6 +86,7 @@ int main(int argc, char **argv)
     mr_own_begin();
     mr_options_parse(argc, argv);
     mr_program_start();
+    mr_report_start();
     if (mr_options.stats || mr_options.strace || mr_options.report) /* the guest may close its standard error */
         mr_own_keep(MR_OWN_TRACE, fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
     if (mr_options.strace)

@@ -3,16 +3,21 @@
  * Everything goes to standard error by write, since a guest may end while the host is anywhere. Where the guest runs on, it
  * goes to a copy of that descriptor: the guest may close or redirect its own.
  */
+#include "report.h"
+
 #include "base/messages.h"
 #include "base/options.h"
 #include "baseline/baseline.h"
 #include "cpu/disasm.h"
+#include "cpu/interp.h"
+#include "cpu/lacking.h"
 #include "gdb/gdb.h"
 #include "growth/growth.h"
 #include "lifted/code_files.h"
 #include "lifted/module.h"
 #include "linux/abi.h"
 #include "linux/fault.h"
+#include "linux/signals.h"
 #include "linux/threads.h"
 #include "linux/upcalls.h"
 #include "memory/values.h"
@@ -20,6 +25,7 @@
 #include "verify/verify.h"
 
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void print_stats(void)
@@ -74,8 +80,47 @@ static void report(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint3
     }
 }
 
+static struct stat first_error; /* standard error as the program got it */
+
+void mr_report_start(void)
+{
+    if (fstat(STDERR_FILENO, &first_error) != 0)
+        first_error = (struct stat){0};
+}
+
+/* Whether standard error is not a file of the program's own meanwhile, which the host must not write to. */
+static bool error_is_as_it_was(void)
+{
+    struct stat now;
+    return mr_messages_fd != STDERR_FILENO ||
+           (fstat(STDERR_FILENO, &now) == 0 && now.st_dev == first_error.st_dev && now.st_ino == first_error.st_ino);
+}
+
+/* Says which part of the architecture an instruction is of that no program can use here. A program that handles SIGILL, as
+ * those do that look whether the processor has it, hears nothing. */
+static void name_what_is_lacking(uint32_t guest_pc)
+{
+    if (!error_is_as_it_was())
+        return;
+    if ((guest_pc & 1) != 0 && mr_compressed_code) {
+        mr_print_error("mipsrec-host: %s: the code at 0x%08x is MIPS16 or microMIPS, which is not supported\n",
+                       mr_options.program_path, guest_pc & ~1u);
+        return;
+    }
+    if ((guest_pc & 3) != 0 || !mr_accessible(guest_pc, 4, MR_READ))
+        return;
+    bool in_slot = mr_has_delay_slot(mr_peek32(guest_pc)) && mr_accessible(guest_pc + 4, 4, MR_READ);
+    uint32_t place = in_slot ? guest_pc + 4 : guest_pc, word = mr_peek32(place);
+    const char *module = mr_lacking_module(word);
+    if (module != NULL)
+        mr_print_error("mipsrec-host: %s: the instruction %08x at 0x%08x is of %s, which is not supported\n",
+                       mr_options.program_path, word, place, module);
+}
+
 void mr_die_by_signal(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint32_t address)
 {
+    if (mips_signal == MIPS_SIGILL)
+        name_what_is_lacking(guest_pc);
     if (mr_options.report)
         report(s, mips_signal, guest_pc, address);
     mr_debug_crash(s, mips_signal, guest_pc, address);

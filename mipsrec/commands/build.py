@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
 
 from .. import pipeline
@@ -121,6 +122,9 @@ def main(arguments: argparse.Namespace) -> int:
             report = pipeline.build(source, output, options, progress)
     else:
         guest = pipeline.open_guest(source)
+        if guest.image.modules:
+            print(f"mipsrec: {source}: is marked as using {', '.join(guest.image.modules)}; such instructions are not "
+                  "supported and raise SIGILL", file=sys.stderr)  # fmt: skip
         names = named_functions(arguments)
         chosen = guest.functions_like(names) if names else None
         with progress_bar("build", len(guest.starts) if chosen is None else len(chosen)) as progress:

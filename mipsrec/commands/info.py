@@ -41,6 +41,7 @@ def _facts(guest: pipeline.Guest) -> dict[str, Any]:
         "type": "static-pie" if image.bias else "static",
         "isa": image.e_flags.arch,
         "abi": image.e_flags.abi,
+        "modules": ", ".join(image.modules) or "none",
         "float": "soft" if image.soft_float else "FR=1" if image.fr else "FR=0",
         "nan2008": image.e_flags.nan2008,
         "entry": image.entry,

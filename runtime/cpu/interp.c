@@ -9,8 +9,6 @@
  */
 #include "cpu/interp.h"
 
-#include "base/messages.h"
-#include "base/options.h"
 
 /* ---- jumps and branches, whose delay slot is at `next` ---- */
 
@@ -191,8 +189,6 @@ uint32_t mr_aligned(struct mr_state *s, uint32_t pc)
     while (pc & 3) {
         bool compressed = (pc & 1) != 0 && mr_compressed_code;
         s->pc = pc;
-        if (compressed && mr_options.report)
-            mr_print_error("mipsrec-host: pc 0x%08x is MIPS16 or microMIPS code, which is not supported\n", pc & ~1u);
         pc = mr_exception(s, pc, compressed ? MR_RESERVED : MR_ADDRESS, 0);
     }
     return pc;

@@ -125,16 +125,17 @@ static bool names_dsp_accumulator(unsigned field)
     return (field & 3) != 0;
 }
 
-CHECKED_REGISTER_OPERATION(mfhi, names_dsp_accumulator(rs(word)), (uint32_t)(s->hilo >> 32))
-CHECKED_REGISTER_OPERATION(mflo, names_dsp_accumulator(rs(word)), (uint32_t)s->hilo)
+/* With sa, mult and multu are the VR5400's multiply and accumulate instructions, and others are those of SmartMIPS. */
+CHECKED_REGISTER_OPERATION(mfhi, names_dsp_accumulator(rs(word)) || sa(word) != 0, (uint32_t)(s->hilo >> 32))
+CHECKED_REGISTER_OPERATION(mflo, names_dsp_accumulator(rs(word)) || sa(word) != 0, (uint32_t)s->hilo)
 
-/* An operation that writes HI and LO: a is GPR[rs], b is GPR[rt]; `other` tells the encodings that are not it. */
-#define HILO_OPERATION(name, other, value)                         \
+/* An operation that writes HI and LO: a is GPR[rs], b is GPR[rt]. */
+#define HILO_OPERATION(name, value)                                \
     uint32_t op_##name(struct mr_state *s, uint32_t word, uint32_t next) \
     {                                                              \
         uint32_t a = GPR(s, rs(word)), b = GPR(s, rt(word));       \
         (void)b;                                                   \
-        if (names_dsp_accumulator(rd(word)) || (other))            \
+        if (names_dsp_accumulator(rd(word)) || sa(word) != 0)      \
             return raise_reserved(s, word);                        \
         s->hilo = (value);                                         \
         return next;                                               \
@@ -150,15 +151,14 @@ static uint64_t unsigned_product(uint32_t a, uint32_t b)
     return (uint64_t)a * b;
 }
 
-HILO_OPERATION(mthi, false, (uint64_t)a << 32 | (uint32_t)s->hilo)
-HILO_OPERATION(mtlo, false, (s->hilo >> 32 << 32) | a)
-/* With sa, mult and multu are the VR5400's multiply and accumulate instructions. */
-HILO_OPERATION(mult, sa(word) != 0, signed_product(a, b))
-HILO_OPERATION(multu, sa(word) != 0, unsigned_product(a, b))
-HILO_OPERATION(madd, false, s->hilo + signed_product(a, b))
-HILO_OPERATION(maddu, false, s->hilo + unsigned_product(a, b))
-HILO_OPERATION(msub, false, s->hilo - signed_product(a, b))
-HILO_OPERATION(msubu, false, s->hilo - unsigned_product(a, b))
+HILO_OPERATION(mthi, (uint64_t)a << 32 | (uint32_t)s->hilo)
+HILO_OPERATION(mtlo, (s->hilo >> 32 << 32) | a)
+HILO_OPERATION(mult, signed_product(a, b))
+HILO_OPERATION(multu, unsigned_product(a, b))
+HILO_OPERATION(madd, s->hilo + signed_product(a, b))
+HILO_OPERATION(maddu, s->hilo + unsigned_product(a, b))
+HILO_OPERATION(msub, s->hilo - signed_product(a, b))
+HILO_OPERATION(msubu, s->hilo - unsigned_product(a, b))
 
 /* The manual leaves the result of a division by zero open; qemu divides by one then, and so does this. */
 uint32_t op_div(struct mr_state *s, uint32_t word, uint32_t next)

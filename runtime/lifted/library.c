@@ -166,7 +166,7 @@ void mr_library_describe(const char *path)
         printf("cpu                x86-64-v%u\n", table->cpu_level);
     else
         printf("cpu                %s\n", table->cpu_level == 1 ? "x86-64" : "generic");
-    printf("guest identity     ");
+    printf("guest name         %.*s\nguest identity     ", (int)sizeof table->guest_name, table->guest_name);
     for (size_t i = 0; i < sizeof table->guest_identity; i++)
         printf("%02x", table->guest_identity[i]);
     printf("\nguest bias         0x%08x%s\nguest float        FR=%u\nentries            %u\nbytes              %zu\n",

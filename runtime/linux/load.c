@@ -13,6 +13,7 @@
  */
 #include "base/messages.h"
 #include "cpu/interp.h"
+#include "linux/marks.h"
 #include "linux/descriptors.h"
 #include "linux/paths.h"
 #include "linux/program.h"
@@ -32,8 +33,8 @@
 #define LOWEST_ADDRESS 0x10000u
 #define MAX_FILE_BYTES (256u << 20)
 #define MAX_PROGRAM_HEADERS 128u
-#define ABIFLAGS_BYTES 24u
-#define FP_ABI_OFFSET 7u
+#define FP_ABI_OFFSET 7u /* of .MIPS.abiflags */
+#define ISA_REVISION_OFFSET 3u
 
 /* Fields of e_flags that not every elf.h has (MIPS ABI supplement, and binutils' include/elf/mips.h). */
 #define FLAG_ABI_MASK 0xf000u
@@ -108,6 +109,11 @@ static uint32_t check_ident(const struct file *file)
     return type;
 }
 
+_Noreturn static void refuse_release_6(const struct file *file)
+{
+    mr_fail("%s: is a MIPS R6 program; MIPS I to MIPS32r2 are supported: build with -march=mips32r2", file->path);
+}
+
 static void check_flags(const struct file *file, uint32_t flags, uint32_t entry)
 {
     uint32_t architecture = flags >> 28, abi = flags & FLAG_ABI_MASK;
@@ -116,13 +122,15 @@ static void check_flags(const struct file *file, uint32_t flags, uint32_t entry)
     if (abi != 0 && abi != FLAG_ABI_O32)
         mr_fail("%s: uses ABI 0x%x; only o32 is supported: build it with -mabi=32", file->path, abi);
     if (architecture == ARCH_R6_32 || architecture == ARCH_R6_64)
-        mr_fail("%s: is a MIPS R6 program; MIPS I to MIPS32r2 are supported: build with -march=mips32r2", file->path);
+        refuse_release_6(file);
     if (architecture > ARCH_R6_64)
         mr_fail("%s: has an unknown architecture (e_flags 0x%08x); build it with -march=mips32r2", file->path, flags);
-    mr_compressed_code |= (flags & (FLAG_MICROMIPS | FLAG_MIPS16)) != 0;
+    if (flags & FLAG_MICROMIPS)
+        mr_fail("%s: holds microMIPS code, which is not supported: build it with -mno-micromips", file->path);
+    mr_compressed_code |= (flags & FLAG_MIPS16) != 0;
     if (entry & 1)
-        mr_fail("%s: starts in MIPS16 or microMIPS code (odd entry point 0x%x), which is not supported: "
-                "build it with -mno-mips16 -mno-micromips", file->path, entry);
+        mr_fail("%s: starts in MIPS16 code (odd entry point 0x%x), which is not supported: build it with -mno-mips16",
+                file->path, entry);
 }
 
 /* ---- program headers ---- */
@@ -272,14 +280,17 @@ static uint32_t checked_entry(const struct file *file, uint32_t bias)
     return entry + bias;
 }
 
-/* Returns fp_abi of .MIPS.abiflags, or 0 where the file does not say. */
-static uint32_t read_fp_abi(const struct file *file)
+/* Checks what a file says of itself behind its header. Returns fp_abi of .MIPS.abiflags, or 0 where it has none. */
+static uint32_t check_marks(const struct file *file, const char *interpreter)
 {
-    for (const Elf32_Phdr *segment = file->segments; segment < file->segments + file->count; segment++)
-        if (segment->p_type == PT_MIPS_ABIFLAGS && segment->p_filesz >= ABIFLAGS_BYTES &&
-            (uint64_t)segment->p_offset + ABIFLAGS_BYTES <= file->size_bytes)
-            return file->bytes[segment->p_offset + FP_ABI_OFFSET];
-    return 0;
+    struct mr_file_bytes bytes = {file->bytes, file->size_bytes};
+    const char *system = mr_other_system(bytes, file->segments, file->count, interpreter);
+    const uint8_t *flags = mr_abiflags(bytes, file->segments, file->count);
+    if (system != NULL)
+        mr_fail("%s: is a program for %s; give a MIPS Linux program", file->path, system);
+    if (flags != NULL && flags[ISA_REVISION_OFFSET] == 6)
+        refuse_release_6(file);
+    return flags != NULL ? flags[FP_ABI_OFFSET] : 0;
 }
 
 static void close_file(const struct file *file)
@@ -305,6 +316,7 @@ static void load_interpreter(const struct file *program, const char *name, struc
     uint32_t bias = 0;
     read_program_headers(&file);
     struct extent extent = examine_segments(&file);
+    check_marks(&file, extent.interpreter);
     if (type == ET_DYN) {
         uint32_t size = (uint32_t)page_down((uint64_t)extent.highest - page_down(extent.lowest) + MR_PAGE_BYTES - 1);
         uint32_t place = mr_find_free(size);
@@ -339,7 +351,7 @@ void mr_load(const char *path, struct mr_image *image)
         .phent = sizeof(Elf32_Phdr),
         .phnum = file.count,
         .flags = flags,
-        .fp_abi = read_fp_abi(&file),
+        .fp_abi = check_marks(&file, extent.interpreter),
         .nan2008 = flags & EF_MIPS_NAN2008,
     };
     struct placed placed = load_segments(&file, choose_bias(type, &extent), image);

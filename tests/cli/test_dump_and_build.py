@@ -33,6 +33,7 @@ def test_dump_build_run(dump: Path, tmp_path: Path) -> None:
         library = tmp_path / f"{source.name}.so"
         assert mipsrec("build", source, "-o", library, "--opt", "1").returncode == 0
         result = mipsrec("run", "--library", library, SAMPLE)
+        assert f"\nguest name         {SAMPLE.name}\n" in mipsrec("info", library).stdout
         assert (result.returncode, result.stdout, result.stderr) == (0, EXPECTED, "")
 
 
@@ -94,4 +95,5 @@ def test_only_some_functions(guest: Path, tmp_path: Path) -> None:
 
 
 def test_only_is_for_programs(dump: Path, tmp_path: Path) -> None:
-    assert_one_line(mipsrec("build", dump, "-o", tmp_path / "lib.so", "--function", "mix"), str(dump), "--function")
+    result = mipsrec("build", dump, "-o", tmp_path / "lib.so", "--function", "mix")
+    assert_one_line(result, str(dump), "--function", status=2)

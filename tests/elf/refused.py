@@ -13,6 +13,18 @@ def load_segment(vaddr: int, memsz: int = 8, data: bytes = TEXT) -> tuple[int, i
     return PT_LOAD, vaddr, data, memsz, 5
 
 
+def with_segment(kind: int, content: bytes) -> TinyElf:
+    return TinyElf(segments=[load_segment(CODE + 0x200), (kind, 0, content, len(content), 4)])
+
+
+def note(owner: bytes, word: int) -> bytes:
+    """Return a note of type 1, with one word."""
+    return struct.pack(">3I", len(owner), 4, 1) + owner.ljust(len(owner) + 3 & ~3, b"\0") + struct.pack(">I", word)
+
+
+ABIFLAGS = struct.pack(">H6B4I", 0, 32, 6, 1, 1, 0, 1, 0, 0, 0, 0)
+"""Of MIPS32 release 6."""
+
 REFUSED = {
     "x86-64": (TinyElf(machine=62), "is a program for x86-64, not for MIPS"),
     "i386": (TinyElf(machine=3), "is a program for i386,"),
@@ -25,7 +37,14 @@ REFUSED = {
     "r6": (TinyElf(flags=0x90001000), "is a MIPS R6 program"),
     "r6 of 64 bits": (TinyElf(flags=0xA0001000), "is a MIPS R6 program"),
     "unheard-of architecture": (TinyElf(flags=0xF0001000), "has an unknown architecture"),
-    "odd entry": (TinyElf(entry=CODE + 0x201), "starts in MIPS16 or microMIPS code (odd entry point 0x400201)"),
+    "odd entry": (TinyElf(entry=CODE + 0x201), "starts in MIPS16 code (odd entry point 0x400201)"),
+    "microMIPS": (TinyElf(flags=0x72001000), "holds microMIPS code"),
+    "NetBSD": (TinyElf(ident=b"\x7fELF\x01\x02\x01\x02"), "is a program for NetBSD; give a MIPS Linux program"),
+    "IRIX": (TinyElf(ident=b"\x7fELF\x01\x02\x01\x08"), "is a program for IRIX;"),
+    "IRIX by its interpreter": (with_segment(3, b"/usr/lib/libc.so.1\0"), "is a program for IRIX;"),
+    "OpenBSD by its note": (with_segment(4, note(b"OpenBSD\0", 0)), "is a program for OpenBSD;"),
+    "the Hurd by its note": (with_segment(4, note(b"Oth\0", 9) + note(b"GNU\0", 1)), "is a program for GNU Hurd;"),
+    "r6 by .MIPS.abiflags": (with_segment(0x70000003, ABIFLAGS), "is a MIPS R6 program"),
     "object file": (TinyElf(e_type=1), "is an object file; link it first"),
     "core dump": (TinyElf(e_type=4), "is a core dump; give the program itself"),
     "no type": (TinyElf(e_type=0xFE00), "is no program (e_type 65024)"),

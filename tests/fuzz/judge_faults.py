@@ -62,6 +62,16 @@ def _long_format(word: int) -> bool:
     return is_float(word, 0x08, 0x09, 0x0A, 0x0B, 0x25) or (word >> 26 == 0x11 and _field(word, 21) == 21)
 
 
+def _uses_hilo(word: int) -> bool:
+    """Return whether a word is a move of HI or LO, or adds to them, whatever is in its reserved fields."""
+    move = word >> 26 == 0 and word & 63 in (0x10, 0x11, 0x12, 0x13)
+    return move or (word >> 26 == 0x1C and word & 63 in (0x00, 0x01, 0x04, 0x05))
+
+
+def _to_no_register(word: int) -> bool:
+    return (word >> 26, word & 63) in ((0x1F, 0x20), (0, 0x10), (0, 0x12)) and _field(word, 11) == 0
+
+
 def _odd_double(word: int) -> bool:
     instruction = decode(word)
     return instruction is not None and is_reserved(instruction, 0)
@@ -85,10 +95,12 @@ FAULTS = (
     Fault("recip1, recip2, rsqrt1, rsqrt2 and cabs are MIPS-3D's; qemu does not look at the CPU",
           lambda word: is_float(word, *range(28, 32)) or (is_float(word, *range(48, 64)) and word & 64 != 0)),
     Fault("function 5 of SPECIAL calls a boot monitor on qemu", lambda word: word >> 26 == 0 and word & 63 == 5),
-    Fault("reserved forms of bshfl and of mfhi and mflo do nothing on qemu when rd is 0",
-          lambda word: (word >> 26, word & 63) in ((0x1F, 0x20), (0, 0x10), (0, 0x12)) and _field(word, 11) == 0),
+    Fault("reserved forms of bshfl and of mfhi and mflo do nothing on qemu when rd is 0", _to_no_register),
     Fault("the DSP extension's instructions with rd 0 do nothing on qemu",
           lambda word: word >> 26 == 0x1F and word & 63 in range(0x0A, 0x3A) and _field(word, 11) == 0),
+    Fault("bits 10 to 6 of moves of HI and LO, and of what adds to them, must be 0: SmartMIPS has instructions there; "
+          "qemu does not look at them",
+          lambda word: _uses_hilo(word) and _field(word, 6) != 0 and not _to_no_register(word)),
     Fault("sdbbp stops for a debugger on qemu", lambda word: word >> 26 == 0x1C and word & 63 == 0x3F),
     Fault("jalx leads to MIPS16 code, which is not for us", lambda word: word >> 26 == 0x1D),
 )  # fmt: skip

@@ -31,6 +31,7 @@ RARE = {
     "break code": [0x0007000D],  # break 7
     "MDMX": [0x7BAC07C8],
     "multu": [0x00E70719],  # rd is 0, sa is 28
+    "mflo": [0x00001052],  # rd is 2, sa is 1
     "frame": [0x3C1D7123, 0x8FA90000, 0x24090001],  # lui $sp, 0x7123 | lw $t1, 0($sp) | addiu $t1, $zero, 1
     # sw $t1, 0($t0) | lui $t2, 0x7123 | sw $t3, 0($t2) | sw $t4, 0($t0)
     "covered": [0xAD090000, 0x3C0A7123, 0xAD4B0000, 0xAD0C0000],

@@ -8,7 +8,7 @@ from mipsrec.target_cpu import chosen_cpu
 
 def test_an_entry_of_two_functions_is_in_the_table_once() -> None:
     """The host refuses a table whose pcs do not grow; functions of glibc share the ends of loops."""
-    guest_file = GuestFile("00" * 32, 0, 0, False, False, ((4194304, 0, 4096),))
+    guest_file = GuestFile("prog", "00" * 32, 0, 0, False, False, ((4194304, 0, 4096),))
     identity = LibraryIdentity(guest_file, "flat", "direct", "2", chosen_cpu("generic"))
     found = [(4194312, "second"), (4194304, "first"), (4194312, "first")]
     once = table_text([(4194304, "first"), (4194312, "first")], identity, "x86_64-linux-gnu")

@@ -16,7 +16,7 @@ PACKAGE = ROOT / "mipsrec"
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__init__", "errors", "options"),
     ("state", "checksum", "abi", "library_file", "profiles", "interrupts", "temporary_folder", "trust"),
-    ("elf", "elf_header", "elf_tables", "elf_eh"),
+    ("elf", "elf_header", "elf_tables", "elf_marks", "elf_eh"),
     ("memory",),
     ("isa",),
     ("analysis",),

@@ -20,9 +20,9 @@ from mipsrec.linking import GuestFile
 from mipsrec.state import GPR_NAMES, OFFSETS, SLOT_BYTES, layout_id
 from tests.support.tools import need
 
-MAGIC, VERSION = 0x4352494D, 4
+MAGIC, VERSION = 0x4352494D, 5
 MODELS = {"flat": 0, "paged": 1, "thunk": 2}
-HEADER_BYTES = 4 * (10 + 5 + 3 * LIBRARY_SEGMENTS) + 32 + 64 + 64
+HEADER_BYTES = 4 * (10 + 5 + 3 * LIBRARY_SEGMENTS) + 32 + 3 * 64
 
 PRELUDE = """
 @delta = hidden global i32 0
@@ -98,9 +98,9 @@ def _constant(
     words += [f"i32 {word}" for segment in segments for word in segment]
     numbers, kinds = ", ".join(words), ", ".join(["i32"] * len(words))
     return (
-        f"@mr_library = constant {{ {kinds}, [32 x i8], [64 x i8], [64 x i8], [{count} x {{ i32, i32 }}] }} "
+        f"@mr_library = constant {{ {kinds}, [32 x i8], [64 x i8], [128 x i8], [{count} x {{ i32, i32 }}] }} "
         f"{{ {numbers}, [32 x i8] {characters(identity, 32)}, [64 x i8] {characters(producer, 64)}, "
-        f"[64 x i8] zeroinitializer, [{count} x {{ i32, i32 }}] [{', '.join(entries)}] }}, align 8\n"
+        f"[128 x i8] zeroinitializer, [{count} x {{ i32, i32 }}] [{', '.join(entries)}] }}, align 8\n"
     )
 
 

@@ -74,7 +74,7 @@ trap7:
     teq $zero, $zero, 7
     .globl reserved
 reserved:
-    .word 0xfc000000
+    .word 0x70000007
     .data
     .globl cell
     .align 12

@@ -30,5 +30,5 @@ def test_both_languages_are_told_the_same() -> None:
 
 
 def test_sizes_of_what_is_written_to_files_and_sockets() -> None:
-    assert abi.LIBRARY_HEADER_BYTES == 268 and abi.library_word("entry_count") == 9
+    assert abi.LIBRARY_HEADER_BYTES == 332 and abi.library_word("entry_count") == 9
     assert abi.request_head().size == 1176

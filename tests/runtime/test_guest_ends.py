@@ -92,7 +92,7 @@ other:
 table:
     .word nowhere, data, recursion, forever, division, undefined, text, misaligned, mutual
 words:
-    .word 0xfc000000, 0xfc000000
+    .word 0x70000007, 0x70000007
 """
 
 ENDS = {

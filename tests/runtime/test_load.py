@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.elf.refused import ABIFLAGS, note, with_segment
 from tests.support.tiny_elf import CODE, PT_INTERP, PT_LOAD, TinyElf
 
 NOWHERE = 0x7FFF0000
@@ -25,6 +26,12 @@ REFUSED = {
     "o64": (TinyElf(flags=0x70002000).build(), "ABI"),
     "R6": (TinyElf(flags=0x90001000).build(), "R6"),
     "64-bit R6": (TinyElf(flags=0xA0001000).build(), "R6"),
+    "microMIPS": (TinyElf(flags=0x72001000).build(), "holds microMIPS code"),
+    "R6 by .MIPS.abiflags": (with_segment(0x70000003, ABIFLAGS).build(), "R6"),
+    "IRIX": (TinyElf(ident=b"\x7fELF\x01\x02\x01\x08").build(), "is a program for IRIX"),
+    "IRIX by its interpreter": (with_segment(3, b"/lib/rld\0").build(), "is a program for IRIX"),
+    "NetBSD by its note": (with_segment(4, note(b"Oth\0", 9) + note(b"NetBSD\0", 9)).build(), "for NetBSD"),
+    "the Hurd by its note": (with_segment(4, note(b"GNU\0", 1)).build(), "is a program for GNU Hurd"),
     "odd entry": (TinyElf(entry=CODE + 0x201).build(), "odd entry"),
     "entry outside": (TinyElf(entry=CODE + 0x20000).build(), "entry point"),
     "no headers": (TinyElf(program_count=0).build(), "no program headers"),
