@@ -110,8 +110,7 @@ def parse_elf(path: Path, content: bytes) -> Image:
     sections: tuple[SectionHeader, ...] = degrade("section headers", (), lambda: tables.read_sections(content, order))
     raw = RawFile(content, order, headers, sections)
     abi_flags = degrade(".MIPS.abiflags", None, lambda: _abi_flags(path, raw))
-    interpreter = _interpreter(raw)
-    _refuse_other_systems(path, raw, interpreter)
+    _refuse_other_systems(path, raw, _interpreter(raw))
     modules = elf_marks.modules_of(flags_word, abi_flags.ases if abi_flags else 0)
     _warn_of_marks(flags, modules, warnings)
     dynamic: dict[int, int] = degrade("dynamic section", {}, lambda: tables.read_dynamic(raw))
@@ -128,7 +127,7 @@ def parse_elf(path: Path, content: bytes) -> Image:
         e_type=e_type,
         entry=entry,
         bias=bias,
-        interpreter=interpreter,
+        interpreter=_interpreter(raw),
         needed=tuple(name for tag, name in names if tag == tables.DT_NEEDED),
         run_paths=_run_paths(names),
         soname=next((name for tag, name in names if tag == tables.DT_SONAME), None),
