@@ -81,11 +81,13 @@ static void report(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint3
 }
 
 static struct stat first_error; /* standard error as the program got it */
+static pid_t first_process;
 
 void mr_report_start(void)
 {
     if (fstat(STDERR_FILENO, &first_error) != 0)
         first_error = (struct stat){0};
+    first_process = getpid();
 }
 
 /* Whether standard error is not a file of the program's own meanwhile, which the host must not write to. */
@@ -97,10 +99,10 @@ static bool error_is_as_it_was(void)
 }
 
 /* Says which part of the architecture an instruction is of that no program can use here. A program that handles SIGILL, as
- * those do that look whether the processor has it, hears nothing. */
+ * those do that look whether the processor has it, hears nothing. Nor does one that forks a child to look. */
 static void name_what_is_lacking(uint32_t guest_pc)
 {
-    if (!error_is_as_it_was())
+    if (!error_is_as_it_was() || (getpid() != first_process && !mr_options.report))
         return;
     if ((guest_pc & 1) != 0 && mr_compressed_code) {
         mr_print_error("mipsrec-host: %s: the code at 0x%08x is MIPS16 or microMIPS, which is not supported\n",

@@ -81,12 +81,17 @@ ASKS = r"""
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 static sigjmp_buf back;
 static void on_illegal(int number) { (void)number; siglongjmp(back, 1); }
 int main(int count, char **arguments)
 {
-    if (count > 1)
+    if (count > 2) {
+        int status;
+        if (fork() != 0)
+            return wait(&status) > 0 ? WTERMSIG(status) : 0;
+    } else if (count > 1)
         dup2(open(arguments[1], O_WRONLY | O_CREAT, 0600), 2);
     else
         signal(SIGILL, on_illegal);
@@ -99,10 +104,12 @@ int main(int count, char **arguments)
 
 
 def test_who_handles_the_signal_hears_nothing(tmp_path: Path) -> None:
-    """Nor does a file that has taken the place of standard error."""
+    """Nor does one that forked the child which died, nor a file that has taken the place of standard error."""
     guest = compile_guest(tmp_path, "little", ASKS, "-static", "-O1")
     handled = run("baseline", guest)
     assert (handled.returncode, handled.stderr) == (3, "")
+    forked = subprocess.run([plain_host(), guest, "in a", "child"], capture_output=True, text=True, check=False)
+    assert (forked.returncode, forked.stderr) == (signal.SIGILL, "")
     command = [plain_host(), "--tier", "interp", guest, tmp_path / "data"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stderr) == (-signal.SIGILL, "") and (tmp_path / "data").read_bytes() == b""
