@@ -60,8 +60,8 @@ def add_old_name(
     )  # fmt: skip
 
 
-def add_program(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("program", metavar="prog.elf", help="a 32-bit MIPS program")
+def add_program(parser: argparse.ArgumentParser, optional: bool = False) -> None:
+    parser.add_argument("program", metavar="prog.elf", nargs="?" if optional else None, help="a 32-bit MIPS program")
 
 
 def add_sysroot(parser: argparse.ArgumentParser) -> None:
@@ -188,12 +188,12 @@ def add_jobs(parser: argparse.ArgumentParser) -> None:
                         help="worker processes (default, and 0: one per processor)")  # fmt: skip
 
 
-def add_run(parser: argparse.ArgumentParser) -> None:
+def add_run(parser: argparse.ArgumentParser, program_optional: bool = False) -> None:
     """Add how a program is run and how its code is built; last the program with its own arguments: all that follows."""
     add_host(parser)
     add_build(parser)
     add_models(parser)
-    add_program(parser)
+    add_program(parser, program_optional)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARG", help="the program's arguments")
 
 

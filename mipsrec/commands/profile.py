@@ -25,8 +25,9 @@ What it shows goes to standard error, since standard output is the program's; wi
 
   mipsrec profile prog.elf ARG...                  run it and show where the time went
   mipsrec profile -o out.prof prog.elf ARG...      and keep the samples, for build --use-profile
-  mipsrec profile --from out.prof prog.elf         show samples that were kept
-  mipsrec profile --from out.prof --function f --json prog.elf
+  mipsrec profile --from out.prof                  show samples that were kept
+  mipsrec profile --from out.prof prog.elf         the same, where the program is another place now
+  mipsrec profile --from out.prof --function f --json
 
 A program that runs until it is interrupted may be: Ctrl-C ends it, and the samples are shown. A sample is of the guest
 instruction that the host's came from, or, where none is, of one beside it. Exit status: the program's own.
@@ -50,14 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_profile_rate(parser)
     add_library(parser)
     add_tier(parser)
-    add_run(parser)
+    add_run(parser, program_optional=True)
 
 
 def _show(arguments: argparse.Namespace, profile: profiles.Profile, output: TextIO) -> None:
-    guest = pipeline.open_guest(guest_file(arguments.program, arguments))
-    profile.check_program(guest.image.identity, guest.image.path)
+    guest = _program_of(arguments, profile)
     if profile.total == 0:
-        print(f"mipsrec profile: {arguments.program} ended before a sample was taken: give it more to do, as samples "
+        print(f"mipsrec profile: {guest.image.path} ended before a sample was taken: give it more to do, as samples "
               "are some milliseconds apart", file=sys.stderr)  # fmt: skip
         return
     report = make_report(guest, profile, sysroot_of(arguments))
@@ -68,6 +68,22 @@ def _show(arguments: argparse.Namespace, profile: profiles.Profile, output: Text
         print(report_text(report, chosen, arguments.top), file=output)
 
 
+def _program_of(arguments: argparse.Namespace, profile: profiles.Profile) -> pipeline.Guest:
+    """Return the program of a profile: the one that is named, else the one that the profile names."""
+    if arguments.program is not None:
+        guest = pipeline.open_guest(guest_file(arguments.program, arguments))
+        profile.check_program(guest.image.identity, guest.image.path)
+        return guest
+    path = next(file.path for file in profile.files if file.identity == profile.identity)
+    places = (Path(path), sysroot_of(arguments).host_path(path)) if path else ()
+    for place in places:
+        found = pipeline.guest_in(place, profile.identity) if place is not None else None
+        if found is not None:
+            return found
+    raise ProfileError(f"{profile.path}: its program {path} is gone or has changed since; name the program: mipsrec "
+                       f"profile --from {profile.path} prog.elf")  # fmt: skip
+
+
 def main(arguments: argparse.Namespace) -> int:
     """Show where a program's time goes: on standard output that of a file, on standard error that of a run."""
     if arguments.source is not None:
@@ -75,6 +91,8 @@ def main(arguments: argparse.Namespace) -> int:
             raise UsageError("--from shows a profile that is there; it takes neither -o nor the program's arguments")
         _show(arguments, profiles.read(arguments.source), sys.stdout)
         return 0
+    if arguments.program is None:
+        raise UsageError("name a program, or a profile with --from FILE")
     with temporary_folder("mipsrec-profile-") as folder:
         arguments.profile = arguments.output or str(folder / "out.prof")
         before = _stamp(arguments.profile)

@@ -72,6 +72,12 @@ def test_report(guest: Path, tmp_path: Path) -> None:
     assert re.search(r"^ +\d+\.\d\d %  [0-9a-f]{8}: [0-9a-f]{8}  \w+ ", result.stderr, re.MULTILINE)
     again = mipsrec("profile", "--from", profile, guest)
     assert (again.returncode, again.stdout, again.stderr) == (0, result.stderr, "")
+    alone = mipsrec("profile", "--from", profile)
+    assert (alone.returncode, alone.stdout, alone.stderr) == (0, result.stderr, "")
+    moved = tmp_path / "moved.prof"
+    moved.write_text(profile.read_text().replace(str(guest), str(tmp_path / "gone")))
+    assert_one_line(mipsrec("profile", "--from", moved), f"its program {tmp_path / 'gone'} is gone")
+    assert mipsrec("profile", "--from", moved, guest).returncode == 0
 
 
 def test_json(guest: Path, tmp_path: Path) -> None:
@@ -128,7 +134,7 @@ def test_refusals(guest: Path, tmp_path: Path) -> None:
     assert mipsrec("run", "--profile", profile, guest, "100", "0").returncode == 0
     result = mipsrec("profile", "--from", profile, PREBUILT / "mips" / "hello.elf")
     assert_one_line(result, "is of another program than")
-    assert_one_line(mipsrec("profile", "--from", profile, guest, "1"), "--from", "arguments")
+    assert_one_line(mipsrec("profile", "--from", profile, guest, "1"), "--from", "arguments", status=2)
     assert_one_line(mipsrec("profile", "--from", tmp_path / "none", guest), "cannot be read")
     assert_one_line(mipsrec("profile", "--from", profile, "--function", "nobody", guest), "no function nobody")
     result = mipsrec("profile", "-o", tmp_path, guest, "1", "0")

@@ -52,6 +52,7 @@ WRONG = [
     ("profile --library a.so --memory paged prog", "--memory has nothing to do"),
     ("profile --from out.prof -o other.prof prog", "neither -o"),
     ("profile --from out.prof prog argument", "neither -o"),
+    ("profile", "name a program, or a profile with --from FILE"),
     ("profile --top 0 prog", "less than 1"),
     ("verify --scan -1 prog", "--scan"),
     ("call prog", "FUNCTION"),
