@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,12 @@ def test_a_run_writes_into_the_page(tmp_path: Path) -> None:
     assert cli.main([*words, str(PREBUILT / "mips" / "sha256.elf"), str(native)]) == 0
     assert page.read_text().startswith(f"Words.\n<!-- bench goals -->\n{bench_markdown.version()}, 20")
     assert "\n- no goal is about these programs\n<!-- end -->\n" in page.read_text()
+
+
+def test_the_first_table_of_our_page_has_the_means_of_the_others() -> None:
+    page = (ROOT / "docs/performance.md").read_text()
+    summary = re.findall(r"^\| (\d+) [^|]*\| ([^|]*) \| ([^|]*) \| ([^|]*) \|$", page, re.MULTILINE)
+    means = re.findall(r"^\| geometric mean of (\d+) \|  \| (.*) \|$", page, re.MULTILINE)
+    assert [(count, ", ".join(cells).split(", ")) for count, *cells in summary] == [
+        (count, cells.split(" | ")) for count, cells in means
+    ]
