@@ -72,6 +72,15 @@ def test_homes(kind: str, home: Path, tmp_path: Path, host: Path) -> None:
         assert list(home.iterdir()) == []
 
 
+@pytest.mark.parametrize("cache_folder", ["/dev/null", "/dev/null/cache", "/proc"])
+@pytest.mark.parametrize("tier", ["aot", "interp"])
+def test_cache_that_is_named_and_cannot_be_made(cache_folder: str, tier: str, host: Path) -> None:
+    """Each thing that is missing for it is said once: recompiled code, and the host."""
+    said = run(host, "run", "--tier", tier, HELLO, MIPSREC_CACHE=cache_folder).splitlines()
+    assert 1 <= len(said) <= 2 and len({line.rpartition(";")[2] for line in said}) == len(said), said
+    assert all(line.startswith(f"mipsrec: {cache_folder}") for line in said), said
+
+
 @pytest.mark.parametrize("words", [("--build",), ("--no-server",), ("--tier", "aot"), ("--opt", "1"), ("--stats",)])
 def test_options_of_run(words: tuple[str, ...], home: Path, host: Path) -> None:
     run(host, "run", *words, HELLO, HOME=_file(home))

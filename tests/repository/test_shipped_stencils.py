@@ -65,11 +65,12 @@ def test_shipped_stencils_come_before_those_of_the_cache(tmp_path: Path, monkeyp
     monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path / "cache"))
     kept = tmp_path / "cache/host" / stencils.cached_name()
     kept.parent.mkdir(parents=True)
-    kept.write_text("those of the cache")
+    of_cache = f"/* Stencils of version {stencils.version()}. */\nthose of the cache"
+    kept.write_text(of_cache)
     monkeypatch.setattr(stencils, "shipped_tables", lambda: "those of the package")
     assert stencils.headers()[stencils.TABLES] == "those of the package"
     monkeypatch.setattr(stencils, "shipped_tables", lambda: None)
-    assert stencils.headers()[stencils.TABLES] == "those of the cache"
+    assert stencils.headers()[stencils.TABLES] == of_cache
 
 
 def test_stale_stencils_of_the_cache_are_pruned(tmp_path: Path) -> None:
