@@ -121,9 +121,10 @@ int mr_chain_follow(struct mr_chain *chain, int fd, const char *name, const char
         const char *interpreter, *argument;
         char *header = chain->headers[chain->depth];
         chain->fd = fd;
-        int kind = look_at(fd, header);
-        if (kind == MR_CHAIN_MIPS)
+        int kind = look_at(fd, header), busy = kind == MR_CHAIN_MIPS || kind == 0 ? mr_text_is_written(fd) : 0;
+        if (kind == MR_CHAIN_MIPS && !busy)
             return kind;
+        kind = busy ? busy : kind;
         if (kind == 0)
             kind = !split_script(header, &interpreter, &argument) ? MR_CHAIN_OTHER
                    : chain->depth == MR_CHAIN_SCRIPTS             ? -ELOOP

@@ -9,6 +9,7 @@
 #include "base/messages.h"
 #include "linux/descriptors.h"
 #include "linux/host_call.h"
+#include "linux/program.h"
 #include "linux/threads.h"
 #include "linux/walk.h"
 #include "memory/values.h"
@@ -336,7 +337,7 @@ static int64_t open_below(int folder, const char *text, int host_flags, uint32_t
     }
 }
 
-int64_t mr_path_open(int directory, uint32_t guest, int host_flags, uint32_t mode)
+static int64_t open_path(int directory, uint32_t guest, int host_flags, uint32_t mode)
 {
     struct mr_path path;
     const char *text = mr_guest_string(guest);
@@ -362,4 +363,14 @@ int64_t mr_path_open(int directory, uint32_t guest, int host_flags, uint32_t mod
                               0, 0);
     mr_path_done(&path);
     return result;
+}
+
+/* A new file, and what is only looked at, need no closer look. */
+int64_t mr_path_open(int directory, uint32_t guest, int host_flags, uint32_t mode)
+{
+    bool exclusive = host_flags & O_CREAT && host_flags & O_EXCL;
+    if ((host_flags & O_ACCMODE) == O_RDONLY || host_flags & O_PATH || exclusive)
+        return open_path(directory, guest, host_flags, mode);
+    int64_t fd = open_path(directory, guest, host_flags & ~O_TRUNC, mode);
+    return mr_text_opened(fd, (host_flags & O_TRUNC) != 0);
 }

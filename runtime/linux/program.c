@@ -74,7 +74,7 @@ static int follow_script(int fd)
         mr_fail("%s: is not an ELF file but a script, and not of a MIPS program; give a MIPS program or such a script",
                 mr_options.program_path);
     if (kind < 0)
-        mr_fail("%s: the interpreter that its first line names: %s", mr_options.program_path, strerror(-kind));
+        mr_fail("%s: it, or the interpreter that its first line names: %s", mr_options.program_path, strerror(-kind));
     mr_options.guest_argc = (int)(strings + MR_CHAIN_ROOM + count - first);
     mr_options.guest_argv = (char **)first;
     return chain.fd;
@@ -99,6 +99,7 @@ void mr_program_start(void)
     mr_own_keep(MR_OWN_HOST, mr_options.host_fd >= 0 ? mr_options.host_fd : open_this_host());
     if (fd < 0 && (fd = open_program()) >= 0)
         fd = follow_script(fd);
+    mr_text_mark(fd);
     mr_own_keep(MR_OWN_PROGRAM, fd);
     mr_options.program_name = name_of(mr_own_descriptor(MR_OWN_PROGRAM));
 }

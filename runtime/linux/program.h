@@ -4,6 +4,7 @@
 
 #include "lifted/image.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* ---- program.c ---- */
@@ -50,5 +51,15 @@ enum { MR_CHAIN_MIPS = 1, MR_CHAIN_OTHER = 2 }; /* OTHER: not ours; the strings 
 int mr_chain_follow(struct mr_chain *chain, int fd, const char *name, const char ***strings);
 /* Whether a file that is open may be executed; -errno. */
 int mr_may_execute(int fd);
+
+/* ---- text_busy.c: ETXTBSY ---- */
+struct mr_path;
+void mr_text_mark(int fd); /* the guest's program: who opens it for writing is refused from now on; -1 is fine */
+/* What a call has opened for writing, without O_TRUNC, which `truncates` says it was to have. Returns fd or -errno. */
+int64_t mr_text_opened(int64_t fd, bool truncates);
+bool mr_text_runs(const struct mr_path *path); /* a file that is about to be changed by its name */
+/* Whether a file that is about to be executed is open for writing: 0 or -ETXTBSY. It must be a MIPS program or a script, and
+ * fd be closed on exec. */
+int mr_text_is_written(int fd);
 
 #endif

@@ -7,6 +7,7 @@
 #include "linux/descriptors.h"
 #include "linux/host_call.h"
 #include "linux/paths.h"
+#include "linux/program.h"
 #include "memory/values.h"
 
 #include <errno.h>
@@ -150,7 +151,10 @@ static int64_t truncate_path(uint32_t guest_path, int64_t size_bytes)
 {
     struct mr_path path;
     int64_t result = mr_path_find(&path, AT_FDCWD, guest_path, MR_FOLLOW);
-    return result ? result : mr_result(truncate(path.name, size_bytes));
+    if (!result)
+        result = mr_text_runs(&path) ? -ETXTBSY : mr_result(truncate(path.name, size_bytes));
+    mr_path_done(&path);
+    return result;
 }
 
 SYSCALL(4092, truncate, "sd") { return truncate_path(U32(0), INT(1)); }

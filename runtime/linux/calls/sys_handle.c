@@ -9,6 +9,7 @@
 #include "memory/values.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -88,7 +89,8 @@ static int64_t get_how(uint32_t guest, uint32_t size_bytes, uint64_t how[3])
     if (how[0] >> 32 || mr_open_flags_to_mips(mr_open_flags_to_host(flags)) != flags)
         return -EINVAL;
     how[0] = (uint32_t)mr_open_flags_to_host(flags);
-    return 0;
+    /* The kernel checks the structure before it looks for the file, and none has an empty name. */
+    return syscall(SYS_openat2, AT_FDCWD, "", how, HOW_BYTES) < 0 && errno != ENOENT ? -errno : 0;
 }
 
 SYSCALL(4437, openat2, "aspu")
@@ -99,7 +101,7 @@ SYSCALL(4437, openat2, "aspu")
     if (error || !path)
         return error ? error : -EFAULT;
     int64_t fd = mr_open_made_file(FD(0), path, (int)how[0]);
-    if (fd == -ENOENT && how[2] == 0 && mr_sysroot() != NULL)
+    if (fd == -ENOENT && how[2] == 0)
         fd = mr_path_open(FD(0), U32(1), (int)how[0], (uint32_t)how[1]);
     else if (fd == -ENOENT) /* where a path may lead is for the kernel to see to, so it gets the guest's own */
         fd = mr_wait_call(SYS_openat2, (uint64_t)(int64_t)FD(0), MR_HOST(path), MR_HOST(how), sizeof how, 0, 0);
