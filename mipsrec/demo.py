@@ -140,7 +140,7 @@ def tour(names: list[str]) -> int:
     python = _shown(Path(sys.executable)) if sys.prefix != sys.base_prefix else "python3"
     print(f"\nRecompiled programs took {mean:.2f} times as long as native builds of the same C (geometric mean).")
     print("The same by hand:")
-    for command in (f"info {guest}", f"build {guest} -o sha256.so", f"run --library sha256.so {guest}", "bench"):
+    for command in (f"info {guest}", f"build {guest} -o sha256.so", f"run --static-lib sha256.so {guest}", "bench"):
         print(f"  {python} -m mipsrec {command}")
     return 0
 

@@ -82,7 +82,8 @@ def add_host(parser: argparse.ArgumentParser) -> None:
 def add_library(
     parser: argparse.ArgumentParser, summary: str = "of `mipsrec build` (default: what the cache has, or gets)"
 ) -> None:
-    add_old_name(parser, "--static-lib", parser.add_argument("--library", metavar="lib.so", help=summary))
+    """Add the library to run with, by two names for good."""
+    parser.add_argument("--static-lib", "--library", dest="library", metavar="lib.so", help=summary)
     parser.add_argument("--trust-library", action="store_true",
                         help="run the code of that library also where another user can have chosen what is in it: its "
                         "file or a folder above is theirs, or others can write it")  # fmt: skip

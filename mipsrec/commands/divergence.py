@@ -264,7 +264,7 @@ def _shortened(lines: list[tuple[int, int, str]], marked: set[int]) -> Iterator[
 def _reproduce(record: Record, found: tuple[_File, Function, Block] | None, arguments: argparse.Namespace) -> str:
     words = ["mipsrec", "verify"]
     if arguments.library is not None:
-        words += ["--library", arguments.library]
+        words += ["--static-lib", arguments.library]
     elif found is not None:
         file, function, _ = found
         words += ["--function", file.name + (function.name if "," not in function.name else f"{function.start:x}")]

@@ -29,6 +29,7 @@ Runs a program. It starts at once; what is hot is recompiled meanwhile, for this
 program's name belongs to it.
 
   mipsrec run prog.elf ARG...
+  mipsrec run --static-lib lib.so prog.elf     with a library of `mipsrec build`
   mipsrec run --build prog.elf ARG...          first recompiles the program and all that it loads
   mipsrec run -L /srv/mips /usr/bin/prog       of a folder with the guest's own /lib and /usr
   mipsrec run --strace --report prog.elf       shows system calls, and registers when a signal ends it
@@ -40,6 +41,7 @@ Exit status: the program's own; 128 + n when signal n killed it.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what `mipsrec run` takes; the launcher knows the most usual of it, too (runtime/launcher/launcher.c)."""
+    add_library(parser)
     parser.add_argument("--build", action="store_true",
                         help="first recompile the program and all that it loads; else it starts at once, and what is "
                         "hot is recompiled meanwhile")  # fmt: skip
@@ -49,7 +51,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-server", dest="server", action="store_false", default=None,
                         help="have nothing recompiled meanwhile: a static program is recompiled first, and of a "
                         "dynamic one what is not there yet is run by the slower tiers")  # fmt: skip
-    add_library(parser)
     add_tier(parser)
     parser.add_argument("--stats", action="store_true", help="print counters on standard error at the end")
     parser.add_argument("--profile", metavar="FILE",
@@ -184,7 +185,7 @@ def check_code_options(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options of recompiled code that would mean nothing beside the others."""
     if arguments.library is None and not arguments.build:
         return
-    option = "--build" if arguments.library is None else "--library"
+    option = "--build" if arguments.library is None else "--static-lib"
     if not has_recompiled_code(arguments):
         way = "--gdb" if _is_debugged(arguments) else f"--tier {tier_of(arguments)}"
         raise UsageError(f"{way} runs no recompiled code, so {option} has nothing to do; give one of them")
@@ -197,7 +198,7 @@ def check_code_options(arguments: argparse.Namespace) -> None:
         "--calls": arguments.calls != Options.calls,
     }  # fmt: skip
     for way in (way for way, given in ways.items() if given):
-        raise UsageError(f"--library is recompiled already, so {way} has nothing to do; give one of them")
+        raise UsageError(f"--static-lib is recompiled already, so {way} has nothing to do; give one of them")
 
 
 def host_words(arguments: argparse.Namespace) -> list[str]:

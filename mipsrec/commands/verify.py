@@ -38,7 +38,7 @@ the function, the block, the registers of both sides and the instruction that wr
   mipsrec verify --function f,g prog.elf ARG...  only these are lifted, the rest is interpreted: to narrow a fault down
   mipsrec verify --function 'libm.so.6:*' prog   of a dynamic program: those of a file that it loads, here all of it
   mipsrec verify --scan 1 prog.elf ARG...        looks for stray stores at every call and return (slow)
-  mipsrec verify --library lib.so prog.elf       a library of `mipsrec build --calls instrumented`, say of IR that was
+  mipsrec verify --static-lib lib.so prog.elf    a library of `mipsrec build --calls instrumented`, say of IR that was
                                                  edited; with --calls direct, functions are not compared one by one
 
 Exit status: 1 when they differ, else the program's own. Children that it forks are verified, too; programs that it
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _library(arguments: argparse.Namespace, guest: pipeline.Guest) -> Path:
     if arguments.library is not None:
         if arguments.function:
-            raise UsageError("--function chooses what is lifted, and --library is lifted already; give one of them")
+            raise UsageError("--function chooses what is lifted, and --static-lib is lifted already; give one of them")
         return Path(arguments.library)
     patterns = named_functions(arguments)
     chosen = guest.functions_like(patterns) if patterns else None

@@ -17,6 +17,7 @@
 
 struct option {
     const char *name; /* of the command line, and of the host */
+    const char *other; /* the same of the command line alone, or NULL */
     char letter;      /* the same in short, or 0 */
     bool flag;        /* it takes no argument */
     const char *choices; /* with blanks around each, or NULL: any argument */
@@ -36,7 +37,7 @@ static const struct option options[OPTION_COUNT] = {
     [PROFILE_RATE] = {.name = "--profile-rate"},
     [SYSROOT] = {.name = "--sysroot", .letter = 'L'},
     [VARIABLE] = {.name = "-E", .letter = 'E'},
-    [LIBRARY] = {.name = "--library"},
+    [LIBRARY] = {.name = "--library", .other = "--static-lib"},
     [SERVER] = {.name = "--server", .flag = true},
     [NO_SERVER] = {.name = "--no-server", .flag = true},
 };
@@ -65,22 +66,29 @@ static bool is_rate(const char *value)
     return value[digits] == 0 && digits >= 1 && digits <= 4 && value[0] != '0';
 }
 
+/* Whether a word is an option by this name. Sets its argument if that is part of the word: `--tier=aot`. */
+static bool is_named(const char *word, const char *name, bool is_flag, const char **attached)
+{
+    size_t length = name != NULL ? strlen(name) : 0;
+    if (name == NULL || strncmp(word, name, length) != 0)
+        return false;
+    if (word[length] == '=' && !is_flag && strncmp(word, "--", 2) == 0)
+        *attached = word + length + 1;
+    return word[length] == 0 || *attached != NULL;
+}
+
 /* The option that a word is, and its argument if that is part of the word. OPTION_COUNT: it is none of these. */
 static unsigned option_of(const char *word, const char **attached)
 {
     *attached = NULL;
     for (unsigned i = 0; i < OPTION_COUNT; i++) {
-        size_t length = strlen(options[i].name);
-        bool is_short = options[i].letter != 0 && word[1] == options[i].letter;
-        if (strcmp(word, options[i].name) == 0 || (is_short && word[2] == 0))
+        const struct option *option = &options[i];
+        if (is_named(word, option->name, option->flag, attached) || is_named(word, option->other, option->flag, attached))
             return i;
-        if (!options[i].flag && strncmp(word, "--", 2) == 0 && strncmp(word, options[i].name, length) == 0 &&
-            word[length] == '=')
-            *attached = word + length + 1;
-        else if (is_short)
-            *attached = word + 2;
-        if (*attached != NULL)
+        if (option->letter != 0 && word[1] == option->letter) {
+            *attached = word[2] != 0 ? word + 2 : NULL;
             return i;
+        }
     }
     return OPTION_COUNT;
 }

@@ -94,7 +94,7 @@ def test_fault_in_the_flush_before_a_call(tmp_path: Path, calls: str) -> None:
     result = planted.verify()
     assert_found(result, "in function chain (0x", "registers differ at the call of", "<mix>", "a1*")
     assert re.search(r"  a1 +lifted 0x[0-9a-f]{8}, interpreter 0x[0-9a-f]{8}; the interpreter's by", result.stderr)
-    assert f"mipsrec verify --library {planted.folder / 'lib.so'} {planted.guest}" in result.stderr
+    assert f"mipsrec verify --static-lib {planted.folder / 'lib.so'} {planted.guest}" in result.stderr
 
 
 def test_wrong_store(planted: Planted) -> None:
