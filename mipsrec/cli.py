@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
 import shlex
 import signal
 import sys
@@ -19,16 +18,17 @@ from typing import NoReturn
 
 from . import __version__
 from .commands.guest_words import check_words, split_words
-from .errors import MipsrecError, UsageError, one_line
+from .errors import MipsrecError, OutputError, UsageError, one_line
+from .standard_output import checked_output
 
 _DESCRIPTION = """\
 Recompiles 32-bit MIPS Linux programs ahead of time, by way of LLVM IR, and runs them at native speed.
 
   mipsrec info prog.elf                    what the program is and what was found in it
   mipsrec run prog.elf ARG...              run it (hot code is recompiled meanwhile, and kept)
-  mipsrec dump-llvm prog.elf -o DIR        its LLVM IR, one file per function
+  mipsrec dump-llvm prog.elf               its LLVM IR; with -o DIR one file per function
   mipsrec build DIR -o lib.so              the library, from the (perhaps edited) IR
-  mipsrec run --library lib.so prog.elf    run it with that library
+  mipsrec run --static-lib lib.so prog.elf run it with that library
   mipsrec verify prog.elf ARG...           compare the lifted code with the interpreter while it runs
   mipsrec profile prog.elf ARG...          where it spends its time, by function and instruction
   mipsrec bench                            speed beside native builds
@@ -97,18 +97,22 @@ def _on_terminate(number: int, frame: object) -> NoReturn:
 
 
 def report_errors(action: Callable[[], int]) -> int:
-    """Return an action's exit status; an error that is not a bug becomes one line on standard error and status 1."""
+    """Return an action's exit status; an error that is not a bug becomes one line on standard error and status 1.
+
+    Where the reader of standard output has left, this process ends as other tools do: quietly, by SIGPIPE.
+    """
     try:
         before = signal.signal(signal.SIGTERM, _on_terminate)
         try:
-            return action()
+            with checked_output():
+                return action()
         finally:
             signal.signal(signal.SIGTERM, before)
     except MipsrecError as error:
+        if isinstance(error, OutputError) and error.is_unread:
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+            signal.raise_signal(signal.SIGPIPE)
         print(f"mipsrec: {one_line(str(error))}", file=sys.stderr)
-        return 1
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left; say nothing at exit either
         return 1
     except KeyboardInterrupt:
         print("mipsrec: interrupted", file=sys.stderr)

@@ -40,6 +40,14 @@ class ProfileError(MipsrecError):
     """A profile of an earlier run cannot be read, or is of another program."""
 
 
+class OutputError(MipsrecError):
+    """Standard output cannot be written; `is_unread`: since whoever read it has left."""
+
+    def __init__(self, reason: OSError) -> None:
+        super().__init__(f"standard output cannot be written ({reason.strerror or reason})")
+        self.is_unread = isinstance(reason, BrokenPipeError)
+
+
 def one_line(text: str) -> str:
     """Return text whose control characters are written out: a name with a line break makes no line of its own."""
     return "".join(c if c.isprintable() or c == " " else c.encode("unicode_escape").decode() for c in text)

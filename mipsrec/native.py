@@ -24,7 +24,7 @@ from .checksum import append_footer
 from .compiler import find_compiler
 from .emit.function import LiftedFunction
 from .emit.lifted import lift_function
-from .emit.module import called_elsewhere, module_text
+from .emit.module import TRIPLE_LINE, called_elsewhere, module_text
 from .errors import BuildError, WriteError
 from .lift.convention import Callee
 from .lift.options import LiftOptions
@@ -179,12 +179,16 @@ def default_triple() -> str:
     return str(llvm.get_default_triple())
 
 
-def optimized_text(text: str, level: str, cpu: Cpu) -> str:
-    """Return a module as text after LLVM's pipeline of that level."""
+def _optimized(text: str, level: str, cpu: Cpu) -> llvm.ModuleRef:
     _initialize()
     module = llvm.parse_assembly(text)
     optimize(module, _target_machine(level, cpu), level)
-    return str(module)
+    return module
+
+
+def optimized_text(text: str, level: str, cpu: Cpu) -> str:
+    """Return a module as text after LLVM's pipeline of that level."""
+    return str(_optimized(text, level, cpu))
 
 
 @dataclass(frozen=True)
@@ -282,6 +286,13 @@ def compile_shard(shard: Shard, plan: Plan | None, build: BuildOptions) -> tuple
     return data, entries, reused
 
 
+def _optimized_shard(shard: Shard, plan: Plan, build: BuildOptions) -> bytes:
+    """Return the bitcode of a shard of a program, as LLVM's passes leave it."""
+    choose_options(shard.level)
+    text = module_text(lift_shard(shard, plan), default_triple(), plan.options.file_name)
+    return bytes(_optimized(text, shard.level, build.cpu).as_bitcode())
+
+
 def _run_shard(shard: Shard, folder: Path, plan: Plan | None, build: BuildOptions) -> ShardResult:
     data, entries, reused = compile_shard(shard, plan, build)
     path = folder / f"{shard.number}.o"
@@ -323,6 +334,15 @@ def build_library(
     if build.reuse and reused < len(compiled):
         object_cache.trim()
     return BuildReport(len(compiled), reused)
+
+
+def optimized_module(plan: Plan, build: BuildOptions, progress: Progress | None = None) -> str:
+    """Return one module of what `build_library` compiles of a plan: its shards as LLVM's passes leave them, joined."""
+    work = partial(_optimized_shard, plan=plan, build=build)
+    whole = llvm.parse_assembly(f'{TRIPLE_LINE}"{default_triple()}"\n')
+    for part in in_workers(plan.shards(), work, build, progress):
+        whole.link_in(llvm.parse_bitcode(part))
+    return str(whole)
 
 
 def link_objects(parts: Sequence[bytes], entries: Entries, cpu: Cpu, identity: LibraryIdentity, output: Path) -> None:

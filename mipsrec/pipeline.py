@@ -28,7 +28,7 @@ from .cache_limit import Room
 from .elf import Image, load_elf
 from .emit.function import LiftedFunction
 from .emit.lifted import lift_function
-from .emit.module import module_text
+from .emit.module import module_parts, module_text
 from .errors import LiftError, MipsrecError
 from .isa.disassembly import disassemble
 from .lift.convention import Callee
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Guest", "Options", "Progress", "build", "cached_functions", "cached_library", "dump_llvm", "lifted_modules",
-    "open_guest", "optimized_modules", "plans",
+    "llvm_module", "open_guest", "optimized_modules", "plans",
 ]  # fmt: skip
 
 _LONG_TO_ANALYZE = 1 << 20
@@ -209,6 +209,49 @@ def optimized_modules(
         yield function, optimized_text(text, levels[function.start], cpu), lifted
 
 
+def llvm_module(
+    guest: Guest,
+    options: Options | None = None,
+    functions: list[Function] | None = None,
+    optimized: bool = False,
+    progress: Progress | None = None,
+) -> Iterator[str]:
+    """Yield the text of one module with all functions, or with those chosen, in pieces as they are made.
+
+    `optimized` gives the modules that `build` compiles, as LLVM's pipeline leaves them, linked into one.
+    """
+    from . import native
+
+    options = options or Options()
+    chosen = _chosen(guest, functions)
+    lift = guest.lift_options(options, comments=not optimized)
+    _, callees = _with_levels(guest.program, guest.starts, str(options.opt))
+    if optimized:
+        levels = levels_of_program(guest.program, [function.start for function in chosen], str(options.opt))
+        plan = native.Plan(guest.program, callees, levels, lift)
+        yield native.optimized_module(plan, native.BuildOptions(options.jobs, chosen_cpu(options.cpu)), progress)
+        return
+    yield from module_parts(_lifted(chosen, callees, lift, progress), native.default_triple(), lift.file_name)
+
+
+def _lifted(
+    functions: list[Function], callees: Mapping[int, Callee], lift: LiftOptions, progress: Progress | None
+) -> Iterator[LiftedFunction]:
+    """Yield the LLVM functions of guest functions, written for one module."""
+    index = 0
+    for function in functions:
+        lifted = lift_function(function, callees, lift, index)
+        index += len(lifted)
+        yield from lifted
+        if progress is not None:
+            progress(1, sum(part.instruction_count for part in lifted))
+
+
+def _chosen(guest: Guest, functions: list[Function] | None) -> list[Function]:
+    """Return what is chosen of a guest's functions: all that get lifted, unless some are named."""
+    return functions if functions is not None else [guest.program.functions[start] for start in sorted(guest.starts)]
+
+
 def dump_llvm(
     guest: Guest,
     folder: str | os.PathLike[str],
@@ -222,7 +265,7 @@ def dump_llvm(
     `optimized` writes the IR as LLVM's pipeline of that level leaves it. An index of a selection cannot be built.
     """
     options = options or Options()
-    chosen = functions if functions is not None else [guest.program.functions[start] for start in sorted(guest.starts)]
+    chosen = _chosen(guest, functions)
     modules = (optimized_modules if optimized else lifted_modules)(guest, options, chosen)
     hot = hot_functions(guest.program, [function.start for function in chosen])
     return ir_dump.write_dump(Path(folder), guest.image, options.memory, options.calls, modules, hot, progress)

@@ -116,6 +116,8 @@ def main(arguments: argparse.Namespace) -> int:
     output = Path(arguments.output) if arguments.output else _default_output(source)
     if output.is_dir():
         raise BuildError(f"{output}: is a folder; name a file with -o")
+    if source.suffix in (".ll", ".bc"):
+        raise BuildError(f"{source}: is LLVM IR; build takes the folder of `mipsrec dump-llvm prog.elf -o DIR`")
     options = options_of(arguments)
     if source.is_dir():
         with progress_bar("build", len(read_dump(source).files)) as progress:

@@ -1,4 +1,4 @@
-"""dump-llvm: the LLVM IR of a program, one file per function."""
+"""dump-llvm: the LLVM IR of a program, as one module or one file per function."""
 
 from __future__ import annotations
 
@@ -6,26 +6,32 @@ import argparse
 import sys
 
 from .. import pipeline
-from ..errors import LiftError
-from .arguments import add_function, add_level, add_models, add_program, named_functions, options_of
-from .progress import progress_bar
+from ..analysis import Function
+from ..options import Options
+from .arguments import add_function, add_jobs, add_level, add_models, add_program, named_functions, options_of
+from .progress import printing, progress_bar
 
 DESCRIPTION = """\
-Writes the LLVM IR of a program's functions, one file each, with the guest's instructions in comments. `mipsrec build`
-makes a library of the folder; in between, the files may be read, edited or passed through other tools of LLVM.
+Prints the LLVM IR of a program as one module, with the guest's instructions in comments, for you and for LLVM's tools.
+With -o it writes one file for each function: `mipsrec build DIR` makes a library of these, and in between they may be
+edited.
 
-  mipsrec dump-llvm prog.elf -o DIR                   all functions, and an index of them
-  mipsrec dump-llvm --function main prog.elf          one function, printed
-  mipsrec dump-llvm --optimize prog.elf -o DIR        as LLVM's passes leave them
+  mipsrec dump-llvm prog.elf                          the whole program, on standard output
+  mipsrec dump-llvm --function main prog.elf          one function of it
+  mipsrec dump-llvm --optimize prog.elf | less        as LLVM's passes leave it
+  mipsrec dump-llvm prog.elf -o DIR                   one file per function and an index, for mipsrec build
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_program(parser)
-    parser.add_argument("-o", dest="output", metavar="DIR", help="write one .ll file per function and an index there")
+    parser.add_argument("-o", dest="output", metavar="DIR",
+                        help="write one .ll file per function and an index there, for mipsrec build DIR (default: one "
+                        "module on standard output)")  # fmt: skip
     add_function(parser, "only these, by name, pattern or address (repeatable)")
     parser.add_argument("--optimize", action="store_true", help="as LLVM's pipeline leaves it, at --opt and --cpu")
     add_level(parser)
+    add_jobs(parser)
     add_models(parser)
 
 
@@ -35,14 +41,21 @@ def main(arguments: argparse.Namespace) -> int:
     names = named_functions(arguments)
     chosen = guest.functions_named(names) if names else None
     if arguments.output is None:
-        if chosen is None or len(chosen) != 1:
-            raise LiftError(f"{arguments.program}: say where to with -o DIR, or name one function with --function")
-        modules = pipeline.optimized_modules if arguments.optimize else pipeline.lifted_modules
-        for _, text, _ in modules(guest, options, chosen):
-            sys.stdout.write(text)
+        _print(guest, options, chosen, arguments.optimize)
         return 0
-    count = len(chosen) if chosen is not None else len(guest.starts)
-    with progress_bar("dump-llvm", count) as progress:
+    with progress_bar("dump-llvm", _count(guest, chosen)) as progress:
         written = pipeline.dump_llvm(guest, arguments.output, options, chosen, arguments.optimize, progress)
     print(f"{arguments.output}: {written} functions")
     return 0
+
+
+def _count(guest: pipeline.Guest, chosen: list[Function] | None) -> int:
+    return len(chosen) if chosen is not None else len(guest.starts)
+
+
+def _print(guest: pipeline.Guest, options: Options, chosen: list[Function] | None, optimize: bool) -> None:
+    """Print one module, each function as soon as it is there."""
+    with progress_bar("dump-llvm", _count(guest, chosen)) as progress:
+        for part in pipeline.llvm_module(guest, options, chosen, optimize, progress):
+            with printing():
+                sys.stdout.write(part)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 from ..abi import llvm_declaration
 from .calls import LIFTED_ATTRIBUTES, LOOKUP, declaration
@@ -64,28 +65,44 @@ def _quoted(name: str) -> str:
     return "".join(c if 32 <= ord(c) < 127 and c not in '"\\' else f"\\{b:02X}" for c in name for b in c.encode()[:1])
 
 
-def _debug_metadata(functions: list[LiftedFunction], file_name: str) -> str:
-    """Return the compile unit and a subprogram per function; a location's line is the guest pc.
+@dataclass
+class _Seen:
+    """What the end of a module needs to know of the functions before it, whose text need not be kept."""
+
+    subprograms: list[tuple[str, int]] = field(default_factory=list)
+    """The guest's name and the first guest pc of each function, in order."""
+    defined: set[str] = field(default_factory=set)
+    called: set[str] = field(default_factory=set)
+    pcs: set[int] = field(default_factory=set)
+
+    def add(self, function: LiftedFunction) -> None:
+        self.subprograms.append((function.guest_name, function.line))
+        self.defined.add(function.symbol)
+        self.called |= function.calls
+        self.pcs |= function.pcs
+
+
+def _debug_metadata(subprograms: Iterable[tuple[str, int]], file_name: str) -> Iterator[str]:
+    """Yield the compile unit and a subprogram per function; a location's line is the guest pc.
 
     The source is `guest`, or for a file among others `FILE/guest`: debuggers take the last parts of a path, too.
     """
     first = FIRST_FREE_METADATA
     source = f"{file_name}/guest" if file_name else "guest"
-    lines = [
-        f"!llvm.dbg.cu = !{{!{first}}}",
-        "!llvm.module.flags = !{!9, !10}",
-        f'!{first} = distinct !DICompileUnit(language: DW_LANG_C, file: !{first + 1}, producer: "mipsrec", '
-        "isOptimized: true, runtimeVersion: 0, emissionKind: LineTablesOnly)",
-        f'!{first + 1} = !DIFile(filename: "{_quoted(source)}", directory: "")',
-        f"!{first + 2} = !DISubroutineType(types: !{{}})",
-    ]
-    for index, function in enumerate(functions):
-        lines.append(
-            f'!{subprogram_number(index)} = distinct !DISubprogram(name: "{_quoted(function.guest_name)}", '
-            f"scope: !{first + 1}, file: !{first + 1}, line: {function.line}, "
-            f"scopeLine: {function.line}, type: !{first + 2}, unit: !{first}, spFlags: DISPFlagDefinition)"
+    yield f"""\
+!llvm.dbg.cu = !{{!{first}}}
+!llvm.module.flags = !{{!9, !10}}
+!{first} = distinct !DICompileUnit(language: DW_LANG_C, file: !{first + 1}, producer: "mipsrec", isOptimized: true, \
+runtimeVersion: 0, emissionKind: LineTablesOnly)
+!{first + 1} = !DIFile(filename: "{_quoted(source)}", directory: "")
+!{first + 2} = !DISubroutineType(types: !{{}})
+"""
+    for index, (name, line) in enumerate(subprograms):
+        yield (
+            f'!{subprogram_number(index)} = distinct !DISubprogram(name: "{_quoted(name)}", '
+            f"scope: !{first + 1}, file: !{first + 1}, line: {line}, "
+            f"scopeLine: {line}, type: !{first + 2}, unit: !{first}, spFlags: DISPFlagDefinition)\n"
         )
-    return "\n".join(lines) + "\n"
 
 
 def called_elsewhere(functions: list[LiftedFunction]) -> set[str]:
@@ -94,29 +111,22 @@ def called_elsewhere(functions: list[LiftedFunction]) -> set[str]:
     return called.difference(function.symbol for function in functions)
 
 
-def module_text(functions: list[LiftedFunction], triple: str, file_name: str = "") -> str:
+def module_text(functions: Iterable[LiftedFunction], triple: str, file_name: str = "") -> str:
     """Return a module with these functions, written for subprograms 0, 1, ... in this order."""
-    return "".join(_parts(functions, sorted(called_elsewhere(functions)), triple, file_name))
+    return "".join(module_parts(functions, triple, file_name))
 
 
-def _parts(functions: list[LiftedFunction], external: list[str], triple: str, file_name: str) -> Iterable[str]:
+def module_parts(functions: Iterable[LiftedFunction], triple: str, file_name: str = "") -> Iterator[str]:
+    """Yield the text of that module in pieces, those of each function as soon as it is lifted."""
+    seen = _Seen()
     yield f'{TRIPLE_LINE}"{triple}"\n\n'
     for function in functions:
-        yield function.text
-        yield "\n"
-    pcs: frozenset[int] = frozenset().union(*(function.pcs for function in functions))
+        seen.add(function)
+        yield f"{function.text}\n"
     yield f"{DELTA} = external hidden externally_initialized constant i32, align 4\n"
-    yield pool_text(pcs)
-    yield LOOKUP
-    yield "\n"
-    for symbol in external:
+    yield pool_text(seen.pcs)
+    yield f"{LOOKUP}\n"
+    for symbol in (*sorted(seen.called - seen.defined), "call_computed", "call_host", "run_nested"):
         yield f"{declaration(symbol)} #0\n"
-    for symbol in ("call_computed", "call_host", "run_nested"):
-        yield f"{declaration(symbol)} #0\n"
-    yield DECLARATIONS
-    yield CONSTRAINED_DECLARATIONS
-    yield VECTOR_DECLARATIONS
-    yield REPLAY
-    yield ATTRIBUTES
-    yield MODULE_METADATA
-    yield _debug_metadata(functions, file_name)
+    yield from (DECLARATIONS, CONSTRAINED_DECLARATIONS, VECTOR_DECLARATIONS, REPLAY, ATTRIBUTES, MODULE_METADATA)
+    yield from _debug_metadata(seen.subprograms, file_name)

@@ -75,36 +75,42 @@ class Writer:
         """Guest pcs that the text takes from the pool."""
         self._relocatable = relocatable
         self._values = 0
+        self._loaded = 0
         self._labels = 0
         self.debug = ""  # ", !dbg ..." of the current guest instruction
         self._loads: dict[str, str] = {}  # locations of values loaded in this block and not used yet
 
     def value(self, text: str) -> str:
         """Append `%n = text` and return `%n`."""
+        debug = ""
+        if "%l" in text:
+            text, debug = self._located(text)
+        if debug:
+            return self._append_loaded(text, debug)
         name = f"%{self._values}"
         self._values += 1
-        if "%l" in text:
-            text, name = self._located(text, name)
         self.lines.append(f"  {name} = {text}")
         return name
 
     def loaded(self, text: str) -> str:
         """Append a load of guest memory, as `value`."""
-        name = f"%l{self._values}."
-        self._values += 1
-        self.lines.append(f"  {name} = {text}{self.debug}")
-        self._loads[name] = self.debug
+        return self._append_loaded(text + self.debug, self.debug)
+
+    def _append_loaded(self, text: str, debug: str) -> str:
+        """Append what the first user shall have the location of. LLVM before 19 takes no gaps among numbered values."""
+        name = f"%l{self._loaded}."
+        self._loaded += 1
+        self.lines.append(f"  {name} = {text}")
+        self._loads[name] = debug
         return name
 
-    def _located(self, text: str, name: str) -> tuple[str, str]:
+    def _located(self, text: str) -> tuple[str, str]:
+        """Return the text of a user of loaded values, and its location if its own first user shall have that, too."""
         for operand in _LOADED.findall(text):
             debug = self._loads.pop(operand, "")
             if debug and "!dbg" not in text:
-                if text.startswith(_SAME_ACCESS):
-                    name = f"%l{name[1:]}."
-                    self._loads[name] = debug
-                return text + debug, name
-        return text, name
+                return text + debug, debug if text.startswith(_SAME_ACCESS) else ""
+        return text, ""
 
     def pc(self, address: int) -> int | str:
         """Return the guest address that is known as `address`, as a value: from the pool where code may be anywhere.

@@ -15,7 +15,17 @@ PACKAGE = ROOT / "mipsrec"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__init__", "errors", "options"),
-    ("state", "checksum", "abi", "library_file", "profiles", "interrupts", "temporary_folder", "trust"),
+    (
+        "state",
+        "checksum",
+        "abi",
+        "library_file",
+        "profiles",
+        "interrupts",
+        "temporary_folder",
+        "standard_output",
+        "trust",
+    ),
     ("elf", "elf_header", "elf_tables", "elf_marks", "elf_eh"),
     ("memory",),
     ("isa",),
