@@ -161,6 +161,15 @@ def library_word(name: str) -> int:
     return [word for word, _, _ in LIBRARY_WORDS].index(name)
 
 
+C_LIBRARY_FUNCTIONS = ("memcpy", "memmove", "memset", "sqrt", "sqrtf")
+"""What LLVM makes of operations, and the host has as well."""
+
+
+def imported_functions() -> set[str]:
+    """Return the functions of the host that recompiled code may call by name."""
+    return {function.name for function in FUNCTIONS}.union(C_LIBRARY_FUNCTIONS)
+
+
 # ---- the message to the compile server ----
 
 REQUEST_MAGIC = 0x5352494D
@@ -210,6 +219,7 @@ def abi_header() -> str:
             lines.append(f"/* {function.meaning} */")
         lines.append(function.c_prototype())
     lines.append("#define MR_ABI_FUNCTIONS(X) " + " ".join(f"X({function.name})" for function in FUNCTIONS))
+    lines.append("#define MR_C_LIBRARY_FUNCTIONS(X) " + " ".join(f"X({name})" for name in C_LIBRARY_FUNCTIONS))
     return _header("mr_abi.h", ['"mr_state.h"'], lines)
 
 

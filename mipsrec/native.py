@@ -28,7 +28,7 @@ from .emit.module import TRIPLE_LINE, called_elsewhere, module_text
 from .errors import BuildError, WriteError
 from .lift.convention import Callee
 from .lift.options import LiftOptions
-from .linking import LibraryIdentity, link, table_text
+from .linking import LibraryIdentity, functions_missed, link, table_text
 from .options import LIGHT
 from .shards import Shard, shards_of_program
 from .target_cpu import Cpu, chosen_cpu
@@ -329,7 +329,8 @@ def build_library(
         work = partial(_run_shard, folder=folder, plan=plan, build=build)  # workers inherit it through fork
         compiled = in_workers(shards, work, build, progress)
         found = entries if entries is not None else [entry for result in compiled for entry in result.entries]
-        _finish([result.path for result in compiled], found, build.cpu, identity, folder, output)
+        sources = [path for shard in shards for path in shard.files]
+        _finish([result.path for result in compiled], found, build.cpu, identity, folder, output, sources)
     reused = sum(result.reused for result in compiled)
     if build.reuse and reused < len(compiled):
         object_cache.trim()
@@ -366,16 +367,27 @@ def _being_made(output: Path) -> Iterator[Path]:
 
 
 def _finish(
-    paths: Sequence[Path], entries: Entries, cpu: Cpu, identity: LibraryIdentity, folder: Path, output: Path
-) -> None:
-    """Link the objects and the table of entries into the library, which appears whole."""
+    paths: Sequence[Path], entries: Entries, cpu: Cpu, identity: LibraryIdentity, folder: Path, output: Path,
+    sources: Sequence[Path] = (),
+) -> None:  # fmt: skip
+    """Link the objects and the table of entries into the library, which appears whole; `sources` are files of IR."""
     table = folder / "table.o"
     table.write_bytes(compile_text(table_text(entries, identity, default_triple()), "2", cpu))
     library = folder / "library.so"
     link(find_compiler(), [*paths, table], library, folder)
+    for name in functions_missed(library):
+        raise BuildError(f"{_user_of(name, sources)}: refers to {name}, which is no function of the IR or of the host")
     append_footer(library)
     library.chmod(library.stat().st_mode & 0o755)  # the host takes no code that others can write
     os.replace(library, output)
+
+
+def _user_of(name: str, sources: Sequence[Path]) -> str:
+    """Return the file of IR that declares a function; LLVM may also make calls of operations."""
+    for path in sources:
+        if any(function.name == name for function in llvm.parse_assembly(_read_ir(path)).functions):
+            return str(path)
+    return "code that LLVM made of the IR"
 
 
 def in_workers(

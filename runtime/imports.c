@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Those that recompiled code calls by name, and those of the C library that LLVM makes of operations. */
-#define IMPORTS(X) MR_ABI_FUNCTIONS(X) X(memcpy) X(memmove) X(memset) X(sqrt) X(sqrtf)
+#define IMPORTS(X) MR_ABI_FUNCTIONS(X) MR_C_LIBRARY_FUNCTIONS(X)
 
 #define ROW(function) {#function, (uintptr_t)function},
 const struct mr_import mr_imports[] = {IMPORTS(ROW)};

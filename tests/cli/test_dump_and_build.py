@@ -51,6 +51,21 @@ def test_edited_ir_takes_effect(guest: Path, tmp_path: Path) -> None:
     assert output.splitlines()[0] == "v0 = 0x0000002a (42)"
 
 
+@pytest.mark.parametrize("wanted, says", [("call double @exp(double %0)", "exp"), ("frem double %0, 3.0", "fmod")])
+def test_functions_that_the_host_has_not(guest: Path, tmp_path: Path, wanted: str, says: str) -> None:
+    """IR that calls one, or that LLVM makes such a call of, is refused when it is built, with the name."""
+    assert mipsrec("dump-llvm", guest, "-o", tmp_path / "ir").returncode == 0
+    (path,) = (tmp_path / "ir").glob("*_mix.ll")
+    added = (
+        "define void @added(ptr %p) {\n  load double, ptr %p\n"
+        f"  %x = {wanted.replace('%0', '%1')}\n  store double %x, ptr %p\n  ret void\n}}\n"
+    )
+    path.write_text(f"{path.read_text()}{added}declare double @exp(double)\n")
+    result = mipsrec("build", tmp_path / "ir", "-o", tmp_path / "lib.so")
+    assert_one_line(result, str(path) if says == "exp" else "LLVM", f"refers to {says},")
+    assert not (tmp_path / "lib.so").exists()
+
+
 def _entries(folder: Path) -> list[tuple[int, str]]:
     return [
         (record["start"], record["name"]) for record in json.loads((folder / "index.json").read_text())["functions"]
