@@ -9,9 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from elftools.elf.elffile import ELFFile
 
 from . import __version__, abi
 from .compiler import run_compiler
@@ -77,14 +74,6 @@ def link(compiler: str, objects: Sequence[Path], output: Path, folder: Path) -> 
     if result.returncode != 0:
         reason = (result.stderr.strip() or "no message").splitlines()[-1]
         raise BuildError(f"{compiler} could not link the library: {reason}")
-
-
-def functions_missed(library: Path) -> list[str]:
-    """Return the functions that a library wants of the host, and that the host has not."""
-    with library.open("rb") as stream:
-        symbols: Any = ELFFile(stream).get_section_by_name(".dynsym")
-        wanted = {one.name for one in symbols.iter_symbols() if one["st_shndx"] == "SHN_UNDEF" and one.name}
-    return sorted(wanted - abi.imported_functions())
 
 
 def _bytes_constant(data: bytes) -> tuple[str, str]:

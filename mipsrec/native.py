@@ -28,7 +28,8 @@ from .emit.module import TRIPLE_LINE, called_elsewhere, module_text
 from .errors import BuildError, WriteError
 from .lift.convention import Callee
 from .lift.options import LiftOptions
-from .linking import LibraryIdentity, functions_missed, link, table_text
+from .library_imports import check_imports
+from .linking import LibraryIdentity, link, table_text
 from .options import LIGHT
 from .shards import Shard, shards_of_program
 from .target_cpu import Cpu, chosen_cpu
@@ -375,19 +376,10 @@ def _finish(
     table.write_bytes(compile_text(table_text(entries, identity, default_triple()), "2", cpu))
     library = folder / "library.so"
     link(find_compiler(), [*paths, table], library, folder)
-    for name in functions_missed(library):
-        raise BuildError(f"{_user_of(name, sources)}: refers to {name}, which is no function of the IR or of the host")
+    check_imports(library, sources)
     append_footer(library)
     library.chmod(library.stat().st_mode & 0o755)  # the host takes no code that others can write
     os.replace(library, output)
-
-
-def _user_of(name: str, sources: Sequence[Path]) -> str:
-    """Return the file of IR that declares a function; LLVM may also make calls of operations."""
-    for path in sources:
-        if any(function.name == name for function in llvm.parse_assembly(_read_ir(path)).functions):
-            return str(path)
-    return "code that LLVM made of the IR"
 
 
 def in_workers(

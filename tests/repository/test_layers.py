@@ -33,7 +33,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("flow",),
     ("lift",),
     ("emit",),
-    ("compiler", "target_cpu", "shards", "workers", "object_cache", "linking", "native", "cache", "layers", "timing"),
+    ("compiler", "target_cpu", "shards", "workers", "object_cache", "linking", "library_imports", "native", "cache", "layers", "timing"),
     ("long_work", "stencils"),
     ("host_build",),
     ("pipeline", "ir_dump", "store", "sysroot", "cache_entries", "cache_limit", "cache_notes", "cache_prune", "farm"),
@@ -43,8 +43,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 """A module (or package) may import from its own layer and from those above it in this list."""
 
 OWNERS = {
-    "elftools": {"elf", "elf_header", "elf_tables", "elf_eh", "stencils", "packaging"},
-    "llvmlite": {"native", "packaging"},
+    "elftools": {"elf", "elf_header", "elf_tables", "elf_eh", "stencils", "packaging", "library_imports"},
+    "llvmlite": {"native", "packaging", "library_imports"},
     "capstone": {"cli", "commands", "stencils", "packaging"},
     "dask": {"farm"},
     "distributed": {"farm"},
