@@ -26,9 +26,9 @@ from .emit.function import LiftedFunction
 from .emit.lifted import lift_function
 from .emit.module import TRIPLE_LINE, called_elsewhere, module_text
 from .errors import BuildError, WriteError
+from .library_imports import check_imports
 from .lift.convention import Callee
 from .lift.options import LiftOptions
-from .library_imports import check_imports
 from .linking import LibraryIdentity, link, table_text
 from .options import LIGHT
 from .shards import Shard, shards_of_program
