@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from types import NoneType
+
+from .errors import MipsrecError
 
 MEMORY_MODELS = ("flat", "paged", "thunk")
 CALL_MODELS = ("direct", "thunked", "instrumented")
@@ -31,3 +35,16 @@ class Options:
     reuse: bool = True
     profile: str | None = None
     into: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raise MipsrecError for what the command line would refuse."""
+        choices = (("opt", LEVELS), ("memory", MEMORY_MODELS), ("calls", CALL_MODELS), ("cpu", CPUS))
+        for name, allowed in choices:
+            value = getattr(self, name)
+            if isinstance(value, bool) or str(value) not in allowed:
+                raise MipsrecError(f"Options: {name} is {value!r}; choose among {', '.join(allowed)}")
+        if type(self.jobs) is not int or self.jobs < 0:
+            raise MipsrecError(f"Options: jobs is {self.jobs!r}; give a number from 0 on")
+        for name in ("profile", "into"):
+            if not isinstance(getattr(self, name), (str, os.PathLike, NoneType)):
+                raise MipsrecError(f"Options: {name} is {getattr(self, name)!r}; give a path")

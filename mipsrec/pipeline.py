@@ -247,6 +247,14 @@ def _lifted(
             progress(1, sum(part.instruction_count for part in lifted))
 
 
+def _callees_of(guest: Guest, functions: list[Function]) -> Mapping[int, Callee]:
+    """Return the chosen functions as callees; raises LiftError for one that does not get lifted."""
+    for function in functions:
+        if function.start not in guest.starts:
+            raise LiftError(f"{guest.image.path}: {function.name} is not recompiled, so it cannot be chosen")
+    return {function.start: guest.starts[function.start] for function in functions}
+
+
 def _chosen(guest: Guest, functions: list[Function] | None) -> list[Function]:
     """Return what is chosen of a guest's functions: all that get lifted, unless some are named."""
     return functions if functions is not None else [guest.program.functions[start] for start in sorted(guest.starts)]
@@ -304,9 +312,7 @@ def build(
         if profile is not None:
             profile = profile.of(image.identity, image.path)
         identity = LibraryIdentity(GuestFile.of(image), lift.memory, lift.calls, said, build_options.cpu)
-        chosen = source.starts
-        if functions is not None:
-            chosen = {function.start: source.starts[function.start] for function in functions}
+        chosen = source.starts if functions is None else _callees_of(source, functions)
         plan = plan_of(source, options, chosen, profile)
         return native.build_library(plan.shards(), plan, None, build_options, identity, Path(output), progress)
     dump = ir_dump.read_dump(Path(source))
