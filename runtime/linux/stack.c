@@ -131,7 +131,7 @@ static void put_pointers(uint32_t *at, char *const *strings, uint32_t count, uin
 void mr_reserve_stack(void)
 {
     uint32_t size = mr_stack_size_bytes(), low = MR_USER_END - size;
-    if (mr_map(low, size, MR_READ | MR_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0, true) < 0)
+    if (mr_map(low, size, MR_READ | MR_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_GROWSDOWN, -1, 0, true) < 0)
         mr_fail("cannot map the guest's stack of %u KiB: lower ulimit -s", size >> 10);
     stack_low = low;
     mr_mmap_top = MR_USER_END - (size + STACK_GUARD_BYTES > LEAST_MMAP_GAP ? size + STACK_GUARD_BYTES : LEAST_MMAP_GAP);

@@ -18,6 +18,22 @@ static int failed(uint32_t guest, uint64_t size)
     return -error;
 }
 
+/* Makes holes that the kernel left in the window free pages again. */
+static void fill_holes(uint32_t guest, uint64_t size)
+{
+    void *got = mmap(mr_host_at(guest), size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
+                     -1, 0);
+    if (got == mr_host_at(guest)) {
+        MR_TELL(release, guest, size);
+        mr_pages_set(guest, size, 0);
+        mr_pages_were_freed(MR_USER_END); /* somewhere */
+    } else if (size > MR_PAGE_BYTES) {
+        uint64_t half = mr_page_up(size / 2);
+        fill_holes(guest, half);
+        fill_holes((uint32_t)(guest + half), size - half);
+    }
+}
+
 int64_t mr_map(uint32_t guest, uint32_t size_bytes, int prot, int host_flags, int fd, uint64_t offset, bool fixed)
 {
     uint64_t size = mr_page_up(size_bytes);
@@ -32,7 +48,8 @@ int64_t mr_map(uint32_t guest, uint32_t size_bytes, int prot, int host_flags, in
         if (guest == 0)
             return -ENOMEM;
     }
-    uint8_t bits = (uint8_t)(mr_page_bits(prot) | (host_flags & MAP_SHARED ? MR_SHARED : 0));
+    uint8_t bits = (uint8_t)(mr_page_bits(prot) | (host_flags & MAP_SHARED ? MR_SHARED : 0) |
+                             (host_flags & MAP_GROWSDOWN ? MR_GROWS : 0));
     host_flags &= ~(MAP_FIXED_NOREPLACE | MAP_GROWSDOWN); /* the latter would make the kernel keep gaps */
     int protection = mr_host_protection(bits);
     if (mmap(mr_host_at(guest), size, protection, host_flags | MAP_FIXED, fd, (off_t)offset) == MAP_FAILED)
@@ -58,6 +75,18 @@ int mr_unmap(uint32_t guest, uint32_t size_bytes)
     return 0;
 }
 
+static int protect_pages(uint32_t guest, uint64_t size, uint8_t bits)
+{
+    if (size && mprotect(mr_host_at(guest), size, mr_host_protection(bits)))
+        return -errno;
+    MR_TELL(protect, guest, size, mr_host_protection(bits));
+    for (uint64_t at = guest; at < guest + size; at += MR_PAGE_BYTES)
+        mr_page_set((uint32_t)(at / MR_PAGE_BYTES),
+                    (uint8_t)(bits | (mr_pages[at / MR_PAGE_BYTES] & (MR_SHARED | MR_GROWS))));
+    return 0;
+}
+
+/* As the kernel does, changes the pages before the first hole and before the first mapping that may not have it. */
 int mr_protect(uint32_t guest, uint32_t size_bytes, int prot)
 {
     uint64_t size = mr_page_up(size_bytes);
@@ -65,19 +94,38 @@ int mr_protect(uint32_t guest, uint32_t size_bytes, int prot)
         return -EINVAL;
     if (guest + size > MR_WINDOW_BYTES)
         return -ENOMEM;
-    uint64_t mapped = 0; /* as the kernel does, change the pages before the first hole */
+    uint64_t mapped = 0;
     while (mapped < size && mr_pages[(guest + mapped) / MR_PAGE_BYTES])
         mapped += MR_PAGE_BYTES;
     uint8_t bits = mr_page_bits(prot);
-    if (mapped && mprotect(mr_host_at(guest), mapped, mr_host_protection(bits)))
-        return -errno;
-    MR_TELL(protect, guest, mapped, mr_host_protection(bits));
-    for (uint64_t at = guest; at < guest + mapped; at += MR_PAGE_BYTES)
-        mr_page_set((uint32_t)(at / MR_PAGE_BYTES), (uint8_t)(bits | (mr_pages[at / MR_PAGE_BYTES] & MR_SHARED)));
-    return mapped < size ? -ENOMEM : 0;
+    int error = protect_pages(guest, mapped, bits);
+    if (error) /* the kernel does not say where it stopped; what it has changed can be changed again */
+        for (uint64_t at = 0; at < mapped && !protect_pages((uint32_t)(guest + at), MR_PAGE_BYTES, bits);)
+            at += MR_PAGE_BYTES;
+    return error == 0 && mapped < size ? -ENOMEM : error;
 }
 
 /* ---- remapping ---- */
+
+static bool is_mapped(uint32_t guest)
+{
+    return guest < MR_USER_END && mr_pages[guest / MR_PAGE_BYTES] != 0;
+}
+
+/* A range that is to grow must lie in one mapping. The kernel knows: nothing in the window can grow where it is,
+ * for the window has no hole, so it only says why not. */
+static bool in_one_mapping(uint32_t guest, uint64_t size)
+{
+    if (guest + size > MR_USER_END || !mr_accessible(guest, (uint32_t)size, MR_MAPPED))
+        return false;
+    return size == 0 || mremap(mr_host_at(guest), size, size + MR_PAGE_BYTES, 0) != MAP_FAILED || errno != EFAULT;
+}
+
+static bool may_move_to(uint32_t to, uint64_t new_size, uint32_t guest, uint64_t old_size)
+{
+    bool overlaps = to < guest + old_size && guest < to + new_size;
+    return to % MR_PAGE_BYTES == 0 && to + new_size <= MR_USER_END && !overlaps;
+}
 
 static int64_t grow_in_place(uint32_t guest, uint64_t old_size, uint64_t new_size)
 {
@@ -95,50 +143,69 @@ static int64_t grow_in_place(uint32_t guest, uint64_t old_size, uint64_t new_siz
 static int move_pages(uint32_t guest, uint64_t old_size, uint64_t new_size, uint32_t to, int flags)
 {
     flags |= MREMAP_MAYMOVE | MREMAP_FIXED;
-    if (mremap(mr_host_at(guest), old_size, new_size, flags, mr_host_at(to)) == MAP_FAILED)
-        return failed(to, new_size);
+    if (mremap(mr_host_at(guest), old_size, new_size, flags, mr_host_at(to)) == MAP_FAILED) {
+        int error = failed(to, new_size);
+        if (!mr_pages_are_free(to, new_size)) /* old kernels have unmapped it all, new ones nothing */
+            fill_holes(to, new_size);
+        return error;
+    }
     MR_TELL(move, guest, old_size, new_size, to);
-    uint8_t last = mr_pages[(guest + old_size - 1) / MR_PAGE_BYTES];
+    uint8_t last = mr_pages[(guest + (old_size ? old_size - 1 : 0)) / MR_PAGE_BYTES];
     for (uint64_t at = 0; at < new_size; at += MR_PAGE_BYTES)
         mr_page_set((uint32_t)((to + at) / MR_PAGE_BYTES),
                  at < old_size ? mr_pages[(guest + at) / MR_PAGE_BYTES] : last);
     return 0;
 }
 
+/* An old size of 0 maps again what is shared. */
 static int64_t move_mapping(uint32_t guest, uint64_t old_size, uint64_t new_size, uint32_t to)
 {
     int error = move_pages(guest, old_size, new_size, to, 0);
-    if (error)
-        return error;
+    if (error || old_size == 0)
+        return error ? error : (int64_t)to;
     mr_pages_release(guest, old_size);
     mr_pages_set(guest, old_size, 0);
     mr_pages_were_freed(guest + old_size);
     return to;
 }
 
+static int64_t shrink(uint32_t guest, uint64_t old_size, uint64_t new_size)
+{
+    int error = mr_unmap((uint32_t)(guest + new_size), (uint32_t)(old_size - new_size));
+    return error ? error : (int64_t)guest;
+}
+
+static int64_t remap_to(uint32_t guest, uint64_t old_size, uint64_t new_size, uint32_t to)
+{
+    if (!may_move_to(to, new_size, guest, old_size))
+        return -EINVAL;
+    if (to < MR_LOWEST_GUEST)
+        return -EPERM;
+    if (guest + old_size > MR_USER_END || (new_size > old_size && !in_one_mapping(guest, old_size)))
+        return -EFAULT;
+    int64_t shrunk = new_size < old_size ? shrink(guest, old_size, new_size) : 0;
+    return shrunk < 0 ? shrunk : move_mapping(guest, new_size < old_size ? new_size : old_size, new_size, to);
+}
+
 int64_t mr_remap(uint32_t guest, uint32_t old_bytes, uint32_t new_bytes, bool may_move, bool fixed, uint32_t to)
 {
     uint64_t old_size = mr_page_up(old_bytes), new_size = mr_page_up(new_bytes);
-    if (guest % MR_PAGE_BYTES || old_size == 0 || new_size == 0)
+    if (guest % MR_PAGE_BYTES || new_size == 0)
         return -EINVAL;
-    if (guest + old_size > MR_USER_END || !mr_accessible(guest, (uint32_t)old_size, MR_MAPPED))
+    if (!is_mapped(guest))
         return -EFAULT;
-    if (fixed) {
-        if (to % MR_PAGE_BYTES || !mr_in_user_space(to, new_size) || (to < guest + old_size && guest < to + new_size))
-            return -EINVAL;
-        if (new_size < old_size) {
-            mr_unmap((uint32_t)(guest + new_size), (uint32_t)(old_size - new_size));
-            old_size = new_size;
-        }
-        return move_mapping(guest, old_size, new_size, to);
-    }
-    if (new_size == old_size)
+    if (!fixed && new_size == old_size)
         return guest;
-    if (new_size < old_size) {
-        int error = mr_unmap((uint32_t)(guest + new_size), (uint32_t)(old_size - new_size));
-        return error ? error : (int64_t)guest;
-    }
-    if (mr_in_user_space(guest, new_size) && mr_pages_are_free((uint32_t)(guest + old_size), new_size - old_size))
+    if (!fixed && new_size < old_size)
+        return shrink(guest, old_size, new_size);
+    if (old_size == 0 && !(mr_pages[guest / MR_PAGE_BYTES] & MR_SHARED))
+        return -EINVAL;
+    if (fixed)
+        return remap_to(guest, old_size, new_size, to);
+    if (!in_one_mapping(guest, old_size))
+        return -EFAULT;
+    if (old_size && mr_in_user_space(guest, new_size) &&
+        mr_pages_are_free((uint32_t)(guest + old_size), new_size - old_size))
         return grow_in_place(guest, old_size, new_size);
     if (!may_move || (to = mr_find_free((uint32_t)new_size)) == 0)
         return -ENOMEM;
@@ -148,10 +215,14 @@ int64_t mr_remap(uint32_t guest, uint32_t old_bytes, uint32_t new_bytes, bool ma
 int64_t mr_remap_keeping(uint32_t guest, uint32_t size_bytes, bool fixed, uint32_t to)
 {
     uint64_t size = mr_page_up(size_bytes);
-    if (guest + size > MR_USER_END || !mr_accessible(guest, (uint32_t)size, MR_MAPPED))
+    if (!is_mapped(guest))
         return -EFAULT;
-    if (fixed && (to % MR_PAGE_BYTES || !mr_in_user_space(to, size) || (to < guest + size && guest < to + size)))
+    if (fixed && !may_move_to(to, size, guest, size))
         return -EINVAL;
+    if (fixed && to < MR_LOWEST_GUEST)
+        return -EPERM;
+    if (guest + size > MR_USER_END || !mr_accessible(guest, (uint32_t)size, MR_MAPPED))
+        return -EFAULT; /* Linux 6.17 moves several mappings at once, so the kernel says whether they may */
     if (!fixed && (to = mr_find_free((uint32_t)size)) == 0)
         return -ENOMEM;
     int error = move_pages(guest, size, size, to, MREMAP_DONTUNMAP);
@@ -183,22 +254,6 @@ int64_t mr_attach(int id, uint32_t guest, uint32_t alignment, uint32_t size_byte
     MR_TELL(map, guest, size, mr_host_protection(bits), MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     mr_pages_set(guest, size, bits);
     return guest;
-}
-
-/* Makes holes that the kernel left in the window free pages again. */
-static void fill_holes(uint32_t guest, uint64_t size)
-{
-    void *got = mmap(mr_host_at(guest), size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
-                     -1, 0);
-    if (got == mr_host_at(guest)) {
-        MR_TELL(release, guest, size);
-        mr_pages_set(guest, size, 0);
-        mr_pages_were_freed(MR_USER_END); /* somewhere */
-    } else if (size > MR_PAGE_BYTES) {
-        uint64_t half = mr_page_up(size / 2);
-        fill_holes(guest, half);
-        fill_holes((uint32_t)(guest + half), size - half);
-    }
 }
 
 /* The guest may have mapped something else over parts of it, which stays. */

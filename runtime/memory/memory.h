@@ -14,8 +14,8 @@
  * through memory so, ahead of an access that faults, as far as LLVM unrolls loops. */
 #define MR_WINDOW_GUARD_BYTES ((uint64_t)16 << 20)
 
-/* Bits of a page's entry. MR_SHARED: what other mappings of it write is seen there. */
-enum { MR_READ = 1, MR_WRITE = 2, MR_EXEC = 4, MR_MAPPED = 8, MR_SHARED = 16 };
+/* Bits of a page's entry. MR_SHARED: what other mappings of it write is seen there. MR_GROWS: of MAP_GROWSDOWN, as the stack. */
+enum { MR_READ = 1, MR_WRITE = 2, MR_EXEC = 4, MR_MAPPED = 8, MR_SHARED = 16, MR_GROWS = 32 };
 
 extern uint8_t *mr_window;            /* host address of guest address 0 */
 extern uint8_t mr_pages[1u << 20];    /* MR_* bits of every guest page */
@@ -26,9 +26,10 @@ void mr_memory_reserve(bool identity); /* reserves the window; identity: at host
 int64_t mr_map(uint32_t guest, uint32_t size_bytes, int prot, int host_flags, int fd, uint64_t offset, bool fixed);
 int mr_unmap(uint32_t guest, uint32_t size_bytes);
 int mr_protect(uint32_t guest, uint32_t size_bytes, int prot); /* prot: MR_READ | MR_WRITE | MR_EXEC */
-/* As mremap(2); `to` is used only when fixed. The old range is gone when the address changes. */
+/* As mremap(2); `to` is used only when fixed. The old range is gone when the address changes, if it was not of size 0. */
 int64_t mr_remap(uint32_t guest, uint32_t old_bytes, uint32_t new_bytes, bool may_move, bool fixed, uint32_t to);
-/* The same with MREMAP_DONTUNMAP: the old range stays, without its contents. */
+/* The same with MREMAP_DONTUNMAP: the old range stays, without its contents. Simplification: unless fixed, `to` is ignored,
+ * where Linux takes it for a hint and checks it; C libraries before glibc 2.41 leave it undefined. */
 int64_t mr_remap_keeping(uint32_t guest, uint32_t size_bytes, bool fixed, uint32_t to);
 /* Attaches a segment of System V shared memory as shmat(2) does, at an address that is a multiple of the alignment; 0: any.
  * It replaces what is there if `replaces`. */

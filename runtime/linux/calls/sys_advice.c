@@ -17,33 +17,38 @@ static uint32_t page_up(uint32_t bytes)
     return (bytes + MR_PAGE_BYTES - 1) & ~(MR_PAGE_BYTES - 1);
 }
 
-/* Sizes are rounded up to pages; one that so becomes 0 is none. */
-static int check_range(uint32_t guest, uint32_t size_bytes)
+/* Returns the bytes from guest on, at most size_bytes, that are all mapped or all free, as the first page is. */
+static uint32_t alike(uint32_t guest, uint32_t size_bytes)
 {
-    if (guest % MR_PAGE_BYTES || (size_bytes && !page_up(size_bytes)))
-        return -EINVAL;
-    return mr_accessible(guest, size_bytes, MR_MAPPED) ? 0 : -ENOMEM;
+    uint32_t same = 0, page = guest / MR_PAGE_BYTES;
+    while (same < size_bytes && (mr_pages[page + same / MR_PAGE_BYTES] != 0) == (mr_pages[page] != 0))
+        same += MR_PAGE_BYTES;
+    return same;
 }
 
-/* ---- advice ---- */
+static uint32_t mapped_before_hole(uint32_t guest, uint32_t size_bytes)
+{
+    return size_bytes && mr_pages[guest / MR_PAGE_BYTES] ? alike(guest, size_bytes) : 0;
+}
 
-#define ADVICE_SOFT_OFFLINE 101
-
-/* As the kernel: all that is mapped is advised, and holes are told of at the end. */
-static int64_t advise(uint32_t guest, uint32_t size_bytes, int advice)
+/* As the kernel: calls it for all that is mapped, and tells of holes at the end. */
+static int64_t call_for_mapped(uint32_t guest, uint32_t size_bytes, int (*call)(void *, size_t, int), int detail)
 {
     int64_t error = 0;
     uint32_t end = guest + size_bytes;
-    for (uint32_t from = guest, to; from < end; from = to) {
+    for (uint32_t from = guest, size; from < end; from += size) {
         bool mapped = mr_pages[from / MR_PAGE_BYTES];
-        for (to = from + MR_PAGE_BYTES; to < end && (mr_pages[to / MR_PAGE_BYTES] != 0) == mapped; to += MR_PAGE_BYTES)
-            ;
-        if (mapped && madvise(mr_user(from, to - from), to - from, advice))
+        size = alike(from, end - from);
+        if (mapped && call(mr_user(from, size), size, detail))
             return -errno;
         error = mapped ? error : -ENOMEM;
     }
     return error;
 }
+
+/* ---- advice ---- */
+
+#define ADVICE_SOFT_OFFLINE 101
 
 SYSCALL(4218, madvise, "pxd")
 {
@@ -59,7 +64,7 @@ SYSCALL(4218, madvise, "pxd")
         return -ENOMEM;
     if (advice == MADV_DONTFORK || advice == MADV_DOFORK) /* a hole in the child's window would belong to nobody */
         return mr_accessible(U32(0), size_bytes, MR_MAPPED) ? 0 : -ENOMEM;
-    int error = advise(U32(0), size_bytes, advice);
+    int error = call_for_mapped(U32(0), size_bytes, madvise, advice);
     if (mr_baseline_on && (advice == MADV_DONTNEED || advice == MADV_REMOVE)) { /* the page may have other contents */
         mr_lock();
         mr_baseline_forget(U32(0), size_bytes);
@@ -70,17 +75,28 @@ SYSCALL(4218, madvise, "pxd")
 
 SYSCALL(4144, msync, "pxx")
 {
-    if (U32(2) & ~(uint32_t)(MS_ASYNC | MS_INVALIDATE | MS_SYNC) || (U32(2) & MS_ASYNC && U32(2) & MS_SYNC))
+    uint32_t size_bytes = page_up(U32(1)); /* 0 where that wraps, which is fine */
+    if (U32(2) & ~(uint32_t)(MS_ASYNC | MS_INVALIDATE | MS_SYNC) || (U32(2) & MS_ASYNC && U32(2) & MS_SYNC) ||
+        U32(0) % MR_PAGE_BYTES)
         return -EINVAL;
-    int error = check_range(U32(0), U32(1));
-    return error ? error : mr_result(msync(mr_user(U32(0), U32(1)), U32(1), INT(2)));
+    if (U32(0) + size_bytes < U32(0))
+        return -ENOMEM;
+    return call_for_mapped(U32(0), size_bytes, msync, INT(2));
 }
 
 SYSCALL(4217, mincore, "pxp")
 {
     uint32_t page_count = U32(1) / MR_PAGE_BYTES + (U32(1) % MR_PAGE_BYTES != 0);
-    int error = check_range(U32(0), U32(1));
-    return error ? error : mr_result(mincore(mr_user(U32(0), U32(1)), U32(1), mr_user(U32(2), page_count)));
+    if (U32(0) % MR_PAGE_BYTES)
+        return -EINVAL;
+    if ((uint64_t)U32(0) + U32(1) > MR_USER_END)
+        return -ENOMEM;
+    uint32_t mapped = mapped_before_hole(U32(0), page_up(U32(1)));
+    if ((uint64_t)U32(2) + page_count > MR_USER_END)
+        return -EFAULT;
+    if (mapped && mincore(mr_user(U32(0), mapped), mapped, mr_user(U32(2), page_count)))
+        return -errno;
+    return mapped < U32(1) ? -ENOMEM : 0;
 }
 
 /* ---- locking ---- */
@@ -88,13 +104,12 @@ SYSCALL(4217, mincore, "pxp")
 /* Locks what comes before the first hole, as the kernel does. */
 static int64_t lock(uint32_t guest, uint32_t size_bytes, uint32_t flags, bool unlocks)
 {
-    uint32_t first = guest & ~(MR_PAGE_BYTES - 1), size = page_up(size_bytes + (guest - first)), mapped = 0;
+    uint32_t first = guest & ~(MR_PAGE_BYTES - 1), size = page_up(size_bytes + (guest - first)), mapped;
     if (flags & ~(uint32_t)MLOCK_ONFAULT)
         return -EINVAL;
     if ((uint64_t)first + size > UINT32_MAX)
         return -EINVAL;
-    while (mapped < size && mr_pages[(first + mapped) / MR_PAGE_BYTES])
-        mapped += MR_PAGE_BYTES;
+    mapped = mapped_before_hole(first, size);
     void *host = mr_user(first, mapped);
     int64_t result = mr_result(unlocks ? munlock(host, mapped) : syscall(SYS_mlock2, host, mapped, flags));
     return result < 0 || mapped == size ? result : -ENOMEM;

@@ -15,6 +15,7 @@
 #define MAP_NOREPLACE_GUEST 0x100000u
 #define MAP_TYPE_GUEST 0xfu
 #define PROT_GROWSDOWN_GUEST 0x01000000u
+#define PROT_GROWSUP_GUEST 0x02000000u
 #define PROT_SEM_GUEST 0x10u
 #define PROT_KNOWN_GUEST (MR_READ | MR_WRITE | MR_EXEC)
 
@@ -22,6 +23,7 @@
 static const struct mr_bit map_bits[] = {
     {MAP_ANONYMOUS_GUEST, MAP_ANONYMOUS, "MAP_ANONYMOUS"},
     {0x400, MAP_NORESERVE, "MAP_NORESERVE"},
+    {0x1000, MAP_GROWSDOWN, "MAP_GROWSDOWN"}, /* only PROT_GROWSDOWN sees it */
     {0x8000, MAP_LOCKED, "MAP_LOCKED"},
     {0x10000, MAP_POPULATE, "MAP_POPULATE"},
     {0x20000, MAP_NONBLOCK, "MAP_NONBLOCK"},
@@ -85,6 +87,8 @@ static int64_t map(uint32_t guest, uint32_t size_bytes, uint32_t prot, uint32_t 
     if (fixed && guest % MR_PAGE_BYTES)
         return -EINVAL;
     int host_flags = (int)(mr_bits_to_host(map_bits, flags) | type);
+    if (host_flags & MAP_GROWSDOWN && host_flags & MAP_ANONYMOUS && type != MAP_PRIVATE)
+        return -EINVAL;
     int64_t result = -EEXIST;
     mr_lock();
     if (!(flags & MAP_NOREPLACE_GUEST) || (uint64_t)guest + size_bytes > MR_USER_END ||
@@ -125,49 +129,69 @@ SYSCALL(4091, munmap, "px")
 
 SYSCALL(4167, mremap, "pxxxp")
 {
-    uint32_t flags = U32(3);
+    uint32_t flags = U32(3), old_size = page_up(U32(1)), new_size = page_up(U32(2)); /* 0 where that wraps */
     if (flags & ~(uint32_t)(MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP) ||
         (flags & (MREMAP_FIXED | MREMAP_DONTUNMAP) && !(flags & MREMAP_MAYMOVE)) ||
-        (flags & MREMAP_DONTUNMAP && U32(1) != U32(2)) || U32(0) % MR_PAGE_BYTES || U32(2) == 0)
+        (flags & MREMAP_DONTUNMAP && old_size != new_size) || U32(0) % MR_PAGE_BYTES || new_size == 0)
         return -EINVAL;
-    if (U32(1) > MR_USER_END || U32(2) > MR_USER_END)
-        return -ENOMEM;
     mr_lock();
     int64_t result = flags & MREMAP_DONTUNMAP
-                         ? mr_remap_keeping(U32(0), U32(1), flags & MREMAP_FIXED, U32(4))
-                         : mr_remap(U32(0), U32(1), U32(2), flags & MREMAP_MAYMOVE, flags & MREMAP_FIXED, U32(4));
+                         ? mr_remap_keeping(U32(0), old_size, flags & MREMAP_FIXED, U32(4))
+                         : mr_remap(U32(0), old_size, new_size, flags & MREMAP_MAYMOVE, flags & MREMAP_FIXED, U32(4));
     if (result >= 0 && (uint32_t)result != U32(0)) {
-        mr_code_gone(U32(0), U32(1));
-        mr_code_gone((uint32_t)result, U32(2));
-    } else if (result >= 0 && page_up(U32(2)) < page_up(U32(1))) {
-        mr_code_gone(U32(0) + page_up(U32(2)), page_up(U32(1)) - page_up(U32(2)));
+        mr_code_gone(U32(0), old_size);
+        mr_code_gone((uint32_t)result, new_size);
+    } else if (result >= 0 && new_size < old_size) {
+        mr_code_gone(U32(0) + new_size, old_size - new_size);
     }
     mr_unlock();
     return result;
 }
 
-static int protect(uint32_t guest, uint32_t size_bytes, uint32_t prot)
+/* Where PROT_GROWSDOWN begins: where the first mapping of the range does, if that grows; so a stack is made executable. No
+ * mapping grows upward. Returns 0 or -errno. */
+static int find_growing(uint32_t *guest, uint32_t end, uint32_t grows)
 {
-    if (size_bytes && prot & ~(PROT_KNOWN_GUEST | PROT_SEM_GUEST | PROT_GROWSDOWN_GUEST))
-        return -EINVAL;
-    if (prot & PROT_GROWSDOWN_GUEST) /* from the start of the mapping, which is how a stack is made executable */
-        while (guest >= MR_PAGE_BYTES && mr_pages[guest / MR_PAGE_BYTES - 1]) {
-            guest -= MR_PAGE_BYTES;
-            size_bytes += MR_PAGE_BYTES;
-        }
-    if (size_bytes > MR_USER_END)
+    uint32_t from = *guest;
+    while (from < end && !mr_pages[from / MR_PAGE_BYTES])
+        from += MR_PAGE_BYTES;
+    if (from == end || (grows == PROT_GROWSUP_GUEST && from != *guest))
         return -ENOMEM;
-    return mr_protect(guest, size_bytes, (int)(prot & PROT_KNOWN_GUEST));
+    uint8_t bits = mr_pages[from / MR_PAGE_BYTES];
+    if (grows == PROT_GROWSUP_GUEST || !(bits & MR_GROWS))
+        return -EINVAL;
+    while (mr_pages[from / MR_PAGE_BYTES - 1] == bits)
+        from -= MR_PAGE_BYTES;
+    *guest = from;
+    return 0;
+}
+
+/* Takes the range as the guest gave it, and leaves the one of whole pages that is changed. */
+static int protect(uint32_t *guest, uint32_t *size_bytes, uint32_t prot)
+{
+    uint32_t grows = prot & (PROT_GROWSDOWN_GUEST | PROT_GROWSUP_GUEST), size = page_up(*size_bytes), end = *guest + size;
+    if (*guest % MR_PAGE_BYTES || grows == (PROT_GROWSDOWN_GUEST | PROT_GROWSUP_GUEST))
+        return -EINVAL;
+    if (*size_bytes == 0)
+        return 0;
+    if (end <= *guest)
+        return -ENOMEM;
+    if (prot & ~(PROT_KNOWN_GUEST | PROT_SEM_GUEST | grows))
+        return -EINVAL;
+    int error = grows ? find_growing(guest, end, grows) : 0;
+    *size_bytes = end - *guest;
+    return error ? error : mr_protect(*guest, *size_bytes, (int)(prot & PROT_KNOWN_GUEST));
 }
 
 SYSCALL(4125, mprotect, "pxx")
 {
+    uint32_t guest = U32(0), size_bytes = U32(1);
     mr_lock();
-    int error = protect(U32(0), U32(1), U32(2));
+    int error = protect(&guest, &size_bytes, U32(2));
     if ((U32(2) & MR_WRITE) != 0)
-        mr_code_forget(U32(0), U32(1)); /* what the guest may write there, nobody follows */
+        mr_code_forget(guest, size_bytes); /* what the guest may write there, nobody follows */
     else /* fetching an instruction there is to fault, or code there changes no longer */
-        mr_baseline_forget(U32(0), page_up(U32(1)));
+        mr_baseline_forget(guest, page_up(size_bytes));
     mr_unlock();
     return error;
 }
