@@ -44,7 +44,8 @@ class Target:
 
 
 TARGETS = (
-    Target("load", ("linux/load", "linux/stack", "memory/*", "base/blake2b", "base/observe", "base/options"),
+    Target("load", ("linux/load", "linux/marks", "linux/stack", "memory/*", "base/blake2b", "base/observe",
+                    "base/options"),
            ("-Wl,--wrap=mmap,--wrap=munmap",), {}, 1 << 16, own_signals=False),
     Target("interp", ("base/host_thread", "base/lock", "base/observe", "base/options", "memory/*", "cpu/interp*",
                       "cpu/fpu*", "lifted/dispatch_table", "run/dispatch", "run/host_stack", "run/interpret",

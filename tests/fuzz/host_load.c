@@ -42,6 +42,11 @@ int mr_program_open(const char *name)
     return open(name, O_RDONLY | O_CLOEXEC);
 }
 
+int mr_own_openat(int directory, const char *name, int flags)
+{
+    return openat(directory, name, flags | O_CLOEXEC);
+}
+
 const char *mr_host_path_of(const char *name) /* of an interpreter, which so is the input itself */
 {
     (void)name;
