@@ -16,6 +16,7 @@
 #include "lifted/store.h"
 #include "linux/descriptors.h"
 #include "linux/fault.h"
+#include "linux/guest_limits.h"
 #include "linux/program.h"
 #include "memory/memory.h"
 #include "profile/profile.h"
@@ -85,6 +86,7 @@ int main(int argc, char **argv)
     enum mr_memory_model model = MR_THUNK; /* the interpreter's way, too */
     mr_own_begin();
     mr_options_parse(argc, argv);
+    mr_limits_start(mr_options.limits);
     mr_program_start();
     mr_report_start();
     if (mr_options.stats || mr_options.strace || mr_options.report) /* the guest may close its standard error */

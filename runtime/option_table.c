@@ -12,6 +12,7 @@
 #include "gdb/gdb.h"
 #include "lifted/caches.h"
 #include "lifted/library.h"
+#include "linux/guest_limits.h"
 #include "linux/paths.h"
 #include "linux/upcalls.h"
 #include "verify/verify.h"
@@ -190,6 +191,8 @@ static const char *hand_on_sysroot(bool same __attribute__((unused))) { return m
 
 static const char *hand_on_debugger(bool same __attribute__((unused))) { return mr_debug_hand_on(); }
 
+static const char *hand_on_limits(bool same __attribute__((unused))) { return mr_limits_hand_on(); }
+
 static const char *hand_on_window(bool same __attribute__((unused)))
 {
     return mr_window_choice == MR_WINDOW_AUTO ? NULL : mr_window_choice == MR_WINDOW_IDENTITY ? "identity" : "any";
@@ -259,6 +262,7 @@ const struct mr_option_row mr_option_rows[] = {
     {.name = "--registered", .flag = &mr_options.registered},
     {.name = "--executed", .argument = "NAME", .apply = parse_executed},
     {.name = "--gdb-fd", .argument = "TEXT", .text = &mr_options.gdb_handed_on, .hand_on = hand_on_debugger},
+    {.name = "--limits", .argument = "TEXT", .text = &mr_options.limits, .hand_on = hand_on_limits},
     {.name = "--host-fd", .argument = "FD", .apply = parse_host_fd},
     {.name = "--program-fd", .argument = "FD", .apply = parse_program_fd},
 };

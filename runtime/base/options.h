@@ -19,6 +19,7 @@ struct mr_options {
     bool executed;            /* by a guest: no variable of the environment is for the host */
     const char *program_path; /* what was executed, as its caller calls it: a guest path, perhaps of a script */
     const char *program_name; /* what the guest sees as /proc/self/exe (program.c) */
+    const char *limits;       /* the guest's, of which the process has others (linux/guest_limits.c), or NULL */
     int program_fd, host_fd;  /* both opened by who executes this one, or -1 */
     const char *host_name;    /* how this host was called */
     char *host_words, *host_words_end; /* its whole command line, as the kernel laid it out */

@@ -46,7 +46,7 @@ static bool simplify(const char *text, char to[PATH_MAX])
 static bool is_special(const char *last)
 {
     static const char *const names[] = {"exe", "cwd", "maps", "smaps", "cmdline", "auxv", "environ", "stat", "statm",
-                                        "status", "cpuinfo"};
+                                        "status", "limits", "cpuinfo"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(last, names[i]) == 0)
             return true;

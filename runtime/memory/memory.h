@@ -39,7 +39,23 @@ int mr_detach(uint32_t guest, uint32_t size_bytes); /* what is left there of a s
 uint32_t mr_find_free(uint32_t size_bytes); /* address of a free range, the highest there is below mr_mmap_top, or 0 */
 extern uint32_t mr_mmap_top;                /* where that search starts: below the stack and its guard */
 void mr_memory_tables(struct mr_state *s);  /* model paged: makes s->read_pages and s->write_pages, kept up to date */
+/* The guest's limits, and what counts: all that is mapped, and of it what is private and writable; the stack is neither. */
+struct mr_memory_limits {
+    uint64_t all_bytes, data_bytes;
+};
+extern struct mr_memory_limits mr_memory_limits;
+bool mr_may_add(int64_t page_count, int64_t data_page_count); /* whether the limits allow so many more */
 bool mr_accessible(uint32_t guest, uint32_t size_bytes, int prot); /* every page mapped with prot */
+
+static inline bool mr_page_counts(uint8_t bits)
+{
+    return bits != 0 && (bits & MR_GROWS) == 0;
+}
+
+static inline bool mr_page_is_data(uint8_t bits)
+{
+    return (bits & (MR_WRITE | MR_SHARED | MR_GROWS)) == MR_WRITE;
+}
 
 static inline uint32_t mr_page_down(uint32_t address)
 {

@@ -85,14 +85,30 @@ bool mr_pages_release(uint32_t guest, uint64_t size_bytes)
 
 /* ---- bookkeeping ---- */
 
+struct mr_memory_limits mr_memory_limits = {UINT64_MAX, UINT64_MAX};
+static int64_t counted_pages, data_pages;
+
 void mr_page_set(uint32_t page, uint8_t bits)
 {
+    counted_pages += mr_page_counts(bits) - mr_page_counts(mr_pages[page]);
+    data_pages += mr_page_is_data(bits) - mr_page_is_data(mr_pages[page]);
     mr_pages[page] = bits;
     if (read_table) {
         uint8_t *host = mr_host_at(page * MR_PAGE_BYTES);
         read_table[page] = bits & MR_READ ? host : NULL;
         write_table[page] = bits & MR_WRITE ? host : NULL;
     }
+}
+
+static bool within(int64_t page_count, uint64_t limit_bytes)
+{
+    return (uint64_t)page_count <= limit_bytes / MR_PAGE_BYTES;
+}
+
+bool mr_may_add(int64_t page_count, int64_t data_page_count)
+{
+    return (page_count <= 0 || within(counted_pages + page_count, mr_memory_limits.all_bytes)) &&
+           (data_page_count <= 0 || within(data_pages + data_page_count, mr_memory_limits.data_bytes));
 }
 
 void mr_pages_set(uint32_t guest, uint64_t size_bytes, uint8_t bits)

@@ -19,7 +19,7 @@ from tests.support.hosts import sanitized_host
 from tests.support.paths import RUNTIME
 from tests.support.tools import need
 
-SAME_AS_NATIVE = ("files", "mappings", "ranges", "clocks", "processes", "signals", "terminals", "events")
+SAME_AS_NATIVE = ("files", "mappings", "ranges", "bounds", "clocks", "processes", "signals", "terminals", "events")
 
 KERNEL_ANSWERS = """\
 CALL(statfs64, "/proc", sizeof large - 1, &large) = EINVAL

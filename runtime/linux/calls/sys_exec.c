@@ -9,6 +9,7 @@
 #include "linux/calls/syscall.h"
 #include "linux/descriptors.h"
 #include "linux/fault.h"
+#include "linux/guest_limits.h"
 #include "linux/host_call.h"
 #include "linux/paths.h"
 #include "linux/program.h"
@@ -172,8 +173,11 @@ static int64_t run_in_kernel(const struct target *target, const char *header)
     if (may_be_program)
         mr_threads_leave_robust_lists();
     mr_signals_hand_on(false);
-    return mr_result(syscall(SYS_execveat, target->path.directory, target->path.name, target->strings + ROOM,
-                             target->environment, target->flags));
+    mr_limits_are_real(true);
+    int64_t error = mr_result(syscall(SYS_execveat, target->path.directory, target->path.name, target->strings + ROOM,
+                                      target->environment, target->flags));
+    mr_limits_are_real(false);
+    return error;
 }
 
 /* Only the kernel can give a setuid program its rights. It does when this host is registered with flag C. */

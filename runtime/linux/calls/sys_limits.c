@@ -4,6 +4,7 @@
 #include "linux/calls/layout.h"
 #include "linux/calls/syscall.h"
 #include "linux/descriptors.h"
+#include "linux/guest_limits.h"
 #include "linux/host_call.h"
 #include "memory/values.h"
 
@@ -31,44 +32,15 @@ static int limit_to_host(uint32_t mips)
     }
 }
 
-/* Limits on memory would strike the host's tables, which are larger than any guest: they are remembered and not enforced. */
-static bool is_remembered(int limit)
-{
-    return limit == RLIMIT_AS || limit == RLIMIT_DATA;
-}
-
-static struct rlimit remembered[RLIM_NLIMITS];
-static bool remembered_valid[RLIM_NLIMITS];
-
-static int64_t change_remembered(int limit, const struct rlimit *new, struct rlimit *old)
-{
-    struct rlimit now;
-    if (remembered_valid[limit])
-        now = remembered[limit];
-    else if (getrlimit((enum __rlimit_resource)limit, &now))
-        return -errno;
-    if (old)
-        *old = now;
-    if (!new)
-        return 0;
-    if (new->rlim_cur > new->rlim_max)
-        return -EINVAL;
-    if (new->rlim_max > now.rlim_max && geteuid() != 0)
-        return -EPERM;
-    remembered[limit] = *new;
-    remembered_valid[limit] = true;
-    return 0;
-}
-
 /* Either of `new` and `old` may be NULL. */
 static int64_t change_limit(pid_t process, int limit, const struct rlimit *new, struct rlimit *old)
 {
     if (limit < 0)
         return -EINVAL;
-    if ((!is_remembered(limit) && limit != RLIMIT_NOFILE) || (process != 0 && process != getpid()))
+    if ((!mr_limit_is_guests(limit) && limit != RLIMIT_NOFILE) || (process != 0 && process != getpid()))
         return mr_result(prlimit(process, (enum __rlimit_resource)limit, new, old));
     mr_lock();
-    int64_t error = limit == RLIMIT_NOFILE ? mr_result(prlimit(0, RLIMIT_NOFILE, new, old)) : change_remembered(limit, new, old);
+    int64_t error = limit == RLIMIT_NOFILE ? mr_result(prlimit(0, RLIMIT_NOFILE, new, old)) : mr_limit_change(limit, new, old);
     if (limit == RLIMIT_NOFILE && new && !error)
         mr_own_limit_changed();
     mr_unlock();

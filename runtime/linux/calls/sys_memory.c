@@ -39,6 +39,17 @@ static uint32_t page_up(uint32_t guest)
     return (guest + MR_PAGE_BYTES - 1) & ~(MR_PAGE_BYTES - 1);
 }
 
+/* Whether the guest's limits allow that a range becomes pages of this kind, in place of what is there. */
+static bool may_become(uint32_t guest, uint32_t size_bytes, uint8_t bits)
+{
+    int64_t pages = mr_page_counts(bits) ? size_bytes / MR_PAGE_BYTES : 0, data = mr_page_is_data(bits) ? pages : 0;
+    for (uint32_t page = guest / MR_PAGE_BYTES, end = page + size_bytes / MR_PAGE_BYTES; page < end; page++) {
+        pages -= mr_page_counts(mr_pages[page]);
+        data -= mr_page_is_data(mr_pages[page]);
+    }
+    return mr_may_add(pages, data);
+}
+
 static bool all_free(uint32_t from, uint32_t to)
 {
     for (uint32_t at = from; at < to; at += MR_PAGE_BYTES)
@@ -56,7 +67,7 @@ static uint32_t move_heap_end(uint32_t wanted)
         return heap_end;
     uint32_t old_page = page_up(heap_end), new_page = page_up(wanted);
     if (new_page > old_page) {
-        if (!all_free(old_page, new_page) ||
+        if (!all_free(old_page, new_page) || !may_become(old_page, new_page - old_page, MR_WRITE) ||
             mr_map(old_page, new_page - old_page, MR_READ | MR_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0, true) < 0)
             return heap_end;
     } else if (new_page < old_page) {
@@ -76,6 +87,16 @@ SYSCALL(4045, brk, "x")
 
 /* ---- mapping ---- */
 
+static bool may_map(bool fixed, uint32_t guest, uint32_t size_bytes, uint32_t prot, int host_flags)
+{
+    uint32_t bits = MR_MAPPED | (host_flags & MAP_SHARED ? MR_SHARED : 0) | (host_flags & MAP_GROWSDOWN ? MR_GROWS : 0);
+    bits |= prot & MR_WRITE;
+    int64_t pages = page_up(size_bytes) / MR_PAGE_BYTES;
+    if (!fixed || (uint64_t)guest + size_bytes > MR_USER_END) /* the latter is refused anyway */
+        return mr_may_add(mr_page_counts((uint8_t)bits) ? pages : 0, mr_page_is_data((uint8_t)bits) ? pages : 0);
+    return may_become(guest, page_up(size_bytes), (uint8_t)bits);
+}
+
 static int64_t map(uint32_t guest, uint32_t size_bytes, uint32_t prot, uint32_t flags, int fd, uint64_t offset)
 {
     uint32_t type = flags & MAP_TYPE_GUEST;
@@ -93,7 +114,7 @@ static int64_t map(uint32_t guest, uint32_t size_bytes, uint32_t prot, uint32_t 
     mr_lock();
     if (!(flags & MAP_NOREPLACE_GUEST) || (uint64_t)guest + size_bytes > MR_USER_END ||
         all_free(guest, guest + size_bytes))
-        result = mr_map(guest, size_bytes, (int)(prot & PROT_KNOWN_GUEST), host_flags,
+        result = !may_map(fixed, guest, size_bytes, prot, host_flags) ? -ENOMEM : mr_map(guest, size_bytes, (int)(prot & PROT_KNOWN_GUEST), host_flags,
                         flags & MAP_ANONYMOUS_GUEST ? -1 : fd, offset, fixed);
     if (result >= 0)
         mr_code_gone((uint32_t)result, size_bytes);
@@ -127,6 +148,13 @@ SYSCALL(4091, munmap, "px")
     return error;
 }
 
+static bool may_remap(uint32_t guest, uint32_t old_size, uint32_t new_size)
+{
+    uint8_t bits = guest < MR_USER_END ? mr_pages[guest / MR_PAGE_BYTES] : 0;
+    int64_t more = ((int64_t)new_size - old_size) / MR_PAGE_BYTES;
+    return mr_may_add(mr_page_counts(bits) ? more : 0, mr_page_is_data(bits) ? more : 0);
+}
+
 SYSCALL(4167, mremap, "pxxxp")
 {
     uint32_t flags = U32(3), old_size = page_up(U32(1)), new_size = page_up(U32(2)); /* 0 where that wraps */
@@ -135,7 +163,8 @@ SYSCALL(4167, mremap, "pxxxp")
         (flags & MREMAP_DONTUNMAP && old_size != new_size) || U32(0) % MR_PAGE_BYTES || new_size == 0)
         return -EINVAL;
     mr_lock();
-    int64_t result = flags & MREMAP_DONTUNMAP
+    int64_t result = !may_remap(U32(0), flags & MREMAP_DONTUNMAP ? 0 : old_size, new_size) ? -ENOMEM
+                     : flags & MREMAP_DONTUNMAP
                          ? mr_remap_keeping(U32(0), old_size, flags & MREMAP_FIXED, U32(4))
                          : mr_remap(U32(0), old_size, new_size, flags & MREMAP_MAYMOVE, flags & MREMAP_FIXED, U32(4));
     if (result >= 0 && (uint32_t)result != U32(0)) {
@@ -166,6 +195,14 @@ static int find_growing(uint32_t *guest, uint32_t end, uint32_t grows)
     return 0;
 }
 
+static bool may_protect(uint32_t guest, uint32_t size_bytes, uint32_t prot)
+{
+    int64_t data = 0;
+    for (uint32_t at = guest; at < guest + size_bytes && mr_pages[at / MR_PAGE_BYTES]; at += MR_PAGE_BYTES)
+        data += (mr_pages[at / MR_PAGE_BYTES] & (MR_WRITE | MR_SHARED | MR_GROWS)) == 0;
+    return (prot & MR_WRITE) == 0 || mr_may_add(0, data);
+}
+
 /* Takes the range as the guest gave it, and leaves the one of whole pages that is changed. */
 static int protect(uint32_t *guest, uint32_t *size_bytes, uint32_t prot)
 {
@@ -180,6 +217,8 @@ static int protect(uint32_t *guest, uint32_t *size_bytes, uint32_t prot)
         return -EINVAL;
     int error = grows ? find_growing(guest, end, grows) : 0;
     *size_bytes = end - *guest;
+    if (!error && !may_protect(*guest, *size_bytes, prot))
+        error = -ENOMEM;
     return error ? error : mr_protect(*guest, *size_bytes, (int)(prot & PROT_KNOWN_GUEST));
 }
 

@@ -47,7 +47,7 @@ struct made_file {
 static const struct made_file own_files[] = {
     {"maps", mr_write_maps},       {"smaps", mr_write_maps},         {"cmdline", write_command_line},
     {"auxv", write_auxiliary},     {"environ", write_environment},   {"stat", mr_write_stat},
-    {"statm", mr_write_statm},     {"status", mr_write_status},
+    {"statm", mr_write_statm},     {"status", mr_write_status},     {"limits", mr_write_limits},
 };
 
 static const struct made_file cpuinfo = {"cpuinfo", mr_write_cpuinfo}, net_table = {"net", mr_write_net_table};

@@ -127,6 +127,8 @@ static int64_t wanted_address(uint32_t guest, int flags)
 
 static int64_t attach(int id, uint32_t guest, uint32_t size_bytes, int flags, struct attachment *entry)
 {
+    if (!mr_may_add((int64_t)(mr_page_up(size_bytes) / MR_PAGE_BYTES), 0))
+        return -ENOMEM;
     int64_t result = mr_attach(id, guest, ALIGNMENT, size_bytes, flags & SHM_RDONLY, flags & SHM_EXEC, flags & SHM_REMAP);
     if (result < 0)
         return result;
