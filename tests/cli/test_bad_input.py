@@ -278,7 +278,6 @@ def test_names_that_are_not_there(tmp_path: Path) -> None:
     for words in (["disasm", SAMPLE, "--function", "nonesuch"], ["cfg", SAMPLE, "nonesuch"],
                   ["call", SAMPLE, "nonesuch"], ["dump-llvm", SAMPLE, "--function", "nonesuch"]):  # fmt: skip
         assert_one_line(mipsrec_here(*words), "no function nonesuch", "disasm")
-    assert_one_line(mipsrec_here("dump-llvm", SAMPLE), "-o DIR")
     assert_one_line(mipsrec_here("bench", SAMPLE, tmp_path / "absent"), "absent")
 
 
