@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .errors import BuildError
+from .interrupts import held, let_in
 from .temporary_folder import temporary_folder
 
 LIMIT_SECONDS = 60  # a run may take that long, and LIMIT_TIMES as long as the reference, before it is stopped
@@ -87,7 +88,7 @@ class _Run:
 
 def _run(contender: Contender, folder: Path, limit_seconds: float | None) -> _Run:
     """Run to the end; whatever ends the wait for it ends the program as well."""
-    with tempfile.TemporaryFile() as output:
+    with tempfile.TemporaryFile() as output, held():
         start = time.monotonic()
         try:
             process = subprocess.Popen(contender.command, stdout=output, stdin=subprocess.DEVNULL, cwd=folder)
@@ -103,7 +104,8 @@ def _run(contender: Contender, folder: Path, limit_seconds: float | None) -> _Ru
         if limit_seconds:
             timer.start()
         try:
-            _, status, usage = os.wait4(process.pid, 0)
+            with let_in():
+                _, status, usage = os.wait4(process.pid, 0)
         except BaseException:
             process.kill()
             process.wait()

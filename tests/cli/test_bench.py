@@ -313,8 +313,24 @@ def test_ctrl_c_ends_the_run_and_leaves_nothing(native: Path, tmp_path: Path) ->
     _, said = process.communicate(timeout=600)
     assert process.returncode == 130 and said.splitlines()[-1] == "mipsrec: interrupted"
     assert list(temporary.iterdir()) == []
-    with pytest.raises(ProcessLookupError):
+    with pytest.raises(ProcessLookupError):  # the command has waited for its end
         os.kill(int(pid.read_text()), 0)
+
+
+def test_ctrl_c_while_a_program_starts_ends_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The signal comes when the program has started, and before the command knows its process."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Interrupted(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, *words: Any, **options: Any) -> None:
+            super().__init__(*words, **options)
+            started.append(self)
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        compare("interrupted", [shell("native", "exec sleep 600")], 1)
+    assert started[0].returncode == -signal.SIGKILL
 
 
 def test_what_was_timed_before_ctrl_c_is_printed(
