@@ -1,4 +1,4 @@
-"""Rows: loads, stores, ll/sc, sync, prefetch (MIPS32 manual, volume II-A)."""
+"""Rows: loads, stores, ll/sc, sync, prefetch (MIPS32 manual, volume II-A), indexed loads (DSP module, volume IV-e)."""
 
 from __future__ import annotations
 
@@ -76,6 +76,16 @@ def _indexed(m: Machine, i: Instruction) -> V:
 
 def _indexed_aligned(m: Machine, i: Instruction) -> V:
     return m.and_(_indexed(m, i), m.const(0xFFFFFFF8))
+
+
+def _register_indexed(name: str, op: str, bits: int, signed: bool) -> None:
+    pattern = f"011111 base:5 index:5 rd:5 {op} 001010"
+    _row(f"{name} rd, xmem", pattern, lambda m, i: m.set_gpr(i.rd, m.load(_indexed(m, i), 0, bits, signed)), level=33)
+
+
+_register_indexed("lwx", "00000", 32, True)
+_register_indexed("lhx", "00100", 16, True)
+_register_indexed("lbux", "00110", 8, False)
 
 
 def _indexed_load(name: str, funct: str, meaning: Meaning) -> None:

@@ -85,6 +85,7 @@ mr_operation op_special2, op_special3;
 
 /* interp_memory.c */
 mr_operation op_lb, op_lh, op_lwl, op_lw, op_lbu, op_lhu, op_lwr, op_sb, op_sh, op_swl, op_sw, op_swr, op_ll, op_sc;
+mr_operation op_lx;
 mr_operation op_lwc1, op_ldc1, op_swc1, op_sdc1, op_lwxc1, op_ldxc1, op_luxc1, op_swxc1, op_sdxc1, op_suxc1;
 mr_operation op_sync, op_synci, op_pref;
 

@@ -274,7 +274,7 @@ static uint32_t op_rdhwr(struct mr_state *s, uint32_t word, uint32_t next)
 }
 
 static mr_operation *const special3[64] = {
-    [0x00] = op_ext, [0x04] = op_ins, [0x20] = op_bshfl, [0x3b] = op_rdhwr,
+    [0x00] = op_ext, [0x04] = op_ins, [0x0a] = op_lx, [0x20] = op_bshfl, [0x3b] = op_rdhwr,
 };
 
 uint32_t op_special3(struct mr_state *s, uint32_t word, uint32_t next)

@@ -27,6 +27,18 @@ LOAD(lh, (uint32_t)(int16_t)mr_peek16(address))
 LOAD(lhu, mr_peek16(address))
 LOAD(lw, mr_peek32(address))
 
+/* lwx, lhx, lbux (volume IV-e): the loads of the DSP module, whose addresses are sums of two registers. */
+uint32_t op_lx(struct mr_state *s, uint32_t word, uint32_t next)
+{
+    uint32_t address = indexed_address(s, word);
+    switch (sa(word)) {
+    case 0x00: set_gpr(s, rd(word), mr_peek32(address)); return next;
+    case 0x04: set_gpr(s, rd(word), (uint32_t)(int16_t)mr_peek16(address)); return next;
+    case 0x06: set_gpr(s, rd(word), mr_peek8(address)); return next;
+    default: return raise_reserved(s, word);
+    }
+}
+
 #define STORE(name, poke, type)                                    \
     uint32_t op_##name(struct mr_state *s, uint32_t word, uint32_t next) \
     {                                                              \

@@ -121,6 +121,13 @@ static struct access indexed_access(uint32_t word, uint32_t address)
     }
 }
 
+/* Of lwx, lhx and lbux, in SPECIAL3. */
+static struct access register_indexed_access(uint32_t word, uint32_t address)
+{
+    static const uint8_t bytes[32] = {[0x00] = 4, [0x04] = 2, [0x06] = 1};
+    return (struct access){address, funct(word) == 0x0a ? bytes[sa(word)] : 0, false};
+}
+
 /* base: the value of register rs. Volume II-A has the opcodes. */
 static struct access access_of(const struct mr_state *s, uint32_t word, uint32_t base)
 {
@@ -138,6 +145,8 @@ static struct access access_of(const struct mr_state *s, uint32_t word, uint32_t
         return part_of_word(address, mr_big_endian, opcode == 0x2e);
     case 0x13: /* COP1X */
         return indexed_access(word, base + GPR(s, rt(word)));
+    case 0x1f: /* SPECIAL3 */
+        return register_indexed_access(word, base + GPR(s, rt(word)));
     default:
         return (struct access){address, load_bytes[opcode] + store_bytes[opcode], store_bytes[opcode] != 0};
     }

@@ -37,24 +37,31 @@ uint32_t mr_raise(struct mr_state *s, int mips_signal, int code, uint32_t pc, ui
 struct access {
     uint32_t aligned_to; /* bytes; 1 where every address is aligned */
     bool by_fpu;         /* the kernel's FPU emulator makes it when it is misaligned */
+    bool not_emulated;   /* the kernel takes the instruction for a reserved one */
 };
+
+enum { COP1X = 0x13, SPECIAL3 = 0x1f, LX = 0x0a /* function of SPECIAL3: lwx, lhx, lbux, by the field sa */ };
 
 static struct access access_of(uint32_t word)
 {
     uint32_t opcode = word >> 26;
     switch (opcode) {
     case 0x21: case 0x25: case 0x29: /* lh lhu sh */
-        return (struct access){2, false};
+        return (struct access){.aligned_to = 2};
     case 0x23: case 0x2b: /* lw sw */
-        return (struct access){4, false};
+        return (struct access){.aligned_to = 4};
     case 0x31: case 0x39: /* lwc1 swc1 */
-        return (struct access){4, true};
+        return (struct access){.aligned_to = 4, .by_fpu = true};
     case 0x35: case 0x3d: /* ldc1 sdc1 */
-        return (struct access){8, true};
-    case 0x13: /* COP1X: by bits 2 to 0, lwxc1 swxc1, ldxc1 sdxc1, luxc1 suxc1 (which has no bits for misalignment) */
-        return (struct access){(word & 7) == 0 ? 4 : (word & 7) == 1 ? 8 : 1, true};
+        return (struct access){.aligned_to = 8, .by_fpu = true};
+    case COP1X: /* by bits 2 to 0, lwxc1 swxc1, ldxc1 sdxc1, luxc1 suxc1 (which has no bits for misalignment) */
+        return (struct access){.aligned_to = (word & 7) == 0 ? 4 : (word & 7) == 1 ? 8 : 1, .by_fpu = true};
+    case SPECIAL3:
+        return sa(word) == 0x00   ? (struct access){.aligned_to = 4}  /* lwx */
+               : sa(word) == 0x04 ? (struct access){.aligned_to = 2}  /* lhx */
+                                  : (struct access){.aligned_to = 1, .not_emulated = true}; /* lbux */
     default:
-        return (struct access){1, false};
+        return (struct access){.aligned_to = 1};
     }
 }
 
@@ -80,10 +87,14 @@ static bool is_fetch(const struct mr_access_fault *fault, uint32_t *word)
     return fault->address == fault->pc + 4;
 }
 
+static bool is_indexed(uint32_t word)
+{
+    return word >> 26 == COP1X || (word >> 26 == SPECIAL3 && funct(word) == LX);
+}
+
 static uint32_t effective_address(const struct mr_state *s, uint32_t word)
 {
-    uint32_t offset = word >> 26 == 0x13 ? GPR(s, word >> 16 & 31) : (uint32_t)(int16_t)word;
-    return GPR(s, word >> 21 & 31) + offset;
+    return GPR(s, rs(word)) + (is_indexed(word) ? GPR(s, rt(word)) : signed_immediate(word));
 }
 
 static bool is_store(uint32_t word)
@@ -143,6 +154,8 @@ static int address_error(struct mr_access_fault *fault, struct access access, in
     }
     fault->address = 0;
     *code = CODE_KERNEL;
+    if (access.not_emulated)
+        return MIPS_SIGILL;
     return outside ? MIPS_SIGBUS : MIPS_SIGSEGV;
 }
 
@@ -151,10 +164,10 @@ static int address_error(struct mr_access_fault *fault, struct access access, in
 static int access_signal(const struct mr_state *s, struct mr_access_fault *fault, int *code)
 {
     uint32_t word;
-    struct access access = {1, false};
+    struct access access = {.aligned_to = 1};
     if (!is_fetch(fault, &word)) {
         access = access_of(word);
-        if (fault->registers_exact && (word >> 26 >= 0x20 || word >> 26 == 0x13))
+        if (fault->registers_exact && (word >> 26 >= 0x20 || is_indexed(word)))
             fault->address = effective_address(s, word);
     }
     if (fault->address >= KERNEL_HALF || fault->address % access.aligned_to != 0)

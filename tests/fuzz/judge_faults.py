@@ -98,6 +98,8 @@ FAULTS = (
     Fault("reserved forms of bshfl and of mfhi and mflo do nothing on qemu when rd is 0", _to_no_register),
     Fault("the DSP extension's instructions with rd 0 do nothing on qemu",
           lambda word: word >> 26 == 0x1F and word & 63 in range(0x0A, 0x3A) and _field(word, 11) == 0),
+    Fault("lwx, lhx and lbux are of the DSP module, which the CPUs of both judges lack",
+          lambda word: word & 0xFC00003F == 0x7C00000A and _field(word, 6) in (0, 4, 6) and _field(word, 11) != 0),
     Fault("bits 10 to 6 of moves of HI and LO, and of what adds to them, must be 0: SmartMIPS has instructions there; "
           "qemu does not look at them",
           lambda word: _uses_hilo(word) and _field(word, 6) != 0 and not _to_no_register(word)),

@@ -108,9 +108,13 @@ swxc1  010011 base index fs 00000 001000
 sdxc1  010011 base index fs 00000 001001
 suxc1  010011 base index fs 00000 001101
 prefx  010011 base index stype 00000 001111
+lwx    011111 base index rd 00000 001010
+lhx    011111 base index rd 00100 001010
+lbux   011111 base index rd 00110 001010
 """
 ACCESS_BYTES = {"lh": 2, "lhu": 2, "sh": 2, "lw": 4, "sw": 4, "ll": 4, "sc": 4, "lwc1": 4, "swc1": 4, "ldc1": 8,
-                "sdc1": 8, "lwxc1": 4, "swxc1": 4, "ldxc1": 8, "sdxc1": 8}  # fmt: skip
+                "sdc1": 8, "lwxc1": 4, "swxc1": 4, "ldxc1": 8, "sdxc1": 8,
+                "lwx": 4, "lhx": 2}  # fmt: skip
 
 BRANCHES = """
 beq    000100 rs rt target

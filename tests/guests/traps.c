@@ -127,6 +127,9 @@ ACCESS(lb) ACCESS(lbu) ACCESS(lh) ACCESS(lhu) ACCESS(lw) ACCESS(lwl) ACCESS(lwr)
 ACCESS(sb) ACCESS(sh) ACCESS(sw) ACCESS(swl) ACCESS(swr) ACCESS(sc)
 FLOAT_ACCESS(lwc1) FLOAT_ACCESS(ldc1) FLOAT_ACCESS(swc1) FLOAT_ACCESS(sdc1)
 PROBE(lwxc1, AT(lwxc1) ".word 0x4c800080") /* lwxc1 $f2, $0($4) */
+PROBE(lwx, AT(lwx) ".word 0x7c80300a")   /* lwx $6, $0($4): these three are of the DSP module */
+PROBE(lhx, AT(lhx) ".word 0x7c80310a")   /* lhx $6, $0($4) */
+PROBE(lbux, AT(lbux) ".word 0x7c80318a") /* lbux $6, $0($4) */
 SLOT(lw_slot, "lw $6, 0($4)")
 SLOT(sw_slot, "sw $6, 0($4)")
 PROBE(likely_slot, AT(likely_slot) "beql $0, $0, 1f\nlw $6, 0($4)\nnop\n1:")
@@ -200,6 +203,8 @@ static const struct row {
 #define FLOAT(name) PAGE_FAULTS(name), IN_KERNEL(name, ADRERR, THE_ADDRESS)
     WHOLE(lb), WHOLE(lbu), WHOLE(lh), WHOLE(lhu), WHOLE(lw), WHOLE(lwl), WHOLE(lwr), WHOLE(ll), WHOLE(sb), WHOLE(sh),
     WHOLE(sw), WHOLE(swl), WHOLE(swr), FLOAT(lwc1), FLOAT(ldc1), FLOAT(swc1), FLOAT(sdc1), FLOAT(lwxc1),
+    WHOLE(lwx), WHOLE(lhx), PAGE_FAULTS(lbux), ROW(lbux, HIGH, 0, SIGILL, KERNEL, NOTHING, 0),
+    MISALIGNED(lwx, 2), MISALIGNED(lhx, 1),
     MISALIGNED(lh, 1), MISALIGNED(lhu, 1), MISALIGNED(lw, 1), MISALIGNED(lw, 2), MISALIGNED(sh, 1), MISALIGNED(sw, 3),
     FLOAT_MISALIGNED(lwc1, 2), FLOAT_MISALIGNED(ldc1, 4), FLOAT_MISALIGNED(ldc1, 1), FLOAT_MISALIGNED(swc1, 3),
     FLOAT_MISALIGNED(sdc1, 4), FLOAT_MISALIGNED(sdc1, 7), FLOAT_MISALIGNED(lwxc1, 1),

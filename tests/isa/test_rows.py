@@ -52,7 +52,6 @@ REFUSED = (
     ("000000 x:20 01100 x:1", "DSP: mult and multu of other accumulators"),
     ("011100 x:20 000 x:1 0 x:1", "DSP: madd and its like of other accumulators"),
     ("011100 x:20 111111", "sdbbp: for debuggers"),
-    ("011111 x:20 00 x:1 010", "DSP: lwx and its like"),
     ("011111 x:20 001100", "DSP: insv"),
     ("011111 x:20 0100 x:2", "DSP"),
     ("011111 x:20 011000", "DSP"),

@@ -50,12 +50,12 @@ def test_signals(guest: Path, host: Path, tmp_path: Path, way: str) -> None:
         library = tmp_path / "library.so"
         pipeline.build(pipeline.open_guest(guest), library, pipeline.Options(opt=int(opt), memory=memory, jobs=1))
         engine = ["--library", str(library)]
-    assert output(host, *engine, guest) == "probes 244\n"
+    assert output(host, *engine, guest) == "probes 271\n"
     assert output(host, *engine, guest, "die") == "dead\n"
 
 
 def test_under_sanitizers(guest: Path) -> None:
-    assert output(sanitized_host(), "--engine", "interp", guest) == "probes 244\n"
+    assert output(sanitized_host(), "--engine", "interp", guest) == "probes 271\n"
 
 
 WRITES_FCSR = """
