@@ -48,15 +48,16 @@ void mr_code_gone(uint32_t guest, uint32_t size_bytes)
     mr_code_file_unmapped(guest, size_bytes);
 }
 
-/* Only a page that the guest may write can have changed since a module was bound. Translated code goes in any case: the page
- * may be mapped elsewhere as well, and be written there. */
+/* A page that the guest may not write may have changed all the same (unchanged.c). Translated code goes in any case. */
 void mr_code_flushed(uint32_t guest, uint32_t size_bytes)
 {
     uint64_t end = (uint64_t)guest + size_bytes;
     mr_lock();
     mr_baseline_forget(guest, size_bytes);
-    for (uint64_t page = guest / MR_PAGE_BYTES; page * MR_PAGE_BYTES < end && page < MR_CODE_PAGES; page++)
-        if (mr_module_at_page(page) != NULL && (mr_pages[page] & MR_WRITE) != 0)
+    for (uint64_t page = guest / MR_PAGE_BYTES; page * MR_PAGE_BYTES < end && page < MR_CODE_PAGES; page++) {
+        struct mr_module *module = mr_module_at_page(page);
+        if (module != NULL && ((mr_pages[page] & MR_WRITE) != 0 || !mr_module_has_page(module, page)))
             mr_code_forget((uint32_t)(page * MR_PAGE_BYTES), MR_PAGE_BYTES);
+    }
     mr_unlock();
 }

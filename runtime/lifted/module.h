@@ -28,6 +28,9 @@ struct mr_module {
     bool aside;                     /* bound nowhere for now: mr_module_set_aside */
     unsigned number;                /* from 1 on */
     unsigned code_file;             /* number of the ELF file (code_files.c) */
+    bool was_asked;                 /* whether it is unchanged; then the bytes of the ELF file, or NULL (unchanged.c) */
+    uint8_t *guest_bytes;
+    size_t guest_size_bytes;
     char *guest_path;               /* of the ELF file, as the guest named it; for reports */
 };
 void mr_modules_reserve(void); /* the arena */

@@ -16,4 +16,6 @@ void mr_module_set_page(uint64_t page, struct mr_module *module); /* NULL: none 
 void mr_module_fill_page(uint32_t page);                      /* puts its entries into the dispatch table */
 void mr_module_forget_page(uint32_t page);                    /* and takes them out; some module's code is there */
 
+bool mr_module_has_page(struct mr_module *module, uint64_t page); /* what it was made of is what the guest has there */
+
 #endif

@@ -83,7 +83,7 @@ static bool is_mips(int fd, const struct stat *status)
 }
 
 /* Reads a file; mapped, it could be cut off meanwhile, and the host would die of it. The caller frees. */
-static uint8_t *read_file(int fd, size_t size_bytes)
+uint8_t *mr_file_read(int fd, size_t size_bytes)
 {
     uint8_t *bytes = malloc(size_bytes + 1);
     for (size_t done = 0; bytes != NULL && done < size_bytes;) {
@@ -103,7 +103,7 @@ static bool identify(int fd, const struct stat *status, char identity[MR_IDENTIT
     if (mr_note_identity(status, identity))
         return true;
     bool settled = mr_is_settled(status);
-    uint8_t hash[32], *bytes = status->st_size < MOST_FILE_BYTES ? read_file(fd, (size_t)status->st_size) : NULL;
+    uint8_t hash[32], *bytes = status->st_size < MOST_FILE_BYTES ? mr_file_read(fd, (size_t)status->st_size) : NULL;
     if (bytes == NULL)
         return false;
     mr_blake2b_256(bytes, (size_t)status->st_size, hash);

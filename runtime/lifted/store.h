@@ -24,4 +24,7 @@ bool mr_store_has_code(void); /* there is a folder of libraries, or a library th
 struct mr_open_library *mr_grown_find(const char *identity, struct mr_file_stamp *seen, const char *guest_path);
 bool mr_grown_is_pointless(const char *identity); /* there is a library of all its functions */
 
+/* The first bytes of a file; NULL where there are not so many. The caller frees. */
+uint8_t *mr_file_read(int fd, size_t size_bytes);
+
 #endif

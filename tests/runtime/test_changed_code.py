@@ -26,13 +26,14 @@ OPTIONS = ("-O1", "-Wall", "-Wextra", "-Werror", "-pthread")
 TIERS = {"interpreted": INTERPRETED, "baseline from the 8th time on": ("--tier", "baseline"), **BASELINE, **AUTO}
 WRONG_IN_QEMU = {
     "dropped": "7.2 has no madvise",
-    "file_twice memfd_twice shm_twice file_written by_proc_mem loop_in_shared_page": "it sees the guest's stores alone",
+    "file_twice memfd_twice shm_twice file_written by_proc_mem text_by_proc_mem loop_in_shared_page":
+        "it sees the guest's stores alone",
     "truncated": "what it has translated of a file stays",
     "by_process_vm_writev by_a_child": "it has no process_vm_writev",
     "system_v_twice": "it dies in some of the runs",
 }
 SLOW_IN_QEMU = {"data_beside_code", "caller_writes", "changed_in_between", "changed_each_time"}
-NOT_AT_ADDRESS_0 = {"by_proc_mem"}
+NOT_AT_ADDRESS_0 = {"by_proc_mem", "text_by_proc_mem"}
 """Ways that need the guest's memory to be where the host's kernel knows it; else /proc/self/mem is the host's."""
 
 

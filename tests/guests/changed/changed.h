@@ -42,7 +42,8 @@ struct way {
     const char *name;
     void (*run)(void);
 };
-extern const struct way mapping_ways[], call_ways[], own_ways[], process_ways[], fault_ways[];
+extern const struct way mapping_ways[], call_ways[], own_ways[], process_ways[], fault_ways[],
+    text_ways[];
 
 extern int failures; /* of this process */
 void expect(const char *file, int line, long found, long expected);

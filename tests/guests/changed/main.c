@@ -25,7 +25,7 @@ int called(const volatile void *code)
 
 int main(int count, char **words)
 {
-    const struct way *const lists[] = {mapping_ways, call_ways, own_ways, process_ways, fault_ways};
+    const struct way *const lists[] = {mapping_ways, call_ways, own_ways, process_ways, fault_ways, text_ways};
     for (size_t list = 0; list < sizeof lists / sizeof *lists; list++)
         for (const struct way *way = lists[list]; way->name != NULL; way++) {
             if (count == 1)
