@@ -7,16 +7,17 @@ Nothing here has to be complete: a pc that no function covers is interpreted at 
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections.abc import Collection
 
 from ..elf import Image
 from ..memory import AddressSpace
 from .blocks import BlockFinder, CodeReader
-from .discovery import common_gp, first_starts, function_names, gap_start, gap_starts
+from .discovery import common_gp, first_starts, function_names, gap_start
 from .jumps import CodeAddresses, JumpResolver
 from .model import Block, BlockIndex, End, Function, JumpTable, Program
 from .returns_twice import mark_returns_twice
+from .spans import Spans
 
 __all__ = ["Block", "BlockIndex", "End", "Function", "JumpTable", "Program", "analyze"]
 
@@ -33,6 +34,10 @@ class _Analysis:
         self.resolver = JumpResolver(memory, self.gp, CodeAddresses(memory, self.gp))
         self.names = function_names(image)
         self.functions: dict[int, Function] = {}
+        self.order: list[int] = []
+        """The starts of the functions, sorted."""
+        self.grown: dict[int, Function] = {}
+        """The functions that have got blocks since `follow_outside` last looked."""
         self.finders: dict[int, BlockFinder] = {}
 
     def name(self, start: int) -> str:
@@ -40,17 +45,21 @@ class _Analysis:
 
     def explore(self, starts: list[int]) -> None:
         """Explore the functions at `starts`; each ends where the next known one begins."""
-        ordered = sorted({*starts, *self.functions})
-        for start, limit in zip(ordered, [*ordered[1:], 1 << 32]):  # none when the entry is undecodable
-            if start not in self.functions:
-                function = Function(start, limit, self.name(start))
-                self.functions[start] = function
-                self.finders[start] = BlockFinder(self.code, function)
-                self._extend(function, [start])
+        new = sorted({start for start in starts if start not in self.functions})
+        for start in new:
+            insort(self.order, start)
+        for start in new:
+            following = bisect_right(self.order, start)
+            limit = self.order[following] if following < len(self.order) else 1 << 32
+            function = Function(start, limit, self.name(start))
+            self.functions[start] = function
+            self.finders[start] = BlockFinder(self.code, function)
+            self._extend(function, [start])
 
     def _extend(self, function: Function, pcs: list[int]) -> None:
         """Add blocks reached from `pcs`, and from the jump tables found in them."""
         finder = self.finders[function.start]
+        self.grown[function.start] = function
         seen: set[int] = set()
         known: dict[int, int] | None = None
         while pcs:
@@ -67,14 +76,13 @@ class _Analysis:
 
     def add_entries(self, pcs: set[int], *, resume: bool = False) -> list[int]:
         """Make each pc an entry of the function around it; return those that no function covers."""
-        order = sorted(self.functions)
         spans: dict[int, list[int]] = {}  # sorted block starts of the functions asked about
         uncovered = []
         for pc in sorted(pcs):
             if pc in self.functions or self.code.instruction(pc) is None:
                 continue
-            index = bisect_right(order, pc) - 1
-            function = self.functions[order[index]] if index >= 0 else None
+            index = bisect_right(self.order, pc) - 1
+            function = self.functions[self.order[index]] if index >= 0 else None
             if function is None or not ((resume and pc < function.limit) or _covers(function, pc, spans)):
                 uncovered.append(pc)
                 continue
@@ -85,54 +93,41 @@ class _Analysis:
                 function.resume_points.add(pc)
         return uncovered
 
-    def follow_outside(self) -> None:
-        """Turn branches out of a function into entries of others or new functions, until none is left."""
+    def follow_outside(self) -> list[Function]:
+        """Turn branches out of functions into entries of others or new functions; return what got blocks meanwhile.
+
+        Only what has grown since the last time has branches that were not looked at.
+        """
+        looked_at: dict[int, Function] = {}
         done: set[int] = set()
-        while True:
-            targets = {pc for function in self.functions.values() for pc in function.outside} - done
-            targets -= self.functions.keys()
-            if not targets:
-                return
+        while self.grown:
+            grown, self.grown = self.grown, {}
+            looked_at |= grown
+            targets = {pc for function in grown.values() for pc in function.outside} - done
             done |= targets
             self.explore(self.add_entries(targets))
+        return list(looked_at.values())
 
     def fill_gaps(self) -> None:
-        """Take code that nothing refers to as functions: callbacks and the like in stripped programs."""
-        tried: set[int] = set()
+        """Take code that nothing refers to as functions: callbacks and the like in stripped programs.
+
+        Behind each stretch of covered code a gap may begin. What is found in one is followed at once, so that the gaps
+        behind it are found without another look at all the rest.
+        """
+        covered, tried = Spans(), set[int]()
+        ends = [start for start, _, _ in self.code.runs]
+        grown = list(self.functions.values())
         while True:
-            starts = {pc: end for pc, end in gap_starts(self.code, self._covered()).items() if pc not in tried}
+            for function in grown:
+                ends += (covered.add(*_span(block)) for block in function.blocks.values())
+            gaps = {position for position in ends if position not in covered}
+            found = {gap_start(self.code, position, covered.next_start(position)) for position in gaps}
+            starts = {pc for pc in found if pc is not None} - tried
             if not starts:
                 return
-            while starts:  # one function after another in the same gap, without a look at all the others
-                tried.update(starts)
-                self.explore(sorted(starts))
-                self.follow_outside()
-                after = {gap_start(self.code, self._end(self.functions[pc]), end): end for pc, end in starts.items()}
-                starts = {pc: end for pc, end in after.items() if pc is not None and pc not in tried}
-
-    def _end(self, function: Function) -> int:
-        """Return up to where a function covers the code from its start on."""
-        end = function.start
-        for start in sorted(function.blocks):
-            if start > end:
-                break
-            end = max(end, start + (4 * function.blocks[start].instruction_count() or 4))
-        return end
-
-    def _covered(self) -> list[tuple[int, int]]:
-        spans = sorted(
-            (block.start, block.start + (4 * block.instruction_count() or 4))
-            for function in self.functions.values()
-            for block in function.blocks.values()
-        )
-        merged: list[tuple[int, int]] = []
-        for start, end in spans:
-            if merged and start <= merged[-1][1]:
-                if end > merged[-1][1]:
-                    merged[-1] = merged[-1][0], end
-            else:
-                merged.append((start, end))
-        return merged
+            tried |= starts
+            self.explore(sorted(starts))
+            ends, grown = [], self.follow_outside()
 
     def landing_pads(self) -> None:
         pads = {pc for function in self.image.eh_functions for pc in function.landing_pads}
@@ -140,11 +135,15 @@ class _Analysis:
 
     def note_guarded(self) -> None:
         """Tell each function which parts of it landing pads guard."""
-        order = sorted(self.functions)
         for start, end in (part for function in self.image.eh_functions for part in function.guarded):
-            index = bisect_right(order, start) - 1
+            index = bisect_right(self.order, start) - 1
             if index >= 0:
-                self.functions[order[index]].guarded.append((start, end))
+                self.functions[self.order[index]].guarded.append((start, end))
+
+
+def _span(block: Block) -> tuple[int, int]:
+    """Return [start, end) of a block; one that hands over at once to the interpreter covers that instruction."""
+    return block.start, block.start + (4 * block.instruction_count() or 4)
 
 
 def _covers(function: Function, pc: int, spans: dict[int, list[int]]) -> bool:

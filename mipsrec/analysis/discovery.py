@@ -87,19 +87,6 @@ def first_starts(image: Image, memory: AddressSpace, code: CodeReader, gp: int |
     return {pc for pc in starts if pc & 3 == 0 and code.instruction(pc) is not None}
 
 
-def gap_starts(code: CodeReader, covered: list[tuple[int, int]]) -> dict[int, int]:
-    """Return the starts of the gaps between the covered ranges (sorted, disjoint), each with the end of its gap."""
-    found = {}
-    for start, end, _ in code.runs:
-        position = start
-        for low, high in [*(r for r in covered if start <= r[0] < end), (end, end)]:
-            pc = gap_start(code, position, low)
-            if pc is not None:
-                found[pc] = low
-            position = max(position, high)
-    return found
-
-
 def gap_start(code: CodeReader, position: int, limit: int) -> int | None:
     """Return the first instruction after padding, below `limit`.
 
@@ -116,8 +103,8 @@ def gap_start(code: CodeReader, position: int, limit: int) -> int | None:
 
 
 def _reads_as_code(words: array[int], index: int, end: int) -> bool:
-    for word in words[index:end]:
-        instruction = decode(word)
+    for at in range(index, end):
+        instruction = decode(words[at])
         if instruction is None:
             return False
         if instruction.row.flow is not Flow.NEXT:

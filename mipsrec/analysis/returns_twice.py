@@ -30,12 +30,17 @@ def _tail_targets(function: Function) -> set[int]:
 
 def mark_returns_twice(functions: dict[int, Function], add_entries: Callable[..., list[int]]) -> None:
     """Make the return points of all such calls resume points of their functions."""
-    savers = {start for start, function in functions.items() if _saves_context(function)}
-    while True:
-        more = {s for s, f in functions.items() if s not in savers and not savers.isdisjoint(_tail_targets(f))}
-        if not more:
-            break
-        savers |= more
+    jumping_to: dict[int, list[int]] = {}
+    for start, function in functions.items():
+        for target in _tail_targets(function):
+            jumping_to.setdefault(target, []).append(start)
+    savers: set[int] = set()
+    waiting = [start for start, function in functions.items() if _saves_context(function)]
+    while waiting:
+        start = waiting.pop()
+        if start not in savers:
+            savers.add(start)
+            waiting += jumping_to.get(start, ())
     points = {
         block.next_pc
         for function in functions.values()

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import struct
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from mipsrec.analysis import analyze
+from mipsrec.analysis import Block, analyze
 from mipsrec.elf import load_elf
 from mipsrec.memory import AddressSpace
 from tests.analysis.analysed import program_of
-from tests.support.counting import counted_calls
+from tests.support.counting import counted_calls, counted_lines
 from tests.support.tiny_elf import PT_LOAD, TinyElf
 
 FUNCTION = [  # addiu sp; sw ra; beq; addu (slot); jal next; nop; lw; sltu; bne; addiu (slot); jr ra; addiu sp
@@ -89,3 +90,59 @@ def test_overlapping_tables_cost_no_more_than_the_file(jump_count: int, tmp_path
     calls, instructions = cost(path)
     assert calls < 200 * instructions
     assert sum(len(t.cases) for f in program.functions.values() for t in f.jump_tables.values()) <= 1 << 16
+
+
+RETURN = [0x03E00008, 0x00000000]  # jr ra; nop
+ENTRY = [0x24020FA1, 0x0000000C, *RETURN]  # addiu v0; syscall
+
+
+def chain(count: int) -> list[int]:
+    """Functions one behind the other that only call the entry: each is found when the one before it has been."""
+    return [*ENTRY, *([0x27BDFFE0, 0xAFBF001C, 0x0C100000, 0, 0x8FBF001C, *RETURN] * count)]
+
+
+def onion(count: int) -> list[int]:
+    """Functions within functions: each jumps over all that lie within it to its end."""
+    heads = [word for depth in range(count) for word in (0x10000000 | 4 * (count - depth) - 3 & 0xFFFF, 0)]
+    return [*ENTRY, *heads, *(RETURN * count)]
+
+
+def combs(count: int) -> list[int]:
+    """Functions that branch from one to the next but one, so that each is an entry from outside."""
+    return [*ENTRY, *([0x10800006, 0, *RETURN] * count), *(RETURN * 8)]
+
+
+def tails(count: int) -> list[int]:
+    """Functions that end in a jump to the one before; the first saves what setjmp saves."""
+    saves = [0xAC800000 | (16 + n) << 16 | 4 * n for n in range(8)]  # sw s0, 0(a0) and so on
+    starts = [0x400010, *range(0x400038, 0x400038 + 8 * count, 8)]
+    return [
+        *ENTRY,
+        *saves,
+        *RETURN,
+        *(word for start in starts[:count] for word in (0x08000000 | start >> 2 & 0x3FFFFFF, 0)),
+    ]
+
+
+@pytest.mark.parametrize("shape", [chain, onion, combs, tails])
+def test_code_that_nothing_refers_to_costs_no_more_than_other(
+    shape: Callable[[int], list[int]], tmp_path: Path
+) -> None:
+    """Each look at all that is known already made analysis of 20,000 such functions take a minute."""
+    costs = []
+    for count in (500, 2_000):
+        words = shape(count)
+        path = tmp_path / str(count)
+        data = struct.pack(f">{len(words)}I", *words)
+        path.write_bytes(TinyElf(">", entry=0x400000, segments=[(PT_LOAD, 0x400000, data, len(data), 5)]).build())
+        image = load_elf(path)
+        with counted_lines() as lines:
+            program = analyze(image, AddressSpace(image))
+        assert len({pc for f in program.functions.values() for b in f.blocks.values() for pc in _pcs(b)}) == len(words)
+        costs.append(lines[0] / len(words))
+    print("lines of Python an instruction:", costs)
+    assert costs[1] < 1.1 * costs[0]
+
+
+def _pcs(block: Block) -> range:
+    return range(block.start, block.start + 4 * block.instruction_count(), 4)

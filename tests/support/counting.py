@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 
 @contextmanager
@@ -22,4 +23,23 @@ def counted_calls() -> Iterator[list[int]]:
         yield found
     finally:
         sys.setprofile(None)
+        found[0] = count
+
+
+@contextmanager
+def counted_lines() -> Iterator[list[int]]:
+    """Yield a list that has, at the end, the number of lines of Python that ran inside: each turn of a loop is one."""
+    count, found = 0, [0]
+
+    def note(frame: FrameType, event: str, argument: object) -> Callable[..., Any]:
+        nonlocal count
+        count += event == "line"
+        return note
+
+    before = sys.gettrace()
+    sys.settrace(note)
+    try:
+        yield found
+    finally:
+        sys.settrace(before)
         found[0] = count
