@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -24,6 +25,7 @@
 #define ASIDE_STACK_BYTES ((size_t)256 << 10)
 #define MOST_WORDS 64u
 #define ALL_SIGNALS (~(uint64_t)0)
+#define MODEST 19
 
 struct aside {
     void (*body)(void *);
@@ -86,9 +88,50 @@ static void forget_guest(void)
     mr_signals_set_host_mask(0);
 }
 
-static int new_process(void)
+/* The server that is to be. Its stack is in memory that its makers share with it, and wait for. */
+struct start {
+    char **words, **environment;
+    char *stack_end;
+};
+
+#define SHARING (MR_ADDRESS_SANITIZER ? 0 : CLONE_VM | CLONE_VFORK) /* no page table is copied; no signal at its end */
+
+static int become_server(void *given)
 {
-    return (int)syscall(SYS_clone, 0, NULL, NULL, NULL, 0); /* no signal at its end */
+    const struct start *start = given;
+    forget_guest();
+    execve(*start->words, start->words, start->environment);
+    _exit(127);
+}
+
+/* In a process between the guest's and the server, which is none of the guest's children. The server gives way to all who
+ * work for somebody from its first instruction on, but no sooner: until it is another program, the guest waits for it. */
+static int start_server(void *given)
+{
+    struct start *start = given;
+    const struct sched_param none = {0};
+    int server = clone(become_server, start->stack_end, SHARING, start);
+    if (server > 0) {
+        setpriority(PRIO_PROCESS, (id_t)server, MODEST);
+        sched_setscheduler(server, SCHED_BATCH, &none);
+    }
+    return 0;
+}
+
+static bool start_words(char **words, char **environment)
+{
+    char *stacks = mmap(NULL, 2 * ASIDE_STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stacks == MAP_FAILED)
+        return false;
+    struct start start = {words, environment, stacks + ASIDE_STACK_BYTES};
+    uint64_t mask = mr_signals_set_host_mask(ALL_SIGNALS);
+    int child = clone(start_server, stacks + 2 * ASIDE_STACK_BYTES, SHARING, &start);
+    if (child > 0)
+        while (waitpid(child, NULL, __WALL) < 0 && errno == EINTR)
+            ;
+    mr_signals_set_host_mask(mask);
+    munmap(stacks, 2 * ASIDE_STACK_BYTES);
+    return child > 0;
 }
 
 bool mr_start_apart(const char *command)
@@ -101,19 +144,7 @@ bool mr_start_apart(const char *command)
         first++;
     }
     environment[first] = NULL;
-    uint64_t mask = mr_signals_set_host_mask(ALL_SIGNALS);
-    int child = first < count ? new_process() : -1;
-    if (child == 0) {
-        if (new_process() != 0)
-            _exit(0);
-        forget_guest();
-        execve(words[first], words + first, environment);
-        _exit(127);
-    }
-    if (child > 0)
-        while (waitpid(child, NULL, __WALL) < 0 && errno == EINTR)
-            ;
-    mr_signals_set_host_mask(mask);
+    bool started = first < count && start_words(words + first, environment);
     free(text);
-    return child > 0;
+    return started;
 }

@@ -59,6 +59,7 @@ static atomic_flag stepping = ATOMIC_FLAG_INIT;
 static _Atomic uint32_t generation; /* of what is bound */
 static _Thread_local uint32_t seen_generation;
 static unsigned step_number, starts, requests, set_aside;
+static bool lacks_server; /* in this step */
 static _Atomic uint32_t ticks, arrived; /* samples, and counts of arrivals, since the last step */
 
 /* ---- in the handler ---- */
@@ -167,10 +168,11 @@ static int open_again(const struct mr_code_file *known)
     return -1;
 }
 
-/* Finds out what identifies a file that the guest runs, unless that takes long: the server notes it then. */
-static void identify(struct file *file, int fd)
+/* Finds out what identifies a file that the guest runs. The server notes it; only who has waited long reads the file, unless
+ * it is a large one. */
+static void identify(struct file *file, int fd, bool reads)
 {
-    if (file->identity[0] == 0 && !mr_store_identify_soon(fd, file->identity))
+    if (file->identity[0] == 0 && !mr_store_identify_soon(fd, file->identity, reads))
         file->identity[0] = 0;
     file->hopeless = file->identity[0] != 0 && mr_grown_is_pointless(file->identity);
 }
@@ -202,10 +204,7 @@ static void ask(unsigned number, struct file *file, int fd)
     taken_for = number;
     enum mr_sent sent = mr_request_send(mr_code_file(number)->path, fd, list.pcs, list.count);
     file->unsent = sent != MR_SENT;
-    if (sent == MR_NOBODY && starts < MOST_STARTS && mr_server_is_to_start()) {
-        starts++;
-        mr_start_apart(mr_options.compile_server);
-    }
+    lacks_server |= sent == MR_NOBODY;
     if (sent != MR_SENT)
         return;
     taken_for = 0;
@@ -281,7 +280,7 @@ static void step_for(unsigned number, bool all, bool at_end, bool crowded)
     bool looks = !at_end && (file->waiting || all);
     int fd = asks || (looks && file->identity[0] == 0) ? open_again(known) : -1;
     if (fd >= 0)
-        identify(file, fd);
+        identify(file, fd, looks && all);
     else
         file->hopeless = asks;
     if (asks && !file->hopeless)
@@ -294,9 +293,14 @@ static void step_for(unsigned number, bool all, bool at_end, bool crowded)
 
 static void step(void *at_end)
 {
-    bool all = step_number++ % LOOK_STEPS == 0, crowded = at_end == NULL && is_crowded();
+    bool all = ++step_number % LOOK_STEPS == 0, crowded = at_end == NULL && is_crowded();
+    lacks_server = false;
     for (unsigned number = 1; number <= mr_code_file_count(); number++)
         step_for(number, all || crowded, at_end != NULL, crowded);
+    if (lacks_server && starts < MOST_STARTS && mr_server_is_to_start(atomic_load(&samples_of[TRANSLATED]), at_end != NULL)) {
+        starts++;
+        mr_start_apart(mr_options.compile_server);
+    }
     if (crowded)
         set_all_aside();
 }

@@ -19,7 +19,8 @@
 #include <unistd.h>
 
 #define KEY_DIGITS 16
-#define START_SECONDS 5 /* that a server may take to begin */
+#define START_SECONDS 5   /* that a server may take to begin */
+#define START_SAMPLES 12u /* for which a server is worth starting: 48 ms; a shorter program would wait for it in vain */
 
 /* ---- where the socket is ---- */
 
@@ -59,33 +60,43 @@ static bool is_ours_alone(const char *folder)
            (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
 }
 
-/* Whether nobody has touched a file for long; touches it. Processes that begin at once start one server. */
-static bool touch_old(const char *path)
+/* What the processes of a user without a server know of each other. */
+struct lack {
+    int64_t started_at; /* in seconds: when one of them started a server */
+    uint64_t samples;   /* since then, of those that have ended */
+};
+
+/* What a file says of it, which is then as it is from now on. Processes that begin at once start one server. Where two write
+ * at once, samples are lost, or two servers start, of which one ends. */
+static bool note_lack(int fd, uint64_t samples, bool ends)
 {
-    struct stat status;
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    bool old = fd >= 0;
-    if (!old) {
-        fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-        time_t now = time(NULL);
-        old = fd >= 0 && fstat(fd, &status) == 0 && (status.st_mtime + START_SECONDS < now || status.st_mtime > now) &&
-              futimens(fd, NULL) == 0;
-    }
-    if (fd >= 0)
-        close(fd);
-    return old;
+    struct lack lack = {0};
+    if (pread(fd, &lack, sizeof lack, 0) != sizeof lack)
+        lack = (struct lack){0};
+    int64_t now = time(NULL);
+    if (lack.started_at <= now && lack.started_at + START_SECONDS >= now)
+        return false;
+    lack.samples += ends ? samples : 0;
+    bool enough = (ends ? lack.samples : samples) >= START_SAMPLES;
+    if (enough)
+        lack = (struct lack){.started_at = now};
+    return pwrite(fd, &lack, sizeof lack, 0) == sizeof lack && enough;
 }
 
-bool mr_server_is_to_start(void)
+bool mr_server_is_to_start(uint64_t samples, bool ends)
 {
     struct sockaddr_un address;
     char path[sizeof address.sun_path + 8], folder[sizeof address.sun_path];
-    if (!name_socket(&address))
+    if ((!ends && samples < START_SAMPLES) || !name_socket(&address))
         return false;
     snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(address.sun_path, '/') - address.sun_path), address.sun_path);
     mkdir(folder, 0700);
     snprintf(path, sizeof path, "%s.start", address.sun_path);
-    return is_ours_alone(folder) && touch_old(path);
+    int fd = is_ours_alone(folder) ? open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600) : -1;
+    bool is_to_start = fd >= 0 && note_lack(fd, samples, ends);
+    if (fd >= 0)
+        close(fd);
+    return is_to_start;
 }
 
 /* ---- the message ---- */

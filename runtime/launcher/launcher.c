@@ -135,7 +135,7 @@ static bool runs_recompiled_code(const struct command_line *line)
     return tier == NULL || strcmp(tier, "auto") == 0 || strcmp(tier, "aot") == 0;
 }
 
-/* The cache as Python names it, or NULL where Python is to make it, or to say why it cannot. */
+/* The cache as Python names it, made as Python makes it, or NULL where Python is to say why it cannot be. */
 static const char *find_cache(void)
 {
     static char real[PATH_MAX];
@@ -149,8 +149,9 @@ static const char *find_cache(void)
         length = snprintf(path, sizeof path, "%s/mipsrec", xdg);
     else
         length = home != NULL && *home == '/' ? snprintf(path, sizeof path, "%s/.cache/mipsrec", home) : -1;
-    bool there = length > 0 && length < (int)sizeof path && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-    return there && mr_distrust(path, real) == NULL ? real : NULL;
+    if (length <= 0 || length >= (int)sizeof path || mr_distrust_made(path, real) != NULL)
+        return NULL;
+    return stat(real, &status) == 0 && S_ISDIR(status.st_mode) ? real : NULL;
 }
 
 /* As is_wanted of mipsrec/commands/server_words.py. */
@@ -263,8 +264,9 @@ int main(int argc, char **argv)
     size_t word_count = (size_t)(argv + argc - words);
     struct command_line line = {.variables = calloc(word_count + 1, sizeof *line.variables)};
     if (run && line.variables != NULL && parse(words, &line)) {
-        const char *cache = find_cache();
-        if ((cache != NULL || !runs_recompiled_code(&line) || line.value[LIBRARY] != NULL) && !must_build(&line, cache))
+        bool wants_cache = runs_recompiled_code(&line) && line.value[LIBRARY] == NULL;
+        const char *cache = wants_cache ? find_cache() : NULL;
+        if ((cache != NULL || !wants_cache) && !must_build(&line, cache))
             become_host(&line, cache, word_count);
     }
     return become_python(words, word_count, run);

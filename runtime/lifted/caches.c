@@ -13,6 +13,7 @@
  */
 #include "lifted/caches.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,6 +65,7 @@ struct walk {
     char *real;                 /* the path of the last place, without links */
     struct place places[MOST_DEPTH];
     unsigned depth, links;
+    bool makes; /* folders that are missing, for this user alone */
 };
 
 static bool others_write(const struct place *place)
@@ -84,6 +86,16 @@ static const char *follow_link(struct walk *walk, const char *rest)
     return NULL;
 }
 
+/* Looks at the last place. One that somebody else makes at once is looked at as any other. */
+static bool look_or_make(const struct walk *walk, struct stat *status)
+{
+    if (lstat(walk->real, status) == 0)
+        return true;
+    if (errno != ENOENT || !walk->makes || (mkdir(walk->real, 0700) != 0 && errno != EEXIST))
+        return false;
+    return lstat(walk->real, status) == 0;
+}
+
 /* Goes on to the file of a name in the last place. In a sticky folder others can make names, but neither rename nor remove
  * those of somebody else: that is enough for a folder in it, whose owner is looked at. Returns NULL, or who else can change
  * what that is. */
@@ -97,7 +109,7 @@ static const char *enter(struct walk *walk, const char *name, const char *rest)
     if (length >= PATH_MAX || walk->depth + 1 == MOST_DEPTH)
         return out_of_reach;
     snprintf(walk->real + above->length, PATH_MAX - above->length, "/%s", name);
-    if (lstat(walk->real, &status) != 0)
+    if (!look_or_make(walk, &status))
         return out_of_reach;
     if (!is_trusted_owner(status.st_uid))
         return "it, or a folder above it, belongs to another user";
@@ -131,10 +143,10 @@ static const char *look_at_end(const struct walk *walk)
     return others_write(end) || (is_file && others_write(end - 1)) ? others_write_it : NULL;
 }
 
-const char *mr_distrust(const char *path, char real[PATH_MAX])
+static const char *settle(const char *path, char real[PATH_MAX], bool makes)
 {
     struct stat status;
-    struct walk walk = {.real = real};
+    struct walk walk = {.real = real, .makes = makes};
     char name[NAME_MAX + 1], rest[2 * PATH_MAX];
     const char *wrong = NULL;
     if (strlen(path) >= PATH_MAX || stat("/", &status) != 0 || (*path != '/' && getcwd(walk.waiting, PATH_MAX) == NULL))
@@ -154,6 +166,16 @@ const char *mr_distrust(const char *path, char real[PATH_MAX])
     if (walk.depth == 0)
         strcpy(real, "/");
     return wrong != NULL ? wrong : look_at_end(&walk);
+}
+
+const char *mr_distrust(const char *path, char real[PATH_MAX])
+{
+    return settle(path, real, false);
+}
+
+const char *mr_distrust_made(const char *path, char real[PATH_MAX])
+{
+    return settle(path, real, true);
 }
 
 /* ---- caches and layers ---- */

@@ -34,6 +34,7 @@ bool mr_code_path(const char *folder, const char *identity, char *path, size_t s
 /* Puts the path without symbolic links into real. Returns NULL where only root and the user of this process can change what
  * that names, or who else can. */
 const char *mr_distrust(const char *path, char real[PATH_MAX]);
+const char *mr_distrust_made(const char *path, char real[PATH_MAX]); /* makes it and folders above it, if they are missing */
 
 /* ---- notes.c ---- */
 void mr_notes_open(const char *cache); /* where they are, a trusted folder; NULL or empty: nowhere */

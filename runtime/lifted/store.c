@@ -118,13 +118,13 @@ static bool identify(int fd, const struct stat *status, char identity[MR_IDENTIT
     return true;
 }
 
-bool mr_store_identify_soon(int fd, char identity[MR_IDENTITY_DIGITS + 1])
+bool mr_store_identify_soon(int fd, char identity[MR_IDENTITY_DIGITS + 1], bool reads)
 {
     struct stat status;
     if (fstat(fd, &status) != 0 || status.st_size == 0)
         return false;
     return mr_note_identity(&status, identity) ||
-           (status.st_size <= SMALL_FILE_BYTES && identify(fd, &status, identity));
+           (reads && status.st_size <= SMALL_FILE_BYTES && identify(fd, &status, identity));
 }
 
 bool mr_store_identify(int fd, char identity[MR_IDENTITY_DIGITS + 1])

@@ -14,7 +14,8 @@ void mr_store_open(const char *cache, const char *layers, const char *variant);
 struct mr_open_library *mr_store_find(int fd, const char *guest_path);
 /* Puts the hash of the contents of a file of the guest into identity, as 64 digits. Returns false where it cannot be read. */
 bool mr_store_identify(int fd, char identity[65]);
-bool mr_store_identify_soon(int fd, char identity[65]); /* the same, but false where that takes long */
+/* The same, but false where that takes long: where nothing is noted of the file, unless `reads`; and it is a large one then. */
+bool mr_store_identify_soon(int fd, char identity[65], bool reads);
 /* From now on the files with that identity have this library. Under mr_lock. */
 void mr_store_replace(const char *identity, struct mr_open_library *library);
 void mr_store_refused(const char *guest_path, const char *reason); /* counted, and said with --stats */

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -264,12 +265,40 @@ def test_a_program_outside_the_sysroot(installed: Installed) -> None:
     installed.python_ran()
 
 
-def test_python_makes_a_cache_that_is_not_there(installed: Installed, tmp_path: Path) -> None:
-    result = installed.run("mipsrec", "run", "dynamic", MIPSREC_CACHE=str(tmp_path / "new"))
-    assert installed.python_ran() and f"[{tmp_path}/new]" in result.stdout
-    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
-    installed.run("mipsrec", "run", "dynamic", MIPSREC_CACHE=str(tmp_path / "new"))
-    assert not installed.python_ran()
+@pytest.mark.parametrize("variable", ["MIPSREC_CACHE", "XDG_CACHE_HOME", "HOME"])
+def test_a_cache_that_is_not_there_is_made_without_python(
+    installed: Installed, tmp_path: Path, variable: str
+) -> None:
+    """As Python makes it: for this user alone, with the folders above it."""
+    below = {"MIPSREC_CACHE": "new/cache", "XDG_CACHE_HOME": "mipsrec", "HOME": ".cache/mipsrec"}[variable]
+    said = []
+    for name in ("mipsrec", "mipsrec-python"):
+        base = tmp_path / name
+        cache = base / below
+        changes: dict[str, str | None] = {"MIPSREC_CACHE": None, "XDG_CACHE_HOME": None}
+        changes[variable] = str(cache if variable == "MIPSREC_CACHE" else base)
+        result = installed.run(name, "run", "dynamic", **changes)
+        assert installed.python_ran() == (name == "mipsrec-python")
+        said.append(result.stdout.replace(str(base), "BASE"))
+        places = [place for place in (cache, *cache.parents) if place.is_relative_to(base)]
+        assert [place.stat().st_mode & 0o7777 for place in places] == [0o700] * len(places)
+    assert said[0] == said[1] and "BASE" in said[0]
+
+
+@pytest.mark.parametrize("words", [("--tier", "baseline"), ("--tier", "interp"), ("--library", "lib.so")], ids=" ".join)
+def test_no_cache_is_made_that_nothing_needs(installed: Installed, tmp_path: Path, words: tuple[str, ...]) -> None:
+    result = installed.run("mipsrec", "run", *words, "new", MIPSREC_CACHE=str(tmp_path / "new"))
+    assert result.returncode == 0 and not installed.python_ran() and not (tmp_path / "new").exists()
+
+
+def test_no_cache_is_made_where_others_can_write(installed: Installed) -> None:
+    """In a sticky folder it is, as others cannot replace it there. pytest's own folders are closed to others."""
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="mipsrec-launcher-") as open_folder:
+        for mode, made in ((0o777, False), (0o1777, True)):
+            os.chmod(open_folder, mode)
+            result = installed.run("mipsrec", "run", "dynamic", MIPSREC_CACHE=f"{open_folder}/new/cache")
+            assert result.returncode == 0 and installed.python_ran() != made
+            assert os.path.exists(f"{open_folder}/new") == made == (result.stderr == "")
 
 
 def test_a_program_or_library_that_changed_is_not_known(installed: Installed) -> None:

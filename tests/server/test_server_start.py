@@ -1,0 +1,114 @@
+"""When a program starts the compile server, and what it does for it: a program that ends at once does nothing.
+
+A script stands for the server. It goes on when it has become modest, and says what it is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.server.serving import ROUNDS, Serving, begin, serving, stop
+from tests.support.compiled import compile_guest
+from tests.support.tools import need
+
+SCRIPT = """#!/bin/sh
+until [ "$(cut -d' ' -f19,41 /proc/$$/stat)" = "19 3" ]; do :; done
+{{ cut -d' ' -f6 /proc/$$/stat; ls /proc/$$/fd; env | grep -v '^_=\\|^PWD='; }} > {fifo}
+"""
+"""Fields 19 and 41 are the niceness, and the policy: 3 is SCHED_BATCH; 6 is the session."""
+SHORT = '#include <stdio.h>\nint main(void) { puts("short"); return 0; }\n'
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_guest(tmp_path_factory.mktemp("short"), "little", SHORT, "-static")
+
+
+class Script(Serving):
+    """A server that only says what it is, through a pipe."""
+
+    @property
+    def fifo(self) -> Path:
+        return self.cache.with_name("fifo")
+
+    def prepare(self) -> None:
+        os.mkfifo(self.fifo)
+        script = self.cache.with_name("script")
+        script.write_text(SCRIPT.format(fifo=self.fifo))
+        script.chmod(0o755)
+
+    def server_command(self) -> list[str]:
+        return [str(self.cache.with_name("script")), "word"]
+
+    def starts(self) -> list[int]:
+        """Return when processes started a server, as they tell each other."""
+        files = sorted((self.cache / "server").glob("*.start"))
+        return [started for path in files if (started := struct.unpack_from("<q", path.read_bytes())[0]) != 0]
+
+
+@pytest.fixture
+def script(host: Path, tmp_path: Path) -> Script:
+    cache = tmp_path / "cache"
+    cache.mkdir(mode=0o700)
+    found = Script(host, cache, variables={"HOME": "/nowhere"})
+    found.prepare()
+    return found
+
+
+def test_a_program_that_ends_at_once_starts_none(script: Script, short: Path) -> None:
+    """Nor does it make a process, or read its own file as a whole, which would tell what the file is."""
+    trace = script.cache.with_name("trace")
+    calls = "trace=clone,clone3,fork,vfork,execve,read,pread64"
+    command = [need("strace"), "-f", "-qq", "-y", "-o", trace, "-e", calls, script.host, *script.words(), short]
+    done = subprocess.run([str(word) for word in command], check=True, capture_output=True, text=True)
+    lines = trace.read_text().splitlines()
+    assert done.stdout == "short\n" and script.starts() == []
+    assert [line for line in lines if re.search(r"\b(clone3?|v?fork)\(", line)] == []
+    assert len([line for line in lines if "execve(" in line]) == 1
+    read = [int(line.rpartition("= ")[2]) for line in lines if f"{short}>" in line]
+    assert read != [] and sum(read) < 16384 < short.stat().st_size
+
+
+def test_short_programs_start_one_together(script: Script, short: Path) -> None:
+    """What each of them adds is noted; the one that has had enough with them starts it."""
+    source = ROUNDS.replace("while (!stopped)", "for (int i = 0; i < 3; i++)")
+    guest = compile_guest(script.cache.parent, "little", source, "-static")
+    samples = 0
+    while script.starts() == []:
+        words = [script.host, "--stats", *script.words(), guest]
+        done = subprocess.run([str(word) for word in words], check=True, capture_output=True, text=True)
+        found = re.search(r"(\d+) in translated or interpreted code", done.stderr)
+        assert found is not None, done.stderr
+        assert (samples := samples + int(found[1])) < 500
+    assert samples >= 12
+    assert script.fifo.read_text() != ""
+
+
+def test_the_server_is_modest_and_has_nothing_of_the_program(script: Script, tmp_path: Path) -> None:
+    guest = compile_guest(tmp_path, "little", ROUNDS, "-static")
+    process = begin([script.host, *script.words(), guest])
+    session, *rest = script.fifo.read_text().split()
+    assert int(session) not in (os.getsid(0), os.getsid(process.pid), process.pid)
+    descriptors, variables = [word for word in rest if word.isdigit()], [word for word in rest if not word.isdigit()]
+    assert max(map(int, descriptors)) < 256, "the host's are far above; some of these are the shell's"
+    assert sorted(variables) == sorted([f"PATH={os.environ['PATH']}", "HOME=/nowhere", f"MIPSREC_CACHE={script.cache}"])
+    assert len(script.starts()) == 1
+    assert stop(process).output.endswith(" 0\n")
+
+
+def test_a_program_goes_on_beside_it(host: Path, tmp_path: Path) -> None:
+    """It is none of the program's children: wait finds none."""
+    source = ROUNDS.replace("#include <signal.h>", "#include <errno.h>\n#include <signal.h>\n#include <sys/wait.h>")
+    source = source.replace("        wrong += round_of(1) != first;", "        wrong += round_of(1) != first || "
+                            "waitpid(-1, 0, WNOHANG | __WALL) != -1 || errno != ECHILD;")  # fmt: skip
+    guest = compile_guest(tmp_path, "little", source, "-static")
+    with serving(host, tmp_path) as server:
+        process = begin([host, *server.words(), guest])
+        server.await_library()
+        assert stop(process).output.endswith(" 0\n")
