@@ -2,7 +2,8 @@
 
 Enters: paths in a cache or a layer. Leaves: the same without links, descriptors of regular files, files written whole,
 and the reason why a path is not trusted. The rule: code comes only from what no one but root and this user can choose.
-The host has the same rule (runtime/lifted/caches.c).
+A group counts as others, unless it is the user's alone (private_group.py). The host has the same rule
+(runtime/lifted/caches.c).
 
 What is found trusted can be used by its real path afterwards: who could change that path is trusted. So `settle` comes
 first, and nothing below follows a link.
@@ -20,7 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+from . import private_group
+
 _OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
 _MOST_LINKS = 40
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY
@@ -47,11 +49,18 @@ class _Place:
 
     path: str
     mode: int
+    group: int
     closed: bool
 
     @property
     def others_write(self) -> bool:
-        return bool(self.mode & _OTHERS_WRITE) and not self.closed
+        if self.closed:
+            return False
+        return bool(self.mode & stat.S_IWOTH) or (bool(self.mode & stat.S_IWGRP) and self._group_is_others)
+
+    @property
+    def _group_is_others(self) -> bool:
+        return private_group.has_list(self.path) or not private_group.is_private(self.group)
 
     @property
     def closes(self) -> bool:
@@ -99,7 +108,7 @@ def _look(path: str, closed: bool) -> _Place:
     status = os.lstat(path)
     if not _is_trusted(status.st_uid):
         raise Distrusted("it, or a folder above it, belongs to another user")
-    return _Place(path, status.st_mode, closed)
+    return _Place(path, status.st_mode, status.st_gid, closed)
 
 
 def _look_or_make(path: str, closed: bool, make: bool) -> _Place:

@@ -12,6 +12,7 @@
  * mr_distrust has found right can be opened by its real path afterwards: who could change that is trusted.
  */
 #include "lifted/caches.h"
+#include "lifted/private_group.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -58,6 +59,7 @@ struct place {
     size_t length; /* of its path */
     mode_t mode;
     bool closed; /* only its trusted owner may enter a folder above it, so that modes do not matter */
+    bool others_write;
 };
 
 struct walk {
@@ -68,9 +70,15 @@ struct walk {
     bool makes; /* folders that are missing, for this user alone */
 };
 
-static bool others_write(const struct place *place)
+static bool others_write(const char *path, const struct stat *status)
 {
-    return (place->mode & (S_IWGRP | S_IWOTH)) != 0 && !place->closed;
+    return (status->st_mode & S_IWOTH) != 0 ||
+           ((status->st_mode & S_IWGRP) != 0 && (mr_has_access_list(path) || !mr_group_is_private(status->st_gid)));
+}
+
+static struct place place_of(const struct walk *walk, size_t length, const struct stat *status, bool closed)
+{
+    return (struct place){length, status->st_mode, closed, !closed && others_write(walk->real, status)};
 }
 
 static const char *follow_link(struct walk *walk, const char *rest)
@@ -103,7 +111,7 @@ static const char *enter(struct walk *walk, const char *name, const char *rest)
 {
     struct stat status;
     const struct place *above = &walk->places[walk->depth];
-    if (others_write(above) && (above->mode & S_ISVTX) == 0)
+    if (above->others_write && (above->mode & S_ISVTX) == 0)
         return others_write_it;
     size_t length = above->length + 1 + strlen(name);
     if (length >= PATH_MAX || walk->depth + 1 == MOST_DEPTH)
@@ -116,7 +124,8 @@ static const char *enter(struct walk *walk, const char *name, const char *rest)
     if (S_ISLNK(status.st_mode))
         return follow_link(walk, rest);
     bool closes = S_ISDIR(above->mode) && (above->mode & (S_IXGRP | S_IXOTH)) == 0;
-    walk->places[++walk->depth] = (struct place){length, status.st_mode, above->closed || closes};
+    walk->places[walk->depth + 1] = place_of(walk, length, &status, above->closed || closes);
+    walk->depth++;
     return NULL;
 }
 
@@ -140,7 +149,7 @@ static const char *look_at_end(const struct walk *walk)
 {
     const struct place *end = &walk->places[walk->depth];
     bool is_file = !S_ISDIR(end->mode) && walk->depth > 0;
-    return others_write(end) || (is_file && others_write(end - 1)) ? others_write_it : NULL;
+    return end->others_write || (is_file && end[-1].others_write) ? others_write_it : NULL;
 }
 
 static const char *settle(const char *path, char real[PATH_MAX], bool makes)
@@ -154,7 +163,7 @@ static const char *settle(const char *path, char real[PATH_MAX], bool makes)
     strcat(strcat(walk.waiting, "/"), path);
     if (!is_trusted_owner(status.st_uid))
         return "it, or a folder above it, belongs to another user";
-    walk.places[0].mode = status.st_mode;
+    walk.places[0] = (struct place){0, status.st_mode, false, others_write("/", &status)};
     while (wrong == NULL && next_name(&walk, name, rest, &wrong)) {
         strcpy(walk.waiting, rest);
         if (strcmp(name, "..") == 0)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import cache, host_build, object_cache, stencils, trust
+from mipsrec import cache, host_build, object_cache, private_group, stencils, trust
 from mipsrec.cache_limit import Room
 from mipsrec.errors import NoCacheError
 from tests.cli.storing import OTHER, libraries, make_root
@@ -73,6 +73,7 @@ CASES: dict[str, tuple[Callable[[Path], None], bool]] = {
     "all may write it": (lambda top: change(top / "a/b", 0o777), False),
     "it is sticky": (lambda top: change(top / "a/b", 0o1777), False),
     "the group may write it": (lambda top: change(top / "a/b", 0o775), False),
+    "the user's own group may write it": (lambda top: change(top / "a/b", 0o775), True),
     "set-group-ID": (lambda top: change(top / "a/b", 0o2755), True),
     "above it all may write": (lambda top: change(top / "a", 0o777), False),
     "above it is sticky": (lambda top: change(top / "a", 0o1777), True),
@@ -81,7 +82,9 @@ CASES: dict[str, tuple[Callable[[Path], None], bool]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_folders(case: str, shared: Path) -> None:
+def test_folders(case: str, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose a group is stands in lists of this machine (test_private_group.py)."""
+    monkeypatch.setattr(private_group, "is_private", lambda group: "own group" in case)
     (shared / "a/b").mkdir(parents=True)
     prepare, trusted = CASES[case]
     prepare(shared)

@@ -24,6 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "interrupts",
         "temporary_folder",
         "standard_output",
+        "private_group",
         "trust",
     ),
     ("elf", "elf_header", "elf_tables", "elf_marks", "elf_eh"),

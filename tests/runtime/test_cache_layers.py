@@ -17,6 +17,7 @@ import pytest
 from mipsrec import layers, pipeline
 from mipsrec.cache import code_path, source_digest, variant_of
 from mipsrec.elf import load_elf
+from mipsrec.private_group import is_private
 from mipsrec.store import store
 from tests.support.compiled import ORDERS
 from tests.support.dynamic import checked, recompiled_files, summing_guests, used
@@ -157,9 +158,20 @@ def open_to(mode: int, part: str) -> Callable[[Layered], None]:
         path = layered.code("one", "sum")
         parts = {"file": path, "group": path.parent, "variant": path.parents[1], "version": path.parents[2],
                  "layer": layered.folder / "one", "above": layered.folder}  # fmt: skip
+        if not mode & 0o002:
+            give_to_others_group(parts[part])
         parts[part].chmod(mode)
 
     return change
+
+
+def give_to_others_group(path: Path) -> None:
+    """Let a group own it that is no user's alone (tests/cli/test_private_group.py)."""
+    try:
+        os.chown(path, -1, NOBODY)
+    except PermissionError:
+        if is_private(path.stat().st_gid):
+            pytest.skip("NOT TESTED: this user's files belong to a group of nobody else")
 
 
 UNTRUSTED: dict[str, Callable[[Layered], None]] = {
