@@ -174,7 +174,7 @@ uint32_t mr_find_free(uint32_t size_bytes)
 
 void mr_pages_were_freed(uint64_t end)
 {
-    if (end > free_hint)
+    if (free_hint != 0 && end > free_hint)
         free_hint = (uint32_t)end;
 }
 

@@ -1,6 +1,5 @@
 /* Advice about memory, what of it is resident, and locking it: host calls on ranges that the guest really has. */
-#include "base/lock.h"
-#include "baseline/baseline.h"
+#include "lifted/module.h"
 #include "linux/calls/syscall.h"
 #include "linux/host_call.h"
 #include "memory/values.h"
@@ -65,11 +64,8 @@ SYSCALL(4218, madvise, "pxd")
     if (advice == MADV_DONTFORK || advice == MADV_DOFORK) /* a hole in the child's window would belong to nobody */
         return mr_accessible(U32(0), size_bytes, MR_MAPPED) ? 0 : -ENOMEM;
     int error = call_for_mapped(U32(0), size_bytes, madvise, advice);
-    if (mr_baseline_on && (advice == MADV_DONTNEED || advice == MADV_REMOVE)) { /* the page may have other contents */
-        mr_lock();
-        mr_baseline_forget(U32(0), size_bytes);
-        mr_unlock();
-    }
+    if (advice == MADV_DONTNEED || advice == MADV_REMOVE) /* the page may have other contents */
+        mr_code_flushed(U32(0), size_bytes);
     return error;
 }
 

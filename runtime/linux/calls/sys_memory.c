@@ -71,7 +71,9 @@ static uint32_t move_heap_end(uint32_t wanted)
             mr_map(old_page, new_page - old_page, MR_READ | MR_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0, true) < 0)
             return heap_end;
     } else if (new_page < old_page) {
-        mr_unmap(new_page, old_page - new_page);
+        if (mr_unmap(new_page, old_page - new_page) < 0)
+            return heap_end;
+        mr_code_gone(new_page, old_page - new_page);
     }
     heap_end = wanted;
     return heap_end;
@@ -227,9 +229,9 @@ SYSCALL(4125, mprotect, "pxx")
     uint32_t guest = U32(0), size_bytes = U32(1);
     mr_lock();
     int error = protect(&guest, &size_bytes, U32(2));
-    if ((U32(2) & MR_WRITE) != 0)
-        mr_code_forget(guest, size_bytes); /* what the guest may write there, nobody follows */
-    else /* fetching an instruction there is to fault, or code there changes no longer */
+    if ((U32(2) & MR_WRITE) != 0 || (U32(2) & PROT_KNOWN_GUEST) == 0)
+        mr_code_forget(guest, size_bytes); /* nobody follows what the guest may write there; PROT_NONE: fetches are to fault */
+    else /* code there changes no longer */
         mr_baseline_forget(guest, page_up(size_bytes));
     mr_unlock();
     return error;
