@@ -12,6 +12,7 @@ import pytest
 
 from mipsrec.commands import bench_sources
 from mipsrec.errors import BuildError
+from tests.support.tools import need
 
 
 def test_sources_are_fetched_only_when_they_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,7 +29,7 @@ def test_sources_are_fetched_only_when_they_are_not_there(tmp_path: Path, monkey
     def download(package: str, into: Path) -> None:
         (into / f"{package}-1.0").mkdir()
         (into / f"{package}-1.0" / "a.c").write_text("")
-        words = ["tar", "-cf", f"{package}_1.0.orig.tar.gz", f"{package}-1.0"]
+        words = [need("tar"), "-cf", f"{package}_1.0.orig.tar.gz", f"{package}-1.0"]
         subprocess.run(words, cwd=into, check=True)
 
     monkeypatch.setattr(bench_sources, "_download", download)

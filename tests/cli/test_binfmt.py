@@ -21,6 +21,7 @@ from mipsrec.commands.binfmt import FOLDER, Kind, kinds, registration
 from tests.support.commandline import assert_one_line, command, mipsrec
 from tests.support.compiled import ORDERS, compile_guest
 from tests.support.paths import ROOT
+from tests.support.powers import need_to
 from tests.support.tools import need
 
 KINDS = kinds("x")
@@ -239,8 +240,7 @@ def as_root_of_many(script: str, folder: Path) -> str:
 
 def test_setuid_programs_heed_no_variables(host: Path, tmp_path: Path, guest: Path) -> None:
     """Flag C. MIPSREC_SYSROOT of the caller would let it choose the program's files."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can make a setuid program of another user")
+    need_to("become another user")
     folder = Path(subprocess.run(["mktemp", "-d"], check=True, capture_output=True, text=True).stdout.strip())
     try:
         folder.chmod(0o755)

@@ -20,8 +20,9 @@ from tests.support.commandline import assert_one_line, environment, mipsrec
 from tests.support.hosts import command_that_builds_at_once
 from tests.support.mounts import in_namespace
 from tests.support.paths import PREBUILT
+from tests.support.powers import need_to, only_who_may
 
-AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: only root may give files away")
+GIVES_AWAY = only_who_may("give files away")
 MALLORY = 12345
 SAMPLE = PREBUILT / "mips/hello.elf"
 
@@ -93,7 +94,7 @@ def test_folders(case: str, shared: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert (trust.distrust(shared / "a/../a/./b/") is None) == trusted
 
 
-@AS_ROOT
+@GIVES_AWAY
 def test_owners_of_folders_files_and_links(shared: Path) -> None:
     (shared / "mine").mkdir()
     (shared / "mine/file").write_text("mine")
@@ -150,7 +151,7 @@ def theirs(shared: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@AS_ROOT
+@GIVES_AWAY
 def test_nothing_is_taken_from_it_or_put_there(theirs: Path, tmp_path: Path, host: Path) -> None:
     before = snapshot(theirs)
     result = mipsrec("build", SAMPLE, "-o", tmp_path / "lib.so", "--opt", "0")
@@ -162,7 +163,7 @@ def test_nothing_is_taken_from_it_or_put_there(theirs: Path, tmp_path: Path, hos
     assert snapshot(theirs) == before
 
 
-@AS_ROOT
+@GIVES_AWAY
 @pytest.mark.parametrize("words", [("list",), ("verify", "--remove"), ("prune", "--max-size", "0"), ("path",)])
 def test_it_is_not_looked_after(theirs: Path, words: tuple[str, ...]) -> None:
     before = snapshot(theirs)
@@ -170,7 +171,7 @@ def test_it_is_not_looked_after(theirs: Path, words: tuple[str, ...]) -> None:
     assert snapshot(theirs) == before
 
 
-@AS_ROOT
+@GIVES_AWAY
 def test_the_host_does_not_use_it(theirs: Path, host: Path) -> None:
     before = snapshot(theirs)
     words = ["--cache", theirs, "--stats", "--compile-server", "/bin/false", SAMPLE]
@@ -180,7 +181,7 @@ def test_the_host_does_not_use_it(theirs: Path, host: Path) -> None:
     assert snapshot(theirs) == before
 
 
-@AS_ROOT
+@GIVES_AWAY
 def test_no_host_of_theirs_is_executed(theirs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that has the right name is there, and stencils; another one is built, in a folder that goes."""
     monkeypatch.setattr(host_build, "build_host", lambda compiler, output, *rest: output.write_text("good"))
@@ -204,7 +205,7 @@ def test_no_host_of_theirs_is_executed(theirs: Path, monkeypatch: pytest.MonkeyP
     assert not path.exists()
 
 
-@AS_ROOT
+@GIVES_AWAY
 @pytest.mark.parametrize("what", ["host", "host/KEY", "host/KEY/mipsrec-host"])
 def test_no_host_that_others_can_write_is_executed(shared: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a cache of this user, in which a folder or file was open."""
@@ -223,7 +224,7 @@ def test_no_host_that_others_can_write_is_executed(shared: Path, what: str, monk
     assert trust.distrust(path) is None
 
 
-@AS_ROOT
+@GIVES_AWAY
 def test_a_layer_gets_nothing_of_it(shared: Path, tmp_path: Path) -> None:
     """Root fills a layer with HOME kept: the objects there would run for all users."""
     root, (file,) = tmp_path / "root", make_root(tmp_path / "root", "big", 1)
@@ -241,7 +242,7 @@ def test_a_layer_gets_nothing_of_it(shared: Path, tmp_path: Path) -> None:
     assert len(libraries(tmp_path / "layer")) == 1 and kept.read_bytes() == b"poison" + poison
 
 
-@AS_ROOT
+@GIVES_AWAY
 def test_a_link_of_another_user_leads_nowhere(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else they would choose what `cache prune` removes: here a folder that has a name of the cache's."""
     (shared / "work/objects/ab").mkdir(parents=True)
@@ -255,7 +256,7 @@ def test_a_link_of_another_user_leads_nowhere(shared: Path, monkeypatch: pytest.
         cache.own_folder()
 
 
-@AS_ROOT
+@GIVES_AWAY
 def test_a_folder_of_theirs_gets_no_cache(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """HOME is another user's, and there is no cache yet: none is made there."""
     (shared / "home").mkdir()
@@ -307,7 +308,7 @@ def test_pruning_follows_no_link(place: str, mine: Path, monkeypatch: pytest.Mon
     assert snapshot(mine.with_name("elsewhere")) == before
 
 
-@AS_ROOT
+@GIVES_AWAY
 def test_pruning_stays_on_its_file_system(mine: Path) -> None:
     """Also where a part of the same one is mounted there."""
     (mine / "objects/ab").mkdir(parents=True)
@@ -326,7 +327,7 @@ def test_pruning_stays_on_its_file_system(mine: Path) -> None:
     assert result.returncode == 0 and snapshot(elsewhere) == before, result
 
 
-@AS_ROOT
+@GIVES_AWAY
 def test_pruning_leaves_files_of_others(mine: Path) -> None:
     (mine / "objects/ab").mkdir(parents=True)
     (mine / "objects/ab/cd").write_text("theirs")
@@ -361,8 +362,8 @@ CHOSEN = ("open file", "open folder", "sticky folder", "their file", "their fold
 @pytest.mark.parametrize("how", CHOSEN)
 def test_a_library_that_others_can_have_chosen(how: str, library: Path, shared: Path, host: Path) -> None:
     """It runs only where the user says so; `info` tells of it in any case."""
-    if how.startswith("their") and os.geteuid() != 0:
-        pytest.skip("NOT TESTED: only root may give files away")
+    if how.startswith("their"):
+        need_to("give files away")
     (shared / "folder").mkdir()
     path = shared / "folder/lib.so"
     shutil.copy(library, path)
@@ -384,7 +385,7 @@ def test_a_library_that_others_can_have_chosen(how: str, library: Path, shared: 
     assert "entries" in mipsrec("info", path).stdout
 
 
-@AS_ROOT
+@GIVES_AWAY
 def test_a_host_to_register_must_be_nobody_else_s(shared: Path) -> None:
     """The kernel would execute it for all users."""
     (shared / "mipsrec-host").write_text("")

@@ -16,8 +16,9 @@ from tests.support.commandline import assert_one_line, environment, mipsrec
 from tests.support.hosts import command_that_builds_at_once
 from tests.support.mounts import in_namespace, read_only, small
 from tests.support.paths import PREBUILT, ROOT
+from tests.support.powers import may, only_who_may
 
-AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: only root may give files away")
+GIVES_AWAY = only_who_may("give files away")
 HELLO = PREBUILT / "mipsel/hello.elf"
 USER = 12345
 
@@ -56,7 +57,7 @@ HOMES: dict[str, Callable[[Path], str]] = {
     "a name too long": lambda home: f"/tmp/{'x' * 300}",
     "of the kernel": lambda home: "/proc/self",
 }
-if os.geteuid() == 0:
+if may("give files away"):
     HOMES["another user's"] = _of_another_user
 
 
@@ -124,7 +125,7 @@ def test_no_home_at_all(home: Path, host: Path, monkeypatch: pytest.MonkeyPatch)
     assert not folder.exists()
 
 
-@AS_ROOT
+@GIVES_AWAY
 def test_read_only_and_full(tmp_path: Path, host: Path) -> None:
     """With nothing in the cache; with the host in it; and full of files, though not of bytes."""
     variables = {"HOME": str(tmp_path / "home"), "MIPSREC_CACHE": "", "XDG_CACHE_HOME": "", "PYTHONPATH": str(ROOT)}

@@ -17,15 +17,17 @@ from pathlib import Path
 
 from mipsrec.host_build import write_generated_headers
 from tests.support.paths import PREBUILT, ROOT, RUNTIME, TESTS
-from tests.support.tools import need
+from tests.support.tools import compiled, need_link, outside_pytest
 from tests.support.vectors import load_all
 
 HARNESSES = TESTS / "fuzz"
+SANITIZERS = "fuzzer,address,undefined"
 FLAGS = (
     "-std=c11", "-O1", "-g", "-D_GNU_SOURCE=", "-pthread", "-frounding-math", "-ffp-contract=off",
-    "-fno-strict-aliasing", "-fsanitize=fuzzer,address,undefined", "-fno-sanitize-recover=all", "-Wall", "-Wextra",
+    "-fno-strict-aliasing", f"-fsanitize={SANITIZERS}", "-fno-sanitize-recover=all", "-Wall", "-Wextra",
     "-Werror",
 )  # fmt: skip
+PROBE = "int LLVMFuzzerTestOneInput(const unsigned char *d, unsigned long n) { return d == 0 && n == 1; }"
 OWN_SIGNALS = "handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:use_sigaltstack=0:"
 CODE_HEAD = 43
 """Bytes of an input of host_interp.c before its code."""
@@ -55,18 +57,23 @@ TARGETS = (
 )  # fmt: skip
 
 
+def compiler_with_fuzzer() -> str:
+    """Return the path of a clang that has libFuzzer, and the sanitizers."""
+    return need_link("clang", (f"-fsanitize={SANITIZERS}",), "clang libclang-rt-dev", PROBE)
+
+
 def build(target: Target, folder: Path) -> Path:
     """Return the fuzzer, compiled into the folder."""
-    compiler = need("clang")
+    compiler = compiler_with_fuzzer()
     write_generated_headers(folder)
     common = [compiler, *FLAGS, f"-I{folder}", f"-I{RUNTIME}"]
     sources = [path for pattern in target.sources for path in sorted(RUNTIME.glob(f"{pattern}.c"))]
     objects = []
     for source in (HARNESSES / f"host_{target.name}.c", *sources):
         objects.append(folder / f"{target.name}-{source.stem}.o")
-        subprocess.run([*common, *target.special.get(source.stem, ()), "-c", source, "-o", objects[-1]], check=True)
+        compiled([*common, *target.special.get(source.stem, ()), "-o", objects[-1], "-c", source])
     program = folder / f"fuzz-{target.name}"
-    subprocess.run([compiler, *FLAGS, *objects, "-o", program, *target.link, "-lm", "-ldl"], check=True)
+    compiled([compiler, *FLAGS, *objects, *target.link, "-lm", "-ldl", "-o", program])
     return program
 
 
@@ -118,4 +125,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(outside_pytest(main))

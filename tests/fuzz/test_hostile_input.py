@@ -17,7 +17,7 @@ from tests.fuzz.input import Result, Trial
 from tests.support.commandline import environment
 from tests.support.hosts import plain_host
 from tests.support.paths import ROOT, RUNTIME
-from tests.support.tools import need
+from tests.support.tools import compiled
 
 COUNT = 240
 
@@ -100,8 +100,8 @@ def test_guests_are_harmless(tmp_path: Path) -> None:
 
 def test_loader_under_libfuzzer(tmp_path: Path) -> None:
     """For two seconds; the other target is only compiled here."""
-    compiler = need("clang")
+    compiler = fuzz_host.compiler_with_fuzzer()
     loader, interpreter = fuzz_host.TARGETS
     assert fuzz_host.fuzz(loader, tmp_path, 2)
     flags = [*fuzz_host.FLAGS, f"-I{tmp_path}", f"-I{RUNTIME}", "-fsyntax-only"]
-    subprocess.run([compiler, *flags, fuzz_host.HARNESSES / f"host_{interpreter.name}.c"], check=True)
+    compiled([compiler, *flags, fuzz_host.HARNESSES / f"host_{interpreter.name}.c"])

@@ -21,6 +21,7 @@ from pathlib import Path
 import llvmlite.binding
 
 from tests.support.paths import ROOT
+from tests.support.tools import need, outside_pytest
 
 INDENT = "    "
 FOLDERS = ("mipsrec", "runtime", "samples", "tests")
@@ -89,7 +90,7 @@ def run(command: str, folder: Path) -> str:
     python = f'python() {{ "{sys.executable}" "$@"; }}'
     script = f'{python}\nmipsrec() {{ python -m mipsrec "$@"; }}\n{command}'
     result = subprocess.run(
-        ["bash", "-c", script],
+        [need("bash"), "-c", script],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "LC_ALL": "C", "MIPSREC_SERVER": "0"},
         capture_output=True,
@@ -130,4 +131,4 @@ def main(words: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(outside_pytest(lambda: main(sys.argv[1:])))

@@ -33,7 +33,7 @@ def test_every_package_is_listed() -> None:
 @pytest.mark.parametrize("package", ["mipsrec._runtime", "mipsrec._samples"])
 def test_every_file_beside_the_package_is_shipped(package: str) -> None:
     folder = ROOT / SETUPTOOLS["package-dir"][package]
-    listing = subprocess.run(["git", "ls-files", "--", folder], cwd=ROOT, capture_output=True, text=True)
+    listing = subprocess.run([need("git"), "ls-files", "--", folder], cwd=ROOT, capture_output=True, text=True)
     if listing.returncode != 0 or not listing.stdout:
         pytest.skip("not in a git checkout: there is no list of files to compare with")
     shipped = {path for pattern in SETUPTOOLS["package-data"][package] for path in folder.glob(pattern)}

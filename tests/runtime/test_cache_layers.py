@@ -22,10 +22,11 @@ from mipsrec.store import store
 from tests.support.compiled import ORDERS
 from tests.support.dynamic import checked, recompiled_files, summing_guests, used
 from tests.support.mounts import in_namespace
+from tests.support.powers import may, only_who_may
 from tests.support.tools import need
 
 OPTIONS = pipeline.Options(opt=0, jobs=1)
-AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: only root may give files away")
+GIVES_AWAY = only_who_may("give files away")
 NOBODY = 65534
 
 
@@ -218,7 +219,7 @@ def test_a_closed_folder_makes_all_in_it_safe(layered: Layered) -> None:
         shutil.rmtree(layered.folder)
 
 
-@AS_ROOT
+@GIVES_AWAY
 @pytest.mark.parametrize("part", ["file", "group", "layer", "above"])
 def test_code_of_another_user_is_not_used(layered: Layered, part: str) -> None:
     one = layered.fill("one", "sum")
@@ -229,7 +230,7 @@ def test_code_of_another_user_is_not_used(layered: Layered, part: str) -> None:
     assert "another user" in (layers.distrust(path) or "")
 
 
-@AS_ROOT
+@GIVES_AWAY
 def test_a_user_trusts_root_and_himself_only(layered: Layered) -> None:
     folder, layered.folder = layered.folder, elsewhere()
     try:
@@ -255,7 +256,7 @@ def test_a_user_trusts_root_and_himself_only(layered: Layered) -> None:
         layered.folder, layered.host = folder, host
 
 
-@AS_ROOT
+@GIVES_AWAY
 def test_the_cache_itself_must_be_trusted(layered: Layered) -> None:
     """Neither its code nor its notes count; a layer behind it is used."""
     one = layered.fill("one", "sum")
@@ -289,7 +290,7 @@ def test_links_into_a_layer_count_by_what_they_name(layered: Layered) -> None:
     path.rename(layered.folder / "elsewhere.so")
     path.symlink_to(layered.folder / "elsewhere.so")
     assert used(layered.run(link)) == {"sum"}
-    if os.geteuid() == 0:
+    if may("give files away"):
         os.chown(layered.folder / "elsewhere.so", NOBODY, NOBODY)
         assert used(layered.run(link)) == set()
 
@@ -324,7 +325,7 @@ int main(int count, char **words)
 """
 
 
-@AS_ROOT
+@GIVES_AWAY
 def test_children_and_chroots(layered: Layered) -> None:
     """A child asks the layers of its parent; one that a chroot does not have is left out quietly."""
     order = str(load_elf(layered.guest).byte_order)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from tests.runtime.twins import compile_guest, compile_native
 from tests.support.compiled import ORDERS
 from tests.support.hosts import sanitized_host
+from tests.support.powers import need_to
 from tests.support.tools import need
 
 
@@ -124,8 +124,7 @@ def test_scripts_on_the_command_line(host: Path, tmp_path: Path, guest: Path) ->
 
 def test_a_program_that_only_its_descriptor_reaches(host: Path, tmp_path: Path, guest: Path) -> None:
     """The host needs neither the path of its own executable, nor that of the program, to execute it again."""
-    if os.geteuid() != 0:
-        pytest.skip("only root may become another user, whom a folder is closed to")
+    need_to("become another user")  # whom a folder is closed to
     hidden = tmp_path / "hidden"
     hidden.mkdir(mode=0o700)
     copy, program = shutil.copy(host, hidden / "host"), shutil.copy(guest, hidden / "execs")

@@ -27,6 +27,7 @@ from tests.support.compiled import ORDERS
 from tests.support.dynamic import SUM_PRINTS, checked, compile_to, library, summing_guests, used
 from tests.support.hosts import sanitized_host
 from tests.support.mounts import in_namespace, read_only, small
+from tests.support.powers import need_to
 from tests.support.tools import need
 
 OPTIONS = pipeline.Options(opt=0, jobs=1)
@@ -243,8 +244,7 @@ def test_read_only_cache(stored: Stored) -> None:
 
 def test_cache_of_another_user(stored: Stored) -> None:
     """It is read, where it may be read; nothing is written."""
-    if os.geteuid() != 0:
-        pytest.skip("NOT TESTED: only root may become another user")
+    need_to("become another user")
     time.sleep(SETTLED_SECONDS)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

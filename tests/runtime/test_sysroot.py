@@ -16,6 +16,7 @@ import pytest
 from tests.runtime.twins import compile_guest, compile_native
 from tests.support.compiled import ORDERS
 from tests.support.hosts import sanitized_host
+from tests.support.powers import need_to
 from tests.support.tools import need
 
 HOST_ONLY = "/usr/bin"  # some folder that this machine has
@@ -86,8 +87,7 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def in_chroot(folder: Path, commands: list[str]) -> list[str]:
-    if os.geteuid() != 0:
-        pytest.skip("only root may chroot: the kernel's answers cannot be asked for")
+    need_to("chroot")
     root = make_root(folder)
     compile_native(root, "paths", "-static")
     return run([need("chroot"), root, "/paths", *commands], folder)
@@ -249,8 +249,7 @@ def test_what_is_no_folder_is_refused(host: Path, tmp_path: Path, guest: Path, f
 
 
 def test_chroot_leaves_the_sysroot(host: Path, tmp_path: Path, guest: Path) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("only root may chroot")
+    need_to("chroot")
     root = make_root(tmp_path)
     (root / "jail/etc").mkdir(parents=True)
     (root / "jail/etc/motd").write_text("jail\n")

@@ -24,6 +24,7 @@ from mipsrec.server import protocol
 from tests.server.serving import DEADLINE_SECONDS, ROUNDS, Serving, begin, compute, serving, stop
 from tests.support.compiled import compile_guest
 from tests.support.mounts import small
+from tests.support.powers import need_to
 from tests.support.sampling import sampled
 
 EXPECTED = "36832b7c 0\n"
@@ -103,8 +104,7 @@ def test_a_server_that_cannot_work(host: Path, tmp_path: Path, guest: Path, limi
 
 
 def test_full_disk(host: Path, tmp_path: Path, guest: Path) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("NOT TESTED: only root may mount")
+    need_to("mount file systems")
     (tmp_path / "cache").mkdir(mode=0o700)
     script = "\n".join([*small(tmp_path / "cache", 1 << 18, True, "mode=0700"), 'exec "$@"'])
     with serving(host, tmp_path) as server:
@@ -198,8 +198,7 @@ def test_a_version_of_its_own(server: Serving, guest: Path) -> None:
 
 def test_another_users_socket(host: Path, guest: Path) -> None:
     """Who listens at the server's place but is another user is sent nothing."""
-    if os.geteuid() != 0:
-        pytest.skip("NOT TESTED: only root can be another user")
+    need_to("become another user")
     with tempfile.TemporaryDirectory() as folder, serving(host, Path(folder)) as server:
         process = begin([server.host, *server.words(), guest])
         server.await_server()

@@ -10,7 +10,7 @@ from mipsrec.cache import cache_folder
 from mipsrec.host_build import host_executable
 from tests.support.locks import locked
 from tests.support.paths import ROOT
-from tests.support.tools import need
+from tests.support.tools import need, need_link
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
 SANITIZERS = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
@@ -31,8 +31,9 @@ def plain_host() -> Path:
 
 def sanitized_host() -> Path:
     """Return a host that ends at the first error AddressSanitizer or UndefinedBehaviorSanitizer sees."""
-    need("cc", "gcc")
     given = os.environ.get("MIPSREC_SANITIZED_HOST")
+    if not given:
+        need_link(os.environ.get("CC", "cc"), SANITIZERS, "gcc")
     return Path(given) if given else _built_once((*WARNINGS, *SANITIZERS))
 
 

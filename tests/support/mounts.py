@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import pytest
+from tests.support.powers import need_to
 
 
 def in_namespace(
     mounts: Sequence[str], command: Sequence[object], environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run a command after shell commands that mount, none of which is seen outside; skips where it may not mount."""
-    if not shutil.which("unshare") or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0:
-        pytest.skip("NOT TESTED: this user may not mount (run the tests as root)")
+    need_to("mount file systems")
     script = "\n".join([*mounts, "exec " + shlex.join(map(str, command))])
     return subprocess.run(
         ["unshare", "-m", "sh", "-ec", script], capture_output=True, text=True, timeout=600,

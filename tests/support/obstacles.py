@@ -7,6 +7,8 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.support.powers import may
+
 
 def _folder(path: Path) -> None:
     path.mkdir()
@@ -32,7 +34,7 @@ OBSTACLES: dict[str, Callable[[Path], None]] = {
     "nested": _nested,
     "nonsense": lambda path: path.write_bytes(os.urandom(5000)) and None,
 }
-if os.geteuid() == 0:
+if may("make devices"):
     OBSTACLES["device"] = lambda path: os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 5))  # /dev/zero
 
 

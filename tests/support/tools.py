@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
@@ -38,3 +41,34 @@ def need(tool: str, package: str | None = None) -> str:
     if not found:
         missing(tool, package or tool)
     return found
+
+
+def compiled(command: Sequence[str | Path]) -> None:
+    """Run a compiler; where it fails, the test ends with its first error."""
+    error = _first_error(command)
+    if error:
+        pytest.fail(f"{command[0]} {command[-1]}: {error}", pytrace=False)
+
+
+def _first_error(command: Sequence[str | Path]) -> str:
+    result = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+    if result.returncode == 0:
+        return ""
+    lines = [line for line in result.stderr.splitlines() if line.strip()] or [f"status {result.returncode}"]
+    return next((line for line in lines if "error" in line or "cannot" in line), lines[0]).strip()
+
+
+@cache
+def _link_error(compiler: str, flags: tuple[str, ...], source: str) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "probe.c").write_text(source)
+        return _first_error([compiler, *flags, f"{folder}/probe.c", "-o", f"{folder}/probe"])
+
+
+def need_link(compiler: str, flags: tuple[str, ...], package: str, source: str = "int main(void) { return 0; }") -> str:
+    """The path of a compiler that links with these flags: what they need is often a package of its own."""
+    path = need(compiler)
+    error = _link_error(path, flags, source)
+    if error:
+        missing(f"what {compiler} {' '.join(flags)} needs ({error})", package)
+    return path
