@@ -3,7 +3,7 @@
 make conformance ARGS='gcc'                  gcc's own tests (under 40 minutes on two cores)
 make conformance ARGS='gcc --suite ieee'     some of them; ARGS='gcc --help' tells the choices
 make conformance ARGS='floats'               floating point against SoftFloat, on TestFloat's operands
-make conformance ARGS='tiers'                vectors, switches of tiers, the compile server, a debugger: all cases
+make conformance ARGS='tiers'                vectors, switches of tiers, threads, unwinding, the server, gdb: all
 make conformance ARGS='programs'             samples and programs beside native builds and qemu-user (hours)
 make conformance ARGS='debian --build'        84 commands on Debian's packages, three ways (building takes hours)
 make conformance ARGS='chroot'               Debian for mipsel after chroot: apt, gcc, a package from its source; --help
@@ -43,7 +43,8 @@ def floats(words: list[str]) -> int:
 def tiers(words: list[str]) -> int:
     """Run the tests of which `make test` runs a sample (support/sampling.py); return pytest's exit status."""
     files = ("runtime/test_baseline.py", "runtime/test_random_tiers.py", "runtime/test_host_library.py",
-             "emit/test_vectors_lifted.py", "server", "gdb")  # fmt: skip
+             "runtime/test_threads.py", "emit/test_unwinding.py", "emit/test_vectors_lifted.py",
+             "server", "gdb")  # fmt: skip
     return _pytest(files, words)
 
 
