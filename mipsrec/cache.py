@@ -17,7 +17,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -70,7 +70,7 @@ def has_folder() -> bool:
     try:
         own_folder()
     except NoCacheError as error:
-        _say_once(f"{error}; going on without a cache")
+        say_once(f"{error}; going on without a cache")
         return False
     return True
 
@@ -92,9 +92,10 @@ def with_room(make: Callable[[], Made]) -> Made:
         return make()
 
 
-def _say_once(text: str) -> None:
-    if text not in _private.said:
-        _private.said.add(text)
+def say_once(text: str) -> None:
+    """Say that the cache cannot be used, unless that has been said: whatever else is missing for it is no news."""
+    if not _private.said:
+        _private.said = True
         print(f"mipsrec: {one_line(text)}", file=sys.stderr)
 
 
@@ -108,7 +109,7 @@ class _Private:
     folder: Path | None = None
     given_up: str | None = None
     """Why the user's cache is not used any more, after a write to it has failed."""
-    said: set[str] = field(default_factory=set)
+    said: bool = False
 
 
 _private = _Private()

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 from .. import trust
-from ..cache import cache_folder, has_folder, is_private, library_path, remove_private_folder, variant_of
+from ..cache import cache_folder, has_folder, is_private, library_path, remove_private_folder, say_once, variant_of
 from ..cache_notes import note_use
 from ..checksum import identity_of
-from ..errors import ElfError, UsageError, WriteError, one_line
+from ..errors import ElfError, UsageError, WriteError
 from ..host_build import host_executable
 from ..layers import is_default, layer_folders, paths_to_run
 from ..library_file import is_undamaged
@@ -103,7 +103,7 @@ def library_if_room(program: str, options: Options) -> Path | None:
 
 
 def _say_without(error: WriteError) -> None:
-    print(f"mipsrec: {one_line(str(error))}; going on without recompiled code", file=sys.stderr)
+    say_once(f"{error}; going on without recompiled code")
 
 
 def become_host(host: Path, words: list[str]) -> int:
