@@ -33,7 +33,7 @@ def commands(folder: Path, *lines: list[object], **changes: str) -> subprocess.C
     """Run several commands in one process, which must end soon, and without a traceback."""
     script = SCRIPT.format(commands=[list(map(str, line)) for line in lines])
     result = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=100,
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=600,
         env=environment(MIPSREC_CACHE=str(folder), **changes),
     )  # fmt: skip
     assert "Traceback" not in result.stderr and result.returncode == 0, result
@@ -164,23 +164,24 @@ def test_the_host_runs_on(kind: str, host: Path, tmp_path: Path) -> None:
     (folder / "server").chmod(0o700)
     words = ["--stats", "--cache", folder, "--variant", variant, "--compile-server", "/bin/false", HELLO]
     for _ in range(2):
-        result = subprocess.run([host, *words], capture_output=True, text=True, timeout=60)
+        result = subprocess.run([host, *words], capture_output=True, text=True, timeout=600)
         assert (result.returncode, result.stdout) == (0, "Hello from MIPS.\n"), result
     shutil.rmtree(folder)
     folder.mkdir()
     for name in ("code", "identities", "server"):
         put(kind, folder / name)
-    result = subprocess.run([host, *words], capture_output=True, text=True, timeout=60)
+    result = subprocess.run([host, *words], capture_output=True, text=True, timeout=600)
     assert (result.returncode, result.stdout) == (0, "Hello from MIPS.\n"), result
 
 
 @pytest.mark.parametrize("kind", [kind for kind in OBSTACLES if kind not in ("nonsense", "nested")])
 def test_in_place_of_a_named_library(kind: str, host: Path, tmp_path: Path) -> None:
     put(kind, tmp_path / "lib.so")
-    result = subprocess.run([host, "--library", tmp_path / "lib.so", HELLO], capture_output=True, text=True, timeout=60)
+    words = [host, "--library", tmp_path / "lib.so", HELLO]
+    result = subprocess.run(words, capture_output=True, text=True, timeout=600)
     assert result.returncode == 1 and result.stderr.count("\n") == 1 and "lib.so" in result.stderr, result
     words = [host, "--trust-library", "--library", tmp_path / "lib.so", HELLO]
-    assert subprocess.run(words, capture_output=True, text=True, timeout=60).returncode == 1
+    assert subprocess.run(words, capture_output=True, text=True, timeout=600).returncode == 1
 
 
 def test_a_deep_folder_is_removed_or_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

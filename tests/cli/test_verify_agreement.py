@@ -60,7 +60,7 @@ def test_results_in_registers(tmp_path: Path) -> None:
     """Where a callee returns elsewhere, the state has v0 and v1 again before they are compared."""
     guest = compile_guest(tmp_path, "little", (GUESTS / "results.c").read_text(), *BARE, "-march=mips32r2")
     words = command("verify", "--opt", "1", "--jobs", "1", guest)
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300, env=environment())
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600, env=environment())
     assert (done.returncode, done.stderr[: len(AGREES)]) == (0, AGREES), done.stderr
 
 
@@ -79,7 +79,7 @@ def test_programs(name: str, byte_order: str, tmp_path: Path) -> None:
     for number, words in enumerate(([host, guest], command("verify", *options, "--jobs", "1", guest))):
         folder = tmp_path / str(number)
         folder.mkdir()
-        done = subprocess.run(words, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
+        done = subprocess.run(words, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600,
                               env=environment())  # fmt: skip
         outputs.append((done.returncode, done.stdout))
     assert done.stderr.startswith(AGREES), done.stderr

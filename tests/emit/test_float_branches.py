@@ -65,5 +65,5 @@ def test_each_condition_at_each_level(host: Path, tmp_path: Path, byte_order: st
         for level in LEVELS
     ]
     for options in (("--engine", "interp"), ("--threshold", "1"), *(("--library", one) for one in libraries)):
-        result = subprocess.run([host, *options, program], capture_output=True, text=True, timeout=120)
+        result = subprocess.run([host, *options, program], capture_output=True, text=True, timeout=600)
         assert (result.stdout, result.stderr, result.returncode) == (_expected(), "", 0), options

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +22,7 @@ from tests.support.compiled import ORDERS
 from tests.support.dynamic import checked, recompiled_files, summing_guests, used
 from tests.support.mounts import in_namespace
 from tests.support.powers import may, only_who_may
+from tests.support.settled import settle
 from tests.support.tools import need
 
 OPTIONS = pipeline.Options(opt=0, jobs=1)
@@ -64,7 +64,7 @@ class Layered:
         """Run the guest, which must do what it does; return what --stats says."""
         environment = {"HOME": "/nonexistent", **self.environment}
         return checked(subprocess.run(self.command(*layers_named, words=words), capture_output=True, text=True,
-                                      timeout=120, cwd=self.folder, env=environment))  # fmt: skip
+                                      timeout=600, cwd=self.folder, env=environment))  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -262,7 +262,7 @@ def test_the_cache_itself_must_be_trusted(layered: Layered) -> None:
     one = layered.fill("one", "sum")
     layered.fill("cache", "sum")
     os.chown(layered.cache, NOBODY, NOBODY)
-    time.sleep(2.2)
+    settle(layered.folder, layered.guest.parent)
     statistics = layered.run(one)
     assert used(statistics) == {"sum"} and "the cache is not used: it, or a folder above it, belongs" in statistics
     assert not (layered.cache / "identities").exists()
@@ -270,7 +270,7 @@ def test_the_cache_itself_must_be_trusted(layered: Layered) -> None:
 
 def test_notes_that_others_can_write_do_not_count(layered: Layered) -> None:
     one = layered.fill("one", "sum")
-    time.sleep(2.2)
+    settle(layered.folder, layered.guest.parent)
     assert used(layered.run(one)) == {"sum"}
     identity = load_elf(layered.guest).identity
     notes = [path for path in (layered.cache / "identities").iterdir() if identity in path.read_text()]
@@ -305,7 +305,7 @@ def contents(folder: Path) -> dict[Path, tuple[int, int]]:
 def test_nothing_is_written_into_a_layer(layered: Layered) -> None:
     one = layered.fill("one", "sum", "libfill.so")
     before = contents(one)
-    time.sleep(2.2)
+    settle(layered.folder, layered.guest.parent)
     layered.run(one)
     assert contents(one) == before and len(list((layered.cache / "identities").iterdir())) == 6
 

@@ -51,5 +51,5 @@ def test_interpreter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = need(os.path.realpath(found), "gcc")
     options = {"LD_PRELOAD": runtime, "ASAN_OPTIONS": "detect_leaks=0", "PYTHONPATH": str(ROOT)}
     result = subprocess.run([sys.executable, "-c", RUN_VECTORS, str(library)], capture_output=True, text=True,
-                            env=os.environ | options, timeout=300)  # fmt: skip
+                            env=os.environ | options, timeout=600)  # fmt: skip
     assert (result.returncode, result.stderr) == (0, "")

@@ -28,12 +28,12 @@ from tests.support.dynamic import SUM_PRINTS, checked, compile_to, library, summ
 from tests.support.hosts import sanitized_host
 from tests.support.mounts import in_namespace, read_only, small
 from tests.support.powers import need_to
+from tests.support.settled import settle
 from tests.support.tools import need
 
 OPTIONS = pipeline.Options(opt=0, jobs=1)
 SANITIZED_OPTIONS = pipeline.Options(opt=0, jobs=1, memory="thunk")
 """The address sanitizer has its own memory where flat code wants the guest's."""
-SETTLED_SECONDS = 2.2
 """What is younger has no notes (runtime/lifted/notes.c)."""
 
 
@@ -71,6 +71,10 @@ class Stored:
         command = self.command(self.guest)
         return checked(subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment))
 
+    def settle(self) -> None:
+        """Return when all files are old enough for notes."""
+        settle(self.cache, self.guest, self.fill)
+
     def notes(self) -> list[Path]:
         return sorted((self.cache / "identities").glob("*"))
 
@@ -100,7 +104,7 @@ def test_code_is_used(stored: Stored) -> None:
 
 
 def test_notes_are_used(stored: Stored) -> None:
-    time.sleep(SETTLED_SECONDS)
+    stored.settle()
     stored.run()
     texts = sorted(path.read_text().split(" ")[-1] for path in stored.notes())
     assert texts.count("whole\n") == 2 and len(texts) == 6
@@ -162,7 +166,7 @@ def test_code_of_another_file_is_not_used(stored: Stored) -> None:
 
 def test_damage_after_it_was_found_whole_is_seen(stored: Stored) -> None:
     """The modification time is put back; the time of the status change tells."""
-    time.sleep(SETTLED_SECONDS)
+    stored.settle()
     stored.run()
     path = stored.code(stored.fill)
     times = path.stat()
@@ -191,7 +195,7 @@ NOTES: dict[str, Callable[[Path, bytes], object]] = {
 def test_nonsense_in_notes(stored: Stored, sanitized: bool) -> None:
     if sanitized:
         stored.sanitize()
-    time.sleep(SETTLED_SECONDS)
+    stored.settle()
     for how, damage_note in NOTES.items():
         shutil.rmtree(stored.cache / "identities", ignore_errors=True)
         stored.run()
@@ -237,7 +241,7 @@ def test_children_look_where_their_parent_did(stored: Stored, tmp_path: Path, na
 
 
 def test_read_only_cache(stored: Stored) -> None:
-    time.sleep(SETTLED_SECONDS)
+    stored.settle()
     statistics = checked(in_namespace(read_only(stored.cache), stored.command(stored.guest)))
     assert used(statistics) == {"sum", "libfill.so"} and stored.notes() == []
 
@@ -245,7 +249,7 @@ def test_read_only_cache(stored: Stored) -> None:
 def test_cache_of_another_user(stored: Stored) -> None:
     """It is read, where it may be read; nothing is written."""
     need_to("become another user")
-    time.sleep(SETTLED_SECONDS)
+    stored.settle()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -267,7 +271,7 @@ def test_cache_of_another_user(stored: Stored) -> None:
 
 def test_full_cache(stored: Stored) -> None:
     """Notes cannot be written, or are empty; what is there is used."""
-    time.sleep(SETTLED_SECONDS)
+    stored.settle()
     command = stored.command(stored.guest)
     mounts = small(stored.cache, 1 << 20, fill=True)
     for before in ([], [f"sleep 2.2; {' '.join(map(str, command))} >/dev/null 2>&1"]):
@@ -275,7 +279,7 @@ def test_full_cache(stored: Stored) -> None:
 
 
 def test_many_at_once(stored: Stored) -> None:
-    time.sleep(SETTLED_SECONDS)
+    stored.settle()
     running = [
         subprocess.Popen(stored.command(stored.guest), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(8)

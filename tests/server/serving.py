@@ -20,7 +20,7 @@ from tests.support.paths import ROOT
 from tests.support.tools import need
 
 START = ROOT / "mipsrec" / "commands" / "start_server.py"
-DEADLINE_SECONDS = 100
+DEADLINE_SECONDS = 600
 
 ROUNDS = """
 #include <signal.h>

@@ -119,7 +119,7 @@ def _extract(archive: Path, folder: Path) -> None:
     """Unpack what a package installs, through the links of a merged /usr."""
     words = ["tar", "--extract", "--no-same-owner", "--keep-directory-symlink", "--directory", str(folder)]
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(archive)], stdout=subprocess.PIPE) as contents:
-        subprocess.run(words, stdin=contents.stdout, check=True, timeout=300)
+        subprocess.run(words, stdin=contents.stdout, check=True, timeout=600)
     if contents.returncode != 0:
         raise OSError(f"{archive}: dpkg-deb cannot read it")
 
