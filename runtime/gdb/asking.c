@@ -90,7 +90,7 @@ void mr_debug_end_in_call(void *context)
     if (mr_debug_this_thread.changed || given)
         mr_wait_call_interrupt(context);
     else
-        mr_wait_call_go_on();
+        mr_wait_call_go_on(context);
 }
 
 bool mr_debug_ask_in_call(struct mr_signal_info *info, void *context)

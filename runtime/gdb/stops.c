@@ -263,7 +263,7 @@ bool mr_debug_kicked(const siginfo_t *info, void *context)
     if (mr_debug_session.post_mortem) {
         mr_debug_stop_here(context);
     } else if (self->number == 0 || !mr_debug_stop) {
-        mr_wait_call_go_on();
+        mr_wait_call_go_on(context);
     } else if (mr_wait_call_waits(context)) {
         mr_debug_park(true);
         mr_debug_end_in_call(context);

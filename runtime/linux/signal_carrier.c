@@ -224,7 +224,7 @@ void mr_signal_arrived(const struct mr_signal_info *info, bool of_thread, void *
     bool blocked = mr_signal_in(&thread->blocked, info->signal);
     bool taken_here = takes(thread, info->signal);
     if (mr_signal_actions[info->signal].handler == MR_SIG_IGNORE && !blocked) {
-        mr_wait_call_go_on();
+        mr_wait_call_go_on(context);
         return;
     }
     if (taken_here || of_thread)
@@ -234,7 +234,7 @@ void mr_signal_arrived(const struct mr_signal_info *info, bool of_thread, void *
     if (taken_here)
         mr_wait_call_interrupt(context);
     else
-        mr_wait_call_go_on();
+        mr_wait_call_go_on(context);
 }
 
 static void on_carrier(int host_signal, siginfo_t *host_info, void *context)
@@ -255,7 +255,7 @@ static void on_carrier(int host_signal, siginfo_t *host_info, void *context)
     else if (mr_signals_queued > before)
         mr_wait_call_interrupt(context);
     else
-        mr_wait_call_go_on();
+        mr_wait_call_go_on(context);
     errno = saved_errno;
 }
 

@@ -2,8 +2,12 @@
  *
  * Between the last look for signals (syscall.c) and the kernel's beginning to wait, a handler of the host may note one that
  * is for the guest. Then the call must not be made: the handler moves the pc to where it is given up. When the kernel has
- * begun, it ends the call itself with EINTR. So it does when a handler has noted nothing for the guest: then the call is
- * made again.
+ * begun, it ends the call itself with EINTR. So it does when a handler has noted nothing for the guest, as that of a sample:
+ * then the call is made again, with the time that is left.
+ *
+ * So no signal of the host's own decides how a call ends. This matters most where one comes together with the guest's. The
+ * kernel delivers first what was sent to the thread. Then it has put back the mask of a call like ppoll, which alone let the
+ * guest's signal in; or it has the call made again (SA_RESTART), which the guest's signal was to end.
  */
 #include "base/observe.h"
 #include "linux/host_call.h"
@@ -25,10 +29,10 @@ _Static_assert(ERESTART == 85, "the number in the code below");
 /* As the kernel's convention, after the address of mr_signal_came; the number is the second argument. */
 int64_t mr_wait_call_code(const volatile uint32_t *came, long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
                           uint64_t e, uint64_t f);
-extern const uint8_t mr_wait_call_begin[], mr_wait_call_made[], mr_wait_call_given_up[];
+extern const uint8_t mr_wait_call_begin[], mr_wait_call_enter[], mr_wait_call_made[], mr_wait_call_given_up[];
 
 __asm__(".text\n"
-        ".globl mr_wait_call_code, mr_wait_call_begin, mr_wait_call_made, mr_wait_call_given_up\n"
+        ".globl mr_wait_call_code, mr_wait_call_begin, mr_wait_call_enter, mr_wait_call_made, mr_wait_call_given_up\n"
         ".type mr_wait_call_code, @function\n"
         "mr_wait_call_code:\n\t"
         ".cfi_startproc\n\t"
@@ -42,7 +46,8 @@ __asm__(".text\n"
         "movq 16(%rsp), %r9\n"
         "mr_wait_call_begin:\n\t"
         "cmpl $0, (%r11)\n\t"
-        "jne mr_wait_call_given_up\n\t"
+        "jne mr_wait_call_given_up\n"
+        "mr_wait_call_enter:\n\t"
         "syscall\n"
         "mr_wait_call_made:\n\t"
         "ret\n"
@@ -63,6 +68,21 @@ void mr_wait_call_interrupt(void *context)
     mr_signal_came = 1;
     if ((uintptr_t)*pc >= (uintptr_t)mr_wait_call_begin && (uintptr_t)*pc < (uintptr_t)mr_wait_call_made)
         *pc = (greg_t)(uintptr_t)mr_wait_call_given_up;
+}
+
+/* A call that the kernel restarts stands before `syscall` again, and so does one that is not made yet: both are over in vain.
+ * Before that, mr_signal_came decides, and is looked at again: a handler above this one may have set it. */
+void mr_wait_call_go_on(void *context)
+{
+    greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+    uintptr_t pc = (uintptr_t)registers[REG_RIP];
+    came_for_nothing = 1;
+    if (pc == (uintptr_t)mr_wait_call_enter) {
+        registers[REG_RIP] = (greg_t)(uintptr_t)mr_wait_call_made;
+        registers[REG_RAX] = -EINTR;
+    } else if (pc > (uintptr_t)mr_wait_call_begin && pc < (uintptr_t)mr_wait_call_enter) {
+        registers[REG_RIP] = (greg_t)(uintptr_t)mr_wait_call_begin;
+    }
 }
 
 bool mr_wait_call_waits(const void *context)
@@ -86,6 +106,12 @@ void mr_wait_call_interrupt(void *context)
     mr_signal_came = 1;
 }
 
+void mr_wait_call_go_on(void *context)
+{
+    (void)context;
+    came_for_nothing = 1;
+}
+
 bool mr_wait_call_waits(const void *context)
 {
     (void)context;
@@ -94,18 +120,13 @@ bool mr_wait_call_waits(const void *context)
 
 #endif
 
-void mr_wait_call_go_on(void)
-{
-    came_for_nothing = 1;
-}
-
 /* The time to wait, of calls whose kernel's side does not write there what is left. */
 static struct timespec *time_to_wait(long number, uint64_t b, uint64_t c, uint64_t d)
 {
     bool relative = number == SYS_clock_nanosleep ? !(b & TIMER_ABSTIME) : (b & FUTEX_CMD_MASK) == FUTEX_WAIT;
     if (number == SYS_rt_sigtimedwait || (number == SYS_clock_nanosleep && relative))
         return (struct timespec *)(uintptr_t)c;
-    if (number == SYS_epoll_pwait2 || (number == SYS_futex && relative))
+    if (number == SYS_epoll_pwait2 || number == SYS_semtimedop || (number == SYS_futex && relative))
         return (struct timespec *)(uintptr_t)d;
     return NULL;
 }

@@ -118,6 +118,7 @@ static void on_sample(int host_signal, siginfo_t *info, void *context)
     int saved_errno = errno;
     uint64_t periods = 1 + (uint64_t)info->si_overrun;
     (void)host_signal;
+    mr_wait_call_go_on(context); /* also for one that is sent: it may have to end a call that the kernel would restart */
     if (info->si_code != SI_TIMER || info->si_value.sival_ptr != &table)
         mr_take_sent(info, context);
     else if (mr_profiling)
@@ -273,7 +274,7 @@ static void start_file(const struct mr_image *image)
     table->first_process = getpid();
     table->processes = 1;
     memcpy(identity, image->identity, sizeof identity);
-    mr_profiling = mr_samples_held = true;
+    mr_profiling = true;
     sigfillset(&action.sa_mask);
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     action.sa_sigaction = on_end;
@@ -298,7 +299,7 @@ void mr_profile_start(const struct mr_image *image)
     mr_observe.sample_takes_end = takes_end;
     mr_observe.sample_on_end = on_end;
     mr_sampling = true;
-    mr_samples_held = mr_profiling || interrupts_calls();
+    mr_samples_held = interrupts_calls();
     sigfillset(&action.sa_mask);
     if (sigaction(MR_SAMPLE_SIGNAL, &action, NULL) != 0)
         mr_fail("--profile: cannot install a handler: %s", strerror(errno));
