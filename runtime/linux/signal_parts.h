@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #define MR_HOST_SET_BYTES 8 /* of the kernel's sigset_t */
-#define MR_ALL_SIGNALS (~(uint64_t)0)
 
 struct mr_signal_set mr_signal_set_from_host(uint64_t host);
 struct mr_signal_set mr_signals_unblocked(void); /* of this thread */

@@ -85,6 +85,7 @@ void mr_signal_block(struct mr_signal_set blocked);      /* sets the mask of thi
 void mr_signal_set_action(int mips_signal, const struct mr_signal_action *action);
 struct mr_signal_action mr_signal_get_action(int mips_signal);
 /* The host's own mask of this thread, all signals that the host's kernel knows; returns the old one. */
+#define MR_ALL_SIGNALS (~(uint64_t)0)
 uint64_t mr_signals_set_host_mask(uint64_t host_set);
 void mr_signals_let_in_held(void); /* what the host blocks while the guest takes what came before */
 void mr_signals_hold_none(bool none); /* whether it blocks nothing so from now on: an execve hands the host's mask on */

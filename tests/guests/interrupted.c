@@ -2,12 +2,14 @@
  *
  * How "masked": ppoll, whose own mask lets the signal in. It must not end before the handler has run.
  * How "plain": a lock of a file. Once it sleeps, a handler without SA_RESTART must end it; it must not sleep again.
+ * How "ended": a child in pause, sigsuspend or ppoll is sent a handled signal many times, then one that ends it.
  * How "sent": SIGEMT, whose number the host's samples have, must end a read that sleeps. Not where Linux has no SIGEMT.
  * The handler counts how often the thread has slept, so that a slow machine changes nothing. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,10 +21,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { POLLED = 1000, LOCKS = 6000, SLEPT = 8 };
+enum { POLLED = 1000, LOCKS = 6000, SLEPT = 8, STORM = 20 };
 
 static volatile int ticks;
 static volatile long slept[SLEPT]; /* at each tick */
+static volatile int *handled;      /* by the child that is to be ended */
 
 static long times_slept(void)
 {
@@ -140,6 +143,61 @@ static int sent(int rounds)
 #endif
 }
 
+/* Uses processor time, so that samples fall due, and waits, for good in any of three ways. */
+static void wait_for_ever(int round)
+{
+    static struct pollfd polled[POLLED];
+    sigset_t ends, before;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGTERM);
+    sigprocmask(SIG_BLOCK, round % 3 ? &ends : NULL, &before);
+    for (int i = 0; i < POLLED; i++)
+        polled[i].fd = -1;
+    for (;;) {
+        for (volatile int spent = 0; spent < 3000 * (round % 7); spent++)
+            ;
+        if (round % 3 == 0)
+            pause();
+        else if (round % 3 == 1)
+            sigsuspend(&before);
+        else
+            ppoll(polled, POLLED, NULL, &before);
+    }
+}
+
+static void handle(int number)
+{
+    (void)number;
+    ++*handled;
+}
+
+static int ended(int rounds)
+{
+    int wrong = 0, status = 0;
+    const struct sigaction action = {.sa_handler = handle};
+    handled = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (handled == MAP_FAILED || sigaction(SIGUSR1, &action, NULL) != 0)
+        return -1;
+    signal(SIGALRM, SIG_DFL); /* ends what hangs */
+    alarm(100);
+    for (int i = 0; i < rounds; i++) {
+        *handled = 0;
+        pid_t child = fork();
+        if (child == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            wait_for_ever(i);
+        }
+        for (int n = 0; n < STORM; n++) {
+            while (*handled < n) /* all but the last, which comes together with the end */
+                sched_yield();
+            kill(child, SIGUSR1);
+        }
+        kill(child, SIGTERM);
+        wrong += waitpid(child, &status, 0) != child || !WIFSIGNALED(status) || WTERMSIG(status) != SIGTERM;
+    }
+    return wrong;
+}
+
 int main(int argc, char **argv)
 {
     const struct sigaction action = {.sa_handler = tick};
@@ -147,7 +205,10 @@ int main(int argc, char **argv)
     if (argc != 3)
         return 2;
     int rounds = atoi(argv[2]);
-    int wrong = argv[1][0] == 'm' ? masked(rounds) : argv[1][0] == 'p' ? plain(rounds) : sent(rounds);
+    int wrong = argv[1][0] == 'm'   ? masked(rounds)
+                : argv[1][0] == 'p' ? plain(rounds)
+                : argv[1][0] == 'e' ? ended(rounds)
+                                    : sent(rounds);
     printf("wrong: %d\n", wrong);
     return 0;
 }

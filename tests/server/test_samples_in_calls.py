@@ -10,7 +10,7 @@ import pytest
 from tests.support.compiled import ORDERS, compile_guest
 from tests.support.paths import GUESTS
 
-ROUNDS = {"masked": 1500, "plain": 600, "sent": 20}
+ROUNDS = {"masked": 1500, "plain": 600, "ended": 100, "sent": 20}
 
 
 @pytest.fixture(scope="module", params=list(ORDERS))

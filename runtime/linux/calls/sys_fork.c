@@ -188,7 +188,8 @@ static void forget_handlers(void)
             mr_signal_set_action(number, &none);
 }
 
-static void begin_child(struct mr_state *s, const struct mr_clone *clone, const int ends[2], bool several)
+/* What waits for the parent is not the child's; what is sent to the child from its first moment on is. */
+static void begin_process(const struct mr_clone *clone, uint64_t host_mask)
 {
     mr_threads_forked(clone->flags & CLONE_CHILD_CLEARTID ? clone->child_tid : 0);
     MR_TELL(growth_forked);
@@ -196,8 +197,13 @@ static void begin_child(struct mr_state *s, const struct mr_clone *clone, const 
     mr_timers_forked();
     MR_TELL(debug_forked);
     mr_signals_queued = 0;
-    mr_signals_let_in_held();
     mr_carrier_forked();
+    mr_signals_set_host_mask(host_mask);
+    mr_signals_let_in_held();
+}
+
+static void begin_child(struct mr_state *s, const struct mr_clone *clone, const int ends[2], bool several)
+{
     if (to_parent >= 0 && !(clone->flags & CLONE_FILES))
         close_pipe(); /* a vfork child's own children are none */
     to_parent = -1;
@@ -253,11 +259,15 @@ int64_t mr_process_make(struct mr_state *s, const struct mr_clone *clone)
         mr_unlock();
         return -errno;
     }
+    uint64_t host_mask = mr_signals_set_host_mask(MR_ALL_SIGNALS);
     int64_t child = host_process(clone, &pidfd);
+    if (child != 0)
+        mr_signals_set_host_mask(host_mask);
     if (child != 0 && parent_waits)
         close(ends[1]);
     mr_unlock();
     if (child == 0) {
+        begin_process(clone, host_mask);
         begin_child(s, clone, ends, several);
         return 0;
     }
