@@ -1,13 +1,18 @@
 """Notes in the cache: which contents a guest's file has, and when a library was used last.
 
-The host makes them as it runs programs (runtime/lifted/store.c), builds make them here. A note spares the reading of a
-whole file; nothing is lost without it.
+The host makes them as it runs programs (runtime/lifted/store.c), the compile server makes them here. A note spares the
+reading of a whole file; nothing is lost without it. Builds read files whole, and remove notes that say otherwise.
+
+A file has a note only where its times tell of every change; runtime/lifted/writers.c has the rule and its reasons.
 """
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import re
+import signal
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -22,6 +27,8 @@ WHOLE = "whole"
 USE_NOTED_SECONDS = 86400
 SETTLED_SECONDS = 2
 """What is younger may change, and keep its times."""
+OLD_SECONDS = 3600
+"""The same of files whose writers nobody can know of."""
 
 _MOST_BYTES = 4096
 _NAME = re.compile(r"[0-9a-f]+-[0-9a-f]+")
@@ -47,9 +54,41 @@ def read_note(path: Path) -> str | None:
     return found[1] if found is not None else None
 
 
+def _can_have_writers(handle: int) -> bool | None:
+    """Return whether an open file can have writers; None where the kernel grants no lease, and does not say.
+
+    SIGURG stands for SIGIO, which would end this process if a writer came meanwhile.
+    """
+    try:
+        own = os.open(f"/proc/self/fd/{handle}", os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.fcntl(own, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(own, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    except OSError as error:
+        return True if error.errno == errno.EAGAIN else None
+    finally:
+        os.close(own)
+    return False
+
+
+def times_tell(handle: int) -> bool:
+    """Return whether what is read from now on are the file's contents for as long as its times stay as they are."""
+    status = os.fstat(handle)
+    age = time.time() - max(status.st_mtime, status.st_ctime)
+    if age < SETTLED_SECONDS:
+        return False
+    writers = _can_have_writers(handle)
+    return age >= OLD_SECONDS if writers is None else not writers
+
+
 def note_identity(status: os.stat_result, identity: str) -> None:
-    """Write what the host would note of a guest's file that it has read (runtime/lifted/store.c)."""
-    if max(status.st_mtime, status.st_ctime) + SETTLED_SECONDS > time.time() or status.st_nlink == 0:
+    """Write what the host would note of a guest's file (runtime/lifted/store.c).
+
+    The file had this status, and times that tell, before its contents were read.
+    """
+    if status.st_nlink == 0:
         return
     times = [f"{ns // 10**9}.{ns % 10**9:09}" for ns in (status.st_mtime_ns, status.st_ctime_ns)]
     note = f"1 {status.st_size} {times[0]} {times[1]} {identity}\n"
@@ -57,6 +96,14 @@ def note_identity(status: os.stat_result, identity: str) -> None:
         root = own_folder()
         folder = trust.make_folder(root / FOLDER, root)
         trust.write(folder / name_of(status), note.encode())
+
+
+def forget_wrong(path: Path, identity: str) -> None:
+    """Remove what is noted of a file where it was read, and has another identity."""
+    with suppress(OSError, NoCacheError):
+        note = own_folder() / FOLDER / name_of(path.stat())
+        if read_note(note) not in (identity, WHOLE):
+            note.unlink()
 
 
 def note_use(path: Path) -> None:

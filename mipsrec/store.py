@@ -20,7 +20,7 @@ from . import profiles, trust
 from .cache import cache_folder, cannot_write, code_path
 from .cache_entries import describe
 from .cache_limit import Room, size_text
-from .cache_notes import note_use
+from .cache_notes import forget_wrong, note_use
 from .elf import Image, load_elf
 from .errors import BuildError, LiftError, MipsrecError, WriteError
 from .interrupts import held, let_in
@@ -119,6 +119,7 @@ def missing_of(images: Iterable[tuple[Path, Image]], options: Options, report: S
     """Return what the store lacks of some files, the largest first, each contents once; note what is present."""
     wanted: dict[str, Wanted] = {}
     for path, image in images:
+        forget_wrong(path, image.identity)
         if image.identity in wanted:
             continue
         found = stored_path(image.identity, options)

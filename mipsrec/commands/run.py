@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .. import trust
 from ..cache import cache_folder, has_folder, is_private, library_path, remove_private_folder, say_once, variant_of
-from ..cache_notes import note_use
+from ..cache_notes import forget_wrong, note_use
 from ..checksum import identity_of
 from ..errors import ElfError, UsageError, WriteError
 from ..host_build import host_executable
@@ -78,6 +78,7 @@ def library_of(program: str, options: Options) -> Path:
         identity = identity_of(Path(program).read_bytes())
     except OSError as error:
         raise ElfError(f"{program}: cannot be read ({error.strerror})") from error
+    forget_wrong(Path(program), identity)
     paths = paths_to_run(identity, options) if options.profile is None else [library_path(identity, options)]
     for path in paths:
         if trust.is_file(path) and is_undamaged(path):

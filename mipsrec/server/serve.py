@@ -26,7 +26,7 @@ from typing import IO
 
 from .. import object_cache, trust
 from ..cache import code_path, own_folder
-from ..cache_notes import note_identity
+from ..cache_notes import note_identity, times_tell
 from ..checksum import identity_of
 from ..elf import parse_elf
 from ..errors import MipsrecError
@@ -208,9 +208,11 @@ class Server:
         options = protocol.options_of(message.variant)
         if len(handles) != 1 or not message.pcs:
             raise Refused("it asks for nothing")
+        status, tells = os.fstat(handles[0]), times_tell(handles[0])
         content = _content_of(handles[0])
         key = (identity_of(content), options)
-        note_identity(os.fstat(handles[0]), key[0])
+        if tells:
+            note_identity(status, key[0])
         queued = sum(len(wanted.content) for wanted in self._wanted.values())
         full = len(self._wanted) >= _MOST_QUEUED or queued >= _MOST_QUEUED_BYTES
         if key[0] in self._hopeless or (key not in self._wanted and full):

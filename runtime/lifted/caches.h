@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #define MR_IDENTITY_DIGITS 64
 
@@ -39,11 +40,12 @@ const char *mr_distrust_made(const char *path, char real[PATH_MAX]); /* makes it
 /* ---- notes.c ---- */
 void mr_notes_open(const char *cache); /* where they are, a trusted folder; NULL or empty: nowhere */
 bool mr_is_same_file(const struct stat *a, const struct stat *b);
-bool mr_is_settled(const struct stat *status); /* whoever changes the file from now on changes its times */
+bool mr_is_older(const struct stat *status, time_t seconds); /* by what its times say */
+bool mr_is_settled(const struct stat *status); /* what dates the file from now on gives it other times */
 /* The identity that is noted of this state of a file. */
 bool mr_note_identity(const struct stat *status, char identity[MR_IDENTITY_DIGITS + 1]);
 bool mr_note_is_whole(const struct stat *status); /* of a library: it is known to be as it was made */
-/* Nothing is noted where the same times may mean other contents. */
+/* For whoever has read the file while its times told of changes (writers.h). */
 void mr_note_write(const struct stat *status, const char *identity);
 void mr_note_whole(const struct stat *status);
 

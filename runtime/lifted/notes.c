@@ -3,8 +3,8 @@
  *     CACHE/identities/DEVICE-INODE    the file's size and times when it was read, and its hash, or, of a library, "whole"
  *
  * A note counts until the size, modification or change time differ. What changes within the two seconds after it was read
- * might have the same times: a file so young has no notes. Who can write a note decides which code runs, so only notes of
- * root and the user count. Everything here fails quietly.
+ * might have the same times: a file so young has no notes. Nor has one that can have writers (writers.c). Who can write a
+ * note decides which code runs, so only notes of root and the user count. Everything here fails quietly.
  */
 #include "lifted/caches.h"
 
@@ -41,12 +41,17 @@ bool mr_is_same_file(const struct stat *a, const struct stat *b)
            a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
-bool mr_is_settled(const struct stat *status)
+bool mr_is_older(const struct stat *status, time_t seconds)
 {
     struct timespec now;
     time_t changed = status->st_mtim.tv_sec, noted = status->st_ctim.tv_sec;
     clock_gettime(CLOCK_REALTIME, &now);
-    return (changed > noted ? changed : noted) + SETTLED_SECONDS <= now.tv_sec;
+    return (changed > noted ? changed : noted) <= now.tv_sec - seconds;
+}
+
+bool mr_is_settled(const struct stat *status)
+{
+    return mr_is_older(status, SETTLED_SECONDS);
 }
 
 static bool note_path(const struct stat *status, char *path, size_t size_bytes)

@@ -18,6 +18,7 @@
 #include "base/messages.h"
 #include "base/options.h"
 #include "lifted/caches.h"
+#include "lifted/writers.h"
 #include "memory/values.h"
 
 #include <elf.h>
@@ -42,7 +43,7 @@
 struct known {
     struct stat status;
     char identity[MR_IDENTITY_DIGITS + 1];
-    bool settled;                    /* it was read when it was old enough: the same times are the same contents */
+    bool settled;                    /* the same times are the same contents */
     struct mr_open_library *library; /* NULL: there is none */
 };
 static struct known *known;
@@ -98,11 +99,13 @@ uint8_t *mr_file_read(int fd, size_t size_bytes)
     return bytes;
 }
 
-static bool identify(int fd, const struct stat *status, char identity[MR_IDENTITY_DIGITS + 1])
+/* *settled: whether the identity is the file's for as long as its status stays as it is. */
+static bool identify(int fd, const struct stat *status, char identity[MR_IDENTITY_DIGITS + 1], bool *settled)
 {
-    if (mr_note_identity(status, identity))
+    *settled = mr_note_identity(status, identity);
+    if (*settled)
         return true;
-    bool settled = mr_is_settled(status);
+    *settled = mr_times_tell_of(fd, status); /* before it is read */
     uint8_t hash[32], *bytes = status->st_size < MOST_FILE_BYTES ? mr_file_read(fd, (size_t)status->st_size) : NULL;
     if (bytes == NULL)
         return false;
@@ -113,7 +116,7 @@ static bool identify(int fd, const struct stat *status, char identity[MR_IDENTIT
     struct stat after;
     if (fstat(fd, &after) != 0 || !mr_is_same_file(status, &after))
         return false;
-    if (settled)
+    if (*settled)
         mr_note_write(status, identity);
     return true;
 }
@@ -121,16 +124,18 @@ static bool identify(int fd, const struct stat *status, char identity[MR_IDENTIT
 bool mr_store_identify_soon(int fd, char identity[MR_IDENTITY_DIGITS + 1], bool reads)
 {
     struct stat status;
+    bool settled;
     if (fstat(fd, &status) != 0 || status.st_size == 0)
         return false;
     return mr_note_identity(&status, identity) ||
-           (reads && status.st_size <= SMALL_FILE_BYTES && identify(fd, &status, identity));
+           (reads && status.st_size <= SMALL_FILE_BYTES && identify(fd, &status, identity, &settled));
 }
 
 bool mr_store_identify(int fd, char identity[MR_IDENTITY_DIGITS + 1])
 {
     struct stat status;
-    return fstat(fd, &status) == 0 && status.st_size > 0 && identify(fd, &status, identity);
+    bool settled;
+    return fstat(fd, &status) == 0 && status.st_size > 0 && identify(fd, &status, identity, &settled);
 }
 
 /* ---- the library ---- */
@@ -198,7 +203,7 @@ static struct mr_open_library *open_fit(const char *path, const char *identity, 
     *wrong = "its library is not a regular file";
     if (library == NULL)
         return NULL;
-    bool checked = mr_note_is_whole(&status);
+    bool checked = mr_note_is_whole(&status), tells = !checked && mr_times_tell(path, &status);
     *wrong = mr_library_check_file(library, path, !checked);
     if (*wrong == NULL && (library->file.device != status.st_dev || library->file.inode != status.st_ino))
         *wrong = "it was replaced meanwhile";
@@ -210,7 +215,7 @@ static struct mr_open_library *open_fit(const char *path, const char *identity, 
         close_library(library);
         return NULL;
     }
-    if (!checked)
+    if (tells)
         mr_note_whole(&status);
     mark_used(path, &status);
     return library;
@@ -357,8 +362,7 @@ struct mr_open_library *mr_store_find(int fd, const char *guest_path)
     mr_unlock();
     if (settled || full)
         return file.library;
-    file.settled = mr_is_settled(&file.status);
-    if (!is_mips(fd, &file.status) || !identify(fd, &file.status, file.identity))
+    if (!is_mips(fd, &file.status) || !identify(fd, &file.status, file.identity, &file.settled))
         return NULL;
     mr_lock();
     bool found = take_library(&file);

@@ -1,0 +1,117 @@
+"""The host and files that can have writers: what it knows of them stays true, though some stores change no time."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import shutil
+import struct
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from mipsrec import pipeline
+from mipsrec.cache import code_path, variant_of
+from mipsrec.elf import load_elf
+from mipsrec.store import store
+from tests.support.compiled import ORDERS, compile_guest
+from tests.support.dynamic import recompiled_files
+from tests.support.powers import need_to
+from tests.support.settled import settle
+
+OPTIONS = pipeline.Options(opt=0, jobs=1)
+FREESTANDING = ("-static", "-nostdlib", "-fno-pic", "-mno-abicalls")
+EXITS = """
+    .globl __start
+    .set noreorder
+__start:
+    addiu $4, $0, 11
+    addiu $2, $0, 4001
+    syscall
+    nop
+"""
+NOBODY = 65534
+
+
+def first_word(byte_order: str, status: int) -> bytes:
+    """Return the instruction that says how the program exits."""
+    return struct.pack(">I" if byte_order == "big" else "<I", 0x24040000 | status)
+
+
+@dataclass
+class Exiting:
+    """A program that exits with a status, and a cache with its code and the host's notes."""
+
+    program: Path
+    cache: Path
+    host: Path
+    user: int | None = None
+
+    def run(self) -> tuple[int, bool]:
+        """Return its status, and whether recompiled code ran."""
+        words: list[str | Path] = [self.host, "--stats", "--tier", "aot", "--cache", self.cache]
+        words += ["--variant", variant_of(OPTIONS), self.program]
+        result = subprocess.run(words, capture_output=True, text=True, user=self.user, cwd="/")
+        return result.returncode, bool(recompiled_files(result.stderr))
+
+    def noted(self) -> list[str]:
+        """Return what is noted of files, sorted: identities, and "whole" of libraries."""
+        return sorted(path.read_text().split()[-1] for path in (self.cache / "identities").glob("*"))
+
+
+def exiting(folder: Path, byte_order: str, host: Path) -> Exiting:
+    program, cache = compile_guest(folder, byte_order, EXITS, *FREESTANDING, language="assembler"), folder / "cache"
+    image = load_elf(program)
+    made = code_path(image.identity, OPTIONS).relative_to(os.environ["MIPSREC_CACHE"])
+    (cache / made).parent.mkdir(parents=True)
+    shutil.copy(store(image, OPTIONS), cache / made)
+    return Exiting(program, cache, host)
+
+
+@contextmanager
+def mapped(path: Path) -> Iterator[mmap.mmap]:
+    """Yield a shared mapping of a file, whose descriptor is closed."""
+    with path.open("r+b") as file:
+        memory = mmap.mmap(file.fileno(), 0)
+    with memory:
+        yield memory
+
+
+@pytest.mark.parametrize("byte_order", ORDERS)
+def test_stores_to_a_mapping_are_seen(tmp_path: Path, host: Path, byte_order: str) -> None:
+    it = exiting(tmp_path, byte_order, host)
+    before, after = first_word(byte_order, 11), first_word(byte_order, 22)
+    at = it.program.read_bytes().index(before)
+    library = next(it.cache.rglob("*.so"))
+    with mapped(it.program) as memory, library.open("r+b"):
+        memory[at : at + 4] = before  # the first store to a page is dated
+        settle(tmp_path)
+        assert it.run() == (11, True) and it.noted() == []
+        memory[at : at + 4] = after
+        assert it.run() == (22, False)
+    settle(tmp_path)
+    assert it.run() == (22, False) and it.noted() == [load_elf(it.program).identity]
+    with mapped(it.program) as memory:
+        memory[at : at + 4] = before
+        assert it.run() == (11, True)
+
+
+def test_files_of_others_are_noted_when_they_are_old(host: Path) -> None:
+    """The kernel does not say who may write to a file of another owner."""
+    need_to("become another user")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        it = exiting(folder, "little", Path(shutil.copy(host, folder / "host")))
+        it.user = NOBODY
+        for path in (folder, *it.cache.rglob("*"), it.cache):
+            os.chown(path, NOBODY, NOBODY)
+        settle(folder)
+        assert it.run() == (11, True) and it.noted() == ["whole"]
+        os.chown(it.program, NOBODY, NOBODY)
+        settle(folder)
+        assert it.run() == (11, True) and it.noted() == sorted([load_elf(it.program).identity, "whole"])
