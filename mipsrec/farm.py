@@ -32,10 +32,11 @@ from .errors import BuildError, LiftError, MipsrecError, UsageError
 from .layers import check_trust
 from .linking import GuestFile, LibraryIdentity
 from .options import Options
+from .shard_work import DeadShard
 from .shards import Shard
 from .store import StoreProgress, StoreReport, Wanted, check_room, is_sound, locked, missing_of, root_of
 from .target_cpu import chosen_cpu
-from .workers import result_in_child
+from .workers import WorkerDied, result_in_child
 
 CONNECT_SECONDS = 10
 WORKER_SECONDS = 10
@@ -96,7 +97,14 @@ def compile_part(order: Order, number: int) -> tuple[bytes, native.Entries, bool
     """Return the object of one shard, its entries, and whether it was there from an earlier build."""
     plan, shards = _analysis_of(order)
     build = native.BuildOptions(1, chosen_cpu(order.options.cpu), order.options.reuse)
-    return result_in_child(partial(native.compile_shard, plan=plan, build=build), shards[number])
+    work = partial(native.compile_shard, plan=plan, build=build)
+    try:
+        return result_in_child(work, shards[number])
+    except WorkerDied as died:
+        shard = DeadShard(shards[number], died.death)
+        raise LiftError(
+            f"{order.path}: {shard}; build it without --dask, which finds what that is and leaves it out"
+        ) from died
 
 
 # ---- on the client ----

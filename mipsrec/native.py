@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
 
@@ -31,10 +31,11 @@ from .lift.convention import Callee
 from .lift.options import LiftOptions
 from .linking import LibraryIdentity, link, table_text
 from .options import LIGHT
+from .shard_work import CompilerDied, DeadShard, Progress, results_of, smallest_dying, starts_to_leave_out
 from .shards import Shard, shards_of_program
 from .target_cpu import Cpu, chosen_cpu
 from .temporary_folder import temporary_folder
-from .workers import Result, results
+from .workers import Result
 
 
 @dataclass(frozen=True)
@@ -310,9 +311,6 @@ def _read_ir(path: Path) -> str:
 
 # ---- the whole build ----
 
-Progress = Callable[[int, int], None]
-"""Called with (functions done, guest instructions done) as shards finish."""
-
 
 def build_library(
     shards: list[Shard],
@@ -385,13 +383,16 @@ def _finish(
 def in_workers(
     shards: list[Shard], work: Callable[[Shard], Result], build: BuildOptions, progress: Progress | None = None
 ) -> list[Result]:
-    """Work on every shard, each in a process of its own; return the results in the shards' order."""
-    heaviest_first = sorted(shards, key=lambda shard: -shard.cost)
-    workers = max(1, min(build.worker_count(), len(shards)))
-    done: dict[int, Result] = {}
-    with closing(results(work, heaviest_first, workers)) as finished:
-        for shard, result in finished:
-            done[shard.number] = result
-            if progress is not None:
-                progress(len(shard.files) or len(shard.starts), shard.weight)
-    return [done[shard.number] for shard in shards]
+    """Work on every shard, each in a process of its own; return the results in order. Raises CompilerDied."""
+    return results_of(shards, work, build.worker_count(), progress)
+
+
+def dying_parts(died: CompilerDied, build: BuildOptions) -> list[DeadShard]:
+    """Return the smallest parts of shards of IR files that compiler processes die of."""
+    return smallest_dying(died.dead, partial(compile_shard, plan=None, build=build), build.worker_count())
+
+
+def dying_starts(died: CompilerDied, plan: Plan, build: BuildOptions, file: Path) -> set[int]:
+    """Return the starts of functions to leave out, since compiler processes die of them; they are named."""
+    work = partial(compile_shard, plan=plan, build=replace(build, reuse=False))
+    return starts_to_leave_out(str(file), died, work, build.worker_count(), plan.tiny.values())

@@ -39,12 +39,13 @@ from .lift.variants import plan_variant, variants
 from .long_work import long_wait
 from .memory import AddressSpace
 from .options import Options
+from .shard_work import CompilerDied
 from .shards import shards_of_files
 from .store import is_sound, locked, store
 from .target_cpu import chosen_cpu
 
 if TYPE_CHECKING:
-    from .native import BuildReport, Plan
+    from .native import BuildOptions, BuildReport, Plan
 
 __all__ = [
     "Guest", "Options", "Progress", "build", "cached_functions", "cached_library", "dump_llvm", "lifted_modules",
@@ -298,7 +299,8 @@ def build(
 ) -> BuildReport:
     """Compile a guest, or the folder of a dump, into a library that the host loads.
 
-    `functions` chooses some of a guest's; the rest of the program is interpreted.
+    `functions` chooses some of a guest's; the rest of the program is interpreted. So are functions that a compiler
+    process dies of, which are named on standard error.
     """
     from . import native
     from .linking import GuestFile, LibraryIdentity
@@ -313,14 +315,33 @@ def build(
             profile = profile.of(image.identity, image.path)
         identity = LibraryIdentity(GuestFile.of(image), lift.memory, lift.calls, said, build_options.cpu)
         chosen = source.starts if functions is None else _callees_of(source, functions)
-        plan = plan_of(source, options, chosen, profile)
-        return native.build_library(plan.shards(), plan, None, build_options, identity, Path(output), progress)
+        while True:
+            plan = plan_of(source, options, chosen, profile)
+            try:
+                return native.build_library(plan.shards(), plan, None, build_options, identity, Path(output), progress)
+            except CompilerDied as died:
+                chosen, progress = _without_dying(image, chosen, died, plan, build_options), None
     dump = ir_dump.read_dump(Path(source))
     if profile is not None:
         profile = profile.of(dump.guest.identity, Path(source))
     identity = LibraryIdentity(dump.guest, dump.memory, dump.calls, said, build_options.cpu)
     shards = shards_of_files(dump.with_levels(str(options.opt), profile))
-    return native.build_library(shards, None, dump.entries, build_options, identity, Path(output), progress)
+    try:
+        return native.build_library(shards, None, dump.entries, build_options, identity, Path(output), progress)
+    except CompilerDied as died:
+        raise CompilerDied(native.dying_parts(died, build_options)) from died
+
+
+def _without_dying(
+    image: Image, chosen: Mapping[int, Callee], died: CompilerDied, plan: Plan, options: BuildOptions
+) -> Mapping[int, Callee]:
+    """Return the chosen functions but those that compiler processes die of; raises LiftError where none are left."""
+    from .native import dying_starts
+
+    left = chosen.keys() - dying_starts(died, plan, options, image.path)
+    if not left:
+        raise LiftError(f"{image.path}: there is nothing else to recompile")
+    return {start: chosen[start] for start in chosen if start in left}
 
 
 def cached_library(

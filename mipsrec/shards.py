@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -32,11 +32,23 @@ class Shard:
     files: tuple[Path, ...]
     weight: int
     level: str
+    names: tuple[str, ...]
+    """What the functions or files are called, for people."""
 
     @property
     def cost(self) -> int:
         """How long LLVM takes, in no unit: what is compiled last should be small."""
         return self.weight * _COSTS.get(self.level, 5)
+
+    def halves(self) -> list[Shard]:
+        """Return the shard cut in two; none where it has one item only. The weights are not looked up."""
+        items = len(self.names)
+        if items < 2:
+            return []
+        parts = slice(0, items // 2), slice(items // 2, items)
+        return [
+            replace(self, starts=self.starts[part], files=self.files[part], names=self.names[part]) for part in parts
+        ]
 
 
 def _begins_shard(name: str) -> bool:
@@ -67,7 +79,9 @@ def shards_of_program(program: Program, levels: Mapping[int, str]) -> list[Shard
     for level in sorted(set(levels.values())):
         starts = sorted(start for start in levels if levels[start] == level)
         sized = [(start, program.functions[start].instruction_count(), f"{start:08x}") for start in starts]
-        found += [Shard(len(found) + n, group, (), weight, level) for n, (group, weight) in enumerate(_cut(sized))]
+        for group, weight in _cut(sized):
+            names = tuple(program.functions[start].name for start in group)
+            found.append(Shard(len(found), group, (), weight, level, names))
     return found
 
 
@@ -76,5 +90,6 @@ def shards_of_files(files: Sequence[tuple[Path, int, str]]) -> list[Shard]:
     found: list[Shard] = []
     for level in sorted({level for _, _, level in files}):
         sized = [(path, size, path.name) for path, size, of in files if of == level]
-        found += [Shard(len(found) + n, (), group, weight, level) for n, (group, weight) in enumerate(_cut(sized))]
+        for group, weight in _cut(sized):
+            found.append(Shard(len(found), (), group, weight, level, tuple(path.name for path in group)))
     return found

@@ -14,7 +14,9 @@ import signal
 import threading
 import traceback
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkProcess
 from typing import Any, TypeVar
@@ -28,6 +30,37 @@ Result = TypeVar("Result")
 _PR_SET_PDEATHSIG = 1
 _forking = threading.Lock()
 """No child has the writing end of another one's pipe: a reader waits for its end where a child dies."""
+
+
+@dataclass(frozen=True)
+class Death:
+    """How a process ended without an answer: `exit_code` is minus the signal's number, or an exit status."""
+
+    exit_code: int
+
+    @property
+    def cause(self) -> str:
+        """The signal's name, or the exit status, in words."""
+        try:
+            return signal.Signals(-self.exit_code).name
+        except ValueError:
+            return f"signal {-self.exit_code}" if self.exit_code < 0 else f"exit status {self.exit_code}"
+
+    @property
+    def is_kill(self) -> bool:
+        """Whether it was killed from outside: by the kernel for want of memory, or by a person."""
+        return self.exit_code == -signal.SIGKILL
+
+    def __str__(self) -> str:
+        return f"a compiler process died ({self.cause}{', perhaps for want of memory' if self.is_kill else ''})"
+
+
+class WorkerDied(BuildError):
+    """A process died, and with it an answer that was needed."""
+
+    def __init__(self, death: Death) -> None:
+        super().__init__(death)
+        self.death = death
 
 
 class _WorkerTraceback(Exception):
@@ -54,8 +87,8 @@ def _work(function: Callable[[Task], Result], task: Task, parent: int, there: Co
     there.close()
 
 
-def _start(function: Callable[[Task], Result], task: Task) -> tuple[ForkProcess, Connection]:
-    with _cannot_start():
+def _start(function: Callable[[Task], Result], task: Task, advice: str) -> tuple[ForkProcess, Connection]:
+    with _cannot_start(advice):
         here, there = multiprocessing.Pipe(duplex=False)
         process = multiprocessing.get_context("fork").Process(
             target=_work, args=(function, task, os.getpid(), there), daemon=True
@@ -66,21 +99,25 @@ def _start(function: Callable[[Task], Result], task: Task) -> tuple[ForkProcess,
 
 
 @contextmanager
-def _cannot_start() -> Iterator[None]:
+def _cannot_start(advice: str = "") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise BuildError(f"cannot start a compiler process ({error.strerror}); try --jobs 1") from error
+        raise BuildError(f"cannot start a compiler process ({error.strerror}){advice}") from error
 
 
-def _received(here: Connection, advice: str = "") -> Any:
-    """Return what a worker has sent; raises what it raised, and BuildError with the advice when it died."""
+def _received(here: Connection, exit_code: Callable[[], int]) -> Any:
+    """Return what a worker has sent, or its death; raises what it raised. `exit_code` waits for its end."""
     try:
-        result, error, text = here.recv()
-    except (EOFError, OSError) as gone:  # amid its answer, or before
-        raise BuildError(f"a compiler process died, perhaps for want of memory{advice}") from gone
+        answer = here.recv()
+    except (EOFError, OSError):  # amid its answer, or before
+        answer = None
     finally:
         here.close()
+    ended = exit_code()
+    if answer is None:
+        return Death(ended)
+    result, error, text = answer
     if error is not None:
         raise error from _WorkerTraceback(f"in a worker:\n{text}")
     return result
@@ -89,18 +126,29 @@ def _received(here: Connection, advice: str = "") -> Any:
 def results(
     function: Callable[[Task], Result], tasks: Sequence[Task], workers: int
 ) -> Generator[tuple[Task, Result], None, None]:
-    """Yield (task, result) pairs; raises what `function` raises, and BuildError when a worker dies.
+    """Yield (task, result) pairs; raises what `function` raises, and WorkerDied."""
+    with closing(outcomes(function, tasks, workers)) as found:
+        for task, outcome in found:
+            if isinstance(outcome, Death):
+                raise WorkerDied(outcome)
+            yield task, outcome
 
-    Workers are forked and inherit this process's memory. When the caller stops early they are killed: one may be amid
-    a minute of optimisation.
+
+def outcomes(
+    function: Callable[[Task], Result], tasks: Sequence[Task], workers: int, advice: str = ""
+) -> Generator[tuple[Task, Result | Death], None, None]:
+    """Yield each task with its result, or with how its worker died; raises what `function` raises.
+
+    `advice` is added where no process can be started. Workers are forked and inherit this process's memory. When the
+    caller stops early they are killed: one may be amid a minute of optimisation.
     """
     with held():
-        yield from _results(function, tasks, workers)
+        yield from _outcomes(function, tasks, workers, advice)
 
 
-def _results(
-    function: Callable[[Task], Result], tasks: Sequence[Task], workers: int
-) -> Generator[tuple[Task, Result], None, None]:
+def _outcomes(
+    function: Callable[[Task], Result], tasks: Sequence[Task], workers: int, advice: str
+) -> Generator[tuple[Task, Result | Death], None, None]:
     gc.freeze()  # a collection in a worker would copy all that it inherits
     waiting = list(reversed(tasks))
     running: dict[Connection, tuple[Task, ForkProcess]] = {}
@@ -108,22 +156,26 @@ def _results(
         while waiting or running:
             while waiting and len(running) < workers:
                 task = waiting.pop()
-                process, here = _start(function, task)
+                process, here = _start(function, task, advice)
                 running[here] = (task, process)
             with let_in():
                 ready = set(wait(list(running)))
             for here in [here for here in running if here in ready]:
                 task, process = running[here]
-                result: Result = _received(here, "; try --jobs 1")
-                process.join()
+                outcome = _received(here, partial(_exit_code, process))
                 del running[here]
                 with let_in():
-                    yield task, result
+                    yield task, outcome
     finally:
         for _, process in running.values():
             process.kill()
             process.join()
         gc.unfreeze()
+
+
+def _exit_code(process: ForkProcess) -> int:
+    process.join()
+    return process.exitcode or 0
 
 
 def result_in_child(function: Callable[[Task], Result], task: Task) -> Result:
@@ -141,8 +193,8 @@ def result_in_child(function: Callable[[Task], Result], task: Task) -> Result:
             finally:
                 os._exit(0)
         there.close()
-    try:
-        answer: Result = _received(here)
-        return answer
-    finally:
-        os.waitpid(pid, 0)
+    outcome = _received(here, lambda: os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    if isinstance(outcome, Death):
+        raise WorkerDied(outcome)
+    answer: Result = outcome
+    return answer

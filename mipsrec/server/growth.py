@@ -33,6 +33,7 @@ from ..lift.policy import MOST_JUMPS, cold_functions, jump_count, large_interpre
 from ..linking import GuestFile, LibraryIdentity
 from ..options import AUTO, Options
 from ..pipeline import Guest
+from ..shard_work import CompilerDied
 from ..shards import Shard
 from ..target_cpu import Cpu, chosen_cpu
 from .choice import FileIndex
@@ -73,6 +74,8 @@ class Library:
     groups: list[Group] = field(default_factory=list)
     seconds: float = 0.0
     """Processor time that servers have spent on it."""
+    refused: frozenset[int] = frozenset()
+    """Starts of functions that a compiler process dies of; they are not tried again."""
     _counted: float = 0.0
 
     def begin_job(self) -> None:
@@ -122,6 +125,7 @@ def read_state(identity: str, options: Options) -> Library:
         facts = read_description(library.path.with_suffix(".json"))
         if facts["version"] == source_digest():
             library.seconds = float(facts["seconds"])
+            library.refused = frozenset(map(int, facts["refused"]))
             library.groups = [_group(text) for text in facts["groups"]]
     except (Damaged, OSError, ValueError, KeyError, TypeError, OverflowError):
         library.groups = []
@@ -144,7 +148,10 @@ def _write_state(library: Library, guest: Guest) -> None:
         for group in library.groups
     ]
     path, soname = str(guest.image.path.absolute()), guest.image.soname
-    facts = {"path": path, "soname": soname, "version": source_digest(), "groups": groups, "seconds": library.seconds}
+    facts = {
+        "path": path, "soname": soname, "version": source_digest(), "groups": groups, "seconds": library.seconds,
+        "refused": sorted(library.refused),
+    }  # fmt: skip
     trust.write(library.path.with_suffix(".json"), (json.dumps(facts) + "\n").encode(), wait_for_disk=True)
 
 
@@ -197,11 +204,16 @@ def _plan(guest: Guest, options: Options, functions: Functions) -> native.Plan:
 
 
 def compile_group(guest: Guest, options: Options, functions: Functions, number: int, jobs: int) -> Group:
-    """Compile functions as one group; raises MipsrecError."""
-    plan = _plan(guest, options, functions)
+    """Compile functions as one group, which lacks those that a compiler process dies of; raises MipsrecError."""
     build = native.BuildOptions(jobs, chosen_cpu(options.cpu))
-    work = partial(_compile, plan=plan, number=number, cpu=build.cpu)  # workers inherit it through fork
-    return Group(number, functions, tuple(native.in_workers(plan.shards(), work, build)))
+    while True:
+        plan = _plan(guest, options, functions)
+        work = partial(_compile, plan=plan, number=number, cpu=build.cpu)  # workers inherit it through fork
+        try:
+            return Group(number, functions, tuple(native.in_workers(plan.shards(), work, build)))
+        except CompilerDied as died:
+            dying = native.dying_starts(died, plan, build, guest.image.path)
+            functions = {start: functions[start] for start in functions if start not in dying}
 
 
 # ---- the library ----
@@ -209,18 +221,25 @@ def compile_group(guest: Guest, options: Options, functions: Functions, number: 
 
 def grow(index: FileIndex, options: Options, library: Library, chosen: Mapping[int, frozenset[int]], jobs: int) -> None:
     """Add functions to a library, and put it into the store; raises MipsrecError, or OSError."""
-    if len(library.functions.keys() | chosen.keys()) > MOST_FUNCTIONS:
+    wanted = {start: chosen[start] for start in chosen if start not in library.refused}
+    if not wanted or len(library.functions.keys() | wanted.keys()) > MOST_FUNCTIONS:
         return
-    number = 1 + max((group.number for group in library.groups), default=0)
-    group = compile_group(index.guest, options, dict(chosen), number, jobs)
-    groups = [one for one in library.groups if not one.functions.keys() <= chosen.keys()]
+    group = _next_group(index.guest, options, library, wanted, jobs)
+    groups = [one for one in library.groups if not one.functions.keys() <= group.functions.keys()]
     _put(index.guest, options, library, [*groups, group], jobs)
 
 
 def compact(index: FileIndex, options: Options, library: Library, jobs: int) -> None:
     """Make all groups of a library one."""
-    number = 1 + max(group.number for group in library.groups)
-    _put(index.guest, options, library, [compile_group(index.guest, options, library.functions, number, jobs)], jobs)
+    _put(index.guest, options, library, [_next_group(index.guest, options, library, library.functions, jobs)], jobs)
+
+
+def _next_group(guest: Guest, options: Options, library: Library, functions: Functions, jobs: int) -> Group:
+    """Compile functions as a new group of a library, and note which of them it refuses."""
+    number = 1 + max((group.number for group in library.groups), default=0)
+    group = compile_group(guest, options, functions, number, jobs)
+    library.refused |= functions.keys() - group.functions.keys()
+    return group
 
 
 def _objects_of(guest: Guest, options: Options, groups: list[Group], jobs: int) -> list[bytes]:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import faulthandler
 import os
+import re
+import signal
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -20,6 +25,10 @@ def double(number: int) -> int:
 
 def die(number: int) -> int:
     os._exit(number)
+
+
+def full(number: int) -> int:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def die_amid_the_answer(number: int) -> int:
@@ -43,12 +52,33 @@ def test_what_is_raised_is_raised_here() -> None:
         workers.result_in_child(double, -1)
 
 
-@pytest.mark.parametrize("function", [die, die_amid_the_answer])
-def test_death(function: object) -> None:
-    with pytest.raises(BuildError, match="a compiler process died.*--jobs 1"):
-        list(workers.results(function, [1], 1))  # type: ignore[arg-type]
-    with pytest.raises(BuildError, match="a compiler process died"):
-        workers.result_in_child(function, 1)  # type: ignore[arg-type]
+def kill(number: int) -> int:
+    if number != signal.SIGKILL:
+        signal.signal(number, signal.SIG_DFL)  # pytest's faulthandler reports some
+    faulthandler.disable()  # it reports what is meant
+    os.kill(os.getpid(), number)
+    return number
+
+
+@pytest.mark.parametrize(
+    ("function", "number", "cause"),
+    [
+        (die, 3, "exit status 3"),
+        (die_amid_the_answer, 1, "exit status 1"),
+        (kill, signal.SIGABRT, "SIGABRT"),
+        (kill, signal.SIGKILL, "SIGKILL, perhaps for want of memory"),
+        (kill, signal.SIGRTMIN + 2, f"signal {signal.SIGRTMIN + 2}"),
+    ],
+)
+def test_death(function: Callable[[int], int], number: int, cause: str) -> None:
+    """How a process died is told, and nothing is advised: the caller knows what helps."""
+    said = re.escape(f"a compiler process died ({cause})") + "$"
+    with pytest.raises(workers.WorkerDied, match=said):
+        list(workers.results(function, [number], 2))
+    with pytest.raises(workers.WorkerDied, match=said):
+        workers.result_in_child(function, number)
+    (found,) = workers.outcomes(function, [number], 1)
+    assert isinstance(found[1], workers.Death) and found[0] == number
 
 
 def test_no_process_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,10 +86,20 @@ def test_no_process_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
     monkeypatch.setattr(os, "fork", refuse)
-    with pytest.raises(BuildError, match=r"process \(Resource temporarily unavailable\); try --jobs 1"):
-        list(workers.results(double, [1], 1))
-    with pytest.raises(BuildError, match="cannot start a compiler process"):
-        workers.result_in_child(double, 1)
+    said = r"cannot start a compiler process \(Resource temporarily unavailable\)"
+    for attempt in (lambda: list(workers.results(double, [1], 1)), lambda: [workers.result_in_child(double, 1)]):
+        with pytest.raises(BuildError, match=f"{said}$"):
+            attempt()
+    with pytest.raises(BuildError, match=f"{said}; try --jobs 1$"):
+        list(workers.outcomes(double, [1], 2, "; try --jobs 1"))
+
+
+def test_an_error_of_the_system_is_no_death() -> None:
+    """A worker that cannot write its object is not one that died."""
+    with pytest.raises(OSError, match="No space left"):
+        list(workers.results(full, [1], 1))
+    with pytest.raises(OSError, match="No space left"):
+        workers.result_in_child(full, 1)
 
 
 def test_descriptors_are_closed() -> None:

@@ -38,6 +38,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "compiler",
         "target_cpu",
         "shards",
+        "shard_work",
         "workers",
         "object_cache",
         "linking",
