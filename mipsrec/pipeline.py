@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ from .elf import Image, load_elf
 from .emit.function import LiftedFunction
 from .emit.lifted import lift_function
 from .emit.module import module_parts, module_text
-from .errors import LiftError, MipsrecError
+from .errors import BuildError, LiftError, MipsrecError
 from .isa.disassembly import disassemble
 from .lift.convention import Callee
 from .lift.ir import FunctionPlan
@@ -201,13 +201,19 @@ def lifted_modules(
 def optimized_modules(
     guest: Guest, options: Options, functions: list[Function]
 ) -> Iterator[tuple[Function, str, list[LiftedFunction]]]:
-    """Yield the same as LLVM's pipeline of the functions' levels leaves it."""
+    """Yield the same as LLVM's pipeline of the functions' levels leaves it; raises BuildError where LLVM aborts."""
     from .native import optimized_text
+    from .workers import WorkerDied, result_in_child
 
     cpu = chosen_cpu(options.cpu)
     levels = levels_of_program(guest.program, [function.start for function in functions], str(options.opt))
     for function, text, lifted in lifted_modules(guest, options, functions):
-        yield function, optimized_text(text, levels[function.start], cpu), lifted
+        level = levels[function.start]
+        try:
+            optimized = result_in_child(partial(optimized_text, level=level, cpu=cpu), text)
+        except WorkerDied as died:
+            raise BuildError(f"{guest.image.path}: {died} at level {level} with {function.name}") from died
+        yield function, optimized, lifted
 
 
 def llvm_module(

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import pipeline, shard_work
-from mipsrec.errors import LiftError
+from mipsrec import native, pipeline, shard_work
+from mipsrec.errors import BuildError, LiftError
 from mipsrec.options import LIGHT
 from mipsrec.shards import Shard
 from tests.support.commandline import mipsrec_here
@@ -128,3 +128,12 @@ def test_what_cannot_be_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(shard_work.CompilerDied, match=rf"SIGABRT\) at level 2 with {file.name}$"):
         pipeline.build(tmp_path / "ir", tmp_path / "lib.so", options)
     assert set(tmp_path.iterdir()) == before
+
+
+def test_a_dump_of_optimized_ir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLVM takes neither the command nor the caller in Python with it; a folder without an index is no dump."""
+    guest = pipeline.open_guest(compile_guest(tmp_path, "little", SOURCE, *BARE))
+    monkeypatch.setattr(native, "optimize", lambda module, machine, level: abort())
+    with pytest.raises(BuildError, match=r"guest: a compiler process died \(SIGABRT\) at level 2 with fatal$"):
+        pipeline.dump_llvm(guest, tmp_path / "ir", pipeline.Options(2), [guest.function("fatal")], optimized=True)
+    assert list((tmp_path / "ir").iterdir()) == []
