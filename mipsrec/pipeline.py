@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import ir_dump, profiles
-from .analysis import Block, Function, Program, analyze
+from .analysis import Block, Function, Program, Ranges, analyze
 from .cache import cache_folder, code_path, library_path, partial_variant
 from .cache_entries import describe
 from .cache_limit import Room
@@ -57,11 +57,17 @@ _LONG_TO_ANALYZE = 1 << 20
 
 
 class Guest:
-    """A program to translate; analysis runs once, when it is first needed. It believes in the starts that are known."""
+    """A program to translate; analysis runs once, when it is first needed. It believes in the starts that are known.
 
-    def __init__(self, image: Image, known_starts: frozenset[int] = frozenset()) -> None:
+    Nothing outside `ranges` is looked at, if they are given.
+    """
+
+    def __init__(
+        self, image: Image, known_starts: frozenset[int] = frozenset(), ranges: Ranges | None = None
+    ) -> None:
         self.image = image
         self.known_starts = known_starts
+        self.ranges = ranges
 
     @cached_property
     def memory(self) -> AddressSpace:
@@ -71,7 +77,7 @@ class Guest:
     @cached_property
     def program(self) -> Program:
         with _no_collections(), self._said_if_long():
-            return analyze(self.image, self.memory, self.known_starts)
+            return analyze(self.image, self.memory, self.known_starts, self.ranges)
 
     def _said_if_long(self) -> AbstractContextManager[None]:
         code_bytes = sum(end - start for start, end in self.image.executable_ranges)

@@ -12,14 +12,14 @@ from collections.abc import Collection
 
 from ..elf import Image
 from ..memory import AddressSpace
-from .blocks import BlockFinder, CodeReader
+from .blocks import BlockFinder, CodeReader, Ranges
 from .discovery import common_gp, first_starts, function_names, gap_start
 from .jumps import CodeAddresses, JumpResolver
 from .model import Block, BlockIndex, End, Function, JumpTable, Program
 from .returns_twice import mark_returns_twice
 from .spans import Spans
 
-__all__ = ["Block", "BlockIndex", "End", "Function", "JumpTable", "Program", "analyze"]
+__all__ = ["Block", "BlockIndex", "End", "Function", "JumpTable", "Program", "Ranges", "analyze"]
 
 _INDIRECT = (End.CALL, End.INDIRECT)
 
@@ -27,9 +27,9 @@ _INDIRECT = (End.CALL, End.INDIRECT)
 class _Analysis:
     """The working state of one `analyze` call."""
 
-    def __init__(self, image: Image, memory: AddressSpace) -> None:
+    def __init__(self, image: Image, memory: AddressSpace, ranges: Ranges | None) -> None:
         self.image = image
-        self.code = CodeReader(memory, image.fr)
+        self.code = CodeReader(memory, image.fr, ranges)
         self.gp = image.gp if image.gp is not None else common_gp(self.code)
         self.resolver = JumpResolver(memory, self.gp, CodeAddresses(memory, self.gp))
         self.names = function_names(image)
@@ -157,12 +157,14 @@ def _covers(function: Function, pc: int, spans: dict[int, list[int]]) -> bool:
     return index >= 0 and pc < starts[index] + 4 * function.blocks[starts[index]].instruction_count()
 
 
-def analyze(image: Image, memory: AddressSpace, known_starts: Collection[int] = ()) -> Program:
-    """Return the functions of a program with their blocks, entries and jump tables.
+def analyze(
+    image: Image, memory: AddressSpace, known_starts: Collection[int] = (), ranges: Ranges | None = None
+) -> Program:
+    """Return the functions of a program, or of those ranges of it, with their blocks, entries and jump tables.
 
     `known_starts` are of functions besides those that are found, because control was seen to come there.
     """
-    analysis = _Analysis(image, memory)
+    analysis = _Analysis(image, memory, ranges)
     seen = {pc for pc in known_starts if pc & 3 == 0 and analysis.code.instruction(pc) is not None}
     analysis.explore(sorted(seen | first_starts(image, memory, analysis.code, analysis.gp)))
     analysis.landing_pads()

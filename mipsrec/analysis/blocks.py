@@ -17,14 +17,17 @@ from ..memory import AddressSpace
 from .model import Block, End, Function
 from .symbolic import constant_condition
 
+Ranges = tuple[tuple[int, int], ...]
+"""Of guest pcs: start and end, sorted and disjoint."""
+
 
 class CodeReader:
     """Instructions by pc; None where nothing executable or decodable stands."""
 
-    def __init__(self, memory: AddressSpace, fr: int) -> None:
+    def __init__(self, memory: AddressSpace, fr: int, ranges: Ranges | None = None) -> None:
         self.runs: list[tuple[int, int, array[int]]] = []
-        """The executable ranges by address: start, end, words."""
-        for low, high in memory.image.executable_ranges:
+        """The executable ranges by address, or those given: start, end, words."""
+        for low, high in memory.image.executable_ranges if ranges is None else ranges:
             words = memory.words(low + 3 & ~3, high & ~3)
             self.runs.append((low + 3 & ~3, (low + 3 & ~3) + 4 * len(words), words))
         self.starts = [start for start, _, _ in self.runs]
