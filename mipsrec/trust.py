@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO
 
 from . import private_group
+from .interrupts import held
 
 _OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
 _MOST_LINKS = 40
@@ -261,8 +262,11 @@ def _take_back(place: Path) -> bool:
 
 
 def write(path: Path, data: bytes, wait_for_disk: bool = False) -> None:
-    """Write a file of a trusted folder whole or not at all; raises OSError. What else had the name goes."""
-    with opened_folder(path.parent) as folder:
+    """Write a file of a trusted folder whole or not at all; raises OSError. What else had the name goes.
+
+    Ctrl-C waits meanwhile: behind the making of the file and before the note of its name it would leave the file there.
+    """
+    with held(), opened_folder(path.parent) as folder:
         name, handle = _new_file(folder)
         try:
             with open(handle, "wb") as stream:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from mipsrec import trust
 from mipsrec.interrupts import held, let_in
 from mipsrec.store import locked
 from mipsrec.temporary_folder import temporary_folder
@@ -135,6 +136,22 @@ def test_temporary_folder_goes(tmp_path: Path) -> None:
         (folder / "file").write_text("x")
         interrupt()
     assert os.listdir(tmp_path) == []
+
+
+def test_no_part_of_a_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The signal comes when the file has been made, and nobody knows its name yet."""
+    tmp_path.chmod(0o700)
+    made = trust._new_file
+
+    def make_and_interrupt(folder: int) -> tuple[str, int]:
+        found = made(folder)
+        interrupt()
+        return found
+
+    monkeypatch.setattr(trust, "_new_file", make_and_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        trust.write(tmp_path / "file", b"x")
+    assert os.listdir(tmp_path) == ["file"]
 
 
 def test_waiting_for_a_lock_is_interrupted(tmp_path: Path) -> None:
