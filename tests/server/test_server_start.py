@@ -53,8 +53,8 @@ class Script(Serving):
 
 
 @pytest.fixture
-def script(host: Path, tmp_path: Path) -> Script:
-    cache = tmp_path / "cache"
+def script(host: Path, tmp_path_factory: pytest.TempPathFactory) -> Script:
+    cache = tmp_path_factory.mktemp("s") / "cache"  # the name of the socket below it must fit
     cache.mkdir(mode=0o700)
     found = Script(host, cache, variables={"HOME": "/nowhere"})
     found.prepare()
