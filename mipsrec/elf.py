@@ -156,7 +156,7 @@ def _refuse_other_systems(path: Path, raw: RawFile, interpreter: str | None) -> 
 
 def _warn_of_marks(flags: EFlags, modules: tuple[str, ...], warnings: list[str]) -> None:
     if modules:
-        warnings.append(f"is marked as using {', '.join(modules)}: such instructions are not supported")
+        warnings.append(elf_marks.lack_of(modules))
     if flags.arch in ("mips3", "mips4", "mips5", "mips64", "mips64r2"):
         warnings.append(f"is marked {flags.arch}: 64-bit instructions are not supported")
 

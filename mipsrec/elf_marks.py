@@ -71,3 +71,13 @@ def modules_of(flags: int, ases: int) -> tuple[str, ...]:
     machine = flags >> 16 & 0xFF
     found += [_OF_MACHINES.get(machine, f"machine 0x{machine:02x}")] if machine else []
     return tuple(dict.fromkeys(found))
+
+
+_DONE = {"DSP": "lwx, lhx and lbux"}
+"""By module that programs cannot use as a whole: its instructions that they can."""
+
+
+def lack_of(modules: tuple[str, ...]) -> str:
+    """Return what to say of a file that is marked as using these modules, one at least."""
+    but = "".join(f", except {_DONE[name]}" for name in modules if name in _DONE)
+    return f"is marked as using {', '.join(modules)}: such instructions are not supported and raise SIGILL{but}"

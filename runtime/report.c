@@ -98,8 +98,8 @@ static bool error_is_as_it_was(void)
            (fstat(STDERR_FILENO, &now) == 0 && now.st_dev == first_error.st_dev && now.st_ino == first_error.st_ino);
 }
 
-/* Says which part of the architecture an instruction is of that no program can use here. A program that handles SIGILL, as
- * those do that look whether the processor has it, hears nothing. Nor does one that forks a child to look. */
+/* Says which part of the architecture an instruction is of that no program can use here. A program that handles the
+ * signal, as those do that look whether the processor has it, hears nothing. Nor does one that forks a child to look. */
 static void name_what_is_lacking(uint32_t guest_pc)
 {
     if (!error_is_as_it_was() || (getpid() != first_process && !mr_options.report))
@@ -109,6 +109,9 @@ static void name_what_is_lacking(uint32_t guest_pc)
                        mr_options.program_path, guest_pc & ~1u);
         return;
     }
+    if ((guest_pc & 1) != 0 && mr_accessible(guest_pc & ~1u, 2, MR_EXEC))
+        mr_print_error("mipsrec-host: %s: jumps to the odd address 0x%08x, as to MIPS16 or microMIPS code, which is not "
+                       "supported\n", mr_options.program_path, guest_pc);
     if ((guest_pc & 3) != 0 || !mr_accessible(guest_pc, 4, MR_READ))
         return;
     bool in_slot = mr_has_delay_slot(mr_peek32(guest_pc)) && mr_accessible(guest_pc + 4, 4, MR_READ);
@@ -121,7 +124,7 @@ static void name_what_is_lacking(uint32_t guest_pc)
 
 void mr_die_by_signal(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint32_t address)
 {
-    if (mips_signal == MIPS_SIGILL)
+    if (mips_signal == MIPS_SIGILL || mips_signal == MIPS_SIGBUS)
         name_what_is_lacking(guest_pc);
     if (mr_options.report)
         report(s, mips_signal, guest_pc, address);

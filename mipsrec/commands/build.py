@@ -9,6 +9,7 @@ from pathlib import Path
 
 from .. import pipeline
 from ..cache import own_folder
+from ..elf_marks import lack_of
 from ..errors import BuildError, UsageError
 from ..ir_dump import read_dump
 from ..layers import check_trust
@@ -125,8 +126,7 @@ def main(arguments: argparse.Namespace) -> int:
     else:
         guest = pipeline.open_guest(source)
         if guest.image.modules:
-            print(f"mipsrec: {source}: is marked as using {', '.join(guest.image.modules)}; such instructions are not "
-                  "supported and raise SIGILL", file=sys.stderr)  # fmt: skip
+            print(f"mipsrec: {source}: {lack_of(guest.image.modules)}", file=sys.stderr)
         names = named_functions(arguments)
         chosen = guest.functions_like(names) if names else None
         with progress_bar("build", len(guest.starts) if chosen is None else len(chosen)) as progress:

@@ -70,6 +70,19 @@ def test_modules_are_named(tmp_path: Path, order: str, tier: str) -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
+def test_a_jump_to_an_odd_address_is_named(tmp_path: Path, order: str) -> None:
+    """Also where no mark says so, as when a library alone holds MIPS16 code. Data there are no such code."""
+    code = (0x3C080000 | AT >> 16, 0x35080001 | AT & 0xFFFF, 0x01000008, 0)  # lui, ori, jr t0
+    program = program_of(tmp_path, order, *code)
+    said = f"mipsrec-host: {program}: jumps to the odd address 0x{AT + 1:08x}, as to MIPS16 or microMIPS code"
+    for tier in ("interp", "baseline"):
+        result = run(tier, program)
+        assert (result.returncode, result.stderr) == (-signal.SIGBUS, f"{said}, which is not supported\n")
+    nowhere = run("baseline", program_of(tmp_path, order, 0x24080001, 0x01000008, 0))
+    assert (nowhere.returncode, nowhere.stderr) == (-signal.SIGBUS, "")
+
+
+@pytest.mark.parametrize("order", ORDERS)
 def test_recompiled_code_in_a_delay_slot(tmp_path: Path, order: str) -> None:
     program = program_of(tmp_path, order, 0x10000001, 0x7C641010)  # b; addu.qb
     assert mipsrec("build", program, "-o", tmp_path / "lib.so", "--opt", "0").returncode == 0
@@ -122,7 +135,7 @@ def test_what_a_file_is_marked_as_using(tmp_path: Path) -> None:
     segments = [(1, AT, code, len(code), 5), (0x70000003, 0, flags, len(flags), 4)]
     program = tmp_path / "prog"
     program.write_bytes(TinyElf(order="<", flags=0x748B1000, segments=segments).build())
-    said = "is marked as using DSP, MSA, MIPS16, Octeon"
+    said = "is marked as using DSP, MSA, MIPS16, Octeon: such instructions are not supported and raise SIGILL, except lwx"
     shown = mipsrec("info", program).stdout
     assert said in shown and "modules            DSP, MSA, MIPS16, Octeon\n" in shown
     assert said in mipsrec("build", program, "-o", tmp_path / "lib.so", "--opt", "0").stderr
