@@ -33,9 +33,10 @@ MADE_WITH = $(PYTHON) -c 'import sys; print(sys.executable, sys.version.replace(
 NAMED_PYTHON = $(if $(filter file,$(origin PYTHON)),,1)
 
 venv:
-	@if [ "$$(sed 2d .venv/identity 2> /dev/null)" = "$$(echo '$(CURDIR)'; cat pyproject.toml)" ] \
+	@if [ -f .venv/identity ] && { read -r folder; read -r made_with; needs=$$(cat); } < .venv/identity \
+	    && [ "$$folder" = '$(CURDIR)' ] && [ "$$needs" = "$$(cat pyproject.toml)" ] \
 	    && $(PY) -c 'import llvmlite' 2> /dev/null \
-	    && { [ -z '$(NAMED_PYTHON)' ] || [ "$$(sed -n 2p .venv/identity)" = "$$($(MADE_WITH))" ]; }; \
+	    && { [ -z '$(NAMED_PYTHON)' ] || [ "$$made_with" = "$$($(MADE_WITH))" ]; }; \
 	then :; else $(MAKE) --no-print-directory .venv; fi
 
 .PHONY: .venv

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import errno
 import importlib.util
 import json
 import os
@@ -330,7 +331,11 @@ def _pair_of(arguments: argparse.Namespace) -> tuple[Path, Path, list[str]] | No
     idle += [f"--contender {name}" for name in bench_contenders.NATIVE if name in named]
     if idle:
         raise UsageError(f"bench: {idle[0]} is for the programs of samples/, not for a pair of your own")
-    return Path(words[0]).resolve(), Path(words[1]).resolve(), arguments.arguments
+    guest, native = Path(words[0]).resolve(), Path(words[1]).resolve()
+    for path in (guest, native):
+        if not path.exists():
+            raise BuildError(f"{path}: cannot be run ({os.strerror(errno.ENOENT)})")
+    return guest, native, arguments.arguments
 
 
 def _write(path: str, text: str) -> None:

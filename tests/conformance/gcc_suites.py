@@ -74,6 +74,7 @@ def read_suite(name: str) -> Suite:
 
 def sources(folder: Path) -> Path:
     """Return gcc's testsuite, unpacked into `folder` once; ends the test when the package is not installed."""
+    tar, _ = need("tar"), need("xz", "xz-utils")
     archive = need(str(next(PACKAGE.glob("gcc-12*.tar.xz"), PACKAGE / "gcc-12.tar.xz")), "gcc-12-source")
     folder.mkdir(parents=True, exist_ok=True)
     done = folder / "unpacked"
@@ -81,7 +82,7 @@ def sources(folder: Path) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not done.exists():
             wanted = [str(Path("*") / TESTSUITE / path) for path in _outermost({read_suite(s).folder for s in SUITES})]
-            words = ["tar", "-xf", archive, "-C", str(folder), "--strip-components=1", "--wildcards", *wanted]
+            words = [tar, "-xf", archive, "-C", str(folder), "--strip-components=1", "--wildcards", *wanted]
             subprocess.run(words, check=True)
             done.touch()
     return folder / TESTSUITE

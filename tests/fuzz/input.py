@@ -40,6 +40,7 @@ from tests.fuzz.mutated_elf import Layout, layout_of, mutant
 from tests.support.compiled import CATCHES, FREESTANDING, HELLO, ORDERS, compile_guest
 from tests.support.hosts import plain_host, sanitized_host
 from tests.support.paths import PREBUILT
+from tests.support.tools import outside_pytest
 
 CPU_SECONDS, WALL_SECONDS, MEMORY_BYTES, FILE_BYTES = 10, 120, 1 << 30, 64 << 20
 GUEST_CPU_SECONDS, GUEST_WALL_SECONDS, GUEST_DATA_BYTES = 1, 4, 1600 << 20
@@ -375,4 +376,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(outside_pytest(main))

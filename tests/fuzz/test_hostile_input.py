@@ -15,17 +15,21 @@ from tests.fuzz import input as fuzz_input
 from tests.fuzz.harmless import available
 from tests.fuzz.input import Result, Trial
 from tests.support.commandline import environment
+from tests.support.compiled import ORDERS
 from tests.support.hosts import plain_host
 from tests.support.paths import ROOT, RUNTIME
-from tests.support.tools import compiled
+from tests.support.tools import compiled, need
 
 COUNT = 240
 
 
 def test_broken_programs(tmp_path: Path) -> None:
     plain_host()
+    for triple in ORDERS.values():
+        for compiler in ("gcc", "g++"):
+            need(f"{triple}-{compiler}", f"{compiler}-{triple}")
     words = [sys.executable, "-m", "tests.fuzz.input", "--seed", "7", "--count", str(COUNT), "--findings", tmp_path]
-    result = subprocess.run(words, capture_output=True, text=True, timeout=500, env=environment())
+    result = subprocess.run(words, capture_output=True, text=True, env=environment())
     assert (result.returncode, result.stderr) == (0, ""), result.stdout + result.stderr
     if available:
         assert result.stdout.endswith(f"{COUNT} mutants, 0 findings\n")

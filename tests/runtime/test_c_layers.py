@@ -78,6 +78,7 @@ def compile_all(folder: Path, output: Path) -> tuple[Symbols, Symbols]:
     write_generated_headers(output)
     defines: Symbols = {}
     refers: Symbols = {}
+    nm = need("nm", "binutils")
     for path in sources(folder):
         if not path.endswith(".c"):
             continue
@@ -85,7 +86,7 @@ def compile_all(folder: Path, output: Path) -> tuple[Symbols, Symbols]:
         flags = ["-std=c11", "-O0", "-w", "-fno-pie", "-D_GNU_SOURCE=", '-DMR_CODE_KEY="key"']
         flags += [f"-I{output}", f"-I{folder}"]
         subprocess.run([compiler, *flags, "-c", folder / path, "-o", target], check=True)
-        lines = subprocess.run(["nm", target], capture_output=True, text=True, check=True).stdout.splitlines()
+        lines = subprocess.run([nm, target], capture_output=True, text=True, check=True).stdout.splitlines()
         pairs = [line.split()[-2:] for line in lines]
         defines[path] = {name: kind for kind, name in pairs if kind.isupper() and kind != "U"}
         refers[path] = {name: kind for kind, name in pairs if kind == "U"}

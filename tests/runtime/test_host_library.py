@@ -18,6 +18,7 @@ from tests.support.commandline import wait_for_processor_time
 from tests.support.compiled import readelf_symbols
 from tests.support.hosts import plain_host, sanitized_host
 from tests.support.sampling import ALL
+from tests.support.tools import need
 
 
 @pytest.fixture(scope="module", params=["plain", "sanitized"])
@@ -215,7 +216,8 @@ def test_fault_in_lifted_code(host: Path, little: Guest, tmp_path: Path, dwarf: 
 
 def line_table(library: Path) -> tuple[range, bool]:
     """Return where in the file the line table is, and whether it is compressed."""
-    listing = subprocess.run(["readelf", "-SW", library], capture_output=True, text=True, check=True).stdout
+    words = [need("readelf", "binutils"), "-SW", library]
+    listing = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     row = next(line for line in listing.splitlines() if " .debug_line " in line).split("]")[1].split()
     start, size = int(row[3], 16), int(row[4], 16)
     return range(start, start + size), "C" in row[6]

@@ -60,7 +60,7 @@ def _fetch(folder: Path) -> None:
     _run(["apt-get", *options, "update"], work)
     _run(["apt-get", *options, "--download-only", "source", "qemu"], work)
     (archive,) = work.glob("qemu_*.orig.tar.xz")
-    _run(["tar", "xf", str(archive), "--strip-components=1", "--wildcards", "*/tests/fp/*"], work)
+    _run([need("tar"), "xf", str(archive), "--strip-components=1", "--wildcards", "*/tests/fp/*"], work)
     (work / "tests" / "fp").rename(folder)
     shutil.rmtree(work)
 
