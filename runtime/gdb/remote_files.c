@@ -44,14 +44,15 @@ static int open_path(const char *text)
 {
     struct mr_path path;
     struct stat status;
-    int64_t fd = mr_open_made_file(AT_FDCWD, text, O_RDONLY | O_CLOEXEC);
-    if (fd == -ENOENT && strcmp(text, mr_options.program_name) == 0)
+    int64_t fd = -ENOENT;
+    if (strcmp(text, mr_options.program_name) == 0)
         fd = mr_result(fcntl(mr_own_descriptor(MR_OWN_PROGRAM), F_DUPFD_CLOEXEC, 0));
     if (fd < 0) {
         fd = mr_path_find_text(&path, AT_FDCWD, text, MR_FOLLOW);
         if (fd == 0)
             fd = mr_result(openat(path.directory, path.name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
         mr_path_done(&path);
+        fd = mr_made_file_for(fd, O_RDONLY | O_CLOEXEC);
     }
     if (fd >= 0 && (fstat((int)fd, &status) != 0 || !S_ISREG(status.st_mode))) {
         close((int)fd);

@@ -272,12 +272,11 @@ static int find_with_root(struct mr_path *path, const char *text, unsigned how)
 
 int mr_path_find_text(struct mr_path *path, int directory, const char *text, unsigned how)
 {
-    char proc_name[PATH_MAX];
     path->directory = directory;
     path->name = text;
     path->empty_flag = 0;
     path->opened = -1;
-    if (!(how & MR_NO_FOLLOW) && mr_proc_name(directory, text, proc_name) && mr_proc_program(proc_name, path->text)) {
+    if (!(how & MR_NO_FOLLOW) && mr_proc_program_of(directory, text, path->text)) {
         path->name = path->text;
         return 0;
     }

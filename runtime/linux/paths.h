@@ -60,10 +60,13 @@ size_t mr_guest_name(char *path, size_t length);
 
 /* ---- proc_paths.c: names below /proc ---- */
 /* Makes a name absolute and simple, if it is one below /proc; false: it is none. A relative name costs a host call or two,
- * and only when it ends with one of those that are special here. */
+ * and only when it ends with "exe". */
 bool mr_proc_name(int directory, const char *text, char to[PATH_MAX]);
 /* Whether the name is PID/exe or the like of this or another guest; then writes the link that leads to its program. */
 bool mr_proc_program(const char *proc_name, char to[PATH_MAX]);
+bool mr_proc_program_of(int directory, const char *text, char to[PATH_MAX]); /* of any name that ends with "exe" */
+/* The name below /proc of an open file of it, whatever name it was opened by; false: it is none, or unknown. */
+bool mr_proc_name_of(int fd, char to[PATH_MAX]);
 /* What follows /proc/PID/, if that is this process, and also what follows task/TID/; NULL: another name. */
 const char *mr_proc_own_file(const char *proc_name);
 

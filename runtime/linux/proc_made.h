@@ -8,6 +8,7 @@
 /* host_name is the file of the host's kernel, which most of them are made from. */
 typedef void mr_file_writer(FILE *to, const char *host_name);
 mr_file_writer mr_write_maps; /* maps and smaps */
+mr_file_writer mr_write_numa_maps, mr_write_rollup;
 mr_file_writer mr_write_limits; /* guest_limits.c */
 mr_file_writer mr_write_cpuinfo, mr_write_stat, mr_write_statm, mr_write_status, mr_write_net_table;
 

@@ -1,4 +1,5 @@
-/* /proc/self/maps and smaps: the lines of the host's kernel that lie in the guest's window, at guest addresses.
+/* /proc/self/maps, smaps, smaps_rollup and numa_maps: the lines of the host's kernel that lie in the guest's window, at
+ * guest addresses.
  *
  * Which file is mapped where, the host's kernel knows. What a page allows, mr_pages tells: the host never maps guest code
  * executable, and a mapping of the host may hold pages of several kinds.
@@ -9,6 +10,7 @@
 #include "linux/program.h"
 #include "memory/memory.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,6 +98,92 @@ void mr_write_maps(FILE *to, const char *host_name)
         else if (shown) /* smaps: about the mapping above */
             fputs(line, to);
     }
+    mr_unlock();
+    free(line);
+    if (from)
+        fclose(from);
+}
+
+/* ---- smaps_rollup ---- */
+
+/* The sums of smaps, in the order in which the kernel names them. */
+struct sums {
+    char name[40][24];
+    unsigned long long kilobytes[40];
+    unsigned count;
+};
+
+static void add_line(struct sums *sums, const char *line)
+{
+    char name[24], unit[4];
+    unsigned long long kilobytes;
+    unsigned i = 0;
+    if (sscanf(line, "%23[^:]: %llu %3s", name, &kilobytes, unit) != 3 || strcmp(name, "Size") == 0 ||
+        strstr(name, "PageSize") != NULL)
+        return;
+    while (i < sums->count && strcmp(sums->name[i], name) != 0)
+        i++;
+    if (i == sizeof sums->kilobytes / sizeof *sums->kilobytes)
+        return;
+    if (i == sums->count) {
+        sums->count++;
+        strcpy(sums->name[i], name);
+    }
+    sums->kilobytes[i] += kilobytes;
+}
+
+void mr_write_rollup(FILE *to, const char *host_name)
+{
+    char smaps[PATH_MAX], *text = NULL, *rest = NULL;
+    size_t size_bytes = 0;
+    unsigned start = 0, end = 0, first = ~0u, last = 0;
+    struct sums sums = {.count = 0};
+    snprintf(smaps, sizeof smaps, "%.*s/smaps", (int)(strrchr(host_name, '/') - host_name), host_name);
+    FILE *made = open_memstream(&text, &size_bytes);
+    if (made == NULL)
+        return;
+    mr_write_maps(made, smaps);
+    fclose(made);
+    for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        if (sscanf(line, "%8x-%8x ", &start, &end) == 2) {
+            first = start < first ? start : first;
+            last = end;
+        } else {
+            add_line(&sums, line);
+        }
+    free(text);
+    fprintf(to, "%08x-%08x ---p 00000000 00:00 0                          [rollup]\n", first < last ? first : 0, last);
+    for (unsigned i = 0; i < sums.count; i++)
+        fprintf(to, "%s:%*llu kB\n", sums.name[i], 23 - (int)strlen(sums.name[i]), sums.kilobytes[i]);
+}
+
+/* ---- numa_maps ---- */
+
+/* Prints a line about the mapping of the host that begins there, if the guest has its beginning. */
+static void print_policy(FILE *to, char *line)
+{
+    char *rest = NULL;
+    uint64_t start = strtoull(line, &rest, 16) - (uintptr_t)mr_window;
+    if (start >= WINDOW_BYTES || rest == line || !mr_pages[start / MR_PAGE_BYTES])
+        return;
+    rest[strcspn(rest, "\n")] = 0;
+    char *file = strstr(rest, " file=");
+    if (file) {
+        char *name = file + strlen(" file="), *after = name + strcspn(name, " ");
+        size_t length = (size_t)(after - name), kept = mr_guest_name(name, length);
+        memmove(name + kept, after, strlen(after) + 1);
+    }
+    fprintf(to, "%08x%s\n", (unsigned)start, rest);
+}
+
+void mr_write_numa_maps(FILE *to, const char *host_name)
+{
+    FILE *from = fopen(host_name, "re");
+    char *line = NULL;
+    size_t room = 0;
+    mr_lock();
+    while (from && getline(&line, &room, from) > 0)
+        print_policy(to, line);
     mr_unlock();
     free(line);
     if (from)

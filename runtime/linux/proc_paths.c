@@ -11,10 +11,12 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 /* ---- names ---- */
@@ -42,23 +44,17 @@ static bool simplify(const char *text, char to[PATH_MAX])
     return true;
 }
 
-/* Names that are not what the host's kernel has there. */
-static bool is_special(const char *last)
+static const char *last_part(const char *text)
 {
-    static const char *const names[] = {"exe", "cwd", "maps", "smaps", "cmdline", "auxv", "environ", "stat", "statm",
-                                        "status", "limits", "cpuinfo"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(last, names[i]) == 0)
-            return true;
-    return mr_is_net_table(last);
+    const char *last = strrchr(text, '/');
+    return last ? last + 1 : text;
 }
 
 /* A relative name is one below /proc when the folder is. */
 static bool join_folder(int directory, const char *text, char to[PATH_MAX])
 {
     char folder[PATH_MAX], joined[PATH_MAX], link[40];
-    const char *last = strrchr(text, '/');
-    if (!is_special(last ? last + 1 : text))
+    if (strcmp(last_part(text), "exe") != 0)
         return false;
     snprintf(link, sizeof link, "/proc/self/fd/%d", directory);
     ssize_t length = directory == AT_FDCWD ? syscall(SYS_getcwd, folder, sizeof folder) - 1
@@ -109,11 +105,54 @@ static const char *split(const char *proc_name, long *process)
     return at ? skip_task(at) : NULL;
 }
 
+/* Each thread has the name of a process, too. */
+static bool is_own_thread(const char *mount, long number)
+{
+    char path[PATH_MAX + 40];
+    snprintf(path, sizeof path, "%s/self/task/%ld", mount, number);
+    return access(path, F_OK) == 0;
+}
+
 const char *mr_proc_own_file(const char *proc_name)
 {
     long process;
     const char *file = split(proc_name, &process);
-    return file && process == getpid() ? file : NULL;
+    return file && (process == getpid() || is_own_thread("/proc", process)) ? file : NULL;
+}
+
+/* ---- open files ---- */
+
+/* Where the /proc that has a file is mounted; returns what follows there, a slash first, or NULL. */
+static const char *below_mount(const char *path, char mount[PATH_MAX])
+{
+    char link[PATH_MAX + 8], self[32];
+    for (const char *end = strchr(path + 1, '/'); end; end = strchr(end + 1, '/')) {
+        snprintf(mount, PATH_MAX, "%.*s", (int)(end - path), path);
+        snprintf(link, sizeof link, "%s/self", mount);
+        if (readlink(link, self, sizeof self) > 0 && isdigit((unsigned char)self[0]))
+            return end;
+    }
+    return NULL;
+}
+
+bool mr_proc_name_of(int fd, char to[PATH_MAX])
+{
+    char link[40], path[PATH_MAX], mount[PATH_MAX];
+    struct statfs system;
+    long process;
+    if (fstatfs(fd, &system) != 0 || (system.f_type != PROC_SUPER_MAGIC && system.f_type != FUSE_SUPER_MAGIC))
+        return false;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    path[length < 0 ? 0 : length] = 0;
+    const char *below = path[0] == '/' ? below_mount(path, mount) : NULL;
+    if (!below || strlen(below) + sizeof "/proc/self" > PATH_MAX)
+        return false;
+    const char *rest = strcmp(mount, "/proc") == 0 ? NULL : skip_number(below + 1, &process);
+    if (rest && !is_own_thread(mount, process)) /* it may count processes otherwise */
+        return false;
+    sprintf(to, rest ? "/proc/self/%s" : "/proc%s", rest ? rest : below);
+    return true;
 }
 
 /* ---- programs of guests ---- */
@@ -178,4 +217,18 @@ bool mr_proc_program(const char *proc_name, char to[PATH_MAX])
     if (fd >= 0)
         snprintf(to, PATH_MAX, "/proc/%ld/fd/%d", process, fd);
     return name || fd >= 0;
+}
+
+bool mr_proc_program_of(int directory, const char *text, char to[PATH_MAX])
+{
+    char name[PATH_MAX];
+    if (strcmp(last_part(text), "exe") != 0)
+        return false;
+    if (mr_proc_name(directory, text, name) && mr_proc_program(name, to))
+        return true;
+    int fd = mr_own_openat(directory, text, O_PATH | O_NOFOLLOW);
+    bool found = fd >= 0 && mr_proc_name_of(fd, name) && mr_proc_program(name, to);
+    if (fd >= 0)
+        close(fd);
+    return found;
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -71,6 +72,26 @@ def test_strings_of_the_process(host: Path, tmp_path: Path, guest: Path) -> None
     words = ["chdir", "/proc/self", "cmdline", "/proc", "self/environ"]
     lines = ask(tmp_path, [host], guest, *words).splitlines()
     assert lines == ["|".join(["FOLDER/program", *words]), "A=1|B=two words"]
+
+
+@pytest.mark.parametrize("byte_order", ORDERS)
+def test_every_name_leads_to_the_guest(host: Path, tmp_path: Path, byte_order: str) -> None:
+    """Whatever way a name goes, and also through descriptors, links and folders."""
+    program = compile_guest(tmp_path, byte_order, "proc_spellings", options=("-pthread",))
+    result = subprocess.run([host, "--tier", "interp", program, tmp_path], capture_output=True, text=True)
+    found = [line.rsplit(": ", 1) for line in result.stdout.splitlines()]
+    assert len(found) == 33 and all(whose == "the guest's" for _, whose in found), result.stdout
+
+
+def test_sums_and_policies_of_mappings(host: Path, tmp_path: Path, guest: Path) -> None:
+    rollup, numa = "/proc/self/smaps_rollup", "/proc/self/numa_maps"
+    head, *sums = ask(tmp_path, [host], guest, "file", rollup).splitlines()
+    assert re.fullmatch(r"00400000-7fff0000 ---p 00000000 00:00 0 {26}\[rollup\]", head)
+    fields = {name: int(value.removesuffix(" kB")) for name, value in (line.split(":") for line in sums)}
+    assert fields["Rss"] >= fields["Private_Dirty"] > 0 and "Size" not in fields
+    if Path(numa).exists():  # the kernel may be built without
+        lines = ask(tmp_path, [host], guest, "file", numa).splitlines()
+        assert lines[0].startswith("00400000 default file=FOLDER/program ")
 
 
 def test_auxiliary_vector(host: Path, tmp_path: Path, guest: Path) -> None:

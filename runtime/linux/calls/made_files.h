@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* Opens a file of /proc that is made here; a descriptor, -errno, or -ENOENT: not one of those. */
-int64_t mr_open_made_file(int directory, const char *path, int host_flags);
+/* Given what an open has returned: where that is the host's file of one that is made here, the descriptor has that from now
+ * on. Returns the descriptor or -errno. */
+int64_t mr_made_file_for(int64_t fd, int host_flags);
 
 #endif

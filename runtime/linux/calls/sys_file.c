@@ -19,14 +19,9 @@
 
 static int64_t open_file(int directory, uint32_t guest_path, uint32_t flags, uint32_t mode)
 {
-    const char *text = mr_guest_string(guest_path);
     int host_flags = mr_open_flags_to_host(flags);
-    if (!text)
-        return -EFAULT;
-    int64_t fd = mr_open_made_file(directory, text, host_flags);
-    if (fd == -ENOENT)
-        fd = mr_path_open(directory, guest_path, host_flags, mode);
-    return mr_descriptor_made(fd, MR_FD_PLAIN);
+    int64_t fd = mr_path_open(directory, guest_path, host_flags, mode);
+    return mr_descriptor_made(mr_made_file_for(fd, host_flags), MR_FD_PLAIN);
 }
 
 SYSCALL(4005, open, "sfo") { return open_file(AT_FDCWD, U32(0), U32(1), U32(2)); }

@@ -3,6 +3,7 @@
 #include "linux/abi.h"
 #include "linux/calls/layout.h"
 #include "linux/calls/syscall.h"
+#include "linux/descriptors.h"
 #include "linux/host_call.h"
 #include "linux/paths.h"
 #include "memory/values.h"
@@ -61,18 +62,37 @@ static ssize_t host_readlink(const struct mr_path *path, char *to, size_t size_b
     return length;
 }
 
+/* A link of the host's that may be one of /proc, by whatever name: those lead to files as the host knows them. */
+static int64_t read_any_link(const struct mr_path *path, uint32_t guest_to, uint32_t size_bytes)
+{
+    char target[PATH_MAX], name[PATH_MAX];
+    ssize_t length = host_readlink(path, target, sizeof target);
+    if (length < 0)
+        return -errno;
+    bool opens = target[0] == '/' && *path->name;
+    int fd = opens ? mr_own_openat(path->directory, path->name, O_PATH | O_NOFOLLOW) : path->directory;
+    bool is_of_proc = target[0] == '/' && fd >= 0 && mr_proc_name_of(fd, name);
+    if (opens && fd >= 0)
+        close(fd);
+    return is_of_proc ? read_proc_link(name, guest_to, size_bytes) :
+                        put_target(target, (size_t)length, guest_to, size_bytes);
+}
+
 static int64_t read_link(int directory, uint32_t guest_path, uint32_t guest_to, uint32_t size_bytes)
 {
+    struct mr_path path;
     char name[PATH_MAX];
     const char *text = mr_guest_string(guest_path);
     if (!text)
         return -EFAULT;
     if ((int32_t)size_bytes <= 0)
         return -EINVAL;
-    if (mr_proc_name(directory, text, name))
-        return read_proc_link(name, guest_to, size_bytes);
-    WITH_PATH(directory, guest_path, MR_NO_FOLLOW | MR_BY_DESCRIPTOR,
-              host_readlink(&path, mr_user(guest_to, size_bytes), size_bytes));
+    int64_t result = mr_path_find(&path, directory, guest_path, MR_NO_FOLLOW | MR_BY_DESCRIPTOR);
+    if (result == 0)
+        result = read_any_link(&path, guest_to, size_bytes);
+    mr_path_done(&path);
+    bool is_lost = result < 0 && mr_proc_name(directory, text, name); /* there may be no /proc */
+    return is_lost ? read_proc_link(name, guest_to, size_bytes) : result;
 }
 
 SYSCALL(4085, readlink, "sBu") { return read_link(AT_FDCWD, U32(0), U32(1), U32(2)); }

@@ -1,5 +1,6 @@
 /* Files of /proc that tell of this process and of the machine, as the guest must see them. Each is made when it is opened, in
- * memory, and read like any file; what a program reads after that is as it was then.
+ * memory, and read like any file; what a program reads after that is as it was then. Many names lead there, so the kernel
+ * opens the file first, and says which one it is.
  *
  * Other guests' files are those of the host's kernel. There cmdline, environ and comm are the guest's (process_view.c), and
  * exe leads to its program (proc_paths.c); maps, stat, auxv and mem tell of the host.
@@ -12,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -46,6 +48,7 @@ struct made_file {
 
 static const struct made_file own_files[] = {
     {"maps", mr_write_maps},       {"smaps", mr_write_maps},         {"cmdline", write_command_line},
+    {"numa_maps", mr_write_numa_maps}, {"smaps_rollup", mr_write_rollup},
     {"auxv", write_auxiliary},     {"environ", write_environment},   {"stat", mr_write_stat},
     {"statm", mr_write_statm},     {"status", mr_write_status},     {"limits", mr_write_limits},
 };
@@ -73,24 +76,38 @@ static const struct made_file *find(const char *proc_name)
     return strcmp(proc_name, "/proc/cpuinfo") == 0 ? &cpuinfo : NULL;
 }
 
-int64_t mr_open_made_file(int directory, const char *path, int host_flags)
+/* Returns a descriptor of a file that has been made, or -errno. */
+static int make(const struct made_file *file, const char *name)
+{
+    char *bytes = NULL;
+    size_t size_bytes = 0, done = 0;
+    FILE *to = open_memstream(&bytes, &size_bytes);
+    if (!to)
+        return -ENOMEM;
+    file->write(to, name);
+    int fd = fclose(to) == 0 ? (int)syscall(SYS_memfd_create, file->name, MFD_CLOEXEC) : -1;
+    int error = errno;
+    while (fd >= 0 && done < size_bytes) {
+        ssize_t count = pwrite(fd, bytes + done, size_bytes - done, (off_t)done);
+        if (count <= 0)
+            break;
+        done += (size_t)count;
+    }
+    free(bytes);
+    return fd < 0 ? -error : fd;
+}
+
+int64_t mr_made_file_for(int64_t fd, int host_flags)
 {
     char name[PATH_MAX];
-    const struct made_file *file = mr_proc_name(directory, path, name) ? find(name) : NULL;
-    if (!file || (host_flags & O_ACCMODE) != O_RDONLY || host_flags & O_PATH || access(name, R_OK))
-        return -ENOENT;
-    int fd = (int)syscall(SYS_memfd_create, file->name, MFD_CLOEXEC);
-    FILE *to = fd < 0 ? NULL : fdopen(fcntl(fd, F_DUPFD_CLOEXEC, 0), "w");
-    if (!to) {
-        int error = errno;
-        if (fd >= 0)
-            close(fd);
-        return -error;
-    }
-    file->write(to, name);
-    fclose(to);
-    lseek(fd, 0, SEEK_SET);
-    if (!(host_flags & O_CLOEXEC))
-        fcntl(fd, F_SETFD, 0);
-    return fd;
+    if (fd < 0 || host_flags & O_PATH || (host_flags & O_ACCMODE) == O_WRONLY || !mr_proc_name_of((int)fd, name))
+        return fd;
+    const struct made_file *file = find(name);
+    int made = file ? make(file, name) : -1;
+    if (!file)
+        return fd;
+    if (made >= 0)
+        dup3(made, (int)fd, host_flags & O_CLOEXEC);
+    close(made >= 0 ? made : (int)fd);
+    return made >= 0 ? fd : made;
 }
