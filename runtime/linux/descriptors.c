@@ -2,7 +2,9 @@
 #include "linux/descriptors.h"
 
 #include "base/lock.h"
+#include "linux/paths.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -41,6 +43,9 @@ enum mr_descriptor_kind mr_descriptor_find(int fd)
     if (fstat(fd, &status))
         return MR_FD_UNKNOWN; /* the call itself will say EBADF */
     enum mr_descriptor_kind kind = status.st_mode & S_IFMT ? MR_FD_PLAIN : kind_of_anonymous(fd);
+    char name[PATH_MAX];
+    if (S_ISREG(status.st_mode) && mr_proc_name_of(fd, name) && mr_proc_is_memory(name))
+        kind = MR_FD_MEMORY;
     uint8_t unknown = MR_FD_UNKNOWN; /* unless another thread has just made it anew */
     if ((uint32_t)fd < MR_FD_TABLE)
         __atomic_compare_exchange_n(&mr_descriptor_kinds[fd], &unknown, (uint8_t)kind, false, __ATOMIC_RELAXED,

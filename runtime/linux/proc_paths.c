@@ -204,6 +204,13 @@ static int program_descriptor(long process)
     return host < 0 ? -1 : host + 1;
 }
 
+bool mr_proc_is_memory(const char *proc_name)
+{
+    long process;
+    const char *file = split(proc_name, &process);
+    return file && strcmp(file, "mem") == 0 && (mr_proc_own_file(proc_name) || program_descriptor(process) >= 0);
+}
+
 bool mr_proc_program(const char *proc_name, char to[PATH_MAX])
 {
     long process;

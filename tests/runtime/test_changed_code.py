@@ -35,8 +35,6 @@ WRONG_IN_QEMU = {
     "system_v_twice": "it dies in some of the runs",
 }
 SLOW_IN_QEMU = {"data_beside_code", "caller_writes", "changed_in_between", "changed_each_time"}
-NOT_AT_ADDRESS_0 = {"by_proc_mem", "text_by_proc_mem"}
-"""Ways that need the guest's memory to be where the host's kernel knows it; else /proc/self/mem is the host's."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +78,7 @@ def failures(command: list[str | Path], guest: Guest, left_out: set[str] = froze
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("tier", TIERS)
 def test_changed_code(host: Path, guests: dict[str, Guest], order: str, tier: str) -> None:
-    left_out = NOT_AT_ADDRESS_0 if tier == "interpreted" else set()
-    assert failures([host, *TIERS[tier]], guests[order], left_out) == {}
+    assert failures([host, *TIERS[tier]], guests[order]) == {}
 
 
 @pytest.mark.parametrize(("order", "tiers"), [("little", AUTO), ("big", {"": (), "aot": ("--tier", "aot")})])
@@ -95,7 +92,7 @@ def test_recompiled(host: Path, guests: dict[str, Guest], order: str, tiers: dic
 
 @pytest.mark.parametrize(("order", "tier"), [("little", "interpreted"), ("big", "baseline")])
 def test_under_sanitizers(guests: dict[str, Guest], order: str, tier: str) -> None:
-    assert failures([sanitized_host(), *TIERS[tier]], guests[order], NOT_AT_ADDRESS_0) == {}
+    assert failures([sanitized_host(), *TIERS[tier]], guests[order]) == {}
 
 
 @pytest.mark.parametrize("order", ORDERS)

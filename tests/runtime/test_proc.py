@@ -83,6 +83,14 @@ def test_every_name_leads_to_the_guest(host: Path, tmp_path: Path, byte_order: s
     assert len(found) == 33 and all(whose == "the guest's" for _, whose in found), result.stdout
 
 
+@pytest.mark.parametrize("window", ["any", "identity"])
+@pytest.mark.parametrize("byte_order", ORDERS)
+def test_memory_has_the_guests_addresses(host: Path, tmp_path: Path, byte_order: str, window: str) -> None:
+    program = compile_guest(tmp_path, byte_order, "proc_mem")
+    result = subprocess.run([host, "--tier", "interp", "--window", window, program], capture_output=True, text=True)
+    assert (result.stdout, result.returncode) == ("ok\n", 0)
+
+
 def test_sums_and_policies_of_mappings(host: Path, tmp_path: Path, guest: Path) -> None:
     rollup, numa = "/proc/self/smaps_rollup", "/proc/self/numa_maps"
     head, *sums = ask(tmp_path, [host], guest, "file", rollup).splitlines()

@@ -21,7 +21,7 @@ static int64_t open_file(int directory, uint32_t guest_path, uint32_t flags, uin
 {
     int host_flags = mr_open_flags_to_host(flags);
     int64_t fd = mr_path_open(directory, guest_path, host_flags, mode);
-    return mr_descriptor_made(mr_made_file_for(fd, host_flags), MR_FD_PLAIN);
+    return mr_guest_opened(fd, host_flags);
 }
 
 SYSCALL(4005, open, "sfo") { return open_file(AT_FDCWD, U32(0), U32(1), U32(2)); }

@@ -105,5 +105,5 @@ SYSCALL(4437, openat2, "aspu")
         fd = mr_path_open(FD(0), U32(1), (int)how[0], (uint32_t)how[1]);
     else /* where a path may lead is for the kernel to see to, so it gets the guest's own */
         fd = mr_wait_call(SYS_openat2, (uint64_t)(int64_t)FD(0), MR_HOST(path), MR_HOST(how), sizeof how, 0, 0);
-    return mr_descriptor_made(mr_made_file_for(fd, (int)how[0]), MR_FD_PLAIN);
+    return mr_guest_opened(fd, (int)how[0]);
 }

@@ -1,5 +1,6 @@
 /* System calls that move bytes through descriptors. Buffers go to the host kernel as they are: it finds missing pages. */
 #include "linux/calls/converted_io.h"
+#include "linux/calls/memory_file.h"
 #include "linux/calls/socket.h"
 #include "linux/descriptors.h"
 #include "linux/host_call.h"
@@ -17,6 +18,8 @@ static int64_t read_pieces(struct mr_call *c, const struct iovec *pieces, uint32
 {
     if (mr_descriptor_converts(FD(0)))
         return mr_read_converted(FD(0), pieces, count);
+    if (mr_is_memory_file(FD(0)))
+        return mr_memory_file_call(FD(0), false, pieces, count, NULL);
     int64_t result = count == 1 ? mr_wait_call(SYS_read, U32(0), MR_HOST(pieces->iov_base), pieces->iov_len, 0, 0, 0)
                                 : mr_wait_call(SYS_readv, U32(0), MR_HOST(pieces), count, 0, 0, 0);
     return mr_socket_read(c, (struct mr_vector){pieces, count}, result);
@@ -27,6 +30,8 @@ static int64_t write_pieces(struct mr_call *c, const struct iovec *pieces, uint3
     int64_t written;
     if (mr_descriptor_converts(FD(0)))
         return mr_write_converted(FD(0), pieces, count);
+    if (mr_is_memory_file(FD(0)))
+        return mr_memory_file_call(FD(0), true, pieces, count, NULL);
     if (mr_socket_write(c, (struct mr_vector){pieces, count}, &written))
         return written;
     written = count == 1 ? mr_wait_call(SYS_write, U32(0), MR_HOST(pieces->iov_base), pieces->iov_len, 0, 0, 0)
@@ -48,12 +53,18 @@ SYSCALL(4004, write, "dbu")
 
 SYSCALL(4200, pread64, "dBuq")
 {
-    return mr_wait_call(SYS_pread64, U32(0), MR_HOST(mr_user(U32(1), U32(2))), U32(2), c->arg[3], 0, 0);
+    const struct iovec piece = {mr_user(U32(1), U32(2)), U32(2)};
+    if (mr_is_memory_file(FD(0)))
+        return mr_memory_file_call(FD(0), false, &piece, 1, &c->arg[3]);
+    return mr_wait_call(SYS_pread64, U32(0), MR_HOST(piece.iov_base), piece.iov_len, c->arg[3], 0, 0);
 }
 
 SYSCALL(4201, pwrite64, "dbuq")
 {
-    return mr_wait_call(SYS_pwrite64, U32(0), MR_HOST(mr_user(U32(1), U32(2))), U32(2), c->arg[3], 0, 0);
+    const struct iovec piece = {mr_user(U32(1), U32(2)), U32(2)};
+    if (mr_is_memory_file(FD(0)))
+        return mr_memory_file_call(FD(0), true, &piece, 1, &c->arg[3]);
+    return mr_wait_call(SYS_pwrite64, U32(0), MR_HOST(piece.iov_base), piece.iov_len, c->arg[3], 0, 0);
 }
 
 /* ---- vectors ---- */
@@ -94,15 +105,18 @@ static uint64_t position_of(const struct mr_call *c)
     return (uint64_t)U32(4) << 32 | U32(3);
 }
 
-static int64_t pieces_at(struct mr_call *c, long host_number)
+static int64_t pieces_at(struct mr_call *c, long host_number, bool out)
 {
     struct iovec vector[MR_MOST_PIECES];
     int error = mr_get_vector(U32(1), U32(2), vector);
-    return error ? error : mr_wait_call(host_number, U32(0), MR_HOST(vector), U32(2), position_of(c), 0, 0);
+    const uint64_t position = position_of(c);
+    if (!error && mr_is_memory_file(FD(0)))
+        return mr_memory_file_call(FD(0), out, vector, U32(2), &position);
+    return error ? error : mr_wait_call(host_number, U32(0), MR_HOST(vector), U32(2), position, 0, 0);
 }
 
-SYSCALL(4330, preadv, "dpuxx") { return pieces_at(c, SYS_preadv); }
-SYSCALL(4331, pwritev, "dpuxx") { return pieces_at(c, SYS_pwritev); }
+SYSCALL(4330, preadv, "dpuxx") { return pieces_at(c, SYS_preadv, false); }
+SYSCALL(4331, pwritev, "dpuxx") { return pieces_at(c, SYS_pwritev, true); }
 
 /* Position -1 stands for that of the descriptor. */
 static int64_t pieces_with_flags(struct mr_call *c, long host_number, bool out)
@@ -113,7 +127,11 @@ static int64_t pieces_with_flags(struct mr_call *c, long host_number, bool out)
         return error;
     if (U32(3) == UINT32_MAX && U32(4) == UINT32_MAX && mr_descriptor_converts(FD(0)) && !U32(5))
         return out ? mr_write_converted(FD(0), vector, U32(2)) : mr_read_converted(FD(0), vector, U32(2));
-    return mr_wait_call(host_number, U32(0), MR_HOST(vector), U32(2), position_of(c), 0, U32(5));
+    const uint64_t position = position_of(c);
+    if (mr_is_memory_file(FD(0)))
+        return U32(5) & ~RWF_HIPRI ? -EOPNOTSUPP
+                                   : mr_memory_file_call(FD(0), out, vector, U32(2), position == UINT64_MAX ? NULL : &position);
+    return mr_wait_call(host_number, U32(0), MR_HOST(vector), U32(2), position, 0, U32(5));
 }
 
 SYSCALL(4361, preadv2, "dpuxxx") { return pieces_with_flags(c, SYS_preadv2, false); }

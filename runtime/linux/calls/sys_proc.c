@@ -3,9 +3,11 @@
  * opens the file first, and says which one it is.
  *
  * Other guests' files are those of the host's kernel. There cmdline, environ and comm are the guest's (process_view.c), and
- * exe leads to its program (proc_paths.c); maps, stat, auxv and mem tell of the host.
+ * exe leads to its program (proc_paths.c); mem has the guest's addresses (memory_file.c); maps, stat and auxv tell of the
+ * host.
  */
 #include "linux/calls/made_files.h"
+#include "linux/descriptors.h"
 #include "linux/paths.h"
 #include "linux/proc_made.h"
 #include "linux/program.h"
@@ -97,17 +99,30 @@ static int make(const struct made_file *file, const char *name)
     return fd < 0 ? -error : fd;
 }
 
-int64_t mr_made_file_for(int64_t fd, int host_flags)
+static int64_t put_made_file(int fd, int host_flags, const char *name)
 {
-    char name[PATH_MAX];
-    if (fd < 0 || host_flags & O_PATH || (host_flags & O_ACCMODE) == O_WRONLY || !mr_proc_name_of((int)fd, name))
-        return fd;
-    const struct made_file *file = find(name);
+    const struct made_file *file = (host_flags & O_ACCMODE) == O_WRONLY ? NULL : find(name);
     int made = file ? make(file, name) : -1;
     if (!file)
         return fd;
     if (made >= 0)
-        dup3(made, (int)fd, host_flags & O_CLOEXEC);
-    close(made >= 0 ? made : (int)fd);
+        dup3(made, fd, host_flags & O_CLOEXEC);
+    close(made >= 0 ? made : fd);
     return made >= 0 ? fd : made;
+}
+
+int64_t mr_made_file_for(int64_t fd, int host_flags)
+{
+    char name[PATH_MAX];
+    bool is_of_proc = fd >= 0 && !(host_flags & O_PATH) && mr_proc_name_of((int)fd, name);
+    return is_of_proc ? put_made_file((int)fd, host_flags, name) : fd;
+}
+
+int64_t mr_guest_opened(int64_t fd, int host_flags)
+{
+    char name[PATH_MAX];
+    bool is_of_proc = fd >= 0 && !(host_flags & O_PATH) && mr_proc_name_of((int)fd, name);
+    if (is_of_proc && mr_proc_is_memory(name))
+        return mr_descriptor_made(fd, MR_FD_MEMORY);
+    return mr_descriptor_made(is_of_proc ? put_made_file((int)fd, host_flags, name) : fd, MR_FD_PLAIN);
 }
