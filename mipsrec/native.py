@@ -35,7 +35,7 @@ from .shard_work import CompilerDied, DeadShard, Progress, results_of, smallest_
 from .shards import Shard, shards_of_program
 from .target_cpu import Cpu, chosen_cpu
 from .temporary_folder import temporary_folder
-from .workers import Result
+from .workers import Death, Result
 
 
 @dataclass(frozen=True)
@@ -392,7 +392,7 @@ def dying_parts(died: CompilerDied, build: BuildOptions) -> list[DeadShard]:
     return smallest_dying(died.dead, partial(compile_shard, plan=None, build=build), build.worker_count())
 
 
-def dying_starts(died: CompilerDied, plan: Plan, build: BuildOptions, file: Path) -> set[int]:
-    """Return the starts of functions to leave out, since compiler processes die of them; they are named."""
+def dying_starts(died: CompilerDied, plan: Plan, build: BuildOptions, file: Path) -> dict[int, Death]:
+    """Return the starts of functions to leave out, with how compiler processes die of them; they are named."""
     work = partial(compile_shard, plan=plan, build=replace(build, reuse=False))
     return starts_to_leave_out(str(file), died, work, build.worker_count(), plan.tiny.values())

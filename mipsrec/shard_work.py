@@ -12,7 +12,7 @@ import resource
 import sys
 from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .errors import BuildError, one_line
 from .shards import Shard
@@ -26,6 +26,8 @@ _NAMED = 4
 _MOST_TRIES = 300
 """Processes that look for what they die of: where most parts die, memory is short, or the compiler is no good."""
 _FEWER = "; try --jobs 1"
+_WANTS_OF_MEMORY = (b"out of memory", b"bad_alloc")
+"""What LLVM and the C++ library say before they abort for it; the limit of a process (RLIMIT_AS) comes to that."""
 
 
 @dataclass(frozen=True)
@@ -121,8 +123,8 @@ def smallest_dying(dead: Sequence[DeadShard], work: Callable[[Shard], object], w
 
 def starts_to_leave_out(
     file: str, died: CompilerDied, work: Callable[[Shard], object], workers: int, copied: Collection[int]
-) -> set[int]:
-    """Return the starts of functions of a file that compiler processes die of, and name these on standard error.
+) -> dict[int, Death]:
+    """Return the starts of functions of a file that compiler processes die of, with how; name them on standard error.
 
     Of some that callers copy (`copied`) the callers die as well, and may be compiled without them.
     """
@@ -131,17 +133,34 @@ def starts_to_leave_out(
             warn(f"{file}: {one}; looking for the function that it dies of")
     parts = smallest_dying(died.dead, work, workers)
     parts = [one for one in parts if set(one.shard.starts) <= set(copied)] or parts
+    parts = [_with_cause(part, work) for part in parts]
     for part in parts:
         warn(f"{file}: {part}: left out, slower tiers run it")
-    return {start for part in parts for start in part.shard.starts}
+    return {start: part.death for part in parts for start in part.shard.starts}
+
+
+def _with_cause(part: DeadShard, work: Callable[[Shard], object]) -> DeadShard:
+    """Return a dead part, with whether it is memory that it wants: it says so when it is tried alone, or is done."""
+    said = os.memfd_create("said")
+    try:
+        with closing(outcomes(lambda shard: _quietly(work, shard, said), [part.shard], 1)) as tried:
+            (again,) = (outcome for _, outcome in tried)
+        text = os.pread(said, 1 << 16, 0)
+    finally:
+        os.close(said)
+    lacks = again is None or again.lacks_memory or any(words in text for words in _WANTS_OF_MEMORY)
+    return replace(part, death=replace(part.death, lacks_memory=lacks))
 
 
 def _is_part(part: Shard, whole: Shard) -> bool:
     return part.number == whole.number and {*part.starts, *part.files} <= {*whole.starts, *whole.files}
 
 
-def _quietly(work: Callable[[Shard], object], shard: Shard) -> None:
-    """Work on a shard in this process, which says nothing and leaves no core of what it dies of: the first one did."""
+def _quietly(work: Callable[[Shard], object], shard: Shard, to: int | None = None) -> None:
+    """Work on a shard in this process, which says nothing and leaves no core of what it dies of: the first one did.
+
+    What it says goes to a file, if one is given.
+    """
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    os.dup2(os.open(os.devnull, os.O_WRONLY) if to is None else to, 2)
     work(shard)

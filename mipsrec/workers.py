@@ -37,6 +37,8 @@ class Death:
     """How a process ended without an answer: `exit_code` is minus the signal's number, or an exit status."""
 
     exit_code: int
+    lacks_memory: bool = False
+    """It said so."""
 
     @property
     def cause(self) -> str:
@@ -52,7 +54,8 @@ class Death:
         return self.exit_code == -signal.SIGKILL
 
     def __str__(self) -> str:
-        return f"a compiler process died ({self.cause}{', perhaps for want of memory' if self.is_kill else ''})"
+        want = ", for want of memory" if self.lacks_memory else ", perhaps for want of memory" if self.is_kill else ""
+        return f"a compiler process died ({self.cause}{want})"
 
 
 class WorkerDied(BuildError):
@@ -80,7 +83,9 @@ def _work(function: Callable[[Task], Result], task: Task, parent: int, there: Co
     _start_worker(parent)
     gc.disable()  # it ends before collecting would pay
     try:
-        answer: tuple[Result | None, Exception | None, str] = (function(task), None, "")
+        answer: tuple[Result | Death | None, Exception | None, str] = (function(task), None, "")
+    except MemoryError:  # LLVM would have aborted
+        answer = (Death(1, lacks_memory=True), None, "")
     except Exception as error:
         answer = (None, error, traceback.format_exc())
     there.send(answer)

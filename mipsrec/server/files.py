@@ -38,6 +38,8 @@ _MOST_TURNS = 3
 _WALL_SECONDS = 1800.0
 """For a task, whatever it waits for."""
 _MOST_HOPELESS = 1024
+_FROM_OUTSIDE = {signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}
+"""Signals that no code of a worker gets itself: from a person, or from the kernel when it is short of memory."""
 
 Key = tuple[tuple[int, ...], Options]
 """A file as it is (worker.stamp_of), and how to translate it."""
@@ -175,6 +177,8 @@ class Files:
 
     def _begin(self, key: Key, file: File, counts: Counter[int]) -> bool:
         """Have a task done; return False where there is no room for one more worker."""
+        if file.work is not None and _is_dead(file.work.process):
+            self._lose(file)
         if file.work is None and not self._start_worker(file):
             return False
         assert file.work is not None
@@ -249,8 +253,9 @@ class Files:
         return {file.work.connection.fileno(): file for file in self._files.values() if file.work is not None}
 
     def hear(self, file: File) -> None:
-        """Take a report of a worker, or its end."""
-        assert file.work is not None
+        """Take a report of a worker, or its end; nothing where the file was forgotten meanwhile."""
+        if file.work is None:
+            return
         try:
             report = file.work.connection.recv()
         except Exception:  # a worker that dies may leave half an answer
@@ -266,15 +271,18 @@ class Files:
         self._finished(report)
 
     def _lose(self, file: File) -> None:
-        """Do without a worker that has died; what another process may have killed is tried once more."""
+        """Do without a worker that has died; what it did when it was killed from outside is tried once more."""
         doing = file.doing
         end = self._end_worker(file)
-        if os.WIFSIGNALED(end) and os.WTERMSIG(end) == signal.SIGKILL and doing and not file.turns:
+        if doing is None:
+            return  # nothing was lost: the next task starts another one
+        is_kill = os.WIFSIGNALED(end) and os.WTERMSIG(end) in _FROM_OUTSIDE
+        if is_kill and not file.turns:
             file.turns += 1
             file.counts.update(doing)
             file.wanted_since = time.monotonic()
         else:
-            self._fail(file, _end_of(end), hopeless=True)
+            self._fail(file, _end_of(end), hopeless=not is_kill or bool(doing))
 
     def _fail(self, file: File, problem: str, hopeless: bool) -> None:
         self._end_worker(file)

@@ -36,6 +36,7 @@ from ..pipeline import Guest
 from ..shard_work import CompilerDied
 from ..shards import Shard
 from ..target_cpu import Cpu, chosen_cpu
+from ..workers import Death
 from .choice import FileIndex
 
 MOST_GROUPS = 12
@@ -76,6 +77,8 @@ class Library:
     """Processor time that servers have spent on it."""
     refused: frozenset[int] = frozenset()
     """Starts of functions that a compiler process dies of; they are not tried again."""
+    put_off: frozenset[int] = frozenset()
+    """Those for which there was no memory; they are tried again by who reads the library next."""
     _counted: float = 0.0
 
     def begin_job(self) -> None:
@@ -203,17 +206,23 @@ def _plan(guest: Guest, options: Options, functions: Functions) -> native.Plan:
     return native.Plan(program, callees, levels, guest.lift_options(options))
 
 
-def compile_group(guest: Guest, options: Options, functions: Functions, number: int, jobs: int) -> Group:
-    """Compile functions as one group, which lacks those that a compiler process dies of; raises MipsrecError."""
+def compile_group(
+    guest: Guest, options: Options, functions: Functions, number: int, jobs: int
+) -> tuple[Group, dict[int, Death]]:
+    """Compile functions as one group, and return it with those that it lacks, and how compiler processes died of them.
+
+    Raises MipsrecError.
+    """
+    lacking: dict[int, Death] = {}
     build = native.BuildOptions(jobs, chosen_cpu(options.cpu))
     while True:
         plan = _plan(guest, options, functions)
         work = partial(_compile, plan=plan, number=number, cpu=build.cpu)  # workers inherit it through fork
         try:
-            return Group(number, functions, tuple(native.in_workers(plan.shards(), work, build)))
+            return Group(number, functions, tuple(native.in_workers(plan.shards(), work, build))), lacking
         except CompilerDied as died:
-            dying = native.dying_starts(died, plan, build, guest.image.path)
-            functions = {start: functions[start] for start in functions if start not in dying}
+            lacking |= native.dying_starts(died, plan, build, guest.image.path)
+            functions = {start: functions[start] for start in functions if start not in lacking}
 
 
 # ---- the library ----
@@ -221,7 +230,7 @@ def compile_group(guest: Guest, options: Options, functions: Functions, number: 
 
 def grow(index: FileIndex, options: Options, library: Library, chosen: Mapping[int, frozenset[int]], jobs: int) -> None:
     """Add functions to a library, and put it into the store; raises MipsrecError, or OSError."""
-    wanted = {start: chosen[start] for start in chosen if start not in library.refused}
+    wanted = {start: chosen[start] for start in chosen if start not in library.refused | library.put_off}
     if not wanted or len(library.functions.keys() | wanted.keys()) > MOST_FUNCTIONS:
         return
     group = _next_group(index.guest, options, library, wanted, jobs)
@@ -237,8 +246,10 @@ def compact(index: FileIndex, options: Options, library: Library, jobs: int) -> 
 def _next_group(guest: Guest, options: Options, library: Library, functions: Functions, jobs: int) -> Group:
     """Compile functions as a new group of a library, and note which of them it refuses."""
     number = 1 + max((group.number for group in library.groups), default=0)
-    group = compile_group(guest, options, functions, number, jobs)
-    library.refused |= functions.keys() - group.functions.keys()
+    group, lacking = compile_group(guest, options, functions, number, jobs)
+    put_off = {start for start, death in lacking.items() if death.lacks_memory or death.is_kill}
+    library.put_off |= functions.keys() & put_off
+    library.refused |= functions.keys() & lacking.keys() - put_off
     return group
 
 

@@ -135,6 +135,44 @@ def test_a_worker_that_dies(
     server.serve_until(lambda: bool(server.reports))
 
 
+def kill_worker(server: Wanted, number: int) -> None:
+    ((_, file),) = server.files.connections().items()
+    assert file.work is not None
+    os.kill(file.work.process, number)
+    os.waitid(os.P_PID, file.work.process, os.WEXITED | os.WNOWAIT)
+
+
+@pytest.mark.parametrize("is_heard", [True, False])
+def test_a_worker_that_dies_without_a_task(wanted: Callable[[dict[str, Heed]], Wanted], is_heard: bool) -> None:
+    """It is another one's deed; the file gets a new worker for its next task, also where its end was not heard yet."""
+    server = wanted({"good": is_done})
+    for count, number in enumerate((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV), 1):
+        server.ask("good")
+        server.serve_until(lambda count=count: len(server.reports) == count)  # type: ignore[misc]
+        kill_worker(server, number)
+        if is_heard:
+            server.serve_until(lambda: not server.files.connections())
+    server.ask("good")
+    server.serve_until(lambda: len(server.reports) == 5)
+    assert server.failures == []
+
+
+def test_a_file_that_is_forgotten_before_it_is_heard(
+    wanted: Callable[[dict[str, Heed]], Wanted], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A message about one more file makes room, while the end of an idle one's worker waits to be read."""
+    monkeypatch.setattr(files, "MOST_FILES", 1)
+    server = wanted({"old": is_done, "new": is_done})
+    server.ask("old")
+    server.serve_until(lambda: len(server.reports) == 1)
+    (old,) = server.files.connections().values()
+    kill_worker(server, signal.SIGKILL)
+    server.ask("new")
+    server.files.hear(old)
+    server.serve_until(lambda: len(server.reports) == 2)
+    assert server.failures == []
+
+
 def test_a_worker_whose_children_live_on(wanted: Callable[[dict[str, Heed]], Wanted]) -> None:
     """They have its connection, which so does not end with it."""
 

@@ -38,3 +38,24 @@ def test_it_is_not_tried_again(
     growth.compact(index, options, library, 1)
     assert grow("fatal") == {starts[name] for name in ("caller", "other", "bottom")}
     assert read_library(library.path, whole=True).identity == identity and capfd.readouterr().err == ""
+
+
+def test_for_want_of_memory_it_is_put_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The same worker does not try again, another one does."""
+    monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path / "cache"))
+    index = FileIndex(open_guest(compile_guest(tmp_path, "little", SOURCE, *BARE)))
+    fatal, other = (index.guest.function(name).start for name in ("fatal", "other"))
+    identity, options = index.guest.image.identity, Options()
+    wanted: growth.Functions = {fatal: frozenset(), other: frozenset()}
+    library = growth.read_state(identity, options)
+    with monkeypatch.context() as short:
+        die_of(short, {fatal}, "LLVM ERROR: out of memory")
+        for said in ("(SIGABRT, for want of memory) at level 2 with fatal: left out", ""):
+            growth.grow(index, options, library, wanted, 1)
+            errors = capfd.readouterr().err
+            assert library.functions.keys() == {other} and said in errors and bool(said) == bool(errors)
+    library = growth.read_state(identity, options)
+    growth.grow(index, options, library, wanted, 1)
+    assert library.functions.keys() == {fatal, other} and not library.refused

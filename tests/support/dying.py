@@ -29,20 +29,21 @@ void __start(void)
 """It ends with 0. `fatal` is called, called by pointer, and calls."""
 
 
-def abort() -> None:
-    """Die as LLVM does."""
+def abort(words: str = "") -> None:
+    """Die as LLVM does, perhaps with words."""
     faulthandler.disable()  # it reports what is meant
+    os.write(2, words.encode())
     os.abort()
 
 
-def die_of(monkeypatch: pytest.MonkeyPatch, starts: set[int]) -> None:
+def die_of(monkeypatch: pytest.MonkeyPatch, starts: set[int], words: str = "") -> None:
     """Have the compiler process abort that has the code of any of these functions; workers inherit this."""
     whole = native.compile_texts
 
     def compile_texts(texts: list[tuple[str, str]], *rest: object) -> bytes:
         lines = [line for _, text in texts for line in text.splitlines() if line.startswith("define")]
         if any(f".{start:08x}" in line.partition("(")[0] for line in lines for start in starts):
-            abort()
+            abort(words)
         return whole(texts, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(native, "compile_texts", compile_texts)
