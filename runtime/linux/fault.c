@@ -2,7 +2,7 @@
  *
  * A fault is the guest's when its address lies in the guest's window or in the guard below the host stack. Accesses that the
  * host makes on the guest's behalf, in system calls and for frames of signals, raise nothing: the host goes on at its
- * recovery.
+ * recovery. An access below the stack makes that grow, whoever makes it (memory/growing.c).
  * Not done here: what a guest's own exceptions raise (exception.c), how its handlers are called (signal_delivery.c), and what
  * becomes of frames of lifted code meanwhile (run/waiting.c).
  */
@@ -197,6 +197,19 @@ static void recover(const siginfo_t *info, const ucontext_t *context)
     longjmp(*recovery, 1);
 }
 
+/* Whether the access is to be made again, of guest code or of the host on its behalf: the stack has grown. */
+static bool has_grown(const siginfo_t *info)
+{
+    struct mr_access_fault fault;
+    if (info->si_signo != SIGSEGV || mr_current == NULL || mr_host_thread.in_fault || !classify(mr_current, info, &fault) ||
+        is_stack_overflow((uintptr_t)info->si_addr))
+        return false;
+    int saved_errno = errno;
+    bool grown = mr_grow(fault.address);
+    errno = saved_errno;
+    return grown;
+}
+
 static void on_fault(int host_signal, siginfo_t *info, void *context)
 {
     uintptr_t host_pc = host_pc_of(context);
@@ -207,6 +220,8 @@ static void on_fault(int host_signal, siginfo_t *info, void *context)
         errno = saved_errno;
         return;
     }
+    if (has_grown(info))
+        return;
     if (mr_verifying) {
         resume_float_modes(context);
         mr_observe.host_fault((uintptr_t)info->si_addr);

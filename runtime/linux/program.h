@@ -21,7 +21,7 @@ void mr_reserve_stack(void);                            /* before mr_load; sets 
 uint32_t mr_build_stack(const struct mr_image *image);  /* returns the first sp */
 extern uint32_t mr_brk_start;                           /* first page after the image */
 extern uint32_t mr_auxiliary, mr_auxiliary_bytes; /* where the auxiliary vector is */
-uint32_t mr_stack_size_bytes(void); /* of the first stack; arguments and environment may fill a quarter of it */
+uint32_t mr_strings_most_bytes(void); /* that arguments and environment of a new program may have, as RLIMIT_STACK says */
 
 /* ---- process_view.c ---- */
 

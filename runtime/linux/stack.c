@@ -1,6 +1,6 @@
 /* The initial stack: argument strings, environment and auxiliary vector, as the kernel lays them out (fs/exec.c and
  * create_elf_tables of fs/binfmt_elf.c). Enters: the image and mr_options. Leaves: the first sp; mr_mmap_top below it.
- * The stack is reserved before anything is loaded, so that nothing takes its place.
+ * The stack is begun before anything is loaded, so that nothing takes its place; it grows (memory/growing.c).
  */
 #include "base/messages.h"
 #include "base/options.h"
@@ -11,17 +11,19 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#define DEFAULT_STACK_BYTES (8u << 20)
-#define LEAST_STACK_BYTES (256u << 10)
-#define MOST_STACK_BYTES (256u << 20)
-#define STACK_GUARD_BYTES (1u << 20) /* the kernel's stack_guard_gap */
+#define FIRST_STACK_BYTES (256u << 10) /* mapped at the start, whatever the limit is */
+#define VERIFY_STACK_BYTES (64u << 20) /* at most, and mapped at the start, for it cannot grow */
+#define LEAST_STRING_BYTES (128u << 10)
+#define MOST_STRING_BYTES (6u << 20)
 #define RANDOM_BYTES 16u
 #define CLOCK_TICKS 100u
 
-#define LEAST_MMAP_GAP (128u << 20)  /* MIN_GAP of mmap_base (mm/util.c): between the highest mapping and the stack's top */
+/* mmap_base of mm/util.c: between the highest mapping and the stack's top. Where the limit is larger than most of the address
+ * space, or infinite, a third is left, where the kernel's other layout begins. */
+#define LEAST_MMAP_GAP (128u << 20)
+#define MOST_MMAP_GAP (MR_USER_END / 3 * 2)
 
 uint32_t mr_auxiliary, mr_auxiliary_bytes;
 
@@ -32,25 +34,31 @@ struct builder {
     uint32_t low, sp;
 };
 
-uint32_t mr_stack_size_bytes(void)
+static uint32_t between(uint64_t value, uint32_t least, uint32_t most)
 {
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur == RLIM_INFINITY)
-        return DEFAULT_STACK_BYTES;
-    if (limit.rlim_cur < LEAST_STACK_BYTES)
-        return LEAST_STACK_BYTES;
-    if (limit.rlim_cur > MOST_STACK_BYTES)
-        return MOST_STACK_BYTES;
-    return (uint32_t)limit.rlim_cur & ~(MR_PAGE_BYTES - 1);
+    return (value < least ? least : value > most ? most : (uint32_t)value) & ~(MR_PAGE_BYTES - 1);
+}
+
+uint32_t mr_strings_most_bytes(void)
+{
+    return between(mr_stack_limit_bytes() / 4, LEAST_STRING_BYTES, MOST_STRING_BYTES);
+}
+
+static _Noreturn void no_room(void)
+{
+    mr_fail("the arguments and the environment are too long for the guest's stack: shorten them");
 }
 
 /* Reserves bytes on the stack and returns their guest address. Arguments may fill a quarter of it (fs/exec.c). */
 static uint32_t push(struct builder *stack, const void *bytes, size_t size_bytes)
 {
     if (size_bytes > stack->sp - stack->low)
-        mr_fail("the arguments and the environment are too long for the guest's stack: shorten them");
+        no_room();
     stack->sp -= (uint32_t)size_bytes;
-    memcpy(mr_guest_bytes(stack->sp, (uint32_t)size_bytes, MR_WRITE), bytes, size_bytes);
+    void *to = mr_guest_bytes(stack->sp, (uint32_t)size_bytes, MR_WRITE);
+    if (!to) /* RLIMIT_AS */
+        no_room();
+    memcpy(to, bytes, size_bytes);
     return stack->sp;
 }
 
@@ -130,20 +138,21 @@ static void put_pointers(uint32_t *at, char *const *strings, uint32_t count, uin
 
 void mr_reserve_stack(void)
 {
-    uint32_t size = mr_stack_size_bytes(), low = MR_USER_END - size;
-    if (mr_map(low, size, MR_READ | MR_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_GROWSDOWN, -1, 0, true) < 0)
-        mr_fail("cannot map the guest's stack of %u KiB: lower ulimit -s", size >> 10);
-    stack_low = low;
-    mr_mmap_top = MR_USER_END - (size + STACK_GUARD_BYTES > LEAST_MMAP_GAP ? size + STACK_GUARD_BYTES : LEAST_MMAP_GAP);
+    uint64_t limit = mr_stack_limit_bytes();
+    bool whole = mr_options.verify_fd >= 0;
+    uint32_t size = between(limit, FIRST_STACK_BYTES, whole ? VERIFY_STACK_BYTES : FIRST_STACK_BYTES);
+    stack_low = MR_USER_END - size;
+    if (mr_map(stack_low, size, MR_READ | MR_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_GROWSDOWN, -1, 0, true) < 0)
+        mr_fail("cannot map the guest's stack of %u KiB", size >> 10);
+    uint64_t room = limit > MR_USER_END ? MR_USER_END : limit + MR_STACK_GUARD_BYTES;
+    mr_mmap_top = MR_USER_END - between(room, LEAST_MMAP_GAP, MOST_MMAP_GAP);
 }
 
 uint32_t mr_build_stack(const struct mr_image *image)
 {
-    uint32_t size = MR_USER_END - stack_low;
-    if (image->high > stack_low - STACK_GUARD_BYTES)
-        mr_fail("%s: is so large that no room is left for a stack of %u KiB: lower ulimit -s", mr_options.program_path,
-                size >> 10);
-    struct builder stack = {MR_USER_END - size / 4, MR_USER_END - 4};
+    if (image->high > stack_low - MR_STACK_GUARD_BYTES)
+        mr_fail("%s: is so large that no room is left for a stack", mr_options.program_path);
+    struct builder stack = {MR_USER_END - mr_strings_most_bytes(), MR_USER_END - 4};
     uint32_t argc = (uint32_t)mr_options.guest_argc, envc = count_strings(mr_options.guest_envp);
     uint32_t name = push_string(&stack, mr_options.program_path);
     uint32_t environment = push_strings(&stack, mr_options.guest_envp, envc);
@@ -151,8 +160,10 @@ uint32_t mr_build_stack(const struct mr_image *image)
     uint32_t random = push_random(&stack);
     uint64_t row_bytes = 4 * ((uint64_t)argc + envc + 3 + AUXILIARY_WORDS);
     if (row_bytes + 16 > stack.sp - stack.low)
-        mr_fail("the arguments and the environment are too long for the guest's stack: shorten them");
+        no_room();
     uint32_t sp = (stack.sp - (uint32_t)row_bytes) & ~15u, at = sp;
+    if (!mr_guest_bytes(sp, (uint32_t)row_bytes, MR_WRITE))
+        no_room();
     put_word(&at, argc);
     put_pointers(&at, mr_options.guest_argv, argc, arguments);
     put_pointers(&at, mr_options.guest_envp, envc, environment);

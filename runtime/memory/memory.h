@@ -14,6 +14,8 @@
  * through memory so, ahead of an access that faults, as far as LLVM unrolls loops. */
 #define MR_WINDOW_GUARD_BYTES ((uint64_t)16 << 20)
 
+#define MR_STACK_GUARD_BYTES (1u << 20) /* the kernel's stack_guard_gap */
+
 /* Bits of a page's entry. MR_SHARED: what other mappings of it write is seen there. MR_GROWS: of MAP_GROWSDOWN, as the stack. */
 enum { MR_READ = 1, MR_WRITE = 2, MR_EXEC = 4, MR_MAPPED = 8, MR_SHARED = 16, MR_GROWS = 32 };
 
@@ -37,9 +39,13 @@ int64_t mr_attach(int id, uint32_t guest, uint32_t alignment, uint32_t size_byte
                   bool replaces);
 int mr_detach(uint32_t guest, uint32_t size_bytes); /* what is left there of a segment that was attached at guest */
 uint32_t mr_find_free(uint32_t size_bytes); /* address of a free range, the highest there is below mr_mmap_top, or 0 */
-extern uint32_t mr_mmap_top;                /* where that search starts: below the stack and its guard */
+extern uint32_t mr_mmap_top; /* where that search starts; what is above is for the stack, and taken when all else is */
+/* Called without mr_lock when an access found no page there: a mapping above grows down to it, if it is one that grows and may.
+ * Returns whether the access is to be tried again. */
+bool mr_grow(uint32_t guest);
+uint64_t mr_stack_limit_bytes(void); /* RLIMIT_STACK */
 void mr_memory_tables(struct mr_state *s);  /* model paged: makes s->read_pages and s->write_pages, kept up to date */
-/* The guest's limits, and what counts: all that is mapped, and of it what is private and writable; the stack is neither. */
+/* The guest's limits, and what counts: all that is mapped, and of it what is private and writable, but no stack. */
 struct mr_memory_limits {
     uint64_t all_bytes, data_bytes;
 };
@@ -49,7 +55,7 @@ bool mr_accessible(uint32_t guest, uint32_t size_bytes, int prot); /* every page
 
 static inline bool mr_page_counts(uint8_t bits)
 {
-    return bits != 0 && (bits & MR_GROWS) == 0;
+    return bits != 0;
 }
 
 static inline bool mr_page_is_data(uint8_t bits)

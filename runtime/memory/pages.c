@@ -157,6 +157,21 @@ static uint32_t search_down(uint32_t end, uint32_t page_count)
     return 0;
 }
 
+/* Returns the lowest free range at or above `start`, which leaves the gap below the stack free, or 0. */
+static uint32_t search_up(uint32_t start, uint32_t page_count)
+{
+    uint32_t run = 0, end = MR_USER_END / MR_PAGE_BYTES;
+    while (end > 0 && mr_pages[end - 1])
+        end--;
+    end = end > MR_STACK_GUARD_BYTES / MR_PAGE_BYTES ? end - MR_STACK_GUARD_BYTES / MR_PAGE_BYTES : 0;
+    for (uint32_t page = start / MR_PAGE_BYTES; page < end; page++) {
+        run = mr_pages[page] ? 0 : run + 1;
+        if (run == page_count)
+            return (page + 1 - run) * MR_PAGE_BYTES;
+    }
+    return 0;
+}
+
 uint32_t mr_find_free(uint32_t size_bytes)
 {
     uint64_t size = mr_page_up(size_bytes);
@@ -169,7 +184,7 @@ uint32_t mr_find_free(uint32_t size_bytes)
         found = search_down(mr_mmap_top, page_count);
     if (found)
         free_hint = found;
-    return found;
+    return found ? found : search_up(mr_mmap_top, page_count);
 }
 
 void mr_pages_were_freed(uint64_t end)

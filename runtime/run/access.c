@@ -23,6 +23,8 @@ static void refuse(struct mr_state *s, uint32_t guest, uint32_t size_bytes, uint
     struct mr_access_fault fault = {mr_library_guest_pc(host_return - 1), guest, false, false};
     if ((mr_pages[guest / MR_PAGE_BYTES] & needed) != 0) /* so it is the second page that may not be touched */
         fault.address = (guest + size_bytes - 1) & ~(MR_PAGE_BYTES - 1);
+    if (mr_grow(fault.address))
+        return;
     mr_fault_in_lifted_code(s, &fault);
 }
 

@@ -43,13 +43,15 @@ void mr_stack_free(uintptr_t low, size_t size_bytes)
     munmap((void *)(low - MR_HOST_GUARD_BYTES), MR_HOST_GUARD_BYTES + size_bytes);
 }
 
-/* The stack that sp is in ends at the first page that cannot be written. */
+/* The stack that sp is in ends at the first page that cannot be written, if it does not grow. */
 static uint32_t guest_stack_bytes(uint32_t sp)
 {
     uint32_t page = (sp - 1) / MR_PAGE_BYTES, count = 0;
     while (count < MOST_GUEST_BYTES / MR_PAGE_BYTES && count < page && (mr_pages[page - count] & MR_WRITE) != 0)
         count++;
-    return count * MR_PAGE_BYTES;
+    uint64_t limit = count > 0 && (mr_pages[page] & MR_GROWS) != 0 ? mr_stack_limit_bytes() : 0;
+    limit = limit < MOST_GUEST_BYTES ? limit : MOST_GUEST_BYTES;
+    return limit > count * MR_PAGE_BYTES ? (uint32_t)limit : count * MR_PAGE_BYTES;
 }
 
 /* Where address space is scarce, or every byte of it charged, less is tried. */

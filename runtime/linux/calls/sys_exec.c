@@ -228,7 +228,7 @@ static int64_t execute(const struct target *target)
 {
     if (!target->strings[ROOM])
         target->strings[ROOM] = ""; /* as the kernel does for an empty argv */
-    if (target->bytes + SPARE_BYTES > mr_stack_size_bytes() / 4)
+    if (target->bytes + SPARE_BYTES > mr_strings_most_bytes())
         return -E2BIG;
     MR_TELL(verify_executes);
     MR_TELL(sample_executes);
