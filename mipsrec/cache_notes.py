@@ -8,6 +8,7 @@ A file has a note only where its times tell of every change; runtime/lifted/writ
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import fcntl
 import os
@@ -31,6 +32,8 @@ OLD_SECONDS = 3600
 """The same of files whose writers nobody can know of."""
 
 _MOST_BYTES = 4096
+_STATFS_BYTES = 1024  # struct statfs is smaller everywhere
+_IN_MEMORY = {0x01021994, 0x858458F6, 0x958458F6}  # tmpfs, ramfs, hugetlbfs (linux/magic.h)
 _NAME = re.compile(r"[0-9a-f]+-[0-9a-f]+")
 _NOTE = re.compile(r"1 \d+ -?\d+\.\d{9} -?\d+\.\d{9} ([0-9a-f]{64}|whole)\n")
 
@@ -73,11 +76,19 @@ def _can_have_writers(handle: int) -> bool | None:
     return False
 
 
+def _is_in_memory(handle: int) -> bool:
+    """Return whether an open file is of a file system in memory, which need not date stores to mappings."""
+    found = ctypes.create_string_buffer(_STATFS_BYTES)
+    if ctypes.CDLL(None).fstatfs(handle, found) != 0:
+        return False
+    return ctypes.c_ulong.from_buffer(found).value & 0xFFFFFFFF in _IN_MEMORY
+
+
 def times_tell(handle: int) -> bool:
     """Return whether what is read from now on are the file's contents for as long as its times stay as they are."""
     status = os.fstat(handle)
     age = time.time() - max(status.st_mtime, status.st_ctime)
-    if age < SETTLED_SECONDS:
+    if age < SETTLED_SECONDS or _is_in_memory(handle):
         return False
     writers = _can_have_writers(handle)
     return age >= OLD_SECONDS if writers is None else not writers

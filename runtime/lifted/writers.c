@@ -7,7 +7,10 @@
  *
  * The kernel grants a read lease at such a moment only (fcntl(2), F_SETLEASE). Some files have none: those of other owners,
  * and those of some file systems. Their times tell when they are an hour old: a file system writes pages back within a
- * minute, and then dates the next store. One that keeps files in memory writes nothing back: docs/limits.md names that.
+ * minute, and then dates the next store.
+ *
+ * A file system that keeps files in memory writes nothing back, and need not know of stores: not even the first one after a
+ * read is dated. Whoever opens a file there later can change it, and no time.
  *
  * Whoever wants to write to a file with a lease has its holder sent SIGIO. The guest must see none, so the holder is a
  * process for the moment, with all signals blocked; it opens the file anew, for a lease belongs to an open file.
@@ -19,11 +22,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,9 +84,17 @@ bool mr_times_tell(const char *path, const struct stat *status)
     return writers == NO_WRITERS || (writers == UNKNOWN && mr_is_older(status, OLD_SECONDS));
 }
 
+/* devtmpfs and descriptors of memfd_create are such as well. */
+static bool is_in_memory(int fd)
+{
+    struct statfs system;
+    return fstatfs(fd, &system) == 0 && (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC ||
+                                         system.f_type == HUGETLBFS_MAGIC);
+}
+
 bool mr_times_tell_of(int fd, const struct stat *status)
 {
     char path[32];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return mr_times_tell(path, status);
+    return !is_in_memory(fd) && mr_times_tell(path, status);
 }

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import pipeline
+from mipsrec import cache_notes, pipeline
 from mipsrec.cache import code_path, variant_of
 from mipsrec.elf import load_elf
 from mipsrec.store import store
 from tests.support.compiled import ORDERS, compile_guest
 from tests.support.dynamic import recompiled_files
-from tests.support.powers import need_to
+from tests.support.powers import MEMORY, need_to
 from tests.support.settled import settle
 
 OPTIONS = pipeline.Options(opt=0, jobs=1)
@@ -82,6 +82,12 @@ def mapped(path: Path) -> Iterator[mmap.mmap]:
         yield memory
 
 
+def server_would_note(path: Path) -> bool:
+    """Return whether the compile server would note the file."""
+    with path.open("rb") as file:
+        return cache_notes.times_tell(file.fileno())
+
+
 @pytest.mark.parametrize("byte_order", ORDERS)
 def test_stores_to_a_mapping_are_seen(tmp_path: Path, host: Path, byte_order: str) -> None:
     it = exiting(tmp_path, byte_order, host)
@@ -115,3 +121,19 @@ def test_files_of_others_are_noted_when_they_are_old(host: Path) -> None:
         os.chown(it.program, NOBODY, NOBODY)
         settle(folder)
         assert it.run() == (11, True) and it.noted() == sorted([load_elf(it.program).identity, "whole"])
+
+
+def test_files_in_memory_are_not_noted(host: Path) -> None:
+    """Not even the first store to a page is dated there, if the page was read before."""
+    need_to("keep files in /dev/shm")
+    with tempfile.TemporaryDirectory(dir=MEMORY) as name:
+        folder = Path(name)
+        it = exiting(folder, "little", host)
+        at = it.program.read_bytes().index(first_word("little", 11))
+        settle(folder)
+        assert it.run() == (11, True) and it.noted() == ["whole"]
+        assert not server_would_note(it.program)
+        with mapped(it.program) as memory:
+            assert memory[at : at + 4] == first_word("little", 11)
+            memory[at : at + 4] = first_word("little", 22)
+        assert it.run() == (22, False)

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 NOBODY = 65534
+MEMORY = "/dev/shm"
 
 
 def _give_a_file_away(folder: Path) -> None:
@@ -42,12 +43,19 @@ def _make_a_device(folder: Path) -> None:
         stream.read(1)
 
 
+def _keep_files_in_memory(_folder: Path) -> None:
+    subprocess.run(["findmnt", "-t", "tmpfs,ramfs", MEMORY], check=True, capture_output=True)
+    with tempfile.NamedTemporaryFile(dir=MEMORY):
+        pass
+
+
 DEEDS: dict[str, Callable[[Path], None]] = {
     "give files away": _give_a_file_away,
     "mount file systems": _mount,
     "become another user": _become_another_user,
     "chroot": _chroot,
     "make devices": _make_a_device,
+    "keep files in /dev/shm": _keep_files_in_memory,
 }
 
 
