@@ -72,7 +72,7 @@ def test_into_after_an_interrupt(prepared: Path, tmp_path: Path) -> None:
     for _ in range(3):
         building = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment())
         before = len(libraries(tmp_path / "layer"))
-        deadline = time.monotonic() + 100
+        deadline = time.monotonic() + 600
         while building.poll() is None and len(libraries(tmp_path / "layer")) == before and time.monotonic() < deadline:
             time.sleep(0.005)
         building.send_signal(signal.SIGKILL)

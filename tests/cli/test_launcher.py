@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from mipsrec.pipeline import Options, cached_library, open_guest
 from tests.support.compiled import BARE
 from tests.support.dynamic import program
 from tests.support.paths import PREBUILT, ROOT
+from tests.support.settled import settle
 from tests.support.tools import need
 
 HOST = """#!/bin/sh
@@ -100,7 +100,7 @@ def install(folder: Path, launcher: Path, host: Path | None = None) -> Path:
 
 def remember(host: Path, cache: Path, *programs: Path) -> None:
     """Let the host make its notes on programs whose code is in a cache."""
-    time.sleep(2.2)
+    settle(cache, *programs)
     for path in programs:
         result = subprocess.run([host, "--cache", cache, path], capture_output=True)
         assert result.returncode == 0

@@ -179,7 +179,7 @@ static int ended(int rounds)
     if (handled == MAP_FAILED || sigaction(SIGUSR1, &action, NULL) != 0)
         return -1;
     signal(SIGALRM, SIG_DFL); /* ends what hangs */
-    alarm(100);
+    alarm(600);
     for (int i = 0; i < rounds; i++) {
         *handled = 0;
         pid_t child = fork();

@@ -70,7 +70,7 @@ static int execute(const char *self, int left, pid_t sender)
 int main(int argc, char **argv)
 {
     signal(SIGALRM, lost);
-    alarm(30);
+    alarm(600);
     pid_t sender = argc > 3 ? (pid_t)atoi(argv[3]) : start_sender();
     if (strcmp(argv[1], "execs") == 0) {
         execute(argv[0], argc > 2 ? atoi(argv[2]) : 40, sender);

@@ -11,6 +11,7 @@ import random
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -27,6 +28,7 @@ from tests.support.compiled import ORDERS
 from tests.support.dynamic import SUM_PRINTS, checked, compile_to, library, summing_guests, used
 from tests.support.hosts import sanitized_host
 from tests.support.mounts import in_namespace, read_only, small
+from tests.support.paths import ROOT
 from tests.support.powers import need_to
 from tests.support.settled import settle
 from tests.support.tools import need
@@ -274,7 +276,8 @@ def test_full_cache(stored: Stored) -> None:
     stored.settle()
     command = stored.command(stored.guest)
     mounts = small(stored.cache, 1 << 20, fill=True)
-    for before in ([], [f"sleep 2.2; {' '.join(map(str, command))} >/dev/null 2>&1"]):
+    wait = f"(cd {ROOT}; {sys.executable} -m tests.support.settled {stored.cache})"
+    for before in ([], [f"{wait}; {' '.join(map(str, command))} >/dev/null 2>&1"]):
         assert used(checked(in_namespace([*mounts, *before], command))) == {"sum", "libfill.so"}
 
 

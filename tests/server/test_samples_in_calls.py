@@ -40,6 +40,6 @@ def test_profile(host: Path, guest: Path, tmp_path: Path, how: str) -> None:
 
 
 def run(words: list[object]) -> str:
-    result = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=120, check=False)
+    result = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=600, check=False)
     assert (result.stderr, result.returncode) == ("", 0)
     return result.stdout

@@ -30,6 +30,7 @@ from tests.support.sampling import sampled
 EXPECTED = "36832b7c 0\n"
 """What ROUNDS prints; test_compile_server.py compares it with a native build."""
 NOBODY = 65534
+Guest = subprocess.Popen[str]
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +44,10 @@ def server(host: Path, tmp_path: Path) -> Iterator[Serving]:
         yield found
 
 
-def run_beside(server: Serving, guest: Path, fault: Callable[[], None]) -> str:
+def run_beside(server: Serving, guest: Path, fault: Callable[[Guest], None]) -> str:
     """Run a guest while a fault happens; return what it said on standard error, without --stats."""
     process = begin([server.host, *server.words(), guest])
-    fault()
+    fault(process)
     ended = stop(process)
     assert ended.output == EXPECTED
     assert ended.statistics.count("\n") <= 1, ended.statistics
@@ -77,9 +78,9 @@ def test_killed_at_any_moment(server: Serving, guest: Path) -> None:
     """And again: whatever is left of it, the next one goes on, and no library is ever damaged."""
     moments = random.Random(1)
 
-    def kill_often() -> None:
+    def kill_often(process: Guest) -> None:
         for _ in range(8):
-            time.sleep(moments.uniform(0.05, 0.8))
+            compute(process, moments.uniform(0.05, 0.8))
             number = server.server()
             if number is not None:
                 with suppress(ProcessLookupError):
@@ -94,10 +95,15 @@ def test_killed_at_any_moment(server: Serving, guest: Path) -> None:
 @pytest.mark.parametrize("limit", sampled(["ulimit -f 1", "ulimit -v 100000", "exit 1", "ulimit -n 8", "kill -9 $$"]))
 def test_a_server_that_cannot_work(host: Path, tmp_path: Path, guest: Path, limit: str) -> None:
     """It may write only little, gets no memory, or dies before it listens."""
-    with serving(host, tmp_path, wrapper=("/bin/sh", "-c", f'{limit}; exec "$@"', "sh")) as server:
+    begun = tmp_path / "begun"
+    with serving(host, tmp_path, wrapper=("/bin/sh", "-c", f'echo >"$0"; {limit}; exec "$@"', str(begun))) as server:
 
-        def let_it_fail() -> None:
-            time.sleep(2.5)
+        def let_it_fail(process: Guest) -> None:
+            end = time.monotonic() + DEADLINE_SECONDS
+            while not begun.exists():
+                assert time.monotonic() < end
+                time.sleep(0.02)
+            compute(process, 1)
 
         run_beside(server, guest, let_it_fail)
         assert server.libraries() == []
@@ -110,17 +116,17 @@ def test_full_disk(host: Path, tmp_path: Path, guest: Path) -> None:
     with serving(host, tmp_path) as server:
         words = [str(word) for word in [host, *server.words(), guest]]
         process = begin(["unshare", "-m", "sh", "-ec", script, "sh", *words])
-        time.sleep(2)
+        compute(process, 1)
         ended = stop(process)
         assert (ended.output, ended.statistics) == (EXPECTED, "")
 
 
 def test_socket_is_gone(server: Serving, guest: Path) -> None:
-    def remove() -> None:
+    def remove(process: Guest) -> None:
         server.await_server()
         for path in server.sockets():
             path.unlink()
-        time.sleep(0.5)
+        compute(process, 0.5)
 
     run_beside(server, guest, remove)
 

@@ -5,6 +5,7 @@ Enters: files and folders. Leaves: when none in them has changed for SETTLED_SEC
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
@@ -18,3 +19,7 @@ def settle(*places: Path) -> None:
     settled = max(max(status.st_mtime, status.st_ctime) for status in statuses) + SETTLED_SECONDS
     while time.time() <= settled:
         time.sleep(0.02)
+
+
+if __name__ == "__main__":
+    settle(*map(Path, sys.argv[1:]))
