@@ -20,7 +20,7 @@ enum mr_descriptor_kind {
     MR_FD_INOTIFY, /* struct inotify_event */
     MR_FD_FANOTIFY, /* struct fanotify_event_metadata; struct fanotify_response is written */
     MR_FD_WIDE_DIRECTORY, /* a directory with positions of more than 31 bits (sys_directory.c) */
-    MR_FD_MEMORY,         /* /proc/PID/mem of a guest (memory_file.c) */
+    MR_FD_MEMORY,         /* /proc/PID/mem or pagemap of a guest (memory_file.c) */
     MR_FD_HOST,           /* the host's own: the guest cannot close it */
 };
 

@@ -69,6 +69,6 @@ bool mr_proc_program_of(int directory, const char *text, char to[PATH_MAX]); /* 
 bool mr_proc_name_of(int fd, char to[PATH_MAX]);
 /* What follows /proc/PID/, if that is this process, and also what follows task/TID/; NULL: another name. */
 const char *mr_proc_own_file(const char *proc_name);
-bool mr_proc_is_memory(const char *proc_name); /* whether it is PID/mem of this or another guest */
+bool mr_proc_is_memory(const char *proc_name); /* whether it is mem or pagemap of a guest */
 
 #endif

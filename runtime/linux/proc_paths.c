@@ -208,7 +208,8 @@ bool mr_proc_is_memory(const char *proc_name)
 {
     long process;
     const char *file = split(proc_name, &process);
-    return file && strcmp(file, "mem") == 0 && (mr_proc_own_file(proc_name) || program_descriptor(process) >= 0);
+    bool is_memory = file && (strcmp(file, "mem") == 0 || strcmp(file, "pagemap") == 0);
+    return is_memory && (mr_proc_own_file(proc_name) || program_descriptor(process) >= 0);
 }
 
 bool mr_proc_program(const char *proc_name, char to[PATH_MAX])

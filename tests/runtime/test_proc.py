@@ -86,9 +86,10 @@ def test_every_name_leads_to_the_guest(host: Path, tmp_path: Path, byte_order: s
 @pytest.mark.parametrize("window", ["any", "identity"])
 @pytest.mark.parametrize("byte_order", ORDERS)
 def test_memory_has_the_guests_addresses(host: Path, tmp_path: Path, byte_order: str, window: str) -> None:
-    program = compile_guest(tmp_path, byte_order, "proc_mem")
-    result = subprocess.run([host, "--tier", "interp", "--window", window, program], capture_output=True, text=True)
-    assert (result.stdout, result.returncode) == ("ok\n", 0)
+    for name in ("proc_mem", "proc_pages"):
+        program = compile_guest(tmp_path, byte_order, name)
+        result = subprocess.run([host, "--tier", "interp", "--window", window, program], capture_output=True, text=True)
+        assert (result.stdout, result.returncode) == ("ok\n", 0)
 
 
 def test_sums_and_policies_of_mappings(host: Path, tmp_path: Path, guest: Path) -> None:

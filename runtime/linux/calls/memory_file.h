@@ -1,4 +1,4 @@
-/* Reads and writes of /proc/PID/mem of a guest (memory_file.c). */
+/* Reads and writes of /proc/PID/mem and pagemap of a guest (memory_file.c). */
 #ifndef MR_LINUX_CALLS_MEMORY_FILE_H
 #define MR_LINUX_CALLS_MEMORY_FILE_H
 

@@ -3,8 +3,8 @@
  * opens the file first, and says which one it is.
  *
  * Other guests' files are those of the host's kernel. There cmdline, environ and comm are the guest's (process_view.c), and
- * exe leads to its program (proc_paths.c); mem has the guest's addresses (memory_file.c); maps, stat and auxv tell of the
- * host.
+ * exe leads to its program (proc_paths.c); mem and pagemap have the guest's addresses (memory_file.c); maps, stat and auxv
+ * tell of the host.
  */
 #include "linux/calls/made_files.h"
 #include "linux/descriptors.h"
@@ -43,6 +43,12 @@ static void write_auxiliary(FILE *to, const char *host_name __attribute__((unuse
     write_bytes(to, mr_auxiliary, mr_auxiliary + mr_auxiliary_bytes);
 }
 
+/* What a thread that runs has there; those that wait for the host's kernel do so with its numbers and addresses. */
+static void write_call(FILE *to, const char *host_name __attribute__((unused)))
+{
+    fputs("running\n", to);
+}
+
 struct made_file {
     const char *name;
     void (*write)(FILE *to, const char *host_name);
@@ -53,6 +59,7 @@ static const struct made_file own_files[] = {
     {"numa_maps", mr_write_numa_maps}, {"smaps_rollup", mr_write_rollup},
     {"auxv", write_auxiliary},     {"environ", write_environment},   {"stat", mr_write_stat},
     {"statm", mr_write_statm},     {"status", mr_write_status},     {"limits", mr_write_limits},
+    {"syscall", write_call},
 };
 
 static const struct made_file cpuinfo = {"cpuinfo", mr_write_cpuinfo}, net_table = {"net", mr_write_net_table};
