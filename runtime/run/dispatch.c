@@ -123,13 +123,17 @@ struct mr_interrupted mr_interrupted_at(const struct mr_state *s, uint32_t pc, u
 }
 
 /* A handler may come to the instruction itself, by a call of the function that was interrupted: then sp is another one. */
+static bool is_over(const struct mr_state *s, uint32_t pc, struct mr_interrupted interrupted)
+{
+    uint32_t sp = GPR(s, MR_REG_SP);
+    return (pc == interrupted.pc && sp == interrupted.sp) || pc == restart.stop_pc || sp > interrupted.stop_sp;
+}
+
+/* mr_leave_lifted may come with the pc that a handler's last system call returned to: then there is nothing more to run. */
 uint32_t mr_run_handler(struct mr_state *s, uint32_t pc, struct mr_interrupted interrupted)
 {
-    uint32_t sp;
-    do {
+    while (!is_over(s, pc, interrupted))
         pc = mr_run(s, pc, interrupted.pc, interrupted.stop_sp);
-        sp = GPR(s, MR_REG_SP);
-    } while (pc == interrupted.pc && sp != interrupted.sp && sp <= interrupted.stop_sp);
     return pc;
 }
 
