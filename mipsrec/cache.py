@@ -12,7 +12,6 @@ import errno
 import hashlib
 import os
 import shutil
-import stat
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -27,6 +26,7 @@ from .errors import NoCacheError, WriteError, one_line
 from .interrupts import held
 from .options import Options
 from .target_cpu import chosen_cpu
+from .temporary_folder import is_ours, temporary_places
 
 Made = TypeVar("Made")
 
@@ -127,13 +127,13 @@ def _private_folder() -> Path:
 
 def _new_private_folder() -> Path:
     """Make a folder for this process, if possible where there is room; raises NoCacheError."""
-    places = [os.environ.get("TMPDIR") or "/tmp", "/tmp", "/var/tmp", "/dev/shm", f"/run/user/{os.geteuid()}"]
+    places = temporary_places()
     for enough in (_has_room, os.path.isdir):
         for place in places:
             with suppress(OSError, ValueError):
                 if enough(place):
                     folder = tempfile.mkdtemp(prefix="mipsrec-", dir=os.path.realpath(place))
-                    if trust.distrust(folder) is None or _is_for_all(os.path.dirname(folder)):
+                    if is_ours(folder):
                         return Path(folder)
                     os.rmdir(folder)
     raise NoCacheError(f"no folder for temporary files can be written ({', '.join(places)}); set TMPDIR to one")
@@ -142,16 +142,6 @@ def _new_private_folder() -> Path:
 def _has_room(place: str) -> bool:
     found = os.statvfs(place)
     return found.f_bavail * found.f_frsize >= _ROOM_BYTES and (found.f_files == 0 or found.f_favail > 100)
-
-
-def _is_for_all(place: str) -> bool:
-    """Return whether this is the system's folder for temporary files, whose owner owns the root folder as well.
-
-    In some containers root has a number that means nobody there.
-    """
-    status = os.lstat(place)
-    sticky = bool(status.st_mode & stat.S_ISVTX)
-    return place in ("/tmp", "/var/tmp") and sticky and status.st_uid == os.lstat("/").st_uid
 
 
 def is_private(path: Path) -> bool:

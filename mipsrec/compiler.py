@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from .errors import BuildError
+from .temporary_folder import temporary_folder
 
 
 def find_compiler() -> str:
@@ -17,18 +18,20 @@ def find_compiler() -> str:
     for name in filter(None, (os.environ.get("CC"), "cc", "gcc", "clang")):
         path = shutil.which(name)
         if path:
-            return path
+            return os.path.abspath(path)  # it is started elsewhere
     raise BuildError("no C compiler found (tried $CC, cc, gcc, clang); install one, on Debian: apt install gcc")
 
 
 def run_compiler(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run the compiler to its end, or, when this process is to stop, end it and all that it runs.
+    """Run the compiler to its end, or, when this process is to stop, end it and all that it runs. Raises OSError.
 
     A driver that is killed leaves its linker running, which goes on writing; so both are in a session of their own.
+    Paths in the command are absolute: the compiler works in a new folder. GNU ld looks in the working folder first for
+    what a linker script names (libgcc_s.so.1), and the compiler's parts hand each other files by names in TMPDIR.
     """
-    with subprocess.Popen(
+    with temporary_folder("mipsrec-cc-") as folder, subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-        start_new_session=True,
+        start_new_session=True, cwd=folder, env={**os.environ, "TMPDIR": str(folder)},
     ) as process:  # fmt: skip
         try:
             output, errors = process.communicate()

@@ -23,7 +23,7 @@ from .cache import HOSTS, cache_folder, cannot_write, source_digest, with_room
 from .compiler import find_compiler, run_compiler
 from .errors import BuildError, WriteError
 from .long_work import long_work
-from .temporary_folder import temporary_folder
+from .temporary_folder import move_file, temporary_folder
 
 _FLAGS = (
     "-std=c11", "-O2", "-g", "-D_GNU_SOURCE=", "-fPIE", "-pthread", "-frounding-math", "-ffp-contract=off",
@@ -178,7 +178,7 @@ def _build(
             for name, text in beside.items():
                 trust.write(output.parent / name, text.encode())
             finished.chmod(finished.stat().st_mode & 0o755)
-            os.replace(finished, output)
+            move_file(finished, output)
     except OSError as error:
         raise WriteError(f"{output}: {cannot_write(error)}") from error
 

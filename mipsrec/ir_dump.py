@@ -22,6 +22,7 @@ from .lift.policy import level_of, nearest
 from .linking import GuestFile
 from .options import AUTO, CALL_MODELS, MEMORY_MODELS
 from .profiles import Profile
+from .trust import distrust
 
 INDEX = "index.json"
 FORMAT = 4
@@ -115,8 +116,24 @@ def _guest_file(said: dict[str, Any]) -> GuestFile:
     return GuestFile(name, identity, int(said["bias"]), int(said["fr"]), *flags, segments)
 
 
+def _check_trust(path: Path) -> None:
+    """Raise BuildError where others could write IR: it becomes code that runs as this user."""
+    reason = distrust(path)
+    if reason is not None and path.exists():
+        raise BuildError(f"{path}: {reason}, so no code is made of it; copy it to a folder of your own")
+
+
+def _own_file(folder: Path, name: str) -> Path:
+    if Path(name).name != name:
+        raise ValueError(f"{name!r} is no name of a file in it")
+    _check_trust(folder / name)
+    return folder / name
+
+
 def read_dump(folder: Path) -> Dump:
-    """Read an index; raises BuildError when the folder is not a whole dump of this version."""
+    """Read an index; raises BuildError when the folder is not a whole dump of this version, or others can write it."""
+    _check_trust(folder)
+    _check_trust(folder / INDEX)
     try:
         index = json.loads((folder / INDEX).read_text())
     except OSError as error:
@@ -131,7 +148,10 @@ def read_dump(folder: Path) -> Dump:
         guest = _guest_file(index["guest"])
         files = [
             DumpedFunction(
-                folder / record["file"], int(record["start"]), int(record["instructions"]), bool(record["hot"])
+                path=_own_file(folder, record["file"]),
+                start=int(record["start"]),
+                size=int(record["instructions"]),
+                hot=bool(record["hot"]),
             )
             for record in index["functions"]
         ]

@@ -34,7 +34,7 @@ from .options import LIGHT
 from .shard_work import CompilerDied, DeadShard, Progress, results_of, smallest_dying, starts_to_leave_out
 from .shards import Shard, shards_of_program
 from .target_cpu import Cpu, chosen_cpu
-from .temporary_folder import temporary_folder
+from .temporary_folder import move_file, temporary_folder
 from .workers import Death, Result
 
 
@@ -377,7 +377,7 @@ def _finish(
     check_imports(library, sources)
     append_footer(library)
     library.chmod(library.stat().st_mode & 0o755)  # the host takes no code that others can write
-    os.replace(library, output)
+    move_file(library, output)
 
 
 def in_workers(

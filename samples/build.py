@@ -234,8 +234,9 @@ def _link_command(sample: Sample, target: str, flags: Sequence[str], static: boo
     return [*command, "-s"] if strip else command
 
 
-def _run(command: list[str], name: str) -> None:
-    done = subprocess.run(command, cwd=SAMPLES, capture_output=True, text=True)
+def _run(command: list[str], name: str, scratch: str) -> None:
+    environment = {**os.environ, "TMPDIR": scratch}
+    done = subprocess.run(command, cwd=SAMPLES, env=environment, capture_output=True, text=True)
     if done.returncode:
         raise SampleError(f"sample {name}: {' '.join(command)} failed:\n{done.stderr}")
     if done.stderr:
@@ -262,12 +263,12 @@ def _build(
     words = "".join("-" + re.sub(r"[^\w.]+", "_", flag).strip("_") for flag in flags)
     words += "".join(word for word, on in (("-clang", clang), ("-dynamic", not static), ("-stripped", strip)) if on)
     result = out_dir / f"{name}-{target}{words}"
-    with tempfile.TemporaryDirectory(prefix="sample-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="sample-", dir=out_dir) as scratch:
         commands = _compile_commands(sample, target, flags, clang)
         objects = [f"{scratch}/{number}.o" for number in range(len(commands))]
 
         def compile_one(command: list[str], output: str) -> None:
-            _run([*command, output, f"-ffile-prefix-map={SAMPLES}=."], name)
+            _run([*command, output, f"-ffile-prefix-map={SAMPLES}=."], name, scratch)
 
         pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
         try:
@@ -275,7 +276,7 @@ def _build(
         finally:
             pool.shutdown(cancel_futures=True)  # after a failure or Ctrl-C the rest is not compiled
         libraries = [] if "-nostdlib" in link else ["-lm"]
-        _run([*link, *objects, "-o", str(result), *libraries], name)
+        _run([*link, *objects, "-o", str(result), *libraries], name, scratch)
     return result
 
 

@@ -173,7 +173,7 @@ def test_installation_without_a_compiler(tmp_path: Path) -> None:
 
 
 def test_editable_installation(tmp_path: Path) -> None:
-    """It uses the sources as they are now: nothing is built beforehand."""
+    """It uses the sources as they are now: nothing is built beforehand, and no module is looked for elsewhere."""
     source = _source(tmp_path)
     commands = _install(tmp_path, "--editable", source)
     for name in ("mipsrec", "mipsrec-run", "mipsrec-python"):
@@ -182,3 +182,5 @@ def test_editable_installation(tmp_path: Path) -> None:
     assert _run(commands, commands / "mipsrec", "--version") == "mipsrec 0.changed\n"
     script = "from mipsrec import host_build; print(host_build.runtime_folder(), host_build.shipped_host())"
     assert _run(commands, commands / "python", "-c", script) == f"{source}/runtime None\n"
+    relative = "import sys; print([path for path in sys.path if path and path[0] != '/'])"  # in the caller's folder
+    assert _run(commands, commands / "python", "-c", relative) == "[]\n"

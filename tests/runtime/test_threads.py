@@ -20,6 +20,7 @@ import pytest
 from tests.support.commandline import assert_one_line, mipsrec
 from tests.support.compiled import ORDERS, QEMU, readelf_symbols
 from tests.support.hosts import sanitized_host
+from tests.support.locks import made_once
 from tests.support.paths import GUESTS
 from tests.support.sampling import sampled
 from tests.support.tools import need
@@ -59,27 +60,34 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
     return print_way
 
 
+def compile_for(order: str, folder: Path) -> None:
+    """Make the program, and the object of its own functions alone."""
+    triple = ORDERS[order]
+    compiler = need(f"{triple}-gcc", f"gcc-{triple}")
+    unlinked = str(folder / "threads.o")
+    subprocess.run([compiler, "-r", *SOURCES, "-o", unlinked, *OPTIONS], check=True)
+    subprocess.run([compiler, "-static", unlinked, "-o", str(folder / "threads"), *OPTIONS], check=True)
+
+
 @pytest.fixture(scope="module", params=ORDERS)
 def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program for MIPS."""
-    triple = ORDERS[request.param]
-    program = tmp_path_factory.mktemp(request.param) / "threads"
-    compiler = need(f"{triple}-gcc", f"gcc-{triple}")
-    unlinked = program.with_suffix(".o")
-    subprocess.run([compiler, "-r", *SOURCES, "-o", str(unlinked), *OPTIONS], check=True)
-    subprocess.run([compiler, "-static", str(unlinked), "-o", str(program), *OPTIONS], check=True)
-    return program
+    name = f"threads-{request.param}"
+    return made_once(tmp_path_factory, name, lambda folder: compile_for(request.param, folder)) / "threads"
 
 
 @pytest.fixture(scope="module")
-def library(guest: Path) -> Path:
+def library(guest: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Its library."""
-    built = guest.with_suffix(".so")
-    own = {symbol[0] for symbol in readelf_symbols(order_of(guest), guest.with_suffix(".o")) if symbol[3] == "FUNC"}
-    chosen = [] if EVERYTHING else [word for name in (*sorted(own), *LIBRARY) for word in ("--function", name)]
-    result = mipsrec("build", guest, "-o", built, "--jobs", "1", *chosen)
-    assert result.returncode == 0, result.stderr
-    return built
+    order = order_of(guest)
+
+    def build(folder: Path) -> None:
+        own = {symbol[0] for symbol in readelf_symbols(order, guest.with_suffix(".o")) if symbol[3] == "FUNC"}
+        chosen = [] if EVERYTHING else [word for name in (*sorted(own), *LIBRARY) for word in ("--function", name)]
+        result = mipsrec("build", guest, "-o", folder / "threads.so", "--jobs", "1", *chosen)
+        assert result.returncode == 0, result.stderr
+
+    return made_once(tmp_path_factory, f"threads-library-{order}", build) / "threads.so"
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import fcntl
+import os
+import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 
 @contextmanager
@@ -23,3 +27,17 @@ def alone_with(what: str) -> Iterator[None]:
     """Let one test at a time use something that the machine has once."""
     with locked(Path(tempfile.gettempdir()) / f"mipsrec-{what}"):
         yield
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """Return a folder that `make` has filled in one of the processes that run the tests; the others wait for it."""
+    base = factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    done = folder / "done"
+    with locked(folder):
+        if not done.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            make(folder)
+            done.touch()
+    return folder

@@ -1,0 +1,114 @@
+"""Nothing that a command executes comes from its working folder, TMPDIR or beside a file, where others can write."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mipsrec.temporary_folder import move_file, temporary_folder
+from tests.support.commandline import assert_one_line, mipsrec
+from tests.support.paths import PREBUILT
+from tests.support.tools import need
+
+SAMPLE = PREBUILT / "mips" / "hello.elf"
+SPY = """\
+#!/bin/sh
+echo "$PWD $TMPDIR" >> {log}
+for word in "$@"; do
+    echo "$word" >> {log}
+    case "$word" in @*) cat "${{word#@}}" >> {log} ;; esac
+done
+exec {compiler} "$@"
+"""
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder that others may enter: below pytest's own, permissions do not count."""
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="mipsrec-places-") as folder:
+        os.chmod(folder, 0o755)
+        yield Path(folder)
+
+
+@pytest.fixture
+def open_folder(shared: Path) -> Path:
+    """A folder that everyone can write: as good as one of another user."""
+    folder = shared / "open"
+    folder.mkdir()
+    folder.chmod(0o777)
+    return folder
+
+
+@pytest.fixture
+def spy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that gets what the C compiler is given: its working folder, TMPDIR and words."""
+    log, script = tmp_path / "log", tmp_path / "compiler"
+    script.write_text(SPY.format(log=log, compiler=need("cc", "gcc")))
+    script.chmod(0o755)
+    monkeypatch.setenv("CC", str(script))
+    return log
+
+
+def test_no_place_of_others_is_used(open_folder: Path, spy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library appears in the open folder all the same, whole, and alone."""
+    monkeypatch.setenv("TMPDIR", str(open_folder))
+    library = open_folder / "hello.so"
+    result = mipsrec("build", SAMPLE, "--no-reuse", "-o", library, cwd=open_folder)
+    assert (result.returncode, os.listdir(open_folder)) == (0, ["hello.so"]), result
+    assert str(open_folder) not in spy.read_text()
+    assert library.stat().st_mode & 0o022 == 0
+
+
+def test_objects_of_the_working_folder_are_not_linked(open_folder: Path) -> None:
+    """ld looks there first for what a linker script of the compiler's own names."""
+    (open_folder / "libgcc_s.so.1").write_text("nonsense")
+    for way in (("build", SAMPLE, "--no-reuse", "-o", "hello.so"), ("run", "--tier", "aot", SAMPLE)):
+        result = mipsrec(*way, cwd=open_folder)
+        assert (result.returncode, result.stderr) == (0, ""), result
+
+
+def test_temporary_folders(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(open_folder))
+    for parent in (None, open_folder):
+        with temporary_folder("mipsrec-test-", parent) as folder:
+            assert folder.is_dir() and not folder.is_relative_to(open_folder)
+        assert not folder.exists()
+
+
+def test_a_finished_file_replaces_a_link(open_folder: Path, tmp_path: Path) -> None:
+    """From another file system, too, where there is one."""
+    precious = tmp_path / "precious"
+    precious.write_text("kept")
+    places = [tmp_path, *(place for place in (Path("/dev/shm"),) if os.access(place, os.W_OK))]
+    for place in places:
+        (open_folder / "out").unlink(missing_ok=True)
+        (open_folder / "out").symlink_to(precious)
+        with temporary_folder("mipsrec-test-", place) as folder:
+            (folder / "made").write_text("made")
+            (folder / "made").chmod(0o640)
+            move_file(folder / "made", open_folder / "out")
+        made = open_folder / "out"
+        assert (made.read_text(), made.is_symlink(), made.stat().st_mode & 0o777) == ("made", False, 0o640)
+        assert (precious.read_text(), os.listdir(open_folder)) == ("kept", ["out"])
+
+
+def test_code_is_made_of_trusted_ir_alone(shared: Path, tmp_path: Path) -> None:
+    dump, library = shared / "ir", tmp_path / "lib.so"
+    assert mipsrec("dump-llvm", SAMPLE, "-o", dump).returncode == 0
+    file, index = next(dump.glob("*.ll")), dump / "index.json"
+    for path, mode in ((dump, 0o777), (file, 0o666), (index, 0o666)):
+        before = path.stat().st_mode & 0o777
+        path.chmod(mode)
+        assert_one_line(mipsrec("build", dump, "-o", library), str(path), "no code is made of it")
+        path.chmod(before)
+    file.rename(shared / "outside.ll")
+    said = json.loads(index.read_text())
+    next(record for record in said["functions"] if record["file"] == file.name)["file"] = "../outside.ll"
+    index.write_text(json.dumps(said))
+    assert_one_line(mipsrec("build", dump, "-o", library), "../outside.ll", "is no name of a file in it")
+    assert not library.exists()
