@@ -358,6 +358,8 @@ def link_objects(parts: Sequence[bytes], entries: Entries, cpu: Cpu, identity: L
 def _being_made(output: Path) -> Iterator[Path]:
     """Yield a folder for files on the way to a library; raises BuildError where the disk fails."""
     find_compiler()
+    if output.exists() and not output.is_file():
+        raise WriteError(f"{output}: is there, and no regular file: name another")
     try:
         with temporary_folder(".mipsrec-", output.parent) as folder:
             yield folder

@@ -20,7 +20,7 @@ from typing import Any
 
 from .. import pipeline
 from ..elf_header import ET_DYN
-from ..errors import BuildError, MipsrecError, UsageError
+from ..errors import BuildError, MipsrecError, UsageError, one_line
 from ..host_build import host_executable
 from ..library_file import code_bytes
 from ..long_work import bar_for_people
@@ -297,7 +297,7 @@ def _run(arguments: argparse.Namespace, samples: ModuleType, results: Results) -
     contenders = tuple(name for name, reason in reasons.items() if not reason)
     targets = ["recompiled"] if pair else _targets(samples, arguments.target, results)
     for name, reason in results.absent.items():
-        print(f"mipsrec: bench: without {name}: {reason}", file=sys.stderr)
+        print(f"mipsrec: bench: without {name}: {one_line(reason)}", file=sys.stderr)
     results.labels += [*targets, *(name for name in contenders if name in bench_contenders.NATIVE)]
     for name, what in (("relocatable", "reloc"), ("baseline", "baseline"), ("qemu", "qemu")):
         if name in contenders:
@@ -332,9 +332,10 @@ def _pair_of(arguments: argparse.Namespace) -> tuple[Path, Path, list[str]] | No
     if idle:
         raise UsageError(f"bench: {idle[0]} is for the programs of samples/, not for a pair of your own")
     guest, native = Path(words[0]).resolve(), Path(words[1]).resolve()
-    for path in (guest, native):
-        if not path.exists():
-            raise BuildError(f"{path}: cannot be run ({os.strerror(errno.ENOENT)})")
+    for path, access in ((guest, os.R_OK), (native, os.X_OK)):
+        if not os.access(path, access):
+            reason = os.strerror(errno.EACCES if path.exists() else errno.ENOENT)
+            raise BuildError(f"{path}: cannot be run ({reason})")
     return guest, native, arguments.arguments
 
 

@@ -280,6 +280,19 @@ def test_names_that_are_not_there(tmp_path: Path) -> None:
                   ["call", SAMPLE, "nonesuch"], ["dump-llvm", SAMPLE, "--function", "nonesuch"]):  # fmt: skip
         assert_one_line(mipsrec_here(*words), "no function nonesuch", "disasm")
     assert_one_line(mipsrec_here("bench", SAMPLE, tmp_path / "absent"), "absent")
+    (tmp_path / "text").write_text("no program\n")
+    assert_one_line(mipsrec_here("bench", SAMPLE, tmp_path / "text"), "text", "Permission denied")
+
+
+def test_places_that_are_none(tmp_path: Path) -> None:
+    """A number is a port, and what stands where a library is to be made is not taken away if it is no file."""
+    os.mkfifo(tmp_path / "pipe")
+    assert_one_line(mipsrec_here("build", SAMPLE, "-o", tmp_path / "pipe"), "pipe", "no regular file")
+    assert (tmp_path / "pipe").is_fifo()
+    for number in ("65536", "-1"):
+        result = mipsrec("run", f"--gdb={number}", SAMPLE, cwd=tmp_path)
+        assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1), result
+        assert f"{number} is no port" in result.stderr
 
 
 # ---- Ctrl-C ----

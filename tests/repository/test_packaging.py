@@ -40,6 +40,11 @@ def test_every_file_beside_the_package_is_shipped(package: str) -> None:
     assert {ROOT / name for name in listing.stdout.splitlines()} <= shipped
 
 
+def test_a_build_has_what_the_package_needs() -> None:
+    """A build makes stencils and a host with the package's own modules, in an environment of its own."""
+    assert set(PROJECT["project"]["dependencies"]) <= set(PROJECT["build-system"]["requires"])
+
+
 def test_versions_agree() -> None:
     import mipsrec
 
