@@ -7,7 +7,6 @@ which LLVM functions serve which guest pcs.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from .lift.policy import level_of, nearest
 from .linking import GuestFile
 from .options import AUTO, CALL_MODELS, MEMORY_MODELS
 from .profiles import Profile
+from .temporary_folder import write_file
 from .trust import distrust
 
 INDEX = "index.json"
@@ -78,7 +78,7 @@ def write_dump(
         folder.mkdir(parents=True, exist_ok=True)
         for function, text, lifted in modules:
             name = _file_name(function)
-            (folder / name).write_text(text)
+            write_file(folder / name, text.encode())
             records.append(
                 {
                     "file": name,
@@ -100,9 +100,7 @@ def write_dump(
             "calls": calls,
             "functions": records,
         }
-        partial = folder / (INDEX + ".partial")
-        partial.write_text(json.dumps(index, indent=1))
-        os.replace(partial, folder / INDEX)
+        write_file(folder / INDEX, json.dumps(index, indent=1).encode())
     except OSError as error:
         raise LiftError(f"{folder}: cannot be written ({error.strerror or error})") from error
     return len(records)

@@ -1,8 +1,9 @@
 """Objects of earlier builds, kept in the per-user cache, so that code that has not changed is not compiled again.
 
-Enters: a key, which names everything an object is made from. Leaves: the object, or None. An entry is the object with
-the footer of `checksum.py`: a damaged one is a miss. Entries appear whole or not at all, and any of them may go at any
-time, so builds side by side need no lock. Nothing here fails a build: a cache that cannot be written stores nothing.
+Enters: a key, which names everything an object is made from. Leaves: the object, or None. An entry is the object, its
+key, and the footer of `checksum.py`: one that is damaged or has the name of another is a miss. Entries appear whole or
+not at all, and any of them may go at any time, so builds side by side need no lock. Nothing here fails a build: a cache
+that cannot be written stores nothing.
 """
 
 from __future__ import annotations
@@ -42,19 +43,23 @@ def path_of(key: str) -> Path:
 
 
 def find(key: str) -> bytes | None:
-    """Return the object of a key, and note that it was used."""
+    """Return the object of a key, and note that it was used.
+
+    Who could once write the folder could give an object the name of another, so the key is part of it.
+    """
     try:
         path = path_of(key)
         data = trust.read(path, _MOST_BYTES)
     except (OSError, NoCacheError):
         return None
-    if not is_whole(data):
+    end = len(data) - FOOTER_BYTES - len(key)
+    if not is_whole(data) or data[max(end, 0) : -FOOTER_BYTES] != key.encode():
         with suppress(OSError):
             trust.remove(path, objects_folder())
         return None
     with suppress(OSError):
         os.utime(path, follow_symlinks=False)
-    return data[:-FOOTER_BYTES]
+    return data[:end]
 
 
 def keep(key: str, data: bytes) -> None:
@@ -62,7 +67,8 @@ def keep(key: str, data: bytes) -> None:
     with suppress(OSError, NoCacheError):
         path = path_of(key)
         folder = trust.make_folder(path.parent, own_folder())
-        trust.write(folder / path.name, data + footer(data))
+        entry = data + key.encode()
+        trust.write(folder / path.name, entry + footer(entry))
 
 
 def _entries() -> Iterator[tuple[float, int, Path]]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from . import trust
 from .interrupts import held, let_in
@@ -72,14 +74,28 @@ def move_file(source: Path, target: Path) -> None:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        with held(), source.open("rb") as data:
-            file, name = tempfile.mkstemp(prefix=trust.PARTIAL, dir=target.parent)
-            try:
-                with open(file, "wb") as copy, let_in():
-                    shutil.copyfileobj(data, copy)
-                    os.fchmod(copy.fileno(), source.stat().st_mode & 0o777)
-                os.replace(name, target)
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(name)
-                raise
+        with source.open("rb") as data, _new_file(target) as copy:
+            shutil.copyfileobj(data, copy)
+            os.fchmod(copy.fileno(), source.stat().st_mode & 0o777)
+
+
+def write_file(target: Path, data: bytes) -> None:
+    """Write a file whole or not at all; a link that has its name is replaced, not followed. Raises OSError."""
+    with _new_file(target) as file:
+        file.write(data)
+
+
+@contextmanager
+def _new_file(target: Path) -> Iterator[IO[bytes]]:
+    """Yield a file of a name that nobody can guess, which gets its own at the end; the umask holds."""
+    with held():
+        name = f"{target.parent}/{trust.PARTIAL}{secrets.token_hex(8)}"
+        file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        try:
+            with open(file, "wb") as stream, let_in():
+                yield stream
+            os.replace(name, target)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(name)
+            raise

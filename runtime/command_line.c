@@ -94,6 +94,18 @@ static const char *variable(const char *name)
     return mr_options.executed ? NULL : secure_getenv(name);
 }
 
+/* As ld.so does with LD_*: what the caller says of hosts is not for programs that this one starts with its rights either. */
+static char **environment_for_guest(void)
+{
+    size_t kept = 0;
+    for (char **string = environ; getauxval(AT_SECURE) != 0 && *string; string++)
+        if (strncmp(*string, "MIPSREC_", strlen("MIPSREC_")) != 0)
+            environ[kept++] = *string;
+    if (getauxval(AT_SECURE) != 0)
+        environ[kept] = NULL;
+    return environ;
+}
+
 static void heed_environment(void)
 {
     const char *window = variable("MIPSREC_WINDOW");
@@ -116,8 +128,19 @@ static const char *from_here(const char *path)
     return text;
 }
 
+static void check_place_of_debugger(const char *place)
+{
+    const char *digits = place + (*place == '-');
+    if (*digits != 0 && digits[strspn(digits, "0123456789")] == 0 && !mr_debug_is_port(place))
+        mr_usage_error("%s is no port for a debugger (0 to 65535); write ./ before the name of a socket", place);
+}
+
 static void check_debugger(void)
 {
+    if (mr_options.gdb != NULL)
+        check_place_of_debugger(mr_options.gdb);
+    if (mr_options.gdb_on_crash != NULL)
+        check_place_of_debugger(mr_options.gdb_on_crash);
     if (mr_options.gdb_on_crash != NULL)
         mr_options.gdb_on_crash = from_here(mr_options.gdb_on_crash);
     if (mr_options.gdb != NULL && mr_given.tier != NULL && strcmp(mr_given.tier, "interp") != 0)
@@ -194,6 +217,6 @@ void mr_options_parse(int argc, char **argv)
     mr_options.program_path = strdup(mr_options.program_path ? mr_options.program_path : argv[first]);
     mr_options.guest_argc = argc - first;
     mr_options.guest_argv = argv + first;
-    mr_options.guest_envp = environ;
+    mr_options.guest_envp = environment_for_guest();
     mr_sysroot_start(mr_given.sysroot);
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 from .. import pipeline
 from ..cache import own_folder
 from ..elf_marks import lack_of
-from ..errors import BuildError, UsageError
+from ..errors import BuildError, UsageError, one_line
 from ..ir_dump import read_dump
 from ..layers import check_trust
 from .arguments import (
@@ -126,7 +126,7 @@ def main(arguments: argparse.Namespace) -> int:
     else:
         guest = pipeline.open_guest(source)
         if guest.image.modules:
-            print(f"mipsrec: {source}: {lack_of(guest.image.modules)}", file=sys.stderr)
+            print(f"mipsrec: {one_line(str(source))}: {lack_of(guest.image.modules)}", file=sys.stderr)
         names = named_functions(arguments)
         chosen = guest.functions_like(names) if names else None
         with progress_bar("build", len(guest.starts) if chosen is None else len(chosen)) as progress:

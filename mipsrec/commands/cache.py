@@ -248,7 +248,7 @@ def verify(arguments: argparse.Namespace) -> int:
         gone = arguments.remove and one not in layers and remove(one)
         removed += gone
         end = ": removed" if gone else ": cannot be removed" if arguments.remove else ""
-        print(f"mipsrec: {one.path} (of {_name(one)}): {damage}{end}", file=sys.stderr)
+        print(f"mipsrec: {one_line(str(one.path))} (of {_name(one)}): {damage}{end}", file=sys.stderr)
     advice = "" if removed == damaged else "; with --remove they go, and the next build makes them again"
     print(f"{count} libraries checked, {damaged} damaged{advice}")
     return 1 if damaged else 0

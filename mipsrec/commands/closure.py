@@ -10,6 +10,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ..elf import Image
+from ..errors import one_line
 from ..long_work import bar_for_people
 from ..options import Options
 from ..store import StoreProgress, StoreReport, readable_images, store_all
@@ -65,7 +66,7 @@ def build_closure(programs: list[Path], arguments: argparse.Namespace, options: 
     report = _store(closure.images.items(), arguments, options)
     report.skipped += closure.missing
     for line in report.skipped:
-        print(f"mipsrec: {line}: it will be interpreted", file=sys.stderr)
+        print(f"mipsrec: {one_line(line)}: it will be interpreted", file=sys.stderr)
     return report
 
 
@@ -75,5 +76,5 @@ def build_all_below(arguments: argparse.Namespace, options: Options) -> StoreRep
     report = _store(readable_images(mips_files(sysroot.root), unfit), arguments, options)
     report.skipped += unfit
     for line in report.skipped:
-        print(f"mipsrec: left out: {line}", file=sys.stderr)
+        print(f"mipsrec: left out: {one_line(line)}", file=sys.stderr)
     return report

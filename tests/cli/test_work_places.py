@@ -99,7 +99,7 @@ def test_a_finished_file_replaces_a_link(open_folder: Path, tmp_path: Path) -> N
 
 def test_code_is_made_of_trusted_ir_alone(shared: Path, tmp_path: Path) -> None:
     dump, library = shared / "ir", tmp_path / "lib.so"
-    assert mipsrec("dump-llvm", SAMPLE, "-o", dump).returncode == 0
+    _dump(dump)
     file, index = next(dump.glob("*.ll")), dump / "index.json"
     for path, mode in ((dump, 0o777), (file, 0o666), (index, 0o666)):
         before = path.stat().st_mode & 0o777
@@ -112,3 +112,18 @@ def test_code_is_made_of_trusted_ir_alone(shared: Path, tmp_path: Path) -> None:
     index.write_text(json.dumps(said))
     assert_one_line(mipsrec("build", dump, "-o", library), "../outside.ll", "is no name of a file in it")
     assert not library.exists()
+
+
+def test_dumps_follow_no_links(open_folder: Path, shared: Path) -> None:
+    precious, names = shared / "precious", [path.name for path in _dump(shared / "ir").iterdir()]
+    precious.write_text("kept")
+    for name in (*names, "index.json.partial"):
+        (open_folder / name).symlink_to(precious)
+    _dump(open_folder)
+    assert precious.read_text() == "kept"
+    assert not any((open_folder / name).is_symlink() for name in names)
+
+
+def _dump(folder: Path) -> Path:
+    assert mipsrec("dump-llvm", SAMPLE, "-o", folder).returncode == 0
+    return folder

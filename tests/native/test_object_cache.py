@@ -139,3 +139,20 @@ def test_a_change_stays_where_it_is() -> None:
         same = {group for group, _ in before} & {group for group, _ in after}
         assert len(same) >= len(before) - 6
         before = after
+
+
+def test_an_object_under_the_name_of_another(tmp_path: Path) -> None:
+    """Who could once write the folder could exchange them, which no owner or permission tells later."""
+    cache, library = tmp_path / "cache", tmp_path / "lib.so"
+    made = []
+    for sample in (SAMPLE, PREBUILT / "mips" / "sha256.elf"):
+        before = set(_kept(cache))
+        _build(sample, library, cache)
+        made += [(sample, library.read_bytes(), (set(_kept(cache)) - before).pop())]
+    one, other = (path for _, _, path in made)
+    one.rename(tmp_path / "aside")
+    other.rename(one)
+    (tmp_path / "aside").rename(other)
+    for sample, expected, _ in made:
+        assert _build(sample, library, cache) == ""
+        assert library.read_bytes() == expected

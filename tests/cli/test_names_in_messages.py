@@ -1,0 +1,53 @@
+"""Names with control characters: none makes a line of its own, or reaches the terminal as it is."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+from tests.support.commandline import mipsrec
+from tests.support.compiled import ORDERS
+from tests.support.paths import PREBUILT
+from tests.support.tiny_elf import CODE, TinyElf
+from tests.support.tools import need
+
+FORGED = "name\nmipsrec: forged\x1b[31m"
+WRITTEN = r"name\nmipsrec: forged\x1b[31m"
+
+
+def assert_written_out(*words: object, cwd: Path) -> None:
+    """The name is in what is said, written out, and nothing else of it is."""
+    said = mipsrec(*words, cwd=cwd).stderr
+    assert WRITTEN in said and "\nmipsrec: forged" not in said and "\x1b" not in said, (words, said)
+
+
+def test_a_file_that_is_no_program(tmp_path: Path) -> None:
+    (tmp_path / FORGED).write_bytes(b"x")
+    for words in (["run", FORGED], ["build", FORGED], ["info", FORGED], ["build", "--sysroot", tmp_path]):
+        if words[1] == "--sysroot":
+            (tmp_path / FORGED).write_bytes((PREBUILT / "mips" / "hello.elf").read_bytes()[:300])
+        assert_written_out(*words, cwd=tmp_path)
+
+
+def test_the_report_of_a_program_that_dies(tmp_path: Path) -> None:
+    code = struct.pack(">2I", 0x7C641010, 0)  # addu.qb, which no processor here has
+    (tmp_path / FORGED).write_bytes(TinyElf(segments=[(1, CODE + 0x200, code, len(code), 5)]).build())
+    for option in ((), ("--report",)):
+        assert_written_out("run", *option, f"./{FORGED}", cwd=tmp_path)
+
+
+def test_names_of_libraries_and_of_an_interpreter(tmp_path: Path) -> None:
+    triple = ORDERS["big"]
+    compiler = [need(f"{triple}-gcc", f"gcc-{triple}"), "-nostdlib", "-o"]
+    (tmp_path / "q.c").write_text("int q(void) { return 1; }")
+    (tmp_path / "p.c").write_text("int q(void); void __start(void) { q(); }")
+    shared = ["-shared", "-fPIC", f"-Wl,-soname,{FORGED}"]
+    subprocess.run([*compiler, "lib.so", "q.c", *shared], cwd=tmp_path, check=True)
+    for name, linker in (("prog", FORGED), ("other", shutil.which("true"))):
+        options = ["p.c", "./lib.so", f"-Wl,--dynamic-linker={linker}"]
+        subprocess.run([*compiler, name, *options], cwd=tmp_path, check=True)
+    assert_written_out("build", "prog", cwd=tmp_path)
+    assert_written_out("run", "./prog", cwd=tmp_path)
+    assert_written_out("build", "other", cwd=tmp_path)
