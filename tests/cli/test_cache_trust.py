@@ -232,14 +232,15 @@ def test_a_layer_gets_nothing_of_it(shared: Path, tmp_path: Path) -> None:
     words = ["build", "--opt", "0", "--jobs", "1", file, "-o"]
     assert mipsrec(*words, tmp_path / "a.so", **variables).returncode == 0
     (kept,) = (path for path in (shared / "cache/objects").rglob("*") if path.is_file())
-    poison = object_cache.footer(b"poison")
-    kept.write_bytes(b"poison" + poison)
+    poison = b"poison" + (kept.parent.name + kept.name).encode()
+    poison += object_cache.footer(poison)
+    kept.write_bytes(poison)
     assert mipsrec(*words, tmp_path / "b.so", **variables).returncode == 1, "the poison works for its own user"
     give(shared / "cache")
     into = ["build", "--opt", "0", "--jobs", "1", "--sysroot", root, "--into", tmp_path / "layer"]
     result = mipsrec(*into, **variables)
     assert result.returncode == 0 and result.stderr.count("\n") == 1, result
-    assert len(libraries(tmp_path / "layer")) == 1 and kept.read_bytes() == b"poison" + poison
+    assert len(libraries(tmp_path / "layer")) == 1 and kept.read_bytes() == poison
 
 
 @GIVES_AWAY

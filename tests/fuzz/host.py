@@ -46,7 +46,7 @@ class Target:
 
 
 TARGETS = (
-    Target("load", ("linux/load", "linux/marks", "linux/stack", "memory/*", "base/blake2b", "base/observe",
+    Target("load", ("linux/load", "linux/marks", "linux/stack", "memory/*", "base/blake2b", "base/lock", "base/observe",
                     "base/options"),
            ("-Wl,--wrap=mmap,--wrap=munmap",), {}, 1 << 16, own_signals=False),
     Target("interp", ("base/host_thread", "base/lock", "base/observe", "base/options", "memory/*", "cpu/interp*",
