@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .. import pipeline
 from ..analysis import End, Function
-from ..errors import BuildError, UsageError
+from ..errors import BuildError, UsageError, one_line
 from .arguments import add_program
 
 DESCRIPTION = """\
@@ -30,16 +30,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="what the ending says: .dot, .svg, .png or .pdf (default: dot, printed)")  # fmt: skip
 
 
+def quoted(text: str) -> str:
+    """Return text as it stands within a quoted string of DOT: names are of whoever made the program."""
+    return one_line(text).replace("\\", "\\\\").replace('"', '\\"')
+
+
 def _dot(guest: pipeline.Guest, function: Function) -> str:
     lines = [
-        f'digraph "{function.name}" {{',
+        f'digraph "{quoted(function.name)}" {{',
         '  node [shape=box, fontname="monospace", fontsize=9];',
         '  edge [fontname="monospace", fontsize=9];',
     ]
     for pc in sorted(function.blocks):
         block = function.blocks[pc]
-        label = "".join(f"{at:08x}  {text}\\l" for at, _, text in guest.block_lines(function, block))
-        label = label.replace('"', '\\"') or f"{pc:08x}  (undecodable)\\l"
+        label = "".join(f"{at:08x}  {quoted(text)}\\l" for at, _, text in guest.block_lines(function, block))
+        label = label or f"{pc:08x}  (undecodable)\\l"
         marks = ", penwidth=2" if pc == function.start or pc in function.entries else ""
         lines.append(f'  b{pc:08x} [label="{label}"{marks}];')
         for successor in function.successors(block):

@@ -7,6 +7,7 @@ import struct
 import subprocess
 from pathlib import Path
 
+from mipsrec.commands.cfg import quoted
 from tests.support.commandline import mipsrec
 from tests.support.compiled import ORDERS
 from tests.support.paths import PREBUILT
@@ -21,6 +22,11 @@ def assert_written_out(*words: object, cwd: Path) -> None:
     """The name is in what is said, written out, and nothing else of it is."""
     said = mipsrec(*words, cwd=cwd).stderr
     assert WRITTEN in said and "\nmipsrec: forged" not in said and "\x1b" not in said, (words, said)
+
+
+def test_names_in_graphs() -> None:
+    """A name cannot end the string that it stands in, and so cannot add a link to a picture."""
+    assert quoted('a"]b[URL="c\\\n') == r'a\"]b[URL=\"c\\\\n'
 
 
 def test_a_file_that_is_no_program(tmp_path: Path) -> None:
