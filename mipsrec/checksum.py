@@ -12,6 +12,8 @@ import struct
 import zlib
 from pathlib import Path
 
+from .input_file import MOST_ELF_BYTES, open_input
+
 FOOTER_MAGIC = b"MIPSREC1"
 FOOTER_BYTES = 16
 
@@ -41,11 +43,11 @@ def append_footer(path: Path) -> None:
 def ends_whole(path: Path) -> bool:
     """Return whether a file ends in a footer that gives its length; what stands before it is not read."""
     try:
-        with path.open("rb") as library:
+        with open_input(path, MOST_ELF_BYTES) as library:
             length = max(library.seek(0, 2) - FOOTER_BYTES, 0)
             library.seek(length)
             end = library.read()
-    except OSError:
+    except (OSError, ValueError):
         return False
     return tells_length(end, length)
 

@@ -7,7 +7,6 @@ arch/mips/kernel/elf.c. Not done here: everything a program runs without (`elf.p
 
 from __future__ import annotations
 
-import stat
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from elftools.elf.constants import E_FLAGS, E_FLAGS_MASKS, P_FLAGS
 from mipsrec import elf_tables as tables
 from mipsrec.elf_tables import ProgramHeader
 from mipsrec.errors import ElfError
+from mipsrec.input_file import TooLarge, Unfit, read_input
 
 PIE_BIAS = 0x00400000
 """Where a position-independent program that is linked at 0 goes; the runtime puts it at the same address."""
@@ -25,9 +25,8 @@ USER_SPACE_START, USER_SPACE_END = 0x00010000, 0x80000000
 """The guest addresses that the runtime maps; below is vm.mmap_min_addr, above is the kernel."""
 
 PAGE_BYTES = 4096
-MAX_FILE_BYTES = 256 << 20
 MAX_LOADED_BYTES = 128 << 20
-"""Both limits keep what one program can make us allocate below 600 MB."""
+"""This and the limit of a file (input_file.py) keep what one program can make us allocate below 600 MB."""
 
 MAX_PROGRAM_HEADERS = 128
 """The program headers must fit a page (fs/binfmt_elf.c, load_elf_phdrs)."""
@@ -69,13 +68,13 @@ class EFlags:
 def read_file(path: Path) -> bytes:
     """Return the bytes of a regular file of sensible size."""
     try:
-        status = path.stat()
-        if not stat.S_ISREG(status.st_mode):
-            kind = "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file"
-            raise ElfError(f"{path}: is {kind}; give the file name of a MIPS program")
-        if status.st_size > MAX_FILE_BYTES:
-            raise ElfError(f"{path}: is larger than {MAX_FILE_BYTES >> 20} MiB; remove debug information (strip -g)")
-        return path.read_bytes()
+        return read_input(path)
+    except IsADirectoryError as error:
+        raise ElfError(f"{path}: is a directory; give the file name of a MIPS program") from error
+    except TooLarge as error:
+        raise ElfError(f"{path}: is {error}; remove debug information (strip -g)") from error
+    except Unfit as error:
+        raise ElfError(f"{path}: is {error}") from error
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ElfError(f"{path}: cannot be read: {reason}; check the name and its permissions") from error

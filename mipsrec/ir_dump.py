@@ -17,6 +17,7 @@ from .analysis import Function
 from .elf import Image
 from .emit.function import LiftedFunction
 from .errors import BuildError, LiftError
+from .input_file import read_input
 from .lift.policy import level_of, nearest
 from .linking import GuestFile
 from .options import AUTO, CALL_MODELS, MEMORY_MODELS
@@ -133,11 +134,11 @@ def read_dump(folder: Path) -> Dump:
     _check_trust(folder)
     _check_trust(folder / INDEX)
     try:
-        index = json.loads((folder / INDEX).read_text())
+        index = json.loads(read_input(folder / INDEX))
     except OSError as error:
         reason = f"not a folder made by `mipsrec dump-llvm -o` ({INDEX}: {error.strerror})"
         raise BuildError(f"{folder}: {reason}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BuildError(f"{folder / INDEX}: damaged ({error}); dump the program again") from error
     try:
         if index["format"] != FORMAT or index["mipsrec"] != __version__:

@@ -1,7 +1,8 @@
 """What a library that was just linked wants of the host: only functions that the host has.
 
-Enters: a linked library, and the files of IR that it was made of, if a user may have edited them. Leaves: BuildError
-with the name of a function that is nowhere. The host looks again before it runs the library (runtime/lifted/object.c).
+Enters: a linked library, and the files of IR that it was made of, if a user may have edited them, which are read here.
+Leaves: BuildError with the name of a function that is nowhere. The host looks again before it runs the library
+(runtime/lifted/object.c).
 """
 
 from __future__ import annotations
@@ -15,6 +16,15 @@ from elftools.elf.elffile import ELFFile
 
 from . import abi
 from .errors import BuildError
+from .input_file import read_text
+
+
+def read_ir(path: Path) -> str:
+    """Return the text of a file of IR; raises BuildError."""
+    try:
+        return read_text(path)
+    except (OSError, ValueError) as error:
+        raise BuildError(f"{path}: cannot be read as LLVM IR ({error})") from error
 
 
 def check_imports(library: Path, sources: Sequence[Path]) -> None:
@@ -29,6 +39,6 @@ def check_imports(library: Path, sources: Sequence[Path]) -> None:
 def _user_of(name: str, sources: Sequence[Path]) -> str:
     """Return the file of IR that declares a function; LLVM may also make calls of operations."""
     for path in sources:
-        if any(function.name == name for function in llvm.parse_assembly(path.read_text()).functions):
+        if any(function.name == name for function in llvm.parse_assembly(read_ir(path)).functions):
             return str(path)
     return "code that LLVM made of the IR"

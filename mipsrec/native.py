@@ -26,7 +26,7 @@ from .emit.function import LiftedFunction
 from .emit.lifted import lift_function
 from .emit.module import TRIPLE_LINE, called_elsewhere, module_text
 from .errors import BuildError, WriteError
-from .library_imports import check_imports
+from .library_imports import check_imports, read_ir
 from .lift.convention import Callee
 from .lift.options import LiftOptions
 from .linking import LibraryIdentity, link, table_text
@@ -278,7 +278,7 @@ def compile_shard(shard: Shard, plan: Plan | None, build: BuildOptions) -> tuple
     choose_options(shard.level)
     entries: Entries = []
     if shard.files:
-        texts = [(str(path), _read_ir(path)) for path in shard.files]
+        texts = [(str(path), read_ir(path)) for path in shard.files]
     else:
         assert plan is not None
         lifted = lift_shard(shard, plan)
@@ -300,13 +300,6 @@ def _run_shard(shard: Shard, folder: Path, plan: Plan | None, build: BuildOption
     path = folder / f"{shard.number}.o"
     path.write_bytes(data)
     return ShardResult(path, tuple(entries), reused)
-
-
-def _read_ir(path: Path) -> str:
-    try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BuildError(f"{path}: cannot be read as LLVM IR ({error})") from error
 
 
 # ---- the whole build ----

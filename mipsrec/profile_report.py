@@ -9,7 +9,6 @@ functions here, only its name.
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -73,12 +72,6 @@ class Report:
         return 100 * count / max(1, self.total)
 
 
-def _rate_of(profile: Profile) -> int | None:
-    """Return the rate that a comment of the file tells."""
-    found = re.search(r"^# rate (\d{1,9})$", profile.path.read_text("utf-8", "surrogateescape"), re.MULTILINE)
-    return int(found[1]) if found else None
-
-
 def _opened(file: FileSamples, program: Guest, sysroot: Sysroot) -> Guest | None:
     """Return the file that samples are of, if it is there as it was."""
     if file.identity == program.image.identity:
@@ -119,7 +112,7 @@ def make_report(guest: Guest, profile: Profile, sysroot: Sysroot | None = None) 
         found += _functions_of(file, own, file.identity == guest.image.identity)
     functions = sorted(_joined(found), key=lambda samples: (-samples.total, samples.full_name))
     engines = {engine: sum(samples.engines[engine] for samples in functions) for engine in ENGINES}
-    return Report(guest, functions, profile.total, engines, _rate_of(profile), tuple(gone))
+    return Report(guest, functions, profile.total, engines, profile.rate, tuple(gone))
 
 
 def _joined(found: list[FunctionSamples]) -> Iterator[FunctionSamples]:

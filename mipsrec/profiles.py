@@ -28,6 +28,7 @@ from functools import cached_property
 from pathlib import Path
 
 from .errors import ProfileError
+from .input_file import read_text
 
 VERSION = 2
 ENGINES = ("lifted", "interp", "host")
@@ -35,6 +36,7 @@ ENGINES = ("lifted", "interp", "host")
 
 _HEADER = re.compile(r"mipsrec profile (\d{1,9}) ([0-9a-f]{64})")
 _FILE = re.compile(r"file ([0-9a-f]{64}|-) (.+)")
+_RATE = re.compile(r"# rate (\d{1,9})")
 _SAMPLE = re.compile(r"([0-9a-fA-F]{8})[ \t]+([0-9]{1,18})[ \t]+([a-z]+)")
 
 
@@ -62,6 +64,8 @@ class Profile:
     identity: str
     samples: dict[str, dict[int, int]]
     files: tuple[FileSamples, ...] = ()
+    rate: int | None = None
+    """How many samples a second has, if a comment of the file tells."""
 
     @cached_property
     def counts(self) -> Counter[int]:
@@ -88,7 +92,7 @@ class Profile:
                 f"{self.path}: the profile is of another program than {os.fspath(path)}, and names no such file; take "
                 "one of this program, with `mipsrec run --profile FILE`"
             )
-        return Profile(self.path, identity, found.samples, (found,))
+        return Profile(self.path, identity, found.samples, (found,), self.rate)
 
     def check_program(self, identity: str, program: str | os.PathLike[str]) -> None:
         """Raise ProfileError when the profile is of another program than the one of this identity."""
@@ -103,9 +107,10 @@ def read(path: str | os.PathLike[str]) -> Profile:
     """Read a profile; raises ProfileError when it cannot be read or is none."""
     path = Path(path)
     try:
-        lines = path.read_text("utf-8", "surrogateescape").split("\n")
-    except OSError as error:
-        raise ProfileError(f"{path}: cannot be read ({error.strerror or error})") from error
+        lines = read_text(path, "surrogateescape").split("\n")
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ProfileError(f"{path}: cannot be read ({reason})") from error
     header = _HEADER.fullmatch(lines[0]) if lines else None
     if header is None:
         raise ProfileError(f"{path}: not a profile of `mipsrec run --profile FILE` (its first line names no program)")
@@ -115,8 +120,10 @@ def read(path: str | os.PathLike[str]) -> Profile:
         )
     files: dict[str | None, FileSamples] = {header[2]: FileSamples(header[2], "", _no_samples())}
     samples = files[header[2]].samples
+    rate = None
     for number, line in enumerate(lines[1:], 2):
         if not line or line.startswith("#"):
+            rate = int(said[1]) if (said := _RATE.fullmatch(line)) else rate
             continue
         if (named := _FILE.fullmatch(line)) is not None:
             identity = named[1] if named[1] != "-" else None
@@ -129,4 +136,4 @@ def read(path: str | os.PathLike[str]) -> Profile:
             raise ProfileError(f"{path}:{number}: damaged (not `PC COUNT {'|'.join(ENGINES)}`); take the profile again")
         found, pc = samples[sample[3]], int(sample[1], 16)
         found[pc] = found.get(pc, 0) + int(sample[2])
-    return Profile(path, header[2], files[header[2]].samples, tuple(files.values()))
+    return Profile(path, header[2], files[header[2]].samples, tuple(files.values()), rate)

@@ -17,6 +17,7 @@ from typing import Literal
 
 from .elf import Image, load_elf
 from .errors import ElfError
+from .input_file import MOST_ELF_BYTES, open_input, read_text
 
 _MOST_LINKS = 40
 _EF_MIPS_ABI2 = 0x20
@@ -76,7 +77,7 @@ class Sysroot:
         if path is None or depth > 3:
             return []
         try:
-            lines = path.read_text(errors="replace").splitlines()
+            lines = read_text(path, "replace").splitlines()
         except OSError:
             return []
         found: list[str] = []
@@ -163,11 +164,9 @@ def _fit(sysroot: Sysroot, folder: str, name: str, image: Image) -> Path | None:
 def _kind_of(path: Path) -> tuple[str, bool] | None:
     """Return a MIPS file's byte order, and whether its ABI is n32 (64-bit registers); None of another kind of file."""
     try:
-        if not path.is_file():
-            return None
-        with path.open("rb") as stream:
+        with open_input(path, MOST_ELF_BYTES) as stream:
             header = stream.read(52)
-    except OSError:
+    except (OSError, ValueError):
         return None
     if len(header) < 52 or header[:5] != b"\x7fELF\x01" or header[5] not in (1, 2):
         return None

@@ -333,7 +333,7 @@ def _pair_of(arguments: argparse.Namespace) -> tuple[Path, Path, list[str]] | No
         raise UsageError(f"bench: {idle[0]} is for the programs of samples/, not for a pair of your own")
     guest, native = Path(words[0]).resolve(), Path(words[1]).resolve()
     for path, access in ((guest, os.R_OK), (native, os.X_OK)):
-        if not os.access(path, access):
+        if not os.access(path, access) or (path == native and not path.is_file()):
             reason = os.strerror(errno.EACCES if path.exists() else errno.ENOENT)
             raise BuildError(f"{path}: cannot be run ({reason})")
     return guest, native, arguments.arguments

@@ -6,10 +6,10 @@ Enters: documents as `mipsrec bench --json` writes them. Leaves: lines of text. 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from ..errors import BuildError
+from ..input_file import read_input
 from ..timing import geometric_mean
 
 Document = dict[str, Any]
@@ -22,10 +22,10 @@ TRANSLATED = ("mipsel", "mips", "recompiled")  # the labels of recompiled guests
 def read(path: str) -> Document:
     """Return an earlier document; raises BuildError for a file that is none."""
     try:
-        document = json.loads(Path(path).read_text())
+        document = json.loads(read_input(path))
     except OSError as error:
         raise BuildError(f"{path}: cannot be read ({error.strerror})") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BuildError(f"{path}: not of `mipsrec bench --json` ({error})") from error
     if not isinstance(document, dict) or not isinstance(document.get("programs"), dict):
         raise BuildError(f"{path}: not of `mipsrec bench --json`: it has no programs")

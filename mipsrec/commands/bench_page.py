@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from ..errors import BuildError
+from ..input_file import read_text
 from ..timing import mean_ratio
 from . import bench_goals, bench_markdown
 from .bench_report import NO_KERNELS, Results, document, heading
@@ -23,9 +23,11 @@ _COLUMNS = {"mipsel": "LE", "mips": "BE"}
 def read(path: str) -> str:
     """Return a page; raises BuildError for one that has no marks, or marks of a region that is not known."""
     try:
-        page = Path(path).read_text()
+        page = read_text(path)
     except OSError as error:
         raise BuildError(f"{path}: cannot be read ({error.strerror})") from error
+    except ValueError as error:
+        raise BuildError(f"{path}: not a page in UTF-8 ({error})") from error
     names = [match[2] for match in _REGION.finditer(page)]
     unknown = [name for name in names if name not in REGIONS]
     if not names or unknown:

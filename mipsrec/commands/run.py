@@ -15,6 +15,7 @@ from ..cache_notes import forget_wrong, note_use
 from ..checksum import identity_of
 from ..errors import ElfError, UsageError, WriteError
 from ..host_build import host_executable
+from ..input_file import MOST_ELF_BYTES, open_input, read_input
 from ..layers import is_default, layer_folders, paths_to_run
 from ..library_file import is_undamaged
 from ..options import AUTO, Options
@@ -75,9 +76,9 @@ def _add_debugger(parser: argparse.ArgumentParser) -> None:
 def library_of(program: str, options: Options) -> Path:
     """Return the library of a program in the cache or in a layer, building it with progress if need be."""
     try:
-        identity = identity_of(Path(program).read_bytes())
+        identity = identity_of(read_input(program))
     except OSError as error:
-        raise ElfError(f"{program}: cannot be read ({error.strerror})") from error
+        raise ElfError(f"{program}: cannot be read ({error.strerror or error})") from error
     forget_wrong(Path(program), identity)
     paths = paths_to_run(identity, options) if options.profile is None else [library_path(identity, options)]
     for path in paths:
@@ -221,7 +222,7 @@ def host_words(arguments: argparse.Namespace) -> list[str]:
 def is_dynamic(program: Path) -> bool:
     """Return whether a program names an interpreter; what cannot be read is left to whoever runs it."""
     try:
-        with program.open("rb") as stream:
+        with open_input(program, MOST_ELF_BYTES) as stream:
             header = stream.read(52)
             if len(header) < 52 or header[:4] != b"\x7fELF" or header[5] not in (1, 2):
                 return False

@@ -75,8 +75,10 @@ static struct file open_file(const char *path, int fd)
     struct stat status;
     if (file.fd < 0 || fstat(file.fd, &status))
         mr_fail("%s: cannot be read: %s", path, strerror(errno));
+    if (S_ISDIR(status.st_mode))
+        mr_fail("%s: is a directory; give the file name of a MIPS program", path);
     if (!S_ISREG(status.st_mode))
-        mr_fail("%s: is not a regular file; give the file name of a MIPS program", path);
+        mr_fail("%s: is not a regular file: write what comes from it to a file, and give that", path);
     if (status.st_size > (off_t)MAX_FILE_BYTES)
         mr_fail("%s: is larger than %u MiB; remove debug information (strip -g)", path, MAX_FILE_BYTES >> 20);
     file.size_bytes = (uint64_t)status.st_size;
@@ -304,7 +306,7 @@ static void load_interpreter(const struct file *program, const char *name, struc
 {
     bool big_endian = mr_big_endian;
     const char *path = mr_host_path_of(name);
-    int fd = mr_own_openat(AT_FDCWD, path, O_RDONLY);
+    int fd = mr_own_openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK); /* a pipe has nobody at its other end */
     if (fd < 0)
         mr_fail("%s: its interpreter %s cannot be read (%s); name the folder that has the guest's /lib with --sysroot DIR",
                 program->path, name, strerror(errno));

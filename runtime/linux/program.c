@@ -109,5 +109,5 @@ int mr_program_open(const char *path)
     int fd = mr_own_descriptor(MR_OWN_PROGRAM), copy = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
     if (copy < 0 && fd >= 0 && errno == EMFILE && mr_own_make_room() && (fd = mr_own_descriptor(MR_OWN_PROGRAM)) >= 0)
         copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    return fd >= 0 ? copy : open(path, O_RDONLY | O_CLOEXEC);
+    return fd >= 0 ? copy : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }

@@ -126,6 +126,10 @@ static void scripts(void)
     IN_CHILD(execve("not-executable", arguments, variables));
     make_file("bad-interpreter", "#!not-executable\n", 0755);
     IN_CHILD(execve("bad-interpreter", arguments, variables));
+    mkfifo("pipe", 0755);
+    make_file("of-pipe", "#!pipe\n", 0755);
+    IN_CHILD(execve("pipe", arguments, variables));
+    IN_CHILD(execve("of-pipe", arguments, variables));
 }
 
 static void sizes(void)

@@ -1,0 +1,138 @@
+"""Files that a user names and that no command can read to its end: one line at once, and nothing waits for a writer."""
+
+from __future__ import annotations
+
+import os
+import signal
+import struct
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mipsrec import input_file
+from mipsrec.elf import load_elf
+from mipsrec.errors import ElfError
+from mipsrec.sysroot import Sysroot
+from tests.support.commandline import assert_one_line, mipsrec_here
+from tests.support.hosts import plain_host
+from tests.support.obstacles import put
+from tests.support.paths import PREBUILT
+from tests.support.tiny_elf import CODE, PT_INTERP, PT_LOAD, TinyElf
+
+HELLO = PREBUILT / "mips" / "hello.elf"
+MOST_SECONDS = 300
+"""For all cases; only what waits forever takes that long."""
+
+
+@pytest.fixture(autouse=True)
+def _ends() -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise AssertionError("it waits for another end of a pipe")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(MOST_SECONDS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def _kinds(folder: Path) -> dict[Path, str]:
+    """Return what is no file to read, with what is said of it."""
+    put("fifo", folder / "pipe")
+    put("huge", folder / "huge")
+    (folder / "pipe").chmod(0o777)
+    return {folder / "pipe": "a pipe: write", Path("/dev/null"): "a device: write", folder / "huge": "larger than"}
+
+
+def test_programs_and_texts(tmp_path: Path) -> None:
+    for path, said in _kinds(tmp_path).items():
+        for before, after in (
+            ("info", ()), ("build", ()), ("disasm", ()), ("dump-llvm", ()), ("dump-plan", ()), ("verify", ()),
+            ("cfg", ("main",)), ("call", ("main",)), ("run --no-server", ()), ("run --build", ()),
+            ("profile --from", ()), ("bench", ("/bin/true",)),
+            ("bench --compare", ()), ("bench --page", ()), ("run --use-profile", (HELLO,)),
+            ("build --use-profile", (HELLO, "-o", tmp_path / "lib.so")), ("build --with", (HELLO,)),
+        ):  # fmt: skip
+            assert_one_line(mipsrec_here(*before.split(), path, *after), str(path), said)
+
+
+def test_a_native_build_that_is_none(tmp_path: Path) -> None:
+    """As execve says of what is no regular file."""
+    for path in (*_kinds(tmp_path), tmp_path):
+        if path.name != "huge":
+            assert_one_line(mipsrec_here("bench", HELLO, path), str(path), "Permission denied")
+
+
+def test_dumps(tmp_path: Path) -> None:
+    made, output = tmp_path / "made", tmp_path / "lib.so"
+    assert mipsrec_here("dump-llvm", HELLO, "-o", made).returncode == 0
+    for name in ("index.json", next(made.glob("*.ll")).name):
+        content = (made / name).read_bytes()
+        for kind, said in (("fifo", "a pipe: write"), ("huge", "larger than")):
+            put(kind, made / name)
+            assert_one_line(mipsrec_here("build", made, "-o", output), name, said)
+            (made / name).unlink()
+        (made / name).write_bytes(content)
+    put("nested", made / "index.json")
+    assert_one_line(mipsrec_here("build", made, "-o", output), "index.json", "damaged")
+
+
+def test_a_page_that_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "page").write_bytes(b"\xff\xfe")
+    assert_one_line(mipsrec_here("bench", "--page", tmp_path / "page"), "page", "UTF-8")
+
+
+def test_a_sysroot(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    os.mkfifo(tmp_path / "etc/ld.so.conf")
+    assert Sysroot(tmp_path).library_folders("big") == Sysroot(tmp_path / "etc").library_folders("big")
+
+
+def test_the_host(tmp_path: Path) -> None:
+    """The program, and its interpreter."""
+    os.mkfifo(tmp_path / "pipe")
+    name = bytes(tmp_path / "pipe") + b"\0"
+    code = struct.pack(">2I", 0x03E00008, 0)
+    segments = [(PT_INTERP, 0, name, len(name), 4), (PT_LOAD, CODE + 0x200, code, len(code), 5)]
+    (tmp_path / "prog").write_bytes(TinyElf(segments=segments).build())
+    for program, said in (("pipe", "write what comes from it"), ("prog", "write what comes"), (".", "is a directory")):
+        words = [plain_host(), tmp_path / program]
+        result = subprocess.run(words, capture_output=True, text=True, timeout=MOST_SECONDS, check=False)
+        assert (result.returncode, result.stdout, result.stderr.count("\n")) == (1, "", 1), result
+        assert said in result.stderr
+
+
+# ---- files that change ----
+
+
+def _change_after(monkeypatch: pytest.MonkeyPatch, call: str, change: Callable[[], object]) -> None:
+    """Have a file changed just after a command has looked at it."""
+    before = getattr(os, call)
+
+    def looked(*arguments: Any) -> os.stat_result:
+        status: os.stat_result = before(*arguments)
+        monkeypatch.undo()
+        change()
+        return status
+
+    monkeypatch.setattr(os, call, looked)
+
+
+def test_files_that_change(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"12345")
+    _change_after(monkeypatch, "fstat", lambda: path.write_bytes(b"1234567"))
+    assert input_file.read_input(path, 7) == b"1234567"
+    _change_after(monkeypatch, "fstat", lambda: path.write_bytes(bytes(20)))
+    with pytest.raises(input_file.TooLarge):
+        input_file.read_input(path, 7)
+    path.write_bytes(HELLO.read_bytes())
+    _change_after(monkeypatch, "fstat", lambda: os.truncate(path, 100))
+    with pytest.raises(ElfError, match="beyond the end"):
+        load_elf(path)
+    _change_after(monkeypatch, "stat", lambda: (path.unlink(), os.mkfifo(path)))
+    with pytest.raises(ElfError, match="a pipe: write"):
+        load_elf(path)
