@@ -14,21 +14,29 @@ import pytest
 from mipsrec import stencils
 from mipsrec.cache import HOSTS, cache_folder
 from mipsrec.errors import BuildError
+from tests.support.compiler_runs import KEPT
 from tests.support.hosts import plain_host
 
-_own_cache: str | None = None
+_own_folders: list[str] = []
 
 
 def pytest_configure() -> None:
     """Give all processes of this run one cache folder, unless MIPSREC_CACHE names one that is to be kept."""
-    global _own_cache
     os.environ["MIPSREC_SERVER"] = "0"  # who wants one says so
     if "MIPSREC_CACHE" not in os.environ:
         made = _made_stencils()
-        os.environ["MIPSREC_CACHE"] = _own_cache = tempfile.mkdtemp(prefix="mipsrec-tests-")
+        cache = os.environ["MIPSREC_CACHE"] = _own_folder()
         if made is not None:
-            (Path(_own_cache) / HOSTS).mkdir()
-            shutil.copy(made, Path(_own_cache) / HOSTS)
+            (Path(cache) / HOSTS).mkdir()
+            shutil.copy(made, Path(cache) / HOSTS)
+    if KEPT not in os.environ:
+        os.environ[KEPT] = _own_folder()
+
+
+def _own_folder() -> str:
+    """Return a new folder, which this process removes at its end."""
+    _own_folders.append(tempfile.mkdtemp(prefix="mipsrec-tests-"))
+    return _own_folders[-1]
 
 
 def _made_stencils() -> Path | None:
@@ -40,8 +48,8 @@ def _made_stencils() -> Path | None:
 
 
 def pytest_unconfigure() -> None:
-    if _own_cache is not None:
-        shutil.rmtree(_own_cache, ignore_errors=True)
+    for folder in _own_folders:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -18,15 +18,15 @@ from pathlib import Path
 import pytest
 
 from mipsrec import pipeline
-from mipsrec.commands.bench import load_samples_module
 from tests.support.compiled import ORDERS
 from tests.support.musl import compile_with_musl
 from tests.support.paths import GUESTS
+from tests.support.samples import load_samples
 from tests.support.tools import need
 
 ALL = os.environ.get("MIPSREC_PROGRAMS") == "all"
 TIMEOUT = 600
-samples = load_samples_module()
+samples = load_samples()
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -21,6 +22,7 @@ from tests.support.tools import need
 
 START = ROOT / "mipsrec" / "commands" / "start_server.py"
 DEADLINE_SECONDS = 600
+_SOCKET_NAME_BYTES = 107
 
 ROUNDS = """
 #include <signal.h>
@@ -155,14 +157,19 @@ class Serving:
 
 @contextmanager
 def serving(host: Path, folder: Path, **settings: object) -> Iterator[Serving]:
-    """Yield a cache with a server, both gone afterwards."""
-    cache = folder / "cache"
+    """Yield a cache with a server, both gone afterwards. The cache is in the folder if a socket's name fits there."""
+    cache, elsewhere = folder / "cache", None
+    if len(os.fsencode(cache)) + len("/server/0123456789abcdef.sock") > _SOCKET_NAME_BYTES:
+        elsewhere = tempfile.TemporaryDirectory(dir="/tmp")
+        cache = Path(elsewhere.name) / "cache"
     cache.mkdir(mode=0o700, exist_ok=True)
     found = Serving(host, cache, **settings)  # type: ignore[arg-type]
     try:
         yield found
     finally:
         found.end()
+        if elsewhere is not None:
+            elsewhere.cleanup()
 
 
 @dataclass(frozen=True)

@@ -111,9 +111,8 @@ def test_a_server_that_cannot_work(host: Path, tmp_path: Path, guest: Path, limi
 
 def test_full_disk(host: Path, tmp_path: Path, guest: Path) -> None:
     need_to("mount file systems")
-    (tmp_path / "cache").mkdir(mode=0o700)
-    script = "\n".join([*small(tmp_path / "cache", 1 << 18, True, "mode=0700"), 'exec "$@"'])
     with serving(host, tmp_path) as server:
+        script = "\n".join([*small(server.cache, 1 << 18, True, "mode=0700"), 'exec "$@"'])
         words = [str(word) for word in [host, *server.words(), guest]]
         process = begin(["unshare", "-m", "sh", "-ec", script, "sh", *words])
         compute(process, 1)

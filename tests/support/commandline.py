@@ -13,7 +13,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mipsrec.cli import main
+from tests.support import forker
 from tests.support.paths import ROOT
+
+_READ_AT_START = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "ASAN_", "UBSAN_")
+"""What Python, the C library and sanitizers read when a process starts."""
 
 
 def environment(**changes: str | None) -> dict[str, str]:
@@ -38,6 +42,9 @@ def mipsrec(
     **changes: str | None,
 ) -> subprocess.CompletedProcess[str]:
     """Run the command line to its end; `before` runs in the new process, `changes` are environment variables."""
+    if before is None and not any(name.startswith(_READ_AT_START) for name in changes):
+        ended = forker.run([*map(str, words)], str(cwd or Path.cwd()), environment(**changes))
+        return subprocess.CompletedProcess(command(*words), *ended)
     return subprocess.run(
         command(*words), capture_output=True, text=True, timeout=600, stdin=subprocess.DEVNULL, cwd=cwd,
         preexec_fn=before, env=environment(**changes),

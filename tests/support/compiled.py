@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 from mipsrec import pipeline
+from tests.support.compiler_runs import run_compiler
 from tests.support.tools import need
 
 ORDERS = {"big": "mips-linux-gnu", "little": "mipsel-linux-gnu"}
@@ -45,9 +46,7 @@ def compile_guest(folder: Path, byte_order: str, source: str, *options: str, lan
     text = folder / ("guest.s" if language == "assembler" else "guest.c" if language == "c" else "guest.cc")
     text.write_text(source)
     program = folder / "guest"
-    command = [compiler, "-O2", *options, str(text), "-o", str(program)]
-    result = subprocess.run(command, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
+    run_compiler([compiler, "-O2", *options, text, "-o", program], program)
     return program
 
 

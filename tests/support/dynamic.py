@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.compiled import ORDERS
+from tests.support.compiler_runs import run_compiler
 from tests.support.tools import need
 
 SUM = """
@@ -55,10 +56,8 @@ def compile_to(output: Path, byte_order: str, source: str, *options: str | Path)
     output.parent.mkdir(parents=True, exist_ok=True)
     text = output.with_name(output.name + ".c")
     text.write_text(source)
-    command = [compiler(byte_order), "-O2", str(text), *map(str, options), "-o", str(output)]
-    result = subprocess.run(command, capture_output=True, text=True)
+    run_compiler([compiler(byte_order), "-O2", text, *options, "-o", output], output)
     text.unlink()
-    assert result.returncode == 0, result.stderr
     return output
 
 
