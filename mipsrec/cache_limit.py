@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .cache import CODE, LIBRARIES
 from .cache_entries import CacheEntry, cache_entries, remove
-from .errors import BuildError
+from .errors import UsageError
 
 DEFAULT_LIMIT = "16G"
 BOUNDED = (CODE, LIBRARIES)
@@ -39,14 +39,14 @@ def size_text(size_bytes: float) -> str:
 
 
 def limit_bytes() -> int | None:
-    """Return what MIPSREC_CACHE_LIMIT says, None for no limit; raises BuildError when it says nothing of sense."""
+    """Return what MIPSREC_CACHE_LIMIT says, None for no limit; raises UsageError when it says nothing of sense."""
     text = os.environ.get("MIPSREC_CACHE_LIMIT") or DEFAULT_LIMIT
     if text == "none":
         return None
     try:
         return parse_size(text)
     except ValueError as error:
-        raise BuildError(f"MIPSREC_CACHE_LIMIT: {error}, or none") from error
+        raise UsageError(f"MIPSREC_CACHE_LIMIT: {error}, or none") from error
 
 
 def beyond(found: Collection[CacheEntry], limit: int, needed: Collection[Path] = ()) -> list[CacheEntry]:

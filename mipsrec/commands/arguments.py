@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,6 +19,8 @@ def number_from(least: int, most: float = math.inf) -> Callable[[str], int]:
     """Return a parser of numbers that are not less than `least`, nor more than `most`."""
 
     def number(text: str) -> int:
+        if not re.fullmatch("-?[0-9]+", text):
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
         value = int(text)
         if value < least:
             raise argparse.ArgumentTypeError(f"{value} is less than {least}")
@@ -26,6 +29,13 @@ def number_from(least: int, most: float = math.inf) -> Callable[[str], int]:
         return value
 
     return number
+
+
+def names_with_commas(text: str) -> str:
+    """Return an argument that is to have names in it, with commas between them."""
+    if not text.replace(",", "").strip():
+        raise argparse.ArgumentTypeError(f"{text!r} names nothing; write names with commas between them")
+    return text
 
 
 class _OldName(argparse.Action):
@@ -56,7 +66,7 @@ def add_old_name(
     choices = option.choices if values is None else list(values)
     parser.add_argument(
         old, action=_OldName, option=option, values=values, dest=option.dest, nargs=option.nargs, choices=choices,
-        default=argparse.SUPPRESS, help=argparse.SUPPRESS,
+        type=(option.type if values is None else None) or str, default=argparse.SUPPRESS, help=argparse.SUPPRESS,
     )  # fmt: skip
 
 
@@ -91,7 +101,9 @@ def add_library(
 
 def add_function(parser: argparse.ArgumentParser, summary: str, old_name: str | None = None) -> None:
     """Add which functions of a program are meant; `named_functions` returns them."""
-    option = parser.add_argument("--function", metavar="F,...", action="append", default=[], help=summary)
+    option = parser.add_argument(
+        "--function", metavar="F,...", action="append", default=[], type=names_with_commas, help=summary
+    )
     if old_name is not None:
         add_old_name(parser, old_name, option)
 

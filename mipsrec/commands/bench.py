@@ -36,7 +36,7 @@ from . import (
     bench_report,
     bench_sources,
 )
-from .arguments import add_build, add_models, add_old_name, number_from, options_of
+from .arguments import add_build, add_models, add_old_name, names_with_commas, number_from, options_of
 from .bench_report import NO_KERNELS, Results
 
 BRIEF_SHARE = 10  # slow contenders get this much less work
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="your own pair, and the arguments of both; without one, the programs of "
                         "samples/")  # fmt: skip
     parser.set_defaults(arguments=[])
-    parser.add_argument("--only", metavar="NAME,...", action="append",
+    parser.add_argument("--only", metavar="NAME,...", action="append", type=names_with_commas,
                         help="only these programs or groups (integer, floating, control, memory, numeric, "
                         "program), or all kernels, which are of the first four (repeatable)")  # fmt: skip
     parser.add_argument("--target", choices=("mips", "mipsel", "both"), default="both", help="byte order of the guests")
@@ -79,11 +79,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME,...",
         action="append",
         default=[],
+        type=names_with_commas,
         help="only these besides recompiled guests: clang, gcc32 (32-bit x86 code), qemu, baseline (a first run: "
         "nothing recompiled yet); and, only when named, relocatable (the guests' code as that of libraries is)",
     )
     add_old_name(parser, "--with", contender)
-    parser.add_argument("--without", metavar="NAME,...", action="append", default=[], help="all but these of them")
+    parser.add_argument("--without", metavar="NAME,...", action="append", default=[], type=names_with_commas,
+                        help="all but these of them")  # fmt: skip
     parser.add_argument("--json", metavar="FILE.json", nargs="?", const="-", type=_json_file,
                         help="machine-readable, into a file; else on standard output, not the table")  # fmt: skip
     add_old_name(parser, "--plot", parser.add_argument("--chart", metavar="out.svg", help="draw a bar chart"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -39,6 +40,14 @@ for it and for each file that it loads, in the cache, where `mipsrec run` finds 
 """
 
 
+def _address(text: str) -> str:
+    """Return the address of a scheduler: of a host and its port as dask writes it, or of another of dask's kinds."""
+    kind, _, place = text.rpartition("://")
+    if not place or (kind in ("", "tcp", "tls", "ws", "wss", "ucx") and not re.fullmatch(r".+:[0-9]+", place)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no address of a scheduler, such as tcp://host:8786")
+    return text
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="prog.elf|DIR", nargs="?",
                         help="a program, or a folder of dump-llvm; without one, all programs and libraries of "
@@ -50,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="fill this folder, not the cache, to be a layer that others only read; see mipsrec cache "
                         "--help")  # fmt: skip
     add_with(parser)
-    parser.add_argument("--dask", metavar="ADDRESS",
+    parser.add_argument("--dask", metavar="ADDRESS", type=_address,
                         help="compile on the workers of this dask.distributed scheduler (tcp://host:8786); what is "
                         "made goes to the cache here")  # fmt: skip
     add_sysroot(parser)

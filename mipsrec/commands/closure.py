@@ -10,7 +10,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from ..elf import Image
-from ..errors import one_line
+from ..errors import BuildError, one_line
 from ..long_work import bar_for_people
 from ..options import Options
 from ..store import StoreProgress, StoreReport, readable_images, store_all
@@ -71,10 +71,15 @@ def build_closure(programs: list[Path], arguments: argparse.Namespace, options: 
 
 
 def build_all_below(arguments: argparse.Namespace, options: Options) -> StoreReport:
-    """Build all programs and libraries of the sysroot into the store; names what is left out on standard error."""
+    """Build all programs and libraries of the sysroot into the store; names what is left out on standard error.
+
+    Raises BuildError where there are none.
+    """
     sysroot, unfit = sysroot_of(arguments), list[str]()
     report = _store(readable_images(mips_files(sysroot.root), unfit), arguments, options)
     report.skipped += unfit
+    if not (report.built or report.present or report.skipped):
+        raise BuildError(f"{sysroot.root}: no MIPS programs or libraries are below it")
     for line in report.skipped:
         print(f"mipsrec: left out: {one_line(line)}", file=sys.stderr)
     return report

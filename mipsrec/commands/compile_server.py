@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import math
 
 from ..server import serve
 from .arguments import add_jobs
+from .server_words import idle_seconds
 
 DESCRIPTION = """\
 Recompiles what is hot in programs that run. `mipsrec run` starts one for each user, cache and version of mipsrec; it
@@ -15,10 +15,10 @@ ends when nobody asks any more. Nobody needs to start it by hand.
 
 
 def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is no time")
-    return value
+    try:
+        return idle_seconds(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,15 +14,23 @@ if TYPE_CHECKING:
 
 
 def guest_file(name: str, arguments: argparse.Namespace) -> Path:
-    """Return the file of a program or library: an absolute path that exists below the sysroot is taken from there."""
-    root = arguments.sysroot or os.environ.get("MIPSREC_SYSROOT")
-    if root and name.startswith("/"):
-        from ..sysroot import Sysroot
+    """Return the file of a program or library: an absolute path that exists below the sysroot is taken from there.
 
-        found = Sysroot(Path(os.path.abspath(root))).host_path(name)
+    Raises BuildError where the sysroot is no folder.
+    """
+    if _named_root(arguments) is not None and name.startswith("/"):
+        found = sysroot_of(arguments).host_path(name)
         if found is not None and found.is_file():
             return found
     return Path(name)
+
+
+def _named_root(arguments: argparse.Namespace) -> str | None:
+    """Return the folder that --sysroot or MIPSREC_SYSROOT names; raises BuildError where it is none."""
+    named = arguments.sysroot or os.environ.get("MIPSREC_SYSROOT") or None
+    if named is not None and not Path(named).is_dir():
+        raise BuildError(f"{named}: is no folder; --sysroot names the one that holds the guest's /lib and /usr")
+    return named
 
 
 def guest_files(name: str, arguments: argparse.Namespace) -> list[Path]:
@@ -34,9 +42,5 @@ def sysroot_of(arguments: argparse.Namespace) -> Sysroot:
     """Return the sysroot that the command line or MIPSREC_SYSROOT names; raises BuildError where it is no folder."""
     from ..sysroot import Sysroot
 
-    named = arguments.sysroot or os.environ.get("MIPSREC_SYSROOT")
-    if not named:
-        return Sysroot()
-    if not Path(named).is_dir():
-        raise BuildError(f"{named}: is no folder; --sysroot names the one that holds the guest's /lib and /usr")
-    return Sysroot(Path(os.path.abspath(named)))
+    named = _named_root(arguments)
+    return Sysroot() if named is None else Sysroot(Path(os.path.abspath(named)))

@@ -15,6 +15,8 @@ from typing import Any
 
 _WITH_GUEST = ("run", "verify", "profile")
 _WITH_PAIR = ("bench",)
+_MAY_BE_EMPTY = ("--flags",)
+"""Options whose argument is a set, which may have nothing in it."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def split_words(parser: argparse.ArgumentParser, words: list[str]) -> tuple[list
 
 
 def check_words(parser: argparse.ArgumentParser, words: list[str]) -> None:
-    """End with a usage error that names the first word that is no option, no command, or an operand too many."""
+    """End with a usage error that names the first word that is no option, no command, empty, or one too many."""
     commands = _commands_of(parser)
     operands, rest = _operands_of(parser)
     for part in _parts(parser, words):
@@ -57,15 +59,26 @@ def check_words(parser: argparse.ArgumentParser, words: list[str]) -> None:
         if part.names == []:
             name = part.words[0].partition("=")[0]
             parser.error(f"no option {name}{_nearest(name, _options_shown(parser))}")
-        if part.names is None:
+        if part.names is not None:
+            _check_argument(parser, part)
+        else:
             name = part.words[0]
             if operands == 0:
                 parser.error(f"{name} is one too many")
+            if not name:
+                parser.error("an empty word is no name of anything")
             operands -= 1
             if commands and name not in commands:
                 parser.error(f"no command {name!r}{_nearest(name, list(commands))}")
             if commands:
                 return check_words(commands[name], words[words.index(name) + 1 :])
+
+
+def _check_argument(parser: argparse.ArgumentParser, part: _Part) -> None:
+    """End with a usage error where an option's argument is empty: it is no name, no file and no number."""
+    name, is_attached, argument = part.words[0].partition("=")
+    if name not in _MAY_BE_EMPTY and (part.words[1:] == [""] or (name[:2] == "--" and is_attached and not argument)):
+        parser.error(f"{name}: its argument is empty")
 
 
 def _options_shown(parser: argparse.ArgumentParser) -> list[str]:
@@ -128,6 +141,8 @@ def _takes_next(action: argparse.Action, following: list[str]) -> bool:
         return action.nargs != 0
     if not following or following[0].startswith("-"):
         return False
+    if not following[0]:
+        return True  # no operand is empty either
     try:
         assert callable(action.type)
         action.type(following[0])

@@ -54,6 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_run(parser, program_optional=True)
 
 
+def _check_functions(arguments: argparse.Namespace) -> None:
+    """Raise LiftError for a function that the program has not; which libraries it loads is known after the run."""
+    own = [name for name in named_functions(arguments) if ":" not in name]
+    if own:
+        pipeline.open_guest(guest_file(arguments.program, arguments)).functions_named(own)
+
+
 def _show(arguments: argparse.Namespace, profile: profiles.Profile, output: TextIO) -> None:
     guest = _program_of(arguments, profile)
     if profile.total == 0:
@@ -93,6 +100,7 @@ def main(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.program is None:
         raise UsageError("name a program, or a profile with --from FILE")
+    _check_functions(arguments)
     with temporary_folder("mipsrec-profile-") as folder:
         arguments.profile = arguments.output or str(folder / "out.prof")
         before = _stamp(arguments.profile)
@@ -100,7 +108,7 @@ def main(arguments: argparse.Namespace) -> int:
         if _stamp(arguments.profile) == before:
             if status > 128:
                 raise ProfileError(f"{arguments.program}: was killed, so there is no profile")
-            return status  # the host has said why
+            return status or 1  # the host has said why
         _show(arguments, profiles.read(arguments.profile), sys.stderr)
     return status
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 from ..cache import own_folder
-from ..errors import BuildError
+from ..cache_limit import limit_bytes
+from ..errors import BuildError, UsageError
 
 _COMMAND = "mipsrec-python"
 """This package as a command, which the launcher starts; then that is what the host is told to start, too."""
@@ -19,6 +21,7 @@ _BEGINS_SECONDS = 30.0
 
 
 def _environment() -> dict[str, str]:
+    limit_bytes()  # of no sense, it would end each build of the server, where nobody reads why
     found = {name: os.environ[name] for name in _HANDED_ON if os.environ.get(name)}
     return found | {"MIPSREC_CACHE": str(own_folder())}
 
@@ -27,8 +30,26 @@ def _command(jobs: int) -> list[str]:
     start = [sys.executable, "-I", str(Path(__file__).resolve().with_name("start_server.py"))]
     if Path(sys.argv[0]).name == _COMMAND:
         start = [str(Path(sys.argv[0]).absolute()), "compile-server"]
-    idle = ["--idle", os.environ["MIPSREC_SERVER_IDLE"]] if os.environ.get("MIPSREC_SERVER_IDLE") else []
-    return [*start, "--jobs", str(jobs), *idle]
+    return [*start, "--jobs", str(jobs), *_idle_words()]
+
+
+def idle_seconds(text: str) -> float:
+    """Return the seconds that a word means; raises ValueError. The launcher knows the same ones."""
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+)?", text):
+        raise ValueError(f"{text!r} is no time; write a number of seconds")
+    return float(text)
+
+
+def _idle_words() -> list[str]:
+    """Return the server's option for how long it waits, as the environment says."""
+    text = os.environ.get("MIPSREC_SERVER_IDLE")
+    if not text:
+        return []
+    try:
+        idle_seconds(text)
+    except ValueError as error:
+        raise UsageError(f"MIPSREC_SERVER_IDLE: {error}") from error
+    return ["--idle", text]
 
 
 def server_words(jobs: int) -> list[str]:
@@ -43,8 +64,16 @@ def server_words(jobs: int) -> list[str]:
 
 
 def is_wanted(chosen: bool | None) -> bool:
-    """Return whether programs have a compile server: as --server or --no-server chose, else as the environment says."""
-    return chosen if chosen is not None else os.environ.get("MIPSREC_SERVER") != "0"
+    """Return whether programs have a compile server: as --server or --no-server chose, else as the environment says.
+
+    Raises UsageError where that says neither yes nor no.
+    """
+    if chosen is not None:
+        return chosen
+    said = os.environ.get("MIPSREC_SERVER") or "1"
+    if said not in ("0", "1"):
+        raise UsageError(f"MIPSREC_SERVER is {said!r}; set it to 0 or 1")
+    return said == "1"
 
 
 def start_server(jobs: int) -> None:

@@ -20,7 +20,16 @@ from ..host_build import host_executable
 from ..long_work import bar_for_people
 from ..options import Options
 from ..sysroot import closure_of
-from .arguments import add_function, add_library, add_run, add_with, named_functions, number_from, options_of
+from .arguments import (
+    add_function,
+    add_library,
+    add_run,
+    add_with,
+    named_functions,
+    names_with_commas,
+    number_from,
+    options_of,
+)
 from .closure import build_closure
 from .divergence import Record, describe
 from .guest_files import guest_file, guest_files, sysroot_of
@@ -56,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_with(parser)
     parser.add_argument("--scan", type=number_from(0), default=0, metavar="N",
                         help="compare all memory at every Nth point (default: now and then)")  # fmt: skip
-    parser.add_argument("--ignore", metavar="R,R,...", action="append", default=[],
+    parser.add_argument("--ignore", metavar="R,R,...", action="append", default=[], type=names_with_commas,
                         help="registers not to compare, such as fcsr (repeatable)")  # fmt: skip
     add_library(parser, "verify this one, of `mipsrec build --calls instrumented`")
     add_run(parser)
@@ -112,6 +121,9 @@ def _store_variant(arguments: argparse.Namespace, options: Options) -> str:
 
 def _code_words(arguments: argparse.Namespace, guest: pipeline.Guest) -> list[str]:
     """Return the host's options that name the code to verify."""
+    if arguments.with_files and (arguments.library is not None or not is_dynamic(guest.image.path)):
+        reason = "--static-lib is all that is verified" if arguments.library is not None else "the program is static"
+        raise UsageError(f"--with {arguments.with_files[0]}: {reason}, so code of other files has nothing to do")
     if arguments.library is None and is_dynamic(guest.image.path):
         variant = with_room(lambda: _store_variant(arguments, options_of(arguments)))
         return ["--cache", str(cache_folder()), "--variant", variant]

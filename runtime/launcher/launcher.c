@@ -163,6 +163,24 @@ static bool wants_server(const struct command_line *line)
     return line->value[SERVER] != NULL || wanted == NULL || strcmp(wanted, "0") != 0;
 }
 
+/* Whether a variable is not set, or is one of the usual words for it: digits, or one of these letters behind them. */
+static bool is_usual(const char *name, const char *letters)
+{
+    const char *value = getenv(name);
+    size_t digits = value != NULL ? strspn(value, "0123456789") : 0;
+    if (value == NULL || value[digits] == 0)
+        return true;
+    return digits > 0 && strchr(letters, value[digits]) != NULL && value[digits + 1] == 0;
+}
+
+/* Whether Python is to judge what the environment says (mipsrec/commands/server_words.py, mipsrec/cache_limit.py). */
+static bool has_odd_variables(void)
+{
+    const char *wanted = getenv("MIPSREC_SERVER");
+    return (wanted != NULL && *wanted != 0 && strcmp(wanted, "0") != 0 && strcmp(wanted, "1") != 0) ||
+           !is_usual("MIPSREC_SERVER_IDLE", "") || !is_usual("MIPSREC_CACHE_LIMIT", "KMGT");
+}
+
 /* Whether Python must run first: to build something, or to say what is wrong. */
 static bool must_build(const struct command_line *line, const char *cache)
 {
@@ -170,6 +188,8 @@ static bool must_build(const struct command_line *line, const char *cache)
         return !runs_recompiled_code(line) || line->value[SERVER] != NULL;
     if (!runs_recompiled_code(line))
         return false;
+    if (has_odd_variables())
+        return true;
     const char *sysroot = line->value[SYSROOT] != NULL ? line->value[SYSROOT] : getenv("MIPSREC_SYSROOT");
     enum mr_program_kind kind = mr_program_kind_of(*line->program, sysroot, cache);
     return kind == MR_UNKNOWN || (kind == MR_STATIC && !wants_server(line));

@@ -266,7 +266,7 @@ def test_size_is_bounded(cache: Path) -> None:
 def test_limit_holds_for_prune(cache: Path) -> None:
     mipsrec("cache", "prune", MIPSREC_CACHE_LIMIT="40K")
     assert 1 <= len(libraries(cache)) <= 2
-    assert_one_line(mipsrec("cache", "prune", MIPSREC_CACHE_LIMIT="x"), "MIPSREC_CACHE_LIMIT")
+    assert_one_line(mipsrec("cache", "prune", MIPSREC_CACHE_LIMIT="x"), "MIPSREC_CACHE_LIMIT", status=2)
     assert mipsrec("cache", "prune", MIPSREC_CACHE_LIMIT="none").returncode == 0
     assert "no limit" in mipsrec("cache", "list", MIPSREC_CACHE_LIMIT="none").stdout
 

@@ -255,6 +255,17 @@ def test_variables_count_as_in_python(installed: Installed, changes: dict[str, s
         installed.python_ran()
 
 
+@pytest.mark.parametrize(
+    "variable, value",
+    [("MIPSREC_SERVER", "maybe"), ("MIPSREC_SERVER_IDLE", "soon"), ("MIPSREC_SERVER_IDLE", "3x"),
+     ("MIPSREC_CACHE_LIMIT", "much"), ("MIPSREC_CACHE_LIMIT", "1GG")],
+)  # fmt: skip
+def test_variables_that_mean_nothing_are_left_to_python(installed: Installed, variable: str, value: str) -> None:
+    result = installed.run("mipsrec", "run", "dynamic", **{variable: value})
+    assert installed.python_ran() and (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"mipsrec: {variable}") and result.stderr.count("\n") == 1
+
+
 def test_a_program_outside_the_sysroot(installed: Installed) -> None:
     """Named by an absolute path that is not below the sysroot."""
     words = ("-L", "root", str(installed.folder / "dynamic"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -62,7 +63,7 @@ WRONG = [
     ("build", "name a program"),
     ("build --opt 9 prog", "--opt"),
     ("build --jobs -1 prog", "--jobs"),
-    ("build --jobs two prog", "--jobs"),
+    ("build --jobs two prog", "--jobs: 'two' is no whole number"),
     ("build --memory far prog", "--memory"),
     ("build --into layer -o lib.so prog", "--into stores what programs load"),
     ("build --dask tcp://x:1 --function f prog", "--dask stores what programs load"),
@@ -86,6 +87,17 @@ WRONG = [
     ("cache path here", "here is one too many"),
     ("cache prune --older-than never", "--older-than"),
     ("cache prune --max-size much", "--max-size"),
+    ("cache prune --max-size= --dry-run", "--max-size: its argument is empty"),
+    ("disasm --function , prog", "--function: ',' names nothing"),
+    ("verify --functions= prog", "--functions: its argument is empty"),
+    ("verify --ignore , prog", "--ignore: ',' names nothing"),
+    (f"verify --with nonesuch {SAMPLE}", "--with nonesuch: the program is static"),
+    ("bench --only ,", "--only: ',' names nothing"),
+    ("bench --without=, prog native", "--without: ',' names nothing"),
+    ("bench --with ,", "--with: ',' names nothing"),
+    ("build --dask nowhere prog", "'nowhere' is no address"),
+    ("build --dask tcp://host prog", "'tcp://host' is no address"),
+    ("compile-server --idle 1e3", "'1e3' is no time"),
     ("binfmt --install --uninstall", "not allowed with"),
     ("binfmt --flags PX", "--flags"),
     ("binfmt --name a:b", "--name"),
@@ -105,6 +117,57 @@ def test_usage(capsys: pytest.CaptureFixture[str], words: str, said: str) -> Non
     assert printed.err.startswith("mipsrec: ") and printed.err.count("\n") == 1 and said in printed.err, printed
     command = " ".join(["mipsrec", *words.split()[:1]]) if words else "mipsrec"
     assert f"see {command}" in printed.err and printed.err.endswith(" --help\n"), printed
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["build", "-o", "", SAMPLE], "-o: its argument is empty"),
+        (["dump-llvm", SAMPLE, "-o", ""], "-o: its argument is empty"),
+        (["run", "-L", "", SAMPLE], "-L: its argument is empty"),
+        (["run", "--gdb", "", SAMPLE], "--gdb: its argument is empty"),
+        (["bench", "--json", "", "--only", ""], "--json: its argument is empty"),
+        (["bench", "--only", ""], "--only: its argument is empty"),
+        (["info", ""], "an empty word is no name"),
+        (["run", ""], "an empty word is no name"),
+        (["cache", "warm", ""], "an empty word is no name"),
+    ],
+)
+def test_words_that_are_empty(capsys: pytest.CaptureFixture[str], words: list[str], said: str) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(words)
+    printed = capsys.readouterr()
+    assert printed.out == "" and said in printed.err and printed.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("variable", ["MIPSREC_SERVER", "MIPSREC_SERVER_IDLE", "MIPSREC_CACHE_LIMIT"])
+def test_variables_that_mean_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv("MIPSREC_SERVER", "1")
+    monkeypatch.setenv(variable, "maybe")
+    assert cli.main(["run", SAMPLE]) == 2
+    printed = capsys.readouterr()
+    assert printed.err.startswith(f"mipsrec: {variable}") and printed.err.count("\n") == 1 and printed.out == ""
+
+
+FILES = [
+    ("build --sysroot empty", "no MIPS programs or libraries are below it"),
+    (f"build --sysroot absent {SAMPLE}", "absent: is no folder"),
+    (f"profile --function nonesuch {SAMPLE}", "no function nonesuch"),
+    ("cache warm absent", "absent: cannot be read"),
+]
+
+
+@pytest.mark.parametrize("words, said", FILES)
+def test_files_are_looked_at_before_any_work(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: str, said: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(words.split()) == 1
+    printed = capfd.readouterr()
+    assert printed.out == "" and said in printed.err and printed.err.count("\n") == 1
 
 
 OF_HOST = [
