@@ -22,7 +22,7 @@ from .lift.policy import level_of, nearest
 from .linking import GuestFile
 from .options import AUTO, CALL_MODELS, MEMORY_MODELS
 from .profiles import Profile
-from .temporary_folder import write_file
+from .temporary_folder import opened_output, write_in
 from .trust import distrust
 
 INDEX = "index.json"
@@ -76,35 +76,37 @@ def write_dump(
     """Write modules and their index; the index comes last, so that a folder without one is not complete."""
     records: list[dict[str, Any]] = []
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for function, text, lifted in modules:
-            name = _file_name(function)
-            write_file(folder / name, text.encode())
-            records.append(
-                {
-                    "file": name,
-                    "name": function.name,
-                    "start": function.start,
-                    "hot": function.start in hot,
-                    "instructions": sum(part.instruction_count for part in lifted),
-                    "entries": [[pc, part.symbol] for part in lifted for pc in part.entries],
-                }
-            )
-            if progress is not None:
-                progress(1, records[-1]["instructions"])
-        index = {
-            "format": FORMAT,
-            "mipsrec": __version__,
-            "path": str(image.path),
-            "guest": asdict(GuestFile.of(image)),
-            "memory": memory,
-            "calls": calls,
-            "functions": records,
-        }
-        write_file(folder / INDEX, json.dumps(index, indent=1).encode())
+        with opened_output(folder) as place:
+            for function, text, lifted in modules:
+                records.append(_record(function, lifted, function.start in hot))
+                write_in(place, records[-1]["file"], text.encode())
+                if progress is not None:
+                    progress(1, records[-1]["instructions"])
+            index = {
+                "format": FORMAT,
+                "mipsrec": __version__,
+                "path": str(image.path),
+                "guest": asdict(GuestFile.of(image)),
+                "memory": memory,
+                "calls": calls,
+                "functions": records,
+            }
+            write_in(place, INDEX, json.dumps(index, indent=1).encode())
     except OSError as error:
         raise LiftError(f"{folder}: cannot be written ({error.strerror or error})") from error
     return len(records)
+
+
+def _record(function: Function, lifted: list[LiftedFunction], hot: bool) -> dict[str, Any]:
+    """Return what the index says of a file."""
+    return {
+        "file": _file_name(function),
+        "name": function.name,
+        "start": function.start,
+        "hot": hot,
+        "instructions": sum(part.instruction_count for part in lifted),
+        "entries": [[pc, part.symbol] for part in lifted for pc in part.entries],
+    }
 
 
 def _guest_file(said: dict[str, Any]) -> GuestFile:

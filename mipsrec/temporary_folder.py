@@ -13,7 +13,7 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -67,35 +67,106 @@ def _made(prefix: str, parent: str | os.PathLike[str] | None) -> tempfile.Tempor
     raise OSError(errno.ENOENT, "no folder for temporary files that is not of others; set TMPDIR to one")
 
 
+# ---- where results go ----
+
+_PLACE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_MOST_LINKS = 40
+
+
+@contextmanager
+def opened_output(folder: str | os.PathLike[str]) -> Iterator[int]:
+    """Yield the descriptor of a folder for results, made if need be; raises OSError.
+
+    It may be another user's. But that user does not choose which one it is: links on the way are of root or this user,
+    and what is written by the descriptor goes there, whatever has the folder's name meanwhile.
+    """
+    handle = _open_output(os.fspath(folder))
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _open_output(path: str) -> int:
+    waiting, links = trust.parts(path), 0
+    with ExitStack() as opened:
+
+        def hold(handle: int) -> int:
+            opened.callback(os.close, handle)
+            return handle
+
+        here = hold(os.open("/" if os.path.isabs(path) else ".", _PLACE))
+        while waiting:
+            found = hold(_open_or_make(waiting.pop(), here))
+            if not stat.S_ISLNK(os.fstat(found).st_mode):
+                here = found
+                continue
+            links += 1
+            if links > _MOST_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+            target = _target_of(found)
+            waiting += trust.parts(target)
+            here = hold(os.open("/", _PLACE)) if target.startswith("/") else here
+        if not stat.S_ISDIR(os.fstat(here).st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        return os.dup(here)
+
+
+def _open_or_make(name: str, folder: int) -> int:
+    with suppress(FileNotFoundError):
+        return os.open(name, _PLACE, dir_fd=folder)
+    with suppress(FileExistsError):
+        os.mkdir(name, dir_fd=folder)
+    return os.open(name, _PLACE, dir_fd=folder)
+
+
+def _target_of(link: int) -> str:
+    """Return where an opened link leads; raises Distrusted where another user made it.
+
+    The owner of the root folder is root, also where root has a number that means nobody (is_for_all).
+    """
+    owner = os.fstat(link).st_uid
+    if not trust.is_trusted(owner) and owner != os.lstat("/").st_uid:
+        raise trust.Distrusted("a link on the way to it belongs to another user")
+    return os.readlink("", dir_fd=link)
+
+
 def move_file(source: Path, target: Path) -> None:
     """Give a finished file its name, also on another file system: it appears whole, and no link there is followed."""
-    try:
-        os.replace(source, target)
-    except OSError as error:
-        if error.errno != errno.EXDEV:
-            raise
-        with source.open("rb") as data, _new_file(target) as copy:
-            shutil.copyfileobj(data, copy)
-            os.fchmod(copy.fileno(), source.stat().st_mode & 0o777)
+    with opened_output(target.parent) as folder:
+        try:
+            os.replace(source, target.name, dst_dir_fd=folder)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            with source.open("rb") as data, _new_file(folder, target.name) as copy:
+                shutil.copyfileobj(data, copy)
+                os.fchmod(copy.fileno(), source.stat().st_mode & 0o777)
 
 
-def write_file(target: Path, data: bytes) -> None:
-    """Write a file whole or not at all; a link that has its name is replaced, not followed. Raises OSError."""
-    with _new_file(target) as file:
+def write_in(folder: int, name: str, data: bytes, mode: int | None = None) -> None:
+    """Write a file of an opened folder whole or not at all, with a mode, else by the umask; raises OSError.
+
+    A link that has the name is replaced, not followed.
+    """
+    with _new_file(folder, name) as file:
+        if mode is not None:
+            os.fchmod(file.fileno(), mode)
         file.write(data)
 
 
 @contextmanager
-def _new_file(target: Path) -> Iterator[IO[bytes]]:
+def _new_file(folder: int, name: str) -> Iterator[IO[bytes]]:
     """Yield a file of a name that nobody can guess, which gets its own at the end; the umask holds."""
     with held():
-        name = f"{target.parent}/{trust.PARTIAL}{secrets.token_hex(8)}"
-        file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        new = trust.PARTIAL + secrets.token_hex(8)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        file = os.open(new, flags, 0o666, dir_fd=folder)
         try:
             with open(file, "wb") as stream, let_in():
                 yield stream
-            os.replace(name, target)
+            os.replace(new, name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
             with suppress(OSError):
-                os.unlink(name)
+                os.unlink(new, dir_fd=folder)
             raise

@@ -36,7 +36,7 @@ class Distrusted(OSError):
     """A path, or a file, is not for us; `str()` says why."""
 
 
-def _is_trusted(owner: int) -> bool:
+def is_trusted(owner: int) -> bool:
     """Return whether a user is root or this one; a process between two users trusts neither with its code."""
     return owner == 0 or (owner == os.geteuid() == os.getuid())
 
@@ -68,7 +68,7 @@ class _Place:
         return self.closed or (stat.S_ISDIR(self.mode) and not self.mode & _OTHERS_ENTER)
 
 
-def _parts(path: str | os.PathLike[str]) -> list[str]:
+def parts(path: str | os.PathLike[str]) -> list[str]:
     """Return the names in a path, the last one first."""
     return [name for name in reversed(os.fspath(path).split("/")) if name not in ("", ".")]
 
@@ -80,7 +80,7 @@ def settle(path: str | os.PathLike[str], make: bool = False) -> Path:
     alone. In a sticky folder others can make names, but not change those of this user: that is enough above a folder,
     but not for a file, nor for what the path names itself.
     """
-    waiting = _parts(path if os.path.isabs(path) else os.path.join(os.getcwd(), path))
+    waiting = parts(path if os.path.isabs(path) else os.path.join(os.getcwd(), path))
     trail = [_look("/", False)]
     links = 0
     while waiting:
@@ -100,14 +100,14 @@ def settle(path: str | os.PathLike[str], make: bool = False) -> Path:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         target = os.readlink(found.path)
         trail = trail[:1] if target.startswith("/") else trail
-        waiting += _parts(target)
+        waiting += parts(target)
     _check_end(trail)
     return Path(trail[-1].path)
 
 
 def _look(path: str, closed: bool) -> _Place:
     status = os.lstat(path)
-    if not _is_trusted(status.st_uid):
+    if not is_trusted(status.st_uid):
         raise Distrusted("it, or a folder above it, belongs to another user")
     return _Place(path, status.st_mode, status.st_gid, closed)
 
@@ -167,7 +167,7 @@ def open_file(path: str | os.PathLike[str], most_bytes: int) -> int:
 def _check_file(status: os.stat_result, most_bytes: int) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise Distrusted("it is not a regular file")
-    if not _is_trusted(status.st_uid):
+    if not is_trusted(status.st_uid):
         raise Distrusted("it belongs to another user")
     if status.st_size > most_bytes:
         raise Distrusted(f"it has {status.st_size} bytes, which is too many")
@@ -326,7 +326,7 @@ def clear(path: Path, root: Path) -> None:
     """Make room for a file: remove what is there unless it is a regular file of ours or root's; raises OSError."""
     with suppress(FileNotFoundError):
         status = os.lstat(path)
-        if not stat.S_ISREG(status.st_mode) or not _is_trusted(status.st_uid):
+        if not stat.S_ISREG(status.st_mode) or not is_trusted(status.st_uid):
             remove(path, root)
 
 

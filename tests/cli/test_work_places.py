@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec.temporary_folder import move_file, temporary_folder
+from mipsrec.temporary_folder import move_file, opened_output, temporary_folder, write_in
 from tests.support.commandline import assert_one_line, mipsrec
 from tests.support.paths import PREBUILT
+from tests.support.powers import NOBODY, only_who_may
 from tests.support.tools import need
 
 SAMPLE = PREBUILT / "mips" / "hello.elf"
@@ -122,6 +123,49 @@ def test_dumps_follow_no_links(open_folder: Path, shared: Path) -> None:
     _dump(open_folder)
     assert precious.read_text() == "kept"
     assert not any((open_folder / name).is_symlink() for name in names)
+
+
+@only_who_may("give files away")
+def test_others_do_not_choose_the_folder_of_results(open_folder: Path, shared: Path, tmp_path: Path) -> None:
+    """Who made a link on the way would choose whose `index.json` is replaced. One of the user's own is followed."""
+    (shared / "mine").mkdir()
+    (shared / "mine/index.json").write_text("kept")
+    (open_folder / "link").symlink_to(shared / "mine")
+    for way in (("dump-llvm", SAMPLE, "-o", open_folder / "link"), ("build", SAMPLE, "-o", open_folder / "link/a.so")):
+        os.lchown(open_folder / "link", NOBODY, NOBODY)
+        assert_one_line(mipsrec(*way), "a link on the way to it belongs to another user")
+        assert [path.name for path in (shared / "mine").iterdir()] == ["index.json"]
+        os.lchown(open_folder / "link", os.geteuid(), os.getegid())
+    assert (shared / "mine/index.json").read_text() == "kept"
+    _dump(open_folder / "link/new")
+    assert (shared / "mine/new/index.json").is_file()
+
+
+def test_results_stay_in_the_folder_that_was_opened(open_folder: Path, shared: Path) -> None:
+    """Whatever has its name meanwhile."""
+    (shared / "precious").mkdir()
+    with opened_output(open_folder / "out") as place:
+        (open_folder / "out").rename(open_folder / "moved")
+        (open_folder / "out").symlink_to(shared / "precious")
+        write_in(place, "file", b"made")
+    assert (open_folder / "moved/file").read_bytes() == b"made" and os.listdir(shared / "precious") == []
+
+
+def test_folders_of_results_are_found_as_by_the_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "absolute").symlink_to(tmp_path / "a")
+    (tmp_path / "a/relative").symlink_to("b/../b")
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "file").write_text("")
+    monkeypatch.chdir(tmp_path)
+    for name in (".", "a", "a/b/", "./a//b/..", "absolute/relative", tmp_path / "a/relative/../b", "/", "/.."):
+        with opened_output(name) as place:
+            assert os.path.samestat(os.fstat(place), os.stat(name)), name
+    for name in ("loop", "file", "file/x"):
+        with pytest.raises(OSError), opened_output(name):
+            pass
+    with opened_output("new/inner"):
+        assert (tmp_path / "new/inner").is_dir()
 
 
 def _dump(folder: Path) -> Path:
