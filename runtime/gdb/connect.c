@@ -1,16 +1,21 @@
 /* The debugger's connection: one listening socket, one client.
  *
  * Enters: a port, or the path of a socket. Leaves: the descriptor of the connection. A port is one of 127.0.0.1, which every
- * user of the machine reaches. A socket in the file system is for its owner and root only.
+ * user of the machine reaches. A socket in the file system is for its owner and root only. It goes when a debugger has come,
+ * and when a signal ends the wait for one; that of a host that was killed is replaced by the next one of the same name.
  */
 #include "base/messages.h"
 #include "base/numbers.h"
+#include "base/observe.h"
 #include "gdb/gdb.h"
 #include "gdb/parts.h"
+#include "linux/fault.h"
+#include "linux/signals.h"
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -61,6 +66,32 @@ static uint16_t port_of(int listener)
 
 /* ---- a socket in the file system ---- */
 
+/* Whether a file is a socket of this user that no process has any more. Datagrams cannot be sent to one that there is, so
+ * asking is no connection to it. */
+static bool is_left_over(const struct sockaddr_un *address)
+{
+    struct stat status;
+    if (lstat(address->sun_path, &status) != 0 || !S_ISSOCK(status.st_mode) || status.st_uid != geteuid())
+        return false;
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool refused = connect(fd, (const struct sockaddr *)address, sizeof *address) != 0 && errno == ECONNREFUSED;
+    close(fd);
+    return refused;
+}
+
+static bool bind_to(int fd, const struct sockaddr_un *address)
+{
+    if (bind(fd, (const struct sockaddr *)address, sizeof *address) == 0)
+        return true;
+    if (errno != EADDRINUSE)
+        return false;
+    if (!is_left_over(address)) {
+        errno = EADDRINUSE;
+        return false;
+    }
+    return unlink(address->sun_path) == 0 && bind(fd, (const struct sockaddr *)address, sizeof *address) == 0;
+}
+
 /* The socket's mode is set before anybody can connect: it does not listen yet. */
 static int listen_at_path(const char *path)
 {
@@ -73,7 +104,7 @@ static int listen_at_path(const char *path)
     if (fd < 0)
         return -1;
     strcpy(address.sun_path, path);
-    if (bind(fd, (struct sockaddr *)&address, sizeof address) == 0) {
+    if (bind_to(fd, &address)) {
         if (chmod(path, S_IRUSR | S_IWUSR) == 0 && listen(fd, 1) == 0)
             return fd;
         unlink(path);
@@ -89,6 +120,37 @@ static bool is_trusted(int fd)
     struct ucred peer;
     socklen_t size = sizeof peer;
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.uid == geteuid() || peer.uid == 0);
+}
+
+/* ---- signals that end the wait ---- */
+
+static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+#define END_COUNT (sizeof ends / sizeof *ends)
+
+static const char *socket_path; /* in the file system, while this process waits at one */
+
+static void on_end(int host_signal)
+{
+    unlink(socket_path);
+    MR_TELL(sample_end);
+    mr_die_of_host_signal(host_signal);
+}
+
+/* Has the signals end the process as they do without this, but those that are ignored. Fills in what was before. */
+static void watch_ends(const char *path, struct sigaction before[END_COUNT])
+{
+    struct sigaction action = {.sa_handler = on_end, .sa_flags = SA_ONSTACK};
+    sigfillset(&action.sa_mask);
+    socket_path = path;
+    for (size_t i = 0; i < END_COUNT; i++)
+        if (sigaction(ends[i], NULL, &before[i]) == 0 && before[i].sa_handler != SIG_IGN)
+            sigaction(ends[i], &action, NULL);
+}
+
+static void watch_ends_no_more(const struct sigaction before[END_COUNT])
+{
+    for (size_t i = 0; i < END_COUNT; i++)
+        sigaction(ends[i], &before[i], NULL);
 }
 
 /* ---- both ---- */
@@ -116,9 +178,15 @@ int mr_debug_accept(const char *where)
 {
     uint16_t port;
     bool is_port = parse_port(where, &port);
+    struct sigaction before[END_COUNT];
+    uint64_t mask = mr_signals_set_host_mask(~(uint64_t)0); /* or else one might come when the socket is just there */
     int listener = is_port ? listen_at_port(port) : listen_at_path(where);
+    int error = errno;
+    if (listener >= 0 && !is_port)
+        watch_ends(where, before);
+    mr_signals_set_host_mask(mask);
     if (listener < 0) {
-        mr_print_error("mipsrec-host: no debugger can connect at %s%s: %s\n", is_port ? "port " : "", where, strerror(errno));
+        mr_print_error("mipsrec-host: no debugger can connect at %s%s: %s\n", is_port ? "port " : "", where, strerror(error));
         return -1;
     }
     if (is_port)
@@ -127,7 +195,9 @@ int mr_debug_accept(const char *where)
         mr_print_error("mipsrec-host: waiting for a debugger at %s\n", where);
     int fd = accept_one(listener, is_port);
     close(listener);
-    if (!is_port)
+    if (!is_port) {
         unlink(where);
+        watch_ends_no_more(before);
+    }
     return fd;
 }

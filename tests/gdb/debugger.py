@@ -9,7 +9,7 @@ import contextlib
 import re
 import socket
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -24,7 +24,10 @@ BATCH = ("-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex", "set con
 class DebuggedGuest:
     """A host that waits for a debugger, or has one."""
 
-    def __init__(self, command: Sequence[str | Path], path: Path, output: IO[str] | None = None) -> None:
+    def __init__(
+        self, command: Sequence[str | Path], path: Path, output: IO[str] | None = None,
+        before: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
         self.path = path
         self.process = subprocess.Popen(
             [*map(str, command)],
@@ -33,6 +36,7 @@ class DebuggedGuest:
             stderr=subprocess.PIPE,
             text=True,
             cwd=path.parent,
+            preexec_fn=before,
         )
 
     def __enter__(self) -> DebuggedGuest:

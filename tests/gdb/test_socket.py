@@ -1,0 +1,53 @@
+"""The socket of --gdb in the file system: it goes with the wait for a debugger, however that ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.gdb.debugger import DebuggedGuest
+from tests.support.commandline import heed_interrupts
+from tests.support.compiled import BARE, compile_guest
+from tests.support.hosts import plain_host
+
+CRASHES = "int __start(void) { *(volatile int *)8 = 1; return 0; }"
+
+
+@pytest.fixture(scope="module")
+def guest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_guest(tmp_path_factory.mktemp("crashing"), "big", CRASHES, *BARE)
+
+
+@pytest.mark.parametrize("option", ["--gdb", "--gdb-on-crash"])
+def test_a_signal_that_ends_the_wait(guest: Path, tmp_path: Path, option: str) -> None:
+    path = tmp_path / "socket"
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        with DebuggedGuest([plain_host(), option, path, guest], path, before=heed_interrupts) as waiting:
+            waiting.wait_until_it_listens()
+            assert path.exists()
+            waiting.process.send_signal(number)
+            assert waiting.process.wait() == -number
+        assert not path.exists()
+
+
+def test_a_socket_that_is_left_over(guest: Path, tmp_path: Path) -> None:
+    """That of a host that was killed is replaced; neither that of one that waits, nor any other file."""
+    path = tmp_path / "socket"
+    with DebuggedGuest([plain_host(), "--gdb", path, guest], path) as killed:
+        killed.wait_until_it_listens()
+    assert path.exists()
+    with DebuggedGuest([plain_host(), "--gdb", path, guest], path) as waiting:
+        waiting.wait_until_it_listens()
+        with DebuggedGuest([plain_host(), "--gdb", path, guest], path) as late:
+            assert late.process.wait() == 1
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+    path.unlink(missing_ok=True)
+    path.write_text("kept")
+    with DebuggedGuest([plain_host(), "--gdb", path, guest], path) as refused:
+        assert refused.process.wait() == 1
+    assert path.read_text() == "kept" and os.listdir(tmp_path) == ["socket"]
