@@ -19,6 +19,8 @@ from typing import NamedTuple
 
 from elftools.elf.constants import SHN_INDICES
 
+from mipsrec.errors import one_line
+
 PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_GNU_EH_FRAME = 1, 2, 3, 0x6474E550
 PT_MIPS_REGINFO, PT_MIPS_ABIFLAGS = 0x70000000, 0x70000003
 SHT_NOBITS, SHT_SYMTAB, SHT_DYNSYM = 8, 2, 11
@@ -169,10 +171,13 @@ def read_sections(content: bytes, order: str) -> tuple[SectionHeader, ...]:
 
 
 def _string(content: bytes, strings: Place, offset: int, limit: int) -> str | None:
-    """Return the zero-terminated string at an offset of a string table; None where it does not end in time."""
+    """Return the zero-terminated string at an offset of a string table; None where it does not end in time.
+
+    Such names are shown, and name no file: what cannot be printed is written out, so a name is one line of text.
+    """
     start = strings[0] + offset
     end = content.find(b"\0", start, min(start + limit, strings[0] + strings[1]))
-    return content[start:end].decode("utf-8", "backslashreplace") if end >= 0 else None
+    return one_line(content[start:end].decode("utf-8", "backslashreplace")) if end >= 0 else None
 
 
 def read_symbols(raw: RawFile, table: Place, strings: Place, warnings: list[str]) -> list[Symbol]:

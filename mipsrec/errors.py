@@ -50,4 +50,6 @@ class OutputError(MipsrecError):
 
 def one_line(text: str) -> str:
     """Return text whose control characters are written out: a name with a line break makes no line of its own."""
-    return "".join(c if c.isprintable() or c == " " else c.encode("unicode_escape").decode() for c in text)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

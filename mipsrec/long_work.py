@@ -10,15 +10,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from .errors import one_line
+
 if TYPE_CHECKING:
     from tqdm import tqdm
 
 
-def bar_for_people(**shape: Any) -> tqdm:
+def bar_for_people(desc: str = "", **shape: Any) -> tqdm:
     """Return a bar of tqdm's, to be closed by the caller."""
     from tqdm import tqdm  # a tenth of the time in which `mipsrec run` starts
 
-    return tqdm(file=sys.stderr, disable=not sys.stderr.isatty(), leave=False, **shape)
+    return tqdm(desc=one_line(desc), file=sys.stderr, disable=not sys.stderr.isatty(), leave=False, **shape)
 
 
 @contextmanager

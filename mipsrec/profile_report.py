@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .analysis import Block, BlockIndex, Function
-from .errors import ProfileError
+from .errors import ProfileError, one_line
 from .pipeline import Guest, guest_in
 from .profiles import ENGINES, FileSamples, Profile
 from .sysroot import Sysroot
@@ -211,7 +211,7 @@ def report_text(report: Report, chosen: list[FunctionSamples], top: int) -> str:
         lines.append(f"{report.share(count):7.2f} {count:9}  ({len(rest)} more)")
     for samples in chosen:
         lines += _function_text(report, samples)
-    return "\n".join(lines)
+    return "\n".join(map(one_line, lines))
 
 
 # ---- as data ----

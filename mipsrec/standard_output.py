@@ -1,7 +1,8 @@
 """Standard output that says when it cannot be written: one error of its own kind, whoever prints.
 
 Enters: this process's standard output. Leaves: `sys.stdout` for a while, whose failures are `OutputError`; they are
-none of the many other reasons for an OSError. What was printed is written when the while ends.
+none of the many other reasons for an OSError. What was printed is written when the while ends. What its encoding has no
+letter for is written out, as Python does on standard error.
 """
 
 from __future__ import annotations
@@ -58,11 +59,11 @@ def checked_output() -> Iterator[None]:
         yield
         return
     if before is None:
-        output = io.TextIOWrapper(io.BufferedWriter(_Descriptor(None)), "utf-8")
+        output = io.TextIOWrapper(io.BufferedWriter(_Descriptor(None)), "utf-8", "backslashreplace")
     else:
         lines = before.line_buffering
         buffer = io.BufferedWriter(_Descriptor(before.fileno()))
-        output = io.TextIOWrapper(buffer, before.encoding, before.errors, line_buffering=lines)
+        output = io.TextIOWrapper(buffer, before.encoding, "backslashreplace", line_buffering=lines)
     sys.stdout = output
     try:
         yield

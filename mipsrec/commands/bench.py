@@ -133,11 +133,11 @@ class _Bench:
     def say(self, line: str, file: Any = None) -> None:
         """Print a line, above the progress bar where there is one."""
         self.bar.clear()
-        print(line, file=file or sys.stdout, flush=True)
+        print(one_line(line), file=file or sys.stdout, flush=True)
         self.bar.refresh()
 
     def doing(self, what: str) -> None:
-        self.bar.set_postfix_str(what)
+        self.bar.set_postfix_str(one_line(what))
 
     def skip(self, name: str, reason: str) -> None:
         self.results.skipped[name] = reason
@@ -370,7 +370,8 @@ def _report(arguments: argparse.Namespace, results: Results, old: dict[str, Any]
     if arguments.goals:
         print("\n".join(["", "goals:", *bench_goals.goals(document)]), file=judged)
     if old is not None:
-        print("\n".join(["", f"against {arguments.compare}:", *bench_compare.against(old, document)]), file=judged)
+        lines = ["", f"against {arguments.compare}:", *bench_compare.against(old, document)]
+        print("\n".join(map(one_line, lines)), file=judged)
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -382,7 +383,7 @@ def main(arguments: argparse.Namespace) -> int:
     samples = load_samples_module()
     if arguments.fetch:
         for line in bench_sources.fetch(samples):
-            print(f"mipsrec: bench: {line}", file=sys.stderr)
+            print(f"mipsrec: bench: {one_line(line)}", file=sys.stderr)
     results = Results(options_of(arguments), arguments.rounds, bench_contenders.machine(samples), [])
     try:
         _run(arguments, samples, results)

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 from xml.sax.saxutils import escape
 
+from ..errors import one_line
+
 COLOURS = ("#2b6cb0", "#dd6b20", "#718096", "#b7a57a", "#805ad5", "#38a169")
 ROW = 11  # height of a bar and the space to the next, in pixels
 GAP = 9  # between programs
@@ -47,7 +49,7 @@ def chart(document: dict[str, Any]) -> str:
 
 
 def _text(x: float, y: float, text: str, anchor: str = "start", size: int = 11) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}">{escape(text)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}">{escape(one_line(text))}</text>'
 
 
 def _legend(labels: list[str]) -> Iterator[str]:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 
 from .. import __version__
+from ..errors import one_line
 from ..host_build import runtime_folder
 from .bench_report import Results, heading, ratio_text
 
@@ -45,8 +46,8 @@ def section(results: Results, command_line: str) -> str:
 
 
 def row(cells: Iterable[str]) -> str:
-    """Return a row of a table."""
-    return f"| {' | '.join(cells)} |"
+    """Return a row of a table; a name in it makes no row or column of its own."""
+    return f"| {' | '.join(one_line(cell).replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def head(cells: Sequence[str]) -> Iterator[str]:

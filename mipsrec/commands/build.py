@@ -141,5 +141,5 @@ def main(arguments: argparse.Namespace) -> int:
         with progress_bar("build", len(guest.starts) if chosen is None else len(chosen)) as progress:
             report = pipeline.build(guest, output, options, progress, chosen)
     reused = f", {report.reused} of {report.shards} parts as kept from earlier builds" if report.reused else ""
-    print(f"{output}: {output.stat().st_size} bytes{reused}")
+    print(f"{one_line(str(output))}: {output.stat().st_size} bytes{reused}")
     return 0

@@ -201,10 +201,11 @@ def _print_layers() -> None:
         print("\nLayers, which are only read:")
     for layer in layers:
         of_others = len(layer.libraries) - layer.current
+        folder = one_line(str(layer.folder))
         if layer.reason is not None:
-            print(f"  {layer.folder}: no code is taken from it: {layer.reason}")
+            print(f"  {folder}: no code is taken from it: {layer.reason}")
             continue
-        print(f"  {layer.folder}: {layer.current} libraries of this mipsrec, {of_others} of other versions, "
+        print(f"  {folder}: {layer.current} libraries of this mipsrec, {of_others} of other versions, "
               f"{size_text(layer.size_bytes)}")  # fmt: skip
 
 
@@ -223,7 +224,7 @@ def list_entries(arguments: argparse.Namespace) -> int:
         print(json.dumps(facts, indent=2))
         return 0
     bound = "no limit" if limit is None else f"the limit for libraries is {size_text(limit)}"
-    print(f"{cache_folder()}: {size_text(total_bytes)}; {bound}")
+    print(f"{one_line(str(cache_folder()))}: {size_text(total_bytes)}; {bound}")
     _print_libraries([one for one in found if one.kind == CODE])
     print()
     for kind, what in _KINDS.items():
@@ -261,7 +262,7 @@ def prune(arguments: argparse.Namespace) -> int:
     sizes: Counter[str] = Counter()
     for one in gone:
         if isinstance(one, CacheEntry) and one.kind in (CODE, LIBRARIES):
-            print(f"{one.path}: {size_text(one.size_bytes)}, of {_name(one)}")
+            print(f"{one_line(str(one.path))}: {size_text(one.size_bytes)}, of {_name(one)}")
         what = (_KINDS[one.kind] if isinstance(one, CacheEntry) else f"leftovers: {one.what}") or ""
         counts[what] += 1
         sizes[what] += one.size_bytes

@@ -33,7 +33,7 @@ class _StoreBar(StoreProgress):
     def file(self, path: Path) -> None:
         self._number += 1
         self._inside[path] = 0
-        self._bar.set_description(f"{self._number}/{self._files} {path.name}"[:40])
+        self._bar.set_description(f"{self._number}/{self._files} {one_line(path.name)}"[:40])
 
     def part(self, path: Path, functions: int, instructions: int) -> None:
         self._inside[path] += 4 * instructions

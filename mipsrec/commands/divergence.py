@@ -16,6 +16,7 @@ from typing import Any
 
 from ..abi import CAUSES
 from ..analysis import Block, End, Function
+from ..errors import one_line
 from ..isa import decode
 from ..isa.effects import masks
 from ..pipeline import Guest, guest_in
@@ -305,4 +306,4 @@ def describe(guest: Guest, record: Record, arguments: argparse.Namespace) -> str
     lines.append("  the last points both passed:")
     lines += [f"    {_point(code, point)}" for point in record["trail"][-POINTS_SHOWN:]]
     lines.append(f"  to see it again: {_reproduce(record, found, arguments)}")
-    return "\n".join(lines)
+    return "\n".join(map(one_line, lines))

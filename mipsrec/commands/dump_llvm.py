@@ -7,6 +7,7 @@ import sys
 
 from .. import pipeline
 from ..analysis import Function
+from ..errors import one_line
 from ..options import Options
 from .arguments import add_function, add_jobs, add_level, add_models, add_program, named_functions, options_of
 from .progress import printing, progress_bar
@@ -45,7 +46,7 @@ def main(arguments: argparse.Namespace) -> int:
         return 0
     with progress_bar("dump-llvm", _count(guest, chosen)) as progress:
         written = pipeline.dump_llvm(guest, arguments.output, options, chosen, arguments.optimize, progress)
-    print(f"{arguments.output}: {written} functions")
+    print(f"{one_line(arguments.output)}: {written} functions")
     return 0
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from .. import pipeline
 from ..analysis import End
 from ..checksum import ends_whole
-from ..errors import BuildError
+from ..errors import BuildError, one_line
 from ..host_build import host_executable
 
 DESCRIPTION = """\
@@ -70,11 +70,12 @@ def _facts(guest: pipeline.Guest) -> dict[str, Any]:
 
 def _library_facts(path: str) -> dict[str, Any]:
     """Return what a library says of itself; raises BuildError when it is damaged or of another version."""
-    result = subprocess.run([str(host_executable()), "--describe", path], capture_output=True, text=True, check=False)
+    words = [str(host_executable()), "--describe", path]
+    result = subprocess.run(words, capture_output=True, text=True, errors="surrogateescape", check=False)
     if result.returncode != 0:
         raise BuildError(result.stderr.strip().removeprefix("mipsrec-host: "))
-    facts = {line[:19].rstrip().replace(" ", "_"): line[19:] for line in result.stdout.splitlines()}
-    return {name: int(value) if value.isdecimal() else value for name, value in facts.items()}
+    facts = {line[:19].rstrip().replace(" ", "_"): line[19:] for line in result.stdout.rstrip("\n").split("\n")}
+    return facts | {name: int(facts[name]) for name in ("entries", "bytes")} | {"path": path}
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -92,9 +93,9 @@ def main(arguments: argparse.Namespace) -> int:
                 )
         elif name == "warnings":
             for warning in value:
-                print(f"{'warning':18} {warning}")
+                print(f"{'warning':18} {one_line(warning)}")
         elif name in ("entry", "gp", "bias") and not library:
             print(f"{name:18} {'none' if value is None else f'0x{value:08x}'}")
         else:
-            print(f"{name.replace('_', ' '):18} {value}")
+            print(f"{name.replace('_', ' '):18} {one_line(str(value))}")
     return 0

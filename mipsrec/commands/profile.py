@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TextIO
 
 from .. import pipeline, profiles
-from ..errors import ProfileError, UsageError
+from ..errors import ProfileError, UsageError, one_line
 from ..host_build import host_executable
 from ..profile_report import chosen_functions, make_report, report_data, report_text
 from ..temporary_folder import temporary_folder
@@ -64,8 +64,8 @@ def _check_functions(arguments: argparse.Namespace) -> None:
 def _show(arguments: argparse.Namespace, profile: profiles.Profile, output: TextIO) -> None:
     guest = _program_of(arguments, profile)
     if profile.total == 0:
-        print(f"mipsrec profile: {guest.image.path} ended before a sample was taken: give it more to do, as samples "
-              "are some milliseconds apart", file=sys.stderr)  # fmt: skip
+        print(f"mipsrec profile: {one_line(str(guest.image.path))} ended before a sample was taken: give it more to "
+              "do, as samples are some milliseconds apart", file=sys.stderr)  # fmt: skip
         return
     report = make_report(guest, profile, sysroot_of(arguments))
     chosen = chosen_functions(report, named_functions(arguments))

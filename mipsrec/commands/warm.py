@@ -7,7 +7,7 @@ import time
 
 from .. import pipeline
 from ..cache import own_folder, variant_of
-from ..errors import BuildError
+from ..errors import BuildError, one_line
 from ..host_build import host_executable
 from ..options import Options
 from ..server import protocol
@@ -39,7 +39,7 @@ def _print_grown(before: dict[str, Grown], options: Options) -> None:
         spent += max(0.0, now.seconds - earlier.seconds)
         size = hot_path(identity, options).stat().st_size
         if new:
-            print(f"{now.path}: {new} functions recompiled, {all_functions} in all, {size} bytes")
+            print(f"{one_line(str(now.path))}: {new} functions recompiled, {all_functions} in all, {size} bytes")
     print(f"the compile server took {spent:.1f} s of processor time")
 
 

@@ -62,7 +62,9 @@ def subprogram_number(index: int) -> int:
 
 
 def _quoted(name: str) -> str:
-    return "".join(c if 32 <= ord(c) < 127 and c not in '"\\' else f"\\{b:02X}" for c in name for b in c.encode()[:1])
+    """Return what stands for a name within quotation marks; that of a file may be no UTF-8."""
+    data = name.encode("utf-8", "surrogateescape")
+    return "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in data)
 
 
 @dataclass

@@ -32,9 +32,8 @@ static bool is_control(const char *at, bool breaks, bool ends)
 }
 
 /* Returns the length of the text with its control characters written out, of which as much is kept as there is room for. */
-static size_t write_out(const char *format, const char *text, char *to, size_t room)
+static size_t write_controls(const char *text, bool breaks, bool ends, char *to, size_t room)
 {
-    bool breaks = lines_of(text) != lines_of(format), ends = *format && format[strlen(format) - 1] == '\n';
     size_t length = 0;
     for (; *text && length + 5 < room; text++)
         if (!is_control(text, breaks, ends))
@@ -45,6 +44,17 @@ static size_t write_out(const char *format, const char *text, char *to, size_t r
             length += (size_t)sprintf(to + length, "\\x%02x", (unsigned char)*text);
     to[length] = 0;
     return length;
+}
+
+static size_t write_out(const char *format, const char *text, char *to, size_t room)
+{
+    bool breaks = lines_of(text) != lines_of(format), ends = *format && format[strlen(format) - 1] == '\n';
+    return write_controls(text, breaks, ends, to, room);
+}
+
+size_t mr_write_out(const char *text, char *to, size_t room)
+{
+    return write_controls(text, true, false, to, room);
 }
 
 void mr_fail(const char *format, ...)

@@ -2,11 +2,15 @@
 #ifndef MR_BASE_MESSAGES_H
 #define MR_BASE_MESSAGES_H
 
+#include <stddef.h>
+
 _Noreturn void mr_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints "mipsrec-host: ..." and exits with status 1. For errors of ours, never for guest behaviour. */
 
 void mr_print_error(const char *format, ...) __attribute__((format(printf, 1, 2))); /* one write, no stdio buffers */
 /* What --stats, --strace and --report say goes there: standard error, or a copy that the guest cannot close (own.c). */
 extern int mr_messages_fd;
+
+size_t mr_write_out(const char *text, char *to, size_t room); /* a name in one line, as in messages; returns its length */
 
 #endif

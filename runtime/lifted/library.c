@@ -153,20 +153,30 @@ const char *mr_library_check_process(const struct mr_library *table)
     return NULL;
 }
 
+/* Prints a line that begins with a name; the text is of whoever made the file, and may have no end of its own. */
+static void print_fact(const char *name, const char *text, size_t most_bytes)
+{
+    char whole[PATH_MAX], shown[4 * PATH_MAX + 8];
+    snprintf(whole, sizeof whole, "%.*s", (int)most_bytes, text);
+    mr_write_out(whole, shown, sizeof shown);
+    printf("%-18s %s\n", name, shown);
+}
+
 void mr_library_describe(const char *path)
 {
     static const char *const models[] = {"flat", "paged", "thunk"};
     const struct mr_open_library *library = mr_library_examine(path, false);
     const struct mr_library *table = library->table;
-    char options[sizeof table->options + 1] = {0};
-    memcpy(options, table->options, sizeof table->options);
-    printf("path               %s\nproducer           %s\noptions            %s\nmemory             %s\n", path,
-           producer_of(table), options, models[table->memory_model]);
+    print_fact("path", path, PATH_MAX);
+    print_fact("producer", table->producer, sizeof table->producer);
+    print_fact("options", table->options, sizeof table->options);
+    printf("memory             %s\n", models[table->memory_model]);
     if (table->cpu_level > 1)
         printf("cpu                x86-64-v%u\n", table->cpu_level);
     else
         printf("cpu                %s\n", table->cpu_level == 1 ? "x86-64" : "generic");
-    printf("guest name         %.*s\nguest identity     ", (int)sizeof table->guest_name, table->guest_name);
+    print_fact("guest name", table->guest_name, sizeof table->guest_name);
+    printf("guest identity     ");
     for (size_t i = 0; i < sizeof table->guest_identity; i++)
         printf("%02x", table->guest_identity[i]);
     printf("\nguest bias         0x%08x%s\nguest float        FR=%u\nentries            %u\nbytes              %zu\n",

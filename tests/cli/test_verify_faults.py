@@ -68,13 +68,14 @@ def test_without_a_fault(planted: Planted) -> None:
 
 @pytest.mark.parametrize("byte_order", ORDERS)
 def test_fault_in_a_row(tmp_path: Path, byte_order: str) -> None:
-    """xor computes or."""
+    """xor computes or. The program's name makes no line of its own."""
     plain_host()
-    guest = compile_guest(tmp_path, byte_order, FREESTANDING, *BARE)
+    guest = compile_guest(tmp_path, byte_order, FREESTANDING, *BARE).rename(tmp_path / "a\nmipsrec: b\x1b[31m")
     result = mipsrec("verify", "--library", build_wrong(tmp_path, guest), guest)
     assert_found(result, "in function mix (0x", "registers differ at control at", "; the interpreter's by ")
     assert re.search(r"> [0-9a-f]{8}: [0-9a-f]{8}  xor ", result.stderr), result.stderr
     assert re.search(r"last agreed at the call of 0x[0-9a-f]{8} <mix>", result.stderr), result.stderr
+    assert r"/a\nmipsrec: b\x1b[31m" in result.stderr and "\x1b" not in result.stderr, result.stderr
 
 
 def test_fault_in_a_jump_table(planted: Planted) -> None:
