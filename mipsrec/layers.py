@@ -36,7 +36,12 @@ def check_trust(path: Path, consequence: str = "no code is taken from it") -> No
     """Raise BuildError where others than root and this user can change what a path names."""
     reason = distrust(path)
     if reason is not None:
-        raise BuildError(f"{path}: {reason}, so {consequence}; change that (chmod go-w), or name another")
+        raise refusal(path, reason, consequence)
+
+
+def refusal(path: Path, reason: str, consequence: str) -> BuildError:
+    """Return what to say of a path that is not trusted. To take rights from others is not enough: they had them."""
+    return BuildError(f"{path}: {reason}, so {consequence}; name another, or make it anew where only you can write")
 
 
 def code_paths(identity: str, options: Options) -> list[Path]:

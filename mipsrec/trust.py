@@ -73,12 +73,12 @@ def parts(path: str | os.PathLike[str]) -> list[str]:
     return [name for name in reversed(os.fspath(path).split("/")) if name not in ("", ".")]
 
 
-def settle(path: str | os.PathLike[str], make: bool = False) -> Path:
+def settle(path: str | os.PathLike[str], make: bool = False, mode: int = 0o700) -> Path:
     """Return what a path names, without links, if none but root and this user can change that.
 
-    Raises Distrusted, or another OSError where nothing is there. `make` makes folders that are missing, for this user
-    alone. In a sticky folder others can make names, but not change those of this user: that is enough above a folder,
-    but not for a file, nor for what the path names itself.
+    Raises Distrusted, or another OSError where nothing is there. `make` makes folders that are missing, by default for
+    this user alone. In a sticky folder others can make names, but not change those of this user: that is enough above a
+    folder, but not for a file, nor for what the path names itself.
     """
     waiting = parts(path if os.path.isabs(path) else os.path.join(os.getcwd(), path))
     trail = [_look("/", False)]
@@ -91,7 +91,7 @@ def settle(path: str | os.PathLike[str], make: bool = False) -> Path:
         above = trail[-1]
         if above.others_write and not above.mode & stat.S_ISVTX:
             raise Distrusted("others can write it, or a folder above it")
-        found = _look_or_make(os.path.join(above.path, name), above.closes, make)
+        found = _look_or_make(os.path.join(above.path, name), above.closes, mode if make else None)
         if not stat.S_ISLNK(found.mode):
             trail.append(found)
             continue
@@ -112,15 +112,15 @@ def _look(path: str, closed: bool) -> _Place:
     return _Place(path, status.st_mode, status.st_gid, closed)
 
 
-def _look_or_make(path: str, closed: bool, make: bool) -> _Place:
+def _look_or_make(path: str, closed: bool, mode: int | None) -> _Place:
     """Return a place; where nothing is there, a new folder. Who makes one there at once is judged as any other."""
     try:
         return _look(path, closed)
     except FileNotFoundError:
-        if not make:
+        if mode is None:
             raise
     with suppress(FileExistsError):
-        os.mkdir(path, 0o700)
+        os.mkdir(path, mode)
     return _look(path, closed)
 
 

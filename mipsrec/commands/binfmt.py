@@ -10,14 +10,16 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from ..cache import is_private
 from ..errors import BuildError, MipsrecError, UsageError
 from ..host_build import host_executable
-from ..layers import check_trust
+from ..layers import check_trust, refusal
+from ..temporary_folder import write_in
+from ..trust import Distrusted, opened_folder, settle
 
 DESCRIPTION = """\
 Registers the host with Linux's binfmt_misc, so that MIPS programs run wherever a program may be named: in a shell, by
@@ -44,6 +46,7 @@ Programs that are started so take no options of the host, but heed MIPSREC_SYSRO
 FOLDER = Path("/proc/sys/fs/binfmt_misc")
 FLAGS = "POCF"
 _MOST_PATH_BYTES = 127  # of an interpreter
+_CONSEQUENCE = "it would run for all users"
 _TELLS_OF_ARGV0 = (5, 12)  # the kernel from which on an interpreter learns that flag P was set
 
 _EF_ABI2 = 0x20  # n32
@@ -123,21 +126,38 @@ def _default_flags() -> str:
 
 
 def _host(given: str | None) -> Path:
-    """Return the absolute path of the host to register; copies it to where the caller wants it and it is not."""
+    """Return the absolute path of the host to register; copies it to where the caller wants it and it is not.
+
+    The kernel executes it for all users, whoever registers it: nobody but root and this user may choose what it is.
+    Nothing is made where it is refused.
+    """
     path = Path(given).absolute() if given is not None else host_executable()
-    if given is not None and not path.exists():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(host_executable(), path)
-        except OSError as error:
-            raise BuildError(f"{path}: cannot be written ({error.strerror or error})") from error
+    if len(os.fsencode(path)) > _MOST_PATH_BYTES or ":" in str(path) or "\n" in str(path):
+        raise BuildError(f"{path}: the kernel takes at most {_MOST_PATH_BYTES} bytes without colons; say --host PATH")
+    if is_private(path):
+        raise BuildError(f"{path}: goes at the end of this command, since there is no cache; say --host PATH")
+    if given is not None and not os.path.lexists(path):
+        _copy_host(path)
+    if not path.exists():
+        raise BuildError(f"{path}: leads to no file; name the host itself, or a file to be made")
+    check_trust(path, _CONSEQUENCE)
     if path.is_dir() or not os.access(path, os.X_OK):
         raise BuildError(
             f"{path}: cannot be executed; give the path of mipsrec-host, or of a file to be made with --host"
         )
-    if len(os.fsencode(path)) > _MOST_PATH_BYTES or ":" in str(path) or "\n" in str(path):
-        raise BuildError(f"{path}: the kernel takes at most {_MOST_PATH_BYTES} bytes without colons; say --host PATH")
     return path
+
+
+def _copy_host(path: Path) -> None:
+    """Make a copy of the host that all users may execute, in a folder that is made for it if need be."""
+    data = host_executable().read_bytes()
+    try:
+        with opened_folder(settle(path.parent, make=True, mode=0o755)) as folder:
+            write_in(folder, path.name, data, mode=0o755)
+    except Distrusted as reason:
+        raise refusal(path, str(reason), _CONSEQUENCE) from reason
+    except OSError as error:
+        raise BuildError(f"{path}: cannot be written ({error.strerror or error})") from error
 
 
 # ---- the kernel ----
@@ -186,7 +206,6 @@ def main(arguments: argparse.Namespace) -> int:
         return _uninstall(arguments.name)
     host = _host(arguments.host)
     if arguments.install:
-        check_trust(host, "it would run for all users")
         return _install(arguments.name, host, flags)
     if arguments.format == "binfmt.d":
         print("# 32-bit MIPS programs (o32) for mipsrec; made by mipsrec binfmt")

@@ -386,10 +386,49 @@ def test_a_library_that_others_can_have_chosen(how: str, library: Path, shared: 
     assert "entries" in mipsrec("info", path).stdout
 
 
+# ---- the host to register ----
+
+
 @GIVES_AWAY
-def test_a_host_to_register_must_be_nobody_else_s(shared: Path) -> None:
-    """The kernel would execute it for all users."""
+@pytest.mark.parametrize("how", [("--install",), (), ("--format", "binfmt.d")])
+def test_a_host_to_register_must_be_nobody_else_s(how: tuple[str, ...], shared: Path) -> None:
+    """The kernel would execute it for all users, whoever writes the lines there."""
     (shared / "mipsrec-host").write_text("")
     (shared / "mipsrec-host").chmod(0o755)
     give(shared / "mipsrec-host")
-    assert_one_line(mipsrec("binfmt", "--install", "--host", shared / "mipsrec-host"), "another user")
+    result = mipsrec("binfmt", *how, "--host", shared / "mipsrec-host")
+    assert_one_line(result, "another user", "it would run for all users")
+
+
+def test_a_host_is_made_where_nobody_else_can_write(shared: Path, host: Path) -> None:
+    """Where it is refused, nothing is left; no link is followed."""
+    (shared / "open").mkdir()
+    (shared / "open").chmod(0o777)
+    (shared / "sticky").mkdir()
+    (shared / "sticky").chmod(0o1777)
+    (shared / "link").symlink_to(shared / "target")
+    before = snapshot(shared)
+    for place in ("open/mipsrec-host", "open/new/mipsrec-host", "sticky/mipsrec-host"):
+        result = mipsrec("binfmt", "--host", shared / place)
+        assert_one_line(result, str(shared / place), "others can write", "it would run for all users")
+    assert_one_line(mipsrec("binfmt", "--host", shared / "link"), "leads to no file")
+    assert_one_line(mipsrec("binfmt", "--host", shared / "new:" / "mipsrec-host"), "colons")
+    assert snapshot(shared) == before
+    for place in ("sticky/new/mipsrec-host", "mipsrec-host"):
+        result = mipsrec("binfmt", "--host", shared / place, before=lambda: os.umask(0) and None)
+        assert result.returncode == 0 and str(shared / place) in result.stdout, result
+        assert (shared / place).read_bytes() == host.read_bytes()
+        assert (shared / place).stat().st_mode & 0o777 == (shared / place).parent.stat().st_mode & 0o777 == 0o755
+
+
+def test_no_host_is_registered_that_goes(shared: Path) -> None:
+    """Without a cache it is in a folder of this process."""
+    (shared / "file").write_text("")
+    script = (
+        "import pathlib\nfrom mipsrec import cache, cli\nfrom mipsrec.commands import binfmt\n"
+        "binfmt.host_executable = lambda: cache.cache_folder() / 'mipsrec-host'\n"
+        "raise SystemExit(cli.main(['binfmt']))\n"
+    )
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
+                            env=environment(MIPSREC_CACHE=str(shared / "file/cache")))  # fmt: skip
+    assert result.returncode == 1 and result.stderr.endswith("there is no cache; say --host PATH\n"), result
