@@ -7,7 +7,11 @@ which LLVM functions serve which guest pcs.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable
+import os
+import re
+import stat
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,15 +22,18 @@ from .elf import Image
 from .emit.function import LiftedFunction
 from .errors import BuildError, LiftError
 from .input_file import read_input
+from .interrupts import held
 from .lift.policy import level_of, nearest
 from .linking import GuestFile
 from .options import AUTO, CALL_MODELS, MEMORY_MODELS
 from .profiles import Profile
-from .temporary_folder import opened_output, write_in
+from .temporary_folder import beside, opened_output, write_in
 from .trust import distrust
 
 INDEX = "index.json"
 FORMAT = 4
+_NAME = re.compile(r"[0-9a-f]{8}_[A-Za-z0-9._-]*\.ll")
+"""What `_file_name` returns."""
 
 
 @dataclass(frozen=True)
@@ -73,13 +80,13 @@ def write_dump(
     hot: Collection[int],
     progress: Callable[[int, int], None] | None = None,
 ) -> int:
-    """Write modules and their index; the index comes last, so that a folder without one is not complete."""
+    """Write modules and their index, all or nothing; what the index of an earlier dump names goes."""
     records: list[dict[str, Any]] = []
     try:
-        with opened_output(folder) as place:
+        with _kept_if_done(folder), opened_output(folder) as place, beside(place) as new:
             for function, text, lifted in modules:
                 records.append(_record(function, lifted, function.start in hot))
-                write_in(place, records[-1]["file"], text.encode())
+                write_in(new, records[-1]["file"], text.encode())
                 if progress is not None:
                     progress(1, records[-1]["instructions"])
             index = {
@@ -91,10 +98,48 @@ def write_dump(
                 "calls": calls,
                 "functions": records,
             }
-            write_in(place, INDEX, json.dumps(index, indent=1).encode())
+            write_in(new, INDEX, json.dumps(index, indent=1).encode())
+            _replace_dump(place, new, [record["file"] for record in records])
     except OSError as error:
         raise LiftError(f"{folder}: cannot be written ({error.strerror or error})") from error
     return len(records)
+
+
+@contextmanager
+def _kept_if_done(folder: Path) -> Iterator[None]:
+    """Remove a folder, and those above it, where they were made for what then failed."""
+    absent = [place for place in (folder, *folder.parents) if not os.path.lexists(place)]
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            for place in absent:
+                place.rmdir()
+        raise
+
+
+def _replace_dump(place: int, new: int, names: list[str]) -> None:
+    """Move the files of a dump to their place. Without an index no folder is one, so it goes first and comes last."""
+    with held():
+        stale = _files_of_dump(place).difference(names)
+        for name in (INDEX, *stale):
+            with suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=place)
+        for name in (*names, INDEX):
+            os.replace(name, name, src_dir_fd=new, dst_dir_fd=place)
+
+
+def _files_of_dump(place: int) -> set[str]:
+    """Return what the index of an opened folder names, if it is one; of whatever version."""
+    try:
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        with open(os.open(INDEX, flags, dir_fd=place), "rb") as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                return set()
+            names = [record["file"] for record in json.load(stream)["functions"]]
+        return {name for name in names if _NAME.fullmatch(name)}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return set()
 
 
 def _record(function: Function, lifted: list[LiftedFunction], hot: bool) -> dict[str, Any]:

@@ -144,6 +144,41 @@ def move_file(source: Path, target: Path) -> None:
                 os.fchmod(copy.fileno(), source.stat().st_mode & 0o777)
 
 
+def write_result(target: Path, data: bytes) -> None:
+    """Write a file that a user named, whole or not at all; a device or a pipe gets the data. Raises OSError.
+
+    A link is followed if it is of root or this user, and else replaced.
+    """
+    if target.exists() and not target.is_file():
+        with target.open("wb") as stream:
+            stream.write(data)
+        return
+    if target.is_symlink() and trust.is_trusted(os.lstat(target).st_uid):
+        target = Path(os.path.realpath(target))
+    os.stat(target.parent)  # no folder is made for it
+    with opened_output(target.parent) as folder:
+        write_in(folder, target.name, data)
+
+
+@contextmanager
+def beside(folder: int) -> Iterator[int]:
+    """Yield the descriptor of a new folder in an opened one: it goes at the end, with what was not moved out of it."""
+    with held():
+        name = trust.PARTIAL + secrets.token_hex(8)
+        os.mkdir(name, 0o700, dir_fd=folder)
+        new = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        try:
+            with let_in():
+                yield new
+        finally:
+            with suppress(OSError):
+                for left in os.listdir(new):
+                    os.unlink(left, dir_fd=new)
+            os.close(new)
+            with suppress(OSError):
+                os.rmdir(name, dir_fd=folder)
+
+
 def write_in(folder: int, name: str, data: bytes, mode: int | None = None) -> None:
     """Write a file of an opened folder whole or not at all, with a mode, else by the umask; raises OSError.
 

@@ -24,7 +24,7 @@ from ..errors import BuildError, MipsrecError, UsageError, one_line
 from ..host_build import host_executable
 from ..library_file import code_bytes
 from ..long_work import bar_for_people
-from ..temporary_folder import temporary_folder
+from ..temporary_folder import temporary_folder, write_result
 from ..timing import Contender, compare
 from . import (
     bench_chart,
@@ -343,9 +343,9 @@ def _pair_of(arguments: argparse.Namespace) -> tuple[Path, Path, list[str]] | No
 
 def _write(path: str, text: str) -> None:
     try:
-        Path(path).write_text(text)
+        write_result(Path(path), text.encode())
     except OSError as error:
-        raise BuildError(f"{path}: cannot be written ({error.strerror})") from error
+        raise BuildError(f"{path}: cannot be written ({error.strerror or error})") from error
 
 
 def _report(arguments: argparse.Namespace, results: Results, old: dict[str, Any] | None) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from .. import pipeline
 from ..analysis import End, Function
 from ..errors import BuildError, UsageError, one_line
+from ..temporary_folder import write_result
 from .arguments import add_program
 
 DESCRIPTION = """\
@@ -64,9 +65,9 @@ def main(arguments: argparse.Namespace) -> int:
         return 0
     content = _picture(text, output.suffix) if output.suffix in _PICTURES else text.encode()
     try:
-        output.write_bytes(content)
+        write_result(output, content)
     except OSError as error:
-        raise BuildError(f"{output}: cannot be written ({error.strerror})") from error
+        raise BuildError(f"{output}: cannot be written ({error.strerror or error})") from error
     return 0
 
 
