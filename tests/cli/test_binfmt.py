@@ -12,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -239,28 +240,44 @@ def as_root_of_many(script: str, folder: Path) -> str:
 
 
 def test_setuid_programs_heed_no_variables(host: Path, tmp_path: Path, guest: Path) -> None:
-    """Flag C. MIPSREC_SYSROOT of the caller would let it choose the program's files."""
+    """Flag C. MIPSREC_SYSROOT of the caller would let it choose the program's files. Without C there are no rights."""
     need_to("become another user")
-    folder = Path(subprocess.run(["mktemp", "-d"], check=True, capture_output=True, text=True).stdout.strip())
+    folder = Path(tempfile.mkdtemp(dir="/tmp", prefix="mipsrec-setuid-"))
     try:
         folder.chmod(0o755)
         program, copy = folder / "program", folder / "host"
         shutil.copy(guest, program)
         shutil.copy(host, copy)
         program.chmod(0o4755)
-        script = f"""{shell("binfmt", "--host", copy, "--flags", "POCF", "--install")} > /dev/null
+        script = f"""{shell("binfmt", "--host", copy, "--flags", "POF", "--install")} > /dev/null
+            setpriv --reuid 1 --clear-groups {program} || echo $?
+            {shell("binfmt", "--uninstall")} > /dev/null
+            {shell("binfmt", "--host", copy, "--flags", "POCF", "--install")} > /dev/null
+            export MIPSREC_CACHE=/none MIPSREC_CACHE_PATH=/none MIPSREC_SERVER=none MIPSREC_LATER=1
             MIPSREC_SYSROOT=/none setpriv --reuid 1 --clear-groups {program} || echo $?
+            unset MIPSREC_CACHE MIPSREC_CACHE_PATH MIPSREC_SERVER MIPSREC_LATER
             cp {guest} plain
             setpriv --reuid 1 --clear-groups {folder}/plain again {program} own || echo $?
             """
         output = as_root_of_many(script, folder)
         plain = folder / "plain"
         assert output == (
+            f"[{program}] {program} 1 0\n42\n"
             f"[{program}] {program} 0 1\n42\n"
             f"[{plain}] [again] [{program}] [own] {plain} 1 0\n[own] {program} 0 1\n42\n"
         )
     finally:
         shutil.rmtree(folder)
+
+
+def test_the_host_asks_for_no_variable_but_by_one_rule() -> None:
+    """Each question is secure_getenv's, or stands behind the same condition; the launcher is never registered."""
+    asked = [
+        line.strip()
+        for path in (ROOT / "runtime").rglob("*.c") if path.parent.name != "launcher"
+        for line in path.read_text().splitlines() if re.search(r"\bgetenv\(", line)
+    ]  # fmt: skip
+    assert asked and all(line.count("getenv(") == line.count("trusting ? getenv(") for line in asked)
 
 
 def test_one_entry_matches_a_kind_like_the_kernel(tmp_path: Path) -> None:

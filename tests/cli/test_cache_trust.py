@@ -376,7 +376,7 @@ def test_a_library_that_others_can_have_chosen(how: str, library: Path, shared: 
             path.rename(shared / "lib.so"), path.symlink_to(shared / "lib.so"), change(path, owner=MALLORY)
         ),
     }  # fmt: skip
-    words = ("run", "--library", path, SAMPLE)
+    words = ("run", "--static-lib" if "file" in how else "--library", path, SAMPLE)
     assert mipsrec(*words).stdout == "Hello from MIPS.\n"
     ways[how]()
     result = mipsrec(*words)

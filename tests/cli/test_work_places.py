@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from mipsrec.commands import bench
 from mipsrec.temporary_folder import move_file, opened_output, temporary_folder, write_in
-from tests.support.commandline import assert_one_line, mipsrec
-from tests.support.paths import PREBUILT
+from tests.support.commandline import assert_one_line, environment, mipsrec
+from tests.support.hosts import cache_with_host
+from tests.support.paths import PREBUILT, ROOT
 from tests.support.powers import NOBODY, only_who_may
 from tests.support.tools import need
 
@@ -71,6 +75,25 @@ def test_objects_of_the_working_folder_are_not_linked(open_folder: Path) -> None
     for way in (("build", SAMPLE, "--no-reuse", "-o", "hello.so"), ("run", "--tier", "aot", SAMPLE)):
         result = mipsrec(*way, cwd=open_folder)
         assert (result.returncode, result.stderr) == (0, ""), result
+
+
+COMMAND = "import sys; sys.path[0] = sys.argv.pop(1); from mipsrec.cli import main; sys.exit(main())"
+"""What the installed command does, which has no working folder in its path."""
+MODULES = ("mipsrec", "json", "multiprocessing", "subprocess", "tqdm", "llvmlite", "elftools", "capstone", "pickle")
+
+
+def test_no_module_of_the_working_folder_is_taken(open_folder: Path, host: Path, tmp_path: Path) -> None:
+    """By the command, its workers, and the compile server that it starts."""
+    log = tmp_path / "log"
+    for name in MODULES:
+        (open_folder / f"{name}.py").write_text(f"open({str(log)!r}, 'a').write(__name__)\nraise SystemExit(77)\n")
+    cache = cache_with_host(tmp_path / "cache")
+    variables = environment(PYTHONPATH=None, MIPSREC_CACHE=str(cache), MIPSREC_SERVER_IDLE="1")
+    library = tmp_path / "lib.so"
+    for words in (["build", "--jobs", "2", "--no-reuse", SAMPLE, "-o", library], ["cache", "warm", SAMPLE]):
+        command = [sys.executable, "-c", COMMAND, ROOT, *words]
+        result = subprocess.run(command, cwd=open_folder, env=variables, capture_output=True, text=True, timeout=600)
+        assert (result.returncode, result.stderr, log.exists()) == (0, "", False), result
 
 
 def test_temporary_folders(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,6 +162,17 @@ def test_others_do_not_choose_the_folder_of_results(open_folder: Path, shared: P
     assert (shared / "mine/index.json").read_text() == "kept"
     _dump(open_folder / "link/new")
     assert (shared / "mine/new/index.json").is_file()
+
+
+def test_what_is_named_is_written_as_by_the_shell(open_folder: Path, tmp_path: Path) -> None:
+    """Through a link of the user's own, in whatever folder."""
+    for name in ("graph.dot", "table"):
+        (tmp_path / name).write_text("before")
+        (open_folder / name).symlink_to(tmp_path / name)
+    assert mipsrec("cfg", SAMPLE, "4000d0", "-o", open_folder / "graph.dot").returncode == 0
+    bench._write(str(open_folder / "table"), "after")
+    assert (tmp_path / "graph.dot").read_text().startswith("digraph") and (tmp_path / "table").read_text() == "after"
+    assert all((open_folder / name).is_symlink() for name in ("graph.dot", "table"))
 
 
 def test_results_stay_in_the_folder_that_was_opened(open_folder: Path, shared: Path) -> None:

@@ -295,12 +295,19 @@ def test_contradicting_options(host: Path, tmp_path: Path) -> None:
     assert result.returncode == 1 and "Address already in use" in result.stderr, result
 
 
+def _listeners(port: int) -> list[str]:
+    """Return the addresses at which sockets listen at a port, as the kernel writes them."""
+    lines = [line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()]
+    return [line[1].partition(":")[0] for line in lines if line[1].endswith(f":{port:04X}") and line[3] == "0A"]
+
+
 def test_a_port(host: Path, tmp_path: Path) -> None:
-    """Port 0 is a free one, which a line names."""
+    """Port 0 is a free one, which a line names. No other machine can reach it."""
     guest = compile_guest(tmp_path, "little", ASSEMBLY, *BARE, language="assembler")
     with DebuggedGuest([host, "--gdb", "0", guest], tmp_path) as debugged:
         found = re.search(r"at 127\.0\.0\.1:(\d+)$", debugged.wait_until_it_listens())
         assert found
+        assert _listeners(int(found[1])) == ["0100007F"]  # 127.0.0.1
         with socket.create_connection(("127.0.0.1", int(found[1])), TIMEOUT) as client:
             client.sendall(b"$c#63")
             answer = b""

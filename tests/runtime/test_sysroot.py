@@ -257,10 +257,15 @@ def test_chroot_leaves_the_sysroot(host: Path, tmp_path: Path, guest: Path) -> N
     program = root / "jail/bin/program"
     program.write_bytes(guest.read_bytes())
     program.chmod(0o755)
-    commands = ["chroot", "/", "open", "/etc/motd", "chroot", "/jail", "chdir", "/", "cwd", "open", "/etc/motd"]
+    outside = ["open", f"{root}/etc/motd", "open", "/jail/etc/motd"]
+    commands = ["chroot", "/", *outside, "open", "/etc/motd", "chroot", "/jail", "chdir", "/", *outside, "cwd", "open",
+                "/etc/motd"]  # fmt: skip
     lines = run([host, "--engine", "interp", "-L", root, guest, *commands], tmp_path)
-    assert lines == ["chroot /: ok", "open /etc/motd: ok [welcome]", "chroot /jail: ok", "chdir /: ok", "cwd /",
-                     "open /etc/motd: ok [jail]"]  # fmt: skip
+    assert lines == [
+        "chroot /: ok", f"open {root}/etc/motd: ok [welcome]", "open /jail/etc/motd: ok [jail]",
+        "open /etc/motd: ok [welcome]", "chroot /jail: ok", "chdir /: ok", f"open {root}/etc/motd: ENOENT",
+        "open /jail/etc/motd: ENOENT", "cwd /", "open /etc/motd: ok [jail]",
+    ]  # fmt: skip
     if "INTERP" in subprocess.run([need("readelf", "binutils"), "-lW", host], capture_output=True, text=True).stdout:
         pytest.skip("the host is linked dynamically, so that it does not start where its libraries are not")
     lines = run([host, "--engine", "interp", "-L", root, guest, *commands, "exec", "/bin/program"], tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import select
 import signal
 import time
@@ -184,6 +185,21 @@ def test_a_worker_whose_children_live_on(wanted: Callable[[dict[str, Heed]], Wan
     server = wanted({"bad": heed})
     server.ask("bad")
     server.serve_until(lambda: bool(server.failures))
+
+
+def test_a_task_has_bounds(wanted: Callable[[dict[str, Heed]], Wanted]) -> None:
+    """Those that docs/security.md tells, and what a worker's process has of them."""
+    assert (worker.MOST_SECONDS, worker.MOST_MEMORY_BYTES, worker.MOST_FILE_BYTES) == (300, 4 << 30, 256 << 20)
+
+    def heed(request: Request) -> Report:
+        seconds, memory = (resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_CPU, resource.RLIMIT_AS))
+        return Report(problem=f"{seconds} {memory}")
+
+    server = wanted({"file": heed})
+    server.ask("file")
+    server.serve_until(lambda: bool(server.failures))
+    seconds, memory = map(int, server.failures[0][1].split())
+    assert 300 <= seconds < 600 and 0 < memory <= 4 << 30, "processor time counts from the begin of the process"
 
 
 def test_memory_is_bounded(wanted: Callable[[dict[str, Heed]], Wanted], monkeypatch: pytest.MonkeyPatch) -> None:

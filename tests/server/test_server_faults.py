@@ -201,10 +201,40 @@ def test_a_version_of_its_own(server: Serving, guest: Path) -> None:
     assert stop(process).output == EXPECTED
 
 
+ASKS = """
+import os, socket, sys
+user, place, packet = sys.argv[1:]
+os.setgid(int(user)); os.setuid(int(user))
+connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+try:
+    connection.connect(place)
+    connection.send(bytes.fromhex(packet))
+    print(len(connection.recv(1 << 16)) > 0)
+except (BrokenPipeError, ConnectionResetError):
+    print(False)
+"""
+
+
+def test_another_user_is_not_heard(host: Path, guest: Path) -> None:
+    """Not even where the permissions of the socket are lost."""
+    need_to("become another user")
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder, serving(host, Path(folder)) as server:
+        process = begin([server.host, *server.words(), guest])
+        server.await_server()
+        for path in (Path(folder), server.cache, server.cache / "server", Path(address(server))):
+            path.chmod(0o777)
+        packet = protocol.pack(protocol.Message(protocol.STATUS, "", "", ())).hex()
+        for user, is_heard in ((os.geteuid(), True), (NOBODY, False)):
+            words = [sys.executable, "-I", "-c", ASKS, str(user), address(server), packet]
+            asked = subprocess.run(words, capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=True)
+            assert asked.stdout == f"{is_heard}\n"
+        assert stop(process).output == EXPECTED
+
+
 def test_another_users_socket(host: Path, guest: Path) -> None:
     """Who listens at the server's place but is another user is sent nothing."""
     need_to("become another user")
-    with tempfile.TemporaryDirectory() as folder, serving(host, Path(folder)) as server:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder, serving(host, Path(folder)) as server:
         process = begin([server.host, *server.words(), guest])
         server.await_server()
         stop(process)

@@ -1,0 +1,76 @@
+"""A process whose real and effective user differ trusts root alone, in Python and in the host: neither user's files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import PREBUILT, ROOT
+from tests.support.powers import need_to
+
+USER = 12345
+TRUSTED = {
+    (0, 0): {"of-root"}, (USER, USER): {"of-root", "of-user"}, (USER, 0): {"of-root"}, (0, USER): {"of-root"},
+    (USER, USER + 1): {"of-root"},
+}  # fmt: skip
+"""By real and effective user: whose files are taken."""
+
+ASKING = """
+import os, subprocess, sys
+from pathlib import Path
+sys.path.insert(0, {root!r})
+from mipsrec import trust
+folder = Path({folder!r})
+os.chdir("/")
+for real, effective in {users!r}:
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        os.setgroups([])
+        os.setresuid(real, effective, effective)
+        for name in ("of-root", "of-user"):
+            library = folder / name / "lib.so"
+            words = [folder / "mipsrec-host", "--library", library, folder / "hello.elf"]
+            said = subprocess.run(words, capture_output=True, text=True).stderr
+            print(real, effective, name, trust.distrust(library), said.partition("lib.so: ")[2].strip(), sep="|")
+        sys.stdout.flush()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.fixture
+def shared(host: Path) -> Iterator[Path]:
+    """A folder that others may enter, with the host, and what is no library in a folder of root and one of the user."""
+    need_to("become another user")
+    need_to("give files away")
+    folder = Path(tempfile.mkdtemp(dir="/tmp", prefix="mipsrec-users-"))
+    folder.chmod(0o755)
+    shutil.copy(host, folder / "mipsrec-host")
+    shutil.copy(PREBUILT / "mips/hello.elf", folder / "hello.elf")
+    for name, owner in (("of-root", 0), ("of-user", USER)):
+        (folder / name).mkdir()
+        (folder / name / "lib.so").write_text("no library")
+        for path in (folder / name, folder / name / "lib.so"):
+            os.chown(path, owner, owner)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_whose_files_are_trusted(shared: Path) -> None:
+    text = ASKING.format(root=str(ROOT), folder=str(shared), users=[*TRUSTED])
+    result = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=600, check=False)
+    assert result.returncode == 0, result.stderr
+    lines = [line.split("|") for line in result.stdout.splitlines()]
+    assert len(lines) == 2 * len(TRUSTED)
+    for real, effective, name, distrust, said in lines:
+        trusted = name in TRUSTED[int(real), int(effective)]
+        assert (distrust == "None") == trusted, (real, effective, name, distrust)
+        assert ("not an ELF file" in said, "another user" in said) == (trusted, not trusted), (real, effective, said)
