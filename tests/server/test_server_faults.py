@@ -270,7 +270,7 @@ def _run_beside_another_user(server: Serving, guest: Path) -> None:
 @pytest.mark.parametrize("which", ["library", "folder", "cache"])
 def test_code_that_others_can_write(host: Path, guest: Path, which: str) -> None:
     """In folders that others can enter."""
-    with tempfile.TemporaryDirectory() as folder, serving(host, Path(folder)) as server:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder, serving(host, Path(folder)) as server:
         assert is_served(server, guest)
         server.end()
         library = server.libraries()[0]
