@@ -20,6 +20,7 @@ import pytest
 
 from mipsrec import pipeline
 from tests.support.compiled import ORDERS, compile_guest, library_at
+from tests.support.compiler_runs import run_compiler
 from tests.support.paths import GUESTS
 from tests.support.sampling import sampled
 from tests.support.tools import need
@@ -71,7 +72,7 @@ def guest(request: pytest.FixtureRequest, host: Path, tmp_path_factory: pytest.T
 @pytest.fixture(scope="module")
 def native(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("native") / "unwinding"
-    subprocess.run([need("g++"), "-O2", "-Wall", "-Wextra", str(SOURCE), "-o", str(program)], check=True)
+    run_compiler([need("g++"), "-O2", "-Wall", "-Wextra", SOURCE, "-o", program], program)
     return program
 
 

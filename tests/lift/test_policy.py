@@ -16,6 +16,7 @@ from mipsrec.lift.policy import with_cold
 from mipsrec.options import LEVELS, LIGHT
 from tests.support.commandline import assert_one_line, mipsrec
 from tests.support.compiled import ORDERS, compile_guest, library_at
+from tests.support.compiler_runs import run_compiler
 from tests.support.hosts import cache_with_host
 from tests.support.paths import PREBUILT, SAMPLES
 from tests.support.tools import need
@@ -161,7 +162,7 @@ def test_large_interpreters(host: Path, order: str, tmp_path: Path) -> None:
     assert guest.function("run").start in large
     assert {start for start, callee in callees.items() if callee.memory_resident} == large
     native = tmp_path / "native"
-    subprocess.run([need("gcc"), "-O2", "-ffp-contract=off", tmp_path / "guest.c", "-o", native], check=True)
+    run_compiler([need("gcc"), "-O2", "-ffp-contract=off", tmp_path / "guest.c", "-o", native], native)
     expected = subprocess.run([native], capture_output=True)
     assert expected.stdout.count(b"\n") > 50
     for opt in ("0", "light", "auto", "3"):

@@ -19,6 +19,7 @@ import pytest
 
 from mipsrec import pipeline
 from tests.support.compiled import ORDERS
+from tests.support.compiler_runs import run_compiler
 from tests.support.musl import compile_with_musl
 from tests.support.paths import GUESTS
 from tests.support.samples import load_samples
@@ -81,7 +82,7 @@ CXX_WAYS = [
 def cxx_output(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What a native build prints."""
     program = tmp_path_factory.mktemp("native") / "everything"
-    subprocess.run([need("g++"), *CXX_FLAGS, "-O2", str(CXX), "-o", str(program)], check=True)
+    run_compiler([need("g++"), *CXX_FLAGS, "-O2", CXX, "-o", program], program)
     result = subprocess.run([program], capture_output=True, text=True)
     assert result.returncode == CXX_STATUS and result.stdout.endswith("destroyed after main\n")
     return result.stdout
@@ -108,7 +109,7 @@ def cxx_object(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str],
     @functools.cache
     def compile_once(order: str, opt: str) -> Path:
         output = folder / f"everything{opt}-{order}.o"
-        subprocess.run([_cxx_compiler(order), *CXX_FLAGS, opt, "-c", CXX, "-o", output], check=True)
+        run_compiler([_cxx_compiler(order), *CXX_FLAGS, opt, "-c", CXX, "-o", output], output)
         return output
 
     return compile_once

@@ -16,6 +16,7 @@ import pytest
 
 from mipsrec import pipeline
 from tests.support.compiled import ORDERS, QEMU, compile_guest, library_at, readelf_symbols
+from tests.support.compiler_runs import run_compiler
 from tests.support.hosts import sanitized_host
 from tests.support.paths import GUESTS
 from tests.support.tiers import AUTO, BASELINE, INTERPRETED
@@ -55,9 +56,8 @@ def guests(tmp_path_factory: pytest.TempPathFactory, host: Path) -> dict[str, Gu
 def _build(folder: Path, order: str, host: Path) -> Guest:
     compiler = need(f"{ORDERS[order]}-gcc", f"gcc-{ORDERS[order]}")
     program, unlinked = folder / "changed", folder / "changed.o"
-    for words in ([*map(str, SOURCES), "-r", "-o", str(unlinked)], [str(unlinked), "-static", "-o", str(program)]):
-        result = subprocess.run([compiler, *OPTIONS, *words], capture_output=True, text=True)
-        assert result.returncode == 0, result.stderr
+    run_compiler([compiler, *OPTIONS, *SOURCES, "-r", "-o", unlinked], unlinked)
+    run_compiler([compiler, *OPTIONS, unlinked, "-static", "-o", program], program)
     ways = subprocess.run([host, program], capture_output=True, text=True, timeout=600, check=True).stdout.split()
     functions = {name for name, _, size, kind, _ in readelf_symbols(order, unlinked) if kind == "FUNC"}
     return Guest(program, tuple(ways), tuple(sorted(functions)))

@@ -9,6 +9,7 @@ import pytest
 
 from mipsrec import pipeline
 from tests.support.compiled import BARE, ORDERS, compile_guest, library_at
+from tests.support.compiler_runs import run_compiler
 from tests.support.paths import GUESTS
 from tests.support.tools import need
 
@@ -76,7 +77,7 @@ def test_depth_of_a_thread(host: Path, tmp_path: Path, order: str) -> None:
     """The host's stack has room for what the guest's has, also where the guest has chosen its size."""
     program = compile_guest(tmp_path, order, DEEP_THREAD, "-static")
     native = tmp_path / "native"
-    subprocess.run([need("gcc"), "-O2", "-pthread", tmp_path / "guest.c", "-o", native], check=True)
+    run_compiler([need("gcc"), "-O2", "-pthread", tmp_path / "guest.c", "-o", native], native)
     library = library_at(pipeline.open_guest(program), tmp_path, 0, "deep", "body", "main")
     expected = subprocess.run([native], capture_output=True, check=True).stdout
     result = subprocess.run([host, "--library", library, program], capture_output=True, timeout=600)

@@ -16,6 +16,7 @@ from mipsrec import profiles
 from mipsrec.elf import load_elf
 from tests.support.commandline import assert_one_line, heed_interrupts, mipsrec, wait_for_processor_time
 from tests.support.compiled import ORDERS, readelf_symbols
+from tests.support.compiler_runs import run_compiler
 from tests.support.hosts import sanitized_host
 from tests.support.paths import GUESTS, PREBUILT
 from tests.support.tools import need
@@ -43,7 +44,7 @@ def guest(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     triple = ORDERS[request.param]
     path = tmp_path_factory.mktemp(request.param) / "profiled"
     compiler = need(f"{triple}-gcc", f"gcc-{triple}")
-    subprocess.run([compiler, "-O2", "-static", "-pthread", "-w", SOURCE, "-o", path], check=True)
+    run_compiler([compiler, "-O2", "-static", "-pthread", "-w", SOURCE, "-o", path], path)
     library = path.with_suffix(".so")
     lifted = [word for name in ("main", "spend", "compute", "call_kernel") for word in ("--function", name)]
     assert mipsrec("build", path, "-o", library, "--jobs", "1", *lifted).returncode == 0

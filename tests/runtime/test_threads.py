@@ -19,6 +19,7 @@ import pytest
 
 from tests.support.commandline import assert_one_line, mipsrec
 from tests.support.compiled import ORDERS, QEMU, readelf_symbols
+from tests.support.compiler_runs import run_compiler
 from tests.support.hosts import sanitized_host
 from tests.support.locks import made_once
 from tests.support.paths import GUESTS
@@ -51,7 +52,7 @@ def order_of(guest: Path) -> str:
 def native(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
     """What the program prints on this machine."""
     program = tmp_path_factory.mktemp("native") / "threads"
-    subprocess.run([need("gcc"), *SOURCES, "-o", str(program), *OPTIONS], check=True)
+    run_compiler([need("gcc"), *SOURCES, "-o", program, *OPTIONS], program)
 
     @cache
     def print_way(way: str) -> str:

@@ -52,13 +52,13 @@ def made_once_of(words: list[str], output: Path, cwd: Path, make: Callable[[], N
 def _key(words: list[str], output: Path, cwd: Path) -> str | None:
     """Return what names a compilation; None where its result says in which folder it was made, or depends on more."""
     digest = hashlib.blake2b(_headers(), digest_size=16)
+    debugged = any(re.match(r"-g(\d|dwarf|$)", word) for word in words)  # then the result has the sources' folder
     for word in words:
         if word == str(output):
             text = b"output"
-        elif re.match(r"-g(\d|dwarf|$)", word):
-            return None
         elif os.path.isfile(cwd / word):
-            text = os.path.basename(word).encode() + b"\0" + (cwd / word).read_bytes()
+            name = str(cwd / word) if debugged else os.path.basename(word)
+            text = name.encode() + b"\0" + (cwd / word).read_bytes()
         elif tempfile.gettempdir() in word.replace(str(ROOT), ""):
             return None
         else:
