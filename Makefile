@@ -56,7 +56,7 @@ demo: venv
 	$(PY) -m mipsrec.demo $(ARGS)
 
 test: venv
-	$(PY) -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+	$(PY) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # What needs neither the host nor a recompiled program.
 QUICK := isa elf analysis repository/test_commits.py repository/test_layers.py repository/test_sizes.py \

@@ -16,8 +16,20 @@ from mipsrec.cache import HOSTS, cache_folder
 from mipsrec.errors import BuildError
 from tests.support.compiler_runs import KEPT
 from tests.support.hosts import plain_host
+from tests.support.paths import TESTS
 
 _own_folders: list[str] = []
+LONGEST_FIRST = """
+gdb/test_packets programs/test_programs server/test_server_faults programs/test_samples fuzz/test_instructions
+runtime/test_threads conformance/test_gcc lift/test_vectorize server/test_compile_server runtime/test_profile_samples
+cli/test_build_store runtime/test_changed_code cli/test_build_farm repository/test_packaging cli/test_verify_agreement
+runtime/test_dynamic_tools emit/test_vectors_lifted lift/test_scalar_promotion cli/test_bad_input emit/test_unwinding
+runtime/test_store server/test_setting_aside testfloat/test_testfloat runtime/test_dynamic lift/test_policy
+runtime/test_guest_ends lift/test_check runtime/test_sockets fuzz/test_interpreter_beside_unicorn cli/test_launcher
+runtime/test_system_calls runtime/test_host_library emit/test_float_branches conformance/test_debian_programs
+cli/test_profile_page cli/test_cache_obstacles cli/test_without_cache runtime/test_c_layers analysis/test_cost
+""".split()
+"""The modules that take a minute and more: what begins last must not be long. `make test` gives a process a module."""
 
 
 def pytest_configure() -> None:
@@ -50,6 +62,11 @@ def _made_stencils() -> Path | None:
 def pytest_unconfigure() -> None:
     for folder in _own_folders:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    order = {name: number for number, name in enumerate(LONGEST_FIRST)}
+    items.sort(key=lambda item: order.get(str(item.path.relative_to(TESTS).with_suffix("")), len(order)))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

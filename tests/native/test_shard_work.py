@@ -8,7 +8,7 @@ import os
 import resource
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -30,6 +30,16 @@ define void @not_of_this_machine() { call void @llvm.mips.wrdsp(i32 1, i32 2) re
 """
 """LLVM verifies it, and aborts where it is to become code."""
 DIED = "a compiler process died (SIGABRT) at level 2 with "
+
+
+@pytest.fixture(autouse=True)
+def deaths_are_meant() -> Iterator[None]:
+    """Without pytest's report of where a process died."""
+    enabled = faulthandler.is_enabled()
+    faulthandler.disable()
+    yield
+    if enabled:
+        faulthandler.enable()
 
 
 def shard(names: str, number: int = 0) -> Shard:
@@ -107,7 +117,6 @@ def compile_much(one: Shard) -> object:
         abort()
     lines = [f"%v{number} = mul i32 %v{number - 1}, %v{max(0, number - 7)}" for number in range(1, 3000)]
     text = "\n".join(["define i32 @f(i32 %v0) {", *lines, "ret i32 %v2999", "}"])
-    faulthandler.disable()  # it reports what is meant
     if "x" in one.names:
         take_all_memory()
     return native.compile_text(text, "0", chosen_cpu("generic"))

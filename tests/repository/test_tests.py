@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.conftest import LONGEST_FIRST
 from tests.support.paths import TESTS
 
 DATA = ("guests", "vectors")
@@ -67,3 +68,7 @@ def test_readme_names_every_folder() -> None:
     assert [name for name in FOLDERS if f"`{name}/`" not in text] == []
     named = re.findall(r"`((?:[a-z_]+/)+[a-z_.]*)`", text)
     assert named and [name for name in named if not (TESTS / name).exists()] == []
+
+
+def test_the_longest_modules_exist() -> None:
+    assert [name for name in LONGEST_FIRST if not (TESTS / f"{name}.py").exists()] == []
