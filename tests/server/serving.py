@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mipsrec.checksum import identity_of
 from tests.support.paths import ROOT
 from tests.support.tools import need
 
@@ -212,6 +213,15 @@ def compute(process: subprocess.Popen[str], seconds: float) -> None:
     enough, end = _processor_time(process.pid) + seconds, time.monotonic() + DEADLINE_SECONDS
     while _processor_time(process.pid) < enough:
         assert time.monotonic() < end, f"process {process.pid} did not compute for {seconds} s"
+        time.sleep(0.02)
+
+
+def await_code(process: subprocess.Popen[str], file: Path) -> None:
+    """Let a guest go on until it has mapped recompiled code of a file."""
+    wanted = f"{identity_of(file.read_bytes())}-hot.so"
+    end = time.monotonic() + DEADLINE_SECONDS
+    while wanted not in Path(f"/proc/{process.pid}/maps").read_text():
+        assert time.monotonic() < end, f"process {process.pid} has no code of {file}"
         time.sleep(0.02)
 
 

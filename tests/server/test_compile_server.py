@@ -22,6 +22,7 @@ from tests.server.serving import (
     ROUNDS,
     Ended,
     Serving,
+    await_code,
     begin,
     compute,
     native_output,
@@ -47,10 +48,10 @@ def static_guest(folder: Path, byte_order: str, source: str) -> Path:
     return compile_guest(folder, byte_order, source, "-static")
 
 
-def run_until_native(server: Serving, guest: Path, seconds: float = 0.3) -> Ended:
-    """Run a guest until its code has been recompiled, and some more."""
+def run_until_native(server: Serving, guest: Path, seconds: float = 0.3, work: Path | None = None) -> Ended:
+    """Run a guest until it has recompiled code of itself, or of a library, and some more."""
     process = begin([server.host, "--stats", *server.words(), guest])
-    server.await_library()
+    await_code(process, work or guest)
     compute(process, seconds)
     return stop(process)
 
@@ -99,7 +100,7 @@ def test_libraries_of_dynamic_programs(server: Serving, tmp_path: Path, byte_ord
         root / "rounds", byte_order, declared + after, work, f"-Wl,-rpath,{root}",
         f"-Wl,--dynamic-linker={root}/ld.so.1",
     )  # fmt: skip
-    ended = run_until_native(server, guest)
+    ended = run_until_native(server, guest, work=work)
     assert ended.output == native_output(tmp_path / "native", ROUNDS)
     assert f"recompiled {work}" in ended.statistics, ended.statistics
 
