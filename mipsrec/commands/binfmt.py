@@ -141,7 +141,7 @@ def _host(given: str | None) -> Path:
     if not path.exists():
         raise BuildError(f"{path}: leads to no file; name the host itself, or a file to be made")
     check_trust(path, _CONSEQUENCE)
-    if path.is_dir() or not os.access(path, os.X_OK):
+    if not path.is_file() or not os.access(path, os.X_OK):
         raise BuildError(
             f"{path}: cannot be executed; give the path of mipsrec-host, or of a file to be made with --host"
         )

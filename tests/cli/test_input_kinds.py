@@ -6,6 +6,7 @@ import os
 import signal
 import struct
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,13 @@ def test_a_native_build_that_is_none(tmp_path: Path) -> None:
     for path in (*_kinds(tmp_path), tmp_path):
         if path.name != "huge":
             assert_one_line(mipsrec_here("bench", HELLO, path), str(path), "Permission denied")
+
+
+def test_a_host_to_register_that_is_none() -> None:
+    """The kernel would execute no pipe and no device."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        os.mkfifo(Path(folder, "pipe"), 0o700)
+        assert_one_line(mipsrec_here("binfmt", "--host", Path(folder, "pipe")), "pipe", "cannot be executed")
 
 
 def test_dumps(tmp_path: Path) -> None:
