@@ -10,10 +10,9 @@ All of them raise `MipsrecError` with one line that says what failed, where, and
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from itertools import count
@@ -22,9 +21,11 @@ from typing import TYPE_CHECKING
 
 from . import ir_dump, profiles
 from .analysis import Block, Function, Program, Ranges, analyze
+from .analysis.garbage import without_collections
 from .cache import cache_folder, code_path, library_path, partial_variant
 from .cache_entries import describe
 from .cache_limit import Room
+from .checked_arguments import PATH, Kind, checked
 from .elf import Image, load_elf
 from .emit.function import LiftedFunction
 from .emit.lifted import lift_function
@@ -52,6 +53,11 @@ __all__ = [
     "llvm_module", "open_guest", "optimized_modules", "plans",
 ]  # fmt: skip
 
+_NAME = Kind((str,), "a name, or a hexadecimal address as text")
+_NAMES = Kind((str,), "a list of names, addresses and patterns", each=True)
+_OPTIONS = Kind((Options,), "Options(...)")
+_FUNCTIONS = Kind((Function,), "a list of functions, as guest.functions_named([name]) returns", each=True)
+
 _LONG_TO_ANALYZE = 1 << 20
 """So many bytes of code take two seconds and more, at about 9 microseconds an instruction."""
 
@@ -76,7 +82,7 @@ class Guest:
 
     @cached_property
     def program(self) -> Program:
-        with _no_collections(), self._said_if_long():
+        with without_collections(), self._said_if_long():
             return analyze(self.image, self.memory, self.known_starts, self.ranges)
 
     def _said_if_long(self) -> AbstractContextManager[None]:
@@ -96,6 +102,7 @@ class Guest:
             self.image.path.name if self.image.is_relocatable else "",
         )  # fmt: skip
 
+    @checked(name=_NAME)
     def function(self, name: str) -> Function:
         """Return the function of a name or a hexadecimal address; raises LiftError when there is none."""
         for function in self.program.functions.values():
@@ -109,6 +116,7 @@ class Guest:
             return self.program.functions[address]
         raise self._no_function(name)
 
+    @checked(patterns=_NAMES)
     def functions_named(self, patterns: list[str]) -> list[Function]:
         """Return the functions of names, addresses or shell patterns; raises LiftError for one without any."""
         found: dict[int, Function] = {}
@@ -140,19 +148,11 @@ class Guest:
         return LiftError(f"{self.image.path}: no function {name}; `mipsrec disasm {self.image.path}` lists them")
 
 
-@contextmanager
-def _no_collections() -> Iterator[None]:
-    """Keep the garbage collector from looking, now and later, at what is there to stay: a program's instructions."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-        gc.freeze()
-    finally:
-        if enabled:
-            gc.enable()
+_GUEST = Kind((Guest,), "a guest, which open_guest(path) returns")
+_SOURCE = Kind((Guest, *PATH.types), "a guest, which open_guest(path) returns, or the folder of a dump")
 
 
+@checked(path=PATH)
 def open_guest(path: str | os.PathLike[str]) -> Guest:
     """Read a program; raises ElfError when it cannot be translated."""
     return Guest(load_elf(Path(path)))
@@ -179,6 +179,7 @@ def _with_levels(
     return levels, with_cold(program, callees, cold, large)
 
 
+@checked(guest=_GUEST, options=_OPTIONS, functions=_FUNCTIONS.optional())
 def plans(
     guest: Guest, options: Options, functions: list[Function] | None = None
 ) -> Iterator[tuple[str, FunctionPlan]]:
@@ -191,6 +192,7 @@ def plans(
                 yield variant.symbol, plan_variant(function, variant, callees, lift)
 
 
+@checked(guest=_GUEST, options=_OPTIONS, functions=_FUNCTIONS)
 def lifted_modules(
     guest: Guest, options: Options, functions: list[Function]
 ) -> Iterator[tuple[Function, str, list[LiftedFunction]]]:
@@ -204,6 +206,7 @@ def lifted_modules(
         yield function, module_text(lifted, default_triple(), lift.file_name), lifted
 
 
+@checked(guest=_GUEST, options=_OPTIONS, functions=_FUNCTIONS)
 def optimized_modules(
     guest: Guest, options: Options, functions: list[Function]
 ) -> Iterator[tuple[Function, str, list[LiftedFunction]]]:
@@ -222,6 +225,7 @@ def optimized_modules(
         yield function, optimized, lifted
 
 
+@checked(guest=_GUEST, options=_OPTIONS.optional(), functions=_FUNCTIONS.optional())
 def llvm_module(
     guest: Guest,
     options: Options | None = None,
@@ -273,6 +277,7 @@ def _chosen(guest: Guest, functions: list[Function] | None) -> list[Function]:
     return functions if functions is not None else [guest.program.functions[start] for start in sorted(guest.starts)]
 
 
+@checked(guest=_GUEST, folder=PATH, options=_OPTIONS.optional(), functions=_FUNCTIONS.optional())
 def dump_llvm(
     guest: Guest,
     folder: str | os.PathLike[str],
@@ -302,6 +307,7 @@ def plan_of(
     return Plan(guest.program, callees, levels, guest.lift_options(options))
 
 
+@checked(source=_SOURCE, output=PATH, options=_OPTIONS.optional(), functions=_FUNCTIONS.optional())
 def build(
     source: Guest | str | os.PathLike[str],
     output: str | os.PathLike[str],
@@ -333,6 +339,8 @@ def build(
                 return native.build_library(plan.shards(), plan, None, build_options, identity, Path(output), progress)
             except CompilerDied as died:
                 chosen, progress = _without_dying(image, chosen, died, plan, build_options), None
+    if Path(source).is_file():
+        raise BuildError(f"{source}: is no folder of a dump; of a program, give open_guest({str(source)!r})")
     dump = ir_dump.read_dump(Path(source))
     if profile is not None:
         profile = profile.of(dump.guest.identity, Path(source))
@@ -356,6 +364,7 @@ def _without_dying(
     return {start: chosen[start] for start in chosen if start in left}
 
 
+@checked(guest=_GUEST, options=_OPTIONS.optional(), functions=_FUNCTIONS.optional())
 def cached_library(
     guest: Guest,
     options: Options | None = None,

@@ -6,7 +6,9 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,6 +75,37 @@ def test_what_the_package_shows_is_imported_when_it_is_asked_for() -> None:
 def test_wrong_options(wrong: dict[str, object]) -> None:
     with pytest.raises(mipsrec.MipsrecError, match=f"Options: {next(iter(wrong))} is "):
         mipsrec.Options(**wrong)  # type: ignore[arg-type]
+
+
+def test_wrong_arguments(tmp_path: Path) -> None:
+    """Each says which argument is wrong, before anything is done; a generator does not wait for its first value."""
+    guest: Any = mipsrec.open_guest(SAMPLE)
+    api: Any = mipsrec
+    options, text = mipsrec.Options(), str(SAMPLE)
+    calls: list[tuple[str, Callable[[], object]]] = [
+        ("open_guest: path is None", lambda: api.open_guest(None)),
+        ("open_guest: path is ''", lambda: api.open_guest("")),
+        ("llvm_module: guest is .*open_guest", lambda: api.llvm_module(text)),
+        ("llvm_module: options is '2'; give Options", lambda: api.llvm_module(guest, "2")),
+        ("dump_llvm: guest is", lambda: api.dump_llvm(SAMPLE, tmp_path)),
+        ("dump_llvm: folder is 3", lambda: api.dump_llvm(guest, folder=3)),
+        ("dump_llvm: functions is 'main'", lambda: api.dump_llvm(guest, tmp_path / "ir", functions="main")),
+        ("dump_llvm: functions is .'main'.", lambda: api.dump_llvm(guest, tmp_path / "ir", functions=["main"])),
+        ("cached_library: guest is", lambda: api.cached_library(text)),
+        ("build: options is '2'", lambda: api.build(guest, tmp_path / "x.so", "2")),
+        ("build: output is None", lambda: api.build(guest, None)),
+        ("build: source is None", lambda: api.build(None, tmp_path / "x.so")),
+        ("no folder of a dump; of a program, give open_guest", lambda: api.build(text, tmp_path / "x.so")),
+        ("plans: options is None; give Options", lambda: api.plans(guest, None)),
+        ("lifted_modules: functions is None", lambda: api.lifted_modules(guest, options, None)),
+        ("optimized_modules: guest is", lambda: api.optimized_modules(text, options, [])),
+        ("function: name is 4194304", lambda: guest.function(0x400000)),
+        ("functions_named: patterns is 'main'", lambda: guest.functions_named("main")),
+    ]
+    for said, call in calls:
+        with pytest.raises(mipsrec.MipsrecError, match=said):
+            call()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_wrong_files_and_functions(tmp_path: Path) -> None:

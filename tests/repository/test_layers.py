@@ -14,7 +14,7 @@ from tests.support.paths import ROOT
 PACKAGE = ROOT / "mipsrec"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("__init__", "errors", "options"),
+    ("__init__", "errors", "options", "checked_arguments"),
     (
         "state",
         "checksum",
