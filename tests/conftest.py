@@ -17,6 +17,7 @@ from mipsrec.errors import BuildError
 from tests.support.compiler_runs import KEPT
 from tests.support.hosts import plain_host
 from tests.support.paths import TESTS
+from tests.support.sampling import pairs_left_out
 
 _own_folders: list[str] = []
 LONGEST_FIRST = """
@@ -64,7 +65,11 @@ def pytest_unconfigure() -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_out = pairs_left_out(item for item in items if item.get_closest_marker("crossed"))
+    config.hook.pytest_deselected(items=left_out)
+    gone = set(left_out)
+    items[:] = [item for item in items if item not in gone]
     order = {name: number for number, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: order.get(str(item.path.relative_to(TESTS).with_suffix("")), len(order)))
 

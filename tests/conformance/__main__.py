@@ -42,10 +42,7 @@ def floats(words: list[str]) -> int:
 
 def tiers(words: list[str]) -> int:
     """Run the tests of which `make test` runs a sample (support/sampling.py); return pytest's exit status."""
-    files = ("runtime/test_baseline.py", "runtime/test_random_tiers.py", "runtime/test_host_library.py",
-             "runtime/test_threads.py", "emit/test_unwinding.py", "emit/test_vectors_lifted.py",
-             "server", "gdb")  # fmt: skip
-    return _pytest(files, words)
+    return _pytest(("runtime", "emit", "lift", "server", "gdb"), words)
 
 
 def gcc(words: list[str]) -> int:

@@ -17,6 +17,8 @@ from mipsrec.lift.convention import ARGUMENT_BITS, argument_registers
 from tests.support.compiled import BARE, ORDERS, compile_guest, library_at
 from tests.support.paths import GUESTS
 
+pytestmark = pytest.mark.crossed
+
 SOURCE = """
 __asm__(".set noreorder\\n"
         ".globl on, last, adds\\n"

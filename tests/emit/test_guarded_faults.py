@@ -11,6 +11,8 @@ from mipsrec import pipeline
 from tests.support.compiled import ORDERS, compile_guest, library_at
 from tests.support.paths import GUESTS
 
+pytestmark = pytest.mark.crossed
+
 SOURCE = GUESTS / "guarded_faults.cc"
 OPTIONS = ("-static", "-fnon-call-exceptions", "-fasynchronous-unwind-tables", "-fno-optimize-sibling-calls")
 OWN = ("_ZN12_GLOBAL__N_1*", "main")

@@ -15,6 +15,8 @@ from tests.support.compiled import BARE, ORDERS, QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
 from tests.support.tools import need
 
+pytestmark = pytest.mark.crossed
+
 SOURCE = GUESTS / "jump_tables.c"
 
 END = """

@@ -19,6 +19,8 @@ from tests.support.compiled import BARE, ORDERS, QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
 from tests.support.tools import need
 
+pytestmark = pytest.mark.crossed
+
 SOURCE = GUESTS / "saved_registers.c"
 OPTIONS = (*BARE, f"-I{SOURCE.parent}")
 

@@ -18,6 +18,8 @@ from tests.support.compiled import ORDERS, QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
 from tests.support.tools import need
 
+pytestmark = pytest.mark.crossed
+
 SOURCE = GUESTS / "scalar_promotion.c"
 PROMOTED = {
     "word", "half", "byte", "single", "product", "in_double", "in_parts", "annulled", "annulled_load", "on_one_way",

@@ -14,6 +14,8 @@ from tests.support.compiled import ORDERS, QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
 from tests.support.tools import need
 
+pytestmark = pytest.mark.crossed
+
 SOURCE = GUESTS / "silent_stores.c"
 
 RETURN = "jr $31\n nop"

@@ -12,6 +12,8 @@ from mipsrec import pipeline
 from tests.support.compiled import BARE, ORDERS, compile_guest, library_at
 from tests.support.paths import GUESTS
 
+pytestmark = pytest.mark.crossed
+
 SOURCE = GUESTS / "spin_loops.c"
 OPTIONS = (*BARE, f"-I{SOURCE.parent}")
 SIGALRM = 14

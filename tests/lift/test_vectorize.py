@@ -20,6 +20,8 @@ from tests.support.compiled import QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
 from tests.support.tools import need
 
+pytestmark = pytest.mark.crossed
+
 SOURCE = GUESTS / "vectorize.c"
 OPTIONS = ("-static", "-Wno-unused-value")
 BUILDS = [("big",), ("little", "-march=mips1", "-mfp32"), ("little", "-mfp64")]

@@ -22,6 +22,8 @@ from tests.support.paths import GUESTS
 from tests.support.tiers import AUTO, BASELINE, INTERPRETED
 from tests.support.tools import need
 
+pytestmark = pytest.mark.crossed
+
 SOURCES = sorted((GUESTS / "changed").glob("*.c"))
 OPTIONS = ("-O1", "-Wall", "-Wextra", "-Werror", "-pthread")
 TIERS = {"interpreted": INTERPRETED, "baseline from the 8th time on": ("--tier", "baseline"), **BASELINE, **AUTO}

@@ -22,6 +22,8 @@ from tests.support.hosts import sanitized_host
 from tests.support.locks import alone_with
 from tests.support.tools import missing
 
+pytestmark = pytest.mark.crossed
+
 NAMES = ("descriptors", "ioctls", "admin")
 
 

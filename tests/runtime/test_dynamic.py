@@ -20,6 +20,8 @@ from tests.support.dynamic import recompiled_files
 from tests.support.hosts import sanitized_host
 from tests.support.tools import need
 
+pytestmark = pytest.mark.crossed
+
 
 @pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> str:

@@ -23,6 +23,8 @@ from tests.support.hosts import cache_with_host, plain_host, sanitized_host
 from tests.support.mounts import in_namespace
 from tests.support.tools import need
 
+pytestmark = pytest.mark.crossed
+
 AGREES = "mipsrec verify: lifted code and the interpreter agree at "
 ALL = "dynamic:*,libone.so:*,libtwo.so:*,libplug.so:*"
 

@@ -20,6 +20,8 @@ from tests.support.hosts import plain_host, sanitized_host
 from tests.support.sampling import ALL
 from tests.support.tools import need
 
+pytestmark = pytest.mark.crossed
+
 
 @pytest.fixture(scope="module", params=["plain", "sanitized"])
 def host(request: pytest.FixtureRequest) -> Path:

@@ -18,6 +18,8 @@ from tests.support.compiled import ORDERS
 from tests.support.hosts import sanitized_host
 from tests.support.locks import alone_with
 
+pytestmark = pytest.mark.crossed
+
 WAYS = {
     "ipc": (
         "queues", "queues direct", "waiting", "waiting direct", "semaphores", "semaphores direct", "memory",

@@ -17,6 +17,8 @@ from tests.support.compiled import ORDERS
 from tests.support.hosts import sanitized_host
 from tests.support.tools import need
 
+pytestmark = pytest.mark.crossed
+
 QUESTIONS = ("program", "maps", "stat", "replace", "change", "net")
 
 

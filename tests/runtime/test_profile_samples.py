@@ -21,6 +21,8 @@ from tests.support.hosts import sanitized_host
 from tests.support.paths import GUESTS, PREBUILT
 from tests.support.tools import need
 
+pytestmark = pytest.mark.crossed
+
 SOURCE = GUESTS / "profiled.c"
 NOT_NOTICED = {
     "timer": "ten signals\n",

@@ -14,6 +14,8 @@ from tests.runtime import twins
 from tests.support.compiled import ORDERS
 from tests.support.hosts import sanitized_host
 
+pytestmark = pytest.mark.crossed
+
 REALTIME = ("itself", "blocked", "threads", "processes", "groups", "defaults", "next")
 SETXID = ("identities", "cancelling", "owners", "inheritance")
 

@@ -18,6 +18,8 @@ from tests.support.hosts import sanitized_host
 from tests.support.paths import RUNTIME
 from tests.support.tools import need
 
+pytestmark = pytest.mark.crossed
+
 NAMES = ("sockets", "socket_options", "messages", "netlink")
 ALONE = ("unshare", "--user", "--map-root-user", "--net")
 """A network namespace of its own; messages of other programs' sockets do not reach it."""

@@ -14,6 +14,8 @@ from tests.support.compiled import ORDERS
 from tests.support.hosts import sanitized_host
 from tests.support.tiers import BASELINE, INTERPRETED
 
+pytestmark = pytest.mark.crossed
+
 RECOMPILED = ("main", "deep*", "end_of*", "fault_below*")
 
 

@@ -19,6 +19,8 @@ from tests.support.hosts import sanitized_host
 from tests.support.paths import RUNTIME
 from tests.support.tools import need
 
+pytestmark = pytest.mark.crossed
+
 SAME_AS_NATIVE = ("files", "mappings", "ranges", "bounds", "clocks", "processes", "signals", "terminals", "events")
 
 KERNEL_ANSWERS = """\

@@ -26,6 +26,8 @@ from tests.support.paths import GUESTS
 from tests.support.sampling import sampled
 from tests.support.tools import need
 
+pytestmark = pytest.mark.crossed
+
 SOURCES = [str(GUESTS / name) for name in ("threads.c", "threads_ends.c")]
 OPTIONS = ("-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-latomic")
 WAYS = (

@@ -13,6 +13,8 @@ from tests.support.hosts import sanitized_host
 from tests.support.paths import GUESTS, SAMPLES
 from tests.support.tools import need
 
+pytestmark = pytest.mark.crossed
+
 FREESTANDING = SAMPLES / "freestanding"
 FLAGS = (
     "-O1", "-march=mips32r2", "-mfp32", "-mno-abicalls", "-fno-pic", "-G0", "-static", "-nostdlib", "-ffreestanding",
