@@ -5,9 +5,10 @@ In scripts a guest's standard error has nothing else in it. A bar is taken away 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from .errors import one_line
@@ -20,6 +21,9 @@ def bar_for_people(desc: str = "", **shape: Any) -> tqdm:
     """Return a bar of tqdm's, to be closed by the caller."""
     from tqdm import tqdm  # a tenth of the time in which `mipsrec run` starts
 
+    with suppress(OSError):
+        if os.get_terminal_size(sys.stderr.fileno()).columns == 0:  # it knows no size: tqdm would draw nothing
+            shape = {"ncols": 80, "nrows": 24, **shape}
     return tqdm(desc=one_line(desc), file=sys.stderr, disable=not sys.stderr.isatty(), leave=False, **shape)
 
 

@@ -36,7 +36,7 @@ class StoreReport:
     built: list[Path] = field(default_factory=list)
     present: list[Path] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
-    """One line for each file that could not be recompiled: it will be interpreted."""
+    """One line for each file that could not be recompiled: the slower tiers will run it."""
     needed: set[Path] = field(default_factory=set)
     """Libraries in the store that were there already."""
 

@@ -64,7 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         "made goes to the cache here")  # fmt: skip
     add_sysroot(parser)
     add_function(
-        parser, "recompile only these, by name, pattern or address (repeatable); the others are interpreted", "--only"
+        parser,
+        "recompile only these, by name, pattern or address (repeatable); the slower tiers run the others",
+        "--only",
     )
     add_old_name(parser, "--profile", add_build(parser))
     add_models(parser)

@@ -66,7 +66,7 @@ def build_closure(programs: list[Path], arguments: argparse.Namespace, options: 
     report = _store(closure.images.items(), arguments, options)
     report.skipped += closure.missing
     for line in report.skipped:
-        print(f"mipsrec: {one_line(line)}: it will be interpreted", file=sys.stderr)
+        print(f"mipsrec: {one_line(line)}: the slower tiers will run it", file=sys.stderr)
     return report
 
 

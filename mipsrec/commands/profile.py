@@ -43,8 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "library",
     )
     parser.add_argument("--build", action="store_true",
-                        help="first recompile a dynamic program and all that it loads; else what is not there yet is "
-                        "interpreted")  # fmt: skip
+                        help="first recompile a dynamic program and all that it loads; else the slower tiers run what "
+                        "is not there yet")  # fmt: skip
     parser.add_argument("--top", type=number_from(1), default=20, metavar="N",
                         help="list the first N functions (default 20)")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="machine-readable")
