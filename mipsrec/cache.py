@@ -59,7 +59,7 @@ def own_folder() -> Path:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
     except trust.Distrusted as reason:
         raise NoCacheError(
-            f"{base}: {reason}, so it is not used; change that (chmod go-w), or set MIPSREC_CACHE to a folder of yours"
+            f"{base}: {reason}, so it is not used; remove it, or set MIPSREC_CACHE to a folder where only you can write"
         ) from reason
     except OSError as error:
         raise NoCacheError(f"{base}: {cannot_write(error)}") from error

@@ -15,6 +15,7 @@ import errno
 import os
 import secrets
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import IO
 
 from . import private_group
+from .errors import one_line
 from .interrupts import held
 
 _OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
@@ -30,6 +32,8 @@ _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY
 _FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_DIRECTORY
 PARTIAL = ".partial-"
 """Begins the names of files that are being written."""
+WAS_OPEN = ".was-open-"
+"""Begins the names of folders that others could write, in the root of a cache: nothing there is used."""
 
 
 class Distrusted(OSError):
@@ -220,15 +224,16 @@ def opened_folder(folder: Path) -> Iterator[int]:
 def make_folder(folder: Path, root: Path) -> Path:
     """Return a folder below a trusted root, without links; make it, and make room for it. Raises OSError.
 
-    Whatever has the name of a folder and is none goes. Only this user may write what is made or was this user's.
+    Whatever has the name of a folder and is none goes. So does a folder that others could write, with all in it: they
+    may have exchanged what is there. Only this user may write what is made.
     """
-    real = settle(root)
+    top = real = settle(root)
     for name in folder.relative_to(root).parts:
-        real = _step(real / name)
+        real = _step(real / name, top)
     return real
 
 
-def _step(place: Path) -> Path:
+def _step(place: Path, root: Path) -> Path:
     try:
         real = settle(place)
         if real.is_dir():
@@ -236,8 +241,7 @@ def _step(place: Path) -> Path:
     except FileNotFoundError:
         pass
     except Distrusted:
-        if _take_back(place):
-            return settle(place)
+        _set_aside(place, root)
     except OSError as error:
         if error.errno not in (errno.ELOOP, errno.ENOTDIR):
             raise
@@ -249,13 +253,27 @@ def _step(place: Path) -> Path:
     return settle(place)
 
 
-def _take_back(place: Path) -> bool:
-    """Take from others the right to write, where this is a folder of this user; return whether it is."""
+def _set_aside(place: Path, root: Path) -> None:
+    """Remove a folder of this user that others can write; where something of others is in it, it stays under a name.
+
+    It gets this name first, where nothing is looked for, and is closed: then nobody changes what is removed.
+    """
     status = place.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-        return False
-    place.chmod(status.st_mode & 0o7755)
-    return True
+        return
+    aside = root / (WAS_OPEN + secrets.token_hex(8))
+    with opened_folder(place.parent) as above, opened_folder(root) as top:
+        os.rename(place.name, aside.name, src_dir_fd=above, dst_dir_fd=top)
+        handle = os.open(aside.name, _FOLDER, dir_fd=top)
+        try:
+            os.fchmod(handle, 0o700)
+        finally:
+            os.close(handle)
+    try:
+        remove(aside, root)
+    except OSError as error:
+        why = f"others could write it, so it is not used; it is {aside} now ({error.strerror or error})"
+        print(one_line(f"mipsrec: {place}: {why}"), file=sys.stderr)
 
 
 # ---- writing ----

@@ -118,7 +118,7 @@ static const char *check_trust(const char *path, char real[PATH_MAX])
     struct stat status;
     const char *wrong = mr_options.trust_library || stat(path, &status) != 0 ? NULL : mr_distrust(path, real);
     if (wrong != NULL)
-        return reason("%s, so its code does not run; change that (chmod go-w, chown), or give --trust-library", wrong);
+        return reason("%s, so its code does not run; make it anew where only you can write, or give --trust-library", wrong);
     return NULL;
 }
 
