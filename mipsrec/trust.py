@@ -224,8 +224,8 @@ def opened_folder(folder: Path) -> Iterator[int]:
 def make_folder(folder: Path, root: Path) -> Path:
     """Return a folder below a trusted root, without links; make it, and make room for it. Raises OSError.
 
-    Whatever has the name of a folder and is none goes. So does a folder that others could write, with all in it: they
-    may have exchanged what is there. Only this user may write what is made.
+    Whatever has the name of a folder and is none goes. A folder that others could write gets another name: they may
+    have exchanged what is there. Only this user may write what is made.
     """
     top = real = settle(root)
     for name in folder.relative_to(root).parts:
@@ -254,9 +254,9 @@ def _step(place: Path, root: Path) -> Path:
 
 
 def _set_aside(place: Path, root: Path) -> None:
-    """Remove a folder of this user that others can write; where something of others is in it, it stays under a name.
+    """Give a folder of this user that others can write a name where nothing is looked for, close it, and say so.
 
-    It gets this name first, where nothing is looked for, and is closed: then nobody changes what is removed.
+    Nothing in it is used or removed: others may have moved anything there, also what is this user's.
     """
     status = place.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
@@ -269,11 +269,8 @@ def _set_aside(place: Path, root: Path) -> None:
             os.fchmod(handle, 0o700)
         finally:
             os.close(handle)
-    try:
-        remove(aside, root)
-    except OSError as error:
-        why = f"others could write it, so it is not used; it is {aside} now ({error.strerror or error})"
-        print(one_line(f"mipsrec: {place}: {why}"), file=sys.stderr)
+    why = f"others could write it, so nothing in it is used; it is {aside} now: look into it, and remove it"
+    print(one_line(f"mipsrec: {place}: {why}"), file=sys.stderr)
 
 
 # ---- writing ----
@@ -373,6 +370,8 @@ def _remove_in(folder: int, name: str) -> None:
         return
     inner = os.open(name, _FOLDER, dir_fd=folder)
     try:
+        if os.fstat(inner).st_uid != os.geteuid():  # another folder has come in its place
+            raise Distrusted("it belongs to another user")
         if _mount_of(inner) != _mount_of(folder):
             raise Distrusted("another file system is mounted there")
         for one in os.listdir(inner):

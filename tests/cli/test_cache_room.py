@@ -42,9 +42,9 @@ def test_use_is_noted_once_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert library.stat().st_ctime_ns == noted.st_ctime_ns
     cache_notes.note_use(tmp_path / "none.so")
     monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path / "cache"))
-    os.utime(library, (before.st_atime, before.st_mtime))
+    os.utime(library, ns=(before.st_atime_ns, before.st_mtime_ns))
     cache_notes.note_use(library)
-    assert library.stat().st_atime == before.st_atime, "it is of a layer now"
+    assert library.stat().st_atime_ns == before.st_atime_ns, "it is of a layer now"
 
 
 def test_lock_in_use_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

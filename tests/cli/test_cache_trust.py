@@ -320,28 +320,21 @@ def test_a_folder_that_was_open_is_not_pruned(mine: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["objects", "objects/ab"])
-def test_what_others_could_write_is_removed(place: str, mine: Path) -> None:
-    """They may have exchanged what is in it, and put links there."""
+def test_what_others_could_write_is_set_aside(place: str, mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They may have exchanged what is in it, put links there, and moved what is this user's there: nothing goes."""
     (mine / "objects/ab").mkdir(parents=True)
-    (mine / "objects/ab/cd").write_text("exchanged")
+    (mine / "objects/ab" / ("0" * 38)).write_text("exchanged")
     (mine / place / "link").symlink_to(mine.with_name("elsewhere"))
+    (mine / place / "private").mkdir()
+    (mine / place / "private/file").write_text("kept")
     before = snapshot(mine.with_name("elsewhere"))
     mine.chmod(0o755)
     (mine / place).chmod(0o777)
-    folder = trust.make_folder(mine / "objects/ab", mine)
-    assert (folder, folder.stat().st_mode & 0o777, list(folder.iterdir())) == (mine / "objects/ab", 0o755, [])
-    assert os.listdir(mine) == ["objects"] and snapshot(mine.with_name("elsewhere")) == before
-
-
-@GIVES_AWAY
-def test_what_others_put_into_an_open_folder_stays_aside(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (mine / "objects/ab/theirs").mkdir(parents=True)
-    give(mine / "objects/ab/theirs")
-    mine.chmod(0o755)
-    (mine / "objects").chmod(0o777)
     object_cache.keep("ab" + "0" * 38, b"data")
     (aside,) = (path for path in mine.iterdir() if path.name != "objects")
-    assert (aside.stat().st_mode & 0o777, aside / "ab/theirs") == (0o700, next(aside.glob("ab/theirs")))
+    assert aside.name.startswith(trust.WAS_OPEN) and aside.stat().st_mode & 0o777 == 0o700
+    assert (aside / "private/file").read_text() == "kept" and snapshot(mine.with_name("elsewhere")) == before
+    assert (mine / "objects/ab").stat().st_mode & 0o777 == 0o755 and os.listdir(mine / "objects/ab") == ["0" * 38]
     assert object_cache.find("ab" + "0" * 38) == b"data"
     said = capsys.readouterr().err
-    assert said.count("\n") == 1 and f"{mine / 'objects'}: others could write it" in said and str(aside) in said
+    assert said.count("\n") == 1 and f"{mine / place}: others could write it" in said and str(aside) in said

@@ -14,7 +14,7 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-static volatile int count, thread, value, code, overrun, number_seen;
+static volatile int count, thread, value, code, overrun, most_overrun, number_seen;
 
 static void on_timer(int number, siginfo_t *info, void *context)
 {
@@ -25,6 +25,8 @@ static void on_timer(int number, siginfo_t *info, void *context)
     value = info->si_value.sival_int;
     code = info->si_code == SI_TIMER;
     overrun = info->si_overrun;
+    if (overrun > most_overrun) /* the next signal may come before anyone looks */
+        most_overrun = overrun;
 }
 
 static void install(int number)
@@ -62,9 +64,10 @@ static void by_signal(int number)
     sigset_t set, before;
     sigfillset(&set);
     sigprocmask(SIG_SETMASK, &set, &before);
+    most_overrun = 0;
     usleep(30000);
     sigprocmask(SIG_SETMASK, &before, NULL);
-    printf("%d %d\n", overrun > 3, timer_getoverrun(timer) >= 0);
+    printf("%d %d\n", most_overrun > 3, timer_getoverrun(timer) >= 0);
     SHOW(timer_settime(timer, 0, &never, &old));
     printf("%ld\n", (long)old.it_interval.tv_nsec);
     count = 0;

@@ -181,4 +181,4 @@ def test_a_dump_of_optimized_ir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(native, "optimize", lambda module, machine, level: abort())
     with pytest.raises(BuildError, match=r"guest: a compiler process died \(SIGABRT\) at level 2 with fatal$"):
         pipeline.dump_llvm(guest, tmp_path / "ir", pipeline.Options(2), [guest.function("fatal")], optimized=True)
-    assert list((tmp_path / "ir").iterdir()) == []
+    assert not (tmp_path / "ir").exists()

@@ -63,8 +63,9 @@ def mipsrec_here(*words: object) -> subprocess.CompletedProcess[str]:
 
 
 def heed_interrupts() -> None:
-    """Shells start what runs in the background with SIGINT ignored, and the tests may be run so. For a new process."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """Shells start what runs in the background with these ignored, and the tests may be run so. For a new process."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def wait_for_processor_time(pid: int, seconds: float) -> None:
