@@ -10,6 +10,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable
+from functools import partial
 from typing import IO
 
 MOST_BYTES = 256 << 20
@@ -51,16 +53,28 @@ def _check(status: os.stat_result, most_bytes: int) -> None:
         raise TooLarge(most_bytes)
 
 
-def open_input(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> IO[bytes]:
-    """Return a regular file that has no more bytes than that, to be read; raises OSError, ValueError for no name."""
-    _check(os.stat(path), most_bytes)
-    handle = os.open(path, _READ)
+def open_checked(
+    path: str | os.PathLike[str], flags: int, check: Callable[[os.stat_result], None], folder: int | None = None
+) -> int:
+    """Return the descriptor of a file of which `check` raises nothing; raises what it raises, and OSError."""
+    handle = os.open(path, flags, dir_fd=folder)
     try:
-        _check(os.fstat(handle), most_bytes)
+        check(os.fstat(handle))
     except BaseException:
         os.close(handle)
         raise
-    return open(handle, "rb")
+    return handle
+
+
+def open_input(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES, folder: int | None = None) -> IO[bytes]:
+    """Return a regular file that has no more bytes than that, to be read; raises OSError, ValueError for no name.
+
+    In an opened folder, which may be another user's, no link is followed.
+    """
+    check = partial(_check, most_bytes=most_bytes)
+    check(os.stat(path, dir_fd=folder, follow_symlinks=folder is None))
+    flags = _READ if folder is None else _READ | os.O_NOFOLLOW
+    return open(open_checked(path, flags, check, folder), "rb")
 
 
 def read_input(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> bytes:

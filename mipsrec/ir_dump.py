@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -21,7 +20,7 @@ from .analysis import Function
 from .elf import Image
 from .emit.function import LiftedFunction
 from .errors import BuildError, LiftError
-from .input_file import read_input
+from .input_file import open_input, read_input
 from .interrupts import held
 from .lift.policy import level_of, nearest
 from .linking import GuestFile
@@ -132,10 +131,7 @@ def _replace_dump(place: int, new: int, names: list[str]) -> None:
 def _files_of_dump(place: int) -> set[str]:
     """Return what the index of an opened folder names, if it is one; of whatever version."""
     try:
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        with open(os.open(INDEX, flags, dir_fd=place), "rb") as stream:
-            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                return set()
+        with open_input(INDEX, folder=place) as stream:
             names = [record["file"] for record in json.load(stream)["functions"]]
         return {name for name in names if _NAME.fullmatch(name)}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

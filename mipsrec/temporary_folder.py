@@ -194,9 +194,7 @@ def write_in(folder: int, name: str, data: bytes, mode: int | None = None) -> No
 def _new_file(folder: int, name: str) -> Iterator[IO[bytes]]:
     """Yield a file of a name that nobody can guess, which gets its own at the end; the umask holds."""
     with held():
-        new = trust.PARTIAL + secrets.token_hex(8)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        file = os.open(new, flags, 0o666, dir_fd=folder)
+        new, file = trust.new_file(folder, 0o666)
         try:
             with open(file, "wb") as stream, let_in():
                 yield stream

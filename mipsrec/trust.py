@@ -19,11 +19,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 from . import private_group
 from .errors import one_line
+from .input_file import open_checked
 from .interrupts import held
 
 _OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
@@ -156,16 +158,11 @@ def open_file(path: str | os.PathLike[str], most_bytes: int) -> int:
     No link is followed, nothing waits for the other end of a pipe, and it has no more bytes than that. Reading is no
     use of it, where the file is ours (O_NOATIME).
     """
+    check = partial(_check_file, most_bytes=most_bytes)
     try:
-        handle = os.open(path, _READ | os.O_NOATIME)
+        return open_checked(path, _READ | os.O_NOATIME, check)
     except PermissionError:
-        handle = os.open(path, _READ)
-    try:
-        _check_file(os.fstat(handle), most_bytes)
-    except BaseException:
-        os.close(handle)
-        raise
-    return handle
+        return open_checked(path, _READ, check)
 
 
 def _check_file(status: os.stat_result, most_bytes: int) -> None:
@@ -282,7 +279,7 @@ def write(path: Path, data: bytes, wait_for_disk: bool = False) -> None:
     Ctrl-C waits meanwhile: behind the making of the file and before the note of its name it would leave the file there.
     """
     with held(), opened_folder(path.parent) as folder:
-        name, handle = _new_file(folder)
+        name, handle = new_file(folder, 0o644)
         try:
             with open(handle, "wb") as stream:
                 stream.write(data)
@@ -296,10 +293,11 @@ def write(path: Path, data: bytes, wait_for_disk: bool = False) -> None:
             raise
 
 
-def _new_file(folder: int) -> tuple[str, int]:
+def new_file(folder: int, mode: int) -> tuple[str, int]:
+    """Make a file in an opened folder; return its name, which nobody can guess, and its descriptor."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     name = PARTIAL + secrets.token_hex(8)
-    return name, os.open(name, flags, 0o644, dir_fd=folder)
+    return name, os.open(name, flags, mode, dir_fd=folder)
 
 
 def _rename(folder: int, name: str, path: Path) -> None:

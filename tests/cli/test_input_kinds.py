@@ -120,8 +120,8 @@ def _change_after(monkeypatch: pytest.MonkeyPatch, call: str, change: Callable[[
     """Have a file changed just after a command has looked at it."""
     before = getattr(os, call)
 
-    def looked(*arguments: Any) -> os.stat_result:
-        status: os.stat_result = before(*arguments)
+    def looked(*arguments: Any, **named: Any) -> os.stat_result:
+        status: os.stat_result = before(*arguments, **named)
         monkeypatch.undo()
         change()
         return status
