@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,10 +17,9 @@ MALLORY = 12345
 @contextmanager
 def open_to_others() -> Iterator[Path]:
     """Yield a folder that others may enter, in a sticky one that all may write: those of pytest are closed."""
-    folder = Path(tempfile.mkdtemp(dir="/tmp", prefix="mipsrec-trust-"))
-    folder.chmod(0o755)
-    yield folder
-    shutil.rmtree(folder)
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="mipsrec-others-") as folder:
+        os.chmod(folder, 0o755)
+        yield Path(folder)
 
 
 def snapshot(folder: Path) -> dict[str, tuple[int, int, bytes]]:

@@ -12,13 +12,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
 from mipsrec.commands.binfmt import FOLDER, Kind, kinds, registration
+from tests.cli.others import open_to_others
 from tests.support.commandline import assert_one_line, command, mipsrec
 from tests.support.compiled import ORDERS, compile_guest
 from tests.support.paths import ROOT
@@ -242,9 +242,7 @@ def as_root_of_many(script: str, folder: Path) -> str:
 def test_setuid_programs_heed_no_variables(host: Path, tmp_path: Path, guest: Path) -> None:
     """Flag C. MIPSREC_SYSROOT of the caller would let it choose the program's files. Without C there are no rights."""
     need_to("become another user")
-    folder = Path(tempfile.mkdtemp(dir="/tmp", prefix="mipsrec-setuid-"))
-    try:
-        folder.chmod(0o755)
+    with open_to_others() as folder:
         program, copy = folder / "program", folder / "host"
         shutil.copy(guest, program)
         shutil.copy(host, copy)
@@ -266,8 +264,6 @@ def test_setuid_programs_heed_no_variables(host: Path, tmp_path: Path, guest: Pa
             f"[{program}] {program} 0 1\n42\n"
             f"[{plain}] [again] [{program}] [own] {plain} 1 0\n[own] {program} 0 1\n42\n"
         )
-    finally:
-        shutil.rmtree(folder)
 
 
 def test_the_host_asks_for_no_variable_but_by_one_rule() -> None:

@@ -10,7 +10,6 @@ import os
 import shutil
 import struct
 import sys
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from mipsrec.private_group import is_private
+from tests.cli.others import open_to_others
 from tests.support.mounts import in_namespace
 from tests.support.paths import PREBUILT, ROOT
 
@@ -104,21 +104,19 @@ for name, (lists, _) in CASES.items():
 @pytest.fixture
 def shared(host: Path) -> Iterator[Path]:
     """A folder that others may enter, with the host and a folder of the user's that its group may write."""
-    folder = Path(tempfile.mkdtemp(dir="/tmp", prefix="mipsrec-group-"))
-    folder.chmod(0o755)
-    shutil.copy(host, folder / "mipsrec-host")
-    shutil.copy(PREBUILT / "mips/hello.elf", folder / "hello.elf")
-    for name in ("passwd", "group", "nsswitch.conf"):
-        (folder / name).touch()
-    for name, mode in (("mine", 0o775), ("list", 0o775), ("open", 0o777), ("root", 0o775)):
-        (folder / name).mkdir()
-        (folder / name / "lib.so").write_text("no library")
-        (folder / name / "lib.so").chmod(0o664)
-        for path in (folder / name, folder / name / "lib.so"):
-            os.chown(path, USER, 0 if name == "root" else USER)
-        (folder / name).chmod(mode)
-    yield folder
-    shutil.rmtree(folder)
+    with open_to_others() as folder:
+        shutil.copy(host, folder / "mipsrec-host")
+        shutil.copy(PREBUILT / "mips/hello.elf", folder / "hello.elf")
+        for name in ("passwd", "group", "nsswitch.conf"):
+            (folder / name).touch()
+        for name, mode in (("mine", 0o775), ("list", 0o775), ("open", 0o777), ("root", 0o775)):
+            (folder / name).mkdir()
+            (folder / name / "lib.so").write_text("no library")
+            (folder / name / "lib.so").chmod(0o664)
+            for path in (folder / name, folder / name / "lib.so"):
+                os.chown(path, USER, 0 if name == "root" else USER)
+            (folder / name).chmod(mode)
+        yield folder
 
 
 def add_list(path: Path) -> None:

@@ -6,12 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.cli.others import open_to_others
 from tests.support.paths import PREBUILT, ROOT
 from tests.support.powers import need_to
 
@@ -51,17 +51,15 @@ def shared(host: Path) -> Iterator[Path]:
     """A folder that others may enter, with the host, and what is no library in a folder of root and one of the user."""
     need_to("become another user")
     need_to("give files away")
-    folder = Path(tempfile.mkdtemp(dir="/tmp", prefix="mipsrec-users-"))
-    folder.chmod(0o755)
-    shutil.copy(host, folder / "mipsrec-host")
-    shutil.copy(PREBUILT / "mips/hello.elf", folder / "hello.elf")
-    for name, owner in (("of-root", 0), ("of-user", USER)):
-        (folder / name).mkdir()
-        (folder / name / "lib.so").write_text("no library")
-        for path in (folder / name, folder / name / "lib.so"):
-            os.chown(path, owner, owner)
-    yield folder
-    shutil.rmtree(folder)
+    with open_to_others() as folder:
+        shutil.copy(host, folder / "mipsrec-host")
+        shutil.copy(PREBUILT / "mips/hello.elf", folder / "hello.elf")
+        for name, owner in (("of-root", 0), ("of-user", USER)):
+            (folder / name).mkdir()
+            (folder / name / "lib.so").write_text("no library")
+            for path in (folder / name, folder / name / "lib.so"):
+                os.chown(path, owner, owner)
+        yield folder
 
 
 def test_whose_files_are_trusted(shared: Path) -> None:

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 
 from mipsrec.commands import bench
 from mipsrec.temporary_folder import move_file, opened_output, temporary_folder, write_in
+from tests.cli.others import open_to_others
 from tests.support.commandline import assert_one_line, environment, mipsrec
 from tests.support.hosts import cache_with_host
 from tests.support.paths import PREBUILT, ROOT
@@ -35,9 +35,8 @@ exec {compiler} "$@"
 @pytest.fixture
 def shared() -> Iterator[Path]:
     """A folder that others may enter: below pytest's own, permissions do not count."""
-    with tempfile.TemporaryDirectory(dir="/tmp", prefix="mipsrec-places-") as folder:
-        os.chmod(folder, 0o755)
-        yield Path(folder)
+    with open_to_others() as folder:
+        yield folder
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 from random import Random
 
@@ -17,7 +16,6 @@ from tests.fuzz.guest import MODES
 from tests.fuzz.maker import Case
 from tests.fuzz.reasons import REASONS
 from tests.fuzz.states import States
-from tests.support.locks import made_once
 
 CASES, STATES = 120, 40
 RARE = {
@@ -55,23 +53,16 @@ RARE_2008 = {"causes": [0x4602103F, 0x46202105]}  # c.ngt.s $f2, $f2 | abs.d $f4
 @pytest.fixture(scope="module")
 def tally(host: Path, tmp_path_factory: pytest.TempPathFactory) -> Tally:
     """One batch of each mode."""
-    folder = made_once(tmp_path_factory, "fuzz-sample", lambda folder: _run_sample(folder, host))
-    found: Tally = pickle.loads((folder / "tally").read_bytes())
-    return found
-
-
-def _run_sample(folder: Path, host: Path) -> None:
-    tally, place = Tally(), folder / "guest"
-    place.mkdir()
+    tally = Tally()
     for mode in MODES:
-        run_batch(place, host, mode, f"sample {mode}", CASES, STATES, tally)
+        run_batch(tmp_path_factory.mktemp("fuzz"), host, mode, f"sample {mode}", CASES, STATES, tally)
     for mode in MODES[:3]:
         start, cases = GUEST_CASES, []
         for words in (RARE_2008 if mode.nan2008 else RARE).values():
             cases.append(Case(start, 27, words=words, certain=[0], pointers={8: 0}))
             start += 4 * (len(words) + 2)
-        run_cases(place, host, mode, cases, Random("rare"), STATES, tally)
-    (folder / "tally").write_bytes(pickle.dumps(tally))
+        run_cases(tmp_path_factory.mktemp("fuzz"), host, mode, cases, Random("rare"), STATES, tally)
+    return tally
 
 
 def test_sample(tally: Tally) -> None:

@@ -6,12 +6,10 @@ MIPSREC_PROGRAMS=all, which `make conformance` sets.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -102,18 +100,10 @@ def _cxx_cases() -> list[tuple[str, str, bool, Way]]:
     return cases + [(*row, way) for row, way in zip(rows, itertools.cycle(CXX_WAYS))]
 
 
-@pytest.fixture(scope="session")
-def cxx_object(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path]:
-    """Compiles the program once for each byte order and level."""
-    folder = tmp_path_factory.mktemp("objects")
-
-    @functools.cache
-    def compile_once(order: str, opt: str) -> Path:
-        output = folder / f"everything{opt}-{order}.o"
-        run_compiler([_cxx_compiler(order), *CXX_FLAGS, opt, "-c", CXX, "-o", output], output)
-        return output
-
-    return compile_once
+def _cxx_object(order: str, opt: str, folder: Path) -> Path:
+    output = folder / "everything.o"
+    run_compiler([_cxx_compiler(order), *CXX_FLAGS, opt, "-c", CXX, "-o", output], output)
+    return output
 
 
 def _cxx_compiler(order: str) -> str:
@@ -121,13 +111,10 @@ def _cxx_compiler(order: str) -> str:
 
 
 @pytest.mark.parametrize("order, opt, strip, way", _cxx_cases(), ids=str)
-def test_cxx(
-    host: Path, cxx_output: str, cxx_object: Callable[[str, str], Path], tmp_path: Path,
-    order: str, opt: str, strip: bool, way: Way,
-) -> None:  # fmt: skip
+def test_cxx(host: Path, cxx_output: str, tmp_path: Path, order: str, opt: str, strip: bool, way: Way) -> None:
     """Exceptions across frames, iostream, map, string, setjmp and longjmp, qsort callbacks: static glibc, libstdc++."""
     guest = tmp_path / "everything"
-    words = ["-static", *(["-s"] if strip else []), cxx_object(order, opt), "-o", guest]
+    words = ["-static", *(["-s"] if strip else []), _cxx_object(order, opt, tmp_path), "-o", guest]
     subprocess.run([_cxx_compiler(order), *words], check=True)
     assert_output(way.run(host, guest, tmp_path), cxx_output, CXX_STATUS)
 

@@ -1,7 +1,6 @@
 """Runs compilers, and takes again what one made of the same words and files in this run of the tests.
 
-Several processes run tests, and each makes the guests of a module whose tests it runs. Two of three runs of the cross
-compilers were repetitions.
+Many tests have the same guest compiled, or sources that all samples share.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ KEPT = "MIPSREC_TESTS_COMPILED"
 """The variable that names the folder for this; tests/conftest.py makes one for a run."""
 
 
-def run_compiler(command: Sequence[str | Path], output: Path, cwd: Path | None = None) -> None:
+def run_compiler(command: Sequence[str | Path], output: Path) -> None:
     """Have a compiler make `output`, which is one of its words; fails with the compiler's message."""
     words = [str(word) for word in command]
 
     def compile_now() -> None:
-        result = subprocess.run(words, capture_output=True, text=True, cwd=cwd)
+        result = subprocess.run(words, capture_output=True, text=True)
         assert result.returncode == 0, result.stderr
 
-    made_once_of(words, output, cwd or Path.cwd(), compile_now)
+    made_once_of(words, output, Path.cwd(), compile_now)
 
 
 def made_once_of(words: list[str], output: Path, cwd: Path, make: Callable[[], None]) -> None:

@@ -73,14 +73,12 @@ def _read_all(pipes: list[int]) -> list[bytes]:
 
 def _import_all() -> None:
     """Import every module of the package that needs nothing which is installed for the purpose."""
-    import llvmlite.binding
-
     import mipsrec
 
+    importlib.import_module("llvmlite.binding")
     for module in pkgutil.walk_packages(mipsrec.__path__, "mipsrec."):
         if module.name.split(".")[-1] not in ("__main__", "demo") and ".packaging" not in module.name:
             importlib.import_module(module.name)
-    assert llvmlite.binding
 
 
 def _serve(requests: socket.socket) -> list[str]:
