@@ -141,14 +141,14 @@ def test_temporary_folder_goes(tmp_path: Path) -> None:
 def test_no_part_of_a_file_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The signal comes when the file has been made, and nobody knows its name yet."""
     tmp_path.chmod(0o700)
-    made = trust._new_file
+    made = trust.new_file
 
-    def make_and_interrupt(folder: int) -> tuple[str, int]:
-        found = made(folder)
+    def make_and_interrupt(folder: int, mode: int) -> tuple[str, int]:
+        found = made(folder, mode)
         interrupt()
         return found
 
-    monkeypatch.setattr(trust, "_new_file", make_and_interrupt)
+    monkeypatch.setattr(trust, "new_file", make_and_interrupt)
     with pytest.raises(KeyboardInterrupt):
         trust.write(tmp_path / "file", b"x")
     assert os.listdir(tmp_path) == ["file"]
