@@ -13,7 +13,6 @@ import hashlib
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from .errors import NoCacheError, WriteError, one_line
 from .interrupts import held
 from .options import Options
 from .target_cpu import chosen_cpu
-from .temporary_folder import is_ours, temporary_places
+from .temporary_folder import made_if_ours, temporary_places
 
 Made = TypeVar("Made")
 
@@ -132,10 +131,9 @@ def _new_private_folder() -> Path:
         for place in places:
             with suppress(OSError, ValueError):
                 if enough(place):
-                    folder = tempfile.mkdtemp(prefix="mipsrec-", dir=os.path.realpath(place))
-                    if is_ours(folder):
+                    folder = made_if_ours("mipsrec-", place)
+                    if folder is not None:
                         return Path(folder)
-                    os.rmdir(folder)
     raise NoCacheError(f"no folder for temporary files can be written ({', '.join(places)}); set TMPDIR to one")
 
 

@@ -23,7 +23,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from . import __version__, native, pipeline
+from . import __version__, native, pipeline, trust
 from .cache import code_path, source_digest
 from .cache_entries import describe
 from .cache_limit import Room
@@ -244,6 +244,20 @@ class _Farm:
         self.progress.end(one.path, one.size)
 
 
+def _check_settings() -> None:
+    """Raise BuildError where others choose dask's settings: they name code, and dask writes what is missing there."""
+    folder = Path("~/.config/dask").expanduser()
+    try:
+        trust.settle(folder)
+        reason = trust.distrust_all(folder)
+    except trust.Distrusted as found:
+        reason = str(found)
+    except OSError:
+        return
+    if reason is not None:
+        raise BuildError(f"{folder}: {reason}, and dask would take its settings there; set HOME (sudo -H)")
+
+
 _CPU_CHOICES = {"x86-64": "generic"}
 """What `--cpu` calls processors that have another name in a library."""
 
@@ -251,6 +265,7 @@ _CPU_CHOICES = {"x86-64": "generic"}
 @contextmanager
 def _connected(address: str) -> Iterator[Any]:
     """Yield a client of the scheduler whose workers all run this mipsrec."""
+    _check_settings()
     try:
         import dask
         from distributed import Client

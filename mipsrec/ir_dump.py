@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from .linking import GuestFile
 from .options import AUTO, CALL_MODELS, MEMORY_MODELS
 from .profiles import Profile
 from .temporary_folder import beside, opened_output, write_in
-from .trust import distrust
+from .trust import Distrusted, settle
 
 INDEX = "index.json"
 FORMAT = 4
@@ -82,7 +82,7 @@ def write_dump(
     """Write modules and their index, all or nothing; what the index of an earlier dump names goes."""
     records: list[dict[str, Any]] = []
     try:
-        with _kept_if_done(folder), opened_output(folder) as place, beside(place) as new:
+        with opened_output(folder) as place, beside(place) as new:
             for function, text, lifted in modules:
                 records.append(_record(function, lifted, function.start in hot))
                 write_in(new, records[-1]["file"], text.encode())
@@ -102,19 +102,6 @@ def write_dump(
     except OSError as error:
         raise LiftError(f"{folder}: cannot be written ({error.strerror or error})") from error
     return len(records)
-
-
-@contextmanager
-def _kept_if_done(folder: Path) -> Iterator[None]:
-    """Remove a folder, and those above it, where they were made for what then failed."""
-    absent = [place for place in (folder, *folder.parents) if not os.path.lexists(place)]
-    try:
-        yield
-    except BaseException:
-        with suppress(OSError):
-            for place in absent:
-                place.rmdir()
-        raise
 
 
 def _replace_dump(place: int, new: int, names: list[str]) -> None:
@@ -159,24 +146,28 @@ def _guest_file(said: dict[str, Any]) -> GuestFile:
 
 
 def _check_trust(path: Path) -> None:
-    """Raise BuildError where others could write IR: it becomes code that runs as this user."""
-    reason = distrust(path)
-    if reason is not None and path.exists():
-        raise BuildError(f"{path}: {reason}, so no code is made of it; copy it to a folder of your own")
+    """Raise BuildError where others could write IR, which becomes code that runs as this user; OSError without it."""
+    try:
+        settle(path)
+    except Distrusted as reason:
+        raise BuildError(f"{path}: {reason}, so no code is made of it; copy it to a folder of your own") from reason
 
 
 def _own_file(folder: Path, name: str) -> Path:
     if Path(name).name != name:
         raise ValueError(f"{name!r} is no name of a file in it")
-    _check_trust(folder / name)
+    try:
+        _check_trust(folder / name)
+    except FileNotFoundError:
+        raise BuildError(f"{folder / name}: is missing; dump the program again") from None
     return folder / name
 
 
 def read_dump(folder: Path) -> Dump:
     """Read an index; raises BuildError when the folder is not a whole dump of this version, or others can write it."""
-    _check_trust(folder)
-    _check_trust(folder / INDEX)
     try:
+        _check_trust(folder)
+        _check_trust(folder / INDEX)
         index = json.loads(read_input(folder / INDEX))
     except OSError as error:
         reason = f"not a folder made by `mipsrec dump-llvm -o` ({INDEX}: {error.strerror})"
@@ -206,7 +197,4 @@ def read_dump(folder: Path) -> Dump:
         raise BuildError(f"{folder / INDEX}: damaged ({error!r}); dump the program again") from error
     if not files:
         raise BuildError(f"{folder}: holds no functions; dump a whole program")
-    missing = next((file.path for file in files if not file.path.exists()), None)
-    if missing is not None:
-        raise BuildError(f"{missing}: is missing; dump the program again")
     return dump

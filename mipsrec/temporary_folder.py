@@ -48,23 +48,39 @@ def temporary_folder(prefix: str, parent: str | os.PathLike[str] | None = None) 
 
     A parent is good for moving files within one file system; `move_file` moves them from elsewhere, too.
     """
-    with held(), _made(prefix, parent) as folder, let_in():
-        yield Path(folder)
+    with held():
+        folder = _made(prefix, parent)
+        try:
+            with let_in():
+                yield Path(folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
-def _made(prefix: str, parent: str | os.PathLike[str] | None) -> tempfile.TemporaryDirectory[str]:
+def _made(prefix: str, parent: str | os.PathLike[str] | None) -> str:
     if parent is not None:
-        made = tempfile.TemporaryDirectory(prefix=prefix, dir=os.path.realpath(parent))
-        if is_ours(made.name):
-            return made
-        made.cleanup()
+        folder = made_if_ours(prefix, parent)
+        if folder is not None:
+            return folder
     for place in temporary_places():
         with suppress(OSError, ValueError):
-            made = tempfile.TemporaryDirectory(prefix=prefix, dir=os.path.realpath(place))
-            if is_ours(made.name):
-                return made
-            made.cleanup()
+            folder = made_if_ours(prefix, place)
+            if folder is not None:
+                return folder
     raise OSError(errno.ENOENT, "no folder for temporary files that is not of others; set TMPDIR to one")
+
+
+def made_if_ours(prefix: str, place: str | os.PathLike[str]) -> str | None:
+    """Return a new folder in another one, or None where others could take it away or write it; raises OSError.
+
+    Where they could, its name may be that of another folder by now: only an empty one goes.
+    """
+    folder = tempfile.mkdtemp(prefix=prefix, dir=os.path.realpath(place))
+    if is_ours(folder):
+        return folder
+    with suppress(OSError):
+        os.rmdir(folder)
+    return None
 
 
 # ---- where results go ----
@@ -78,46 +94,59 @@ def opened_output(folder: str | os.PathLike[str]) -> Iterator[int]:
     """Yield the descriptor of a folder for results, made if need be; raises OSError.
 
     It may be another user's. But that user does not choose which one it is: links on the way are of root or this user,
-    and what is written by the descriptor goes there, whatever has the folder's name meanwhile.
+    and what is written by the descriptor goes there, whatever has the folder's name meanwhile. Folders that were made
+    go where the work fails, if they are empty then.
     """
-    handle = _open_output(os.fspath(folder))
-    try:
-        yield handle
-    finally:
-        os.close(handle)
-
-
-def _open_output(path: str) -> int:
-    waiting, links = trust.parts(path), 0
     with ExitStack() as opened:
-
-        def hold(handle: int) -> int:
-            opened.callback(os.close, handle)
-            return handle
-
-        here = hold(os.open("/" if os.path.isabs(path) else ".", _PLACE))
-        while waiting:
-            found = hold(_open_or_make(waiting.pop(), here))
-            if not stat.S_ISLNK(os.fstat(found).st_mode):
-                here = found
-                continue
-            links += 1
-            if links > _MOST_LINKS:
-                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-            target = _target_of(found)
-            waiting += trust.parts(target)
-            here = hold(os.open("/", _PLACE)) if target.startswith("/") else here
-        if not stat.S_ISDIR(os.fstat(here).st_mode):
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-        return os.dup(here)
+        made: list[tuple[int, str, int]] = []
+        try:
+            yield _open_output(os.fspath(folder), opened, made)
+        except BaseException:
+            with suppress(OSError):
+                for above, name, handle in reversed(made):
+                    if os.path.samestat(os.stat(name, dir_fd=above, follow_symlinks=False), os.fstat(handle)):
+                        os.rmdir(name, dir_fd=above)
+            raise
 
 
-def _open_or_make(name: str, folder: int) -> int:
+def _open_output(path: str, opened: ExitStack, made: list[tuple[int, str, int]]) -> int:
+    """Return the descriptor; `opened` closes it and those on the way, `made` gets (above, name, descriptor)."""
+
+    def hold(handle: int) -> int:
+        opened.callback(os.close, handle)
+        return handle
+
+    waiting, links = trust.parts(path), 0
+    here = hold(os.open("/" if os.path.isabs(path) else ".", _PLACE))
+    while waiting:
+        name = waiting.pop()
+        handle, is_new = _open_or_make(name, here)
+        found = hold(handle)
+        if is_new:
+            made.append((here, name, found))
+        if not stat.S_ISLNK(os.fstat(found).st_mode):
+            here = found
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        target = _target_of(found)
+        waiting += trust.parts(target)
+        here = hold(os.open("/", _PLACE)) if target.startswith("/") else here
+    if not stat.S_ISDIR(os.fstat(here).st_mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+    return here
+
+
+def _open_or_make(name: str, folder: int) -> tuple[int, bool]:
+    """Return a descriptor, and whether it is of a folder that was made now."""
     with suppress(FileNotFoundError):
-        return os.open(name, _PLACE, dir_fd=folder)
-    with suppress(FileExistsError):
+        return os.open(name, _PLACE, dir_fd=folder), False
+    try:
         os.mkdir(name, dir_fd=folder)
-    return os.open(name, _PLACE, dir_fd=folder)
+    except FileExistsError:
+        return os.open(name, _PLACE, dir_fd=folder), False
+    return os.open(name, _PLACE, dir_fd=folder), True
 
 
 def _target_of(link: int) -> str:

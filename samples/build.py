@@ -14,6 +14,7 @@ As a program: `build.py --help`.
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import json
 import os
@@ -106,6 +107,9 @@ class Sample:
         """What building it takes besides compilers and is not there, and how to get it; "" when all is there."""
         if self.package and not (sources_folder() / self.package).is_dir():
             return f"sample {self.name}: no source package {self.package} here; `mipsrec bench --fetch` gets it"
+        if self.package and (reason := _distrust(sources_folder() / self.package)):
+            otherwise = "name a folder of your own in MIPSREC_SOURCES"
+            return f"sample {self.name}: {reason}, so nothing is built of it; {otherwise}"
         for path, package in self.needs:
             if not Path(path).exists():
                 return f"sample {self.name}: {path} is not installed; on Debian: apt-get install {package}"
@@ -122,6 +126,16 @@ def sources_folder() -> Path:
     cache = os.environ.get("MIPSREC_CACHE")
     base = Path(cache) if cache else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mipsrec"
     return Path(named).resolve() if named else base.resolve() / "sources"
+
+
+@functools.cache
+def _distrust(sources: Path) -> str | None:
+    """Who else can change the sources, which become programs that this user runs; None: nobody."""
+    if str(SAMPLES.parent) not in sys.path and SAMPLES.name == "samples":
+        sys.path.append(str(SAMPLES.parent))  # this file is a program in a checkout
+    from mipsrec.trust import distrust_all
+
+    return distrust_all(sources)
 
 
 def _expanded(pattern: str) -> list[str]:

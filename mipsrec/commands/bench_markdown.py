@@ -6,6 +6,7 @@ what the printed ones have, and what translating took.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,6 +16,8 @@ from ..errors import one_line
 from ..host_build import runtime_folder
 from .bench_report import Results, heading, ratio_text
 
+_PLAIN_GIT = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_OPTIONAL_LOCKS": "0"}
+"""Git starts what a user's settings name (core.fsmonitor); `sudo` may leave those of another user."""
 TITLE = "## Recompiled programs beside native builds"
 
 
@@ -24,7 +27,8 @@ def version() -> str:
     if (runtime.parent / ".git").exists():
         words = ["git", "-C", str(runtime.parent), "describe", "--always", "--dirty"]
         try:
-            said = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True)
+            said = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True,
+                                  env=os.environ | _PLAIN_GIT)  # fmt: skip
             return f"commit {said.stdout.strip()}"
         except (OSError, subprocess.CalledProcessError):
             pass  # no git here, or a checkout of another user

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
+from .. import trust
 from ..errors import BuildError
 from ..temporary_folder import temporary_folder
 
@@ -30,6 +31,9 @@ def fetch(samples: ModuleType) -> list[str]:
     lines = []
     for package, recipe in samples.load_packages().items():
         if (folder / package).is_dir():
+            reason = trust.distrust_all(folder / package)
+            if reason is not None:
+                raise BuildError(f"{reason}, so nothing is built of it; name a folder of your own in MIPSREC_SOURCES")
             lines.append(f"{folder / package}: is there already")
             continue
         missing = [f"{tool}; on Debian: apt-get install {provider}" for tool, provider in recipe["tools"].items()
@@ -38,9 +42,9 @@ def fetch(samples: ModuleType) -> list[str]:
             lines.append(f"{package}: not fetched: needs {', '.join(missing)}")
             continue
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            trust.settle(folder, make=True)
         except OSError as error:
-            raise BuildError(f"{folder}: cannot be written ({error.strerror})") from error
+            raise BuildError(f"{folder}: cannot be written ({error.strerror or error})") from error
         with temporary_folder(".fetch-", folder) as unpacking:
             sources = _unpacked(package, unpacking)
             for command in recipe["prepare"]:

@@ -13,9 +13,12 @@
 #include "linux/signals.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -66,12 +69,49 @@ static uint16_t port_of(int listener)
 
 /* ---- a socket in the file system ---- */
 
+/* Where it is while this process waits at one: in a folder that is opened once, as others may be able to rename it. */
+static struct {
+    int folder;
+    const char *name;
+} place;
+
+static bool open_place(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *above = slash == NULL ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+    place.name = slash == NULL ? path : slash + 1;
+    place.folder = above == NULL ? -1 : open(above, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    free(above);
+    return place.folder >= 0;
+}
+
+static void remove_socket(void)
+{
+    unlinkat(place.folder, place.name, 0);
+}
+
+/* By the opened folder; without /proc by the path. */
+static bool fill_in(struct sockaddr_un *address, const char *path)
+{
+    size_t room = sizeof address->sun_path;
+    char opened[40];
+    snprintf(opened, sizeof opened, "/proc/self/fd/%d", place.folder);
+    int size = access(opened, F_OK) == 0 ? snprintf(address->sun_path, room, "%s/%s", opened, place.name)
+                                         : snprintf(address->sun_path, room, "%s", path);
+    if ((size_t)size < room)
+        return true;
+    errno = ENAMETOOLONG;
+    return false;
+}
+
 /* Whether a file is a socket of this user that no process has any more. Datagrams cannot be sent to one that there is, so
  * asking is no connection to it. */
 static bool is_left_over(const struct sockaddr_un *address)
 {
     struct stat status;
-    if (lstat(address->sun_path, &status) != 0 || !S_ISSOCK(status.st_mode) || status.st_uid != geteuid())
+    if (fstatat(place.folder, place.name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+        return false;
+    if (!S_ISSOCK(status.st_mode) || status.st_uid != geteuid())
         return false;
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     bool refused = connect(fd, (const struct sockaddr *)address, sizeof *address) != 0 && errno == ECONNREFUSED;
@@ -89,28 +129,25 @@ static bool bind_to(int fd, const struct sockaddr_un *address)
         errno = EADDRINUSE;
         return false;
     }
-    return unlink(address->sun_path) == 0 && bind(fd, (const struct sockaddr *)address, sizeof *address) == 0;
+    return unlinkat(place.folder, place.name, 0) == 0 && bind(fd, (const struct sockaddr *)address, sizeof *address) == 0;
 }
 
-/* The socket's mode is set before anybody can connect: it does not listen yet. */
+/* The socket has its mode before it has its name: whatever has the name later is not touched. */
 static int listen_at_path(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof address.sun_path) {
-        errno = ENAMETOOLONG;
+    if (!open_place(path))
         return -1;
-    }
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -1;
-    strcpy(address.sun_path, path);
-    if (bind_to(fd, &address)) {
-        if (chmod(path, S_IRUSR | S_IWUSR) == 0 && listen(fd, 1) == 0)
+    int fd = fill_in(&address, path) ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
+    if (fd >= 0 && fchmod(fd, S_IRUSR | S_IWUSR) == 0 && bind_to(fd, &address)) {
+        if (listen(fd, 1) == 0)
             return fd;
-        unlink(path);
+        remove_socket();
     }
     int error = errno;
-    close(fd);
+    if (fd >= 0)
+        close(fd);
+    close(place.folder);
     errno = error;
     return -1;
 }
@@ -127,21 +164,18 @@ static bool is_trusted(int fd)
 static const int ends[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 #define END_COUNT (sizeof ends / sizeof *ends)
 
-static const char *socket_path; /* in the file system, while this process waits at one */
-
 static void on_end(int host_signal)
 {
-    unlink(socket_path);
+    remove_socket();
     MR_TELL(sample_end);
     mr_die_of_host_signal(host_signal);
 }
 
 /* Has the signals end the process as they do without this, but those that are ignored. Fills in what was before. */
-static void watch_ends(const char *path, struct sigaction before[END_COUNT])
+static void watch_ends(struct sigaction before[END_COUNT])
 {
     struct sigaction action = {.sa_handler = on_end, .sa_flags = SA_ONSTACK};
     sigfillset(&action.sa_mask);
-    socket_path = path;
     for (size_t i = 0; i < END_COUNT; i++)
         if (sigaction(ends[i], NULL, &before[i]) == 0 && before[i].sa_handler != SIG_IGN)
             sigaction(ends[i], &action, NULL);
@@ -183,7 +217,7 @@ int mr_debug_accept(const char *where)
     int listener = is_port ? listen_at_port(port) : listen_at_path(where);
     int error = errno;
     if (listener >= 0 && !is_port)
-        watch_ends(where, before);
+        watch_ends(before);
     mr_signals_set_host_mask(mask);
     if (listener < 0) {
         mr_print_error("mipsrec-host: no debugger can connect at %s%s: %s\n", is_port ? "port " : "", where, strerror(error));
@@ -196,8 +230,9 @@ int mr_debug_accept(const char *where)
     int fd = accept_one(listener, is_port);
     close(listener);
     if (!is_port) {
-        unlink(where);
+        remove_socket();
         watch_ends_no_more(before);
+        close(place.folder);
     }
     return fd;
 }

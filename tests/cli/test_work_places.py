@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from mipsrec import temporary_folder as temporary_folder_module
 from mipsrec.commands import bench
 from mipsrec.temporary_folder import move_file, opened_output, temporary_folder, write_in
 from tests.cli.others import open_to_others
@@ -101,6 +102,36 @@ def test_temporary_folders(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -
         with temporary_folder("mipsrec-test-", parent) as folder:
             assert folder.is_dir() and not folder.is_relative_to(open_folder)
         assert not folder.exists()
+
+
+def test_what_takes_the_name_of_a_temporary_folder_stays(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others exchange it with a folder of this user before it is judged."""
+    precious, is_ours = open_folder / "precious", temporary_folder_module.is_ours
+    precious.mkdir()
+    (precious / "file").write_text("kept")
+
+    def judge(folder: str) -> bool:
+        if folder.startswith(str(open_folder)):
+            os.rename(folder, open_folder / "taken")
+            os.rename(precious, folder)
+        return is_ours(folder)
+
+    monkeypatch.setattr(temporary_folder_module, "is_ours", judge)
+    with temporary_folder("mipsrec-test-", open_folder) as folder:
+        assert not folder.is_relative_to(open_folder)
+    assert [path.read_text() for path in open_folder.glob("mipsrec-test-*/file")] == ["kept"]
+
+
+def test_what_takes_the_name_of_a_new_folder_stays(tmp_path: Path) -> None:
+    """A folder for results goes where the work fails, and no other folder with its name."""
+    for exchanged in (False, True):
+        with pytest.raises(KeyError), opened_output(tmp_path / "new/inner"):
+            if exchanged:
+                (tmp_path / "new").rename(tmp_path / "taken")
+                (tmp_path / "new/inner").mkdir(parents=True)
+            raise KeyError
+        assert {path.name for path in tmp_path.iterdir()} == ({"new", "taken"} if exchanged else set())
+    assert (tmp_path / "new/inner").is_dir()
 
 
 def test_a_finished_file_replaces_a_link(open_folder: Path, tmp_path: Path) -> None:

@@ -34,6 +34,21 @@ def test_a_signal_that_ends_the_wait(guest: Path, tmp_path: Path, option: str) -
         assert not path.exists()
 
 
+def test_what_takes_the_name_of_its_folder_stays(guest: Path, tmp_path: Path) -> None:
+    """The socket goes from the folder that was found, whatever has that folder's name meanwhile."""
+    (tmp_path / "folder").mkdir()
+    path = tmp_path / "folder/socket"
+    with DebuggedGuest([plain_host(), "--gdb", path, guest], path, before=heed_interrupts) as waiting:
+        waiting.wait_until_it_listens()
+        assert path.stat().st_mode & 0o777 == 0o600
+        (tmp_path / "folder").rename(tmp_path / "moved")
+        (tmp_path / "folder").mkdir()
+        path.write_text("kept")
+        waiting.process.send_signal(signal.SIGTERM)
+        assert waiting.process.wait() == -signal.SIGTERM
+    assert path.read_text() == "kept" and os.listdir(tmp_path / "moved") == []
+
+
 def test_a_socket_that_is_left_over(guest: Path, tmp_path: Path) -> None:
     """That of a host that was killed is replaced; neither that of one that waits, nor any other file."""
     path = tmp_path / "socket"

@@ -1,0 +1,76 @@
+"""With a HOME or a cache of another user, as `sudo` may leave them, nothing that is there runs or is written."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mipsrec import farm
+from mipsrec.commands import bench_markdown, bench_sources
+from mipsrec.errors import BuildError
+from tests.cli.others import GIVES_AWAY, give, open_to_others, snapshot
+from tests.support.commandline import mipsrec
+from tests.support.samples import load_samples
+from tests.support.tools import need
+
+PACKAGE = "bzip2"
+
+
+@pytest.fixture(params=["others write a file", pytest.param("another user's", marks=GIVES_AWAY)])
+def home(request: pytest.FixtureRequest) -> Path:
+    """A home with settings and sources that this user did not choose."""
+    with open_to_others() as folder:
+        for name in (f"sources/{PACKAGE}", ".config/dask"):
+            (folder / name).mkdir(parents=True)
+        files = folder / f"sources/{PACKAGE}/bzlib.h", folder / ".config/dask/dask.yaml"
+        for path in files:
+            path.write_text("")
+            path.chmod(0o666)
+        if request.param == "another user's":
+            give(folder)
+        yield folder
+
+
+def test_no_sample_is_built_of_them(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = snapshot(home)
+    monkeypatch.setenv("MIPSREC_SOURCES", str(home / "sources"))
+    samples = load_samples()
+    monkeypatch.setattr(samples, "load_packages", lambda: {PACKAGE: {"tools": {}, "prepare": []}})
+    said = samples.load_samples()[PACKAGE].missing()
+    assert f"{home}/sources/{PACKAGE}" in said and "nothing is built of it" in said
+    with pytest.raises(samples.MissingTool):
+        samples.build_native(PACKAGE, ("-O2",), home)
+    with pytest.raises(BuildError, match="nothing is built of it|belongs to another user"):
+        bench_sources.fetch(samples)
+    result = mipsrec("bench", "--only", PACKAGE, MIPSREC_SOURCES=str(home / "sources"))
+    assert "nothing is built of it" in result.stdout + result.stderr
+    assert snapshot(home) == before
+
+
+def test_dask_takes_no_settings_from_there(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(home))
+    with pytest.raises(BuildError, match="dask would take its settings there"):
+        farm._check_settings()
+    monkeypatch.setenv("HOME", str(home / "sources/absent"))
+    if home.stat().st_uid == os.geteuid():
+        farm._check_settings()  # others can make nothing there
+
+
+def test_git_takes_no_settings_from_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git, mark = need("git"), tmp_path / "mark"
+    checkout, home = tmp_path / "checkout", tmp_path / "home"
+    for folder in (checkout / "runtime", home):
+        folder.mkdir(parents=True)
+    (tmp_path / "hook").write_text(f"#!/bin/sh\ntouch {mark}\n")
+    (tmp_path / "hook").chmod(0o755)
+    author = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (["init", "-q"], [*author, "commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run([git, *words], cwd=checkout, check=True)
+    (home / ".gitconfig").write_text(f"[core]\nfsmonitor = {tmp_path / 'hook'}\n")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setattr(bench_markdown, "runtime_folder", lambda: checkout / "runtime")
+    assert bench_markdown.version().startswith("commit ")
+    assert not mark.exists()
