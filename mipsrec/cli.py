@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import shlex
 import signal
 import sys
@@ -114,9 +115,29 @@ def report_errors(action: Callable[[], int]) -> int:
             signal.raise_signal(signal.SIGPIPE)
         print(f"mipsrec: {one_line(str(error))}", file=sys.stderr)
         return 1
+    except OSError as error:
+        print(f"mipsrec: {one_line(_out_of_reach(error))}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("mipsrec: interrupted", file=sys.stderr)
         return 130
+
+
+def _out_of_reach(error: OSError) -> str:
+    """Return what to say of a path that cannot be looked at; raises the error where it names none: a bug of ours."""
+    if error.filename is not None:
+        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+    if not _has_working_folder():
+        return "the working folder is no more; go to another one"
+    raise error
+
+
+def _has_working_folder() -> bool:
+    try:
+        os.getcwd()
+    except OSError:
+        return False
+    return True
 
 
 def _execute(words: list[str]) -> int:

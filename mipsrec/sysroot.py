@@ -8,10 +8,10 @@ program opens later (dlopen) is not known here.
 
 from __future__ import annotations
 
+import fnmatch
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from glob import glob
 from pathlib import Path
 from typing import Literal
 
@@ -20,6 +20,7 @@ from .errors import ElfError
 from .input_file import MOST_ELF_BYTES, open_input, read_text
 
 _MOST_LINKS = 40
+_MOST_CONFIGURATIONS = 200
 _EF_MIPS_ABI2 = 0x20
 _MULTIARCH = {"little": ("mipsel-linux-gnu",), "big": ("mips-linux-gnu",)}
 _DEFAULTS = ("/lib", "/usr/lib", "/usr/local/lib")
@@ -66,16 +67,20 @@ class Sysroot:
 
     def library_folders(self, byte_order: str) -> list[str]:
         """Return the folders that the dynamic linker searches without being told, as the guest names them."""
-        found = self._configured("/etc/ld.so.conf", 0)
+        found = self._configured("/etc/ld.so.conf", set())
         for folder in _DEFAULTS:
             found += [f"{folder}/{name}" for name in _MULTIARCH[byte_order]] + [folder]
         return list(dict.fromkeys(found))
 
-    def _configured(self, guest_path: str, depth: int) -> list[str]:
-        """Return the folders that a file like /etc/ld.so.conf names, those of the files it includes in their place."""
+    def _configured(self, guest_path: str, known: set[Path]) -> list[str]:
+        """Return the folders that a file like /etc/ld.so.conf names, those of the files it includes in their place.
+
+        Each file counts once, and so many of them: it may be anybody's file.
+        """
         path = self.host_path(guest_path)
-        if path is None or depth > 3:
+        if path is None or path in known or len(known) >= _MOST_CONFIGURATIONS:
             return []
+        known.add(path)
         try:
             lines = read_text(path, "replace").splitlines()
         except OSError:
@@ -84,12 +89,22 @@ class Sysroot:
         for line in lines:
             words = line.split("#", 1)[0].split()
             if len(words) > 1 and words[0] == "include":
-                pattern = str(self.root) + os.path.join(os.path.dirname(guest_path), words[1])
-                for included in sorted(glob(pattern)):
-                    found += self._configured(self.guest_path(Path(included)), depth + 1)
+                for included in self._included(os.path.join(os.path.dirname(guest_path), words[1])):
+                    found += self._configured(included, known)
             elif words and words[0].startswith("/"):
                 found.append(words[0])
         return found
+
+
+    def _included(self, pattern: str) -> list[str]:
+        """Return the files that a pattern of ld.so.conf names. Only its last part may have wildcards, as everywhere."""
+        above, _, last = pattern.rpartition("/")
+        folder = self.host_path(above or "/")
+        try:
+            names = sorted(os.listdir(folder)) if folder is not None else []
+        except OSError:
+            return []
+        return [f"{above}/{name}" for name in fnmatch.filter(names, last) if name[0] != "." or last[0] == "."]
 
 
 @dataclass

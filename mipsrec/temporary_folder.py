@@ -143,10 +143,22 @@ def _open_or_make(name: str, folder: int) -> tuple[int, bool]:
     with suppress(FileNotFoundError):
         return os.open(name, _PLACE, dir_fd=folder), False
     try:
-        os.mkdir(name, dir_fd=folder)
+        return _open_made(name, folder, 0o777), True
     except FileExistsError:
         return os.open(name, _PLACE, dir_fd=folder), False
-    return os.open(name, _PLACE, dir_fd=folder), True
+
+
+def _open_made(name: str, folder: int, mode: int) -> int:
+    """Make a folder in another one and return its descriptor; raises OSError.
+
+    Who can write the other one may have put another folder in its place by now: none with files in it is taken.
+    """
+    os.mkdir(name, mode, dir_fd=folder)
+    made = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    if os.listdir(made):
+        os.close(made)
+        raise trust.Distrusted("others put another folder in the place of a new one")
+    return made
 
 
 def _target_of(link: int) -> str:
@@ -194,8 +206,7 @@ def beside(folder: int) -> Iterator[int]:
     """Yield the descriptor of a new folder in an opened one: it goes at the end, with what was not moved out of it."""
     with held():
         name = trust.PARTIAL + secrets.token_hex(8)
-        os.mkdir(name, 0o700, dir_fd=folder)
-        new = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        new = _open_made(name, folder, 0o700)
         try:
             with let_in():
                 yield new

@@ -8,12 +8,12 @@ import re
 import sys
 from pathlib import Path
 
-from .. import pipeline
+from .. import pipeline, trust
 from ..cache import own_folder
 from ..elf_marks import lack_of
 from ..errors import BuildError, UsageError, one_line
 from ..ir_dump import read_dump
-from ..layers import check_trust
+from ..layers import refusal
 from .arguments import (
     add_build,
     add_function,
@@ -76,10 +76,11 @@ def _prepare_layer(folder: Path) -> None:
     """Make the folder that --into names; what a build makes in it all may read, whatever the umask."""
     os.umask(0o022)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        trust.settle(folder, make=True, mode=0o755)
+    except trust.Distrusted as reason:
+        raise refusal(folder, str(reason), "no code is taken from it") from reason
     except OSError as error:
         raise BuildError(f"{folder}: cannot be made ({error.strerror or error})") from error
-    check_trust(folder)
 
 
 def _build_store(arguments: argparse.Namespace) -> int:

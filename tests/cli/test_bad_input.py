@@ -54,6 +54,30 @@ def test_programs(name: str, tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["prog"]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["build", "LONG/x"], ["build", SAMPLE, "-o", "LONG"], ["run", "-L", "LONG", SAMPLE], ["info", "LONG"],
+        ["build", "-L", "LONG", SAMPLE], ["run", "--build", "LONG"], ["cfg", SAMPLE, "fn_004000d0", "-o", "LONG.dot"],
+        ["dump-llvm", SAMPLE, "-o", "LONG"],
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_name_that_no_file_can_have(words: list[object], tmp_path: Path) -> None:
+    """Nor can anybody look at it, which is so of a path through another user's private folder, too."""
+    long = "n" * 300
+    result = mipsrec_here(*(str(word).replace("LONG", str(tmp_path / long)) for word in words))
+    assert result.returncode in (1, 2)
+    assert_one_line(result, long, status=result.returncode)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_working_folder_that_is_no_more(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    result = mipsrec("build", "-L", ".", "/x", cwd=tmp_path / "gone", before=(tmp_path / "gone").rmdir)
+    assert_one_line(result, "the working folder is no more")
+
+
 @pytest.mark.parametrize("words", [["info"], ["disasm"], ["run"], ["call", "--tier", "interp"], ["dump-llvm"]])
 def test_every_command_refuses_alike(words: list[str], tmp_path: Path) -> None:
     more = ["main"] if words[0] == "call" else ["-o", str(tmp_path / "out")] if words[0] == "dump-llvm" else []

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from mipsrec import farm
+from mipsrec import farm, host_build
 from mipsrec.commands import bench_markdown, bench_sources
 from mipsrec.errors import BuildError
 from tests.cli.others import GIVES_AWAY, give, open_to_others, snapshot
@@ -57,6 +58,22 @@ def test_dask_takes_no_settings_from_there(home: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("HOME", str(home / "sources/absent"))
     if home.stat().st_uid == os.geteuid():
         farm._check_settings()  # others can make nothing there
+
+
+@pytest.mark.parametrize("place", ["home/.local/bin", "working folder"])
+def test_no_host_is_taken_from_there(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an installation; python -c has its commands in no folder."""
+    with open_to_others() as folder:
+        monkeypatch.setenv("HOME", str(folder / "home"))
+        (folder / place).mkdir(parents=True)
+        (folder / place).chmod(0o777)
+        (folder / place / "mipsrec-host").write_text("")
+        monkeypatch.chdir(folder / place)
+        monkeypatch.setattr(sys, "argv", ["-c"])
+        monkeypatch.setattr(host_build, "runtime_folder", lambda: folder / "_runtime")
+        monkeypatch.setattr(host_build, "_said_by", lambda path: f"code {host_build.source_digest()})")
+        found = host_build.shipped_host()
+        assert found is None or not found.is_relative_to(folder)
 
 
 def test_git_takes_no_settings_from_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

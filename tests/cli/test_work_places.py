@@ -13,7 +13,8 @@ import pytest
 
 from mipsrec import temporary_folder as temporary_folder_module
 from mipsrec.commands import bench
-from mipsrec.temporary_folder import move_file, opened_output, temporary_folder, write_in
+from mipsrec.temporary_folder import beside, move_file, opened_output, temporary_folder, write_in
+from mipsrec.trust import Distrusted
 from tests.cli.others import open_to_others
 from tests.support.commandline import assert_one_line, environment, mipsrec
 from tests.support.hosts import cache_with_host
@@ -132,6 +133,34 @@ def test_what_takes_the_name_of_a_new_folder_stays(tmp_path: Path) -> None:
             raise KeyError
         assert {path.name for path in tmp_path.iterdir()} == ({"new", "taken"} if exchanged else set())
     assert (tmp_path / "new/inner").is_dir()
+
+
+def test_what_takes_the_name_of_a_folder_at_once_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others exchange a folder for results, or one beside it, with another one before it is opened."""
+    mkdir, precious = os.mkdir, tmp_path / "precious"
+
+    def exchange(name: str, *words: int, dir_fd: int | None = None) -> None:
+        mkdir(name, *words, dir_fd=dir_fd)
+        if dir_fd is not None:
+            os.rename(name, "taken", src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+            os.rename(precious, name, dst_dir_fd=dir_fd)
+
+    for ways in (lambda folder: opened_output(tmp_path / "new"), beside):
+        precious.mkdir()
+        (precious / "file").write_text("kept")
+        with opened_output(tmp_path) as folder, monkeypatch.context() as patch:
+            patch.setattr(os, "mkdir", exchange)
+            with pytest.raises(Distrusted), ways(folder):
+                pass
+        (path,) = tmp_path.glob("*/file")
+        assert path.read_text() == "kept"
+        path.unlink()
+
+
+def test_no_layer_is_made_below_what_others_write(open_folder: Path) -> None:
+    layer = open_folder / "new/deep"
+    assert_one_line(mipsrec("build", "--into", layer, SAMPLE), str(layer), "no code is taken from it")
+    assert os.listdir(open_folder) == []
 
 
 def test_a_finished_file_replaces_a_link(open_folder: Path, tmp_path: Path) -> None:

@@ -102,6 +102,19 @@ def test_configured_folders_with_includes(root: Path, order: str) -> None:
     assert "/third/liba.so" in found(closure_of([main], Sysroot(root)), root)
 
 
+def test_configured_folders_without_end(root: Path, order: str) -> None:
+    """Each file counts once, however often and by whatever name it includes itself, and so many files."""
+    (root / "etc").mkdir(exist_ok=True)
+    (root / "etc/more").symlink_to("/etc")
+    lines = ["include ld.so.conf", "include more/ld.so.*", "include /*/../*/../*/../*/../*/../*/../etc/x"] * 60
+    (root / "etc/ld.so.conf").write_text("\n".join([*lines, "include many/*", "/last"]))
+    (root / "etc/many").mkdir()
+    for number in range(300):
+        (root / f"etc/many/{number}").write_text(f"/{number}\n")
+    folders = Sysroot(root).library_folders(order)
+    assert folders.index("/last") == 199 and folders.count("/last") == 1
+
+
 def test_links_lead_inside(root: Path, order: str) -> None:
     a = library(root / "real/liba.so", order)
     main = program(root / "bin/main", order, a)
