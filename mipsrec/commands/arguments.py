@@ -207,7 +207,8 @@ def add_run(parser: argparse.ArgumentParser, program_optional: bool = False) -> 
     add_build(parser)
     add_models(parser)
     add_program(parser, program_optional)
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARG", help="the program's arguments")
+    words = parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARG", help="the program's arguments")
+    words.required = False  # else Python 3.11 says so
 
 
 def options_of(arguments: argparse.Namespace) -> Options:

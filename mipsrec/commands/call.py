@@ -31,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_build(parser)
     add_program(parser)
     parser.add_argument("function", metavar="FUNCTION", help="a name or an address")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="INT", help="a0, a1, a2, a3, then the stack")
+    words = parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="INT", help="a0 to a3, then the stack")
+    words.required = False  # else Python 3.11 says so
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 from .. import pipeline
 from ..analysis import End
 from ..checksum import ends_whole
+from ..elf import Image
 from ..errors import BuildError, one_line
 from ..host_build import host_executable
 
@@ -30,6 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="machine-readable")
 
 
+def _type_of(image: Image) -> str:
+    """Return how a file is linked."""
+    if image.interpreter is None:
+        return "static-pie" if image.bias and image.entry else "static" if image.entry else "shared library"
+    return "dynamic-pie" if image.bias else "dynamic"
+
+
 def _facts(guest: pipeline.Guest) -> dict[str, Any]:
     image, functions = guest.image, guest.program.functions.values()
     blocks = [block for function in functions for block in function.blocks.values()]
@@ -38,7 +46,7 @@ def _facts(guest: pipeline.Guest) -> dict[str, Any]:
         "path": str(image.path),
         "identity": image.identity,
         "byte_order": image.byte_order,
-        "type": "static-pie" if image.bias else "static",
+        "type": _type_of(image),
         "isa": image.e_flags.arch,
         "abi": image.e_flags.abi,
         "modules": ", ".join(image.modules) or "none",

@@ -16,6 +16,7 @@
 #include "lifted/module.h"
 #include "memory/memory.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -111,12 +112,14 @@ const char *mr_library_check_file(struct mr_open_library *library, const char *p
     return whole ? check_entries(library->table) : NULL;
 }
 
-/* Whether code of a file may run, which the user has named: nobody else can have chosen what is in it (caches.c). A file that
- * is not there is told of by who opens it. */
+/* Whether code of a file may run, which the user has named: nobody else can have chosen what is in it (caches.c). What is not
+ * there now is not looked for again: another user may show a file and hide it. */
 static const char *check_trust(const char *path, char real[PATH_MAX])
 {
+    const char *wrong = mr_options.trust_library ? NULL : mr_distrust(path, real);
     struct stat status;
-    const char *wrong = mr_options.trust_library || stat(path, &status) != 0 ? NULL : mr_distrust(path, real);
+    if (wrong != NULL && stat(path, &status) != 0)
+        return strerror(errno);
     if (wrong != NULL)
         return reason("%s, so its code does not run; make it anew where only you can write, or give --trust-library", wrong);
     return NULL;

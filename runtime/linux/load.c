@@ -4,7 +4,8 @@
  * of the file; memory beyond p_filesz of a segment with p_memsz > p_filesz is zero. mipsrec/elf_header.py and memory.py
  * state the same rules for the translator. Where a position-independent file goes:
  *
- *     static program                     PIE_BIAS, which is where the translator looks at it
+ *     static program                     PIE_BIAS, which is where the translator looks at it; so is any whose function is
+ *                                        called (--call)
  *     program with an interpreter        DYNAMIC_PIE_BIAS, the kernel's ELF_ET_DYN_BASE (two thirds of user space)
  *     interpreter                        the highest free range below the stack, as mmap
  *
@@ -12,6 +13,7 @@
  * program, or its interpreter, relocates itself).
  */
 #include "base/messages.h"
+#include "base/options.h"
 #include "cpu/interp.h"
 #include "linux/marks.h"
 #include "linux/descriptors.h"
@@ -336,7 +338,7 @@ static uint32_t choose_bias(uint32_t type, const struct extent *extent)
 {
     if (type != ET_DYN || extent->lowest >= LOWEST_ADDRESS)
         return 0;
-    return extent->interpreter ? DYNAMIC_PIE_BIAS : PIE_BIAS;
+    return extent->interpreter && mr_options.call_function == NULL ? DYNAMIC_PIE_BIAS : PIE_BIAS;
 }
 
 void mr_load(const char *path, struct mr_image *image)

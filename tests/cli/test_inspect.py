@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commandline import assert_one_line, mipsrec
+from tests.support.commandline import assert_one_line, mipsrec, mipsrec_here
 from tests.support.compiled import BARE, compile_guest
 from tests.support.tools import need
 
@@ -63,13 +63,29 @@ def test_call_of_a_program_whose_name_is_a_number(guest: Path, tmp_path: Path) -
 PRODUCT = '#include <stdio.h>\nint product(int a, int b) { return a * b; }\nint main(void) { return puts(""); }\n'
 
 
-@pytest.mark.parametrize("tier", ["aot", "interp"])
-def test_call_in_a_dynamic_program(tmp_path: Path, tier: str) -> None:
-    program = compile_guest(tmp_path, "little", PRODUCT, "-no-pie")
+@pytest.mark.parametrize("tier, link", [("aot", "-no-pie"), ("aot", "-pie"), ("interp", "-pie")])
+def test_call_in_a_dynamic_program(tmp_path: Path, tier: str, link: str) -> None:
+    program = compile_guest(tmp_path, "little", PRODUCT, link)
     need("/usr/mipsel-linux-gnu/lib/ld.so.1", "libc6-mipsel-cross")
     result = mipsrec("call", "-L", "/usr/mipsel-linux-gnu", "--tier", tier, program, "product", 6, 7)
     assert result.stdout.splitlines()[0] == "v0 = 0x0000002a (42)", result.stderr
     assert_one_line(mipsrec("call", "--tier", tier, program, "product", 6, 7), "--sysroot DIR")
+
+
+@pytest.mark.parametrize(
+    "said, options",
+    [("static", ("-static",)), ("dynamic", ("-no-pie",)), ("dynamic-pie", ("-pie",)), ("shared library", ("-shared",)),
+     ("static-pie", ("-static-pie", "-nostdlib", "-nostartfiles", "-Wl,--no-dynamic-linker"))],
+)  # fmt: skip
+def test_how_a_file_is_linked(tmp_path: Path, said: str, options: tuple[str, ...]) -> None:
+    text = PRODUCT.replace("main", "__start").replace('puts("")', "0") if "-nostdlib" in options else PRODUCT
+    program = compile_guest(tmp_path, "little", text, "-fPIC", *options)
+    assert json.loads(mipsrec_here("info", "--json", program).stdout)["type"] == said
+
+
+@pytest.mark.parametrize("words, missing", [(("run",), "prog.elf"), (("call", "x"), "FUNCTION")])
+def test_what_is_missing_is_what_is_required(words: tuple[str, ...], missing: str) -> None:
+    assert_one_line(mipsrec_here(*words), f"required: {missing}; see", status=2)
 
 
 RETURNS_BY_T0 = """
