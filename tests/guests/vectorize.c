@@ -280,16 +280,16 @@ static void leave(int number, siginfo_t *info, void *context)
     siglongjmp(before, number);
 }
 
-/* One of the arrays ends at a page that is not there, or that must not be written. */
+/* One of the arrays ends at a page that is not there, or that must not be written. No loop comes farther than FILLED. */
 static void faults(uint32_t number)
 {
-    enum { PAGE = 4096, ROOM = 2 * PAGE };
+    enum { PAGE = 4096, ROOM = 2 * PAGE, FILLED = 2560 };
     uint8_t *arrays[3] = {pages, pages + ROOM, pages + 2 * ROOM};
     for (uint32_t side = 0; side < 3; side++) {
         for (uint32_t place = 0; place <= 22; place += 1 + (place >= 10)) {
             for (uint32_t i = 0; i < 3; i++) {
                 mprotect(arrays[i], ROOM, PROT_READ | PROT_WRITE);
-                fill(arrays[i], ROOM, loops[number].from);
+                fill(arrays[i] + PAGE - FILLED, FILLED + 512, loops[number].from);
             }
             uint8_t *at[3];
             for (uint32_t i = 0; i < 3; i++)

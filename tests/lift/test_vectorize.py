@@ -9,15 +9,15 @@ from pathlib import Path
 import llvmlite.binding as llvm
 import pytest
 
-from mipsrec import pipeline
 from mipsrec.emit.calls import HOST_EDGES
 from mipsrec.emit.module import module_text
 from mipsrec.emit.writer import MODULE_METADATA
 from mipsrec.isa.effects import ALL_BITS
 from mipsrec.native import default_triple
-from tests.lift.plans import Snippets, plans
+from tests.lift.plans import Snippets, open_guest, plans
 from tests.support.compiled import QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
+from tests.support.sampling import ALL
 from tests.support.tools import need
 
 pytestmark = pytest.mark.crossed
@@ -157,6 +157,7 @@ def test_found(guest: Guest) -> None:
     assert all_loops - together == apart | (APART_MIPS1 if "-march=mips1" in guest.options else set())
 
 
+@pytest.mark.parametrize("guest", BUILDS if ALL else BUILDS[:1], ids="".join, indirect=True)
 def test_as_qemu_says(host: Path, guest: Guest) -> None:
     """It takes no doubles from odd words, and has NaNs and denormal numbers of its own: those are left out."""
 
@@ -171,7 +172,7 @@ def test_as_qemu_says(host: Path, guest: Guest) -> None:
 
 @pytest.mark.parametrize("opt", [0, 2])
 def test_recompiled(host: Path, guest: Guest, tmp_path: Path, opt: int) -> None:
-    library = library_at(pipeline.open_guest(guest.path), tmp_path, opt, "loop_*")
+    library = library_at(open_guest(guest.path), tmp_path, opt, "loop_*")
     said = run(host, "--library", library, guest.path)
     assert without_places(said) == without_places(guest.said)
 
