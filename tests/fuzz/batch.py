@@ -23,7 +23,9 @@ from tests.fuzz.states import STATE_BYTES, States, unpack
 from tests.fuzz.unicorn_guest import UNSEEN, run_unicorn
 from tests.support.tiers import BASELINE
 
-OPTS = (0, "light", 3)
+Opts = tuple[int | str, ...]
+OPTS: Opts = (0, "light", 3)
+"""The levels of recompiled executors."""
 _RESERVED_SHARE = 0.02
 _SIGNAL_AT = 144
 
@@ -66,11 +68,13 @@ def make_cases(random: Random, mode: Mode, count: int, first_row: int) -> list[C
     return cases
 
 
-def execute(folder: Path, host: Path, mode: Mode, cases: list[Case], states: bytes) -> dict[str, bytes]:
+def execute(
+    folder: Path, host: Path, mode: Mode, cases: list[Case], states: bytes, opts: Opts = OPTS
+) -> dict[str, bytes]:
     """Return what each executor leaves behind the states; the interpreter is "interp"."""
     guest = link(folder, mode, cases)
     executors: dict[str, Callable[[bytes], bytes]] = {"interp": lambda part: run_host(host, guest, part, None)}
-    for opt in OPTS:
+    for opt in opts:
         executors[f"lifted {opt}"] = partial(_run_lifted, host, guest, library(guest, opt))
     for name, tier in BASELINE.items():
         executors[name] = partial(run_tier, host, guest, tier)
@@ -98,21 +102,23 @@ def listing(case: Case) -> str:
 
 
 def run_batch(
-    folder: Path, host: Path, mode: Mode, seed: str, case_count: int, states_per_case: int, tally: Tally
-) -> None:
+    folder: Path, host: Path, mode: Mode, seed: str, case_count: int, states_per_case: int, tally: Tally,
+    opts: Opts = OPTS,
+) -> None:  # fmt: skip
     """Make and execute a batch, and add what it shows to the tally."""
     random = Random(seed)
     cases = make_cases(random, mode, case_count, random.randrange(len(ROWS)))
-    run_cases(folder, host, mode, cases, random, states_per_case, tally)
+    run_cases(folder, host, mode, cases, random, states_per_case, tally, opts)
 
 
 def run_cases(
-    folder: Path, host: Path, mode: Mode, cases: list[Case], random: Random, states_per_case: int, tally: Tally
-) -> None:
+    folder: Path, host: Path, mode: Mode, cases: list[Case], random: Random, states_per_case: int, tally: Tally,
+    opts: Opts = OPTS,
+) -> None:  # fmt: skip
     """Execute cases on random states, and add what they show to the tally."""
     drawn = States(random, mode.order, mode.fr)
     states = b"".join(drawn.draw(case, number) for number, case in enumerate(cases) for _ in range(states_per_case))
-    results = execute(folder, host, mode, cases, states)
+    results = execute(folder, host, mode, cases, states, opts)
     interpreted = results.pop("interp")
     count_rows(cases, interpreted, mode, tally)
     agreeing: set[int] = set()

@@ -9,13 +9,14 @@ import pytest
 
 from mipsrec.isa import ROWS, decode
 from mipsrec.isa.effects import masks
-from tests.fuzz.batch import Tally, listing, make_cases, run_batch, run_cases
+from tests.fuzz.batch import OPTS, Tally, listing, make_cases, run_batch, run_cases
 from tests.fuzz.cases import chain, constants, kinds_for, make_case, single
 from tests.fuzz.guest import CASES as GUEST_CASES
 from tests.fuzz.guest import MODES
 from tests.fuzz.maker import Case
 from tests.fuzz.reasons import REASONS
 from tests.fuzz.states import States
+from tests.support.sampling import ALL
 
 CASES, STATES = 120, 40
 RARE = {
@@ -52,16 +53,16 @@ RARE_2008 = {"causes": [0x4602103F, 0x46202105]}  # c.ngt.s $f2, $f2 | abs.d $f4
 
 @pytest.fixture(scope="module")
 def tally(host: Path, tmp_path_factory: pytest.TempPathFactory) -> Tally:
-    """One batch of each mode."""
+    """One batch of each mode, recompiled at one level; each level has both byte orders."""
     tally = Tally()
-    for mode in MODES:
-        run_batch(tmp_path_factory.mktemp("fuzz"), host, mode, f"sample {mode}", CASES, STATES, tally)
-    for mode in MODES[:3]:
+    for mode, opt in zip(MODES, (*OPTS, *OPTS[1:], OPTS[0])):
+        run_batch(tmp_path_factory.mktemp("fuzz"), host, mode, f"sample {mode}", CASES, STATES, tally, (opt,))
+    for mode, opt in zip(MODES[:3], OPTS):
         start, cases = GUEST_CASES, []
         for words in (RARE_2008 if mode.nan2008 else RARE).values():
             cases.append(Case(start, 27, words=words, certain=[0], pointers={8: 0}))
             start += 4 * (len(words) + 2)
-        run_cases(tmp_path_factory.mktemp("fuzz"), host, mode, cases, Random("rare"), STATES, tally)
+        run_cases(tmp_path_factory.mktemp("fuzz"), host, mode, cases, Random("rare"), STATES, tally, (opt,))
     return tally
 
 
@@ -86,7 +87,7 @@ def test_addresses_stay() -> None:
     """No word writes a register that holds an address: stores reach the window alone, never the code of a case."""
     random = Random("addresses")
     rows = [row for row in ROWS if not {single, chain, constants} >= set(kinds_for(row))]
-    for row in rows * 1000:
+    for row in rows * (1000 if ALL else 250):
         case = make_case(random, row, 0, GUEST_CASES)
         held = {case.home, *case.pointers, *case.indexes, *case.wild, *case.labels}
         for word in case.words:
