@@ -4,6 +4,8 @@ PYTHON ?= python3
 # For two cores: tests wait for processes now and then.
 JOBS ?= 4
 PY := .venv/bin/python
+# Otherwise every process of the tests, of which there are thousands, compiles the modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help venv demo test quick check check-python check-c conformance fuzz fuzz-flow fuzz-selfmod fuzz-csmith fuzz-input fuzz-host samples
 .PHONY: same-ir pass-worth stencils docs clean
