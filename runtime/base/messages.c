@@ -7,6 +7,7 @@
 
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,27 +22,44 @@ static unsigned lines_of(const char *text)
     return count;
 }
 
-/* Whether a character that is no text begins there: of ASCII, or of the C1 controls in UTF-8. `breaks`: the text has more
- * line breaks than its format, so all but the format's last one are of names. */
-static bool is_control(const char *at, bool breaks, bool ends)
+/* Returns the length of the UTF-8 character that begins there, and which it is; 0 where none does. */
+static unsigned character_at(const unsigned char *at, uint32_t *code)
 {
-    unsigned char byte = (unsigned char)at[0], next = (unsigned char)at[1];
-    if (byte == '\n')
-        return breaks && !(ends && next == 0);
-    return (byte < ' ' && byte != '\t') || byte == 0x7f || (byte == 0xc2 && next >= 0x80 && next < 0xa0);
+    unsigned length = *at < 0x80 ? 1 : *at < 0xc2 ? 0 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : *at < 0xf5 ? 4 : 0;
+    *code = length <= 1 ? *at : *at & (0x7fu >> length);
+    for (unsigned i = 1; i < length; i++) {
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+        *code = *code << 6 | (at[i] & 0x3f);
+    }
+    return length;
 }
 
-/* Returns the length of the text with its control characters written out, of which as much is kept as there is room for. */
+/* Whether a character moves a terminal's cursor or turns the direction of text: controls of ASCII and C1, separators of lines,
+ * marks of direction. */
+static bool is_control(uint32_t code)
+{
+    return (code < ' ' && code != '\t') || (code >= 0x7f && code < 0xa0) || code == 0x061c || code == 0x200e ||
+           code == 0x200f || (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+}
+
+/* Returns the length of the text with what is no text written out, of which as much is kept as there is room for. `breaks`:
+ * the text has more line breaks than its format, so all but the format's last one are of names. */
 static size_t write_controls(const char *text, bool breaks, bool ends, char *to, size_t room)
 {
     size_t length = 0;
-    for (; *text && length + 5 < room; text++)
-        if (!is_control(text, breaks, ends))
-            to[length++] = *text;
-        else if (*text == '\n')
+    while (*text && length + 17 < room) {
+        uint32_t code;
+        unsigned size = character_at((const unsigned char *)text, &code);
+        bool shown = code == '\n' ? !breaks || (ends && text[1] == 0) : size != 0 && !is_control(code);
+        if (!shown && code == '\n')
             length += (size_t)sprintf(to + length, "\\n");
-        else
-            length += (size_t)sprintf(to + length, "\\x%02x", (unsigned char)*text);
+        for (unsigned i = 0; i < (size != 0 ? size : 1) && code != '\n' && !shown; i++)
+            length += (size_t)sprintf(to + length, "\\x%02x", (unsigned char)text[i]);
+        for (unsigned i = 0; i < size && shown; i++)
+            to[length++] = text[i];
+        text += size != 0 ? size : 1;
+    }
     to[length] = 0;
     return length;
 }

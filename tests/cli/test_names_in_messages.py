@@ -37,6 +37,16 @@ def test_a_file_that_is_no_program(tmp_path: Path) -> None:
         assert_written_out(*words, cwd=tmp_path)
 
 
+def test_every_kind_of_character(host: Path, tmp_path: Path) -> None:
+    """Text stays; what is no UTF-8, and what moves a cursor, ends a line or turns the direction of text, does not."""
+    text, others = "ä€😀\t", ("\x85", "\x9b", "\x7f", "\u061c", "\u200f", "\u2028", "\u202e", "\u2066")
+    broken = (b"\x9b31m", b"\xc0\xaf", b"\xed", b"\xe2\x82", b"\xf0\x9f\x98", b"\xf8")
+    for part in (*(other.encode() for other in others), *broken):
+        said = subprocess.run([host, text.encode() + part], cwd=tmp_path, capture_output=True).stderr
+        written = "".join(chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}" for byte in part)
+        assert said.startswith(f"mipsrec-host: {text}{written}: ".encode()), said
+
+
 def test_the_report_of_a_program_that_dies(tmp_path: Path) -> None:
     code = struct.pack(">2I", 0x7C641010, 0)  # addu.qb, which no processor here has
     (tmp_path / FORGED).write_bytes(TinyElf(segments=[(1, CODE + 0x200, code, len(code), 5)]).build())
