@@ -8,7 +8,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct line {
@@ -145,38 +147,85 @@ static void put_profile(struct output *out, const uint8_t identity[32], uint64_t
     flush(out);
 }
 
-int mr_profile_open_partial(const char *path, char *partial, size_t size_bytes)
+/* The file of a profile: its name, and that of the part that is written, in an opened folder. */
+struct place {
+    int folder;
+    const char *name;
+    char partial[NAME_MAX + 1];
+};
+
+/* Opens the folder of an absolute path. It must be the same one each time: others may be able to rename it meanwhile. */
+static bool open_place(const char *path, struct place *place)
 {
-    int length = snprintf(partial, size_bytes, "%s.%d", path, (int)getpid());
-    if (length < 0 || (size_t)length >= size_bytes) {
-        errno = ENAMETOOLONG;
-        return -1;
+    static struct stat first;
+    struct stat status;
+    char above[PATH_MAX];
+    place->name = strrchr(path, '/') + 1;
+    snprintf(above, sizeof above, "%.*s", (int)(place->name - path), path);
+    int length = snprintf(place->partial, sizeof place->partial, "%s.%d", place->name, (int)getpid());
+    place->folder = length < (int)sizeof place->partial ? open(above, O_PATH | O_DIRECTORY | O_CLOEXEC)
+                                                        : (errno = ENAMETOOLONG, -1);
+    if (place->folder < 0 || fstat(place->folder, &status) != 0)
+        return false;
+    if (first.st_ino == 0)
+        first = status;
+    if (first.st_ino == status.st_ino && first.st_dev == status.st_dev)
+        return true;
+    close(place->folder);
+    errno = ESTALE;
+    return false;
+}
+
+static int open_partial(const struct place *place)
+{
+    return openat(place->folder, place->partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+
+int mr_profile_try(const char *path)
+{
+    struct place place;
+    if (!open_place(path, &place))
+        return errno;
+    int fd = open_partial(&place), error = fd < 0 ? errno : 0;
+    if (fd >= 0) {
+        close(fd);
+        unlinkat(place.folder, place.partial, 0);
     }
-    return open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    close(place.folder);
+    return error;
+}
+
+/* Writes the file under another name first. Returns an errno, or 0. */
+static int write_at(const struct place *place, struct output *out, struct mr_profile_table *table, struct line *lines,
+                    const uint8_t identity[32])
+{
+    out->error = 0;
+    out->fd = open_partial(place);
+    if (out->fd < 0)
+        return errno;
+    put_profile(out, identity, atomic_load(&table->lost), lines, collect(table, lines));
+    if (close(out->fd) != 0 && out->error == 0)
+        out->error = errno;
+    if (out->error == 0 && renameat(place->folder, place->partial, place->folder, place->name) != 0)
+        out->error = errno;
+    if (out->error != 0)
+        unlinkat(place->folder, place->partial, 0);
+    return out->error;
 }
 
 int mr_profile_write(struct mr_profile_table *table, const char *path, const uint8_t identity[32])
 {
     static struct output out;
-    char partial[PATH_MAX];
+    struct place place;
     size_t room_bytes = MR_PROFILE_SLOT_COUNT * sizeof(struct line);
     struct line *lines =
         mmap(NULL, room_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (lines == MAP_FAILED)
         return errno;
-    out.error = 0;
-    out.fd = mr_profile_open_partial(path, partial, sizeof partial);
-    if (out.fd < 0) {
-        out.error = errno;
-    } else {
-        put_profile(&out, identity, atomic_load(&table->lost), lines, collect(table, lines));
-        if (close(out.fd) != 0 && out.error == 0)
-            out.error = errno;
-        if (out.error == 0 && rename(partial, path) != 0)
-            out.error = errno;
-        if (out.error != 0)
-            unlink(partial);
-    }
+    bool opened = open_place(path, &place);
+    int error = opened ? write_at(&place, &out, table, lines, identity) : errno;
+    if (opened)
+        close(place.folder);
     munmap(lines, room_bytes);
-    return out.error;
+    return error;
 }

@@ -249,7 +249,7 @@ static void on_end(int host_signal, siginfo_t *info, void *context)
 /* Makes `path` of the name, and sees whether the file can be made: better than when the program is done. */
 static void name_file(const char *given)
 {
-    char folder[PATH_MAX], partial[PATH_MAX];
+    char folder[PATH_MAX];
     struct stat status;
     if (stat(given, &status) == 0 && !S_ISREG(status.st_mode))
         mr_fail("--profile %s: is there, and no regular file: name another", given);
@@ -257,11 +257,9 @@ static void name_file(const char *given)
     if (relative && getcwd(folder, sizeof folder) == NULL)
         mr_fail("--profile %s: cannot tell the current folder (%s)", given, strerror(errno));
     int length = snprintf(path, sizeof path, "%s%s%s", relative ? folder : "", relative ? "/" : "", given);
-    int fd = length < (int)sizeof path ? mr_profile_open_partial(path, partial, sizeof partial) : (errno = ENAMETOOLONG, -1);
-    if (fd < 0)
-        mr_fail("--profile %s: cannot be written (%s)", given, strerror(errno));
-    close(fd);
-    unlink(partial);
+    int error = length < (int)sizeof path ? mr_profile_try(path) : ENAMETOOLONG;
+    if (error != 0)
+        mr_fail("--profile %s: cannot be written (%s)", given, strerror(error));
 }
 
 static void start_file(const struct mr_image *image)

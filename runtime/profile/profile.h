@@ -31,10 +31,10 @@ struct mr_profile_table {
     struct mr_sample_slot slots[MR_PROFILE_SLOT_COUNT];
 };
 
-/* Opens a file beside path, to be renamed when whole, and puts its name into partial; -1 and errno if it cannot. */
-int mr_profile_open_partial(const char *path, char *partial, size_t size_bytes);
+/* Sees whether a file can be made at an absolute path; returns 0 or an error number. The folder that is found counts. */
+int mr_profile_try(const char *path);
 
-/* Writes the table to path; returns 0 or an error number. Allocates nothing, for handlers of signals. */
+/* Writes the table to that path; returns 0 or an error number. Allocates nothing, for handlers of signals. */
 int mr_profile_write(struct mr_profile_table *table, const char *path, const uint8_t identity[32]);
 
 #endif
