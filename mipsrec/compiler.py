@@ -11,6 +11,9 @@ from contextlib import suppress
 
 from .errors import BuildError
 from .temporary_folder import temporary_folder
+from .trust import distrust
+
+_HOMES = ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")
 
 
 def find_compiler() -> str:
@@ -22,6 +25,14 @@ def find_compiler() -> str:
     raise BuildError("no C compiler found (tried $CC, cc, gcc, clang); install one, on Debian: apt install gcc")
 
 
+def environment_of_tools() -> dict[str, str]:
+    """Return this process's variables without the homes that others can change: tools take settings and files there.
+
+    `sudo` may leave the HOME of another user. A guest is no tool: it gets all variables.
+    """
+    return {name: value for name, value in os.environ.items() if name not in _HOMES or distrust(value) is None}
+
+
 def run_compiler(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     """Run the compiler to its end, or, when this process is to stop, end it and all that it runs. Raises OSError.
 
@@ -31,7 +42,7 @@ def run_compiler(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     """
     with temporary_folder("mipsrec-cc-") as folder, subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-        start_new_session=True, cwd=folder, env={**os.environ, "TMPDIR": str(folder)},
+        start_new_session=True, cwd=folder, env={**environment_of_tools(), "TMPDIR": str(folder)},
     ) as process:  # fmt: skip
         try:
             output, errors = process.communicate()

@@ -36,6 +36,7 @@ from .shard_work import DeadShard
 from .shards import Shard
 from .store import StoreProgress, StoreReport, Wanted, check_room, is_sound, locked, missing_of, root_of
 from .target_cpu import chosen_cpu
+from .trusted_tree import distrust_all
 from .workers import WorkerDied, result_in_child
 
 CONNECT_SECONDS = 10
@@ -249,7 +250,7 @@ def _check_settings() -> None:
     folder = Path("~/.config/dask").expanduser()
     try:
         trust.settle(folder)
-        reason = trust.distrust_all(folder)
+        reason = distrust_all(folder)
     except trust.Distrusted as found:
         reason = str(found)
     except OSError:

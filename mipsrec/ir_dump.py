@@ -27,7 +27,7 @@ from .linking import GuestFile
 from .options import AUTO, CALL_MODELS, MEMORY_MODELS
 from .profiles import Profile
 from .temporary_folder import beside, opened_output, write_in
-from .trust import Distrusted, settle
+from .trust import Distrusted, is_trusted, settle
 
 INDEX = "index.json"
 FORMAT = 4
@@ -119,6 +119,8 @@ def _files_of_dump(place: int) -> set[str]:
     """Return what the index of an opened folder names, if it is one; of whatever version."""
     try:
         with open_input(INDEX, folder=place) as stream:
+            if not is_trusted(os.fstat(stream.fileno()).st_uid):
+                return set()  # in a sticky folder another user may have put it there
             names = [record["file"] for record in json.load(stream)["functions"]]
         return {name for name in names if _NAME.fullmatch(name)}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

@@ -162,7 +162,7 @@ def guest_in(path: str | os.PathLike[str], identity: str) -> Guest | None:
     """Read the program or library of an identity; None where it is gone, or the file is another one now."""
     try:
         guest = open_guest(path)
-    except MipsrecError:
+    except (MipsrecError, OSError, ValueError):  # the path may be none: it stands in a file
         return None
     return guest if guest.image.identity == identity else None
 

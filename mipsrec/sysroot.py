@@ -45,7 +45,7 @@ class Sysroot:
             here = self.root.joinpath(*done, part)
             try:
                 target = os.readlink(here)
-            except OSError:
+            except (OSError, ValueError):
                 done.append(part)
                 continue
             links += 1
@@ -55,7 +55,11 @@ class Sysroot:
                 done = []
             parts = [piece for piece in target.split("/") if piece not in ("", ".")] + parts
         found = self.root.joinpath(*done)
-        return found if found.exists() else None
+        try:
+            found.stat()
+        except (OSError, ValueError):  # a name may be too long, or nobody's
+            return None
+        return found
 
     def guest_path(self, path: Path) -> str:
         """Return how the guest names a file: its path below the root, or the path itself."""

@@ -83,8 +83,8 @@ def settle(path: str | os.PathLike[str], make: bool = False, mode: int = 0o700) 
     """Return what a path names, without links, if none but root and this user can change that.
 
     Raises Distrusted, or another OSError where nothing is there. `make` makes folders that are missing, by default for
-    this user alone. In a sticky folder others can make names, but not change those of this user: that is enough above a
-    folder, but not for a file, nor for what the path names itself.
+    this user alone, and takes no file. In a sticky folder others can make names, but not change those of this user:
+    that is enough above a folder, but not for a file, nor for what the path names itself.
     """
     waiting = parts(path if os.path.isabs(path) else os.path.join(os.getcwd(), path))
     trail = [_look("/", False)]
@@ -108,6 +108,8 @@ def settle(path: str | os.PathLike[str], make: bool = False, mode: int = 0o700) 
         trail = trail[:1] if target.startswith("/") else trail
         waiting += parts(target)
     _check_end(trail)
+    if make and not stat.S_ISDIR(trail[-1].mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), trail[-1].path)
     return Path(trail[-1].path)
 
 
@@ -146,16 +148,6 @@ def distrust(path: str | os.PathLike[str]) -> str | None:
         return str(reason)
     except (OSError, ValueError):
         return "it is out of reach"
-    return None
-
-
-def distrust_all(folder: Path) -> str | None:
-    """Return who else can change a folder or anything in it, or None. A link that leads nowhere is nothing."""
-    for above, _, files in os.walk(folder):
-        for path in (above, *(os.path.join(above, name) for name in files)):
-            reason = distrust(path) if os.path.exists(path) else None
-            if reason is not None:
-                return f"{path}: {reason}"
     return None
 
 
@@ -261,23 +253,29 @@ def _step(place: Path, root: Path) -> Path:
 
 
 def _set_aside(place: Path, root: Path) -> None:
-    """Give a folder of this user that others can write a name where nothing is looked for, close it, and say so.
+    """Put a folder of this user that others can write where nothing is looked for (`_put_aside`)."""
+    status = place.lstat()
+    if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
+        with opened_folder(place.parent) as above, opened_folder(root) as top:
+            _put_aside(above, place.name, top)
+
+
+def _put_aside(above: int, name: str, top: int) -> None:
+    """Give a folder a name where nothing is looked for, close it, and say so.
 
     Nothing in it is used or removed: others may have moved anything there, also what is this user's.
     """
-    status = place.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-        return
-    aside = root / (WAS_OPEN + secrets.token_hex(8))
-    with opened_folder(place.parent) as above, opened_folder(root) as top:
-        os.rename(place.name, aside.name, src_dir_fd=above, dst_dir_fd=top)
-        handle = os.open(aside.name, _FOLDER, dir_fd=top)
-        try:
-            os.fchmod(handle, 0o700)
-        finally:
-            os.close(handle)
-    why = f"others could write it, so nothing in it is used; it is {aside} now: look into it, and remove it"
-    print(one_line(f"mipsrec: {place}: {why}"), file=sys.stderr)
+    aside = WAS_OPEN + secrets.token_hex(8)
+    was = os.path.join(os.readlink(f"/proc/self/fd/{above}"), name)
+    os.rename(name, aside, src_dir_fd=above, dst_dir_fd=top)
+    handle = os.open(aside, _FOLDER, dir_fd=top)
+    try:
+        os.fchmod(handle, 0o700)
+        now = os.readlink(f"/proc/self/fd/{handle}")
+    finally:
+        os.close(handle)
+    why = f"others could write it, so nothing in it is used; it is {now} now: look into it, and remove it"
+    print(one_line(f"mipsrec: {was}: {why}"), file=sys.stderr)
 
 
 # ---- writing ----
@@ -356,7 +354,8 @@ def clear(path: Path, root: Path) -> None:
 def remove(path: Path, root: Path) -> None:
     """Remove a file, a link or a folder with all in it, below a trusted root; raises OSError.
 
-    Nothing follows a link, goes to another file system or mount, or removes what is another user's.
+    Nothing follows a link, goes to another file system or mount, or removes what is another user's. A folder that
+    others can write is set aside, with all in it.
     """
     with opened_folder(root) as top, opened_folder(path.parent) as folder:
         if not settle(path.parent).is_relative_to(settle(root)):
@@ -364,17 +363,20 @@ def remove(path: Path, root: Path) -> None:
         if _mount_of(folder) != _mount_of(top):
             raise Distrusted("it is on another file system")
         try:
-            _remove_in(folder, path.name)
+            _remove_in(folder, path.name, top)
         except RecursionError:
             raise OSError(f"{path}: has too many folders in each other") from None
 
 
-def _remove_in(folder: int, name: str) -> None:
+def _remove_in(folder: int, name: str, top: int) -> None:
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if status.st_uid != os.geteuid():
         raise Distrusted("it belongs to another user")
     if not stat.S_ISDIR(status.st_mode):
         os.unlink(name, dir_fd=folder)
+        return
+    if _Place(f"/proc/self/fd/{folder}/{name}", status.st_mode, status.st_gid, False).others_write:
+        _put_aside(folder, name, top)
         return
     inner = os.open(name, _FOLDER, dir_fd=folder)
     try:
@@ -384,7 +386,7 @@ def _remove_in(folder: int, name: str) -> None:
             raise Distrusted("another file system is mounted there")
         for one in os.listdir(inner):
             with suppress(FileNotFoundError):
-                _remove_in(inner, one)
+                _remove_in(inner, one, top)
     finally:
         os.close(inner)
     os.rmdir(name, dir_fd=folder)

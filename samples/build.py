@@ -133,7 +133,7 @@ def _distrust(sources: Path) -> str | None:
     """Who else can change the sources, which become programs that this user runs; None: nobody."""
     if str(SAMPLES.parent) not in sys.path and SAMPLES.name == "samples":
         sys.path.append(str(SAMPLES.parent))  # this file is a program in a checkout
-    from mipsrec.trust import distrust_all
+    from mipsrec.trusted_tree import distrust_all
 
     return distrust_all(sources)
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 
 from .. import __version__
+from ..compiler import environment_of_tools
 from ..errors import one_line
 from ..host_build import runtime_folder
 from .bench_report import Results, heading, ratio_text
@@ -28,7 +29,7 @@ def version() -> str:
         words = ["git", "-C", str(runtime.parent), "describe", "--always", "--dirty"]
         try:
             said = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True,
-                                  env=os.environ | _PLAIN_GIT)  # fmt: skip
+                                  env=environment_of_tools() | _PLAIN_GIT)  # fmt: skip
             return f"commit {said.stdout.strip()}"
         except (OSError, subprocess.CalledProcessError):
             pass  # no git here, or a checkout of another user

@@ -15,8 +15,10 @@ from pathlib import Path
 from types import ModuleType
 
 from .. import trust
+from ..compiler import environment_of_tools
 from ..errors import BuildError
 from ..temporary_folder import temporary_folder
+from ..trusted_tree import distrust_all
 
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _ARCHIVE = "$(ORIGIN) $(REPO_URI) $(RELEASE) $(COMPONENT)"
@@ -31,7 +33,7 @@ def fetch(samples: ModuleType) -> list[str]:
     lines = []
     for package, recipe in samples.load_packages().items():
         if (folder / package).is_dir():
-            reason = trust.distrust_all(folder / package)
+            reason = distrust_all(folder / package)
             if reason is not None:
                 raise BuildError(f"{reason}, so nothing is built of it; name a folder of your own in MIPSREC_SOURCES")
             lines.append(f"{folder / package}: is there already")
@@ -74,7 +76,8 @@ def _download(package: str, folder: Path) -> None:
     otherwise = f"put it into $MIPSREC_SOURCES/{package} otherwise"
     if not shutil.which("apt-get"):
         raise BuildError(f"{package}: no apt-get to fetch it; {otherwise}")
-    if subprocess.run(get, cwd=folder, capture_output=True, stdin=subprocess.DEVNULL).returncode == 0:
+    asked = subprocess.run(get, cwd=folder, capture_output=True, stdin=subprocess.DEVNULL, env=environment_of_tools())
+    if asked.returncode == 0:
         return
     sources = source_list(archives())
     if not sources:
@@ -99,7 +102,8 @@ def _download(package: str, folder: Path) -> None:
 def archives() -> str:
     """Return the archives that apt-get has programs of, an _ARCHIVE on each line."""
     ask = ["apt-get", "indextargets", "--format", _ARCHIVE, "Created-By: Packages"]
-    return subprocess.run(ask, capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
+    return subprocess.run(ask, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                          env=environment_of_tools()).stdout  # fmt: skip
 
 
 def source_list(targets: str) -> str:
@@ -118,7 +122,7 @@ def source_list(targets: str) -> str:
 def _run(command: Sequence[str], folder: Path, what: str) -> None:
     done = subprocess.run(
         command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        errors="replace",
+        errors="replace", env=environment_of_tools(),
     )  # fmt: skip
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if line.strip()]

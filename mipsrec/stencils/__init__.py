@@ -42,7 +42,7 @@ _NOT_IN_STENCILS = (
     "layers.py", "library_file.py",
     "lift/build.py", "lift/check.py", "lift/passes/", "lift/policy.py", "lift/text.py", "lift/variants.py",
     "linking.py", "long_work.py", "memory.py", "object_cache.py", "options.py", "packaging/", "pipeline.py", "profile",
-    "server/", "shards.py", "store.py", "sysroot.py", "temporary_folder.py", "timing.py", "trust.py", "workers.py",
+    "server/", "shards.py", "store.py", "sysroot.py", "temporary_folder.py", "timing.py", "trust", "workers.py",
     "_runtime", "_samples", SHIPPED,
 )  # fmt: skip
 """What the names of modules begin with that have no part in a stencil: no guest program is read or planned for one."""

@@ -338,3 +338,19 @@ def test_what_others_could_write_is_set_aside(place: str, mine: Path, capsys: py
     assert object_cache.find("ab" + "0" * 38) == b"data"
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and f"{mine / place}: others could write it" in said and str(aside) in said
+
+
+@pytest.mark.parametrize("place", ["identities/1-2", f"objects/ab/{'0' * 38}", "libraries/x.so", "libraries/.x"])
+def test_an_open_folder_in_place_of_a_file_is_set_aside(place: str, mine: Path) -> None:
+    """Pruning removes what is in a folder that was closed, and nothing of one that others could write."""
+    for mode, kept in ((0o755, []), (0o777, ["kept"])):
+        (mine / place).mkdir(parents=True)
+        (mine / place / "file").write_text("kept")
+        (mine / place).chmod(mode)
+        for path in (mine / place / "file", mine / place):
+            os.utime(path, (1, 1))
+        mine.chmod(0o755)
+        result = mipsrec("cache", "prune", "--max-size", "0", "--other-versions", "--older-than", "0s")
+        assert (result.returncode, result.stderr.count("others could write it")) == (0, len(kept)), result
+        assert not (mine / place).exists()
+        assert [path.read_text() for path in mine.glob(f"{trust.WAS_OPEN}*/file")] == kept

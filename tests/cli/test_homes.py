@@ -11,6 +11,7 @@ import pytest
 
 from mipsrec import farm, host_build
 from mipsrec.commands import bench_markdown, bench_sources
+from mipsrec.compiler import environment_of_tools, run_compiler
 from mipsrec.errors import BuildError
 from tests.cli.others import GIVES_AWAY, give, open_to_others, snapshot
 from tests.support.commandline import mipsrec
@@ -74,6 +75,22 @@ def test_no_host_is_taken_from_there(place: str, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(host_build, "_said_by", lambda path: f"code {host_build.source_digest()})")
         found = host_build.shipped_host()
         assert found is None or not found.is_relative_to(folder)
+
+
+def test_no_tool_sees_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiler, dot, git and apt-get may take settings, plugins and files from there."""
+    log, script = home / "log", home / "compiler"
+    script.write_text(f'#!/bin/sh\necho "$HOME $XDG_CACHE_HOME $KEPT" >> {log}\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("KEPT", "kept")
+    for mode, seen in ((0o755, str(home / "sources")), (0o777, "")):
+        (home / "sources").chmod(mode)
+        for name in ("HOME", "XDG_CACHE_HOME"):
+            monkeypatch.setenv(name, str(home / "sources"))
+        trusted = seen if home.stat().st_uid == os.geteuid() else ""
+        assert environment_of_tools().get("HOME", "") == trusted
+        run_compiler([str(script)])
+        assert log.read_text().splitlines()[-1] == f"{trusted} {trusted} kept"
 
 
 def test_git_takes_no_settings_from_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,6 +99,15 @@ def test_a_sysroot(tmp_path: Path) -> None:
     assert Sysroot(tmp_path).library_folders("big") == Sysroot(tmp_path / "etc").library_folders("big")
 
 
+def test_paths_that_are_none(tmp_path: Path) -> None:
+    """In a profile; in a program, for its sysroot."""
+    for name in ("a" * 300, "/" + "a" * 300, "a\0b", "/" + "a/" * 4000):
+        assert Sysroot(tmp_path).host_path(name) is None
+        identity = "0f" * 32
+        (tmp_path / "profile").write_text(f"mipsrec profile 2 {identity}\nfile {identity} {name}\n00400100 3 lifted\n")
+        assert_one_line(mipsrec_here("profile", "--from", tmp_path / "profile"), "is gone or has changed since")
+
+
 def test_the_host(tmp_path: Path) -> None:
     """The program, and its interpreter."""
     os.mkfifo(tmp_path / "pipe")

@@ -223,6 +223,18 @@ def test_others_do_not_choose_the_folder_of_results(open_folder: Path, shared: P
     assert (shared / "mine/new/index.json").is_file()
 
 
+@only_who_may("give files away")
+def test_an_index_of_others_removes_nothing(open_folder: Path) -> None:
+    """In a sticky folder they can make one that names a file of this user's."""
+    open_folder.chmod(0o1777)
+    for owner, kept in ((NOBODY, True), (os.geteuid(), False)):
+        (open_folder / "00400100_notes.ll").write_text("kept")
+        (open_folder / "index.json").write_text(json.dumps({"functions": [{"file": "00400100_notes.ll"}]}))
+        os.chown(open_folder / "index.json", owner, owner)
+        _dump(open_folder)
+        assert (open_folder / "00400100_notes.ll").exists() == kept
+
+
 def test_what_is_named_is_written_as_by_the_shell(open_folder: Path, tmp_path: Path) -> None:
     """Through a link of the user's own, in whatever folder."""
     for name in ("graph.dot", "table"):

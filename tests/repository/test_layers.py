@@ -26,6 +26,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "standard_output",
         "private_group",
         "trust",
+        "trusted_tree",
         "input_file",
     ),
     ("elf", "elf_header", "elf_tables", "elf_marks", "elf_eh"),

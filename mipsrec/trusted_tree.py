@@ -1,0 +1,18 @@
+"""Whether a folder with all in it is trusted (trust.py): one of sources that become programs, or of settings."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from .trust import distrust
+
+
+def distrust_all(folder: Path) -> str | None:
+    """Return who else can change a folder or anything in it, or None. A link that leads nowhere is nothing."""
+    for above, _, files in os.walk(folder):
+        for path in (above, *(os.path.join(above, name) for name in files)):
+            reason = distrust(path) if os.path.exists(path) else None
+            if reason is not None:
+                return f"{path}: {reason}"
+    return None
