@@ -108,7 +108,8 @@ def _time(program: Program, host: str, library: Path) -> dict[str, float]:
     for count, arguments, contenders in ((ROUNDS, program.bench, [lifted]), (1, less, slow)):
         result = compare(program.name, [Contender("native", (native, *arguments)), *contenders], count)
         if result.wrong:
-            raise MipsrecError(f"{program.name}: {', '.join(result.wrong)}: other output than the native build")
+            complaints = "; ".join(f"{label}: {complaint}" for label, complaint in result.wrong.items())
+            raise MipsrecError(f"{program.name}: not as the native build: {complaints}")
         if contenders == [lifted]:
             _show("native", f"{min(result.seconds['native']):.2f} s, built by the C compiler for this machine")
         for contender in contenders:

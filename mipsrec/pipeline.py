@@ -179,44 +179,47 @@ def _with_levels(
     return levels, with_cold(program, callees, cold, large)
 
 
-@checked(guest=_GUEST, options=_OPTIONS, functions=_FUNCTIONS.optional())
+@checked(guest=_GUEST, options=_OPTIONS.optional(), functions=_FUNCTIONS.optional())
 def plans(
-    guest: Guest, options: Options, functions: list[Function] | None = None
+    guest: Guest, options: Options | None = None, functions: list[Function] | None = None
 ) -> Iterator[tuple[str, FunctionPlan]]:
     """Yield the plans of functions, or of all: of each variant that is no thunk, with its symbol."""
+    options = options or Options()
     lift = guest.lift_options(options)
     _, callees = _with_levels(guest.program, guest.starts, str(options.opt))
-    for function in functions or [guest.program.functions[start] for start in sorted(guest.starts)]:
+    for function in _chosen(guest, functions):
         for variant in variants(function, callees.get(function.start), lift):
             if not variant.is_thunk:
                 yield variant.symbol, plan_variant(function, variant, callees, lift)
 
 
-@checked(guest=_GUEST, options=_OPTIONS, functions=_FUNCTIONS)
+@checked(guest=_GUEST, options=_OPTIONS.optional(), functions=_FUNCTIONS.optional())
 def lifted_modules(
-    guest: Guest, options: Options, functions: list[Function]
+    guest: Guest, options: Options | None = None, functions: list[Function] | None = None
 ) -> Iterator[tuple[Function, str, list[LiftedFunction]]]:
-    """Yield each function with the text of a module of its own, disassembly in comments."""
+    """Yield each function, or those chosen, with the text of a module of its own, disassembly in comments."""
     from .native import default_triple
 
+    options = options or Options()
     lift = guest.lift_options(options, comments=True)
     _, callees = _with_levels(guest.program, guest.starts, str(options.opt))
-    for function in functions:
+    for function in _chosen(guest, functions):
         lifted = lift_function(function, callees, lift)
         yield function, module_text(lifted, default_triple(), lift.file_name), lifted
 
 
-@checked(guest=_GUEST, options=_OPTIONS, functions=_FUNCTIONS)
+@checked(guest=_GUEST, options=_OPTIONS.optional(), functions=_FUNCTIONS.optional())
 def optimized_modules(
-    guest: Guest, options: Options, functions: list[Function]
+    guest: Guest, options: Options | None = None, functions: list[Function] | None = None
 ) -> Iterator[tuple[Function, str, list[LiftedFunction]]]:
     """Yield the same as LLVM's pipeline of the functions' levels leaves it; raises BuildError where LLVM aborts."""
     from .native import optimized_text
     from .workers import WorkerDied, result_in_child
 
+    options, chosen = options or Options(), _chosen(guest, functions)
     cpu = chosen_cpu(options.cpu)
-    levels = levels_of_program(guest.program, [function.start for function in functions], str(options.opt))
-    for function, text, lifted in lifted_modules(guest, options, functions):
+    levels = levels_of_program(guest.program, [function.start for function in chosen], str(options.opt))
+    for function, text, lifted in lifted_modules(guest, options, chosen):
         level = levels[function.start]
         try:
             optimized = result_in_child(partial(optimized_text, level=level, cpu=cpu), text)
@@ -239,8 +242,7 @@ def llvm_module(
     """
     from . import native
 
-    options = options or Options()
-    chosen = _chosen(guest, functions)
+    options, chosen = options or Options(), _chosen(guest, functions)
     lift = guest.lift_options(options, comments=not optimized)
     _, callees = _with_levels(guest.program, guest.starts, str(options.opt))
     if optimized:
@@ -290,8 +292,7 @@ def dump_llvm(
 
     `optimized` writes the IR as LLVM's pipeline of that level leaves it. An index of a selection cannot be built.
     """
-    options = options or Options()
-    chosen = _chosen(guest, functions)
+    options, chosen = options or Options(), _chosen(guest, functions)
     modules = (optimized_modules if optimized else lifted_modules)(guest, options, chosen)
     hot = hot_functions(guest.program, [function.start for function in chosen])
     return ir_dump.write_dump(Path(folder), guest.image, options.memory, options.calls, modules, hot, progress)

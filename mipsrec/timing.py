@@ -118,14 +118,17 @@ def _run(contender: Contender, folder: Path, limit_seconds: float | None) -> _Ru
         return _Run(seconds, time.monotonic() - start, process.returncode, output.read(), stopped.is_set())
 
 
-def _complaint(run: _Run, expected: _Run) -> str:
-    """Return what a run did otherwise than the reference; "" when it did the same."""
+def _complaint(run: _Run, expected: _Run, reference: str) -> str:
+    """Return what a run did otherwise than that of the label `reference`; "" when it did the same."""
     if run.stopped:
         return f"stopped after {run.wall_seconds:.0f} s"
     if run.status != expected.status:
-        ended = f"signal {-run.status}" if run.status < 0 else f"exit status {run.status}"
-        return f"ended with {ended}"
+        return f"ended with {_end(run.status)}, {reference} with {_end(expected.status)}"
     return "" if run.output == expected.output else "other output"
+
+
+def _end(status: int) -> str:
+    return f"signal {-status}" if status < 0 else f"exit status {status}"
 
 
 def compare(
@@ -172,6 +175,7 @@ class _Series:
             run = runs[contender.label] = _run(contender, self.folder, self.limit_seconds)
             if self.limit_seconds is None:
                 self.limit_seconds = LIMIT_SECONDS + LIMIT_TIMES * run.wall_seconds
-        complaints = {label: _complaint(run, runs[contenders[0].label]) for label, run in runs.items()}
+        reference = contenders[0].label if contenders else ""
+        complaints = {label: _complaint(run, runs[reference], reference) for label, run in runs.items()}
         self.result.wrong |= {label: complaint for label, complaint in complaints.items() if complaint}
         return {label: run.seconds for label, run in runs.items() if not complaints[label]}

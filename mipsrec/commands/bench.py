@@ -285,6 +285,8 @@ def _check_outputs(*paths: str | None) -> None:
     for path in paths:
         if path and path != "-" and not os.access(Path(path).resolve().parent, os.W_OK):
             raise BuildError(f"{path}: cannot be written: no folder to write in")
+        if path and path != "-" and os.path.isdir(path):
+            raise BuildError(f"{path}: is a folder; name a file")
 
 
 def _run(arguments: argparse.Namespace, samples: ModuleType, results: Results) -> None:

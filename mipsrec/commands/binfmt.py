@@ -10,12 +10,13 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from ..cache import is_private
-from ..errors import BuildError, MipsrecError, UsageError
+from ..errors import BuildError, MipsrecError, UsageError, one_line
 from ..host_build import host_executable
 from ..layers import check_trust, refusal
 from ..temporary_folder import write_in
@@ -154,6 +155,7 @@ def _copy_host(path: Path) -> None:
     try:
         with opened_folder(settle(path.parent, make=True, mode=0o755)) as folder:
             write_in(folder, path.name, data, mode=0o755)
+        print(f"mipsrec: binfmt: {one_line(str(path))}: was not there; made, as a copy of the host", file=sys.stderr)
     except Distrusted as reason:
         raise refusal(path, str(reason), _CONSEQUENCE) from reason
     except OSError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TextIO
@@ -100,6 +101,8 @@ def main(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.program is None:
         raise UsageError("name a program, or a profile with --from FILE")
+    if arguments.output is not None and os.path.isdir(arguments.output):
+        raise ProfileError(f"{arguments.output}: is a folder; name a file with -o")
     _check_functions(arguments)
     with temporary_folder("mipsrec-profile-") as folder:
         arguments.profile = arguments.output or str(folder / "out.prof")

@@ -19,6 +19,7 @@ from ..errors import LiftError, UsageError
 from ..host_build import host_executable
 from ..long_work import bar_for_people
 from ..options import Options
+from ..state import GPR_NAMES
 from ..sysroot import closure_of
 from .arguments import (
     add_function,
@@ -54,6 +55,20 @@ Exit status: 1 when they differ, else the program's own. Children that it forks 
 executes are not. A progress display appears where standard error is a terminal.
 """
 
+REGISTERS = (*GPR_NAMES, "hi", "lo", *(f"f{n}" for n in range(32)), *(f"fcc{n}" for n in range(8)), "fcsr", "tls")
+"""What the host compares, by the names that it knows (runtime/verify/registers.c)."""
+
+
+def _registers(text: str) -> str:
+    """Return an argument that names registers which are compared, with commas between them."""
+    for name in names_with_commas(text).split(","):
+        if name and name not in REGISTERS:
+            known = " ".join(GPR_NAMES)
+            raise argparse.ArgumentTypeError(
+                f"no register is named {name!r}; there are {known} hi lo f0-f31 fcc0-fcc7 fcsr tls"
+            )
+    return text
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_function(
@@ -65,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_with(parser)
     parser.add_argument("--scan", type=number_from(0), default=0, metavar="N",
                         help="compare all memory at every Nth point (default: now and then)")  # fmt: skip
-    parser.add_argument("--ignore", metavar="R,R,...", action="append", default=[], type=names_with_commas,
+    parser.add_argument("--ignore", metavar="R,R,...", action="append", default=[], type=_registers,
                         help="registers not to compare, such as fcsr (repeatable)")  # fmt: skip
     add_library(parser, "verify this one, of `mipsrec build --calls instrumented`")
     add_run(parser)

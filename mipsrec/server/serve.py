@@ -221,6 +221,7 @@ def serve(jobs: int, idle_seconds: float) -> int:
     protocol.private_folder(path.parent)
     lock = _only_one(path)
     if lock is None:
+        print("mipsrec: compile-server: another process is it already, for this cache and version")
         return 0
     with lock:
         _be_modest()

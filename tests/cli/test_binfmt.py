@@ -126,7 +126,10 @@ def test_lines_and_file(host: Path) -> None:
 
 def test_the_host_is_copied_where_it_is_wanted(host: Path, tmp_path: Path) -> None:
     wanted = tmp_path / "new/mipsrec-host"
-    assert mipsrec("binfmt", "--host", wanted).returncode == 0
+    result = mipsrec("binfmt", "--host", wanted)
+    assert (result.returncode, result.stderr.count("\n")) == (0, 1)
+    assert result.stderr == f"mipsrec: binfmt: {wanted}: was not there; made, as a copy of the host\n"
+    assert mipsrec("binfmt", "--host", wanted).stderr == ""
     assert subprocess.run([wanted, "--version"], capture_output=True, text=True).stdout.startswith("mipsrec-host (")
 
 

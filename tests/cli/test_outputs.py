@@ -75,6 +75,13 @@ def test_a_dump_that_is_interrupted(dump: Path, number: signal.Signals, name: st
     assert os.listdir(dump.parent) == ["dump"]
 
 
+def test_a_folder_in_place_of_the_file(tmp_path: Path) -> None:
+    """It is refused before anything runs."""
+    for words in (("profile", "-o", tmp_path, SMALL), ("bench", "--chart", tmp_path), ("build", SMALL, "-o", tmp_path)):
+        assert_one_line(mipsrec_here(*words), f"mipsrec: {tmp_path}: is a folder; name a file")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_full_disks(tmp_path: Path) -> None:
     """Where older results are, too: they stay."""
     disk, start = tmp_path / "disk", f"{pipeline.open_guest(SAMPLE).image.entry:x}"

@@ -140,4 +140,4 @@ def test_refusals(guest: Path, tmp_path: Path) -> None:
     assert_one_line(mipsrec("profile", "--from", tmp_path / "none", guest), "cannot be read")
     assert_one_line(mipsrec("profile", "--from", profile, "--function", "nobody", guest), "no function nobody")
     result = mipsrec("profile", "-o", tmp_path, guest, "1", "0")
-    assert_one_line(result, "is there, and no regular file")
+    assert_one_line(result, "is a folder; name a file")

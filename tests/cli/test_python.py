@@ -96,8 +96,8 @@ def test_wrong_arguments(tmp_path: Path) -> None:
         ("build: output is None", lambda: api.build(guest, None)),
         ("build: source is None", lambda: api.build(None, tmp_path / "x.so")),
         ("no folder of a dump; of a program, give open_guest", lambda: api.build(text, tmp_path / "x.so")),
-        ("plans: options is None; give Options", lambda: api.plans(guest, None)),
-        ("lifted_modules: functions is None", lambda: api.lifted_modules(guest, options, None)),
+        ("plans: options is 2; give Options", lambda: api.plans(guest, 2)),
+        ("lifted_modules: functions is 'main'", lambda: api.lifted_modules(guest, options, "main")),
         ("optimized_modules: guest is", lambda: api.optimized_modules(text, options, [])),
         ("function: name is 4194304", lambda: guest.function(0x400000)),
         ("functions_named: patterns is 'main'", lambda: guest.functions_named("main")),
@@ -106,6 +106,18 @@ def test_wrong_arguments(tmp_path: Path) -> None:
         with pytest.raises(mipsrec.MipsrecError, match=said):
             call()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_all_functions_unless_some_are_chosen() -> None:
+    """Of each function that takes a choice; an empty one is none of all."""
+    guest = mipsrec.open_guest(SAMPLE)
+    some = [guest.program.functions[start] for start in sorted(guest.starts)[:2]]
+    for modules in (mipsrec.lifted_modules, mipsrec.optimized_modules):
+        assert [function for function, _, _ in modules(guest, functions=some)] == some
+        assert list(modules(guest, functions=[])) == []
+    assert [function.start for function, _, _ in mipsrec.lifted_modules(guest)] == sorted(guest.starts)
+    assert len(list(mipsrec.plans(guest))) >= len(guest.starts) > 2
+    assert list(mipsrec.plans(guest, functions=[])) == []
 
 
 def test_wrong_files_and_functions(tmp_path: Path) -> None:

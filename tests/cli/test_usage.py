@@ -91,6 +91,7 @@ WRONG = [
     ("disasm --function , prog", "--function: ',' names nothing"),
     ("verify --functions= prog", "--functions: its argument is empty"),
     ("verify --ignore , prog", "--ignore: ',' names nothing"),
+    ("verify --ignore fcsr,pc prog", "--ignore: no register is named 'pc'; there are zero at v0 v1 "),
     (f"verify --with nonesuch {SAMPLE}", "--with nonesuch: the program is static"),
     ("bench --only ,", "--only: ',' names nothing"),
     ("bench --without=, prog native", "--without: ',' names nothing"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import struct
 import subprocess
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.server.serving import ROUNDS, Serving, begin, serving, stop
+from tests.support.commandline import command, environment, mipsrec
 from tests.support.compiled import compile_guest
 from tests.support.tools import need
 
@@ -59,6 +61,20 @@ def script(host: Path, tmp_path_factory: pytest.TempPathFactory) -> Script:
     found = Script(host, cache, variables={"HOME": "/nowhere"})
     found.prepare()
     return found
+
+
+def test_ctrl_c_in_the_foreground(host: Path, tmp_path: Path) -> None:
+    """It ends the server as it ends other commands; one more beside it does nothing, and says so."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    with serving(host, tmp_path) as server:
+        cache = str(server.cache)
+        process = subprocess.Popen(command("compile-server"), env=environment(MIPSREC_CACHE=cache))
+        server.await_server()
+        second = mipsrec("compile-server", MIPSREC_CACHE=cache)
+        process.send_signal(signal.SIGINT)
+        assert (process.wait(), server.sockets()) == (130, [])
+    signal.signal(signal.SIGINT, before)
+    assert second.returncode == 0 and second.stdout.startswith("mipsrec: compile-server: another process is it already")
 
 
 def test_a_program_that_ends_at_once_starts_none(script: Script, short: Path) -> None:
