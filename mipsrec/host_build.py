@@ -85,21 +85,16 @@ def shipped_host() -> Path | None:
     """Return the host that was installed beside the commands, if it looks for code of this version."""
     if runtime_folder().name != "_runtime":
         return None  # a checkout: its sources decide
-    for path in (Path(os.path.realpath(sys.argv[0])).parent / HOST, _scripts_folder() / HOST):
-        # What is installed with this module is as good as the module; another folder, such as the working one, is not.
-        is_there = path.is_file() if path.parent == _scripts_folder() else trust.is_file(path)
+    import sysconfig
+
+    beside, own = Path(os.path.realpath(sys.argv[0])).parent, Path(sysconfig.get_path("scripts"))
+    for folder in (beside, own, Path(sysconfig.get_path("scripts", f"{os.name}_user"))):
+        # Python's own folder is as good as Python; another, such as the working one or one of HOME, is judged.
+        path = folder / HOST
+        is_there = path.is_file() if folder == own else trust.is_file(path)
         if is_there and f"code {source_digest()})" in _said_by(path):
             return path
     return None
-
-
-def _scripts_folder() -> Path:
-    """Return where the installation that this module is of has its commands."""
-    import sysconfig
-
-    user = f"{os.name}_user"
-    of_user = Path(__file__).resolve().is_relative_to(os.path.realpath(sysconfig.get_path("purelib", user)))
-    return Path(sysconfig.get_path("scripts", user) if of_user else sysconfig.get_path("scripts"))
 
 
 def _said_by(host: Path) -> str:

@@ -131,11 +131,25 @@ def sources_folder() -> Path:
 @functools.cache
 def _distrust(sources: Path) -> str | None:
     """Who else can change the sources, which become programs that this user runs; None: nobody."""
-    if str(SAMPLES.parent) not in sys.path and SAMPLES.name == "samples":
-        sys.path.append(str(SAMPLES.parent))  # this file is a program in a checkout
+    _find_mipsrec()
     from mipsrec.trusted_tree import distrust_all
 
     return distrust_all(sources)
+
+
+def _find_mipsrec() -> None:
+    """Let mipsrec be imported where this file is a program in a checkout."""
+    if str(SAMPLES.parent) not in sys.path and SAMPLES.name == "samples":
+        sys.path.append(str(SAMPLES.parent))
+
+
+def _run_tool(command: Sequence[str | Path], **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a compiler, which takes no settings from a HOME that others can change."""
+    _find_mipsrec()
+    from mipsrec.compiler import environment_of_tools
+
+    environment = {**environment_of_tools(), **variables}
+    return subprocess.run(command, cwd=SAMPLES, env=environment, capture_output=True, text=True)
 
 
 def _expanded(pattern: str) -> list[str]:
@@ -249,8 +263,7 @@ def _link_command(sample: Sample, target: str, flags: Sequence[str], static: boo
 
 
 def _run(command: list[str], name: str, scratch: str) -> None:
-    environment = {**os.environ, "TMPDIR": scratch}
-    done = subprocess.run(command, cwd=SAMPLES, env=environment, capture_output=True, text=True)
+    done = _run_tool(command, TMPDIR=scratch)
     if done.returncode:
         raise SampleError(f"sample {name}: {' '.join(command)} failed:\n{done.stderr}")
     if done.stderr:
@@ -338,7 +351,7 @@ def _compiler_version(target: str) -> str:
     compiler = require_tool(COMPILERS[target])
     lines = []
     for tool in (compiler, compiler.replace("gcc", "ld")):
-        said = subprocess.run([tool, "--version"], capture_output=True, text=True).stdout
+        said = _run_tool([tool, "--version"]).stdout
         lines.append(said.splitlines()[0])
     return "; ".join(lines)
 

@@ -15,6 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
+from ..compiler import environment_of_tools
 from ..errors import UsageError
 from ..temporary_folder import temporary_folder
 
@@ -65,7 +66,8 @@ def _first_line(*command: str) -> str:
     """Return the first line a tool says of itself; "" when it is not there or says none."""
     if not shutil.which(command[0]):
         return ""
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL,
+                          env=environment_of_tools())  # fmt: skip
     return (done.stdout.splitlines() or [""])[0]
 
 
