@@ -13,7 +13,7 @@ from tests.support.paths import ROOT
 from tests.support.tools import need, need_link
 
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
-SANITIZERS = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+SANITIZERS = ("-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
 def _built_once(flags: tuple[str, ...]) -> Path:
