@@ -140,7 +140,7 @@ void cancels(void)
     int holder = open(locked = locked_path, O_RDWR | O_CREAT, 0600);
     waiting_for_lock = open(locked, O_RDWR);
     fcntl(holder, F_OFD_SETLK, &lock);
-    for (int round = 0; round < 1200; round++) {
+    for (int round = 0; round < 450; round++) {
         begun = 0;
         void *thread = start(wait_at_once, (uintptr_t)round);
         while (!begun)
