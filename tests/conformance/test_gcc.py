@@ -12,6 +12,7 @@ import pytest
 
 from tests.conformance.gcc_batch import Batch, compile_batch, link_batch, run, run_batch, ways
 from tests.conformance.gcc_suites import SUITES, Case, Suite, load_test, read_suite, sources
+from tests.support.sampling import shared_by_orders
 
 SAMPLE = [  # level, byte order, how many tests of each suite
     ("O0", "big", {"execute": 24, "ieee": 6, "builtins": 8}),
@@ -52,7 +53,7 @@ def test_ends(host: Path, tmp_path: Path, order: str) -> None:
         (tmp_path / name).write_text(text)
         tests.append(Case("own", name, (tmp_path / name,), ()))
     batch = Batch("O2", order, tests)
-    builds = [["--opt", "1"], ["--opt", "0", "--calls", "thunked"]]
+    builds = shared_by_orders([["--opt", "1"], ["--opt", "0", "--calls", "thunked"]], order)
     assert run_batch(batch, tmp_path / "batch", host, builds) == []
     assert batch.results == {(way, test): ENDS[test.name][0] for way in ways(builds) for test in tests}
 

@@ -16,6 +16,7 @@ from mipsrec.lift import policy
 from mipsrec.lift.convention import ARGUMENT_BITS, argument_registers
 from tests.support.compiled import BARE, ORDERS, compile_guest, library_at
 from tests.support.paths import GUESTS
+from tests.support.sampling import shared_by_orders
 
 pytestmark = pytest.mark.crossed
 
@@ -79,14 +80,14 @@ def test_results_reach_whoever_reads_them(
     program = compile_guest(tmp_path, order, RESULTS.read_text(), *BARE, "-march=mips32r2")
     guest = pipeline.open_guest(program)
     assert guest.function("resumes").resume_points
-    for opt, names in (("light", ()), *(("3", names) for names in _RESULT_PARTS)):
+    for opt, names in shared_by_orders((("light", ()), *(("3", names) for names in _RESULT_PARTS)), order):
         library = library_at(guest, tmp_path, opt, *names)
         subprocess.run([host, "--library", library, program], timeout=600, check=True)
     library = tmp_path / "library.so"
-    for calls in ("instrumented", "thunked"):
+    for calls in shared_by_orders(("instrumented", "thunked"), order):
         pipeline.build(guest, library, pipeline.Options(opt="1", calls=calls, jobs=1))
         subprocess.run([host, "--library", library, program], timeout=600, check=True)
     monkeypatch.setattr(policy, "hot_functions", lambda program, starts: set())  # most registers in the state
-    for names in _RESULT_PARTS:
+    for names in shared_by_orders(_RESULT_PARTS, order):
         library = library_at(guest, tmp_path, "light", *names)
         subprocess.run([host, "--library", library, program], timeout=600, check=True)

@@ -10,6 +10,7 @@ import pytest
 from mipsrec import pipeline
 from tests.support.compiled import ORDERS, compile_guest, library_at
 from tests.support.paths import GUESTS
+from tests.support.sampling import shared_by_orders
 
 pytestmark = pytest.mark.crossed
 
@@ -37,9 +38,14 @@ def expected() -> str:
 
 
 @pytest.fixture(scope="module", params=ORDERS)
-def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def order(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def program(order: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("guarded")
-    return compile_guest(folder, request.param, SOURCE.read_text(), *OPTIONS, language="c++")
+    return compile_guest(folder, order, SOURCE.read_text(), *OPTIONS, language="c++")
 
 
 def run(host: Path, program: Path, *options: str | Path) -> None:
@@ -53,7 +59,7 @@ def test_below(host: Path, program: Path, tier: str) -> None:
     run(host, program, *TIERS[tier])
 
 
-def test_recompiled(host: Path, program: Path) -> None:
+def test_recompiled(host: Path, order: str, program: Path) -> None:
     guest = pipeline.open_guest(program)
-    for level in LEVELS:
+    for level in shared_by_orders(LEVELS, order):
         run(host, program, "--library", library_at(guest, program.parent, level, *OWN))

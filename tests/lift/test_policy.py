@@ -19,6 +19,7 @@ from tests.support.compiled import ORDERS, compile_guest, library_at
 from tests.support.compiler_runs import run_compiler
 from tests.support.hosts import cache_with_host
 from tests.support.paths import PREBUILT, SAMPLES
+from tests.support.sampling import shared_by_orders
 from tests.support.tools import need
 
 SAMPLE = PREBUILT / "mips" / "crc32.elf"
@@ -165,7 +166,7 @@ def test_large_interpreters(host: Path, order: str, tmp_path: Path) -> None:
     run_compiler([need("gcc"), "-O2", "-ffp-contract=off", tmp_path / "guest.c", "-o", native], native)
     expected = subprocess.run([native], capture_output=True)
     assert expected.stdout.count(b"\n") > 50
-    for opt in ("0", "light", "auto", "3"):
+    for opt in shared_by_orders(("0", "light", "auto", "3"), order):
         library = library_at(guest, tmp_path, opt, "run", "mixed", "scaled", "main")
         result = subprocess.run([host, "--library", library, guest.image.path], capture_output=True, timeout=600)
         assert (result.returncode, result.stdout, result.stderr) == (expected.returncode, expected.stdout, b"")

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import pipeline
 from mipsrec.isa.effects import ALL_BITS
 from mipsrec.lift.check import findings
 from mipsrec.lift.ir import FunctionPlan, Op
-from tests.lift.plans import Snippets, marked, plans
+from tests.lift.plans import Snippets, marked, open_guest, plans
 from tests.support.compiled import ORDERS, QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
+from tests.support.sampling import sampled
 from tests.support.tools import need
 
 pytestmark = pytest.mark.crossed
@@ -78,7 +78,7 @@ def guest(order: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", params=["0", "auto", "3"])
 def library(request: pytest.FixtureRequest, guest: Path) -> Path:
-    return library_at(pipeline.open_guest(guest), guest.parent, request.param, "loop_*")
+    return library_at(open_guest(guest), guest.parent, request.param, "loop_*")
 
 
 def run(folder: Path, *words: object) -> str:
@@ -129,6 +129,7 @@ def test_as_qemu_says(host: Path, order: str, guest: Path, tmp_path: Path, way: 
     assert run(tmp_path, host, "--engine", "interp", guest, *way) == expected
 
 
+@pytest.mark.parametrize("order", sampled(list(ORDERS)), indirect=True)
 def test_verified(guest: Path) -> None:
     functions = ",".join(f"loop_{name}" for name in sorted(PROMOTED))
     command = [sys.executable, "-m", "mipsrec", "verify", "--function", functions, str(guest)]

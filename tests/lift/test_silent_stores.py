@@ -12,6 +12,7 @@ from mipsrec.isa.effects import effects
 from tests.lift.plans import Snippets, marked
 from tests.support.compiled import ORDERS, QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
+from tests.support.sampling import shared_by_orders
 from tests.support.tools import need
 
 pytestmark = pytest.mark.crossed
@@ -90,7 +91,7 @@ def test_silent_stores(host: Path, tmp_path: Path, order: str) -> None:
     lines = said.decode().splitlines()
     assert lines and all(line.endswith(": signal 11, as it was") for line in lines)
     guest = pipeline.open_guest(program)
-    for opt in (0, "light", 3):
+    for opt in shared_by_orders((0, "light", 3), order):
         library = library_at(guest, tmp_path, opt, "w_*")
         result = subprocess.run([host, "--library", library, program], capture_output=True, timeout=600, check=True)
         assert result.stdout == said

@@ -19,6 +19,11 @@ def sampled(cases: Sequence[_Case]) -> list[_Case]:
     return list(cases) if ALL else list(cases)[::2]
 
 
+def shared_by_orders(cases: Sequence[_Case], order: str) -> list[_Case]:
+    """Return the half of many cases that guests of one byte order have, or all; together the orders have each case."""
+    return list(cases) if ALL else list(cases)[order != "big" :: 2]
+
+
 def pairs_left_out(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     """Return the tests of modules marked `crossed` that a run leaves out: none where it runs all.
 
