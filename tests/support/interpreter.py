@@ -14,6 +14,7 @@ from pathlib import Path
 
 from mipsrec.abi import c_headers
 from mipsrec.state import OFFSETS, SLOT_BYTES, c_header
+from tests.support.compiler_runs import made_once_of
 from tests.support.guest_cpu import CODE, DATA, DATA_BYTES, STOP, Cpu
 from tests.support.paths import RUNTIME, TESTS
 from tests.support.tools import need
@@ -31,15 +32,19 @@ class Event(ctypes.Structure):
 
 
 def build(folder: Path, *flags: str) -> Path:
-    """Return the path of the shared library, compiled into `folder`."""
+    """Return the path of the shared library in `folder`; it is compiled once in a run of the tests."""
     compiler = need(os.environ.get("CC", "cc"), "gcc")
-    for name, text in {"mr_state.h": c_header(), **c_headers()}.items():
-        (folder / name).write_text(text)
     output = folder / "libinterp.so"
     sources = [RUNTIME / name for name in SOURCES] + [TESTS / "support" / "interp_stubs.c"]
-    words = [compiler, *FLAGS, "-Wall", "-Wextra", "-Werror", *flags, f"-I{folder}", f"-I{RUNTIME}"]
-    result = subprocess.run([*words, *map(str, sources), "-o", str(output)], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
+    words = [compiler, *FLAGS, "-Wall", "-Wextra", "-Werror", *flags, f"-I{RUNTIME}", *map(str, sources)]
+
+    def compile_now() -> None:
+        for name, text in {"mr_state.h": c_header(), **c_headers()}.items():
+            (folder / name).write_text(text)
+        result = subprocess.run([*words, f"-I{folder}", "-o", str(output)], capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+
+    made_once_of(words, output, folder, compile_now)
     return output
 
 
