@@ -36,6 +36,11 @@ EF_MIPS_FP64 = 0x200
 EF_MIPS_MICROMIPS = 0x02000000
 _ARCHITECTURES = ("mips1", "mips2", "mips3", "mips4", "mips5", "mips32", "mips64", "mips32r2", "mips64r2")
 """By EF_MIPS_ARCH >> 28; 9 and 10 are R6."""
+MACHINES = {
+    2: "SPARC", 3: "i386", 4: "m68k", 15: "PA-RISC", 20: "PowerPC", 21: "64-bit PowerPC", 22: "S/390", 40: "ARM",
+    42: "SuperH", 43: "64-bit SPARC", 50: "Itanium", 62: "x86-64", 183: "AArch64", 243: "RISC-V", 258: "LoongArch",
+}  # fmt: skip
+"""By e_machine; runtime/linux/marks.c has the same for the host."""
 _ABIS = {0: "o32", E_FLAGS_MASKS.EFM_MIPS_ABI_O32: "o32", E_FLAGS_MASKS.EFM_MIPS_ABI_O64: "o64",
          E_FLAGS_MASKS.EFM_MIPS_ABI_EABI32: "eabi32", E_FLAGS_MASKS.EFM_MIPS_ABI_EABI64: "eabi64"}  # fmt: skip
 
@@ -89,22 +94,14 @@ def check_ident(path: Path, content: bytes) -> str:
     order = "<" if content[5] == 1 else ">"
     e_type, machine = struct.unpack_from(f"{order}2H", content, 16)
     if machine != 8:
-        raise ElfError(f"{path}: is a program for {_machine_name(machine)}, not for MIPS; give a MIPS Linux program")
+        name = MACHINES.get(machine, f"machine {machine}")
+        raise ElfError(f"{path}: is a program for {name}, not for MIPS; give a MIPS Linux program")
     if content[4] != 1:
         raise ElfError(f"{path}: is a 64-bit (n64) program; only 32-bit o32 is supported: build it with -mabi=32")
     kinds = {1: "an object file; link it first", 4: "a core dump; give the program itself"}
     if e_type not in (ET_EXEC, ET_DYN):
         raise ElfError(f"{path}: is {kinds.get(e_type, f'no program (e_type {e_type}); give a MIPS Linux program')}")
     return order
-
-
-def _machine_name(machine: int) -> str:
-    # Imported here because only this refusal needs it and it takes 30 ms.
-    from elftools.elf.enums import ENUM_E_MACHINE
-
-    names = {number: name for name, number in ENUM_E_MACHINE.items() if isinstance(number, int)}
-    name = names.get(machine, "").removeprefix("EM_").lower().replace("_", "-")
-    return {"": f"machine {machine}", "386": "i386"}.get(name, name)
 
 
 def check_flags(path: Path, value: int, entry: int) -> EFlags:

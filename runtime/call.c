@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "linux/upcalls.h"
 #include "memory/values.h"
+#include "report.h"
 #include "run/host_stack.h"
 #include "run/run.h"
 
@@ -70,5 +71,5 @@ void mr_call_function(struct mr_state *s)
     mr_run_outermost(s, target, RETURN_PC);
     print_changes(&before, s);
     fflush(stdout);
-    mr_exit_guest(s, 0);
+    mr_exit_process(0);
 }

@@ -89,7 +89,8 @@ int main(int argc, char **argv)
     mr_limits_start(mr_options.limits);
     mr_program_start();
     mr_report_start();
-    if (mr_options.stats || mr_options.strace || mr_options.report) /* the guest may close its standard error */
+    if (mr_options.stats || mr_options.strace || mr_options.report || mr_options.call_function != NULL)
+        /* the guest may close its standard error */
         mr_own_keep(MR_OWN_TRACE, fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
     if (mr_options.strace)
         mr_strace_start();

@@ -57,11 +57,16 @@ static void print_registers(const struct mr_state *s)
     mr_print_error("%5s %08x%5s %08x\n", "hi", (uint32_t)(s->hilo >> 32), "lo", (uint32_t)s->hilo);
 }
 
-static void report(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint32_t address)
+static void name_signal(const char *who, int mips_signal, uint32_t guest_pc, uint32_t address)
 {
     const char *name = mr_signal_name(mips_signal);
-    mr_print_error("mipsrec-host: the guest dies of signal %d (%s) at pc 0x%08x, address 0x%08x\n", mips_signal,
+    mr_print_error("mipsrec-host: the %s dies of signal %d (%s) at pc 0x%08x, address 0x%08x\n", who, mips_signal,
                    name != NULL ? name : "real-time", guest_pc, address);
+}
+
+static void report(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint32_t address)
+{
+    name_signal("guest", mips_signal, guest_pc, address);
     char place[400];
     if (mr_code_file_describe(guest_pc, true, place, sizeof place))
         mr_print_error("mipsrec-host: that pc is %s\n", place);
@@ -128,6 +133,8 @@ void mr_die_by_signal(struct mr_state *s, int mips_signal, uint32_t guest_pc, ui
         name_what_is_lacking(guest_pc);
     if (mr_options.report)
         report(s, mips_signal, guest_pc, address);
+    else if (mr_options.call_function != NULL)
+        name_signal("function", mips_signal, guest_pc, address);
     mr_debug_crash(s, mips_signal, guest_pc, address);
     mr_threads_leave_robust_lists();
     print_stats();
@@ -140,13 +147,21 @@ void mr_die_by_signal(struct mr_state *s, int mips_signal, uint32_t guest_pc, ui
     mr_die_of_host_signal(host_signal);
 }
 
-void mr_exit_guest(struct mr_state *s, int status)
+void mr_exit_process(int status)
 {
-    (void)s;
     mr_growth_end();
     print_stats();
     mr_profile_end();
     mr_verify_exit(status & 0xff, 0);
     mr_debug_exits(status & 0xff);
     _exit(status & 0xff);
+}
+
+void mr_exit_guest(struct mr_state *s, int status)
+{
+    (void)s;
+    if (mr_options.call_function != NULL && getpid() == first_process)
+        mr_print_error("mipsrec-host: the function ended the program with exit status %d, and did not return\n",
+                       status & 0xff);
+    mr_exit_process(status);
 }

@@ -277,9 +277,9 @@ void mr_code_files_report(void)
     for (unsigned told = 0; told < FILES_TOLD && number <= MOST_FILES; told++) {
         const struct mr_code_file *file = mr_code_file(number);
         uint64_t tenths = 1000 * interpreted[number] / sum;
-        mr_print_error("mipsrec-host: interpreted %3u.%u %%  %s%s\n", (unsigned)tenths / 10, (unsigned)tenths % 10,
-                       file == NULL ? "code of no file" : file->path,
-                       file == NULL || has_code(file) ? "" : ", which has no recompiled code");
+        mr_print_error("mipsrec-host: interpreted instructions: %llu (%u.%u %%) in %s%s\n",
+                       (unsigned long long)interpreted[number], (unsigned)tenths / 10, (unsigned)tenths % 10,
+                       file == NULL ? "code of no file" : file->path, file == NULL || has_code(file) ? "" : ", which has no recompiled code");
         number = next_most(count, interpreted[number], number);
     }
     if (with_any > FILES_TOLD)

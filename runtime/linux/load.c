@@ -25,6 +25,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -95,6 +96,23 @@ static struct file open_file(const char *path, int fd)
 
 /* ---- checks ---- */
 
+_Noreturn static void refuse_machine(const struct file *file, uint32_t machine)
+{
+    const char *name = mr_machine_name(machine);
+    char number[] = "machine 65535";
+    snprintf(number, sizeof number, "machine %u", machine & 0xffff);
+    mr_fail("%s: is a program for %s, not for MIPS; give a MIPS Linux program", file->path, name != NULL ? name : number);
+}
+
+_Noreturn static void refuse_type(const struct file *file, uint32_t type)
+{
+    if (type == ET_REL)
+        mr_fail("%s: is an object file; link it first", file->path);
+    if (type == ET_CORE)
+        mr_fail("%s: is a core dump; give the program itself", file->path);
+    mr_fail("%s: is no program (e_type %u); give a MIPS Linux program", file->path, type);
+}
+
 /* Checks e_ident, e_type and e_machine, and sets the guest's byte order. Returns e_type. */
 static uint32_t check_ident(const struct file *file)
 {
@@ -105,11 +123,11 @@ static uint32_t check_ident(const struct file *file)
     mr_big_endian = file->bytes[EI_DATA] == ELFDATA2MSB;
     uint32_t type = half(file, offsetof(Elf32_Ehdr, e_type)), machine = half(file, offsetof(Elf32_Ehdr, e_machine));
     if (machine != EM_MIPS)
-        mr_fail("%s: is a program for machine %u, not for MIPS; give a MIPS Linux program", file->path, machine);
+        refuse_machine(file, machine);
     if (file->bytes[EI_CLASS] != ELFCLASS32)
         mr_fail("%s: is a 64-bit (n64) program; only 32-bit o32 is supported: build it with -mabi=32", file->path);
     if (type != ET_EXEC && type != ET_DYN)
-        mr_fail("%s: is not a program (e_type %u); give a linked MIPS Linux program", file->path, type);
+        refuse_type(file, type);
     return type;
 }
 

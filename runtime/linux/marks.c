@@ -18,8 +18,26 @@ static const struct {
     {ELFOSABI_FREEBSD, "FreeBSD"}, {ELFOSABI_TRU64, "Tru64"}, {ELFOSABI_OPENBSD, "OpenBSD"},
 };
 
+/* Numbers, since some are younger than the elf.h of many systems. */
+static const struct {
+    uint16_t machine;
+    const char *name;
+} machines[] = {
+    {2, "SPARC"}, {3, "i386"}, {4, "m68k"}, {15, "PA-RISC"}, {20, "PowerPC"}, {21, "64-bit PowerPC"}, {22, "S/390"},
+    {40, "ARM"}, {42, "SuperH"}, {43, "64-bit SPARC"}, {50, "Itanium"}, {62, "x86-64"}, {183, "AArch64"}, {243, "RISC-V"},
+    {258, "LoongArch"},
+};
+
 static const char *const note_owners[] = {"NetBSD", "OpenBSD", "FreeBSD"};
 static const char *const tagged_systems[] = {NULL, "GNU Hurd", "Solaris", "FreeBSD"}; /* 0 is Linux */
+
+const char *mr_machine_name(uint32_t machine)
+{
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++)
+        if (machines[i].machine == machine)
+            return machines[i].name;
+    return NULL;
+}
 
 static uint64_t aligned(uint64_t size)
 {

@@ -251,9 +251,10 @@ def test_stats_name_what_was_interpreted(guest: DynamicGuest) -> None:
     result = subprocess.run(words, capture_output=True, text=True, timeout=600)
     assert re.search(rf"^mipsrec-host: recompiled {guest.one}, \d+ entries$", result.stderr, re.MULTILINE), result
     assert re.search(rf"^mipsrec-host: recompiled {guest.plug}, \d+ entries, unmapped since$", result.stderr, re.M)
-    pattern = r"^mipsrec-host: interpreted +(\d+\.\d) %  (\S+)(, which has no recompiled code)?$"
-    lines = re.findall(pattern, result.stderr, re.MULTILINE)
-    shares = [float(share) for share, _, _ in lines]
+    line = r"^mipsrec-host: interpreted instructions: (\d+) \((\d+\.\d) %\) in (\S+)(, which has no recompiled code)?$"
+    counted = re.findall(line, result.stderr, re.MULTILINE)
+    lines, shares = [line[1:] for line in counted], [float(line[1]) for line in counted]
+    assert f"mipsrec-host: {sum(int(line[0]) for line in counted)} instructions interpreted, " in result.stderr
     assert shares == sorted(shares, reverse=True) and 99 < sum(shares) < 100.1, result.stderr
     assert shares[0] > 80 and lines[0][1].endswith("/ld.so.1") and lines[0][2] != ""
     assert all(without == "" for _, path, without in lines if Path(path) in guest.own_files), lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from pathlib import Path
 
@@ -100,7 +101,17 @@ ENDS = [
 @pytest.mark.parametrize(("name", "arguments", "expected"), ENDS)
 def test_fatal_signals(host: Path, guest: Guest, name: str, arguments: tuple[int, ...], expected: int) -> None:
     result = run(host, "--call", hex(guest.at[name]), *arguments, guest.path)
-    assert (result.returncode, result.stdout, result.stderr) == (-expected, "", "")
+    assert (result.returncode, result.stdout) == (-expected, ""), result
+    ends = rf"the function dies of signal \d+ \({signal.Signals(expected).name}\) at pc 0x[0-9a-f]{{8}}, .*"
+    assert re.fullmatch(f"mipsrec-host: {ends}\n", result.stderr), result
+
+
+def test_a_called_function_that_ends_the_program(host: Path, guest: Guest) -> None:
+    """Instead of returning; a program that runs as a whole ends without a word, by exit and by signals."""
+    result = run(host, "--call", hex(guest.at["finish"]), 7, guest.path)
+    assert (result.returncode, result.stdout) == (7, "")
+    assert result.stderr == "mipsrec-host: the function ended the program with exit status 7, and did not return\n"
+    assert (run(host, guest.path).returncode, run(host, guest.path).stderr) == (42, "")
 
 
 def test_report(host: Path, guest: Guest) -> None:

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from mipsrec.elf import load_elf
+from mipsrec.elf_header import MACHINES
+from mipsrec.errors import ElfError
 from tests.elf.refused import ABIFLAGS, note, with_segment
 from tests.support.tiny_elf import CODE, PT_INTERP, PT_LOAD, TinyElf
 
@@ -21,7 +24,7 @@ REFUSED = {
     "another machine": (TinyElf(machine=62).build(), "not for MIPS"),
     "class 64": (TinyElf(ident=b"\x7fELF\x02\x02\x01").build(), "64-bit"),
     "no byte order": (TinyElf(ident=b"\x7fELF\x01\x03\x01").build(), "cut off or broken"),
-    "object file": (TinyElf(e_type=1).build(), "e_type 1"),
+    "no type": (TinyElf(e_type=9).build(), "e_type 9"),
     "n32": (TinyElf(flags=0x70000020).build(), "n32"),
     "o64": (TinyElf(flags=0x70002000).build(), "ABI"),
     "R6": (TinyElf(flags=0x90001000).build(), "R6"),
@@ -67,6 +70,17 @@ def test_refuses_with_one_line(host: Path, tmp_path: Path, case: str) -> None:
     assert result.returncode == 1
     assert result.stderr.startswith("mipsrec-host: ") and result.stderr.count("\n") == 1
     assert reason in result.stderr
+
+
+def test_names_as_the_translator_does(host: Path, tmp_path: Path) -> None:
+    """Of other processors, and of ELF files that are no programs: the host and Python say the same of each."""
+    program = tmp_path / "program"
+    others = [TinyElf(machine=number) for number in (*MACHINES, 1, 0xBEEF)]
+    for elf in (*others, *(TinyElf(e_type=number) for number in (0, 1, 4, 9))):
+        program.write_bytes(elf.build())
+        with pytest.raises(ElfError) as refused:
+            load_elf(program)
+        assert run_host(host, program).stderr == f"mipsrec-host: {refused.value}\n"
 
 
 @pytest.mark.parametrize("name", ["none", "."])
