@@ -15,7 +15,8 @@ from .progress import printing, progress_bar
 DESCRIPTION = """\
 Prints the LLVM IR of a program as one module, with the guest's instructions in comments, for you and for LLVM's tools.
 With -o it writes one file for each function: `mipsrec build DIR` makes a library of these, and in between they may be
-edited. The text is for LLVM 16 and newer: Debian 12's llvm-as is of LLVM 14 and rejects it; llvm-as-16 reads it.
+edited. The text is for LLVM 16 and newer: Debian 12's llvm-as is of LLVM 14 and rejects it; llvm-as-16 reads it. With
+--optimize, it is for the LLVM of llvmlite and newer.
 
   mipsrec dump-llvm prog.elf                          the whole program, on standard output
   mipsrec dump-llvm --function main prog.elf          one function of it
