@@ -14,15 +14,13 @@ from tests.conformance.gcc_batch import Batch, compile_batch, link_batch, run, r
 from tests.conformance.gcc_suites import SUITES, Case, Suite, load_test, read_suite, sources
 from tests.support.sampling import shared_by_orders
 
-SAMPLE = [  # level, byte order, how many tests of each suite
-    ("O0", "big", {"execute": 24, "ieee": 6, "builtins": 8}),
-    ("O2-mips1", "little", {"execute": 18, "ieee": 6}),
-    ("O3", "big", {"execute": 24}),
-    ("O2-fp64", "little", {"ieee": 10}),
-    ("O2", "big", {"g++old": 8, "g++eh": 6}),
+SAMPLE = [  # gcc's level, byte order, the level of recompilation, how many tests of each suite
+    ("O0", "big", "0", {"execute": 24, "ieee": 6, "builtins": 8}),
+    ("O2-mips1", "little", "1", {"execute": 18, "ieee": 6}),
+    ("O3", "big", "0", {"execute": 24}),
+    ("O2-fp64", "little", "1", {"ieee": 10}),
+    ("O2", "big", "1", {"g++old": 8, "g++eh": 6}),
 ]
-
-BUILDS = [["--opt", "1"]]
 
 ENDS = {
     "passes.c": ("", "int main(void) { return 0; }"),
@@ -92,14 +90,17 @@ def _spread(suite: Suite, level: str, count: int) -> list[str]:
     return [names[(2 * number + 1) * len(names) // (2 * count)] for number in range(count)]
 
 
-@pytest.mark.parametrize("level, order, counts", SAMPLE, ids=lambda value: value if isinstance(value, str) else "")
-def test_sample(host: Path, tmp_path: Path, testsuite: Path, level: str, order: str, counts: dict[str, int]) -> None:
+@pytest.mark.parametrize("level, order, opt, counts", SAMPLE, ids=lambda value: value if isinstance(value, str) else "")
+def test_sample(
+    host: Path, tmp_path: Path, testsuite: Path, level: str, order: str, opt: str, counts: dict[str, int]
+) -> None:
+    builds = [["--opt", opt]]
     suites = [(read_suite(name), count) for name, count in counts.items()]
     tests = [load_test(testsuite, suite, name) for suite, count in suites for name in _spread(suite, level, count)]
     batch = Batch(level, order, tests)
-    alone = run_batch(batch, tmp_path / "batch", host, BUILDS)
+    alone = run_batch(batch, tmp_path / "batch", host, builds)
     for number, other in enumerate(alone):
-        run_batch(other, tmp_path / str(number), host, BUILDS)
+        run_batch(other, tmp_path / str(number), host, builds)
         batch.results |= other.results
     assert {key: end for key, end in batch.results.items() if end} == {}
-    assert len(batch.results) == len(ways(BUILDS)) * len(tests)
+    assert len(batch.results) == len(ways(builds)) * len(tests)
