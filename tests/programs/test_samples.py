@@ -102,8 +102,8 @@ def test_prebuilt_runs(name: str, target: str) -> None:
 
 
 def test_prebuilt_matches_sources() -> None:
-    """Sources, flags and files are those recorded; rebuilt byte for byte where the recorded compiler is installed."""
-    assert build.check_prebuilt() == []
+    """Sources, flags and files are those recorded. A third is built again, all of them by `make samples`."""
+    assert build.check_prebuilt(every=1 if ALL else 3) == []
 
 
 @pytest.mark.parametrize("target", QEMU)
