@@ -22,6 +22,7 @@ import sys
 from tests.support.paths import ROOT, TESTS
 from tests.support.tools import outside_pytest
 
+FUZZ = ("fuzz/test_instructions.py", "fuzz/test_interpreter_beside_unicorn.py")
 ALL = {"MIPSREC_PROGRAMS": "all", "MIPSREC_SAMPLES": "all", "MIPSREC_TESTFLOAT": "all", "MIPSREC_TIERS": "all"}
 
 
@@ -42,7 +43,7 @@ def floats(words: list[str]) -> int:
 
 def tiers(words: list[str]) -> int:
     """Run the tests of which `make test` runs a sample (support/sampling.py); return pytest's exit status."""
-    return _pytest(("runtime", "emit", "lift", "server", "gdb", "fuzz/test_instructions.py"), words)
+    return _pytest(("runtime", "emit", "lift", "server", "gdb", *FUZZ), words)
 
 
 def gcc(words: list[str]) -> int:

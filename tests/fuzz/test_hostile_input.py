@@ -20,7 +20,7 @@ from tests.support.hosts import plain_host
 from tests.support.paths import ROOT, RUNTIME
 from tests.support.tools import compiled, need
 
-COUNT = 240
+COUNT = 160
 
 
 def test_broken_programs(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""The interpreter against unicorn: random instructions on random states, everything compared after each."""
+"""The interpreter against unicorn: random instructions on random states, everything compared after each.
+
+By default half of the cases; all in `make conformance ARGS=tiers`.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,10 @@ from tests.fuzz.judge_faults import FAULTS, FLUSH, NAN2008
 from tests.fuzz.unicorn_judge import Judge
 from tests.support.guest_cpu import DATA, STOP, Cpu
 from tests.support.interpreter import Interpreter, build
+from tests.support.sampling import ALL
 
 BASE, INDEX = words.BASE, words.INDEX
+SHARE = 1 if ALL else 2
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +85,7 @@ def compare(
 @pytest.mark.parametrize("group, count", [("INTEGER", 1500), ("TRAPS", 400), ("MEMORY", 1200), ("BRANCHES", 1000)])
 def test_integer(library: Path, group: str, count: int, big_endian: bool) -> None:
     random, rows = Random(f"{group} {big_endian}"), words.rows(getattr(words, group))
-    cases = [(random_code(random, rows, 1), random_cpu(random, 1)) for _ in range(count)]
+    cases = [(random_code(random, rows, 1), random_cpu(random, 1)) for _ in range(count // SHARE)]
     compare(Interpreter(library, big_endian), Judge(big_endian, 1), cases)
 
 
@@ -88,14 +93,14 @@ def test_integer(library: Path, group: str, count: int, big_endian: bool) -> Non
 def test_float(library: Path, fr: int) -> None:
     random = Random(f"float {fr}")
     rows = words.rows(words.FLOAT)
-    cases = [(random_code(random, rows, fr), random_cpu(random, fr)) for _ in range(3500)]
+    cases = [(random_code(random, rows, fr), random_cpu(random, fr)) for _ in range(3500 // SHARE)]
     compare(Interpreter(library, False), Judge(False, fr), cases, 0.35)
 
 
 def test_float_2008(library: Path) -> None:
     random = Random("float 2008")
     rows = words.rows(words.FLOAT)
-    cases = [(random_code(random, rows, 1), random_cpu(random, 1)) for _ in range(2500)]
+    cases = [(random_code(random, rows, 1), random_cpu(random, 1)) for _ in range(2500 // SHARE)]
     for _, cpu in cases:
         cpu.fcsr |= NAN2008
     compare(Interpreter(library, True), Judge(True, 1, unicorn.mips_const.UC_CPU_MIPS32_P5600), cases)
