@@ -250,12 +250,14 @@ static void overlaps(uint32_t number, int32_t step)
 
 static void specials(uint32_t number)
 {
+    static uint8_t filled[sizeof memory];
     const uint32_t size = loops[number].from ? loops[number].from : 8;
+    fill(filled, sizeof filled, size);
     for (uint32_t which = 0; which < SPECIAL; which++) {
         uint32_t hash = 0, words = 0;
         for (uint32_t place = 0; place < 25; place += 1 + place / 8) {
             for (uint32_t side = 0; side < 3; side++) {
-                fill(memory, sizeof memory, size);
+                memcpy(memory, filled, sizeof memory);
                 uint8_t *to = memory + sizeof memory / 3;
                 put(to + (side == 0 ? 0 : side == 1 ? 304 : -304) + size * place, size, which);
                 if (place % 3 == 0)
@@ -283,13 +285,15 @@ static void leave(int number, siginfo_t *info, void *context)
 /* One of the arrays ends at a page that is not there, or that must not be written. No loop comes farther than FILLED. */
 static void faults(uint32_t number)
 {
-    enum { PAGE = 4096, ROOM = 2 * PAGE, FILLED = 2560 };
+    enum { PAGE = 4096, ROOM = 2 * PAGE, FILLED = 2560, AROUND = FILLED + 512 };
+    static uint8_t filled[3 * AROUND];
+    fill(filled, sizeof filled, loops[number].from);
     uint8_t *arrays[3] = {pages, pages + ROOM, pages + 2 * ROOM};
     for (uint32_t side = 0; side < 3; side++) {
         for (uint32_t place = 0; place <= 22; place += 1 + (place >= 10)) {
             for (uint32_t i = 0; i < 3; i++) {
                 mprotect(arrays[i], ROOM, PROT_READ | PROT_WRITE);
-                fill(arrays[i] + PAGE - FILLED, FILLED + 512, loops[number].from);
+                memcpy(arrays[i] + PAGE - FILLED, filled + i * AROUND, AROUND);
             }
             uint8_t *at[3];
             for (uint32_t i = 0; i < 3; i++)
