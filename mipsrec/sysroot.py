@@ -20,6 +20,8 @@ from .errors import ElfError
 from .input_file import MOST_ELF_BYTES, open_input, read_text
 
 _MOST_LINKS = 40
+_PATH_MAX = 4096
+"""Bytes of the longest path that the kernel takes, and one: what is longer names no file (path_resolution(7))."""
 _MOST_CONFIGURATIONS = 200
 _EF_MIPS_ABI2 = 0x20
 _MULTIARCH = {"little": ("mipsel-linux-gnu",), "big": ("mips-linux-gnu",)}
@@ -34,6 +36,8 @@ class Sysroot:
 
     def host_path(self, guest_path: str) -> Path | None:
         """Return the file that a guest's absolute path leads to, links inside followed inside; None without."""
+        if len(guest_path.encode(errors="replace")) >= _PATH_MAX:
+            return None
         parts = [part for part in guest_path.split("/") if part not in ("", ".")]
         done: list[str] = []
         links = 0
@@ -42,9 +46,8 @@ class Sysroot:
             if part == "..":
                 done = done[:-1]
                 continue
-            here = self.root.joinpath(*done, part)
             try:
-                target = os.readlink(here)
+                target = os.readlink("/".join([str(self.root), *done, part]))
             except (OSError, ValueError):
                 done.append(part)
                 continue
