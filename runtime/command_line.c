@@ -62,14 +62,24 @@ static const struct mr_option_row *row_of(int value)
     for (const struct mr_option_row *row = mr_option_rows; row < mr_option_rows + MR_OPTION_ROWS; row++)
         if (value == FIRST_VALUE + (int)(row - mr_option_rows) || (row->letter && value == row->letter))
             return row;
-    exit(2); /* getopt_long has said what is wrong */
+    return NULL;
+}
+
+/* Says what getopt_long refuses. getopt itself writes names as they are. */
+static _Noreturn void refuse(int value, const char *word)
+{
+    char letter[] = {'-', (char)optopt, 0};
+    const char *name = optopt == 0 || optopt >= FIRST_VALUE ? word : letter;
+    if (value == ':')
+        mr_usage_error("option %s needs an argument", name);
+    mr_usage_error(optopt >= FIRST_VALUE ? "option %s takes no argument" : "unknown or ambiguous option %s", name);
 }
 
 static void parse_words(int argc, char **argv)
 {
     struct option long_options[MR_OPTION_ROWS + 1];
-    char short_options[2 * MR_OPTION_ROWS + 2] = "+";
-    size_t count = 0, length = 1;
+    char short_options[2 * MR_OPTION_ROWS + 3] = "+:";
+    size_t count = 0, length = 2;
     int value;
     for (size_t i = 0; i < MR_OPTION_ROWS; i++) {
         int has_argument = mr_option_rows[i].argument ? required_argument : no_argument;
@@ -82,10 +92,14 @@ static void parse_words(int argc, char **argv)
         }
     }
     long_options[count] = (struct option){0};
-    argv[0] = (char *)"mipsrec-host"; /* for getopt's messages */
+    opterr = 0;
     /* --call is the last option, since its integers may be negative. */
-    while (mr_options.call_function == NULL && (value = getopt_long(argc, argv, short_options, long_options, NULL)) != -1)
-        apply_row(row_of(value), optarg);
+    while (mr_options.call_function == NULL && (value = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
+        const struct mr_option_row *row = row_of(value);
+        if (row == NULL)
+            refuse(value, argv[optind - 1]);
+        apply_row(row, optarg);
+    }
 }
 
 /* Variables of the host. In a program of more rights than its caller the caller has no say. */

@@ -47,8 +47,10 @@ static const char more_usage[] =
 
 void mr_usage_error(const char *format, const char *what)
 {
+    char shown[1024];
+    mr_write_out(what, shown, sizeof shown);
     fprintf(stderr, "mipsrec-host: ");
-    fprintf(stderr, format, what);
+    fprintf(stderr, format, shown);
     fprintf(stderr, " (--help explains)\n");
     exit(2);
 }

@@ -64,10 +64,19 @@ static size_t write_controls(const char *text, bool breaks, bool ends, char *to,
     return length;
 }
 
-static size_t write_out(const char *format, const char *text, char *to, size_t room)
+enum { LONGEST = 1024, WRITTEN = 4 * LONGEST + 32 }; /* each byte may become four characters */
+
+/* Puts a message into `to` in one line for each of its format, though it be cut off; returns the length. */
+static size_t write_message(char to[WRITTEN], const char *format, va_list arguments)
 {
-    bool breaks = lines_of(text) != lines_of(format), ends = *format && format[strlen(format) - 1] == '\n';
-    return write_controls(text, breaks, ends, to, room);
+    char text[LONGEST];
+    int length = vsnprintf(text, sizeof text, format, arguments);
+    bool cut = length >= (int)sizeof text, ends = *format && format[strlen(format) - 1] == '\n';
+    if (length < 0)
+        return 0;
+    if (cut && ends)
+        text[sizeof text - 2] = '\n';
+    return write_controls(text, cut || lines_of(text) != lines_of(format), ends, to, WRITTEN);
 }
 
 size_t mr_write_out(const char *text, char *to, size_t room)
@@ -77,24 +86,22 @@ size_t mr_write_out(const char *text, char *to, size_t room)
 
 void mr_fail(const char *format, ...)
 {
-    char text[1024], shown[2048];
+    char shown[WRITTEN];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    write_message(shown, format, arguments);
     va_end(arguments);
-    write_out(format, text, shown, sizeof shown);
     fprintf(stderr, "mipsrec-host: %s\n", shown);
     _exit(1);
 }
 
 void mr_print_error(const char *format, ...)
 {
-    char text[512], shown[1024];
+    char shown[WRITTEN];
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(text, sizeof text, format, arguments);
+    size_t size_bytes = write_message(shown, format, arguments);
     va_end(arguments);
-    size_t size_bytes = length < 0 ? 0 : write_out(format, text, shown, sizeof shown);
     if (size_bytes > 0 && write(mr_messages_fd, shown, size_bytes) < 0)
         return; /* nobody to tell */
 }

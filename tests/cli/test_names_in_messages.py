@@ -47,6 +47,16 @@ def test_every_kind_of_character(host: Path, tmp_path: Path) -> None:
         assert said.startswith(f"mipsrec-host: {text}{written}: ".encode()), said
 
 
+def test_messages_that_are_cut_off(host: Path, tmp_path: Path) -> None:
+    """One line all the same, whichever part of the name the message has."""
+    for length in (100, 1000, 1500, 3000):
+        for name in ("a" * length + "\n/b" * 9, "\nb" * 300, "\x9b" * length):
+            words = [host, "--gdb", f"{name}/s", PREBUILT / "mips/hello.elf"], [host, f"--{name}"]
+            for result in (subprocess.run(word, cwd=tmp_path, capture_output=True) for word in words):
+                said = result.stderr
+                assert said.count(b"\n") == 1 and said.endswith(b"\n") and b"\x9b" not in said, said
+
+
 def test_the_report_of_a_program_that_dies(tmp_path: Path) -> None:
     code = struct.pack(">2I", 0x7C641010, 0)  # addu.qb, which no processor here has
     (tmp_path / FORGED).write_bytes(TinyElf(segments=[(1, CODE + 0x200, code, len(code), 5)]).build())
