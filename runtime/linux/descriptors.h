@@ -76,6 +76,7 @@ enum mr_own {
     MR_OWN_SYSROOT, /* the folder of --sysroot */
     MR_OWN_TRACE,   /* where --strace writes to */
     MR_OWN_DEBUGGER, /* the connection to the debugger */
+    MR_OWN_PROFILE, /* the folder of the file of --profile */
     MR_OWN_COUNT,
 };
 

@@ -28,7 +28,7 @@ static struct own {
     dev_t device;
     ino_t inode;
     char name[PATH_MAX]; /* then */
-} own[MR_OWN_COUNT] = {{.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}};
+} own[MR_OWN_COUNT] = {{.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}};
 
 static void note(enum mr_own which, int fd)
 {

@@ -2,6 +2,7 @@
  * format). */
 #include "base/options.h"
 #include "lifted/code_files.h"
+#include "linux/descriptors.h"
 #include "profile/profile.h"
 
 #include <errno.h>
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 struct line {
@@ -147,85 +147,61 @@ static void put_profile(struct output *out, const uint8_t identity[32], uint64_t
     flush(out);
 }
 
-/* The file of a profile: its name, and that of the part that is written, in an opened folder. */
-struct place {
-    int folder;
-    const char *name;
-    char partial[NAME_MAX + 1];
-};
-
-/* Opens the folder of an absolute path. It must be the same one each time: others may be able to rename it meanwhile. */
-static bool open_place(const char *path, struct place *place)
+/* The name of the part of a profile that is written; false if it is too long. */
+static bool name_partial(const char *path, char partial[NAME_MAX + 1])
 {
-    static struct stat first;
-    struct stat status;
-    char above[PATH_MAX];
-    place->name = strrchr(path, '/') + 1;
-    snprintf(above, sizeof above, "%.*s", (int)(place->name - path), path);
-    int length = snprintf(place->partial, sizeof place->partial, "%s.%d", place->name, (int)getpid());
-    place->folder = length < (int)sizeof place->partial ? open(above, O_PATH | O_DIRECTORY | O_CLOEXEC)
-                                                        : (errno = ENAMETOOLONG, -1);
-    if (place->folder < 0 || fstat(place->folder, &status) != 0)
-        return false;
-    if (first.st_ino == 0)
-        first = status;
-    if (first.st_ino == status.st_ino && first.st_dev == status.st_dev)
-        return true;
-    close(place->folder);
-    errno = ESTALE;
-    return false;
+    return snprintf(partial, NAME_MAX + 1, "%s.%d", strrchr(path, '/') + 1, (int)getpid()) <= NAME_MAX;
 }
 
-static int open_partial(const struct place *place)
+int mr_profile_place(const char *path)
 {
-    return openat(place->folder, place->partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-}
-
-int mr_profile_try(const char *path)
-{
-    struct place place;
-    if (!open_place(path, &place))
+    char above[PATH_MAX], partial[NAME_MAX + 1];
+    snprintf(above, sizeof above, "%.*s", (int)(strrchr(path, '/') + 1 - path), path);
+    if (!name_partial(path, partial))
+        return ENAMETOOLONG;
+    int folder = open(above, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
         return errno;
-    int fd = open_partial(&place), error = fd < 0 ? errno : 0;
+    int fd = openat(folder, partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), error = fd < 0 ? errno : 0;
     if (fd >= 0) {
         close(fd);
-        unlinkat(place.folder, place.partial, 0);
+        unlinkat(folder, partial, 0);
     }
-    close(place.folder);
+    mr_own_keep(MR_OWN_PROFILE, folder);
     return error;
 }
 
 /* Writes the file under another name first. Returns an errno, or 0. */
-static int write_at(const struct place *place, struct output *out, struct mr_profile_table *table, struct line *lines,
+static int write_in(int folder, const char *name, struct output *out, struct mr_profile_table *table, struct line *lines,
                     const uint8_t identity[32])
 {
+    char partial[NAME_MAX + 1];
+    name_partial(name, partial);
     out->error = 0;
-    out->fd = open_partial(place);
+    out->fd = openat(folder, partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (out->fd < 0)
         return errno;
     put_profile(out, identity, atomic_load(&table->lost), lines, collect(table, lines));
     if (close(out->fd) != 0 && out->error == 0)
         out->error = errno;
-    if (out->error == 0 && renameat(place->folder, place->partial, place->folder, place->name) != 0)
+    if (out->error == 0 && renameat(folder, partial, folder, strrchr(name, '/') + 1) != 0)
         out->error = errno;
     if (out->error != 0)
-        unlinkat(place->folder, place->partial, 0);
+        unlinkat(folder, partial, 0);
     return out->error;
 }
 
 int mr_profile_write(struct mr_profile_table *table, const char *path, const uint8_t identity[32])
 {
     static struct output out;
-    struct place place;
     size_t room_bytes = MR_PROFILE_SLOT_COUNT * sizeof(struct line);
     struct line *lines =
         mmap(NULL, room_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (lines == MAP_FAILED)
         return errno;
-    bool opened = open_place(path, &place);
-    int error = opened ? write_at(&place, &out, table, lines, identity) : errno;
-    if (opened)
-        close(place.folder);
+    mr_own_begin(); /* the guest may have all descriptors that it may have */
+    int error = write_in(mr_own_descriptor(MR_OWN_PROFILE), path, &out, table, lines, identity);
+    mr_own_ready();
     munmap(lines, room_bytes);
     return error;
 }

@@ -257,7 +257,7 @@ static void name_file(const char *given)
     if (relative && getcwd(folder, sizeof folder) == NULL)
         mr_fail("--profile %s: cannot tell the current folder (%s)", given, strerror(errno));
     int length = snprintf(path, sizeof path, "%s%s%s", relative ? folder : "", relative ? "/" : "", given);
-    int error = length < (int)sizeof path ? mr_profile_try(path) : ENAMETOOLONG;
+    int error = length < (int)sizeof path ? mr_profile_place(path) : ENAMETOOLONG;
     if (error != 0)
         mr_fail("--profile %s: cannot be written (%s)", given, strerror(error));
 }

@@ -31,10 +31,10 @@ struct mr_profile_table {
     struct mr_sample_slot slots[MR_PROFILE_SLOT_COUNT];
 };
 
-/* Sees whether a file can be made at an absolute path; returns 0 or an error number. The folder that is found counts. */
-int mr_profile_try(const char *path);
+/* Keeps the folder of an absolute path, and sees whether the file can be made there; returns 0 or an error number. */
+int mr_profile_place(const char *path);
 
-/* Writes the table to that path; returns 0 or an error number. Allocates nothing, for handlers of signals. */
+/* Writes the table to the file of that path, in the folder that was kept, whatever its name is now; returns 0 or an error number. Allocates nothing, for handlers of signals. */
 int mr_profile_write(struct mr_profile_table *table, const char *path, const uint8_t identity[32]);
 
 #endif
