@@ -13,8 +13,6 @@ from .errors import BuildError
 from .temporary_folder import temporary_folder
 from .trust import distrust
 
-_HOMES = ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME")
-
 
 def find_compiler() -> str:
     """Return the system's C compiler; raises BuildError when there is none."""
@@ -26,11 +24,16 @@ def find_compiler() -> str:
 
 
 def environment_of_tools() -> dict[str, str]:
-    """Return this process's variables without the homes that others can change: tools take settings and files there.
+    """Return this process's variables without HOME and XDG_ folders that others can change: tools take files there.
 
     `sudo` may leave the HOME of another user. A guest is no tool: it gets all variables.
     """
-    return {name: value for name, value in os.environ.items() if name not in _HOMES or distrust(value) is None}
+
+    def is_kept(name: str, value: str) -> bool:
+        named = name == "HOME" or name.startswith("XDG_")
+        return not named or all(distrust(folder) is None for folder in value.split(":"))
+
+    return {name: value for name, value in os.environ.items() if is_kept(name, value)}
 
 
 def run_compiler(command: Sequence[str]) -> subprocess.CompletedProcess[str]:

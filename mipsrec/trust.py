@@ -43,8 +43,8 @@ class Distrusted(OSError):
 
 
 def is_trusted(owner: int) -> bool:
-    """Return whether a user is root or this one; a process between two users trusts neither with its code."""
-    return owner == 0 or (owner == os.geteuid() == os.getuid())
+    """Return whether a user is root or this one; a process between two users or groups trusts none with its code."""
+    return owner == 0 or (owner == os.geteuid() == os.getuid() and os.getegid() == os.getgid())
 
 
 # ---- paths ----
@@ -268,9 +268,9 @@ def _put_aside(above: int, name: str, top: int) -> None:
     aside = WAS_OPEN + secrets.token_hex(8)
     was = os.path.join(os.readlink(f"/proc/self/fd/{above}"), name)
     os.rename(name, aside, src_dir_fd=above, dst_dir_fd=top)
-    handle = os.open(aside, _FOLDER, dir_fd=top)
+    handle = os.open(aside, _FOLDER | os.O_PATH, dir_fd=top)  # whatever its mode
     try:
-        os.fchmod(handle, 0o700)
+        os.chmod(f"/proc/self/fd/{handle}", 0o700)
         now = os.readlink(f"/proc/self/fd/{handle}")
     finally:
         os.close(handle)

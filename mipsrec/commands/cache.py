@@ -150,12 +150,12 @@ def _print_libraries(libraries: list[CacheEntry]) -> None:
     for (other, version, variant), group in groupby(sorted(libraries, key=place), place):
         members = sorted(group, key=lambda one: (-one.used, _name(one)))
         whose = "another version of mipsrec" if other else "this mipsrec"
-        print(f"\n{variant}, made by {whose} ({version[:12]}):")
+        print(f"\n{one_line(variant)}, made by {whose} ({one_line(version[:12])}):")
         for one in members:
             facts = _facts(one)
             entries = f"{facts.entry_count} entries" if facts else "unreadable"
             print(
-                f"  {one.identity[:12]} {size_text(one.size_bytes):>11} {entries:>15}   "
+                f"  {one_line(one.identity[:12])} {size_text(one.size_bytes):>11} {entries:>15}   "
                 f"{_age(now - one.used):14} {_name(one)}"
             )
         print(f"  {len(members)} libraries, {size_text(sum(one.size_bytes for one in members))}")

@@ -350,7 +350,7 @@ void mr_growth_start(void)
     const char *cache = mr_cache_own();
     if (mr_options.compile_server == NULL || is_debugged() || !mr_baseline_on || mr_options.engine_interp || mr_options.verify_fd >= 0 ||
         mr_options.profile_path != NULL || mr_options.call_function != NULL || getauxval(AT_SECURE) != 0 || cache == NULL ||
-        stat(cache, &status) != 0 || status.st_uid != geteuid() || getuid() != geteuid())
+        stat(cache, &status) != 0 || status.st_uid != geteuid() || getuid() != geteuid() || getgid() != getegid())
         return;
     files = calloc(MR_MOST_CODE_FILES + 1, sizeof *files); /* untouched pages cost nothing */
     fresh = calloc(MR_MOST_CODE_FILES + 1, sizeof *fresh);

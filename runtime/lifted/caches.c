@@ -46,10 +46,10 @@ static bool is_folder(const char *path)
 
 /* ---- trust ---- */
 
-/* A process between two users trusts neither with its code. */
+/* A process between two users or groups trusts none with its code. */
 static bool is_trusted_owner(uid_t owner)
 {
-    return owner == 0 || (owner == geteuid() && geteuid() == getuid());
+    return owner == 0 || (owner == geteuid() && geteuid() == getuid() && getegid() == getgid());
 }
 
 static const char others_write_it[] = "others can write it, or a folder above it", out_of_reach[] = "it is out of reach";

@@ -14,6 +14,7 @@ from mipsrec import farm, host_build
 from mipsrec.commands import bench_markdown, bench_sources
 from mipsrec.compiler import environment_of_tools, run_compiler
 from mipsrec.errors import BuildError
+from mipsrec.trusted_tree import distrust_all
 from tests.cli.others import GIVES_AWAY, give, open_to_others, snapshot
 from tests.support.commandline import mipsrec
 from tests.support.samples import load_samples
@@ -35,6 +36,17 @@ def home(request: pytest.FixtureRequest) -> Path:
         if request.param == "another user's":
             give(folder)
         yield folder
+
+
+def test_links_in_sources(home: Path, tmp_path: Path) -> None:
+    """What they lead to is in the sources as well; loops and links to nothing do no harm."""
+    (tmp_path / "sources/inner").mkdir(parents=True)
+    for name, target in (("loop", "."), ("inner/loop", ".."), ("nothing", "absent"), ("self", "self")):
+        (tmp_path / "sources" / name).symlink_to(target)
+    assert distrust_all(tmp_path / "sources") is None
+    (tmp_path / "sources/inner/link").symlink_to(home / ".config")
+    reason = distrust_all(tmp_path / "sources")
+    assert reason is not None and "inner/link" in reason
 
 
 def test_no_sample_is_built_of_them(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,19 +97,20 @@ def test_no_host_is_taken_from_there(place: str, monkeypatch: pytest.MonkeyPatch
 def test_no_tool_sees_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The compiler, dot, git and apt-get may take settings, plugins and files from there."""
     log, script = home / "log", home / "compiler"
-    script.write_text(f'#!/bin/sh\necho "$HOME $XDG_CACHE_HOME $KEPT" >> {log}\n')
+    script.write_text(f'#!/bin/sh\necho "$HOME $XDG_DATA_DIRS $KEPT" >> {log}\n')
     script.chmod(0o755)
     monkeypatch.setenv("KEPT", "kept")
     for mode, seen in ((0o755, str(home / "sources")), (0o777, "")):
         (home / "sources").chmod(mode)
-        for name in ("HOME", "XDG_CACHE_HOME"):
-            monkeypatch.setenv(name, str(home / "sources"))
+        monkeypatch.setenv("HOME", str(home / "sources"))
+        monkeypatch.setenv("XDG_DATA_DIRS", f"/usr:{home}/sources")
         trusted = seen if home.stat().st_uid == os.geteuid() else ""
         assert environment_of_tools().get("HOME", "") == trusted
+        folders = f"/usr:{home}/sources" if trusted else ""
         log.unlink(missing_ok=True)
         run_compiler([str(script)])
         load_samples()._run_tool([str(script)])
-        assert log.read_text() == f"{trusted} {trusted} kept\n" * 2
+        assert log.read_text() == f"{trusted} {folders} kept\n" * 2
 
 
 def test_git_takes_no_settings_from_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -105,9 +105,13 @@ def test_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name, folder in (("MIPSREC_CACHE", "own\n\x1b[31m"), ("MIPSREC_CACHE_PATH", "layer\n\x1b[31m")):
         (tmp_path / folder).mkdir()
         monkeypatch.setenv(name, str(tmp_path / folder))
+    odd = tmp_path / "own\n\x1b[31m/code/ver\x1b\nsion/var\x1b\niant/ab"
+    odd.mkdir(parents=True)
+    (odd / "iden\x1b\ntity.so").write_text("")
     said = _printed("cache", "list")
     assert_as_plain(said, said)
     assert r"own\n\x1b[31m: " in said and r"layer\n\x1b[31m: " in said
+    assert all(name in said for name in (r"ver\x1b\nsion", r"var\x1b\niant", r"iden\x1b\ntity"))
 
 
 def test_reports_of_the_bench() -> None:

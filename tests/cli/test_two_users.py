@@ -1,4 +1,4 @@
-"""A process whose real and effective user differ trusts root alone, in Python and in the host: neither user's files."""
+"""A process whose real and effective user or group differ trusts root alone, in Python and in the host."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tests.support.powers import need_to
 
 USER = 12345
 TRUSTED = {
-    (0, 0): {"of-root"}, (USER, USER): {"of-root", "of-user"}, (USER, 0): {"of-root"}, (0, USER): {"of-root"},
-    (USER, USER + 1): {"of-root"},
+    (0, 0, 1, 1): {"of-root"}, (USER, USER, 1, 1): {"of-root", "of-user"}, (USER, 0, 1, 1): {"of-root"},
+    (0, USER, 1, 1): {"of-root"}, (USER, USER + 1, 1, 1): {"of-root"}, (USER, USER, 1, 2): {"of-root"},
 }  # fmt: skip
-"""By real and effective user: whose files are taken."""
+"""By real and effective user and group: whose files are taken."""
 
 ASKING = """
 import os, subprocess, sys
@@ -29,17 +29,19 @@ sys.path.insert(0, {root!r})
 from mipsrec import trust
 folder = Path({folder!r})
 os.chdir("/")
-for real, effective in {users!r}:
+for ids in {users!r}:
+    real, effective, group, effective_group = ids
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
         os.setgroups([])
+        os.setresgid(group, effective_group, effective_group)
         os.setresuid(real, effective, effective)
         for name in ("of-root", "of-user"):
             library = folder / name / "lib.so"
             words = [folder / "mipsrec-host", "--library", library, folder / "hello.elf"]
             said = subprocess.run(words, capture_output=True, text=True).stderr
-            print(real, effective, name, trust.distrust(library), said.partition("lib.so: ")[2].strip(), sep="|")
+            print(*ids, name, trust.distrust(library), said.partition("lib.so: ")[2].strip(), sep="|")
         sys.stdout.flush()
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
@@ -68,7 +70,8 @@ def test_whose_files_are_trusted(shared: Path) -> None:
     assert result.returncode == 0, result.stderr
     lines = [line.split("|") for line in result.stdout.splitlines()]
     assert len(lines) == 2 * len(TRUSTED)
-    for real, effective, name, distrust, said in lines:
-        trusted = name in TRUSTED[int(real), int(effective)]
-        assert (distrust == "None") == trusted, (real, effective, name, distrust)
-        assert ("not an ELF file" in said, "another user" in said) == (trusted, not trusted), (real, effective, said)
+    for *words, name, distrust, said in lines:
+        real, effective, group, effective_group = map(int, words)
+        trusted = name in TRUSTED[real, effective, group, effective_group]
+        assert (distrust == "None") == trusted, (words, name, distrust)
+        assert ("not an ELF file" in said, "another user" in said) == (trusted, not trusted), (words, said)
