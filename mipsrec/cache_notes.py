@@ -114,7 +114,7 @@ def forget_wrong(path: Path, identity: str) -> None:
     with suppress(OSError, NoCacheError):
         note = own_folder() / FOLDER / name_of(path.stat())
         if read_note(note) not in (identity, WHOLE):
-            note.unlink()
+            trust.remove(note, own_folder())
 
 
 def note_use(path: Path) -> None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .. import trust
 from ..abi import MOST_PCS, REQUEST_KINDS, REQUEST_MAGIC, REQUEST_VERSION, request_head
 from ..cache import own_folder, source_digest
 from ..errors import BuildError
@@ -95,16 +96,27 @@ def socket_path() -> Path:
 
 
 def private_folder(path: Path) -> None:
-    """Make a folder that only this user may enter; raises BuildError where another one has a hand in it."""
+    """Make a folder that only this user may enter; raises BuildError where another one has a hand in it.
+
+    One in the cache that others could write is set aside (trust.make_folder).
+    """
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = path.lstat()
-        if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
+        if path.is_relative_to(own_folder()):
+            trust.make_folder(path, own_folder())
+        else:
+            path.mkdir(mode=0o700, exist_ok=True)
+        if not _is_open_to_others(path):
             path.chmod(0o700)
             return
     except OSError as error:
         raise BuildError(f"{path}: cannot be made ({error.strerror or error})") from error
-    raise BuildError(f"{path}: belongs to another user, so no compile server listens there")
+    raise BuildError(f"{path}: another user has a hand in it, so no compile server listens there")
+
+
+def _is_open_to_others(folder: Path) -> bool:
+    """Return whether a folder is another user's or can be written by others, or is none; raises OSError."""
+    status = folder.lstat()
+    return not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or bool(status.st_mode & 0o022)
 
 
 def receive(connection: socket.socket) -> tuple[Message, list[int]]:
@@ -138,10 +150,13 @@ def peer_of(connection: socket.socket) -> int:
 
 def ask(kind: int, seconds: float) -> dict[str, Any] | None:
     """Return what the server answers, None where there is none or it is of another user or does not answer."""
+    path = socket_path()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
         try:
+            if _is_open_to_others(path.parent):
+                return None  # the socket might be a link to that of another program
             connection.settimeout(seconds)
-            connection.connect(os.fspath(socket_path()))
+            connection.connect(os.fspath(path))
             if peer_of(connection) != os.geteuid():
                 return None
             connection.send(pack(Message(kind, "", "", ())))

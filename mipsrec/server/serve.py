@@ -20,6 +20,7 @@ from typing import IO
 
 from .. import object_cache, trust
 from ..cache import own_folder
+from ..errors import BuildError
 from . import protocol
 from .files import Files
 from .log import note
@@ -213,20 +214,35 @@ def _write_log_to(path: Path) -> None:
     os.close(handle)
 
 
+def _listening(path: Path) -> socket.socket:
+    """Become a server, whose errors go to its log; return what it listens to."""
+    _be_modest()
+    listener = _listen(path)
+    try:
+        _write_log_to(path.with_suffix(".log"))
+    except OSError:
+        listener.close()
+        path.unlink()
+        raise
+    return listener
+
+
 def serve(jobs: int, idle_seconds: float) -> int:
     """Be the compile server until nobody has asked for long; return at once where there is one."""
     os.umask(0o077)
     own_folder()
     path = protocol.socket_path()
     protocol.private_folder(path.parent)
-    lock = _only_one(path)
-    if lock is None:
+    try:
+        lock = _only_one(path)
+        listener = _listening(path) if lock is not None else None
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise BuildError(f"{path.parent}: no compile server can work there ({why})") from error
+    if lock is None or listener is None:
         print("mipsrec: compile-server: another process is it already, for this cache and version")
         return 0
     with lock:
-        _be_modest()
-        _write_log_to(path.with_suffix(".log"))
-        listener = _listen(path)
         try:
             Server(listener, jobs, idle_seconds).run()
         finally:

@@ -4,6 +4,7 @@
  * format. Nothing here waits.
  */
 #include "base/checksum.h"
+#include "base/options.h"
 #include "growth/growth.h"
 #include "lifted/caches.h"
 
@@ -35,12 +36,12 @@ static void name_in_tmp(const char *long_path, struct sockaddr_un *address)
     snprintf(address->sun_path + length, sizeof address->sun_path - (size_t)length, ".sock");
 }
 
-/* Returns false where there is no cache. */
+/* Returns false where there is no cache, or no server is wanted any more. */
 static bool name_socket(struct sockaddr_un *address)
 {
     char path[PATH_MAX + 40];
     const char *cache = mr_cache_own();
-    if (cache == NULL || *cache == 0)
+    if (cache == NULL || *cache == 0 || mr_options.compile_server == NULL)
         return false;
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
     size_t length = (size_t)snprintf(path, sizeof path, "%s/server/%.*s.sock", cache, KEY_DIGITS, MR_CODE_KEY);
@@ -51,14 +52,23 @@ static bool name_socket(struct sockaddr_un *address)
     return true;
 }
 
-/* ---- starting ---- */
+/* ---- its folder ---- */
 
+static void folder_of(const struct sockaddr_un *address, char folder[sizeof address->sun_path])
+{
+    snprintf(folder, sizeof address->sun_path, "%.*s", (int)(strrchr(address->sun_path, '/') - address->sun_path),
+             address->sun_path);
+}
+
+/* Whether nobody else can put a socket there, or a link to one. */
 static bool is_ours_alone(const char *folder)
 {
     struct stat status;
     return lstat(folder, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
            (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
 }
+
+/* ---- starting ---- */
 
 /* What the processes of a user without a server know of each other. */
 struct lack {
@@ -89,7 +99,7 @@ bool mr_server_is_to_start(uint64_t samples, bool ends)
     char path[sizeof address.sun_path + 8], folder[sizeof address.sun_path];
     if ((!ends && samples < START_SAMPLES) || !name_socket(&address))
         return false;
-    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(address.sun_path, '/') - address.sun_path), address.sun_path);
+    folder_of(&address, folder);
     mkdir(folder, 0700);
     snprintf(path, sizeof path, "%s.start", address.sun_path);
     int fd = is_ours_alone(folder) ? open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600) : -1;
@@ -128,12 +138,16 @@ static bool is_trusted(int fd)
 enum mr_sent mr_request_send(const char *path, int fd, const struct mr_hot_pc *pcs, size_t count)
 {
     struct sockaddr_un address;
+    char folder[sizeof address.sun_path];
     struct mr_request_head head = {.magic = MR_REQUEST_MAGIC, .version = MR_REQUEST_VERSION, .kind = MR_REQUEST_HOT,
                                    .count = (uint32_t)count};
     snprintf(head.key, sizeof head.key, "%s", MR_CODE_KEY);
     snprintf(head.variant, sizeof head.variant, "%s", mr_grown_variant());
     snprintf(head.path, sizeof head.path, "%.*s", (int)sizeof head.path - 1, path);
     if (!name_socket(&address))
+        return MR_NOBODY;
+    folder_of(&address, folder);
+    if (!is_ours_alone(folder))
         return MR_NOBODY;
     int server = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (server < 0)

@@ -7,6 +7,7 @@
 #include "linux/paths.h"
 
 #include "base/messages.h"
+#include "base/options.h"
 #include "linux/descriptors.h"
 #include "linux/host_call.h"
 #include "linux/program.h"
@@ -52,6 +53,11 @@ void mr_sysroot_start(const char *folder)
 const char *mr_sysroot(void)
 {
     return root_length ? root : NULL;
+}
+
+void mr_root_changed(void)
+{
+    mr_options.compile_server = NULL;
 }
 
 void mr_sysroot_leave(void)

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import cache, host_build, object_cache, private_group, stencils, trust
+from mipsrec import cache, cache_notes, host_build, object_cache, private_group, stencils, trust
+from mipsrec.cache import source_digest
 from mipsrec.cache_limit import Room
 from mipsrec.errors import NoCacheError
 from tests.cli.others import GIVES_AWAY, MALLORY, change, give, open_to_others, snapshot
@@ -354,3 +355,31 @@ def test_an_open_folder_in_place_of_a_file_is_set_aside(place: str, mine: Path) 
         assert (result.returncode, result.stderr.count("others could write it")) == (0, int(mode != 0o755)), result
         assert not (mine / place).exists()
         assert [path.read_text() for path in mine.glob(f"{trust.WAS_OPEN}*/file")] == kept
+
+
+def test_the_servers_folder_that_others_could_write_is_set_aside(mine: Path) -> None:
+    """They may have moved files of this user's there: the log would empty them."""
+    (mine / "server").mkdir()
+    log = mine / "server" / f"{source_digest()[:16]}.log"
+    log.write_text("kept")
+    (mine / "server").chmod(0o777)
+    mine.chmod(0o755)
+    result = mipsrec("compile-server", "--idle", "0")
+    assert result.returncode == 0 and f"{mine / 'server'}: others could write it" in result.stderr
+    assert [path.read_text() for path in mine.glob(f"{trust.WAS_OPEN}*/*")] == ["kept"]
+    assert (mine / "server").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("place", ["open", "link"])
+def test_no_note_is_removed_where_others_chose_it(place: str, mine: Path) -> None:
+    elsewhere = mine.with_name("elsewhere")
+    note = (elsewhere if place == "link" else mine / cache_notes.FOLDER) / cache_notes.name_of(SAMPLE.stat())
+    if place == "link":
+        (mine / cache_notes.FOLDER).symlink_to(elsewhere)
+    else:
+        note.parent.mkdir()
+    note.write_text("kept")
+    mine.chmod(0o755)
+    note.parent.chmod(0o777)
+    cache_notes.forget_wrong(SAMPLE, "0" * 64)
+    assert note.read_text() == "kept"

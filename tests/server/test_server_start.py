@@ -17,6 +17,7 @@ import pytest
 from tests.server.serving import ROUNDS, Serving, begin, serving, stop
 from tests.support.commandline import command, environment, mipsrec
 from tests.support.compiled import compile_guest
+from tests.support.powers import need_to
 from tests.support.tools import need
 
 SCRIPT = """#!/bin/sh
@@ -128,3 +129,15 @@ def test_a_program_goes_on_beside_it(host: Path, tmp_path: Path) -> None:
         process = begin([host, *server.words(), guest])
         server.await_library()
         assert stop(process).output.endswith(" 0\n")
+
+
+def test_none_starts_in_another_root(script: Script, tmp_path: Path) -> None:
+    """The paths of server and cache name other files there, which another user may have chosen."""
+    need_to("chroot")
+    source = ROUNDS.replace("while (!stopped)", 'for (int i = chroot("/tmp"); i < 1500; i++)')
+    guest = compile_guest(tmp_path, "little", source, "-static")
+    words = [script.host, "--stats", *script.words(), guest]
+    done = subprocess.run([str(word) for word in words], check=True, capture_output=True, text=True)
+    found = re.search(r"(\d+) in translated or interpreted code", done.stderr)
+    assert found is not None and int(found[1]) > 50, done.stderr
+    assert script.starts() == [] and os.listdir(script.cache) == []

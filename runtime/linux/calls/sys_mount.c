@@ -48,10 +48,17 @@ static int64_t with_path(long host_number, uint32_t guest_path, uint32_t flags)
 SYSCALL(4022, umount, "s") { return with_path(SYS_umount2, U32(0), 0); }
 SYSCALL(4052, umount2, "sx") { return with_path(SYS_umount2, U32(0), U32(1)); }
 
+static int64_t changed_root(int64_t result)
+{
+    if (result == 0)
+        mr_root_changed();
+    return result;
+}
+
 SYSCALL(4216, pivot_root, "ss")
 {
     const char *root = mr_host_path(U32(0)), *old = mr_host_path(U32(1));
-    return root && old ? mr_result(syscall(SYS_pivot_root, root, old)) : -EFAULT;
+    return root && old ? changed_root(mr_result(syscall(SYS_pivot_root, root, old))) : -EFAULT;
 }
 
 SYSCALL(4430, fsopen, "sx")
@@ -110,7 +117,7 @@ SYSCALL(4442, mount_setattr, "asxpu")
 }
 
 SYSCALL(4303, unshare, "x") { return mr_result(unshare(INT(0))); }
-SYSCALL(4344, setns, "dx") { return mr_result(setns(FD(0), INT(1))); }
+SYSCALL(4344, setns, "dx") { return changed_root(mr_result(setns(FD(0), INT(1)))); }
 
 /* ---- swap, accounting ---- */
 

@@ -255,8 +255,10 @@ SYSCALL(4061, chroot, "s")
     if (!result) {
         bool same = mr_sysroot() && strcmp(path.name, mr_sysroot()) == 0;
         result = mr_result(chroot(same ? "/" : path.name));
-        if (!result && !same)
+        if (!result && !same) {
             mr_sysroot_leave();
+            mr_root_changed();
+        }
     }
     mr_path_done(&path);
     return result;
