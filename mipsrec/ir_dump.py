@@ -195,7 +195,7 @@ def read_dump(folder: Path) -> Dump:
         if len(bytes.fromhex(guest.identity)) != 32 or memory not in MEMORY_MODELS or calls not in CALL_MODELS:
             raise ValueError("not an identity, a memory model and a way of calls")
         dump = Dump(guest, memory, calls, files, entries)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise BuildError(f"{folder / INDEX}: damaged ({error!r}); dump the program again") from error
     if not files:
         raise BuildError(f"{folder}: holds no functions; dump a whole program")

@@ -15,7 +15,7 @@ from .cache import cache_folder, code_path, has_folder, own_folder, variant_of
 from .errors import BuildError
 from .options import Options
 from .target_cpu import native_level
-from .trust import distrust
+from .trust import distrust, settle
 
 SYSTEM = ("/var/cache/mipsrec", "/usr/lib/mipsrec/cache")
 
@@ -26,10 +26,18 @@ def layer_folders() -> list[Path]:
     own = [own_folder()] if has_folder() else []
     found = list(own)
     for name in (*filter(None, named), *SYSTEM):
-        folder = os.path.realpath(name)
-        if os.path.isdir(folder) and Path(folder) not in found:
-            found.append(Path(folder))
+        folder = _without_links(name)
+        if folder.is_dir() and folder not in found:
+            found.append(folder)
     return found[len(own) :]
+
+
+def _without_links(name: str) -> Path:
+    """Return a folder's path without links, unless others chose where these lead: then it is distrusted as it is."""
+    try:
+        return settle(name)
+    except (OSError, ValueError):
+        return Path(os.path.abspath(name))
 
 
 def check_trust(path: Path, consequence: str = "no code is taken from it") -> None:

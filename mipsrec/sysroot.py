@@ -23,6 +23,7 @@ _MOST_LINKS = 40
 _PATH_MAX = 4096
 """Bytes of the longest path that the kernel takes, and one: what is longer names no file (path_resolution(7))."""
 _MOST_CONFIGURATIONS = 200
+_LONGEST_NAME = 255
 _EF_MIPS_ABI2 = 0x20
 _MULTIARCH = {"little": ("mipsel-linux-gnu",), "big": ("mips-linux-gnu",)}
 _DEFAULTS = ("/lib", "/usr/lib", "/usr/local/lib")
@@ -79,10 +80,10 @@ class Sysroot:
             found += [f"{folder}/{name}" for name in _MULTIARCH[byte_order]] + [folder]
         return list(dict.fromkeys(found))
 
-    def _configured(self, guest_path: str, known: set[Path]) -> list[str]:
+    def _configured(self, guest_path: str, known: set[Path | str]) -> list[str]:
         """Return the folders that a file like /etc/ld.so.conf names, those of the files it includes in their place.
 
-        Each file counts once, and so many of them: it may be anybody's file.
+        Each file and pattern counts once, and so many of them: it may be anybody's file.
         """
         path = self.host_path(guest_path)
         if path is None or path in known or len(known) >= _MOST_CONFIGURATIONS:
@@ -96,8 +97,11 @@ class Sysroot:
         for line in lines:
             words = line.split("#", 1)[0].split()
             if len(words) > 1 and words[0] == "include":
-                for included in self._included(os.path.join(os.path.dirname(guest_path), words[1])):
-                    found += self._configured(included, known)
+                pattern = os.path.join(os.path.dirname(guest_path), words[1])
+                if pattern not in known and len(known) < _MOST_CONFIGURATIONS:
+                    known.add(pattern)
+                    for included in self._included(pattern):
+                        found += self._configured(included, known)
             elif words and words[0].startswith("/"):
                 found.append(words[0])
         return found
@@ -106,6 +110,8 @@ class Sysroot:
     def _included(self, pattern: str) -> list[str]:
         """Return the files that a pattern of ld.so.conf names. Only its last part may have wildcards, as everywhere."""
         above, _, last = pattern.rpartition("/")
+        if len(last) > _LONGEST_NAME:
+            return []
         folder = self.host_path(above or "/")
         try:
             names = sorted(os.listdir(folder)) if folder is not None else []

@@ -73,9 +73,14 @@ def _made(prefix: str, parent: str | os.PathLike[str] | None) -> str:
 def made_if_ours(prefix: str, place: str | os.PathLike[str]) -> str | None:
     """Return a new folder in another one, or None where others could take it away or write it; raises OSError.
 
-    Where they could, its name may be that of another folder by now: only an empty one goes.
+    Where they could, its name may be that of another folder by now: only an empty one goes. Links of theirs are not
+    followed.
     """
-    folder = tempfile.mkdtemp(prefix=prefix, dir=os.path.realpath(place))
+    if not os.path.isdir(place):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(place))
+    with opened_output(place) as handle:
+        real = os.readlink(f"/proc/self/fd/{handle}")
+    folder = tempfile.mkdtemp(prefix=prefix, dir=real)
     if is_ours(folder):
         return folder
     with suppress(OSError):

@@ -125,7 +125,7 @@ def sources_folder() -> Path:
     named = os.environ.get("MIPSREC_SOURCES")
     cache = os.environ.get("MIPSREC_CACHE")
     base = Path(cache) if cache else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mipsrec"
-    return Path(named).resolve() if named else base.resolve() / "sources"
+    return Path(named).absolute() if named else base.absolute() / "sources"
 
 
 @functools.cache

@@ -81,7 +81,8 @@ def _library_facts(path: str) -> dict[str, Any]:
     words = [str(host_executable()), "--describe", path]
     result = subprocess.run(words, capture_output=True, text=True, errors="surrogateescape", check=False)
     if result.returncode != 0:
-        raise BuildError(result.stderr.strip().removeprefix("mipsrec-host: "))
+        said = result.stderr.strip().removeprefix("mipsrec-host: ")
+        raise BuildError(said or f"{path}: was changed while it was read")
     facts = {line[:19].rstrip().replace(" ", "_"): line[19:] for line in result.stdout.rstrip("\n").split("\n")}
     return facts | {name: int(facts[name]) for name in ("entries", "bytes")} | {"path": path}
 

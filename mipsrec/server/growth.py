@@ -308,7 +308,7 @@ def grown(variant: str) -> dict[str, Grown]:
     """Return what the store has grown, by the identity of the file."""
     found = {}
     for path in sorted(variant_folder(variant).glob(f"*/*{GROWING}.json")):
-        with suppress(OSError, ValueError, KeyError, TypeError):
+        with suppress(OSError, ValueError, KeyError, TypeError, OverflowError):
             facts = read_description(path)
             functions = frozenset().union(*(_group(text).functions for text in facts["groups"]))
             found[path.stem.removesuffix(GROWING)] = Grown(str(facts["path"]), functions, float(facts["seconds"]))

@@ -209,11 +209,26 @@ static bool find_own(char *root, size_t size_bytes, bool trusting)
            is_root(root, size_bytes, system_layers[0], "");
 }
 
-/* Returns the folder without symbolic links, if it is there and was not found before. */
+/* Puts the path without symbolic links into real. Where others chose what those lead to, it stays as it is, and so will be
+ * distrusted. */
+static bool find_real(const char *path, char real[PATH_MAX])
+{
+    if (mr_distrust(path, real) == NULL)
+        return true;
+    size_t length = 0;
+    if (*path != '/') {
+        if (getcwd(real, PATH_MAX) == NULL)
+            return false;
+        length = strlen(real);
+    }
+    return snprintf(real + length, PATH_MAX - length, "%s%s", length > 0 ? "/" : "", path) < (int)(PATH_MAX - length);
+}
+
+/* Returns the folder, if it is there and was not found before. */
 static const char *add_root(const char *path)
 {
     char real[PATH_MAX];
-    if (root_count == sizeof roots / sizeof *roots || !is_folder(path) || realpath(path, real) == NULL)
+    if (root_count == sizeof roots / sizeof *roots || !is_folder(path) || !find_real(path, real))
         return NULL;
     for (unsigned i = 0; i < root_count; i++)
         if (strcmp(roots[i], real) == 0)

@@ -8,6 +8,7 @@
 
 #include "base/messages.h"
 #include "base/options.h"
+#include "lifted/caches.h"
 #include "linux/descriptors.h"
 #include "linux/host_call.h"
 #include "linux/program.h"
@@ -58,6 +59,7 @@ const char *mr_sysroot(void)
 void mr_root_changed(void)
 {
     mr_options.compile_server = NULL;
+    mr_notes_open(NULL);
 }
 
 void mr_sysroot_leave(void)

@@ -47,7 +47,8 @@ void mr_text_mark(int fd)
 static bool is_marked(int fd)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = MARKED_BYTE, .l_len = 1};
-    return !is_remote(fd) && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    bool locked = !is_remote(fd) && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    return locked && lock.l_start == MARKED_BYTE && lock.l_len == 1; /* else it is a lock of the whole file */
 }
 
 /* What runs has been executable; so only such files cost more than a look. */

@@ -13,7 +13,7 @@ import pytest
 from mipsrec import cache, host_build, object_cache, trust
 from mipsrec.cache import HOSTS, source_digest
 from mipsrec.checksum import identity_of
-from mipsrec.server import protocol
+from mipsrec.server import growth, protocol
 from tests.cli.storing import libraries, make_root, stored
 from tests.support.commandline import environment
 from tests.support.obstacles import OBSTACLES, put
@@ -132,6 +132,19 @@ def test_in_place_of_the_server_s_files(kind: str, tmp_path: Path, monkeypatch: 
     assert protocol.ask(protocol.STATUS, 5) is None
     commands(tmp_path, ["compile-server", "--idle", "0"])
     assert not path.exists() and path.with_suffix(".log").is_file()
+
+
+HUGE = '{"seconds": 1%s, "path": "", "groups": []}' % ("0" * 400)
+INFINITE = '{"groups": [{"number": 1, "functions": [[1e999, []]], "parts": []}]}'
+
+
+@pytest.mark.parametrize("facts", [HUGE, INFINITE])
+def test_nonsense_in_descriptions(facts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path))
+    folder = cache.variant_folder("variant") / "ab"
+    folder.mkdir(parents=True)
+    (folder / "ab00-hot.json").write_text(facts)
+    assert growth.grown("variant") == {}
 
 
 @pytest.mark.parametrize("kind", OBSTACLES)

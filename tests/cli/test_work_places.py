@@ -105,6 +105,18 @@ def test_temporary_folders(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -
         assert not folder.exists()
 
 
+@only_who_may("give files away")
+def test_links_to_temporary_folders(open_folder: Path, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (shared / "closed").mkdir(mode=0o700)
+    link = open_folder / "link"
+    link.symlink_to(shared / "closed")
+    monkeypatch.setenv("TMPDIR", str(link))
+    for owner, inside in ((os.geteuid(), True), (NOBODY, False)):
+        os.lchown(link, owner, owner)
+        with temporary_folder("mipsrec-test-") as folder:
+            assert folder.is_relative_to(shared / "closed") == inside
+
+
 def test_what_takes_the_name_of_a_temporary_folder_stays(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others exchange it with a folder of this user before it is judged."""
     precious, is_ours = open_folder / "precious", temporary_folder_module.is_ours

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from tests.runtime.twins import compile_guest, compile_native, output
 from tests.support.compiled import ORDERS
+from tests.support.compiled import compile_guest as build_guest
 
 
 def answers(folder: Path, program: Path, *before: str | Path) -> str:
@@ -45,3 +47,16 @@ def test_a_script_that_is_written_is_refused(host: Path, tmp_path: Path) -> None
         result = subprocess.run([host, script, "look"], capture_output=True, text=True)
     assert (result.returncode, result.stderr.count("\n")) == (1, 1) and "Text file busy" in result.stderr
     assert subprocess.run([host, script, "look"]).returncode == 0
+
+
+def test_a_lock_of_another_program_is_no_mark(host: Path, tmp_path: Path) -> None:
+    """Whoever may read a file can lock the whole of it: natively it is written all the same."""
+    source = "#include <fcntl.h>\nint main(int n, char **w) { return open(w[n - 1], O_WRONLY | O_TRUNC) < 0; }\n"
+    guest = build_guest(tmp_path, "little", source, "-static")
+    script = tmp_path / "script"
+    script.write_text("text")
+    script.chmod(0o755)
+    with script.open() as stream:
+        fcntl.lockf(stream, fcntl.LOCK_SH)
+        assert subprocess.run([host, guest, script]).returncode == 0
+    assert script.read_text() == ""

@@ -231,6 +231,18 @@ def test_code_of_another_user_is_not_used(layered: Layered, part: str) -> None:
 
 
 @GIVES_AWAY
+def test_a_link_of_another_user_leads_to_no_layer(layered: Layered, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, link = layered.fill("one", "sum"), layered.folder / "link"
+    link.symlink_to(one)
+    monkeypatch.setenv("MIPSREC_CACHE_PATH", str(link))
+    assert used(layered.run(link)) == {"sum"} and layers.layer_folders()[0] == one
+    os.lchown(link, NOBODY, NOBODY)
+    statistics = layered.run(link)
+    assert used(statistics) == set() and "belongs to another" in statistics
+    assert layers.layer_folders()[0] == link and "another user" in (layers.distrust(link) or "")
+
+
+@GIVES_AWAY
 def test_a_user_trusts_root_and_himself_only(layered: Layered) -> None:
     folder, layered.folder = layered.folder, elsewhere()
     try:
