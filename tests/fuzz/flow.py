@@ -31,11 +31,12 @@ from tests.fuzz.flow_maker import Part, place_of
 from tests.fuzz.flow_parts import make
 from tests.support.compiled import ORDERS, QEMU
 from tests.support.paths import ROOT
+from tests.support.processor_time import run_for
 from tests.support.tiers import AUTO, BASELINE, INTERPRETED
 from tests.support.tools import need, outside_pytest
 
 FINDINGS = ROOT / "build" / "fuzz"
-SECONDS = 10  # of the interpreter; programs that take longer are left out
+SECONDS = 10  # of processor time of the interpreter; programs that take longer are left out
 LONGER = 3  # times as long is what any other way may take
 
 
@@ -97,7 +98,7 @@ def assemble(program: TestProgram, order: str, options: list[str], folder: Path)
 def run(command: list[str], seconds: float) -> End | None:
     """Return how a command ends; None when it does not."""
     try:
-        result = subprocess.run(command, capture_output=True, timeout=seconds)
+        result = run_for(command, seconds, capture_output=True)
     except subprocess.TimeoutExpired:
         return None
     return End(result.returncode, result.stdout)
@@ -179,7 +180,7 @@ class Trial:
         Linux performs it in parts, and so finds that there is no memory (SIGSEGV; arch/mips/kernel/unaligned.c).
         """
         words = [str(self.host), *INTERPRETED, "--report", str(program)]
-        said = subprocess.run(words, capture_output=True, timeout=LONGER * SECONDS).stderr.decode(errors="replace")
+        said = run_for(words, LONGER * SECONDS, capture_output=True).stderr.decode(errors="replace")
         if odd := re.search(r"\(SIGBUS\) at pc 0x([0-9a-f]+)", said):
             return int(odd[1], 16) & 1 == 1
         missing = re.search(r"\(SIGSEGV\) at pc 0x([0-9a-f]+), address 0x([0-9a-f]+)", said)

@@ -15,6 +15,7 @@ from tests.fuzz.maker import Case
 from tests.fuzz.states import STATE_BYTES, WINDOW
 from tests.support.compiled import ORDERS
 from tests.support.paths import GUESTS, ROOT
+from tests.support.processor_time import run_for
 from tests.support.tools import need
 
 CASES = 0x500000
@@ -25,7 +26,7 @@ _LINKED = (
 )  # fmt: skip
 WINDOW_OFFSET = 0xF80
 """Of the memory that cases use in the section that guests/fuzz.S has for it."""
-STATES_PER_SECOND = 1000  # fewer is a hang
+STATES_PER_SECOND = 1000  # of processor time; fewer is a hang
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def run_command(command: list[str], states: bytes) -> bytes:
     """Return what a command makes of states; raises EngineError when it dies, hangs, or leaves some out."""
     limit = 10 + len(states) // STATE_BYTES / STATES_PER_SECOND
     try:
-        result = subprocess.run(command, input=states, capture_output=True, check=False, timeout=limit, cwd=ROOT)
+        result = run_for(command, limit, input=states, capture_output=True, check=False, cwd=ROOT)
     except subprocess.TimeoutExpired as error:
         raise EngineError(f"{command}: no end after {limit:.0f} s") from error
     if result.returncode or len(result.stdout) != len(states):
