@@ -17,6 +17,7 @@ from mipsrec.errors import BuildError
 from mipsrec.trusted_tree import distrust_all
 from tests.cli.others import GIVES_AWAY, give, open_to_others, snapshot
 from tests.support.commandline import mipsrec
+from tests.support.compiled import ORDERS
 from tests.support.samples import load_samples
 from tests.support.tools import need
 
@@ -60,6 +61,8 @@ def test_no_sample_is_built_of_them(home: Path, monkeypatch: pytest.MonkeyPatch)
         samples.build_native(PACKAGE, ("-O2",), home)
     with pytest.raises(BuildError, match="nothing is built of it|belongs to another user"):
         bench_sources.fetch(samples)
+    for triple in ORDERS.values():
+        need(f"{triple}-gcc", f"gcc-{triple}")  # else that is what it says
     result = mipsrec("bench", "--only", PACKAGE, MIPSREC_SOURCES=str(home / "sources"))
     assert "nothing is built of it" in result.stdout + result.stderr
     assert snapshot(home) == before

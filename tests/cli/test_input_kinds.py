@@ -53,7 +53,7 @@ def test_programs_and_texts(tmp_path: Path) -> None:
         for before, after in (
             ("info", ()), ("build", ()), ("disasm", ()), ("dump-llvm", ()), ("dump-plan", ()), ("verify", ()),
             ("cfg", ("main",)), ("call", ("main",)), ("run --no-server", ()), ("run --build", ()),
-            ("profile --from", ()), ("bench", ("/bin/true",)),
+            ("profile --from", ()), ("bench --without qemu", ("/bin/true",)),
             ("bench --compare", ()), ("bench --page", ()), ("run --use-profile", (HELLO,)),
             ("build --use-profile", (HELLO, "-o", tmp_path / "lib.so")), ("build --with", (HELLO,)),
         ):  # fmt: skip
