@@ -1,4 +1,4 @@
-"""The system's C compiler, which links libraries and builds the host."""
+"""Tools of this machine; above all the C compiler, which links libraries and builds the host."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from .errors import BuildError
 from .temporary_folder import temporary_folder
@@ -34,6 +35,16 @@ def environment_of_tools() -> dict[str, str]:
         return not named or all(distrust(folder) is None for folder in value.split(":"))
 
     return {name: value for name, value in os.environ.items() if is_kept(name, value)}
+
+
+def run_tool(command: Sequence[str], variables: Mapping[str, str] | None = None, **options: Any) -> Any:
+    """Run a tool as subprocess.run does, in environment_of_tools() with more variables, and without standard input.
+
+    Returns its subprocess.CompletedProcess.
+    """
+    if "input" not in options:
+        options["stdin"] = subprocess.DEVNULL
+    return subprocess.run(command, env=environment_of_tools() | dict(variables or {}), **options)
 
 
 def run_compiler(command: Sequence[str]) -> subprocess.CompletedProcess[str]:

@@ -88,7 +88,7 @@ def shipped_host() -> Path | None:
     import sysconfig
 
     beside, own = Path(os.path.realpath(sys.argv[0])).parent, Path(sysconfig.get_path("scripts"))
-    for folder in (beside, own, Path(sysconfig.get_path("scripts", f"{os.name}_user"))):
+    for folder in dict.fromkeys((beside, own, Path(sysconfig.get_path("scripts", f"{os.name}_user")))):
         # Python's own folder is as good as Python; another, such as the working one or one of HOME, is judged.
         path = folder / HOST
         is_there = path.is_file() if folder == own else trust.is_file(path)

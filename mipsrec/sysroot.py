@@ -75,12 +75,12 @@ class Sysroot:
 
     def library_folders(self, byte_order: str) -> list[str]:
         """Return the folders that the dynamic linker searches without being told, as the guest names them."""
-        found = self._configured("/etc/ld.so.conf", set())
+        found = self._configured("/etc/ld.so.conf", set(), set())
         for folder in _DEFAULTS:
             found += [f"{folder}/{name}" for name in _MULTIARCH[byte_order]] + [folder]
         return list(dict.fromkeys(found))
 
-    def _configured(self, guest_path: str, known: set[Path | str]) -> list[str]:
+    def _configured(self, guest_path: str, known: set[Path], patterns: set[str]) -> list[str]:
         """Return the folders that a file like /etc/ld.so.conf names, those of the files it includes in their place.
 
         Each file and pattern counts once, and so many of them: it may be anybody's file.
@@ -98,10 +98,10 @@ class Sysroot:
             words = line.split("#", 1)[0].split()
             if len(words) > 1 and words[0] == "include":
                 pattern = os.path.join(os.path.dirname(guest_path), words[1])
-                if pattern not in known and len(known) < _MOST_CONFIGURATIONS:
-                    known.add(pattern)
+                if pattern not in patterns and len(patterns) < _MOST_CONFIGURATIONS:
+                    patterns.add(pattern)
                     for included in self._included(pattern):
-                        found += self._configured(included, known)
+                        found += self._configured(included, known, patterns)
             elif words and words[0].startswith("/"):
                 found.append(words[0])
         return found

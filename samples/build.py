@@ -143,13 +143,12 @@ def _find_mipsrec() -> None:
         sys.path.append(str(SAMPLES.parent))
 
 
-def _run_tool(command: Sequence[str | Path], **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run a compiler, which takes no settings from a HOME that others can change."""
+def _run_tool(command: Sequence[str], **variables: str) -> Any:
+    """Run a compiler by mipsrec.compiler.run_tool; return its CompletedProcess."""
     _find_mipsrec()
-    from mipsrec.compiler import environment_of_tools
+    from mipsrec.compiler import run_tool
 
-    environment = {**environment_of_tools(), **variables}
-    return subprocess.run(command, cwd=SAMPLES, env=environment, capture_output=True, text=True)
+    return run_tool(command, variables, cwd=SAMPLES, capture_output=True, text=True)
 
 
 def _expanded(pattern: str) -> list[str]:

@@ -282,10 +282,10 @@ def _targets(samples: ModuleType, wanted: str, results: Results) -> list[str]:
 
 def _check_outputs(*paths: str | None) -> None:
     """Raise BuildError for a file that could not be written after a long run."""
-    for path in paths:
-        if path and path != "-" and not os.access(Path(path).resolve().parent, os.W_OK):
+    for path in (path for path in paths if path and path != "-"):
+        if not os.access(Path(path).resolve().parent, os.W_OK):
             raise BuildError(f"{path}: cannot be written: no folder to write in")
-        if path and path != "-" and os.path.isdir(path):
+        if os.path.isdir(path):
             raise BuildError(f"{path}: is a folder; name a file")
 
 

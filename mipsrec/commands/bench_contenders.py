@@ -9,13 +9,12 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-import subprocess
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
-from ..compiler import environment_of_tools
+from ..compiler import run_tool
 from ..errors import UsageError
 from ..temporary_folder import temporary_folder
 
@@ -66,9 +65,8 @@ def _first_line(*command: str) -> str:
     """Return the first line a tool says of itself; "" when it is not there or says none."""
     if not shutil.which(command[0]):
         return ""
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL,
-                          env=environment_of_tools())  # fmt: skip
-    return (done.stdout.splitlines() or [""])[0]
+    said = str(run_tool(command, capture_output=True, text=True, errors="replace").stdout)
+    return (said.splitlines() or [""])[0]
 
 
 def _processor() -> str:

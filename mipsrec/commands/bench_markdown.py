@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 
 from .. import __version__
-from ..compiler import environment_of_tools
+from ..compiler import run_tool
 from ..errors import one_line
 from ..host_build import runtime_folder
 from .bench_report import Results, heading, ratio_text
@@ -28,8 +28,7 @@ def version() -> str:
     if (runtime.parent / ".git").exists():
         words = ["git", "-C", str(runtime.parent), "describe", "--always", "--dirty"]
         try:
-            said = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True,
-                                  env=environment_of_tools() | _PLAIN_GIT)  # fmt: skip
+            said = run_tool(words, _PLAIN_GIT, capture_output=True, text=True, check=True)
             return f"commit {said.stdout.strip()}"
         except (OSError, subprocess.CalledProcessError):
             pass  # no git here, or a checkout of another user

@@ -9,13 +9,12 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
 from .. import trust
-from ..compiler import environment_of_tools
+from ..compiler import run_tool
 from ..errors import BuildError
 from ..temporary_folder import temporary_folder
 from ..trusted_tree import distrust_all
@@ -76,8 +75,7 @@ def _download(package: str, folder: Path) -> None:
     otherwise = f"put it into $MIPSREC_SOURCES/{package} otherwise"
     if not shutil.which("apt-get"):
         raise BuildError(f"{package}: no apt-get to fetch it; {otherwise}")
-    asked = subprocess.run(get, cwd=folder, capture_output=True, stdin=subprocess.DEVNULL, env=environment_of_tools())
-    if asked.returncode == 0:
+    if run_tool(get, cwd=folder, capture_output=True).returncode == 0:
         return
     sources = source_list(archives())
     if not sources:
@@ -102,8 +100,7 @@ def _download(package: str, folder: Path) -> None:
 def archives() -> str:
     """Return the archives that apt-get has programs of, an _ARCHIVE on each line."""
     ask = ["apt-get", "indextargets", "--format", _ARCHIVE, "Created-By: Packages"]
-    return subprocess.run(ask, capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                          env=environment_of_tools()).stdout  # fmt: skip
+    return str(run_tool(ask, capture_output=True, text=True).stdout)
 
 
 def source_list(targets: str) -> str:
@@ -120,10 +117,7 @@ def source_list(targets: str) -> str:
 
 
 def _run(command: Sequence[str], folder: Path, what: str) -> None:
-    done = subprocess.run(
-        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        errors="replace", env=environment_of_tools(),
-    )  # fmt: skip
+    done = run_tool(command, cwd=folder, capture_output=True, text=True, errors="replace")
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if line.strip()]
         raise BuildError(f"{what} failed: {said[-1] if said else f'exit status {done.returncode}'}")

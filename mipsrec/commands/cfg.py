@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import subprocess
 from pathlib import Path
 
 from .. import pipeline
 from ..analysis import End, Function
-from ..compiler import environment_of_tools
+from ..compiler import run_tool
 from ..errors import BuildError, UsageError, one_line
 from ..temporary_folder import write_result
 from .arguments import add_program
@@ -77,9 +76,8 @@ def _picture(dot: str, ending: str) -> bytes:
     program = shutil.which("dot")
     if program is None:
         raise BuildError(f"Graphviz is needed for {ending}: on Debian, apt install graphviz; or write a .dot file")
-    result = subprocess.run([program, f"-T{ending[1:]}"], input=dot.encode(), capture_output=True, check=False,
-                            env=environment_of_tools())  # fmt: skip
+    result = run_tool([program, f"-T{ending[1:]}"], input=dot.encode(), capture_output=True)
     if result.returncode != 0 or not result.stdout:
         said = " ".join(result.stderr.decode(errors="replace").split())
         raise BuildError(f"Graphviz failed: {said or 'no message'}")
-    return result.stdout
+    return bytes(result.stdout)

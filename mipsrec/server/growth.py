@@ -45,6 +45,8 @@ _CROWDED_GROUPS, _CROWDED_SHARE = 4, 4
 """So many groups, or as many functions outside the largest as this part of all, are made one when there is time."""
 MOST_FUNCTIONS = 5000
 """Of a library: it does not grow beyond."""
+_NONSENSE = (OSError, ValueError, KeyError, TypeError, OverflowError)
+"""What reading a description raises that another program may have written."""
 _SYMBOL = re.compile(r"@([A-Za-z0-9_$.-]+)")
 Functions = dict[int, frozenset[int]]
 """By start: the entries besides those that analysis found."""
@@ -130,7 +132,7 @@ def read_state(identity: str, options: Options) -> Library:
             library.seconds = float(facts["seconds"])
             library.refused = frozenset(map(int, facts["refused"]))
             library.groups = [_group(text) for text in facts["groups"]]
-    except (Damaged, OSError, ValueError, KeyError, TypeError, OverflowError):
+    except (Damaged, *_NONSENSE):
         library.groups = []
     return library
 
@@ -308,7 +310,7 @@ def grown(variant: str) -> dict[str, Grown]:
     """Return what the store has grown, by the identity of the file."""
     found = {}
     for path in sorted(variant_folder(variant).glob(f"*/*{GROWING}.json")):
-        with suppress(OSError, ValueError, KeyError, TypeError, OverflowError):
+        with suppress(*_NONSENSE):
             facts = read_description(path)
             functions = frozenset().union(*(_group(text).functions for text in facts["groups"]))
             found[path.stem.removesuffix(GROWING)] = Grown(str(facts["path"]), functions, float(facts["seconds"]))

@@ -7,12 +7,12 @@ descriptor of the file, and gets no answer. All other messages have one: how thi
 from __future__ import annotations
 
 import array
+import errno
 import hashlib
 import json
 import os
 import re
 import socket
-import stat
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,19 +104,14 @@ def private_folder(path: Path) -> None:
         if path.is_relative_to(own_folder()):
             trust.make_folder(path, own_folder())
         else:
-            path.mkdir(mode=0o700, exist_ok=True)
-        if not _is_open_to_others(path):
-            path.chmod(0o700)
-            return
+            trust.settle(path, make=True)
+        if path.is_symlink():  # the host follows none
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        path.chmod(0o700)
+    except trust.Distrusted as reason:
+        raise BuildError(f"{path}: {reason}, so no compile server listens there") from reason
     except OSError as error:
         raise BuildError(f"{path}: cannot be made ({error.strerror or error})") from error
-    raise BuildError(f"{path}: another user has a hand in it, so no compile server listens there")
-
-
-def _is_open_to_others(folder: Path) -> bool:
-    """Return whether a folder is another user's or can be written by others, or is none; raises OSError."""
-    status = folder.lstat()
-    return not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or bool(status.st_mode & 0o022)
 
 
 def receive(connection: socket.socket) -> tuple[Message, list[int]]:
@@ -151,10 +146,10 @@ def peer_of(connection: socket.socket) -> int:
 def ask(kind: int, seconds: float) -> dict[str, Any] | None:
     """Return what the server answers, None where there is none or it is of another user or does not answer."""
     path = socket_path()
+    if trust.distrust(path.parent) is not None:
+        return None  # the socket might be a link to that of another program
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
         try:
-            if _is_open_to_others(path.parent):
-                return None  # the socket might be a link to that of another program
             connection.settimeout(seconds)
             connection.connect(os.fspath(path))
             if peer_of(connection) != os.geteuid():

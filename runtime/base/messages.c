@@ -51,14 +51,14 @@ static size_t write_controls(const char *text, bool breaks, bool ends, char *to,
     while (*text && length + 17 < room) {
         uint32_t code;
         unsigned size = character_at((const unsigned char *)text, &code);
-        bool shown = code == '\n' ? !breaks || (ends && text[1] == 0) : size != 0 && !is_control(code);
-        if (!shown && code == '\n')
+        bool is_text = code == '\n' ? !breaks || (ends && text[1] == 0) : size != 0 && !is_control(code);
+        size = size != 0 ? size : 1;
+        if (code == '\n' && !is_text)
             length += (size_t)sprintf(to + length, "\\n");
-        for (unsigned i = 0; i < (size != 0 ? size : 1) && code != '\n' && !shown; i++)
-            length += (size_t)sprintf(to + length, "\\x%02x", (unsigned char)text[i]);
-        for (unsigned i = 0; i < size && shown; i++)
-            to[length++] = text[i];
-        text += size != 0 ? size : 1;
+        else
+            for (unsigned i = 0; i < size; i++)
+                length += (size_t)sprintf(to + length, is_text ? "%c" : "\\x%02x", (unsigned char)text[i]);
+        text += size;
     }
     to[length] = 0;
     return length;

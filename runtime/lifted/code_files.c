@@ -279,7 +279,8 @@ void mr_code_files_report(void)
         uint64_t tenths = 1000 * interpreted[number] / sum;
         mr_print_error("mipsrec-host: interpreted instructions: %llu (%u.%u %%) in %s%s\n",
                        (unsigned long long)interpreted[number], (unsigned)tenths / 10, (unsigned)tenths % 10,
-                       file == NULL ? "code of no file" : file->path, file == NULL || has_code(file) ? "" : ", which has no recompiled code");
+                       file == NULL ? "code of no file" : file->path,
+                       file == NULL || has_code(file) ? "" : ", which has no recompiled code");
         number = next_most(count, interpreted[number], number);
     }
     if (with_any > FILES_TOLD)

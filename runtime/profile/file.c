@@ -147,60 +147,62 @@ static void put_profile(struct output *out, const uint8_t identity[32], uint64_t
     flush(out);
 }
 
-/* The name of the part of a profile that is written; false if it is too long. */
-static bool name_partial(const char *path, char partial[NAME_MAX + 1])
+static const char *name_of(const char *path)
 {
-    return snprintf(partial, NAME_MAX + 1, "%s.%d", strrchr(path, '/') + 1, (int)getpid()) <= NAME_MAX;
+    return strrchr(path, '/') + 1;
+}
+
+/* Opens a file in the folder, to be renamed when whole, and puts its name into partial; -1 and errno if it cannot. */
+static int open_partial(int folder, const char *path, char partial[NAME_MAX + 1])
+{
+    if (snprintf(partial, NAME_MAX + 1, "%s.%d", name_of(path), (int)getpid()) <= NAME_MAX)
+        return openat(folder, partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    errno = ENAMETOOLONG;
+    return -1;
 }
 
 int mr_profile_place(const char *path)
 {
     char above[PATH_MAX], partial[NAME_MAX + 1];
-    snprintf(above, sizeof above, "%.*s", (int)(strrchr(path, '/') + 1 - path), path);
-    if (!name_partial(path, partial))
-        return ENAMETOOLONG;
-    int folder = open(above, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0)
+    snprintf(above, sizeof above, "%.*s", (int)(name_of(path) - path), path);
+    int folder = open(above, O_PATH | O_DIRECTORY | O_CLOEXEC), fd = folder < 0 ? -1 : open_partial(folder, path, partial);
+    if (fd < 0)
         return errno;
-    int fd = openat(folder, partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), error = fd < 0 ? errno : 0;
-    if (fd >= 0) {
-        close(fd);
-        unlinkat(folder, partial, 0);
-    }
+    close(fd);
+    unlinkat(folder, partial, 0);
     mr_own_keep(MR_OWN_PROFILE, folder);
-    return error;
+    return 0;
 }
 
-/* Writes the file under another name first. Returns an errno, or 0. */
-static int write_in(int folder, const char *name, struct output *out, struct mr_profile_table *table, struct line *lines,
+/* Returns an errno, or 0. */
+static int write_in(int folder, const char *path, struct mr_profile_table *table, struct line *lines,
                     const uint8_t identity[32])
 {
+    static struct output out;
     char partial[NAME_MAX + 1];
-    name_partial(name, partial);
-    out->error = 0;
-    out->fd = openat(folder, partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (out->fd < 0)
+    out.error = 0;
+    out.fd = open_partial(folder, path, partial);
+    if (out.fd < 0)
         return errno;
-    put_profile(out, identity, atomic_load(&table->lost), lines, collect(table, lines));
-    if (close(out->fd) != 0 && out->error == 0)
-        out->error = errno;
-    if (out->error == 0 && renameat(folder, partial, folder, strrchr(name, '/') + 1) != 0)
-        out->error = errno;
-    if (out->error != 0)
+    put_profile(&out, identity, atomic_load(&table->lost), lines, collect(table, lines));
+    if (close(out.fd) != 0 && out.error == 0)
+        out.error = errno;
+    if (out.error == 0 && renameat(folder, partial, folder, name_of(path)) != 0)
+        out.error = errno;
+    if (out.error != 0)
         unlinkat(folder, partial, 0);
-    return out->error;
+    return out.error;
 }
 
 int mr_profile_write(struct mr_profile_table *table, const char *path, const uint8_t identity[32])
 {
-    static struct output out;
     size_t room_bytes = MR_PROFILE_SLOT_COUNT * sizeof(struct line);
     struct line *lines =
         mmap(NULL, room_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (lines == MAP_FAILED)
         return errno;
     mr_own_begin(); /* the guest may have all descriptors that it may have */
-    int error = write_in(mr_own_descriptor(MR_OWN_PROFILE), path, &out, table, lines, identity);
+    int error = write_in(mr_own_descriptor(MR_OWN_PROFILE), path, table, lines, identity);
     mr_own_ready();
     munmap(lines, room_bytes);
     return error;

@@ -34,7 +34,8 @@ struct mr_profile_table {
 /* Keeps the folder of an absolute path, and sees whether the file can be made there; returns 0 or an error number. */
 int mr_profile_place(const char *path);
 
-/* Writes the table to the file of that path, in the folder that was kept, whatever its name is now; returns 0 or an error number. Allocates nothing, for handlers of signals. */
+/* Writes the table to the file of that path, in the folder that was kept, whatever its name is now; returns 0 or an error
+ * number. Allocates nothing, for handlers of signals. */
 int mr_profile_write(struct mr_profile_table *table, const char *path, const uint8_t identity[32]);
 
 #endif

@@ -112,7 +112,7 @@ def test_configured_folders_without_end(root: Path, order: str) -> None:
     for number in range(300):
         (root / f"etc/many/{number}").write_text(f"/{number}\n")
     folders = Sysroot(root).library_folders(order)
-    assert 190 < folders.index("/last") < 200 and folders.count("/last") == 1
+    assert folders.index("/last") == 199 and folders.count("/last") == 1
     lines = ["include /etc/many/" + "[a-" * 300000, *(f"include /etc/many/*[0-9]*{n}?x" for n in range(99999)), "/last"]
     (root / "etc/ld.so.conf").write_text("\n".join(lines))
     assert "/last" in Sysroot(root).library_folders(order)

@@ -11,8 +11,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import re
-import resource
-import signal
 import subprocess
 import sys
 import tempfile
@@ -37,6 +35,7 @@ from tests.conformance.gcc_batch import (
 )
 from tests.conformance.gcc_suites import Case
 from tests.support.compiled import QEMU
+from tests.support.processor_time import run_for
 from tests.support.tools import need, outside_pytest
 
 HEADERS = Path("/usr/include/csmith")
@@ -99,13 +98,13 @@ def native_output(case: Case, folder: Path) -> str | None:
     program = folder / f"{case.name}.native"
     need(str(HEADERS), "libcsmith-dev")
     subprocess.run([need("gcc"), "-w", "-O1", *FLAGS, str(case.files[0]), "-o", str(program)], check=True)
-    with subprocess.Popen([program], stdout=subprocess.PIPE, text=True) as process:
-        resource.prlimit(process.pid, resource.RLIMIT_CPU, (NATIVE_SECONDS, NATIVE_SECONDS))
-        output, _ = process.communicate()
-    program.unlink()
-    if process.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+    try:
+        result = run_for([program], NATIVE_SECONDS, stdout=subprocess.PIPE, text=True)
+    except subprocess.TimeoutExpired:
         return None
-    return output.strip() or f"status {process.returncode}"
+    finally:
+        program.unlink()
+    return result.stdout.strip() or f"status {result.returncode}"
 
 
 def guest_outputs(
