@@ -262,6 +262,7 @@ const struct mr_option_row mr_option_rows[] = {
     /* From one host to the next: */
     {.name = "--core", .flag = &mr_options.dump_core},
     {.name = "--registered", .flag = &mr_options.registered},
+    {.name = "--shares-root", .flag = &mr_options.shares_root},
     {.name = "--executed", .argument = "NAME", .apply = parse_executed},
     {.name = "--gdb-fd", .argument = "TEXT", .text = &mr_options.gdb_handed_on, .hand_on = hand_on_debugger},
     {.name = "--limits", .argument = "TEXT", .text = &mr_options.limits, .hand_on = hand_on_limits},

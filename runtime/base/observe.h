@@ -93,6 +93,7 @@ struct mr_observe {
     void (*growth_arrived)(uint32_t pc); /* control has come to pc, for the last time of many */
     void (*growth_step)(void);           /* with mr_growth_due */
     void (*growth_forked)(void);         /* in the child */
+    void (*growth_ends)(void);           /* from now on no server is asked or started */
 
     /* ---- --strace ---- */
     void (*trace_enter)(const struct mr_call *c);                 /* what is known before the call */

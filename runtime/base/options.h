@@ -16,6 +16,7 @@ struct mr_options {
     const char *layers;       /* more folders like it, with colons between them, or NULL: as the environment says */
     const char *variant;      /* of the code in it, or NULL: the default */
     const char *compile_server; /* command that starts it (growth/aside.c), or NULL: none is asked */
+    bool shares_root;         /* with another process, which can change it: no notes are written */
     bool executed;            /* by a guest: no variable of the environment is for the host */
     const char *program_path; /* what was executed, as its caller calls it: a guest path, perhaps of a script */
     const char *program_name; /* what the guest sees as /proc/self/exe (program.c) */

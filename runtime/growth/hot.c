@@ -19,6 +19,7 @@
 #include "lifted/store.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -339,6 +340,15 @@ static void forked(void)
         atomic_store(&samples_of[place], 0);
 }
 
+/* Not while another thread makes a step, which may be about to execute the server. */
+static void end(void)
+{
+    while (atomic_flag_test_and_set(&stepping))
+        sched_yield();
+    mr_options.compile_server = NULL;
+    atomic_flag_clear(&stepping);
+}
+
 static bool is_debugged(void)
 {
     return mr_options.gdb != NULL || mr_options.gdb_on_crash != NULL || mr_options.gdb_handed_on != NULL;
@@ -360,6 +370,7 @@ void mr_growth_start(void)
     mr_observe.growth_arrived = note_arrivals;
     mr_observe.growth_step = take_step;
     mr_observe.growth_forked = forked;
+    mr_observe.growth_ends = end;
 }
 
 void mr_growth_report(void)

@@ -57,7 +57,7 @@ void mr_store_open(const char *cache, const char *layers, const char *variant)
 {
     mr_caches_find(cache, layers, getauxval(AT_SECURE) == 0 && !mr_options.executed);
     const char *own = mr_cache_own();
-    mr_notes_open(own);
+    mr_notes_open(mr_options.shares_root ? NULL : own);
     mr_code_folders_find(variant);
     if (mr_cache_refused() != NULL && mr_options.stats)
         mr_print_error("mipsrec-host: the cache is not used: %s\n", mr_cache_refused());

@@ -7,6 +7,7 @@
 #include "linux/paths.h"
 
 #include "base/messages.h"
+#include "base/observe.h"
 #include "base/options.h"
 #include "lifted/caches.h"
 #include "linux/descriptors.h"
@@ -56,8 +57,9 @@ const char *mr_sysroot(void)
     return root_length ? root : NULL;
 }
 
-void mr_root_changed(void)
+void mr_root_changes(void)
 {
+    MR_TELL(growth_ends);
     mr_options.compile_server = NULL;
     mr_notes_open(NULL);
 }

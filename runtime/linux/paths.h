@@ -54,7 +54,9 @@ const char *mr_host_path_of(const char *path);
 void mr_sysroot_start(const char *folder); /* fails with mr_fail when it is none; NULL: no sysroot */
 const char *mr_sysroot(void);              /* absolute, without links, or NULL */
 void mr_sysroot_leave(void);               /* the guest's root is another one from now on */
-void mr_root_changed(void);                /* so is the host's: the server's paths name other files there */
+/* Before the process's root, mounts or user namespace change: what the host has settled at its start may name other files
+ * then. So it neither starts nor asks a compile server any more, and writes no notes. */
+void mr_root_changes(void);
 void mr_cwd_changed(void);
 /* Takes the sysroot's part off a host path: what the guest calls it. Returns the new length. */
 size_t mr_guest_name(char *path, size_t length);

@@ -8,60 +8,23 @@ from __future__ import annotations
 import os
 import re
 import signal
-import struct
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.server.serving import ROUNDS, Serving, begin, serving, stop
+from tests.server.serving import ROUNDS, begin, serving, stop
+from tests.server.starting import Script
 from tests.support.commandline import command, environment, mipsrec
 from tests.support.compiled import compile_guest
-from tests.support.powers import need_to
 from tests.support.tools import need
 
-SCRIPT = """#!/bin/sh
-until [ "$(cut -d' ' -f19,41 /proc/$$/stat)" = "19 3" ]; do :; done
-{{ cut -d' ' -f6 /proc/$$/stat; ls /proc/$$/fd; env | grep -v '^_=\\|^PWD='; }} > {fifo}
-"""
-"""Fields 19 and 41 are the niceness, and the policy: 3 is SCHED_BATCH; 6 is the session."""
 SHORT = '#include <stdio.h>\nint main(void) { puts("short"); return 0; }\n'
 
 
 @pytest.fixture(scope="module")
 def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_guest(tmp_path_factory.mktemp("short"), "little", SHORT, "-static")
-
-
-class Script(Serving):
-    """A server that only says what it is, through a pipe."""
-
-    @property
-    def fifo(self) -> Path:
-        return self.cache.with_name("fifo")
-
-    def prepare(self) -> None:
-        os.mkfifo(self.fifo)
-        script = self.cache.with_name("script")
-        script.write_text(SCRIPT.format(fifo=self.fifo))
-        script.chmod(0o755)
-
-    def server_command(self) -> list[str]:
-        return [str(self.cache.with_name("script")), "word"]
-
-    def starts(self) -> list[int]:
-        """Return when processes started a server, as they tell each other."""
-        files = sorted((self.cache / "server").glob("*.start"))
-        return [started for path in files if (started := struct.unpack_from("<q", path.read_bytes())[0]) != 0]
-
-
-@pytest.fixture
-def script(host: Path, tmp_path_factory: pytest.TempPathFactory) -> Script:
-    cache = tmp_path_factory.mktemp("s") / "cache"  # the name of the socket below it must fit
-    cache.mkdir(mode=0o700)
-    found = Script(host, cache, variables={"HOME": "/nowhere"})
-    found.prepare()
-    return found
 
 
 def test_ctrl_c_in_the_foreground(host: Path, tmp_path: Path) -> None:
@@ -129,15 +92,3 @@ def test_a_program_goes_on_beside_it(host: Path, tmp_path: Path) -> None:
         process = begin([host, *server.words(), guest])
         server.await_library()
         assert stop(process).output.endswith(" 0\n")
-
-
-def test_none_starts_in_another_root(script: Script, tmp_path: Path) -> None:
-    """The paths of server and cache name other files there, which another user may have chosen."""
-    need_to("chroot")
-    source = ROUNDS.replace("while (!stopped)", 'for (int i = chroot("/tmp"); i < 1500; i++)')
-    guest = compile_guest(tmp_path, "little", source, "-static")
-    words = [script.host, "--stats", *script.words(), guest]
-    done = subprocess.run([str(word) for word in words], check=True, capture_output=True, text=True)
-    found = re.search(r"(\d+) in translated or interpreted code", done.stderr)
-    assert found is not None and int(found[1]) > 50, done.stderr
-    assert script.starts() == [] and os.listdir(script.cache) == []

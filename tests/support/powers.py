@@ -37,6 +37,10 @@ def _chroot(folder: Path) -> None:
     subprocess.run(["true"], check=True, preexec_fn=lambda: os.chroot("/"))
 
 
+def _make_a_user_namespace(folder: Path) -> None:
+    subprocess.run(["unshare", "-U", "true"], check=True, capture_output=True)
+
+
 def _make_a_device(folder: Path) -> None:
     os.mknod(folder / "zero", stat.S_IFCHR | 0o600, os.makedev(1, 5))
     with (folder / "zero").open("rb") as stream:
@@ -54,6 +58,7 @@ DEEDS: dict[str, Callable[[Path], None]] = {
     "mount file systems": _mount,
     "become another user": _become_another_user,
     "chroot": _chroot,
+    "make user namespaces": _make_a_user_namespace,
     "make devices": _make_a_device,
     "keep files in /dev/shm": _keep_files_in_memory,
 }

@@ -8,11 +8,13 @@
  */
 #include "base/lock.h"
 #include "base/observe.h"
+#include "base/options.h"
 #include "linux/abi.h"
 #include "linux/calls/clone.h"
 #include "linux/calls/layout.h"
 #include "linux/descriptors.h"
 #include "linux/host_call.h"
+#include "linux/paths.h"
 #include "linux/program.h"
 #include "linux/signals.h"
 #include "linux/threads.h"
@@ -193,6 +195,8 @@ static void begin_process(const struct mr_clone *clone, uint64_t host_mask)
 {
     mr_threads_forked(clone->flags & CLONE_CHILD_CLEARTID ? clone->child_tid : 0);
     MR_TELL(growth_forked);
+    if (clone->flags & (CLONE_NEWNS | CLONE_NEWUSER))
+        mr_root_changes();
     MR_TELL(sample_forked);
     mr_timers_forked();
     MR_TELL(debug_forked);
@@ -231,6 +235,13 @@ static void begin_child(struct mr_state *s, const struct mr_clone *clone, const 
                 CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWCGROUP | CLONE_NEWTIME) |          \
      (uint64_t)(uint32_t)CLONE_IO | MR_CLONE_INTO_CGROUP)
 
+/* Each of two processes with one root changes it for the other, and for what that executes later. */
+static void share_root(void)
+{
+    mr_options.shares_root = true;
+    mr_root_changes();
+}
+
 /* The libc's fork sees to the libc's locks and memory; whatever it cannot do the kernel is asked for. Then a lock that another
  * thread has at this moment, as that of malloc, stays locked in the child; it is for the host's own code, which takes few. */
 static int64_t host_process(const struct mr_clone *clone, int *pidfd)
@@ -254,6 +265,8 @@ int64_t mr_process_make(struct mr_state *s, const struct mr_clone *clone)
 {
     int ends[2] = {-1, -1}, pidfd = -1;
     bool several = mr_threads_several(), parent_waits = clone->flags & CLONE_VFORK;
+    if (clone->flags & CLONE_FS)
+        share_root();
     mr_lock(); /* the child finds all that is shared as it should be, and has no end of another child's pipe */
     if (parent_waits && mr_own_pipe(ends)) {
         mr_unlock();

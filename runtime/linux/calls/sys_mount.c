@@ -30,13 +30,16 @@ static void *optional_bytes(uint32_t guest)
 
 /* ---- mount and its like ---- */
 
+/* As mr_result(syscall(...)) of a call that may change what the host's paths name. */
+#define CHANGING_PATHS(...) (mr_root_changes(), mr_result(syscall(__VA_ARGS__)))
+
 /* The kernel takes up to a page of data, text or whatever the file system reads, as far as there is memory. */
 SYSCALL(4021, mount, "sssxp")
 {
     const char *source, *target, *type;
     if (!optional_string(U32(2), &type) || !optional_path(U32(0), &source) || !optional_path(U32(1), &target))
         return -EFAULT;
-    return mr_result(syscall(SYS_mount, source, target, type, (unsigned long)U32(3), optional_bytes(U32(4))));
+    return CHANGING_PATHS(SYS_mount, source, target, type, (unsigned long)U32(3), optional_bytes(U32(4)));
 }
 
 static int64_t with_path(long host_number, uint32_t guest_path, uint32_t flags)
@@ -45,20 +48,19 @@ static int64_t with_path(long host_number, uint32_t guest_path, uint32_t flags)
     return path ? mr_result(syscall(host_number, path, flags)) : -EFAULT;
 }
 
-SYSCALL(4022, umount, "s") { return with_path(SYS_umount2, U32(0), 0); }
-SYSCALL(4052, umount2, "sx") { return with_path(SYS_umount2, U32(0), U32(1)); }
-
-static int64_t changed_root(int64_t result)
+static int64_t unmount(uint32_t guest_path, uint32_t flags)
 {
-    if (result == 0)
-        mr_root_changed();
-    return result;
+    mr_root_changes();
+    return with_path(SYS_umount2, guest_path, flags);
 }
+
+SYSCALL(4022, umount, "s") { return unmount(U32(0), 0); }
+SYSCALL(4052, umount2, "sx") { return unmount(U32(0), U32(1)); }
 
 SYSCALL(4216, pivot_root, "ss")
 {
     const char *root = mr_host_path(U32(0)), *old = mr_host_path(U32(1));
-    return root && old ? changed_root(mr_result(syscall(SYS_pivot_root, root, old))) : -EFAULT;
+    return root && old ? CHANGING_PATHS(SYS_pivot_root, root, old) : -EFAULT;
 }
 
 SYSCALL(4430, fsopen, "sx")
@@ -94,7 +96,7 @@ SYSCALL(4428, open_tree, "asx") { return with_path_at(SYS_open_tree, FD(0), U32(
 SYSCALL(4429, move_mount, "asasx")
 {
     const char *from = mr_host_path(U32(1)), *to = mr_host_path(U32(3));
-    return from && to ? mr_result(syscall(SYS_move_mount, FD(0), from, FD(2), to, U32(4))) : -EFAULT;
+    return from && to ? CHANGING_PATHS(SYS_move_mount, FD(0), from, FD(2), to, U32(4)) : -EFAULT;
 }
 
 /* struct mount_attr: to set, to clear, propagation, user namespace. */
@@ -113,11 +115,15 @@ SYSCALL(4442, mount_setattr, "asxpu")
         if (bytes[i])
             return -E2BIG;
     mr_layout_to_host("4q", bytes, sizeof attributes, attributes, sizeof attributes);
-    return mr_result(syscall(SYS_mount_setattr, FD(0), path, U32(2), attributes, sizeof attributes));
+    return CHANGING_PATHS(SYS_mount_setattr, FD(0), path, U32(2), attributes, sizeof attributes);
 }
 
-SYSCALL(4303, unshare, "x") { return mr_result(unshare(INT(0))); }
-SYSCALL(4344, setns, "dx") { return changed_root(mr_result(setns(FD(0), INT(1)))); }
+SYSCALL(4303, unshare, "x")
+{
+    return INT(0) & (CLONE_NEWNS | CLONE_NEWUSER) ? CHANGING_PATHS(SYS_unshare, INT(0)) : mr_result(unshare(INT(0)));
+}
+
+SYSCALL(4344, setns, "dx") { return CHANGING_PATHS(SYS_setns, FD(0), INT(1)); }
 
 /* ---- swap, accounting ---- */
 

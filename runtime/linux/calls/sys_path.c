@@ -254,11 +254,11 @@ SYSCALL(4061, chroot, "s")
     int64_t result = mr_path_find(&path, AT_FDCWD, U32(0), MR_FOLLOW);
     if (!result) {
         bool same = mr_sysroot() && strcmp(path.name, mr_sysroot()) == 0;
+        if (!same)
+            mr_root_changes();
         result = mr_result(chroot(same ? "/" : path.name));
-        if (!result && !same) {
+        if (!result && !same)
             mr_sysroot_leave();
-            mr_root_changed();
-        }
     }
     mr_path_done(&path);
     return result;

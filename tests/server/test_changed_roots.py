@@ -1,0 +1,70 @@
+"""What the host settled at its start is not used where its paths may name other files: no server, no note.
+
+A path names the same file only while the root, the mounts and the user namespace of the process are those of its start,
+and no other process can change its root.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mipsrec import layers, pipeline
+from mipsrec.cache import source_digest
+from mipsrec.cache_notes import name_of
+from tests.runtime.twins import compile_guest
+from tests.server.starting import Script
+from tests.support.paths import PREBUILT
+from tests.support.powers import need_to
+
+FILE = PREBUILT / "mipsel/hello.elf"
+"""The guest maps it when all is done; it is old enough for a note."""
+ROOT, MOUNTS, USERS = "chroot", "mount file systems", "make user namespaces"
+DEEDS = {
+    "chroot": ROOT, "mount": MOUNTS, "umount": MOUNTS, "move_mount": MOUNTS, "mount_setattr": MOUNTS,
+    "unshare mounts": MOUNTS, "unshare users": USERS, "child with mounts": MOUNTS, "child with users": USERS,
+    "child with the same root": ROOT, "root changed by child": ROOT,
+}  # fmt: skip
+IN_MOUNTS = 'mount -t tmpfs tmpfs "$0" && exec "$@"'
+
+
+@pytest.fixture(scope="module")
+def guest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_guest(tmp_path_factory.mktemp("guest"), "little", "changed_roots")
+
+
+def change(script: Script, guest: Path, folder: Path, deed: str, *more: str) -> bool:
+    """Have the guest do a deed, and compute for longer than a server waits; return whether the file has a note then."""
+    (script.cache / "code" / source_digest() / layers.variants_to_run(pipeline.Options())[-1]).mkdir(parents=True)
+    (folder / "mounted").mkdir()
+    apart = ["unshare", "-m", "sh", "-ec", IN_MOUNTS, folder / "mounted"] if DEEDS.get(deed) == MOUNTS else []
+    words = [*apart, script.host, "--stats", *script.words(), guest, deed, folder / "mounted", FILE, *more]
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    samples = re.findall(r"(\d+) in translated or interpreted code", done.stderr)
+    assert more or max(map(int, samples)) > 15, done.stderr
+    return (script.cache / "identities" / name_of(FILE.stat())).exists()
+
+
+def test_where_nothing_changes(script: Script, guest: Path, tmp_path: Path) -> None:
+    assert change(script, guest, tmp_path, "nothing")
+    assert len(script.starts()) == 1 and script.fifo.read_text() != ""
+
+
+@pytest.mark.parametrize("deed", DEEDS)
+def test_no_server_and_no_note_after(deed: str, script: Script, guest: Path, tmp_path: Path) -> None:
+    need_to(DEEDS[deed])
+    assert not change(script, guest, tmp_path, deed)
+    assert script.starts() == []
+
+
+@pytest.mark.parametrize("deed", ["unshare mounts", "child with users", "child with the same root"])
+def test_no_server_for_what_it_executes(deed: str, script: Script, guest: Path, tmp_path: Path) -> None:
+    """That begins anew, but for a root that it shares: the other process can change it at any time."""
+    need_to(DEEDS[deed])
+    noted = change(script, guest, tmp_path, deed, "execute")
+    assert noted <= ("root" not in deed)
+    assert script.starts() == []
