@@ -94,8 +94,10 @@ bool mr_own_make_room(void);     /* it finds none free: whether the host had som
 void mr_own_guest_may_get(void);  /* it may get many, and is not told of those that find no number */
 void mr_own_guest_has(int fd);   /* a number that it got from the kernel */
 void mr_own_limit_changed(void); /* with mr_lock held */
-/* Both also where the guest has all that it may have; as openat with O_CLOEXEC and pipe2, the second with mr_lock held. */
+/* Also where the guest has all that it may have; as openat with O_CLOEXEC and pipe2, this with mr_lock held. */
 int mr_own_openat(int directory, const char *name, int flags);
+bool mr_own_proc_is_trusted(void); /* /proc is the kernel's, and nobody else can change that */
+int mr_own_open_proc(const char *name, int flags); /* a file of the kernel's /proc; ENOENT where another has that name */
 int mr_own_pipe(int ends[2]);
 
 #endif

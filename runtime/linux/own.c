@@ -9,15 +9,18 @@
  */
 #include "base/lock.h"
 #include "base/messages.h"
+#include "lifted/caches.h"
 #include "linux/descriptors.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 enum { FAR = 4096, MARGIN = 64, FEW = 16 };
@@ -333,6 +336,46 @@ int mr_own_openat(int directory, const char *name, int flags)
     int error = errno;
     lower_limit();
     mr_unlock();
+    errno = error;
+    return fd;
+}
+
+/* ---- files of /proc: after a chroot, whoever owns the new root may have made some of these names ---- */
+
+#define PROC "/proc"
+#define PROC_ROOT_INODE 1 /* include/linux/proc_ns.h of the kernel */
+
+static bool is_proc(int error, const struct statfs *system, const struct stat *status)
+{
+    return error == 0 && system->f_type == PROC_SUPER_MAGIC && status->st_ino == PROC_ROOT_INODE;
+}
+
+bool mr_own_proc_is_trusted(void)
+{
+    char real[PATH_MAX];
+    struct statfs system;
+    struct stat status;
+    return mr_distrust(PROC, real) == NULL && is_proc(statfs(real, &system) | stat(real, &status), &system, &status);
+}
+
+int mr_own_open_proc(const char *name, int flags)
+{
+    char path[PATH_MAX];
+    struct statfs system;
+    struct stat status;
+    if (mr_own_proc_is_trusted()) {
+        snprintf(path, sizeof path, PROC "/%s", name);
+        return mr_own_openat(AT_FDCWD, path, flags);
+    }
+    int proc = mr_own_openat(AT_FDCWD, PROC, O_PATH | O_DIRECTORY), fd = -1;
+    if (proc < 0)
+        return -1;
+    if (is_proc(fstatfs(proc, &system) | fstat(proc, &status), &system, &status))
+        fd = mr_own_openat(proc, name, flags);
+    else
+        errno = ENOENT;
+    int error = errno;
+    close(proc);
     errno = error;
     return fd;
 }

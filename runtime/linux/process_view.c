@@ -5,6 +5,7 @@
  * built without CONFIG_CHECKPOINT_RESTORE, they are copied over the host's own arguments, as far as there is room.
  */
 #include "base/options.h"
+#include "linux/descriptors.h"
 #include "linux/program.h"
 #include "memory/values.h"
 
@@ -43,7 +44,7 @@ enum { START_CODE = 26, END_CODE = 27, START_STACK = 28, START_DATA = 45, END_DA
 static bool read_stat(unsigned long long field[STAT_FIELDS + 1])
 {
     char text[1024];
-    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    int fd = mr_own_open_proc("self/stat", O_RDONLY);
     ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     if (fd >= 0)
         close(fd);

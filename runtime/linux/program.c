@@ -7,6 +7,7 @@
 
 #include "base/messages.h"
 #include "base/options.h"
+#include "lifted/caches.h"
 #include "linux/descriptors.h"
 #include "linux/paths.h"
 
@@ -30,19 +31,22 @@ static bool is_this_host(int fd)
     return pread(fd, bytes, sizeof bytes, 0) == sizeof bytes && memcmp(bytes, __ehdr_start, sizeof bytes) == 0;
 }
 
-/* A chroot may have no /proc. With binfmt_misc the name is the guest's, and argv[0] may be nowhere: then there is no own
- * executable, and execve leaves MIPS programs to the host's kernel. */
+/* A chroot may have no /proc. With binfmt_misc the name is the guest's, and argv[0] may be nowhere, or a name that others
+ * have given: then there is no own executable, and execve leaves MIPS programs to the host's kernel. */
 static int open_this_host(void)
 {
-    const char *const names[] = {"/proc/self/exe", (const char *)getauxval(AT_EXECFN), mr_options.host_name};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        int fd = names[i] ? mr_own_openat(AT_FDCWD, names[i], O_RDONLY | O_NONBLOCK) : -1;
-        if (fd >= 0 && (i == 0 || is_this_host(fd)))
-            return fd;
-        if (fd >= 0)
+    const char *const names[] = {(const char *)getauxval(AT_EXECFN), mr_options.host_name};
+    char real[PATH_MAX];
+    int fd = mr_own_open_proc("self/exe", O_RDONLY | O_NONBLOCK);
+    for (size_t i = 0; fd < 0 && i < sizeof names / sizeof *names; i++) {
+        if (names[i] != NULL && mr_distrust(names[i], real) == NULL)
+            fd = mr_own_openat(AT_FDCWD, real, O_RDONLY | O_NONBLOCK);
+        if (fd >= 0 && !is_this_host(fd)) {
             close(fd);
+            fd = -1;
+        }
     }
-    return -1;
+    return fd;
 }
 
 /* ---- the program ---- */

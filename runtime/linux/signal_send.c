@@ -1,4 +1,5 @@
 /* Signals that the host's kernel does not have, sent to other processes and threads: packets (signal_carrier.c). */
+#include "linux/descriptors.h"
 #include "linux/signal_parts.h"
 
 #include <errno.h>
@@ -10,14 +11,22 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+static bool is_executable(const char *name, struct stat *status)
+{
+    int fd = mr_own_open_proc(name, O_PATH);
+    bool found = fd >= 0 && fstat(fd, status) == 0;
+    if (fd >= 0)
+        close(fd);
+    return found;
+}
+
 /* Whether a process runs this host, so that a packet tells it something. Others would die of one. */
 static bool is_guest(pid_t process)
 {
-    char path[40];
+    char name[40];
     struct stat own, its;
-    snprintf(path, sizeof path, "/proc/%d/exe", (int)process);
-    return stat("/proc/self/exe", &own) == 0 && stat(path, &its) == 0 && own.st_dev == its.st_dev &&
-           own.st_ino == its.st_ino;
+    snprintf(name, sizeof name, "%d/exe", (int)process);
+    return is_executable("self/exe", &own) && is_executable(name, &its) && own.st_dev == its.st_dev && own.st_ino == its.st_ino;
 }
 
 static int64_t send_to_one(pid_t process, const struct mr_signal_info *info)

@@ -9,12 +9,14 @@
 #include "base/observe.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #define PAGE_COUNT (1u << 20)
+#define MOST_LOWEST 0x400000u /* programs begin there; what says more is not the kernel */
 
 uint8_t *mr_window;
 uint8_t mr_pages[PAGE_COUNT];
@@ -27,13 +29,12 @@ static uint32_t free_hint;                  /* no large free range lies between 
 
 static uintptr_t lowest_host_address(void)
 {
-    unsigned long lowest = MR_LOWEST_GUEST;
-    FILE *file = fopen("/proc/sys/vm/mmap_min_addr", "re");
-    if (file && fscanf(file, "%lu", &lowest) != 1)
-        lowest = MR_LOWEST_GUEST;
-    if (file)
-        fclose(file);
-    return lowest < MR_PAGE_BYTES ? MR_PAGE_BYTES : mr_page_up(lowest);
+    char text[24] = {0};
+    int fd = open("/proc/sys/vm/mmap_min_addr", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a chroot may have a pipe there */
+    unsigned long lowest = fd >= 0 && read(fd, text, sizeof text - 1) > 0 ? strtoul(text, NULL, 10) : MR_LOWEST_GUEST;
+    if (fd >= 0)
+        close(fd);
+    return lowest < MR_PAGE_BYTES ? MR_PAGE_BYTES : lowest > MOST_LOWEST ? MR_LOWEST_GUEST : mr_page_up(lowest);
 }
 
 static void reserve_identity(void)

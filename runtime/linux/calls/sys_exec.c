@@ -32,7 +32,6 @@
 #define MOST_STRINGS 0x100000u
 #define MOST_WORDS (MR_OPTION_WORDS + 8) /* before the guest's arguments */
 #define ROOM (MOST_WORDS + MR_CHAIN_ROOM)
-#define OWN_EXECUTABLE "/proc/self/exe"
 #define STRING_COST 4u /* a pointer */
 #define SPARE_BYTES 8192u /* of the next program's stack: a name, auxiliary vector, what scripts add */
 
@@ -93,9 +92,9 @@ static int set_name(struct target *target, int directory, const char *path)
 /* A readable descriptor of a file that the guest has open in whatever way, or -1. */
 static int open_again(int fd)
 {
-    char path[40];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    int again = mr_own_openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK);
+    char name[40];
+    snprintf(name, sizeof name, "thread-self/fd/%d", fd);
+    int again = mr_own_open_proc(name, O_RDONLY | O_NONBLOCK);
     return again < 0 && errno == ENOENT ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : again;
 }
 
@@ -135,6 +134,23 @@ static bool is_unreachable_script(const struct target *target, const struct mr_c
 
 /* ---- the next host ---- */
 
+/* host: its descriptor, or -1: the guest has left no number for it. Returns an errno. */
+static int execute_host(int host, const char **words, const char **environment)
+{
+    int opened = -1;
+    if (host < 0 && mr_own_proc_is_trusted()) {
+        syscall(SYS_execveat, AT_FDCWD, "/proc/self/exe", words, environment, 0);
+        return errno;
+    }
+    if (host < 0 && (host = opened = mr_own_open_proc("self/exe", O_PATH)) < 0)
+        return errno;
+    syscall(SYS_execveat, host, "", words, environment, AT_EMPTY_PATH);
+    int error = errno;
+    if (opened >= 0)
+        close(opened);
+    return error;
+}
+
 /* first: the program's arguments, with MOST_WORDS free places before them. */
 static int64_t run_in_host(const struct target *target, int program, const char **first)
 {
@@ -149,7 +165,7 @@ static int64_t run_in_host(const struct target *target, int program, const char 
     const char *const last[] = {"--executed", target->name, "--program-fd", program_text, "--host-fd", host_text, "--"};
     memcpy(words + count, last, sizeof last);
     count += sizeof last / sizeof *last;
-    if (host < 0) /* the guest has left no number for it */
+    if (host < 0) /* the next one finds itself */
         words[(count -= 2) - 1] = "--";
     memcpy(first - count, words, count * sizeof *words);
     mr_threads_leave_robust_lists();
@@ -157,9 +173,7 @@ static int64_t run_in_host(const struct target *target, int program, const char 
     fcntl(program, F_SETFD, 0);
     if (host >= 0)
         fcntl(host, F_SETFD, 0);
-    syscall(SYS_execveat, host, host >= 0 ? "" : OWN_EXECUTABLE, first - count, target->environment,
-            host >= 0 ? AT_EMPTY_PATH : 0);
-    int error = errno;
+    int error = execute_host(host, first - count, target->environment);
     if (host >= 0)
         fcntl(host, F_SETFD, FD_CLOEXEC);
     fcntl(program, F_SETFD, FD_CLOEXEC);

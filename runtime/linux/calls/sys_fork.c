@@ -80,7 +80,7 @@ static bool any_mapped(uint32_t first, uint32_t count)
 static void send_written_pages(void)
 {
     uint64_t entries[PAGEMAP_CHUNK];
-    int map = mr_own_openat(AT_FDCWD, "/proc/self/pagemap", O_RDONLY);
+    int map = mr_own_open_proc("self/pagemap", O_RDONLY);
     for (uint32_t first = 0; map >= 0 && first < MR_USER_END / MR_PAGE_BYTES; first += PAGEMAP_CHUNK) {
         if (!any_mapped(first, PAGEMAP_CHUNK))
             continue;
