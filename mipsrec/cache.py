@@ -215,8 +215,8 @@ def partial_variant(options: Options, chosen: Sequence[tuple[str, Sequence[int]]
 _NOT_TRANSLATING = {
     "__main__.py", "_runtime", "_samples", "cache_entries.py", "cache_limit.py", "cache_notes.py", "cache_prune.py",
     "cli.py", "commands", "demo.py", "host_build.py", "interrupts.py", "layers.py", "packaging", "private_group.py",
-    "profile_report.py", "stencils", "store.py", "sysroot.py", "temporary_folder.py", "timing.py", "trust.py",
-    "workers.py",
+    "profile_report.py", "stencils", "store.py", "sysroot.py", "temporary_folder.py", "this_user.py", "timing.py",
+    "trust.py", "workers.py",
 }  # fmt: skip
 """What comes after a library is made, only asks for one, or says who makes it: its contents do not depend on these."""
 

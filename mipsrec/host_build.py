@@ -36,7 +36,7 @@ _SANITIZED_LINK_FLAGS = ("-pie", "-lm", "-pthread")
 
 
 HOST, LAUNCHER = "mipsrec-host", "launcher"
-_LAUNCHER_SHARES = ("lifted/caches.c", "lifted/private_group.c", "lifted/notes.c", "lifted/cpu_level.c")
+_LAUNCHER_SHARES = tuple(f"lifted/{name}.c" for name in ("caches", "private_group", "this_user", "notes", "cpu_level"))
 
 
 def runtime_folder() -> Path:

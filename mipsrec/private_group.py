@@ -11,10 +11,10 @@ import errno
 import os
 import stat
 
+from .this_user import OVERFLOW, is_this_user
+
 _MOST_BYTES = 1 << 20
 _PASSWD_FIELDS, _GROUP_FIELDS = 7, 4
-_OVERFLOW = 65534
-"""Stands for all users, or groups, that have no number here."""
 _SOURCES = {"files", "compat", "systemd", "[SUCCESS=merge]"}
 """Of users and groups in nsswitch.conf: others know users that these files do not have."""
 _NO_PASSWORDS = {"", "x", "*", "!"}
@@ -93,7 +93,7 @@ def _check_group(group: int, user_name: str) -> None:
 def is_private(group: int) -> bool:
     """Return whether a group is the first one of this process's user, has its name, and nobody else is in it."""
     user = os.geteuid()
-    if user != os.getuid() or _OVERFLOW in (user, group):
+    if not is_this_user(user) or group == OVERFLOW:
         return False
     try:
         if not _is_roots(os.lstat("/etc")):

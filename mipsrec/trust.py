@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from . import private_group
+from . import private_group, this_user
 from .errors import one_line
 from .input_file import open_checked
 from .interrupts import held
@@ -44,7 +44,7 @@ class Distrusted(OSError):
 
 def is_trusted(owner: int) -> bool:
     """Return whether a user is root or this one; a process between two users or groups trusts none with its code."""
-    return owner == 0 or (owner == os.geteuid() == os.getuid() and os.getegid() == os.getgid())
+    return owner == 0 or this_user.is_this_user(owner)
 
 
 # ---- paths ----

@@ -23,6 +23,7 @@ from ..abi import MOST_PCS, REQUEST_KINDS, REQUEST_MAGIC, REQUEST_VERSION, reque
 from ..cache import own_folder, source_digest
 from ..errors import BuildError
 from ..options import CALL_MODELS, CPUS, LEVELS, MEMORY_MODELS, Options
+from ..this_user import is_this_user
 
 HOT, STATUS, STOP, FINISH = (REQUEST_KINDS[kind] for kind in ("hot", "status", "stop", "finish"))
 """What is hot; how are things?; end; compile all that was ever asked for, and make groups of functions one."""
@@ -152,7 +153,7 @@ def ask(kind: int, seconds: float) -> dict[str, Any] | None:
         try:
             connection.settimeout(seconds)
             connection.connect(os.fspath(path))
-            if peer_of(connection) != os.geteuid():
+            if not is_this_user(peer_of(connection)):
                 return None
             connection.send(pack(Message(kind, "", "", ())))
             answer = json.loads(connection.recv(1 << 16))

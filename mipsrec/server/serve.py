@@ -21,6 +21,7 @@ from typing import IO
 from .. import object_cache, trust
 from ..cache import own_folder
 from ..errors import BuildError
+from ..this_user import is_this_user
 from . import protocol
 from .files import Files
 from .log import note
@@ -126,7 +127,7 @@ class Server:
             except OSError:
                 return
             connection.setblocking(False)
-            if protocol.peer_of(connection) != os.geteuid():
+            if not is_this_user(protocol.peer_of(connection)):
                 connection.close()
             elif not self._take(connection):
                 while len(self._waiting) > _MOST_WAITING:

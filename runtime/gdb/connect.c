@@ -9,6 +9,7 @@
 #include "base/observe.h"
 #include "gdb/gdb.h"
 #include "gdb/parts.h"
+#include "lifted/this_user.h"
 #include "linux/fault.h"
 #include "linux/signals.h"
 
@@ -111,7 +112,7 @@ static bool is_left_over(const struct sockaddr_un *address)
     struct stat status;
     if (fstatat(place.folder, place.name, &status, AT_SYMLINK_NOFOLLOW) != 0)
         return false;
-    if (!S_ISSOCK(status.st_mode) || status.st_uid != geteuid())
+    if (!S_ISSOCK(status.st_mode) || !mr_is_this_user(status.st_uid))
         return false;
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     bool refused = connect(fd, (const struct sockaddr *)address, sizeof *address) != 0 && errno == ECONNREFUSED;
@@ -156,7 +157,7 @@ static bool is_trusted(int fd)
 {
     struct ucred peer;
     socklen_t size = sizeof peer;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && (peer.uid == geteuid() || peer.uid == 0);
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && mr_is_trusted_owner(peer.uid);
 }
 
 /* ---- signals that end the wait ---- */

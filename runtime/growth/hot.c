@@ -17,6 +17,7 @@
 #include "lifted/code_files.h"
 #include "lifted/module.h"
 #include "lifted/store.h"
+#include "lifted/this_user.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -360,7 +361,7 @@ void mr_growth_start(void)
     const char *cache = mr_cache_own();
     if (mr_options.compile_server == NULL || is_debugged() || !mr_baseline_on || mr_options.engine_interp || mr_options.verify_fd >= 0 ||
         mr_options.profile_path != NULL || mr_options.call_function != NULL || getauxval(AT_SECURE) != 0 || cache == NULL ||
-        stat(cache, &status) != 0 || status.st_uid != geteuid() || getuid() != geteuid() || getgid() != getegid())
+        stat(cache, &status) != 0 || !mr_is_this_user(status.st_uid))
         return;
     files = calloc(MR_MOST_CODE_FILES + 1, sizeof *files); /* untouched pages cost nothing */
     fresh = calloc(MR_MOST_CODE_FILES + 1, sizeof *fresh);

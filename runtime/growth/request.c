@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "growth/growth.h"
 #include "lifted/caches.h"
+#include "lifted/this_user.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -64,7 +65,7 @@ static void folder_of(const struct sockaddr_un *address, char folder[sizeof addr
 static bool is_ours_alone(const char *folder)
 {
     struct stat status;
-    return lstat(folder, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+    return lstat(folder, &status) == 0 && S_ISDIR(status.st_mode) && mr_is_this_user(status.st_uid) &&
            (status.st_mode & (S_IRWXG | S_IRWXO)) == 0;
 }
 
@@ -132,7 +133,7 @@ static bool is_trusted(int fd)
 {
     struct ucred peer;
     socklen_t size_bytes = sizeof peer;
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size_bytes) == 0 && peer.uid == geteuid();
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size_bytes) == 0 && mr_is_this_user(peer.uid);
 }
 
 enum mr_sent mr_request_send(const char *path, int fd, const struct mr_hot_pc *pcs, size_t count)

@@ -13,6 +13,7 @@
  */
 #include "lifted/caches.h"
 #include "lifted/private_group.h"
+#include "lifted/this_user.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -45,12 +46,6 @@ static bool is_folder(const char *path)
 }
 
 /* ---- trust ---- */
-
-/* A process between two users or groups trusts none with its code. */
-static bool is_trusted_owner(uid_t owner)
-{
-    return owner == 0 || (owner == geteuid() && geteuid() == getuid() && getegid() == getgid());
-}
 
 static const char others_write_it[] = "others can write it, or a folder above it", out_of_reach[] = "it is out of reach";
 
@@ -119,7 +114,7 @@ static const char *enter(struct walk *walk, const char *name, const char *rest)
     snprintf(walk->real + above->length, PATH_MAX - above->length, "/%s", name);
     if (!look_or_make(walk, &status))
         return out_of_reach;
-    if (!is_trusted_owner(status.st_uid))
+    if (!mr_is_trusted_owner(status.st_uid))
         return "it, or a folder above it, belongs to another user";
     if (S_ISLNK(status.st_mode))
         return follow_link(walk, rest);
@@ -161,7 +156,7 @@ static const char *settle(const char *path, char real[PATH_MAX], bool makes)
     if (strlen(path) >= PATH_MAX || stat("/", &status) != 0 || (*path != '/' && getcwd(walk.waiting, PATH_MAX) == NULL))
         return out_of_reach;
     strcat(strcat(walk.waiting, "/"), path);
-    if (!is_trusted_owner(status.st_uid))
+    if (!mr_is_trusted_owner(status.st_uid))
         return "it, or a folder above it, belongs to another user";
     walk.places[0] = (struct place){0, status.st_mode, false, others_write("/", &status)};
     while (wrong == NULL && next_name(&walk, name, rest, &wrong)) {

@@ -7,6 +7,7 @@
  * note decides which code runs, so only notes of root and the user count. Everything here fails quietly.
  */
 #include "lifted/caches.h"
+#include "lifted/this_user.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -74,7 +75,7 @@ static bool is_trusted_note(int fd)
 {
     struct stat status;
     return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
-           (status.st_uid == 0 || status.st_uid == geteuid());
+           mr_is_trusted_owner(status.st_uid);
 }
 
 static bool read_note(const struct stat *status, char value[MR_IDENTITY_DIGITS + 1])

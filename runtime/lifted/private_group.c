@@ -5,6 +5,7 @@
  * is others'. Python has the same rule (mipsrec/private_group.py).
  */
 #include "lifted/private_group.h"
+#include "lifted/this_user.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,6 @@
 #define MOST_FIELDS 7u
 #define PASSWD_FIELDS 7u
 #define GROUP_FIELDS 4u
-#define OVERFLOW_ID 65534u /* stands for all users, or groups, that have no number here */
 #define ACL "system.posix_acl_access"
 
 /* ---- files that only root can have written ---- */
@@ -190,7 +190,7 @@ bool mr_group_is_private(gid_t group)
 {
     struct stat status;
     struct search search = {.user = geteuid(), .group = group};
-    if (geteuid() != getuid() || search.user == OVERFLOW_ID || search.group == OVERFLOW_ID || lstat("/etc", &status) != 0 ||
+    if (!mr_is_this_user(search.user) || search.group == MR_OVERFLOW_ID || lstat("/etc", &status) != 0 ||
         !is_roots(&status) || !are_all() || !has_one("/etc/passwd", PASSWD_FIELDS, look_at_user, &search))
         return false;
     search.name = search.found_name;

@@ -1,4 +1,4 @@
-"""A process whose real and effective user or group differ trusts root alone, in Python and in the host."""
+"""Whom a process trusts that is between two users or groups, or whose user has no number: in Python and in the host."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +26,7 @@ TRUSTED = {
 ASKING = """
 import os, subprocess, sys
 from pathlib import Path
+from typing import Any
 sys.path.insert(0, {root!r})
 from mipsrec import trust
 folder = Path({folder!r})
@@ -75,3 +77,55 @@ def test_whose_files_are_trusted(shared: Path) -> None:
         trusted = name in TRUSTED[real, effective, group, effective_group]
         assert (distrust == "None") == trusted, (words, name, distrust)
         assert ("not an ELF file" in said, "another user" in said) == (trusted, not trusted), (words, said)
+
+
+# ---- users without a number ----
+
+OVERFLOW = 65534
+ASKS = """
+import os, sys
+sys.path.insert(0, {root!r})
+from mipsrec import trust
+os.chdir("/")
+if {user} is not None:
+    os.setgroups([])
+    os.setresgid({user}, {user}, {user})
+    os.setresuid({user}, {user}, {user})
+print(trust.distrust({library!r}))
+"""
+
+
+def asks(library: Path, user: int | None = None) -> list[str]:
+    """Return the command in which Python judges a library, perhaps as another user."""
+    return [sys.executable, "-c", ASKS.format(root=str(ROOT), library=str(library), user=user)]
+
+
+def library_of(owner: int, shared: Path) -> Path:
+    library = shared / "of-user/lib.so"
+    for path in (library.parent, library):
+        os.chown(path, owner, owner)
+    return library
+
+
+@pytest.mark.parametrize("owner", [USER, OVERFLOW])
+@pytest.mark.parametrize("options", [(), ("--map-user=65534", "--map-group=65534")])
+def test_where_users_have_no_numbers(shared: Path, owner: int, options: tuple[str, ...]) -> None:
+    """All of them seem to be one, which this process seems to be, too."""
+    need_to("make user namespaces")
+    library = library_of(owner, shared)
+    runs = [shared / "mipsrec-host", "--library", library, shared / "hello.elf"]
+    for words in (asks(library), runs):
+        done = subprocess.run(["unshare", "-U", *options, *words], capture_output=True, text=True, check=False)
+        assert "belongs to another user" in done.stdout + done.stderr
+
+
+def test_the_user_of_that_number(shared: Path) -> None:
+    """Where all users have numbers, it is as good as others."""
+    if Path("/proc/self/uid_map").read_text().split() != ["0", "0", str(2**32 - 1)]:
+        pytest.skip("NOT TESTED: not all users have numbers here")
+    library = library_of(OVERFLOW, shared)
+    words = [shared / "mipsrec-host", "--library", library, shared / "hello.elf"]
+    ids: dict[str, Any] = {"user": OVERFLOW, "group": OVERFLOW, "extra_groups": []}
+    done = subprocess.run(words, capture_output=True, text=True, cwd="/", **ids)
+    assert "not an ELF file" in done.stderr
+    assert subprocess.run(asks(library, OVERFLOW), capture_output=True, text=True).stdout == "None\n"

@@ -24,6 +24,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "interrupts",
         "temporary_folder",
         "standard_output",
+        "this_user",
         "private_group",
         "trust",
         "trusted_tree",
