@@ -1,4 +1,4 @@
-"""Which user this process is, and is alone.
+"""Which user this process is, and is alone: with a saved one, it could become another again.
 
 In a user namespace, one number stands for all users who have none there: the process itself may have that number, and
 so has what anybody owns outside. The host has the same rule (runtime/lifted/this_user.c).
@@ -14,7 +14,7 @@ OVERFLOW = 65534
 
 def is_this_user(user: int) -> bool:
     """Return whether this process is that user's, and nobody else's."""
-    if not user == os.geteuid() == os.getuid() or os.getegid() != os.getgid():
+    if set(os.getresuid()) != {user} or len(set(os.getresgid())) != 1:
         return False
     return user != OVERFLOW or _has_all_users()
 

@@ -37,12 +37,12 @@ static void name_in_tmp(const char *long_path, struct sockaddr_un *address)
     snprintf(address->sun_path + length, sizeof address->sun_path - (size_t)length, ".sock");
 }
 
-/* Returns false where there is no cache, or no server is wanted any more. */
+/* Returns false where there is no cache, or no server is wanted any more, or by this user. */
 static bool name_socket(struct sockaddr_un *address)
 {
     char path[PATH_MAX + 40];
     const char *cache = mr_cache_own();
-    if (cache == NULL || *cache == 0 || mr_options.compile_server == NULL)
+    if (cache == NULL || *cache == 0 || mr_options.compile_server == NULL || !mr_is_this_user(geteuid()))
         return false;
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
     size_t length = (size_t)snprintf(path, sizeof path, "%s/server/%.*s.sock", cache, KEY_DIGITS, MR_CODE_KEY);

@@ -7,7 +7,7 @@
 
 #define MR_OVERFLOW_ID 65534u /* stands for all users, or groups, that have no number here */
 
-bool mr_is_this_user(uid_t user);     /* whether this process is that user's, and nobody else's */
+bool mr_is_this_user(uid_t user);      /* whether this process is that user, has been from its start, and is nobody else */
 bool mr_is_trusted_owner(uid_t owner); /* root, or that */
 
 #endif

@@ -82,22 +82,22 @@ def test_whose_files_are_trusted(shared: Path) -> None:
 # ---- users without a number ----
 
 OVERFLOW = 65534
+JUDGES = "import sys; sys.path.insert(0, {root!r}); from mipsrec import trust; print(trust.distrust({library!r}))"
 ASKS = """
 import os, sys
 sys.path.insert(0, {root!r})
 from mipsrec import trust
 os.chdir("/")
-if {user} is not None:
-    os.setgroups([])
-    os.setresgid({user}, {user}, {user})
-    os.setresuid({user}, {user}, {user})
+os.setgroups([])
+os.setresgid(*{groups})
+os.setresuid(*{users})
 print(trust.distrust({library!r}))
 """
 
 
-def asks(library: Path, user: int | None = None) -> list[str]:
-    """Return the command in which Python judges a library, perhaps as another user."""
-    return [sys.executable, "-c", ASKS.format(root=str(ROOT), library=str(library), user=user)]
+def asks(library: Path, users: tuple[int, int, int], groups: tuple[int, int, int]) -> list[str]:
+    """Return the command in which Python judges a library, as real, effective and saved users and groups."""
+    return [sys.executable, "-c", ASKS.format(root=str(ROOT), library=str(library), users=users, groups=groups)]
 
 
 def library_of(owner: int, shared: Path) -> Path:
@@ -114,7 +114,8 @@ def test_where_users_have_no_numbers(shared: Path, owner: int, options: tuple[st
     need_to("make user namespaces")
     library = library_of(owner, shared)
     runs = [shared / "mipsrec-host", "--library", library, shared / "hello.elf"]
-    for words in (asks(library), runs):
+    in_python = [sys.executable, "-c", JUDGES.format(root=str(ROOT), library=str(library))]
+    for words in (in_python, runs):
         done = subprocess.run(["unshare", "-U", *options, *words], capture_output=True, text=True, check=False)
         assert "belongs to another user" in done.stdout + done.stderr
 
@@ -128,4 +129,15 @@ def test_the_user_of_that_number(shared: Path) -> None:
     ids: dict[str, Any] = {"user": OVERFLOW, "group": OVERFLOW, "extra_groups": []}
     done = subprocess.run(words, capture_output=True, text=True, cwd="/", **ids)
     assert "not an ELF file" in done.stderr
-    assert subprocess.run(asks(library, OVERFLOW), capture_output=True, text=True).stdout == "None\n"
+    words = asks(library, (OVERFLOW,) * 3, (OVERFLOW,) * 3)
+    assert subprocess.run(words, capture_output=True, text=True).stdout == "None\n"
+
+
+@pytest.mark.parametrize("users, groups, trusted", [((USER,) * 3, (1, 1, 1), True), ((USER, USER, 0), (1, 1, 1), False),
+                                                    ((USER,) * 3, (1, 1, 0), False)])  # fmt: skip
+def test_saved_ones_count(
+    shared: Path, users: tuple[int, int, int], groups: tuple[int, int, int], trusted: bool
+) -> None:
+    """The process can become that user again. Of the host, tests/server/test_given_up_rights.py asks the same."""
+    said = subprocess.run(asks(library_of(USER, shared), users, groups), capture_output=True, text=True).stdout
+    assert (said == "None\n", "another user" in said) == (trusted, not trusted)
