@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from .errors import BuildError
@@ -24,27 +25,36 @@ def find_compiler() -> str:
     raise BuildError("no C compiler found (tried $CC, cc, gcc, clang); install one, on Debian: apt install gcc")
 
 
-def environment_of_tools() -> dict[str, str]:
+_LISTS = ("XDG_DATA_DIRS", "XDG_CONFIG_DIRS")
+"""Variables that name several folders. All others name one: a colon in it separates nothing."""
+
+
+def _environment_of_tools(temporary: Path) -> dict[str, str]:
     """Return this process's variables without HOME and XDG_ folders that others can change: tools take files there.
 
-    `sudo` may leave the HOME of another user. A guest is no tool: it gets all variables.
+    `sudo` may leave the HOME of another user. A relative path means another folder to a tool that works elsewhere.
+    Files on the way go to the folder `temporary`. A guest is no tool: it gets all variables.
     """
 
     def is_kept(name: str, value: str) -> bool:
-        named = name == "HOME" or name.startswith("XDG_")
-        return not named or all(distrust(folder) is None for folder in value.split(":"))
+        if name != "HOME" and not name.startswith("XDG_"):
+            return True
+        folders = value.split(":") if name in _LISTS else [value]
+        return all(os.path.isabs(folder) and distrust(folder) is None for folder in folders)
 
-    return {name: value for name, value in os.environ.items() if is_kept(name, value)}
+    kept = {name: value for name, value in os.environ.items() if is_kept(name, value)}
+    return kept | {"TMPDIR": str(temporary)}
 
 
 def run_tool(command: Sequence[str], variables: Mapping[str, str] | None = None, **options: Any) -> Any:
-    """Run a tool as subprocess.run does, in environment_of_tools() with more variables, and without standard input.
+    """Run a tool as subprocess.run does, in _environment_of_tools() with more variables, and without standard input.
 
-    Returns its subprocess.CompletedProcess.
+    Returns its subprocess.CompletedProcess; raises OSError.
     """
     if "input" not in options:
         options["stdin"] = subprocess.DEVNULL
-    return subprocess.run(command, env=environment_of_tools() | dict(variables or {}), **options)
+    with temporary_folder("mipsrec-tool-") as folder:
+        return subprocess.run(command, env=_environment_of_tools(folder) | dict(variables or {}), **options)
 
 
 def run_compiler(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
@@ -56,7 +66,7 @@ def run_compiler(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
     """
     with temporary_folder("mipsrec-cc-") as folder, subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-        start_new_session=True, cwd=folder, env={**environment_of_tools(), "TMPDIR": str(folder)},
+        start_new_session=True, cwd=folder, env=_environment_of_tools(folder),
     ) as process:  # fmt: skip
         try:
             output, errors = process.communicate()

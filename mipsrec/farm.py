@@ -246,15 +246,20 @@ class _Farm:
 
 
 def _check_settings() -> None:
-    """Raise BuildError where others choose dask's settings: they name code, and dask writes what is missing there."""
-    folder = Path("~/.config/dask").expanduser()
-    try:
-        trust.settle(folder)
-        reason = distrust_all(folder)
-    except trust.Distrusted as found:
-        reason = str(found)
-    except OSError:
-        return
+    """Raise BuildError where others choose dask's settings: they name code, and dask writes what is missing there.
+
+    Where others can make names in HOME, what is missing now may be there when dask looks.
+    """
+    home, folder = Path("~").expanduser(), Path("~/.config/dask").expanduser()
+    reason = trust.distrust(home)
+    if reason is None:
+        try:
+            trust.settle(folder)
+            reason = distrust_all(folder)
+        except trust.Distrusted as found:
+            reason = str(found)
+        except OSError:
+            return
     if reason is not None:
         raise BuildError(f"{folder}: {reason}, and dask would take its settings there; set HOME (sudo -H)")
 

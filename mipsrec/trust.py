@@ -35,7 +35,7 @@ _FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_DIRECTORY
 PARTIAL = ".partial-"
 """Begins the names of files that are being written."""
 WAS_OPEN = ".was-open-"
-"""Begins the names of folders that others could write, in the root of a cache: nothing there is used."""
+"""Begins the names of folders that others could write: nothing there is used, and no command removes them."""
 
 
 class Distrusted(OSError):
@@ -194,13 +194,16 @@ def is_file(path: str | os.PathLike[str]) -> bool:
 
 
 def listed(folder: Path) -> list[os.DirEntry[str]]:
-    """Return what is in a folder, by name; nothing where it is a link, others can write it, or it cannot be read."""
+    """Return what is in a folder, by name; nothing where it is a link, others can write it, or it cannot be read.
+
+    What was set aside there is not looked for.
+    """
     try:
         if stat.S_ISLNK(os.lstat(folder).st_mode):
             return []
         settle(folder)
         with os.scandir(folder) as found:
-            return sorted(found, key=lambda entry: entry.name)
+            return sorted((one for one in found if not one.name.startswith(WAS_OPEN)), key=lambda entry: entry.name)
     except OSError:
         return []
 
@@ -355,7 +358,7 @@ def remove(path: Path, root: Path) -> None:
     """Remove a file, a link or a folder with all in it, below a trusted root; raises OSError.
 
     Nothing follows a link, goes to another file system or mount, or removes what is another user's. A folder that
-    others can write is set aside, with all in it.
+    others can write is set aside in the root, with all in it; what was set aside before goes there, too.
     """
     with opened_folder(root) as top, opened_folder(path.parent) as folder:
         if not settle(path.parent).is_relative_to(settle(root)):
@@ -372,6 +375,9 @@ def _remove_in(folder: int, name: str, top: int) -> None:
     status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if status.st_uid != os.geteuid():
         raise Distrusted("it belongs to another user")
+    if name.startswith(WAS_OPEN):
+        os.rename(name, name, src_dir_fd=folder, dst_dir_fd=top)
+        return
     if not stat.S_ISDIR(status.st_mode):
         os.unlink(name, dir_fd=folder)
         return

@@ -143,12 +143,12 @@ def _find_mipsrec() -> None:
         sys.path.append(str(SAMPLES.parent))
 
 
-def _run_tool(command: Sequence[str], **variables: str) -> Any:
+def _run_tool(command: Sequence[str]) -> Any:
     """Run a compiler by mipsrec.compiler.run_tool; return its CompletedProcess."""
     _find_mipsrec()
     from mipsrec.compiler import run_tool
 
-    return run_tool(command, variables, cwd=SAMPLES, capture_output=True, text=True)
+    return run_tool(command, cwd=SAMPLES, capture_output=True, text=True)
 
 
 def _expanded(pattern: str) -> list[str]:
@@ -261,8 +261,8 @@ def _link_command(sample: Sample, target: str, flags: Sequence[str], static: boo
     return [*command, "-s"] if strip else command
 
 
-def _run(command: list[str], name: str, scratch: str) -> None:
-    done = _run_tool(command, TMPDIR=scratch)
+def _run(command: list[str], name: str) -> None:
+    done = _run_tool(command)
     if done.returncode:
         raise SampleError(f"sample {name}: {' '.join(command)} failed:\n{done.stderr}")
     if done.stderr:
@@ -294,7 +294,7 @@ def _build(
         objects = [f"{scratch}/{number}.o" for number in range(len(commands))]
 
         def compile_one(command: list[str], output: str) -> None:
-            _run([*command, output, f"-ffile-prefix-map={SAMPLES}=."], name, scratch)
+            _run([*command, output, f"-ffile-prefix-map={SAMPLES}=."], name)
 
         pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)))
         try:
@@ -302,7 +302,7 @@ def _build(
         finally:
             pool.shutdown(cancel_futures=True)  # after a failure or Ctrl-C the rest is not compiled
         libraries = [] if "-nostdlib" in link else ["-lm"]
-        _run([*link, *objects, "-o", str(result), *libraries], name, scratch)
+        _run([*link, *objects, "-o", str(result), *libraries], name)
     return result
 
 

@@ -357,6 +357,27 @@ def test_an_open_folder_in_place_of_a_file_is_set_aside(place: str, mine: Path) 
         assert [path.read_text() for path in mine.glob(f"{trust.WAS_OPEN}*/file")] == kept
 
 
+@pytest.mark.parametrize("place", ["objects/ab", "identities", "libraries", "code/key/variant/ab", "host/key"])
+def test_what_was_set_aside_stays(place: str, mine: Path) -> None:
+    """Room for a file is made in the file's own folder. What was there may be this user's, moved there by others."""
+    (mine / place).mkdir(parents=True)
+    file = mine / place / "file"
+    file.mkdir()
+    (file / "private").write_text("kept")
+    mine.chmod(0o755)
+    file.chmod(0o777)
+    trust.write(file, b"data")
+    for path in (*mine.glob(f"{place}/*/private"), *mine.glob(f"{place}/*"), mine / place):
+        os.utime(path, (1, 1), follow_symlinks=False)
+    for path in mine.glob(f"{place}/{trust.WAS_OPEN}*"):
+        os.utime(path, (1, 1))
+    assert mipsrec("cache", "prune", "--max-size", "0", "--other-versions", "--older-than", "0s").returncode == 0
+    assert [path.read_text() for path in mine.rglob("private")] == ["kept"]
+    (mine / place).rename(mine / "rest")
+    trust.remove(mine / "rest", mine)
+    assert [path.read_text() for path in mine.rglob("private")] == ["kept"] and not (mine / "rest").exists()
+
+
 def test_the_servers_folder_that_others_could_write_is_set_aside(mine: Path) -> None:
     """They may have moved files of this user's there: the log would empty them."""
     (mine / "server").mkdir()

@@ -12,8 +12,9 @@ import pytest
 
 from mipsrec import farm, host_build
 from mipsrec.commands import bench_markdown, bench_sources
-from mipsrec.compiler import environment_of_tools, run_compiler
+from mipsrec.compiler import run_compiler, run_tool
 from mipsrec.errors import BuildError
+from mipsrec.trust import distrust
 from mipsrec.trusted_tree import distrust_all
 from tests.cli.others import GIVES_AWAY, give, open_to_others, snapshot
 from tests.support.commandline import mipsrec
@@ -72,9 +73,14 @@ def test_dask_takes_no_settings_from_there(home: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("HOME", str(home))
     with pytest.raises(BuildError, match="dask would take its settings there"):
         farm._check_settings()
-    monkeypatch.setenv("HOME", str(home / "sources/absent"))
+    monkeypatch.setenv("HOME", str(home / "sources"))
     if home.stat().st_uid == os.geteuid():
         farm._check_settings()  # others can make nothing there
+    (home / "sources").chmod(0o1777)
+    for name in ("sources", "sources/absent"):  # others can make folders with settings there meanwhile
+        monkeypatch.setenv("HOME", str(home / name))
+        with pytest.raises(BuildError, match="dask would take its settings there"):
+            farm._check_settings()
 
 
 @pytest.mark.parametrize("place", ["home/.local/bin", "working folder"])
@@ -97,23 +103,53 @@ def test_no_host_is_taken_from_there(place: str, monkeypatch: pytest.MonkeyPatch
         assert found is None or not found.is_relative_to(folder)
 
 
-def test_no_tool_sees_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The compiler, dot, git and apt-get may take settings, plugins and files from there."""
-    log, script = home / "log", home / "compiler"
-    script.write_text(f'#!/bin/sh\necho "$HOME $XDG_DATA_DIRS $KEPT" >> {log}\n')
+@pytest.fixture
+def tool(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tool that logs the variables it sees."""
+    script = home / "compiler"
+    script.write_text(f'#!/bin/sh\necho "$HOME|$XDG_DATA_DIRS|$KEPT|$TMPDIR" >> {home}/log\n')
     script.chmod(0o755)
     monkeypatch.setenv("KEPT", "kept")
+    return script
+
+
+def seen_by(tool: Path) -> list[list[str]]:
+    """Return the variables that the tool sees, each time that it runs as a compiler, a tool, and for samples."""
+    log = tool.parent / "log"
+    log.unlink(missing_ok=True)
+    run_compiler([str(tool)])
+    run_tool([str(tool)])
+    load_samples()._run_tool([str(tool)])
+    return [line.split("|") for line in log.read_text().splitlines()]
+
+
+def test_no_tool_sees_it(home: Path, tool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiler, dot, git and apt-get may take settings, plugins and files from there."""
     for mode, seen in ((0o755, str(home / "sources")), (0o777, "")):
         (home / "sources").chmod(mode)
         monkeypatch.setenv("HOME", str(home / "sources"))
         monkeypatch.setenv("XDG_DATA_DIRS", f"/usr:{home}/sources")
         trusted = seen if home.stat().st_uid == os.geteuid() else ""
-        assert environment_of_tools().get("HOME", "") == trusted
         folders = f"/usr:{home}/sources" if trusted else ""
-        log.unlink(missing_ok=True)
-        run_compiler([str(script)])
-        load_samples()._run_tool([str(script)])
-        assert log.read_text() == f"{trusted} {folders} kept\n" * 2
+        assert [words[:3] for words in seen_by(tool)] == [[trusted, folders, "kept"]] * 3
+
+
+def test_a_home_is_one_absolute_path(home: Path, tool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others may have a folder with a colon in its name, and tools work in other folders than this process."""
+    for name in ("/usr:/", "/usr:/usr", "usr", "", "../usr"):
+        monkeypatch.chdir("/")
+        monkeypatch.setenv("HOME", name)
+        monkeypatch.setenv("XDG_CONFIG_HOME", name)
+        monkeypatch.setenv("XDG_DATA_DIRS", "usr:/usr")
+        assert [words[:3] for words in seen_by(tool)] == [["", "", "kept"]] * 3
+
+
+def test_files_on_the_way_are_not_there(home: Path, tool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compilers give each other files by their names in TMPDIR."""
+    monkeypatch.setenv("TMPDIR", str(home))
+    places = [Path(words[3]) for words in seen_by(tool)]
+    assert len({*places}) == 3 and not any(place.exists() for place in places)
+    assert distrust(home) is None or not any(place.is_relative_to(home) for place in places)
 
 
 def test_git_takes_no_settings_from_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
