@@ -214,9 +214,9 @@ def partial_variant(options: Options, chosen: Sequence[tuple[str, Sequence[int]]
 
 _NOT_TRANSLATING = {
     "__main__.py", "_runtime", "_samples", "cache_entries.py", "cache_limit.py", "cache_notes.py", "cache_prune.py",
-    "cli.py", "commands", "demo.py", "host_build.py", "interrupts.py", "layers.py", "packaging", "private_group.py",
-    "profile_report.py", "stencils", "store.py", "sysroot.py", "temporary_folder.py", "this_user.py", "timing.py",
-    "trust.py", "workers.py",
+    "cli.py", "commands", "demo.py", "folder_walk.py", "host_build.py", "interrupts.py", "layers.py", "packaging",
+    "private_group.py", "profile_report.py", "stencils", "store.py", "sysroot.py", "temporary_folder.py",
+    "this_user.py", "timing.py", "trust.py", "trusted_path.py", "trusted_tree.py", "workers.py",
 }  # fmt: skip
 """What comes after a library is made, only asks for one, or says who makes it: its contents do not depend on these."""
 

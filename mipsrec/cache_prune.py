@@ -17,6 +17,7 @@ from . import cache_notes, stencils, trust
 from .cache import CODE, HOSTS, LIBRARIES, OBJECTS, own_folder
 from .cache_entries import CacheEntry, cache_entries, remove, remove_empty_folders, remove_path
 from .cache_limit import BOUNDED, beyond, limit_bytes
+from .folder_walk import files_below
 from .trust import listed, subfolders
 
 _MOST_LOCK_BYTES = 1 << 16
@@ -94,9 +95,9 @@ def _size(path: Path) -> int:
 
 def _statuses(path: Path) -> Iterator[os.stat_result]:
     """Yield how a file is, or a folder and each file in it; nothing of those that are gone."""
-    for one in (path, *(Path(current, name) for current, _, names in os.walk(path) for name in names)):
-        with suppress(OSError):
-            yield one.lstat()
+    with suppress(OSError):
+        yield path.lstat()
+    yield from (status for _, status in files_below(path))
 
 
 def _unfinished_in(folder: Path, now: float) -> Iterator[Leftover]:

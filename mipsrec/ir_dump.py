@@ -162,7 +162,14 @@ def _own_file(folder: Path, name: str) -> Path:
         _check_trust(folder / name)
     except FileNotFoundError:
         raise BuildError(f"{folder / name}: is missing; dump the program again") from None
-    return folder / name
+    return _no_link(folder / name)
+
+
+def _no_link(path: Path) -> Path:
+    """Return the path of a file in a dump; raises BuildError where what it names lies elsewhere."""
+    if path.is_symlink():
+        raise BuildError(f"{path}: is a link; put the file itself there")
+    return path
 
 
 def read_dump(folder: Path) -> Dump:
@@ -170,7 +177,7 @@ def read_dump(folder: Path) -> Dump:
     try:
         _check_trust(folder)
         _check_trust(folder / INDEX)
-        index = json.loads(read_input(folder / INDEX))
+        index = json.loads(read_input(_no_link(folder / INDEX)))
     except OSError as error:
         reason = f"not a folder made by `mipsrec dump-llvm -o` ({INDEX}: {error.strerror})"
         raise BuildError(f"{folder}: {reason}") from error

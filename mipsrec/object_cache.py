@@ -55,7 +55,7 @@ def find(key: str) -> bytes | None:
     end = len(data) - FOOTER_BYTES - len(key)
     if not is_whole(data) or data[max(end, 0) : -FOOTER_BYTES] != key.encode():
         with suppress(OSError):
-            trust.remove(path, objects_folder())
+            trust.remove(path, own_folder())
         return None
     with suppress(OSError):
         os.utime(path, follow_symlinks=False)
@@ -92,5 +92,5 @@ def trim(limit_bytes: int = LIMIT_BYTES) -> None:
             if excess <= 0:
                 break
             with suppress(OSError):
-                trust.remove(path, objects_folder())
+                trust.remove(path, own_folder())
                 excess -= size

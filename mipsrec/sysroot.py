@@ -10,23 +10,46 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from .elf import Image, load_elf
 from .errors import ElfError
+from .folder_walk import files_below
 from .input_file import MOST_ELF_BYTES, open_input, read_text
 
 _MOST_LINKS = 40
 _PATH_MAX = 4096
 """Bytes of the longest path that the kernel takes, and one: what is longer names no file (path_resolution(7))."""
 _MOST_CONFIGURATIONS = 200
+"""Files, patterns and folders that ld.so.conf names, of each: it may be anybody's."""
 _LONGEST_NAME = 255
 _EF_MIPS_ABI2 = 0x20
 _MULTIARCH = {"little": ("mipsel-linux-gnu",), "big": ("mips-linux-gnu",)}
 _DEFAULTS = ("/lib", "/usr/lib", "/usr/local/lib")
+
+
+_Named = TypeVar("_Named")
+
+
+@dataclass(frozen=True)
+class _Configured:
+    """What ld.so.conf names, in order; values are of no use."""
+
+    files: dict[Path, None] = field(default_factory=dict)
+    patterns: dict[str, None] = field(default_factory=dict)
+    folders: dict[str, None] = field(default_factory=dict)
+
+
+def _is_new(name: _Named, known: dict[_Named, None]) -> bool:
+    """Return whether a name is not among those known; it then is, unless they are too many."""
+    if name in known or len(known) >= _MOST_CONFIGURATIONS:
+        return False
+    known[name] = None
+    return True
 
 
 @dataclass(frozen=True)
@@ -75,37 +98,31 @@ class Sysroot:
 
     def library_folders(self, byte_order: str) -> list[str]:
         """Return the folders that the dynamic linker searches without being told, as the guest names them."""
-        found = self._configured("/etc/ld.so.conf", set(), set())
+        configured = _Configured()
+        self._configure("/etc/ld.so.conf", configured)
+        found = list(configured.folders)
         for folder in _DEFAULTS:
             found += [f"{folder}/{name}" for name in _MULTIARCH[byte_order]] + [folder]
         return list(dict.fromkeys(found))
 
-    def _configured(self, guest_path: str, known: set[Path], patterns: set[str]) -> list[str]:
-        """Return the folders that a file like /etc/ld.so.conf names, those of the files it includes in their place.
-
-        Each file and pattern counts once, and so many of them: it may be anybody's file.
-        """
+    def _configure(self, guest_path: str, found: _Configured) -> None:
+        """Add the folders that a file like /etc/ld.so.conf names, those of the files it includes in their place."""
         path = self.host_path(guest_path)
-        if path is None or path in known or len(known) >= _MOST_CONFIGURATIONS:
-            return []
-        known.add(path)
+        if path is None or not _is_new(path, found.files):
+            return
         try:
             lines = read_text(path, "replace").splitlines()
         except OSError:
-            return []
-        found: list[str] = []
+            return
         for line in lines:
             words = line.split("#", 1)[0].split()
             if len(words) > 1 and words[0] == "include":
                 pattern = os.path.join(os.path.dirname(guest_path), words[1])
-                if pattern not in patterns and len(patterns) < _MOST_CONFIGURATIONS:
-                    patterns.add(pattern)
+                if _is_new(pattern, found.patterns):
                     for included in self._included(pattern):
-                        found += self._configured(included, known, patterns)
+                        self._configure(included, found)
             elif words and words[0].startswith("/"):
-                found.append(words[0])
-        return found
-
+                _is_new(words[0], found.folders)
 
     def _included(self, pattern: str) -> list[str]:
         """Return the files that a pattern of ld.so.conf names. Only its last part may have wildcards, as everywhere."""
@@ -137,6 +154,7 @@ def closure_of(programs: Sequence[Path], sysroot: Sysroot) -> Closure:
     """Return the programs with all that they load at the start; raises ElfError where a program itself is unfit."""
     closure = Closure()
     waiting: list[tuple[Path, Image]] = []
+    folders = {order: sysroot.library_folders(order) for order in _MULTIARCH}
     for program in programs:
         image = load_elf(program)
         if program not in closure.images:
@@ -144,7 +162,7 @@ def closure_of(programs: Sequence[Path], sysroot: Sysroot) -> Closure:
             waiting.append((program, image))
     while waiting:
         path, image = waiting.pop(0)
-        for name, found in _wanted(path, image, sysroot):
+        for name, found in _wanted(path, image, sysroot, folders[image.byte_order]):
             if found is None:
                 if not closure.has(name):
                     closure.missing.append(f"{name}: not found (wanted by {path})")
@@ -160,18 +178,17 @@ def closure_of(programs: Sequence[Path], sysroot: Sysroot) -> Closure:
     return closure
 
 
-def _wanted(path: Path, image: Image, sysroot: Sysroot) -> Iterator[tuple[str, Path | None]]:
-    """Yield each file that an image names, and where it is."""
+def _wanted(
+    path: Path, image: Image, sysroot: Sysroot, untold: list[str]
+) -> Iterator[tuple[str, Path | None]]:
+    """Yield each file that an image names, and where it is; `untold` are the folders that it need not name."""
     if image.interpreter is not None:
         yield image.interpreter, sysroot.host_path(image.interpreter)
-    folders: list[str] | None = None
+    folders = [_expanded(folder, path, image, sysroot) for folder in image.run_paths] + untold
     for name in image.needed:
         if "/" in name:
             yield name, sysroot.host_path(name)
             continue
-        if folders is None:
-            folders = [_expanded(folder, path, image, sysroot) for folder in image.run_paths]
-            folders += sysroot.library_folders(image.byte_order)
         yield name, next((found for folder in folders if (found := _fit(sysroot, folder, name, image))), None)
 
 
@@ -216,22 +233,8 @@ def mips_files(folder: Path) -> Iterator[Path]:
         device = os.stat(folder).st_dev
     except OSError:
         return
-    for current, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if _is_on(device, Path(current, name)))
-        for name in sorted(names):
-            path = Path(current, name)
-            try:
-                status = path.lstat()
-            except OSError:
-                continue
-            key = status.st_dev, status.st_ino
-            if not path.is_symlink() and path.is_file() and key not in seen and is_mips(path):
-                seen.add(key)
-                yield path
-
-
-def _is_on(device: int, folder: Path) -> bool:
-    try:
-        return folder.lstat().st_dev == device
-    except OSError:
-        return False
+    for path, status in files_below(folder, device):
+        key = status.st_dev, status.st_ino
+        if stat.S_ISREG(status.st_mode) and key not in seen and is_mips(path):
+            seen.add(key)
+            yield path

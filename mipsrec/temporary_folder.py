@@ -99,8 +99,8 @@ def opened_output(folder: str | os.PathLike[str]) -> Iterator[int]:
     """Yield the descriptor of a folder for results, made if need be; raises OSError.
 
     It may be another user's. But that user does not choose which one it is: links on the way are of root or this user,
-    and what is written by the descriptor goes there, whatever has the folder's name meanwhile. Folders that were made
-    go where the work fails, if they are empty then.
+    in folders where others can put none, and what is written by the descriptor goes there, whatever has the folder's
+    name meanwhile. Folders that were made go where the work fails, if they are empty then.
     """
     with ExitStack() as opened:
         made: list[tuple[int, str, int]] = []
@@ -135,7 +135,7 @@ def _open_output(path: str, opened: ExitStack, made: list[tuple[int, str, int]])
         links += 1
         if links > _MOST_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-        target = _target_of(found)
+        target = _target_of(found, here)
         waiting += trust.parts(target)
         here = hold(os.open("/", _PLACE)) if target.startswith("/") else here
     if not stat.S_ISDIR(os.fstat(here).st_mode):
@@ -166,14 +166,17 @@ def _open_made(name: str, folder: int, mode: int) -> int:
     return made
 
 
-def _target_of(link: int) -> str:
-    """Return where an opened link leads; raises Distrusted where another user made it.
+def _target_of(link: int, folder: int) -> str:
+    """Return where an opened link leads; raises Distrusted where another user made it, or can have put it there.
 
-    The owner of the root folder is root, also where root has a number that means nobody (is_for_all).
+    In the root folder, whose owner is root, links may be of that owner: where root has a number that means nobody
+    (is_for_all), so has everybody else.
     """
-    owner = os.fstat(link).st_uid
-    if not trust.is_trusted(owner) and owner != os.lstat("/").st_uid:
+    owner, root = os.fstat(link).st_uid, os.lstat("/")
+    if not trust.is_trusted(owner) and not (owner == root.st_uid and os.path.samestat(os.fstat(folder), root)):
         raise trust.Distrusted("a link on the way to it belongs to another user")
+    if trust.others_write(os.fstat(folder), f"/proc/self/fd/{folder}/."):
+        raise trust.Distrusted("a link on the way to it is in a folder that others can write")
     return os.readlink("", dir_fd=link)
 
 

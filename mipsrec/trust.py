@@ -1,9 +1,7 @@
-"""Whom a path is trusted to, and the one way to files that others might have put there.
+"""The one way to files that others might have put where they are.
 
-Enters: paths in a cache or a layer. Leaves: the same without links, descriptors of regular files, files written whole,
-and the reason why a path is not trusted. The rule: code comes only from what no one but root and this user can choose.
-A group counts as others, unless it is the user's alone (private_group.py). The host has the same rule
-(runtime/lifted/caches.c).
+Enters: paths in a cache or a layer. Leaves: descriptors of regular files, files written whole, and what trusted_path.py
+says of paths.
 
 What is found trusted can be used by its real path afterwards: who could change that path is trusted. So `settle` comes
 first, and nothing below follows a link.
@@ -18,137 +16,24 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO
 
-from . import private_group, this_user
 from .errors import one_line
 from .input_file import open_checked
 from .interrupts import held
+from .trusted_path import Distrusted, distrust, is_trusted, mount_of, opened_path, others_write, parts, settle
 
-_OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
-_MOST_LINKS = 40
+__all__ = ("Distrusted", "distrust", "is_trusted", "opened_path", "others_write", "parts", "settle")
+"""What this module has of trusted_path.py."""
+
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY
 _FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_DIRECTORY
 PARTIAL = ".partial-"
 """Begins the names of files that are being written."""
 WAS_OPEN = ".was-open-"
 """Begins the names of folders that others could write: nothing there is used, and no command removes them."""
-
-
-class Distrusted(OSError):
-    """A path, or a file, is not for us; `str()` says why."""
-
-
-def is_trusted(owner: int) -> bool:
-    """Return whether a user is root or this one; a process between two users or groups trusts none with its code."""
-    return owner == 0 or this_user.is_this_user(owner)
-
-
-# ---- paths ----
-
-
-@dataclass(frozen=True)
-class _Place:
-    """A file or folder on the way. `closed`: only its trusted owner may enter a folder above it."""
-
-    path: str
-    mode: int
-    group: int
-    closed: bool
-
-    @property
-    def others_write(self) -> bool:
-        if self.closed:
-            return False
-        return bool(self.mode & stat.S_IWOTH) or (bool(self.mode & stat.S_IWGRP) and self._group_is_others)
-
-    @property
-    def _group_is_others(self) -> bool:
-        return private_group.has_list(self.path) or not private_group.is_private(self.group)
-
-    @property
-    def closes(self) -> bool:
-        return self.closed or (stat.S_ISDIR(self.mode) and not self.mode & _OTHERS_ENTER)
-
-
-def parts(path: str | os.PathLike[str]) -> list[str]:
-    """Return the names in a path, the last one first."""
-    return [name for name in reversed(os.fspath(path).split("/")) if name not in ("", ".")]
-
-
-def settle(path: str | os.PathLike[str], make: bool = False, mode: int = 0o700) -> Path:
-    """Return what a path names, without links, if none but root and this user can change that.
-
-    Raises Distrusted, or another OSError where nothing is there. `make` makes folders that are missing, by default for
-    this user alone, and takes no file. In a sticky folder others can make names, but not change those of this user:
-    that is enough above a folder, but not for a file, nor for what the path names itself.
-    """
-    waiting = parts(path if os.path.isabs(path) else os.path.join(os.getcwd(), path))
-    trail = [_look("/", False)]
-    links = 0
-    while waiting:
-        name = waiting.pop()
-        if name == "..":
-            trail = trail[: max(1, len(trail) - 1)]
-            continue
-        above = trail[-1]
-        if above.others_write and not above.mode & stat.S_ISVTX:
-            raise Distrusted("others can write it, or a folder above it")
-        found = _look_or_make(os.path.join(above.path, name), above.closes, mode if make else None)
-        if not stat.S_ISLNK(found.mode):
-            trail.append(found)
-            continue
-        links += 1
-        if links > _MOST_LINKS:
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-        target = os.readlink(found.path)
-        trail = trail[:1] if target.startswith("/") else trail
-        waiting += parts(target)
-    _check_end(trail)
-    if make and not stat.S_ISDIR(trail[-1].mode):
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), trail[-1].path)
-    return Path(trail[-1].path)
-
-
-def _look(path: str, closed: bool) -> _Place:
-    status = os.lstat(path)
-    if not is_trusted(status.st_uid):
-        raise Distrusted("it, or a folder above it, belongs to another user")
-    return _Place(path, status.st_mode, status.st_gid, closed)
-
-
-def _look_or_make(path: str, closed: bool, mode: int | None) -> _Place:
-    """Return a place; where nothing is there, a new folder. Who makes one there at once is judged as any other."""
-    try:
-        return _look(path, closed)
-    except FileNotFoundError:
-        if mode is None:
-            raise
-    with suppress(FileExistsError):
-        os.mkdir(path, mode)
-    return _look(path, closed)
-
-
-def _check_end(trail: list[_Place]) -> None:
-    """Judge what a path names itself, and the folder that holds a file."""
-    end = trail[-1]
-    holders = trail[-2:-1] if not stat.S_ISDIR(end.mode) else []
-    if any(place.others_write for place in (end, *holders)):
-        raise Distrusted("others can write it, or a folder above it")
-
-
-def distrust(path: str | os.PathLike[str]) -> str | None:
-    """Return who else than root and this user can change what a path names, or None: code is taken from it."""
-    try:
-        settle(path)
-    except Distrusted as reason:
-        return str(reason)
-    except (OSError, ValueError):
-        return "it is out of reach"
-    return None
 
 
 # ---- reading ----
@@ -363,7 +248,7 @@ def remove(path: Path, root: Path) -> None:
     with opened_folder(root) as top, opened_folder(path.parent) as folder:
         if not settle(path.parent).is_relative_to(settle(root)):
             raise Distrusted("it is not below the folder that is cleared")
-        if _mount_of(folder) != _mount_of(top):
+        if mount_of(folder) != mount_of(top):
             raise Distrusted("it is on another file system")
         try:
             _remove_in(folder, path.name, top)
@@ -381,14 +266,14 @@ def _remove_in(folder: int, name: str, top: int) -> None:
     if not stat.S_ISDIR(status.st_mode):
         os.unlink(name, dir_fd=folder)
         return
-    if _Place(f"/proc/self/fd/{folder}/{name}", status.st_mode, status.st_gid, False).others_write:
+    if others_write(status, f"/proc/self/fd/{folder}/{name}"):
         _put_aside(folder, name, top)
         return
     inner = os.open(name, _FOLDER, dir_fd=folder)
     try:
         if os.fstat(inner).st_uid != os.geteuid():  # another folder has come in its place
             raise Distrusted("it belongs to another user")
-        if _mount_of(inner) != _mount_of(folder):
+        if mount_of(inner) != mount_of(folder):
             raise Distrusted("another file system is mounted there")
         for one in os.listdir(inner):
             with suppress(FileNotFoundError):
@@ -396,11 +281,3 @@ def _remove_in(folder: int, name: str, top: int) -> None:
     finally:
         os.close(inner)
     os.rmdir(name, dir_fd=folder)
-
-
-def _mount_of(handle: int) -> tuple[int, str]:
-    """Return which file system, and which mount of it, a folder is of."""
-    said = ""
-    with suppress(OSError), open(f"/proc/self/fdinfo/{handle}") as stream:
-        said = next((line for line in stream if line.startswith("mnt_id")), "")
-    return os.fstat(handle).st_dev, said

@@ -65,7 +65,8 @@ def _unpacked(package: str, folder: Path) -> Path:
         raise BuildError(f"{package}: its source package has {len(archives)} archives of original sources")
     sources = folder / "sources"
     sources.mkdir()
-    _run(["tar", "-xf", str(archives[0]), "--strip-components=1"], sources, f"{archives[0].name}: unpacking")
+    unpack = ["tar", "--no-same-owner", "--no-same-permissions", "--strip-components=1", "-xf", str(archives[0])]
+    _run(unpack, sources, f"{archives[0].name}: unpacking")
     return sources
 
 

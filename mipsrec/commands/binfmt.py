@@ -188,13 +188,14 @@ def _install(prefix: str, host: Path, flags: str) -> int:
     for kind in kinds(prefix):
         _unregister(kind)
         _write(FOLDER / "register", registration(kind, host, flags))
-        print(f"{kind.name}: registered for {host}, flags {flags}")
+        print(one_line(f"{kind.name}: registered for {host}, flags {flags}"))
     return 0
 
 
 def _uninstall(prefix: str) -> int:
     gone = [kind.name for kind in kinds(prefix) if _unregister(kind)]
-    print(f"no longer registered: {', '.join(gone)}" if gone else f"{prefix}: nothing of that name is registered")
+    said = f"no longer registered: {', '.join(gone)}" if gone else f"{prefix}: nothing of that name is registered"
+    print(one_line(said))
     return 0
 
 

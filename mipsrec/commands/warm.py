@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from contextlib import suppress
 
 from .. import pipeline
 from ..cache import own_folder, variant_of
@@ -37,8 +38,10 @@ def _print_grown(before: dict[str, Grown], options: Options) -> None:
         earlier = before.get(identity, Grown(now.path, frozenset(), 0.0))
         new, all_functions = len(now.functions - earlier.functions), len(now.functions)
         spent += max(0.0, now.seconds - earlier.seconds)
-        size = hot_path(identity, options).stat().st_size
-        if new:
+        if not new:
+            continue
+        with suppress(OSError):  # a description without a library says nothing
+            size = hot_path(identity, options).stat().st_size
             print(f"{one_line(str(now.path))}: {new} functions recompiled, {all_functions} in all, {size} bytes")
     print(f"the compile server took {spent:.1f} s of processor time")
 

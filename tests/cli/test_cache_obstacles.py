@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -13,6 +14,8 @@ import pytest
 from mipsrec import cache, host_build, object_cache, trust
 from mipsrec.cache import HOSTS, source_digest
 from mipsrec.checksum import identity_of
+from mipsrec.commands import warm
+from mipsrec.options import Options
 from mipsrec.server import growth, protocol
 from tests.cli.storing import libraries, make_root, stored
 from tests.support.commandline import environment
@@ -145,6 +148,20 @@ def test_nonsense_in_descriptions(facts: str, tmp_path: Path, monkeypatch: pytes
     folder.mkdir(parents=True)
     (folder / "ab00-hot.json").write_text(facts)
     assert growth.grown("variant") == {}
+
+
+def test_a_description_without_a_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`cache warm` says nothing of it, and ends as the program did."""
+    monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path))
+    folder = cache.variant_folder(cache.variant_of(Options())) / "ab"
+    folder.mkdir(parents=True)
+    group = {"number": 1, "functions": [[4096, []]], "parts": []}
+    facts = {"path": "/x", "groups": [group], "seconds": 1.0}
+    (folder / "ab00-hot.json").write_text(json.dumps(facts))
+    warm._print_grown({}, Options())
+    assert capsys.readouterr().out.startswith("the compile server took 1.0 s")
 
 
 @pytest.mark.parametrize("kind", OBSTACLES)

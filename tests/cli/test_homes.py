@@ -19,6 +19,7 @@ from mipsrec.trusted_tree import distrust_all
 from tests.cli.others import GIVES_AWAY, give, open_to_others, snapshot
 from tests.support.commandline import mipsrec
 from tests.support.compiled import ORDERS
+from tests.support.deep import deep_folder
 from tests.support.samples import load_samples
 from tests.support.tools import need
 
@@ -46,9 +47,17 @@ def test_links_in_sources(home: Path, tmp_path: Path) -> None:
     for name, target in (("loop", "."), ("inner/loop", ".."), ("nothing", "absent"), ("self", "self")):
         (tmp_path / "sources" / name).symlink_to(target)
     assert distrust_all(tmp_path / "sources") is None
-    (tmp_path / "sources/inner/link").symlink_to(home / ".config")
-    reason = distrust_all(tmp_path / "sources")
-    assert reason is not None and "inner/link" in reason
+    if home.stat().st_uid != os.geteuid():
+        (home / "back").symlink_to(tmp_path / "sources")  # they can lead it elsewhere, once it was looked at
+        (home / "to nothing").symlink_to(tmp_path / "sources/absent")
+    for target in (".config", "absent", "back", "to nothing"):
+        (tmp_path / "sources/inner/link").symlink_to(home / target)
+        reason = distrust_all(tmp_path / "sources")
+        if target == ".config" or distrust(home) is not None:
+            assert reason is not None and "inner/link" in reason, target
+        (tmp_path / "sources/inner/link").unlink()
+    with deep_folder(tmp_path / "sources"):
+        assert distrust_all(tmp_path / "sources") is None
 
 
 def test_no_sample_is_built_of_them(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from mipsrec import private_group
 from mipsrec.private_group import is_private
 from tests.cli.others import open_to_others
 from tests.support.mounts import in_namespace
@@ -150,3 +151,17 @@ def test_lists_of_users_and_groups(shared: Path) -> None:
 def test_numbers_that_stand_for_others() -> None:
     assert not is_private(65534)
     assert not is_private(2**32 - 2)
+
+
+def test_a_process_between_two_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has rights that its user has not, and its user can write what his group can."""
+    monkeypatch.setattr(private_group, "_check_sources", lambda: None)
+    monkeypatch.setattr(private_group, "_name_of_only_user", lambda user, group: "ann")
+    monkeypatch.setattr(private_group, "_check_group", lambda group, name: None)
+    monkeypatch.setattr(private_group, "_is_roots", lambda status: True)
+    assert is_private(12345)
+    for kind, me in (("uid", os.geteuid()), ("gid", os.getegid())):
+        with monkeypatch.context() as changed:
+            changed.setattr(os, f"get{kind}", lambda me=me: me + 1)
+            changed.setattr(os, f"getres{kind}", lambda me=me: (me + 1, me, me))
+            assert not is_private(12345)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from mipsrec import temporary_folder as temporary_folder_module
+from mipsrec import trust
 from mipsrec.commands import bench
 from mipsrec.temporary_folder import beside, move_file, opened_output, temporary_folder, write_in
 from mipsrec.trust import Distrusted
@@ -108,10 +109,11 @@ def test_temporary_folders(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -
 @only_who_may("give files away")
 def test_links_to_temporary_folders(open_folder: Path, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (shared / "closed").mkdir(mode=0o700)
-    link = open_folder / "link"
-    link.symlink_to(shared / "closed")
-    monkeypatch.setenv("TMPDIR", str(link))
-    for owner, inside in ((os.geteuid(), True), (NOBODY, False)):
+    me = os.geteuid()
+    for place, owner, inside in ((shared, me, True), (shared, NOBODY, False), (open_folder, me, False)):
+        link = place / f"link-{owner}"
+        link.symlink_to(shared / "closed")
+        monkeypatch.setenv("TMPDIR", str(link))
         os.lchown(link, owner, owner)
         with temporary_folder("mipsrec-test-") as folder:
             assert folder.is_relative_to(shared / "closed") == inside
@@ -221,7 +223,7 @@ def test_dumps_follow_no_links(open_folder: Path, shared: Path) -> None:
 
 @only_who_may("give files away")
 def test_others_do_not_choose_the_folder_of_results(open_folder: Path, shared: Path, tmp_path: Path) -> None:
-    """Who made a link on the way would choose whose `index.json` is replaced. One of the user's own is followed."""
+    """Who made a link on the way would choose whose `index.json` is replaced, or who can move one there."""
     (shared / "mine").mkdir()
     (shared / "mine/index.json").write_text("kept")
     (open_folder / "link").symlink_to(shared / "mine")
@@ -230,9 +232,23 @@ def test_others_do_not_choose_the_folder_of_results(open_folder: Path, shared: P
         assert_one_line(mipsrec(*way), "a link on the way to it belongs to another user")
         assert [path.name for path in (shared / "mine").iterdir()] == ["index.json"]
         os.lchown(open_folder / "link", os.geteuid(), os.getegid())
+        assert_one_line(mipsrec(*way), "a link on the way to it is in a folder that others can write")
     assert (shared / "mine/index.json").read_text() == "kept"
-    _dump(open_folder / "link/new")
+    (shared / "link").symlink_to(shared / "mine")
+    _dump(shared / "link/new")
     assert (shared / "mine/new/index.json").is_file()
+
+
+def test_links_where_root_has_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The owner of the root folder then has the number of everybody else; what is in that folder is root's."""
+    (tmp_path / "link").symlink_to(tmp_path)
+    monkeypatch.setattr(trust, "is_trusted", lambda owner: False)
+    with pytest.raises(Distrusted, match="another user"), opened_output(tmp_path / "link"):
+        pass
+    links = [name for name in os.listdir("/") if os.path.islink(f"/{name}") and os.path.isdir(f"/{name}")]
+    for name in links:
+        with opened_output(f"/{name}") as found:
+            assert os.path.samestat(os.fstat(found), os.stat(f"/{name}"))
 
 
 @only_who_may("give files away")

@@ -10,6 +10,7 @@ import pytest
 from mipsrec.errors import ElfError
 from mipsrec.sysroot import Closure, Sysroot, closure_of, is_mips, mips_files
 from tests.support.compiled import ORDERS
+from tests.support.deep import deep_folder
 from tests.support.dynamic import library, program
 
 EF_MIPS_ABI2 = 0x20
@@ -116,6 +117,14 @@ def test_configured_folders_without_end(root: Path, order: str) -> None:
     lines = ["include /etc/many/" + "[a-" * 300000, *(f"include /etc/many/*[0-9]*{n}?x" for n in range(99999)), "/last"]
     (root / "etc/ld.so.conf").write_text("\n".join(lines))
     assert "/last" in Sysroot(root).library_folders(order)
+    (root / "etc/ld.so.conf").write_text("\n".join(f"/{number}" for number in range(999999)))
+    assert len(Sysroot(root).library_folders(order)) < 300
+
+
+def test_folders_without_end(root: Path, order: str) -> None:
+    with deep_folder(root) as deep:
+        a = library(deep / "liba.so", order)
+        assert a in list(mips_files(root))
 
 
 def test_links_lead_inside(root: Path, order: str) -> None:

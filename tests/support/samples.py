@@ -18,9 +18,9 @@ def load_samples() -> ModuleType:
     module = load_samples_module()
     run = module._run
 
-    def run_once(command: list[str], name: str, scratch: str) -> None:
+    def run_once(command: list[str], name: str) -> None:
         output = Path(command[command.index("-o") + 1])
-        made_once_of(command, output, SAMPLES, lambda: run(command, name, scratch))
+        made_once_of(command, output, SAMPLES, lambda: run(command, name))
 
     module._run = run_once
     return module
