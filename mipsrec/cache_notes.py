@@ -3,7 +3,8 @@
 The host makes them as it runs programs (runtime/lifted/store.c), the compile server makes them here. A note spares the
 reading of a whole file; nothing is lost without it. Builds read files whole, and remove notes that say otherwise.
 
-A file has a note only where its times tell of every change; runtime/lifted/writers.c has the rule and its reasons.
+A file has a note only where its times tell of every change; runtime/lifted/writers.c and notes.c have the rules and
+their reasons.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ OLD_SECONDS = 3600
 _MOST_BYTES = 4096
 _STATFS_BYTES = 1024  # struct statfs is smaller everywhere
 _IN_MEMORY = {0x01021994, 0x858458F6, 0x958458F6}  # tmpfs, ramfs, hugetlbfs (linux/magic.h)
+_DATED_ELSEWHERE = {0x65735546, 0x01021997}  # FUSE, 9P
+_LOOP_MAJOR = 7
 _NAME = re.compile(r"[0-9a-f]+-[0-9a-f]+")
 _NOTE = re.compile(r"1 \d+ -?\d+\.\d{9} -?\d+\.\d{9} ([0-9a-f]{64}|whole)\n")
 
@@ -76,19 +79,29 @@ def _can_have_writers(handle: int) -> bool | None:
     return False
 
 
-def _is_in_memory(handle: int) -> bool:
-    """Return whether an open file is of a file system in memory, which need not date stores to mappings."""
+def _kind_of_system(handle: int) -> int | None:
+    """Return the number of an open file's kind of file system."""
     found = ctypes.create_string_buffer(_STATFS_BYTES)
     if ctypes.CDLL(None).fstatfs(handle, found) != 0:
+        return None
+    return ctypes.c_ulong.from_buffer(found).value & 0xFFFFFFFF
+
+
+def _has_kernels_dates(handle: int) -> bool:
+    """Return whether the kernel of this machine dates an open file; runtime/lifted/notes.c has the rule.
+
+    A file system in memory need not date stores to mappings.
+    """
+    if os.major(os.fstat(handle).st_dev) == _LOOP_MAJOR or os.fstatvfs(handle).f_flag & os.ST_RDONLY:
         return False
-    return ctypes.c_ulong.from_buffer(found).value & 0xFFFFFFFF in _IN_MEMORY
+    return _kind_of_system(handle) not in _IN_MEMORY | _DATED_ELSEWHERE
 
 
 def times_tell(handle: int) -> bool:
     """Return whether what is read from now on are the file's contents for as long as its times stay as they are."""
     status = os.fstat(handle)
     age = time.time() - max(status.st_mtime, status.st_ctime)
-    if age < SETTLED_SECONDS or _is_in_memory(handle):
+    if age < SETTLED_SECONDS or not _has_kernels_dates(handle):
         return False
     writers = _can_have_writers(handle)
     return age >= OLD_SECONDS if writers is None else not writers

@@ -66,7 +66,7 @@ static bool has_library(int fd, const char *cache)
     mr_caches_find(cache, NULL, true);
     mr_notes_open(mr_cache_own());
     mr_code_folders_find(NULL);
-    if (fstat(fd, &status) != 0 || !mr_note_identity(&status, identity))
+    if (fstat(fd, &status) != 0 || !mr_note_identity(fd, &status, identity))
         return false;
     for (unsigned i = 0; (folder = mr_code_folder(i)) != NULL; i++)
         if (mr_code_path(folder, identity, path, sizeof path) && mr_distrust(path, real) == NULL)

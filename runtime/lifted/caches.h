@@ -42,8 +42,9 @@ void mr_notes_open(const char *cache); /* where they are, a trusted folder; NULL
 bool mr_is_same_file(const struct stat *a, const struct stat *b);
 bool mr_is_older(const struct stat *status, time_t seconds); /* by what its times say */
 bool mr_is_settled(const struct stat *status); /* what dates the file from now on gives it other times */
+bool mr_has_kernels_dates(int fd, const struct stat *status); /* of this machine; else its identity is not noted */
 /* The identity that is noted of this state of a file. */
-bool mr_note_identity(const struct stat *status, char identity[MR_IDENTITY_DIGITS + 1]);
+bool mr_note_identity(int fd, const struct stat *status, char identity[MR_IDENTITY_DIGITS + 1]);
 bool mr_note_is_whole(const struct stat *status); /* of a library: it is known to be as it was made */
 /* For whoever has read the file while its times told of changes (writers.h). */
 void mr_note_write(const struct stat *status, const char *identity);

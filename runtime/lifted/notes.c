@@ -5,15 +5,24 @@
  * A note counts until the size, modification or change time differ. What changes within the two seconds after it was read
  * might have the same times: a file so young has no notes. Nor has one that can have writers (writers.c). Who can write a
  * note decides which code runs, so only notes of root and the user count. Everything here fails quietly.
+ *
+ * A change time tells only what the kernel of this machine wrote. In an image, its maker wrote what he liked, and another
+ * image may get the same device number later, with the same inodes and times. So what a file is, is not noted where it is
+ * on a loop device, or read-only, or on a file system whose dates come from elsewhere.
  */
 #include "lifted/caches.h"
 #include "lifted/this_user.h"
 
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
+#include <linux/major.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -53,6 +62,13 @@ bool mr_is_older(const struct stat *status, time_t seconds)
 bool mr_is_settled(const struct stat *status)
 {
     return mr_is_older(status, SETTLED_SECONDS);
+}
+
+bool mr_has_kernels_dates(int fd, const struct stat *status)
+{
+    struct statfs system;
+    return major(status->st_dev) != LOOP_MAJOR && fstatfs(fd, &system) == 0 && (system.f_flags & ST_RDONLY) == 0 &&
+           system.f_type != FUSE_SUPER_MAGIC && system.f_type != V9FS_MAGIC;
 }
 
 static bool note_path(const struct stat *status, char *path, size_t size_bytes)
@@ -117,10 +133,10 @@ void mr_note_write(const struct stat *status, const char *value)
         unlink(partial);
 }
 
-bool mr_note_identity(const struct stat *status, char identity[MR_IDENTITY_DIGITS + 1])
+bool mr_note_identity(int fd, const struct stat *status, char identity[MR_IDENTITY_DIGITS + 1])
 {
     return mr_is_settled(status) && read_note(status, identity) && strlen(identity) == MR_IDENTITY_DIGITS &&
-           strspn(identity, "0123456789abcdef") == MR_IDENTITY_DIGITS;
+           strspn(identity, "0123456789abcdef") == MR_IDENTITY_DIGITS && mr_has_kernels_dates(fd, status);
 }
 
 bool mr_note_is_whole(const struct stat *status)

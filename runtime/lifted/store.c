@@ -102,7 +102,7 @@ uint8_t *mr_file_read(int fd, size_t size_bytes)
 /* *settled: whether the identity is the file's for as long as its status stays as it is. */
 static bool identify(int fd, const struct stat *status, char identity[MR_IDENTITY_DIGITS + 1], bool *settled)
 {
-    *settled = mr_note_identity(status, identity);
+    *settled = mr_note_identity(fd, status, identity);
     if (*settled)
         return true;
     *settled = mr_times_tell_of(fd, status); /* before it is read */
@@ -127,7 +127,7 @@ bool mr_store_identify_soon(int fd, char identity[MR_IDENTITY_DIGITS + 1], bool 
     bool settled;
     if (fstat(fd, &status) != 0 || status.st_size == 0)
         return false;
-    return mr_note_identity(&status, identity) ||
+    return mr_note_identity(fd, &status, identity) ||
            (reads && status.st_size <= SMALL_FILE_BYTES && identify(fd, &status, identity, &settled));
 }
 

@@ -96,5 +96,5 @@ bool mr_times_tell_of(int fd, const struct stat *status)
 {
     char path[32];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return !is_in_memory(fd) && mr_times_tell(path, status);
+    return !is_in_memory(fd) && mr_has_kernels_dates(fd, status) && mr_times_tell(path, status);
 }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import mmap
 import os
+import shlex
 import shutil
 import struct
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +23,7 @@ from mipsrec.elf import load_elf
 from mipsrec.store import store
 from tests.support.compiled import ORDERS, compile_guest
 from tests.support.dynamic import recompiled_files
+from tests.support.mounts import image_of, in_namespace, read_only
 from tests.support.powers import MEMORY, need_to
 from tests.support.settled import settle
 
@@ -52,11 +55,13 @@ class Exiting:
     host: Path
     user: int | None = None
 
+    def words(self) -> list[str | Path]:
+        options = ["--stats", "--tier", "aot", "--cache", self.cache, "--variant", variant_of(OPTIONS)]
+        return [self.host, *options, self.program]
+
     def run(self) -> tuple[int, bool]:
         """Return its status, and whether recompiled code ran."""
-        words: list[str | Path] = [self.host, "--stats", "--tier", "aot", "--cache", self.cache]
-        words += ["--variant", variant_of(OPTIONS), self.program]
-        result = subprocess.run(words, capture_output=True, text=True, user=self.user, cwd="/")
+        result = subprocess.run(self.words(), capture_output=True, text=True, user=self.user, cwd="/")
         return result.returncode, bool(recompiled_files(result.stderr))
 
     def noted(self) -> list[str]:
@@ -137,3 +142,32 @@ def test_files_in_memory_are_not_noted(host: Path) -> None:
             assert memory[at : at + 4] == first_word("little", 11)
             memory[at : at + 4] = first_word("little", 22)
         assert it.run() == (22, False)
+
+
+# ---- files whose dates are not this kernel's ----
+
+ASKS = "import os, sys; from mipsrec import cache_notes; print(cache_notes.times_tell(os.open(sys.argv[1], 0)))"
+LIES = "import os, sys; from mipsrec import cache_notes; cache_notes.note_identity(os.stat(sys.argv[1]), '0' * 64)"
+
+
+@pytest.mark.parametrize("way", ["read-only", "image"])
+def test_what_another_machine_may_have_dated_is_not_noted(way: str, tmp_path: Path, host: Path) -> None:
+    """Another image may get the same numbers: notes of its files are neither written nor believed."""
+    it = exiting(tmp_path, "little", host)
+    mounted = tmp_path / "mounted"
+    mounted.mkdir()
+    it.program = it.program.rename(mounted / "guest")
+    if way == "image":
+        need_to("mount images")
+    mounts = image_of(mounted) if way == "image" else read_only(mounted)
+
+    def run(*texts: str) -> subprocess.CompletedProcess[str]:
+        waits = shlex.join([sys.executable, "-m", "tests.support.settled", str(it.program)])
+        asks = [shlex.join([sys.executable, "-c", text, str(it.program)]) for text in texts]
+        return in_namespace([*mounts, waits, *asks], it.words(), {"MIPSREC_CACHE": str(it.cache)})
+
+    done = run(ASKS)
+    assert (done.returncode, done.stdout) == (11, "False\n"), done.stderr
+    assert recompiled_files(done.stderr) and it.noted() == ["whole"]
+    done = run(LIES)
+    assert done.returncode == 11 and recompiled_files(done.stderr) and "0" * 64 in it.noted()

@@ -29,6 +29,12 @@ def read_only(folder: Path) -> list[str]:
     return [f"mount --bind {name} {name}", f"mount -o remount,ro,bind {name}"]
 
 
+def image_of(folder: Path) -> list[str]:
+    """Return the commands that mount an image with a copy of what is in a folder on it."""
+    name, image = shlex.quote(str(folder)), shlex.quote(f"{folder}.image")
+    return [f"truncate -s 1M {image}", f"mke2fs -q -F -d {name} {image}", f"mount -o loop {image} {name}"]
+
+
 def small(folder: Path, size_bytes: int, fill: bool = False, options: str = "") -> list[str]:
     """Return the commands that mount a small file system on a folder, with a copy of what is in it, perhaps full."""
     name = shlex.quote(str(folder))

@@ -29,6 +29,11 @@ def _mount(folder: Path) -> None:
     subprocess.run(["unshare", "-m", "sh", "-ec", mount, "sh", folder], check=True, capture_output=True)
 
 
+def _mount_an_image(folder: Path) -> None:
+    mount = 'truncate -s 1M "$1/image" && mke2fs -q -F "$1/image" && mount -o loop "$1/image" "$1"'
+    subprocess.run(["unshare", "-m", "sh", "-ec", mount, "sh", folder], check=True, capture_output=True)
+
+
 def _become_another_user(folder: Path) -> None:
     subprocess.run(["true"], check=True, user=NOBODY, group=NOBODY, extra_groups=[], cwd="/")
 
@@ -56,6 +61,7 @@ def _keep_files_in_memory(_folder: Path) -> None:
 DEEDS: dict[str, Callable[[Path], None]] = {
     "give files away": _give_a_file_away,
     "mount file systems": _mount,
+    "mount images": _mount_an_image,
     "become another user": _become_another_user,
     "chroot": _chroot,
     "make user namespaces": _make_a_user_namespace,
