@@ -61,6 +61,8 @@ void mr_root_changes(void)
 {
     MR_TELL(growth_ends);
     mr_options.compile_server = NULL;
+    mr_options.library_path = NULL;
+    mr_options.trust_library = false;
     mr_notes_open(NULL);
 }
 
