@@ -22,9 +22,11 @@ static unsigned lines_of(const char *text)
     return count;
 }
 
-/* Returns the length of the UTF-8 character that begins there, and which it is; 0 where none does. */
+/* Returns the length of the UTF-8 character that begins there, and which it is; 0 where none does: halves of a pair
+ * (surrogates), what is longer than need be, and what is beyond the last character are none (RFC 3629). */
 static unsigned character_at(const unsigned char *at, uint32_t *code)
 {
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     unsigned length = *at < 0x80 ? 1 : *at < 0xc2 ? 0 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 : *at < 0xf5 ? 4 : 0;
     *code = length <= 1 ? *at : *at & (0x7fu >> length);
     for (unsigned i = 1; i < length; i++) {
@@ -32,7 +34,8 @@ static unsigned character_at(const unsigned char *at, uint32_t *code)
             return 0;
         *code = *code << 6 | (at[i] & 0x3f);
     }
-    return length;
+    bool is_half = *code >= 0xd800 && *code < 0xe000;
+    return is_half || *code > 0x10ffff || *code < least[length] ? 0 : length;
 }
 
 /* Whether a character moves a terminal's cursor or turns the direction of text: controls of ASCII and C1, separators of lines,

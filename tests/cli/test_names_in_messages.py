@@ -40,7 +40,9 @@ def test_a_file_that_is_no_program(tmp_path: Path) -> None:
 def test_every_kind_of_character(host: Path, tmp_path: Path) -> None:
     """Text stays; what is no UTF-8, and what moves a cursor, ends a line or turns the direction of text, does not."""
     text, others = "ä€😀\t", ("\x85", "\x9b", "\x7f", "\u061c", "\u200f", "\u2028", "\u202e", "\u2066")
-    broken = (b"\x9b31m", b"\xc0\xaf", b"\xed", b"\xe2\x82", b"\xf0\x9f\x98", b"\xf8")
+    cut_off = (b"\x9b31m", b"\xc0\xaf", b"\xed", b"\xe2\x82", b"\xf0\x9f\x98", b"\xf8")
+    too_long, none = (b"\xe0\x81\x8a", b"\xf0\x80\x81\x8a"), (b"\xed\xa0\x80", b"\xf4\x90\x80\x80")
+    broken = (*cut_off, *too_long, *none)
     for part in (*(other.encode() for other in others), *broken):
         said = subprocess.run([host, text.encode() + part], cwd=tmp_path, capture_output=True).stderr
         written = "".join(chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}" for byte in part)
