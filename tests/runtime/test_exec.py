@@ -10,6 +10,7 @@ import pytest
 
 from tests.runtime.twins import compile_guest, compile_native
 from tests.support.compiled import ORDERS
+from tests.support.compiled import compile_guest as compile_source
 from tests.support.hosts import sanitized_host
 from tests.support.powers import need_to
 from tests.support.tools import need
@@ -75,6 +76,49 @@ def test_descriptors_of_the_host_cannot_be_taken(host: Path, guest: Path) -> Non
     result = run([host, "--stats", guest, "run", guest, "a", "run", guest, "b", "show"], env={})
     assert (result.stdout, result.returncode) == (f"[b] [show] {guest}\n", 42), result
     assert result.stderr.count("system calls") == 1  # of the last one: the others did not end
+
+
+OTHERS = """
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static int ends[2];
+static int is_sent(int fd)
+{
+    _Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof fd)];
+    struct iovec piece = {"", 1};
+    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    *header = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof fd)};
+    memcpy(CMSG_DATA(header), &fd, sizeof fd);
+    return sendmsg(ends[0], &message, MSG_DONTWAIT) >= 0;
+}
+int main(void)
+{
+    struct stat status;
+    socketpair(AF_UNIX, SOCK_DGRAM, 0, ends);
+    int self = syscall(4434, getpid(), 0);
+    printf("%d%d%d\\n", is_sent(0), syscall(4438, self, 0, 0) > 0, dup(0) > 0);
+    for (int fd = 8; fd < 4200; fd++)
+        if (dup(fd) >= 0 || fcntl(fd, F_DUPFD, 0) >= 0 || fcntl(fd, F_SETFD, 0) == 0 || fstat(fd, &status) == 0 ||
+            fstatat(fd, "", &status, 0x1000) == 0 || is_sent(fd) || syscall(4438, self, fd, 0) >= 0 ||
+            lseek(fd, 0, SEEK_CUR) >= 0 || openat(fd, ".", O_RDONLY) >= 0)
+            printf("has %d\\n", fd);
+}
+"""
+
+
+@pytest.mark.parametrize("files", [12, 5000])
+def test_descriptors_of_the_host_are_not_the_guests(host: Path, tmp_path: Path, files: int) -> None:
+    """No call takes one of their numbers for one of the guest's, wherever they lie."""
+    program = compile_source(tmp_path, "big", OTHERS, "-static", "-w")
+    words = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", host, "--strace", "-L", tmp_path, "/guest"]
+    result = run(words, stdin=subprocess.DEVNULL)
+    assert (result.stdout, result.returncode) == ("111\n", 0) and program.exists(), result.stdout
 
 
 def test_options_are_handed_on(host: Path, tmp_path: Path, guest: Path) -> None:

@@ -30,10 +30,9 @@ SYSCALL(4008, creat, "so") { return open_file(AT_FDCWD, U32(0), 0x301 /* O_CREAT
 
 SYSCALL(4006, close, "d")
 {
-    if (mr_descriptor_is_host(FD(0)))
-        return -EBADF;
-    int64_t result = mr_result(close(FD(0)));
-    mr_descriptor_closed(FD(0));
+    int fd = FD(0);
+    int64_t result = mr_result(close(fd));
+    mr_descriptor_closed(fd);
     return result;
 }
 
@@ -72,7 +71,7 @@ static int64_t copy_to(int from, int to, int flags, bool old_call)
 }
 
 SYSCALL(4041, dup, "d") { return mr_descriptor_copied(FD(0), mr_result(dup(FD(0)))); }
-SYSCALL(4063, dup2, "dd") { return copy_to(FD(0), FD(1), 0, true); }
+SYSCALL(4063, dup2, "dd") { return copy_to(FD(0), INT(1), 0, true); }
 
 int mr_known_flags(uint32_t mips, int known)
 {
@@ -83,7 +82,7 @@ int mr_known_flags(uint32_t mips, int known)
 SYSCALL(4327, dup3, "ddf")
 {
     int flags = mr_known_flags(U32(2), ~0);
-    return flags < 0 ? flags : copy_to(FD(0), FD(1), flags, false);
+    return flags < 0 ? flags : copy_to(FD(0), INT(1), flags, false);
 }
 
 /* The old call answers in v0 and v1 instead of in memory. */

@@ -83,6 +83,17 @@ static size_t padded(size_t size_bytes, size_t to)
     return (size_bytes + to - 1) / to * to;
 }
 
+/* The host's own descriptors are none that the guest can send. */
+static void take_away_hosts(uint8_t *data, size_t data_bytes)
+{
+    for (size_t at = 0; at + sizeof(int) <= data_bytes; at += sizeof(int)) {
+        int fd;
+        memcpy(&fd, data + at, sizeof fd);
+        fd = mr_guest_descriptor(fd);
+        memcpy(data + at, &fd, sizeof fd);
+    }
+}
+
 int64_t mr_control_to_host(const uint8_t *guest, size_t guest_bytes, uint8_t *host, size_t host_room)
 {
     size_t at = 0, used = 0;
@@ -99,6 +110,8 @@ int64_t mr_control_to_host(const uint8_t *guest, size_t guest_bytes, uint8_t *ho
         const char *layout = layout_of(header.cmsg_level, header.cmsg_type, length - GUEST_HEADER);
         size_t data = mr_layout_to_host(layout, guest + at + GUEST_HEADER, length - GUEST_HEADER,
                                         host + used + sizeof header, host_room - used - sizeof header);
+        if (header.cmsg_level == SOL_SOCKET && header.cmsg_type == SCM_RIGHTS)
+            take_away_hosts(host + used + sizeof header, data);
         header.cmsg_len = sizeof header + data;
         memcpy(host + used, &header, sizeof header);
         memset(host + used + header.cmsg_len, 0, padded(header.cmsg_len, 8) - header.cmsg_len);

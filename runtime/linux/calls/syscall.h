@@ -23,6 +23,8 @@
 
 #include "mr_state.h"
 
+#include "linux/descriptors.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -68,7 +70,13 @@ static inline const char *mr_call_kinds(const struct mr_call_row *row)
 
 #define U32(n) ((uint32_t)c->arg[n])
 #define INT(n) ((int32_t)(uint32_t)c->arg[n])
-#define FD(n) INT(n)
+#define FD(n) mr_guest_descriptor(INT(n))
+
+/* A number that is the host's own is none of the guest's: calls say EBADF of -1. */
+static inline int mr_guest_descriptor(int fd)
+{
+    return mr_descriptor_is_host(fd) ? -1 : fd;
+}
 
 const struct mr_call_row *mr_call_row(uint32_t number);
 
