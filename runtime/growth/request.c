@@ -42,7 +42,8 @@ static bool name_socket(struct sockaddr_un *address)
 {
     char path[PATH_MAX + 40];
     const char *cache = mr_cache_own();
-    if (cache == NULL || *cache == 0 || mr_options.compile_server == NULL || !mr_is_this_user(geteuid()))
+    if (cache == NULL || *cache == 0 || mr_options.compile_server == NULL || !mr_is_this_user(geteuid()) ||
+        !mr_is_still_trusted(cache))
         return false;
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
     size_t length = (size_t)snprintf(path, sizeof path, "%s/server/%.*s.sock", cache, KEY_DIGITS, MR_CODE_KEY);

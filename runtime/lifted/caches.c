@@ -213,6 +213,12 @@ const char *mr_distrust_made(const char *path, char real[PATH_MAX])
     return settle(path, real, true);
 }
 
+bool mr_is_still_trusted(const char *real)
+{
+    char now[PATH_MAX];
+    return mr_distrust(real, now) == NULL && strcmp(real, now) == 0;
+}
+
 /* ---- caches and layers ---- */
 
 /* Puts a path in two parts into root. Returns false where there is no such folder. */

@@ -37,8 +37,12 @@ bool mr_code_path(const char *folder, const char *identity, char *path, size_t s
 const char *mr_distrust(const char *path, char real[PATH_MAX]);
 const char *mr_distrust_made(const char *path, char real[PATH_MAX]); /* makes it and folders above it, if they are missing */
 
+/* Whether a real path that was found right still is. In a sticky folder, others can make what its owner has removed. */
+bool mr_is_still_trusted(const char *real);
+
 /* ---- notes.c ---- */
-void mr_notes_open(const char *cache); /* where they are, a trusted folder; NULL or empty: nowhere */
+void mr_notes_open(const char *cache); /* where they are, a trusted folder; NULL or empty: nowhere. No thread writes one then */
+void mr_notes_forked(void);            /* in the child, which has none of the other threads */
 bool mr_is_same_file(const struct stat *a, const struct stat *b);
 bool mr_is_older(const struct stat *status, time_t seconds); /* by what its times say */
 bool mr_is_settled(const struct stat *status); /* what dates the file from now on gives it other times */

@@ -17,6 +17,8 @@
 #include <limits.h>
 #include <linux/magic.h>
 #include <linux/major.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -30,12 +32,20 @@
 static const char whole[] = "whole";
 
 static char notes_path[PATH_MAX];
+static _Atomic unsigned writers; /* threads that write a note */
+
+void mr_notes_forked(void)
+{
+    atomic_store(&writers, 0);
+}
 
 void mr_notes_open(const char *cache)
 {
     char path[PATH_MAX], real[PATH_MAX];
     struct stat status;
     notes_path[0] = 0;
+    while (atomic_load(&writers) != 0)
+        sched_yield();
     if (cache == NULL || *cache == 0 || snprintf(path, sizeof path, "%s/identities", cache) >= (int)sizeof path)
         return;
     if (lstat(path, &status) != 0) /* it will be made */
@@ -71,11 +81,11 @@ bool mr_has_kernels_dates(int fd, const struct stat *status)
            system.f_type != FUSE_SUPER_MAGIC && system.f_type != V9FS_MAGIC;
 }
 
-static bool note_path(const struct stat *status, char *path, size_t size_bytes)
+static bool note_path(const char *folder, const struct stat *status, char *path, size_t size_bytes)
 {
-    int length = snprintf(path, size_bytes, "%s/%llx-%llx", notes_path, (unsigned long long)status->st_dev,
+    int length = snprintf(path, size_bytes, "%s/%llx-%llx", folder, (unsigned long long)status->st_dev,
                           (unsigned long long)status->st_ino);
-    return notes_path[0] != 0 && length >= 0 && (size_t)length < size_bytes;
+    return folder[0] != 0 && length >= 0 && (size_t)length < size_bytes;
 }
 
 /* The part of a note that says which state of the file it is of. */
@@ -97,7 +107,7 @@ static bool is_trusted_note(int fd)
 static bool read_note(const struct stat *status, char value[MR_IDENTITY_DIGITS + 1])
 {
     char path[PATH_MAX], head[160], text[320];
-    int fd = note_path(status, path, sizeof path) ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW) : -1;
+    int fd = note_path(notes_path, status, path, sizeof path) ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW) : -1;
     if (fd < 0)
         return false;
     ssize_t size_bytes = is_trusted_note(fd) ? read(fd, text, sizeof text - 1) : -1;
@@ -113,16 +123,25 @@ static bool read_note(const struct stat *status, char value[MR_IDENTITY_DIGITS +
     return true;
 }
 
-void mr_note_write(const struct stat *status, const char *value)
+/* Makes the folder in the cache, if it is missing. Returns whether it can be written now. */
+static bool is_ready(const char *folder)
+{
+    char cache[PATH_MAX];
+    snprintf(cache, sizeof cache, "%.*s", (int)(strrchr(folder, '/') - folder), folder);
+    if (!mr_is_still_trusted(cache[0] != 0 ? cache : "/"))
+        return false;
+    mkdir(folder, 0755);
+    return mr_is_still_trusted(folder);
+}
+
+static void write_note(const char *folder, const struct stat *status, const char *value)
 {
     char path[PATH_MAX], partial[PATH_MAX + 32], text[320];
-    if (!mr_is_settled(status) || status->st_nlink == 0 || !note_path(status, path, sizeof path))
-        return;
     uint64_t chance;
-    if (getrandom(&chance, sizeof chance, GRND_NONBLOCK) != sizeof chance)
+    if (!note_path(folder, status, path, sizeof path) || !is_ready(folder) ||
+        getrandom(&chance, sizeof chance, GRND_NONBLOCK) != sizeof chance)
         return;
-    snprintf(partial, sizeof partial, "%s/.partial-%016llx", notes_path, (unsigned long long)chance);
-    mkdir(notes_path, 0755);
+    snprintf(partial, sizeof partial, "%s/.partial-%016llx", folder, (unsigned long long)chance);
     int fd = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (fd < 0)
         return;
@@ -131,6 +150,17 @@ void mr_note_write(const struct stat *status, const char *value)
     bool complete = write(fd, text, (size_t)size_bytes) == size_bytes;
     if ((close(fd) != 0) | !complete || rename(partial, path) != 0)
         unlink(partial);
+}
+
+void mr_note_write(const struct stat *status, const char *value)
+{
+    char folder[PATH_MAX];
+    if (!mr_is_settled(status) || status->st_nlink == 0)
+        return;
+    atomic_fetch_add(&writers, 1);
+    strcpy(folder, notes_path);
+    write_note(folder, status, value);
+    atomic_fetch_sub(&writers, 1);
 }
 
 bool mr_note_identity(int fd, const struct stat *status, char identity[MR_IDENTITY_DIGITS + 1])

@@ -6,6 +6,7 @@ and no other process can change its root.
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from mipsrec import layers, pipeline
 from mipsrec.cache import source_digest
 from mipsrec.cache_notes import name_of
+from tests.cli.others import GIVES_AWAY, open_to_others
 from tests.runtime.twins import compile_guest
 from tests.server.starting import Script
 from tests.support.paths import PREBUILT
@@ -36,12 +38,12 @@ def guest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_guest(tmp_path_factory.mktemp("guest"), "little", "changed_roots")
 
 
-def change(script: Script, guest: Path, folder: Path, deed: str, *more: str) -> bool:
+def change(script: Script, guest: Path, folder: Path, deed: str, *more: str, what: str = "mounted") -> bool:
     """Have the guest do a deed, and compute for longer than a server waits; return whether the file has a note then."""
     (script.cache / "code" / source_digest() / layers.variants_to_run(pipeline.Options())[-1]).mkdir(parents=True)
     (folder / "mounted").mkdir()
     apart = ["unshare", "-m", "sh", "-ec", IN_MOUNTS, folder / "mounted"] if DEEDS.get(deed) == MOUNTS else []
-    words = [*apart, script.host, "--stats", *script.words(), guest, deed, folder / "mounted", FILE, *more]
+    words = [*apart, script.host, "--stats", *script.words(), guest, deed, folder / what, FILE, *more]
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     samples = re.findall(r"(\d+) in translated or interpreted code", done.stderr)
@@ -68,3 +70,15 @@ def test_no_server_for_what_it_executes(deed: str, script: Script, guest: Path, 
     noted = change(script, guest, tmp_path, deed, "execute")
     assert noted <= ("root" not in deed)
     assert script.starts() == []
+
+
+@GIVES_AWAY
+def test_a_cache_that_another_user_has_made_anew(host: Path, guest: Path) -> None:
+    """In a sticky folder that is possible once the cache was removed; what was judged at the start is not there."""
+    with open_to_others() as folder:
+        folder.chmod(0o1777)
+        script = Script(host, folder / "cache")
+        script.cache.mkdir(mode=0o700)
+        script.prepare()
+        assert not change(script, guest, folder, "exchange", what="cache")
+        assert script.starts() == [] and os.listdir(script.cache) == ["identities"]

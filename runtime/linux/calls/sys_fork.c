@@ -9,6 +9,7 @@
 #include "base/lock.h"
 #include "base/observe.h"
 #include "base/options.h"
+#include "lifted/caches.h"
 #include "linux/abi.h"
 #include "linux/calls/clone.h"
 #include "linux/calls/layout.h"
@@ -195,6 +196,7 @@ static void begin_process(const struct mr_clone *clone, uint64_t host_mask)
 {
     mr_threads_forked(clone->flags & CLONE_CHILD_CLEARTID ? clone->child_tid : 0);
     MR_TELL(growth_forked);
+    mr_notes_forked();
     if (clone->flags & (CLONE_NEWNS | CLONE_NEWUSER))
         mr_root_changes();
     MR_TELL(sample_forked);
