@@ -114,6 +114,12 @@ static int look_at(int fd, char *header)
     return header[0] == '#' && header[1] == '!' ? 0 : MR_CHAIN_OTHER;
 }
 
+bool mr_is_mips_program(int fd)
+{
+    char header[MR_CHAIN_HEADER_BYTES + 1];
+    return look_at(fd, header) == MR_CHAIN_MIPS;
+}
+
 int mr_chain_follow(struct mr_chain *chain, int fd, const char *name, const char ***strings)
 {
     bool other = false;

@@ -2,11 +2,12 @@
  *
  * Every host keeps its guest's program open under a number right behind that of its own executable (descriptors.h). So the
  * program of another guest is found through /proc/PID/fd, also when its file was replaced or deleted; that is allowed to
- * those who may read /proc/PID/exe.
+ * those who may read /proc/PID/exe. What is there and no MIPS program is none: then the process is as the kernel says.
  */
 #include "linux/descriptors.h"
 #include "linux/paths.h"
 #include "linux/proc_made.h"
+#include "linux/program.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -191,6 +193,24 @@ static int find_host_descriptor(long process, const char *host)
     return found;
 }
 
+/* Whoever starts a host may have given it other descriptors: a pipe, say, which is never opened here. What cannot be read is
+ * the guest's own trouble. */
+static bool has_program(long process, int fd)
+{
+    char name[40];
+    struct stat status;
+    snprintf(name, sizeof name, "%ld/fd/%d", process, fd);
+    int file = mr_own_open_proc(name, O_PATH);
+    bool regular = file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+    if (file >= 0)
+        close(file);
+    file = regular ? mr_own_open_proc(name, O_RDONLY | O_NONBLOCK) : -1;
+    bool found = regular && (file < 0 || mr_is_mips_program(file));
+    if (file >= 0)
+        close(file);
+    return found;
+}
+
 static int program_descriptor(long process)
 {
     char path[40], theirs[PATH_MAX], ours[PATH_MAX];
@@ -201,7 +221,7 @@ static int program_descriptor(long process)
         strcmp(theirs, ours) != 0)
         return -1;
     int host = find_host_descriptor(process, ours);
-    return host < 0 ? -1 : host + 1;
+    return host >= 0 && has_program(process, host + 1) ? host + 1 : -1;
 }
 
 bool mr_proc_is_memory(const char *proc_name)

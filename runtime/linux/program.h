@@ -49,6 +49,7 @@ enum { MR_CHAIN_MIPS = 1, MR_CHAIN_OTHER = 2 }; /* OTHER: not ours; the strings 
 /* Takes fd, the open file of this name, over. *strings is the first argument, with MR_CHAIN_ROOM free places before it; it
  * becomes the first argument of the program at the end. Returns one of these or -errno. */
 int mr_chain_follow(struct mr_chain *chain, int fd, const char *name, const char ***strings);
+bool mr_is_mips_program(int fd);
 /* Whether a file that is open may be executed; -errno. */
 int mr_may_execute(int fd);
 

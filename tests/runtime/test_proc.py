@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -123,10 +124,11 @@ def test_a_mips_machine(host: Path, tmp_path: Path, guest: Path) -> None:
 
 
 @contextmanager
-def waiting(command: list[str | Path]) -> Iterator[int]:
+def waiting(command: list[str | Path], before: Callable[[], None] | None = None) -> Iterator[int]:
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"SEEN": "from outside"}
-    ) as process:
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"SEEN": "from outside"}, preexec_fn=before,
+        close_fds=before is None,
+    ) as process:  # fmt: skip
         try:
             assert process.stdout is not None and process.stdout.readline() == b"waiting\n"
             yield process.pid
@@ -166,6 +168,26 @@ def test_guests_seen_from_guests(host: Path, tmp_path: Path, guest: Path) -> Non
         program.unlink()
         output = subprocess.run([*look, "link", f"/proc/{number}/exe"], capture_output=True, text=True).stdout
         assert output == f"/proc/{number}/exe: {program} (deleted)\n"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "other file"])
+def test_a_descriptor_that_is_no_program(host: Path, tmp_path: Path, guest: Path, kind: str) -> None:
+    """Who starts a host may have it seem to have another program; a pipe would keep a reader of exe waiting."""
+    (tmp_path / "file").touch()
+    os.mkfifo(tmp_path / "pipe")
+    other = os.open(tmp_path / ("pipe" if kind == "pipe" else "file"), os.O_RDWR)
+
+    def begin() -> None:
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 500), hard))
+        os.dup2(os.open(host, os.O_RDONLY), 400)
+        os.dup2(other, 401)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (100, hard))
+
+    with waiting([host, guest, "wait"], begin) as number:
+        said = subprocess.run([host, guest, "link", f"/proc/{number}/exe"], capture_output=True, text=True).stdout
+    assert said == f"/proc/{number}/exe: {host.resolve()}\n"
+    os.close(other)
 
 
 def test_names_after_execve(host: Path, tmp_path: Path, guest: Path) -> None:
