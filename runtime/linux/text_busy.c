@@ -5,6 +5,7 @@
  * one byte of its program, far behind any contents. The lock is of the open file description: it lasts as long as a process
  * made by fork has the program, and other hosts see it. Simplification: only guests are refused.
  */
+#include "linux/descriptors.h"
 #include "linux/paths.h"
 #include "linux/program.h"
 
@@ -44,11 +45,26 @@ void mr_text_mark(int fd)
         fcntl(fd, F_OFD_SETLK, &lock); /* a file system without locks: nothing is refused */
 }
 
+/* Only these are marked. What the guest may write but not read counts as one. */
+static bool may_be_program(int fd)
+{
+    char name[40];
+    snprintf(name, sizeof name, "self/fd/%d", fd);
+    int readable = mr_own_open_proc(name, O_RDONLY | O_NONBLOCK);
+    bool may_be = readable < 0 || mr_is_mips_program(readable);
+    if (readable >= 0)
+        close(readable);
+    return may_be;
+}
+
+/* The kernel does not say whose lock of an open file description it is: so it may be that of any program that can read the
+ * file. */
 static bool is_marked(int fd)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = MARKED_BYTE, .l_len = 1};
     bool locked = !is_remote(fd) && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-    return locked && lock.l_start == MARKED_BYTE && lock.l_len == 1; /* else it is a lock of the whole file */
+    return locked && lock.l_start == MARKED_BYTE && lock.l_len == 1 && /* else it is a lock of the whole file */
+           may_be_program(fd);
 }
 
 /* What runs has been executable; so only such files cost more than a look. */

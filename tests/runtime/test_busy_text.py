@@ -50,13 +50,14 @@ def test_a_script_that_is_written_is_refused(host: Path, tmp_path: Path) -> None
 
 
 def test_a_lock_of_another_program_is_no_mark(host: Path, tmp_path: Path) -> None:
-    """Whoever may read a file can lock the whole of it: natively it is written all the same."""
+    """Whoever may read a file can lock all of it, or the byte that hosts lock of programs: natively it is written."""
     source = "#include <fcntl.h>\nint main(int n, char **w) { return open(w[n - 1], O_WRONLY | O_TRUNC) < 0; }\n"
     guest = build_guest(tmp_path, "little", source, "-static")
     script = tmp_path / "script"
-    script.write_text("text")
-    script.chmod(0o755)
-    with script.open() as stream:
-        fcntl.lockf(stream, fcntl.LOCK_SH)
-        assert subprocess.run([host, guest, script]).returncode == 0
-    assert script.read_text() == ""
+    script.touch(0o755)
+    for length, start in ((0, 0), (1, 0x7FFFFFFFFFFFFFF0)):
+        script.write_text("text")
+        with script.open() as stream:
+            fcntl.lockf(stream, fcntl.LOCK_SH, length, start)
+            assert subprocess.run([host, guest, script]).returncode == 0
+        assert script.read_text() == ""
