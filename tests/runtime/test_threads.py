@@ -1,9 +1,9 @@
 """Threads of a static glibc program: recompiled and interpreted, they print what they print natively and under qemu.
 
-Of the recompiled program, the guest's own functions and those of glibc that make, join and synchronise threads are
-lifted, with MIPSREC_PROGRAMS=all everything. qemu-user 7.2 has no robust mutexes, runs no
-second program, and its vfork is a fork. Under qemu and under the sanitizers, every second way runs here;
-`make conformance ARGS='tiers'` runs all.
+Of the recompiled program, the guest's own functions are lifted, and of glibc's those that lock for one byte order, and
+those that make, join and wake threads for the other; with MIPSREC_TIERS=all both for both, with MIPSREC_PROGRAMS=all
+everything. qemu-user 7.2 has no robust mutexes, runs no second program, and its vfork is a fork. Under qemu and under
+the sanitizers, every second way runs here; `make conformance ARGS='tiers'` runs all.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.support.compiler_runs import run_compiler
 from tests.support.hosts import sanitized_host
 from tests.support.locks import made_once
 from tests.support.paths import GUESTS
-from tests.support.sampling import sampled
+from tests.support.sampling import ALL, sampled
 from tests.support.tools import need
 
 pytestmark = pytest.mark.crossed
@@ -35,7 +35,10 @@ WAYS = (
     "spawns", "detached", "exit", "first",
 )  # fmt: skip
 SAME_UNDER_QEMU = tuple(way for way in WAYS if way not in ("owners", "processes", "spawns"))
-LIBRARY = ("*pthread_*", "*lll_*", "*futex_*", "start_thread", "__atomic_*")
+LOCKS = ("*pthread_[mr]*", "*lll_*", "__atomic_*")
+WAKERS = ("*pthread_[!mr]*", "*futex_*", "start_thread")
+LIBRARY = {"big": ("light", WAKERS), "little": ("auto", LOCKS)}
+"""Of each byte order: the level, and which of glibc's functions are recompiled."""
 EVERYTHING = os.environ.get("MIPSREC_PROGRAMS") == "all"
 
 
@@ -86,8 +89,9 @@ def library(guest: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     def build(folder: Path) -> None:
         own = {symbol[0] for symbol in readelf_symbols(order, guest.with_suffix(".o")) if symbol[3] == "FUNC"}
-        chosen = [] if EVERYTHING else [word for name in (*sorted(own), *LIBRARY) for word in ("--function", name)]
-        result = mipsrec("build", guest, "-o", folder / "threads.so", "--jobs", "1", *chosen)
+        level, patterns = ("auto", LOCKS + WAKERS) if ALL else LIBRARY[order]
+        chosen = [] if EVERYTHING else [word for name in (*sorted(own), *patterns) for word in ("--function", name)]
+        result = mipsrec("build", guest, "-o", folder / "threads.so", "--jobs", "1", "--opt", level, *chosen)
         assert result.returncode == 0, result.stderr
 
     return made_once(tmp_path_factory, f"threads-library-{order}", build) / "threads.so"
@@ -127,6 +131,7 @@ def test_trace_and_counters(host: Path, guest: Path) -> None:
     assert counted and int(counted[1]) > 20_000 and int(counted[2]) >= len(lines) - 3
 
 
+@pytest.mark.parametrize("guest", sampled(list(ORDERS)), indirect=True)
 def test_verify_refuses(guest: Path, tmp_path: Path) -> None:
     library = tmp_path / "library.so"
     assert mipsrec("build", guest, "-o", library, "--calls", "instrumented", "--function", "square").returncode == 0
