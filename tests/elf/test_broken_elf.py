@@ -15,6 +15,7 @@ from mipsrec.errors import ElfError, MipsrecError
 from mipsrec.memory import AddressSpace
 from tests.elf.refused import REFUSED, load_segment
 from tests.support.compiled import CATCHES, FREESTANDING, ORDERS, compile_guest
+from tests.support.sampling import ALL
 from tests.support.tiny_elf import CODE, TinyElf, symbol_table
 
 
@@ -189,7 +190,7 @@ def test_flipped_bytes_never_do_more_than_refuse(byte_order: str, tmp_path: Path
         places = [(0, 52), (52, 360), (sections, len(content)), (0, min(len(content), 4096))]
         if unwind:
             places += [(unwind[0] - CODE, unwind[1] - CODE)] * 2
-        for _ in range(150):
+        for _ in range(150 if ALL else 75):
             broken = bytearray(content)
             low, high = chance.choice(places)
             for _ in range(chance.choice((1, 2, 8))):
@@ -204,7 +205,7 @@ def test_flipped_bytes_never_do_more_than_refuse(byte_order: str, tmp_path: Path
 
 def test_one_long_name_for_everything(tmp_path: Path) -> None:
     """What all names take together is bounded."""
-    count = 400_000
+    count = 100_000
     table = b"".join(struct.pack(">IIIBBH", i % 9000, CODE + 0x200 + 4 * i, 4, 0x12, 0, 1) for i in range(count))
     strings = b"a" * 10_000 + b"\0"
     elf = TinyElf(sections=[(".symtab", 2, 0, 0, table, 2), (".strtab", 3, 0, 0, strings, 0)])

@@ -107,6 +107,7 @@ def test_again_and_again(guest: Built, native: Path, way: str) -> None:
     assert int(many.stderr) - int(few.stderr) < AGAIN_KILOBYTES
 
 
+@pytest.mark.parametrize("guest", ORDERS if ALL else ["little"], indirect=True)
 def test_frames_stay(guest: Built, native: Path) -> None:
     """The caller of a function that was left for a handler is recompiled code still when that function returns."""
     words = ["stays", str(ROUNDS)]
@@ -178,7 +179,7 @@ int main(int count, char **words)
 """
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", ORDERS if ALL else ["big"])
 def test_cold_function_that_jumps_out(host: Path, tmp_path: Path, order: str) -> None:
     """One LLVM function for all entries leaves no frames of the host behind either."""
     guest = pipeline.open_guest(compile_guest(tmp_path, order, COLD, "-static"))

@@ -19,7 +19,7 @@ from tests.support.compiled import ORDERS, compile_guest, library_at
 from tests.support.compiler_runs import run_compiler
 from tests.support.hosts import cache_with_host
 from tests.support.paths import PREBUILT, SAMPLES
-from tests.support.sampling import shared_by_orders
+from tests.support.sampling import sampled, shared_by_orders
 from tests.support.tools import need
 
 SAMPLE = PREBUILT / "mips" / "crc32.elf"
@@ -203,6 +203,11 @@ def test_dump_knows_what_is_hot(guest: pipeline.Guest, tmp_path: Path) -> None:
     pipeline.dump_llvm(guest, tmp_path / "ir")
     index = json.loads((tmp_path / "ir" / "index.json").read_text())
     assert {record["name"] for record in index["functions"] if record["hot"]} == HOT
+
+
+@pytest.mark.parametrize("guest", sampled(list(ORDERS)), indirect=True)
+def test_build_of_a_dump(guest: pipeline.Guest, tmp_path: Path) -> None:
+    pipeline.dump_llvm(guest, tmp_path / "ir")
     assert mipsrec("build", tmp_path / "ir", "-o", tmp_path / "lib.so", "--opt", "auto", "--jobs", "1").returncode == 0
     assert json.loads(mipsrec("info", "--json", tmp_path / "lib.so").stdout)["options"].startswith("--opt auto --cpu")
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from mipsrec.lift.ir import FunctionPlan, Op
 from tests.lift.plans import Snippets, marked, open_guest, plans
 from tests.support.compiled import ORDERS, QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
-from tests.support.sampling import sampled
+from tests.support.sampling import sampled, shared_by_orders
 from tests.support.tools import need
 
 pytestmark = pytest.mark.crossed
@@ -76,9 +78,10 @@ def guest(order: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_guest(tmp_path_factory.mktemp("promotion"), order, SOURCE.read_text(), "-static")
 
 
-@pytest.fixture(scope="module", params=["0", "auto", "3"])
-def library(request: pytest.FixtureRequest, guest: Path) -> Path:
-    return library_at(open_guest(guest), guest.parent, request.param, "loop_*")
+@pytest.fixture(scope="module")
+def library(order: str, guest: Path) -> Callable[[str], Path]:
+    """The library of a level."""
+    return cache(lambda level: library_at(open_guest(guest), guest.parent, level, "loop_*"))
 
 
 def run(folder: Path, *words: object) -> str:
@@ -97,8 +100,8 @@ def test_found(guest: Path) -> None:
 
 
 @pytest.fixture
-def promoted(guest: Path) -> FunctionPlan:
-    return next(plan for _, plan in plans(guest, None, "loop_*") if plan.promoted)
+def promoted() -> FunctionPlan:
+    return CODE.plan("sum")
 
 
 def an_access(plan: FunctionPlan) -> Op:
@@ -118,9 +121,12 @@ def test_variable_of_another_place(promoted: FunctionPlan) -> None:
 
 
 @pytest.mark.parametrize("way", [(), ("page",)], ids=str)
-def test_recompiled(host: Path, guest: Path, library: Path, tmp_path: Path, way: tuple[str, ...]) -> None:
+def test_recompiled(
+    host: Path, order: str, guest: Path, library: Callable[[str], Path], tmp_path: Path, way: tuple[str, ...]
+) -> None:
     expected = run(tmp_path, host, "--engine", "interp", guest, *way)
-    assert run(tmp_path, host, "--library", library, guest, *way) == expected
+    for level in shared_by_orders(("0", "auto", "3"), order):
+        assert run(tmp_path, host, "--library", library(level), guest, *way) == expected, level
 
 
 @pytest.mark.parametrize("way", [("aligned",), ("page",)], ids=str)

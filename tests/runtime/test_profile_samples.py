@@ -19,6 +19,7 @@ from tests.support.compiled import ORDERS, readelf_symbols
 from tests.support.compiler_runs import run_compiler
 from tests.support.hosts import sanitized_host
 from tests.support.paths import GUESTS, PREBUILT
+from tests.support.sampling import sampled
 from tests.support.tools import need
 
 pytestmark = pytest.mark.crossed
@@ -232,6 +233,7 @@ def test_under_sanitizers(guest: Guest, tmp_path: Path, way: str) -> None:
     assert read_whole(output, guest).total > 10
 
 
+@pytest.mark.parametrize("guest", sampled(list(ORDERS)), indirect=True)
 def test_lifted_code_under_sanitizers(guest: Guest, tmp_path: Path) -> None:
     """Of model paged: also calls into the host are looked for on the stack."""
     library, output = tmp_path / "lib.so", tmp_path / "folder" / "out.prof"

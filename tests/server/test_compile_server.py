@@ -108,7 +108,7 @@ def test_libraries_of_dynamic_programs(server: Serving, tmp_path: Path, byte_ord
 def test_two_processes_have_one_server(server: Serving, tmp_path: Path) -> None:
     """What one of them has made hot, the other one gets."""
     guest = static_guest(tmp_path / "guest", "little", ROUNDS)
-    processes = [begin([server.host, "--stats", *server.words(), guest]) for _ in range(3)]
+    processes = [begin([server.host, "--stats", *server.words(), guest]) for _ in range(2)]
     server.await_library()
     for process in processes:
         compute(process, 0.5)
