@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "baseline/baseline.h"
 #include "gdb/gdb.h"
+#include "growth/growth.h"
 #include "lifted/caches.h"
 #include "lifted/library.h"
 #include "linux/guest_limits.h"
@@ -191,6 +192,8 @@ static const char *hand_on_cache(bool same __attribute__((unused))) { return mr_
 static const char *hand_on_layers(bool same __attribute__((unused))) { return mr_cache_layers(); }
 static const char *hand_on_sysroot(bool same __attribute__((unused))) { return mr_sysroot(); }
 
+static const char *hand_on_server(bool same __attribute__((unused))) { return mr_server_command(); }
+
 static const char *hand_on_debugger(bool same __attribute__((unused))) { return mr_debug_hand_on(); }
 
 static const char *hand_on_limits(bool same __attribute__((unused))) { return mr_limits_hand_on(); }
@@ -216,7 +219,7 @@ const struct mr_option_row mr_option_rows[] = {
      .help = "folders like it that are only read, asked after it and before the system's; else $MIPSREC_CACHE_PATH"},
     {.name = "--variant", .argument = "NAME", .text = &mr_options.variant, .inherited = true,
      .help = "which of the ways to translate it was made in; default flat-direct-auto-PROCESSOR"},
-    {.name = "--compile-server", .argument = "COMMAND", .text = &mr_options.compile_server, .inherited = true,
+    {.name = "--compile-server", .argument = "COMMAND", .text = &mr_options.compile_server, .hand_on = hand_on_server,
      .help = "have code that is hot recompiled meanwhile: starts the server if need be. Words of COMMAND are separated\n"
              "by newlines; leading words NAME=VALUE are its environment"},
     {.name = "--tier", .argument = "auto|aot|baseline|interp", .apply = parse_tier, .hand_on = hand_on_tier,

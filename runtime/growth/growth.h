@@ -6,6 +6,7 @@
  *
  *     hot.c       counts samples, and decides when to ask and when to look
  *     request.c   the message to the server, and where its socket is
+ *     command.c   whether the server's command still names the files of the start
  *     aside.c     runs host code that opens files, so that no thread of the guest sees their descriptors; starts the server
  *
  * All of it is off without --compile-server, and fails quietly: then the guest runs on in the tiers that it has.
@@ -48,6 +49,11 @@ enum mr_sent mr_request_send(const char *path, int fd, const struct mr_hot_pc *p
 /* Whether nobody has started one within seconds, and processes without one have had so many samples that it is worth while:
  * this process, or, where it ends, those that ended before it, too. From now on somebody has started one. */
 bool mr_server_is_to_start(uint64_t samples, bool ends);
+
+/* ---- command.c ---- */
+
+void mr_server_note(void); /* at the start: which files the command names */
+const char *mr_server_command(void); /* mr_options.compile_server, while it names the same files; else NULL */
 
 /* ---- aside.c ---- */
 

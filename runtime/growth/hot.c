@@ -299,9 +299,10 @@ static void step(void *at_end)
     lacks_server = false;
     for (unsigned number = 1; number <= mr_code_file_count(); number++)
         step_for(number, all || crowded, at_end != NULL, crowded);
-    if (lacks_server && starts < MOST_STARTS && mr_server_is_to_start(atomic_load(&samples_of[TRANSLATED]), at_end != NULL)) {
+    const char *command = lacks_server && starts < MOST_STARTS ? mr_server_command() : NULL;
+    if (command != NULL && mr_server_is_to_start(atomic_load(&samples_of[TRANSLATED]), at_end != NULL)) {
         starts++;
-        mr_start_apart(mr_options.compile_server);
+        mr_start_apart(command);
     }
     if (crowded)
         set_all_aside();
@@ -359,6 +360,7 @@ void mr_growth_start(void)
 {
     struct stat status;
     const char *cache = mr_cache_own();
+    mr_server_note();
     if (mr_options.compile_server == NULL || is_debugged() || !mr_baseline_on || mr_options.engine_interp || mr_options.verify_fd >= 0 ||
         mr_options.profile_path != NULL || mr_options.call_function != NULL || getauxval(AT_SECURE) != 0 || cache == NULL ||
         stat(cache, &status) != 0 || !mr_is_this_user(status.st_uid))

@@ -30,6 +30,7 @@ DEEDS = {
     "unshare mounts": MOUNTS, "unshare users": USERS, "child with mounts": MOUNTS, "child with users": USERS,
     "child with the same root": ROOT, "root changed by child": ROOT,
 }  # fmt: skip
+COVERS = "file covered by child"
 IN_MOUNTS = 'mount -t tmpfs tmpfs "$0" && exec "$@"'
 
 
@@ -42,7 +43,8 @@ def change(script: Script, guest: Path, folder: Path, deed: str, *more: str, wha
     """Have the guest do a deed, and compute for longer than a server waits; return whether the file has a note then."""
     (script.cache / "code" / source_digest() / layers.variants_to_run(pipeline.Options())[-1]).mkdir(parents=True)
     (folder / "mounted").mkdir()
-    apart = ["unshare", "-m", "sh", "-ec", IN_MOUNTS, folder / "mounted"] if DEEDS.get(deed) == MOUNTS else []
+    mounts = deed == COVERS or DEEDS.get(deed) == MOUNTS
+    apart = ["unshare", "-m", "sh", "-ec", IN_MOUNTS, folder / "mounted"] if mounts else []
     words = [*apart, script.host, "--stats", *script.words(), guest, deed, folder / what, FILE, *more]
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -69,6 +71,16 @@ def test_no_server_for_what_it_executes(deed: str, script: Script, guest: Path, 
     need_to(DEEDS[deed])
     noted = change(script, guest, tmp_path, deed, "execute")
     assert noted <= ("root" not in deed)
+    assert script.starts() == []
+
+
+@pytest.mark.parametrize("more", [(), ("execute",)])
+def test_no_server_that_a_child_has_covered(
+    more: tuple[str, ...], script: Script, guest: Path, tmp_path: Path
+) -> None:
+    """As mount(8) does it for a shell: the server's file is another one now, also for what is executed later."""
+    need_to(MOUNTS)
+    change(script, guest, tmp_path, COVERS, *more, what=str(script.cache.with_name("script")))
     assert script.starts() == []
 
 
