@@ -23,12 +23,10 @@ ALL = os.environ.get("MIPSREC_PROGRAMS") == "all"
 
 
 CASES = [
-    ("callbacks", "mips", ("--opt", "1")),
+    ("callbacks", "mips", ("--opt", "1", "--calls", "direct")),
     ("jumptable", "mipsel", ("--opt", "2", "--memory", "paged")),
     ("virtual", "mips", ("--opt", "0", "--memory", "thunk", "--scan", "50")),
     ("recursion", "mipsel", ("--opt", "1", "--calls", "thunked")),
-    ("floats", "mips", ("--opt", "2")),
-    ("crunch", "mipsel", ("--opt", "1", "--calls", "direct")),
 ]
 if ALL:
     CASES += [(path.stem, path.parent.name, ()) for path in sorted(PREBUILT.glob("mips*/*.elf"))]

@@ -9,7 +9,7 @@ import pytest
 from tests.fuzz.flow import WAYS, End, Judge, Trial, try_seed
 from tests.fuzz.flow_maker import RUNS, place_of
 
-SEEDS = (1, 2, 3, 4, 5, 2015)
+SEEDS = (1, 2, 3, 2015)
 """Of 1, f2 calls itself by a pointer, and a register set before was lost; 2015 jumps to an odd address."""
 
 

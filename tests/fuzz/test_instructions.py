@@ -18,7 +18,7 @@ from tests.fuzz.reasons import REASONS
 from tests.fuzz.states import States
 from tests.support.sampling import ALL
 
-CASES, STATES = 120, 40
+CASES, STATES = 80, 40
 RARE = {
     "function 5": [0x00000005],
     "mfhi": [0x00020010],

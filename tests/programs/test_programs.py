@@ -93,7 +93,7 @@ CXX_SAMPLE = ("main", "_Z[0-9]*", "_ZN[0-9]*", "_ZSt*", "_Unwind*", "__cxa*", "_
 def _cxx_cases() -> list[tuple[str, str, bool, Way]]:
     rows = [(order, opt, strip) for order in ORDERS for opt in ("-O0", "-O2", "-O3") for strip in (False, True)]
     if not ALL:
-        few = [("big", "-O0", True), ("big", "-O3", False), ("little", "-O2", False)]
+        few = [("big", "-O0", True), ("little", "-O2", False)]
         return [*((*row, INTERPRETED) for row in few), (*few[-1], Way("flat", opt="0", only=CXX_SAMPLE))]
     cases = [(*row, INTERPRETED) for row in rows]
     cases += [(*row, Way("flat", opt="auto")) for row in rows]
@@ -187,7 +187,6 @@ def _libc_cases() -> list[tuple[str, str, str, Way]]:
     if not ALL:
         return [
             ("setjmp", "mips", "-O2", Way("flat", only=SETJMP_SAMPLE)),
-            ("setjmp", "mipsel", "-O3 -march=mips2", INTERPRETED),
             ("exceptions", "mipsel", "-O0", INTERPRETED),
             ("png", "mipsel", "-O2 -march=mips32r2", Way("paged", "thunked", "0", ("main", "stb*"))),
             ("depgraph", "mips", "-O3", INTERPRETED),
@@ -216,7 +215,8 @@ def test_libc(host: Path, tmp_path: Path, name: str, target: str, flags: str, wa
     assert_output(way.run(host, guest, tmp_path), samples.expected_output(name))
 
 
-MUSL = [(False, INTERPRETED), (True, INTERPRETED), (True, Way("thunk", "thunked", "2" if ALL else "0"))]
+MUSL = [(False, INTERPRETED), (True, INTERPRETED), (True, Way("thunk", "thunked", "2" if ALL else "0"))][not ALL :]
+"""In the short matrix a program that is position-independent, which is the rarer kind; setjmp of glibc is not."""
 
 
 @pytest.mark.parametrize("pie, way", MUSL, ids=str)

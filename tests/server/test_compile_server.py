@@ -15,7 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from mipsrec.commands import warm
+from mipsrec.errors import BuildError
 from mipsrec.host_build import host_executable
+from mipsrec.server import protocol
 from tests.server.serving import (
     DEADLINE_SECONDS,
     ONE_LOOP,
@@ -109,9 +112,8 @@ def test_two_processes_have_one_server(server: Serving, tmp_path: Path) -> None:
     """What one of them has made hot, the other one gets."""
     guest = static_guest(tmp_path / "guest", "little", ROUNDS)
     processes = [begin([server.host, "--stats", *server.words(), guest]) for _ in range(2)]
-    server.await_library()
     for process in processes:
-        compute(process, 0.5)
+        await_code(process, guest)
     expected = native_output(tmp_path / "native", ROUNDS)
     for ended in map(stop, processes):
         assert ended.output == expected and ended.bound >= 1, ended.statistics
@@ -164,8 +166,7 @@ def test_executed_programs_have_it_too(server: Serving, tmp_path: Path) -> None:
     (tmp_path / "first").mkdir()
     first = compile_guest(tmp_path / "first", "little", source, "-static")
     process = begin([server.host, "--stats", *server.words(), first, guest])
-    server.await_library()
-    compute(process, 0.3)
+    await_code(process, guest)
     assert stop(process).bound >= 1
 
 
@@ -246,7 +247,7 @@ def test_warm(name: str, host: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     cache.mkdir(mode=0o700)
     os.symlink(Path(os.environ["MIPSREC_CACHE"]) / "host", cache / "host")
-    changes = {"MIPSREC_CACHE": str(cache), "MIPSREC_SERVER_IDLE": "1"}
+    changes = {"MIPSREC_CACHE": str(cache), "MIPSREC_SERVER_IDLE": "60"}
     plain = mipsrec("run", "--tier", "baseline", guest, *words)
     result = mipsrec("cache", "warm", guest, *words, **changes)
     assert result.returncode == 0 and result.stdout.startswith(plain.stdout), result
@@ -261,6 +262,16 @@ def test_warm(name: str, host: Path, tmp_path: Path) -> None:
     assert mipsrec("cache", "verify", **changes).returncode == 0
     serving_cache = Serving(host, cache)
     serving_cache.end()
+
+
+def test_warm_without_a_server_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that nobody asked for long has ended, and has done all; one that was killed leaves its socket."""
+    monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path))
+    warm._finish()
+    protocol.socket_path().parent.mkdir(mode=0o700)
+    protocol.socket_path().touch()
+    with pytest.raises(BuildError, match="has ended meanwhile"):
+        warm._finish()
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from mipsrec.server import protocol
-from tests.server.serving import DEADLINE_SECONDS, ROUNDS, Serving, begin, compute, serving, stop
+from tests.server.serving import DEADLINE_SECONDS, ROUNDS, Serving, await_code, begin, compute, serving, stop
 from tests.support.compiled import compile_guest
 from tests.support.mounts import small
 from tests.support.powers import need_to
@@ -57,7 +57,7 @@ def run_beside(server: Serving, guest: Path, fault: Callable[[Guest], None]) -> 
 def is_served(server: Serving, guest: Path) -> bool:
     """Return whether a guest gets code; waits for it."""
     process = begin([server.host, "--stats", *server.words(), guest])
-    server.await_library()
+    await_code(process, guest)
     compute(process, 0.3)
     ended = stop(process)
     assert ended.output == EXPECTED
@@ -161,7 +161,7 @@ def test_garbage_on_the_socket(server: Serving, guest: Path) -> None:
         with connect(server) as connection, suppress(OSError):
             socket.send_fds(connection, [hot], [handle])
         os.close(handle)
-    server.await_library()
+    await_code(process, guest)
     compute(process, 0.3)
     assert stop(process).recompiled_samples > 0
     assert server.server() == number
@@ -179,7 +179,7 @@ def test_hundreds_of_clients(server: Serving, guest: Path) -> None:
         with suppress(BlockingIOError):
             connection.connect(address(server))
         silent.append(connection)
-    server.await_library()
+    await_code(process, guest)
     compute(process, 0.3)
     ended = stop(process)
     for connection in silent:

@@ -56,7 +56,7 @@ def library(request: pytest.FixtureRequest, guest: Path) -> Path:
 
 
 def test_lifted(host: Path, guest: Path, library: Path) -> None:
-    stride = "1" if ALL else "31"
+    stride = "1" if ALL else "61"
     errors = run([str(host), "--library", str(library), str(guest), "-s", stride, *OF_TWO], 1200)
     if ALL:
         errors |= run([str(host), "--library", str(library), str(guest), *OF_THREE], 3600)
