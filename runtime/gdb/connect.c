@@ -91,14 +91,17 @@ static void remove_socket(void)
     unlinkat(place.folder, place.name, 0);
 }
 
-/* By the opened folder; without /proc by the path. */
+/* By the opened folder; without the kernel's /proc by the path. */
 static bool fill_in(struct sockaddr_un *address, const char *path)
 {
     size_t room = sizeof address->sun_path;
+    struct stat there, wanted;
     char opened[40];
     snprintf(opened, sizeof opened, "/proc/self/fd/%d", place.folder);
-    int size = access(opened, F_OK) == 0 ? snprintf(address->sun_path, room, "%s/%s", opened, place.name)
-                                         : snprintf(address->sun_path, room, "%s", path);
+    bool leads_there = stat(opened, &there) == 0 && fstat(place.folder, &wanted) == 0 && there.st_dev == wanted.st_dev &&
+                       there.st_ino == wanted.st_ino;
+    int size = leads_there ? snprintf(address->sun_path, room, "%s/%s", opened, place.name)
+                           : snprintf(address->sun_path, room, "%s", path);
     if ((size_t)size < room)
         return true;
     errno = ENAMETOOLONG;

@@ -1,5 +1,6 @@
 /* Requests about the guest's threads: which there are, what they do, which one the others are about; and those that
  * let them go on: vCont with orders for single threads, and the older c, C, s and S. */
+#include "base/kernel_proc.h"
 #include "gdb/parts.h"
 
 #include <fcntl.h>
@@ -93,12 +94,11 @@ int mr_debug_list_more_threads(const char *rest, struct mr_debug_reply *reply)
 int mr_debug_describe_thread(const char *rest, struct mr_debug_reply *reply)
 {
     pid_t number;
-    char path[60], text[80];
+    char path[MR_PROC_ROOM], text[80];
     const struct mr_debug_thread *thread = take_thread(&rest, &number) ? mr_debug_find_thread(number) : NULL;
     if (thread == NULL)
         return MR_DEBUG_INVALID;
-    snprintf(path, sizeof path, "/proc/self/task/%d/comm", (int)number);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int proc = mr_proc_at(path, "self/task/%d/comm", (int)number), fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
     ssize_t got = fd < 0 ? 0 : read(fd, text, 32);
     if (fd >= 0)
         close(fd);

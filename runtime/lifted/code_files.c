@@ -8,6 +8,7 @@
  */
 #include "lifted/code_files.h"
 
+#include "base/kernel_proc.h"
 #include "base/lock.h"
 #include "base/messages.h"
 #include "base/options.h"
@@ -144,14 +145,12 @@ static void note(uint32_t guest, uint32_t size_bytes, unsigned number)
 
 void mr_code_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t offset)
 {
-    char link[32];
     struct stat status;
     struct mr_code_file file = {0};
     uint32_t address = 0;
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
         return;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    if (readlink(link, file.path, sizeof file.path - 1) < 0)
+    if (mr_descriptor_link(fd, file.path, sizeof file.path) < 0)
         strcpy(file.path, "-"); /* there is no /proc: whoever looks goes by the identity */
     file.delta = place_in_file(fd, offset, &address, &file) ? guest - address : guest - (uint32_t)offset;
     file.stamp = stamp_of(&status);

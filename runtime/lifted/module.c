@@ -8,6 +8,7 @@
  * Everything that changes a table here is done under mr_lock. Readers take no lock: modules are only ever added, and an
  * entry or a note is one word.
  */
+#include "base/kernel_proc.h"
 #include "base/lock.h"
 #include "base/messages.h"
 #include "base/options.h"
@@ -239,10 +240,8 @@ void mr_module_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t
     mr_code_file_mapped(guest, size_bytes, fd, offset);
     if (!mr_store_has_code())
         return;
-    char link[32], path[4096];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    ssize_t length = readlink(link, path, sizeof path - 1);
-    path[length > 0 ? length : 0] = 0;
+    char path[4096];
+    mr_descriptor_link(fd, path, sizeof path);
     struct mr_open_library *library = mr_store_find(fd, path);
     struct part part;
     if (library == NULL || !part_of_mapping(library->table, guest, size_bytes, offset, &part))

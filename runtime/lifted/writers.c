@@ -17,6 +17,7 @@
  */
 #include "lifted/writers.h"
 
+#include "base/kernel_proc.h"
 #include "base/sanitizer.h"
 #include "lifted/caches.h"
 
@@ -39,6 +40,7 @@
 enum writers { NO_WRITERS, CAN_HAVE_WRITERS, UNKNOWN };
 
 struct question {
+    int directory;
     const char *path;
     const struct stat *status;
 };
@@ -48,7 +50,7 @@ static int ask_for_lease(void *given)
 {
     const struct question *question = given;
     struct stat status;
-    int fd = open(question->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = openat(question->directory, question->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0 || fstat(fd, &status) != 0)
         return UNKNOWN;
     if (!mr_is_same_file(&status, question->status))
@@ -75,13 +77,18 @@ static enum writers writers_of(struct question *question)
     return child > 0 && WIFEXITED(result) && WEXITSTATUS(result) < UNKNOWN ? WEXITSTATUS(result) : UNKNOWN;
 }
 
-bool mr_times_tell(const char *path, const struct stat *status)
+static bool times_tell(int directory, const char *path, const struct stat *status)
 {
-    struct question question = {path, status};
+    struct question question = {directory, path, status};
     if (!mr_is_settled(status))
         return false;
     enum writers writers = writers_of(&question);
     return writers == NO_WRITERS || (writers == UNKNOWN && mr_is_older(status, OLD_SECONDS));
+}
+
+bool mr_times_tell(const char *path, const struct stat *status)
+{
+    return times_tell(AT_FDCWD, path, status);
 }
 
 /* devtmpfs and descriptors of memfd_create are such as well. */
@@ -94,7 +101,7 @@ static bool is_in_memory(int fd)
 
 bool mr_times_tell_of(int fd, const struct stat *status)
 {
-    char path[32];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return !is_in_memory(fd) && mr_has_kernels_dates(fd, status) && mr_times_tell(path, status);
+    char path[MR_PROC_ROOM];
+    int proc = mr_proc_at(path, "thread-self/fd/%d", fd);
+    return !is_in_memory(fd) && mr_has_kernels_dates(fd, status) && times_tell(proc, path, status);
 }

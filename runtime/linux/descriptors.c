@@ -1,11 +1,11 @@
 /* Kinds of descriptors; see descriptors.h. */
 #include "linux/descriptors.h"
 
+#include "base/kernel_proc.h"
 #include "base/lock.h"
 #include "linux/paths.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,9 +27,8 @@ static const struct {
 /* Where there is no /proc, a descriptor that came from another program counts as plain. */
 static enum mr_descriptor_kind kind_of_anonymous(int fd)
 {
-    char path[32], name[32] = {0};
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    if (readlink(path, name, sizeof name - 1) < 0)
+    char name[32];
+    if (mr_descriptor_link(fd, name, sizeof name) < 0)
         return MR_FD_PLAIN;
     for (size_t i = 0; i < sizeof anonymous_inodes / sizeof *anonymous_inodes; i++)
         if (strcmp(name, anonymous_inodes[i].name) == 0)

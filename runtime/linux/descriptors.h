@@ -74,6 +74,7 @@ enum mr_own {
     MR_OWN_HOST,    /* this executable, for the next exec */
     MR_OWN_PROGRAM, /* the guest's program, readable: what /proc/PID/exe of a guest is found by */
     MR_OWN_SYSROOT, /* the folder of --sysroot */
+    MR_OWN_PROC,    /* the kernel's /proc (base/kernel_proc.h) */
     MR_OWN_TRACE,   /* where --strace writes to */
     MR_OWN_DEBUGGER, /* the connection to the debugger */
     MR_OWN_PROFILE, /* the folder of the file of --profile */
@@ -87,7 +88,9 @@ int mr_own_moved(int fd);                    /* the same for what no entry above
 int mr_own_descriptor(enum mr_own which);    /* or -1; opens again what has made way */
 bool mr_own_is(enum mr_own which, int fd);   /* whether it is the same file */
 const char *mr_own_lost_name(enum mr_own which); /* while it is lost, its name, if that still is the same file */
-bool mr_own_is_lost(enum mr_own which);      /* there is no number for it now */
+/* Before names may come to mean other files: opens what has made way. From then on the host's executable makes none, and the
+ * guest has one number less where the host may not raise the limit. */
+void mr_own_come_back(void);
 void mr_own_drop(enum mr_own which);
 void mr_own_make_way(int fd);    /* the guest wants this number for itself */
 bool mr_own_make_room(void);     /* it finds none free: whether the host had some of its numbers */
@@ -96,8 +99,6 @@ void mr_own_guest_has(int fd);   /* a number that it got from the kernel */
 void mr_own_limit_changed(void); /* with mr_lock held */
 /* Also where the guest has all that it may have; as openat with O_CLOEXEC and pipe2, this with mr_lock held. */
 int mr_own_openat(int directory, const char *name, int flags);
-bool mr_own_proc_is_trusted(void); /* /proc is the kernel's, and nobody else can change that */
-int mr_own_open_proc(const char *name, int flags); /* a file of the kernel's /proc; ENOENT where another has that name */
 int mr_own_pipe(int ends[2]);
 
 #endif

@@ -1,4 +1,5 @@
 /* Follows `#!` lines, as binfmt_script.c does, through the sysroot. */
+#include "base/kernel_proc.h"
 #include "base/numbers.h"
 #include "linux/descriptors.h"
 #include "linux/paths.h"
@@ -7,7 +8,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -67,7 +67,7 @@ static bool split_script(char *header, const char **interpreter, const char **ar
 
 int mr_may_execute(int fd)
 {
-    char path[40];
+    char path[MR_PROC_ROOM];
     struct stat status;
     if (fstat(fd, &status))
         return -errno;
@@ -77,8 +77,8 @@ int mr_may_execute(int fd)
         return 0;
     if (errno != ENOSYS && errno != EPERM && errno != EINVAL)
         return -errno;
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return access(path, X_OK) ? -errno : 0;
+    int proc = mr_proc_at(path, "thread-self/fd/%d", fd);
+    return faccessat(proc, path, X_OK, 0) ? -errno : 0;
 }
 
 /* A descriptor of the interpreter that a script names, MR_CHAIN_OTHER in *other if it cannot be read, or -errno. */

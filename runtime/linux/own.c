@@ -5,22 +5,20 @@
  * the kernel itself says EMFILE. Two cases remain. A large limit would make the kernel's table large, so they lie at FAR, below
  * it; and a limit that the host may not raise has them at its end. There they make way: for a number that the guest names, and
  * all of them when a call of the guest finds no number free. What has made way is opened again by its name when it is needed,
- * if that still is the same file.
+ * if that still is the same file. Once names may mean other files, the host's own executable makes no way any more.
  */
+#include "base/kernel_proc.h"
 #include "base/lock.h"
 #include "base/messages.h"
-#include "lifted/caches.h"
 #include "linux/descriptors.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 enum { FAR = 4096, MARGIN = 64, FEW = 16 };
@@ -31,7 +29,9 @@ static struct own {
     dev_t device;
     ino_t inode;
     char name[PATH_MAX]; /* then */
-} own[MR_OWN_COUNT] = {{.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}};
+} own[MR_OWN_COUNT] = {{.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}, {.fd = -1}};
+
+static bool host_stays; /* no name leads to it for sure, so it makes no way */
 
 static void note(enum mr_own which, int fd)
 {
@@ -40,6 +40,8 @@ static void note(enum mr_own which, int fd)
     mr_descriptor_keep(fd);
     if (which == MR_OWN_TRACE)
         mr_messages_fd = fd < 0 ? STDERR_FILENO : fd;
+    if (which == MR_OWN_PROC)
+        mr_kernel_proc = fd;
 }
 
 /* ---- the guest's limit ---- */
@@ -155,15 +157,11 @@ void mr_own_keep(enum mr_own which, int fd)
 static void let_go(enum mr_own which, bool close_it)
 {
     struct own *one = &own[which];
-    char link[40];
     struct stat status;
     int fd = one->fd;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = which > MR_OWN_PROC ? -1 : mr_descriptor_link(fd, one->name, sizeof one->name);
     if (which == MR_OWN_HOST)
-        snprintf(link, sizeof link, "/proc/self/exe");
-    ssize_t length = which <= MR_OWN_SYSROOT ? readlink(link, one->name, sizeof one->name - 1) : -1;
-    if (which == MR_OWN_HOST && length > 0)
-        length = snprintf(one->name, sizeof one->name, "%s", link); /* also where it was deleted */
+        length = snprintf(one->name, sizeof one->name, "/proc/self/exe"); /* also where it was deleted */
     bool known = length > 0 && fstat(fd, &status) == 0;
     mr_descriptor_give_up(fd);
     if (close_it)
@@ -186,7 +184,7 @@ static void open_again(enum mr_own which)
 {
     const struct own *one = &own[which];
     struct stat status;
-    bool folder = which == MR_OWN_SYSROOT;
+    bool folder = which == MR_OWN_SYSROOT || which == MR_OWN_PROC;
     int fd = open(one->name, folder ? O_PATH | O_DIRECTORY | O_CLOEXEC : O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return;
@@ -216,16 +214,19 @@ bool mr_own_is(enum mr_own which, int fd)
     return fstat(own[which].fd, &kept) == 0 && given.st_dev == kept.st_dev && given.st_ino == kept.st_ino;
 }
 
-bool mr_own_is_lost(enum mr_own which)
-{
-    return own[which].fd < 0 && own[which].lost;
-}
-
 const char *mr_own_lost_name(enum mr_own which)
 {
     struct stat status;
-    bool there = mr_own_is_lost(which) && stat(own[which].name, &status) == 0 && is_same(&status, &own[which]);
+    bool lost = own[which].fd < 0 && own[which].lost && (which != MR_OWN_HOST || !host_stays);
+    bool there = lost && stat(own[which].name, &status) == 0 && is_same(&status, &own[which]);
     return there ? own[which].name : NULL;
+}
+
+void mr_own_come_back(void)
+{
+    for (int i = 0; i <= MR_OWN_PROC; i++)
+        mr_own_descriptor(i);
+    host_stays = true;
 }
 
 void mr_own_drop(enum mr_own which)
@@ -240,6 +241,8 @@ void mr_own_drop(enum mr_own which)
 static void make_way(enum mr_own which)
 {
     int fd = own[which].fd, moved = move_up(fd, which == MR_OWN_HOST);
+    if (moved < 0 && which == MR_OWN_HOST && host_stays)
+        return;
     if (moved < 0) {
         let_go(which, false); /* the caller replaces it */
         return;
@@ -267,7 +270,7 @@ static bool make_room(void)
     bool made = false;
     if (getrlimit(RLIMIT_NOFILE, &now))
         return false;
-    for (int i = 0; i <= MR_OWN_SYSROOT; i++)
+    for (int i = host_stays ? MR_OWN_HOST + 1 : 0; i <= MR_OWN_PROC; i++)
         if (own[i].fd >= 0 && (rlim_t)own[i].fd < now.rlim_cur) {
             let_go(i, true);
             made = true;
@@ -336,46 +339,6 @@ int mr_own_openat(int directory, const char *name, int flags)
     int error = errno;
     lower_limit();
     mr_unlock();
-    errno = error;
-    return fd;
-}
-
-/* ---- files of /proc: after a chroot, whoever owns the new root may have made some of these names ---- */
-
-#define PROC "/proc"
-#define PROC_ROOT_INODE 1 /* include/linux/proc_ns.h of the kernel */
-
-static bool is_proc(int error, const struct statfs *system, const struct stat *status)
-{
-    return error == 0 && system->f_type == PROC_SUPER_MAGIC && status->st_ino == PROC_ROOT_INODE;
-}
-
-bool mr_own_proc_is_trusted(void)
-{
-    char real[PATH_MAX];
-    struct statfs system;
-    struct stat status;
-    return mr_distrust(PROC, real) == NULL && is_proc(statfs(real, &system) | stat(real, &status), &system, &status);
-}
-
-int mr_own_open_proc(const char *name, int flags)
-{
-    char path[PATH_MAX];
-    struct statfs system;
-    struct stat status;
-    if (mr_own_proc_is_trusted()) {
-        snprintf(path, sizeof path, PROC "/%s", name);
-        return mr_own_openat(AT_FDCWD, path, flags);
-    }
-    int proc = mr_own_openat(AT_FDCWD, PROC, O_PATH | O_DIRECTORY), fd = -1;
-    if (proc < 0)
-        return -1;
-    if (is_proc(fstatfs(proc, &system) | fstat(proc, &status), &system, &status))
-        fd = mr_own_openat(proc, name, flags);
-    else
-        errno = ENOENT;
-    int error = errno;
-    close(proc);
     errno = error;
     return fd;
 }

@@ -6,6 +6,7 @@
  */
 #include "linux/paths.h"
 
+#include "base/kernel_proc.h"
 #include "base/messages.h"
 #include "base/observe.h"
 #include "base/options.h"
@@ -60,6 +61,7 @@ const char *mr_sysroot(void)
 void mr_root_changes(void)
 {
     MR_TELL(growth_ends);
+    mr_own_come_back();
     mr_options.compile_server = NULL;
     mr_options.library_path = NULL;
     mr_options.trust_library = false;
@@ -183,19 +185,16 @@ static bool can_look(void)
 /* What a descriptor just opened is, as the call wants it. False: ask the walk. */
 static bool take_descriptor(struct mr_path *path, int fd, unsigned how)
 {
-    char link[40];
     if (how & MR_BY_DESCRIPTOR) {
         path->opened = path->directory = fd;
         path->name = "";
         path->empty_flag = AT_EMPTY_PATH;
         return true;
     }
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    ssize_t length = readlink(link, path->text, sizeof path->text);
+    ssize_t length = mr_descriptor_link(fd, path->text, sizeof path->text);
     close(fd);
-    if (length <= 0 || length == sizeof path->text || path->text[0] != '/')
+    if (length <= 0 || length == sizeof path->text - 1 || path->text[0] != '/')
         return false;
-    path->text[length] = 0;
     path->name = path->text;
     path->directory = AT_FDCWD;
     return true;
@@ -225,15 +224,10 @@ static int find_absolute(struct mr_path *path, const char *absolute, bool relati
 /* The host path of a folder, if it is below the sysroot. */
 static bool folder_below(int directory, char host[PATH_MAX])
 {
-    char link[40];
     if (directory == AT_FDCWD)
         return cwd_below && syscall(SYS_getcwd, host, PATH_MAX) > 0 && is_below_root(host, strlen(host));
-    snprintf(link, sizeof link, "/proc/self/fd/%d", directory);
-    ssize_t length = readlink(link, host, PATH_MAX - 1);
-    if (length < 0)
-        return false;
-    host[length] = 0;
-    return is_below_root(host, (size_t)length);
+    ssize_t length = mr_descriptor_link(directory, host, PATH_MAX);
+    return length > 0 && is_below_root(host, (size_t)length);
 }
 
 static int find_relative(struct mr_path *path, const char *text, unsigned how)

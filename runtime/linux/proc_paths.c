@@ -4,6 +4,7 @@
  * program of another guest is found through /proc/PID/fd, also when its file was replaced or deleted; that is allowed to
  * those who may read /proc/PID/exe. What is there and no MIPS program is none: then the process is as the kernel says.
  */
+#include "base/kernel_proc.h"
 #include "linux/descriptors.h"
 #include "linux/paths.h"
 #include "linux/proc_made.h"
@@ -55,12 +56,11 @@ static const char *last_part(const char *text)
 /* A relative name is one below /proc when the folder is. */
 static bool join_folder(int directory, const char *text, char to[PATH_MAX])
 {
-    char folder[PATH_MAX], joined[PATH_MAX], link[40];
+    char folder[PATH_MAX], joined[PATH_MAX];
     if (strcmp(last_part(text), "exe") != 0)
         return false;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", directory);
     ssize_t length = directory == AT_FDCWD ? syscall(SYS_getcwd, folder, sizeof folder) - 1
-                                           : readlink(link, folder, sizeof folder - 1);
+                                           : mr_descriptor_link(directory, folder, sizeof folder);
     if (length < 5 || strncmp(folder, "/proc", 5) != 0)
         return false;
     folder[length] = 0;
@@ -139,14 +139,12 @@ static const char *below_mount(const char *path, char mount[PATH_MAX])
 
 bool mr_proc_name_of(int fd, char to[PATH_MAX])
 {
-    char link[40], path[PATH_MAX], mount[PATH_MAX];
+    char path[PATH_MAX], mount[PATH_MAX];
     struct statfs system;
     long process;
     if (fstatfs(fd, &system) != 0 || (system.f_type != PROC_SUPER_MAGIC && system.f_type != FUSE_SUPER_MAGIC))
         return false;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    ssize_t length = readlink(link, path, sizeof path - 1);
-    path[length < 0 ? 0 : length] = 0;
+    mr_descriptor_link(fd, path, sizeof path);
     const char *below = path[0] == '/' ? below_mount(path, mount) : NULL;
     if (!below || strlen(below) + sizeof "/proc/self" > PATH_MAX)
         return false;
@@ -159,29 +157,29 @@ bool mr_proc_name_of(int fd, char to[PATH_MAX])
 
 /* ---- programs of guests ---- */
 
-static bool read_link(const char *path, char *to, size_t size_bytes)
+static bool read_link(int proc, const char *path, char to[PATH_MAX])
 {
-    ssize_t length = readlink(path, to, size_bytes - 1);
+    ssize_t length = readlinkat(proc, path, to, PATH_MAX - 1);
     to[length < 0 ? 0 : length] = 0;
     return length > 0;
 }
 
 static bool descriptor_is(long process, int fd, const char *wanted)
 {
-    char path[64], link[PATH_MAX];
-    snprintf(path, sizeof path, "/proc/%ld/fd/%d", process, fd);
-    return read_link(path, link, sizeof link) && strcmp(link, wanted) == 0;
+    char path[MR_PROC_ROOM], link[PATH_MAX];
+    int proc = mr_proc_at_process(path, "%ld/fd/%d", process, fd);
+    return read_link(proc, path, link) && strcmp(link, wanted) == 0;
 }
 
 /* The number under which a process, whose executable is this host, keeps that open; or -1. */
 static int find_host_descriptor(long process, const char *host)
 {
-    char path[40];
+    char path[MR_PROC_ROOM];
     int own = mr_own_descriptor(MR_OWN_HOST);
     if (own >= 0 && descriptor_is(process, own, host))
         return own;
-    snprintf(path, sizeof path, "/proc/%ld/fd", process);
-    DIR *folder = opendir(path);
+    int proc = mr_proc_at_process(path, "%ld/fd", process), fds = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *folder = fds < 0 ? NULL : fdopendir(fds);
     int found = -1;
     for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
         int fd = isdigit((unsigned char)entry->d_name[0]) ? atoi(entry->d_name) : -1;
@@ -197,14 +195,13 @@ static int find_host_descriptor(long process, const char *host)
  * the guest's own trouble. */
 static bool has_program(long process, int fd)
 {
-    char name[40];
+    char path[MR_PROC_ROOM];
     struct stat status;
-    snprintf(name, sizeof name, "%ld/fd/%d", process, fd);
-    int file = mr_own_open_proc(name, O_PATH);
+    int proc = mr_proc_at_process(path, "%ld/fd/%d", process, fd), file = mr_own_openat(proc, path, O_PATH);
     bool regular = file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode);
     if (file >= 0)
         close(file);
-    file = regular ? mr_own_open_proc(name, O_RDONLY | O_NONBLOCK) : -1;
+    file = regular ? mr_own_openat(proc, path, O_RDONLY | O_NONBLOCK) : -1;
     bool found = regular && (file < 0 || mr_is_mips_program(file));
     if (file >= 0)
         close(file);
@@ -213,12 +210,11 @@ static bool has_program(long process, int fd)
 
 static int program_descriptor(long process)
 {
-    char path[40], theirs[PATH_MAX], ours[PATH_MAX];
+    char own_path[MR_PROC_ROOM], its_path[MR_PROC_ROOM], theirs[PATH_MAX], ours[PATH_MAX];
     if (process == getpid())
         return mr_own_descriptor(MR_OWN_PROGRAM);
-    snprintf(path, sizeof path, "/proc/%ld/exe", process);
-    if (!read_link(path, theirs, sizeof theirs) || !read_link("/proc/self/exe", ours, sizeof ours) ||
-        strcmp(theirs, ours) != 0)
+    int proc = mr_proc_at(own_path, "self/exe"), other = mr_proc_at_process(its_path, "%ld/exe", process);
+    if (!read_link(other, its_path, theirs) || !read_link(proc, own_path, ours) || strcmp(theirs, ours) != 0)
         return -1;
     int host = find_host_descriptor(process, ours);
     return host >= 0 && has_program(process, host + 1) ? host + 1 : -1;

@@ -4,8 +4,8 @@
  * /proc/PID/cmdline shows them as on a MIPS machine, also after the program has changed them there. Where the kernel was
  * built without CONFIG_CHECKPOINT_RESTORE, they are copied over the host's own arguments, as far as there is room.
  */
+#include "base/kernel_proc.h"
 #include "base/options.h"
-#include "linux/descriptors.h"
 #include "linux/program.h"
 #include "memory/values.h"
 
@@ -43,8 +43,8 @@ enum { START_CODE = 26, END_CODE = 27, START_STACK = 28, START_DATA = 45, END_DA
 /* Reads the numbers of the host's own line. */
 static bool read_stat(unsigned long long field[STAT_FIELDS + 1])
 {
-    char text[1024];
-    int fd = mr_own_open_proc("self/stat", O_RDONLY);
+    char text[1024], path[MR_PROC_ROOM];
+    int proc = mr_proc_at(path, "self/stat"), fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
     ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     if (fd >= 0)
         close(fd);

@@ -5,6 +5,7 @@
  */
 #include "linux/program.h"
 
+#include "base/kernel_proc.h"
 #include "base/messages.h"
 #include "base/options.h"
 #include "lifted/caches.h"
@@ -14,10 +15,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* ---- this host ---- */
@@ -31,22 +34,36 @@ static bool is_this_host(int fd)
     return pread(fd, bytes, sizeof bytes, 0) == sizeof bytes && memcmp(bytes, __ehdr_start, sizeof bytes) == 0;
 }
 
-/* A chroot may have no /proc. With binfmt_misc the name is the guest's, and argv[0] may be nowhere, or a name that others
- * have given: then there is no own executable, and execve leaves MIPS programs to the host's kernel. */
+/* Whether the link is the kernel's own: nothing is mounted over it, or on the way. */
+static bool is_kernels_link(int proc, const char *path)
+{
+    struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC, .resolve = RESOLVE_NO_XDEV};
+    int fd = (int)syscall(SYS_openat2, proc, path, &how, sizeof how);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0 || errno == ENOSYS || errno == EPERM;
+}
+
+/* A chroot may have no /proc, or one that is a folder of another user. Then the name that the host was started by will do,
+ * where nobody else could choose what that is; with binfmt_misc it is the guest's, and argv[0] may be nowhere. If there is
+ * no own executable, execve leaves MIPS programs to the host's kernel. */
 static int open_this_host(void)
 {
+    char path[MR_PROC_ROOM], real[PATH_MAX];
     const char *const names[] = {(const char *)getauxval(AT_EXECFN), mr_options.host_name};
-    char real[PATH_MAX];
-    int fd = mr_own_open_proc("self/exe", O_RDONLY | O_NONBLOCK);
-    for (size_t i = 0; fd < 0 && i < sizeof names / sizeof *names; i++) {
-        if (names[i] != NULL && mr_distrust(names[i], real) == NULL)
-            fd = mr_own_openat(AT_FDCWD, real, O_RDONLY | O_NONBLOCK);
-        if (fd >= 0 && !is_this_host(fd)) {
-            close(fd);
-            fd = -1;
-        }
+    if (mr_kernel_proc >= 0) {
+        int proc = mr_proc_at(path, "self/exe");
+        return is_kernels_link(proc, path) ? mr_own_openat(proc, path, O_RDONLY | O_NONBLOCK) : -1;
     }
-    return fd;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        bool trusted = names[i] != NULL && mr_distrust(names[i], real) == NULL;
+        int fd = trusted ? mr_own_openat(AT_FDCWD, real, O_RDONLY | O_NONBLOCK) : -1;
+        if (fd >= 0 && is_this_host(fd))
+            return fd;
+        if (fd >= 0)
+            close(fd);
+    }
+    return -1;
 }
 
 /* ---- the program ---- */
@@ -88,9 +105,7 @@ static int follow_script(int fd)
 static const char *name_of(int fd)
 {
     static char name[PATH_MAX];
-    char link[40];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    ssize_t length = fd < 0 ? -1 : readlink(link, name, sizeof name - 1);
+    ssize_t length = fd < 0 ? -1 : mr_descriptor_link(fd, name, sizeof name);
     if (length <= 0)
         return realpath(mr_options.program_path, name) ? name : mr_options.program_path;
     name[mr_guest_name(name, (size_t)length)] = 0;
@@ -99,12 +114,16 @@ static const char *name_of(int fd)
 
 void mr_program_start(void)
 {
-    int fd = mr_options.program_fd;
+    char real[PATH_MAX];
+    int fd = mr_options.program_fd, proc = mr_kernel_proc = mr_kernel_proc_open();
     mr_own_keep(MR_OWN_HOST, mr_options.host_fd >= 0 ? mr_options.host_fd : open_this_host());
     if (fd < 0 && (fd = open_program()) >= 0)
         fd = follow_script(fd);
     mr_text_mark(fd);
     mr_own_keep(MR_OWN_PROGRAM, fd);
+    mr_own_keep(MR_OWN_PROC, proc);
+    if (proc < 0 || mr_options.shares_root || mr_distrust("/proc", real) != NULL || strcmp(real, "/proc") != 0)
+        mr_own_come_back(); /* begun in the root of another user: he may choose anew what that names */
     mr_options.program_name = name_of(mr_own_descriptor(MR_OWN_PROGRAM));
 }
 

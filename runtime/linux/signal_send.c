@@ -1,32 +1,23 @@
 /* Signals that the host's kernel does not have, sent to other processes and threads: packets (signal_carrier.c). */
-#include "linux/descriptors.h"
+#include "base/kernel_proc.h"
 #include "linux/signal_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static bool is_executable(const char *name, struct stat *status)
-{
-    int fd = mr_own_open_proc(name, O_PATH);
-    bool found = fd >= 0 && fstat(fd, status) == 0;
-    if (fd >= 0)
-        close(fd);
-    return found;
-}
-
 /* Whether a process runs this host, so that a packet tells it something. Others would die of one. */
 static bool is_guest(pid_t process)
 {
-    char name[40];
+    char own_path[MR_PROC_ROOM], its_path[MR_PROC_ROOM];
     struct stat own, its;
-    snprintf(name, sizeof name, "%d/exe", (int)process);
-    return is_executable("self/exe", &own) && is_executable(name, &its) && own.st_dev == its.st_dev && own.st_ino == its.st_ino;
+    int proc = mr_proc_at(own_path, "self/exe"), other = mr_proc_at_process(its_path, "%d/exe", (int)process);
+    return fstatat(proc, own_path, &own, 0) == 0 && fstatat(other, its_path, &its, 0) == 0 && own.st_dev == its.st_dev &&
+           own.st_ino == its.st_ino;
 }
 
 static int64_t send_to_one(pid_t process, const struct mr_signal_info *info)
@@ -66,8 +57,9 @@ struct linux_dirent64 {
 static int64_t send_to_group(pid_t group, const struct mr_signal_info *info)
 {
     _Alignas(uint64_t) char entries[4096];
+    char path[MR_PROC_ROOM];
     int64_t result = -ESRCH;
-    int folder = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int proc = mr_proc_at_process(path, "."), folder = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (long size; folder >= 0 && (size = syscall(SYS_getdents64, folder, entries, sizeof entries)) > 0;)
         for (long at = 0; at < size; at += ((struct linux_dirent64 *)(entries + at))->size_bytes) {
             pid_t process;

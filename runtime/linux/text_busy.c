@@ -5,6 +5,7 @@
  * one byte of its program, far behind any contents. The lock is of the open file description: it lasts as long as a process
  * made by fork has the program, and other hosts see it. Simplification: only guests are refused.
  */
+#include "base/kernel_proc.h"
 #include "linux/descriptors.h"
 #include "linux/paths.h"
 #include "linux/program.h"
@@ -12,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -48,9 +48,8 @@ void mr_text_mark(int fd)
 /* Only these are marked. What the guest may write but not read counts as one. */
 static bool may_be_program(int fd)
 {
-    char name[40];
-    snprintf(name, sizeof name, "self/fd/%d", fd);
-    int readable = mr_own_open_proc(name, O_RDONLY | O_NONBLOCK);
+    char path[MR_PROC_ROOM];
+    int proc = mr_proc_at(path, "thread-self/fd/%d", fd), readable = mr_own_openat(proc, path, O_RDONLY | O_NONBLOCK);
     bool may_be = readable < 0 || mr_is_mips_program(readable);
     if (readable >= 0)
         close(readable);

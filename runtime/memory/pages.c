@@ -5,6 +5,7 @@
  */
 #include "memory/pages.h"
 
+#include "base/kernel_proc.h"
 #include "base/messages.h"
 #include "base/observe.h"
 
@@ -16,7 +17,6 @@
 #include <unistd.h>
 
 #define PAGE_COUNT (1u << 20)
-#define MOST_LOWEST 0x400000u /* programs begin there; what says more is not the kernel */
 
 uint8_t *mr_window;
 uint8_t mr_pages[PAGE_COUNT];
@@ -29,12 +29,16 @@ static uint32_t free_hint;                  /* no large free range lies between 
 
 static uintptr_t lowest_host_address(void)
 {
-    char text[24] = {0};
-    int fd = open("/proc/sys/vm/mmap_min_addr", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a chroot may have a pipe there */
-    unsigned long lowest = fd >= 0 && read(fd, text, sizeof text - 1) > 0 ? strtoul(text, NULL, 10) : MR_LOWEST_GUEST;
+    unsigned long lowest = MR_LOWEST_GUEST;
+    char path[MR_PROC_ROOM], text[24];
+    int proc = mr_proc_at(path, "sys/vm/mmap_min_addr"), fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    text[length < 0 ? 0 : length] = 0;
     if (fd >= 0)
         close(fd);
-    return lowest < MR_PAGE_BYTES ? MR_PAGE_BYTES : lowest > MOST_LOWEST ? MR_LOWEST_GUEST : mr_page_up(lowest);
+    if (length > 0)
+        lowest = strtoul(text, NULL, 10);
+    return lowest < MR_PAGE_BYTES ? MR_PAGE_BYTES : mr_page_up(lowest);
 }
 
 static void reserve_identity(void)

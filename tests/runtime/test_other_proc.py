@@ -84,13 +84,15 @@ def test_a_program_is_executed_by_its_descriptor(host: Path, programs: Path, roo
     assert enter(host, programs, root, "descriptor") == "genuine\n"
 
 
-def test_the_host_is_not_found_there(host: Path, programs: Path, root: Path) -> None:
-    assert enter(host, programs, root, "after many descriptors").startswith("not executed")
+def test_the_host_keeps_itself(host: Path, programs: Path, root: Path) -> None:
+    """Though it had made way for descriptors before, which a message might have brought."""
+    assert enter(host, programs, root, "after many descriptors") == "genuine\n"
     shutil.rmtree(root / "proc")
-    assert enter(host, programs, root, "after many descriptors").startswith("not executed")
+    assert enter(host, programs, root, "after many descriptors") == "genuine\n"
 
 
 def test_a_child_of_vfork_ends(host: Path, programs: Path, root: Path) -> None:
+    """The host knows what it has written from the kernel's pagemap."""
     assert enter(host, programs, root, "vfork") == "child: 1\n"
 
 

@@ -4,6 +4,7 @@
  * The next host is this executable, by its descriptor, so that neither /proc nor a path is needed. It gets the program as an
  * open descriptor, and nothing in its environment but what the guest has given.
  */
+#include "base/kernel_proc.h"
 #include "base/observe.h"
 #include "base/options.h"
 #include "linux/calls/syscall.h"
@@ -89,13 +90,21 @@ static int set_name(struct target *target, int directory, const char *path)
     return length >= (int)sizeof target->name ? -ENAMETOOLONG : 0;
 }
 
+static bool is_same_file(int fd, int other)
+{
+    struct stat one, two;
+    return fstat(fd, &one) == 0 && fstat(other, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+}
+
 /* A readable descriptor of a file that the guest has open in whatever way, or -1. */
 static int open_again(int fd)
 {
-    char name[40];
-    snprintf(name, sizeof name, "thread-self/fd/%d", fd);
-    int again = mr_own_open_proc(name, O_RDONLY | O_NONBLOCK);
-    return again < 0 && errno == ENOENT ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : again;
+    char path[MR_PROC_ROOM];
+    int proc = mr_proc_at(path, "thread-self/fd/%d", fd), again = mr_own_openat(proc, path, O_RDONLY | O_NONBLOCK);
+    bool found = again >= 0 && is_same_file(again, fd), missing = again >= 0 || errno == ENOENT || errno == EBADF;
+    if (again >= 0 && !found)
+        close(again);
+    return found ? again : missing ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
 }
 
 /* Finds the file and looks whether it may be executed; the host's kernel is to answer for what cannot be opened. */
@@ -134,24 +143,8 @@ static bool is_unreachable_script(const struct target *target, const struct mr_c
 
 /* ---- the next host ---- */
 
-/* host: its descriptor, or -1: the guest has left no number for it. Returns an errno. */
-static int execute_host(int host, const char **words, const char **environment)
-{
-    int opened = -1;
-    if (host < 0 && mr_own_proc_is_trusted()) {
-        syscall(SYS_execveat, AT_FDCWD, "/proc/self/exe", words, environment, 0);
-        return errno;
-    }
-    if (host < 0 && (host = opened = mr_own_open_proc("self/exe", O_PATH)) < 0)
-        return errno;
-    syscall(SYS_execveat, host, "", words, environment, AT_EMPTY_PATH);
-    int error = errno;
-    if (opened >= 0)
-        close(opened);
-    return error;
-}
-
-/* first: the program's arguments, with MOST_WORDS free places before them. */
+/* first: the program's arguments, with MOST_WORDS free places before them. The guest may have left no number for the host; then
+ * its name leads to it. */
 static int64_t run_in_host(const struct target *target, int program, const char **first)
 {
     char host_text[16], program_text[16];
@@ -165,7 +158,7 @@ static int64_t run_in_host(const struct target *target, int program, const char 
     const char *const last[] = {"--executed", target->name, "--program-fd", program_text, "--host-fd", host_text, "--"};
     memcpy(words + count, last, sizeof last);
     count += sizeof last / sizeof *last;
-    if (host < 0) /* the next one finds itself */
+    if (host < 0)
         words[(count -= 2) - 1] = "--";
     memcpy(first - count, words, count * sizeof *words);
     mr_threads_leave_robust_lists();
@@ -173,7 +166,9 @@ static int64_t run_in_host(const struct target *target, int program, const char 
     fcntl(program, F_SETFD, 0);
     if (host >= 0)
         fcntl(host, F_SETFD, 0);
-    int error = execute_host(host, first - count, target->environment);
+    syscall(SYS_execveat, host, host >= 0 ? "" : mr_own_lost_name(MR_OWN_HOST), first - count, target->environment,
+            host >= 0 ? AT_EMPTY_PATH : 0);
+    int error = errno;
     if (host >= 0)
         fcntl(host, F_SETFD, FD_CLOEXEC);
     fcntl(program, F_SETFD, FD_CLOEXEC);
@@ -205,7 +200,7 @@ static bool gains_rights(int fd)
 
 static int64_t run_mips(const struct target *target, const struct mr_chain *chain, const char **first)
 {
-    bool by_kernel = mr_own_descriptor(MR_OWN_HOST) < 0 && !mr_own_is_lost(MR_OWN_HOST);
+    bool by_kernel = mr_own_descriptor(MR_OWN_HOST) < 0 && !mr_own_lost_name(MR_OWN_HOST);
     if (is_unreachable_script(target, chain))
         return -ENOENT;
     if (by_kernel || (chain->depth == 0 && gains_rights(chain->fd))) {

@@ -6,6 +6,7 @@
  * while its parent has other threads, all but the variables of the program and the stack.
  * With threads, only the one that called is in the child (sys_thread.c makes threads; linux/calls/sys_clone.c has the calls).
  */
+#include "base/kernel_proc.h"
 #include "base/lock.h"
 #include "base/observe.h"
 #include "base/options.h"
@@ -81,7 +82,8 @@ static bool any_mapped(uint32_t first, uint32_t count)
 static void send_written_pages(void)
 {
     uint64_t entries[PAGEMAP_CHUNK];
-    int map = mr_own_open_proc("self/pagemap", O_RDONLY);
+    char path[MR_PROC_ROOM];
+    int proc = mr_proc_at(path, "self/pagemap"), map = mr_own_openat(proc, path, O_RDONLY);
     for (uint32_t first = 0; map >= 0 && first < MR_USER_END / MR_PAGE_BYTES; first += PAGEMAP_CHUNK) {
         if (!any_mapped(first, PAGEMAP_CHUNK))
             continue;
