@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mipsrec import pipeline
-from tests.support.compiled import ORDERS, compile_guest, library_at
+from tests.support.compiled import ORDERS, OUT, compile_guest, library_at
 from tests.support.sampling import shared_by_orders
 
 CONDITIONS = "f un eq ueq olt ult ole ule sf ngle seq ngl lt nge le ngt".split()
@@ -39,11 +39,12 @@ def _source() -> str:
         for condition in CONDITIONS:
             name = f"{condition}_{format_}"
             functions.append(_FUNCTION.format(name=name, type=type_, condition=condition, format=format_))
-            calls += [f'    printf("%d", {name}(pairs[{index}][0], pairs[{index}][1]));' for index in range(len(PAIRS))]
-            calls.append('    puts("");')
+            calls += [f"    out_decimal({name}(pairs[{index}][0], pairs[{index}][1]));" for index in range(len(PAIRS))]
+            calls.append("    out_char('\\n');")
     values = ", ".join("{__builtin_nan(\"\"), 1}" if a != a else f"{{{a}, {b}}}" for a, b in PAIRS)
     pairs = f"static volatile double pairs[][2] = {{{values}}};"
-    return "\n".join(["#include <stdio.h>", pairs, *functions, "int main(void)", "{", *calls, "    return 0;", "}"])
+    main = ["int main(void)", "{", *calls, "    out_flush();", "    return 0;", "}"]
+    return "\n".join(['#include "out.h"', pairs, *functions, *main])
 
 
 def _expected() -> str:
@@ -60,10 +61,10 @@ def _expected() -> str:
 
 @pytest.mark.parametrize("byte_order", ORDERS)
 def test_each_condition_at_each_level(host: Path, tmp_path: Path, byte_order: str) -> None:
-    program = compile_guest(tmp_path, byte_order, _source(), "-static", "-O1")
+    program = compile_guest(tmp_path, byte_order, _source(), "-O1", *OUT)
     guest = pipeline.open_guest(program)
     libraries = [
-        library_at(guest, tmp_path, level, "main", *(f"{one}_{format_}" for one in CONDITIONS for format_ in FORMATS))
+        library_at(guest, tmp_path, level, *(f"{one}_{format_}" for one in CONDITIONS for format_ in FORMATS))
         for level in shared_by_orders(LEVELS, byte_order)
     ]
     for options in (("--engine", "interp"), ("--threshold", "1"), *(("--library", one) for one in libraries)):

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from mipsrec import pipeline
-from tests.support.compiled import ORDERS, QEMU, compile_guest, library_at
+from tests.support.compiled import ORDERS, OUT, QEMU, compile_guest, library_at
 from tests.support.tiers import BASELINE, INTERPRETED
 from tests.support.tools import need
 
 SOURCE = """
 #include <stdint.h>
-#include <stdio.h>
+#include "out.h"
 
 static uint32_t random_state = 1;
 static uint8_t data[1024] __attribute__((aligned(8)));
@@ -60,7 +60,9 @@ int main(void)
         sum = sum * 31 + lbux(base, offset + (next_random() & 3));
         sum = sum * 31 + in_slot((uint32_t)(uintptr_t)data, at);
     }
-    printf("%08x\\n", sum);
+    out_hex(sum);
+    out_char('\\n');
+    out_flush();
     return 0;
 }
 """
@@ -74,7 +76,7 @@ def output(*command: str | Path) -> str:
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_every_tier_loads_what_qemu_loads(host: Path, tmp_path: Path, order: str) -> None:
-    guest = compile_guest(tmp_path, order, SOURCE, "-static")
+    guest = compile_guest(tmp_path, order, SOURCE, *OUT)
     expected = output(need(QEMU[order], "qemu-user"), "-cpu", "34Kf", guest)
     for tier in (INTERPRETED, *BASELINE.values()):
         assert output(host, *tier, guest) == expected

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,12 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> str:
     return output(compile_native(tmp_path_factory.mktemp("native"), "deep"))
 
 
+@pytest.fixture(scope="module")
+def guest_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], pipeline.Guest]:
+    """The guest of a byte order, analysed once."""
+    return cache(lambda order: pipeline.open_guest(compile_guest(tmp_path_factory.mktemp(order), order, "deep")))
+
+
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_stack_grows_without_recompiled_code(host: Path, tmp_path: Path, native: str, order: str) -> None:
     guest = compile_guest(tmp_path, order, "deep")
@@ -39,12 +47,13 @@ def test_the_stack_grows_without_recompiled_code(host: Path, tmp_path: Path, nat
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("memory", ["flat", "paged", "thunk"])
-def test_the_stack_grows_in_recompiled_code(host: Path, tmp_path: Path, native: str, memory: str, order: str) -> None:
-    program = compile_guest(tmp_path, order, "deep")
-    guest, library = pipeline.open_guest(program), tmp_path / "deep.so"
+def test_the_stack_grows_in_recompiled_code(
+    host: Path, tmp_path: Path, native: str, guest_of: Callable[[str], pipeline.Guest], memory: str, order: str
+) -> None:
+    guest, library = guest_of(order), tmp_path / "deep.so"
     options = pipeline.Options(memory=memory, opt=1, jobs=1)
     pipeline.build(guest, library, options, functions=guest.functions_like(list(RECOMPILED)))
-    assert output(host, "--library", library, program) == native
+    assert output(host, "--library", library, guest.image.path) == native
 
 
 def test_the_stack_grows_under_sanitizers(tmp_path: Path, native: str) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.commandline import heed_interrupts
 from tests.support.compiled import ORDERS
+from tests.support.compiler_runs import run_compiler
 from tests.support.musl import compile_with_musl
 from tests.support.paths import GUESTS
 from tests.support.tools import need
@@ -43,9 +44,7 @@ def compile_musl(folder: Path, architecture: str, name: str) -> Path:
 def _compile(command: list[str], folder: Path, names: list[str], options: tuple[str, ...]) -> Path:
     program = folder / names[0]
     sources = [str(GUESTS / f"{name}.c") for name in names]
-    result = subprocess.run([*command, *OPTIONS, *sources, *options, "-o", str(program)],
-                            capture_output=True, text=True)  # fmt: skip
-    assert result.returncode == 0, result.stderr
+    run_compiler([*command, *OPTIONS, *sources, *options, "-o", program], program)
     return program
 
 

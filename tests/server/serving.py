@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mipsrec.checksum import identity_of
+from tests.support.compiler_runs import run_compiler
 from tests.support.paths import ROOT
 from tests.support.tools import need
 
@@ -237,5 +238,5 @@ def native_output(folder: Path, source: str) -> str:
     """Return what a native build prints, behind its first line."""
     folder.mkdir(exist_ok=True)
     (folder / "native.c").write_text(source)
-    subprocess.run([need("gcc"), "-O1", folder / "native.c", "-o", folder / "native"], check=True)
+    run_compiler([need("gcc"), "-O1", folder / "native.c", "-o", folder / "native"], folder / "native")
     return stop(begin([folder / "native"])).output

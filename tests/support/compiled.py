@@ -8,12 +8,16 @@ from pathlib import Path
 
 from mipsrec import pipeline
 from tests.support.compiler_runs import run_compiler
+from tests.support.paths import SAMPLES
 from tests.support.tools import need
 
 ORDERS = {"big": "mips-linux-gnu", "little": "mipsel-linux-gnu"}
 QEMU = {"big": "qemu-mips", "little": "qemu-mipsel"}
 BARE = ("-nostdlib", "-static", "-ffreestanding", "-mno-abicalls", "-fno-pic", "-G0")
 """Options for programs without a C library and without gp."""
+_OUT = SAMPLES / "freestanding"
+OUT = (*BARE, "-DSAMPLE_FREESTANDING", f"-I{_OUT}", *(str(_OUT / name) for name in ("start.S", "out.c", "memory.c")))
+"""For programs that have `main` and samples/freestanding/out.h in place of a C library: they are analysed at once."""
 
 HELLO = """
 #include <stdio.h>
