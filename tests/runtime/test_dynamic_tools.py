@@ -17,11 +17,11 @@ from mipsrec import profiles
 from mipsrec.elf import load_elf
 from mipsrec.options import Options
 from tests.support.commandline import assert_one_line, environment, mipsrec
-from tests.support.compiled import ORDERS
+from tests.support.compiled import BARE, ORDERS, compile_guest
 from tests.support.dynamic_guest import DynamicGuest, dynamic_guest
 from tests.support.hosts import cache_with_host, plain_host, sanitized_host
 from tests.support.mounts import in_namespace
-from tests.support.tools import need
+from tests.support.sampling import sampled
 
 pytestmark = pytest.mark.crossed
 
@@ -58,6 +58,7 @@ def entries_used(result: subprocess.CompletedProcess[str]) -> int:
     return int(found[1])
 
 
+@pytest.mark.parametrize("guest", sampled(list(ORDERS)), indirect=True)
 def test_verify_some_functions(guest: DynamicGuest) -> None:
     """Of named files only; a library that is opened at run time is seen while it is there."""
     assert entries_used(verify(guest, "plug", guest.plug, functions="libplug.so:plug_in")) == 1
@@ -120,6 +121,7 @@ def run_sanitized(options: list[str], guest: DynamicGuest) -> tuple[int, str, di
     return done.returncode, done.stderr, json.loads(records.splitlines()[-1])
 
 
+@pytest.mark.parametrize("guest", sampled(list(ORDERS)), indirect=True)
 def test_verify_under_sanitizers(guest: DynamicGuest, tmp_path: Path) -> None:
     """The host itself, and what it tells of files at a divergence."""
     status, errors, record = run_sanitized(guest.stored(Options(0, "paged", "instrumented", 1)), guest)
@@ -216,15 +218,18 @@ def test_profile_without_proc(guest: DynamicGuest, tmp_path: Path) -> None:
     assert any(symbol.address <= pc < symbol.address + symbol.size for pc in spun)
 
 
+SPINS = """
+__attribute__((used)) int main(void) { for (volatile int i = 0; i < 3000000; i++) ; return 5; }
+__asm__(".globl __start; __start: jal main; move $4, $2; li $2, 4001; syscall");
+"""
+
+
 @pytest.fixture(scope="module")
 def sysroot(tmp_path_factory: pytest.TempPathFactory, guest: DynamicGuest) -> Path:
     """A sysroot with a static program under a name that this machine has as well."""
     folder = tmp_path_factory.mktemp("root")
-    source = folder / "spin_loops.c"
-    source.write_text("int main(void) { for (volatile int i = 0; i < 3000000; i++) ; return 5; }")
-    triple = ORDERS[guest.byte_order]
     (folder / "bin").mkdir()
-    subprocess.run([need(f"{triple}-gcc"), "-O1", "-static", source, "-o", folder / "bin/sh"], check=True)
+    compile_guest(folder, guest.byte_order, SPINS, *BARE).rename(folder / "bin/sh")
     return folder
 
 

@@ -146,7 +146,7 @@ def test_threads_and_children(server: Serving, tmp_path: Path, source: str) -> N
     guest = static_guest(tmp_path / "guest", "little", source)
     process = begin([server.host, *server.words(), guest])
     server.await_library()
-    compute(process, 1.0)
+    compute(process, 0.5)
     assert stop(process).output == native_output(tmp_path / "native", ROUNDS)
 
 

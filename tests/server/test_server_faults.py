@@ -25,7 +25,7 @@ from tests.server.serving import DEADLINE_SECONDS, ROUNDS, Serving, await_code, 
 from tests.support.compiled import compile_guest
 from tests.support.mounts import small
 from tests.support.powers import need_to
-from tests.support.sampling import sampled
+from tests.support.sampling import ALL, sampled
 
 EXPECTED = "36832b7c 0\n"
 """What ROUNDS prints; test_compile_server.py compares it with a native build."""
@@ -79,7 +79,7 @@ def test_killed_at_any_moment(server: Serving, guest: Path) -> None:
     moments = random.Random(1)
 
     def kill_often(process: Guest) -> None:
-        for _ in range(8):
+        for _ in range(8 if ALL else 5):
             compute(process, moments.uniform(0.05, 0.8))
             number = server.server()
             if number is not None:
@@ -103,7 +103,7 @@ def test_a_server_that_cannot_work(host: Path, tmp_path: Path, guest: Path, limi
             while not begun.exists():
                 assert time.monotonic() < end
                 time.sleep(0.02)
-            compute(process, 1)
+            compute(process, 0.5)
 
         run_beside(server, guest, let_it_fail)
         assert server.libraries() == []
