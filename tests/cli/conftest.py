@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.storing import LEVEL, Build
+from mipsrec.cache import own_folder
+from tests.cli.others import open_to_others
+from tests.cli.storing import LEVEL, OTHER, Build
 from tests.support.commandline import mipsrec
 from tests.support.compiled import BARE, ORDERS, compile_guest
 
@@ -107,3 +111,24 @@ def build(cache: Path) -> Build:
         return mipsrec("build", *LEVEL, *words, **{"MIPSREC_CACHE": str(cache), **changes})
 
     return run
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder that others may enter, in a sticky one that all may write."""
+    with open_to_others() as folder:
+        yield folder
+
+
+@pytest.fixture
+def mine(shared: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache whose places lead elsewhere by links, and a folder there that is none of the cache's."""
+    folder = shared / "cache"
+    monkeypatch.setenv("MIPSREC_CACHE", str(folder))
+    own_folder()
+    for place in ("ab/cd", f"{OTHER}/v/ab/x.so", "x.so", f"{OTHER}/mipsrec-host", "1-2", "v/ab/x.so", "ab/x.so"):
+        path = shared / "elsewhere" / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("precious")
+        os.utime(path, (1, 1))
+    return folder

@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from mipsrec import cache, cache_notes, host_build, object_cache, private_group, stencils, trust
-from mipsrec.cache import source_digest
+from mipsrec import cache, host_build, object_cache, private_group, stencils, trust
 from mipsrec.cache_limit import Room
 from mipsrec.errors import NoCacheError
-from tests.cli.others import GIVES_AWAY, MALLORY, change, give, open_to_others, snapshot
+from tests.cli.others import GIVES_AWAY, MALLORY, change, give, snapshot
 from tests.cli.storing import OTHER, libraries, make_root
 from tests.support.commandline import assert_one_line, environment, mipsrec
 from tests.support.hosts import command_that_builds_at_once
@@ -22,13 +21,6 @@ from tests.support.mounts import in_namespace
 from tests.support.paths import PREBUILT
 
 SAMPLE = PREBUILT / "mips/hello.elf"
-
-
-@pytest.fixture
-def shared() -> Iterator[Path]:
-    """A folder that others may enter, in a sticky one that all may write."""
-    with open_to_others() as folder:
-        yield folder
 
 
 # ---- the rule, in Python ----
@@ -246,20 +238,6 @@ def test_a_folder_of_theirs_gets_no_cache(shared: Path, monkeypatch: pytest.Monk
 # ---- pruning ----
 
 
-@pytest.fixture
-def mine(shared: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache whose places lead elsewhere by links, and a folder there that is none of the cache's."""
-    folder = shared / "cache"
-    monkeypatch.setenv("MIPSREC_CACHE", str(folder))
-    cache.own_folder()
-    for place in ("ab/cd", f"{OTHER}/v/ab/x.so", "x.so", f"{OTHER}/mipsrec-host", "1-2", "v/ab/x.so", "ab/x.so"):
-        path = shared / "elsewhere" / place
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("precious")
-        os.utime(path, (1, 1))
-    return folder
-
-
 PLACES = (
     "objects", "objects/ab", "code", f"code/{OTHER}", f"code/{OTHER}/v", f"code/{OTHER}/v/ab", "libraries", "host",
     f"host/{OTHER}", "identities", "code/x/v/ab/.unfinished", "objects/ab/.partial-1", "libraries/x.so",
@@ -315,92 +293,3 @@ def test_a_folder_that_was_open_is_not_pruned(mine: Path) -> None:
     (mine / "objects").chmod(0o777)
     mine.chmod(0o755)
     assert "0 removed" in mipsrec("cache", "prune", "--max-size", "0").stdout
-
-
-# ---- what was open ----
-
-
-@pytest.mark.parametrize("place", ["objects", "objects/ab"])
-def test_what_others_could_write_is_set_aside(place: str, mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """They may have exchanged what is in it, put links there, and moved what is this user's there: nothing goes."""
-    (mine / "objects/ab").mkdir(parents=True)
-    (mine / "objects/ab" / ("0" * 38)).write_text("exchanged")
-    (mine / place / "link").symlink_to(mine.with_name("elsewhere"))
-    (mine / place / "private").mkdir()
-    (mine / place / "private/file").write_text("kept")
-    before = snapshot(mine.with_name("elsewhere"))
-    mine.chmod(0o755)
-    (mine / place).chmod(0o777)
-    object_cache.keep("ab" + "0" * 38, b"data")
-    (aside,) = (path for path in mine.iterdir() if path.name != "objects")
-    assert aside.name.startswith(trust.WAS_OPEN) and aside.stat().st_mode & 0o777 == 0o700
-    assert (aside / "private/file").read_text() == "kept" and snapshot(mine.with_name("elsewhere")) == before
-    assert (mine / "objects/ab").stat().st_mode & 0o777 == 0o755 and os.listdir(mine / "objects/ab") == ["0" * 38]
-    assert object_cache.find("ab" + "0" * 38) == b"data"
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1 and f"{mine / place}: others could write it" in said and str(aside) in said
-
-
-@pytest.mark.parametrize("place", ["identities/1-2", f"objects/ab/{'0' * 38}", "libraries/x.so", "libraries/.x"])
-def test_an_open_folder_in_place_of_a_file_is_set_aside(place: str, mine: Path) -> None:
-    """Pruning removes what is in a folder that was closed, and nothing of one that others could write."""
-    for mode, kept in ((0o755, []), (0o777, ["kept"]), (0o333, ["kept", "kept"])):
-        (mine / place).mkdir(parents=True)
-        (mine / place / "file").write_text("kept")
-        (mine / place).chmod(mode)
-        for path in (mine / place / "file", mine / place):
-            os.utime(path, (1, 1))
-        mine.chmod(0o755)
-        result = mipsrec("cache", "prune", "--max-size", "0", "--other-versions", "--older-than", "0s")
-        assert (result.returncode, result.stderr.count("others could write it")) == (0, int(mode != 0o755)), result
-        assert not (mine / place).exists()
-        assert [path.read_text() for path in mine.glob(f"{trust.WAS_OPEN}*/file")] == kept
-
-
-@pytest.mark.parametrize("place", ["objects/ab", "identities", "libraries", "code/key/variant/ab", "host/key"])
-def test_what_was_set_aside_stays(place: str, mine: Path) -> None:
-    """Room for a file is made in the file's own folder. What was there may be this user's, moved there by others."""
-    (mine / place).mkdir(parents=True)
-    file = mine / place / "file"
-    file.mkdir()
-    (file / "private").write_text("kept")
-    mine.chmod(0o755)
-    file.chmod(0o777)
-    trust.write(file, b"data")
-    for path in (*mine.glob(f"{place}/*/private"), *mine.glob(f"{place}/*"), mine / place):
-        os.utime(path, (1, 1), follow_symlinks=False)
-    for path in mine.glob(f"{place}/{trust.WAS_OPEN}*"):
-        os.utime(path, (1, 1))
-    assert mipsrec("cache", "prune", "--max-size", "0", "--other-versions", "--older-than", "0s").returncode == 0
-    assert [path.read_text() for path in mine.rglob("private")] == ["kept"]
-    (mine / place).rename(mine / "rest")
-    trust.remove(mine / "rest", mine)
-    assert [path.read_text() for path in mine.rglob("private")] == ["kept"] and not (mine / "rest").exists()
-
-
-def test_the_servers_folder_that_others_could_write_is_set_aside(mine: Path) -> None:
-    """They may have moved files of this user's there: the log would empty them."""
-    (mine / "server").mkdir()
-    log = mine / "server" / f"{source_digest()[:16]}.log"
-    log.write_text("kept")
-    (mine / "server").chmod(0o777)
-    mine.chmod(0o755)
-    result = mipsrec("compile-server", "--idle", "0")
-    assert result.returncode == 0 and f"{mine / 'server'}: others could write it" in result.stderr
-    assert [path.read_text() for path in mine.glob(f"{trust.WAS_OPEN}*/*")] == ["kept"]
-    assert (mine / "server").stat().st_mode & 0o777 == 0o700
-
-
-@pytest.mark.parametrize("place", ["open", "link"])
-def test_no_note_is_removed_where_others_chose_it(place: str, mine: Path) -> None:
-    elsewhere = mine.with_name("elsewhere")
-    note = (elsewhere if place == "link" else mine / cache_notes.FOLDER) / cache_notes.name_of(SAMPLE.stat())
-    if place == "link":
-        (mine / cache_notes.FOLDER).symlink_to(elsewhere)
-    else:
-        note.parent.mkdir()
-    note.write_text("kept")
-    mine.chmod(0o755)
-    note.parent.chmod(0o777)
-    cache_notes.forget_wrong(SAMPLE, "0" * 64)
-    assert note.read_text() == "kept"
