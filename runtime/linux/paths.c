@@ -286,7 +286,10 @@ int mr_path_find_text(struct mr_path *path, int directory, const char *text, uns
         path->name = path->text;
         return 0;
     }
-    return root_length ? find_with_root(path, text, how) : 0;
+    int error = root_length ? find_with_root(path, text, how) : 0;
+    if (path->opened < 0 && mr_descriptor_is_host(path->directory))
+        path->directory = -1; /* the guest has none there: what had made way has come back just now */
+    return error;
 }
 
 int mr_path_find(struct mr_path *path, int directory, uint32_t guest, unsigned how)

@@ -80,8 +80,10 @@ def test_descriptors_of_the_host_cannot_be_taken(host: Path, guest: Path) -> Non
 
 OTHERS = """
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -97,17 +99,30 @@ static int is_sent(int fd)
     memcpy(CMSG_DATA(header), &fd, sizeof fd);
     return sendmsg(ends[0], &message, MSG_DONTWAIT) >= 0;
 }
+static int is_invalid(int fd)
+{
+    struct pollfd polled = {fd, POLLIN, 0};
+    return poll(&polled, 1, 0) == 1 && polled.revents == POLLNVAL;
+}
 int main(void)
 {
     struct stat status;
+    struct rlimit limit;
     socketpair(AF_UNIX, SOCK_DGRAM, 0, ends);
     int self = syscall(4434, getpid(), 0);
     printf("%d%d%d\\n", is_sent(0), syscall(4438, self, 0, 0) > 0, dup(0) > 0);
     for (int fd = 9; fd < 4200; fd++)
         if (dup(fd) >= 0 || fcntl(fd, F_DUPFD, 0) >= 0 || fcntl(fd, F_SETFD, 0) == 0 || fstat(fd, &status) == 0 ||
             fstatat(fd, "", &status, 0x1000) == 0 || is_sent(fd) || syscall(4438, self, fd, 0) >= 0 ||
-            lseek(fd, 0, SEEK_CUR) >= 0 || openat(fd, ".", O_RDONLY) >= 0)
+            lseek(fd, 0, SEEK_CUR) >= 0 || openat(fd, ".", O_RDONLY) >= 0 ||
+            !is_invalid(fd))
             printf("has %d\\n", fd);
+    getrlimit(RLIMIT_NOFILE, &limit);
+    for (int fd = 0; fd >= 0;) /* the host's make way, and come back */
+        fd = dup(0);
+    for (int fd = 9; fd < (int)limit.rlim_cur; fd++)
+        close(fd);
+    printf("%d\\n", openat(limit.rlim_cur - 1, ".", O_RDONLY) >= 0);
 }
 """
 
@@ -118,7 +133,7 @@ def test_descriptors_of_the_host_are_not_the_guests(host: Path, tmp_path: Path, 
     program = compile_source(tmp_path, "big", OTHERS, "-static", "-w")
     words = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", host, "--strace", "-L", tmp_path, "/guest"]
     result = run(words, stdin=subprocess.DEVNULL)
-    assert (result.stdout, result.returncode) == ("111\n", 0) and program.exists(), result.stdout
+    assert (result.stdout, result.returncode) == ("111\n0\n", 0) and program.exists(), result.stdout
 
 
 def test_options_are_handed_on(host: Path, tmp_path: Path, guest: Path) -> None:

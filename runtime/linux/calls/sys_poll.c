@@ -7,6 +7,7 @@
 #include "memory/values.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/select.h>
@@ -103,8 +104,11 @@ static int64_t poll_with(uint32_t guest, uint32_t count, struct timespec *timeou
         return -EFAULT;
     if (count > sizeof few / sizeof *few && (polled = calloc(count, sizeof *polled)) == NULL)
         return -ENOMEM;
-    for (uint32_t i = 0; i < count; i++)
-        polled[i] = (struct pollfd){(int32_t)mr_get32(at + 8 * i), events_to_host(mr_get16(at + 8 * i + 4)), 0};
+    for (uint32_t i = 0; i < count; i++) {
+        int fd = (int32_t)mr_get32(at + 8 * i);
+        fd = mr_descriptor_is_host(fd) ? INT_MAX : fd; /* which nothing has: POLLNVAL */
+        polled[i] = (struct pollfd){fd, events_to_host(mr_get16(at + 8 * i + 4)), 0};
+    }
     int64_t ready = mr_wait_call(SYS_ppoll, MR_HOST(polled), count, MR_HOST(timeout), mask ? MR_HOST(&mask->host) : 0, 8, 0);
     for (uint32_t i = 0; ready >= 0 && i < count; i++)
         mr_put16(at + 8 * i + 6, events_to_mips(polled[i].revents));
