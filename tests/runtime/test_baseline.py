@@ -16,7 +16,7 @@ from mipsrec.stencils.expressions import Expression, explain
 from tests.support.compiled import ORDERS, compile_guest
 from tests.support.hosts import sanitized_host
 from tests.support.paths import GUESTS, PREBUILT, SAMPLES
-from tests.support.sampling import sampled
+from tests.support.sampling import sampled, shared_by_orders
 
 MANY_FUNCTIONS = GUESTS / "many_functions.c"
 TARGETS = ("mipsel", "mips")
@@ -168,7 +168,8 @@ def test_slot_on_both_ways(host: Path, tmp_path: Path, byte_order: str) -> None:
 def test_full_cache(host: Path, tmp_path: Path, byte_order: str) -> None:
     """The oldest code goes, whatever threads execute meanwhile; as much is made as is asked for."""
     guest = compile_guest(tmp_path, byte_order, MANY_FUNCTIONS.read_text(), "-static", "-pthread")
-    for runs, count, threshold in ((host, 3000, 1), (host, 4000, 8), (sanitized_host(), 1000, 1)):
+    ways = (host, 3000, 1), (host, 4000, 8), (sanitized_host(), 1000, 1)
+    for runs, count, threshold in shared_by_orders(ways, byte_order):
         words = ["--tier", "baseline", "--stats", "--code-cache", "1024", "--threshold", threshold]
         result = run(runs, *words, guest, count, 4)
         assert (result.returncode, result.stdout) == (0, "0 wrong\n"), (threshold, result)

@@ -146,6 +146,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("how", DAMAGE)
 @pytest.mark.parametrize("sanitized", [False, True], ids=["plain", "sanitized"])
 def test_damaged_code_is_not_used(stored: Stored, how: str, sanitized: bool) -> None:
@@ -193,6 +194,7 @@ NOTES: dict[str, Callable[[Path, bytes], object]] = {
 }
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("sanitized", [False, True], ids=["plain", "sanitized"])
 def test_nonsense_in_notes(stored: Stored, sanitized: bool) -> None:
     if sanitized:

@@ -25,7 +25,7 @@ def shared_by_orders(cases: Sequence[_Case], order: str) -> list[_Case]:
 
 
 def pairs_left_out(items: Iterable[pytest.Item]) -> list[pytest.Item]:
-    """Return the tests of modules marked `crossed` that a run leaves out: none where it runs all.
+    """Return the tests marked `crossed`, as by their modules, that a run leaves out: none where it runs all.
 
     Where two parameters of a test change, such as the byte order and the tier, every second pair is run. Each byte
     order and each tier still has its tests; a function of which that is not so keeps them all.
