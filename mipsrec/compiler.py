@@ -16,10 +16,24 @@ from .temporary_folder import temporary_folder
 from .trust import distrust
 
 
+def find_tool(name: str) -> str | None:
+    """Return the path of a tool of PATH, or None.
+
+    An empty or relative entry of PATH names the working folder, or one below it, which may be another user's. No
+    tool is taken from there: nobody typed its name.
+    """
+    return shutil.which(name, path=_absolute_entries())
+
+
+def _absolute_entries() -> str:
+    """Return the absolute entries of PATH; without any what stands for PATH where it is not set."""
+    return os.pathsep.join(filter(os.path.isabs, os.environ.get("PATH", "").split(os.pathsep))) or os.defpath
+
+
 def find_compiler() -> str:
     """Return the system's C compiler; raises BuildError when there is none."""
     for name in filter(None, (os.environ.get("CC"), "cc", "gcc", "clang")):
-        path = shutil.which(name)
+        path = find_tool(name)
         if path:
             return os.path.abspath(path)  # it is started elsewhere
     raise BuildError("no C compiler found (tried $CC, cc, gcc, clang); install one, on Debian: apt install gcc")
@@ -43,7 +57,7 @@ def _environment_of_tools(temporary: Path) -> dict[str, str]:
         return all(os.path.isabs(folder) and distrust(folder) is None for folder in folders)
 
     kept = {name: value for name, value in os.environ.items() if is_kept(name, value)}
-    return kept | {"TMPDIR": str(temporary)}
+    return kept | {"PATH": _absolute_entries(), "TMPDIR": str(temporary)}
 
 
 def run_tool(command: Sequence[str], variables: Mapping[str, str] | None = None, **options: Any) -> Any:

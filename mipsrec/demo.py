@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-import shutil
 import subprocess
 import sys
 import time
@@ -21,7 +20,7 @@ from . import pipeline
 from .cli import report_errors
 from .commands.bench import load_samples_module
 from .commands.progress import progress_bar
-from .compiler import find_compiler
+from .compiler import find_compiler, find_tool
 from .errors import BuildError, MipsrecError
 from .host_build import host_executable
 from .options import Options
@@ -101,7 +100,7 @@ def _time(program: Program, host: str, library: Path) -> dict[str, float]:
     less = (str(max(1, int(program.bench[0]) // SLOW_SHARE)), *program.bench[1:])
     lifted = Contender("recompiled", (host, "--library", str(library), guest, *program.bench))
     slow = [Contender("interpreter", (host, "--tier", "interp", guest, *less))]
-    qemu = shutil.which(program.qemu)
+    qemu = find_tool(program.qemu)
     if qemu is not None:
         slow.insert(0, Contender("qemu-user", (qemu, guest, *less)))
     ratios: dict[str, float] = {}

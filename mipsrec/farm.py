@@ -251,15 +251,7 @@ def _check_settings() -> None:
     Where others can make names in HOME, what is missing now may be there when dask looks.
     """
     home, folder = Path("~").expanduser(), Path("~/.config/dask").expanduser()
-    reason = trust.distrust(home)
-    if reason is None:
-        try:
-            trust.settle(folder)
-            reason = distrust_all(folder)
-        except trust.Distrusted as found:
-            reason = str(found)
-        except OSError:
-            return
+    reason = trust.distrust(home) or distrust_all(folder)
     if reason is not None:
         raise BuildError(f"{folder}: {reason}, and dask would take its settings there; set HOME (sudo -H)")
 

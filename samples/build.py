@@ -143,6 +143,14 @@ def _find_mipsrec() -> None:
         sys.path.append(str(SAMPLES.parent))
 
 
+def _find_tool(name: str) -> str | None:
+    """Return the path of a tool as mipsrec.compiler.find_tool does."""
+    _find_mipsrec()
+    from mipsrec.compiler import find_tool
+
+    return find_tool(name)
+
+
 def _run_tool(command: Sequence[str]) -> Any:
     """Run a compiler by mipsrec.compiler.run_tool; return its CompletedProcess."""
     _find_mipsrec()
@@ -202,7 +210,7 @@ def prebuilt_path(name: str, target: str) -> Path:
 
 def require_tool(tool: str) -> str:
     """The tool's name, or MissingTool naming the package that has it."""
-    if not shutil.which(tool):
+    if not _find_tool(tool):
         raise MissingTool(f"{tool} is not installed; on Debian: apt-get install {PACKAGES[tool]}")
     return tool
 
@@ -219,7 +227,7 @@ def _all_sources(sample: Sample, target: str) -> tuple[str, ...]:
 
 def _compiler(target: str, cxx: bool = False) -> list[str]:
     """The command of a target's compiler without flags."""
-    if target == "native32" and not shutil.which(COMPILERS[target]):
+    if target == "native32" and not _find_tool(COMPILERS[target]):
         return ["g++" if cxx else "gcc", "-m32"]
     return [COMPILERS[target].replace("gcc", "g++") if cxx else COMPILERS[target]]
 
@@ -417,7 +425,7 @@ def can_rebuild(target: str, compilers: dict[str, str] | None = None) -> bool:
     """Whether the compiler and linker that built the committed files of this target are installed."""
     if compilers is None:
         compilers = json.loads((PREBUILT / "manifest.json").read_text())["compilers"]
-    return bool(shutil.which(COMPILERS[target])) and _compiler_version(target) == compilers[target]
+    return bool(_find_tool(COMPILERS[target])) and _compiler_version(target) == compilers[target]
 
 
 def write_expected() -> None:

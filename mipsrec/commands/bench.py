@@ -8,7 +8,6 @@ import errno
 import importlib.util
 import json
 import os
-import shutil
 import sys
 import time
 import traceback
@@ -19,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from .. import pipeline
+from ..compiler import find_tool
 from ..elf_header import ET_DYN
 from ..errors import BuildError, MipsrecError, UsageError, one_line
 from ..host_build import host_executable
@@ -183,7 +183,7 @@ def _add_guest(
         entrants.full.append(Contender(f"{label} reloc", (host, "--library", str(moved), str(guest), *work)))
     if "baseline" in run.contenders:
         entrants.full.append(Contender(f"{label} baseline", (host, "--tier", "baseline", str(guest), *work)))
-    qemu = shutil.which(bench_contenders.QEMU[opened.image.byte_order])
+    qemu = find_tool(bench_contenders.QEMU[opened.image.byte_order])
     if "qemu" in run.contenders and qemu:
         entrants.brief.append(Contender(f"{label} qemu", (qemu, str(guest), *brief_work)))
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
-from ..compiler import run_tool
+from ..compiler import find_tool, run_tool
 from ..errors import UsageError
 from ..temporary_folder import temporary_folder
 
@@ -42,11 +41,11 @@ def chosen(only: Sequence[str], without: Sequence[str]) -> tuple[str, ...]:
 def absence(name: str, samples: ModuleType) -> str:
     """Return why a contender cannot take part, and how to get it; "" when it can."""
     if name == "clang":
-        return "" if shutil.which("clang") else "clang is not installed; on Debian: apt-get install clang"
+        return "" if find_tool("clang") else "clang is not installed; on Debian: apt-get install clang"
     if name in OF_HOST:
         return ""
     if name == "qemu":
-        there = any(shutil.which(tool) for tool in QEMU.values())
+        there = any(find_tool(tool) for tool in QEMU.values())
         return "" if there else "qemu-mips and qemu-mipsel are not installed; on Debian: apt-get install qemu-user"
     return "" if _links32(samples) else "nothing links 32-bit programs; on Debian: apt-get install g++-i686-linux-gnu"
 
@@ -63,7 +62,7 @@ def _links32(samples: ModuleType) -> bool:
 
 def _first_line(*command: str) -> str:
     """Return the first line a tool says of itself; "" when it is not there or says none."""
-    if not shutil.which(command[0]):
+    if not find_tool(command[0]):
         return ""
     said = str(run_tool(command, capture_output=True, text=True, errors="replace").stdout)
     return (said.splitlines() or [""])[0]

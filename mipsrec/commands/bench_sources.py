@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
 from .. import trust
-from ..compiler import run_tool
+from ..compiler import find_tool, run_tool
 from ..errors import BuildError
 from ..temporary_folder import temporary_folder
 from ..trusted_tree import distrust_all
@@ -38,7 +37,7 @@ def fetch(samples: ModuleType) -> list[str]:
             lines.append(f"{folder / package}: is there already")
             continue
         missing = [f"{tool}; on Debian: apt-get install {provider}" for tool, provider in recipe["tools"].items()
-                   if not shutil.which(tool)]  # fmt: skip
+                   if not find_tool(tool)]  # fmt: skip
         if missing:
             lines.append(f"{package}: not fetched: needs {', '.join(missing)}")
             continue
@@ -74,7 +73,7 @@ def _download(package: str, folder: Path) -> None:
     """Download by the machine's own lists of sources where it has any, else from where its programs come from."""
     get = ["apt-get", "-qq", "source", "--download-only", package]
     otherwise = f"put it into $MIPSREC_SOURCES/{package} otherwise"
-    if not shutil.which("apt-get"):
+    if not find_tool("apt-get"):
         raise BuildError(f"{package}: no apt-get to fetch it; {otherwise}")
     if run_tool(get, cwd=folder, capture_output=True).returncode == 0:
         return

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 from pathlib import Path
 
 from .. import pipeline
 from ..analysis import End, Function
-from ..compiler import run_tool
+from ..compiler import find_tool, run_tool
 from ..errors import BuildError, UsageError, one_line
 from ..temporary_folder import write_result
 from .arguments import add_program
@@ -73,7 +72,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 def _picture(dot: str, ending: str) -> bytes:
     """Return what Graphviz draws, in the format of a file's ending."""
-    program = shutil.which("dot")
+    program = find_tool("dot")
     if program is None:
         raise BuildError(f"Graphviz is needed for {ending}: on Debian, apt install graphviz; or write a .dot file")
     result = run_tool([program, f"-T{ending[1:]}"], input=dot.encode(), capture_output=True)

@@ -12,7 +12,7 @@ import pytest
 
 from mipsrec import farm, host_build
 from mipsrec.commands import bench_markdown, bench_sources
-from mipsrec.compiler import run_compiler, run_tool
+from mipsrec.compiler import find_tool, run_compiler, run_tool
 from mipsrec.errors import BuildError
 from mipsrec.trust import distrust
 from mipsrec.trusted_tree import distrust_all
@@ -78,7 +78,7 @@ def test_no_sample_is_built_of_them(home: Path, monkeypatch: pytest.MonkeyPatch)
     assert snapshot(home) == before
 
 
-def test_dask_takes_no_settings_from_there(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dask_takes_no_settings_from_there(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(home))
     with pytest.raises(BuildError, match="dask would take its settings there"):
         farm._check_settings()
@@ -86,8 +86,9 @@ def test_dask_takes_no_settings_from_there(home: Path, monkeypatch: pytest.Monke
     if home.stat().st_uid == os.geteuid():
         farm._check_settings()  # others can make nothing there
     (home / "sources").chmod(0o1777)
-    for name in ("sources", "sources/absent"):  # others can make folders with settings there meanwhile
-        monkeypatch.setenv("HOME", str(home / name))
+    (tmp_path / ".config").symlink_to(home / "sources/absent")
+    for folder in (home / "sources", home / "sources/absent", tmp_path):  # others can make folders with settings there meanwhile
+        monkeypatch.setenv("HOME", str(folder))
         with pytest.raises(BuildError, match="dask would take its settings there"):
             farm._check_settings()
 
@@ -141,6 +142,18 @@ def test_no_tool_sees_it(home: Path, tool: Path, monkeypatch: pytest.MonkeyPatch
         trusted = seen if home.stat().st_uid == os.geteuid() else ""
         folders = f"/usr:{home}/sources" if trusted else ""
         assert [words[:3] for words in seen_by(tool)] == [[trusted, folders, "kept"]] * 3
+
+
+def test_no_tool_is_of_the_working_folder(tool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Profiles of shells leave empty entries in PATH; nobody typed the names of tools that a command looks for."""
+    monkeypatch.chdir(tool.parent)
+    for path in (f"{os.environ['PATH']}:", f":{os.environ['PATH']}", f"{os.environ['PATH']}:.", "", "."):
+        monkeypatch.setenv("PATH", path)
+        assert find_tool(tool.name) is None and load_samples()._find_tool(tool.name) is None
+        with pytest.raises(FileNotFoundError):
+            run_tool([tool.name])
+    monkeypatch.setenv("PATH", str(tool.parent))
+    assert find_tool(tool.name) == str(tool)
 
 
 def test_a_home_is_one_absolute_path(home: Path, tool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
