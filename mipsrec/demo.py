@@ -26,6 +26,7 @@ from .host_build import host_executable
 from .options import Options
 from .temporary_folder import temporary_folder
 from .timing import Contender, compare, geometric_mean
+from .trusted_path import check_program
 
 TOUR = (("sha256", "mipsel"), ("tone_filter", "mips"), ("nbody", "mipsel"))
 ROUNDS = 3
@@ -87,6 +88,7 @@ def _recompile(program: Program, folder: Path) -> Path:
 
 def _run_once(program: Program, command: tuple[str, ...]) -> None:
     """Run the guest as it is and compare what it prints."""
+    check_program(command[0])
     result = subprocess.run(command, capture_output=True, check=False)
     if result.returncode != 0 or result.stdout != program.expected:
         raise MipsrecError(f"{program.guest}: printed something else than it should (exit status {result.returncode})")
@@ -98,8 +100,8 @@ def _time(program: Program, host: str, library: Path) -> dict[str, float]:
     """Return times relative to the native build by executor, and show them."""
     native, guest = str(program.native), str(program.guest)
     less = (str(max(1, int(program.bench[0]) // SLOW_SHARE)), *program.bench[1:])
-    lifted = Contender("recompiled", (host, "--library", str(library), guest, *program.bench))
-    slow = [Contender("interpreter", (host, "--tier", "interp", guest, *less))]
+    lifted = Contender("recompiled", (host, "--library", str(library), guest, *program.bench), is_host=True)
+    slow = [Contender("interpreter", (host, "--tier", "interp", guest, *less), is_host=True)]
     qemu = find_tool(program.qemu)
     if qemu is not None:
         slow.insert(0, Contender("qemu-user", (qemu, guest, *less)))

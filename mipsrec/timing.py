@@ -21,6 +21,7 @@ from pathlib import Path
 from .errors import BuildError
 from .interrupts import held, let_in
 from .temporary_folder import temporary_folder
+from .trusted_path import check_program
 
 LIMIT_SECONDS = 60  # a run may take that long, and LIMIT_TIMES as long as the reference, before it is stopped
 LIMIT_TIMES = 300
@@ -33,6 +34,8 @@ class Contender:
 
     label: str
     command: tuple[str, ...]
+    is_host: bool = False
+    """Then it is from the cache, and is judged before each run."""
 
 
 @dataclass
@@ -88,7 +91,9 @@ class _Run:
 
 def _run(contender: Contender, folder: Path, limit_seconds: float | None) -> _Run:
     """Run to the end; whatever ends the wait for it ends the program as well."""
-    with tempfile.TemporaryFile() as output, held():
+    if contender.is_host:
+        check_program(contender.command[0])
+    with tempfile.TemporaryFile(dir=folder) as output, held():
         start = time.monotonic()
         try:
             process = subprocess.Popen(contender.command, stdout=output, stdin=subprocess.DEVNULL, cwd=folder)

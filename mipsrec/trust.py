@@ -23,9 +23,9 @@ from typing import IO
 from .errors import one_line
 from .input_file import open_checked
 from .interrupts import held
-from .trusted_path import Distrusted, distrust, is_trusted, mount_of, opened_path, others_write, parts, settle
+from .trusted_path import Distrusted, distrust, is_trusted, mount_of, others_write, parts, settle
 
-__all__ = ("Distrusted", "distrust", "is_trusted", "opened_path", "others_write", "parts", "settle")
+__all__ = ("Distrusted", "distrust", "is_trusted", "others_write", "parts", "settle")
 """What this module has of trusted_path.py."""
 
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY

@@ -9,14 +9,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import private_group, this_user
+from .errors import BuildError
 
-_OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
 _MOST_LINKS = 40
 
 
@@ -31,14 +30,14 @@ def is_trusted(owner: int) -> bool:
 
 @dataclass(frozen=True)
 class _Place:
-    """A file or folder on the way. `closed_by`: the folder above it that only its trusted owner may enter, or none.
+    """A file or folder on the way.
 
-    What has several names, by links or by mounts, may be reached elsewhere by another one.
+    What folders are above it says nothing of who can write it: mounts elsewhere, second names and descriptors that were
+    opened earlier lead past them.
     """
 
     path: str
     status: os.stat_result
-    closed_by: str
 
     @property
     def mode(self) -> int:
@@ -46,30 +45,16 @@ class _Place:
 
     @property
     def others_write(self) -> bool:
-        if not self.mode & (stat.S_IWOTH | stat.S_IWGRP) or (self.closed_by and not self._has_other_names):
-            return False
-        return bool(self.mode & stat.S_IWOTH) or self._group_is_others
-
-    @property
-    def _has_other_names(self) -> bool:
-        if not stat.S_ISDIR(self.mode) and self.status.st_nlink > 1:
-            return True
-        with opened_path(self.path) as here, opened_path(self.closed_by) as above:
-            return mount_of(here) != mount_of(above)
+        return bool(self.mode & stat.S_IWOTH) or (bool(self.mode & stat.S_IWGRP) and self._group_is_others)
 
     @property
     def _group_is_others(self) -> bool:
         return private_group.has_list(self.path) or not private_group.is_private(self.status.st_gid)
 
-    @property
-    def closes(self) -> str:
-        """The folder that closes what is in this one, or none."""
-        return self.path if stat.S_ISDIR(self.mode) and not self.mode & _OTHERS_ENTER else self.closed_by
-
 
 def others_write(status: os.stat_result, path: str) -> bool:
     """Return whether others than its owner and root can write a file or folder, as far as its own permissions say."""
-    return _Place(path, status, "").others_write
+    return _Place(path, status).others_write
 
 
 def parts(path: str | os.PathLike[str]) -> list[str]:
@@ -86,7 +71,7 @@ def settle(path: str | os.PathLike[str], make: bool = False, mode: int = 0o700) 
     file or a link of this user's there, out of a folder of theirs.
     """
     waiting = parts(path if os.path.isabs(path) else os.path.join(os.getcwd(), path))
-    trail = [_look("/", "")]
+    trail = [_look("/")]
     links = 0
     while waiting:
         name = waiting.pop()
@@ -96,7 +81,7 @@ def settle(path: str | os.PathLike[str], make: bool = False, mode: int = 0o700) 
         above = trail[-1]
         if above.others_write and not above.mode & stat.S_ISVTX:
             raise Distrusted("others can write it, or a folder above it")
-        found = _look_or_make(os.path.join(above.path, name), above.closes, mode if make else None)
+        found = _look_or_make(os.path.join(above.path, name), mode if make else None)
         if not stat.S_ISLNK(found.mode):
             trail.append(found)
             continue
@@ -114,23 +99,23 @@ def settle(path: str | os.PathLike[str], make: bool = False, mode: int = 0o700) 
     return Path(trail[-1].path)
 
 
-def _look(path: str, closed_by: str) -> _Place:
+def _look(path: str) -> _Place:
     status = os.lstat(path)
     if not is_trusted(status.st_uid):
         raise Distrusted("it, or a folder above it, belongs to another user")
-    return _Place(path, status, closed_by)
+    return _Place(path, status)
 
 
-def _look_or_make(path: str, closed_by: str, mode: int | None) -> _Place:
+def _look_or_make(path: str, mode: int | None) -> _Place:
     """Return a place; where nothing is there, a new folder. Who makes one there at once is judged as any other."""
     try:
-        return _look(path, closed_by)
+        return _look(path)
     except FileNotFoundError:
         if mode is None:
             raise
     with suppress(FileExistsError):
         os.mkdir(path, mode)
-    return _look(path, closed_by)
+    return _look(path)
 
 
 def _check_end(trail: list[_Place]) -> None:
@@ -152,14 +137,11 @@ def distrust(path: str | os.PathLike[str]) -> str | None:
     return None
 
 
-@contextmanager
-def opened_path(path: str) -> Iterator[int]:
-    """Yield a descriptor that names a file, a folder or a link itself, and reads nothing; raises OSError."""
-    handle = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        yield handle
-    finally:
-        os.close(handle)
+def check_program(path: str) -> None:
+    """Raise BuildError where others can have chosen a program by now: a cache that goes may be made anew by others."""
+    reason = distrust(path)
+    if reason is not None:
+        raise BuildError(f"{path}: {reason}, so it is not executed; run the command again")
 
 
 def mount_of(handle: int) -> tuple[int, str]:

@@ -12,7 +12,7 @@ import sys
 import time
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -149,17 +149,10 @@ class _Bench:
         self.say(f"mipsrec: bench: {name} failed: {self.results.failed[name][-1]}", sys.stderr)
 
 
-@dataclass
-class _Field:
-    """The contenders of one program: those that run in every round, and slow ones with less work."""
-
-    full: list[Contender] = field(default_factory=list)
-    brief: list[Contender] = field(default_factory=list)
-
-
 def _add_guest(
-    run: _Bench, entrants: _Field, name: str, label: str, guest: Path, work: Sequence[str], brief_work: Sequence[str]
-) -> None:
+    run: _Bench, entrants: bench_contenders.Field, name: str, label: str, guest: Path, work: Sequence[str],
+    brief_work: Sequence[str],
+) -> None:  # fmt: skip
     """Translate a guest and add it to the contenders, and qemu when it takes part."""
     run.doing(f"{name}: translating {label}")
     opened = pipeline.open_guest(guest)
@@ -175,20 +168,20 @@ def _add_guest(
         "text_bytes": sum(end - begin for begin, end in opened.image.executable_ranges),
     }
     host = str(host_executable())
-    entrants.full.append(Contender(label, (host, "--library", str(library), str(guest), *work)))
+    entrants.add_host(label, (host, "--library", str(library), str(guest), *work))
     if "relocatable" in run.contenders:
         moved = library.with_name(f"{label}-{guest.name}-relocatable.so")
         image = dataclasses.replace(opened.image, e_type=ET_DYN)
         pipeline.build(pipeline.Guest(image), moved, run.results.options)
-        entrants.full.append(Contender(f"{label} reloc", (host, "--library", str(moved), str(guest), *work)))
+        entrants.add_host(f"{label} reloc", (host, "--library", str(moved), str(guest), *work))
     if "baseline" in run.contenders:
-        entrants.full.append(Contender(f"{label} baseline", (host, "--tier", "baseline", str(guest), *work)))
+        entrants.add_host(f"{label} baseline", (host, "--tier", "baseline", str(guest), *work))
     qemu = find_tool(bench_contenders.QEMU[opened.image.byte_order])
     if "qemu" in run.contenders and qemu:
         entrants.brief.append(Contender(f"{label} qemu", (qemu, str(guest), *brief_work)))
 
 
-def _time(run: _Bench, name: str, group: str, entrants: _Field) -> None:
+def _time(run: _Bench, name: str, group: str, entrants: bench_contenders.Field) -> None:
     """Run a program's contenders, keep the result, and print its row."""
     brief = entrants.brief if len(entrants.brief) > 1 else []
     result = compare(name, entrants.full, run.arguments.rounds, brief, lambda label: run.doing(f"{name}: {label}"))
@@ -238,7 +231,7 @@ def _sample(run: _Bench, sample: Any, targets: Sequence[str]) -> None:
     if sample.missing():
         run.skip(name, sample.missing().partition(": ")[2])
         return
-    entrants = _Field()
+    entrants = bench_contenders.Field()
     ways = ["native", *(label for label in run.contenders if label in bench_contenders.NATIVE), *targets]
     for label in ways:
         run.doing(f"{name}: building {label}")
@@ -311,7 +304,7 @@ def _run(arguments: argparse.Namespace, samples: ModuleType, results: Results) -
         if pair:
             guest, native, words = pair
             reference = Contender("native", (str(native), *words))
-            entrants = _Field([reference], [reference])
+            entrants = bench_contenders.Field([reference], [reference])
             _add_guest(run, entrants, guest.name, "recompiled", guest, words, words)
             _time(run, guest.name, "", entrants)
         for sample in chosen:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +17,7 @@ from types import ModuleType
 from ..compiler import find_tool, run_tool
 from ..errors import UsageError
 from ..temporary_folder import temporary_folder
+from ..timing import Contender
 
 NATIVE = ("clang", "gcc32")
 OPTIONAL = ("relocatable",)
@@ -89,3 +91,15 @@ def machine(samples: ModuleType) -> dict[str, object]:
         "load": round(os.getloadavg()[0], 2),
         "tools": {name: said for name, said in tools.items() if said} | {"llvmlite": metadata.version("llvmlite")},
     }
+
+
+@dataclass
+class Field:
+    """The contenders of one program: those that run in every round, and slow ones with less work."""
+
+    full: list[Contender] = field(default_factory=list)
+    brief: list[Contender] = field(default_factory=list)
+
+    def add_host(self, label: str, command: tuple[str, ...]) -> None:
+        """Add one that the host runs, in every round."""
+        self.full.append(Contender(label, command, is_host=True))

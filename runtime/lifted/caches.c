@@ -16,7 +16,6 @@
 #include "lifted/this_user.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +24,6 @@
 
 #define MOST_LAYERS 16u
 #define MOST_LINKS 40u
-#define NO_PLACE UINT_MAX
 #define MOST_DEPTH 512u /* of folders in each other */
 #define MOST_LEVELS 3u /* of processors that code is made for; code for x86-64-v4 was slower */
 
@@ -51,11 +49,11 @@ static bool is_folder(const char *path)
 
 static const char others_write_it[] = "others can write it, or a folder above it", out_of_reach[] = "it is out of reach";
 
-/* A file or folder on the way to what a path names. */
+/* A file or folder on the way to what a path names. What folders are above it says nothing of who can write it: mounts
+ * elsewhere, second names and descriptors that were opened earlier lead past them. */
 struct place {
     size_t length; /* of its path */
     mode_t mode;
-    unsigned closer; /* the place below which nobody else than its trusted owner may enter, so that modes do not matter */
     bool others_write;
 };
 
@@ -73,38 +71,9 @@ static bool others_write(const char *path, const struct stat *status)
            ((status->st_mode & S_IWGRP) != 0 && (mr_has_access_list(path) || !mr_group_is_private(status->st_gid)));
 }
 
-/* Returns false where the kernel does not say it. */
-static bool mount_of(const char *path, uint64_t *mount)
+static struct place place_of(const struct walk *walk, size_t length, const struct stat *status)
 {
-    struct statx status;
-    bool known = statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_MNT_ID, &status) == 0 && (status.stx_mask & STATX_MNT_ID);
-    *mount = known ? status.stx_mnt_id : 0;
-    return known;
-}
-
-/* What has several names, by links or by mounts, may be reached elsewhere than below the place that is closed. */
-static bool has_other_names(const struct walk *walk, const struct stat *status, unsigned closer)
-{
-    char path[PATH_MAX] = "/";
-    uint64_t here, there;
-    if (!S_ISDIR(status->st_mode) && status->st_nlink > 1)
-        return true;
-    memcpy(path, walk->real, walk->places[closer].length);
-    path[walk->places[closer].length + (walk->places[closer].length == 0)] = 0;
-    return !mount_of(walk->real, &here) || !mount_of(path, &there) || here != there;
-}
-
-static bool is_closed_to_others(mode_t mode)
-{
-    return S_ISDIR(mode) && (mode & (S_IXGRP | S_IXOTH)) == 0;
-}
-
-/* closer is NO_PLACE where no folder above is closed. */
-static struct place place_of(const struct walk *walk, size_t length, const struct stat *status, unsigned closer)
-{
-    bool may_write = (status->st_mode & (S_IWOTH | S_IWGRP)) != 0 &&
-                     (closer == NO_PLACE || has_other_names(walk, status, closer)) && others_write(walk->real, status);
-    return (struct place){length, status->st_mode, closer, may_write};
+    return (struct place){length, status->st_mode, others_write(walk->real, status)};
 }
 
 static const char *follow_link(struct walk *walk, const char *rest)
@@ -149,8 +118,7 @@ static const char *enter(struct walk *walk, const char *name, const char *rest)
         return "it, or a folder above it, belongs to another user";
     if (S_ISLNK(status.st_mode))
         return above->others_write ? "a link on the way to it is in a folder that others can write" : follow_link(walk, rest);
-    walk->places[walk->depth + 1] =
-        place_of(walk, length, &status, is_closed_to_others(above->mode) ? walk->depth : above->closer);
+    walk->places[walk->depth + 1] = place_of(walk, length, &status);
     walk->depth++;
     return NULL;
 }
@@ -189,7 +157,7 @@ static const char *settle(const char *path, char real[PATH_MAX], bool makes)
     strcat(strcat(walk.waiting, "/"), path);
     if (!mr_is_trusted_owner(status.st_uid))
         return "it, or a folder above it, belongs to another user";
-    walk.places[0] = (struct place){0, status.st_mode, NO_PLACE, others_write("/", &status)};
+    walk.places[0] = (struct place){0, status.st_mode, others_write("/", &status)};
     while (wrong == NULL && next_name(&walk, name, rest, &wrong)) {
         strcpy(walk.waiting, rest);
         if (strcmp(name, "..") == 0)

@@ -87,7 +87,7 @@ def test_dask_takes_no_settings_from_there(home: Path, tmp_path: Path, monkeypat
         farm._check_settings()  # others can make nothing there
     (home / "sources").chmod(0o1777)
     (tmp_path / ".config").symlink_to(home / "sources/absent")
-    for folder in (home / "sources", home / "sources/absent", tmp_path):  # others can make folders with settings there meanwhile
+    for folder in (home / "sources", home / "sources/absent", tmp_path):  # others can make settings there meanwhile
         monkeypatch.setenv("HOME", str(folder))
         with pytest.raises(BuildError, match="dask would take its settings there"):
             farm._check_settings()

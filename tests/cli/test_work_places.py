@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from mipsrec import temporary_folder as temporary_folder_module
-from mipsrec import trust
+from mipsrec import timing, trust
 from mipsrec.commands import bench
+from mipsrec.commands.host_process import run_to_end
+from mipsrec.errors import BuildError
 from mipsrec.temporary_folder import beside, move_file, opened_output, temporary_folder, write_in
 from mipsrec.trust import Distrusted
 from tests.cli.others import open_to_others
@@ -135,6 +137,18 @@ def test_what_takes_the_name_of_a_temporary_folder_stays(open_folder: Path, monk
     with temporary_folder("mipsrec-test-", open_folder) as folder:
         assert not folder.is_relative_to(open_folder)
     assert [path.read_text() for path in open_folder.glob("mipsrec-test-*/file")] == ["kept"]
+
+
+def test_the_host_is_judged_at_each_start(shared: Path, tmp_path: Path) -> None:
+    """A cache in a sticky folder may go while a command works, and be made anew by others."""
+    (shared / "host").write_text("#!/bin/sh\n")
+    (shared / "host").chmod(0o755)
+    contender = timing.Contender("recompiled", (str(shared / "host"),), is_host=True)
+    assert run_to_end(list(contender.command)) == timing._run(contender, tmp_path, None).status == 0
+    (shared / "host").chmod(0o777)
+    for start in (lambda: run_to_end(list(contender.command)), lambda: timing._run(contender, tmp_path, None)):
+        with pytest.raises(BuildError, match="others can write it"):
+            start()
 
 
 def test_what_takes_the_name_of_a_new_folder_stays(tmp_path: Path) -> None:

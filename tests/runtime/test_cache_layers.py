@@ -207,18 +207,6 @@ def elsewhere() -> Path:
     return folder
 
 
-def test_a_closed_folder_makes_all_in_it_safe(layered: Layered) -> None:
-    layered.folder = elsewhere()
-    try:
-        layered.cache.mkdir()
-        one = layered.fill("one", "sum")
-        layered.code("one", "sum").chmod(0o666)
-        one.chmod(0o700)
-        assert used(layered.run(one)) == {"sum"} and layers.distrust(layered.code("one", "sum")) is None
-    finally:
-        shutil.rmtree(layered.folder)
-
-
 @GIVES_AWAY
 @pytest.mark.parametrize("part", ["file", "group", "layer", "above"])
 def test_code_of_another_user_is_not_used(layered: Layered, part: str) -> None:
