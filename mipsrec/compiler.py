@@ -26,8 +26,7 @@ def find_tool(name: str) -> str | None:
 
 
 def _absolute_entries() -> str:
-    """Return the absolute entries of PATH; without any what stands for PATH where it is not set."""
-    return os.pathsep.join(filter(os.path.isabs, os.environ.get("PATH", "").split(os.pathsep))) or os.defpath
+    return os.pathsep.join(filter(os.path.isabs, os.environ.get("PATH", os.defpath).split(os.pathsep)))
 
 
 def find_compiler() -> str:
@@ -57,7 +56,7 @@ def _environment_of_tools(temporary: Path) -> dict[str, str]:
         return all(os.path.isabs(folder) and distrust(folder) is None for folder in folders)
 
     kept = {name: value for name, value in os.environ.items() if is_kept(name, value)}
-    return kept | {"PATH": _absolute_entries(), "TMPDIR": str(temporary)}
+    return kept | {"PATH": _absolute_entries() or os.defpath, "TMPDIR": str(temporary)}
 
 
 def run_tool(command: Sequence[str], variables: Mapping[str, str] | None = None, **options: Any) -> Any:

@@ -46,12 +46,12 @@ class Target:
 
 
 TARGETS = (
-    Target("load", ("linux/load", "linux/marks", "linux/stack", "memory/*", "base/blake2b", "base/lock", "base/observe",
-                    "base/options"),
+    Target("load", ("linux/load", "linux/marks", "linux/stack", "memory/*", "base/blake2b", "base/kernel_proc",
+                    "base/lock", "base/observe", "base/options"),
            ("-Wl,--wrap=mmap,--wrap=munmap",), {}, 1 << 16, own_signals=False),
-    Target("interp", ("base/host_thread", "base/lock", "base/observe", "base/options", "memory/*", "cpu/interp*",
-                      "cpu/fpu*", "lifted/dispatch_table", "run/dispatch", "run/host_stack", "run/interpret",
-                      "run/waiting", "linux/abi", "linux/exception", "linux/fault",
+    Target("interp", ("base/host_thread", "base/kernel_proc", "base/lock", "base/observe", "base/options", "memory/*",
+                      "cpu/interp*", "cpu/fpu*", "lifted/dispatch_table", "run/dispatch", "run/host_stack",
+                      "run/interpret", "run/waiting", "linux/abi", "linux/exception", "linux/fault",
                       "linux/signal_*", "linux/wait_call"),
            ("-Wl,--wrap=mr_signals_take",), {"fault": ("-Draise=fuzz_raise",)}, 512, own_signals=True),
 )  # fmt: skip
