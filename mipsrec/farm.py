@@ -250,7 +250,8 @@ def _check_settings() -> None:
 
     Where others can make names in HOME, what is missing now may be there when dask looks.
     """
-    home, folder = Path("~").expanduser(), Path("~/.config/dask").expanduser()
+    home = Path("~").expanduser()
+    folder = home / ".config/dask"
     reason = trust.distrust(home) or distrust_all(folder)
     if reason is not None:
         raise BuildError(f"{folder}: {reason}, and dask would take its settings there; set HOME (sudo -H)")

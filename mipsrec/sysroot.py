@@ -44,8 +44,8 @@ class _Configured:
     folders: dict[str, None] = field(default_factory=dict)
 
 
-def _is_new(name: _Named, known: dict[_Named, None]) -> bool:
-    """Return whether a name is not among those known; it then is, unless they are too many."""
+def _added(name: _Named, known: dict[_Named, None]) -> bool:
+    """Add a name to those known, unless they are too many; return whether it is there now, and was not."""
     if name in known or len(known) >= _MOST_CONFIGURATIONS:
         return False
     known[name] = None
@@ -108,7 +108,7 @@ class Sysroot:
     def _configure(self, guest_path: str, found: _Configured) -> None:
         """Add the folders that a file like /etc/ld.so.conf names, those of the files it includes in their place."""
         path = self.host_path(guest_path)
-        if path is None or not _is_new(path, found.files):
+        if path is None or not _added(path, found.files):
             return
         try:
             lines = read_text(path, "replace").splitlines()
@@ -118,11 +118,11 @@ class Sysroot:
             words = line.split("#", 1)[0].split()
             if len(words) > 1 and words[0] == "include":
                 pattern = os.path.join(os.path.dirname(guest_path), words[1])
-                if _is_new(pattern, found.patterns):
+                if _added(pattern, found.patterns):
                     for included in self._included(pattern):
                         self._configure(included, found)
             elif words and words[0].startswith("/"):
-                _is_new(words[0], found.folders)
+                _added(words[0], found.folders)
 
     def _included(self, pattern: str) -> list[str]:
         """Return the files that a pattern of ld.so.conf names. Only its last part may have wildcards, as everywhere."""
@@ -178,9 +178,7 @@ def closure_of(programs: Sequence[Path], sysroot: Sysroot) -> Closure:
     return closure
 
 
-def _wanted(
-    path: Path, image: Image, sysroot: Sysroot, untold: list[str]
-) -> Iterator[tuple[str, Path | None]]:
+def _wanted(path: Path, image: Image, sysroot: Sysroot, untold: list[str]) -> Iterator[tuple[str, Path | None]]:
     """Yield each file that an image names, and where it is; `untold` are the folders that it need not name."""
     if image.interpreter is not None:
         yield image.interpreter, sysroot.host_path(image.interpreter)

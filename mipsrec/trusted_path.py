@@ -28,13 +28,21 @@ def is_trusted(owner: int) -> bool:
     return owner == 0 or this_user.is_this_user(owner)
 
 
+def others_write(status: os.stat_result, path: str) -> bool:
+    """Return whether others than its owner and root can write a file or folder.
+
+    What folders are above it says nothing of that: mounts elsewhere, second names and descriptors that were opened
+    earlier lead past them.
+    """
+    if status.st_mode & stat.S_IWOTH:
+        return True
+    group_writes = bool(status.st_mode & stat.S_IWGRP)
+    return group_writes and (private_group.has_list(path) or not private_group.is_private(status.st_gid))
+
+
 @dataclass(frozen=True)
 class _Place:
-    """A file or folder on the way.
-
-    What folders are above it says nothing of who can write it: mounts elsewhere, second names and descriptors that were
-    opened earlier lead past them.
-    """
+    """A file or folder on the way."""
 
     path: str
     status: os.stat_result
@@ -45,16 +53,7 @@ class _Place:
 
     @property
     def others_write(self) -> bool:
-        return bool(self.mode & stat.S_IWOTH) or (bool(self.mode & stat.S_IWGRP) and self._group_is_others)
-
-    @property
-    def _group_is_others(self) -> bool:
-        return private_group.has_list(self.path) or not private_group.is_private(self.status.st_gid)
-
-
-def others_write(status: os.stat_result, path: str) -> bool:
-    """Return whether others than its owner and root can write a file or folder, as far as its own permissions say."""
-    return _Place(path, status).others_write
+        return others_write(self.status, self.path)
 
 
 def parts(path: str | os.PathLike[str]) -> list[str]:

@@ -7,6 +7,7 @@
 
 #include "base/messages.h"
 #include "base/options.h"
+#include "base/same_inode.h"
 #include "baseline/baseline.h"
 #include "cpu/disasm.h"
 #include "cpu/interp.h"
@@ -100,7 +101,7 @@ static bool error_is_as_it_was(void)
 {
     struct stat now;
     return mr_messages_fd != STDERR_FILENO ||
-           (fstat(STDERR_FILENO, &now) == 0 && now.st_dev == first_error.st_dev && now.st_ino == first_error.st_ino);
+           (fstat(STDERR_FILENO, &now) == 0 && mr_is_same_inode(&now, &first_error));
 }
 
 /* Says which part of the architecture an instruction is of that no program can use here. A program that handles the

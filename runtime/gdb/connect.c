@@ -7,6 +7,7 @@
 #include "base/messages.h"
 #include "base/numbers.h"
 #include "base/observe.h"
+#include "base/same_inode.h"
 #include "gdb/gdb.h"
 #include "gdb/parts.h"
 #include "lifted/this_user.h"
@@ -98,8 +99,8 @@ static bool fill_in(struct sockaddr_un *address, const char *path)
     struct stat there, wanted;
     char opened[40];
     snprintf(opened, sizeof opened, "/proc/self/fd/%d", place.folder);
-    bool leads_there = stat(opened, &there) == 0 && fstat(place.folder, &wanted) == 0 && there.st_dev == wanted.st_dev &&
-                       there.st_ino == wanted.st_ino;
+    bool leads_there = stat(opened, &there) == 0 && fstat(place.folder, &wanted) == 0 &&
+                       mr_is_same_inode(&there, &wanted);
     int size = leads_there ? snprintf(address->sun_path, room, "%s/%s", opened, place.name)
                            : snprintf(address->sun_path, room, "%s", path);
     if ((size_t)size < room)

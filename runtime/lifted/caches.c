@@ -71,11 +71,6 @@ static bool others_write(const char *path, const struct stat *status)
            ((status->st_mode & S_IWGRP) != 0 && (mr_has_access_list(path) || !mr_group_is_private(status->st_gid)));
 }
 
-static struct place place_of(const struct walk *walk, size_t length, const struct stat *status)
-{
-    return (struct place){length, status->st_mode, others_write(walk->real, status)};
-}
-
 static const char *follow_link(struct walk *walk, const char *rest)
 {
     char target[2 * PATH_MAX];
@@ -118,8 +113,7 @@ static const char *enter(struct walk *walk, const char *name, const char *rest)
         return "it, or a folder above it, belongs to another user";
     if (S_ISLNK(status.st_mode))
         return above->others_write ? "a link on the way to it is in a folder that others can write" : follow_link(walk, rest);
-    walk->places[walk->depth + 1] = place_of(walk, length, &status);
-    walk->depth++;
+    walk->places[++walk->depth] = (struct place){length, status.st_mode, others_write(walk->real, &status)};
     return NULL;
 }
 

@@ -10,6 +10,7 @@
  * image may get the same device number later, with the same inodes and times. So what a file is, is not noted where it is
  * on a loop device, or read-only, or on a file system whose dates come from elsewhere.
  */
+#include "base/same_inode.h"
 #include "lifted/caches.h"
 #include "lifted/this_user.h"
 
@@ -56,7 +57,7 @@ void mr_notes_open(const char *cache)
 
 bool mr_is_same_file(const struct stat *a, const struct stat *b)
 {
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+    return mr_is_same_inode(a, b) && a->st_size == b->st_size &&
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
            a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }

@@ -10,6 +10,7 @@
 #include "base/kernel_proc.h"
 #include "base/lock.h"
 #include "base/messages.h"
+#include "base/same_inode.h"
 #include "linux/descriptors.h"
 
 #include <errno.h>
@@ -168,7 +169,6 @@ static void let_go(enum mr_own which, bool close_it)
         close(fd);
     note(which, -1);
     if (known) {
-        one->name[length] = 0;
         one->device = status.st_dev;
         one->inode = status.st_ino;
     }
@@ -211,7 +211,7 @@ bool mr_own_is(enum mr_own which, int fd)
         return false;
     if (own[which].fd < 0)
         return own[which].lost && is_same(&given, &own[which]);
-    return fstat(own[which].fd, &kept) == 0 && given.st_dev == kept.st_dev && given.st_ino == kept.st_ino;
+    return fstat(own[which].fd, &kept) == 0 && mr_is_same_inode(&given, &kept);
 }
 
 const char *mr_own_lost_name(enum mr_own which)

@@ -1,5 +1,6 @@
 /* Signals that the host's kernel does not have, sent to other processes and threads: packets (signal_carrier.c). */
 #include "base/kernel_proc.h"
+#include "base/same_inode.h"
 #include "linux/signal_parts.h"
 
 #include <errno.h>
@@ -16,8 +17,8 @@ static bool is_guest(pid_t process)
     char own_path[MR_PROC_ROOM], its_path[MR_PROC_ROOM];
     struct stat own, its;
     int proc = mr_proc_at(own_path, "self/exe"), other = mr_proc_at_process(its_path, "%d/exe", (int)process);
-    return fstatat(proc, own_path, &own, 0) == 0 && fstatat(other, its_path, &its, 0) == 0 && own.st_dev == its.st_dev &&
-           own.st_ino == its.st_ino;
+    return fstatat(proc, own_path, &own, 0) == 0 && fstatat(other, its_path, &its, 0) == 0 &&
+           mr_is_same_inode(&own, &its);
 }
 
 static int64_t send_to_one(pid_t process, const struct mr_signal_info *info)

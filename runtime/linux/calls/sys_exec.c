@@ -7,6 +7,7 @@
 #include "base/kernel_proc.h"
 #include "base/observe.h"
 #include "base/options.h"
+#include "base/same_inode.h"
 #include "linux/calls/syscall.h"
 #include "linux/descriptors.h"
 #include "linux/fault.h"
@@ -93,7 +94,7 @@ static int set_name(struct target *target, int directory, const char *path)
 static bool is_same_file(int fd, int other)
 {
     struct stat one, two;
-    return fstat(fd, &one) == 0 && fstat(other, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+    return fstat(fd, &one) == 0 && fstat(other, &two) == 0 && mr_is_same_inode(&one, &two);
 }
 
 /* A readable descriptor of a file that the guest has open in whatever way, or -1. */
