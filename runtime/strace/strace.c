@@ -120,7 +120,8 @@ static void add_argument(const struct mr_call *c, char kind, int n, int64_t resu
         return;
     }
     switch (kind) {
-    case 'd': mr_trace_add("%d", (int32_t)value); break;
+    case 'd':
+    case 'D': mr_trace_add("%d", (int32_t)value); break;
     case 'u': mr_trace_add("%u", (uint32_t)value); break;
     case 'o': mr_trace_add("0%o", (uint32_t)value); break;
     case 'q': mr_trace_add("%lld", (long long)value); break;

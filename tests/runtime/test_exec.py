@@ -79,11 +79,17 @@ def test_descriptors_of_the_host_cannot_be_taken(host: Path, guest: Path) -> Non
 
 
 OTHERS = """
+#define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -104,6 +110,25 @@ static int is_invalid(int fd)
     struct pollfd polled = {fd, POLLIN, 0};
     return poll(&polled, 1, 0) == 1 && polled.revents == POLLNVAL;
 }
+static int is_selected(int fd)
+{
+    static unsigned set[256];
+    struct timeval none = {0, 0};
+    memset(set, 0, sizeof set);
+    set[fd / 32] |= 1u << fd % 32;
+    return select(fd + 1, (fd_set *)set, NULL, NULL, &none) > 0;
+}
+static int says_more(long result) { return result >= 0 || errno != EBADF; }
+/* Calls that say something else than EBADF of an open descriptor, whatever it is. */
+static int takes(int fd)
+{
+    char byte;
+    long long range[4] = {fd, 0, 0, 0};
+    return says_more(read(fd, &byte, 0)) || says_more(sendfile(1, fd, NULL, 0)) || says_more(tee(fd, fd, 1, 0)) ||
+           says_more(flock(fd, LOCK_SH | LOCK_NB)) || says_more(ioctl(1, _IOW(0x94, 9, int), fd)) ||
+           says_more(ioctl(1, _IOW(0x94, 13, range), range)) ||
+           says_more(syscall(4347, getpid(), getpid(), 0, fd, fd));
+}
 int main(void)
 {
     struct stat status;
@@ -115,7 +140,7 @@ int main(void)
         if (dup(fd) >= 0 || fcntl(fd, F_DUPFD, 0) >= 0 || fcntl(fd, F_SETFD, 0) == 0 || fstat(fd, &status) == 0 ||
             fstatat(fd, "", &status, 0x1000) == 0 || is_sent(fd) || syscall(4438, self, fd, 0) >= 0 ||
             lseek(fd, 0, SEEK_CUR) >= 0 || openat(fd, ".", O_RDONLY) >= 0 ||
-            !is_invalid(fd))
+            !is_invalid(fd) || takes(fd) || is_selected(fd))
             printf("has %d\\n", fd);
     getrlimit(RLIMIT_NOFILE, &limit);
     for (int fd = 0; fd >= 0;) /* the host's make way, and come back */

@@ -16,7 +16,9 @@ typedef int64_t mr_ioctl_body(int fd, const struct mr_ioctl_row *row, uint32_t a
 enum mr_ioctl_argument {
     MR_IOCTL_NONE,
     MR_IOCTL_VALUE, /* a number, not a pointer */
+    MR_IOCTL_DESCRIPTOR, /* a number that is a descriptor */
     MR_IOCTL_IN,    /* points to a structure that the call reads */
+    MR_IOCTL_IN_DESCRIPTOR, /* the same, and begins with a descriptor */
     MR_IOCTL_OUT,   /* that it writes */
     MR_IOCTL_INOUT, /* both */
     MR_IOCTL_BODY,  /* the row has a function for it */

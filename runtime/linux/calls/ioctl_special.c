@@ -2,6 +2,7 @@
 #include "linux/abi.h"
 #include "linux/calls/ioctl.h"
 #include "linux/calls/layout.h"
+#include "linux/descriptors.h"
 #include "linux/host_call.h"
 #include "memory/values.h"
 
@@ -18,6 +19,7 @@
 struct list {
     const char *head, *part;
     uint32_t part_count;
+    bool descriptors; /* a part begins with one */
 };
 
 static uint32_t list_bytes(const struct list *list)
@@ -35,6 +37,18 @@ static void convert_list(const struct list *list, converter convert, const uint8
         convert(list->part, from + at, MR_WHOLE, to + at, MR_WHOLE);
 }
 
+/* Numbers of the host's own become -1, which the kernel answers with EBADF in the part's status. */
+static void take_away_hosts(const struct list *list, uint8_t *host)
+{
+    uint32_t at = mr_layout_size(list->head).guest, part_bytes = mr_layout_size(list->part).guest;
+    for (uint32_t i = 0; i < list->part_count; i++, at += part_bytes) {
+        int64_t fd;
+        memcpy(&fd, host + at, sizeof fd);
+        if (mr_descriptor_is_host((uint32_t)fd))
+            memset(host + at, 0xff, sizeof fd);
+    }
+}
+
 static int64_t ioctl_list(int fd, const struct mr_ioctl_row *row, uint32_t argument, const struct list *list)
 {
     uint32_t size_bytes = list_bytes(list);
@@ -43,6 +57,8 @@ static int64_t ioctl_list(int fd, const struct mr_ioctl_row *row, uint32_t argum
     if (!host)
         return guest ? -ENOMEM : -EFAULT;
     convert_list(list, mr_layout_to_host, guest, host);
+    if (list->descriptors)
+        take_away_hosts(list, host);
     int64_t result = mr_ioctl_host(fd, row->host, MR_HOST(host));
     if (result >= 0)
         convert_list(list, mr_layout_to_guest, host, guest);
@@ -60,7 +76,7 @@ int64_t mr_ioctl_extents(int fd, const struct mr_ioctl_row *row, uint32_t argume
         return -EFAULT;
     if (map.fm_extent_count > MOST_EXTENTS)
         return -EINVAL;
-    return ioctl_list(fd, row, argument, &(const struct list){"2q4w", "5q4w", map.fm_extent_count});
+    return ioctl_list(fd, row, argument, &(const struct list){"2q4w", "5q4w", .part_count = map.fm_extent_count});
 }
 
 /* struct file_dedupe_range: offset, length, count, two reserved; struct file_dedupe_range_info has an errno. */
@@ -69,7 +85,7 @@ int64_t mr_ioctl_dedupe(int fd, const struct mr_ioctl_row *row, uint32_t argumen
     struct file_dedupe_range range;
     if (mr_get_struct("2q2hw", argument, &range))
         return -EFAULT;
-    const struct list list = {"2q2hw", "3q2w", range.dest_count};
+    const struct list list = {"2q2hw", "3q2w", .part_count = range.dest_count, .descriptors = true};
     int64_t result = ioctl_list(fd, row, argument, &list);
     const uint32_t head_bytes = mr_layout_size(list.head).guest, part_bytes = mr_layout_size(list.part).guest;
     for (uint32_t i = 0; result >= 0 && i < list.part_count; i++) {

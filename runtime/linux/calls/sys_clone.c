@@ -103,6 +103,8 @@ SYSCALL(4435, clone3, "px")
         return error;
     if (!valid(fields, U32(1)))
         return -EINVAL;
+    if (fields[FLAGS] & MR_CLONE_INTO_CGROUP && mr_descriptor_is_host((int64_t)fields[CGROUP]))
+        return -EBADF;
     for (uint32_t i = 0; i < fields[SET_TID_SIZE]; i++)
         if (mr_read32((uint32_t)fields[SET_TID] + 4 * i, (uint32_t *)&numbers[i]))
             return -EFAULT;

@@ -197,13 +197,13 @@ static int64_t read_entries(int fd, uint32_t guest, uint32_t room, entry_writer 
     return used;
 }
 
-SYSCALL(4219, getdents64, "dpu") { return read_entries(FD(0), U32(1), U32(2), put_wide_entry); }
-SYSCALL(4141, getdents, "dpu") { return read_entries(FD(0), U32(1), U32(2), put_narrow_entry); }
+SYSCALL(4219, getdents64, "Dpu") { return read_entries(FD(0), U32(1), U32(2), put_wide_entry); }
+SYSCALL(4141, getdents, "Dpu") { return read_entries(FD(0), U32(1), U32(2), put_narrow_entry); }
 
 /* struct old_linux_dirent: inode number, position, length of the name, name. */
 #define OLD_NAME 10u
 
-SYSCALL(4089, readdir, "dpu")
+SYSCALL(4089, readdir, "Dpu")
 {
     uint8_t entry[LARGEST_ENTRY];
     off_t position = lseek(FD(0), 0, SEEK_CUR);

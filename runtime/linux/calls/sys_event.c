@@ -42,7 +42,7 @@ SYSCALL(4326, epoll_create1, "f")
     return flags < 0 ? flags : mr_result(epoll_create1(flags));
 }
 
-SYSCALL(4249, epoll_ctl, "dddp")
+SYSCALL(4249, epoll_ctl, "DdDp")
 {
     struct epoll_event event = {0};
     if (INT(1) == EPOLL_CTL_DEL)
@@ -100,19 +100,19 @@ static struct timespec milliseconds(int32_t count)
     return (struct timespec){count / 1000, (long)(count % 1000) * 1000000};
 }
 
-SYSCALL(4250, epoll_wait, "~dpdd")
+SYSCALL(4250, epoll_wait, "~Dpdd")
 {
     struct timespec timeout = milliseconds(INT(3));
     return await_events(c, INT(3) < 0 ? NULL : &timeout, NULL);
 }
 
-SYSCALL(4313, epoll_pwait, "~dpddpu")
+SYSCALL(4313, epoll_pwait, "~Dpddpu")
 {
     struct timespec timeout = milliseconds(INT(3));
     return await_events_under(c, INT(3) < 0 ? NULL : &timeout, U32(4), U32(5));
 }
 
-SYSCALL(4441, epoll_pwait2, "~dpdppu")
+SYSCALL(4441, epoll_pwait2, "~Dpdppu")
 {
     struct timespec timeout;
     if (U32(3) && mr_get_timespec(U32(3), MR_TIME64, &timeout))

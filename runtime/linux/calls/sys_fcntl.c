@@ -146,10 +146,10 @@ static int64_t control(int fd, uint32_t command, uint32_t value)
     }
 }
 
-SYSCALL(4055, fcntl, "ddx") { return control(FD(0), U32(1), U32(2)); }
+SYSCALL(4055, fcntl, "Ddx") { return control(FD(0), U32(1), U32(2)); }
 
 /* The commands with 64-bit locks belong to this one only. */
-SYSCALL(4220, fcntl64, "ddx")
+SYSCALL(4220, fcntl64, "Ddx")
 {
     static const int host_commands[] = {F_GETLK, F_SETLK, F_SETLKW, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW};
     if (U32(1) >= CMD_GETLK64 && U32(1) <= CMD_OFD_SETLKW)

@@ -28,7 +28,7 @@ SYSCALL(4005, open, "sfo") { return open_file(AT_FDCWD, U32(0), U32(1), U32(2));
 SYSCALL(4288, openat, "asfo") { return open_file(FD(0), U32(1), U32(2), U32(3)); }
 SYSCALL(4008, creat, "so") { return open_file(AT_FDCWD, U32(0), 0x301 /* O_CREAT|O_TRUNC|O_WRONLY */, U32(1)); }
 
-SYSCALL(4006, close, "d")
+SYSCALL(4006, close, "D")
 {
     int fd = FD(0);
     int64_t result = mr_result(close(fd));
@@ -70,8 +70,8 @@ static int64_t copy_to(int from, int to, int flags, bool old_call)
     return mr_descriptor_copied(from, mr_result(old_call ? dup2(from, to) : dup3(from, to, flags)));
 }
 
-SYSCALL(4041, dup, "d") { return mr_descriptor_copied(FD(0), mr_result(dup(FD(0)))); }
-SYSCALL(4063, dup2, "dd") { return copy_to(FD(0), INT(1), 0, true); }
+SYSCALL(4041, dup, "D") { return mr_descriptor_copied(FD(0), mr_result(dup(FD(0)))); }
+SYSCALL(4063, dup2, "Dd") { return copy_to(FD(0), INT(1), 0, true); }
 
 int mr_known_flags(uint32_t mips, int known)
 {
@@ -79,7 +79,7 @@ int mr_known_flags(uint32_t mips, int known)
     return host & ~known || mr_open_flags_to_mips(host) != mips ? -EINVAL : host;
 }
 
-SYSCALL(4327, dup3, "ddf")
+SYSCALL(4327, dup3, "Ddf")
 {
     int flags = mr_known_flags(U32(2), ~0);
     return flags < 0 ? flags : copy_to(FD(0), INT(1), flags, false);
@@ -125,7 +125,7 @@ static int64_t seek(int fd, int64_t offset, int whence)
     return wide ? mr_directory_narrow(fd, position) : position;
 }
 
-SYSCALL(4019, lseek, "ddd")
+SYSCALL(4019, lseek, "Ddd")
 {
     off_t old = lseek(FD(0), 0, SEEK_CUR);
     int64_t position = seek(FD(0), INT(1), INT(2));
@@ -135,7 +135,7 @@ SYSCALL(4019, lseek, "ddd")
     return -EOVERFLOW;
 }
 
-SYSCALL(4140, _llseek, "dxxpd")
+SYSCALL(4140, _llseek, "Dxxpd")
 {
     int64_t position = seek(FD(0), (int64_t)((uint64_t)U32(1) << 32 | U32(2)), INT(4));
     return position < 0 ? position : mr_write64(U32(3), (uint64_t)position);
@@ -153,32 +153,32 @@ static int64_t truncate_path(uint32_t guest_path, int64_t size_bytes)
 
 SYSCALL(4092, truncate, "sd") { return truncate_path(U32(0), INT(1)); }
 SYSCALL(4211, truncate64, "sq") { return truncate_path(U32(0), (int64_t)c->arg[1]); }
-SYSCALL(4093, ftruncate, "dd") { return mr_result(ftruncate(FD(0), INT(1))); }
-SYSCALL(4212, ftruncate64, "dq") { return mr_result(ftruncate(FD(0), (int64_t)c->arg[1])); }
+SYSCALL(4093, ftruncate, "Dd") { return mr_result(ftruncate(FD(0), INT(1))); }
+SYSCALL(4212, ftruncate64, "Dq") { return mr_result(ftruncate(FD(0), (int64_t)c->arg[1])); }
 
-SYSCALL(4320, fallocate, "dxqq")
+SYSCALL(4320, fallocate, "Dxqq")
 {
     return mr_result(fallocate(FD(0), INT(1), (int64_t)c->arg[2], (int64_t)c->arg[3]));
 }
 
-SYSCALL(4254, fadvise64, "dqqd") /* the only one of MIPS has 64-bit offsets */
+SYSCALL(4254, fadvise64, "Dqqd") /* the only one of MIPS has 64-bit offsets */
 {
     return -posix_fadvise(FD(0), (int64_t)c->arg[1], (int64_t)c->arg[2], INT(3));
 }
 
-SYSCALL(4223, readahead, "dqu") { return mr_result(readahead(FD(0), (int64_t)c->arg[1], U32(2))); }
+SYSCALL(4223, readahead, "Dqu") { return mr_result(readahead(FD(0), (int64_t)c->arg[1], U32(2))); }
 SYSCALL(4036, sync, "")
 {
     sync();
     return 0;
 }
-SYSCALL(4118, fsync, "d") { return mr_result(fsync(FD(0))); }
-SYSCALL(4152, fdatasync, "d") { return mr_result(fdatasync(FD(0))); }
-SYSCALL(4342, syncfs, "d") { return mr_result(syncfs(FD(0))); }
+SYSCALL(4118, fsync, "D") { return mr_result(fsync(FD(0))); }
+SYSCALL(4152, fdatasync, "D") { return mr_result(fdatasync(FD(0))); }
+SYSCALL(4342, syncfs, "D") { return mr_result(syncfs(FD(0))); }
 
-SYSCALL(4305, sync_file_range, "dqqx")
+SYSCALL(4305, sync_file_range, "Dqqx")
 {
     return mr_result(sync_file_range(FD(0), (int64_t)c->arg[1], (int64_t)c->arg[2], U32(3)));
 }
 
-SYSCALL(4143, flock, "dd") { return mr_wait_call(SYS_flock, U32(0), U32(1), 0, 0, 0, 0); }
+SYSCALL(4143, flock, "Dd") { return mr_wait_call(SYS_flock, U32(0), U32(1), 0, 0, 0, 0); }

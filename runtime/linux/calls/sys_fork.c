@@ -321,7 +321,8 @@ SYSCALL(4278, waitid, "ddpxp")
     struct rusage usage;
     struct mr_signal_info info = {0};
     memset(&host_info, 0, sizeof host_info);
-    int64_t error = mr_wait_call(SYS_waitid, U32(0), U32(1), MR_HOST(&host_info), U32(3),
+    int which = INT(0) == P_PIDFD ? FD(1) : INT(1);
+    int64_t error = mr_wait_call(SYS_waitid, U32(0), (uint64_t)(int64_t)which, MR_HOST(&host_info), U32(3),
                                  U32(4) ? MR_HOST(&usage) : 0, 0);
     if (error)
         return error;

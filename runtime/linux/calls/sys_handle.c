@@ -52,7 +52,7 @@ SYSCALL(4339, name_to_handle_at, "asppx")
     return result;
 }
 
-SYSCALL(4340, open_by_handle_at, "dpf")
+SYSCALL(4340, open_by_handle_at, "Dpf")
 {
     struct handle handle;
     if (mr_get_struct("2w", U32(1), &handle))

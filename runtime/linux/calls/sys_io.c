@@ -39,19 +39,19 @@ static int64_t write_pieces(struct mr_call *c, const struct iovec *pieces, uint3
     return mr_socket_waited(c, written, SO_SNDTIMEO);
 }
 
-SYSCALL(4003, read, "dBu")
+SYSCALL(4003, read, "DBu")
 {
     const struct iovec piece = {mr_user(U32(1), U32(2)), U32(2)};
     return read_pieces(c, &piece, 1);
 }
 
-SYSCALL(4004, write, "dbu")
+SYSCALL(4004, write, "Dbu")
 {
     const struct iovec piece = {mr_user(U32(1), U32(2)), U32(2)};
     return write_pieces(c, &piece, 1);
 }
 
-SYSCALL(4200, pread64, "dBuq")
+SYSCALL(4200, pread64, "DBuq")
 {
     const struct iovec piece = {mr_user(U32(1), U32(2)), U32(2)};
     if (mr_is_memory_file(FD(0)))
@@ -59,7 +59,7 @@ SYSCALL(4200, pread64, "dBuq")
     return mr_wait_call(SYS_pread64, U32(0), MR_HOST(piece.iov_base), piece.iov_len, c->arg[3], 0, 0);
 }
 
-SYSCALL(4201, pwrite64, "dbuq")
+SYSCALL(4201, pwrite64, "Dbuq")
 {
     const struct iovec piece = {mr_user(U32(1), U32(2)), U32(2)};
     if (mr_is_memory_file(FD(0)))
@@ -85,14 +85,14 @@ int mr_get_vector(uint32_t guest, uint32_t count, struct iovec *vector)
     return 0;
 }
 
-SYSCALL(4145, readv, "dpu")
+SYSCALL(4145, readv, "Dpu")
 {
     struct iovec vector[MR_MOST_PIECES];
     int error = mr_get_vector(U32(1), U32(2), vector);
     return error ? error : read_pieces(c, vector, U32(2));
 }
 
-SYSCALL(4146, writev, "dpu")
+SYSCALL(4146, writev, "Dpu")
 {
     struct iovec vector[MR_MOST_PIECES];
     int error = mr_get_vector(U32(1), U32(2), vector);
@@ -115,8 +115,8 @@ static int64_t pieces_at(struct mr_call *c, long host_number, bool out)
     return error ? error : mr_wait_call(host_number, U32(0), MR_HOST(vector), U32(2), position, 0, 0);
 }
 
-SYSCALL(4330, preadv, "dpuxx") { return pieces_at(c, SYS_preadv, false); }
-SYSCALL(4331, pwritev, "dpuxx") { return pieces_at(c, SYS_pwritev, true); }
+SYSCALL(4330, preadv, "Dpuxx") { return pieces_at(c, SYS_preadv, false); }
+SYSCALL(4331, pwritev, "Dpuxx") { return pieces_at(c, SYS_pwritev, true); }
 
 /* Position -1 stands for that of the descriptor. */
 static int64_t pieces_with_flags(struct mr_call *c, long host_number, bool out)
@@ -134,8 +134,8 @@ static int64_t pieces_with_flags(struct mr_call *c, long host_number, bool out)
     return mr_wait_call(host_number, U32(0), MR_HOST(vector), U32(2), position, 0, U32(5));
 }
 
-SYSCALL(4361, preadv2, "dpuxxx") { return pieces_with_flags(c, SYS_preadv2, false); }
-SYSCALL(4362, pwritev2, "dpuxxx") { return pieces_with_flags(c, SYS_pwritev2, true); }
+SYSCALL(4361, preadv2, "Dpuxxx") { return pieces_with_flags(c, SYS_preadv2, false); }
+SYSCALL(4362, pwritev2, "Dpuxxx") { return pieces_with_flags(c, SYS_pwritev2, true); }
 
 /* ---- from descriptor to descriptor ---- */
 
@@ -149,7 +149,7 @@ static int64_t send_file(struct mr_call *c, off_t *where, uint64_t size_bytes)
     return mr_wait_call(SYS_sendfile, U32(0), U32(1), MR_HOST(where), size_bytes, 0, 0);
 }
 
-SYSCALL(4207, sendfile, "ddpu")
+SYSCALL(4207, sendfile, "DDpu")
 {
     uint32_t word, size_bytes = U32(3);
     if (!U32(2))
@@ -175,7 +175,7 @@ static int put_position(uint32_t guest, int64_t value)
     return guest ? mr_write64(guest, (uint64_t)value) : 0;
 }
 
-SYSCALL(4237, sendfile64, "ddpu")
+SYSCALL(4237, sendfile64, "DDpu")
 {
     int64_t offset = 0, *where;
     if (get_position(U32(2), &offset, &where))
@@ -196,11 +196,11 @@ static int64_t between_positions(struct mr_call *c, long host_number)
     return put_position(U32(1), in) || put_position(U32(3), out) ? -EFAULT : done;
 }
 
-SYSCALL(4360, copy_file_range, "dpdpux") { return between_positions(c, SYS_copy_file_range); }
-SYSCALL(4304, splice, "dpdpux") { return between_positions(c, SYS_splice); }
-SYSCALL(4306, tee, "ddux") { return mr_wait_call(SYS_tee, U32(0), U32(1), U32(2), U32(3), 0, 0); }
+SYSCALL(4360, copy_file_range, "DpDpux") { return between_positions(c, SYS_copy_file_range); }
+SYSCALL(4304, splice, "DpDpux") { return between_positions(c, SYS_splice); }
+SYSCALL(4306, tee, "DDux") { return mr_wait_call(SYS_tee, U32(0), U32(1), U32(2), U32(3), 0, 0); }
 
-SYSCALL(4307, vmsplice, "dpux")
+SYSCALL(4307, vmsplice, "Dpux")
 {
     struct iovec vector[MR_MOST_PIECES];
     int error = mr_get_vector(U32(1), U32(2), vector);

@@ -63,8 +63,11 @@ static int64_t ioctl_struct(int fd, const struct mr_ioctl_row *row, uint32_t arg
     uint64_t structure[LARGEST_BYTES / 8] = {0};
     if (row->argument != MR_IOCTL_OUT && mr_get_struct(row->layout, argument, structure))
         return -EFAULT;
+    bool begins_with_descriptor = row->argument == MR_IOCTL_IN_DESCRIPTOR;
+    if (begins_with_descriptor && mr_descriptor_is_host((uint32_t)structure[0]))
+        return -EBADF;
     int64_t result = mr_ioctl_host(fd, row->host, MR_HOST(structure));
-    if (result < 0 || row->argument == MR_IOCTL_IN)
+    if (result < 0 || row->argument == MR_IOCTL_IN || begins_with_descriptor)
         return result;
     return mr_put_struct(row->layout, argument, structure) ? -EFAULT : result;
 }
@@ -74,12 +77,14 @@ static int64_t perform(int fd, const struct mr_ioctl_row *row, uint32_t argument
     switch (row->argument) {
     case MR_IOCTL_NONE: return mr_ioctl_host(fd, row->host, 0);
     case MR_IOCTL_VALUE: return mr_ioctl_host(fd, row->host, argument);
+    case MR_IOCTL_DESCRIPTOR:
+        return mr_descriptor_is_host(argument) ? -EBADF : mr_ioctl_host(fd, row->host, argument);
     case MR_IOCTL_BODY: return row->body(fd, row, argument);
     default: return ioctl_struct(fd, row, argument);
     }
 }
 
-SYSCALL(4054, ioctl, "dxx")
+SYSCALL(4054, ioctl, "Dxx")
 {
     int64_t result;
     if (is_socket(FD(0)) && mr_ioctl_socket(FD(0), U32(1), U32(2), &result))

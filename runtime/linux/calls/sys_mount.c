@@ -69,20 +69,21 @@ SYSCALL(4430, fsopen, "sx")
     return name ? mr_result(syscall(SYS_fsopen, name, U32(1))) : -EFAULT;
 }
 
-enum { SET_PATH = 3, SET_PATH_EMPTY = 4 }; /* of enum fsconfig_command */
+enum { SET_PATH = 3, SET_PATH_EMPTY = 4, SET_FD = 5 }; /* of enum fsconfig_command */
 
 /* The value is text, bytes or a path; the last argument its size or a directory. */
-SYSCALL(4431, fsconfig, "ddspd")
+SYSCALL(4431, fsconfig, "Ddspd")
 {
     const char *key, *value = optional_bytes(U32(3));
     if (!optional_string(U32(2), &key))
         return -EFAULT;
     if ((INT(1) == SET_PATH || INT(1) == SET_PATH_EMPTY) && !optional_path(U32(3), &value))
         return -EFAULT;
-    return mr_result(syscall(SYS_fsconfig, FD(0), INT(1), key, value, INT(4)));
+    int last = INT(1) >= SET_PATH && INT(1) <= SET_FD ? FD(4) : INT(4);
+    return mr_result(syscall(SYS_fsconfig, FD(0), INT(1), key, value, last));
 }
 
-SYSCALL(4432, fsmount, "dxx") { return mr_result(syscall(SYS_fsmount, FD(0), U32(1), U32(2))); }
+SYSCALL(4432, fsmount, "Dxx") { return mr_result(syscall(SYS_fsmount, FD(0), U32(1), U32(2))); }
 
 static int64_t with_path_at(long host_number, int directory, uint32_t guest_path, uint32_t flags)
 {
@@ -123,7 +124,7 @@ SYSCALL(4303, unshare, "x")
     return INT(0) & (CLONE_NEWNS | CLONE_NEWUSER) ? CHANGING_PATHS(SYS_unshare, INT(0)) : mr_result(unshare(INT(0)));
 }
 
-SYSCALL(4344, setns, "dx") { return CHANGING_PATHS(SYS_setns, FD(0), INT(1)); }
+SYSCALL(4344, setns, "Dx") { return CHANGING_PATHS(SYS_setns, FD(0), INT(1)); }
 
 /* ---- swap, accounting ---- */
 
@@ -194,7 +195,7 @@ SYSCALL(4131, quotactl, "xsdp")
 #define SYS_quotactl_fd 443
 #endif
 
-SYSCALL(4443, quotactl_fd, "dxdp")
+SYSCALL(4443, quotactl_fd, "Dxdp")
 {
     return control_quotas(SYS_quotactl_fd, U32(1), (uintptr_t)(intptr_t)FD(0), U32(2), U32(3));
 }

@@ -50,8 +50,8 @@ static int64_t send(const struct mr_call *c, enum mr_time_width width)
                         U32(4) ? MR_HOST(&until) : 0, 0);
 }
 
-SYSCALL(4273, mq_timedsend, "dbuup") { return send(c, MR_TIME32); }
-SYSCALL(4418, mq_timedsend_time64, "dbuup") { return send(c, MR_TIME64); }
+SYSCALL(4273, mq_timedsend, "Dbuup") { return send(c, MR_TIME32); }
+SYSCALL(4418, mq_timedsend_time64, "Dbuup") { return send(c, MR_TIME64); }
 
 static int64_t receive(const struct mr_call *c, enum mr_time_width width)
 {
@@ -64,23 +64,23 @@ static int64_t receive(const struct mr_call *c, enum mr_time_width width)
     return size >= 0 && U32(3) && mr_write32(U32(3), priority) ? -EFAULT : size;
 }
 
-SYSCALL(4274, mq_timedreceive, "dBupp") { return receive(c, MR_TIME32); }
-SYSCALL(4419, mq_timedreceive_time64, "dBupp") { return receive(c, MR_TIME64); }
+SYSCALL(4274, mq_timedreceive, "DBupp") { return receive(c, MR_TIME32); }
+SYSCALL(4419, mq_timedreceive_time64, "DBupp") { return receive(c, MR_TIME64); }
 
 /* SIGEV_THREAD is what libcs make threads from: a socket to tell, and bytes to tell it. */
-SYSCALL(4275, mq_notify, "dp")
+SYSCALL(4275, mq_notify, "Dp")
 {
     struct sigevent event;
     if (U32(1) && mr_get_signal_event(U32(1), &event))
         return -EFAULT;
     if (U32(1) && event.sigev_notify == SIGEV_THREAD) {
-        event.sigev_signo = (int)mr_signal_event_word(U32(1), false);
+        event.sigev_signo = mr_guest_descriptor((int)mr_signal_event_word(U32(1), false));
         event.sigev_value.sival_ptr = mr_user(mr_signal_event_word(U32(1), true), COOKIE_BYTES);
     }
     return mr_result(syscall(SYS_mq_notify, FD(0), U32(1) ? &event : NULL));
 }
 
-SYSCALL(4276, mq_getsetattr, "dpp")
+SYSCALL(4276, mq_getsetattr, "Dpp")
 {
     struct mq_attr new, old = {0};
     if (U32(1) && get_attributes(U32(1), &new))

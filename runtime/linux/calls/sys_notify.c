@@ -44,13 +44,13 @@ static int64_t make_inotify(int flags)
 SYSCALL(4284, inotify_init, "") { return make_inotify(0); }
 SYSCALL(4329, inotify_init1, "f") { return make_inotify(mr_known_flags(U32(0), IN_CLOEXEC | IN_NONBLOCK)); }
 
-SYSCALL(4285, inotify_add_watch, "dsx")
+SYSCALL(4285, inotify_add_watch, "Dsx")
 {
     const char *path = mr_host_path(U32(1));
     return path ? mr_result(inotify_add_watch(FD(0), path, U32(2))) : -EFAULT;
 }
 
-SYSCALL(4286, inotify_rm_watch, "dd") { return mr_result(inotify_rm_watch(FD(0), INT(1))); }
+SYSCALL(4286, inotify_rm_watch, "Dd") { return mr_result(inotify_rm_watch(FD(0), INT(1))); }
 
 /* struct inotify_event: descriptor, mask, cookie, size of the name that follows. */
 #define EVENT_BYTES 16u
@@ -72,7 +72,7 @@ SYSCALL(4336, fanotify_init, "xf")
     return flags < 0 ? flags : mr_descriptor_made(mr_result(syscall(SYS_fanotify_init, U32(0), flags)), MR_FD_FANOTIFY);
 }
 
-SYSCALL(4337, fanotify_mark, "dxqas")
+SYSCALL(4337, fanotify_mark, "Dxqas")
 {
     const char *path = U32(4) ? mr_host_path(U32(4)) : NULL;
     if (U32(4) && !path)

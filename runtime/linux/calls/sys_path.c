@@ -127,7 +127,7 @@ SYSCALL(4299, fchmodat, "aso")
     WITH_PATH(FD(0), U32(1), MR_FOLLOW, syscall(SYS_fchmodat, path.directory, path.name, U32(2)));
 }
 
-SYSCALL(4094, fchmod, "do") { return mr_result(fchmod(FD(0), U32(1))); }
+SYSCALL(4094, fchmod, "Do") { return mr_result(fchmod(FD(0), U32(1))); }
 SYSCALL(4060, umask, "o") { return umask(U32(0)); }
 
 static int64_t change_owner(int directory, uint32_t guest_path, uint32_t user, uint32_t group, int flags)
@@ -139,7 +139,7 @@ static int64_t change_owner(int directory, uint32_t guest_path, uint32_t user, u
 SYSCALL(4202, chown, "sdd") { return change_owner(AT_FDCWD, U32(0), U32(1), U32(2), 0); }
 SYSCALL(4016, lchown, "sdd") { return change_owner(AT_FDCWD, U32(0), U32(1), U32(2), AT_SYMLINK_NOFOLLOW); }
 SYSCALL(4291, fchownat, "asddx") { return change_owner(FD(0), U32(1), U32(2), U32(3), INT(4)); }
-SYSCALL(4095, fchown, "ddd") { return mr_result(fchown(FD(0), U32(1), U32(2))); }
+SYSCALL(4095, fchown, "Ddd") { return mr_result(fchown(FD(0), U32(1), U32(2))); }
 
 /* ---- links and names ---- */
 
@@ -245,7 +245,7 @@ static int64_t change_folder(uint32_t guest_path)
 }
 
 SYSCALL(4012, chdir, "s") { return changed(change_folder(U32(0))); }
-SYSCALL(4133, fchdir, "d") { return changed(mr_result(fchdir(FD(0)))); }
+SYSCALL(4133, fchdir, "D") { return changed(mr_result(fchdir(FD(0)))); }
 
 /* The sysroot itself is what the guest has as its root already. Of any other root, what follows is below it alone. */
 SYSCALL(4061, chroot, "s")

@@ -16,6 +16,19 @@
 /* ---- descriptor sets: words of 32 bits in guest order; the host's are the same bits in little-endian order ---- */
 
 #define MOST_DESCRIPTORS 65536u
+
+/* A number of the host's own counts as closed: EBADF. */
+static bool has_hosts(const uint32_t *set, uint32_t words)
+{
+    for (uint32_t i = 0; i < words; i++)
+        for (uint32_t rest = set[i]; rest; rest &= rest - 1) {
+            int64_t fd = 32 * (int64_t)i + __builtin_ctz(rest);
+            if (mr_descriptor_is_host(fd))
+                return true;
+        }
+    return false;
+}
+
 /* The time left comes back in *timeout, as the kernel's call has it. */
 static int64_t select_with(struct mr_call *c, struct timespec *timeout, const struct mr_signal_mask *mask)
 {
@@ -27,6 +40,8 @@ static int64_t select_with(struct mr_call *c, struct timespec *timeout, const st
     for (uint32_t i = 0; i < 3; i++) {
         if (U32(1 + i) && mr_get_words(U32(1 + i), sets[i], words))
             return -EFAULT;
+        if (U32(1 + i) && has_hosts(sets[i], words))
+            return -EBADF;
         sets[i][words] = 0; /* the rest of the host's last long */
         used[i] = U32(1 + i) ? MR_HOST(sets[i]) : 0;
     }

@@ -30,7 +30,7 @@ SYSCALL(4434, pidfd_open, "df")
     return flags < 0 ? flags : mr_result(syscall(SYS_pidfd_open, INT(0), flags));
 }
 
-SYSCALL(4438, pidfd_getfd, "ddx")
+SYSCALL(4438, pidfd_getfd, "DDx")
 {
     return mr_descriptor_made(mr_result(syscall(SYS_pidfd_getfd, FD(0), FD(1), U32(2))), MR_FD_UNKNOWN);
 }
@@ -52,7 +52,7 @@ static int64_t get_signal_info(int fd, uint32_t guest, int mips_signal, siginfo_
     return 0;
 }
 
-SYSCALL(4424, pidfd_send_signal, "dipx")
+SYSCALL(4424, pidfd_send_signal, "Dipx")
 {
     siginfo_t info;
     int host_signal = mr_signal_to_host(INT(1));
@@ -98,23 +98,31 @@ static int64_t copy_memory(struct mr_call *c, long host_number)
 SYSCALL(4345, process_vm_readv, "dpupux") { return copy_memory(c, SYS_process_vm_readv); }
 SYSCALL(4346, process_vm_writev, "dpupux") { return copy_memory(c, SYS_process_vm_writev); }
 
-SYSCALL(4440, process_madvise, "dpudx")
+SYSCALL(4440, process_madvise, "Dpudx")
 {
     struct iovec remote[MR_MOST_PIECES];
     int error = get_remote_vector(U32(1), U32(2), remote);
     return error ? error : mr_result(syscall(SYS_process_madvise, FD(0), remote, (size_t)U32(2), INT(3), U32(4)));
 }
 
-SYSCALL(4448, process_mrelease, "dx") { return mr_result(syscall(SYS_process_mrelease, FD(0), U32(1))); }
+SYSCALL(4448, process_mrelease, "Dx") { return mr_result(syscall(SYS_process_mrelease, FD(0), U32(1))); }
 
 /* ---- whether two processes share something ---- */
 
-enum { COMPARE_EPOLL = 7 }; /* KCMP_EPOLL_TFD: the last argument points to three numbers */
+enum { COMPARE_FILE = 0, COMPARE_EPOLL = 7 }; /* KCMP_EPOLL_TFD: the last argument points to three numbers */
+
+/* Whether a number is one of the host's own descriptors, in this process. */
+static bool is_hosts(int process, uint32_t fd)
+{
+    return process == getpid() && mr_descriptor_is_host(fd);
+}
 
 SYSCALL(4347, kcmp, "dddxx")
 {
     uint32_t slot[3];
     uint64_t second = U32(4);
+    if (INT(2) == COMPARE_FILE && (is_hosts(INT(0), U32(3)) || is_hosts(INT(1), U32(4))))
+        return -EBADF;
     if (INT(2) == COMPARE_EPOLL && mr_get_words(U32(4), slot, 3))
         return -EFAULT;
     if (INT(2) == COMPARE_EPOLL)

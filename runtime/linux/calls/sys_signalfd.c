@@ -85,8 +85,8 @@ static int64_t make(int fd, uint32_t guest_set, uint32_t set_bytes, uint32_t fla
     return made;
 }
 
-SYSCALL(4317, signalfd, "dpu") { return make(FD(0), U32(1), U32(2), 0); }
-SYSCALL(4324, signalfd4, "dpuf") { return make(FD(0), U32(1), U32(2), U32(3)); }
+SYSCALL(4317, signalfd, "Dpu") { return make(FD(0), U32(1), U32(2), 0); }
+SYSCALL(4324, signalfd4, "Dpuf") { return make(FD(0), U32(1), U32(2), U32(3)); }
 
 /* ---- reading ---- */
 

@@ -44,14 +44,14 @@ SYSCALL(4184, socketpair, "FTdp")
 
 /* ---- naming and connecting ---- */
 
-SYSCALL(4169, bind, "dAu")
+SYSCALL(4169, bind, "DAu")
 {
     struct mr_address address;
     int error = mr_get_address(U32(1), U32(2), &address);
     return error ? mr_socket_error(FD(0), error) : mr_result(bind(FD(0), &address.header, address.size_bytes));
 }
 
-SYSCALL(4170, connect, "dAu")
+SYSCALL(4170, connect, "DAu")
 {
     struct mr_address address;
     int error = mr_get_address(U32(1), U32(2), &address);
@@ -61,8 +61,8 @@ SYSCALL(4170, connect, "dAu")
     return mr_socket_waited(c, result, SO_SNDTIMEO);
 }
 
-SYSCALL(4174, listen, "dd") { return mr_result(listen(FD(0), INT(1))); }
-SYSCALL(4182, shutdown, "dd") { return mr_result(shutdown(FD(0), INT(1))); }
+SYSCALL(4174, listen, "Dd") { return mr_result(listen(FD(0), INT(1))); }
+SYSCALL(4182, shutdown, "Dd") { return mr_result(shutdown(FD(0), INT(1))); }
 
 static int64_t accept_with(struct mr_call *c, uint32_t flags)
 {
@@ -81,8 +81,8 @@ static int64_t accept_with(struct mr_call *c, uint32_t flags)
     return error ? error : fd;
 }
 
-SYSCALL(4168, accept, "dRp") { return accept_with(c, 0); }
-SYSCALL(4334, accept4, "dRpT") { return accept_with(c, U32(3)); }
+SYSCALL(4168, accept, "DRp") { return accept_with(c, 0); }
+SYSCALL(4334, accept4, "DRpT") { return accept_with(c, U32(3)); }
 
 static int64_t tell_name(struct mr_call *c, long host_number)
 {
@@ -93,8 +93,8 @@ static int64_t tell_name(struct mr_call *c, long host_number)
     return mr_put_address(&address, U32(1), U32(2));
 }
 
-SYSCALL(4172, getsockname, "dRp") { return tell_name(c, SYS_getsockname); }
-SYSCALL(4171, getpeername, "dRp") { return tell_name(c, SYS_getpeername); }
+SYSCALL(4172, getsockname, "DRp") { return tell_name(c, SYS_getsockname); }
+SYSCALL(4171, getpeername, "DRp") { return tell_name(c, SYS_getpeername); }
 
 /* ---- all in one ---- */
 
@@ -116,7 +116,7 @@ SYSCALL(4102, socketcall, "dp")
             return -EFAULT;
         inner.arg[n] = value;
     }
-    int64_t result = inner.row->body(&inner);
+    int64_t result = mr_call_perform(&inner);
     c->for_good = inner.for_good || mr_call_marked(inner.row, '~');
     return result;
 }

@@ -145,11 +145,11 @@ static int64_t send_bytes(struct mr_call *c, uint32_t name, uint32_t name_bytes)
     return mr_socket_waited(c, sent, SO_SNDTIMEO);
 }
 
-SYSCALL(4178, send, "dbuM") { return send_bytes(c, 0, 0); }
-SYSCALL(4180, sendto, "dbuMAu") { return send_bytes(c, U32(4), U32(5)); }
-SYSCALL(4179, sendmsg, "dHM") { return send_message(c, FD(0), U32(1), U32(2)); }
+SYSCALL(4178, send, "DbuM") { return send_bytes(c, 0, 0); }
+SYSCALL(4180, sendto, "DbuMAu") { return send_bytes(c, U32(4), U32(5)); }
+SYSCALL(4179, sendmsg, "DHM") { return send_message(c, FD(0), U32(1), U32(2)); }
 
-SYSCALL(4343, sendmmsg, "dpuM")
+SYSCALL(4343, sendmmsg, "DpuM")
 {
     uint32_t most = U32(2) < MR_MOST_PIECES ? U32(2) : MR_MOST_PIECES, done;
     int64_t sent = 0;
@@ -219,7 +219,7 @@ static int put_message(int fd, struct message *message, size_t size_bytes)
     return error ? error : control_error;
 }
 
-SYSCALL(4177, recvmsg, "dGM")
+SYSCALL(4177, recvmsg, "DGM")
 {
     struct iovec parts[MR_MOST_PIECES];
     struct message message = {.parts = parts};
@@ -249,8 +249,8 @@ static int64_t receive_bytes(struct mr_call *c, uint32_t name, uint32_t name_siz
     return error ? error : got;
 }
 
-SYSCALL(4175, recv, "dBuM") { return receive_bytes(c, 0, 0); }
-SYSCALL(4176, recvfrom, "dBuMRp") { return receive_bytes(c, U32(4), U32(5)); }
+SYSCALL(4175, recv, "DBuM") { return receive_bytes(c, 0, 0); }
+SYSCALL(4176, recvfrom, "DBuMRp") { return receive_bytes(c, U32(4), U32(5)); }
 
 /* ---- read and write ---- */
 
@@ -358,5 +358,5 @@ static int64_t receive_many(struct mr_call *c, enum mr_time_width width)
     return mr_socket_waited(c, got, SO_RCVTIMEO);
 }
 
-SYSCALL(4335, recvmmsg, "dpuMp") { return receive_many(c, MR_TIME32); }
-SYSCALL(4417, recvmmsg_time64, "dpuMp") { return receive_many(c, MR_TIME64); }
+SYSCALL(4335, recvmmsg, "DpuMp") { return receive_many(c, MR_TIME32); }
+SYSCALL(4417, recvmmsg_time64, "DpuMp") { return receive_many(c, MR_TIME64); }

@@ -106,7 +106,7 @@ static bool ring_fits(int fd)
            version != TPACKET_V1;
 }
 
-SYSCALL(4181, setsockopt, "dLOVu")
+SYSCALL(4181, setsockopt, "DLOVu")
 {
     struct request request = request_of(c);
     request.size_bytes = U32(4);
@@ -225,7 +225,7 @@ static int64_t get_plain(const struct request *request, uint32_t guest_size)
     return put_value(request, guest_size, value_to_guest(request, size_bytes < asked ? size_bytes : asked));
 }
 
-SYSCALL(4173, getsockopt, "dLOWp")
+SYSCALL(4173, getsockopt, "DLOWp")
 {
     struct request request = request_of(c);
     if (mr_read32(U32(4), &request.size_bytes))

@@ -106,10 +106,10 @@ static int64_t stat_descriptor(int fd, stat_writer put, uint32_t to)
 
 SYSCALL(4106, stat, "sp") { return stat_path(AT_FDCWD, U32(0), 0, put_stat, U32(1)); }
 SYSCALL(4107, lstat, "sp") { return stat_path(AT_FDCWD, U32(0), AT_SYMLINK_NOFOLLOW, put_stat, U32(1)); }
-SYSCALL(4108, fstat, "dp") { return stat_descriptor(FD(0), put_stat, U32(1)); }
+SYSCALL(4108, fstat, "Dp") { return stat_descriptor(FD(0), put_stat, U32(1)); }
 SYSCALL(4213, stat64, "sp") { return stat_path(AT_FDCWD, U32(0), 0, put_stat64, U32(1)); }
 SYSCALL(4214, lstat64, "sp") { return stat_path(AT_FDCWD, U32(0), AT_SYMLINK_NOFOLLOW, put_stat64, U32(1)); }
-SYSCALL(4215, fstat64, "dp") { return stat_descriptor(FD(0), put_stat64, U32(1)); }
+SYSCALL(4215, fstat64, "Dp") { return stat_descriptor(FD(0), put_stat64, U32(1)); }
 SYSCALL(4293, fstatat64, "aspx") { return stat_path(FD(0), U32(1), INT(3), put_stat64, U32(2)); }
 
 /* ---- statx: the same structure everywhere, but for byte order ---- */
@@ -191,14 +191,14 @@ static int64_t tell_descriptor(int fd, statfs_writer put, uint32_t to)
 }
 
 SYSCALL(4099, statfs, "sp") { return tell_path(U32(0), put_statfs, U32(1)); }
-SYSCALL(4100, fstatfs, "dp") { return tell_descriptor(FD(0), put_statfs, U32(1)); }
+SYSCALL(4100, fstatfs, "Dp") { return tell_descriptor(FD(0), put_statfs, U32(1)); }
 
 SYSCALL(4255, statfs64, "sup")
 {
     return U32(1) == STATFS64_BYTES ? tell_path(U32(0), put_statfs64, U32(2)) : -EINVAL;
 }
 
-SYSCALL(4256, fstatfs64, "dup")
+SYSCALL(4256, fstatfs64, "Dup")
 {
     return U32(1) == STATFS64_BYTES ? tell_descriptor(FD(0), put_statfs64, U32(2)) : -EINVAL;
 }

@@ -107,7 +107,7 @@ static int64_t get_timer_descriptor(struct mr_call *c, enum mr_time_width width)
     return timerfd_gettime(FD(0), &now) ? -errno : put_times(U32(1), width, &now);
 }
 
-SYSCALL(4323, timerfd_settime, "dxpp") { return set_timer_descriptor(c, MR_TIME32); }
-SYSCALL(4411, timerfd_settime64, "dxpp") { return set_timer_descriptor(c, MR_TIME64); }
-SYSCALL(4322, timerfd_gettime, "dp") { return get_timer_descriptor(c, MR_TIME32); }
-SYSCALL(4410, timerfd_gettime64, "dp") { return get_timer_descriptor(c, MR_TIME64); }
+SYSCALL(4323, timerfd_settime, "Dxpp") { return set_timer_descriptor(c, MR_TIME32); }
+SYSCALL(4411, timerfd_settime64, "Dxpp") { return set_timer_descriptor(c, MR_TIME64); }
+SYSCALL(4322, timerfd_gettime, "Dp") { return get_timer_descriptor(c, MR_TIME32); }
+SYSCALL(4410, timerfd_gettime64, "Dp") { return get_timer_descriptor(c, MR_TIME64); }

@@ -60,16 +60,16 @@ static int64_t list_attributes(struct mr_call *c, long host_number, enum way way
 
 SYSCALL(4227, getxattr, "ssBu") { return get_or_set(c, SYS_getxattr, FOLLOW, 0); }
 SYSCALL(4228, lgetxattr, "ssBu") { return get_or_set(c, SYS_lgetxattr, NO_FOLLOW, 0); }
-SYSCALL(4229, fgetxattr, "dsBu") { return get_or_set(c, SYS_fgetxattr, DESCRIPTOR, 0); }
+SYSCALL(4229, fgetxattr, "DsBu") { return get_or_set(c, SYS_fgetxattr, DESCRIPTOR, 0); }
 SYSCALL(4224, setxattr, "ssbux") { return get_or_set(c, SYS_setxattr, FOLLOW, INT(4)); }
 SYSCALL(4225, lsetxattr, "ssbux") { return get_or_set(c, SYS_lsetxattr, NO_FOLLOW, INT(4)); }
-SYSCALL(4226, fsetxattr, "dsbux") { return get_or_set(c, SYS_fsetxattr, DESCRIPTOR, INT(4)); }
+SYSCALL(4226, fsetxattr, "Dsbux") { return get_or_set(c, SYS_fsetxattr, DESCRIPTOR, INT(4)); }
 SYSCALL(4230, listxattr, "sBu") { return list_attributes(c, SYS_listxattr, FOLLOW); }
 SYSCALL(4231, llistxattr, "sBu") { return list_attributes(c, SYS_llistxattr, NO_FOLLOW); }
-SYSCALL(4232, flistxattr, "dBu") { return list_attributes(c, SYS_flistxattr, DESCRIPTOR); }
+SYSCALL(4232, flistxattr, "DBu") { return list_attributes(c, SYS_flistxattr, DESCRIPTOR); }
 SYSCALL(4233, removexattr, "ss") { return on_attribute(c, SYS_removexattr, FOLLOW, NULL, 0, 0); }
 SYSCALL(4234, lremovexattr, "ss") { return on_attribute(c, SYS_lremovexattr, NO_FOLLOW, NULL, 0, 0); }
-SYSCALL(4235, fremovexattr, "ds") { return on_attribute(c, SYS_fremovexattr, DESCRIPTOR, NULL, 0, 0); }
+SYSCALL(4235, fremovexattr, "Ds") { return on_attribute(c, SYS_fremovexattr, DESCRIPTOR, NULL, 0, 0); }
 
 /* ---- capabilities: words, in both structures ---- */
 

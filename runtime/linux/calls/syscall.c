@@ -103,6 +103,15 @@ static void set_result(struct mr_state *s, int64_t result)
     GPR(s, MR_REG_A3) = failed;
 }
 
+int64_t mr_call_perform(struct mr_call *c)
+{
+    const char *kind = mr_call_kinds(c->row);
+    for (int n = 0; kind[n]; n++)
+        if (kind[n] == 'D' && mr_descriptor_is_host(INT(n)))
+            return -EBADF;
+    return c->row->body(c);
+}
+
 /* What the body reads or writes itself may lie beyond the end of a file: EFAULT, as from a kernel. What it had got hold of
  * by then, such as memory of the host or descriptors, it keeps. */
 static int64_t run_body(struct mr_call *c)
@@ -113,7 +122,7 @@ static int64_t run_body(struct mr_call *c)
         return -EFAULT;
     }
     mr_host_thread.recovery = &faulted;
-    int64_t result = c->row->body(c);
+    int64_t result = mr_call_perform(c);
     mr_host_thread.recovery = NULL;
     return result;
 }

@@ -8,11 +8,13 @@
  * The number is that of the o32 ABI. The kinds say how many arguments there are, how each is passed and how it is printed:
  *
  *     d signed    u unsigned   x hexadecimal   o octal     p pointer    q 64 bits, in an aligned pair of words
- *     a directory descriptor   s path or text  f open flags             i signal number
+ *     D descriptor             a directory descriptor      s path or text   f open flags   i signal number
  *     b bytes read by the call, the next argument says how many         B bytes written by the call, as many as it returns
  *     F family of sockets   T type of a socket, and flags   M flags of messages   L level   O option, after its level
  *     A address of a socket, V option's value, the next argument is its size; R W the same, given by the call, the next
  *       argument says where the size is                     H struct msghdr of the guest    G one given by the call
+ *
+ * Where a D is a number of the host's own, the call is EBADF, and no body runs.
  *
  * A leading '!' marks a call that may not return; it is printed before it is made. A leading '~' marks one that a signal's
  * handler interrupts for good (EINTR), even with SA_RESTART. A body returns its result, or -errno in
@@ -72,13 +74,14 @@ static inline const char *mr_call_kinds(const struct mr_call_row *row)
 #define INT(n) ((int32_t)(uint32_t)c->arg[n])
 #define FD(n) mr_guest_descriptor(INT(n))
 
-/* A number that is the host's own is none of the guest's: calls say EBADF of -1. */
+/* A number that is the host's own is none of the guest's: calls say EBADF of -1. For what no D stands for. */
 static inline int mr_guest_descriptor(int fd)
 {
     return mr_descriptor_is_host(fd) ? -1 : fd;
 }
 
 const struct mr_call_row *mr_call_row(uint32_t number);
+int64_t mr_call_perform(struct mr_call *c); /* its result, or -errno in the host's numbering */
 
 /* ---- sys_file.c ---- */
 /* Flags of open for calls that refuse what they do not know: returns the host's, or -EINVAL for others than these. */
