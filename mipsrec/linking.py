@@ -62,12 +62,18 @@ class LibraryIdentity:
         return f"--opt {self.opt} --cpu {self.cpu.name} --memory {self.memory} --calls {self.calls}"
 
 
+def _quoted(path: Path) -> str:
+    """Return a path as one word of a response file, whatever its name is (GCC's manual, `@file`)."""
+    text = str(path.absolute()).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{text}"'
+
+
 def link(compiler: str, objects: Sequence[Path], output: Path, folder: Path) -> None:
     """Link objects into a shared library, which has no footer yet; `folder` is for files on the way."""
     arguments = folder / "link.args"
-    arguments.write_text("\n".join(f'"{path}"' for path in objects))
+    arguments.write_text("\n".join(map(_quoted, objects)), errors="surrogateescape")
     command = [
-        compiler, "-shared", "-nostartfiles", "-o", str(output), f"@{arguments}", "-lm",
+        compiler, "-shared", "-nostartfiles", "-o", str(output.absolute()), f"@{arguments}", "-lm",
         "-Wl,--build-id=none", "-Wl,-z,noexecstack", "-Wl,-z,now", "-Wl,--compress-debug-sections=zlib",
     ]  # fmt: skip
     result = run_compiler(command)

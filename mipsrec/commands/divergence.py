@@ -21,6 +21,7 @@ from ..isa import decode
 from ..isa.effects import masks
 from ..pipeline import Guest, guest_in
 from ..state import GPR_NAMES
+from .run import guest_words
 
 Record = dict[str, Any]
 """What runtime/verify/report.c writes."""
@@ -282,7 +283,7 @@ def _reproduce(record: Record, found: tuple[_File, Function, Block] | None, argu
     for name, default in (("opt", "auto"), ("memory", "flat"), ("calls", "instrumented")):
         if getattr(arguments, name) != default:
             words += [f"--{name}", str(getattr(arguments, name))]
-    return shlex.join([*words, arguments.program, *arguments.arguments])
+    return shlex.join([*words, *guest_words(arguments)])
 
 
 def describe(guest: Guest, record: Record, arguments: argparse.Namespace) -> str:

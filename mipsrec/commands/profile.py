@@ -17,7 +17,7 @@ from ..temporary_folder import temporary_folder
 from .arguments import add_function, add_library, add_profile_rate, add_run, add_tier, named_functions, number_from
 from .guest_files import guest_file, sysroot_of
 from .host_process import run_to_end
-from .run import host_words
+from .run import guest_words, host_words
 
 DESCRIPTION = """\
 Runs a program, taking samples of where it spends its processor time, and shows the functions with most of them, and
@@ -107,7 +107,7 @@ def main(arguments: argparse.Namespace) -> int:
     with temporary_folder("mipsrec-profile-") as folder:
         arguments.profile = arguments.output or str(folder / "out.prof")
         before = _stamp(arguments.profile)
-        status = run_to_end([str(host_executable()), *host_words(arguments), arguments.program, *arguments.arguments])
+        status = run_to_end([str(host_executable()), *host_words(arguments), *guest_words(arguments)])
         if _stamp(arguments.profile) == before:
             if status > 128:
                 raise ProfileError(f"{arguments.program}: was killed, so there is no profile")

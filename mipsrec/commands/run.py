@@ -219,6 +219,12 @@ def host_words(arguments: argparse.Namespace) -> list[str]:
     return words
 
 
+def guest_words(arguments: argparse.Namespace) -> list[str]:
+    """Return the guest's program and its arguments as the host takes them; a name that looks like an option is none."""
+    ends = ["--"] if arguments.program.startswith("-") else []
+    return [*ends, arguments.program, *arguments.arguments]
+
+
 def is_dynamic(program: Path) -> bool:
     """Return whether a program names an interpreter; what cannot be read is left to whoever runs it."""
     try:
@@ -271,4 +277,4 @@ def _server_words(arguments: argparse.Namespace, options: Options) -> list[str]:
 def main(arguments: argparse.Namespace) -> int:
     """Replace this process by the host running the guest: streams, signals and exit status are the guest's."""
     words = host_words(arguments)
-    return become_host(host_executable(), [*words, arguments.program, *arguments.arguments])
+    return become_host(host_executable(), [*words, *guest_words(arguments)])

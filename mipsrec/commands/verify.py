@@ -36,7 +36,7 @@ from .divergence import Record, describe
 from .guest_files import guest_file, guest_files, sysroot_of
 from .host_process import exit_status, running
 from .progress import progress_bar
-from .run import flag_words, is_dynamic, library_words, surroundings_words
+from .run import flag_words, guest_words, is_dynamic, library_words, surroundings_words
 
 DESCRIPTION = """\
 Runs a program twice at once: as lifted code, and in the interpreter. System calls are made once, and both see their
@@ -210,7 +210,7 @@ def main(arguments: argparse.Namespace) -> int:
     for name in (name for word in arguments.ignore for name in word.split(",") if name):
         words += ["--verify-ignore", name]
     words += [*flag_words(arguments), *surroundings_words(arguments)]
-    status, found, last = _run([*words, arguments.program, *arguments.arguments])
+    status, found, last = _run([*words, *guest_words(arguments)])
     if found:
         print(describe(guest, found[0], arguments), file=sys.stderr)
         return 1

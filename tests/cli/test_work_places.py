@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -71,6 +72,30 @@ def test_no_place_of_others_is_used(open_folder: Path, spy: Path, monkeypatch: p
     assert (result.returncode, os.listdir(open_folder)) == (0, ["hello.so"]), result
     assert str(open_folder) not in spy.read_text()
     assert library.stat().st_mode & 0o022 == 0
+
+
+@pytest.mark.parametrize("name", ['p" "-B{evil}/" "-DX', "back\\slash", 'quo"te', "@file", "-o"])
+def test_no_name_of_a_folder_is_a_word_for_the_linker(tmp_path: Path, name: str) -> None:
+    """An archive of another user may have such folders: `-B` names a folder of programs that the compiler executes."""
+    evil = tmp_path / "evil"
+    evil.mkdir()
+    (evil / "collect2").write_text(f"#!/bin/sh\ntouch {evil}/done\n")
+    (evil / "collect2").chmod(0o755)
+    folder = tmp_path / "work" / name.format(evil=evil)
+    folder.mkdir(parents=True)
+    shutil.copy(SAMPLE, folder / "hello.elf")
+    program = f"./{folder.relative_to(tmp_path / 'work')}/hello.elf"
+    result = mipsrec("build", program, "--no-reuse", cwd=tmp_path / "work")
+    assert (result.returncode, result.stderr, (evil / "done").exists()) == (0, "", False), result
+    assert (folder / "hello.elf.so").exists()
+
+
+@pytest.mark.parametrize("way", [("run", "--tier", "interp"), ("run", "--tier", "aot"), ("verify",), ("profile",)])
+def test_no_name_of_a_program_is_an_option_of_the_host(tmp_path: Path, way: tuple[str, ...]) -> None:
+    shutil.copy(SAMPLE, tmp_path / "--version")
+    expected = mipsrec("run", SAMPLE).stdout
+    result = mipsrec(*way, "--", "--version", cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (0, expected), result
 
 
 def test_objects_of_the_working_folder_are_not_linked(open_folder: Path) -> None:
