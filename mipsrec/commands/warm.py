@@ -16,7 +16,7 @@ from ..server.growth import Grown, grown, hot_path
 from .arguments import options_of
 from .guest_files import guest_file
 from .host_process import run_to_end
-from .run import flag_words, store_words, surroundings_words
+from .run import flag_words, guest_words, store_words, surroundings_words
 from .server_words import server_words, start_server
 
 _JOBS_SECONDS = 600.0
@@ -60,7 +60,7 @@ def main(arguments: argparse.Namespace) -> int:
         raise BuildError("there can be no compile server: a name in its command has a line break")
     start_server(arguments.jobs)
     before = grown(variant_of(options))
-    command = [str(host_executable()), *words, *store_words(options), *server, arguments.program, *arguments.arguments]
+    command = [str(host_executable()), *words, *store_words(options), *server, *guest_words(arguments)]
     status = run_to_end(command)
     _finish()
     _print_grown(before, options)
