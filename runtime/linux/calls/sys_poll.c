@@ -17,13 +17,13 @@
 
 #define MOST_DESCRIPTORS 65536u
 
-/* A number of the host's own counts as closed: EBADF. */
-static bool has_hosts(const uint32_t *set, uint32_t words)
+/* A number of the host's own counts as closed: EBADF. Bits from `count` on do not count. */
+static bool has_hosts(const uint32_t *set, uint32_t count)
 {
-    for (uint32_t i = 0; i < words; i++)
+    for (uint32_t i = 0; 32 * i < count; i++)
         for (uint32_t rest = set[i]; rest; rest &= rest - 1) {
             int64_t fd = 32 * (int64_t)i + __builtin_ctz(rest);
-            if (mr_descriptor_is_host(fd))
+            if (fd < count && mr_descriptor_is_host(fd))
                 return true;
         }
     return false;
@@ -40,7 +40,7 @@ static int64_t select_with(struct mr_call *c, struct timespec *timeout, const st
     for (uint32_t i = 0; i < 3; i++) {
         if (U32(1 + i) && mr_get_words(U32(1 + i), sets[i], words))
             return -EFAULT;
-        if (U32(1 + i) && has_hosts(sets[i], words))
+        if (U32(1 + i) && has_hosts(sets[i], count))
             return -EBADF;
         sets[i][words] = 0; /* the rest of the host's last long */
         used[i] = U32(1 + i) ? MR_HOST(sets[i]) : 0;
