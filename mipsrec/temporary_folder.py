@@ -166,6 +166,16 @@ def _open_made(name: str, folder: int, mode: int) -> int:
     return made
 
 
+def check_link(path: Path) -> None:
+    """Raise Distrusted where another user chooses where a link leads; raises OSError where none is there."""
+    with ExitStack() as opened:
+        folder = os.open(path.parent, _PLACE & ~os.O_NOFOLLOW)
+        opened.callback(os.close, folder)
+        link = os.open(path.name, _PLACE, dir_fd=folder)
+        opened.callback(os.close, link)
+        _target_of(link, folder)
+
+
 def _target_of(link: int, folder: int) -> str:
     """Return where an opened link leads; raises Distrusted where another user made it, or can have put it there.
 

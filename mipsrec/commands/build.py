@@ -14,6 +14,7 @@ from ..elf_marks import lack_of
 from ..errors import BuildError, UsageError, one_line
 from ..ir_dump import read_dump
 from ..layers import refusal
+from ..temporary_folder import check_link
 from .arguments import (
     add_build,
     add_function,
@@ -25,7 +26,7 @@ from .arguments import (
     options_of,
 )
 from .closure import build_all_below, build_closure
-from .guest_files import guest_file, guest_files
+from .guest_files import guest_file, guest_files, links_to
 from .progress import progress_bar
 from .run import is_dynamic
 
@@ -98,10 +99,18 @@ def _build_store(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _default_output(source: Path) -> Path:
-    """Return the name of the source with .so appended; raises BuildError for `.` and the like, which have none."""
+def _default_output(source: Path, links: list[Path]) -> Path:
+    """Return the name of the source with .so appended; `links` lead to it.
+
+    Raises BuildError for `.` and the like, which have none, and where another user's link would choose the folder.
+    """
     if source.name in ("", ".."):
         raise BuildError(f"{source}: has no name to make that of the library from; name a file with -o")
+    for link in links:
+        try:
+            check_link(link)
+        except OSError as error:
+            raise BuildError(f"{source}: no library goes beside it ({link}: {error}); name a file with -o") from None
     return source.with_name(source.name + ".so")
 
 
@@ -126,7 +135,8 @@ def main(arguments: argparse.Namespace) -> int:
     source = guest_file(arguments.source, arguments)
     if arguments.output is None and not arguments.function and (arguments.with_files or is_dynamic(source)):
         return _build_store(arguments)
-    output = Path(arguments.output) if arguments.output else _default_output(source)
+    links = links_to(arguments.source, arguments)
+    output = Path(arguments.output) if arguments.output else _default_output(source, links)
     if output.is_dir():
         raise BuildError(f"{output}: is a folder; name a file with -o")
     if source.suffix in (".ll", ".bc"):

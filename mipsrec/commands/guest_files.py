@@ -25,6 +25,14 @@ def guest_file(name: str, arguments: argparse.Namespace) -> Path:
     return Path(name)
 
 
+def links_to(name: str, arguments: argparse.Namespace) -> list[Path]:
+    """Return the links below the sysroot that lead from such a path to its file."""
+    if _named_root(arguments) is None or not name.startswith("/"):
+        return []
+    found, links = sysroot_of(arguments).walk(name)
+    return links if found is not None and found.is_file() else []
+
+
 def _named_root(arguments: argparse.Namespace) -> str | None:
     """Return the folder that --sysroot or MIPSREC_SYSROOT names; raises BuildError where it is none."""
     named = arguments.sysroot or os.environ.get("MIPSREC_SYSROOT") or None

@@ -35,7 +35,7 @@ int mr_kernel_proc_open(void)
     return -1;
 }
 
-static bool path_is_kernels(void)
+bool mr_proc_is_kernels(void)
 {
     struct statfs system;
     return statfs("/proc", &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
@@ -54,7 +54,7 @@ static int find(char path[MR_PROC_ROOM], int proc, const char *format, va_list a
 {
     char name[MR_PROC_ROOM];
     vsnprintf(name, sizeof name, format, arguments);
-    bool by_path = proc < 0 && path_is_kernels();
+    bool by_path = proc < 0 && mr_proc_is_kernels();
     snprintf(path, MR_PROC_ROOM, by_path ? "/proc/%.70s" : "%.70s", name);
     return by_path ? AT_FDCWD : proc;
 }

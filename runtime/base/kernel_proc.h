@@ -2,6 +2,7 @@
 #ifndef MR_BASE_KERNEL_PROC_H
 #define MR_BASE_KERNEL_PROC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -10,6 +11,7 @@
 extern int mr_kernel_proc; /* an O_PATH descriptor of it (own.c), or -1 */
 
 int mr_kernel_proc_open(void); /* the one of this root; -1: what is at /proc is not the kernel's */
+bool mr_proc_is_kernels(void); /* whether a path that begins with /proc leads there now */
 
 /* A folder and, in `path`, the name below it, for openat and its like, of a file below /proc. Both are none, and openat says
  * EBADF, where the kernel's /proc cannot be reached. */

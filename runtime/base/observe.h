@@ -69,6 +69,9 @@ struct mr_observe {
     /* The same in a handler of the host, when the thread waits in a system call: whether the guest gets the signal. */
     bool (*debug_ask_in_call)(struct mr_signal_info *info, void *context);
 
+    /* After a call that may have changed the calling thread's rights: returns when the debugger's thread has no more. */
+    void (*debug_rights_changed)(void);
+
     /* ---- the debugger, whether it has this process or not ---- */
     void (*debug_forked)(void); /* in the child, which nobody debugs */
     /* Whether the host must take a signal although the guest ignores it, or leaves it at its default. */
@@ -113,6 +116,14 @@ extern bool mr_debugging;          /* a debugger has this process */
 extern bool mr_sampling;           /* there are samples, for a file or for growth/hot.c */
 extern bool mr_samples_held;       /* from mr_samples_hold to mr_samples_release; else they disturb no call */
 extern _Atomic bool mr_growth_due; /* where the guest's state is complete, and no lock is held: call growth_step */
+
+/* Around each call of the guest that may change its thread's rights. */
+static inline int64_t mr_rights_changed(int64_t result)
+{
+    if (mr_debugging)
+        mr_observe.debug_rights_changed();
+    return result;
+}
 
 static inline bool mr_debug_takes(int mips_signal)
 {

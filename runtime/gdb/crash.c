@@ -9,6 +9,7 @@
 #include "cpu/fpu.h"
 #include "gdb/gdb.h"
 #include "gdb/parts.h"
+#include "linux/descriptors.h"
 #include "linux/fault.h"
 #include "linux/signals.h"
 #include "linux/threads.h"
@@ -108,7 +109,8 @@ void mr_debug_crash(struct mr_state *s, int mips_signal, uint32_t pc, uint32_t a
         mr_signals_set_host_mask(mask); /* whoever waits too long may be interrupted */
         int fd = mr_debug_accept(mr_options.gdb_on_crash);
         if (fd >= 0) {
-            mr_debug_connection(fd, false);
+            mr_own_keep(MR_OWN_DEBUGGER, fd);
+            mr_debug_connection(false);
             mr_debug_serve();
         }
         mr_debug_lock();

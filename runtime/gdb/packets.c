@@ -4,8 +4,10 @@
  * long is cut off, which makes it one that no request looks like.
  */
 #include "gdb/parts.h"
+#include "linux/descriptors.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,13 +19,12 @@
 #define ESCAPE_BIT 0x20
 
 static struct {
-    int fd;
     bool no_acknowledgements;
     unsigned char received[4096];
     size_t at, end; /* of what was received and not yet looked at */
     char payload[MR_DEBUG_PACKET_BYTES + 1];
     size_t length; /* of the payload */
-} connection = {.fd = -1};
+} connection;
 
 static struct {
     pthread_mutex_t lock; /* guest threads send stop replies, the server sends all others */
@@ -31,9 +32,8 @@ static struct {
     size_t length;
 } sent = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-void mr_debug_connection(int fd, bool no_acknowledgements)
+void mr_debug_connection(bool no_acknowledgements)
 {
-    connection.fd = fd;
     connection.no_acknowledgements = no_acknowledgements;
     connection.at = connection.end = 0;
 }
@@ -50,11 +50,26 @@ bool mr_debug_acknowledges(void)
 
 /* ---- bytes ---- */
 
+/* Waits for bytes; meanwhile the guest may change its rights. */
+static void await_bytes(void)
+{
+    for (;;) {
+        struct pollfd both[] = {{.fd = mr_own_descriptor(MR_OWN_DEBUGGER), .events = POLLIN},
+                                {.fd = mr_own_descriptor(MR_OWN_DEBUGGER_WAKE), .events = POLLIN}};
+        bool found = both[0].fd < 0 || poll(both, 2, -1) > 0;
+        if (found && both[1].revents)
+            mr_debug_take_rights(false);
+        if (found && (both[0].fd < 0 || both[0].revents))
+            return;
+    }
+}
+
 /* Returns a byte, or -1 at the end of the connection. */
 static int next_byte(void)
 {
     while (connection.at == connection.end) {
-        ssize_t count = recv(connection.fd, connection.received, sizeof connection.received, 0);
+        await_bytes();
+        ssize_t count = recv(mr_own_descriptor(MR_OWN_DEBUGGER), connection.received, sizeof connection.received, 0);
         if (count < 0 && errno == EINTR)
             continue;
         if (count <= 0)
@@ -68,7 +83,7 @@ static int next_byte(void)
 static void send_bytes(const char *bytes, size_t length)
 {
     while (length > 0) {
-        ssize_t count = send(connection.fd, bytes, length, MSG_NOSIGNAL);
+        ssize_t count = send(mr_own_descriptor(MR_OWN_DEBUGGER), bytes, length, MSG_NOSIGNAL);
         if (count < 0 && errno == EINTR)
             continue;
         if (count <= 0)

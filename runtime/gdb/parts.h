@@ -27,6 +27,11 @@ bool mr_debug_kicked(const siginfo_t *info, void *context);
 /* Waits for a debugger at a port of 127.0.0.1 or at a socket in the file system. Returns its connection, or -1. */
 int mr_debug_accept(const char *where);
 
+/* ---- rights.c ---- */
+void mr_debug_rights_start(void);
+void mr_debug_rights_changed(void);      /* what observe.h calls */
+void mr_debug_take_rights(bool last);    /* the server's thread takes those of a guest thread that waits; last: it ends */
+
 /* ---- packets.c ---- */
 #define MR_DEBUG_PACKET_BYTES 0x4000u /* the longest payload, also told in hexadecimal as PacketSize */
 
@@ -36,7 +41,7 @@ struct mr_debug_reply {
 };
 enum mr_debug_input { MR_DEBUG_PACKET, MR_DEBUG_INTERRUPT, MR_DEBUG_CLOSED };
 
-void mr_debug_connection(int fd, bool no_acknowledgements);
+void mr_debug_connection(bool no_acknowledgements); /* MR_OWN_DEBUGGER begins */
 void mr_debug_stop_acknowledging(void);
 bool mr_debug_acknowledges(void);
 /* Reads the next packet or interrupt. *packet ends with a 0 byte, and is valid until the next call. */

@@ -51,7 +51,7 @@ static void take_over(const char *text)
         mr_fail("--gdb-fd is for executed programs only");
     session->features = (unsigned)flags & ~(unsigned)WITHOUT_ACKNOWLEDGEMENTS;
     mr_own_keep(MR_OWN_DEBUGGER, (int)fd);
-    mr_debug_connection(mr_own_descriptor(MR_OWN_DEBUGGER), flags & WITHOUT_ACKNOWLEDGEMENTS);
+    mr_debug_connection(flags & WITHOUT_ACKNOWLEDGEMENTS);
 }
 
 static void executes(void)
@@ -80,6 +80,7 @@ static void *serve(void *unused)
     mr_signals_set_host_mask(~(uint64_t)0); /* the libc lets signal 32 in */
     mr_debug_await_start();
     mr_debug_serve();
+    mr_debug_take_rights(true);
     if (mr_debugging)
         mr_debug_leave();
     return unused;
@@ -115,6 +116,7 @@ static void observe(void)
     mr_observe.debug_moved = mr_debug_moved;
     mr_observe.debug_ask_signal = mr_debug_ask_signal;
     mr_observe.debug_ask_in_call = mr_debug_ask_in_call;
+    mr_observe.debug_rights_changed = mr_debug_rights_changed;
     mr_observe.debug_takes = mr_debug_wants_signal;
     mr_observe.debug_kicked = mr_debug_kicked;
     mr_observe.debug_executes = executes;
@@ -137,8 +139,9 @@ void mr_debug_start(struct mr_state *s)
         if (fd < 0)
             _exit(1);
         mr_own_keep(MR_OWN_DEBUGGER, fd);
-        mr_debug_connection(mr_own_descriptor(MR_OWN_DEBUGGER), false);
+        mr_debug_connection(false);
     }
+    mr_debug_rights_start();
     mr_debugging = true;
     mr_debug_thread_begins(s);
     mr_debug_stopped_at_start(executed);

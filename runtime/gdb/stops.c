@@ -226,6 +226,7 @@ void mr_debug_forked(void)
     threads = NULL;
     mr_debug_this_thread = (struct mr_debug_thread){0};
     mr_own_drop(MR_OWN_DEBUGGER);
+    mr_own_drop(MR_OWN_DEBUGGER_WAKE);
     mr_signals_mirror_all();
 }
 
@@ -320,6 +321,7 @@ void mr_debug_resume(void)
 void mr_debug_leave(void)
 {
     mr_own_drop(MR_OWN_DEBUGGER);
+    mr_own_drop(MR_OWN_DEBUGGER_WAKE);
     mr_debug_lock();
     mr_debugging = false;
     has_control = false;

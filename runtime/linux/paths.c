@@ -282,10 +282,8 @@ int mr_path_find_text(struct mr_path *path, int directory, const char *text, uns
     path->name = text;
     path->empty_flag = 0;
     path->opened = -1;
-    if (!(how & MR_NO_FOLLOW) && mr_proc_program_of(directory, text, path->text)) {
-        path->name = path->text;
+    if (!(how & MR_NO_FOLLOW) && mr_proc_find_program(path, directory, text, how))
         return 0;
-    }
     int error = root_length ? find_with_root(path, text, how) : 0;
     if (path->opened < 0 && mr_descriptor_is_host(path->directory))
         path->directory = -1; /* the guest has none there: what had made way has come back just now */
@@ -313,7 +311,13 @@ const char *mr_host_path_of(const char *text)
     static _Thread_local struct mr_path paths[2];
     static _Thread_local unsigned turn;
     struct mr_path *path = &paths[turn++ % 2];
-    return mr_path_find_text(path, AT_FDCWD, text, MR_FOLLOW) ? text : path->name;
+    if (mr_path_find_text(path, AT_FDCWD, text, MR_FOLLOW))
+        return text;
+    if (path->opened >= 0) { /* a program: by the name that it has now */
+        mr_descriptor_link(path->opened, path->text, sizeof path->text);
+        mr_path_done(path);
+    }
+    return path->name;
 }
 
 const char *mr_host_path(uint32_t guest)

@@ -66,9 +66,12 @@ size_t mr_guest_name(char *path, size_t length);
 /* Makes a name absolute and simple, if it is one below /proc; false: it is none. A relative name costs a host call or two,
  * and only when it ends with "exe". */
 bool mr_proc_name(int directory, const char *text, char to[PATH_MAX]);
-/* Whether the name is PID/exe or the like of this or another guest; then writes the link that leads to its program. */
-bool mr_proc_program(const char *proc_name, char to[PATH_MAX]);
-bool mr_proc_program_of(int directory, const char *text, char to[PATH_MAX]); /* of any name that ends with "exe" */
+/* If the name is PID/exe or the like of this or another guest, an O_PATH descriptor of its program, which the caller closes;
+ * else -1. It is a regular file, and no other than the one that was found to be a MIPS program. */
+int mr_proc_program(const char *proc_name);
+/* The same of any guest path, which leads there by the descriptor then. The name is absolute, for calls that know no folder,
+ * but where the guest's root has another /proc. */
+bool mr_proc_find_program(struct mr_path *path, int directory, const char *text, unsigned how);
 /* The name below /proc of an open file of it, whatever name it was opened by; false: it is none, or unknown. */
 bool mr_proc_name_of(int fd, char to[PATH_MAX]);
 /* What follows /proc/PID/, if that is this process, and also what follows task/TID/; NULL: another name. */

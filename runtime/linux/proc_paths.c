@@ -53,11 +53,17 @@ static const char *last_part(const char *text)
     return last ? last + 1 : text;
 }
 
+static bool is_of_kernel(int directory)
+{
+    struct statfs system;
+    return (directory == AT_FDCWD ? statfs(".", &system) : fstatfs(directory, &system)) == 0 && system.f_type == PROC_SUPER_MAGIC;
+}
+
 /* A relative name is one below /proc when the folder is. */
 static bool join_folder(int directory, const char *text, char to[PATH_MAX])
 {
     char folder[PATH_MAX], joined[PATH_MAX];
-    if (strcmp(last_part(text), "exe") != 0)
+    if (strcmp(last_part(text), "exe") != 0 || !is_of_kernel(directory))
         return false;
     ssize_t length = directory == AT_FDCWD ? syscall(SYS_getcwd, folder, sizeof folder) - 1
                                            : mr_descriptor_link(directory, folder, sizeof folder);
@@ -191,68 +197,97 @@ static int find_host_descriptor(long process, const char *host)
     return found;
 }
 
-/* Whoever starts a host may have given it other descriptors: a pipe, say, which is never opened here. What cannot be read is
- * the guest's own trouble. */
-static bool has_program(long process, int fd)
+/* Whether a descriptor is of a MIPS program. What cannot be read is the guest's own trouble; a device or a pipe is not opened. */
+static bool is_program(int file)
 {
     char path[MR_PROC_ROOM];
     struct stat status;
-    int proc = mr_proc_at_process(path, "%ld/fd/%d", process, fd), file = mr_own_openat(proc, path, O_PATH);
-    bool regular = file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode);
-    if (file >= 0)
-        close(file);
-    file = regular ? mr_own_openat(proc, path, O_RDONLY | O_NONBLOCK) : -1;
-    bool found = regular && (file < 0 || mr_is_mips_program(file));
-    if (file >= 0)
-        close(file);
+    if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode))
+        return false;
+    int proc = mr_proc_at(path, "thread-self/fd/%d", file), readable = mr_own_openat(proc, path, O_RDONLY);
+    bool found = readable < 0 || mr_is_mips_program(readable);
+    if (readable >= 0)
+        close(readable);
     return found;
 }
 
-static int program_descriptor(long process)
+static int open_own_program(void)
+{
+    char path[MR_PROC_ROOM];
+    const char *name = mr_own_lost_name(MR_OWN_PROGRAM);
+    int proc = name ? AT_FDCWD : mr_proc_at(path, "thread-self/fd/%d", mr_own_descriptor(MR_OWN_PROGRAM));
+    return mr_own_openat(proc, name ? name : path, O_PATH);
+}
+
+/* Whoever starts a host may have given it other descriptors, and may exchange them: so what is looked at is what is used. */
+static int open_program(long process)
 {
     char own_path[MR_PROC_ROOM], its_path[MR_PROC_ROOM], theirs[PATH_MAX], ours[PATH_MAX];
     if (process == getpid())
-        return mr_own_descriptor(MR_OWN_PROGRAM);
+        return open_own_program();
     int proc = mr_proc_at(own_path, "self/exe"), other = mr_proc_at_process(its_path, "%ld/exe", process);
     if (!read_link(other, its_path, theirs) || !read_link(proc, own_path, ours) || strcmp(theirs, ours) != 0)
         return -1;
     int host = find_host_descriptor(process, ours);
-    return host >= 0 && has_program(process, host + 1) ? host + 1 : -1;
+    other = mr_proc_at_process(its_path, "%ld/fd/%d", process, host + 1);
+    int file = host < 0 ? -1 : mr_own_openat(other, its_path, O_PATH);
+    if (file < 0 || is_program(file))
+        return file;
+    close(file);
+    return -1;
+}
+
+int mr_proc_program(const char *proc_name)
+{
+    long process;
+    const char *file = split(proc_name, &process);
+    return file && strcmp(file, "exe") == 0 ? open_program(process) : -1;
+}
+
+/* Of any name that ends with "exe". */
+static int program_of(int directory, const char *text)
+{
+    char name[PATH_MAX];
+    if (strcmp(last_part(text), "exe") != 0)
+        return -1;
+    bool is_named = mr_proc_name(directory, text, name) && (text[0] != '/' || mr_proc_is_kernels());
+    int program = is_named ? mr_proc_program(name) : -1;
+    if (program >= 0)
+        return program;
+    int fd = mr_own_openat(directory, text, O_PATH | O_NOFOLLOW);
+    program = fd >= 0 && mr_proc_name_of(fd, name) ? mr_proc_program(name) : -1;
+    if (fd >= 0)
+        close(fd);
+    return program;
 }
 
 bool mr_proc_is_memory(const char *proc_name)
 {
     long process;
     const char *file = split(proc_name, &process);
-    bool is_memory = file && (strcmp(file, "mem") == 0 || strcmp(file, "pagemap") == 0);
-    return is_memory && (mr_proc_own_file(proc_name) || program_descriptor(process) >= 0);
+    if (!file || (strcmp(file, "mem") != 0 && strcmp(file, "pagemap") != 0))
+        return false;
+    int program = mr_proc_own_file(proc_name) ? -1 : open_program(process);
+    if (program >= 0)
+        close(program);
+    return program >= 0 || mr_proc_own_file(proc_name) != NULL;
 }
 
-bool mr_proc_program(const char *proc_name, char to[PATH_MAX])
+bool mr_proc_find_program(struct mr_path *path, int directory, const char *text, unsigned how)
 {
-    long process;
-    const char *file = split(proc_name, &process);
-    if (!file || strcmp(file, "exe") != 0)
+    char name[MR_PROC_ROOM];
+    int program = program_of(directory, text);
+    if (program < 0)
         return false;
-    const char *name = process == getpid() ? mr_own_lost_name(MR_OWN_PROGRAM) : NULL;
-    if (name)
-        snprintf(to, PATH_MAX, "%s", name);
-    int fd = name ? -1 : program_descriptor(process);
-    if (fd >= 0)
-        snprintf(to, PATH_MAX, "/proc/%ld/fd/%d", process, fd);
-    return name || fd >= 0;
-}
-
-bool mr_proc_program_of(int directory, const char *text, char to[PATH_MAX])
-{
-    char name[PATH_MAX];
-    if (strcmp(last_part(text), "exe") != 0)
-        return false;
-    if (mr_proc_name(directory, text, name) && mr_proc_program(name, to))
+    path->opened = path->directory = program;
+    path->text[0] = 0;
+    path->name = path->text;
+    path->empty_flag = how & MR_BY_DESCRIPTOR ? AT_EMPTY_PATH : 0;
+    if (how & MR_BY_DESCRIPTOR)
         return true;
-    int fd = mr_own_openat(directory, text, O_PATH | O_NOFOLLOW);
-    bool found = fd >= 0 && mr_proc_name_of(fd, name) && mr_proc_program(name, to);
-    if (fd >= 0)
-        close(fd);
-    return found;
+    bool by_path = mr_proc_is_kernels();
+    int proc = mr_proc_at(name, "thread-self/fd/%d", program);
+    snprintf(path->text, sizeof path->text, by_path ? "/proc/thread-self/fd/%d" : "thread-self/fd/%d", program);
+    path->directory = by_path ? AT_FDCWD : proc;
+    return true;
 }

@@ -19,7 +19,7 @@ from mipsrec.commands.host_process import run_to_end
 from mipsrec.errors import BuildError
 from mipsrec.temporary_folder import beside, move_file, opened_output, temporary_folder, write_in
 from mipsrec.trust import Distrusted
-from tests.cli.others import open_to_others
+from tests.cli.others import give, open_to_others
 from tests.support.commandline import assert_one_line, environment, mipsrec
 from tests.support.hosts import cache_with_host
 from tests.support.paths import PREBUILT, ROOT
@@ -291,6 +291,24 @@ def test_links_where_root_has_no_number(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @only_who_may("give files away")
+@only_who_may("give files away")
+def test_no_link_of_others_chooses_the_default_output(shared: Path) -> None:
+    """In a sysroot, too, where links are followed inside; those of the sysroot's owner are fine."""
+    binaries, home = shared / "usr/bin", shared / "home/mallory"
+    for folder in (binaries, home):
+        folder.mkdir(parents=True)
+    shutil.copy(SAMPLE, binaries / "libz")
+    (binaries / "libz.so").write_text("precious")
+    (home / "program").symlink_to("/usr/bin/libz")
+    (shared / "bin").symlink_to("/usr/bin")
+    give(home)
+    result = mipsrec("build", "-L", shared, "/home/mallory/program")
+    assert_one_line(result, "no library goes beside it")
+    assert (binaries / "libz.so").read_text() == "precious"
+    assert mipsrec("build", "-L", shared, "/bin/libz").returncode == 0
+    assert (binaries / "libz.so").read_bytes().startswith(b"\x7fELF")
+
+
 def test_an_index_of_others_removes_nothing(open_folder: Path) -> None:
     """In a sticky folder they can make one that names a file of this user's."""
     open_folder.chmod(0o1777)

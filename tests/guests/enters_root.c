@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PROGRAM 9
+enum { PROGRAM = 9, KERNELS_PROC = 10 };
 
 /* Asks for descriptors, of which none may come: the host has made room for many then. */
 static void ask_for_descriptors(void)
@@ -36,16 +36,43 @@ static void have_child_fail(void)
     printf("child: %d\n", error == ENOENT);
 }
 
+/* The folder of the kernel's /proc has the program; a file of that name in this root is a file. */
+static void say_which(const char *name, int fd)
+{
+    char from[40], text[200];
+    snprintf(from, sizeof from, "self/fd/%d", fd);
+    ssize_t length = readlinkat(KERNELS_PROC, from, text, sizeof text - 1);
+    text[length < 0 ? 0 : length] = 0;
+    const char *last = strrchr(text, '/');
+    printf("%s: %s\n", name, fd < 0 ? strerror(errno) : last ? last + 1 : text);
+    close(fd);
+}
+
+static void open_programs(void)
+{
+    int folder = openat(KERNELS_PROC, "self", O_RDONLY | O_DIRECTORY);
+    say_which("of the kernel", openat(KERNELS_PROC, "self/exe", O_RDONLY));
+    say_which("in a folder of the kernel", openat(folder, "exe", O_RDONLY));
+    say_which("of the root", open("/proc/self/exe", O_RDONLY));
+    if (chdir("/proc/self") == 0)
+        say_which("in a folder of the root", open("exe", O_RDONLY));
+}
+
 int main(int count, char **words)
 {
     if (count < 4 || dup2(open(words[3], O_RDONLY), PROGRAM) != PROGRAM)
         return 1;
     if (strcmp(words[1], "after many descriptors") == 0)
         ask_for_descriptors();
+    dup2(open("/proc", O_RDONLY | O_DIRECTORY), KERNELS_PROC);
     if (chroot(words[2]) != 0 || chdir("/") != 0)
         return 2;
     if (strcmp(words[1], "vfork") == 0) {
         have_child_fail();
+        return 0;
+    }
+    if (strcmp(words[1], "files") == 0) {
+        open_programs();
         return 0;
     }
     if (strcmp(words[1], "by name") == 0)

@@ -96,6 +96,13 @@ def test_a_child_of_vfork_ends(host: Path, programs: Path, root: Path) -> None:
     assert enter(host, programs, root, "vfork") == "child: 1\n"
 
 
+def test_files_of_the_kernel_and_of_the_root(host: Path, programs: Path, root: Path) -> None:
+    """What is the kernel's leads to the guest's program by whatever way; what only has its name does not."""
+    lines = enter(host, programs, root, "files").splitlines()
+    assert lines == ["of the kernel: enters_root", "in a folder of the kernel: enters_root",
+                     "of the root: exe", "in a folder of the root: exe"]  # fmt: skip
+
+
 def evil_copy(host: Path, to: Path) -> None:
     """Write a copy of the host that has the same header, and does something else."""
     data = bytearray(host.read_bytes())

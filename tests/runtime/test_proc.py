@@ -190,6 +190,23 @@ def test_a_descriptor_that_is_no_program(host: Path, tmp_path: Path, guest: Path
     os.close(other)
 
 
+@pytest.mark.parametrize("kind", ["pipe", "other file"])
+def test_a_program_that_is_exchanged(host: Path, tmp_path: Path, kind: str) -> None:
+    """What was found to be a program is what is opened, though the other process has put something else there since."""
+    (tmp_path / "file").write_text("no program")
+    os.mkfifo(tmp_path / "pipe")
+    program = compile_guest(tmp_path, "little", "exchanged_program")
+    other = tmp_path / ("pipe" if kind == "pipe" else "file")
+
+    def begin() -> None:
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192), hard))
+
+    with waiting([host, program, "exchange", host, program, other], begin) as number:
+        words = [host, program, "look", f"/proc/{number}/exe", "500"]
+        assert subprocess.run(words, capture_output=True, text=True, timeout=600).stdout == "programs\n"
+
+
 def test_names_after_execve(host: Path, tmp_path: Path, guest: Path) -> None:
     """Of a guest that a guest has executed; of a script, whose own name it is."""
     script = tmp_path / "script-of-guest"

@@ -1,4 +1,5 @@
 /* System calls that take path names and no file contents: links, directories, permissions, times of files. */
+#include "base/kernel_proc.h"
 #include "base/options.h"
 #include "linux/abi.h"
 #include "linux/calls/layout.h"
@@ -39,18 +40,16 @@ static int64_t put_target(const char *target, size_t length, uint32_t guest_to, 
     return (int64_t)length;
 }
 
-/* A link of /proc, which leads to a file as the host knows it. */
-static int64_t read_proc_link(const char *name, uint32_t guest_to, uint32_t size_bytes)
+/* The name of the program that a link of /proc leads to, if it is such a link of a guest; returns its length, or that of the
+ * target which the host's kernel has told. */
+static size_t name_program(const char *proc_name, char target[PATH_MAX], size_t length)
 {
-    char program[PATH_MAX], target[PATH_MAX];
-    bool exe = mr_proc_program(name, program);
-    ssize_t length = readlink(exe ? program : name, target, sizeof target);
-    const char *own = mr_proc_own_file(name);
-    if (length < 0 && own && strcmp(own, "exe") == 0)
-        return put_target(mr_options.program_name, strlen(mr_options.program_name), guest_to, size_bytes);
-    if (length < 0)
-        return -errno;
-    return put_target(target, mr_guest_name(target, (size_t)length), guest_to, size_bytes);
+    int program = mr_proc_program(proc_name);
+    if (program < 0)
+        return length;
+    ssize_t found = mr_descriptor_link(program, target, PATH_MAX);
+    close(program);
+    return found < 0 ? 0 : (size_t)found;
 }
 
 /* Of a file that is no link, the kernel says ENOENT when it is given by its descriptor. */
@@ -74,8 +73,9 @@ static int64_t read_any_link(const struct mr_path *path, uint32_t guest_to, uint
     bool is_of_proc = target[0] == '/' && fd >= 0 && mr_proc_name_of(fd, name);
     if (opens && fd >= 0)
         close(fd);
-    return is_of_proc ? read_proc_link(name, guest_to, size_bytes) :
-                        put_target(target, (size_t)length, guest_to, size_bytes);
+    if (is_of_proc)
+        length = (ssize_t)mr_guest_name(target, name_program(name, target, (size_t)length));
+    return put_target(target, (size_t)length, guest_to, size_bytes);
 }
 
 static int64_t read_link(int directory, uint32_t guest_path, uint32_t guest_to, uint32_t size_bytes)
@@ -91,8 +91,9 @@ static int64_t read_link(int directory, uint32_t guest_path, uint32_t guest_to, 
     if (result == 0)
         result = read_any_link(&path, guest_to, size_bytes);
     mr_path_done(&path);
-    bool is_lost = result < 0 && mr_proc_name(directory, text, name); /* there may be no /proc */
-    return is_lost ? read_proc_link(name, guest_to, size_bytes) : result;
+    const char *own = result < 0 && mr_proc_name(directory, text, name) ? mr_proc_own_file(name) : NULL;
+    bool is_lost = own && strcmp(own, "exe") == 0; /* there may be no /proc */
+    return is_lost ? put_target(mr_options.program_name, strlen(mr_options.program_name), guest_to, size_bytes) : result;
 }
 
 SYSCALL(4085, readlink, "sBu") { return read_link(AT_FDCWD, U32(0), U32(1), U32(2)); }

@@ -1,4 +1,5 @@
 /* System calls about the process itself: who it is, what machine it runs on, how it ends. */
+#include "base/observe.h"
 #include "linux/calls/clone.h"
 #include "linux/calls/layout.h"
 #include "linux/host_call.h"
@@ -31,14 +32,14 @@ SYSCALL(4024, getuid, "") { return getuid(); }
 SYSCALL(4049, geteuid, "") { return geteuid(); }
 SYSCALL(4047, getgid, "") { return getgid(); }
 SYSCALL(4050, getegid, "") { return getegid(); }
-SYSCALL(4023, setuid, "d") { return mr_result(syscall(SYS_setuid, U32(0))); }
-SYSCALL(4046, setgid, "d") { return mr_result(syscall(SYS_setgid, U32(0))); }
-SYSCALL(4070, setreuid, "dd") { return mr_result(syscall(SYS_setreuid, U32(0), U32(1))); }
-SYSCALL(4071, setregid, "dd") { return mr_result(syscall(SYS_setregid, U32(0), U32(1))); }
-SYSCALL(4185, setresuid, "ddd") { return mr_result(syscall(SYS_setresuid, U32(0), U32(1), U32(2))); }
-SYSCALL(4190, setresgid, "ddd") { return mr_result(syscall(SYS_setresgid, U32(0), U32(1), U32(2))); }
-SYSCALL(4138, setfsuid, "d") { return setfsuid(U32(0)); }
-SYSCALL(4139, setfsgid, "d") { return setfsgid(U32(0)); }
+SYSCALL(4023, setuid, "d") { return mr_rights_changed(mr_result(syscall(SYS_setuid, U32(0)))); }
+SYSCALL(4046, setgid, "d") { return mr_rights_changed(mr_result(syscall(SYS_setgid, U32(0)))); }
+SYSCALL(4070, setreuid, "dd") { return mr_rights_changed(mr_result(syscall(SYS_setreuid, U32(0), U32(1)))); }
+SYSCALL(4071, setregid, "dd") { return mr_rights_changed(mr_result(syscall(SYS_setregid, U32(0), U32(1)))); }
+SYSCALL(4185, setresuid, "ddd") { return mr_rights_changed(mr_result(syscall(SYS_setresuid, U32(0), U32(1), U32(2)))); }
+SYSCALL(4190, setresgid, "ddd") { return mr_rights_changed(mr_result(syscall(SYS_setresgid, U32(0), U32(1), U32(2)))); }
+SYSCALL(4138, setfsuid, "d") { return mr_rights_changed(setfsuid(U32(0))); }
+SYSCALL(4139, setfsgid, "d") { return mr_rights_changed(setfsgid(U32(0))); }
 
 static int64_t put_three(const uint32_t guest[3], const uint32_t values[3])
 {
@@ -78,7 +79,7 @@ SYSCALL(4081, setgroups, "up")
         return -EINVAL;
     if (mr_get_words(U32(1), groups, U32(0)))
         return -EFAULT;
-    return mr_result(syscall(SYS_setgroups, U32(0), groups));
+    return mr_rights_changed(mr_result(syscall(SYS_setgroups, U32(0), groups)));
 }
 
 /* ---- groups and sessions of processes ---- */

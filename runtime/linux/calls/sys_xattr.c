@@ -1,4 +1,5 @@
 /* System calls on extended attributes, and on the capabilities of processes. */
+#include "base/observe.h"
 #include "linux/calls/layout.h"
 #include "linux/calls/syscall.h"
 #include "linux/host_call.h"
@@ -101,4 +102,4 @@ static int64_t capabilities(struct mr_call *c, bool set)
 }
 
 SYSCALL(4204, capget, "pp") { return capabilities(c, false); }
-SYSCALL(4205, capset, "pp") { return capabilities(c, true); }
+SYSCALL(4205, capset, "pp") { return mr_rights_changed(capabilities(c, true)); }
