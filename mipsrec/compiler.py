@@ -30,9 +30,15 @@ def _absolute_entries() -> str:
 
 
 def find_compiler() -> str:
-    """Return the system's C compiler; raises BuildError when there is none."""
+    """Return the system's C compiler; raises BuildError when there is none.
+
+    A relative name in CC, set for one folder, may name another user's file in the next one.
+    """
     for name in filter(None, (os.environ.get("CC"), "cc", "gcc", "clang")):
         path = find_tool(name)
+        reason = distrust(path) if path and not os.path.isabs(path) else None
+        if reason is not None:
+            raise BuildError(f"CC={name}: {reason}; give the compiler's whole path")
         if path:
             return os.path.abspath(path)  # it is started elsewhere
     raise BuildError("no C compiler found (tried $CC, cc, gcc, clang); install one, on Debian: apt install gcc")

@@ -27,7 +27,7 @@ from .linking import GuestFile
 from .options import AUTO, CALL_MODELS, MEMORY_MODELS
 from .profiles import Profile
 from .temporary_folder import beside, opened_output, write_in
-from .trust import Distrusted, is_trusted, settle
+from .trust import Distrusted, is_trusted, others_write, settle
 
 INDEX = "index.json"
 FORMAT = 4
@@ -116,11 +116,16 @@ def _replace_dump(place: int, new: int, names: list[str]) -> None:
 
 
 def _files_of_dump(place: int) -> set[str]:
-    """Return what the index of an opened folder names, if it is one; of whatever version."""
+    """Return what the index of an opened folder names, if it is one; of whatever version.
+
+    Where others can write the folder they may have put theirs there, or moved one of this user's.
+    """
+    if others_write(os.fstat(place), f"/proc/self/fd/{place}/."):
+        return set()
     try:
         with open_input(INDEX, folder=place) as stream:
             if not is_trusted(os.fstat(stream.fileno()).st_uid):
-                return set()  # in a sticky folder another user may have put it there
+                return set()
             names = [record["file"] for record in json.load(stream)["functions"]]
         return {name for name in names if _NAME.fullmatch(name)}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

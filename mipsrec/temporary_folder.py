@@ -179,13 +179,16 @@ def check_link(path: Path) -> None:
 def _target_of(link: int, folder: int) -> str:
     """Return where an opened link leads; raises Distrusted where another user made it, or can have put it there.
 
-    In the root folder, whose owner is root, links may be of that owner: where root has a number that means nobody
-    (is_for_all), so has everybody else.
+    Others can move a link of this user's into a folder of theirs. In the root folder, whose owner is root, links may be
+    of that owner: where root has a number that means nobody (is_for_all), so has everybody else.
     """
-    owner, root = os.fstat(link).st_uid, os.lstat("/")
-    if not trust.is_trusted(owner) and not (owner == root.st_uid and os.path.samestat(os.fstat(folder), root)):
+    owner, holder, root = os.fstat(link).st_uid, os.fstat(folder), os.lstat("/")
+    in_root = os.path.samestat(holder, root)
+    if not trust.is_trusted(owner) and not (in_root and owner == root.st_uid):
         raise trust.Distrusted("a link on the way to it belongs to another user")
-    if trust.others_write(os.fstat(folder), f"/proc/self/fd/{folder}/."):
+    if not in_root and not trust.is_trusted(holder.st_uid):
+        raise trust.Distrusted("a link on the way to it is in a folder of another user")
+    if trust.others_write(holder, f"/proc/self/fd/{folder}/."):
         raise trust.Distrusted("a link on the way to it is in a folder that others can write")
     return os.readlink("", dir_fd=link)
 

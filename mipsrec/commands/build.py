@@ -26,7 +26,7 @@ from .arguments import (
     options_of,
 )
 from .closure import build_all_below, build_closure
-from .guest_files import guest_file, guest_files, links_to
+from .guest_files import guest_file_and_links, guest_files
 from .progress import progress_bar
 from .run import is_dynamic
 
@@ -132,10 +132,9 @@ def main(arguments: argparse.Namespace) -> int:
     _check(arguments)
     if arguments.source is None or arguments.dask is not None or arguments.into is not None:
         return _build_store(arguments)
-    source = guest_file(arguments.source, arguments)
+    source, links = guest_file_and_links(arguments.source, arguments)
     if arguments.output is None and not arguments.function and (arguments.with_files or is_dynamic(source)):
         return _build_store(arguments)
-    links = links_to(arguments.source, arguments)
     output = Path(arguments.output) if arguments.output else _default_output(source, links)
     if output.is_dir():
         raise BuildError(f"{output}: is a folder; name a file with -o")

@@ -18,19 +18,16 @@ def guest_file(name: str, arguments: argparse.Namespace) -> Path:
 
     Raises BuildError where the sysroot is no folder.
     """
+    return guest_file_and_links(name, arguments)[0]
+
+
+def guest_file_and_links(name: str, arguments: argparse.Namespace) -> tuple[Path, list[Path]]:
+    """Return the same, and the links below the sysroot that have led to it."""
     if _named_root(arguments) is not None and name.startswith("/"):
-        found = sysroot_of(arguments).host_path(name)
+        found, links = sysroot_of(arguments).walk(name)
         if found is not None and found.is_file():
-            return found
-    return Path(name)
-
-
-def links_to(name: str, arguments: argparse.Namespace) -> list[Path]:
-    """Return the links below the sysroot that lead from such a path to its file."""
-    if _named_root(arguments) is None or not name.startswith("/"):
-        return []
-    found, links = sysroot_of(arguments).walk(name)
-    return links if found is not None and found.is_file() else []
+            return found, links
+    return Path(name), []
 
 
 def _named_root(arguments: argparse.Namespace) -> str | None:

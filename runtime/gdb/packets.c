@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #define INTERRUPT 0x03
 #define ESCAPE '}'
@@ -50,17 +51,32 @@ bool mr_debug_acknowledges(void)
 
 /* ---- bytes ---- */
 
-/* Waits for bytes; meanwhile the guest may change its rights. */
+/* Whether recv returns at once. */
+static bool can_receive(void)
+{
+    char byte;
+    return recv(mr_own_descriptor(MR_OWN_DEBUGGER), &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || (errno != EAGAIN && errno != EINTR);
+}
+
+/* Waits for bytes; meanwhile the guest may change its rights. A guest with a limit of one open file, or none, lets nobody poll
+ * two (poll(2), EINVAL). */
 static void await_bytes(void)
 {
+    const struct timespec moment = {.tv_nsec = 10000000};
     for (;;) {
         struct pollfd both[] = {{.fd = mr_own_descriptor(MR_OWN_DEBUGGER), .events = POLLIN},
                                 {.fd = mr_own_descriptor(MR_OWN_DEBUGGER_WAKE), .events = POLLIN}};
-        bool found = both[0].fd < 0 || poll(both, 2, -1) > 0;
-        if (found && both[1].revents)
+        int found = poll(both, 2, -1);
+        if (found > 0 && both[1].revents)
             mr_debug_take_rights(false);
-        if (found && (both[0].fd < 0 || both[0].revents))
+        if (both[0].fd < 0 || (found > 0 && both[0].revents))
             return;
+        if (found < 0 && errno == EINVAL) {
+            mr_debug_take_rights(false);
+            if (can_receive())
+                return;
+            nanosleep(&moment, NULL);
+        }
     }
 }
 

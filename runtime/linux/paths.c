@@ -65,6 +65,8 @@ void mr_root_changes(void)
     mr_options.compile_server = NULL;
     mr_options.library_path = NULL;
     mr_options.trust_library = false;
+    if (mr_options.gdb_on_crash != NULL && mr_options.gdb_on_crash[0] == '/')
+        mr_options.gdb_on_crash = NULL;
     mr_notes_open(NULL);
 }
 

@@ -55,7 +55,7 @@ void mr_sysroot_start(const char *folder); /* fails with mr_fail when it is none
 const char *mr_sysroot(void);              /* absolute, without links, or NULL */
 void mr_sysroot_leave(void);               /* the guest's root is another one from now on */
 /* Before the process's root, mounts or user namespace change: what the host has settled at its start may name other files
- * then. So it neither starts nor asks a compile server any more, and writes no notes; nor has what it executes a library by
+ * then. So it neither starts nor asks a compile server any more, writes no notes, and makes no debugger's socket; nor has what it executes a library by
  * its name. */
 void mr_root_changes(void);
 void mr_cwd_changed(void);

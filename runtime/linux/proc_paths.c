@@ -197,14 +197,15 @@ static int find_host_descriptor(long process, const char *host)
     return found;
 }
 
-/* Whether a descriptor is of a MIPS program. What cannot be read is the guest's own trouble; a device or a pipe is not opened. */
+/* Whether a descriptor is of a MIPS program. What cannot be read, or has a lease on it (fcntl(2)), is the
+ * guest's own trouble; a device or a pipe is not opened. */
 static bool is_program(int file)
 {
     char path[MR_PROC_ROOM];
     struct stat status;
     if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode))
         return false;
-    int proc = mr_proc_at(path, "thread-self/fd/%d", file), readable = mr_own_openat(proc, path, O_RDONLY);
+    int proc = mr_proc_at(path, "thread-self/fd/%d", file), readable = mr_own_openat(proc, path, O_RDONLY | O_NONBLOCK);
     bool found = readable < 0 || mr_is_mips_program(readable);
     if (readable >= 0)
         close(readable);

@@ -71,6 +71,8 @@ int main(int count, char **words)
         have_child_fail();
         return 0;
     }
+    if (strcmp(words[1], "crash") == 0)
+        *(volatile int *)0 = 0;
     if (strcmp(words[1], "files") == 0) {
         open_programs();
         return 0;

@@ -6,6 +6,7 @@ import ctypes
 import os
 import resource
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -101,6 +102,14 @@ def test_files_of_the_kernel_and_of_the_root(host: Path, programs: Path, root: P
     lines = enter(host, programs, root, "files").splitlines()
     assert lines == ["of the kernel: enters_root", "in a folder of the kernel: enters_root",
                      "of the root: exe", "in a folder of the root: exe"]  # fmt: skip
+
+
+def test_no_debugger_at_a_socket_there(host: Path, programs: Path, root: Path, tmp_path: Path) -> None:
+    """The path of --gdb-on-crash would lead to a folder of the other user's choice."""
+    guest = [programs / "enters_root", "crash", root, programs / "genuine/guest"]
+    words = [host, "--gdb-on-crash", tmp_path / "socket", *guest]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600)
+    assert (done.returncode, done.stderr) == (-signal.SIGSEGV, ""), done
 
 
 def evil_copy(host: Path, to: Path) -> None:
