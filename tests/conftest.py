@@ -17,7 +17,7 @@ from mipsrec.errors import BuildError
 from tests.support.compiler_runs import KEPT
 from tests.support.hosts import plain_host
 from tests.support.paths import TESTS
-from tests.support.sampling import pairs_left_out
+from tests.support.sampling import cases_left_out
 
 _own_folders: list[str] = []
 LONGEST_FIRST = """
@@ -66,7 +66,8 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left_out = pairs_left_out(item for item in items if item.get_closest_marker("crossed"))
+    chosen = any("::" in word for word in config.args)  # by name: all of it
+    left_out = [] if chosen else cases_left_out(item for item in items if _is_sampled(item))
     config.hook.pytest_deselected(items=left_out)
     gone = set(left_out)
     items[:] = [item for item in items if item not in gone]
@@ -85,6 +86,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if processes > 1 and shutil.which("cc") and any(map(_runs_guests, session.items)):
         with suppress(BuildError):  # tests that need the host say what is wrong
             plain_host()
+
+
+def _is_sampled(item: pytest.Function) -> bool:
+    """Return whether `make test` may take some of the cases of a test: it costs, and is not marked `every_case`."""
+    costs = item.get_closest_marker("sampled") is not None or _runs_guests(item)
+    return costs and item.get_closest_marker("every_case") is None
 
 
 def _runs_guests(item: pytest.Function) -> bool:

@@ -38,6 +38,7 @@ NUMBERS, TABLES = "mr_stencil_numbers.h", "mr_stencils.h"
 
 _NOT_IN_STENCILS = (
     "__init__.py", "__main__.py", "analysis/", "cache", "checked_arguments.py", "checksum.py", "cli.py", "commands/",
+    "compiler.py",
     "demo.py", "elf", "errors.py", "farm.py", "flow/", "host_build.py", "input_file.py", "interrupts.py", "ir_dump.py",
     "layers.py", "library_file.py",
     "lift/build.py", "lift/check.py", "lift/passes/", "lift/policy.py", "lift/text.py", "lift/variants.py",

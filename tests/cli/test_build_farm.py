@@ -39,7 +39,7 @@ def start_build(cache: Path, root: Path, farm: Farm) -> subprocess.Popen[str]:
 def long_root(tmp_path: Path) -> Path:
     """Return a sysroot that takes some seconds to build, in several parts."""
     (tmp_path / "root").mkdir()
-    shutil.copy(cross_libraries("little") / "ld.so.1", tmp_path / "root")
+    shutil.copy(cross_libraries("little") / "libnsl.so.1", tmp_path / "root")
     return tmp_path / "root"
 
 

@@ -22,6 +22,8 @@ from tests.support.commandline import environment
 from tests.support.obstacles import OBSTACLES, put
 from tests.support.paths import PREBUILT
 
+pytestmark = pytest.mark.sampled
+
 HELLO = PREBUILT / "mips/hello.elf"
 SCRIPT = """
 import sys

@@ -29,6 +29,8 @@ from pathlib import Path
 from typing import Any
 sys.path.insert(0, {root!r})
 from mipsrec import trust
+
+pytestmark = pytest.mark.every_case
 folder = Path({folder!r})
 os.chdir("/")
 for ids in {users!r}:

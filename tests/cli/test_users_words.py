@@ -10,6 +10,8 @@ from mipsrec.cli import parse
 from tests.support.commandline import assert_one_line, mipsrec
 from tests.support.paths import PREBUILT, ROOT, SAMPLES
 
+pytestmark = pytest.mark.every_case
+
 SAMPLE = PREBUILT / "mipsel" / "crc32.elf"
 
 

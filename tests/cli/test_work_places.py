@@ -26,6 +26,8 @@ from tests.support.paths import PREBUILT, ROOT
 from tests.support.powers import NOBODY, only_who_may
 from tests.support.tools import need
 
+pytestmark = pytest.mark.every_case
+
 SAMPLE = PREBUILT / "mips" / "hello.elf"
 SPY = """\
 #!/bin/sh

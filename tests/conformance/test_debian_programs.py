@@ -59,7 +59,7 @@ def test_chroot(host: Path, sysroot: Path, name: str) -> None:
 
 def test_recompiled(host: Path, sysroot: Path) -> None:
     """The program alone: its libraries are interpreted, and what the program does is native, also after a fork."""
-    options, program = Options(opt="light", jobs=1), sysroot / "usr/bin/dash"
+    options, program = Options(opt="0", jobs=1), sysroot / "usr/bin/dash"
     images = [item for item in closure_of([program], Sysroot(sysroot)).images.items() if item[0].name == program.name]
     report = store_all(images, options)
     assert report.skipped == [] and report.built + report.present == [program]

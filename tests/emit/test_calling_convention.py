@@ -18,7 +18,7 @@ from tests.support.compiled import BARE, ORDERS, compile_guest, library_at
 from tests.support.paths import GUESTS
 from tests.support.sampling import shared_by_orders
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 SOURCE = """
 __asm__(".set noreorder\\n"

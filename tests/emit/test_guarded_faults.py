@@ -12,7 +12,7 @@ from tests.support.compiled import ORDERS, compile_guest, library_at
 from tests.support.paths import GUESTS
 from tests.support.sampling import shared_by_orders
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 SOURCE = GUESTS / "guarded_faults.cc"
 OPTIONS = ("-static", "-fnon-call-exceptions", "-fasynchronous-unwind-tables", "-fno-optimize-sibling-calls")

@@ -15,7 +15,7 @@ from tests.support.dynamic_guest import dynamic_guest
 from tests.support.hosts import plain_host
 from tests.support.tools import need
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 NAMES = (
     "memset", "llvm.memcpy.p0.p0.i32", "strlen", "1st", "two words", "a-b@c", "_ZN5space4nameEv", "sqrt", "n" * 300,

@@ -25,7 +25,7 @@ from tests.support.paths import GUESTS
 from tests.support.sampling import sampled
 from tests.support.tools import need
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 SOURCE = GUESTS / "unwinding.cc"
 OWN = ["_ZN12_GLOBAL__N_1*", "main", "*longjmp*", "*setjmp*", "*context", "*kill"]

@@ -18,6 +18,8 @@ from tests.support.guest_cpu import DATA, STOP, Cpu
 from tests.support.interpreter import Interpreter, build
 from tests.support.sampling import ALL
 
+pytestmark = pytest.mark.sampled
+
 BASE, INDEX = words.BASE, words.INDEX
 SHARE = 1 if ALL else 2
 

@@ -12,7 +12,7 @@ from tests.gdb.debugger import Client, DebuggedGuest
 from tests.runtime.twins import compile_guest
 from tests.support.powers import NOBODY, only_who_may
 
-pytestmark = [pytest.mark.crossed, only_who_may("become another user")]
+pytestmark = [pytest.mark.sampled, only_who_may("become another user")]
 
 USER = NOBODY - 10
 ALL_SIGNALS = b"QPassSignals:" + b";".join(b"%x" % number for number in range(1, 150))

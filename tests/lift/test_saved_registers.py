@@ -19,7 +19,7 @@ from tests.support.compiled import BARE, ORDERS, QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
 from tests.support.tools import need
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 SOURCE = GUESTS / "saved_registers.c"
 OPTIONS = (*BARE, f"-I{SOURCE.parent}")

@@ -20,7 +20,7 @@ from tests.support.paths import GUESTS
 from tests.support.sampling import sampled, shared_by_orders
 from tests.support.tools import need
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 SOURCE = GUESTS / "scalar_promotion.c"
 PROMOTED = {

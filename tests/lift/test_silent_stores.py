@@ -15,7 +15,7 @@ from tests.support.paths import GUESTS
 from tests.support.sampling import shared_by_orders
 from tests.support.tools import need
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 SOURCE = GUESTS / "silent_stores.c"
 

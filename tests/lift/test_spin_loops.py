@@ -12,7 +12,7 @@ from mipsrec import pipeline
 from tests.support.compiled import BARE, ORDERS, compile_guest, library_at
 from tests.support.paths import GUESTS
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 SOURCE = GUESTS / "spin_loops.c"
 OPTIONS = (*BARE, f"-I{SOURCE.parent}")

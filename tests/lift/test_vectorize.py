@@ -21,7 +21,7 @@ from tests.support.sampling import ALL
 from tests.support.tiers import BASELINE, INTERPRETED
 from tests.support.tools import need
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 SOURCE = GUESTS / "vectorize.c"
 OPTIONS = ("-static", "-Wno-unused-value")

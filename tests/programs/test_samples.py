@@ -1,9 +1,8 @@
 """The samples print what they are expected to: natively, and under qemu-user in both byte orders.
 
-By default a quarter of the samples is run in one byte order with one set of flags, and natively with one, which change
-from sample to sample: test_programs.py runs all of them recompiled, and test_no_undefined_behaviour natively. With
-MIPSREC_SAMPLES=all every sample is run with every set in both orders, and those of source packages as well, where
-these are. Also: committed ELF files belong to their sources.
+By default a few of the samples are run in one byte order with one set of flags, and natively with one, which change
+from sample to sample. With MIPSREC_SAMPLES=all and MIPSREC_TIERS=all every sample is run with every set in both orders,
+and those of source packages as well, where these are. Also: committed ELF files belong to their sources.
 """
 
 from __future__ import annotations
@@ -19,6 +18,8 @@ from tests.support.paths import ROOT, SAMPLES
 from tests.support.samples import load_samples
 from tests.support.sampling import sampled
 from tests.support.tools import missing, need
+
+pytestmark = pytest.mark.sampled
 
 build = load_samples()
 ALL = os.environ.get("MIPSREC_SAMPLES") == "all"

@@ -24,7 +24,7 @@ from tests.support.sampling import shared_by_orders
 from tests.support.tiers import AUTO, BASELINE, INTERPRETED
 from tests.support.tools import need
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 SOURCES = sorted((GUESTS / "changed").glob("*.c"))
 OPTIONS = ("-O1", "-Wall", "-Wextra", "-Werror", "-pthread")

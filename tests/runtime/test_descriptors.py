@@ -22,7 +22,7 @@ from tests.support.hosts import sanitized_host
 from tests.support.locks import alone_with
 from tests.support.tools import missing
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 NAMES = ("descriptors", "ioctls", "admin")
 

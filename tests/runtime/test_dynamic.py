@@ -22,7 +22,7 @@ from tests.support.hosts import sanitized_host
 from tests.support.sampling import ALL
 from tests.support.tools import need
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 
 @pytest.fixture(params=ENGINES)

@@ -23,7 +23,7 @@ from tests.support.hosts import cache_with_host, plain_host, sanitized_host
 from tests.support.mounts import in_namespace
 from tests.support.sampling import sampled
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 AGREES = "mipsrec verify: lifted code and the interpreter agree at "
 ALL = "dynamic:*,libone.so:*,libtwo.so:*,libplug.so:*"

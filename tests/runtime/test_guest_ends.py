@@ -13,7 +13,7 @@ import pytest
 from tests.support.commandline import command, environment, heed_interrupts, mipsrec, wait_for_processor_time
 from tests.support.compiled import BARE, ORDERS, compile_guest
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 GUEST = """
     .set noreorder

@@ -21,7 +21,7 @@ from tests.support.hosts import plain_host, sanitized_host
 from tests.support.sampling import ALL
 from tests.support.tools import need
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 
 @pytest.fixture(scope="module", params=["plain", "sanitized"])

@@ -56,7 +56,7 @@ def program_of(folder: Path, order: str, *words: int) -> Path:
     return path
 
 
-@pytest.mark.crossed
+@pytest.mark.sampled
 @pytest.mark.parametrize("tier", ["interp", "baseline"])
 @pytest.mark.parametrize("order", ORDERS)
 def test_modules_are_named(tmp_path: Path, order: str, tier: str) -> None:

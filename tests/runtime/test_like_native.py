@@ -18,7 +18,7 @@ from tests.support.compiled import ORDERS
 from tests.support.hosts import sanitized_host
 from tests.support.locks import alone_with
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 WAYS = {
     "ipc": (

@@ -13,7 +13,7 @@ from tests.support.compiler_runs import run_compiler
 from tests.support.paths import GUESTS
 from tests.support.tools import need
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 SOURCE = GUESTS / "odd_jumps.c"
 OPTIONS = (*BARE, f"-I{SOURCE.parent}")

@@ -18,7 +18,7 @@ from tests.support.compiled import ORDERS
 from tests.support.hosts import sanitized_host
 from tests.support.tools import need
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 QUESTIONS = ("program", "maps", "stat", "replace", "change", "net")
 

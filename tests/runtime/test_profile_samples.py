@@ -22,7 +22,7 @@ from tests.support.paths import GUESTS, PREBUILT
 from tests.support.sampling import sampled
 from tests.support.tools import need
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 SOURCE = GUESTS / "profiled.c"
 NOT_NOTICED = {

@@ -27,7 +27,7 @@ sys.exit("\\n".join(map(str, run_all(Path(sys.argv[1]), VECTORS))) or 0)
 """
 
 
-@pytest.mark.crossed
+@pytest.mark.sampled
 @pytest.mark.parametrize("byte_order", ["mips", "mipsel"])
 @pytest.mark.parametrize(
     ("name", "model", "calls"),

@@ -14,7 +14,7 @@ from tests.runtime import twins
 from tests.support.compiled import ORDERS
 from tests.support.hosts import sanitized_host
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 REALTIME = ("itself", "blocked", "threads", "processes", "groups", "defaults", "next")
 SETXID = ("identities", "cancelling", "owners", "inheritance")

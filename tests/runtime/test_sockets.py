@@ -19,7 +19,7 @@ from tests.support.paths import RUNTIME
 from tests.support.sampling import ALL
 from tests.support.tools import need
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 NAMES = ("sockets", "socket_options", "messages", "netlink")
 ALONE = ("unshare", "--user", "--map-root-user", "--net")

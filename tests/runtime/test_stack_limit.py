@@ -16,7 +16,7 @@ from tests.support.compiled import ORDERS
 from tests.support.hosts import sanitized_host
 from tests.support.tiers import BASELINE, INTERPRETED
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 RECOMPILED = ("main", "deep*", "end_of*", "fault_below*")
 

@@ -146,7 +146,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
-@pytest.mark.crossed
+@pytest.mark.sampled
 @pytest.mark.parametrize("how", DAMAGE)
 @pytest.mark.parametrize("sanitized", [False, True], ids=["plain", "sanitized"])
 def test_damaged_code_is_not_used(stored: Stored, how: str, sanitized: bool) -> None:
@@ -194,7 +194,7 @@ NOTES: dict[str, Callable[[Path, bytes], object]] = {
 }
 
 
-@pytest.mark.crossed
+@pytest.mark.sampled
 @pytest.mark.parametrize("sanitized", [False, True], ids=["plain", "sanitized"])
 def test_nonsense_in_notes(stored: Stored, sanitized: bool) -> None:
     if sanitized:

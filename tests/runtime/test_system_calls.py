@@ -19,7 +19,7 @@ from tests.support.hosts import sanitized_host
 from tests.support.paths import RUNTIME
 from tests.support.tools import need
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 SAME_AS_NATIVE = ("files", "mappings", "ranges", "bounds", "clocks", "processes", "signals", "terminals", "events")
 

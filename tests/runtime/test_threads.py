@@ -26,7 +26,7 @@ from tests.support.paths import GUESTS
 from tests.support.sampling import ALL, sampled
 from tests.support.tools import need
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 SOURCES = [str(GUESTS / name) for name in ("threads.c", "threads_ends.c")]
 OPTIONS = ("-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-latomic")

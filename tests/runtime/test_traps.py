@@ -14,7 +14,7 @@ from tests.support.paths import GUESTS, SAMPLES
 from tests.support.sampling import ALL
 from tests.support.tools import need
 
-pytestmark = pytest.mark.crossed
+pytestmark = pytest.mark.sampled
 
 FREESTANDING = SAMPLES / "freestanding"
 FLAGS = (

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
+from zlib import crc32
 
 import pytest
 
 ALL = os.environ.get("MIPSREC_TIERS") == "all"
+
+_SHARE = 4
+"""`make test` takes one of so many cases of a test."""
 
 _Case = TypeVar("_Case")
 
@@ -24,27 +28,46 @@ def shared_by_orders(cases: Sequence[_Case], order: str) -> list[_Case]:
     return list(cases) if ALL else list(cases)[order != "big" :: 2]
 
 
-def pairs_left_out(items: Iterable[pytest.Item]) -> list[pytest.Item]:
-    """Return the tests marked `crossed`, as by their modules, that a run leaves out: none where it runs all.
+def cases_left_out(items: Iterable[pytest.Item]) -> list[pytest.Item]:
+    """Return the cases of tests that `make test` leaves out, of those tests that are given; none where it runs all.
 
-    Where two parameters of a test change, such as the byte order and the tier, every second pair is run. Each byte
-    order and each tier still has its tests; a function of which that is not so keeps them all.
+    A test keeps a quarter of its cases. Where several of its parameters change, such as the byte order and the tier, it
+    keeps each value of each of them. Which cases these are differs from test to test: of two byte orders, half of the
+    tests keep the one, half the other.
     """
-    functions: dict[tuple[object, ...], list[tuple[pytest.Item, set[tuple[str, int]]]]] = defaultdict(list)
-    numbers: dict[tuple[object, ...], dict[str, int]] = defaultdict(dict)
+    tests: dict[tuple[object, ...], list[pytest.Item]] = defaultdict(list)
     for item in items:
-        call = getattr(item, "callspec", None)
-        if call is not None and not ALL:
-            function = item.path, item.parent, getattr(item, "originalname", "")
-            values = set()
-            for name, value in call.params.items():
-                known = numbers[function + (name,)]
-                values.add((name, known.setdefault(repr(value), len(known))))
-            functions[function].append((item, values))
-    found = []
-    for cases in functions.values():
-        odd = [item for item, values in cases if sum(number for _, number in values) % 2]
-        every = set().union(*(values for _, values in cases))
-        if every == set().union(*(values for item, values in cases if item not in odd)):
-            found += odd
+        if getattr(item, "callspec", None) is not None and not ALL:
+            tests[item.path, item.parent, getattr(item, "originalname", "")].append(item)
+    found: list[pytest.Item] = []
+    for cases in tests.values():
+        kept = _kept([_values(case) for case in cases], cases[0].nodeid.split("[")[0])
+        found += [case for number, case in enumerate(cases) if number not in kept]
     return found
+
+
+def _values(case: pytest.Item) -> set[tuple[str, str]]:
+    """Return the parameters of a case with their values; those of one `parametrize` count as one."""
+    parameters = dict(case.callspec.params)  # type: ignore[attr-defined]
+    found = set()
+    for mark in case.iter_markers("parametrize"):
+        names = mark.args[0] if isinstance(mark.args[0], str) else ",".join(mark.args[0])
+        found.add((names, repr([parameters.pop(name.strip(), None) for name in names.split(",")])))
+    return found | {(name, repr(value)) for name, value in parameters.items()}
+
+
+def _kept(cases: list[set[tuple[str, str]]], name: str) -> set[int]:
+    """Return the numbers of the cases that a test of this name keeps: those with rare values first."""
+    sizes = Counter(name for name, _ in set().union(*cases))
+    several = [size for size in sizes.values() if size > 1]
+    wanted = max(-(-len(cases) // _SHARE), max(several) if len(several) > 1 else 1)
+    first = crc32(name.encode()) % len(cases)
+    left = [(first + number) % len(cases) for number in range(len(cases))]
+    used: Counter[tuple[str, str]] = Counter()
+    kept: set[int] = set()
+    while len(kept) < wanted:
+        number = min(left, key=lambda one: sum(used[value] for value in cases[one]))
+        left.remove(number)
+        kept.add(number)
+        used.update(cases[number])
+    return kept
