@@ -34,7 +34,7 @@ from .options import LIGHT
 from .shard_work import CompilerDied, DeadShard, Progress, results_of, smallest_dying, starts_to_leave_out
 from .shards import Shard, shards_of_program
 from .target_cpu import Cpu, chosen_cpu
-from .temporary_folder import move_file, temporary_folder
+from .temporary_folder import move_in, opened_output, temporary_folder
 from .workers import Death, Result
 
 
@@ -317,12 +317,12 @@ def build_library(
     """Compile the shards of a program's plan, or without one those of IR files with `entries`, into a library."""
     if build.reuse:
         object_cache.begin()
-    with _being_made(output) as folder:
+    with _being_made(output) as (folder, place):
         work = partial(_run_shard, folder=folder, plan=plan, build=build)  # workers inherit it through fork
         compiled = in_workers(shards, work, build, progress)
         found = entries if entries is not None else [entry for result in compiled for entry in result.entries]
         sources = [path for shard in shards for path in shard.files]
-        _finish([result.path for result in compiled], found, build.cpu, identity, folder, output, sources)
+        _finish([result.path for result in compiled], found, build.cpu, identity, folder, place, output.name, sources)
     reused = sum(result.reused for result in compiled)
     if build.reuse and reused < len(compiled):
         object_cache.trim()
@@ -340,31 +340,35 @@ def optimized_module(plan: Plan, build: BuildOptions, progress: Progress | None 
 
 def link_objects(parts: Sequence[bytes], entries: Entries, cpu: Cpu, identity: LibraryIdentity, output: Path) -> None:
     """Make the library `output` of objects that were compiled elsewhere, in the shards' order."""
-    with _being_made(output) as folder:
+    with _being_made(output) as (folder, place):
         paths = [folder / f"{number}.o" for number in range(len(parts))]
         for path, data in zip(paths, parts, strict=True):
             path.write_bytes(data)
-        _finish(paths, entries, cpu, identity, folder, output)
+        _finish(paths, entries, cpu, identity, folder, place, output.name)
 
 
 @contextmanager
-def _being_made(output: Path) -> Iterator[Path]:
-    """Yield a folder for files on the way to a library; raises BuildError where the disk fails."""
+def _being_made(output: Path) -> Iterator[tuple[Path, int]]:
+    """Yield a folder for files on the way to a library, and the opened one it goes to; raises BuildError for disks."""
     find_compiler()
     if output.exists() and not output.is_file():
         raise WriteError(f"{output}: is there, and no regular file: name another")
     try:
-        with temporary_folder(".mipsrec-", output.parent) as folder:
-            yield folder
+        os.stat(output.parent)  # no folder is made for it
+        with (
+            opened_output(output.parent) as place,
+            temporary_folder(".mipsrec-", os.readlink(f"/proc/self/fd/{place}")) as folder,
+        ):
+            yield folder, place
     except OSError as error:
         raise WriteError(f"{output}: cannot be written ({error.strerror or error}); nothing was left behind") from error
 
 
 def _finish(
-    paths: Sequence[Path], entries: Entries, cpu: Cpu, identity: LibraryIdentity, folder: Path, output: Path,
+    paths: Sequence[Path], entries: Entries, cpu: Cpu, identity: LibraryIdentity, folder: Path, place: int, name: str,
     sources: Sequence[Path] = (),
 ) -> None:  # fmt: skip
-    """Link the objects and the table of entries into the library, which appears whole; `sources` are files of IR."""
+    """Link objects and the table of entries to a library, which appears whole in `place`; `sources` are files of IR."""
     table = folder / "table.o"
     table.write_bytes(compile_text(table_text(entries, identity, default_triple()), "2", cpu))
     library = folder / "library.so"
@@ -372,7 +376,7 @@ def _finish(
     check_imports(library, sources)
     append_footer(library)
     library.chmod(library.stat().st_mode & 0o755)  # the host takes no code that others can write
-    move_file(library, output)
+    move_in(place, library, name)
 
 
 def in_workers(

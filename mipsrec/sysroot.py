@@ -60,29 +60,24 @@ class Sysroot:
 
     def host_path(self, guest_path: str) -> Path | None:
         """Return the file that a guest's absolute path leads to, links inside followed inside; None without."""
-        return self.walk(guest_path)[0]
-
-    def walk(self, guest_path: str) -> tuple[Path | None, list[Path]]:
-        """Return the same, and the links on the way, as paths on this machine."""
-        links: list[Path] = []
         if len(guest_path.encode(errors="replace")) >= _PATH_MAX:
-            return None, links
+            return None
         parts = [part for part in guest_path.split("/") if part not in ("", ".")]
         done: list[str] = []
+        links = 0
         while parts:
             part = parts.pop(0)
             if part == "..":
                 done = done[:-1]
                 continue
-            link = "/".join([str(self.root), *done, part])
             try:
-                target = os.readlink(link)
+                target = os.readlink("/".join([str(self.root), *done, part]))
             except (OSError, ValueError):
                 done.append(part)
                 continue
-            links.append(Path(link))
-            if len(links) > _MOST_LINKS:
-                return None, links
+            links += 1
+            if links > _MOST_LINKS:
+                return None
             if target.startswith("/"):
                 done = []
             parts = [piece for piece in target.split("/") if piece not in ("", ".")] + parts
@@ -90,8 +85,8 @@ class Sysroot:
         try:
             found.stat()
         except (OSError, ValueError):  # a name may be too long, or nobody's
-            return None, links
-        return found, links
+            return None
+        return found
 
     def guest_path(self, path: Path) -> str:
         """Return how the guest names a file: its path below the root, or the path itself."""

@@ -166,14 +166,37 @@ def _open_made(name: str, folder: int, mode: int) -> int:
     return made
 
 
-def check_link(path: Path) -> None:
-    """Raise Distrusted where another user chooses where a link leads; raises OSError where none is there."""
+def place_below(root: Path, path: str) -> Path:
+    """Return the path, without links, of a file below a folder, which stands for / of its links; raises OSError.
+
+    Links are followed as in opened_output: another user chooses no folder by one.
+    """
     with ExitStack() as opened:
-        folder = os.open(path.parent, _PLACE & ~os.O_NOFOLLOW)
-        opened.callback(os.close, folder)
-        link = os.open(path.name, _PLACE, dir_fd=folder)
-        opened.callback(os.close, link)
-        _target_of(link, folder)
+
+        def hold(handle: int) -> int:
+            opened.callback(os.close, handle)
+            return handle
+
+        trail = [hold(os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))]
+        waiting, links = trust.parts(path), 0
+        while waiting:
+            name = waiting.pop()
+            if name == "..":
+                trail = trail[: max(1, len(trail) - 1)]
+                continue
+            found = hold(os.open(name, _PLACE, dir_fd=trail[-1]))
+            if not stat.S_ISLNK(os.fstat(found).st_mode):
+                trail.append(found)
+                continue
+            links += 1
+            if links > _MOST_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+            target = _target_of(found, trail[-1])
+            trail = trail[:1] if target.startswith("/") else trail
+            waiting += trust.parts(target)
+        if len(trail) < 2:
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        return Path(os.readlink(f"/proc/self/fd/{trail[-2]}")) / name
 
 
 def _target_of(link: int, folder: int) -> str:
@@ -196,14 +219,18 @@ def _target_of(link: int, folder: int) -> str:
 def move_file(source: Path, target: Path) -> None:
     """Give a finished file its name, also on another file system: it appears whole, and no link there is followed."""
     with opened_output(target.parent) as folder:
-        try:
-            os.replace(source, target.name, dst_dir_fd=folder)
-        except OSError as error:
-            if error.errno != errno.EXDEV:
-                raise
-            with source.open("rb") as data, _new_file(folder, target.name) as copy:
-                shutil.copyfileobj(data, copy)
-                os.fchmod(copy.fileno(), source.stat().st_mode & 0o777)
+        move_in(folder, source, target.name)
+
+
+def move_in(folder: int, source: Path, name: str) -> None:
+    """Do the same with a name in an opened folder."""
+    try:
+        os.replace(source, name, dst_dir_fd=folder)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        with source.open("rb") as data, _new_file(folder, name, source.stat().st_mode & 0o777) as copy:
+            shutil.copyfileobj(data, copy)
 
 
 def write_result(target: Path, data: bytes) -> None:
@@ -245,20 +272,24 @@ def write_in(folder: int, name: str, data: bytes, mode: int | None = None) -> No
 
     A link that has the name is replaced, not followed.
     """
-    with _new_file(folder, name) as file:
-        if mode is not None:
-            os.fchmod(file.fileno(), mode)
+    with _new_file(folder, name, mode) as file:
         file.write(data)
 
 
 @contextmanager
-def _new_file(folder: int, name: str) -> Iterator[IO[bytes]]:
-    """Yield a file of a name that nobody can guess, which gets its own at the end; the umask holds."""
+def _new_file(folder: int, name: str, mode: int | None = None) -> Iterator[IO[bytes]]:
+    """Yield a file of a name that nobody can guess, which gets its own at the end.
+
+    Without a mode the umask holds. With one nobody else opens the file before its end: who has a descriptor can write
+    later, too, and a folder may give others rights to what is made there (acl(5)).
+    """
     with held():
-        new, file = trust.new_file(folder, 0o666)
+        new, file = trust.new_file(folder, 0o666 if mode is None else 0o600)
         try:
             with open(file, "wb") as stream, let_in():
                 yield stream
+                if mode is not None:
+                    os.fchmod(stream.fileno(), mode)
             os.replace(new, name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
             with suppress(OSError):

@@ -78,7 +78,7 @@ static void report(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint3
         mr_print_error("(as recompiled code wrote them last; --tier interp has those of the instruction)\n");
     if ((guest_pc & 3) == 0 && mr_accessible(guest_pc, 4, MR_READ)) {
         char text[80];
-        uint32_t word = mr_peek32(guest_pc);
+        uint32_t word = mr_code_word(guest_pc);
         mr_disassemble(guest_pc, word, text, sizeof text);
         mr_print_error("%08x: %08x  %s\n", guest_pc, word, text);
     } else {
@@ -120,8 +120,8 @@ static void name_what_is_lacking(uint32_t guest_pc)
                        "supported\n", mr_options.program_path, guest_pc);
     if ((guest_pc & 3) != 0 || !mr_accessible(guest_pc, 4, MR_READ))
         return;
-    bool in_slot = mr_has_delay_slot(mr_peek32(guest_pc)) && mr_accessible(guest_pc + 4, 4, MR_READ);
-    uint32_t place = in_slot ? guest_pc + 4 : guest_pc, word = mr_peek32(place);
+    bool in_slot = mr_has_delay_slot(mr_code_word(guest_pc)) && mr_accessible(guest_pc + 4, 4, MR_READ);
+    uint32_t place = in_slot ? guest_pc + 4 : guest_pc, word = mr_code_word(place);
     const char *module = mr_lacking_module(word);
     if (module != NULL)
         mr_print_error("mipsrec-host: %s: the instruction %08x at 0x%08x is of %s, which is not supported\n",

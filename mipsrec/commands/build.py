@@ -14,7 +14,6 @@ from ..elf_marks import lack_of
 from ..errors import BuildError, UsageError, one_line
 from ..ir_dump import read_dump
 from ..layers import refusal
-from ..temporary_folder import check_link
 from .arguments import (
     add_build,
     add_function,
@@ -26,7 +25,7 @@ from .arguments import (
     options_of,
 )
 from .closure import build_all_below, build_closure
-from .guest_files import guest_file_and_links, guest_files
+from .guest_files import guest_file, guest_files, place_beside
 from .progress import progress_bar
 from .run import is_dynamic
 
@@ -99,19 +98,18 @@ def _build_store(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _default_output(source: Path, links: list[Path]) -> Path:
-    """Return the name of the source with .so appended; `links` lead to it.
+def _default_output(source: Path, arguments: argparse.Namespace) -> Path:
+    """Return the name of the source with .so appended.
 
     Raises BuildError for `.` and the like, which have none, and where another user's link would choose the folder.
     """
     if source.name in ("", ".."):
         raise BuildError(f"{source}: has no name to make that of the library from; name a file with -o")
-    for link in links:
-        try:
-            check_link(link)
-        except OSError as error:
-            raise BuildError(f"{source}: no library goes beside it ({link}: {error}); name a file with -o") from None
-    return source.with_name(source.name + ".so")
+    try:
+        place = place_beside(arguments.source, source, arguments)
+    except OSError as error:
+        raise BuildError(f"{source}: no library goes beside it ({error}); name a file with -o") from None
+    return place.with_name(place.name + ".so")
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -132,10 +130,10 @@ def main(arguments: argparse.Namespace) -> int:
     _check(arguments)
     if arguments.source is None or arguments.dask is not None or arguments.into is not None:
         return _build_store(arguments)
-    source, links = guest_file_and_links(arguments.source, arguments)
+    source = guest_file(arguments.source, arguments)
     if arguments.output is None and not arguments.function and (arguments.with_files or is_dynamic(source)):
         return _build_store(arguments)
-    output = Path(arguments.output) if arguments.output else _default_output(source, links)
+    output = Path(arguments.output) if arguments.output else _default_output(source, arguments)
     if output.is_dir():
         raise BuildError(f"{output}: is a folder; name a file with -o")
     if source.suffix in (".ll", ".bc"):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import BuildError
+from ..temporary_folder import place_below
 
 if TYPE_CHECKING:
     from ..sysroot import Sysroot
@@ -18,16 +19,22 @@ def guest_file(name: str, arguments: argparse.Namespace) -> Path:
 
     Raises BuildError where the sysroot is no folder.
     """
-    return guest_file_and_links(name, arguments)[0]
-
-
-def guest_file_and_links(name: str, arguments: argparse.Namespace) -> tuple[Path, list[Path]]:
-    """Return the same, and the links below the sysroot that have led to it."""
     if _named_root(arguments) is not None and name.startswith("/"):
-        found, links = sysroot_of(arguments).walk(name)
+        found = sysroot_of(arguments).host_path(name)
         if found is not None and found.is_file():
-            return found, links
-    return Path(name), []
+            return found
+    return Path(name)
+
+
+def place_beside(name: str, file: Path, arguments: argparse.Namespace) -> Path:
+    """Return the path of a guest's file below the sysroot, for what is to be made beside it.
+
+    `file` is what guest_file has found. No link of another user has a part in the place. Raises Distrusted, or another
+    OSError.
+    """
+    if file == Path(name) or _named_root(arguments) is None:
+        return file
+    return place_below(sysroot_of(arguments).root, name)
 
 
 def _named_root(arguments: argparse.Namespace) -> str | None:

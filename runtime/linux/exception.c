@@ -65,8 +65,7 @@ static struct access access_of(uint32_t word)
     }
 }
 
-/* The word at pc, or 0 where none can be read: a fault here would be one too many. */
-static uint32_t code_word(uint32_t pc)
+uint32_t mr_code_word(uint32_t pc)
 {
     uint32_t word = 0;
     struct iovec to = {&word, sizeof word}, from = {(void *)((uintptr_t)mr_window + pc), sizeof word};
@@ -78,12 +77,12 @@ static uint32_t code_word(uint32_t pc)
 /* Whether the fault was that of a fetch, of the instruction or of its delay slot; else *word is what made the access. */
 static bool is_fetch(const struct mr_access_fault *fault, uint32_t *word)
 {
-    *word = code_word(fault->pc);
+    *word = mr_code_word(fault->pc);
     if (fault->address == fault->pc)
         return true;
     if (!mr_has_delay_slot(*word))
         return false;
-    *word = code_word(fault->pc + 4);
+    *word = mr_code_word(fault->pc + 4);
     return fault->address == fault->pc + 4;
 }
 
@@ -120,13 +119,13 @@ static bool may_write(uint32_t word, uint32_t number)
 uint32_t mr_first_access(const struct mr_access_fault *fault)
 {
     enum { FARTHEST = 16 };
-    uint32_t store = code_word(fault->pc), pc = fault->pc;
+    uint32_t store = mr_code_word(fault->pc), pc = fault->pc;
     if (mr_has_delay_slot(store))
-        store = code_word(pc + 4);
+        store = mr_code_word(pc + 4);
     if (!is_store(store) || ((mr_pages[fault->address / MR_PAGE_BYTES] & MR_READ) != 0 && !fault->beyond_file))
         return fault->pc;
     for (int i = 0; i < FARTHEST; i++) {
-        uint32_t word = code_word(pc -= 4);
+        uint32_t word = mr_code_word(pc -= 4);
         if (is_load_for(store, word))
             return pc;
         if (word == 0 || mr_has_delay_slot(word) || may_write(word, store >> 21 & 31))

@@ -24,5 +24,7 @@ uint32_t mr_raise(struct mr_state *s, int mips_signal, int code, uint32_t pc, ui
 /* Returns the pc of the instruction that faulted first, of a load and a store that recompiled code makes as one: where memory
  * cannot be read, no store can fault that a load of the same place stands before. */
 uint32_t mr_first_access(const struct mr_access_fault *fault);
+/* The word at pc, or 0 where none can be read, as beyond the end of a file: a fault of the host would be one too many. */
+uint32_t mr_code_word(uint32_t pc);
 
 #endif

@@ -65,7 +65,7 @@ void mr_root_changes(void)
     mr_options.compile_server = NULL;
     mr_options.library_path = NULL;
     mr_options.trust_library = false;
-    if (mr_options.gdb_on_crash != NULL && mr_options.gdb_on_crash[0] == '/')
+    if (mr_options.gdb_on_crash != NULL && mr_options.gdb_on_crash[strspn(mr_options.gdb_on_crash, "0123456789")])
         mr_options.gdb_on_crash = NULL;
     mr_notes_open(NULL);
 }
@@ -212,6 +212,8 @@ static int find_absolute(struct mr_path *path, const char *absolute, bool relati
         int fd = look(root_fd, absolute, how, RESOLVE_IN_ROOT);
         if (fd >= 0 && take_descriptor(path, fd, how))
             return 0;
+        if (fd == -EACCES || fd == -ELOOP)
+            return fd;
         if (fd != -ENOENT)
             return find_by_walk(path, absolute, relative, how);
     }
@@ -351,22 +353,30 @@ static int64_t open_below(int folder, const char *text, int host_flags, uint32_t
     }
 }
 
+static bool is_missing(int root_fd, const char *text, unsigned how)
+{
+    int fd = look(root_fd, text, how, RESOLVE_IN_ROOT);
+    if (fd >= 0)
+        close(fd);
+    return fd == -ENOENT;
+}
+
 static int64_t open_path(int directory, uint32_t guest, int host_flags, uint32_t mode)
 {
     struct mr_path path;
     const char *text = mr_guest_string(guest);
-    unsigned how = (host_flags & O_NOFOLLOW ? MR_NO_FOLLOW : 0) |
-                   (host_flags & O_CREAT || (host_flags & O_TMPFILE) == O_TMPFILE ? MR_CREATE : 0);
     bool exclusive = host_flags & O_CREAT && host_flags & O_EXCL;
+    unsigned how = (host_flags & O_NOFOLLOW || exclusive ? MR_NO_FOLLOW : 0) |
+                   (host_flags & O_CREAT || (host_flags & O_TMPFILE) == O_TMPFILE ? MR_CREATE : 0);
     if (!text)
         return -EFAULT;
-    if (exclusive)
-        how |= MR_NO_FOLLOW;
     int root_fd = mr_own_descriptor(MR_OWN_SYSROOT);
     bool direct = root_length && root_fd >= 0 && !no_openat2 && text[0] == '/' && !exclusive && !mr_is_kernels_path(text) &&
                   (host_flags & O_TMPFILE) != O_TMPFILE;
+    if (direct && host_flags & O_CREAT) /* one that is there is opened with the flag: the kernel looks whose it is then */
+        direct = can_look() && !is_missing(root_fd, text, how);
     if (direct) {
-        int64_t fd = open_below(root_fd, text, host_flags & ~O_CREAT, 0, RESOLVE_IN_ROOT);
+        int64_t fd = open_below(root_fd, text, host_flags, mode, RESOLVE_IN_ROOT);
         if (fd != -ENOENT)
             return fd;
         how |= MR_MISSED;

@@ -66,8 +66,8 @@ size_t mr_guest_name(char *path, size_t length);
 /* Makes a name absolute and simple, if it is one below /proc; false: it is none. A relative name costs a host call or two,
  * and only when it ends with "exe". */
 bool mr_proc_name(int directory, const char *text, char to[PATH_MAX]);
-/* If the name is PID/exe or the like of this or another guest, an O_PATH descriptor of its program, which the caller closes;
- * else -1. It is a regular file, and no other than the one that was found to be a MIPS program. */
+/* If the name is PID/exe or the like of this or another guest, a descriptor of its program, which the caller closes; else -1.
+ * It is a regular file, and no other than the one that was found to be a MIPS program. */
 int mr_proc_program(const char *proc_name);
 /* The same of any guest path, which leads there by the descriptor then. The name is absolute, for calls that know no folder,
  * but where the guest's root has another /proc. */

@@ -5,8 +5,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* host_name is the file of the host's kernel, which most of them are made from. */
-typedef void mr_file_writer(FILE *to, const char *host_name);
+/* from: the file of the host's kernel, which most of them are made from, or NULL; name: its name below /proc. */
+typedef void mr_file_writer(FILE *to, FILE *from, const char *name);
+FILE *mr_proc_stream(int fd); /* takes the descriptor over; NULL for -1, and without memory */
 mr_file_writer mr_write_maps; /* maps and smaps */
 mr_file_writer mr_write_numa_maps, mr_write_rollup;
 mr_file_writer mr_write_limits; /* guest_limits.c */

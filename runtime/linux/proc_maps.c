@@ -4,13 +4,15 @@
  * Which file is mapped where, the host's kernel knows. What a page allows, mr_pages tells: the host never maps guest code
  * executable, and a mapping of the host may hold pages of several kinds.
  */
+#include "base/kernel_proc.h"
 #include "base/lock.h"
+#include "linux/descriptors.h"
 #include "linux/paths.h"
 #include "linux/proc_made.h"
 #include "linux/program.h"
 #include "memory/memory.h"
 
-#include <limits.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,9 +85,8 @@ static bool print_mapping(FILE *to, const struct mapping *mapping, uint32_t *hea
     return any;
 }
 
-void mr_write_maps(FILE *to, const char *host_name)
+void mr_write_maps(FILE *to, FILE *from, const char *name __attribute__((unused)))
 {
-    FILE *from = fopen(host_name, "re");
     char *line = NULL;
     size_t room = 0;
     bool shown = false;
@@ -100,8 +101,6 @@ void mr_write_maps(FILE *to, const char *host_name)
     }
     mr_unlock();
     free(line);
-    if (from)
-        fclose(from);
 }
 
 /* ---- smaps_rollup ---- */
@@ -132,18 +131,22 @@ static void add_line(struct sums *sums, const char *line)
     sums->kilobytes[i] += kilobytes;
 }
 
-void mr_write_rollup(FILE *to, const char *host_name)
+/* The kernel's own sums are of the host. */
+void mr_write_rollup(FILE *to, FILE *from __attribute__((unused)), const char *name)
 {
-    char smaps[PATH_MAX], *text = NULL, *rest = NULL;
+    char path[MR_PROC_ROOM], *text = NULL, *rest = NULL;
     size_t size_bytes = 0;
     unsigned start = 0, end = 0, first = ~0u, last = 0;
     struct sums sums = {.count = 0};
-    snprintf(smaps, sizeof smaps, "%.*s/smaps", (int)(strrchr(host_name, '/') - host_name), host_name);
     FILE *made = open_memstream(&text, &size_bytes);
     if (made == NULL)
         return;
-    mr_write_maps(made, smaps);
+    int proc = mr_proc_at(path, "self/smaps");
+    FILE *smaps = mr_proc_stream(mr_own_openat(proc, path, O_RDONLY));
+    mr_write_maps(made, smaps, name);
     fclose(made);
+    if (smaps)
+        fclose(smaps);
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
         if (sscanf(line, "%8x-%8x ", &start, &end) == 2) {
             first = start < first ? start : first;
@@ -176,9 +179,8 @@ static void print_policy(FILE *to, char *line)
     fprintf(to, "%08x%s\n", (unsigned)start, rest);
 }
 
-void mr_write_numa_maps(FILE *to, const char *host_name)
+void mr_write_numa_maps(FILE *to, FILE *from, const char *name __attribute__((unused)))
 {
-    FILE *from = fopen(host_name, "re");
     char *line = NULL;
     size_t room = 0;
     mr_lock();
@@ -186,6 +188,4 @@ void mr_write_numa_maps(FILE *to, const char *host_name)
         print_policy(to, line);
     mr_unlock();
     free(line);
-    if (from)
-        fclose(from);
 }

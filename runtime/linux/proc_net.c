@@ -69,10 +69,9 @@ static void swap_line(char *line, uint32_t fields)
     }
 }
 
-void mr_write_net_table(FILE *to, const char *host_name)
+void mr_write_net_table(FILE *to, FILE *from, const char *name)
 {
-    const struct net_file *file = find(strrchr(host_name, '/') + 1);
-    FILE *from = fopen(host_name, "re");
+    const struct net_file *file = find(strrchr(name, '/') + 1);
     char *line = NULL;
     size_t room = 0;
     while (from && file && getline(&line, &room, from) > 0) {
@@ -80,6 +79,4 @@ void mr_write_net_table(FILE *to, const char *host_name)
         fputs(line, to);
     }
     free(line);
-    if (from)
-        fclose(from);
 }

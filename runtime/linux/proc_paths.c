@@ -12,6 +12,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -116,24 +117,36 @@ static const char *split(const char *proc_name, long *process)
 /* Each thread has the name of a process, too. */
 static bool is_own_thread(const char *mount, long number)
 {
-    char path[PATH_MAX + 40];
-    snprintf(path, sizeof path, "%s/self/task/%ld", mount, number);
-    return access(path, F_OK) == 0;
+    char path[PATH_MAX + 40], own_path[MR_PROC_ROOM];
+    int proc = mr_proc_at(own_path, "self/task/%ld", number);
+    if (mount)
+        snprintf(path, sizeof path, "%s/self/task/%ld", mount, number);
+    return faccessat(mount ? AT_FDCWD : proc, mount ? path : own_path, F_OK, 0) == 0;
 }
 
 const char *mr_proc_own_file(const char *proc_name)
 {
     long process;
     const char *file = split(proc_name, &process);
-    return file && (process == getpid() || is_own_thread("/proc", process)) ? file : NULL;
+    return file && (process == getpid() || is_own_thread(NULL, process)) ? file : NULL;
 }
 
 /* ---- open files ---- */
 
+static bool is_of_own_proc(int fd)
+{
+    struct stat one, own;
+    return mr_kernel_proc >= 0 && fstat(fd, &one) == 0 && fstat(mr_kernel_proc, &own) == 0 && one.st_dev == own.st_dev;
+}
+
 /* Where the /proc that has a file is mounted; returns what follows there, a slash first, or NULL. */
-static const char *below_mount(const char *path, char mount[PATH_MAX])
+static const char *below_mount(int fd, const char *path, char mount[PATH_MAX])
 {
     char link[PATH_MAX + 8], self[32];
+    if (strncmp(path, "/proc/", 6) == 0 && is_of_own_proc(fd)) {
+        strcpy(mount, "/proc");
+        return path + strlen("/proc");
+    }
     for (const char *end = strchr(path + 1, '/'); end; end = strchr(end + 1, '/')) {
         snprintf(mount, PATH_MAX, "%.*s", (int)(end - path), path);
         snprintf(link, sizeof link, "%s/self", mount);
@@ -151,7 +164,7 @@ bool mr_proc_name_of(int fd, char to[PATH_MAX])
     if (fstatfs(fd, &system) != 0 || (system.f_type != PROC_SUPER_MAGIC && system.f_type != FUSE_SUPER_MAGIC))
         return false;
     mr_descriptor_link(fd, path, sizeof path);
-    const char *below = path[0] == '/' ? below_mount(path, mount) : NULL;
+    const char *below = path[0] == '/' ? below_mount(fd, path, mount) : NULL;
     if (!below || strlen(below) + sizeof "/proc/self" > PATH_MAX)
         return false;
     const char *rest = strcmp(mount, "/proc") == 0 ? NULL : skip_number(below + 1, &process);
@@ -159,6 +172,14 @@ bool mr_proc_name_of(int fd, char to[PATH_MAX])
         return false;
     sprintf(to, rest ? "/proc/self/%s" : "/proc%s", rest ? rest : below);
     return true;
+}
+
+FILE *mr_proc_stream(int fd)
+{
+    FILE *stream = fd < 0 ? NULL : fdopen(fd, "re");
+    if (fd >= 0 && !stream)
+        close(fd);
+    return stream;
 }
 
 /* ---- programs of guests ---- */
@@ -197,19 +218,24 @@ static int find_host_descriptor(long process, const char *host)
     return found;
 }
 
-/* Whether a descriptor is of a MIPS program. What cannot be read, or has a lease on it (fcntl(2)), is the
- * guest's own trouble; a device or a pipe is not opened. */
-static bool is_program(int file)
+/* Takes an O_PATH descriptor over; returns one of the same file if it is a MIPS program, or -1. While that is open for reading
+ * nobody gets a lease that would keep others waiting (fcntl(2)); nor can one have been there, as the guest's host reads it. What
+ * may not be read is the guest's own trouble; a device or a pipe is not opened. */
+static int program_of_path(int file)
 {
     char path[MR_PROC_ROOM];
     struct stat status;
-    if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode))
-        return false;
-    int proc = mr_proc_at(path, "thread-self/fd/%d", file), readable = mr_own_openat(proc, path, O_RDONLY | O_NONBLOCK);
-    bool found = readable < 0 || mr_is_mips_program(readable);
-    if (readable >= 0)
-        close(readable);
-    return found;
+    int proc = mr_proc_at(path, "thread-self/fd/%d", file);
+    bool is_regular = file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+    int readable = is_regular ? mr_own_openat(proc, path, O_RDONLY | O_NONBLOCK) : -1;
+    if (is_regular && readable < 0 && errno == EACCES)
+        return file;
+    if (file >= 0)
+        close(file);
+    if (readable < 0 || mr_is_mips_program(readable))
+        return readable;
+    close(readable);
+    return -1;
 }
 
 static int open_own_program(void)
@@ -231,11 +257,7 @@ static int open_program(long process)
         return -1;
     int host = find_host_descriptor(process, ours);
     other = mr_proc_at_process(its_path, "%ld/fd/%d", process, host + 1);
-    int file = host < 0 ? -1 : mr_own_openat(other, its_path, O_PATH);
-    if (file < 0 || is_program(file))
-        return file;
-    close(file);
-    return -1;
+    return host < 0 ? -1 : program_of_path(mr_own_openat(other, its_path, O_PATH));
 }
 
 int mr_proc_program(const char *proc_name)

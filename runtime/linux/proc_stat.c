@@ -39,15 +39,12 @@ static void find_code(uint32_t *start, uint32_t *end)
 }
 
 /* Fields, counted from 1: proc_pid_stat(5). */
-void mr_write_stat(FILE *to, const char *host_name)
+void mr_write_stat(FILE *to, FILE *from, const char *name __attribute__((unused)))
 {
     enum { FIRST_AFTER_NAME = 3, VSIZE = 23 };
     char text[1024] = {0};
     uint32_t code, code_end;
-    FILE *from = fopen(host_name, "re");
     size_t length = from ? fread(text, 1, sizeof text - 1, from) : 0;
-    if (from)
-        fclose(from);
     char *at = length ? strrchr(text, ')') : NULL;
     if (!at)
         return;
@@ -71,23 +68,19 @@ void mr_write_stat(FILE *to, const char *host_name)
     fputc('\n', to);
 }
 
-void mr_write_statm(FILE *to, const char *host_name)
+void mr_write_statm(FILE *to, FILE *from, const char *name __attribute__((unused)))
 {
     unsigned long size, more[6] = {0};
-    FILE *from = fopen(host_name, "re");
     if (from && fscanf(from, "%lu %lu %lu %lu %lu %lu %lu", &size, &more[0], &more[1], &more[2], &more[3], &more[4],
                        &more[5]) == 7) {
         size = (unsigned long)(mapped_bytes() / MR_PAGE_BYTES);
         fprintf(to, "%lu %lu %lu %lu %lu %lu %lu\n", size, more[0] < size ? more[0] : size, more[1] < size ? more[1] : size,
                 more[2] < size ? more[2] : size, more[3], more[4] < size ? more[4] : size, more[5]);
     }
-    if (from)
-        fclose(from);
 }
 
-void mr_write_status(FILE *to, const char *host_name)
+void mr_write_status(FILE *to, FILE *from, const char *name __attribute__((unused)))
 {
-    FILE *from = fopen(host_name, "re");
     char *line = NULL;
     size_t room = 0;
     while (from && getline(&line, &room, from) > 0) {
@@ -99,8 +92,6 @@ void mr_write_status(FILE *to, const char *host_name)
             fputs(line, to);
     }
     free(line);
-    if (from)
-        fclose(from);
 }
 
 /* A MIPS machine in the words of show_cpuinfo of arch/mips/kernel/proc.c: a 24Kf, whose register FIR the guest reads
@@ -124,7 +115,7 @@ static const char of_each[] = "processor\t\t: %ld\n"
                               "VCEI exceptions\t\t: not available\n"
                               "\n";
 
-void mr_write_cpuinfo(FILE *to, const char *host_name __attribute__((unused)))
+void mr_write_cpuinfo(FILE *to, FILE *from __attribute__((unused)), const char *name __attribute__((unused)))
 {
     long count = sysconf(_SC_NPROCESSORS_ONLN);
     fputs("system type\t\t: mipsrec\nmachine\t\t\t: mipsrec\n", to);

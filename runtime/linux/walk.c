@@ -1,10 +1,17 @@
 /* Resolves a guest's path below the sysroot, component by component, as a kernel would in a chroot: see walk.h. */
 #include "linux/walk.h"
 
+#include "base/kernel_proc.h"
+#include "linux/descriptors.h"
 #include "linux/paths.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define MOST_LINKS 40 /* MAXSYMLINKS of the kernel */
@@ -53,6 +60,38 @@ static int take_link(struct mr_walk *walk, const char *target, size_t length)
     return 0;
 }
 
+/* /proc/sys/fs/protected_symlinks; on where nobody can say. */
+static bool protects_links(void)
+{
+    static int known = -1;
+    char path[MR_PROC_ROOM], digit = '1';
+    if (known < 0) {
+        int proc = mr_proc_at(path, "sys/fs/protected_symlinks"), fd = mr_own_openat(proc, path, O_RDONLY);
+        known = fd < 0 || read(fd, &digit, 1) != 1 || digit != '0';
+        if (fd >= 0)
+            close(fd);
+    }
+    return known;
+}
+
+/* What the kernel refuses to follow: a link of another user's at the end of a path, in a sticky folder that all can write, unless
+ * it is of the folder's owner (proc_sys_fs(5)); and all links of a mount that says so (mount(8), nosymfollow). */
+static int judge_link(const char *link, bool is_last)
+{
+    const unsigned long no_links = 0x2000; /* ST_NOSYMFOLLOW, which older headers lack */
+    const mode_t shared = S_ISVTX | S_IWOTH;
+    char folder[PATH_MAX];
+    struct statfs system;
+    struct stat status, above;
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(link, '/') - link), link);
+    if (is_last && protects_links() && lstat(link, &status) == 0 && stat(folder, &above) == 0) {
+        bool is_own = status.st_uid == (uid_t)setfsuid((uid_t)-1) || status.st_uid == above.st_uid;
+        if (!is_own && (above.st_mode & shared) == shared)
+            return -EACCES;
+    }
+    return statfs(folder, &system) == 0 && (unsigned long)system.f_flags & no_links ? -ELOOP : 0;
+}
+
 /* Goes down one component. *found says HIT as long as something is there; then what is left of it is in walk->rest. */
 static int take_component(struct mr_walk *walk, unsigned how, enum mr_found *found)
 {
@@ -82,8 +121,12 @@ static int take_component(struct mr_walk *walk, unsigned how, enum mr_found *fou
     ssize_t got = readlink(walk->at, target, sizeof target);
     if (got == sizeof target)
         return -ENAMETOOLONG;
-    if (got > 0)
-        return how & MR_NO_FOLLOW && walk->rest[0] == 0 ? 0 : take_link(walk, target, (size_t)got);
+    if (got > 0 && how & MR_NO_FOLLOW && walk->rest[0] == 0)
+        return 0;
+    if (got > 0) {
+        int error = judge_link(walk->at, walk->rest[strspn(walk->rest, "/")] == 0);
+        return error ? error : take_link(walk, target, (size_t)got);
+    }
     if (errno == ENOENT || errno == ENOTDIR)
         *found = MR_MISS;
     return 0; /* EINVAL: no link. All else the call itself will answer. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,8 +49,31 @@ static void say_which(const char *name, int fd)
     close(fd);
 }
 
+/* A file of this root, where a path of the kernel's file leads to. */
+static void make_file_of_process(void)
+{
+    char path[60];
+    snprintf(path, sizeof path, "/proc/%d", getpid());
+    mkdir(path, 0755);
+    strcat(path, "/status");
+    FILE *file = fopen(path, "w");
+    fputs("evil\n", file);
+    fclose(file);
+}
+
+static void say_first_word(const char *name, int fd)
+{
+    char text[8] = "";
+    ssize_t length = read(fd, text, 5);
+    printf("%s: %s\n", name, length < 0 ? strerror(errno) : text);
+    close(fd);
+}
+
 static void open_programs(void)
 {
+    make_file_of_process();
+    say_first_word("status", openat(KERNELS_PROC, "self/status", O_RDONLY));
+    say_first_word("sums", openat(KERNELS_PROC, "self/smaps_rollup", O_RDONLY));
     int folder = openat(KERNELS_PROC, "self", O_RDONLY | O_DIRECTORY);
     say_which("of the kernel", openat(KERNELS_PROC, "self/exe", O_RDONLY));
     say_which("in a folder of the kernel", openat(folder, "exe", O_RDONLY));

@@ -1,6 +1,7 @@
 /* exchange HOST PROGRAM OTHER: holds what /proc/PID/exe of a guest is found by, and exchanges it again and again for another
- * file. look FILE COUNT: opens a file that often, and says whether all that it got were ELF files. */
+ * file. lease HOST OTHER OTHER: holds what such a guest is found by, and a lease on it for as long as it can. look FILE COUNT: opens a file that often, and says whether all that it got were ELF files. */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,22 @@ static int exchange(char **files)
     }
 }
 
+/* What is held for its path alone counts as not open, so that a lease is granted. */
+static int lease(char **files)
+{
+    struct rlimit limit = {PLACE + 100, PLACE + 100};
+    int host = open(files[0], O_RDONLY), other = open(files[1], O_RDWR), path = open(files[1], O_PATH);
+    signal(SIGIO, SIG_IGN);
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 || dup2(host, PLACE) != PLACE || dup2(path, PLACE + 1) < 0)
+        return 1;
+    if (fcntl(other, F_SETLEASE, F_WRLCK) != 0)
+        return 2;
+    puts("waiting");
+    fflush(stdout);
+    for (;;)
+        fcntl(other, F_SETLEASE, F_WRLCK);
+}
+
 static int look(const char *name, int count)
 {
     int opened = 0, programs = 0;
@@ -39,5 +56,7 @@ static int look(const char *name, int count)
 
 int main(int count, char **words)
 {
+    if (count > 4 && strcmp(words[1], "lease") == 0)
+        return lease(words + 2);
     return count > 4 ? exchange(words + 2) : look(words[2], atoi(words[3]));
 }

@@ -207,6 +207,20 @@ def test_a_program_that_is_exchanged(host: Path, tmp_path: Path, kind: str) -> N
         assert subprocess.run(words, capture_output=True, text=True, timeout=600).stdout == "programs\n"
 
 
+def test_a_lease_keeps_nobody_waiting(host: Path, tmp_path: Path) -> None:
+    """A file with a lease on it is no program of a guest: its host would read it. An opening waits 45 s for its end."""
+    (tmp_path / "file").write_text("no program")
+    program = compile_guest(tmp_path, "little", "exchanged_program")
+
+    def begin() -> None:
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192), hard))
+
+    with waiting([host, program, "lease", host, tmp_path / "file", tmp_path / "file"], begin) as number:
+        words = [host, program, "look", f"/proc/{number}/exe", "1"]
+        assert subprocess.run(words, capture_output=True, text=True, timeout=600).stdout == "programs\n"
+
+
 def test_names_after_execve(host: Path, tmp_path: Path, guest: Path) -> None:
     """Of a guest that a guest has executed; of a script, whose own name it is."""
     script = tmp_path / "script-of-guest"

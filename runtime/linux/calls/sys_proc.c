@@ -6,6 +6,7 @@
  * exe leads to its program (proc_paths.c); mem and pagemap have the guest's addresses (memory_file.c); maps, stat and auxv
  * tell of the host.
  */
+#include "base/kernel_proc.h"
 #include "linux/calls/made_files.h"
 #include "linux/descriptors.h"
 #include "linux/paths.h"
@@ -28,30 +29,30 @@ static void write_bytes(FILE *to, uint32_t from, uint32_t end)
         fwrite(bytes, 1, end - from, to);
 }
 
-static void write_command_line(FILE *to, const char *host_name __attribute__((unused)))
+static void write_command_line(FILE *to, FILE *from __attribute__((unused)), const char *name __attribute__((unused)))
 {
     write_bytes(to, mr_guest_strings.arguments, mr_guest_strings.arguments_end);
 }
 
-static void write_environment(FILE *to, const char *host_name __attribute__((unused)))
+static void write_environment(FILE *to, FILE *from __attribute__((unused)), const char *name __attribute__((unused)))
 {
     write_bytes(to, mr_guest_strings.environment, mr_guest_strings.environment_end);
 }
 
-static void write_auxiliary(FILE *to, const char *host_name __attribute__((unused)))
+static void write_auxiliary(FILE *to, FILE *from __attribute__((unused)), const char *name __attribute__((unused)))
 {
     write_bytes(to, mr_auxiliary, mr_auxiliary + mr_auxiliary_bytes);
 }
 
 /* What a thread that runs has there; those that wait for the host's kernel do so with its numbers and addresses. */
-static void write_call(FILE *to, const char *host_name __attribute__((unused)))
+static void write_call(FILE *to, FILE *from __attribute__((unused)), const char *name __attribute__((unused)))
 {
     fputs("running\n", to);
 }
 
 struct made_file {
     const char *name;
-    void (*write)(FILE *to, const char *host_name);
+    mr_file_writer *write;
 };
 
 static const struct made_file own_files[] = {
@@ -85,15 +86,26 @@ static const struct made_file *find(const char *proc_name)
     return strcmp(proc_name, "/proc/cpuinfo") == 0 ? &cpuinfo : NULL;
 }
 
-/* Returns a descriptor of a file that has been made, or -errno. */
-static int make(const struct made_file *file, const char *name)
+/* The open file once more, with a position of its own. No name from the root leads to it for sure. */
+static FILE *open_again(int fd)
+{
+    char path[MR_PROC_ROOM];
+    int proc = mr_proc_at(path, "thread-self/fd/%d", fd), again = mr_own_openat(proc, path, O_RDONLY | O_NONBLOCK);
+    return mr_proc_stream(again >= 0 ? again : fcntl(fd, F_DUPFD_CLOEXEC, 0));
+}
+
+/* Returns a descriptor of a file that has been made in the place of an open one, or -errno. */
+static int make(const struct made_file *file, int original, const char *name)
 {
     char *bytes = NULL;
     size_t size_bytes = 0, done = 0;
     FILE *to = open_memstream(&bytes, &size_bytes);
     if (!to)
         return -ENOMEM;
-    file->write(to, name);
+    FILE *from = open_again(original);
+    file->write(to, from, name);
+    if (from)
+        fclose(from);
     int fd = fclose(to) == 0 ? (int)syscall(SYS_memfd_create, file->name, MFD_CLOEXEC) : -1;
     int error = errno;
     while (fd >= 0 && done < size_bytes) {
@@ -109,7 +121,7 @@ static int make(const struct made_file *file, const char *name)
 static int64_t put_made_file(int fd, int host_flags, const char *name)
 {
     const struct made_file *file = (host_flags & O_ACCMODE) == O_WRONLY ? NULL : find(name);
-    int made = file ? make(file, name) : -1;
+    int made = file ? make(file, fd, name) : -1;
     if (!file)
         return fd;
     if (made >= 0)
