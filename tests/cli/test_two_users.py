@@ -16,6 +16,8 @@ from tests.cli.others import open_to_others
 from tests.support.paths import PREBUILT, ROOT
 from tests.support.powers import need_to
 
+pytestmark = pytest.mark.every_case
+
 USER = 12345
 TRUSTED = {
     (0, 0, 1, 1): {"of-root"}, (USER, USER, 1, 1): {"of-root", "of-user"}, (USER, 0, 1, 1): {"of-root"},
@@ -29,8 +31,6 @@ from pathlib import Path
 from typing import Any
 sys.path.insert(0, {root!r})
 from mipsrec import trust
-
-pytestmark = pytest.mark.every_case
 folder = Path({folder!r})
 os.chdir("/")
 for ids in {users!r}:
