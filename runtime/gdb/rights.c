@@ -156,7 +156,8 @@ void mr_debug_take_rights(bool last)
 {
     uint64_t times;
     pthread_mutex_lock(&change.lock);
-    if (read(mr_own_descriptor(MR_OWN_DEBUGGER_WAKE), &times, sizeof times) == sizeof times && change.asked)
+    (void)!read(mr_own_descriptor(MR_OWN_DEBUGGER_WAKE), &times, sizeof times); /* it is empty where nobody has asked */
+    if (change.asked)
         take(&change.wanted);
     change.asked = false;
     change.over = last;

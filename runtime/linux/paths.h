@@ -55,8 +55,8 @@ void mr_sysroot_start(const char *folder); /* fails with mr_fail when it is none
 const char *mr_sysroot(void);              /* absolute, without links, or NULL */
 void mr_sysroot_leave(void);               /* the guest's root is another one from now on */
 /* Before the process's root, mounts or user namespace change: what the host has settled at its start may name other files
- * then. So it neither starts nor asks a compile server any more, writes no notes, and makes no debugger's socket; nor has what it executes a library by
- * its name. */
+ * then. So it neither starts nor asks a compile server any more, writes no notes, and makes no socket for a debugger; nor has
+ * what it executes a library by its name. */
 void mr_root_changes(void);
 void mr_cwd_changed(void);
 /* Takes the sysroot's part off a host path: what the guest calls it. Returns the new length. */
