@@ -152,11 +152,12 @@ static const char *name_of(const char *path)
     return strrchr(path, '/') + 1;
 }
 
-/* Opens a file in the folder, to be renamed when whole, and puts its name into partial; -1 and errno if it cannot. */
+/* Opens a file in the folder, to be renamed when whole, and puts its name into partial; -1 and errno if it cannot. The umask is
+ * the guest's, and daemons set it to 0. */
 static int open_partial(int folder, const char *path, char partial[NAME_MAX + 1])
 {
     if (snprintf(partial, NAME_MAX + 1, "%s.%d", name_of(path), (int)getpid()) <= NAME_MAX)
-        return openat(folder, partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        return openat(folder, partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     errno = ENAMETOOLONG;
     return -1;
 }

@@ -15,7 +15,7 @@ import pytest
 from mipsrec import profiles
 from mipsrec.elf import load_elf
 from tests.support.commandline import assert_one_line, heed_interrupts, mipsrec, wait_for_processor_time
-from tests.support.compiled import ORDERS, readelf_symbols
+from tests.support.compiled import ORDERS, compile_guest, readelf_symbols
 from tests.support.compiler_runs import run_compiler
 from tests.support.hosts import sanitized_host
 from tests.support.paths import GUESTS, PREBUILT
@@ -31,6 +31,9 @@ NOT_NOTICED = {
     "writes": "0 cut short\n",
     "signal": "2 came, one waits, 3 at last\n",
 }
+
+
+DAEMON = "#include <sys/stat.h>\nint main(void) { umask(0); return 0; }\n"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -246,3 +249,10 @@ def test_lifted_code_under_sanitizers(guest: Guest, tmp_path: Path) -> None:
     profile = read_whole(output, guest)
     assert share(profile, guest, "host", "spend") > 0.4
     assert share(profile, guest, "host", "spend") + share(profile, guest, "lifted", "spend") > 0.9
+
+
+def test_others_cannot_write_a_profile(host: Path, tmp_path: Path) -> None:
+    """The umask at the end is the guest's."""
+    guest = compile_guest(tmp_path, "little", DAEMON, "-static")
+    subprocess.run([host, "--profile", tmp_path / "profile", guest], check=True, timeout=600)
+    assert (tmp_path / "profile").stat().st_mode & 0o022 == 0
