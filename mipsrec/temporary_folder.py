@@ -169,7 +169,7 @@ def _open_made(name: str, folder: int, mode: int) -> int:
 def place_below(root: Path, path: str) -> Path:
     """Return the path, without links, of a file below a folder, which stands for / of its links; raises OSError.
 
-    Links are followed as in opened_output: another user chooses no folder by one.
+    Links are followed as in opened_output, also on the way to the folder: another user chooses nothing by one.
     """
     with ExitStack() as opened:
 
@@ -177,7 +177,7 @@ def place_below(root: Path, path: str) -> Path:
             opened.callback(os.close, handle)
             return handle
 
-        trail = [hold(os.open(root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))]
+        trail = [_open_output(os.path.abspath(root), opened, [])]
         waiting, links = trust.parts(path), 0
         while waiting:
             name = waiting.pop()

@@ -7,12 +7,14 @@
  */
 #include "base/kernel_proc.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -75,6 +77,23 @@ int mr_proc_at_process(char path[MR_PROC_ROOM], const char *format, ...)
     int proc = find(path, counts_alike(mr_kernel_proc) ? mr_kernel_proc : -1, format, arguments);
     va_end(arguments);
     return proc;
+}
+
+int mr_open_regular(const char *path)
+{
+    const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    char link[MR_PROC_ROOM];
+    struct stat status;
+    int file = open(path, O_PATH | O_CLOEXEC);
+    if (file < 0)
+        return -1;
+    bool is_regular = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+    int proc = mr_proc_at(link, "thread-self/fd/%d", file);
+    int fd = is_regular ? openat(proc, link, flags) : -1;
+    int error = is_regular ? errno : EINVAL;
+    close(file);
+    errno = error;
+    return fd < 0 && is_regular && error != EACCES ? open(path, flags) : fd; /* there may be no /proc */
 }
 
 ssize_t mr_descriptor_link(int fd, char *to, size_t room)

@@ -19,6 +19,10 @@ int mr_proc_at(char path[MR_PROC_ROOM], const char *format, ...) __attribute__((
 /* The same for names that begin with the number of another process, as this one counts them. */
 int mr_proc_at_process(char path[MR_PROC_ROOM], const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* A readable descriptor of a regular file, close-on-exec; -1 and errno: EINVAL, where something else is. That is not opened: to
+ * open a device or a pipe has effects of its own. */
+int mr_open_regular(const char *path);
+
 /* As readlink of /proc/thread-self/fd/N, with a null byte behind it; -1 leaves an empty text. */
 ssize_t mr_descriptor_link(int fd, char *to, size_t room);
 

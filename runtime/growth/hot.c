@@ -8,6 +8,7 @@
  * sent: the server remembers what it was asked for.
  */
 #include "base/host_thread.h"
+#include "base/kernel_proc.h"
 #include "base/messages.h"
 #include "base/observe.h"
 #include "base/options.h"
@@ -161,7 +162,7 @@ static size_t take_counts(unsigned number, struct mr_hot_pc *pcs)
 static int open_again(const struct mr_code_file *known)
 {
     struct stat status;
-    int fd = open(known->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = mr_open_regular(known->path);
     if (fd < 0)
         return -1;
     if (fstat(fd, &status) == 0 && mr_code_file_is(known, &status))

@@ -356,7 +356,7 @@ static bool name_function(const struct mr_code_file *file, uint32_t pc, char *te
 {
     struct stat status;
     bool found = false;
-    int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = mr_open_regular(file->path);
     if (fd >= 0 && fstat(fd, &status) == 0 && mr_code_file_is(file, &status) && status.st_size > 0) {
         size_t room_bytes = (size_t)status.st_size;
         void *copy = mmap(NULL, room_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

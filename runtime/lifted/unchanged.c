@@ -5,6 +5,7 @@
  * identity, whose bytes are kept from the first such question on. What cannot be told counts as changed.
  */
 #include "base/checksum.h"
+#include "base/kernel_proc.h"
 #include "lifted/code_files.h"
 #include "lifted/module_parts.h"
 #include "lifted/store.h"
@@ -23,7 +24,7 @@
 static uint8_t *read_guest_file(const char *path, const struct mr_library *table, size_t *size_bytes)
 {
     struct stat status;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int fd = mr_open_regular(path);
     if (fd < 0)
         return NULL;
     bool fits = fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size <= MOST_KEPT_BYTES;

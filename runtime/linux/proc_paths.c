@@ -164,6 +164,8 @@ bool mr_proc_name_of(int fd, char to[PATH_MAX])
     if (fstatfs(fd, &system) != 0 || (system.f_type != PROC_SUPER_MAGIC && system.f_type != FUSE_SUPER_MAGIC))
         return false;
     mr_descriptor_link(fd, path, sizeof path);
+    if (system.f_type == FUSE_SUPER_MAGIC && (strncmp(path, "/proc/", 6) != 0 || !mr_proc_is_kernels()))
+        return false; /* lxcfs lies over files of the kernel's; another FUSE may be of any user */
     const char *below = path[0] == '/' ? below_mount(fd, path, mount) : NULL;
     if (!below || strlen(below) + sizeof "/proc/self" > PATH_MAX)
         return false;

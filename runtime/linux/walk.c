@@ -76,20 +76,38 @@ static bool protects_links(void)
 
 /* What the kernel refuses to follow: a link of another user's at the end of a path, in a sticky folder that all can write, unless
  * it is of the folder's owner (proc_sys_fs(5)); and all links of a mount that says so (mount(8), nosymfollow). */
-static int judge_link(const char *link, bool is_last)
+static int judge_link(const struct stat *link, const char *folder, bool is_last)
 {
     const unsigned long no_links = 0x2000; /* ST_NOSYMFOLLOW, which older headers lack */
     const mode_t shared = S_ISVTX | S_IWOTH;
-    char folder[PATH_MAX];
     struct statfs system;
-    struct stat status, above;
-    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(link, '/') - link), link);
-    if (is_last && protects_links() && lstat(link, &status) == 0 && stat(folder, &above) == 0) {
-        bool is_own = status.st_uid == (uid_t)setfsuid((uid_t)-1) || status.st_uid == above.st_uid;
-        if (!is_own && (above.st_mode & shared) == shared)
-            return -EACCES;
-    }
-    return statfs(folder, &system) == 0 && (unsigned long)system.f_flags & no_links ? -ELOOP : 0;
+    struct stat above;
+    if (stat(folder, &above) != 0 || statfs(folder, &system) != 0)
+        return -errno;
+    bool is_own = link->st_uid == (uid_t)setfsuid((uid_t)-1) || link->st_uid == above.st_uid;
+    if (is_last && !is_own && (above.st_mode & shared) == shared && protects_links())
+        return -EACCES;
+    return (unsigned long)system.f_flags & no_links ? -ELOOP : 0;
+}
+
+/* Reads a link that may be followed: what is judged is what is read, whatever has the name meanwhile, unless the guest has left
+ * no descriptor. Returns the length of the target or -errno. */
+static ssize_t read_judged(const char *path, bool is_last, char target[PATH_MAX])
+{
+    char folder[PATH_MAX];
+    struct stat status;
+    int link = mr_own_openat(AT_FDCWD, path, O_PATH | O_NOFOLLOW);
+    bool by_name = link < 0 && (errno == EMFILE || errno == ENFILE);
+    if (link < 0 && !by_name)
+        return -errno;
+    snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
+    int error = (by_name ? lstat(path, &status) : fstat(link, &status)) ? -errno : judge_link(&status, folder, is_last);
+    ssize_t got = error ? error : by_name ? readlink(path, target, PATH_MAX) : readlinkat(link, "", target, PATH_MAX);
+    if (!error && got < 0)
+        got = -errno;
+    if (link >= 0)
+        close(link);
+    return got == PATH_MAX ? -ENAMETOOLONG : got;
 }
 
 /* Goes down one component. *found says HIT as long as something is there; then what is left of it is in walk->rest. */
@@ -124,8 +142,8 @@ static int take_component(struct mr_walk *walk, unsigned how, enum mr_found *fou
     if (got > 0 && how & MR_NO_FOLLOW && walk->rest[0] == 0)
         return 0;
     if (got > 0) {
-        int error = judge_link(walk->at, walk->rest[strspn(walk->rest, "/")] == 0);
-        return error ? error : take_link(walk, target, (size_t)got);
+        got = read_judged(walk->at, walk->rest[strspn(walk->rest, "/")] == 0, target);
+        return got < 0 ? (int)got : take_link(walk, target, (size_t)got);
     }
     if (errno == ENOENT || errno == ENOTDIR)
         *found = MR_MISS;

@@ -60,6 +60,17 @@ def test_no_link_of_others_chooses_the_default_output(shared: Path) -> None:
     assert (binaries / "libz.so").read_bytes().startswith(b"\x7fELF")
 
 
+@only_who_may("give files away")
+def test_no_link_on_the_way_to_a_sysroot_chooses_either(shared: Path) -> None:
+    (shared / "mine/bin").mkdir(parents=True)
+    shutil.copy(SAMPLE, shared / "mine/bin/program")
+    (shared / "theirs").symlink_to(shared / "mine")
+    os.lchown(shared / "theirs", MALLORY, MALLORY)
+    result = mipsrec("build", "-L", shared / "theirs", "/bin/program")
+    assert_one_line(result, "no library goes beside it")
+    assert os.listdir(shared / "mine/bin") == ["program"]
+
+
 @pytest.mark.parametrize("across", [False, True], ids=["", "across file systems"])
 def test_nobody_opens_a_library_that_is_being_made(
     shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, across: bool
