@@ -325,8 +325,11 @@ static void close_file(const struct file *file)
 static void load_interpreter(const struct file *program, const char *name, struct mr_image *image)
 {
     bool big_endian = mr_big_endian;
-    const char *path = mr_host_path_of(name);
-    int fd = mr_own_openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK); /* a pipe has nobody at its other end */
+    const char *path = name;
+    int error = mr_host_path_of(name, MR_FOLLOW, &path);
+    int fd = error ? -1 : mr_own_openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK); /* a pipe has nobody at its other end */
+    if (error)
+        errno = -error;
     if (fd < 0)
         mr_fail("%s: its interpreter %s cannot be read (%s); name the folder that has the guest's /lib with --sysroot DIR",
                 program->path, name, strerror(errno));

@@ -217,9 +217,13 @@ static int find_absolute(struct mr_path *path, const char *absolute, bool relati
         if (fd != -ENOENT)
             return find_by_walk(path, absolute, relative, how);
     }
-    if (!(how & MR_CREATE) && !relative &&
-        look(root_fd, absolute, MR_NO_FOLLOW, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS) == -ENOENT)
-        return 0; /* no link is involved, so nothing but the host's */
+    if (!(how & MR_CREATE) && !relative) {
+        int fd = look(root_fd, absolute, MR_NO_FOLLOW, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
+        if (fd >= 0)
+            close(fd);
+        if (fd == -ENOENT)
+            return 0; /* no link is involved, so nothing but the host's */
+    }
     return find_by_walk(path, absolute, relative, how);
 }
 
@@ -286,6 +290,8 @@ int mr_path_find_text(struct mr_path *path, int directory, const char *text, uns
     path->name = text;
     path->empty_flag = 0;
     path->opened = -1;
+    if ((how & MR_NAME) == MR_NAME && root_length)
+        return mr_path_find_name(path, directory, text, how);
     if (!(how & MR_NO_FOLLOW) && mr_proc_find_program(path, directory, text, how))
         return 0;
     int error = root_length ? find_with_root(path, text, how) : 0;
@@ -308,26 +314,6 @@ void mr_path_done(struct mr_path *path)
         close(path->opened);
     path->opened = -1;
     errno = error;
-}
-
-const char *mr_host_path_of(const char *text)
-{
-    static _Thread_local struct mr_path paths[2];
-    static _Thread_local unsigned turn;
-    struct mr_path *path = &paths[turn++ % 2];
-    if (mr_path_find_text(path, AT_FDCWD, text, MR_FOLLOW))
-        return text;
-    if (path->opened >= 0) { /* a program: by the name that it has now */
-        mr_descriptor_link(path->opened, path->text, sizeof path->text);
-        mr_path_done(path);
-    }
-    return path->name;
-}
-
-const char *mr_host_path(uint32_t guest)
-{
-    const char *text = mr_guest_string(guest);
-    return text ? mr_host_path_of(text) : NULL;
 }
 
 /* ---- opening ---- */
@@ -366,7 +352,7 @@ static int64_t open_path(int directory, uint32_t guest, int host_flags, uint32_t
     struct mr_path path;
     const char *text = mr_guest_string(guest);
     bool exclusive = host_flags & O_CREAT && host_flags & O_EXCL;
-    unsigned how = (host_flags & O_NOFOLLOW || exclusive ? MR_NO_FOLLOW : 0) |
+    unsigned how = (exclusive ? MR_NAME : host_flags & O_NOFOLLOW ? MR_NO_FOLLOW : MR_FOLLOW) |
                    (host_flags & O_CREAT || (host_flags & O_TMPFILE) == O_TMPFILE ? MR_CREATE : 0);
     if (!text)
         return -EFAULT;

@@ -36,6 +36,7 @@ enum mr_path_how {
     MR_BY_DESCRIPTOR = 4, /* the call understands AT_EMPTY_PATH: saves host calls */
     MR_MISSED = 8,        /* a direct look has already not found it below DIR */
     MR_BELOW = 16,        /* with MR_CREATE: below DIR, where that has the folder */
+    MR_NAME = 32 | MR_NO_FOLLOW, /* the call makes, removes or renames the last name: slashes after it follow no link, either */
 };
 
 /* Both return 0 or -errno; then mr_path_done is to be called. The path must stay as it is until then. */
@@ -46,10 +47,13 @@ bool mr_path_is_below(const struct mr_path *path); /* of the sysroot; costs a ho
 /* openat of a guest path, with the host's flags. Returns a descriptor or -errno; -ERESTART as mr_wait_call. */
 int64_t mr_path_open(int directory, uint32_t guest, int host_flags, uint32_t mode);
 
-/* For calls with one path that follow links, and know no directory descriptor. The result of the first is in memory of the
- * calling thread until it asks for the second next one. NULL: not readable (EFAULT). */
-const char *mr_host_path(uint32_t guest);
-const char *mr_host_path_of(const char *path);
+/* ---- path_ends.c ---- */
+/* mr_path_find_text of MR_NAME below a sysroot: the folder is looked up, and what follows it stays as the guest wrote it. */
+int mr_path_find_name(struct mr_path *path, int directory, const char *text, unsigned how);
+/* For calls that know no directory descriptor, and for these alone. The result is in memory of the calling thread until it
+ * asks for the second next one. Both return 0 or -errno. */
+int mr_host_path(uint32_t guest, unsigned how, const char **path);
+int mr_host_path_of(const char *text, unsigned how, const char **path);
 
 void mr_sysroot_start(const char *folder); /* fails with mr_fail when it is none; NULL: no sysroot */
 const char *mr_sysroot(void);              /* absolute, without links, or NULL */

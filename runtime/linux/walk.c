@@ -114,16 +114,20 @@ static ssize_t read_judged(const char *path, bool is_last, char target[PATH_MAX]
 static int take_component(struct mr_walk *walk, unsigned how, enum mr_found *found)
 {
     char name[NAME_MAX + 2], target[PATH_MAX];
+    struct stat status;
     size_t skip = strspn(walk->rest, "/"), length = strcspn(walk->rest + skip, "/");
     if (length > NAME_MAX)
         return -ENAMETOOLONG;
     memcpy(name, walk->rest + skip, length);
     name[length] = 0;
     memmove(walk->rest, walk->rest + skip + length, strlen(walk->rest + skip + length) + 1);
-    if (length == 0 || strcmp(name, ".") == 0)
+    if (length == 0)
         return 0;
-    if (strcmp(name, "..") == 0) {
-        step_back(walk);
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+        if (lstat(walk->at, &status) == 0 && !S_ISDIR(status.st_mode))
+            return -ENOTDIR;
+        if (name[1])
+            step_back(walk);
         return 0;
     }
     if (walk->length + 1 + length >= sizeof walk->at)
@@ -145,7 +149,9 @@ static int take_component(struct mr_walk *walk, unsigned how, enum mr_found *fou
         got = read_judged(walk->at, walk->rest[strspn(walk->rest, "/")] == 0, target);
         return got < 0 ? (int)got : take_link(walk, target, (size_t)got);
     }
-    if (errno == ENOENT || errno == ENOTDIR)
+    if (errno == ENOTDIR)
+        return -ENOTDIR; /* a file of the sysroot hides a folder of the host */
+    if (errno == ENOENT)
         *found = MR_MISS;
     return 0; /* EINVAL: no link. All else the call itself will answer. */
 }

@@ -28,7 +28,7 @@ struct mr_address {
 void mr_address_to_host(const void *guest, size_t size_bytes, void *host);
 void mr_address_to_guest(const void *host, size_t size_bytes, void *guest);
 /* Reads an address of the guest that a call is given: 0 or -errno. */
-int mr_get_address(uint32_t guest, uint32_t size_bytes, struct mr_address *address);
+int mr_get_address(uint32_t guest, uint32_t size_bytes, unsigned how, struct mr_address *address);
 /* Makes room for one that a call gives back. */
 void mr_expect_address(struct mr_address *address);
 /* Gives it to the guest, as much as fits; the word at `guest_size` says how much that is, and then how much there was. */

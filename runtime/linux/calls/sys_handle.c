@@ -34,12 +34,15 @@ SYSCALL(4339, name_to_handle_at, "asppx")
 {
     struct handle handle = {0};
     uint64_t mount = 0;
-    const char *path = mr_host_path(U32(1));
-    if (!path || mr_read32(U32(2), &handle.size_bytes))
+    struct mr_path path;
+    if (mr_read32(U32(2), &handle.size_bytes))
         return -EFAULT;
     if (handle.size_bytes > MOST_HANDLE_BYTES)
         return -EINVAL;
-    int64_t result = mr_result(syscall(SYS_name_to_handle_at, FD(0), path, &handle, &mount, INT(4)));
+    int64_t result = mr_path_find(&path, FD(0), U32(1), INT(4) & AT_SYMLINK_FOLLOW ? MR_FOLLOW : MR_NO_FOLLOW);
+    if (!result)
+        result = mr_result(syscall(SYS_name_to_handle_at, path.directory, path.name, &handle, &mount, INT(4)));
+    mr_path_done(&path);
     if (result < 0 && result != -EOVERFLOW)
         return result;
     uint32_t written = result == 0 ? handle.size_bytes : 0;

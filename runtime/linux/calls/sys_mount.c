@@ -6,15 +6,17 @@
 #include "memory/values.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
+#include <sys/mount.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* A path that may be NULL. False: it is not readable. */
-static bool optional_path(uint32_t guest, const char **path)
+/* A path that may be NULL; links are followed. Returns 0 or -errno. */
+static int optional_path(uint32_t guest, const char **path)
 {
-    *path = guest ? mr_host_path(guest) : NULL;
-    return *path || !guest;
+    *path = NULL;
+    return guest ? mr_host_path(guest, MR_FOLLOW, path) : 0;
 }
 
 static bool optional_string(uint32_t guest, const char **text)
@@ -37,21 +39,25 @@ static void *optional_bytes(uint32_t guest)
 SYSCALL(4021, mount, "sssxp")
 {
     const char *source, *target, *type;
-    if (!optional_string(U32(2), &type) || !optional_path(U32(0), &source) || !optional_path(U32(1), &target))
+    if (!optional_string(U32(2), &type))
         return -EFAULT;
-    return CHANGING_PATHS(SYS_mount, source, target, type, (unsigned long)U32(3), optional_bytes(U32(4)));
+    int error = optional_path(U32(0), &source);
+    if (!error)
+        error = optional_path(U32(1), &target);
+    return error ? error : CHANGING_PATHS(SYS_mount, source, target, type, (unsigned long)U32(3), optional_bytes(U32(4)));
 }
 
-static int64_t with_path(long host_number, uint32_t guest_path, uint32_t flags)
+static int64_t with_path(long host_number, uint32_t guest_path, unsigned how, uint32_t flags)
 {
-    const char *path = mr_host_path(guest_path);
-    return path ? mr_result(syscall(host_number, path, flags)) : -EFAULT;
+    const char *path;
+    int error = mr_host_path(guest_path, how, &path);
+    return error ? error : mr_result(syscall(host_number, path, flags));
 }
 
 static int64_t unmount(uint32_t guest_path, uint32_t flags)
 {
     mr_root_changes();
-    return with_path(SYS_umount2, guest_path, flags);
+    return with_path(SYS_umount2, guest_path, flags & UMOUNT_NOFOLLOW ? MR_NO_FOLLOW : MR_FOLLOW, flags);
 }
 
 SYSCALL(4022, umount, "s") { return unmount(U32(0), 0); }
@@ -59,8 +65,11 @@ SYSCALL(4052, umount2, "sx") { return unmount(U32(0), U32(1)); }
 
 SYSCALL(4216, pivot_root, "ss")
 {
-    const char *root = mr_host_path(U32(0)), *old = mr_host_path(U32(1));
-    return root && old ? CHANGING_PATHS(SYS_pivot_root, root, old) : -EFAULT;
+    const char *root, *old;
+    int error = mr_host_path(U32(0), MR_FOLLOW, &root);
+    if (!error)
+        error = mr_host_path(U32(1), MR_FOLLOW, &old);
+    return error ? error : CHANGING_PATHS(SYS_pivot_root, root, old);
 }
 
 SYSCALL(4430, fsopen, "sx")
@@ -74,49 +83,80 @@ enum { SET_PATH = 3, SET_PATH_EMPTY = 4, SET_FD = 5 }; /* of enum fsconfig_comma
 /* The value is text, bytes or a path; the last argument its size or a directory. */
 SYSCALL(4431, fsconfig, "Ddspd")
 {
-    const char *key, *value = optional_bytes(U32(3));
+    const char *key;
+    bool is_path = INT(1) == SET_PATH || INT(1) == SET_PATH_EMPTY;
+    struct mr_path path = {.directory = INT(1) == SET_FD ? FD(4) : INT(4), .opened = -1};
     if (!optional_string(U32(2), &key))
         return -EFAULT;
-    if ((INT(1) == SET_PATH || INT(1) == SET_PATH_EMPTY) && !optional_path(U32(3), &value))
-        return -EFAULT;
-    int last = INT(1) >= SET_PATH && INT(1) <= SET_FD ? FD(4) : INT(4);
-    return mr_result(syscall(SYS_fsconfig, FD(0), INT(1), key, value, last));
+    int64_t result = is_path && U32(3) ? mr_path_find(&path, FD(4), U32(3), MR_FOLLOW) : 0;
+    const void *value = is_path ? path.name : optional_bytes(U32(3));
+    if (!result)
+        result = mr_result(syscall(SYS_fsconfig, FD(0), INT(1), key, value, path.directory));
+    mr_path_done(&path);
+    return result;
 }
 
 SYSCALL(4432, fsmount, "Dxx") { return mr_result(syscall(SYS_fsmount, FD(0), U32(1), U32(2))); }
 
-static int64_t with_path_at(long host_number, int directory, uint32_t guest_path, uint32_t flags)
+static int64_t with_path_at(long host_number, int directory, uint32_t guest_path, unsigned how, uint32_t flags)
 {
-    const char *path = mr_host_path(guest_path);
-    return path ? mr_result(syscall(host_number, directory, path, flags)) : -EFAULT;
+    struct mr_path path;
+    int64_t result = mr_path_find(&path, directory, guest_path, how);
+    if (!result)
+        result = mr_result(syscall(host_number, path.directory, path.name, flags));
+    mr_path_done(&path);
+    return result;
 }
 
-SYSCALL(4433, fspick, "asx") { return with_path_at(SYS_fspick, FD(0), U32(1), U32(2)); }
-SYSCALL(4428, open_tree, "asx") { return with_path_at(SYS_open_tree, FD(0), U32(1), U32(2)); }
+#define PICK_NO_FOLLOW 2u                        /* FSPICK_SYMLINK_NOFOLLOW */
+#define MOVE_FOLLOWS_FROM 1u                     /* MOVE_MOUNT_F_SYMLINKS */
+#define MOVE_FOLLOWS_TO 0x10u                    /* MOVE_MOUNT_T_SYMLINKS */
+#define HOW(no_follow) ((no_follow) ? MR_NO_FOLLOW : MR_FOLLOW)
+
+SYSCALL(4433, fspick, "asx")
+{
+    return with_path_at(SYS_fspick, FD(0), U32(1), HOW(U32(2) & PICK_NO_FOLLOW), U32(2));
+}
+
+SYSCALL(4428, open_tree, "asx")
+{
+    return with_path_at(SYS_open_tree, FD(0), U32(1), HOW(U32(2) & AT_SYMLINK_NOFOLLOW), U32(2));
+}
 
 SYSCALL(4429, move_mount, "asasx")
 {
-    const char *from = mr_host_path(U32(1)), *to = mr_host_path(U32(3));
-    return from && to ? CHANGING_PATHS(SYS_move_mount, FD(0), from, FD(2), to, U32(4)) : -EFAULT;
+    struct mr_path from, to = {.opened = -1};
+    int64_t result = mr_path_find(&from, FD(0), U32(1), HOW(!(U32(4) & MOVE_FOLLOWS_FROM)));
+    if (!result)
+        result = mr_path_find(&to, FD(2), U32(3), HOW(!(U32(4) & MOVE_FOLLOWS_TO)));
+    if (!result)
+        result = CHANGING_PATHS(SYS_move_mount, from.directory, from.name, to.directory, to.name, U32(4));
+    mr_path_done(&to);
+    mr_path_done(&from);
+    return result;
 }
 
 /* struct mount_attr: to set, to clear, propagation, user namespace. */
 SYSCALL(4442, mount_setattr, "asxpu")
 {
     uint64_t attributes[4];
-    const char *path = mr_host_path(U32(1));
     if (U32(4) < sizeof attributes)
         return -EINVAL;
     if (U32(4) > MR_PAGE_BYTES)
         return -E2BIG;
     const uint8_t *bytes = mr_guest_bytes(U32(3), U32(4), MR_READ);
-    if (!path || !bytes)
+    if (!bytes)
         return -EFAULT;
     for (uint32_t i = sizeof attributes; i < U32(4); i++)
         if (bytes[i])
             return -E2BIG;
     mr_layout_to_host("4q", bytes, sizeof attributes, attributes, sizeof attributes);
-    return CHANGING_PATHS(SYS_mount_setattr, FD(0), path, U32(2), attributes, sizeof attributes);
+    struct mr_path path;
+    int64_t result = mr_path_find(&path, FD(0), U32(1), HOW(U32(2) & AT_SYMLINK_NOFOLLOW));
+    if (!result)
+        result = CHANGING_PATHS(SYS_mount_setattr, path.directory, path.name, U32(2), attributes, sizeof attributes);
+    mr_path_done(&path);
+    return result;
 }
 
 SYSCALL(4303, unshare, "x")
@@ -128,13 +168,14 @@ SYSCALL(4344, setns, "Dx") { return CHANGING_PATHS(SYS_setns, FD(0), INT(1)); }
 
 /* ---- swap, accounting ---- */
 
-SYSCALL(4087, swapon, "sx") { return with_path(SYS_swapon, U32(0), U32(1)); }
-SYSCALL(4115, swapoff, "s") { return with_path(SYS_swapoff, U32(0), 0); }
+SYSCALL(4087, swapon, "sx") { return with_path(SYS_swapon, U32(0), MR_FOLLOW, U32(1)); }
+SYSCALL(4115, swapoff, "s") { return with_path(SYS_swapoff, U32(0), MR_FOLLOW, 0); }
 
 SYSCALL(4051, acct, "s")
 {
     const char *path;
-    return optional_path(U32(0), &path) ? mr_result(acct(path)) : -EFAULT;
+    int error = optional_path(U32(0), &path);
+    return error ? error : mr_result(acct(path));
 }
 
 /* ---- quotas: what is at the address depends on the command ---- */
@@ -175,8 +216,12 @@ static int64_t control_quotas(long number, uint32_t command, uintptr_t target, u
     const void *argument = structure;
     if ((row->argument == QUOTA_IN || row->argument == QUOTA_INOUT) && mr_get_struct(row->layout, guest, structure))
         return -EFAULT;
-    if (row->argument == QUOTA_PATH && !(argument = mr_host_path(guest)))
-        return -EFAULT;
+    const char *path;
+    int error = row->argument == QUOTA_PATH ? mr_host_path(guest, MR_FOLLOW, &path) : 0;
+    if (error)
+        return error;
+    if (row->argument == QUOTA_PATH)
+        argument = path;
     uintptr_t first = number == SYS_quotactl ? command : target, second = number == SYS_quotactl ? target : command;
     if (syscall(number, first, second, id, argument))
         return -errno;
@@ -186,9 +231,8 @@ static int64_t control_quotas(long number, uint32_t command, uintptr_t target, u
 SYSCALL(4131, quotactl, "xsdp")
 {
     const char *special;
-    if (!optional_path(U32(1), &special))
-        return -EFAULT;
-    return control_quotas(SYS_quotactl, U32(0), (uintptr_t)special, U32(2), U32(3));
+    int error = optional_path(U32(1), &special);
+    return error ? error : control_quotas(SYS_quotactl, U32(0), (uintptr_t)special, U32(2), U32(3));
 }
 
 #ifndef SYS_quotactl_fd

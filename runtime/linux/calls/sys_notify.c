@@ -46,8 +46,9 @@ SYSCALL(4329, inotify_init1, "f") { return make_inotify(mr_known_flags(U32(0), I
 
 SYSCALL(4285, inotify_add_watch, "Dsx")
 {
-    const char *path = mr_host_path(U32(1));
-    return path ? mr_result(inotify_add_watch(FD(0), path, U32(2))) : -EFAULT;
+    const char *path;
+    int error = mr_host_path(U32(1), U32(2) & IN_DONT_FOLLOW ? MR_NO_FOLLOW : MR_FOLLOW, &path);
+    return error ? error : mr_result(inotify_add_watch(FD(0), path, U32(2)));
 }
 
 SYSCALL(4286, inotify_rm_watch, "Dd") { return mr_result(inotify_rm_watch(FD(0), INT(1))); }
@@ -72,12 +73,16 @@ SYSCALL(4336, fanotify_init, "xf")
     return flags < 0 ? flags : mr_descriptor_made(mr_result(syscall(SYS_fanotify_init, U32(0), flags)), MR_FD_FANOTIFY);
 }
 
+#define MARK_DONT_FOLLOW 4u /* FAN_MARK_DONT_FOLLOW */
+
 SYSCALL(4337, fanotify_mark, "Dxqas")
 {
-    const char *path = U32(4) ? mr_host_path(U32(4)) : NULL;
-    if (U32(4) && !path)
-        return -EFAULT;
-    return mr_result(syscall(SYS_fanotify_mark, FD(0), U32(1), c->arg[2], FD(3), path));
+    struct mr_path path = {.directory = FD(3), .opened = -1};
+    int64_t result = U32(4) ? mr_path_find(&path, FD(3), U32(4), U32(1) & MARK_DONT_FOLLOW ? MR_NO_FOLLOW : MR_FOLLOW) : 0;
+    if (!result)
+        result = mr_result(syscall(SYS_fanotify_mark, FD(0), U32(1), c->arg[2], path.directory, path.name));
+    mr_path_done(&path);
+    return result;
 }
 
 /* struct fanotify_event_metadata: size with all records, version, reserved, own size, mask, descriptor, process. */

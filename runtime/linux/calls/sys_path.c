@@ -154,7 +154,7 @@ static int64_t with_two_paths(int from_directory, uint32_t from, unsigned from_h
     int64_t result = mr_path_find(&from_path, from_directory, from, from_how);
     if (!result)
         result = mr_path_find(&to_path, to_directory, to,
-                              MR_NO_FOLLOW | MR_CREATE | (mr_path_is_below(&from_path) ? MR_BELOW : 0));
+                              MR_NAME | MR_CREATE | (mr_path_is_below(&from_path) ? MR_BELOW : 0));
     if (!result)
         result = call(&from_path, &to_path, flags);
     mr_path_done(&to_path);
@@ -182,7 +182,7 @@ static int64_t make_symbolic_link(uint32_t target, int directory, uint32_t name)
     const char *text = mr_guest_string(target);
     if (!text)
         return -EFAULT;
-    WITH_PATH(directory, name, MR_NO_FOLLOW | MR_CREATE, symlinkat(text, path.directory, path.name));
+    WITH_PATH(directory, name, MR_NAME | MR_CREATE, symlinkat(text, path.directory, path.name));
 }
 
 SYSCALL(4083, symlink, "ss") { return make_symbolic_link(U32(0), AT_FDCWD, U32(1)); }
@@ -195,7 +195,7 @@ static int64_t host_rename(const struct mr_path *from, const struct mr_path *to,
 
 static int64_t rename_file(int from_directory, uint32_t from, int to_directory, uint32_t to, uint32_t flags)
 {
-    return with_two_paths(from_directory, from, MR_NO_FOLLOW, to_directory, to, flags, host_rename);
+    return with_two_paths(from_directory, from, MR_NAME, to_directory, to, flags, host_rename);
 }
 
 SYSCALL(4038, rename, "ss") { return rename_file(AT_FDCWD, U32(0), AT_FDCWD, U32(1), 0); }
@@ -204,7 +204,7 @@ SYSCALL(4351, renameat2, "asasx") { return rename_file(FD(0), U32(1), FD(2), U32
 
 static int64_t unlink_file(int directory, uint32_t guest_path, int flags)
 {
-    WITH_PATH(directory, guest_path, MR_NO_FOLLOW, unlinkat(path.directory, path.name, flags));
+    WITH_PATH(directory, guest_path, MR_NAME, unlinkat(path.directory, path.name, flags));
 }
 
 SYSCALL(4010, unlink, "s") { return unlink_file(AT_FDCWD, U32(0), 0); }
@@ -215,7 +215,7 @@ SYSCALL(4294, unlinkat, "asx") { return unlink_file(FD(0), U32(1), INT(2)); }
 
 static int64_t make_directory(int directory, uint32_t guest_path, uint32_t mode)
 {
-    WITH_PATH(directory, guest_path, MR_NO_FOLLOW | MR_CREATE, mkdirat(path.directory, path.name, mode));
+    WITH_PATH(directory, guest_path, MR_NAME | MR_CREATE, mkdirat(path.directory, path.name, mode));
 }
 
 SYSCALL(4039, mkdir, "so") { return make_directory(AT_FDCWD, U32(0), U32(1)); }
@@ -224,7 +224,7 @@ SYSCALL(4289, mkdirat, "aso") { return make_directory(FD(0), U32(1), U32(2)); }
 /* A device number in 32 bits: the kernel's new_encode_dev, which glibc's 64-bit dev_t agrees with for small numbers. */
 static int64_t make_node(int directory, uint32_t guest_path, uint32_t mode, uint32_t device)
 {
-    WITH_PATH(directory, guest_path, MR_NO_FOLLOW | MR_CREATE,
+    WITH_PATH(directory, guest_path, MR_NAME | MR_CREATE,
               syscall(SYS_mknodat, path.directory, path.name, mode, device));
 }
 

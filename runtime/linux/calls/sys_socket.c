@@ -4,6 +4,7 @@
  */
 #include "linux/calls/socket.h"
 #include "linux/host_call.h"
+#include "linux/paths.h"
 #include "memory/values.h"
 
 #include <errno.h>
@@ -47,14 +48,14 @@ SYSCALL(4184, socketpair, "FTdp")
 SYSCALL(4169, bind, "DAu")
 {
     struct mr_address address;
-    int error = mr_get_address(U32(1), U32(2), &address);
+    int error = mr_get_address(U32(1), U32(2), MR_NAME | MR_CREATE, &address);
     return error ? mr_socket_error(FD(0), error) : mr_result(bind(FD(0), &address.header, address.size_bytes));
 }
 
 SYSCALL(4170, connect, "DAu")
 {
     struct mr_address address;
-    int error = mr_get_address(U32(1), U32(2), &address);
+    int error = mr_get_address(U32(1), U32(2), MR_FOLLOW, &address);
     if (error)
         return mr_socket_error(FD(0), error);
     int64_t result = mr_wait_call(SYS_connect, U32(0), MR_HOST(&address.header), address.size_bytes, 0, 0, 0);

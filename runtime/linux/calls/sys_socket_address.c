@@ -54,14 +54,17 @@ void mr_address_to_guest(const void *host, size_t size_bytes, void *guest)
 /* ---- names of files ---- */
 
 /* Replaces the path in an address by the host's. Abstract names, which begin with a zero, and no name stay. */
-static int translate_path(struct mr_address *address)
+static int translate_path(struct mr_address *address, unsigned how)
 {
     const size_t start = offsetof(struct sockaddr_un, sun_path);
     char *path = (char *)address->bytes + start;
     if (address->size_bytes <= start || path[0] == 0)
         return 0;
     address->bytes[address->size_bytes] = 0; /* there is room for one more */
-    const char *host_path = mr_host_path_of(path);
+    const char *host_path;
+    int error = mr_host_path_of(path, how, &host_path);
+    if (error)
+        return error;
     if (host_path == path || strcmp(host_path, path) == 0)
         return 0;
     size_t length = strlen(host_path);
@@ -74,7 +77,7 @@ static int translate_path(struct mr_address *address)
 
 /* ---- in and out ---- */
 
-int mr_get_address(uint32_t guest, uint32_t size_bytes, struct mr_address *address)
+int mr_get_address(uint32_t guest, uint32_t size_bytes, unsigned how, struct mr_address *address)
 {
     if (size_bytes > MR_STORAGE_BYTES)
         return -EINVAL;
@@ -84,7 +87,7 @@ int mr_get_address(uint32_t guest, uint32_t size_bytes, struct mr_address *addre
     memset(address->bytes, 0, sizeof address->bytes);
     mr_address_to_host(from, size_bytes, address->bytes);
     address->size_bytes = size_bytes;
-    return size_bytes >= sizeof(sa_family_t) && address->header.sa_family == AF_UNIX ? translate_path(address) : 0;
+    return size_bytes >= sizeof(sa_family_t) && address->header.sa_family == AF_UNIX ? translate_path(address, how) : 0;
 }
 
 void mr_expect_address(struct mr_address *address)

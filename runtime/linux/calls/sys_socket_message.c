@@ -5,6 +5,7 @@
 #include "linux/calls/socket.h"
 #include "linux/descriptors.h"
 #include "linux/host_call.h"
+#include "linux/paths.h"
 #include "memory/values.h"
 
 #include <errno.h>
@@ -69,7 +70,7 @@ static int name_to_host(struct message *message)
 {
     if (message->name_bytes == 0)
         return 0;
-    int error = mr_get_address(message->name, message->name_bytes, &message->address);
+    int error = mr_get_address(message->name, message->name_bytes, MR_FOLLOW, &message->address);
     message->host.msg_name = &message->address.header;
     message->host.msg_namelen = message->address.size_bytes;
     return error;
@@ -134,7 +135,7 @@ static int64_t send_bytes(struct mr_call *c, uint32_t name, uint32_t name_bytes)
 {
     struct mr_address address = {.size_bytes = 0};
     const struct iovec part = {mr_user(U32(1), U32(2)), U32(2)};
-    int error = name ? mr_get_address(name, name_bytes, &address) : 0;
+    int error = name ? mr_get_address(name, name_bytes, MR_FOLLOW, &address) : 0;
     if (error)
         return mr_socket_error(FD(0), error);
     struct msghdr host = {.msg_name = name ? &address.header : NULL, .msg_namelen = address.size_bytes};
