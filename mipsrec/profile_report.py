@@ -28,7 +28,7 @@ _ANNOTATED_SHARE = 0.05
 """Functions whose blocks are shown unless some are asked for: at most so many, each with this part of all samples."""
 _BLOCK_SHARE = 0.01
 """Blocks with less of their function's samples are not shown."""
-_NAMES = {"lifted": "recompiled", "interp": "interpreted", "host": "in the host"}
+_NAMES = {"lifted": "recompiled", "baseline": "baseline", "interp": "interpreted", "host": "in the host"}
 
 
 @dataclass

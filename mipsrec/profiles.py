@@ -31,8 +31,8 @@ from .errors import ProfileError
 from .input_file import read_text
 
 VERSION = 2
-ENGINES = ("lifted", "interp", "host")
-"""Recompiled code; the interpreter; the host on behalf of the instruction, as in a system call."""
+ENGINES = ("lifted", "baseline", "interp", "host")
+"""Recompiled code; the baseline tier; the interpreter; the host on behalf of the instruction, as in a system call."""
 
 _HEADER = re.compile(r"mipsrec profile (\d{1,9}) ([0-9a-f]{64})")
 _FILE = re.compile(r"file ([0-9a-f]{64}|-) (.+)")

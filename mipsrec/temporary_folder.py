@@ -11,7 +11,6 @@ import os
 import secrets
 import shutil
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -73,18 +72,20 @@ def _made(prefix: str, parent: str | os.PathLike[str] | None) -> str:
 def made_if_ours(prefix: str, place: str | os.PathLike[str]) -> str | None:
     """Return a new folder in another one, or None where others could take it away or write it; raises OSError.
 
-    Where they could, its name may be that of another folder by now: only an empty one goes. Links of theirs are not
-    followed.
+    Links of theirs are not followed. It is made and removed by the opened folder, whatever has that name by now.
     """
     if not os.path.isdir(place):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(place))
     with opened_output(place) as handle:
-        real = os.readlink(f"/proc/self/fd/{handle}")
-    folder = tempfile.mkdtemp(prefix=prefix, dir=real)
-    if is_ours(folder):
-        return folder
-    with suppress(OSError):
-        os.rmdir(folder)
+        name = prefix + secrets.token_hex(8)
+        os.mkdir(name, 0o700, dir_fd=handle)
+        folder = os.path.join(os.readlink(f"/proc/self/fd/{handle}"), name)
+        with suppress(OSError):
+            made = os.stat(name, dir_fd=handle, follow_symlinks=False)
+            if is_ours(folder) and os.path.samestat(made, os.lstat(folder)):
+                return folder
+        with suppress(OSError):
+            os.rmdir(name, dir_fd=handle)
     return None
 
 

@@ -37,7 +37,7 @@ from . import (
     bench_sources,
 )
 from .arguments import add_build, add_models, add_old_name, names_with_commas, number_from, options_of
-from .bench_report import NO_KERNELS, Results
+from .bench_report import NO_KERNELS, OF_PAIR, Results
 
 BRIEF_SHARE = 10  # slow contenders get this much less work
 BRIEF_SECONDS = 0.05  # of the native run: below, start-up outweighs what is measured
@@ -292,7 +292,7 @@ def _run(arguments: argparse.Namespace, samples: ModuleType, results: Results) -
     reasons = {name: bench_contenders.absence(name, samples) for name in contenders}
     results.absent |= {name: reason for name, reason in reasons.items() if reason}
     contenders = tuple(name for name, reason in reasons.items() if not reason)
-    targets = ["recompiled"] if pair else _targets(samples, arguments.target, results)
+    targets = [OF_PAIR] if pair else _targets(samples, arguments.target, results)
     for name, reason in results.absent.items():
         print(f"mipsrec: bench: without {name}: {one_line(reason)}", file=sys.stderr)
     results.labels += [*targets, *(name for name in contenders if name in bench_contenders.NATIVE)]

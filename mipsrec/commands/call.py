@@ -5,13 +5,18 @@ from __future__ import annotations
 import argparse
 import os
 import re
+from pathlib import Path
 
 from .. import pipeline
+from ..analysis import Function
 from ..errors import UsageError
 from ..host_build import host_executable
+from ..options import Options
+from ..pipeline import Guest
 from .arguments import add_build, add_program, add_sysroot, add_tier, options_of
 from .guest_files import guest_file
-from .run import become_host, has_recompiled_code, library_if_room, tier_of
+from .progress import progress_bar
+from .run import become_host, has_recompiled_code, if_room, kept_library, tier_of
 
 DESCRIPTION = """\
 Runs one function of a program as if it were called, without libc's start-up, and prints the registers that it changed.
@@ -35,6 +40,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     words.required = False  # else Python 3.11 says so
 
 
+def reached(guest: Guest, function: Function) -> list[Function]:
+    """Return a function and those that it reaches by calls that are known, without those that do not get lifted."""
+    found, work = {function.start: function}, [function]
+    while work:
+        one = work.pop()
+        for block in one.blocks.values():
+            for target in (one.likely_target(block), block.target):
+                callee = guest.program.functions.get(target) if target is not None else None
+                if callee is not None and callee.start not in found:
+                    found[callee.start] = callee
+                    work.append(callee)
+    return [found[start] for start in sorted(found) if start in guest.starts]
+
+
+def _library(program: Path, guest: Guest, function: Function, options: Options) -> Path:
+    """Return the library of the whole program, if there is one; else one of what the function reaches."""
+    kept = kept_library(str(program), options)
+    if kept is not None:
+        return kept
+    chosen = reached(guest, function)
+    with progress_bar("build", len(chosen)) as progress:
+        return pipeline.cached_library(guest, options, progress, chosen)
+
+
 def main(arguments: argparse.Namespace) -> int:
     for text in arguments.arguments:
         if not re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|[0-9]+)", text):
@@ -46,7 +75,7 @@ def main(arguments: argparse.Namespace) -> int:
     function = guest.function(arguments.function)
     words = ["--tier", tier_of(arguments)]
     if has_recompiled_code(arguments):
-        library = library_if_room(str(program), options_of(arguments))
+        library = if_room(lambda: _library(program, guest, function, options_of(arguments)))
         words += ["--library", str(library)] if library is not None else ["--cache", ""]
     if arguments.sysroot is not None:
         words += ["--sysroot", arguments.sysroot]

@@ -7,6 +7,7 @@ import os
 import signal
 import struct
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from .. import trust
@@ -73,8 +74,8 @@ def _add_debugger(parser: argparse.ArgumentParser) -> None:
                       "tier")  # fmt: skip
 
 
-def library_of(program: str, options: Options) -> Path:
-    """Return the library of a program in the cache or in a layer, building it with progress if need be."""
+def kept_library(program: str, options: Options) -> Path | None:
+    """Return the library of a whole program, if the cache or a layer has it."""
     try:
         identity = identity_of(read_input(program))
     except OSError as error:
@@ -85,6 +86,14 @@ def library_of(program: str, options: Options) -> Path:
         if trust.is_file(path) and is_undamaged(path):
             note_use(path)
             return path
+    return None
+
+
+def library_of(program: str, options: Options) -> Path:
+    """Return the library of a program in the cache or in a layer, building it with progress if need be."""
+    kept = kept_library(program, options)
+    if kept is not None:
+        return kept
     from .. import pipeline
     from .progress import progress_bar
 
@@ -95,10 +104,15 @@ def library_of(program: str, options: Options) -> Path:
 
 def library_if_room(program: str, options: Options) -> Path | None:
     """Return the same; None, with a word of it, where there is no cache to keep it in."""
+    return if_room(lambda: library_of(program, options))
+
+
+def if_room(find: Callable[[], Path]) -> Path | None:
+    """Return a library that is found, or made in the cache; None, with a word of it, where there is no cache for it."""
     if not has_folder():
         return None
     try:
-        return library_of(program, options)
+        return find()
     except WriteError as error:
         _say_without(error)
         return None

@@ -10,12 +10,15 @@
 #include "base/same_inode.h"
 #include "gdb/gdb.h"
 #include "gdb/parts.h"
+#include "lifted/caches.h"
 #include "lifted/this_user.h"
 #include "linux/fault.h"
 #include "linux/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
@@ -24,6 +27,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -75,14 +79,27 @@ static uint16_t port_of(int listener)
 static struct {
     int folder;
     const char *name;
+    const char *wrong; /* who else can choose the folder, or NULL */
 } place;
+
+/* A folder by a path with links is taken only where no other user can choose what they lead to. */
+static int open_folder(const char *path)
+{
+    char real[PATH_MAX];
+    struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+    int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
+    if (fd >= 0 || (errno != ELOOP && errno != ENOSYS && errno != EPERM))
+        return fd;
+    place.wrong = mr_distrust(path, real);
+    return place.wrong != NULL ? -1 : open(real, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
 
 static bool open_place(const char *path)
 {
     const char *slash = strrchr(path, '/');
     char *above = slash == NULL ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
     place.name = slash == NULL ? path : slash + 1;
-    place.folder = above == NULL ? -1 : open(above, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    place.folder = above == NULL ? -1 : open_folder(above);
     free(above);
     return place.folder >= 0;
 }
@@ -225,7 +242,9 @@ int mr_debug_accept(const char *where)
         watch_ends(before);
     mr_signals_set_host_mask(mask);
     if (listener < 0) {
-        mr_print_error("mipsrec-host: no debugger can connect at %s%s: %s\n", is_port ? "port " : "", where, strerror(error));
+        mr_print_error("mipsrec-host: no debugger can connect at %s%s: %s%s\n", is_port ? "port " : "", where,
+                       place.wrong != NULL ? "its folder is behind a link: " : "",
+                       place.wrong != NULL ? place.wrong : strerror(error));
         return -1;
     }
     if (is_port)

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct line {
@@ -18,7 +19,7 @@ struct line {
     uint64_t count;
 };
 static const char *const engines[] = {
-    [MR_PROFILE_LIFTED] = "lifted", [MR_PROFILE_INTERPRETED] = "interp", [MR_PROFILE_HOST] = "host"};
+    [MR_PROFILE_LIFTED] = "lifted", [MR_PROFILE_BASELINE] = "baseline", [MR_PROFILE_INTERPRETED] = "interp", [MR_PROFILE_HOST] = "host"};
 
 static bool precedes(const struct line *a, const struct line *b)
 {
@@ -162,17 +163,32 @@ static int open_partial(int folder, const char *path, char partial[NAME_MAX + 1]
     return -1;
 }
 
-int mr_profile_place(const char *path)
+/* Whether a file begins as programs and libraries do. */
+static bool is_elf(int folder, const char *name)
+{
+    char magic[4];
+    struct stat status;
+    int fd = openat(folder, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    bool found = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && pread(fd, magic, 4, 0) == 4 &&
+                 memcmp(magic, "\177ELF", 4) == 0;
+    if (fd >= 0)
+        close(fd);
+    return found;
+}
+
+const char *mr_profile_place(const char *path)
 {
     char above[PATH_MAX], partial[NAME_MAX + 1];
     snprintf(above, sizeof above, "%.*s", (int)(name_of(path) - path), path);
     int folder = open(above, O_PATH | O_DIRECTORY | O_CLOEXEC), fd = folder < 0 ? -1 : open_partial(folder, path, partial);
     if (fd < 0)
-        return errno;
+        return strerror(errno);
     close(fd);
     unlinkat(folder, partial, 0);
+    if (is_elf(folder, name_of(path)))
+        return "it is a program or library, which stays: name another file";
     mr_own_keep(MR_OWN_PROFILE, folder);
-    return 0;
+    return NULL;
 }
 
 /* Returns an errno, or 0. */

@@ -106,7 +106,8 @@ static void take_sample(const ucontext_t *context, uint64_t periods)
         count(MR_PROFILE_HOST, place_of(mr_doing.pc), periods);
     } else if (mr_doing.activity == MR_INTERPRETING) {
         uint32_t translated = mr_baseline_guest_pc(pc);
-        count(MR_PROFILE_INTERPRETED, place_of(translated != 0 ? translated : mr_current->pc), periods);
+        count(translated != 0 ? MR_PROFILE_BASELINE : MR_PROFILE_INTERPRETED,
+              place_of(translated != 0 ? translated : mr_current->pc), periods);
     } else {
         uintptr_t after = find_return(sp_of(context));
         count(MR_PROFILE_HOST, after != 0 ? mr_library_place(after - 1) : place_of(mr_current->pc), periods);
@@ -257,9 +258,9 @@ static void name_file(const char *given)
     if (relative && getcwd(folder, sizeof folder) == NULL)
         mr_fail("--profile %s: cannot tell the current folder (%s)", given, strerror(errno));
     int length = snprintf(path, sizeof path, "%s%s%s", relative ? folder : "", relative ? "/" : "", given);
-    int error = length < (int)sizeof path ? mr_profile_place(path) : ENAMETOOLONG;
-    if (error != 0)
-        mr_fail("--profile %s: cannot be written (%s)", given, strerror(error));
+    const char *wrong = length < (int)sizeof path ? mr_profile_place(path) : strerror(ENAMETOOLONG);
+    if (wrong != NULL)
+        mr_fail("--profile %s: cannot be written (%s)", given, wrong);
 }
 
 static void start_file(const struct mr_image *image)

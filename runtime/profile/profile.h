@@ -19,7 +19,7 @@ void mr_profile_end(void); /* this process ends; for handlers of signals, too */
 /* ---- file.c: samples by where they were taken ---- */
 
 /* A key: the engine, the number of the file (lifted/code_files.c), and the pc as `mipsrec disasm` shows it there. */
-enum mr_profile_engine { MR_PROFILE_LIFTED = 1, MR_PROFILE_INTERPRETED, MR_PROFILE_HOST };
+enum mr_profile_engine { MR_PROFILE_LIFTED = 1, MR_PROFILE_BASELINE, MR_PROFILE_INTERPRETED, MR_PROFILE_HOST };
 #define MR_PROFILE_ENGINE_SHIFT 56
 #define MR_PROFILE_FILE_SHIFT 32
 
@@ -31,8 +31,8 @@ struct mr_profile_table {
     struct mr_sample_slot slots[MR_PROFILE_SLOT_COUNT];
 };
 
-/* Keeps the folder of an absolute path, and sees whether the file can be made there; returns 0 or an error number. */
-int mr_profile_place(const char *path);
+/* Keeps the folder of an absolute path, and sees whether the file can be made there. Returns NULL, or why not. */
+const char *mr_profile_place(const char *path);
 
 /* Writes the table to the file of that path, in the folder that was kept, whatever its name is now; returns 0 or an error
  * number. Allocates nothing, for handlers of signals. */

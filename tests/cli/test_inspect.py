@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.commandline import assert_one_line, mipsrec, mipsrec_here
 from tests.support.compiled import BARE, compile_guest
+from tests.support.hosts import cache_with_host
 from tests.support.tools import need
 
 
@@ -52,6 +53,26 @@ def test_call(guest: Path, tier: str) -> None:
     assert result.stdout.splitlines()[:2] == ["v0 = 0xffffffeb (-21)", "v1 = 0xfffffffe (-2)"]
     for text in ("five", "0b1", "1_000", "0x", "4294967296", "-2147483649"):
         assert_one_line(mipsrec("call", "--tier", tier, guest, "mix", text), text, status=2)
+
+
+REACHES = """
+__attribute__((noipa)) int leaf(int x) { return x * 3; }
+__attribute__((noipa)) int last(int x) { return leaf(x) + 1; }
+__attribute__((noipa)) int tail(int x) { return last(x + 1); }
+__attribute__((noipa)) int other(int x) { return x - 1; }
+int __start(void) { return tail(1) + other(2); }
+"""
+
+
+def test_call_recompiles_what_the_function_reaches(tmp_path: Path) -> None:
+    """The second time, that is in the cache."""
+    program, cache = compile_guest(tmp_path, "little", REACHES, *BARE), cache_with_host(tmp_path / "cache")
+    for _ in range(2):
+        result = mipsrec("call", "--tier", "aot", program, "tail", 4, MIPSREC_CACHE=str(cache))
+        assert result.stdout.splitlines()[0] == "v0 = 0x00000010 (16)", result.stderr
+        (library,) = (cache / "libraries").rglob("*.so")
+        starts = {line.split()[0] for line in mipsrec("disasm", program).stdout.splitlines() if "<" in line}
+        assert json.loads(mipsrec("info", "--json", library).stdout)["entries"] == 3 < len(starts)
 
 
 def test_call_of_a_program_whose_name_is_a_number(guest: Path, tmp_path: Path) -> None:

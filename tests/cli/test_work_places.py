@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,24 @@ def spy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     script.chmod(0o755)
     monkeypatch.setenv("CC", str(script))
     return log
+
+
+def test_a_folder_is_made_and_removed_where_it_was_found(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others exchange their folder with a link to one of the user's: nothing is made there, and nothing left."""
+    theirs, own = shared / "theirs", shared / "own"
+    own.mkdir(mode=0o700)
+    theirs.mkdir()
+
+    def exchanged(folder: str | os.PathLike[str]) -> Iterator[int]:
+        with opened_output(folder) as place:
+            theirs.rename(shared / "moved")
+            theirs.symlink_to(own)
+            yield place
+
+    monkeypatch.setattr(temporary_folder_module, "opened_output", contextmanager(exchanged))
+    monkeypatch.setattr(temporary_folder_module, "is_ours", lambda folder: False)
+    assert temporary_folder_module.made_if_ours("x-", theirs) is None
+    assert os.listdir(own) == [] and os.listdir(shared / "moved") == []
 
 
 def test_no_place_of_others_is_used(open_folder: Path, spy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

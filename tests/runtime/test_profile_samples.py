@@ -88,7 +88,7 @@ def share(profile: profiles.Profile, guest: Guest, engine: str, function: str) -
     [
         ("lifted", "lifted", "spend"),
         ("computed", "lifted", "compute"),
-        ("interpreted", "interp", "spend_slowly"),
+        ("interpreted", "baseline", "spend_slowly"),
         ("kernel", "host", "read"),
     ],
 )
@@ -102,6 +102,19 @@ def test_where_samples_fall(host: Path, guest: Guest, tmp_path: Path, way: str, 
     assert share(profile, guest, engine, read if function == "read" else function) > 0.7
     start_up = 0.05  # before the guest begins; kernels that count ticks are off by one or two
     assert 0.5 * (used - start_up) < profile.total / 1000 < 1.2 * used + 0.01
+
+
+def test_no_program_is_replaced(host: Path, guest: Guest, tmp_path: Path) -> None:
+    """Nor a library: what a profile may replace is a profile, or any other file that is named."""
+    (tmp_path / "program").write_bytes(guest.path.read_bytes())
+    (tmp_path / "link").hardlink_to(tmp_path / "program")
+    for name in ("program", "link"):
+        words = [host, "--profile", tmp_path / name, guest.path, "lifted"]
+        result = subprocess.run(words, capture_output=True, text=True, timeout=600)
+        why = "cannot be written (it is a program or library, which stays: name another file)"
+        assert (result.returncode, result.stderr) == (1, f"mipsrec-host: --profile {tmp_path / name}: {why}\n")
+        assert (tmp_path / name).read_bytes() == guest.path.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "program"]
 
 
 def test_rate(host: Path, guest: Guest, tmp_path: Path) -> None:
