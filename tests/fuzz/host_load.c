@@ -47,10 +47,12 @@ int mr_own_openat(int directory, const char *name, int flags)
     return openat(directory, name, flags | O_CLOEXEC);
 }
 
-const char *mr_host_path_of(const char *name) /* of an interpreter, which so is the input itself */
+int mr_host_path_of(const char *name, unsigned how, const char **found) /* of an interpreter, which so is the input itself */
 {
     (void)name;
-    return path;
+    (void)how;
+    *found = path;
+    return 0;
 }
 
 void *__wrap_mmap(void *at, size_t size_bytes, int protection, int flags, int fd, off_t offset)
