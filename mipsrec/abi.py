@@ -11,7 +11,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .checksum import FOOTER_BYTES, FOOTER_MAGIC
+from .files.checksum import FOOTER_BYTES, FOOTER_MAGIC
 from .state import c_struct, c_variable
 
 # ---- the guest's address space ----

@@ -20,13 +20,13 @@ from . import pipeline
 from .cli import report_errors
 from .commands.bench import load_samples_module
 from .commands.progress import progress_bar
-from .compiler import find_compiler, find_tool
 from .errors import BuildError, MipsrecError
+from .files.temporary_folder import temporary_folder
+from .files.trusted_path import check_program
 from .host_build import host_executable
+from .native.compiler import find_compiler, find_tool
 from .options import Options
-from .temporary_folder import temporary_folder
 from .timing import Contender, compare, geometric_mean
-from .trusted_path import check_program
 
 TOUR = (("sha256", "mipsel"), ("tone_filter", "mips"), ("nbody", "mipsel"))
 ROUNDS = 3

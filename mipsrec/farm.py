@@ -23,21 +23,27 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from . import __version__, native, pipeline, trust
-from .cache import code_path, source_digest
-from .cache_entries import describe
-from .cache_limit import Room
+from . import __version__, recompile
+from .cache.entries import describe
+from .cache.folders import code_path, source_digest
+from .cache.layers import check_trust
+from .cache.limit import Room
+from .cache.store import is_sound, locked, root_of
 from .elf import Image, load_elf, parse_elf
 from .errors import BuildError, LiftError, MipsrecError, UsageError
-from .layers import check_trust
-from .linking import GuestFile, LibraryIdentity
+from .files import trust
+from .files.trusted_tree import distrust_all
+from .fill_store import StoreProgress, StoreReport, Wanted, check_room, missing_of
+from .guest import Guest
+from .native.codegen import recipe
+from .native.library import BuildOptions, Entries, compile_shard, link_objects
+from .native.linking import GuestFile, LibraryIdentity
+from .native.plan import Plan
+from .native.shard_work import DeadShard
+from .native.shards import Shard
+from .native.workers import WorkerDied, result_in_child
 from .options import Options
-from .shard_work import DeadShard
-from .shards import Shard
-from .store import StoreProgress, StoreReport, Wanted, check_room, is_sound, locked, missing_of, root_of
-from .target_cpu import chosen_cpu
-from .trusted_tree import distrust_all
-from .workers import WorkerDied, result_in_child
+from .target.cpu import chosen_cpu
 
 CONNECT_SECONDS = 10
 WORKER_SECONDS = 10
@@ -46,7 +52,7 @@ WORKER_SECONDS = 10
 
 def version() -> str:
     """Return what the client and all workers must agree on: this source code, LLVM, and the kind of machine."""
-    return f"mipsrec {__version__} ({source_digest()[:12]}), LLVM {native.recipe()}"
+    return f"mipsrec {__version__} ({source_digest()[:12]}), LLVM {recipe()}"
 
 
 @dataclass(frozen=True)
@@ -66,15 +72,15 @@ _analysing = threading.Lock()
 
 
 @lru_cache(maxsize=4)
-def _analysed(order: Order) -> tuple[native.Plan, list[Shard]]:
+def _analysed(order: Order) -> tuple[Plan, list[Shard]]:
     gc.unfreeze()  # the analysis of each file is frozen while it is made; those of files that are done may go
     gc.collect()
-    guest = pipeline.Guest(parse_elf(Path(order.path), order.content))
-    plan = pipeline.plan_of(guest, order.options, guest.starts)
+    guest = Guest(parse_elf(Path(order.path), order.content))
+    plan = recompile.plan_of(guest, order.options, guest.starts)
     return plan, plan.shards()
 
 
-def _analysis_of(order: Order) -> tuple[native.Plan, list[Shard]]:
+def _analysis_of(order: Order) -> tuple[Plan, list[Shard]]:
     if order.version != version():
         raise BuildError(f"{_refusal(socket.gethostname(), version())}; this one has {order.version}")
     with _analysing:
@@ -94,11 +100,11 @@ def cut(order: Order) -> list[Shard]:
     return _analysis_of(order)[1]
 
 
-def compile_part(order: Order, number: int) -> tuple[bytes, native.Entries, bool]:
+def compile_part(order: Order, number: int) -> tuple[bytes, Entries, bool]:
     """Return the object of one shard, its entries, and whether it was there from an earlier build."""
     plan, shards = _analysis_of(order)
-    build = native.BuildOptions(1, chosen_cpu(order.options.cpu), order.options.reuse)
-    work = partial(native.compile_shard, plan=plan, build=build)
+    build = BuildOptions(1, chosen_cpu(order.options.cpu), order.options.reuse)
+    work = partial(compile_shard, plan=plan, build=build)
     try:
         return result_in_child(work, shards[number])
     except WorkerDied as died:
@@ -121,7 +127,7 @@ class _OpenFile:
     order: Any
     """The future of its Order."""
     shards: list[Shard] = field(default_factory=list)
-    parts: dict[int, tuple[bytes, native.Entries, bool]] = field(default_factory=dict)
+    parts: dict[int, tuple[bytes, Entries, bool]] = field(default_factory=dict)
 
 
 def store_on_farm(
@@ -237,7 +243,7 @@ class _Farm:
         with locked(path, root_of(options)):
             if not is_sound(path, made_of):
                 entries = [entry for _, found, _ in parts for entry in found]
-                native.link_objects([data for data, _, _ in parts], entries, cpu, identity, path)
+                link_objects([data for data, _, _ in parts], entries, cpu, identity, path)
                 describe(path, one.path, file.soname)
         self.room.add(path)
         file.parts.clear()

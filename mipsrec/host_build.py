@@ -18,12 +18,13 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from . import __version__, stencils, trust
-from .cache import HOSTS, cache_folder, cannot_write, source_digest, with_room
-from .compiler import find_compiler, run_compiler
+from . import __version__, stencils
+from .cache.folders import HOSTS, cache_folder, cannot_write, source_digest, with_room
 from .errors import BuildError, WriteError
+from .files import trust
+from .files.temporary_folder import move_file, temporary_folder
 from .long_work import long_work
-from .temporary_folder import move_file, temporary_folder
+from .native.compiler import find_compiler, run_compiler
 
 _FLAGS = (
     "-std=c11", "-O2", "-g", "-D_GNU_SOURCE=", "-fPIE", "-pthread", "-frounding-math", "-ffp-contract=off",

@@ -20,14 +20,14 @@ from .analysis import Function
 from .elf import Image
 from .emit.function import LiftedFunction
 from .errors import BuildError, LiftError
-from .input_file import open_input, read_input
+from .files.input_file import open_input, read_input
+from .files.temporary_folder import beside, opened_output, write_in
+from .files.trust import Distrusted, is_trusted, others_write, settle
 from .interrupts import held
 from .lift.policy import level_of, nearest
-from .linking import GuestFile
+from .native.linking import GuestFile
 from .options import AUTO, CALL_MODELS, MEMORY_MODELS
 from .profiles import Profile
-from .temporary_folder import beside, opened_output, write_in
-from .trust import Distrusted, is_trusted, others_write, settle
 
 INDEX = "index.json"
 FORMAT = 4

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mipsrec.elf import Image, Segment
-from mipsrec.elf_header import PAGE_BYTES
+from mipsrec.elf.header import PAGE_BYTES
 
 MAX_READ_BYTES = 16 << 20
 """A longer `read` is None: no analysis wants it, and a size taken from a broken program must not fill our memory."""

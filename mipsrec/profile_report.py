@@ -17,7 +17,7 @@ from typing import Any
 
 from .analysis import Block, BlockIndex, Function
 from .errors import ProfileError, one_line
-from .pipeline import Guest, guest_in
+from .guest import Guest, guest_in
 from .profiles import ENGINES, FileSamples, Profile
 from .sysroot import Sysroot
 

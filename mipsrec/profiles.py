@@ -28,7 +28,7 @@ from functools import cached_property
 from pathlib import Path
 
 from .errors import ProfileError
-from .input_file import read_text
+from .files.input_file import read_text
 
 VERSION = 2
 ENGINES = ("lifted", "baseline", "interp", "host")

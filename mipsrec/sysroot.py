@@ -18,8 +18,8 @@ from typing import Literal, TypeVar
 
 from .elf import Image, load_elf
 from .errors import ElfError
-from .folder_walk import files_below
-from .input_file import MOST_ELF_BYTES, open_input, read_text
+from .files.folder_walk import files_below
+from .files.input_file import MOST_ELF_BYTES, open_input, read_text
 
 _MOST_LINKS = 40
 _PATH_MAX = 4096

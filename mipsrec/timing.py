@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .errors import BuildError
+from .files.temporary_folder import temporary_folder
+from .files.trusted_path import check_program
 from .interrupts import held, let_in
-from .temporary_folder import temporary_folder
-from .trusted_path import check_program
 
 LIMIT_SECONDS = 60  # a run may take that long, and LIMIT_TIMES as long as the reference, before it is stopped
 LIMIT_TIMES = 300

@@ -50,7 +50,7 @@ static bool wants_identity(enum mr_memory_model model)
     return model == MR_FLAT && !MR_ADDRESS_SANITIZER; /* its shadow memory is in the low 4 GiB */
 }
 
-/* That of the store's code: variants are named after it first (mipsrec/cache.py). */
+/* That of the store's code: variants are named after it first (mipsrec/cache/folders.py). */
 static enum mr_memory_model model_of_variant(const char *variant)
 {
     if (variant != NULL && strncmp(variant, "paged-", 6) == 0)

@@ -132,7 +132,7 @@ def sources_folder() -> Path:
 def _distrust(sources: Path) -> str | None:
     """Who else can change the sources, which become programs that this user runs; None: nobody."""
     _find_mipsrec()
-    from mipsrec.trusted_tree import distrust_all
+    from mipsrec.files.trusted_tree import distrust_all
 
     return distrust_all(sources)
 
@@ -146,7 +146,7 @@ def _find_mipsrec() -> None:
 def _find_tool(name: str) -> str | None:
     """Return the path of a tool as mipsrec.compiler.find_tool does."""
     _find_mipsrec()
-    from mipsrec.compiler import find_tool
+    from mipsrec.native.compiler import find_tool
 
     return find_tool(name)
 
@@ -154,7 +154,7 @@ def _find_tool(name: str) -> str | None:
 def _run_tool(command: Sequence[str]) -> Any:
     """Run a compiler by mipsrec.compiler.run_tool; return its CompletedProcess."""
     _find_mipsrec()
-    from mipsrec.compiler import run_tool
+    from mipsrec.native.compiler import run_tool
 
     return run_tool(command, cwd=SAMPLES, capture_output=True, text=True)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mipsrec import stencils
-from mipsrec.cache import HOSTS, cache_folder
+from mipsrec.cache.folders import HOSTS, cache_folder
 from mipsrec.errors import BuildError
 from tests.support.compiler_runs import KEPT
 from tests.support.hosts import plain_host

@@ -18,13 +18,13 @@ from types import ModuleType
 from typing import Any
 
 from .. import pipeline
-from ..compiler import find_tool
-from ..elf_header import ET_DYN
+from ..cache.library_file import code_bytes
+from ..elf.header import ET_DYN
 from ..errors import BuildError, MipsrecError, UsageError, one_line
+from ..files.temporary_folder import temporary_folder, write_result
 from ..host_build import host_executable
-from ..library_file import code_bytes
 from ..long_work import bar_for_people
-from ..temporary_folder import temporary_folder, write_result
+from ..native.compiler import find_tool
 from ..timing import Contender, compare
 from . import (
     bench_chart,

@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from ..errors import BuildError
-from ..input_file import read_input
+from ..files.input_file import read_input
 from ..timing import geometric_mean
 
 Document = dict[str, Any]

@@ -14,9 +14,9 @@ from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
-from ..compiler import find_tool, run_tool
 from ..errors import UsageError
-from ..temporary_folder import temporary_folder
+from ..files.temporary_folder import temporary_folder
+from ..native.compiler import find_tool, run_tool
 from ..timing import Contender
 
 NATIVE = ("clang", "gcc32")

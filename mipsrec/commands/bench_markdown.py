@@ -12,9 +12,9 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 
 from .. import __version__
-from ..compiler import run_tool
 from ..errors import one_line
 from ..host_build import runtime_folder
+from ..native.compiler import run_tool
 from .bench_report import Results, heading, ratio_text
 
 _PLAIN_GIT = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_OPTIONAL_LOCKS": "0"}

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from ..errors import BuildError
-from ..input_file import read_text
+from ..files.input_file import read_text
 from ..timing import mean_ratio
 from . import bench_goals, bench_markdown
 from .bench_report import NO_KERNELS, Results, document, heading

@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import __version__
 from ..options import Options
-from ..target_cpu import chosen_cpu
+from ..target.cpu import chosen_cpu
 from ..timing import Comparison, mean_ratio
 
 BAR_WIDTH = 24

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from .. import trust
-from ..compiler import find_tool, run_tool
 from ..errors import BuildError
-from ..temporary_folder import temporary_folder
-from ..trusted_tree import distrust_all
+from ..files import trust
+from ..files.temporary_folder import temporary_folder
+from ..files.trusted_tree import distrust_all
+from ..native.compiler import find_tool, run_tool
 
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _ARCHIVE = "$(ORIGIN) $(REPO_URI) $(RELEASE) $(COMPONENT)"

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ..cache import is_private
+from ..cache.folders import is_private
+from ..cache.layers import check_trust, refusal
 from ..errors import BuildError, MipsrecError, UsageError, one_line
+from ..files.temporary_folder import write_in
+from ..files.trust import Distrusted, opened_folder, settle
 from ..host_build import host_executable
-from ..layers import check_trust, refusal
-from ..temporary_folder import write_in
-from ..trust import Distrusted, opened_folder, settle
 
 DESCRIPTION = """\
 Registers the host with Linux's binfmt_misc, so that MIPS programs run wherever a program may be named: in a shell, by

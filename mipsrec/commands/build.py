@@ -8,12 +8,13 @@ import re
 import sys
 from pathlib import Path
 
-from .. import pipeline, trust
-from ..cache import own_folder
-from ..elf_marks import lack_of
+from .. import pipeline
+from ..cache.folders import own_folder
+from ..cache.layers import refusal
+from ..elf.marks import lack_of
 from ..errors import BuildError, UsageError, one_line
+from ..files import trust
 from ..ir_dump import read_dump
-from ..layers import refusal
 from .arguments import (
     add_build,
     add_function,

@@ -14,15 +14,16 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from ..cache import CODE, HOSTS, LIBRARIES, OBJECTS, cache_folder, own_folder, source_digest
-from ..cache_entries import CacheEntry, cache_entries, damage_of, remove
-from ..cache_limit import limit_bytes, parse_size, size_text
-from ..cache_prune import Rules, leftovers
-from ..cache_prune import prune as prune_cache
+from .. import stencils
+from ..cache.entries import CacheEntry, cache_entries, damage_of, remove
+from ..cache.folders import CODE, HOSTS, LIBRARIES, OBJECTS, cache_folder, own_folder, source_digest
+from ..cache.layers import layer_folders
+from ..cache.library_file import Damaged, LibraryFacts, read_library
+from ..cache.limit import limit_bytes, parse_size, size_text
+from ..cache.prune import Rules, leftovers
+from ..cache.prune import prune as prune_cache
 from ..errors import one_line
-from ..layers import layer_folders
-from ..library_file import Damaged, LibraryFacts, read_library
-from ..trust import distrust
+from ..files.trust import distrust
 from .arguments import add_run
 
 _KINDS = {
@@ -211,7 +212,7 @@ def _print_layers() -> None:
 
 def list_entries(arguments: argparse.Namespace) -> int:
     found, limit = list(cache_entries()), limit_bytes()
-    left = list(leftovers())
+    left = list(leftovers(stencils.cached_name()))
     totals = _totals(found)
     total_bytes = sum(total["bytes"] for total in totals.values())
     if arguments.json:
@@ -257,7 +258,7 @@ def verify(arguments: argparse.Namespace) -> int:
 
 def prune(arguments: argparse.Namespace) -> int:
     rules = Rules(arguments.max_size, arguments.older_than, arguments.other_versions, arguments.dry_run)
-    gone = prune_cache(rules)
+    gone = prune_cache(rules, stencils.cached_name())
     counts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     for one in gone:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from .. import pipeline
 from ..analysis import End, Function
-from ..compiler import find_tool, run_tool
 from ..errors import BuildError, UsageError, one_line
-from ..temporary_folder import write_result
+from ..files.temporary_folder import write_result
+from ..native.compiler import find_tool, run_tool
 from .arguments import add_program
 
 DESCRIPTION = """\

@@ -11,9 +11,9 @@ from tqdm import tqdm
 
 from ..elf import Image
 from ..errors import BuildError, one_line
+from ..fill_store import StoreProgress, StoreReport, readable_images, store_all
 from ..long_work import bar_for_people
 from ..options import Options
-from ..store import StoreProgress, StoreReport, readable_images, store_all
 from ..sysroot import closure_of, mips_files
 from .guest_files import sysroot_of
 

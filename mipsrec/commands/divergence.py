@@ -17,9 +17,9 @@ from typing import Any
 from ..abi import CAUSES
 from ..analysis import Block, End, Function
 from ..errors import one_line
+from ..guest import Guest, guest_in
 from ..isa import decode
 from ..isa.effects import masks
-from ..pipeline import Guest, guest_in
 from ..state import GPR_NAMES
 from .run import guest_words
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import BuildError
-from ..temporary_folder import place_below
+from ..files.temporary_folder import place_below
 
 if TYPE_CHECKING:
     from ..sysroot import Sysroot

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from ..errors import BuildError
-from ..trusted_path import check_program
+from ..files.trusted_path import check_program
 
 
 @contextmanager

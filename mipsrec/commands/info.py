@@ -10,9 +10,9 @@ from typing import Any
 
 from .. import pipeline
 from ..analysis import End
-from ..checksum import ends_whole
 from ..elf import Image
 from ..errors import BuildError, one_line
+from ..files.checksum import ends_whole
 from ..host_build import host_executable
 
 DESCRIPTION = """\

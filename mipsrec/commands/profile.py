@@ -11,9 +11,10 @@ from typing import TextIO
 
 from .. import pipeline, profiles
 from ..errors import ProfileError, UsageError, one_line
+from ..files.temporary_folder import temporary_folder
+from ..guest import guest_in
 from ..host_build import host_executable
 from ..profile_report import chosen_functions, make_report, report_data, report_text
-from ..temporary_folder import temporary_folder
 from .arguments import add_function, add_library, add_profile_rate, add_run, add_tier, named_functions, number_from
 from .guest_files import guest_file, sysroot_of
 from .host_process import run_to_end
@@ -85,7 +86,7 @@ def _program_of(arguments: argparse.Namespace, profile: profiles.Profile) -> pip
     path = next(file.path for file in profile.files if file.identity == profile.identity)
     places = (Path(path), sysroot_of(arguments).host_path(path)) if path else ()
     for place in places:
-        found = pipeline.guest_in(place, profile.identity) if place is not None else None
+        found = guest_in(place, profile.identity) if place is not None else None
         if found is not None:
             return found
     raise ProfileError(f"{profile.path}: its program {path} is gone or has changed since; name the program: mipsrec "

@@ -10,15 +10,23 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from .. import trust
-from ..cache import cache_folder, has_folder, is_private, library_path, remove_private_folder, say_once, variant_of
-from ..cache_notes import forget_wrong, note_use
-from ..checksum import identity_of
+from ..cache.folders import (
+    cache_folder,
+    has_folder,
+    is_private,
+    library_path,
+    remove_private_folder,
+    say_once,
+    variant_of,
+)
+from ..cache.layers import is_default, layer_folders, paths_to_run
+from ..cache.library_file import is_undamaged
+from ..cache.notes import forget_wrong, note_use
 from ..errors import ElfError, UsageError, WriteError
+from ..files import trust
+from ..files.checksum import identity_of
+from ..files.input_file import MOST_ELF_BYTES, open_input, read_input
 from ..host_build import host_executable
-from ..input_file import MOST_ELF_BYTES, open_input, read_input
-from ..layers import is_default, layer_folders, paths_to_run
-from ..library_file import is_undamaged
 from ..options import AUTO, Options
 from .arguments import add_library, add_profile_rate, add_run, add_tier, options_of
 from .guest_files import guest_file

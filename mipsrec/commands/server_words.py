@@ -9,8 +9,8 @@ import sys
 import time
 from pathlib import Path
 
-from ..cache import own_folder
-from ..cache_limit import limit_bytes
+from ..cache.folders import own_folder
+from ..cache.limit import limit_bytes
 from ..errors import BuildError, UsageError
 
 _COMMAND = "mipsrec-python"

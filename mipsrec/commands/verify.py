@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from .. import pipeline
-from ..cache import cache_folder, variant_of, with_room
+from ..cache.folders import cache_folder, variant_of, with_room
 from ..elf import Image
 from ..errors import LiftError, UsageError
 from ..host_build import host_executable

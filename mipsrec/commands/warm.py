@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 
 from .. import pipeline
-from ..cache import own_folder, variant_of
+from ..cache.folders import own_folder, variant_of
 from ..errors import BuildError, one_line
 from ..host_build import host_executable
 from ..options import Options

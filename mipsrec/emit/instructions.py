@@ -131,7 +131,7 @@ class InstructionWriter:
         self._writer.void('fence syncscope("singlethread") seq_cst')
 
     def _note_written(self, instruction: Instruction) -> None:
-        """Count what an instruction has written as dirty, and store sp (lift/passes/context.py)."""
+        """Count what an instruction has written as dirty, and store sp (lift/facts/context.py)."""
         current = self._machine.current
         written = self._units.masks(instruction)[1]
         current.dirty |= written

@@ -1,7 +1,7 @@
 """Loops that come to their end by themselves, for whatever values their registers have.
 
 Enters: a graph, and the blocks of a loop of it. Leaves: whether the loop surely ends within 2**32 short iterations, so
-that it needs no safepoint (passes/safepoints.py). A loop without calls ends if in each of its iterations, and in those
+that it needs no safepoint (facts/safepoints.py). A loop without calls ends if in each of its iterations, and in those
 of the loops inside it, one of these happens:
 
 - A branch compares a *counter* with an invariant, and leaves. A counter goes one way round the circle of 2**32 values.

@@ -17,6 +17,11 @@ from .convention import (
     may_unwind,
     settled_by_caller,
 )
+from .facts.context import StateContext
+from .facts.dead_at_self_call import calls_for_certain, calls_in_any_case, calls_itself
+from .facts.partial_inline import find_partial_inline
+from .facts.safepoints import find_safepoints
+from .facts.shared_switches import shares_switch
 from .ir import BlockPlan, CallSite, Frame, FunctionPlan, PartialInline
 from .options import LiftOptions
 from .passes import (
@@ -34,11 +39,6 @@ from .passes import (
     unaligned,
     vectorize,
 )
-from .passes.context import StateContext
-from .passes.dead_at_self_call import calls_for_certain, calls_in_any_case, calls_itself
-from .passes.partial_inline import find_partial_inline
-from .passes.safepoints import find_safepoints
-from .passes.switches import shares_switch
 from .units import Units
 
 PIPELINE: tuple[Callable[[FunctionPlan], None], ...] = (

@@ -13,9 +13,9 @@ from ..flow.solve import Direction, Meet, reads_and_writes, solve
 from ..isa.effects import LOAD, STORE, added_constant, based_access, effects
 from .bounded_loops import is_bounded
 from .convention import PRESERVED, settled_by_caller
+from .facts.dead_at_self_call import calls_for_certain
+from .facts.safepoints import cycles_without_safepoint
 from .ir import BlockPlan, FunctionPlan
-from .passes.dead_at_self_call import calls_for_certain
-from .passes.safepoints import cycles_without_safepoint
 from .passes.scalar_promotion import access_of, place
 from .text import registers_text
 

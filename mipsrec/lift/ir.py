@@ -13,9 +13,9 @@ from ..isa.effects import ACCESS_BYTES
 if TYPE_CHECKING:
     from ..flow.graph import Graph
     from .convention import Callee, Convention
+    from .facts.context import StateContext
+    from .facts.safepoints import Safepoints
     from .options import LiftOptions
-    from .passes.context import StateContext
-    from .passes.safepoints import Safepoints
     from .passes.vectorize.iteration import Iteration
     from .units import Units
 

@@ -18,9 +18,9 @@ from ..isa.effects import ALL_BITS, effects
 from ..options import AUTO, LIGHT
 from ..profiles import Profile
 from .convention import CARRIED_BITS, SP_BIT, Callee, argument_registers, symbol_of
-from .passes.context import LARGE_FUNCTION_BLOCKS
-from .passes.dead_at_self_call import with_dead_registers
-from .passes.saved_registers import find_frame
+from .facts.context import LARGE_FUNCTION_BLOCKS
+from .facts.dead_at_self_call import with_dead_registers
+from .facts.frames import find_frame
 
 FULL = "2"
 """What `auto` means by full effort: level 3 made no kernel faster."""
@@ -63,16 +63,21 @@ def has_hot_loops(function: Function) -> bool:
 
 
 def levels_of_program(
-    program: Program, starts: Iterable[int], level: str, profile: Profile | None = None
+    program: Program,
+    starts: Iterable[int],
+    level: str,
+    profile: Profile | None = None,
+    hot: Collection[int] | None = None,
 ) -> dict[int, str]:
-    """Return the level of each function; `level` is that of `--opt`."""
+    """Return the level of each function; `level` is that of `--opt`. The caller may know which functions are hot."""
     starts = list(starts)
-    if profile is not None:
-        hot = sampled(program, starts, profile)
-    elif level == AUTO:
-        hot = hot_functions(program, starts)
-    else:
-        hot = set(starts)
+    if hot is None:
+        if profile is not None:
+            hot = sampled(program, starts, profile)
+        elif level == AUTO:
+            hot = hot_functions(program, starts)
+        else:
+            hot = starts
     hot = {start for start in hot if jump_count(program.functions[start]) <= MOST_JUMPS}
     return {start: level_of(start in hot, program.functions[start].instruction_count(), level) for start in starts}
 

@@ -33,7 +33,7 @@ def is_native(distribution: Distribution) -> bool:
         import elftools  # noqa: F401
         import llvmlite  # noqa: F401
 
-        from mipsrec.compiler import find_compiler
+        from mipsrec.native.compiler import find_compiler
 
         find_compiler()
     except Exception as error:

@@ -2,7 +2,7 @@
 
 A library is made of *groups*. A group is what was compiled at once: its functions call each other directly, and others
 through the dispatch table, so that nothing in it depends on what comes later. Later groups take over entries of earlier
-ones. Objects of groups are kept with those of other builds (object_cache.py), so that a library grows at the cost of
+ones. Objects of groups are kept with those of other builds (cache/objects.py), so that a library grows at the cost of
 the new group and a link. When there are many groups, all functions are compiled anew as one.
 
 Beside the library stands what it was made of, in its description (cache_entries.describe). Both appear whole or not at
@@ -21,22 +21,25 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from .. import native, object_cache, trust
 from ..analysis import Program
-from ..cache import code_path, own_folder, source_digest, variant_folder
-from ..cache_entries import GROWING, read_description
-from ..cache_limit import Room
+from ..cache import objects
+from ..cache.entries import GROWING, read_description
+from ..cache.folders import code_path, own_folder, source_digest, variant_folder
+from ..cache.library_file import Damaged, read_library
+from ..cache.limit import Room
 from ..emit.function import LiftedFunction
 from ..emit.module import module_text
-from ..library_file import Damaged, read_library
-from ..lift.policy import MOST_JUMPS, cold_functions, jump_count, large_interpreters, level_of, with_cold
-from ..linking import GuestFile, LibraryIdentity
+from ..files import trust
+from ..native.codegen import choose_options, compile_text, default_triple, object_key
+from ..native.library import BuildOptions, dying_starts, in_workers, lift_shard, link_objects
+from ..native.linking import GuestFile, LibraryIdentity
+from ..native.plan import Plan, choose
+from ..native.shard_work import CompilerDied
+from ..native.shards import Shard
+from ..native.workers import Death
 from ..options import AUTO, Options
 from ..pipeline import Guest
-from ..shard_work import CompilerDied
-from ..shards import Shard
-from ..target_cpu import Cpu, chosen_cpu
-from ..workers import Death
+from ..target.cpu import Cpu, chosen_cpu
 from .choice import FileIndex
 
 MOST_GROUPS = 12
@@ -173,19 +176,19 @@ def _symbols(lifted: list[LiftedFunction]) -> set[str]:
     return found.union(*(function.calls for function in lifted))
 
 
-def _compile(shard: Shard, plan: native.Plan, number: int, cpu: Cpu) -> Part:
-    native.choose_options(shard.level)
-    lifted = native.lift_shard(shard, plan)
-    text = module_text(lifted, native.default_triple(), plan.options.file_name)
+def _compile(shard: Shard, plan: Plan, number: int, cpu: Cpu) -> Part:
+    choose_options(shard.level)
+    lifted = lift_shard(shard, plan)
+    text = module_text(lifted, default_triple(), plan.options.file_name)
     text = renamed(text, _symbols(lifted), number)
-    key = native.object_key([("generated IR", text)], shard.level, cpu)
-    if object_cache.find(key) is None:
-        object_cache.keep(key, native.compile_text(text, shard.level, cpu))
+    key = object_key([("generated IR", text)], shard.level, cpu)
+    if objects.find(key) is None:
+        objects.keep(key, compile_text(text, shard.level, cpu))
     entries = tuple((pc, f"{function.symbol}-{number}") for function in lifted for pc in function.entries)
     return Part(key, entries)
 
 
-def _plan(guest: Guest, options: Options, functions: Functions) -> native.Plan:
+def _plan(guest: Guest, options: Options, functions: Functions) -> Plan:
     """Return how functions are compiled: with full effort, but those that it is no use for."""
     program = guest.program
     functions = {
@@ -198,14 +201,8 @@ def _plan(guest: Guest, options: Options, functions: Functions) -> native.Plan:
             for start, entries in functions.items()
         }
         program = Program({**program.functions, **more}, program.names, program.warnings)
-    levels = {}
-    for start in functions:
-        function = program.functions[start]
-        levels[start] = level_of(jump_count(function) <= MOST_JUMPS, function.instruction_count(), AUTO)
     chosen = {start: guest.starts[start] for start in functions}
-    cold = cold_functions(program, levels, AUTO)
-    callees = with_cold(program, chosen, cold, large_interpreters(program, chosen))
-    return native.Plan(program, callees, levels, guest.lift_options(options))
+    return choose(program, chosen, guest.lift_options(options), AUTO, hot=chosen.keys())
 
 
 def compile_group(
@@ -216,14 +213,14 @@ def compile_group(
     Raises MipsrecError.
     """
     lacking: dict[int, Death] = {}
-    build = native.BuildOptions(jobs, chosen_cpu(options.cpu))
+    build = BuildOptions(jobs, chosen_cpu(options.cpu))
     while True:
         plan = _plan(guest, options, functions)
         work = partial(_compile, plan=plan, number=number, cpu=build.cpu)  # workers inherit it through fork
         try:
-            return Group(number, functions, tuple(native.in_workers(plan.shards(), work, build))), lacking
+            return Group(number, functions, tuple(in_workers(plan.shards(), work, build))), lacking
         except CompilerDied as died:
-            lacking |= native.dying_starts(died, plan, build, guest.image.path)
+            lacking |= dying_starts(died, plan, build, guest.image.path)
             functions = {start: functions[start] for start in functions if start not in lacking}
 
 
@@ -259,12 +256,12 @@ def _objects_of(guest: Guest, options: Options, groups: list[Group], jobs: int) 
     """Return the objects of groups; those that are kept no more are made again."""
     found: list[bytes] = []
     for group in groups:
-        parts = [object_cache.find(part.key) for part in group.parts]
+        parts = [objects.find(part.key) for part in group.parts]
         if None in parts:
             compile_group(guest, options, group.functions, group.number, jobs)
-            parts = [object_cache.find(part.key) for part in group.parts]
+            parts = [objects.find(part.key) for part in group.parts]
         if None in parts:
-            raise OSError(f"{object_cache.objects_folder()}: keeps no objects")
+            raise OSError(f"{objects.objects_folder()}: keeps no objects")
         found += [data for data in parts if data is not None]
     return found
 
@@ -281,7 +278,7 @@ def _put(guest: Guest, options: Options, library: Library, groups: list[Group], 
     partial_path = folder / f".{library.path.stem}.{os.getpid()}"
     try:
         parts = _objects_of(guest, options, groups, jobs)
-        native.link_objects(parts, list(entries.items()), cpu, identity, partial_path)
+        link_objects(parts, list(entries.items()), cpu, identity, partial_path)
         trust.clear(library.path, folder)
         with partial_path.open("rb") as stream:
             os.fsync(stream.fileno())

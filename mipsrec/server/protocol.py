@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import trust
 from ..abi import MOST_PCS, REQUEST_KINDS, REQUEST_MAGIC, REQUEST_VERSION, request_head
-from ..cache import own_folder, source_digest
+from ..cache.folders import own_folder, source_digest
 from ..errors import BuildError
+from ..files import trust
+from ..files.this_user import is_this_user
 from ..options import CALL_MODELS, CPUS, LEVELS, MEMORY_MODELS, Options
-from ..this_user import is_this_user
 
 HOT, STATUS, STOP, FINISH = (REQUEST_KINDS[kind] for kind in ("hot", "status", "stop", "finish"))
 """What is hot; how are things?; end; compile all that was ever asked for, and make groups of functions one."""

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from .. import object_cache, trust
-from ..cache import own_folder
+from ..cache import objects
+from ..cache.folders import own_folder
 from ..errors import BuildError
-from ..this_user import is_this_user
+from ..files import trust
+from ..files.this_user import is_this_user
 from . import protocol
 from .files import Files
 from .log import note
@@ -250,5 +251,5 @@ def serve(jobs: int, idle_seconds: float) -> int:
             with suppress(OSError):
                 path.unlink()
             listener.close()
-            object_cache.trim()
+            objects.trim()
     return 0

@@ -18,15 +18,15 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from .. import trust
-from ..cache import cache_folder, code_path
-from ..cache_notes import note_identity, times_tell
-from ..checksum import identity_of
+from ..cache.folders import cache_folder, code_path
+from ..cache.notes import note_identity, times_tell
+from ..cache.store import locked
 from ..elf import parse_elf
 from ..errors import MipsrecError
+from ..files import trust
+from ..files.checksum import identity_of
 from ..options import Options
 from ..pipeline import Guest
-from ..store import locked
 from . import growth
 from .choice import FileIndex, choose, unknown_starts
 from .log import note

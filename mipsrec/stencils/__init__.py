@@ -25,11 +25,11 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from .. import trust
-from ..cache import HOSTS, cache_folder, cannot_write
+from ..cache.folders import HOSTS, cache_folder, cannot_write
 from ..errors import WriteError
+from ..files import trust
 from ..long_work import long_work
-from ..target_cpu import native_level
+from ..target.cpu import native_level
 
 SHIPPED = "_shipped"
 _MOST_BYTES = 1 << 26
@@ -37,14 +37,13 @@ NUMBERS, TABLES = "mr_stencil_numbers.h", "mr_stencils.h"
 
 
 _NOT_IN_STENCILS = (
-    "__init__.py", "__main__.py", "analysis/", "cache", "checked_arguments.py", "checksum.py", "cli.py", "commands/",
-    "compiler.py",
-    "demo.py", "elf", "errors.py", "farm.py", "flow/", "host_build.py", "input_file.py", "interrupts.py", "ir_dump.py",
-    "layers.py", "library_file.py",
-    "lift/build.py", "lift/check.py", "lift/passes/", "lift/policy.py", "lift/text.py", "lift/variants.py",
-    "linking.py", "long_work.py", "memory.py", "object_cache.py", "options.py", "packaging/", "pipeline.py", "profile",
-    "server/", "shards.py", "store.py", "sysroot.py", "temporary_folder.py", "timing.py", "trust", "workers.py",
-    "_runtime", "_samples", SHIPPED,
+    "__init__.py", "__main__.py", "analysis/", "cache/", "checked_arguments.py", "cli.py", "commands/", "demo.py",
+    "elf/", "errors.py", "farm.py", "files/", "fill_store.py", "flow/", "guest.py", "host_build.py", "interrupts.py",
+    "ir_dump.py", "lift/build.py", "lift/check.py", "lift/facts/", "lift/passes/", "lift/policy.py", "lift/text.py",
+    "lift/variants.py", "long_work.py", "memory.py", "native/__init__.py", "native/compiler.py",
+    "native/library.py", "native/library_imports.py", "native/linking.py", "native/plan.py", "native/shard",
+    "native/workers.py", "options.py", "packaging/", "pipeline.py", "profile", "recompile.py", "server/", "sysroot.py",
+    "timing.py", "_runtime", "_samples", SHIPPED,
 )  # fmt: skip
 """What the names of modules begin with that have no part in a stencil: no guest program is read or planned for one."""
 

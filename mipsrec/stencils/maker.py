@@ -17,9 +17,9 @@ from elftools.elf.elffile import ELFFile
 from ..emit.floats import CONSTRAINED_DECLARATIONS
 from ..emit.module import ATTRIBUTES, DECLARATIONS
 from ..emit.writer import MODULE_METADATA
-from ..native import emit_text
-from ..target_cpu import Cpu
-from ..workers import results
+from ..native.codegen import emit_text
+from ..native.workers import results
+from ..target.cpu import Cpu
 from .assembly import Assembled, Unfit, assemble, loses_pins
 from .catalogue import OPAQUE, SPILLED, Entry, entries
 from .convention import SIGNATURE, TYPE

@@ -1,7 +1,7 @@
 /* The checksum of a library file.
  *
  * mr_checksum(bytes, size) = crc | (uint64_t)(uint32_t)size << 32, where crc is the CRC-32 of zlib, PNG and Ethernet:
- * polynomial 0x04c11db7 reflected (0xedb88320), initial value and final exclusive-or 0xffffffff. mipsrec/checksum.py
+ * polynomial 0x04c11db7 reflected (0xedb88320), initial value and final exclusive-or 0xffffffff. mipsrec/files/checksum.py
  * computes the same with zlib.crc32.
  *
  * A host reads megabytes of it at every start, so processors with a carry-less multiply fold 64 bytes at a time

@@ -173,7 +173,7 @@ static bool is_usual(const char *name, const char *letters)
     return digits > 0 && strchr(letters, value[digits]) != NULL && value[digits + 1] == 0;
 }
 
-/* Whether Python is to judge what the environment says (mipsrec/commands/server_words.py, mipsrec/cache_limit.py). */
+/* Whether Python is to judge what the environment says (mipsrec/commands/server_words.py, mipsrec/cache/limit.py). */
 static bool has_odd_variables(void)
 {
     const char *wanted = getenv("MIPSREC_SERVER");

@@ -11,7 +11,7 @@
 
 #define MR_IDENTITY_DIGITS 64
 
-#ifndef MR_CODE_KEY /* of the mipsrec that this is built by: part of the path of its code (mipsrec/cache.py) */
+#ifndef MR_CODE_KEY /* of the mipsrec that this is built by: part of the path of its code (mipsrec/cache/folders.py) */
 #define MR_CODE_KEY "none"
 #endif
 

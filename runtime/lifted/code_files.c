@@ -26,8 +26,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PIE_BIAS 0x00400000u         /* equals PIE_BIAS of mipsrec/elf_header.py */
-#define USER_SPACE_START 0x00010000u /* equals USER_SPACE_START of mipsrec/elf_header.py */
+#define PIE_BIAS 0x00400000u         /* equals PIE_BIAS of mipsrec/elf/header.py */
+#define USER_SPACE_START 0x00010000u /* equals USER_SPACE_START of mipsrec/elf/header.py */
 #define MOST_FILES MR_MOST_CODE_FILES
 #define MOST_HEADERS 64u
 #define USER_PAGES (0x80000000u / MR_PAGE_BYTES)

@@ -2,7 +2,7 @@
  *
  * Enters: the number of a group, and the lists of users and groups in /etc. Leaves: whether nobody but this user, and root,
  * can have the group. Only these files count; where anything in them, or in how the system uses them, is unusual, the group
- * is others'. Python has the same rule (mipsrec/private_group.py).
+ * is others'. Python has the same rule (mipsrec/files/private_group.py).
  */
 #include "lifted/private_group.h"
 #include "lifted/this_user.h"

@@ -4,7 +4,7 @@
  * kept more than its user could have: files, memory. It trusts root alone until it executes another program.
  *
  * In a user namespace, one number stands for all users who have none there: the process itself may have that number, and so
- * has what anybody owns outside. Python has the same rule (mipsrec/this_user.py).
+ * has what anybody owns outside. Python has the same rule (mipsrec/files/this_user.py).
  */
 #include "lifted/this_user.h"
 

@@ -1,7 +1,7 @@
 /* Loads a MIPS program and the interpreter it names: files in, guest mappings and `struct mr_image` out.
  *
  * Layout follows the kernel (fs/binfmt_elf.c): segments go down in file order, later ones over earlier ones, in whole pages
- * of the file; memory beyond p_filesz of a segment with p_memsz > p_filesz is zero. mipsrec/elf_header.py and memory.py
+ * of the file; memory beyond p_filesz of a segment with p_memsz > p_filesz is zero. mipsrec/elf/header.py and memory.py
  * state the same rules for the translator. Where a position-independent file goes:
  *
  *     static program                     PIE_BIAS, which is where the translator looks at it; so is any whose function is
@@ -31,7 +31,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PIE_BIAS 0x00400000u         /* equals PIE_BIAS of mipsrec/elf_header.py */
+#define PIE_BIAS 0x00400000u         /* equals PIE_BIAS of mipsrec/elf/header.py */
 #define DYNAMIC_PIE_BIAS 0x55550000u /* arch/mips/include/asm/elf.h: TASK_SIZE / 3 * 2, in units of 64 KiB */
 #define LOWEST_ADDRESS 0x10000u
 #define MAX_FILE_BYTES (256u << 20)

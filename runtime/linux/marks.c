@@ -1,4 +1,4 @@
-/* What a file says of itself besides being a MIPS program. mipsrec/elf_marks.py states the same for the translator.
+/* What a file says of itself besides being a MIPS program. mipsrec/elf/marks.py states the same for the translator.
  *
  * Sources: the notes of binutils' readelf and of each system's start-up code; IRIX's sys/elf.h for its interpreters.
  */

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec.cache import own_folder
+from mipsrec.cache.folders import own_folder
 from tests.cli.others import open_to_others
 from tests.cli.storing import LEVEL, OTHER, Build
 from tests.support.commandline import mipsrec

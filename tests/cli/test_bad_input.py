@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from mipsrec import stencils
-from mipsrec.checksum import FOOTER_BYTES, footer
-from mipsrec.temporary_folder import temporary_folder
+from mipsrec.files.checksum import FOOTER_BYTES, footer
+from mipsrec.files.temporary_folder import temporary_folder
 from tests.elf.refused import REFUSED
 from tests.support.commandline import assert_one_line, command, environment, heed_interrupts, mipsrec, mipsrec_here
 from tests.support.compiled import HELLO, compile_guest

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec.cache import source_digest
+from mipsrec.cache.folders import source_digest
 from tests.cli.farm import Farm, wait_until
 from tests.cli.storing import Build, make_root, other_version, unfinished
 from tests.support.commandline import assert_one_line, command, environment, heed_interrupts

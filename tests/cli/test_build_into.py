@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from mipsrec.cache import source_digest
+from mipsrec.cache.folders import source_digest
 from tests.cli.storing import OTHER, libraries
 from tests.support.commandline import assert_one_line, command, environment, mipsrec
 from tests.support.dynamic import library

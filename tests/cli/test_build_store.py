@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec.cache import source_digest
+from mipsrec.cache.folders import source_digest
+from mipsrec.cache.store import stored_path
 from mipsrec.elf import load_elf
+from mipsrec.fill_store import store_all
 from mipsrec.options import Options
-from mipsrec.store import store_all, stored_path
 from tests.cli.farm import wait_until
 from tests.cli.storing import LEVEL, Build, libraries, make_root, other_version, stored, unfinished
 from tests.support.commandline import assert_one_line, command, environment, heed_interrupts, mipsrec

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from mipsrec import cache_limit
-from mipsrec.cache import source_digest
-from mipsrec.library_file import Damaged, read_library
+from mipsrec.cache import limit
+from mipsrec.cache.folders import source_digest
+from mipsrec.cache.library_file import Damaged, read_library
 from tests.cli.storing import OTHER, libraries
 from tests.support.commandline import assert_one_line, mipsrec
 from tests.support.dynamic import library
@@ -358,8 +358,8 @@ def test_help_teaches() -> None:
 def test_sizes(text: str, size: int | None) -> None:
     if size is None:
         with pytest.raises(ValueError, match="no size"):
-            cache_limit.parse_size(text)
+            limit.parse_size(text)
     else:
-        assert cache_limit.parse_size(text) == size
+        assert limit.parse_size(text) == size
     for size, shown in ((1536, "1.5 KiB"), (3 << 40, "3.0 TiB"), (5, "5 bytes")):
-        assert cache_limit.size_text(size) == shown
+        assert limit.size_text(size) == shown

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import cache_notes
-from mipsrec.checksum import identity_of
+from mipsrec.cache import notes
 from mipsrec.commands.run import library_of
 from mipsrec.elf import load_elf
+from mipsrec.files.checksum import identity_of
+from mipsrec.fill_store import StoreReport, missing_of
 from mipsrec.options import Options
-from mipsrec.store import StoreReport, missing_of
 from tests.support.compiled import FREESTANDING, compile_guest
 
 OPTIONS = Options(opt=0, jobs=1)
@@ -26,7 +26,7 @@ OPTIONS = Options(opt=0, jobs=1)
 def tell(path: Path) -> bool:
     handle = os.open(path, os.O_RDONLY)
     try:
-        return cache_notes.times_tell(handle)
+        return notes.times_tell(handle)
     finally:
         os.close(handle)
 
@@ -46,7 +46,7 @@ def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
 
 def test_times_of_a_file_with_writers_do_not_tell(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not tell(file)
-    later(monkeypatch, 2 * cache_notes.OLD_SECONDS)
+    later(monkeypatch, 2 * notes.OLD_SECONDS)
     assert tell(file)
     with file.open("r+b") as stream:
         assert not tell(file)
@@ -62,7 +62,7 @@ def test_without_leases_files_must_be_old(file: Path, monkeypatch: pytest.Monkey
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(fcntl, "fcntl", refuse)
-    later(monkeypatch, cache_notes.OLD_SECONDS - 60)
+    later(monkeypatch, notes.OLD_SECONDS - 60)
     assert not tell(file)
     later(monkeypatch, 120)
     assert tell(file)
@@ -77,10 +77,10 @@ def test_whoever_reads_a_file_removes_a_wrong_note(
 ) -> None:
     program = compile_guest(tmp_path, "little", FREESTANDING, "-static", "-nostdlib", "-fno-pic", "-mno-abicalls")
     monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path / "cache"))
-    note = tmp_path / "cache" / cache_notes.FOLDER / cache_notes.name_of(program.stat())
+    note = tmp_path / "cache" / notes.FOLDER / notes.name_of(program.stat())
     right = identity_of(program.read_bytes())
     for identity in (right, "0" * 64):
-        cache_notes.note_identity(program.stat(), identity)
-        assert cache_notes.read_note(note) == identity
+        notes.note_identity(program.stat(), identity)
+        assert notes.read_note(note) == identity
         read(program)
         assert note.exists() == (identity == right)

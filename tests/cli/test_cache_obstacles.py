@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import cache, host_build, object_cache, trust
-from mipsrec.cache import HOSTS, source_digest
-from mipsrec.checksum import identity_of
+from mipsrec import host_build
+from mipsrec.cache import folders, objects
+from mipsrec.cache.folders import HOSTS, source_digest
 from mipsrec.commands import warm
+from mipsrec.files import trust
+from mipsrec.files.checksum import identity_of
 from mipsrec.options import Options
 from mipsrec.server import growth, protocol
 from tests.cli.storing import libraries, make_root, stored
@@ -146,7 +148,7 @@ INFINITE = '{"groups": [{"number": 1, "functions": [[1e999, []]], "parts": []}]}
 @pytest.mark.parametrize("facts", [HUGE, INFINITE])
 def test_nonsense_in_descriptions(facts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path))
-    folder = cache.variant_folder("variant") / "ab"
+    folder = folders.variant_folder("variant") / "ab"
     folder.mkdir(parents=True)
     (folder / "ab00-hot.json").write_text(facts)
     assert growth.grown("variant") == {}
@@ -157,7 +159,7 @@ def test_a_description_without_a_library(
 ) -> None:
     """`cache warm` says nothing of it, and ends as the program did."""
     monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path))
-    folder = cache.variant_folder(cache.variant_of(Options())) / "ab"
+    folder = folders.variant_folder(folders.variant_of(Options())) / "ab"
     folder.mkdir(parents=True)
     group = {"number": 1, "functions": [[4096, []]], "parts": []}
     facts = {"path": "/x", "groups": [group], "seconds": 1.0}
@@ -170,14 +172,14 @@ def test_a_description_without_a_library(
 def test_in_place_of_an_object(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path))
     key = "ab" + "0" * 38
-    for path in (object_cache.path_of(key), object_cache.path_of(key).parent, object_cache.objects_folder()):
+    for path in (objects.path_of(key), objects.path_of(key).parent, objects.objects_folder()):
         shutil.rmtree(path, ignore_errors=True)
-        if kind != "folder" or path == object_cache.path_of(key):
+        if kind != "folder" or path == objects.path_of(key):
             put(kind, path)
-        assert object_cache.find(key) is None
-        object_cache.trim(0)
-        object_cache.keep(key, b"data")
-        assert object_cache.find(key) == b"data"
+        assert objects.find(key) is None
+        objects.trim(0)
+        objects.keep(key, b"data")
+        assert objects.find(key) == b"data"
 
 
 @pytest.mark.parametrize("kind", OBSTACLES)
@@ -219,7 +221,7 @@ def test_in_place_of_a_named_library(kind: str, host: Path, tmp_path: Path) -> N
 def test_a_deep_folder_is_removed_or_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No traceback, whatever a program has put there."""
     monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path))
-    inner = cache.cache_folder() / "objects"
+    inner = folders.cache_folder() / "objects"
     handle = os.open(tmp_path, os.O_RDONLY)
     for name in ["objects", *["x"] * 2000]:
         os.mkdir(name, dir_fd=handle)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import cache_limit, cache_notes, cache_prune
+from mipsrec.cache import limit, notes, prune
 
 
 def of_size(path: Path, size_bytes: int, used: float) -> Path:
@@ -24,10 +24,10 @@ def test_room_counts_a_library_once(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path))
     monkeypatch.setenv("MIPSREC_CACHE_LIMIT", "1000")
     first, second = (of_size(tmp_path / "libraries" / f"{name * 32}.so", 400, time.time() - 9) for name in "ab")
-    cache_limit.Room(()).add(second)
+    limit.Room(()).add(second)
     assert first.exists() and second.exists()
     third = of_size(tmp_path / "libraries" / f"{'c' * 32}.so", 400, time.time())
-    cache_limit.Room(()).add(third)
+    limit.Room(()).add(third)
     assert third.exists() and not (first.exists() and second.exists())
 
 
@@ -35,15 +35,15 @@ def test_use_is_noted_once_a_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path))
     library = of_size(tmp_path / "a.so", 1, time.time() - 3 * 86400)
     before = library.stat()
-    cache_notes.note_use(library)
+    notes.note_use(library)
     noted = library.stat()
     assert noted.st_atime > time.time() - 60 and noted.st_mtime_ns == before.st_mtime_ns
-    cache_notes.note_use(library)
+    notes.note_use(library)
     assert library.stat().st_ctime_ns == noted.st_ctime_ns
-    cache_notes.note_use(tmp_path / "none.so")
+    notes.note_use(tmp_path / "none.so")
     monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path / "cache"))
     os.utime(library, ns=(before.st_atime_ns, before.st_mtime_ns))
-    cache_notes.note_use(library)
+    notes.note_use(library)
     assert library.stat().st_atime_ns == before.st_atime_ns, "it is of a layer now"
 
 
@@ -53,5 +53,5 @@ def test_lock_in_use_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     lock = tmp_path / "a.lock"
     with lock.open("wb") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
-        assert not cache_prune.remove_leftover(cache_prune.Leftover(cache_prune.LOCK, lock, 0)) and lock.exists()
-    assert cache_prune.remove_leftover(cache_prune.Leftover(cache_prune.LOCK, lock, 0)) and not lock.exists()
+        assert not prune.remove_leftover(prune.Leftover(prune.LOCK, lock, 0)) and lock.exists()
+    assert prune.remove_leftover(prune.Leftover(prune.LOCK, lock, 0)) and not lock.exists()

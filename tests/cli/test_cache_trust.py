@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import cache, host_build, object_cache, private_group, stencils, trust
-from mipsrec.cache_limit import Room
+from mipsrec import host_build, stencils
+from mipsrec.cache import folders, objects
+from mipsrec.cache.limit import Room
 from mipsrec.errors import NoCacheError
+from mipsrec.files import private_group, trust
 from tests.cli.others import GIVES_AWAY, MALLORY, change, give, snapshot
 from tests.cli.storing import OTHER, libraries, make_root
 from tests.support.commandline import assert_one_line, environment, mipsrec
@@ -161,10 +163,10 @@ def test_no_host_of_theirs_is_executed(theirs: Path, monkeypatch: pytest.MonkeyP
     give(theirs)
     try:
         path = host_build.host_executable()
-        assert path.read_text() == "good" and cache.is_private(path) and not path.is_relative_to(theirs)
+        assert path.read_text() == "good" and folders.is_private(path) and not path.is_relative_to(theirs)
         assert stencils._tables().endswith("good")
     finally:
-        cache.remove_private_folder()
+        folders.remove_private_folder()
     assert not path.exists()
 
 
@@ -196,7 +198,7 @@ def test_a_layer_gets_nothing_of_it(shared: Path, tmp_path: Path) -> None:
     assert mipsrec(*words, tmp_path / "a.so", **variables).returncode == 0
     (kept,) = (path for path in (shared / "cache/objects").rglob("*") if path.is_file())
     poison = b"poison" + (kept.parent.name + kept.name).encode()
-    poison += object_cache.footer(poison)
+    poison += objects.footer(poison)
     kept.write_bytes(poison)
     assert mipsrec(*words, tmp_path / "b.so", **variables).returncode == 1, "the poison works for its own user"
     give(shared / "cache")
@@ -217,7 +219,7 @@ def test_a_link_of_another_user_leads_nowhere(shared: Path, monkeypatch: pytest.
     assert_one_line(mipsrec("cache", "prune", "--max-size", "0"), "another user")
     assert (shared / "work/objects/ab/thesis").exists()
     with pytest.raises(NoCacheError):
-        cache.own_folder()
+        folders.own_folder()
 
 
 @GIVES_AWAY
@@ -228,10 +230,10 @@ def test_a_folder_of_theirs_gets_no_cache(shared: Path, monkeypatch: pytest.Monk
     monkeypatch.delenv("MIPSREC_CACHE")
     monkeypatch.setenv("HOME", str(shared / "home"))
     with pytest.raises(NoCacheError, match="another user"):
-        cache.own_folder()
+        folders.own_folder()
     monkeypatch.setenv("XDG_CACHE_HOME", str(shared / "home"))
     with pytest.raises(NoCacheError, match="another user"):
-        cache.own_folder()
+        folders.own_folder()
     assert list((shared / "home").iterdir()) == []
 
 
@@ -251,7 +253,7 @@ def test_pruning_follows_no_link(place: str, mine: Path, monkeypatch: pytest.Mon
     os.utime(mine / place, (1, 1), follow_symlinks=False)
     before = snapshot(mine.with_name("elsewhere"))
     assert mipsrec("cache", "prune", "--max-size", "0", "--other-versions", "--older-than", "0s").returncode == 0
-    object_cache.trim(0)
+    objects.trim(0)
     monkeypatch.setenv("MIPSREC_CACHE_LIMIT", "0")
     Room(()).add(mine / "libraries/none.so")
     mipsrec("cache", "verify", "--remove")
@@ -265,8 +267,8 @@ def test_pruning_stays_on_its_file_system(mine: Path) -> None:
     (mine / "code/x/v/ab/.unfinished").mkdir(parents=True)
     elsewhere = mine.with_name("elsewhere")
     script = (
-        "import os, sys; from mipsrec import cli, object_cache\n"
-        "assert cli.main(['cache', 'prune', '--max-size', '0', '--older-than', '0s']) == 0\nobject_cache.trim(0)\n"
+        "import os, sys; from mipsrec import cli; from mipsrec.cache import objects\n"
+        "assert cli.main(['cache', 'prune', '--max-size', '0', '--older-than', '0s']) == 0\nobjects.trim(0)\n"
     )
     mounts = [
         f"mount --bind {elsewhere} {mine / 'objects/ab'}",

@@ -12,10 +12,10 @@ import pytest
 
 from mipsrec import farm, host_build
 from mipsrec.commands import bench_markdown, bench_sources
-from mipsrec.compiler import find_tool, run_compiler, run_tool
 from mipsrec.errors import BuildError
-from mipsrec.trust import distrust
-from mipsrec.trusted_tree import distrust_all
+from mipsrec.files.trust import distrust
+from mipsrec.files.trusted_tree import distrust_all
+from mipsrec.native.compiler import find_tool, run_compiler, run_tool
 from tests.cli.others import GIVES_AWAY, give, open_to_others, snapshot
 from tests.support.commandline import mipsrec
 from tests.support.compiled import ORDERS

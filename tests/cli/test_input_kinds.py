@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from mipsrec import input_file
 from mipsrec.elf import load_elf
 from mipsrec.errors import ElfError
+from mipsrec.files import input_file
 from mipsrec.sysroot import Sysroot
 from tests.support.commandline import assert_one_line, mipsrec_here
 from tests.support.hosts import plain_host

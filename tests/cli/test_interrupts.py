@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import trust
+from mipsrec.cache.store import locked
+from mipsrec.files import trust
+from mipsrec.files.temporary_folder import temporary_folder
 from mipsrec.interrupts import held, let_in
-from mipsrec.store import locked
-from mipsrec.temporary_folder import temporary_folder
 
 
 @pytest.fixture(autouse=True)

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec.compiler import find_compiler
 from mipsrec.host_build import build_launcher
+from mipsrec.native.compiler import find_compiler
 from mipsrec.pipeline import Options, cached_library, open_guest
 from tests.support.compiled import BARE
 from tests.support.dynamic import program

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import host_build, pipeline, stencils
+from mipsrec import guest, host_build, pipeline, stencils
 from mipsrec.errors import BuildError
 from mipsrec.stencils import maker
 from tests.support.paths import PREBUILT
@@ -61,7 +61,7 @@ class _StandardError(io.StringIO):
 def _said(work: Callable[[Path], None], folder: Path, monkeypatch: pytest.MonkeyPatch, is_terminal: bool) -> str:
     """Return what is written to standard error by work that ends at once."""
     monkeypatch.setattr(maker, "make_stencils", _stop)
-    monkeypatch.setattr(pipeline, "analyze", _stop)
+    monkeypatch.setattr(guest, "analyze", _stop)
     monkeypatch.setattr(host_build, "_object_name", lambda source: "a.o")
     written = _StandardError(is_terminal)
     monkeypatch.setattr(sys, "stderr", written)
@@ -73,7 +73,7 @@ def _said(work: Callable[[Path], None], folder: Path, monkeypatch: pytest.Monkey
 def test_people_read_what_is_done(
     work: Callable[[Path], None], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "_LONG_TO_ANALYZE", 1)
+    monkeypatch.setattr(guest, "_LONG_TO_ANALYZE", 1)
     assert said in _said(work, tmp_path, monkeypatch, True)
 
 
@@ -81,7 +81,7 @@ def test_people_read_what_is_done(
 def test_scripts_read_nothing(
     work: Callable[[Path], None], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "_LONG_TO_ANALYZE", 1)
+    monkeypatch.setattr(guest, "_LONG_TO_ANALYZE", 1)
     assert _said(work, tmp_path, monkeypatch, False) == ""
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import trust
+from mipsrec.files import trust
 from tests.cli.others import GIVES_AWAY, MALLORY, change, give, open_to_others, snapshot
 from tests.support.commandline import assert_one_line, environment, mipsrec
 from tests.support.paths import PREBUILT
@@ -116,8 +116,9 @@ def test_no_host_is_registered_that_goes(shared: Path) -> None:
     """Without a cache it is in a folder of this process."""
     (shared / "file").write_text("")
     script = (
-        "import pathlib\nfrom mipsrec import cache, cli\nfrom mipsrec.commands import binfmt\n"
-        "binfmt.host_executable = lambda: cache.cache_folder() / 'mipsrec-host'\n"
+        "import pathlib\nfrom mipsrec import cli\nfrom mipsrec.cache import folders\n"
+        "from mipsrec.commands import binfmt\n"
+        "binfmt.host_executable = lambda: folders.cache_folder() / 'mipsrec-host'\n"
         "raise SystemExit(cli.main(['binfmt']))\n"
     )
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,

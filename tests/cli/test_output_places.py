@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import temporary_folder as temporary_folder_module
-from mipsrec import trust
-from mipsrec.temporary_folder import move_file, opened_output, write_in
+from mipsrec.files import temporary_folder as temporary_folder_module
+from mipsrec.files import trust
+from mipsrec.files.temporary_folder import move_file, opened_output, write_in
 from tests.cli.others import MALLORY, give, open_to_others
 from tests.support.commandline import assert_one_line, mipsrec
 from tests.support.paths import PREBUILT

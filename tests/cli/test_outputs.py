@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from mipsrec import pipeline
+from mipsrec.files.temporary_folder import write_result
 from mipsrec.ir_dump import read_dump
-from mipsrec.temporary_folder import write_result
-from tests.support.commandline import assert_one_line, command, mipsrec_here
+from tests.support.commandline import assert_one_line, command, mipsrec, mipsrec_here
 from tests.support.mounts import in_namespace, small
 from tests.support.paths import PREBUILT
 
@@ -133,3 +133,28 @@ def test_names_of_folders(tmp_path: Path) -> None:
     start = f"{pipeline.open_guest(SAMPLE).image.entry:x}"
     assert_one_line(mipsrec_here("cfg", SAMPLE, start, "-o", tmp_path / "f.dot"), "Is a directory")
     assert os.listdir(tmp_path / "f.dot") == []
+
+
+@pytest.mark.parametrize("way", ["itself", "link", "name"])
+def test_a_library_does_not_replace_its_program(tmp_path: Path, way: str) -> None:
+    program, output = tmp_path / "program", tmp_path / "output"
+    program.write_bytes(SMALL.read_bytes())
+    if way == "link":
+        output.symlink_to(program)
+    elif way == "name":
+        output.hardlink_to(program)
+    else:
+        output = program
+    why = f"{output}: is the program that is to be recompiled"
+    assert_one_line(mipsrec("build", program, "-o", output), why, "name another file")
+    assert program.read_bytes() == SMALL.read_bytes()
+
+
+def test_a_library_does_not_replace_its_dump(tmp_path: Path) -> None:
+    folder = tmp_path / "dump"
+    pipeline.dump_llvm(pipeline.open_guest(SMALL), folder)
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    for path in before:
+        assert_one_line(mipsrec("build", folder, "-o", path), f"{path}: is part of the dump", "name another file")
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+    assert mipsrec("build", folder, "-o", folder / "lib.so").returncode == 0

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import private_group
-from mipsrec.private_group import is_private
+from mipsrec.files import private_group
+from mipsrec.files.private_group import is_private
 from tests.cli.others import open_to_others
 from tests.support.mounts import in_namespace
 from tests.support.paths import PREBUILT, ROOT
@@ -76,7 +76,7 @@ ASKING = """
 import os, subprocess, sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
-from mipsrec import trust
+from mipsrec.files import trust
 from tests.cli.test_private_group import CASES, USER
 folder, program = Path({folder!r}), {program!r}
 for name, (lists, _) in CASES.items():

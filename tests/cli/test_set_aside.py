@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import cache_notes, object_cache, trust
-from mipsrec.cache import source_digest
+from mipsrec.cache import notes, objects
+from mipsrec.cache.folders import source_digest
+from mipsrec.files import trust
 from tests.cli.others import snapshot
 from tests.support.commandline import mipsrec
 from tests.support.paths import PREBUILT
@@ -27,12 +28,12 @@ def test_what_others_could_write_is_set_aside(place: str, mine: Path, capsys: py
     before = snapshot(mine.with_name("elsewhere"))
     mine.chmod(0o755)
     (mine / place).chmod(0o777)
-    object_cache.keep("ab" + "0" * 38, b"data")
+    objects.keep("ab" + "0" * 38, b"data")
     (aside,) = (path for path in mine.iterdir() if path.name != "objects")
     assert aside.name.startswith(trust.WAS_OPEN) and aside.stat().st_mode & 0o777 == 0o700
     assert (aside / "private/file").read_text() == "kept" and snapshot(mine.with_name("elsewhere")) == before
     assert (mine / "objects/ab").stat().st_mode & 0o777 == 0o755 and os.listdir(mine / "objects/ab") == ["0" * 38]
-    assert object_cache.find("ab" + "0" * 38) == b"data"
+    assert objects.find("ab" + "0" * 38) == b"data"
     said = capsys.readouterr().err
     assert said.count("\n") == 1 and f"{mine / place}: others could write it" in said and str(aside) in said
 
@@ -90,13 +91,13 @@ def test_the_servers_folder_that_others_could_write_is_set_aside(mine: Path) -> 
 @pytest.mark.parametrize("place", ["open", "link"])
 def test_no_note_is_removed_where_others_chose_it(place: str, mine: Path) -> None:
     elsewhere = mine.with_name("elsewhere")
-    note = (elsewhere if place == "link" else mine / cache_notes.FOLDER) / cache_notes.name_of(SAMPLE.stat())
+    note = (elsewhere if place == "link" else mine / notes.FOLDER) / notes.name_of(SAMPLE.stat())
     if place == "link":
-        (mine / cache_notes.FOLDER).symlink_to(elsewhere)
+        (mine / notes.FOLDER).symlink_to(elsewhere)
     else:
         note.parent.mkdir()
     note.write_text("kept")
     mine.chmod(0o755)
     note.parent.chmod(0o777)
-    cache_notes.forget_wrong(SAMPLE, "0" * 64)
+    notes.forget_wrong(SAMPLE, "0" * 64)
     assert note.read_text() == "kept"

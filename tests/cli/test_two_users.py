@@ -30,7 +30,7 @@ import os, subprocess, sys
 from pathlib import Path
 from typing import Any
 sys.path.insert(0, {root!r})
-from mipsrec import trust
+from mipsrec.files import trust
 folder = Path({folder!r})
 os.chdir("/")
 for ids in {users!r}:
@@ -84,11 +84,11 @@ def test_whose_files_are_trusted(shared: Path) -> None:
 # ---- users without a number ----
 
 OVERFLOW = 65534
-JUDGES = "import sys; sys.path.insert(0, {root!r}); from mipsrec import trust; print(trust.distrust({library!r}))"
+JUDGES = "import sys; sys.path.insert(0, {root!r}); from mipsrec.files import trust; print(trust.distrust({library!r}))"
 ASKS = """
 import os, sys
 sys.path.insert(0, {root!r})
-from mipsrec import trust
+from mipsrec.files import trust
 os.chdir("/")
 os.setgroups([])
 os.setresgid(*{groups})

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import cache
+from mipsrec.cache import folders
 from mipsrec.errors import WriteError
 from tests.support.commandline import assert_one_line, environment, mipsrec
 from tests.support.hosts import command_that_builds_at_once
@@ -115,12 +115,12 @@ def test_no_home_at_all(home: Path, host: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Path, "home", no_home)
     for name in ("MIPSREC_CACHE", "XDG_CACHE_HOME", "HOME"):
         monkeypatch.delenv(name, raising=False)
-    assert not cache.has_folder()
+    assert not folders.has_folder()
     try:
-        folder = cache.cache_folder()
-        assert cache.is_private(folder) and stat.S_IMODE(folder.stat().st_mode) == 0o700
+        folder = folders.cache_folder()
+        assert folders.is_private(folder) and stat.S_IMODE(folder.stat().st_mode) == 0o700
     finally:
-        cache.remove_private_folder()
+        folders.remove_private_folder()
     assert not folder.exists()
 
 
@@ -158,19 +158,19 @@ def test_what_needs_a_cache_says_so(home: Path) -> None:
 def test_a_cache_that_has_no_room_is_given_up_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Then all of the process goes on in the private folder; where that has no room either, it is an error."""
     monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path))
-    monkeypatch.setattr(cache, "_private", cache._Private())
+    monkeypatch.setattr(folders, "_private", folders._Private())
     tries: list[Path] = []
 
     def make() -> Path:
-        tries.append(cache.cache_folder())
+        tries.append(folders.cache_folder())
         if len(tries) != 2:
             raise WriteError("no room")
         return tries[-1]
 
     try:
-        made = cache.with_room(make)
-        assert tries == [tmp_path, made] and cache.is_private(made) and not cache.has_folder()
+        made = folders.with_room(make)
+        assert tries == [tmp_path, made] and folders.is_private(made) and not folders.has_folder()
         with pytest.raises(WriteError):
-            cache.with_room(make)
+            folders.with_room(make)
     finally:
-        cache.remove_private_folder()
+        folders.remove_private_folder()

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import temporary_folder as temporary_folder_module
-from mipsrec import timing, trust
+from mipsrec import timing
 from mipsrec.commands import bench
 from mipsrec.commands.host_process import run_to_end
 from mipsrec.errors import BuildError
-from mipsrec.temporary_folder import beside, move_file, opened_output, temporary_folder, write_in
-from mipsrec.trust import Distrusted
+from mipsrec.files import temporary_folder as temporary_folder_module
+from mipsrec.files import trust
+from mipsrec.files.temporary_folder import beside, move_file, opened_output, temporary_folder, write_in
+from mipsrec.files.trust import Distrusted
 from tests.cli.others import open_to_others
 from tests.support.commandline import assert_one_line, environment, mipsrec
 from tests.support.hosts import cache_with_host

@@ -24,12 +24,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mipsrec.cache import cache_folder, variant_of
+from mipsrec.cache.folders import cache_folder, variant_of
 from mipsrec.elf import load_elf
 from mipsrec.errors import MipsrecError
+from mipsrec.fill_store import StoreProgress, code_bytes, store_all
 from mipsrec.host_build import host_executable
 from mipsrec.options import LEVELS, Options
-from mipsrec.store import StoreProgress, code_bytes, store_all
 from mipsrec.sysroot import Sysroot, closure_of, is_mips
 from mipsrec.timing import geometric_mean
 from tests.conformance.debian_inputs import put_inputs

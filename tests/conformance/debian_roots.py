@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mipsrec.cache import source_digest
+from mipsrec.cache.folders import source_digest
 from mipsrec.commands.binfmt import FOLDER, kinds, registration
 from tests.support.paths import ROOT
 from tests.support.tools import need

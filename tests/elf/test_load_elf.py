@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mipsrec.elf import PIE_BIAS, Image, load_elf
-from mipsrec.elf_tables import RawFile, absolute_symbol
+from mipsrec.elf.tables import RawFile, absolute_symbol
 from tests.support.compiled import CATCHES, FREESTANDING, HELLO, ORDERS, binutils, compile_guest, readelf_symbols
 from tests.support.tiny_elf import CODE, TinyElf, symbol_table
 from tests.support.tools import need

@@ -23,9 +23,9 @@ from mipsrec.emit.writer import MODULE_METADATA
 from mipsrec.lift.options import LiftOptions
 from mipsrec.lift.policy import lifted_starts, with_cold
 from mipsrec.memory import AddressSpace
-from mipsrec.native import compile_text, default_triple
+from mipsrec.native.codegen import compile_text, default_triple
 from mipsrec.state import OFFSETS, c_header
-from mipsrec.target_cpu import chosen_cpu
+from mipsrec.target.cpu import chosen_cpu
 from tests.support.guest_cpu import CODE, DATA, DATA_BYTES, STOP, Cpu
 from tests.support.interpreter import CAUSES, FLAGS, SOURCES, Event, Interpreter
 from tests.support.paths import RUNTIME, TESTS

@@ -33,7 +33,7 @@ import mipsrec.commands.disasm
 import mipsrec.commands.dump_llvm
 import mipsrec.commands.info
 import mipsrec.commands.run
-import mipsrec.native
+import mipsrec.native.library
 from mipsrec.cli import main as mipsrec_main
 from tests.fuzz import harmless
 from tests.fuzz.mutated_elf import Layout, layout_of, mutant

@@ -28,9 +28,9 @@ sys.path.insert(0, os.fspath(ROOT))
 
 from mipsrec import pipeline  # noqa: E402
 from mipsrec.analysis import Program  # noqa: E402
+from mipsrec.cache.library_file import code_bytes  # noqa: E402
 from mipsrec.commands.bench import load_samples_module  # noqa: E402
 from mipsrec.host_build import host_executable  # noqa: E402
-from mipsrec.library_file import code_bytes  # noqa: E402
 from mipsrec.lift import build, policy  # noqa: E402
 from mipsrec.lift.convention import Callee  # noqa: E402
 from mipsrec.options import Options  # noqa: E402

@@ -13,8 +13,8 @@ import pytest
 from mipsrec.isa.effects import ALL_BITS, added_constant, effects
 from mipsrec.lift.check import findings
 from mipsrec.lift.convention import PRESERVED, RA_BIT, RESULT_BITS
+from mipsrec.lift.facts.shared_switches import SHARED_CASES
 from mipsrec.lift.ir import BlockPlan, FunctionPlan, MergedAccesses, MergedStore, Op, UnalignedWord
-from mipsrec.lift.passes.switches import SHARED_CASES
 from mipsrec.options import Options
 from tests.lift.plans import R, Snippets, plans, switch
 from tests.support.paths import PREBUILT

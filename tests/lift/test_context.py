@@ -6,8 +6,8 @@ import pytest
 
 from mipsrec.isa.effects import ALL_BITS
 from mipsrec.lift.convention import CARRIED_BITS, PRESERVED, RESULT_BITS
+from mipsrec.lift.facts.context import LARGE_FUNCTION_BLOCKS
 from mipsrec.lift.ir import FunctionPlan
-from mipsrec.lift.passes.context import LARGE_FUNCTION_BLOCKS
 from tests.lift.plans import R, Snippets
 
 RETURN = "jr $31\n nop"

@@ -10,13 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import native, pipeline, shards
+from mipsrec import pipeline, recompile
 from mipsrec.emit.lifted import lift_function
 from mipsrec.emit.module import module_text
 from mipsrec.lift.options import LiftOptions
 from mipsrec.lift.policy import TINY_INSTRUCTIONS, copied_functions, framed_functions, lifted_starts
+from mipsrec.native import shards
+from mipsrec.native.codegen import default_triple, optimized_text
+from mipsrec.native.library import lift_shard
 from mipsrec.options import Options
-from mipsrec.target_cpu import chosen_cpu
+from mipsrec.target.cpu import chosen_cpu
 from tests.support.compiled import BARE, ORDERS, compile_guest, library_at
 
 SOURCE = """
@@ -92,15 +95,15 @@ def test_copies_of_other_modules(
     monkeypatch.setattr(shards, "MOST_INSTRUCTIONS", 1)
     path = compile_guest(tmp_path, "little", SOURCE, *BARE)
     guest = pipeline.open_guest(path)
-    plan = pipeline.plan_of(guest, Options(opt), guest.starts)
+    plan = recompile.plan_of(guest, Options(opt), guest.starts)
     names = {function.start: function.name for function in guest.program.functions.values()}
-    found = {names[shard.starts[0]]: native.lift_shard(shard, plan) for shard in plan.shards()}
+    found = {names[shard.starts[0]]: lift_shard(shard, plan) for shard in plan.shards()}
     assert {name: [one.guest_name for one in lifted[1:]] for name, lifted in found.items()} == {
         "__start": ["leaf"], "caller": ["leaf"], "loop": ["odd"], "leaf": [], "larger": [], "odd": []
     }  # fmt: skip
     assert all(one.entries == () for lifted in found.values() for one in lifted[1:])
-    text = module_text(found["caller"], native.default_triple())
-    lines = native.optimized_text(text, str(opt), chosen_cpu("native")).splitlines()
+    text = module_text(found["caller"], default_triple())
+    lines = optimized_text(text, str(opt), chosen_cpu("native")).splitlines()
     assert not any("@leaf" in line and " call " in line for line in lines)
     library = library_at(guest, tmp_path, opt)
     subprocess.run([host, "--library", library, path], timeout=600, check=True)

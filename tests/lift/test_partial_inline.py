@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mipsrec.lift.passes.partial_inline import MAX_INSTRUCTIONS, find_partial_inline
+from mipsrec.lift.facts.partial_inline import MAX_INSTRUCTIONS, find_partial_inline
 from tests.lift.plans import R, Snippets, text_of
 
 BASE = """

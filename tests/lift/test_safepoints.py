@@ -6,7 +6,7 @@ import pytest
 
 from mipsrec.lift import bounded_loops
 from mipsrec.lift.bounded_loops import MAX_SHORT_LOOP_BLOCKS, fewest_values
-from mipsrec.lift.passes import safepoints
+from mipsrec.lift.facts import safepoints
 from tests.lift.plans import R, Snippets
 
 RETURN = "jr $31\n nop"

@@ -11,9 +11,9 @@ import pytest
 from mipsrec import pipeline
 from mipsrec.lift import policy
 from mipsrec.lift.convention import argument_registers
-from mipsrec.lift.passes.dead_at_self_call import with_dead_registers
-from mipsrec.lift.passes.partial_inline import find_partial_inline
-from mipsrec.lift.passes.saved_registers import find_frame
+from mipsrec.lift.facts.dead_at_self_call import with_dead_registers
+from mipsrec.lift.facts.frames import find_frame
+from mipsrec.lift.facts.partial_inline import find_partial_inline
 from tests.lift.plans import R, Snippets, marked
 from tests.support.compiled import BARE, ORDERS, QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mipsrec.isa.effects import ALL_BITS
-from mipsrec.lift.passes.switches import SHARED_CASES, USUAL_WEIGHT
+from mipsrec.lift.facts.shared_switches import SHARED_CASES
+from mipsrec.lift.passes.switches import USUAL_WEIGHT
 from tests.lift.plans import R, Snippets, switch
 
 WORK = "\n".join(f"{n}: addiu $5, $5, {n}\n b 9f\n nop" for n in (2, 3))

@@ -13,7 +13,7 @@ from mipsrec.emit.calls import HOST_EDGES
 from mipsrec.emit.module import module_text
 from mipsrec.emit.writer import MODULE_METADATA
 from mipsrec.isa.effects import ALL_BITS
-from mipsrec.native import default_triple
+from mipsrec.native.codegen import default_triple
 from tests.lift.plans import Snippets, open_guest, plans
 from tests.support.compiled import QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mipsrec.linking import GuestFile, LibraryIdentity, table_text
-from mipsrec.target_cpu import chosen_cpu
+from mipsrec.native.linking import GuestFile, LibraryIdentity, table_text
+from mipsrec.target.cpu import chosen_cpu
 
 
 def test_an_entry_of_two_functions_is_in_the_table_once() -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import object_cache, shards
+from mipsrec.cache import objects
+from mipsrec.native import shards
 from tests.support.commandline import command, environment, mipsrec
 from tests.support.paths import PREBUILT, SAMPLES
 
@@ -97,14 +98,14 @@ def test_least_recently_used_go_first(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path))
     keys = [f"{number:040x}" for number in range(10)]
     for age, key in enumerate(keys):
-        object_cache.keep(key, bytes(1000))
+        objects.keep(key, bytes(1000))
         (path,) = [path for path in _kept(tmp_path) if path.name == key[2:]]
         os.utime(path, (1_000_000 - age, 1_000_000 - age))
-    assert object_cache.find(keys[9]) == bytes(1000)  # the oldest, but now used
-    object_cache.trim(20_000)
+    assert objects.find(keys[9]) == bytes(1000)  # the oldest, but now used
+    objects.trim(20_000)
     assert len(_kept(tmp_path)) == 10
-    object_cache.trim(8_000)
-    assert [key for key in keys if object_cache.find(key) is not None] == [*keys[:4], keys[9]]
+    objects.trim(8_000)
+    assert [key for key in keys if objects.find(key) is not None] == [*keys[:4], keys[9]]
 
 
 def test_trimming_beside_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,16 +115,16 @@ def test_trimming_beside_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     def trim() -> None:
         for _ in range(40):
-            object_cache.trim(0)
+            objects.trim(0)
 
     thread = threading.Thread(target=trim)
     thread.start()
     for _ in range(8):
         for key in keys:
-            object_cache.keep(key, key.encode())
-            assert object_cache.find(key) in (None, key.encode())
+            objects.keep(key, key.encode())
+            assert objects.find(key) in (None, key.encode())
     thread.join()
-    object_cache.trim(0)
+    objects.trim(0)
     assert _kept(tmp_path) == []
 
 

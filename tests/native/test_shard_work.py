@@ -13,11 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import native, pipeline, shard_work, workers
+from mipsrec import pipeline
 from mipsrec.errors import BuildError, LiftError
+from mipsrec.native import codegen, shard_work, workers
+from mipsrec.native.codegen import compile_text
+from mipsrec.native.shards import Shard
 from mipsrec.options import LIGHT
-from mipsrec.shards import Shard
-from mipsrec.target_cpu import chosen_cpu
+from mipsrec.target.cpu import chosen_cpu
 from tests.support.commandline import mipsrec_here
 from tests.support.compiled import BARE, ORDERS, compile_guest
 from tests.support.dying import SOURCE, abort, die_of
@@ -119,7 +121,7 @@ def compile_much(one: Shard) -> object:
     text = "\n".join(["define i32 @f(i32 %v0) {", *lines, "ret i32 %v2999", "}"])
     if "x" in one.names:
         take_all_memory()
-    return native.compile_text(text, "0", chosen_cpu("generic"))
+    return compile_text(text, "0", chosen_cpu("generic"))
 
 
 def test_who_wants_memory_is_told_apart(capfd: pytest.CaptureFixture[str]) -> None:
@@ -178,7 +180,7 @@ def test_what_cannot_be_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_a_dump_of_optimized_ir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """LLVM takes neither the command nor the caller in Python with it; a folder without an index is no dump."""
     guest = pipeline.open_guest(compile_guest(tmp_path, "little", SOURCE, *BARE))
-    monkeypatch.setattr(native, "optimize", lambda module, machine, level: abort())
+    monkeypatch.setattr(codegen, "optimize", lambda module, machine, level: abort())
     with pytest.raises(BuildError, match=r"guest: a compiler process died \(SIGABRT\) at level 2 with fatal$"):
         pipeline.dump_llvm(guest, tmp_path / "ir", pipeline.Options(2), [guest.function("fatal")], optimized=True)
     assert not (tmp_path / "ir").exists()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import target_cpu
 from mipsrec.errors import BuildError
+from mipsrec.target import cpu
 from tests.runtime import hand_library
 from tests.support.commandline import assert_one_line, mipsrec
 from tests.support.paths import PREBUILT
@@ -18,14 +18,14 @@ from tests.support.tools import need
 
 SAMPLE = PREBUILT / "mips" / "hello.elf"
 
-pytestmark = pytest.mark.skipif(target_cpu.native_level() == 0, reason="levels are those of x86-64")
+pytestmark = pytest.mark.skipif(cpu.native_level() == 0, reason="levels are those of x86-64")
 
 
 @pytest.mark.parametrize("choice", ["generic", "x86-64-v2", "x86-64-v3", "native"])
 def test_library_says_its_processor(choice: str, tmp_path: Path) -> None:
     library = tmp_path / "lib.so"
     assert mipsrec("build", SAMPLE, "-o", library, "--cpu", choice, "--opt", "0").returncode == 0
-    name = target_cpu.chosen_cpu(choice).name
+    name = cpu.chosen_cpu(choice).name
     facts = json.loads(mipsrec("info", "--json", library).stdout)
     assert facts["cpu"] == name
     assert facts["options"] == f"--opt 0 --cpu {name} --memory flat --calls direct"
@@ -51,11 +51,11 @@ def test_runs_everywhere(tmp_path: Path) -> None:
 
 def test_native_is_what_this_machine_has(monkeypatch: pytest.MonkeyPatch) -> None:
     for level, name in ((3, "x86-64-v3"), (2, "x86-64-v2"), (1, "x86-64"), (0, "generic")):
-        monkeypatch.setattr(target_cpu, "native_level", lambda level=level: level)
-        assert target_cpu.chosen_cpu("native") == target_cpu.Cpu(level, name)
-        assert target_cpu.chosen_cpu("generic").level == min(level, 1)
+        monkeypatch.setattr(cpu, "native_level", lambda level=level: level)
+        assert cpu.chosen_cpu("native") == cpu.Cpu(level, name)
+        assert cpu.chosen_cpu("generic").level == min(level, 1)
     with pytest.raises(BuildError, match="--cpu native"):
-        target_cpu.chosen_cpu("x86-64-v2")
+        cpu.chosen_cpu("x86-64-v2")
 
 
 def test_library_for_a_better_processor(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import workers
 from mipsrec.errors import BuildError, LiftError
+from mipsrec.native import workers
 
 
 def double(number: int) -> int:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mipsrec.cache import cache_folder, variant_of
+from mipsrec.cache.folders import cache_folder, variant_of
 from mipsrec.elf import load_elf
+from mipsrec.fill_store import store_all
 from mipsrec.options import Options
-from mipsrec.store import store_all
 from tests.support.compiled import ORDERS
 from tests.support.dynamic import recompiled_files
 from tests.support.tools import need

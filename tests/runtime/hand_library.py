@@ -14,9 +14,9 @@ from pathlib import Path
 import llvmlite.binding as llvm
 
 from mipsrec.abi import LIBRARY_SEGMENTS
-from mipsrec.checksum import append_footer
 from mipsrec.elf import load_elf
-from mipsrec.linking import GuestFile
+from mipsrec.files.checksum import append_footer
+from mipsrec.native.linking import GuestFile
 from mipsrec.state import GPR_NAMES, OFFSETS, SLOT_BYTES, layout_id
 from tests.support.tools import need
 

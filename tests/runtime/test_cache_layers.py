@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import layers, pipeline
-from mipsrec.cache import code_path, source_digest, variant_of
+from mipsrec import pipeline
+from mipsrec.cache import layers
+from mipsrec.cache.folders import code_path, source_digest, variant_of
 from mipsrec.elf import load_elf
-from mipsrec.private_group import is_private
-from mipsrec.store import store
+from mipsrec.files.private_group import is_private
+from mipsrec.fill_store import store
 from tests.support.compiled import ORDERS
 from tests.support.dynamic import checked, recompiled_files, summing_guests, used
 from tests.support.mounts import in_namespace

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec.checksum import FOOTER_BYTES, append_footer, footer, is_whole
+from mipsrec.files.checksum import FOOTER_BYTES, append_footer, footer, is_whole
 from mipsrec.state import OFFSETS
 from tests.runtime import hand_library
 from tests.runtime.hand_library import function, read, write

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mipsrec.elf import load_elf
-from mipsrec.elf_header import MACHINES
+from mipsrec.elf.header import MACHINES
 from mipsrec.errors import ElfError
 from tests.elf.refused import ABIFLAGS, note, with_segment
 from tests.support.tiny_elf import CODE, PT_INTERP, PT_LOAD, TinyElf

@@ -21,9 +21,9 @@ from pathlib import Path
 import pytest
 
 from mipsrec import pipeline
-from mipsrec.cache import code_path, source_digest, variant_of
+from mipsrec.cache.folders import code_path, source_digest, variant_of
 from mipsrec.elf import load_elf
-from mipsrec.store import store
+from mipsrec.fill_store import store
 from tests.support.compiled import ORDERS
 from tests.support.dynamic import SUM_PRINTS, checked, compile_to, library, summing_guests, used
 from tests.support.hosts import sanitized_host

@@ -17,10 +17,11 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import cache_notes, pipeline
-from mipsrec.cache import code_path, variant_of
+from mipsrec import pipeline
+from mipsrec.cache import notes
+from mipsrec.cache.folders import code_path, variant_of
 from mipsrec.elf import load_elf
-from mipsrec.store import store
+from mipsrec.fill_store import store
 from tests.support.compiled import ORDERS, compile_guest
 from tests.support.dynamic import recompiled_files
 from tests.support.mounts import image_of, in_namespace, read_only
@@ -90,7 +91,7 @@ def mapped(path: Path) -> Iterator[mmap.mmap]:
 def server_would_note(path: Path) -> bool:
     """Return whether the compile server would note the file."""
     with path.open("rb") as file:
-        return cache_notes.times_tell(file.fileno())
+        return notes.times_tell(file.fileno())
 
 
 @pytest.mark.parametrize("byte_order", ORDERS)
@@ -146,8 +147,8 @@ def test_files_in_memory_are_not_noted(host: Path) -> None:
 
 # ---- files whose dates are not this kernel's ----
 
-ASKS = "import os, sys; from mipsrec import cache_notes; print(cache_notes.times_tell(os.open(sys.argv[1], 0)))"
-LIES = "import os, sys; from mipsrec import cache_notes; cache_notes.note_identity(os.stat(sys.argv[1]), '0' * 64)"
+ASKS = "import os, sys; from mipsrec.cache import notes; print(notes.times_tell(os.open(sys.argv[1], 0)))"
+LIES = "import os, sys; from mipsrec.cache import notes; notes.note_identity(os.stat(sys.argv[1]), '0' * 64)"
 
 
 @pytest.mark.parametrize("way", ["read-only", "image"])

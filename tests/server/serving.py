@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mipsrec.checksum import identity_of
+from mipsrec.files.checksum import identity_of
 from tests.support.compiler_runs import run_compiler
 from tests.support.paths import ROOT
 from tests.support.tools import need

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec import layers, pipeline
-from mipsrec.cache import source_digest
-from mipsrec.cache_notes import name_of
+from mipsrec import pipeline
+from mipsrec.cache import layers
+from mipsrec.cache.folders import source_digest
+from mipsrec.cache.notes import name_of
 from tests.cli.others import GIVES_AWAY, open_to_others
 from tests.runtime.twins import compile_guest
 from tests.server.starting import Script

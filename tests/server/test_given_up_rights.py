@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mipsrec import pipeline
-from mipsrec.cache import code_path, variant_of
+from mipsrec.cache.folders import code_path, variant_of
 from mipsrec.elf import load_elf
 from tests.cli.others import open_to_others
 from tests.runtime.twins import compile_guest

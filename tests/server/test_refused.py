@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mipsrec.library_file import read_library
+from mipsrec.cache.library_file import read_library
 from mipsrec.options import Options
 from mipsrec.pipeline import open_guest
 from mipsrec.server import growth

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from mipsrec import native
+from mipsrec.native import codegen, library
 
 SOURCE = """
 #define OWN __attribute__((noipa))
@@ -38,7 +38,7 @@ def abort(words: str = "") -> None:
 
 def die_of(monkeypatch: pytest.MonkeyPatch, starts: set[int], words: str = "") -> None:
     """Have the compiler process abort that has the code of any of these functions; workers inherit this."""
-    whole = native.compile_texts
+    whole = codegen.compile_texts
 
     def compile_texts(texts: list[tuple[str, str]], *rest: object) -> bytes:
         lines = [line for _, text in texts for line in text.splitlines() if line.startswith("define")]
@@ -46,4 +46,5 @@ def die_of(monkeypatch: pytest.MonkeyPatch, starts: set[int], words: str = "") -
             abort(words)
         return whole(texts, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(native, "compile_texts", compile_texts)
+    for module in (codegen, library):
+        monkeypatch.setattr(module, "compile_texts", compile_texts)

@@ -7,10 +7,10 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from mipsrec.cache import cache_folder, variant_of
+from mipsrec.cache.folders import cache_folder, variant_of
 from mipsrec.elf import load_elf
+from mipsrec.fill_store import store
 from mipsrec.options import Options
-from mipsrec.store import store
 from tests.support.compiled import ORDERS
 from tests.support.tools import need
 

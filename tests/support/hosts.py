@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from mipsrec.cache import cache_folder
+from mipsrec.cache.folders import cache_folder
 from mipsrec.host_build import host_executable
 from tests.support.locks import locked
 from tests.support.paths import ROOT

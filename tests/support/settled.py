@@ -1,4 +1,4 @@
-"""Waiting until files are old enough for notes of them (mipsrec/cache_notes.py); nobody can set a ctime.
+"""Waiting until files are old enough for notes of them (mipsrec/cache/notes.py); nobody can set a ctime.
 
 Enters: files and folders. Leaves: when none in them has changed for SETTLED_SECONDS.
 """
@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from mipsrec.cache_notes import SETTLED_SECONDS
+from mipsrec.cache.notes import SETTLED_SECONDS
 
 
 def settle(*places: Path) -> None:

@@ -10,8 +10,8 @@ Off when: never. A loop that ends by itself has no safepoint, and its loads stay
 
 from __future__ import annotations
 
+from ..facts.safepoints import cycles_without_safepoint
 from ..ir import FunctionPlan
-from .safepoints import cycles_without_safepoint
 
 
 def run(plan: FunctionPlan) -> None:

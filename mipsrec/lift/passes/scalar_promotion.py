@@ -32,9 +32,9 @@ from ...flow.solve import Direction, Meet, solve
 from ...isa import Instruction
 from ...isa.effects import LAST_BIT, LOAD, STORE, copied_register, effects, masks
 from ...isa.row import Row
+from ..facts.safepoints import Safepoints
 from ..ir import FunctionPlan, PromotedLoop, Variable
 from ..options import LiftOptions
-from .safepoints import Safepoints
 
 OTHER = "other"
 """What an instruction does to memory besides LOAD and STORE at imm(rs), where it is more than a load."""

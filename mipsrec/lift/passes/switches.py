@@ -19,16 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...analysis import Block, End, Function
+from ...analysis import Block, End
 from ...flow.graph import Graph
+from ..facts.shared_switches import shares_switch
 from ..ir import FunctionPlan
 
 USUAL_WEIGHT = 9
 """How often a switch in a loop has nothing to do, against how often it has."""
-
-SHARED_CASES = 64
-"""From here on the jumps by a table in writable memory share one switch."""
-
 
 def case_weights(graph: Graph, block: Block, targets: Sequence[int]) -> list[int]:
     """Return how often the switch at the end of `block` leads to each of its targets; nothing where that is open."""
@@ -43,14 +40,6 @@ def case_weights(graph: Graph, block: Block, targets: Sequence[int]) -> list[int
     idle = sum(target in goes_on for target in targets)
     usual = USUAL_WEIGHT * (len(targets) - idle) // idle + 1
     return [usual if target in goes_on else 1 for target in targets]
-
-
-def shares_switch(function: Function, block: Block, memory_resident: int) -> bool:
-    """Return whether a block goes on at a switch that all jumps by its table share."""
-    table = function.jump_tables.get(block.terminator_pc)
-    if table is None or block.end is not End.INDIRECT or not memory_resident:
-        return False
-    return table.writable and len(table.cases) >= SHARED_CASES
 
 
 def run(plan: FunctionPlan) -> None:

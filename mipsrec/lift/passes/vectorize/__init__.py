@@ -14,9 +14,9 @@ from __future__ import annotations
 from ....analysis import Block, End
 from ....flow.graph import Graph
 from ....isa.effects import effects
+from ...facts.safepoints import Safepoints
 from ...ir import FunctionPlan
 from ...options import LiftOptions
-from ..safepoints import Safepoints
 from .iteration import Iteration, always_overlaps, countable, worthwhile
 from .recognize import iteration_of
 
