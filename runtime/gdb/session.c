@@ -26,12 +26,35 @@ struct mr_debug_session mr_debug_session;
 
 enum { WITHOUT_ACKNOWLEDGEMENTS = 1 }; /* beside the features */
 
+static struct users {
+    uid_t real, effective, saved;
+} users; /* of this process when the debugger came */
+
+static struct users users_now(void)
+{
+    struct users now;
+    getresuid(&now.real, &now.effective, &now.saved);
+    return now;
+}
+
+/* Processes of the executed program's user could take the connection, and ask the debugger to write files (the protocol's
+ * File-I/O), which is another user's. */
+static bool is_for_another_user(void)
+{
+    struct users now = users_now();
+    return now.real != users.real || now.effective != users.effective || now.saved != users.saved;
+}
+
 const char *mr_debug_hand_on(void)
 {
     static char text[80];
     const struct mr_debug_session *session = &mr_debug_session;
     if (!mr_debugging)
         return NULL;
+    if (is_for_another_user()) {
+        mr_print_error("mipsrec-host: the program goes on without the debugger: it has another user now\n");
+        return NULL;
+    }
     fcntl(mr_own_descriptor(MR_OWN_DEBUGGER), F_SETFD, 0);
     unsigned flags = session->features | (mr_debug_acknowledges() ? 0 : WITHOUT_ACKNOWLEDGEMENTS);
     snprintf(text, sizeof text, "%x:%x:%llx,%llx,%llx", (unsigned)mr_own_descriptor(MR_OWN_DEBUGGER), flags,
@@ -91,6 +114,7 @@ static void make_server(void)
 {
     pthread_attr_t attributes;
     pthread_t thread;
+    users = users_now();
     mr_signals_own_reserved();
     uint64_t mask = mr_signals_set_host_mask(~(uint64_t)0);
     pthread_attr_init(&attributes);

@@ -281,6 +281,9 @@ static int find_with_root(struct mr_path *path, const char *text, unsigned how)
     strcpy(copy, text);
     if (copy[0] != '/')
         return find_relative(path, copy, how);
+    const char *below = mr_below_own_root(copy, how);
+    if (below != NULL)
+        return find_by_walk(path, below, false, how);
     return mr_is_kernels_path(copy) ? 0 : find_absolute(path, copy, false, how);
 }
 

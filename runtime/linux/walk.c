@@ -29,6 +29,31 @@ bool mr_is_kernels_path(const char *absolute)
     return is_kernels(first, strcspn(first, "/"));
 }
 
+/* What follows /proc/PID/root, if that is this process: the guest's root is DIR. NULL: another name. `rest` follows /proc. */
+static const char *after_own_root(const char *rest)
+{
+    char name[MR_PROC_ROOM];
+    const char *at = rest + strspn(rest, "/");
+    size_t length = strcspn(at, "/");
+    if (length == 0 || snprintf(name, sizeof name, "/proc/%.*s/root", (int)length, at) >= (int)sizeof name ||
+        mr_proc_own_file(name) == NULL)
+        return NULL;
+    at += length + strspn(at + length, "/");
+    if (strncmp(at, "task/", 5) == 0) {
+        at += 5 + strspn(at + 5, "/");
+        at += strspn(at, "0123456789");
+        at += strspn(at, "/");
+    }
+    return strncmp(at, "root", 4) == 0 && (at[4] == '/' || at[4] == 0) ? at + 4 : NULL;
+}
+
+const char *mr_below_own_root(const char *absolute, unsigned how)
+{
+    const char *first = absolute + strspn(absolute, "/");
+    const char *rest = strncmp(first, "proc/", 5) == 0 ? after_own_root(first + 4) : NULL;
+    return rest == NULL || (*rest == 0 && how & MR_NO_FOLLOW) ? NULL : *rest ? rest : "/";
+}
+
 static void step_back(struct mr_walk *walk)
 {
     if (walk->length == walk->root_length) {
@@ -137,8 +162,16 @@ static int take_component(struct mr_walk *walk, unsigned how, enum mr_found *fou
     memcpy(walk->at + walk->length + 1, name, length + 1);
     walk->length += 1 + length;
     if (at_root && is_kernels(name, length)) {
-        *found = MR_HOSTS;
-        return 0;
+        char whole[2 * PATH_MAX];
+        snprintf(whole, sizeof whole, "/%s%s", name, walk->rest);
+        const char *below = mr_below_own_root(whole, how);
+        if (below == NULL) {
+            *found = MR_HOSTS;
+            return 0;
+        }
+        walk->at[walk->length = walk->root_length] = 0;
+        strcpy(walk->rest, below);
+        return ++walk->links > MOST_LINKS ? -ELOOP : 0;
     }
     ssize_t got = readlink(walk->at, target, sizeof target);
     if (got == sizeof target)

@@ -20,5 +20,7 @@ enum mr_found { MR_HIT, MR_MISS, MR_HOSTS }; /* HOSTS: a part that Linux provide
 int mr_walk(struct mr_walk *walk, const char *path, unsigned how, enum mr_found *found);
 /* Whether an absolute path is one of those parts; of a relative one, whether it would be in the root. */
 bool mr_is_kernels_path(const char *path);
+/* What an absolute path is below the root that /proc/self/root or another name of this process's is; NULL: it is no such path. */
+const char *mr_below_own_root(const char *absolute, unsigned how);
 
 #endif

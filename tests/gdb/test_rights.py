@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.others import open_to_others
 from tests.gdb.debugger import Client, DebuggedGuest
 from tests.runtime.twins import compile_guest
+from tests.support.compiled import compile_guest as compiled_guest
 from tests.support.powers import NOBODY, only_who_may
 
 pytestmark = [pytest.mark.sampled, only_who_may("become another user")]
@@ -73,3 +75,33 @@ def test_the_debugger_has_the_rights_of_the_guest(debugged: tuple[DebuggedGuest,
     assert client.receive() == b"OK"
     guest.process.stdin.write("\n")
     assert guest.end()[0] == 0
+
+
+EXECUTES = r"""
+#include <stdlib.h>
+#include <unistd.h>
+int main(int count, char **words)
+{
+    int user = count < 2 ? 0 : atoi(words[1]);
+    if (count < 2)
+        return 3;
+    if (setresgid(user, user, user) || setresuid(user, user, user))
+        return 1;
+    execl(words[0], words[0], (char *)0);
+    return 2;
+}
+"""
+
+
+def test_a_program_of_another_user_gets_no_debugger(host: Path) -> None:
+    """He could take the connection from it, and ask the debugger, which is the first user's, to write files."""
+    with open_to_others() as folder:
+        program, path = compiled_guest(folder, "little", EXECUTES, "-static"), folder / "socket"
+        with DebuggedGuest([host, "--gdb", path, program, str(USER)], path) as guest:
+            guest.wait_until_it_listens()
+            with Client(path) as client:
+                assert client.ask(ALL_SIGNALS) == b"OK"
+                client.send(b"c")
+                assert client.receive() is None
+            assert guest.process.wait() == 3 and guest.process.stderr is not None
+            assert "the program goes on without the debugger: it has another user now" in guest.process.stderr.read()

@@ -145,6 +145,12 @@ int main(int count, char **words)
     use_descriptor(etc, "nowhere");
     say("watch", "link", inotify_add_watch(watch, "/etc/nowhere", IN_MODIFY | IN_DONT_FOLLOW));
     say("watch", "target", inotify_add_watch(watch, "/etc/nowhere", IN_MODIFY));
+    say("open", "by the root", open("/proc/self/root/etc/only", O_RDONLY));
+    say("open", "by the root's root", open("/proc/self/root/proc/thread-self/root/etc/only", O_RDONLY));
+    symlink("/proc/self/root", "/yard/root");
+    say("open", "by a link to the root", open("/yard/root/etc/only", O_RDONLY));
+    say("make", "by a link to the root", open("/yard/root/yard/made", O_CREAT | O_WRONLY, 0600));
+    say("remove", "by the root", unlink("/proc/self/root/yard/made"));
     say("umount", "link", umount2("/etc/nowhere", UMOUNT_NOFOLLOW));
     say("umount", "target", umount2("/etc/nowhere", 0));
     return 0;

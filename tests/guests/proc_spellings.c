@@ -82,7 +82,11 @@ static void again(const char *name, const char *format)
 static void by_openat2(const char *name, int directory, const char *path, uint64_t resolve)
 {
     uint64_t how[3] = {O_RDONLY, 0, resolve};
-    say(name, (int)syscall(4437, directory, path, how, sizeof how));
+    int fd;
+    do
+        fd = (int)syscall(4437, directory, path, how, sizeof how);
+    while (fd < 0 && errno == EAGAIN); /* another process has renamed or mounted something (openat2(2)) */
+    say(name, fd);
 }
 
 static void in_folder(const char *name, const char *folder, const char *path)
