@@ -107,7 +107,7 @@ class Guest:
 
     def block_lines(self, function: Function, block: Block) -> Iterator[tuple[int, int, str]]:
         """Yield (pc, word, assembly) of a block, calls and jumps with the names of their targets."""
-        for pc, instruction in zip(count(block.start, 4), block.instructions()):
+        for pc, instruction in zip(count(block.first_pc, 4), block.instructions()):
             text = disassemble(instruction, pc)
             if instruction is block.terminator:
                 target = function.likely_target(block)

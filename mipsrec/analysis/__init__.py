@@ -143,7 +143,7 @@ class _Analysis:
 
 def _span(block: Block) -> tuple[int, int]:
     """Return [start, end) of a block; one that hands over at once to the interpreter covers that instruction."""
-    return block.start, block.start + (4 * block.instruction_count() or 4)
+    return block.first_pc, block.first_pc + (4 * block.instruction_count() or 4)
 
 
 def _covers(function: Function, pc: int, spans: dict[int, list[int]]) -> bool:
@@ -153,8 +153,8 @@ def _covers(function: Function, pc: int, spans: dict[int, list[int]]) -> bool:
     starts = spans.get(function.start)
     if starts is None:
         starts = spans[function.start] = sorted(function.blocks)
-    index = bisect_right(starts, pc) - 1
-    return index >= 0 and pc < starts[index] + 4 * function.blocks[starts[index]].instruction_count()
+    index = bisect_right(starts, pc + 2) - 1  # the slot of a branch-likely has such a start
+    return index >= 0 and pc < _span(function.blocks[starts[index]])[1]
 
 
 def analyze(

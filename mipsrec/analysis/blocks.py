@@ -14,7 +14,7 @@ from itertools import pairwise
 from ..isa import Flow, Instruction, decode
 from ..isa.effects import is_reserved
 from ..memory import AddressSpace
-from .model import Block, End, Function
+from .model import Block, End, Function, slot_start
 from .symbolic import constant_condition
 
 Ranges = tuple[tuple[int, int], ...]
@@ -82,7 +82,9 @@ def _terminate(block: Block, pc: int, instruction: Instruction | None, slot: Ins
         block.end, block.terminator = End.INTERPRET, None  # bltzall, bgezall: obsolete, and a slot inside a call
     elif always is None and instruction.row.link:
         block.end = End.CALL  # only when the condition holds
-    elif always is None or (always == 0 and flow is Flow.BRANCH_LIKELY):
+    elif flow is Flow.BRANCH_LIKELY and always != 1:
+        block.end, block.target, block.delay_slot = End.BRANCH, slot_start(pc), None
+    elif always is None:
         block.end = End.BRANCH
     elif always == 0:  # bltzal $0 links and goes on; bne $0,$0 is a nop with a slot
         block.end, block.target = End.JUMP, pc + 8
@@ -115,6 +117,8 @@ class BlockFinder:
             pc = work.pop()
             block = self._scan(pc)
             function.blocks[pc] = block
+            if block.end is End.BRANCH and block.delay_slot is None:
+                self._add_slot(block)
             for target in self._targets(block):
                 if target in self._leaders:
                     continue
@@ -125,13 +129,24 @@ class BlockFinder:
                     function.outside.add(target)
         self._split()
 
+    def _add_slot(self, block: Block) -> None:
+        """Make the slot of a branch-likely a block, which goes on where the branch leads to."""
+        assert block.terminator is not None and block.target is not None
+        slot = self._code.instruction(block.terminator_pc + 4)
+        assert slot is not None
+        target = block.terminator.branch_target(block.terminator_pc)
+        slot_block = Block(block.target, [slot], End.FALL, terminator_pc=target, next_pc=target)
+        slot_block.slot_of = block.terminator_pc
+        self._function.blocks[slot_block.start] = slot_block
+
     def _targets(self, block: Block) -> list[int]:
         if block.end is End.CALL and _looks_like_start(self._code, block.next_pc):
             self._function.outside.add(block.next_pc)  # the callee does not return: another function begins here
             return []
         if block.end is End.BRANCH:
             assert block.target is not None
-            return [block.target, block.next_pc]
+            slot = self._function.blocks.get(block.target) if block.delay_slot is None else None
+            return [block.target if slot is None else slot.next_pc, block.next_pc]
         if block.end is End.JUMP:
             assert block.target is not None
             return [block.target]
@@ -157,7 +172,7 @@ class BlockFinder:
     def _split(self) -> None:
         """End every block at the next leader inside its body."""
         blocks = self._function.blocks
-        order = sorted(blocks)
+        order = sorted(start for start, block in blocks.items() if block.slot_of is None)
         for start, following in pairwise(order):
             block = blocks[start]
             count = (following - start) >> 2

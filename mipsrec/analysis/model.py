@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ..isa import Flow, Instruction
+from ..isa import Instruction
 
 
 class End(enum.Enum):
@@ -24,9 +24,18 @@ class End(enum.Enum):
     INTERPRET = "interpret"  # the interpreter goes on at the terminator's pc
 
 
+def slot_start(pc: int) -> int:
+    """Return what the slot of the branch-likely at `pc` has as its start: the slot itself may begin another block."""
+    return pc + 4 + 2
+
+
 @dataclass(slots=True)
 class Block:
-    """A basic block: `body` runs from `start`; then the terminator at `terminator_pc` with its delay slot."""
+    """A basic block: `body` runs from `start`; then the terminator at `terminator_pc` with its delay slot.
+
+    A branch-likely performs its slot only where it is taken. So its slot is a block of its own on the taken edge:
+    `slot_of` is the pc of the branch, and `start` is `slot_start` of it, where no instruction begins.
+    """
 
     start: int
     body: list[Instruction]
@@ -36,20 +45,12 @@ class Block:
     delay_slot: Instruction | None = None
     target: int | None = None
     next_pc: int = 0
+    slot_of: int | None = None
 
     @property
-    def is_likely(self) -> bool:
-        """Whether the delay slot is annulled where the branch is not taken."""
-        return self.terminator is not None and self.terminator.row.flow is Flow.BRANCH_LIKELY
-
-    @property
-    def annulled(self) -> Instruction | None:
-        """The delay slot, if it does not run where the branch is not taken."""
-        return self.delay_slot if self.is_likely else None
-
-    def always_run(self) -> list[Instruction]:
-        """Return the instructions that run whenever the block does, in order of address."""
-        return self.instructions()[:-1] if self.annulled is not None else self.instructions()
+    def first_pc(self) -> int:
+        """The pc of the first instruction."""
+        return self.start if self.slot_of is None else self.slot_of + 4
 
     def instruction_count(self) -> int:
         return len(self.body) + (self.terminator is not None) + (self.delay_slot is not None)
@@ -133,16 +134,18 @@ class BlockIndex:
     """Finds the function and the block that have a pc; of a block that several functions have, the first one's."""
 
     def __init__(self, functions: Iterable[Function]) -> None:
-        self._owners: dict[int, Function] = {}
-        for function in functions:
-            for start in function.blocks:
-                self._owners.setdefault(start, function)
+        self._owners: dict[int, tuple[Function, Block]] = {}
+        functions = list(functions)
+        for of_slots in (False, True):  # where a slot begins a block, that has it
+            for function in functions:
+                for block in function.blocks.values():
+                    if (block.slot_of is not None) == of_slots:
+                        self._owners.setdefault(block.first_pc, (function, block))
         self._order = sorted(self._owners)
 
     def place(self, pc: int) -> tuple[Function, Block] | None:
         index = bisect_right(self._order, pc) - 1
         if index < 0:
             return None
-        function = self._owners[self._order[index]]
-        block = function.blocks[self._order[index]]
-        return (function, block) if pc < block.start + 4 * block.instruction_count() else None
+        function, block = self._owners[self._order[index]]
+        return (function, block) if pc < block.first_pc + 4 * block.instruction_count() else None

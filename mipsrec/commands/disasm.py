@@ -31,7 +31,8 @@ def main(arguments: argparse.Namespace) -> int:
         print(f"\n{function.start:08x} <{function.name}>:")
         for pc in sorted(function.blocks):
             block = function.blocks[pc]
-            print(f"  block {pc:08x}  # {_ends(function, block)}{', entry' if pc in function.entries else ''}")
+            slot = f"slot of {block.slot_of:08x}, " if block.slot_of is not None else ""
+            print(f"  block {pc:08x}  # {slot}{_ends(function, block)}{', entry' if pc in function.entries else ''}")
             for at, word, text in guest.block_lines(function, block):
                 print(f"    {at:08x}: {word:08x}  {text}")
     return 0

@@ -59,7 +59,7 @@ class _File:
             return None
         function = self.guest.program.functions[self._starts[index]]
         for block in function.blocks.values():
-            if block.start <= address < block.start + 4 * max(1, block.instruction_count()):
+            if block.first_pc <= address < block.first_pc + 4 * max(1, block.instruction_count()):
                 return function, block
         return None
 

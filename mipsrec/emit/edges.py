@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..analysis import Block
-from ..isa import Flow
 from ..lift.convention import PRESERVED
 from ..lift.edges import Edge, edge
 from ..lift.ir import PromotedLoop
@@ -69,7 +68,8 @@ class EdgeWriter:
         dirty = self._machine.current.dirty & self._plan.in_ssa
         found = edge(self._plan, source, pc, dirty)
         if found.is_plain:
-            return GATE(pc) if pc == source and pc in self._plan.vectorized else self._way(source, pc)
+            loop = self._plan.vectorized.get(pc)
+            return GATE(pc) if loop is not None and source == loop.latch else self._way(source, pc)
         stub = Stub(found, self._machine.registers.split_out)
         if stub not in self.stubs:
             self.stubs[stub] = self._writer.fresh_label()
@@ -103,10 +103,8 @@ class EdgeWriter:
         instruction = instructions.terminator(block)
         assert instruction.row.condition is not None
         flag = instruction.row.condition(machine.operations, instruction)
-        if instruction.row.flow is Flow.BRANCH_LIKELY:
-            self._branch_likely(block, flag)
-            return
-        instructions.slot(self._plan.blocks[block.start])
+        if block.delay_slot is not None:
+            instructions.slot(self._plan.blocks[block.start])
         if self._goes_on(block):
             self._next_iteration(block, flag)
             return
@@ -118,17 +116,6 @@ class EdgeWriter:
         if target == LABEL(block.start) and machine.guards.looked and self._iterations == 1:
             loop = f", {UNROLLED}"  # LLVM leaves a loop that contains a call as it is, be it never made
         self._writer.void(f"br i1 {flag}, label %{target}, label %{next_block}{loop}")
-
-    def _branch_likely(self, block: Block, flag: Value) -> None:
-        """Write a branch whose delay slot is performed where it is taken."""
-        writer, machine = self._writer, self._machine
-        taken = writer.fresh_label()
-        machine.registers.save(self.live(block))
-        writer.void(f"br i1 {flag}, label %{taken}, label %{self.destination(block.start, block.next_pc)}")
-        writer.label(taken)
-        self._instructions.slot(self._plan.blocks[block.start])
-        assert block.target is not None
-        self.go_to(block, block.target)
 
     def _goes_on(self, block: Block) -> bool:
         """Return whether to write another iteration of a loop of one block, with results not yet tested."""

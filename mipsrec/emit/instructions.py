@@ -42,6 +42,7 @@ class InstructionWriter:
             register, shift = table.index
             self.table_index = machine.shl(machine.gpr(register), shift) if shift else machine.gpr(register)
         self._slot_done = False
+        machine.current.in_slot = block.slot_of is not None
         done: set[int] = set()
         loaded: dict[int, tuple[str, int, int]] = {}  # index of a merged load: vector, number, count
         index, count = 0, len(body)
@@ -65,13 +66,14 @@ class InstructionWriter:
                 self._slot_done |= word.second == count
                 done.add(word.second)
             elif not op.by_caller and index not in done:
-                self.instruction(op, op.pc, loaded.get(index))
+                self.instruction(op, op.pc if block.slot_of is None else block.slot_of, loaded.get(index))
             if op.pc == table_pc:
                 self.table_entry = machine.gpr(op.instruction.rt)
             index += 1
+        machine.current.in_slot = False
 
     def comment(self, block: Block) -> None:
-        pc = block.start
+        pc = block.first_pc
         for instruction in block.body:
             self._writer.lines.append(f"  ; {pc:08x}: {disassemble(instruction, pc)}")
             pc += 4

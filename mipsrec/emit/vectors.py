@@ -13,7 +13,7 @@ LLVM makes no vectors of arithmetic whose flags and NaNs count. The rules here:
 - Iterations are performed together only if none stores what a later one of them loads, or stores before it.
 - What depends on the iteration before is performed in order (chains.py), and gathers in its register or word of memory.
 - The loop itself performs the last iteration: it leaves all registers as they are then, and the last instruction that
-  computed. Where the last iteration annuls its delay slot, the loop performs the last but one as well, for what the
+  computed. Where the last iteration ends before the latch, the loop performs the last but one as well, for what the
   slot leaves.
 
 The loop counts its own iterations: after the first, and then after as many as an iteration of vectors does, vectors
@@ -208,7 +208,7 @@ class VectorWriter:
                 fits = writer.value(f"ashr i32 {room}, {advance.bit_length() - 1}")
                 positive = writer.value(f"call i32 @llvm.smax.i32(i32 {fits}, i32 0)")
                 count = writer.value(f"call i32 @llvm.umin.i32(i32 {count}, i32 {positive})")
-        if self._iteration.annulled:
+        if self._iteration.ends_before_latch:
             count = writer.value(f"call i32 @llvm.usub.sat.i32(i32 {count}, i32 1)")
         return count
 

@@ -24,15 +24,13 @@ OnEdge = Callable[[Node, Node, int], int]
 def reads_and_writes(block: Block, masks_of: Callable[[Instruction], tuple[int, int]]) -> tuple[int, int]:
     """Return the bits that a block reads before it writes them, and those that it writes in any case.
 
-    `masks_of` gives what one instruction reads and writes. What a slot that may be annulled writes does not count.
+    `masks_of` gives what one instruction reads and writes.
     """
     read = written = 0
-    annulled = block.annulled
     for instruction in block.instructions():
         reads, writes = masks_of(instruction)
         read |= reads & ~written
-        if instruction is not annulled:
-            written |= writes
+        written |= writes
     return read, written
 
 

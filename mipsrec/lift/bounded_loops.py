@@ -157,10 +157,7 @@ class _Iterations:
             if step is None:
                 return None
             low, high = found.get(write.block.start, (0, 0))
-            if write.instruction is write.block.annulled:
-                found[write.block.start] = low + min(step, 0), high + max(step, 0)
-            else:
-                found[write.block.start] = low + step, high + step
+            found[write.block.start] = low + step, high + step
         return found or None
 
     def _stride(self, number: int, test: Block) -> int | None:
@@ -195,7 +192,7 @@ class _Iterations:
     def _only_write(self, number: int) -> _Write | None:
         """Return the one instruction that writes a register, if every iteration does."""
         writes = self._writes.get(number, [])
-        if len(writes) != 1 or writes[0].instruction is writes[0].block.annulled:
+        if len(writes) != 1:
             return None
         return writes[0] if self._in_all_iterations([writes[0].block]) else None
 
@@ -261,7 +258,7 @@ class _Iterations:
             return False
         bases = {number, *(n for n in self._writes if self._leader(n) == number)}
         return self._in_all_iterations(
-            block for block in self._blocks if any(_faults_through(bases, one) for one in block.always_run())
+            block for block in self._blocks if any(_faults_through(bases, one) for one in block.instructions())
         )
 
 

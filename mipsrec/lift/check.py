@@ -180,7 +180,8 @@ def _vectorized(plan: FunctionPlan) -> list[str]:
     found = []
     for pc in plan.vectorized:
         block = plan.blocks[pc]
-        if block.block.target != pc or plan.safepoints.on_edge(pc, pc):
+        latch = plan.blocks[plan.vectorized[pc].latch].block
+        if pc not in (latch.target, latch.next_pc) or plan.safepoints.on_edge(latch.start, pc):
             found.append(f"loop {pc:08x}: vectorized, and is no loop of one block without a safepoint")
         if pc in plan.promoted or block.merged.loads or block.merged.stores:
             found.append(f"loop {pc:08x}: vectorized, and changed by another pass as well")

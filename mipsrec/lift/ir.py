@@ -191,7 +191,7 @@ class BlockPlan:
     @classmethod
     def of(cls, block: Block, is_inlined: bool = False) -> BlockPlan:
         """Return the plan of a block about which nothing is decided."""
-        body = [Op(block.start + 4 * index, instruction) for index, instruction in enumerate(block.body)]
+        body = [Op(block.first_pc + 4 * index, instruction) for index, instruction in enumerate(block.body)]
         slot = Op(block.terminator_pc + 4, block.delay_slot) if block.delay_slot is not None else None
         return cls(block, body, slot, is_inlined=is_inlined)
 

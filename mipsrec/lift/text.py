@@ -78,13 +78,14 @@ def _op_lines(block: BlockPlan) -> Iterator[str]:
     for index, op in enumerate(block.body):
         decided = [first_of[index]] if index in first_of else []
         decided += ["unaligned word"] if index in block.unaligned else []
+        decided += ["delay slot"] if block.block.slot_of is not None else []
         yield _op_line(op, decided)
     terminator = block.block.terminator
     if terminator is not None:
         at = block.block.terminator_pc
         yield f"  {at:08x}  {disassemble(terminator, at)}"
     if block.slot is not None:
-        yield _op_line(block.slot, ["annulled unless taken"] if block.block.is_likely else ["delay slot"])
+        yield _op_line(block.slot, ["delay slot"])
     if block.case_weights:
         yield f"  cases weigh {' '.join(map(str, block.case_weights))}"
     if block.shares_switch:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mipsrec import pipeline
-from mipsrec.analysis import End, Program
+from mipsrec.analysis import BlockIndex, End, Program
 from mipsrec.elf import load_elf
 from tests.analysis.analysed import FREESTANDING, function, program_of
 from tests.support.compiled import BARE, CATCHES, ORDERS, binutils, compile_guest
@@ -83,7 +83,7 @@ def test_hand_written(tmp_path: Path, order: str) -> None:
     likely = work.blocks[work.start]
     assert likely.end is End.BRANCH and likely.terminator is not None and likely.terminator.row.name == "bnel"
     covered = {pc for f in program.functions.values() for b in f.blocks.values()
-               for pc in range(b.start, b.start + 4 * b.instruction_count(), 4)}  # fmt: skip
+               for pc in range(b.first_pc, b.first_pc + 4 * b.instruction_count(), 4)}  # fmt: skip
     assert not covered & {at["words"], at["words"] + 4, at["words"] + 8}
 
 
@@ -192,6 +192,38 @@ def test_call_by_a_word_of_the_stack(tmp_path: Path, order: str) -> None:
     at = {name: int(value, 16) for value, _, name in map(str.split, binutils(order, "nm", guest).splitlines())}
     start = program_of(guest).functions[at["__start"]]
     assert start.guesses == {at["first"]: at["work"]}
+
+
+SLOT_IS_A_TARGET = """
+    .set noreorder
+    .globl __start
+__start:
+    beq $a1, $zero, slot
+    nop
+    beql $a0, $zero, taken
+slot: addiu $v0, $v0, 4
+    addiu $v0, $v0, 5
+    jr $ra
+    nop
+taken: jr $ra
+    addiu $v0, $v0, 6
+"""
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_slot_of_a_branch_likely(tmp_path: Path, order: str) -> None:
+    """It is a block on the taken edge, and another one where control comes to its own pc."""
+    program = program_of(compile_guest(tmp_path, order, SLOT_IS_A_TARGET, *BARE, "-mips2", language="assembler"))
+    (start,) = program.functions.values()
+    pc = start.start + 8
+    branch, here = start.blocks[pc], start.blocks[pc + 4]
+    assert (branch.end, branch.delay_slot, branch.instruction_count()) == (End.BRANCH, None, 1)
+    assert branch.target is not None and start.successors(branch) == [branch.target, pc + 8]
+    slot = start.blocks[branch.target]
+    assert (slot.slot_of, slot.first_pc, slot.instruction_count()) == (pc, pc + 4, 1)
+    assert start.successors(slot) == [pc + 20] and here.end is End.FALL and here.slot_of is None
+    place = BlockIndex([start]).place
+    assert [place(at) for at in (pc, pc + 4, pc + 8)] == [(start, branch), (start, here), (start, start.blocks[pc + 8])]
 
 
 def test_branch_likely_of_gcc(tmp_path: Path) -> None:

@@ -138,5 +138,12 @@ def test_what_decides_writes_no_llvm_text(path: Path) -> None:
     assert llvm_text(path.read_text()) == []
 
 
+@pytest.mark.parametrize(
+    "path", [path for path in MODULES if top_name(path) in ("flow", "lift", "emit")], ids=top_and_name
+)
+def test_slots_that_may_not_run_are_the_business_of_analysis(path: Path) -> None:
+    assert not re.search(r"BRANCH_LIKELY|is_likely|annul", path.read_text())
+
+
 def test_the_search_sees_llvm_text() -> None:
     assert llvm_text('"""An i32."""\nwriter.value(f"add i32 {a}, 1")\n') == ["add i32 "]

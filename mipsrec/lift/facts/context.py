@@ -90,24 +90,20 @@ class StateContext:
     def _summarize(self, units: Units) -> None:
         self._use: dict[int, int] = {}
         self._written = {}
-        self._overwritten: dict[int, int] = {}  # as _written, less what may be annulled
+        self._overwritten: dict[int, int] = {}  # as _written, with PRESERVED wherever that is written
         self._flushed: dict[int, int] = {}  # before any of _written
         for pc in self.order:
             use = written = raised = flushed = 0
-            block = self._graph.blocks[pc]
-            annulled = block.annulled
-            for instruction in block.instructions():
+            for instruction in self._graph.blocks[pc].instructions():
                 reads, writes = (bits & self._in_ssa for bits in units.masks(instruction))
                 use |= reads & ~written
-                self._overwritten[pc] = written if instruction is annulled else written | writes
                 written |= writes
-                if writes & PRESERVED and lowers_sp(instruction) and instruction is not annulled:
+                if writes & PRESERVED and lowers_sp(instruction):
                     flushed, raised = PRESERVED, 0
                 elif writes & PRESERVED:
                     raised = PRESERVED
             self._use[pc], self._written[pc] = use, written & ~PRESERVED | raised
-            self._flushed[pc] = flushed
-            self._overwritten.setdefault(pc, 0)
+            self._flushed[pc], self._overwritten[pc] = flushed, written
 
     def edge_flushes(self, dirty: int, successor: int) -> int:
         """Return the bits to flush on an edge into `successor`, `dirty` being what is dirty there.

@@ -148,7 +148,7 @@ class _Liveness:
         saved = next((one for one in self._frame.saved if one.register == _RA), None) if self._frame else None
         if saved is None:
             return True
-        displacement, pc = self._moved.get(block.start, 0), block.start
+        displacement, pc = self._moved.get(block.start, 0), block.first_pc
         for instruction in block.instructions():
             pc = block.terminator_pc if instruction is block.terminator else pc
             if moves_sp(instruction):

@@ -43,7 +43,7 @@ def _saves(block: Block) -> dict[int, SavedRegister]:
     found: dict[int, SavedRegister] = {}
     taken: list[range] = []
     written = displacement = 0
-    for index, instruction in enumerate(block.always_run()):
+    for index, instruction in enumerate(block.instructions()):
         writes = masks(instruction, 0)[1]
         if moves_sp(instruction):
             displacement += instruction.imm
@@ -96,8 +96,6 @@ def displacements(function: Function) -> dict[int, int] | None:
         displacement = found[block.start]
         for instruction in block.instructions():
             if moves_sp(instruction):
-                if instruction is block.annulled:
-                    return None
                 displacement += instruction.imm
             elif masks(instruction, 0)[1] >> _SP & 1:
                 return None
@@ -136,7 +134,7 @@ def _restored(
     every = frozenset(saves)
 
     def transfer(block: Block) -> tuple[int, int]:
-        if block.end is End.CALL or block.is_likely:
+        if block.end is End.CALL:
             return 0, 0
         added, kept = (_through(block, displacements[block.start], held, saves)[0] for held in (frozenset(), every))
         return _bits(added), _bits(kept)
@@ -160,7 +158,7 @@ def _through(
 ) -> tuple[frozenset[int], frozenset[int]]:
     """Return the registers that hold what is saved of them after a block, and the pcs of stores to check."""
     found, stores = set(before), set()
-    pc = block.start
+    pc = block.first_pc
     late = block.delay_slot if block.end is End.RETURN else None  # jr has read ra before
     for instruction in block.instructions():
         pc = block.terminator_pc if instruction is block.terminator else pc

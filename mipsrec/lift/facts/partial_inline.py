@@ -25,7 +25,7 @@ MAX_INSTRUCTIONS = 24
 def find_partial_inline(function: Function) -> PartialInline | None:
     """Return the inlined path of a function, if it has one."""
     first = function.blocks[function.start]
-    if first.end is not End.BRANCH or first.is_likely or first.target is None:
+    if first.end is not End.BRANCH or first.delay_slot is None or first.target is None:
         return None
     ends = [function.blocks.get(pc) for pc in (first.target, first.next_pc)]
     returns = [block is not None and block.end is End.RETURN for block in ends]

@@ -5,7 +5,7 @@ Sets: `BlockPlan.merged`.
 Keeps: what registers and memory have after the last access. The loads of a merged load are performed where its first
 is. Between them only instructions stand that compute; of these only additions of constants change the base. So nothing
 can happen in between that the guest would notice. Stores follow each other directly, the last perhaps in a delay slot
-that is not annulled. A fault has the lowest address and the first pc (docs/limits.md, Faults).
+of a branch. A fault has the lowest address and the first pc (docs/limits.md, Faults).
 Off when: the memory model is not `flat`, the access has another mark, or the loop has promoted variables or is
 vectorized.
 
@@ -33,7 +33,7 @@ def _word(instruction: Instruction) -> str:
 
 def find_merged(block: Block, excluded: set[int], fr: int) -> MergedAccesses:
     """Return the merged accesses of a block; instructions with indices in `excluded` are part of none."""
-    has_slot = block.end in (End.BRANCH, End.JUMP) and not block.is_likely
+    has_slot = block.end in (End.BRANCH, End.JUMP)
     links = block.terminator is not None and block.terminator.link_register() != 0  # the slot may store that
     body = block.body_and_slot() if has_slot and not links else block.body
     words = [_word(instruction) if at not in excluded else "" for at, instruction in enumerate(body)]

@@ -30,10 +30,10 @@ def run(plan: FunctionPlan) -> None:
         return index >= 0 and pc < guarded[index][1]
 
     for block_pc, block in plan.all_blocks():
-        terminator_pc = block.block.terminator_pc
+        terminator_pc, slot_of = block.block.terminator_pc, block.block.slot_of
         for op in block.ops:
             does = effects(op.instruction.row)
-            pc = terminator_pc if op is block.slot else op.pc
+            pc = slot_of if slot_of is not None else terminator_pc if op is block.slot else op.pc
             if (does.loads or does.stores) and is_guarded(pc):
                 op.exposed = op.volatile = True
         if block.block.end is End.CALL and is_guarded(terminator_pc):

@@ -27,10 +27,9 @@ _GPRS = (1 << 32) - 2
 def _bases_and_writes(block: Block, fr: int) -> list[tuple[int, int]]:
     """Return, for each instruction, the bit of the base that it surely accesses memory by, and what it writes."""
     found = []
-    annulled = block.annulled
     for instruction in block.instructions():
         access = effects(instruction.row).access
-        has_base = access is not None and access.is_based and instruction is not annulled
+        has_base = access is not None and access.is_based
         found.append((1 << instruction.rs if has_base else 0, masks(instruction, fr)[1]))
     return found
 
@@ -67,7 +66,7 @@ class KnownAddresses:
                 found.add(index)
             known = (known | base) & ~written
         known = 0  # what is sure to be the base of an access later in the block
-        for index in range(len(block.always_run()) - 1, -1, -1):
+        for index in range(len(instructions) - 1, -1, -1):
             instruction, (base, written) = instructions[index], uses[index]
             does, above = effects(instruction.row), known & ~written
             if index in sums and (known >> instruction.rt | above >> instruction.rs) & 1:

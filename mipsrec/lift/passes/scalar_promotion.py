@@ -225,10 +225,7 @@ class _Search:
         """Return whether a block has accessed a variable at its end, or None if it does not change that."""
         if block.end not in _ENDS:
             return False
-        instructions = block.instructions()
-        if block.is_likely and masks(instructions.pop(), self._fr)[1] >> variable.base & 1:
-            return False
-        for instruction in reversed(instructions):
+        for instruction in reversed(block.instructions()):
             if masks(instruction, self._fr)[1] >> variable.base & 1 or kind_of(instruction.row)[0] == OTHER:
                 return False
             access = access_of(instruction)[1]

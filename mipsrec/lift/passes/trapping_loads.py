@@ -36,29 +36,15 @@ class NeededRegisters:
         self._graph = graph
         self._fr = fr
         transfers = {pc: self._transfer(graph.blocks[pc]) for pc in graph.order}
-        likely = [graph.blocks[pc] for pc in graph.order if graph.blocks[pc].is_likely]
-        boundary = {block.start: 0 for block in likely if self._may_leave_likely(block)}
-        on_edge = self._on_edge if likely else None
-        self._at_start = solve(graph, Direction.BACKWARD, Meet.ALL, transfers, boundary, on_edge)
-
-    def _may_leave_likely(self, block: Block) -> bool:
-        """Return whether a likely branch may leave the graph."""
-        return block.is_likely and len(self._graph.successors[block.start]) < 2
-
-    def _on_edge(self, source: int, target: int, needed: int) -> int:
-        """Return what is needed before the slot of a likely branch, which is annulled on the way to the next block."""
-        block = self._graph.blocks[source]
-        if block.annulled is not None and target == block.target:
-            return self._above(block.annulled, needed)
-        return needed
+        self._at_start = solve(graph, Direction.BACKWARD, Meet.ALL, transfers, {})
 
     def _transfer(self, block: Block) -> tuple[int, int]:
         """Return the bits needed before a block whatever is needed after it, and those needed if they are after it.
 
-        A slot that may not run is not part of it. Where the host is called at its end, that needs all.
+        Where the host is called at its end, that needs all.
         """
         read = written = 0
-        for instruction in block.always_run():
+        for instruction in block.instructions():
             reads, writes = masks(instruction, self._fr)
             read |= reads & ~written
             written |= writes
@@ -76,23 +62,19 @@ class NeededRegisters:
         return needed & ~written | read
 
     def _after(self, block: Block) -> int:
-        """Return the bits needed at the end of a block; of a likely branch, before its slot."""
+        """Return the bits needed at the end of a block."""
         known, successors = self._known_after(block), self._graph.successors[block.start]
         if known is not None:
             return known
-        needed = ALL_BITS if successors and not self._may_leave_likely(block) else 0
+        needed = ALL_BITS if successors else 0
         for successor in successors:
-            needed &= self._on_edge(block.start, successor, self._at_start[successor])
+            needed &= self._at_start[successor]
         return needed
-
-    def _after_slot(self, block: Block) -> int:
-        """Return the bits needed after the delay slot."""
-        return self._at_start.get(block.target or 0, 0) if block.is_likely else self._after(block)
 
     def _before_end(self, block: Block) -> int:
         """Return the bits needed before the terminator and its delay slot."""
         needed = self._after(block)
-        if block.delay_slot is not None and not block.is_likely:
+        if block.delay_slot is not None:
             needed = self._above(block.delay_slot, needed)
         return needed if block.terminator is None else self._above(block.terminator, needed)
 
@@ -100,7 +82,7 @@ class NeededRegisters:
         """Return the indices in body and slot of the loads to keep."""
         found: set[int] = set()
         body, slot = block.body, block.delay_slot
-        if slot is not None and _may_fault(slot) and not masks(slot, self._fr)[1] & self._after_slot(block):
+        if slot is not None and _may_fault(slot) and not masks(slot, self._fr)[1] & self._after(block):
             found.add(len(body))
         if any(effects(instruction.row).loads for instruction in body):
             needed = self._before_end(block)

@@ -39,7 +39,7 @@ def unaligned_words(block: Block, big_endian: bool, fr: int) -> dict[int, Unalig
         return {}
     body = list(block.body)
     terminator = block.terminator
-    has_slot = block.end in (End.BRANCH, End.JUMP) and not block.is_likely
+    has_slot = block.end in (End.BRANCH, End.JUMP)
     if has_slot and block.delay_slot is not None and terminator is not None:
         body += [terminator, block.delay_slot]
     found: dict[int, UnalignedWord] = {}

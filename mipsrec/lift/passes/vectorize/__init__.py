@@ -27,12 +27,12 @@ def vectorized_loops(graph: Graph, safepoints: Safepoints, options: LiftOptions,
     if options.memory != "flat":
         return found
     for pc in graph.order:
-        block = graph.blocks[pc]
-        if block.end is not End.BRANCH or block.target != pc or safepoints.on_edge(pc, pc):
+        block, latch = graph.blocks[pc], _latch(graph, pc)
+        if latch is None or safepoints.on_edge(latch.start, pc):
             continue
-        if not _accesses_floats(block):
+        if not (_accesses_floats(block) or _accesses_floats(latch)):
             continue
-        done = iteration_of(block, options.fr, options.big_endian, abs2008)
+        done = iteration_of(block, latch, options.fr, options.big_endian, abs2008)
         if done is None or 29 in done.advances or not countable(done) or always_overlaps(done):
             continue
         if worthwhile(done, options.big_endian):
@@ -40,13 +40,28 @@ def vectorized_loops(graph: Graph, safepoints: Safepoints, options: LiftOptions,
     return found
 
 
+def _latch(graph: Graph, pc: int) -> Block | None:
+    """Return the block that goes back to a loop of one block: itself, or the slot of its branch-likely; else None."""
+    block = graph.blocks[pc]
+    if block.end is not End.BRANCH or block.target is None:
+        return None
+    latch = graph.blocks.get(block.target)
+    if latch is not None and latch.slot_of is not None and latch.next_pc == pc:
+        return latch
+    return block if block.target == pc else None
+
+
 def _accesses_floats(block: Block) -> bool:
     accesses = (effects(instruction.row).access for instruction in block.instructions())
     return any(one is not None and one.type in ("single", "double") for one in accesses)
+
+
+def _is_exposed(plan: FunctionPlan, pcs: set[int]) -> bool:
+    return any(op.exposed for pc in pcs for op in plan.blocks[pc].ops)
 
 
 def run(plan: FunctionPlan) -> None:
     """Find the loops to vectorize."""
     if not plan.memory_resident:
         loops = vectorized_loops(plan.graph, plan.safepoints, plan.options, plan.units.abs2008)
-        plan.vectorized = {pc: loop for pc, loop in loops.items() if not any(op.exposed for op in plan.blocks[pc].ops)}
+        plan.vectorized = {pc: loop for pc, loop in loops.items() if not _is_exposed(plan, {pc, loop.latch})}

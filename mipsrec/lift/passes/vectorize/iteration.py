@@ -102,7 +102,8 @@ class Iteration:
     advances: dict[int, int] = field(default_factory=dict)  # what each register goes on by
     test: Test = Test("ne", Sum(), Sum())  # whether another iteration follows
     needed: list[int] = field(default_factory=list)  # the steps to perform
-    annulled: bool = False  # whether the last iteration leaves out its delay slot
+    latch: int = 0  # the block that goes back
+    ends_before_latch: bool = False  # whether the last iteration leaves out the latch, the slot of a branch-likely
     carried: dict[int, int] = field(default_factory=dict)  # registers and slots, with what the next iteration has there
     serial: set[int] = field(default_factory=set)  # steps that depend on these
 

@@ -295,16 +295,19 @@ _OPEN_OPERATIONS = frozenset(
 )
 
 
-def iteration_of(block: Block, fr: int, big_endian: bool, abs2008: bool) -> Iteration | None:
-    """Return what an iteration of a loop of one block does, if its iterations may be performed together."""
+def iteration_of(block: Block, latch: Block, fr: int, big_endian: bool, abs2008: bool) -> Iteration | None:
+    """Return what an iteration of a loop does, if its iterations may be performed together.
+
+    The loop is one block, or that and a `latch`, the slot of its branch-likely.
+    """
     recorder = _Recorder(fr, big_endian, abs2008)
     try:
-        return _recorded(recorder, block)
+        return _recorded(recorder, block, latch)
     except _NotThisKind:
         return None
 
 
-def _recorded(recorder: _Recorder, block: Block) -> Iteration:
+def _recorded(recorder: _Recorder, block: Block, latch: Block) -> Iteration:
     def perform(instruction: Instruction, what: Callable[..., Any] | None) -> Any:
         return what(cast(Any, recorder), instruction) if what is not None else None
 
@@ -312,9 +315,11 @@ def _recorded(recorder: _Recorder, block: Block) -> Iteration:
     for instruction in block.body:
         perform(instruction, instruction.row.meaning)
         recorder.pc += 4
-    assert block.terminator is not None and block.delay_slot is not None
+    assert block.terminator is not None
     test = perform(block.terminator, block.terminator.row.condition)
-    perform(block.delay_slot, block.delay_slot.row.meaning)
+    slot = block.delay_slot if latch is block else latch.body[0]
+    assert slot is not None
+    perform(slot, slot.row.meaning)
     found = recorder.iteration
     if not isinstance(test, Test) or recorder.word_stores:
         raise _NotThisKind
@@ -324,7 +329,7 @@ def _recorded(recorder: _Recorder, block: Block) -> Iteration:
             found.advances[register] = change.constant
         elif register in recorder.read:
             raise _NotThisKind
-    found.test, found.annulled = test, block.is_likely
+    found.test, found.latch, found.ends_before_latch = test, latch.start, latch is not block
     found.carried = _carried(recorder)
     find_slots(found)
     if not find_serial(found, recorder.root):
