@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..analysis import Block
-from ..analysis.symbolic import constant_condition
-from ..isa import Flow
-from ..lift.convention import PRESERVED, RA_BIT, RESULT_BITS, Callee, settled_by_caller
-from ..lift.ir import Frame, Op
+from ..lift.convention import PRESERVED, RA_BIT, RESULT_BITS
+from ..lift.ir import BlockPlan, Frame, Op
+from ..lift.nodes import BodyCall, Call, Edge, Goto, Syscall
 from .calls import BACK, Returned
 from .edges import EdgeWriter
 from .emission import Emission
@@ -35,17 +34,14 @@ class CallEnds:
         self._machine = emission.machine
         self._calls = emission.calls
 
-    def _guess(self, block: Block) -> int | None:
-        return self._plan.function.guesses.get(block.terminator_pc)
-
     # ends of blocks
 
-    def end_call(self, block: Block) -> None:
-        writer, machine = self._writer, self._machine
+    def end_call(self, block_plan: BlockPlan) -> None:
+        writer, machine, block, end = self._writer, self._machine, block_plan.block, block_plan.end
+        assert isinstance(end, Call)
         instruction = self._instructions.terminator(block)
-        callee = self._plan.sites[block.start].body
         flag = None
-        if _has_condition(block):
+        if end.conditional:
             assert instruction.row.condition is not None
             flag = instruction.row.condition(machine.operations, instruction)
         target: Value
@@ -55,55 +51,45 @@ class CallEnds:
         else:
             target = block.target
         self._instructions.link(block)
-        self._instructions.slot(self._plan.blocks[block.start])
+        self._instructions.slot()
         self._instructions.make_current(instruction, block.terminator_pc)
-        if callee is None:
-            self._call(block, target, self._guess(block), flag)
+        if end.body is None:
+            self._call(block, end, target, end.guess, flag)
             return
         if block.target is None:
             machine.finish_floats()
             machine.registers.save(PRESERVED)
-            hit, miss = self._calls.branch_on_guess(target, self._guess(block))
-            before, dirty = machine.registers.copy(), machine.current.dirty
+            hit, miss = self._calls.branch_on_guess(target, end.guess)
+            before = machine.registers.copy()
             writer.label(miss)
-            self._call(block, target, None, None)
+            self._call(block, end, target, None, None)
             writer.label(hit)
             machine.memory.start_block()
             machine.registers.restore(before)
-            machine.current.dirty = dirty
-        if self._plan.sites[block.start].inlined is not None:
-            self._pass_by(block)
-        self._call_body(block, callee)
+        if end.inlined is not None:
+            self._pass_by(block, end.inlined)
+        self._call_body(block, end.body)
 
-    def _call(self, block: Block, target: Value, guess: int | None, flag: Value | None) -> None:
+    def _call(self, block: Block, end: Call, target: Value, guess: int | None, flag: Value | None) -> None:
         """Call with a complete state, on condition of `flag` if there is one."""
         writer, machine = self._writer, self._machine
-        given = self._calls.convention.given if flag is None else 0
         if self._plan.sites[block.start].exposed:
-            self._instructions.expose()
-        if self._may_be_copied(self._plan.function.likely_target(block)):
-            machine.registers.put(machine.current.dirty & RA_BIT, kept=True)
-            machine.current.dirty &= ~RA_BIT
-        machine.registers.flush(machine.current.dirty & ~given)
-        kept = self._plan.context.live_out[block.start] & PRESERVED
+            self._instructions.expose(end.exposes)
+        machine.registers.put(end.stores_ra, kept=True)
+        machine.registers.flush(end.stores)
+        kept = PRESERVED if end.keeps_sp else 0
         machine.registers.save(kept)  # before the branch: it is not loaded again whether the call is made or not
-        stack = machine.gpr(29) if kept else None
+        stack = machine.gpr(29) if end.keeps_sp else None
         returned = writer.fresh_label()
         if flag is not None:
             call = writer.fresh_label()
             writer.void(f"br i1 {flag}, label %{call}, label %{returned}")
             writer.label(call)
-        arguments = self._emission.arguments(self._calls.convention.passed(block.target))
+        arguments = self._emission.arguments(end.passes)
         found = self._calls.call(target, guess, arguments)
         if flag is not None:  # where no call happened, the state alone has results
             found = self._stored(found)
-        self._after_sync(block, found, returned, stack)
-
-    def _may_be_copied(self, target: int | None) -> bool:
-        """Return whether LLVM may put a callee in the place of its call that may fault: what the handler finds in ra is
-        then where the call returns to, and no later store makes up for that."""
-        callee = self._calls.convention.direct(target)
-        return callee is not None and callee.may_fault
+        self._after_sync(end.after, end.loads, found, returned, stack)
 
     def _stored(self, found: Returned) -> Returned:
         """Store what a callee has returned besides the pc."""
@@ -111,14 +97,14 @@ class CallEnds:
             self._machine.state.set_gpr(number, value)
         return Returned(found.pc, {})
 
-    def _after_sync(self, block: Block, after: Returned, returned: str, stack: Value | None = None) -> None:
+    def _after_sync(
+        self, way: Edge, loads: int, after: Returned, returned: str, stack: Value | None = None
+    ) -> None:
         """Check that control came back to the next block, with sp as it was if it is given; load what it needs."""
         writer, machine = self._writer, self._machine
         leave = machine.way_out(after.pc, after.results)
-        other = writer.value(f"icmp ne i32 {after.pc}, {text(writer.pc(block.next_pc))}")
-        kept = 0
+        other = writer.value(f"icmp ne i32 {after.pc}, {text(writer.pc(way.target))}")
         if stack is not None:
-            kept = PRESERVED
             found = machine.state.gpr(29)
             moved = writer.value(f"icmp ne i32 {found}, {text(stack)}")
             other = writer.value(f"or i1 {other}, {moved}")
@@ -127,42 +113,34 @@ class CallEnds:
         machine.start_block()
         for number, value in after.results.items():
             machine.set_gpr(number, value)
-            kept |= 1 << number
-        machine.registers.save(kept & RESULT_BITS)
-        machine.current.dirty = kept & self._calls.convention.unsettled & ~self._plan.memory_resident
-        machine.registers.reload(self._needed_after(block) & ~kept)
-        writer.void(f"br label %{self._edges.destination(block.start, block.next_pc)}")
+        machine.registers.save(RESULT_BITS if after.results else 0)
+        machine.registers.reload(loads)
+        writer.void(f"br label %{self._edges.destination(way)}")
 
-    def _needed_after(self, block: Block) -> int:
-        """Return the bits that are read after a call or system call."""
-        needed = self._plan.context.live_out[block.start]
-        if block.next_pc not in self._plan.blocks:  # but in another function, which takes its arguments from here
-            needed |= self._calls.convention.passed(block.next_pc)
-        return needed
-
-    def end_syscall(self, block: Block) -> None:
+    def end_syscall(self, block_plan: BlockPlan) -> None:
+        block, end = block_plan.block, block_plan.end
+        assert isinstance(end, Syscall)
         self._instructions.terminator(block)
-        self._machine.registers.flush(self._machine.current.dirty)
+        self._machine.registers.flush(end.stores)
         at = text(self._writer.cold_pc(block.terminator_pc))
         pc = self._writer.value(f"call i32 @mr_syscall(ptr %s, i32 {at}){self._writer.debug}")
-        self._after_sync(block, Returned(pc, {}), self._writer.fresh_label())
+        self._after_sync(end.after, end.loads, Returned(pc, {}), self._writer.fresh_label())
 
     # calls that are inlined in part
 
-    def _pass_by(self, block: Block) -> None:
+    def _pass_by(self, block: Block, end: Goto) -> None:
         """Write the blocks that stand for the call, and go on after it; what follows is where that is not possible."""
         writer, machine = self._writer, self._machine
         inline, inlined = self._plan.partial_inline, self._plan.sites[block.start].inlined
         assert inline is not None and inlined is not None
         machine.finish_floats()
-        before, dirty, debug = machine.registers.copy(), machine.current.dirty, writer.debug
+        before, debug = machine.registers.copy(), writer.debug
         for pc, instruction in inline.test:
             self._instructions.instruction(Op(pc, instruction), pc)
         branch = self._instructions.terminator(inline.first)
         assert branch.row.condition is not None
         flag = branch.row.condition(machine.operations, branch)
         machine.registers.restore(before)
-        machine.current.dirty = dirty
         here, there = writer.fresh_label(), writer.fresh_label()
         taken, other = (here, there) if inline.taken else (there, here)
         writer.void(f"br i1 {flag}, label %{taken}, label %{other}")
@@ -171,17 +149,17 @@ class CallEnds:
         machine.memory.start_block()
         first, last = inlined
         self._instructions.body(first)
-        self._instructions.slot(first)
+        self._instructions.slot()
         self._instructions.body(last)
         target = machine.gpr(self._instructions.terminator(inline.last).rs)
-        self._instructions.slot(last)
-        self._go_on(block, target)
+        self._instructions.slot()
+        self._go_on(block, last.dirty_out, end, target)
         writer.label(there)
         machine.memory.start_block()
         machine.registers.restore(before)
-        machine.current.dirty, writer.debug = dirty, debug
+        writer.debug = debug
 
-    def _go_on(self, block: Block, target: Value) -> None:
+    def _go_on(self, block: Block, stores: int, end: Goto, target: Value) -> None:
         """Go on after a call if control came back there."""
         writer, machine = self._writer, self._machine
         same = writer.value(f"icmp eq i32 {text(target)}, {text(writer.pc(block.next_pc))}")
@@ -189,22 +167,21 @@ class CallEnds:
         writer.void(f"br i1 {same}, label %{right}, label %{wrong}, {LIKELY}")
         before = machine.registers.copy()
         writer.label(wrong)
-        machine.registers.flush(machine.current.dirty)
+        machine.registers.flush(stores)
         machine.leave(target)
         writer.label(right)
         machine.registers.restore(before)
-        self._edges.go_to(block, block.next_pc)
+        self._edges.go_to(end)
 
     # calls of bodies
 
-    def _call_body(self, block: Block, callee: Callee) -> None:
+    def _call_body(self, block: Block, end: BodyCall) -> None:
         """Save what the callee's frame saves, and call its body."""
-        writer, machine = self._writer, self._machine
+        writer, machine, callee = self._writer, self._machine, end.callee
         frame = callee.frame
         assert frame is not None
         debug = writer.debug
-        bypassing = settled_by_caller(frame) | frame.dead_at_self_call | self._calls.convention.given
-        machine.registers.flush(machine.current.dirty & ~bypassing)
+        machine.registers.flush(end.stores)
         stack = machine.current_gpr(29)
         machine.registers.save(PRESERVED)
         for saved in frame.saved:
@@ -219,18 +196,17 @@ class CallEnds:
         writer.void(f"br i1 {plain}, label %{back}, label %{other}, {LIKELY}")
         writer.label(other)
         machine.memory.start_block()
-        self._after_sync(block, returned, writer.fresh_label(), stack)
+        self._after_sync(end.elsewhere, end.loads_elsewhere, returned, writer.fresh_label(), stack)
         writer.label(back)
         machine.start_block()
-        self._after_body(block, frame, stack, returned)
+        self._after_body(block, end, frame, stack, returned)
 
-    def _after_body(self, block: Block, frame: Frame, stack: Value, returned: Returned) -> None:
+    def _after_body(self, block: Block, end: BodyCall, frame: Frame, stack: Value, returned: Returned) -> None:
         """Go on where the registers that the frame saves are on the stack."""
         writer, machine, registers = self._writer, self._machine, self._machine.registers
         present = self._plan.units.bits
         if frame.bits & RA_BIT and not frame.dead_at_self_call:
             self._check_return(block, frame, stack, returned)
-        machine.current.dirty = (settled_by_caller(frame) | RESULT_BITS) & present
         for saved in frame.saved:
             if saved.register != 31:
                 value = machine.memory.load(stack, saved.displacement, 32)
@@ -242,8 +218,8 @@ class CallEnds:
         self._settle(31, writer.pc(block.next_pc))
         registers.save(present)
         registers.start_block()
-        registers.reload(self._needed_after(block) & ~machine.current.dirty)
-        writer.void(f"br label %{self._edges.destination(block.start, block.next_pc)}")
+        registers.reload(end.loads)
+        writer.void(f"br label %{self._edges.destination(end.after)}")
 
     def _settle(self, number: int, value: Value) -> None:
         """Set a register; if this function does not keep it, in the state."""
@@ -278,8 +254,3 @@ def complete_state(
     for number, value in found.items():
         state.set_gpr(number, value)
     return found
-
-
-def _has_condition(block: Block) -> bool:
-    assert block.terminator is not None
-    return block.terminator.row.flow is Flow.BRANCH and constant_condition(block.terminator) is None

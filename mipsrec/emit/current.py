@@ -1,4 +1,4 @@
-"""What is being written: the guest instruction, and what the state lacks before it."""
+"""What is being written: the guest instruction, and what is decided about it."""
 
 from __future__ import annotations
 
@@ -18,5 +18,3 @@ class Current:
     """Its encoding."""
     op: Op = field(default_factory=lambda: PLAIN)
     """What is decided about it."""
-    dirty: int = 0
-    """Bits that a flush inside the block must store."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..analysis import Block
-from ..lift.convention import PRESERVED
-from ..lift.edges import Edge, edge
-from ..lift.ir import PromotedLoop
+from ..lift.ir import BlockPlan, PromotedLoop
+from ..lift.nodes import Branch, Edge, Goto
 from .emission import Emission
 from .instructions import InstructionWriter
 from .memory import Value
@@ -63,81 +61,74 @@ class EdgeWriter:
         loop = self._plan.promoted.get(pc)
         return LABEL(pc) if loop is not None and source in loop.body else self.entry(pc)
 
-    def destination(self, source: int, pc: int) -> str:
-        """Return the label that leads from the block at `source` to a guest pc: of a block, or of a stub."""
-        dirty = self._machine.current.dirty & self._plan.in_ssa
-        found = edge(self._plan, source, pc, dirty)
-        if found.is_plain:
-            loop = self._plan.vectorized.get(pc)
-            return GATE(pc) if loop is not None and source == loop.latch else self._way(source, pc)
-        stub = Stub(found, self._machine.registers.split_out)
+    def destination(self, edge: Edge) -> str:
+        """Return the label that an edge leads to: of a block, or of a stub."""
+        if edge.is_plain:
+            loop = self._plan.vectorized.get(edge.target)
+            is_back = loop is not None and edge.source == loop.latch
+            return GATE(edge.target) if is_back else self._way(edge.source, edge.target)
+        stub = Stub(edge, self._machine.registers.split_out)
         if stub not in self.stubs:
             self.stubs[stub] = self._writer.fresh_label()
         return self.stubs[stub]
 
-    def live(self, block: Block) -> int:
-        """Return the bits that successors need, and those that stubs of edges out of the function flush or pass."""
-        needed = self._plan.context.live_out[block.start] | self._machine.current.dirty | PRESERVED
-        return needed | self._plan.memory_resident
-
     # ends of blocks
 
-    def go_to(self, block: Block, pc: int) -> None:
-        """End a block by going on at a guest pc in any case."""
-        self._machine.registers.save(self.live(block))
-        self._writer.void(f"br label %{self.destination(block.start, pc)}")
+    def go_to(self, end: Goto) -> None:
+        """End a block by going on in one way."""
+        self._machine.registers.save(end.saves)
+        self._writer.void(f"br label %{self.destination(end.edge)}")
 
-    def end_fall(self, block: Block) -> None:
-        self.go_to(block, block.next_pc)
+    def end_fall(self, block: BlockPlan) -> None:
+        assert isinstance(block.end, Goto)
+        self.go_to(block.end)
 
-    def end_jump(self, block: Block) -> None:
+    def end_jump(self, block: BlockPlan) -> None:
         instructions = self._instructions
-        instructions.terminator(block)
-        instructions.link(block)
-        instructions.slot(self._plan.blocks[block.start])
-        assert block.target is not None
-        self.go_to(block, block.target)
+        instructions.terminator(block.block)
+        instructions.link(block.block)
+        instructions.slot()
+        self.end_fall(block)
 
-    def end_branch(self, block: Block) -> None:
-        instructions, machine = self._instructions, self._machine
-        instruction = instructions.terminator(block)
+    def end_branch(self, block: BlockPlan) -> None:
+        instructions, machine, end = self._instructions, self._machine, block.end
+        assert isinstance(end, Branch)
+        instruction = instructions.terminator(block.block)
         assert instruction.row.condition is not None
         flag = instruction.row.condition(machine.operations, instruction)
-        if block.delay_slot is not None:
-            instructions.slot(self._plan.blocks[block.start])
-        if self._goes_on(block):
-            self._next_iteration(block, flag)
+        if block.slot is not None:
+            instructions.slot()
+        if self._goes_on(end):
+            self._next_iteration(block, end, flag)
             return
-        machine.registers.save(self.live(block))
-        assert block.target is not None
-        target = self.destination(block.start, block.target)
-        next_block = self.destination(block.start, block.next_pc)
+        machine.registers.save(end.saves)
+        target, other = self.destination(end.taken), self.destination(end.other)
         loop = ""
-        if target == LABEL(block.start) and machine.guards.looked and self._iterations == 1:
+        if target == LABEL(block.block.start) and machine.guards.looked and self._iterations == 1:
             loop = f", {UNROLLED}"  # LLVM leaves a loop that contains a call as it is, be it never made
-        self._writer.void(f"br i1 {flag}, label %{target}, label %{next_block}{loop}")
+        self._writer.void(f"br i1 {flag}, label %{target}, label %{other}{loop}")
 
-    def _goes_on(self, block: Block) -> bool:
+    def _goes_on(self, end: Branch) -> bool:
         """Return whether to write another iteration of a loop of one block, with results not yet tested."""
-        machine, pc = self._machine, block.start
-        if block.target != pc or self._iterations == MAX_ITERATIONS or pc in self._plan.vectorized:
+        machine, pc = self._machine, end.taken.source
+        if end.taken.target != pc or self._iterations == MAX_ITERATIONS or pc in self._plan.vectorized:
             return False
         if machine.memory.stored or not machine.guards.pending:
             return False
-        return not self._plan.memory_resident and edge(self._plan, pc, pc, machine.current.dirty).is_plain
+        return not self._plan.memory_resident and end.taken.is_plain
 
-    def _next_iteration(self, block: Block, flag: Value) -> None:
+    def _next_iteration(self, block: BlockPlan, end: Branch, flag: Value) -> None:
         """Write what follows an iteration: the way out, where all results are tested, and another iteration."""
         writer, machine = self._writer, self._machine
         again, out = writer.fresh_label(), writer.fresh_label()
         writer.void(f"br i1 {flag}, label %{again}, label %{out}")
         writer.label(out)
         here = machine.copy()
-        self.go_to(block, block.next_pc)
+        self.go_to(Goto(end.other, end.saves))
         machine.restore(here)
         writer.label(again)
         self._iterations += 1
-        self._instructions.body(self._plan.blocks[block.start])
+        self._instructions.body(block)
         self.end_branch(block)
 
     # what happens on edges
@@ -159,7 +150,7 @@ class EdgeWriter:
             write_safepoint(self._emission, found.target, found.dirty & ~found.stores)
         if found.leaves:
             calls = self._emission.calls
-            arguments = self._emission.arguments(calls.convention.passed(found.target))
+            arguments = self._emission.arguments(found.passes)
             calls.tail_call(found.target, None, arguments)
         else:
             machine.registers.reload(found.loads)

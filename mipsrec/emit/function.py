@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..analysis import Block, End
-from ..lift.ir import FunctionPlan
+from ..lift.ir import BlockPlan, FunctionPlan
+from ..lift.nodes import Interpret, Stop
 from .call_ends import CallEnds
 from .edges import GATE, LABEL, EdgeWriter
 from .emission import Emission
@@ -103,27 +104,27 @@ class _FunctionWriter:
         self._writer.label(LABEL(pc))
         if plan.options.comments:
             self._instructions.comment(block)
-        self._contents(block, plan.context.dirty_in[pc])
+        self._contents(plan.blocks[pc])
         if pc in plan.vectorized:
             vectors = VectorWriter(self._emission, plan.vectorized[pc])
             vectors.write(pc, self._edges.entry(pc), GATE(pc), LABEL(pc), plan.pair_forms.into[pc])
         if pc in plan.promoted:
             self._edges.write_loop_entry(plan.promoted[pc])
 
-    def _contents(self, block: Block, dirty: int) -> None:
-        """Write the instructions of a block and its end, `dirty` being the dirty bits on the way in."""
-        machine, plan, pc = self._machine, self._plan, block.start
+    def _contents(self, block_plan: BlockPlan) -> None:
+        """Write the instructions of a block and its end."""
+        machine, plan, block = self._machine, self._plan, block_plan.block
+        pc = block.start
         machine.start_block()
         machine.registers.split_in = plan.pair_forms.into[pc]
         machine.registers.split_out = plan.pair_forms.out[pc]
-        machine.current.dirty = dirty
         if plan.memory_resident and not self._emission.has_entries and pc == plan.function.start:
             self._take_parameters(pc)
         self._instructions.stray = None
         self._edges.start_block()
         self._emission.calls.in_loop = pc in plan.context.in_loops
-        self._instructions.body(plan.blocks[pc])
-        self._ends[block.end](block)
+        self._instructions.body(block_plan)
+        self._ends[block.end](block_plan)
 
     def _take_parameters(self, start: int) -> None:
         """Have the first block take registers from parameters, unless the function comes back to it."""
@@ -140,24 +141,26 @@ class _FunctionWriter:
             self._writer.label(label)
             machine.start_block()
             machine.registers.split_in = machine.registers.split_out = stub.split
-            if stub.edge.copies:
-                self._contents(self._plan.blocks[stub.edge.target].block, stub.edge.dirty)
+            if stub.edge.copy is not None:
+                self._contents(stub.edge.copy)
             else:
                 self._edges.write_stub(stub)
 
     # ends of blocks from which control goes on outside
 
-    def _end_stop(self, block: Block) -> None:
-        instruction = self._instructions.terminator(block)
-        self._machine.registers.flush(self._machine.current.dirty)
+    def _end_stop(self, block: BlockPlan) -> None:
+        assert isinstance(block.end, Stop)
+        instruction = self._instructions.terminator(block.block)
+        self._machine.registers.flush(block.end.stores)
         assert instruction.row.meaning is not None
         instruction.row.meaning(self._machine.operations, instruction)
 
-    def _end_interpret(self, block: Block) -> None:
+    def _end_interpret(self, block_plan: BlockPlan) -> None:
         """Let the interpreter run from the terminator until it meets a lifted entry."""
-        writer, machine = self._writer, self._machine
+        writer, machine, block, end = self._writer, self._machine, block_plan.block, block_plan.end
+        assert isinstance(end, Interpret)
         self._emission.at(block.terminator_pc)
-        machine.registers.flush(machine.current.dirty)
+        machine.registers.flush(end.stores)
         ra, sp = (machine.state.gpr(number) for number in (31, 29))
         arguments = f"ptr %s, i32 {text(writer.cold_pc(block.terminator_pc))}, i32 {ra}, i32 {sp}"
         machine.leave(writer.value(f"call i32 @mr_interpret({arguments}){writer.debug}"))

@@ -6,7 +6,7 @@ from ..analysis import Block, End
 from ..isa import Instruction
 from ..isa.disassembly import disassemble
 from ..isa.effects import effects
-from ..lift.convention import PRESERVED, SAVED_BITS, lowers_sp
+from ..lift.convention import PRESERVED
 from ..lift.ir import PLAIN, BlockPlan, MergedLoad, MergedStore, Op, UnalignedWord
 from .emission import Emission
 from .memory import Value, text
@@ -30,11 +30,13 @@ class InstructionWriter:
         """What was loaded there."""
         self.stray: Value | None = None
         """Whether a checked store of the current block went to where registers are saved."""
+        self._block: BlockPlan | None = None
         self._slot_done = False  # whether what the delay slot does has been written, with others
 
     def body(self, plan: BlockPlan) -> None:
         """Write the instructions of a block up to its terminator."""
         machine, block, body = self._machine, plan.block, plan.body
+        self._block = plan
         table = self._function.jump_tables.get(block.terminator_pc) if block.end is End.INDIRECT else None
         table_pc = table.load_pc if table is not None else None
         self.table_address = self.table_index = None
@@ -113,7 +115,7 @@ class InstructionWriter:
         machine, instruction = self._machine, op.instruction
         self.make_current(instruction, pc)
         if op.exposed:
-            self.expose()
+            self.expose(op.stores)
         machine.current.op = op
         assert instruction.row.meaning is not None
         if word is None:
@@ -121,25 +123,18 @@ class InstructionWriter:
         else:
             machine.set_gpr(instruction.rt, machine.memory.word_of(*word))
         machine.current.op = PLAIN
-        self._note_written(instruction)
+        self._store_sp(op)
 
-    def expose(self) -> None:
+    def expose(self, stores: int) -> None:
         """Make memory, and the registers that callees preserve, what a landing pad must find if what follows throws."""
-        current = self._machine.current
-        saved = current.dirty & SAVED_BITS
-        if saved:
-            self._machine.registers.flush(saved, kept=True)
-            current.dirty &= ~saved
+        if stores:
+            self._machine.registers.flush(stores, kept=True)
         self._writer.void('fence syncscope("singlethread") seq_cst')
 
-    def _note_written(self, instruction: Instruction) -> None:
-        """Count what an instruction has written as dirty, and store sp (lift/facts/context.py)."""
-        current = self._machine.current
-        written = self._units.masks(instruction)[1]
-        current.dirty |= written
-        if written & PRESERVED and lowers_sp(instruction):
+    def _store_sp(self, op: Op) -> None:
+        """Store sp after an instruction that may have lowered it (lift/facts/context.py)."""
+        if op.stores_sp:
             self._machine.registers.put(PRESERVED, kept=True)
-            current.dirty &= ~PRESERVED
 
     def _look_at_store(self, op: Op) -> None:
         """Note whether a store between the loads of the saved registers and the return goes near where they are."""
@@ -159,24 +154,25 @@ class InstructionWriter:
         self.make_current(first, op.pc)
         machine = self._machine
         if op.exposed:
-            self.expose()
+            self.expose(op.stores)
         machine.current.op = op
         base = machine.gpr(first.rs)
         if effects(first.row).loads:
             machine.set_gpr(first.rt, machine.unaligned.load_word_unaligned(base, word.displacement))
-            self._note_written(first)
+            self._store_sp(op)
         else:
             machine.unaligned.store_word_unaligned(base, word.displacement, machine.gpr(first.rt))
         machine.current.op = PLAIN
 
-    def slot(self, plan: BlockPlan) -> None:
-        op = plan.slot
-        assert op is not None
+    def slot(self) -> None:
+        """Write the delay slot of the block whose body was written last."""
+        assert self._block is not None and self._block.slot is not None
+        op = self._block.slot
         if op.by_caller or self._slot_done:
             return
         self._look_at_store(op)
         self._machine.current.in_slot = True
-        self.instruction(op, plan.block.terminator_pc)
+        self.instruction(op, self._block.block.terminator_pc)
         self._machine.current.in_slot = False
 
     def link(self, block: Block) -> None:
@@ -185,7 +181,6 @@ class InstructionWriter:
         register = block.terminator.link_register()
         if register:
             self._machine.set_gpr(register, self._writer.pc(block.terminator_pc + 8))
-            self._machine.current.dirty |= 1 << register
 
     def terminator(self, block: Block) -> Instruction:
         instruction = block.terminator

@@ -6,25 +6,17 @@ one in writable memory, the entry itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 
-from ..analysis import Block, JumpTable
+from ..analysis import JumpTable
 from ..elf import PIE_BIAS
+from ..lift.ir import BlockPlan
+from ..lift.nodes import Jump
 from .edges import EdgeWriter
 from .emission import Emission
 from .instructions import InstructionWriter
 from .memory import Value, text
 from .writer import LIKELY
-
-
-@dataclass
-class Hub:
-    """What the jumps by one table share: the label that they go to, the blocks that they end, and what is dirty."""
-
-    label: str
-    sources: list[int]
-    dirty: int = 0
 
 
 class JumpEnds:
@@ -37,20 +29,22 @@ class JumpEnds:
         self._plan = emission.plan
         self._writer = emission.writer
         self._machine = emission.machine
-        self.hubs: dict[tuple[tuple[int, int], ...], Hub] = {}
-        """By the cases of their tables."""
+        self.hubs: dict[tuple[tuple[int, int], ...], str] = {}
+        """The labels of those that jumps go to, by the cases of their tables."""
 
-    def end_indirect(self, block: Block) -> None:
+    def end_indirect(self, block_plan: BlockPlan) -> None:
         writer, machine, plan = self._writer, self._machine, self._plan
+        block, end = block_plan.block, block_plan.end
+        assert isinstance(end, Jump)
         instruction = self._instructions.terminator(block)
         target = machine.gpr(instruction.rs)
-        self._instructions.slot(plan.blocks[block.start])
+        self._instructions.slot()
         table = plan.function.jump_tables.get(block.terminator_pc)
         if table is not None:
-            self._jump_by_table(block, table, target)
+            self._jump_by_table(block_plan, end, table, target)
         self._instructions.make_current(instruction, block.terminator_pc)
         given = self._emission.calls.convention.given
-        machine.registers.flush(machine.current.dirty & ~given)
+        machine.registers.flush(end.stores)
         if plan.sites[block.start].unwinds:
             above, within = writer.fresh_label(), writer.fresh_label()
             caller = "%sp.start" if self._emission.has_entries else "%r29.in"
@@ -61,28 +55,27 @@ class JumpEnds:
             machine.leave(target, self._emission.results(given))
             writer.label(within)
             machine.registers.restore(before)
-        self._jump_anywhere(target, plan.function.guesses.get(block.terminator_pc))
+        self._jump_anywhere(target, end.guess, end.passes)
 
-    def _jump_anywhere(self, target: Value, guess: int | None) -> None:
-        calls = self._emission.calls
-        calls.tail_call(target, guess, self._emission.arguments(calls.convention.passed(None)))
+    def _jump_anywhere(self, target: Value, guess: int | None, passes: int) -> None:
+        self._emission.calls.tail_call(target, guess, self._emission.arguments(passes))
 
-    def _jump_by_table(self, block: Block, table: JumpTable, target: Value) -> None:
+    def _jump_by_table(self, plan: BlockPlan, end: Jump, table: JumpTable, target: Value) -> None:
         """Write the switch; what follows is for targets that the table does not have."""
-        writer, machine, plan = self._writer, self._machine, self._plan.blocks[block.start]
+        writer, machine = self._writer, self._machine
         instructions = self._instructions
         subject, places = instructions.table_address, table.cases
         if subject is None:  # other code jumps to between the load and this; then the targets themselves decide
             subject, places = target, tuple(dict.fromkeys((pc, pc) for _, pc in table.cases))
         by_target = subject is target
-        machine.registers.save(self._edges.live(block))
+        machine.registers.save(end.saves)
         default = beyond = writer.fresh_label()
         conditions = []
         if table.added is not None and not by_target and not table.writable:
             conditions.append(self._is_added(target, table.added))
         if not by_target and plan.shares_switch:
             self._require(conditions, default)
-            self._jump_to_hub(block, table, subject, target)
+            self._jump_to_hub(table, subject, target)
             writer.label(default)
             return
         if instructions.table_address is not None and instructions.table_index is not None:
@@ -93,7 +86,7 @@ class JumpEnds:
         else:
             subject = writer.known_pc(subject)
         self._require(conditions, default)
-        labels = {pc: self._edges.destination(block.start, pc) for _, pc in places}
+        labels = {pc: self._edges.destination(end.edges[pc]) for _, pc in places}
         checked = table.writable and not by_target
         checks = {pc: writer.fresh_label() if checked else label for pc, label in labels.items()}
         cases = " ".join(f"i32 {text(case)}, label %{checks[pc]}" for case, pc in places)
@@ -110,23 +103,22 @@ class JumpEnds:
 
     # hubs
 
-    def _jump_to_hub(self, block: Block, table: JumpTable, address: Value, target: Value) -> None:
+    def _jump_to_hub(self, table: JumpTable, address: Value, target: Value) -> None:
         """End the block at the hub of a table, with the address of its entry and the jump's target."""
         writer = self._writer
         writer.void(f"store i32 {text(target)}, ptr %hub.target")
         writer.void(f"store i32 {text(address)}, ptr %hub.address")
-        hub = self.hubs.setdefault(table.cases, Hub(writer.fresh_label(), []))
-        hub.sources.append(block.start)
-        hub.dirty |= self._machine.current.dirty & self._plan.in_ssa
-        writer.void(f"br label %{hub.label}")
+        if table.cases not in self.hubs:
+            self.hubs[table.cases] = writer.fresh_label()
+        writer.void(f"br label %{self.hubs[table.cases]}")
 
     def write_hubs(self) -> None:
         """Write what all jumps by a table share: the switch, the look at each entry, and the jump elsewhere."""
         writer, machine = self._writer, self._machine
-        for cases, hub in self.hubs.items():
-            writer.label(hub.label)
+        for cases, hub_label in self.hubs.items():
+            hub = self._plan.hubs[cases]
+            writer.label(hub_label)
             machine.start_block()
-            machine.current.dirty = hub.dirty
             address = writer.known_pc(writer.value("load i32, ptr %hub.address"))
             checks = {pc: writer.fresh_label() for _, pc in cases}
             wrong = writer.fresh_label()
@@ -134,16 +126,14 @@ class JumpEnds:
             writer.void(f"switch i32 {text(address)}, label %{wrong} [ {places} ]")
             for pc, label in checks.items():
                 writer.label(label)
-                polled = (source for source in hub.sources if self._plan.safepoints.on_edge(source, pc))
-                source = next(polled, hub.sources[0])
                 target = writer.value("load i32, ptr %hub.target")
                 same = writer.value(f"icmp eq i32 {target}, {text(writer.pc(pc))}")
-                writer.void(f"br i1 {same}, label %{self._edges.destination(source, pc)}, label %{wrong}, {LIKELY}")
+                writer.void(f"br i1 {same}, label %{self._edges.destination(hub.edges[pc])}, label %{wrong}, {LIKELY}")
             writer.label(wrong)
             machine.start_block()
-            machine.registers.flush(hub.dirty & ~self._emission.calls.convention.given)
+            machine.registers.flush(hub.stores)
             target = writer.value("load i32, ptr %hub.target")
-            self._jump_anywhere(target, None)
+            self._jump_anywhere(target, None, hub.passes)
 
     def _require(self, conditions: list[Value], default: str) -> None:
         """Go to `default` unless all these bits are set.

@@ -285,7 +285,7 @@ class NanGuards:
     def show_last(self) -> None:
         """Store the last instruction into the state, for whoever looks at FCSR."""
         self.finish()
-        self._file.flush(self._current.dirty & 1 << LAST_BIT)
+        self._file.flush(self._current.op.dirty & 1 << LAST_BIT)
 
 
 def _pairs(unchecked: dict[str, str]) -> list[str]:

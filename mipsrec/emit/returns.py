@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..analysis import Block
-from ..lift.convention import CARRIED, RESULT_BITS, RESULTS, entries_of, settled_by_caller, symbol_of
+from ..lift.convention import CARRIED, RESULTS, entries_of, symbol_of
+from ..lift.ir import BlockPlan
+from ..lift.nodes import Return
 from .emission import Emission
 from .instructions import InstructionWriter
 from .memory import Value, text
@@ -24,38 +25,38 @@ class ReturnWriter:
         self._machine = emission.machine
         self._calls = emission.calls
 
-    def end_return(self, block: Block) -> None:
-        instruction = self._instructions.terminator(block)
+    def end_return(self, block: BlockPlan) -> None:
+        end = block.end
+        assert isinstance(end, Return)
+        instruction = self._instructions.terminator(block.block)
         target = self._machine.gpr(instruction.rs)
-        self._instructions.slot(self._plan.blocks[block.start])
-        if self._frame is None or block.start not in self._frame.returns:
-            self._return_complete(block, target)
+        self._instructions.slot()
+        if self._frame is None or end.to_caller is None:
+            self._return_complete(block, end, target)
             return
         writer, machine, stray = self._writer, self._machine, self._instructions.stray
         if stray is not None:
             machine.finish_floats()
-            self._return_complete_if(stray, block, target)
+            self._return_complete_if(stray, block, end, target)
         if self._frame.dead_at_self_call:
             machine.finish_floats()
-            self._return_complete_if(writer.value(f"icmp ne i32 {text(target)}, %r31.in"), block, target)
-        bypassing = settled_by_caller(self._frame) | RESULT_BITS | self._frame.dead_at_self_call
-        machine.registers.flush(machine.current.dirty & ~bypassing)
+            self._return_complete_if(writer.value(f"icmp ne i32 {text(target)}, %r31.in"), block, end, target)
+        machine.registers.flush(end.to_caller)
         self._calls.give_back_frame(self._results(block))
 
-    def _return_complete_if(self, flag: Value, block: Block, target: Value) -> None:
+    def _return_complete_if(self, flag: Value, block: BlockPlan, end: Return, target: Value) -> None:
         """Return with a complete state in the unlikely case of a flag; otherwise go on."""
         writer, machine = self._writer, self._machine
         yes, no = writer.fresh_label(), writer.fresh_label()
         writer.void(f"br i1 {text(flag)}, label %{yes}, label %{no}, {UNLIKELY}")
         before = machine.registers.copy()
         writer.label(yes)
-        self._return_complete(block, target)
+        self._return_complete(block, end, target)
         writer.label(no)
         machine.registers.restore(before)
 
-    def _return_complete(self, block: Block, target: Value) -> None:
-        kept = RESULT_BITS if self._plan.options.calls != "instrumented" else 0  # they go back in host registers
-        self._machine.registers.flush(self._machine.current.dirty & ~kept)
+    def _return_complete(self, block: BlockPlan, end: Return, target: Value) -> None:
+        self._machine.registers.flush(end.stores)
         self._give_back(target, self._results(block))
 
     def _give_back(self, pc: Value, results: Sequence[Value]) -> None:
@@ -64,8 +65,8 @@ class ReturnWriter:
         else:
             self._calls.give_back_from_body(pc, results)
 
-    def _results(self, block: Block) -> list[Value]:
-        at_hand = self._plan.context.results_at_hand(block.start) | self._machine.registers.changed_bits
+    def _results(self, block: BlockPlan) -> list[Value]:
+        at_hand = self._plan.context.results_at_hand(block.block.start) | self._machine.registers.changed_bits
         return list(self._emission.results(at_hand).values())
 
     # the block `leave`

@@ -5,11 +5,14 @@ Enters: an analysed function, and what is known of those that it calls. Leaves: 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 
 from ..analysis import Block, End, Function
+from ..errors import LiftError
 from ..flow.graph import Graph
 from ..isa.effects import ALL_BITS
+from .check import findings
 from .convention import (
     SP_BIT,
     Callee,
@@ -19,6 +22,7 @@ from .convention import (
 )
 from .facts.context import StateContext
 from .facts.dead_at_self_call import calls_for_certain, calls_in_any_case, calls_itself
+from .facts.dirty import note_dirty
 from .facts.partial_inline import find_partial_inline
 from .facts.safepoints import find_safepoints
 from .facts.shared_switches import shares_switch
@@ -39,7 +43,11 @@ from .passes import (
     unaligned,
     vectorize,
 )
+from .terminators import end_blocks
 from .units import Units
+
+CHECK = "MIPSREC_CHECK"
+"""The variable that has every plan checked."""
 
 PIPELINE: tuple[Callable[[FunctionPlan], None], ...] = (
     saved_registers.run,
@@ -60,9 +68,18 @@ PIPELINE: tuple[Callable[[FunctionPlan], None], ...] = (
 
 
 def decide(plan: FunctionPlan, passes: Sequence[Callable[[FunctionPlan], None]] = PIPELINE) -> FunctionPlan:
-    """Run passes over a plan, and return it."""
+    """Run passes over a plan, note what the state lacks where, and return the plan.
+
+    Where MIPSREC_CHECK is set, raises LiftError for a plan that breaks a contract.
+    """
     for run in passes:
         run(plan)
+    note_dirty(plan)
+    end_blocks(plan)
+    if os.environ.get(CHECK):
+        found = findings(plan)
+        if found:
+            raise LiftError(f"{plan.function.name} at {plan.function.start:08x}: {found[0]} ({len(found)} findings)")
     return plan
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis import End
-from ..flow.solve import Direction, Meet, reads_and_writes, solve
 from ..isa.effects import LOAD, STORE, added_constant, based_access, effects
 from .bounded_loops import is_bounded
-from .convention import PRESERVED, settled_by_caller
+from .check_state import state_findings
+from .convention import settled_by_caller
 from .facts.dead_at_self_call import calls_for_certain
 from .facts.safepoints import cycles_without_safepoint
 from .ir import BlockPlan, FunctionPlan
@@ -25,7 +25,7 @@ def findings(plan: FunctionPlan) -> list[str]:
     found: list[str] = []
     for pc, block in plan.all_blocks():
         found += [f"block {pc:08x}: {text}" for text in _block_findings(plan, block)]
-    for check in (_definitions, _sites, _safepoints, _promotion, _vectorized):
+    for check in (_sites, _safepoints, _promotion, _vectorized, state_findings):
         found += check(plan)
     return found
 
@@ -92,32 +92,6 @@ def _may_move(block: BlockPlan, indices: list[int], kind: str) -> bool:
 
 
 # ---- registers ----
-
-
-def _definitions(plan: FunctionPlan) -> list[str]:
-    """Check that all ways to an instruction that reads a register have loaded or written it."""
-    context, graph = plan.context, plan.graph
-    reads: dict[int, int] = {}
-    transfers: dict[int, tuple[int, int]] = {}
-    for pc in graph.order:
-        block = graph.blocks[pc]
-        read, written = reads_and_writes(block, plan.units.masks)
-        passed = plan.sites[pc].passed if plan.blocks[pc].shares_switch else 0
-        reads[pc] = read | passed & ~written
-        stays = block.end not in (End.CALL, End.SYSCALL) or plan.sites[pc].inlined is not None
-        after = context.live_out[pc] | plan.sites[pc].unsettled | PRESERVED
-        transfers[pc] = (written, -1) if stays else (after, 0)
-
-    def on_edge(source: int, target: int, defined: int) -> int:
-        return defined | context.edge_loads(0, target)
-
-    boundary = dict.fromkeys(graph.entries, context.entry_loads)
-    defined = solve(graph, Direction.FORWARD, Meet.ALL, transfers, boundary, on_edge)
-    return [
-        f"block {pc:08x}: reads {registers_text(missing)}, which some way to it has not loaded"
-        for pc in graph.order
-        if (missing := reads[pc] & plan.in_ssa & ~defined[pc])
-    ]
 
 
 def _sites(plan: FunctionPlan) -> list[str]:

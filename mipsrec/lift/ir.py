@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .convention import Callee, Convention
     from .facts.context import StateContext
     from .facts.safepoints import Safepoints
+    from .nodes import Hub, Node
     from .options import LiftOptions
     from .passes.vectorize.iteration import Iteration
     from .units import Units
@@ -164,6 +165,11 @@ class Op:
     """The callers of the body do it (saved_registers)."""
     checked: bool = False
     """It is a store that may go to where registers are saved: the code checks its address (saved_registers)."""
+    dirty: int = 0
+    """The bits of the registers that the state lacks when it is performed (facts/dirty.py); `stores` is what is stored
+    before, for a landing pad. `stores_sp`: sp is stored right after it."""
+    stores: int = 0
+    stores_sp: bool = False
 
 
 PLAIN = Op(0, NOP)
@@ -187,12 +193,18 @@ class BlockPlan:
     shares_switch: bool = False
     """All jumps by its table go through one switch (switches)."""
     is_inlined: bool = False
+    dirty_out: int = 0
+    """The bits of the registers that the state lacks after the last instruction (facts/dirty.py)."""
+    end: Node | None = None
+    """How control goes on (terminators.py)."""
 
     @classmethod
     def of(cls, block: Block, is_inlined: bool = False) -> BlockPlan:
         """Return the plan of a block about which nothing is decided."""
         body = [Op(block.first_pc + 4 * index, instruction) for index, instruction in enumerate(block.body)]
-        slot = Op(block.terminator_pc + 4, block.delay_slot) if block.delay_slot is not None else None
+        slot = None
+        if block.delay_slot is not None and block.terminator is not None:  # else the interpreter performs both
+            slot = Op(block.terminator_pc + 4, block.delay_slot)
         return cls(block, body, slot, is_inlined=is_inlined)
 
     @property
@@ -243,6 +255,8 @@ class FunctionPlan:
     """Loops of one block of which several iterations are performed at once."""
     promoted: dict[int, PromotedLoop] = field(default_factory=dict)
     """By head."""
+    hubs: dict[tuple[tuple[int, int], ...], Hub] = field(default_factory=dict)
+    """What the jumps by a table share, by its cases."""
 
     @property
     def function(self) -> Function:

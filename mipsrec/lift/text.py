@@ -6,12 +6,13 @@ Registers are named as the assembler names them; `f4` is a word of the floating-
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..isa.disassembly import disassemble
 from ..isa.effects import FCC_BIT, FPR_BIT, HILO_BIT, LAST_BIT
 from ..state import GPR_NAMES
 from .ir import BlockPlan, CallSite, FunctionPlan, Op
+from .nodes import Branch, Call, Edge, Goto, Jump, Node, Return, Stop, Syscall
 
 
 def registers_text(bits: int) -> str:
@@ -67,9 +68,55 @@ def _block_lines(plan: FunctionPlan, pc: int) -> Iterator[str]:
         yield f"  as two floats: in {registers_text(split_in)}; out {registers_text(split_out)}"
     yield from _op_lines(block)
     yield from _site_lines(plan.sites[pc])
-    for target in plan.graph.successors[pc]:
-        safepoint = " safepoint" if plan.safepoints.on_edge(pc, target) else ""
-        yield f"  -> {target:08x}{safepoint}"
+    yield from _end_lines(block.end)
+
+
+def _end_lines(end: Node | None) -> Iterator[str]:
+    """Yield what happens to registers on all ways from a block."""
+    if isinstance(end, Goto):
+        yield _way("->", end.edge)
+    elif isinstance(end, Branch):
+        yield _way("->", end.taken)
+        yield _way("->", end.other)
+    elif isinstance(end, Jump):
+        for edge in end.edges.values():
+            yield _way("->", edge)
+        yield f"  elsewhere:{_parts(stores=end.stores)}"
+    elif isinstance(end, Return):
+        if end.to_caller is not None:
+            yield f"  returns to a caller of the body:{_parts(stores=end.to_caller)}"
+        yield f"  returns:{_parts(stores=end.stores)}"
+    elif isinstance(end, Syscall):
+        yield f"  system call:{_parts(stores=end.stores)}"
+        yield _way("->", end.after, end.loads)
+    elif isinstance(end, Call):
+        yield from _call_lines(end)
+    elif end is not None:
+        yield f"  {'stops' if isinstance(end, Stop) else 'interpreted'}:{_parts(stores=end.stores)}"
+
+
+def _call_lines(end: Call) -> Iterator[str]:
+    if end.inlined is not None:
+        yield _way("in place of the call ->", end.inlined.edge)
+    if end.body is not None:
+        yield f"  call of the body:{_parts(stores=end.body.stores)}"
+        yield _way("->", end.body.after, end.body.loads)
+        yield _way("elsewhere ->", end.body.elsewhere, end.body.loads_elsewhere)
+    stores = end.exposes | end.stores_ra | end.stores
+    yield f"  call:{_parts(stores=stores)}{'; keeps sp' if end.keeps_sp else ''}"
+    yield _way("->", end.after, end.loads)
+
+
+def _way(arrow: str, edge: Edge, loads: int = 0) -> str:
+    marks = [mark for mark, is_so in (("safepoint", edge.has_safepoint), ("leaves", edge.leaves)) if is_so]
+    marks += ["copied"] if edge.copy is not None else []
+    return f"  {arrow} {edge.target:08x}{_parts(stores=edge.stores, loads=edge.loads | loads, marks=marks)}"
+
+
+def _parts(stores: int = 0, loads: int = 0, marks: Sequence[str] = ()) -> str:
+    parts = [f"stores {registers_text(stores)}"] if stores else []
+    parts += [f"loads {registers_text(loads)}"] if loads else []
+    return "".join(f" {part};" for part in [*parts, *marks]).rstrip(";")
 
 
 def _op_lines(block: BlockPlan) -> Iterator[str]:
@@ -97,6 +144,8 @@ def _op_line(op: Op, decided: list[str]) -> str:
     decided = decided + [name.replace("_", " ") for name in names if getattr(op, name)]
     if op.promoted is not None:
         decided.append("promoted")
+    decided += [f"stores {registers_text(op.stores)} before"] if op.stores else []
+    decided += ["sp stored after"] if op.stores_sp else []
     text = f"  {op.pc:08x}  {disassemble(op.instruction, op.pc)}"
     return f"{text:48} ; {', '.join(decided)}" if decided else text
 

@@ -175,26 +175,6 @@ def test_registers_of_jumps_that_share_a_switch() -> None:
     assert_found(plan, "not kept for the way elsewhere")
 
 
-def test_register_that_is_not_loaded_after_a_call() -> None:
-    def after_call(plan: FunctionPlan) -> list[int]:
-        saved = sum(1 << number for number in range(16, 24))
-        return [pc for pc in plan.sites if plan.graph.blocks[pc].end.value == "call" and plan.sites[pc].body is None
-                and plan.context.live_out[pc] & saved & read_next(plan, pc)]  # fmt: skip
-
-    plan = plan_with(lambda plan: not plan.memory_resident and after_call(plan))
-    for pc in after_call(plan):
-        plan.context.live_out[pc] = 0
-    assert_found(plan, "which some way to it has not loaded")
-
-
-def read_next(plan: FunctionPlan, pc: int) -> int:
-    """Return what the block after a call reads first."""
-    found = 0
-    for successor in plan.graph.successors[pc]:
-        found |= plan.context.live_in[successor]
-    return found
-
-
 def test_register_that_counts_as_stored() -> None:
     plan = plan_with(lambda plan: any(site.body is not None for site in plan.sites.values()))
     for site in plan.sites.values():

@@ -1,0 +1,316 @@
+"""Three contracts of a plan, about every way through it.
+
+1. The state has every register that other code may look for there, wherever it may look.
+2. Every register that is read or stored has been loaded, or written and saved, on all ways to there.
+3. Edges lead where the function goes, have the safepoints that were found, and leave it where the target is none of it.
+
+Enters: a plan. Leaves: what breaks a contract, one line for each finding. What the state lacks, and what is in SSA, is
+computed here from the effects of instructions and from what the nodes say is stored and loaded. facts/context.py and
+facts/dirty.py, which made the nodes, are not asked.
+
+Other code looks: at calls, returns, system calls and exceptions, where control leaves for another function or for the
+interpreter, at safepoints, and, for a landing pad, at what may throw. What the convention hands over in host registers
+may be missing (convention.py).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+
+from ..analysis import End
+from ..flow.solve import Direction, Meet, solve
+from ..isa.effects import ALL_BITS
+from .convention import PRESERVED, RESULT_BITS, SAVED_BITS, lowers_sp, settled_by_caller
+from .ir import BlockPlan, Frame, FunctionPlan, Op
+from .nodes import Branch, Call, Edge, Goto, Interpret, Jump, Return, Stop, Syscall
+from .text import registers_text
+
+
+def state_findings(plan: FunctionPlan) -> list[str]:
+    """Return where a plan breaks one of the contracts."""
+    check = _Check(plan)
+    found = []
+    for pc, block in plan.blocks.items():
+        if block.end is None:
+            found.append(f"block {pc:08x}: no node says how it ends")
+            continue
+        targets = {edge.target for edge, _ in _ways(plan, block) if not edge.leaves}
+        if targets != set(plan.graph.successors[pc]):
+            found.append(f"block {pc:08x}: contract 3: its edges are not those of the function")
+        found += [f"block {pc:08x}: {text}" for text in check.block(block, check.lacking[pc], check.defined[pc])]
+    for hub in plan.hubs.values():
+        lacking, pc = 0, hub.sources[0]
+        for source in hub.sources:
+            lacking |= check.lacking_at_end(plan.blocks[source], check.lacking[source]) & plan.in_ssa
+        for edge in hub.edges.values():
+            found += [f"block {pc:08x}: {text}" for text in check.edge(edge, lacking, ALL_BITS)]
+        found += [f"block {pc:08x}: {text}" for text in check.elsewhere(lacking, hub.stores)]
+    return found
+
+
+class _From(enum.Enum):
+    """After what an edge begins."""
+
+    END = "the instructions of a block"
+    INLINED = "those that stand for a call"
+    CALL = "a call"
+    ELSEWHERE = "a call of a body that returned otherwise"
+    BODY = "a call of a body"
+    SYSCALL = "a system call"
+
+
+def _ways(plan: FunctionPlan, block: BlockPlan) -> Iterator[tuple[Edge, _From]]:
+    """Yield the edges from a block."""
+    end = block.end
+    if isinstance(end, Goto):
+        yield end.edge, _From.END
+    elif isinstance(end, Branch):
+        yield end.taken, _From.END
+        yield end.other, _From.END
+    elif isinstance(end, Jump):
+        hub = next((hub for hub in plan.hubs.values() if block.block.start in hub.sources), None)
+        for edge in (hub.edges if hub is not None else end.edges).values():
+            yield edge, _From.END
+    elif isinstance(end, Syscall):
+        yield end.after, _From.SYSCALL
+    elif isinstance(end, Call):
+        yield end.after, _From.CALL
+        if end.body is not None:
+            yield end.body.elsewhere, _From.ELSEWHERE
+            yield end.body.after, _From.BODY
+        if end.inlined is not None:
+            yield end.inlined.edge, _From.INLINED
+
+
+def _is_conditional(block: BlockPlan) -> bool:
+    return isinstance(block.end, Call) and block.end.conditional
+
+
+def _missing(bits: int, stored: int, allowed: int, where: str) -> Iterator[str]:
+    if missing := bits & ~(stored | allowed):
+        yield f"contract 1: the state lacks {registers_text(missing)} {where}"
+
+
+class _Check:
+    """What the state lacks, and what is in SSA, at the start of each block; and what is wrong with one block."""
+
+    def __init__(self, plan: FunctionPlan) -> None:
+        self._plan = plan
+        self._given = entered = plan.convention.given
+        frame = plan.frame
+        if frame is not None:
+            entered |= settled_by_caller(frame) | frame.dead_at_self_call & plan.units.arguments
+        entries, forward = plan.graph.entries, Direction.FORWARD
+        before = dict.fromkeys(entries, entered & plan.in_ssa)
+        self.lacking: dict[int, int] = solve(plan.graph, forward, Meet.ANY, _same, before, self._lacking_on)
+        before = dict.fromkeys(entries, plan.context.entry_loads)
+        self.defined: dict[int, int] = solve(plan.graph, forward, Meet.ALL, _same, before, self._defined_on)
+
+    # along the ways
+
+    def _lacking_on(self, source: int, target: int, lacking: int) -> int:
+        """Return what the state lacks at `target` for what it lacks at the start of `source`."""
+        block, after = self._plan.blocks[source], 0
+        at_end = self.lacking_at_end(block, lacking)
+        for edge, begin in _ways(self._plan, block):
+            if edge.target == target and edge.copy is None:
+                after |= self._lacking_after(block, begin, at_end) & ~(edge.stores | edge.loads)
+        return after & self._plan.in_ssa
+
+    def _defined_on(self, source: int, target: int, defined: int) -> int:
+        """Return what is in SSA at `target` for what is at the start of `source`."""
+        block, after = self._plan.blocks[source], ALL_BITS
+        at_end = self._defined_at_end(block, defined)
+        for edge, begin in _ways(self._plan, block):
+            if edge.target == target and edge.copy is None:
+                after &= self._defined_after(block, begin, at_end) | edge.loads
+        return after
+
+    def _lacking_after(self, block: BlockPlan, begin: _From, at_end: int) -> int:
+        """Return what the state lacks where an edge begins."""
+        if begin is _From.END:
+            return at_end
+        if begin is _From.INLINED:
+            for copy in self._copies(block):
+                at_end = self.lacking_at_end(copy, at_end)
+            return at_end
+        if begin is _From.BODY:
+            return (settled_by_caller(self._frame(block)) | RESULT_BITS) & self._plan.units.bits
+        is_certain = begin is _From.ELSEWHERE or (begin is _From.CALL and not _is_conditional(block))
+        return RESULT_BITS & self._plan.convention.unsettled if is_certain else 0
+
+    def _defined_after(self, block: BlockPlan, begin: _From, at_end: int) -> int:
+        """Return what is in SSA where an edge begins."""
+        end = block.end
+        if begin is _From.END:
+            assert isinstance(end, (Goto, Branch, Jump))
+            return at_end & ~(self._written(block) & ~end.saves)
+        if begin is _From.INLINED:
+            assert isinstance(end, Call) and end.inlined is not None
+            written = self._written(block)
+            for copy in self._copies(block):
+                written |= self._written(copy)
+            return (at_end | written) & ~(written & ~end.inlined.saves)
+        if isinstance(end, Syscall):
+            return end.loads
+        assert isinstance(end, Call)
+        if begin is _From.CALL:
+            results = 0 if _is_conditional(block) else RESULT_BITS
+            return end.loads | results | (PRESERVED if end.keeps_sp else 0)
+        assert end.body is not None
+        if begin is _From.ELSEWHERE:
+            return end.body.loads_elsewhere | RESULT_BITS | PRESERVED
+        return end.body.loads | settled_by_caller(self._frame(block)) | RESULT_BITS
+
+    def _copies(self, block: BlockPlan) -> tuple[BlockPlan, ...]:
+        return self._plan.sites[block.block.start].inlined or ()
+
+    def _frame(self, block: BlockPlan) -> Frame:
+        callee = self._plan.sites[block.block.start].body
+        assert callee is not None and callee.frame is not None
+        return callee.frame
+
+    # through a block
+
+    def _linked(self, block: BlockPlan, op: Op) -> int:
+        """Return the bit of the register that gets the return address right before an instruction."""
+        terminator = block.block.terminator
+        if op is not block.slot or terminator is None or block.block.end not in (End.CALL, End.JUMP):
+            return 0
+        return (1 << terminator.link_register()) & ~1
+
+    def _steps(self, block: BlockPlan, lacking: int) -> Iterator[tuple[Op, int, int]]:
+        """Yield the instructions, each with what the state lacks when it is performed, and after it."""
+        second_halves = {word.second for word in block.unaligned.values()}
+        for index, op in enumerate(block.ops):
+            lacking |= self._linked(block, op)
+            if op.by_caller:
+                yield op, lacking, lacking
+                continue
+            if index not in second_halves:
+                lacking &= ~op.stores
+            before = lacking
+            lacking |= self._plan.units.masks(op.instruction)[1]
+            lacking &= ~(PRESERVED if op.stores_sp else 0)
+            yield op, before, lacking
+
+    def lacking_at_end(self, block: BlockPlan, lacking: int) -> int:
+        """Return what the state lacks after the instructions of a block."""
+        for _, _, after in self._steps(block, lacking):
+            lacking = after
+        return lacking
+
+    def _written(self, block: BlockPlan) -> int:
+        written = 0
+        for op in block.ops:
+            written |= self._linked(block, op) | self._plan.units.masks(op.instruction)[1]
+        return written
+
+    def _defined_at_end(self, block: BlockPlan, defined: int) -> int:
+        return defined | self._written(block)
+
+    # what is wrong
+
+    def _undefined(self, bits: int, defined: int, what: str) -> Iterator[str]:
+        if missing := bits & self._plan.in_ssa & ~defined:
+            yield f"contract 2: {what} {registers_text(missing)}, which some way to it has not loaded"
+
+    def block(self, block: BlockPlan, lacking: int, defined: int) -> Iterator[str]:
+        """Yield what is wrong with a block, on the way into which the state lacks some registers and SSA has some."""
+        yield from self._instructions(block, lacking, defined)
+        lacking, defined = self.lacking_at_end(block, lacking), self._defined_at_end(block, defined)
+        if block.block.terminator is not None and block.slot is None:
+            yield from self._undefined(self._plan.units.masks(block.block.terminator)[0], defined, "the end reads")
+        yield from self._end(block, lacking, defined)
+        for edge, begin in _ways(self._plan, block):
+            after = self._lacking_after(block, begin, lacking) & self._plan.in_ssa
+            yield from self.edge(edge, after, self._defined_after(block, begin, defined))
+
+    def _instructions(self, block: BlockPlan, lacking: int, defined: int) -> Iterator[str]:
+        masks = self._plan.units.masks
+        for op, before, after in self._steps(block, lacking):
+            reads, writes = masks(op.instruction)
+            if op is block.slot and block.block.terminator is not None:
+                yield from self._undefined(masks(block.block.terminator)[0], defined, "the end reads")
+            defined |= self._linked(block, op)
+            if op.by_caller:
+                continue
+            yield from self._undefined(reads, defined, f"{op.pc:08x} reads")
+            yield from self._undefined(op.stores | op.dirty, defined, f"{op.pc:08x} may store")
+            yield from _missing(before, op.dirty, 0, f"if {op.pc:08x} leaves")
+            if op.exposed:
+                yield from _missing(before & SAVED_BITS, 0, 0, f"for the landing pad of {op.pc:08x}")
+            if lowers_sp(op.instruction):
+                yield from _missing(after & writes & PRESERVED, 0, 0, f"after {op.pc:08x}, which may lower it")
+            defined |= writes
+
+    def _end(self, block: BlockPlan, lacking: int, defined: int) -> Iterator[str]:
+        end = block.end
+        if isinstance(end, (Stop, Interpret, Syscall)):
+            yield from _missing(lacking, end.stores, 0, "where the host looks")
+            yield from self._undefined(end.stores, defined, "the end stores")
+        elif isinstance(end, Return):
+            yield from self._undefined(end.stores | (end.to_caller or 0), defined, "the return stores")
+            yield from self._return(end, lacking)
+        elif isinstance(end, Jump):
+            yield from self._undefined(end.stores, defined, "the jump stores")
+            yield from self.elsewhere(lacking, end.stores)
+        elif isinstance(end, Call):
+            yield from self._call(block, end, lacking, defined)
+
+    def elsewhere(self, lacking: int, stores: int) -> Iterator[str]:
+        """Yield what is wrong with a jump out of the function."""
+        return _missing(lacking, stores, self._given, "where a jump leaves")
+
+    def _return(self, end: Return, lacking: int) -> Iterator[str]:
+        plan = self._plan
+        kept = RESULT_BITS if plan.options.calls != "instrumented" else 0
+        yield from _missing(lacking, end.stores, kept, "at a return")
+        if end.to_caller is not None:
+            assert plan.frame is not None
+            kept = settled_by_caller(plan.frame) | RESULT_BITS | plan.frame.dead_at_self_call
+            yield from _missing(lacking, end.to_caller, kept, "at a return to a caller of the body")
+
+    def _call(self, block: BlockPlan, end: Call, lacking: int, defined: int) -> Iterator[str]:
+        stores = end.exposes | end.stores_ra | end.stores
+        yield from self._undefined(stores, defined, "the call stores")
+        if self._plan.sites[block.block.start].exposed:
+            yield from _missing(lacking & SAVED_BITS, end.exposes, 0, "for the landing pad of a call")
+        given = 0 if _is_conditional(block) else self._given
+        yield from _missing(lacking, stores, given, "at a call")
+        if end.body is not None:
+            frame = self._frame(block)
+            bypassing = settled_by_caller(frame) | frame.dead_at_self_call | self._given
+            yield from self._undefined(end.body.stores, defined, "the call of a body stores")
+            yield from _missing(lacking, end.body.stores, bypassing, "at a call of a body")
+        for copy in self._copies(block):
+            yield from self._instructions(copy, lacking, defined)
+            lacking, defined = self.lacking_at_end(copy, lacking), self._defined_at_end(copy, defined)
+
+    def edge(self, edge: Edge, lacking: int, defined: int) -> Iterator[str]:
+        """Yield what is wrong with an edge, before which the state lacks some registers and SSA has some."""
+        where = f"on the edge to {edge.target:08x}"
+        yield from self._shape(edge)
+        if edge.copy is not None:
+            yield from self.block(edge.copy, lacking, defined)
+            return
+        yield from self._undefined(edge.stores, defined, f"the edge to {edge.target:08x} stores")
+        if edge.has_safepoint:
+            needed = self._plan.safepoints.needed.get(edge.target, ALL_BITS)
+            yield from _missing(lacking & needed, edge.stores | edge.dirty, 0, f"at the safepoint {where}")
+        if edge.leaves:
+            yield from _missing(lacking, edge.stores, self._given, f"{where}, which leaves")
+
+
+    def _shape(self, edge: Edge) -> Iterator[str]:
+        plan, way = self._plan, f"the edge from {edge.source:08x} to {edge.target:08x}"
+        if edge.leaves != (edge.target not in plan.blocks):
+            yield f"contract 3: {way} {'leaves' if edge.leaves else 'does not leave'} the function"
+        if edge.has_safepoint != plan.safepoints.on_edge(edge.source, edge.target):
+            yield f"contract 3: {way} has {'a' if edge.has_safepoint else 'no'} safepoint"
+
+
+def _same(pc: int, bits: int) -> int:
+    """Leave all that a block does to its edges, which know what stands before them."""
+    return bits
