@@ -21,6 +21,7 @@ from .errors import LiftError, MipsrecError
 from .isa.disassembly import disassemble
 from .lift.convention import Callee
 from .lift.options import LiftOptions
+from .lift.pipeline import passes_without
 from .lift.policy import lifted_starts
 from .long_work import long_wait
 from .memory import AddressSpace
@@ -67,10 +68,12 @@ class Guest:
         return lifted_starts(self.program)
 
     def lift_options(self, options: Options, comments: bool = False) -> LiftOptions:
+        """Return what a guest's code is generated for; raises UsageError for passes that cannot be left out."""
+        passes_without(options.without)
         return LiftOptions(
             self.image.byte_order == "big", self.image.fr, options.memory, options.calls, comments,
             self.image.e_flags.nan2008, self.image.is_relocatable,
-            self.image.path.name if self.image.is_relocatable else "",
+            self.image.path.name if self.image.is_relocatable else "", options.without,
         )  # fmt: skip
 
     @checked(name=_NAME)

@@ -25,6 +25,8 @@ class Options:
 
     `reuse` takes what earlier builds have compiled where it is the same. `profile` is the path of one of this
     program: functions that it has samples of get what `opt` says (`auto`: full effort), the others little.
+
+    `without` are names of passes to leave out (mipsrec/lift/pipeline.py).
     """
 
     opt: int | str = AUTO
@@ -35,6 +37,7 @@ class Options:
     reuse: bool = True
     profile: str | None = None
     into: str | None = None
+    without: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise MipsrecError for what the command line would refuse."""
@@ -45,6 +48,8 @@ class Options:
                 raise MipsrecError(f"Options: {name} is {value!r}; choose among {', '.join(allowed)}")
         if type(self.jobs) is not int or self.jobs < 0:
             raise MipsrecError(f"Options: jobs is {self.jobs!r}; give a number from 0 on")
+        if not isinstance(self.without, tuple) or not all(isinstance(name, str) for name in self.without):
+            raise MipsrecError(f"Options: without is {self.without!r}; give a tuple of names of passes")
         for name in ("profile", "into"):
             if not isinstance(getattr(self, name), (str, os.PathLike, NoneType)):
                 raise MipsrecError(f"Options: {name} is {getattr(self, name)!r}; give a path")

@@ -53,11 +53,17 @@ __all__ = [
 
 @checked(guest=GUEST, options=OPTIONS.optional(), functions=FUNCTIONS.optional())
 def plans(
-    guest: Guest, options: Options | None = None, functions: list[Function] | None = None
+    guest: Guest,
+    options: Options | None = None,
+    functions: list[Function] | None = None,
+    last_pass: str | None = None,
 ) -> Iterator[tuple[str, FunctionPlan]]:
-    """Yield the plans of functions, or of all: of each variant that is no thunk, with its symbol."""
+    """Yield the plans of functions, or of all: of each variant that is no thunk, with its symbol.
+
+    With `last_pass`, they are as the pass of that name leaves them; raises UsageError where there is none.
+    """
     options = options or Options()
-    lift = guest.lift_options(options)
+    lift = replace(guest.lift_options(options), last_pass=last_pass)
     callees = plan_of(guest, options).callees
     for function in _chosen(guest, functions):
         for variant in variants(function, callees.get(function.start), lift):

@@ -160,6 +160,9 @@ def add_models(parser: argparse.ArgumentParser) -> None:
         help="direct: native calls between lifted functions; thunked: every call through the host; instrumented: as "
         "direct, but the host is told of every entry and return (for verify)",
     )
+    parser.add_argument("--without-pass", dest="without_passes", action="append", default=[], metavar="PASS",
+                        help="leave out a pass of the translator that is an optimisation only, such as no-wrap; an "
+                        "unknown name lists them (repeatable)")  # fmt: skip
 
 
 def add_level(parser: argparse.ArgumentParser) -> None:
@@ -215,4 +218,5 @@ def options_of(arguments: argparse.Namespace) -> Options:
     """Return the translation options among parsed arguments; those a command does not have keep their defaults."""
     names = ("opt", "memory", "calls", "jobs", "cpu", "reuse", "into")
     chosen = {name: getattr(arguments, name) for name in names if hasattr(arguments, name)}
-    return Options(**chosen, profile=getattr(arguments, "use_profile", None))
+    without = tuple(getattr(arguments, "without_passes", ()))
+    return Options(**chosen, profile=getattr(arguments, "use_profile", None), without=without)

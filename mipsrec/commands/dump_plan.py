@@ -16,6 +16,7 @@ is written. What is the same in two plans is the same in the IR.
   mipsrec dump-plan --function main prog.elf          of one function
   mipsrec dump-plan prog.elf                          of all
   mipsrec dump-plan --calls instrumented prog.elf     as mipsrec verify has it
+  mipsrec dump-plan --after spin-loads prog.elf       as the passes up to this one leave it
 """
 
 
@@ -24,12 +25,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_function(parser, "only these, by name, pattern or address (repeatable)")
     add_level(parser)
     add_models(parser)
+    parser.add_argument("--after", metavar="PASS",
+                        help='stop after this pass; "build": before the first (default: after the last)')  # fmt: skip
 
 
 def main(arguments: argparse.Namespace) -> int:
     guest = pipeline.open_guest(arguments.program)
     names = named_functions(arguments)
     chosen = guest.functions_named(names) if names else None
-    for symbol, plan in pipeline.plans(guest, options_of(arguments), chosen):
+    for symbol, plan in pipeline.plans(guest, options_of(arguments), chosen, arguments.after):
         sys.stdout.write(plan_text(plan, symbol))
     return 0

@@ -28,52 +28,22 @@ from .facts.safepoints import find_safepoints
 from .facts.shared_switches import shares_switch
 from .ir import BlockPlan, CallSite, Frame, FunctionPlan, PartialInline
 from .options import LiftOptions
-from .passes import (
-    access_merge,
-    fp_pair_forms,
-    guarded_accesses,
-    no_wrap,
-    polled_loads,
-    saved_registers,
-    scalar_promotion,
-    silent_stores,
-    spin_loads,
-    switches,
-    trapping_loads,
-    unaligned,
-    vectorize,
-)
+from .passes.fp_pair_forms import whole_pairs
+from .pipeline import PIPELINE, Pass
 from .terminators import end_blocks
 from .units import Units
 
 CHECK = "MIPSREC_CHECK"
 """The variable that has every plan checked."""
 
-PIPELINE: tuple[Callable[[FunctionPlan], None], ...] = (
-    saved_registers.run,
-    guarded_accesses.run,
-    fp_pair_forms.run,
-    trapping_loads.run,
-    silent_stores.run,
-    no_wrap.run,
-    spin_loads.run,
-    polled_loads.run,
-    vectorize.run,
-    scalar_promotion.run,
-    access_merge.run,
-    unaligned.run,
-    switches.run,
-)
-"""The passes, in the order in which they run. What each needs and sets stands in the head of its module."""
 
-
-def decide(plan: FunctionPlan, passes: Sequence[Callable[[FunctionPlan], None]] = PIPELINE) -> FunctionPlan:
+def decide(plan: FunctionPlan, passes: Sequence[Pass] = PIPELINE) -> FunctionPlan:
     """Run passes over a plan, note what the state lacks where, and return the plan.
 
     Where MIPSREC_CHECK is set, raises LiftError for a plan that breaks a contract.
     """
-    for run in passes:
-        run(plan)
+    for one in passes:
+        one.run(plan)
     note_dirty(plan)
     end_blocks(plan)
     if os.environ.get(CHECK):
@@ -112,7 +82,7 @@ def undecided_plan(
         partial_inline=partial_inline,
         context=StateContext(graph, units, found, entered, memory_resident),
         safepoints=find_safepoints(graph, options),
-        pair_forms=fp_pair_forms.whole_pairs(graph.order),
+        pair_forms=whole_pairs(graph.order),
     )  # fmt: skip
 
 

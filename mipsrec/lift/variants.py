@@ -16,6 +16,7 @@ from .build import decide, undecided_plan
 from .convention import Callee, body_of, entries_of, symbol_of
 from .ir import Frame, FunctionPlan
 from .options import LiftOptions
+from .pipeline import passes_up_to, passes_without
 
 
 class Kind(enum.Enum):
@@ -71,4 +72,7 @@ def plan_variant(
     callee = callees.get(function.start)
     memory_resident = callee.memory_resident if callee is not None else 0
     entries = list(variant.entries)
-    return decide(undecided_plan(function, entries, options, callees.get, variant.frame, memory_resident))
+    passes = passes_without(options.without)
+    if options.last_pass is not None:
+        passes = passes_up_to(options.last_pass, passes)
+    return decide(undecided_plan(function, entries, options, callees.get, variant.frame, memory_resident), passes)

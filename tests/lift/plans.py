@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,6 +14,7 @@ from mipsrec.lift.build import PIPELINE, decide, undecided_plan
 from mipsrec.lift.check import findings
 from mipsrec.lift.ir import FunctionPlan, Op
 from mipsrec.lift.options import LiftOptions
+from mipsrec.lift.pipeline import passes_up_to
 from mipsrec.options import Options
 from tests.support.compiled import BARE, compile_guest
 
@@ -58,12 +59,12 @@ class Snippets:
         body: bool = False,
         memory_resident: int = 0,
         entries: tuple[int, ...] = (0,),
-        last: Callable[[FunctionPlan], None] = PIPELINE[-1],
+        last: str = PIPELINE[-1].name,
         **options: Any,
     ) -> FunctionPlan:
         """Return the plan of a function, which keeps the contracts; with `body` that of its body.
 
-        `entries` are numbers of instructions at which blocks begin. `last` is the last pass to run.
+        `entries` are numbers of instructions at which blocks begin. `last` names the last pass to run.
         """
         guest = self.guest(order)
         function = guest.function(name)
@@ -72,7 +73,7 @@ class Snippets:
         lift = LiftOptions(order == "big", **options)
         pcs = [function.start + 4 * number for number in entries]
         plan = undecided_plan(function, pcs, lift, guest.starts.get, frame, memory_resident)
-        decide(plan, PIPELINE[: PIPELINE.index(last) + 1])
+        decide(plan, passes_up_to(last))
         assert findings(plan) == []
         return plan
 
