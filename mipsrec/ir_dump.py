@@ -22,7 +22,7 @@ from .emit.function import LiftedFunction
 from .errors import BuildError, LiftError
 from .files.input_file import open_input, read_input
 from .files.temporary_folder import beside, opened_output, write_in
-from .files.trust import Distrusted, is_trusted, others_write, settle
+from .files.trust import Distrusted, distrust, is_trusted, settle
 from .interrupts import held
 from .lift.policy import level_of, nearest
 from .native.linking import GuestFile
@@ -115,12 +115,18 @@ def _replace_dump(place: int, new: int, names: list[str]) -> None:
             os.replace(name, name, src_dir_fd=new, dst_dir_fd=place)
 
 
+def _is_chosen_by_user(place: int) -> bool:
+    """Return whether an opened folder is trusted by the way to it."""
+    path = os.readlink(f"/proc/self/fd/{place}")
+    return distrust(path) is None and os.path.samestat(os.stat(path), os.fstat(place))
+
+
 def _files_of_dump(place: int) -> set[str]:
     """Return what the index of an opened folder names, if it is one; of whatever version.
 
-    Where others can write the folder they may have put theirs there, or moved one of this user's.
+    Where others can choose which folder has its name, or what is in it, it may be one that they have moved there.
     """
-    if others_write(os.fstat(place), f"/proc/self/fd/{place}/."):
+    if not _is_chosen_by_user(place):
         return set()
     try:
         with open_input(INDEX, folder=place) as stream:

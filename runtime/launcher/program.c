@@ -13,26 +13,45 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define MOST_SEGMENTS 128u
+
+/* A device is not opened, which could have effects: Python says what is wrong with it. */
+static int open_file(int directory, const char *name, uint64_t resolve)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
+    struct stat status;
+    char link[40];
+    int file = resolve == 0 ? openat(directory, name, O_PATH | O_CLOEXEC)
+                            : (int)syscall(SYS_openat2, directory, name, &how, sizeof how);
+    if (file < 0)
+        return -1;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    int fd = fstat(file, &status) == 0 && S_ISREG(status.st_mode) ? open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+    int error = errno;
+    close(file);
+    errno = error == ENOENT ? EACCES : error;
+    return fd;
+}
 
 /* An absolute path is looked for below the sysroot, in which links lead nowhere else. One that is not there is meant as it is,
  * as in guest_file of mipsrec/commands/guest_files.py. */
 static int open_program(const char *name, const char *sysroot)
 {
     if (sysroot == NULL || *sysroot == 0 || *name != '/')
-        return open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK, .resolve = RESOLVE_IN_ROOT};
+        return open_file(AT_FDCWD, name, 0);
     int root = open(sysroot, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int fd = root >= 0 ? (int)syscall(SYS_openat2, root, name, &how, sizeof how) : -1;
+    int fd = root >= 0 ? open_file(root, name, RESOLVE_IN_ROOT) : -1;
     int error = errno;
     if (root >= 0)
         close(root);
     errno = error;
-    return fd >= 0 || errno != ENOENT ? fd : open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    return fd >= 0 || errno != ENOENT ? fd : open_file(AT_FDCWD, name, 0);
 }
 
 #define FIELD(field) mr_number_at(&(field), sizeof(field), big_endian)

@@ -100,6 +100,8 @@ void mr_own_guest_has(int fd);   /* a number that it got from the kernel */
 void mr_own_limit_changed(void); /* with mr_lock held */
 /* Also where the guest has all that it may have; as openat with O_CLOEXEC and pipe2, this with mr_lock held. */
 int mr_own_openat(int directory, const char *name, int flags);
+/* The same of a file: of a device only the name is opened, as with O_PATH, since to open one may have effects. */
+int mr_own_open_file(int directory, const char *name, int flags);
 int mr_own_pipe(int ends[2]);
 
 #endif

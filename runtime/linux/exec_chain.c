@@ -88,7 +88,7 @@ static int open_interpreter(const char *name, bool *other)
     int fd = mr_path_find_text(&path, AT_FDCWD, name, MR_FOLLOW);
     if (fd < 0)
         return fd;
-    fd = mr_own_openat(path.directory, path.name, O_RDONLY | O_NONBLOCK);
+    fd = mr_own_open_file(path.directory, path.name, O_RDONLY | O_NONBLOCK);
     if (fd < 0)
         fd = -errno;
     *other = fd == -EACCES && faccessat(path.directory, path.name, X_OK, AT_EACCESS) == 0;

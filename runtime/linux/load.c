@@ -327,7 +327,7 @@ static void load_interpreter(const struct file *program, const char *name, struc
     bool big_endian = mr_big_endian;
     const char *path = name;
     int error = mr_host_path_of(name, MR_FOLLOW, &path);
-    int fd = error ? -1 : mr_own_openat(AT_FDCWD, path, O_RDONLY | O_NONBLOCK); /* a pipe has nobody at its other end */
+    int fd = error ? -1 : mr_own_open_file(AT_FDCWD, path, O_RDONLY | O_NONBLOCK); /* a pipe has nobody at its other end */
     if (error)
         errno = -error;
     if (fd < 0)

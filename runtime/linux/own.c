@@ -328,19 +328,28 @@ void mr_own_guest_has(int fd)
 
 int mr_own_openat(int directory, const char *name, int flags)
 {
-    int fd = openat(directory, name, flags | O_CLOEXEC);
+    flags |= O_CLOEXEC | O_NOCTTY; /* a terminal that others have put into a file's place does not become the process's own */
+    int fd = openat(directory, name, flags);
     if (fd >= 0 || errno != EMFILE)
         return fd;
     mr_lock();
     raise_limit();
-    fd = openat(directory, name, flags | O_CLOEXEC);
+    fd = openat(directory, name, flags);
     if (fd < 0 && errno == EMFILE && make_room())
-        fd = openat(directory, name, flags | O_CLOEXEC);
+        fd = openat(directory, name, flags);
     int error = errno;
     lower_limit();
     mr_unlock();
     errno = error;
     return fd;
+}
+
+int mr_own_open_file(int directory, const char *name, int flags)
+{
+    struct stat status;
+    bool is_device = fstatat(directory, name, &status, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0) == 0 &&
+                     (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode));
+    return mr_own_openat(directory, name, is_device ? O_PATH | (flags & O_NOFOLLOW) : flags);
 }
 
 int mr_own_pipe(int ends[2])

@@ -73,7 +73,7 @@ static int open_program(void)
     struct mr_path path;
     int fd = mr_path_find_text(&path, AT_FDCWD, mr_options.program_path, MR_FOLLOW);
     if (fd == 0)
-        fd = mr_own_openat(path.directory, path.name, O_RDONLY | O_NONBLOCK);
+        fd = mr_own_open_file(path.directory, path.name, O_RDONLY | O_NONBLOCK);
     mr_path_done(&path);
     return fd;
 }

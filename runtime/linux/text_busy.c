@@ -90,7 +90,7 @@ bool mr_text_runs(const struct mr_path *path)
     struct stat status;
     if (fstatat(path->directory, path->name, &status, path->empty_flag) || !may_run(&status))
         return false;
-    int fd = openat(path->directory, path->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = openat(path->directory, path->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     bool marked = fd >= 0 && is_marked(fd);
     if (fd >= 0)
         close(fd);

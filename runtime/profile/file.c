@@ -168,7 +168,7 @@ static bool is_elf(int folder, const char *name)
 {
     char magic[4];
     struct stat status;
-    int fd = openat(folder, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(folder, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
     bool found = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && pread(fd, magic, 4, 0) == 4 &&
                  memcmp(magic, "\177ELF", 4) == 0;
     if (fd >= 0)

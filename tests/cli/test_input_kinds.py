@@ -6,6 +6,7 @@ import os
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from mipsrec.errors import ElfError
 from mipsrec.files import input_file
 from mipsrec.sysroot import Sysroot
 from tests.support.commandline import assert_one_line, mipsrec_here
+from tests.support.compiled import compile_guest
 from tests.support.hosts import plain_host
 from tests.support.obstacles import put
 from tests.support.paths import PREBUILT
@@ -157,3 +159,42 @@ def test_files_that_change(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> N
     _change_after(monkeypatch, "stat", lambda: (path.unlink(), os.mkfifo(path)))
     with pytest.raises(ElfError, match="a pipe: write"):
         load_elf(path)
+
+
+STEALS = """
+import os, sys
+master, slave = os.openpty()
+os.symlink(os.ttyname(slave), sys.argv[1])
+child = os.fork()
+if child == 0:
+    os.setsid()
+    os.close(master)
+    os.close(slave)
+    with open(os.devnull, "r+b") as null:
+        for number in (0, 1, 2):
+            os.dup2(null.fileno(), number)
+    os.execv(sys.argv[2], sys.argv[2:])
+_, status = os.waitpid(child, 0)
+print(os.waitstatus_to_exitcode(status))
+"""
+WAITS = """
+#include <fcntl.h>
+#include <unistd.h>
+int main(int count, char **words)
+{
+    if (count > 1)
+        execl(words[1], words[1], (char *)0);
+    return open("/dev/tty", O_RDWR) < 0 ? 7 : 8;
+}
+"""
+
+
+def test_a_terminal_does_not_become_the_users_own(tmp_path: Path) -> None:
+    """In the place of a program, or of what a program executes: whoever has its other end could send signals."""
+    guest, link = compile_guest(tmp_path, "big", WAITS, "-static"), tmp_path / "link"
+
+    for words, status in (([guest, link], "7"), ([link], "1"), ([guest], "7")):
+        link.unlink(missing_ok=True)
+        command = [sys.executable, "-c", STEALS, link, plain_host(), *words]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        assert (done.stdout, done.stderr) == (f"{status}\n", "")

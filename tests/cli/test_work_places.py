@@ -334,6 +334,20 @@ def test_an_index_of_others_removes_nothing(open_folder: Path) -> None:
         assert (open_folder / "00400100_notes.ll").exists() == kept
 
 
+@only_who_may("give files away")
+@pytest.mark.parametrize("way", ["moved", "owned"])
+def test_an_index_of_a_folder_that_others_choose_removes_nothing(shared: Path, open_folder: Path, way: str) -> None:
+    """They can move a folder of this user's to the name, or the index in one of their own."""
+    folder = open_folder / "mine" if way == "moved" else shared / "theirs"
+    folder.mkdir(mode=0o755)
+    (folder / "00400100_notes.ll").write_text("kept")
+    (folder / "index.json").write_text(json.dumps({"functions": [{"file": "00400100_notes.ll"}]}))
+    if way == "owned":
+        os.chown(folder, NOBODY, NOBODY)
+    _dump(folder)
+    assert (folder / "00400100_notes.ll").exists() and (folder / "index.json").stat().st_size > 100
+
+
 def test_what_is_named_is_written_as_by_the_shell(open_folder: Path, tmp_path: Path) -> None:
     """Through a link of the user's own, in whatever folder."""
     for name in ("graph.dot", "table"):

@@ -47,6 +47,11 @@ int mr_own_openat(int directory, const char *name, int flags)
     return openat(directory, name, flags | O_CLOEXEC);
 }
 
+int mr_own_open_file(int directory, const char *name, int flags)
+{
+    return mr_own_openat(directory, name, flags);
+}
+
 int mr_host_path_of(const char *name, unsigned how, const char **found) /* of an interpreter, which so is the input itself */
 {
     (void)name;

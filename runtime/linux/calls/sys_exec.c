@@ -130,8 +130,8 @@ static int open_target(struct target *target, int directory, uint32_t guest_path
     }
     if (*path == 0)
         return -ENOENT;
-    target->fd = mr_own_openat(target->path.directory, target->path.name,
-                               O_RDONLY | O_NONBLOCK | (no_follow ? O_NOFOLLOW : 0));
+    target->fd = mr_own_open_file(target->path.directory, target->path.name,
+                                  O_RDONLY | O_NONBLOCK | (no_follow ? O_NOFOLLOW : 0));
     return target->fd >= 0 || errno == EACCES || errno == ENXIO ? 0 : -errno;
 }
 
