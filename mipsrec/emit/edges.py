@@ -147,7 +147,7 @@ class EdgeWriter:
         machine, found = self._machine, stub.edge
         machine.registers.flush(found.stores)
         if found.has_safepoint:
-            write_safepoint(self._emission, found.target, found.dirty & ~found.stores)
+            write_safepoint(self._emission, found.target, found.polls)
         if found.leaves:
             calls = self._emission.calls
             arguments = self._emission.arguments(found.passes)

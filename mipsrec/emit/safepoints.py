@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from ..abi import STAY
-from ..isa.effects import ALL_BITS
 from ..state import OFFSETS
 from .emission import Emission
 from .memory import text
 from .writer import LIKELY, location
 
 
-def write_safepoint(emission: Emission, pc: int, dirty: int) -> None:
-    """Let the host deliver what waits before control goes on at a guest pc, with units that are dirty there."""
+def write_safepoint(emission: Emission, pc: int, stores: int) -> None:
+    """Let the host deliver what waits before control goes on at a guest pc; the state gets what it lacks there."""
     writer, machine = emission.writer, emission.machine
     wait, go_on = writer.fresh_label(), writer.fresh_label()
     writer.void('fence syncscope("singlethread") acquire')  # the host's signal handler writes it
@@ -19,7 +18,7 @@ def write_safepoint(emission: Emission, pc: int, dirty: int) -> None:
     flag = writer.value(f"icmp eq i32 {writer.value(f'load i32, ptr {field}')}, 0")
     writer.void(f"br i1 {flag}, label %{go_on}, label %{wait}, {LIKELY}")
     writer.label(wait)
-    machine.registers.flush(dirty & emission.plan.safepoints.needed.get(pc, ALL_BITS))
+    machine.registers.flush(stores)
     at = text(writer.cold_pc(pc))
     after = writer.value(f"call preserve_allcc i32 @poll(ptr %s, i32 {at}){location(pc, emission.scope)}")
     leave = machine.way_out(after)

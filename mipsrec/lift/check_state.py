@@ -298,7 +298,7 @@ class _Check:
         yield from self._undefined(edge.stores, defined, f"the edge to {edge.target:08x} stores")
         if edge.has_safepoint:
             needed = self._plan.safepoints.needed.get(edge.target, ALL_BITS)
-            yield from _missing(lacking & needed, edge.stores | edge.dirty, 0, f"at the safepoint {where}")
+            yield from _missing(lacking & needed, edge.stores | edge.polls, 0, f"at the safepoint {where}")
         if edge.leaves:
             yield from _missing(lacking, edge.stores, self._given, f"{where}, which leaves")
 

@@ -7,6 +7,7 @@ plain, or else as a block of its own.
 from __future__ import annotations
 
 from ..analysis import End
+from ..isa.effects import ALL_BITS
 from .facts.dirty import with_dirty
 from .ir import FunctionPlan
 from .nodes import Edge
@@ -20,13 +21,20 @@ def edge(plan: FunctionPlan, source: int, target: int, dirty: int) -> Edge:
     has_safepoint = plan.safepoints.on_edge(source, target)
     if target not in plan.blocks:
         stores, passes = dirty & ~plan.convention.given, plan.convention.passed(target)
-        return Edge(source, target, dirty, stores, has_safepoint=has_safepoint, leaves=True, passes=passes)
+        polls = _polls(plan, target, dirty & ~stores) if has_safepoint else 0
+        return Edge(source, target, dirty, stores, 0, has_safepoint, polls, leaves=True, passes=passes)
     context = plan.context
     stores, loads = context.edge_flushes(dirty, target), context.edge_loads(dirty, target)
     copy = None
     if (has_safepoint or stores or loads) and _is_short_return(plan, target):
         copy = with_dirty(plan.blocks[target], plan.units, dirty)
-    return Edge(source, target, dirty, stores, loads, has_safepoint, copy=copy)
+    polls = _polls(plan, target, dirty & ~stores) if has_safepoint else 0
+    return Edge(source, target, dirty, stores, loads, has_safepoint, polls, copy=copy)
+
+
+def _polls(plan: FunctionPlan, target: int, dirty: int) -> int:
+    """Return what of the dirty registers must be right where a signal is delivered before a guest pc."""
+    return dirty & plan.safepoints.needed.get(target, ALL_BITS)
 
 
 def _is_short_return(plan: FunctionPlan, pc: int) -> bool:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Edge:
     """From the block at `source` to guest pc `target`. `dirty` are the register bits that are dirty on it, `stores`
-    those of them that it stores into the state, `loads` what it loads from there.
+    those of them that it stores into the state, `loads` what it loads from there. At a safepoint, `polls` are stored
+    besides where a signal waits.
 
     `leaves`: the target is in another function, or in none, and is handed what it `passes`. `copy`: the target is a
     return block, which is written once more in place of the edge.
@@ -30,6 +31,7 @@ class Edge:
     stores: int
     loads: int = 0
     has_safepoint: bool = False
+    polls: int = 0
     leaves: bool = False
     passes: int = 0
     copy: BlockPlan | None = field(default=None, compare=False)

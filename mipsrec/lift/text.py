@@ -110,6 +110,7 @@ def _call_lines(end: Call) -> Iterator[str]:
 def _way(arrow: str, edge: Edge, loads: int = 0) -> str:
     marks = [mark for mark, is_so in (("safepoint", edge.has_safepoint), ("leaves", edge.leaves)) if is_so]
     marks += ["copied"] if edge.copy is not None else []
+    marks += [f"stores {registers_text(edge.polls)} where a signal waits"] if edge.polls else []
     return f"  {arrow} {edge.target:08x}{_parts(stores=edge.stores, loads=edge.loads | loads, marks=marks)}"
 
 

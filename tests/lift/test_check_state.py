@@ -99,7 +99,7 @@ def test_transfers_on_the_wrong_edges() -> None:
 def with_safepoint(end: Any) -> tuple[str, Edge] | None:
     for name in ("edge", "taken", "other"):
         edge = getattr(end, name, None)
-        if edge is not None and edge.has_safepoint and edge.dirty & ~edge.stores:
+        if edge is not None and edge.has_safepoint and edge.polls:
             return name, edge
     return None
 
@@ -107,7 +107,7 @@ def with_safepoint(end: Any) -> tuple[str, Edge] | None:
 def test_a_safepoint_without_a_complete_state() -> None:
     def change(end: Any) -> Any:
         found = with_safepoint(end)
-        return replace(end, **{found[0]: replace(found[1], dirty=0)}) if found is not None else None
+        return replace(end, **{found[0]: replace(found[1], polls=0)}) if found is not None else None
 
     _, found = broken(Branch, change)
     assert any(re.search(r"the state lacks [\w ]+ at the safepoint on the edge to [0-9a-f]{8}", line) for line in found)
