@@ -7,14 +7,14 @@ PY := .venv/bin/python
 # Otherwise every process of the tests, of which there are thousands, compiles the modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test quick check check-python check-c conformance fuzz fuzz-flow fuzz-selfmod fuzz-csmith fuzz-input fuzz-host samples
+.PHONY: help venv demo test quick check check-python check-plans check-c conformance fuzz fuzz-flow fuzz-selfmod fuzz-csmith fuzz-input fuzz-host samples
 .PHONY: same-ir pass-worth stencils docs clean
 
 help:
 	@echo 'make demo         recompile the samples and run them'
 	@echo 'make test         run the tests (ARGS=tests/elf/test_load_elf.py for some of them, JOBS=8 for more processes)'
 	@echo 'make quick        make check, and the tests that need no host, in two minutes: before each commit'
-	@echo 'make check        ruff, mypy, and the C compilers'"'"' warnings'
+	@echo 'make check        ruff, mypy, the contracts of plans, and the C compilers'"'"' warnings'
 	@echo 'make conformance  gcc'"'"'s own tests, and programs beside other executors (ARGS=--help)'
 	@echo 'make fuzz         random instructions in every executor and two outside judges (SECONDS=600 ARGS=--help)'
 	@echo 'make fuzz-flow    random functions, loops and calls in every executor (COUNT=100 programs from SEED=1 on)'
@@ -67,11 +67,14 @@ QUICK := isa elf analysis repository/test_commits.py repository/test_layers.py r
 quick: check
 	$(PY) -m pytest -q -n $(JOBS) $(addprefix tests/,$(QUICK)) $(ARGS)
 
-check: check-python check-c
+check: check-python check-plans check-c
 
 check-python: venv
 	$(PY) -m ruff check .
 	$(PY) -m mypy mipsrec
+
+check-plans: venv
+	$(PY) -m tests.lift.checked_plans
 
 # -D_GNU_SOURCE= as in every build of the host. A missing compiler is an error in CI. Of the objects that gcc makes the
 # symbols are looked at.
