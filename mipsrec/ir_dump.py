@@ -116,15 +116,19 @@ def _replace_dump(place: int, new: int, names: list[str]) -> None:
 
 
 def _is_chosen_by_user(place: int) -> bool:
-    """Return whether an opened folder is trusted by the way to it."""
+    """Return whether the index of an opened folder, and the folder, are trusted by the way to them."""
     path = os.readlink(f"/proc/self/fd/{place}")
-    return distrust(path) is None and os.path.samestat(os.stat(path), os.fstat(place))
+    try:
+        is_there = os.path.samestat(os.stat(path), os.fstat(place))
+    except OSError:
+        return False
+    return is_there and distrust(f"{path}/{INDEX}") is None
 
 
 def _files_of_dump(place: int) -> set[str]:
     """Return what the index of an opened folder names, if it is one; of whatever version.
 
-    Where others can choose which folder has its name, or what is in it, it may be one that they have moved there.
+    Where others can choose which folder has its name, or what is in it or in its index, they may have put that there.
     """
     if not _is_chosen_by_user(place):
         return set()

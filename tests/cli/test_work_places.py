@@ -335,15 +335,17 @@ def test_an_index_of_others_removes_nothing(open_folder: Path) -> None:
 
 
 @only_who_may("give files away")
-@pytest.mark.parametrize("way", ["moved", "owned"])
+@pytest.mark.parametrize("way", ["moved", "owned", "written"])
 def test_an_index_of_a_folder_that_others_choose_removes_nothing(shared: Path, open_folder: Path, way: str) -> None:
-    """They can move a folder of this user's to the name, or the index in one of their own."""
+    """They can move a folder of this user's to the name, or the index in one of their own, or write in the index."""
     folder = open_folder / "mine" if way == "moved" else shared / "theirs"
     folder.mkdir(mode=0o755)
     (folder / "00400100_notes.ll").write_text("kept")
     (folder / "index.json").write_text(json.dumps({"functions": [{"file": "00400100_notes.ll"}]}))
     if way == "owned":
         os.chown(folder, NOBODY, NOBODY)
+    if way == "written":
+        (folder / "index.json").chmod(0o666)
     _dump(folder)
     assert (folder / "00400100_notes.ll").exists() and (folder / "index.json").stat().st_size > 100
 
