@@ -243,11 +243,28 @@ def write_result(target: Path, data: bytes) -> None:
         with target.open("wb") as stream:
             stream.write(data)
         return
+    made = None
     if target.is_symlink() and trust.is_trusted(os.lstat(target).st_uid):
-        target = Path(os.path.realpath(target))
-    os.stat(target.parent)  # no folder is made for it
-    with opened_output(target.parent) as folder:
-        write_in(folder, target.name, data)
+        is_new = not target.exists()
+        target = _where_it_leads(target)
+        made = target if is_new else None
+    try:
+        os.stat(target.parent)  # no folder is made for it
+        with opened_output(target.parent) as folder:
+            write_in(folder, target.name, data)
+    except BaseException:
+        if made is not None:
+            made.unlink(missing_ok=True)
+        raise
+
+
+def _where_it_leads(link: Path) -> Path:
+    """Return the file that a link leads to, made if need be. The kernel follows it, and guards shared folders."""
+    handle = os.open(link, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK, 0o666)
+    try:
+        return Path(os.readlink(f"/proc/self/fd/{handle}"))
+    finally:
+        os.close(handle)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from tests.cli.others import open_to_others
 from tests.support.commandline import assert_one_line, environment, mipsrec
 from tests.support.hosts import cache_with_host
 from tests.support.paths import PREBUILT, ROOT
-from tests.support.powers import NOBODY, only_who_may
+from tests.support.powers import NOBODY, need_to, only_who_may
 from tests.support.tools import need
 
 pytestmark = pytest.mark.every_case
@@ -359,6 +359,22 @@ def test_what_is_named_is_written_as_by_the_shell(open_folder: Path, tmp_path: P
     bench._write(str(open_folder / "table"), "after")
     assert (tmp_path / "graph.dot").read_text().startswith("digraph") and (tmp_path / "table").read_text() == "after"
     assert all((open_folder / name).is_symlink() for name in ("graph.dot", "table"))
+
+
+def test_the_kernel_follows_the_links_to_what_is_named(open_folder: Path, tmp_path: Path) -> None:
+    """So its guards hold for each of them, as with the shell: here for links of a mount that has none followed."""
+    need_to("mount file systems")
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "graph.dot").symlink_to(open_folder / "theirs")
+    (open_folder / "theirs").symlink_to(tmp_path / "precious")
+    mounts = 'mount --bind "$0" "$0"; mount -o remount,bind,nosymfollow "$0"; exec "$@"'
+    words = [sys.executable, "-m", "mipsrec", "cfg", SAMPLE, "4000d0", "-o", tmp_path / "graph.dot"]
+    command = ["unshare", "-m", "sh", "-ec", mounts, open_folder, *words]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=600)
+    assert done.returncode == 1 and (tmp_path / "precious").read_text() == "precious", done
+    (open_folder / "theirs").unlink()
+    assert mipsrec("cfg", SAMPLE, "4000d0", "-o", tmp_path / "graph.dot").returncode == 0
+    assert (open_folder / "theirs").read_text().startswith("digraph")
 
 
 def test_results_stay_in_the_folder_that_was_opened(open_folder: Path, shared: Path) -> None:
