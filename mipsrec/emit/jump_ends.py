@@ -73,7 +73,7 @@ class JumpEnds:
         conditions = []
         if table.added is not None and not by_target and not table.writable:
             conditions.append(self._is_added(target, table.added))
-        if not by_target and plan.shares_switch:
+        if end.hub is not None:
             self._require(conditions, default)
             self._jump_to_hub(table, subject, target)
             writer.label(default)

@@ -69,8 +69,7 @@ def _ways(plan: FunctionPlan, block: BlockPlan) -> Iterator[tuple[Edge, _From]]:
         yield end.taken, _From.END
         yield end.other, _From.END
     elif isinstance(end, Jump):
-        hub = next((hub for hub in plan.hubs.values() if block.block.start in hub.sources), None)
-        for edge in (hub.edges if hub is not None else end.edges).values():
+        for edge in (end.hub or end).edges.values():
             yield edge, _From.END
     elif isinstance(end, Syscall):
         yield end.after, _From.SYSCALL

@@ -18,23 +18,17 @@ MAX_COPIED_RETURN = 24
 
 def edge(plan: FunctionPlan, source: int, target: int, dirty: int) -> Edge:
     """Return the edge between two blocks, `dirty` being the register bits that are dirty on it."""
-    has_safepoint = plan.safepoints.on_edge(source, target)
-    if target not in plan.blocks:
-        stores, passes = dirty & ~plan.convention.given, plan.convention.passed(target)
-        polls = _polls(plan, target, dirty & ~stores) if has_safepoint else 0
-        return Edge(source, target, dirty, stores, 0, has_safepoint, polls, leaves=True, passes=passes)
-    context = plan.context
-    stores, loads = context.edge_flushes(dirty, target), context.edge_loads(dirty, target)
+    has_safepoint, leaves = plan.safepoints.on_edge(source, target), target not in plan.blocks
+    loads = passes = 0
     copy = None
-    if (has_safepoint or stores or loads) and _is_short_return(plan, target):
-        copy = with_dirty(plan.blocks[target], plan.units, dirty)
-    polls = _polls(plan, target, dirty & ~stores) if has_safepoint else 0
-    return Edge(source, target, dirty, stores, loads, has_safepoint, polls, copy=copy)
-
-
-def _polls(plan: FunctionPlan, target: int, dirty: int) -> int:
-    """Return what of the dirty registers must be right where a signal is delivered before a guest pc."""
-    return dirty & plan.safepoints.needed.get(target, ALL_BITS)
+    if leaves:
+        stores, passes = dirty & ~plan.convention.given, plan.convention.passed(target)
+    else:
+        stores, loads = plan.context.edge_flushes(dirty, target), plan.context.edge_loads(dirty, target)
+        if (has_safepoint or stores or loads) and _is_short_return(plan, target):
+            copy = with_dirty(plan.blocks[target], plan.units, dirty)
+    polls = dirty & ~stores & plan.safepoints.needed.get(target, ALL_BITS) if has_safepoint else 0
+    return Edge(source, target, dirty, stores, loads, has_safepoint, polls, leaves, passes, copy)
 
 
 def _is_short_return(plan: FunctionPlan, pc: int) -> bool:

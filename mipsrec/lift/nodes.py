@@ -61,10 +61,13 @@ class Branch:
 
 @dataclass(frozen=True)
 class Jump:
-    """A jump by a register: by the edges of a table, by target, or elsewhere, which needs the `stores` and is handed
-    what it `passes`. `guess` is where it is likely to go then."""
+    """A jump by a register: by the edges of a table, by target, or those of a `hub` that jumps share; or elsewhere.
+
+    That way needs the `stores`, and is handed what it `passes`. `guess` is where it is likely to lead to.
+    """
 
     edges: Mapping[int, Edge]
+    hub: Hub | None
     saves: int
     stores: int
     passes: int

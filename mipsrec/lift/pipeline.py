@@ -7,8 +7,9 @@ fact is as the plan has it at first: nothing is decided.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from ..errors import UsageError
 from .ir import FunctionPlan
@@ -71,7 +72,8 @@ def order_findings(passes: Sequence[Pass]) -> list[str]:
     ]
 
 
-def passes_without(names: Collection[str]) -> tuple[Pass, ...]:
+@cache
+def passes_without(names: tuple[str, ...]) -> tuple[Pass, ...]:
     """Return the passes but those of some names; raises UsageError for one that is required, or that there is not."""
     known = {one.name: one for one in PIPELINE}
     for name in names:

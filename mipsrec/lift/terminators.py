@@ -79,17 +79,17 @@ class _Ends:
     def _jump(self, block: BlockPlan) -> Jump:
         plan, pc, dirty = self._plan, block.block.start, block.dirty_out
         table = plan.function.jump_tables.get(block.block.terminator_pc)
-        edges: dict[int, Edge] = {}
-        if table is not None and block.shares_switch and table.load_pc is not None:
+        hub, edges = None, {}
+        if table is not None and block.shares_switch and any(op.pc == table.load_pc for op in block.body):
             hub = plan.hubs.setdefault(table.cases, Hub(table.cases))
             hub.sources.append(pc)
             hub.dirty |= dirty & plan.in_ssa
             hub.stores, hub.passes = hub.dirty & ~plan.convention.given, plan.convention.passed(None)
-        targets = dict.fromkeys(target for _, target in table.cases) if table is not None else ()
-        edges = {target: self.edge(pc, target, dirty) for target in targets}
+        elif table is not None:
+            edges = {target: self.edge(pc, target, dirty) for target in dict.fromkeys(to for _, to in table.cases)}
         guess = plan.function.guesses.get(block.block.terminator_pc)
         stores, passes = dirty & ~plan.convention.given, plan.convention.passed(None)
-        return Jump(edges, self._saves(pc, dirty), stores, passes, guess)
+        return Jump(edges, hub, self._saves(pc, dirty), stores, passes, guess)
 
     def _return(self, block: BlockPlan) -> Return:
         plan, dirty = self._plan, block.dirty_out

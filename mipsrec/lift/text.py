@@ -79,7 +79,7 @@ def _end_lines(end: Node | None) -> Iterator[str]:
         yield _way("->", end.taken)
         yield _way("->", end.other)
     elif isinstance(end, Jump):
-        for edge in end.edges.values():
+        for edge in (end.hub or end).edges.values():
             yield _way("->", edge)
         yield f"  elsewhere:{_parts(stores=end.stores)}"
     elif isinstance(end, Return):

@@ -19,7 +19,8 @@ struct line {
     uint64_t count;
 };
 static const char *const engines[] = {
-    [MR_PROFILE_LIFTED] = "lifted", [MR_PROFILE_BASELINE] = "baseline", [MR_PROFILE_INTERPRETED] = "interp", [MR_PROFILE_HOST] = "host"};
+    [MR_PROFILE_LIFTED] = "lifted", [MR_PROFILE_BASELINE] = "baseline", [MR_PROFILE_INTERPRETED] = "interp",
+    [MR_PROFILE_HOST] = "host"};
 
 static bool precedes(const struct line *a, const struct line *b)
 {
