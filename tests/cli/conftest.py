@@ -121,6 +121,15 @@ def shared() -> Iterator[Path]:
 
 
 @pytest.fixture
+def open_folder(shared: Path) -> Path:
+    """A folder that everyone can write: as good as one of another user."""
+    folder = shared / "open"
+    folder.mkdir()
+    folder.chmod(0o777)
+    return folder
+
+
+@pytest.fixture
 def mine(shared: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache whose places lead elsewhere by links, and a folder there that is none of the cache's."""
     folder = shared / "cache"

@@ -14,18 +14,15 @@ from pathlib import Path
 import pytest
 
 from mipsrec import timing
-from mipsrec.commands import bench
 from mipsrec.commands.host_process import run_to_end
 from mipsrec.errors import BuildError
 from mipsrec.files import temporary_folder as temporary_folder_module
-from mipsrec.files import trust
-from mipsrec.files.temporary_folder import beside, move_file, opened_output, temporary_folder, write_in
+from mipsrec.files.temporary_folder import beside, move_file, opened_output, temporary_folder
 from mipsrec.files.trust import Distrusted
-from tests.cli.others import open_to_others
 from tests.support.commandline import assert_one_line, environment, mipsrec
 from tests.support.hosts import cache_with_host
 from tests.support.paths import PREBUILT, ROOT
-from tests.support.powers import NOBODY, need_to, only_who_may
+from tests.support.powers import NOBODY, only_who_may
 from tests.support.tools import need
 
 pytestmark = pytest.mark.every_case
@@ -40,22 +37,6 @@ for word in "$@"; do
 done
 exec {compiler} "$@"
 """
-
-
-@pytest.fixture
-def shared() -> Iterator[Path]:
-    """A folder that others may enter: below pytest's own, permissions do not count."""
-    with open_to_others() as folder:
-        yield folder
-
-
-@pytest.fixture
-def open_folder(shared: Path) -> Path:
-    """A folder that everyone can write: as good as one of another user."""
-    folder = shared / "open"
-    folder.mkdir()
-    folder.chmod(0o777)
-    return folder
 
 
 @pytest.fixture
@@ -257,7 +238,7 @@ def test_a_finished_file_replaces_a_link(open_folder: Path, tmp_path: Path) -> N
 
 def test_code_is_made_of_trusted_ir_alone(shared: Path, tmp_path: Path) -> None:
     dump, library = shared / "ir", tmp_path / "lib.so"
-    _dump(dump)
+    assert mipsrec("dump-llvm", SAMPLE, "-o", dump).returncode == 0
     file, index = next(dump.glob("*.ll")), dump / "index.json"
     for path, mode in ((dump, 0o777), (file, 0o666), (index, 0o666)):
         before = path.stat().st_mode & 0o777
@@ -272,46 +253,6 @@ def test_code_is_made_of_trusted_ir_alone(shared: Path, tmp_path: Path) -> None:
     assert not library.exists()
 
 
-def test_dumps_follow_no_links(open_folder: Path, shared: Path) -> None:
-    precious, names = shared / "precious", [path.name for path in _dump(shared / "ir").iterdir()]
-    precious.write_text("kept")
-    for name in (*names, "index.json.partial"):
-        (open_folder / name).symlink_to(precious)
-    _dump(open_folder)
-    assert precious.read_text() == "kept"
-    assert not any((open_folder / name).is_symlink() for name in names)
-
-
-@only_who_may("give files away")
-def test_others_do_not_choose_the_folder_of_results(open_folder: Path, shared: Path, tmp_path: Path) -> None:
-    """Who made a link on the way would choose whose `index.json` is replaced, or who can move one there."""
-    (shared / "mine").mkdir()
-    (shared / "mine/index.json").write_text("kept")
-    (open_folder / "link").symlink_to(shared / "mine")
-    for way in (("dump-llvm", SAMPLE, "-o", open_folder / "link"), ("build", SAMPLE, "-o", open_folder / "link/a.so")):
-        os.lchown(open_folder / "link", NOBODY, NOBODY)
-        assert_one_line(mipsrec(*way), "a link on the way to it belongs to another user")
-        assert [path.name for path in (shared / "mine").iterdir()] == ["index.json"]
-        os.lchown(open_folder / "link", os.geteuid(), os.getegid())
-        assert_one_line(mipsrec(*way), "a link on the way to it is in a folder that others can write")
-    assert (shared / "mine/index.json").read_text() == "kept"
-    (shared / "link").symlink_to(shared / "mine")
-    _dump(shared / "link/new")
-    assert (shared / "mine/new/index.json").is_file()
-
-
-def test_links_where_root_has_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The owner of the root folder then has the number of everybody else; what is in that folder is root's."""
-    (tmp_path / "link").symlink_to(tmp_path)
-    monkeypatch.setattr(trust, "is_trusted", lambda owner: False)
-    with pytest.raises(Distrusted, match="another user"), opened_output(tmp_path / "link"):
-        pass
-    links = [name for name in os.listdir("/") if os.path.islink(f"/{name}") and os.path.isdir(f"/{name}")]
-    for name in links:
-        with opened_output(f"/{name}") as found:
-            assert os.path.samestat(os.fstat(found), os.stat(f"/{name}"))
-
-
 def test_no_compiler_of_a_working_folder_of_others(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """CC may have been set for another folder."""
     (open_folder / "tools").mkdir()
@@ -320,90 +261,3 @@ def test_no_compiler_of_a_working_folder_of_others(open_folder: Path, monkeypatc
     monkeypatch.delenv("MIPSREC_CACHE")
     result = mipsrec("build", SAMPLE, "-o", open_folder / "hello.so", cwd=open_folder)
     assert_one_line(result, "others can write it, or a folder above it; give the compiler's whole path")
-
-
-@only_who_may("give files away")
-def test_an_index_of_others_removes_nothing(open_folder: Path) -> None:
-    """In a sticky folder they can make one that names a file of this user's, or move one of this user's there."""
-    for mode, owner, kept in ((0o1777, NOBODY, True), (0o1777, os.geteuid(), True), (0o755, os.geteuid(), False)):
-        open_folder.chmod(mode)
-        (open_folder / "00400100_notes.ll").write_text("kept")
-        (open_folder / "index.json").write_text(json.dumps({"functions": [{"file": "00400100_notes.ll"}]}))
-        os.chown(open_folder / "index.json", owner, owner)
-        _dump(open_folder)
-        assert (open_folder / "00400100_notes.ll").exists() == kept
-
-
-@only_who_may("give files away")
-@pytest.mark.parametrize("way", ["moved", "owned", "written"])
-def test_an_index_of_a_folder_that_others_choose_removes_nothing(shared: Path, open_folder: Path, way: str) -> None:
-    """They can move a folder of this user's to the name, or the index in one of their own, or write in the index."""
-    folder = open_folder / "mine" if way == "moved" else shared / "theirs"
-    folder.mkdir(mode=0o755)
-    (folder / "00400100_notes.ll").write_text("kept")
-    (folder / "index.json").write_text(json.dumps({"functions": [{"file": "00400100_notes.ll"}]}))
-    if way == "owned":
-        os.chown(folder, NOBODY, NOBODY)
-    if way == "written":
-        (folder / "index.json").chmod(0o666)
-    _dump(folder)
-    assert (folder / "00400100_notes.ll").exists() and (folder / "index.json").stat().st_size > 100
-
-
-def test_what_is_named_is_written_as_by_the_shell(open_folder: Path, tmp_path: Path) -> None:
-    """Through a link of the user's own, in whatever folder."""
-    for name in ("graph.dot", "table"):
-        (tmp_path / name).write_text("before")
-        (open_folder / name).symlink_to(tmp_path / name)
-    assert mipsrec("cfg", SAMPLE, "4000d0", "-o", open_folder / "graph.dot").returncode == 0
-    bench._write(str(open_folder / "table"), "after")
-    assert (tmp_path / "graph.dot").read_text().startswith("digraph") and (tmp_path / "table").read_text() == "after"
-    assert all((open_folder / name).is_symlink() for name in ("graph.dot", "table"))
-
-
-def test_the_kernel_follows_the_links_to_what_is_named(open_folder: Path, tmp_path: Path) -> None:
-    """So its guards hold for each of them, as with the shell: here for links of a mount that has none followed."""
-    need_to("mount file systems")
-    (tmp_path / "precious").write_text("precious")
-    (tmp_path / "graph.dot").symlink_to(open_folder / "theirs")
-    (open_folder / "theirs").symlink_to(tmp_path / "precious")
-    mounts = 'mount --bind "$0" "$0"; mount -o remount,bind,nosymfollow "$0"; exec "$@"'
-    words = [sys.executable, "-m", "mipsrec", "cfg", SAMPLE, "4000d0", "-o", tmp_path / "graph.dot"]
-    command = ["unshare", "-m", "sh", "-ec", mounts, open_folder, *words]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=600)
-    assert done.returncode == 1 and (tmp_path / "precious").read_text() == "precious", done
-    (open_folder / "theirs").unlink()
-    assert mipsrec("cfg", SAMPLE, "4000d0", "-o", tmp_path / "graph.dot").returncode == 0
-    assert (open_folder / "theirs").read_text().startswith("digraph")
-
-
-def test_results_stay_in_the_folder_that_was_opened(open_folder: Path, shared: Path) -> None:
-    """Whatever has its name meanwhile."""
-    (shared / "precious").mkdir()
-    with opened_output(open_folder / "out") as place:
-        (open_folder / "out").rename(open_folder / "moved")
-        (open_folder / "out").symlink_to(shared / "precious")
-        write_in(place, "file", b"made")
-    assert (open_folder / "moved/file").read_bytes() == b"made" and os.listdir(shared / "precious") == []
-
-
-def test_folders_of_results_are_found_as_by_the_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a/b").mkdir(parents=True)
-    (tmp_path / "absolute").symlink_to(tmp_path / "a")
-    (tmp_path / "a/relative").symlink_to("b/../b")
-    (tmp_path / "loop").symlink_to("loop")
-    (tmp_path / "file").write_text("")
-    monkeypatch.chdir(tmp_path)
-    for name in (".", "a", "a/b/", "./a//b/..", "absolute/relative", tmp_path / "a/relative/../b", "/", "/.."):
-        with opened_output(name) as place:
-            assert os.path.samestat(os.fstat(place), os.stat(name)), name
-    for name in ("loop", "file", "file/x"):
-        with pytest.raises(OSError), opened_output(name):
-            pass
-    with opened_output("new/inner"):
-        assert (tmp_path / "new/inner").is_dir()
-
-
-def _dump(folder: Path) -> Path:
-    assert mipsrec("dump-llvm", SAMPLE, "-o", folder).returncode == 0
-    return folder
