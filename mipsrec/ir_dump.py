@@ -21,8 +21,8 @@ from .elf import Image
 from .emit.function import LiftedFunction
 from .errors import BuildError, LiftError
 from .files.input_file import open_input, read_input
-from .files.temporary_folder import beside, opened_output, write_in
-from .files.trust import Distrusted, distrust, is_trusted, settle
+from .files.temporary_folder import move_in, opened_output, temporary_folder
+from .files.trust import PARTIAL, Distrusted, distrust, is_trusted, settle
 from .interrupts import held
 from .lift.policy import level_of, nearest
 from .native.linking import GuestFile
@@ -82,10 +82,13 @@ def write_dump(
     """Write modules and their index, all or nothing; what the index of an earlier dump names goes."""
     records: list[dict[str, Any]] = []
     try:
-        with opened_output(folder) as place, beside(place) as new:
+        with (
+            opened_output(folder) as place,
+            temporary_folder(PARTIAL, os.readlink(f"/proc/self/fd/{place}")) as new,
+        ):
             for function, text, lifted in modules:
                 records.append(_record(function, lifted, function.start in hot))
-                write_in(new, records[-1]["file"], text.encode())
+                (new / records[-1]["file"]).write_bytes(text.encode())
                 if progress is not None:
                     progress(1, records[-1]["instructions"])
             index = {
@@ -97,22 +100,31 @@ def write_dump(
                 "calls": calls,
                 "functions": records,
             }
-            write_in(new, INDEX, json.dumps(index, indent=1).encode())
+            (new / INDEX).write_bytes(json.dumps(index, indent=1).encode())
             _replace_dump(place, new, [record["file"] for record in records])
     except OSError as error:
         raise LiftError(f"{folder}: cannot be written ({error.strerror or error})") from error
     return len(records)
 
 
-def _replace_dump(place: int, new: int, names: list[str]) -> None:
+def _replace_dump(place: int, new: Path, names: list[str]) -> None:
     """Move the files of a dump to their place. Without an index no folder is one, so it goes first and comes last."""
     with held():
-        stale = _files_of_dump(place).difference(names)
-        for name in (INDEX, *stale):
-            with suppress(FileNotFoundError):
-                os.unlink(name, dir_fd=place)
-        for name in (*names, INDEX):
-            os.replace(name, name, src_dir_fd=new, dst_dir_fd=place)
+        stale, moved = _files_of_dump(place).difference(names), []
+        _remove(place, (INDEX, *stale))
+        try:
+            for name in (*names, INDEX):
+                move_in(place, new / name, name)
+                moved.append(name)
+        except OSError:  # the new folder may be on another file system, and the disk full
+            _remove(place, moved)
+            raise
+
+
+def _remove(place: int, names: Iterable[str]) -> None:
+    for name in names:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=place)
 
 
 def _is_chosen_by_user(place: int) -> bool:

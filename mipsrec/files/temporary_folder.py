@@ -267,24 +267,6 @@ def _where_it_leads(link: Path) -> Path:
         os.close(handle)
 
 
-@contextmanager
-def beside(folder: int) -> Iterator[int]:
-    """Yield the descriptor of a new folder in an opened one: it goes at the end, with what was not moved out of it."""
-    with held():
-        name = trust.PARTIAL + secrets.token_hex(8)
-        new = _open_made(name, folder, 0o700)
-        try:
-            with let_in():
-                yield new
-        finally:
-            with suppress(OSError):
-                for left in os.listdir(new):
-                    os.unlink(left, dir_fd=new)
-            os.close(new)
-            with suppress(OSError):
-                os.rmdir(name, dir_fd=folder)
-
-
 def write_in(folder: int, name: str, data: bytes, mode: int | None = None) -> None:
     """Write a file of an opened folder whole or not at all, with a mode, else by the umask; raises OSError.
 

@@ -10,9 +10,12 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from mipsrec import ir_dump
+from mipsrec.cli import main
 from mipsrec.commands import bench
 from mipsrec.files import temporary_folder as temporary_folder_module
 from mipsrec.files import trust
@@ -139,6 +142,33 @@ def test_links_where_root_has_no_number(tmp_path: Path, monkeypatch: pytest.Monk
     for name in links:
         with opened_output(f"/{name}") as found:
             assert os.path.samestat(os.fstat(found), os.stat(f"/{name}"))
+
+
+def test_what_is_put_into_an_exchanged_folder_stays(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others exchange a folder that `dump-llvm` makes with an empty one of the user's, who puts a file there then.
+
+    The command does not work in it; it may be gone, as others could have removed it themselves.
+    """
+    mkdir, replace_dump, results = os.mkdir, ir_dump._replace_dump, open_folder / "results"
+    results.mkdir()
+    inode, put = results.stat().st_ino, []
+
+    def exchange(name: str, *words: int, dir_fd: int | None = None) -> None:
+        mkdir(name, *words, dir_fd=dir_fd)
+        if results.exists() and (open_folder / name).exists():
+            (open_folder / name).rename(open_folder / "taken")
+            results.rename(open_folder / name)
+
+    def put_first(*words: Any) -> None:
+        put.extend(path / "thesis" for path in open_folder.iterdir() if path.stat().st_ino == inode)
+        for path in put:
+            path.write_text("kept")
+        replace_dump(*words)
+
+    monkeypatch.setattr(os, "mkdir", exchange)
+    monkeypatch.setattr(ir_dump, "_replace_dump", put_first)
+    assert main(["dump-llvm", str(SAMPLE), "-o", str(open_folder)]) == 0
+    assert all(path.read_text() == "kept" for path in put) and (open_folder / "index.json").is_file()
 
 
 @only_who_may("give files away")

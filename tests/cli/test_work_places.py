@@ -17,7 +17,7 @@ from mipsrec import timing
 from mipsrec.commands.host_process import run_to_end
 from mipsrec.errors import BuildError
 from mipsrec.files import temporary_folder as temporary_folder_module
-from mipsrec.files.temporary_folder import beside, move_file, opened_output, temporary_folder
+from mipsrec.files.temporary_folder import move_file, opened_output, temporary_folder
 from mipsrec.files.trust import Distrusted
 from tests.support.commandline import assert_one_line, environment, mipsrec
 from tests.support.hosts import cache_with_host
@@ -192,7 +192,7 @@ def test_what_takes_the_name_of_a_new_folder_stays(tmp_path: Path) -> None:
 
 
 def test_what_takes_the_name_of_a_folder_at_once_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others exchange a folder for results, or one beside it, with another one before it is opened."""
+    """Others exchange a folder for results with another one before it is opened."""
     mkdir, precious = os.mkdir, tmp_path / "precious"
 
     def exchange(name: str, *words: int, dir_fd: int | None = None) -> None:
@@ -201,16 +201,13 @@ def test_what_takes_the_name_of_a_folder_at_once_stays(tmp_path: Path, monkeypat
             os.rename(name, "taken", src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
             os.rename(precious, name, dst_dir_fd=dir_fd)
 
-    for ways in (lambda folder: opened_output(tmp_path / "new"), beside):
-        precious.mkdir()
-        (precious / "file").write_text("kept")
-        with opened_output(tmp_path) as folder, monkeypatch.context() as patch:
-            patch.setattr(os, "mkdir", exchange)
-            with pytest.raises(Distrusted), ways(folder):
-                pass
-        (path,) = tmp_path.glob("*/file")
-        assert path.read_text() == "kept"
-        path.unlink()
+    precious.mkdir()
+    (precious / "file").write_text("kept")
+    monkeypatch.setattr(os, "mkdir", exchange)
+    with pytest.raises(Distrusted), opened_output(tmp_path / "new"):
+        pass
+    (path,) = tmp_path.glob("*/file")
+    assert path.read_text() == "kept"
 
 
 def test_no_layer_is_made_below_what_others_write(open_folder: Path) -> None:
