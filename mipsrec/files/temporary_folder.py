@@ -77,9 +77,12 @@ def made_if_ours(prefix: str, place: str | os.PathLike[str]) -> str | None:
     if not os.path.isdir(place):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(place))
     with opened_output(place) as handle:
+        found = os.readlink(f"/proc/self/fd/{handle}")
+        if trust.distrust(found) is not None and not is_for_all(found):
+            return None
         name = prefix + secrets.token_hex(8)
         os.mkdir(name, 0o700, dir_fd=handle)
-        folder = os.path.join(os.readlink(f"/proc/self/fd/{handle}"), name)
+        folder = os.path.join(found, name)
         with suppress(OSError):
             made = os.stat(name, dir_fd=handle, follow_symlinks=False)
             if is_ours(folder) and os.path.samestat(made, os.lstat(folder)):

@@ -164,7 +164,8 @@ def test_what_takes_the_name_of_a_temporary_folder_stays(open_folder: Path, monk
     monkeypatch.setattr(temporary_folder_module, "is_ours", judge)
     with temporary_folder("mipsrec-test-", open_folder) as folder:
         assert not folder.is_relative_to(open_folder)
-    assert [path.read_text() for path in open_folder.glob("mipsrec-test-*/file")] == ["kept"]
+    assert [path.read_text() for path in open_folder.rglob("file")] == ["kept"]
+    assert os.listdir(open_folder) == ["precious"]  # what others could exchange is not made at all
 
 
 def test_the_host_is_judged_at_each_start(shared: Path, tmp_path: Path) -> None:
