@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..analysis import Block
-from ..lift.convention import PRESERVED, RA_BIT, RESULT_BITS
-from ..lift.ir import BlockPlan, Frame, Op
-from ..lift.nodes import BodyCall, Call, Edge, Goto, Syscall
+from ..lift.convention import RA, SP
+from ..lift.ir import BlockPlan, Frame
+from ..lift.nodes import BodyCall, Call, Destination, Edge, Inlined, Syscall
 from .calls import BACK, Returned
 from .edges import EdgeWriter
 from .emission import Emission
@@ -29,7 +29,6 @@ class CallEnds:
         self._emission = emission
         self._instructions = instructions
         self._edges = edges
-        self._plan = emission.plan
         self._writer = emission.writer
         self._machine = emission.machine
         self._calls = emission.calls
@@ -40,29 +39,25 @@ class CallEnds:
         writer, machine, block, end = self._writer, self._machine, block_plan.block, block_plan.end
         assert isinstance(end, Call)
         instruction = self._instructions.terminator(block)
-        flag = None
-        if end.conditional:
+        flag, target = None, block.target
+        if end.conditional or target is None:  # latched before the link and the slot
             assert instruction.row.condition is not None
-            flag = instruction.row.condition(machine.operations, instruction)
-        target: Value
-        if block.target is None:
-            assert instruction.row.condition is not None
-            target = instruction.row.condition(machine.operations, instruction)  # latched before the link and the slot
-        else:
-            target = block.target
-        self._instructions.link(block)
+            found = instruction.row.condition(machine.operations, instruction)
+            flag, target = (found, target) if end.conditional else (None, found)
+        assert target is not None
+        self._instructions.link(block_plan)
         self._instructions.slot()
         self._instructions.make_current(instruction, block.terminator_pc)
         if end.body is None:
-            self._call(block, end, target, end.guess, flag)
+            self._call(end, end.to, target, flag)
             return
         if block.target is None:
             machine.finish_floats()
-            machine.registers.save(PRESERVED)
-            hit, miss = self._calls.branch_on_guess(target, end.guess)
+            machine.registers.save(end.body.keeps)
+            hit, miss = self._calls.branch_on_guess(target, end.to.guess)
             before = machine.registers.copy()
             writer.label(miss)
-            self._call(block, end, target, None, None)
+            self._call(end, end.to.computed, target, None)
             writer.label(hit)
             machine.memory.start_block()
             machine.registers.restore(before)
@@ -70,26 +65,24 @@ class CallEnds:
             self._pass_by(block, end.inlined)
         self._call_body(block, end.body)
 
-    def _call(self, block: Block, end: Call, target: Value, guess: int | None, flag: Value | None) -> None:
+    def _call(self, end: Call, to: Destination, target: Value, flag: Value | None) -> None:
         """Call with a complete state, on condition of `flag` if there is one."""
         writer, machine = self._writer, self._machine
-        if self._plan.sites[block.start].exposed:
+        if end.exposes is not None:
             self._instructions.expose(end.exposes)
         machine.registers.put(end.stores_ra, kept=True)
         machine.registers.flush(end.stores)
-        kept = PRESERVED if end.keeps_sp else 0
-        machine.registers.save(kept)  # before the branch: it is not loaded again whether the call is made or not
-        stack = machine.gpr(29) if end.keeps_sp else None
+        machine.registers.save(end.keeps)  # before the branch: it is not loaded again whether the call is made or not
+        stack = machine.gpr(SP) if end.keeps else None
         returned = writer.fresh_label()
         if flag is not None:
             call = writer.fresh_label()
             writer.void(f"br i1 {flag}, label %{call}, label %{returned}")
             writer.label(call)
-        arguments = self._emission.arguments(end.passes)
-        found = self._calls.call(target, guess, arguments)
+        found = self._calls.call(to, target, self._emission.arguments(to.arguments))
         if flag is not None:  # where no call happened, the state alone has results
             found = self._stored(found)
-        self._after_sync(end.after, end.loads, found, returned, stack)
+        self._after_sync(end.after, end.loads, end.returned, found, returned, stack)
 
     def _stored(self, found: Returned) -> Returned:
         """Store what a callee has returned besides the pc."""
@@ -98,14 +91,17 @@ class CallEnds:
         return Returned(found.pc, {})
 
     def _after_sync(
-        self, way: Edge, loads: int, after: Returned, returned: str, stack: Value | None = None
+        self, way: Edge, loads: int, results: int, after: Returned, returned: str, stack: Value | None = None
     ) -> None:
-        """Check that control came back to the next block, with sp as it was if it is given; load what it needs."""
+        """Check that control came back to the next block, with sp as it was if it is given; load what it needs.
+
+        SSA gets the `results`.
+        """
         writer, machine = self._writer, self._machine
         leave = machine.way_out(after.pc, after.results)
         other = writer.value(f"icmp ne i32 {after.pc}, {text(writer.pc(way.target))}")
         if stack is not None:
-            found = machine.state.gpr(29)
+            found = machine.state.gpr(SP)
             moved = writer.value(f"icmp ne i32 {found}, {text(stack)}")
             other = writer.value(f"or i1 {other}, {moved}")
         writer.void(f"br i1 {other}, label %{leave}, label %{returned}, {UNLIKELY}")
@@ -113,7 +109,7 @@ class CallEnds:
         machine.start_block()
         for number, value in after.results.items():
             machine.set_gpr(number, value)
-        machine.registers.save(RESULT_BITS if after.results else 0)
+        machine.registers.save(results)
         machine.registers.reload(loads)
         writer.void(f"br label %{self._edges.destination(way)}")
 
@@ -124,42 +120,40 @@ class CallEnds:
         self._machine.registers.flush(end.stores)
         at = text(self._writer.cold_pc(block.terminator_pc))
         pc = self._writer.value(f"call i32 @mr_syscall(ptr %s, i32 {at}){self._writer.debug}")
-        self._after_sync(end.after, end.loads, Returned(pc, {}), self._writer.fresh_label())
+        self._after_sync(end.after, end.loads, 0, Returned(pc, {}), self._writer.fresh_label())
 
     # calls that are inlined in part
 
-    def _pass_by(self, block: Block, end: Goto) -> None:
+    def _pass_by(self, block: Block, inlined: Inlined) -> None:
         """Write the blocks that stand for the call, and go on after it; what follows is where that is not possible."""
         writer, machine = self._writer, self._machine
-        inline, inlined = self._plan.partial_inline, self._plan.sites[block.start].inlined
-        assert inline is not None and inlined is not None
         machine.finish_floats()
         before, debug = machine.registers.copy(), writer.debug
-        for pc, instruction in inline.test:
-            self._instructions.instruction(Op(pc, instruction), pc)
-        branch = self._instructions.terminator(inline.first)
+        for op in inlined.test:
+            self._instructions.instruction(op, op.pc)
+        first, last = inlined.blocks
+        branch = self._instructions.terminator(first.block)
         assert branch.row.condition is not None
         flag = branch.row.condition(machine.operations, branch)
         machine.registers.restore(before)
         here, there = writer.fresh_label(), writer.fresh_label()
-        taken, other = (here, there) if inline.taken else (there, here)
+        taken, other = (here, there) if inlined.taken else (there, here)
         writer.void(f"br i1 {flag}, label %{taken}, label %{other}")
         before = machine.registers.copy()
         writer.label(here)
         machine.memory.start_block()
-        first, last = inlined
         self._instructions.body(first)
         self._instructions.slot()
         self._instructions.body(last)
-        target = machine.gpr(self._instructions.terminator(inline.last).rs)
+        target = machine.gpr(self._instructions.terminator(last.block).rs)
         self._instructions.slot()
-        self._go_on(block, last.dirty_out, end, target)
+        self._go_on(block, inlined, target)
         writer.label(there)
         machine.memory.start_block()
         machine.registers.restore(before)
         writer.debug = debug
 
-    def _go_on(self, block: Block, stores: int, end: Goto, target: Value) -> None:
+    def _go_on(self, block: Block, inlined: Inlined, target: Value) -> None:
         """Go on after a call if control came back there."""
         writer, machine = self._writer, self._machine
         same = writer.value(f"icmp eq i32 {text(target)}, {text(writer.pc(block.next_pc))}")
@@ -167,71 +161,61 @@ class CallEnds:
         writer.void(f"br i1 {same}, label %{right}, label %{wrong}, {LIKELY}")
         before = machine.registers.copy()
         writer.label(wrong)
-        machine.registers.flush(stores)
+        machine.registers.flush(inlined.stores)
         machine.leave(target)
         writer.label(right)
         machine.registers.restore(before)
-        self._edges.go_to(end)
+        self._edges.go_to(inlined.way)
 
     # calls of bodies
 
     def _call_body(self, block: Block, end: BodyCall) -> None:
         """Save what the callee's frame saves, and call its body."""
-        writer, machine, callee = self._writer, self._machine, end.callee
-        frame = callee.frame
-        assert frame is not None
+        writer, machine = self._writer, self._machine
         debug = writer.debug
         machine.registers.flush(end.stores)
-        stack = machine.current_gpr(29)
-        machine.registers.save(PRESERVED)
-        for saved in frame.saved:
+        stack = machine.current_gpr(SP)
+        machine.registers.save(end.keeps)
+        for saved in end.frame.saved:
             self._emission.at(saved.pc)
             value = machine.current_gpr(saved.register)
             machine.memory.store(stack, saved.displacement, 32, text(value))
         writer.debug = debug
-        self._emission.called.add(callee.body)
-        returned = self._calls.call_body(callee, self._emission.arguments(callee.takes))
+        returned = self._calls.call_body(end.callee, self._emission.arguments(end.arguments))
         back, other = writer.fresh_label(), writer.fresh_label()
         plain = writer.value(f"icmp eq i32 {returned.pc}, {text(BACK)}")
         writer.void(f"br i1 {plain}, label %{back}, label %{other}, {LIKELY}")
         writer.label(other)
         machine.memory.start_block()
-        self._after_sync(end.elsewhere, end.loads_elsewhere, returned, writer.fresh_label(), stack)
+        elsewhere = writer.fresh_label()
+        self._after_sync(end.elsewhere, end.loads_elsewhere, end.returned, returned, elsewhere, stack)
         writer.label(back)
         machine.start_block()
-        self._after_body(block, end, frame, stack, returned)
+        self._after_body(block, end, stack, returned)
 
-    def _after_body(self, block: Block, end: BodyCall, frame: Frame, stack: Value, returned: Returned) -> None:
+    def _after_body(self, block: Block, end: BodyCall, stack: Value, returned: Returned) -> None:
         """Go on where the registers that the frame saves are on the stack."""
         writer, machine, registers = self._writer, self._machine, self._machine.registers
-        present = self._plan.units.bits
-        if frame.bits & RA_BIT and not frame.dead_at_self_call:
-            self._check_return(block, frame, stack, returned)
-        for saved in frame.saved:
-            if saved.register != 31:
+        if end.checks_ra:
+            self._check_return(block, end.frame, stack, returned)
+        for saved in end.frame.saved:
+            if saved.register != RA:
                 value = machine.memory.load(stack, saved.displacement, 32)
-                self._settle(saved.register, value)
+                machine.settle_gpr(saved.register, value)
         for number, word in returned.results.items():
-            self._settle(number, word)
-        if not present & PRESERVED:
-            self._settle(29, stack)
-        self._settle(31, writer.pc(block.next_pc))
-        registers.save(present)
+            machine.settle_gpr(number, word)
+        if end.stores_sp:
+            machine.state.set_gpr(SP, stack)
+        machine.settle_gpr(RA, writer.pc(block.next_pc))
+        registers.save(end.saves)
         registers.start_block()
         registers.reload(end.loads)
         writer.void(f"br label %{self._edges.destination(end.after)}")
 
-    def _settle(self, number: int, value: Value) -> None:
-        """Set a register; if this function does not keep it, in the state."""
-        if self._plan.units.bits >> number & 1:
-            self._machine.set_gpr(number, value)
-        else:
-            self._machine.state.set_gpr(number, value)
-
     def _check_return(self, block: Block, frame: Frame, stack: Value, returned: Returned) -> None:
         """Leave, with a complete state, if the callee found another return address on the stack."""
         writer, machine = self._writer, self._machine
-        place = next(saved.displacement for saved in frame.saved if saved.register == 31)
+        place = next(saved.displacement for saved in frame.saved if saved.register == RA)
         found = machine.memory.load(stack, place, 32)
         same = writer.value(f"icmp eq i32 {found}, {text(writer.pc(block.next_pc))}")
         right, wrong = writer.fresh_label(), writer.fresh_label()
@@ -248,7 +232,7 @@ def complete_state(
     memory: FlatMemory, state: StateWords, frame: Frame, stack: Value, results: Mapping[int, Value]
 ) -> dict[int, Value]:
     """Put into the state what a body left to its caller, and return it by register; ra only if saved."""
-    found: dict[int, Value] = {29: stack, **results}
+    found: dict[int, Value] = {SP: stack, **results}
     for saved in frame.saved:
         found[saved.register] = memory.load(stack, saved.displacement, 32)
     for number, value in found.items():

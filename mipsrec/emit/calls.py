@@ -43,7 +43,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..abi import llvm_declaration
-from ..lift.convention import ARGUMENTS, CARRIED, RESULTS, Callee, Convention
+from ..lift.convention import ARGUMENTS, CARRIED, RESULTS, Callee
+from ..lift.nodes import Destination
 from ..lift.options import LiftOptions
 from ..state import OFFSETS, SLOT_BYTES
 from .memory import Value, text
@@ -51,8 +52,13 @@ from .state_words import StateWords
 from .writer import ALL_KEPT, DELTA, LIKELY, STATE_TAG, TABLE_TAG, UNLIKELY, Writer, location
 
 RESULT = "{ " + ", ".join(["i32"] * 11) + " }"
-_PLACES = {2: 1, 3: 2, 4: 4, 5: 5, 6: 6, 7: 7}
+_PARAMETER_PLACES = {number: place for place, number in enumerate(ARGUMENTS, start=1)}
+_FREE_PLACES = [place for place in range(1, 11) if place not in (_PARAMETER_PLACES[number] for number in CARRIED)]
+_PLACES = {number: place for number, place in zip((n for n in RESULTS if n not in CARRIED), _FREE_PLACES)}
+_PLACES |= {number: _PARAMETER_PLACES[number] for number in CARRIED}
 """Of RESULTS behind the pc: those that come as parameters as well stay in the same host register."""
+_BOUND = next(number for number in ARGUMENTS if number not in CARRIED)
+"""In whose place `@run_nested` is handed where sp was when its caller was entered."""
 _TYPE = f"x86_regcallcc {RESULT}"
 SIGNATURE = "(ptr" + ", i32" * len(ARGUMENTS) + ", i32)"
 BACK = 0xFFFFFFFF
@@ -155,7 +161,7 @@ define hidden i32 @mr_enter(ptr %s, ptr %function) nounwind {{
 
 define hidden {_TYPE} @run_nested({_PARAMETERS}) nounwind {{
 {_STATE}
-{_CARRIED_STORES}  %pc = call i32 @mr_run_nested(ptr %s, i32 %pc.in, i32 %r29.in)
+{_CARRIED_STORES}  %pc = call i32 @mr_run_nested(ptr %s, i32 %pc.in, i32 %r{_BOUND}.in)
 {_results_of_host()}\
 }}
 
@@ -192,14 +198,13 @@ class Returned:
 class Calls:
     """Writes the edges of lifted functions; before each call and return the state must have what is not carried."""
 
-    def __init__(self, writer: Writer, options: LiftOptions, convention: Convention) -> None:
+    def __init__(self, writer: Writer, options: LiftOptions) -> None:
         self._writer = writer
         self._options = options
         self._thunked = options.calls == "thunked"
         self._instrumented = options.calls == "instrumented"
-        self.convention = convention
-        self.in_loop = False
-        """Whether the block that is being written is in a loop."""
+        self.called: set[str] = set()
+        """Symbols of lifted functions."""
 
     def head(self, symbol: str, scope: int, small: bool = False) -> str:
         """Return what begins a definition and its first block; `%s` is the state, parameters are named `%rN.in`."""
@@ -221,15 +226,14 @@ class Calls:
             f"  call void @mr_watch_call(ptr %s, i32 %entered.pc){place}",
         ]
 
-    def _direct(self, target: Value | None) -> Callee | None:
-        return self.convention.direct(target) if isinstance(target, int) else None
-
-    def _invoke(
-        self, kind: str, function: str, pc: Value, arguments: Sequence[Value], callee: Callee | None = None
+    def _invoke_lifted(
+        self, kind: str, symbol: str, arguments: Sequence[Value], pc: Value = "poison", place: str = ""
     ) -> str:
+        self.called.add(symbol)
+        return self._invoke(kind, f"@{symbol}", pc, arguments, place)
+
+    def _invoke(self, kind: str, function: str, pc: Value, arguments: Sequence[Value], place: str = "") -> str:
         words = ", ".join(f"i32 {text(argument)}" for argument in (*arguments, pc))
-        is_copied = callee is not None and (callee.tiny or (callee.copied and self.in_loop))
-        place = " alwaysinline" if is_copied else ""
         return self._writer.value(f"{kind} {_TYPE} {function}(ptr %middle, {words}){place}{self._writer.debug}")
 
     def branch_on_guess(self, target: Value, guess: int | None) -> tuple[str, str]:
@@ -241,31 +245,28 @@ class Calls:
         writer.void(f"br i1 {flag}, label %{hit}, label %{miss}, {LIKELY}")
         return hit, miss
 
-    def call(self, target: Value, guess: int | None, arguments: Sequence[Value]) -> Returned:
-        """Call a guest pc with the values of ARGUMENTS."""
+    def call(self, to: Destination, target: Value, arguments: Sequence[Value]) -> Returned:
+        """Call guest pc `target` with the values of ARGUMENTS."""
         writer = self._writer
-        known = self._direct(target)
-        likely = self._direct(guess)
-        if known is not None:
-            result = self._invoke("call", f"@{known.symbol}", "poison", arguments, known)
-        elif likely is None:
-            result = self._invoke("call", *self._unknown(target, arguments))
-        else:
-            hit, miss = self.branch_on_guess(target, guess)
-            done = writer.fresh_label()
-            writer.label(hit)
-            quick = self._invoke("call", f"@{likely.symbol}", "poison", arguments, likely)
-            writer.void(f"br label %{done}")
-            writer.label(miss)
-            slow = self._invoke("call", "@call_computed", target, arguments)
-            writer.void(f"br label %{done}")
-            writer.label(done)
-            result = writer.value(f"phi {RESULT} [ {quick}, %{hit} ], [ {slow}, %{miss} ]")
-        return self._taken_apart(result)
+        if to.callee is None:
+            return self._taken_apart(self._invoke("call", *self._unknown(target, arguments)))
+        place = " alwaysinline" if to.is_copied else ""
+        if to.guess in (None, target):
+            return self._taken_apart(self._invoke_lifted("call", to.callee.symbol, arguments, place=place))
+        hit, miss = self.branch_on_guess(target, to.guess)
+        done = writer.fresh_label()
+        writer.label(hit)
+        quick = self._invoke_lifted("call", to.callee.symbol, arguments, place=place)
+        writer.void(f"br label %{done}")
+        writer.label(miss)
+        slow = self._invoke("call", "@call_computed", target, arguments)
+        writer.void(f"br label %{done}")
+        writer.label(done)
+        return self._taken_apart(writer.value(f"phi {RESULT} [ {quick}, %{hit} ], [ {slow}, %{miss} ]"))
 
     def call_body(self, callee: Callee, arguments: Sequence[Value]) -> Returned:
         """Call the body of a function with a frame."""
-        return self._taken_apart(self._invoke("call", f"@{callee.body}", "poison", arguments))
+        return self._taken_apart(self._invoke_lifted("call", callee.body, arguments))
 
     def _taken_apart(self, result: str) -> Returned:
         pc = self._writer.value(f"extractvalue {RESULT} {result}, 0")
@@ -280,22 +281,19 @@ class Calls:
         callee = self._writer.value(f"call ptr @lookup(ptr %s, i32 {text(target)}){self._writer.debug}")
         return callee, target, arguments
 
-    def tail_call(self, target: Value, guess: int | None, arguments: Sequence[Value]) -> None:
-        """Go to a guest pc for good; ends the block."""
-        writer = self._writer
-        likely = self._direct(guess)
-        if likely is not None and not isinstance(target, int):
-            hit, miss = self.branch_on_guess(target, guess)
-            writer.label(hit)
-            self._end(self._invoke("musttail call", f"@{likely.symbol}", "poison", arguments))
-            writer.label(miss)
-            self._end(self._invoke("musttail call", "@call_computed", target, arguments))
-            return
-        known = self._direct(target)
-        if known is not None:
-            self._end(self._invoke("musttail call", f"@{known.symbol}", "poison", arguments))
-        else:
+    def tail_call(self, to: Destination, target: Value, arguments: Sequence[Value]) -> None:
+        """Go to guest pc `target` for good; ends the block."""
+        if to.callee is None:
             self._end(self._invoke("musttail call", *self._unknown(target, arguments)))
+            return
+        if to.guess in (None, target):
+            self._end(self._invoke_lifted("musttail call", to.callee.symbol, arguments))
+            return
+        hit, miss = self.branch_on_guess(target, to.guess)
+        self._writer.label(hit)
+        self._end(self._invoke_lifted("musttail call", to.callee.symbol, arguments))
+        self._writer.label(miss)
+        self._end(self._invoke("musttail call", "@call_computed", target, arguments))
 
     def tail_call_entries(self, symbol: str, pc: Value, register: Callable[[int], Value]) -> None:
         """Go on in the LLVM function of the entries besides the start, at one of them; ends the block.
@@ -305,14 +303,15 @@ class Calls:
         if isinstance(pc, int):
             pc = self._writer.pc(pc)
         arguments = [register(number) if number in CARRIED else "poison" for number in ARGUMENTS]
-        self._end(self._invoke("musttail call", f"@{symbol}", pc, arguments))
+        self._end(self._invoke_lifted("musttail call", symbol, arguments, pc))
 
     def run_nested_below(self, pc: Value, stack: Value, from_body: bool, register: Callable[[int], Value]) -> None:
         """Let the host go on at a guest pc until sp is `stack` or above it, and return then; ends the block.
 
         `register` gives the values of CARRIED.
         """
-        arguments = (stack, *(register(number) if number in CARRIED else "poison" for number in ARGUMENTS[1:]))
+        values: dict[int, Value] = {_BOUND: stack, **{number: register(number) for number in CARRIED}}
+        arguments = [values.get(number, "poison") for number in ARGUMENTS]
         if from_body:
             found = self._taken_apart(self._invoke("call", "@run_nested", pc, arguments))
             self.give_back_from_body(found.pc, list(found.results.values()))

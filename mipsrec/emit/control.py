@@ -40,7 +40,7 @@ class Control:
         writer.void(f"br i1 {flag}, label %{trap}, label %{go_on}, {UNLIKELY}")
         writer.label(trap)
         cached = self._file.copy()
-        self._file.flush(self._current.op.dirty)
+        self._file.flush(self._current.op.on_exit)
         self._file.restore(cached)
         self.leave(self._exception(cause))
         writer.label(go_on)
@@ -87,7 +87,7 @@ class Control:
         self._show_condition_codes()
         self._guards.finish()
         cached = self._file.copy()
-        self._file.flush(current.op.dirty)
+        self._file.flush(current.op.on_exit)
         self._file.restore(cached)
         next_pc = current.pc if current.in_slot else current.pc + 4  # the runtime performs a slot with its branch
         places = f"i32 {text(writer.cold_pc(current.pc))}, i32 {text(writer.cold_pc(next_pc))}"

@@ -86,7 +86,7 @@ class EdgeWriter:
     def end_jump(self, block: BlockPlan) -> None:
         instructions = self._instructions
         instructions.terminator(block.block)
-        instructions.link(block.block)
+        instructions.link(block)
         instructions.slot()
         self.end_fall(block)
 
@@ -110,12 +110,9 @@ class EdgeWriter:
 
     def _goes_on(self, end: Branch) -> bool:
         """Return whether to write another iteration of a loop of one block, with results not yet tested."""
-        machine, pc = self._machine, end.taken.source
-        if end.taken.target != pc or self._iterations == MAX_ITERATIONS or pc in self._plan.vectorized:
+        if not end.repeats or self._iterations == MAX_ITERATIONS:
             return False
-        if machine.memory.stored or not machine.guards.pending:
-            return False
-        return not self._plan.memory_resident and end.taken.is_plain
+        return bool(self._machine.guards.pending) and not self._machine.memory.stored
 
     def _next_iteration(self, block: BlockPlan, end: Branch, flag: Value) -> None:
         """Write what follows an iteration: the way out, where all results are tested, and another iteration."""
@@ -148,10 +145,8 @@ class EdgeWriter:
         machine.registers.flush(found.stores)
         if found.has_safepoint:
             write_safepoint(self._emission, found.target, found.polls)
-        if found.leaves:
-            calls = self._emission.calls
-            arguments = self._emission.arguments(found.passes)
-            calls.tail_call(found.target, None, arguments)
+        if found.leaves is not None:
+            self._emission.calls.tail_call(found.leaves, found.target, self._emission.arguments(found.leaves.arguments))
         else:
             machine.registers.reload(found.loads)
             self._writer.void(f"br label %{self._way(found.source, found.target)}")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Container
 
-from ..lift.convention import ARGUMENTS, RESULTS, SP_BIT, Callee
+from ..lift.convention import ARGUMENTS, RESULTS, SP
 from ..lift.ir import FunctionPlan
 from .calls import Calls
 from .machine import IrMachine
@@ -22,34 +22,24 @@ class Emission:
         self.scope = scope
         self.writer = Writer(options.relocatable)
         self.machine = IrMachine(self.writer, symbol, plan.units, options, plan.memory_resident)
-        self.called: set[str] = set()
-        """Symbols of lifted functions."""
-        self.calls = Calls(self.writer, options, replace(plan.convention, callee=self._note_callee))
+        self.calls = Calls(self.writer, options)
         self.has_entries = plan.graph.entries != [plan.function.start]
         """Whether it has other entries than the start of the function: it begins with a switch on the pc."""
 
-    def _note_callee(self, pc: int) -> Callee | None:
-        callee = self.plan.convention.callee(pc)
-        if callee is not None:
-            self.called.add(callee.symbol)
-        return callee
-
-    @property
-    def stack_bound(self) -> str | None:
+        assert plan.entry is not None
+        self.entry = plan.entry
+        self.stack_bound = {None: None, "state": "%sp.in", "parameter": f"%r{SP}.in"}[plan.entry.sp]
         """The value of sp when the function was entered, if it is at hand."""
-        if self.has_entries:
-            return "%sp.in"
-        return "%r29.in" if self.plan.units.arguments & SP_BIT else None
 
     def at(self, pc: int) -> None:
         """Make a guest pc the place of what is written next."""
         self.writer.debug = location(pc, self.scope)
 
-    def arguments(self, passed: int) -> list[Value]:
-        """Return the values of ARGUMENTS, of which those not in `passed` are left open."""
+    def arguments(self, passed: Container[int]) -> list[Value]:
+        """Return the values of ARGUMENTS, of which those not `passed` are left open."""
         machine = self.machine
-        return [machine.current_gpr(number) if passed >> number & 1 else "poison" for number in ARGUMENTS]
+        return [machine.current_gpr(number) if number in passed else "poison" for number in ARGUMENTS]
 
-    def results(self, at_hand: int) -> dict[int, Value]:
+    def results(self, at_hand: Container[int]) -> dict[int, Value]:
         """Return the values of RESULTS, by number: those `at_hand` as they are in SSA, the others from the state."""
-        return {number: self.machine.current_gpr(number, bool(at_hand >> number & 1)) for number in RESULTS}
+        return {number: self.machine.current_gpr(number, number in at_hand) for number in RESULTS}

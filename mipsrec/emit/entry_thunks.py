@@ -5,7 +5,7 @@ state and want one back; and to its start, where that is one of several entries 
 from __future__ import annotations
 
 from ..analysis import Function
-from ..lift.convention import ARGUMENTS, RESULTS, Callee, Convention
+from ..lift.convention import ARGUMENTS, RA, RESULTS, SP, Callee
 from ..lift.ir import Frame
 from ..lift.options import LiftOptions
 from .call_ends import complete_state
@@ -22,8 +22,8 @@ def write_body_thunk(
     """Return the LLVM function that saves what the frame saves, calls the body, and completes the state."""
     writer = Writer()
     memory, state = MODELS[options.memory](writer, options.big_endian), StateWords(writer)
-    calls = Calls(writer, options, Convention(options, lambda pc: None))
-    stack = "%r29.in"
+    calls = Calls(writer, options)
+    stack = f"%r{SP}.in"
 
     def register(number: int) -> Value:
         if number in ARGUMENTS:
@@ -44,7 +44,7 @@ def write_body_thunk(
     writer.label("back")
     memory.start_block()
     found = complete_state(memory, state, frame, stack, returned.results)
-    calls.give_back(found.get(31, "%r31.in"), results)
+    calls.give_back(found.get(RA, f"%r{RA}.in"), results)
     lines = [*writer.lines, "}", ""]
     return LiftedFunction(
         callee.symbol, function.name, "\n".join(lines), (function.start,), frozenset({callee.body}), 0, function.start
@@ -56,7 +56,7 @@ def write_start_thunk(
 ) -> LiftedFunction:
     """Return the LLVM function that goes to a function's start in the LLVM function of all its entries."""
     writer = Writer(options.relocatable)
-    calls = Calls(writer, options, Convention(options, lambda pc: None))
+    calls = Calls(writer, options)
     writer.lines.append(calls.head(callee.symbol, scope))
     writer.debug = location(function.start, scope)
     calls.tail_call_entries(entries.symbol, function.start, lambda number: f"%r{number}.in")

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..analysis import Block, End
+from ..lift.convention import RA, SP
 from ..lift.ir import BlockPlan, FunctionPlan
 from ..lift.nodes import Interpret, Stop
 from .call_ends import CallEnds
@@ -94,7 +95,7 @@ class _FunctionWriter:
         lines = [*self._machine.guards.replays, *head, *self._writer.lines, "}", ""]
         return LiftedFunction(
             emission.symbol, plan.function.name, "\n".join(lines), entries if plan.frame is None else (),
-            frozenset(emission.called - {emission.symbol}), count, entries[0], frozenset(self._writer.pcs),
+            frozenset(emission.calls.called - {emission.symbol}), count, entries[0], frozenset(self._writer.pcs),
         )  # fmt: skip
 
     # blocks
@@ -118,20 +119,16 @@ class _FunctionWriter:
         machine.start_block()
         machine.registers.split_in = plan.pair_forms.into[pc]
         machine.registers.split_out = plan.pair_forms.out[pc]
-        if plan.memory_resident and not self._emission.has_entries and pc == plan.function.start:
-            self._take_parameters(pc)
+        if pc == plan.function.start:
+            self._take_parameters(self._emission.entry.gives)
         self._instructions.stray = None
         self._edges.start_block()
-        self._emission.calls.in_loop = pc in plan.context.in_loops
         self._instructions.body(block_plan)
         self._ends[block.end](block_plan)
 
-    def _take_parameters(self, start: int) -> None:
-        """Have the first block take registers from parameters, unless the function comes back to it."""
-        if any(start in targets for targets in self._plan.graph.successors.values()):
-            return
-        taken = self._plan.units.arguments & self._plan.memory_resident
-        for unit in self._plan.units.all:
+    def _take_parameters(self, taken: int) -> None:
+        """Have a block take registers from parameters."""
+        for unit in self._plan.units.all if taken else ():
             if unit.bits & taken:
                 self._machine.registers.cache[unit] = f"%{unit.name}.in"
 
@@ -161,6 +158,6 @@ class _FunctionWriter:
         assert isinstance(end, Interpret)
         self._emission.at(block.terminator_pc)
         machine.registers.flush(end.stores)
-        ra, sp = (machine.state.gpr(number) for number in (31, 29))
+        ra, sp = (machine.state.gpr(number) for number in (RA, SP))
         arguments = f"ptr %s, i32 {text(writer.cold_pc(block.terminator_pc))}, i32 {ra}, i32 {sp}"
         machine.leave(writer.value(f"call i32 @mr_interpret({arguments}){writer.debug}"))

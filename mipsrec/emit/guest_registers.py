@@ -38,6 +38,13 @@ class GuestRegisters:
         if number:
             self._file.set(self._units.gpr[number], value)
 
+    def settle_gpr(self, number: int, value: Value) -> None:
+        """Set a register; if this function does not have it in SSA, in the state."""
+        if self._units.gpr[number] in self._units.all:
+            self.set_gpr(number, value)
+        else:
+            self._state.set_gpr(number, value)
+
     def hilo(self) -> Value:
         return self._file.get(self._units.hilo)
 

@@ -6,7 +6,6 @@ from ..analysis import Block, End
 from ..isa import Instruction
 from ..isa.disassembly import disassemble
 from ..isa.effects import effects
-from ..lift.convention import PRESERVED
 from ..lift.ir import PLAIN, BlockPlan, MergedLoad, MergedStore, Op, UnalignedWord
 from .emission import Emission
 from .memory import Value, text
@@ -123,18 +122,13 @@ class InstructionWriter:
         else:
             machine.set_gpr(instruction.rt, machine.memory.word_of(*word))
         machine.current.op = PLAIN
-        self._store_sp(op)
+        self._machine.registers.put(op.stores_after, kept=True)
 
     def expose(self, stores: int) -> None:
         """Make memory, and the registers that callees preserve, what a landing pad must find if what follows throws."""
         if stores:
             self._machine.registers.flush(stores, kept=True)
         self._writer.void('fence syncscope("singlethread") seq_cst')
-
-    def _store_sp(self, op: Op) -> None:
-        """Store sp after an instruction that may have lowered it (lift/facts/context.py)."""
-        if op.stores_sp:
-            self._machine.registers.put(PRESERVED, kept=True)
 
     def _look_at_store(self, op: Op) -> None:
         """Note whether a store between the loads of the saved registers and the return goes near where they are."""
@@ -159,7 +153,7 @@ class InstructionWriter:
         base = machine.gpr(first.rs)
         if effects(first.row).loads:
             machine.set_gpr(first.rt, machine.unaligned.load_word_unaligned(base, word.displacement))
-            self._store_sp(op)
+            machine.registers.put(op.stores_after, kept=True)
         else:
             machine.unaligned.store_word_unaligned(base, word.displacement, machine.gpr(first.rt))
         machine.current.op = PLAIN
@@ -175,12 +169,10 @@ class InstructionWriter:
         self.instruction(op, self._block.block.terminator_pc)
         self._machine.current.in_slot = False
 
-    def link(self, block: Block) -> None:
+    def link(self, block: BlockPlan) -> None:
         """Write the return address: before the delay slot, which may read it."""
-        assert block.terminator is not None
-        register = block.terminator.link_register()
-        if register:
-            self._machine.set_gpr(register, self._writer.pc(block.terminator_pc + 8))
+        if block.link:
+            self._machine.set_gpr(block.link, self._writer.pc(block.block.terminator_pc + 8))
 
     def terminator(self, block: Block) -> Instruction:
         instruction = block.terminator

@@ -10,8 +10,9 @@ from functools import reduce
 
 from ..analysis import JumpTable
 from ..elf import PIE_BIAS
+from ..lift.convention import SP
 from ..lift.ir import BlockPlan
-from ..lift.nodes import Jump
+from ..lift.nodes import Destination, Jump
 from .edges import EdgeWriter
 from .emission import Emission
 from .instructions import InstructionWriter
@@ -43,22 +44,21 @@ class JumpEnds:
         if table is not None:
             self._jump_by_table(block_plan, end, table, target)
         self._instructions.make_current(instruction, block.terminator_pc)
-        given = self._emission.calls.convention.given
         machine.registers.flush(end.stores)
-        if plan.sites[block.start].unwinds:
+        if end.unwinds:
             above, within = writer.fresh_label(), writer.fresh_label()
-            caller = "%sp.start" if self._emission.has_entries else "%r29.in"
-            flag = writer.value(f"icmp ugt i32 {text(machine.gpr(29))}, {caller}")
+            caller = "%sp.start" if self._emission.has_entries else self._emission.stack_bound
+            flag = writer.value(f"icmp ugt i32 {text(machine.gpr(SP))}, {caller}")
             writer.void(f"br i1 {flag}, label %{above}, label %{within}")
             before = machine.registers.copy()
             writer.label(above)
-            machine.leave(target, self._emission.results(given))
+            machine.leave(target, self._emission.results(end.results))
             writer.label(within)
             machine.registers.restore(before)
-        self._jump_anywhere(target, end.guess, end.passes)
+        self._jump_anywhere(end.elsewhere, target)
 
-    def _jump_anywhere(self, target: Value, guess: int | None, passes: int) -> None:
-        self._emission.calls.tail_call(target, guess, self._emission.arguments(passes))
+    def _jump_anywhere(self, to: Destination, target: Value) -> None:
+        self._emission.calls.tail_call(to, target, self._emission.arguments(to.arguments))
 
     def _jump_by_table(self, plan: BlockPlan, end: Jump, table: JumpTable, target: Value) -> None:
         """Write the switch; what follows is for targets that the table does not have."""
@@ -133,7 +133,7 @@ class JumpEnds:
             machine.start_block()
             machine.registers.flush(hub.stores)
             target = writer.value("load i32, ptr %hub.target")
-            self._jump_anywhere(target, None, hub.passes)
+            self._jump_anywhere(hub.elsewhere, target)
 
     def _require(self, conditions: list[Value], default: str) -> None:
         """Go to `default` unless all these bits are set.

@@ -72,7 +72,8 @@ class IrMachine:
             control,
         )
         # what the writers of blocks want of parts that rows alone use otherwise
-        self.gpr, self.set_gpr, self.current_gpr = registers.gpr, registers.set_gpr, registers.current_gpr
+        self.gpr, self.set_gpr = registers.gpr, registers.set_gpr
+        self.current_gpr, self.settle_gpr = registers.current_gpr, registers.settle_gpr
         self.add, self.shl = integers.add, integers.shl
         self.finish_floats, self.leave, self.way_out = guards.finish, control.leave, control.way_out
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..isa.effects import LAST_BIT
 from ..lift.units import Units
 from .current import Current
 from .memory import FlatMemory, Value, text
@@ -285,7 +284,7 @@ class NanGuards:
     def show_last(self) -> None:
         """Store the last instruction into the state, for whoever looks at FCSR."""
         self.finish()
-        self._file.flush(self._current.op.dirty & 1 << LAST_BIT)
+        self._file.flush(self._current.op.on_view)
 
 
 def _pairs(unchecked: dict[str, str]) -> list[str]:

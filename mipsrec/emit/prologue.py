@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..lift.convention import CARRIED_BITS, RA_BIT, RESULTS
+from ..lift.convention import RA, RESULTS, SP
 from ..lift.ir import Frame
 from ..lift.units import PAIR, Unit
 from ..state import OFFSETS, SLOT_BYTES
@@ -63,13 +63,14 @@ class Prologue:
 
     def _entry_lines(self) -> Iterator[str]:
         """Yield what a function with several entries finds out about the one that it is entered by."""
-        yield f"  %sp.at = getelementptr i8, ptr %s, i64 {OFFSETS['gpr'] + SLOT_BYTES * 29}"
-        yield f"  %sp.in = load i32, ptr %sp.at, {STATE_TAG}"
+        if self._emission.entry.sp == "state":
+            yield f"  %sp.at = getelementptr i8, ptr %s, i64 {OFFSETS['gpr'] + SLOT_BYTES * SP}"
+            yield f"  %sp.in = load i32, ptr %sp.at, {STATE_TAG}"
         if self._plan.options.relocatable:
             yield f"  %delta = load i32, ptr {DELTA}, !invariant.load !0"
             yield "  %pc.known = sub i32 %pc.in, %delta"
         yield f"  %from.start = icmp eq i32 {self._known_entry}, {self._plan.function.start}"
-        yield "  %sp.start = select i1 %from.start, i32 %sp.in, i32 -1"
+        yield f"  %sp.start = select i1 %from.start, i32 {self._emission.stack_bound}, i32 -1"
 
     @property
     def _known_entry(self) -> str:
@@ -77,22 +78,16 @@ class Prologue:
         return "%pc.known" if self._plan.options.relocatable else "%pc.in"
 
     def _first_loads(self) -> Iterator[str]:
-        plan = self._plan
-        frame, loaded = plan.frame, plan.context.entry_loads
-        taken = CARRIED_BITS if self._emission.has_entries else plan.units.arguments
-        saved = frame.bits & ~RA_BIT if frame is not None else 0
+        plan, entry = self._plan, self._emission.entry
         split = plan.pair_forms.into[plan.graph.entries[0]]
-        given = CARRIED_BITS & plan.memory_resident
         for unit in plan.units.all:
-            if unit.bits & given:
+            if unit.bits & entry.stores:
                 yield f"  store i32 %{unit.name}.in, ptr %s.{unit.name}, {STATE_TAG}"
-            if unit.bits & saved:
-                continue
-            if unit.bits & loaded & taken:
+            if unit.bits & entry.takes:
                 yield f"  store i32 %{unit.name}.in, ptr %{unit.name}"
-            elif frame is not None and unit.bits & frame.dead_at_self_call:
+            elif unit.bits & entry.clears:
                 yield f"  store i32 0, ptr %{unit.name}"  # there is no value to load, and nothing reads one
-            elif unit.bits & loaded:
+            elif unit.bits & entry.loads:
                 yield from _first_load(unit, bool(unit.type == PAIR and unit.bits & split))
 
     def write_load_saved(self, frame: Frame) -> None:
@@ -101,8 +96,8 @@ class Prologue:
         writer.label("saved")
         self._emission.at(function.start)
         for saved in frame.saved:
-            if saved.register != 31:
-                value = machine.memory.load("%r29.in", saved.displacement, 32)
+            if saved.register != RA:
+                value = machine.memory.load(f"%r{SP}.in", saved.displacement, 32)
                 writer.void(f"store i32 {value}, ptr %r{saved.register}")
         writer.void(f"br label %{self._edges.entry(function.start)}")
 

@@ -167,18 +167,18 @@ class RegisterFile:
             if unit in self.cache or value != self.cache.get(half):
                 self._writer.void(f"store float {value}, ptr %{half.name}")
 
-    def flush(self, dirty: int, kept: bool = False) -> None:
-        """Store dirty units into the state, where other code looks; `kept` as in `put`."""
+    def flush(self, stored: int, kept: bool = False) -> None:
+        """Store units into the state, where other code looks; `kept` as in `put`."""
         self.before_leaving()
-        self.put(dirty, kept)
+        self.put(stored, kept)
 
-    def put(self, dirty: int, kept: bool = False) -> None:
+    def put(self, stored: int, kept: bool = False) -> None:
         """Store units into the state; `kept`: even when only the handler of a fault would see it."""
-        if not dirty:
+        if not stored:
             return
         volatile = "volatile " if kept else ""
         for unit in self.units.all:
-            if unit.bits & dirty:
+            if unit.bits & stored:
                 value = text(self.get(unit))
                 type_ = TYPES[unit.type]
                 if type_ == "i1":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..lift.convention import CARRIED, RESULTS, entries_of, symbol_of
+from ..lift.convention import CARRIED, RESULTS, SP, entries_of, symbol_of
 from ..lift.ir import BlockPlan
 from ..lift.nodes import Return
 from .emission import Emission
@@ -32,32 +32,32 @@ class ReturnWriter:
         target = self._machine.gpr(instruction.rs)
         self._instructions.slot()
         if self._frame is None or end.to_caller is None:
-            self._return_complete(block, end, target)
+            self._return_complete(end, target)
             return
         writer, machine, stray = self._writer, self._machine, self._instructions.stray
         if stray is not None:
             machine.finish_floats()
-            self._return_complete_if(stray, block, end, target)
+            self._return_complete_if(stray, end, target)
         if self._frame.dead_at_self_call:
             machine.finish_floats()
-            self._return_complete_if(writer.value(f"icmp ne i32 {text(target)}, %r31.in"), block, end, target)
+            self._return_complete_if(writer.value(f"icmp ne i32 {text(target)}, %r31.in"), end, target)
         machine.registers.flush(end.to_caller)
-        self._calls.give_back_frame(self._results(block))
+        self._calls.give_back_frame(self._results(end))
 
-    def _return_complete_if(self, flag: Value, block: BlockPlan, end: Return, target: Value) -> None:
+    def _return_complete_if(self, flag: Value, end: Return, target: Value) -> None:
         """Return with a complete state in the unlikely case of a flag; otherwise go on."""
         writer, machine = self._writer, self._machine
         yes, no = writer.fresh_label(), writer.fresh_label()
         writer.void(f"br i1 {text(flag)}, label %{yes}, label %{no}, {UNLIKELY}")
         before = machine.registers.copy()
         writer.label(yes)
-        self._return_complete(block, end, target)
+        self._return_complete(end, target)
         writer.label(no)
         machine.registers.restore(before)
 
-    def _return_complete(self, block: BlockPlan, end: Return, target: Value) -> None:
+    def _return_complete(self, end: Return, target: Value) -> None:
         self._machine.registers.flush(end.stores)
-        self._give_back(target, self._results(block))
+        self._give_back(target, self._results(end))
 
     def _give_back(self, pc: Value, results: Sequence[Value]) -> None:
         if self._frame is None:
@@ -65,9 +65,8 @@ class ReturnWriter:
         else:
             self._calls.give_back_from_body(pc, results)
 
-    def _results(self, block: BlockPlan) -> list[Value]:
-        at_hand = self._plan.context.results_at_hand(block.block.start) | self._machine.registers.changed_bits
-        return list(self._emission.results(at_hand).values())
+    def _results(self, end: Return) -> list[Value]:
+        return list(self._emission.results(end.results).values())
 
     # the block `leave`
 
@@ -85,7 +84,7 @@ class ReturnWriter:
         writer.void("br label %leave.call")
         writer.label("leave.call")
         pc = writer.value("load i32, ptr %leave.pc")
-        stack = self._machine.state.gpr(29) if bound else ""
+        stack = self._sp_left() if bound else ""
         resume = sorted(function.resume_points)
         if resume:
             known = "known" if bound else "resume"
@@ -96,10 +95,8 @@ class ReturnWriter:
                 gone = writer.value(f"icmp ugt i32 {stack}, {self._highest_inside(bound)}")
                 writer.void(f"br i1 {gone}, label %away, label %resume")
             writer.label("resume")
-            symbol = entries_of(symbol_of(function))
-            self._emission.called.add(symbol)
             self._settle()
-            self._calls.tail_call_entries(symbol, pc, self._left)
+            self._calls.tail_call_entries(entries_of(symbol_of(function)), pc, self._left)
             writer.label("away")
         if bound:
             below, done = writer.fresh_label(), writer.fresh_label()
@@ -115,8 +112,11 @@ class ReturnWriter:
         """Return the value of a register of RESULTS with which control leaves."""
         return self._writer.value(f"load i32, ptr %leave.r{number}")
 
+    def _sp_left(self) -> Value:
+        return self._left(SP) if SP in RESULTS else self._machine.state.gpr(SP)
+
     def _settle(self) -> None:
-        """Store v0 and v1 into the state: calls do not pass them."""
+        """Store what calls do not pass into the state: v0 and v1."""
         for number in RESULTS:
             if number not in CARRIED:
                 self._machine.state.set_gpr(number, self._left(number))

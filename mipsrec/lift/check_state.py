@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from ..analysis import End
 from ..flow.solve import Direction, Meet, solve
 from ..isa.effects import ALL_BITS
-from .convention import PRESERVED, RESULT_BITS, SAVED_BITS, lowers_sp, settled_by_caller
+from .convention import PRESERVED, RESULT_BITS, SAVED_BITS, SP_BIT, lowers_sp, settled_by_caller
 from .ir import BlockPlan, Frame, FunctionPlan, Op
 from .nodes import Branch, Call, Edge, Goto, Interpret, Jump, Return, Stop, Syscall
 from .text import registers_text
@@ -79,7 +79,7 @@ def _ways(plan: FunctionPlan, block: BlockPlan) -> Iterator[tuple[Edge, _From]]:
             yield end.body.elsewhere, _From.ELSEWHERE
             yield end.body.after, _From.BODY
         if end.inlined is not None:
-            yield end.inlined.edge, _From.INLINED
+            yield end.inlined.way.edge, _From.INLINED
 
 
 def _is_conditional(block: BlockPlan) -> bool:
@@ -150,13 +150,13 @@ class _Check:
             written = self._written(block)
             for copy in self._copies(block):
                 written |= self._written(copy)
-            return (at_end | written) & ~(written & ~end.inlined.saves)
+            return (at_end | written) & ~(written & ~end.inlined.way.saves)
         if isinstance(end, Syscall):
             return end.loads
         assert isinstance(end, Call)
         if begin is _From.CALL:
             results = 0 if _is_conditional(block) else RESULT_BITS
-            return end.loads | results | (PRESERVED if end.keeps_sp else 0)
+            return end.loads | results | end.keeps & PRESERVED
         assert end.body is not None
         if begin is _From.ELSEWHERE:
             return end.body.loads_elsewhere | RESULT_BITS | PRESERVED
@@ -191,7 +191,7 @@ class _Check:
                 lacking &= ~op.stores
             before = lacking
             lacking |= self._plan.units.masks(op.instruction)[1]
-            lacking &= ~(PRESERVED if op.stores_sp else 0)
+            lacking &= ~op.stores_after
             yield op, before, lacking
 
     def lacking_at_end(self, block: BlockPlan, lacking: int) -> int:
@@ -236,12 +236,12 @@ class _Check:
             if op.by_caller:
                 continue
             yield from self._undefined(reads, defined, f"{op.pc:08x} reads")
-            yield from self._undefined(op.stores | op.dirty, defined, f"{op.pc:08x} may store")
-            yield from _missing(before, op.dirty, 0, f"if {op.pc:08x} leaves")
+            yield from self._undefined(op.stores | op.on_exit, defined, f"{op.pc:08x} may store")
+            yield from _missing(before, op.on_exit, 0, f"if {op.pc:08x} leaves")
             if op.exposed:
                 yield from _missing(before & SAVED_BITS, 0, 0, f"for the landing pad of {op.pc:08x}")
             if lowers_sp(op.instruction):
-                yield from _missing(after & writes & PRESERVED, 0, 0, f"after {op.pc:08x}, which may lower it")
+                yield from _missing(after & writes & SP_BIT, 0, 0, f"after {op.pc:08x}, which may lower it")
             defined |= writes
 
     def _end(self, block: BlockPlan, lacking: int, defined: int) -> Iterator[str]:
@@ -272,12 +272,11 @@ class _Check:
             yield from _missing(lacking, end.to_caller, kept, "at a return to a caller of the body")
 
     def _call(self, block: BlockPlan, end: Call, lacking: int, defined: int) -> Iterator[str]:
-        stores = end.exposes | end.stores_ra | end.stores
-        yield from self._undefined(stores, defined, "the call stores")
+        yield from self._undefined(end.all_stores, defined, "the call stores")
         if self._plan.sites[block.block.start].exposed:
-            yield from _missing(lacking & SAVED_BITS, end.exposes, 0, "for the landing pad of a call")
+            yield from _missing(lacking & SAVED_BITS, end.exposes or 0, 0, "for the landing pad of a call")
         given = 0 if _is_conditional(block) else self._given
-        yield from _missing(lacking, stores, given, "at a call")
+        yield from _missing(lacking, end.all_stores, given, "at a call")
         if end.body is not None:
             frame = self._frame(block)
             bypassing = settled_by_caller(frame) | frame.dead_at_self_call | self._given
@@ -304,7 +303,7 @@ class _Check:
 
     def _shape(self, edge: Edge) -> Iterator[str]:
         plan, way = self._plan, f"the edge from {edge.source:08x} to {edge.target:08x}"
-        if edge.leaves != (edge.target not in plan.blocks):
+        if bool(edge.leaves) != (edge.target not in plan.blocks):
             yield f"contract 3: {way} {'leaves' if edge.leaves else 'does not leave'} the function"
         if edge.has_safepoint != plan.safepoints.on_edge(edge.source, edge.target):
             yield f"contract 3: {way} has {'a' if edge.has_safepoint else 'no'} safepoint"

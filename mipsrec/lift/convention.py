@@ -13,6 +13,7 @@ from ..analysis import Function
 from ..isa import Instruction
 from ..isa.effects import FPR_BIT, added_constant, masks
 from .ir import Frame
+from .nodes import Destination
 from .options import LiftOptions
 
 CARRIED = (4, 5, 6, 7)
@@ -25,7 +26,9 @@ CARRIED_BITS = sum(1 << number for number in CARRIED)
 ARGUMENTS = (29, 31, 25, *CARRIED)
 """General-purpose registers that come in as parameters, in order: sp, ra, t9, and CARRIED."""
 ARGUMENT_BITS = sum(1 << number for number in ARGUMENTS)
-SP_BIT = 1 << 29
+SP, RA = 29, 31
+SP_BIT = 1 << SP
+RA_BIT = 1 << RA
 SAVED_BITS = sum(1 << number for number in (*range(16, 24), 28, 29, 30, 31)) | 0xFFF << FPR_BIT + 20
 """Registers that a landing pad, or a debugger, has of the function that was interrupted: those that callees preserve,
 and ra."""
@@ -35,6 +38,11 @@ returns to, so that what follows depends on a prediction and not on a load of wh
 RESULTS = (2, 3, *CARRIED)
 """General-purpose registers that are returned after the pc: v0, v1, and CARRIED."""
 RESULT_BITS = sum(1 << number for number in RESULTS)
+
+
+def numbers_in(bits: int, registers: tuple[int, ...]) -> tuple[int, ...]:
+    """Return those of some general-purpose registers whose bits are set."""
+    return tuple(number for number in registers if bits >> number & 1)
 
 
 def body_of(symbol: str) -> str:
@@ -101,9 +109,6 @@ class Callee:
         return body_of(self.symbol)
 
 
-RA_BIT = 1 << 31
-
-
 @dataclass(frozen=True)
 class Convention:
     """Which functions calls reach directly, and what is passed to them. `callee` gives what is known of a guest pc."""
@@ -136,6 +141,16 @@ class Convention:
             return 0
         callee = self.direct(target)
         return callee.takes if callee is not None else ARGUMENT_BITS
+
+    def destination(self, pc: int | None, guess: int | None = None, in_loop: bool = False) -> Destination:
+        """Return where a call or jump to a guest pc leads, or one by a register that is likely to have a `guess`.
+
+        `in_loop`: a loop makes the call.
+        """
+        callee = self.direct(guess if pc is None else pc)
+        is_copied = callee is not None and (callee.tiny or (callee.copied and in_loop))
+        likely = guess if callee is not None and pc is None else None
+        return Destination(pc, numbers_in(self.passed(pc), ARGUMENTS), callee, likely, is_copied)
 
 
 def settled_by_caller(frame: Frame) -> int:

@@ -18,17 +18,16 @@ MAX_COPIED_RETURN = 24
 
 def edge(plan: FunctionPlan, source: int, target: int, dirty: int) -> Edge:
     """Return the edge between two blocks, `dirty` being the register bits that are dirty on it."""
-    has_safepoint, leaves = plan.safepoints.on_edge(source, target), target not in plan.blocks
-    loads = passes = 0
-    copy = None
-    if leaves:
-        stores, passes = dirty & ~plan.convention.given, plan.convention.passed(target)
+    has_safepoint = plan.safepoints.on_edge(source, target)
+    loads, leaves, copy = 0, None, None
+    if target not in plan.blocks:
+        stores, leaves = dirty & ~plan.convention.given, plan.convention.destination(target)
     else:
         stores, loads = plan.context.edge_flushes(dirty, target), plan.context.edge_loads(dirty, target)
         if (has_safepoint or stores or loads) and _is_short_return(plan, target):
             copy = with_dirty(plan.blocks[target], plan.units, dirty)
     polls = dirty & ~stores & plan.safepoints.needed.get(target, ALL_BITS) if has_safepoint else 0
-    return Edge(source, target, dirty, stores, loads, has_safepoint, polls, leaves, passes, copy)
+    return Edge(source, target, dirty, stores, loads, has_safepoint, polls, leaves, copy)
 
 
 def _is_short_return(plan: FunctionPlan, pc: int) -> bool:

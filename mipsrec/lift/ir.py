@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .convention import Callee, Convention
     from .facts.context import StateContext
     from .facts.safepoints import Safepoints
-    from .nodes import Hub, Node
+    from .nodes import Entry, Hub, Node
     from .options import LiftOptions
     from .passes.vectorize.iteration import Iteration
     from .units import Units
@@ -165,11 +165,13 @@ class Op:
     """The callers of the body do it (saved_registers)."""
     checked: bool = False
     """It is a store that may go to where registers are saved: the code checks its address (saved_registers)."""
-    dirty: int = 0
-    """The bits of the registers that the state lacks when it is performed (facts/dirty.py); `stores` is what is stored
-    before, for a landing pad. `stores_sp`: sp is stored right after it."""
+    on_exit: int = 0
+    """The bits of the registers that the state lacks when it is performed (facts/dirty.py). They are stored if it
+    leaves the function, those `on_view` if it shows FCSR. `stores` is what is stored before, for a landing pad, and
+    `stores_after` what is stored right after it."""
+    on_view: int = 0
     stores: int = 0
-    stores_sp: bool = False
+    stores_after: int = 0
 
 
 PLAIN = Op(0, NOP)
@@ -193,6 +195,8 @@ class BlockPlan:
     shares_switch: bool = False
     """All jumps by its table go through one switch (switches)."""
     is_inlined: bool = False
+    link: int = 0
+    """The register that gets the return address, before the slot may read it; or 0."""
     dirty_out: int = 0
     """The bits of the registers that the state lacks after the last instruction (facts/dirty.py)."""
     end: Node | None = None
@@ -257,6 +261,8 @@ class FunctionPlan:
     """By head."""
     hubs: dict[tuple[tuple[int, int], ...], Hub] = field(default_factory=dict)
     """What the jumps by a table share, by its cases."""
+    entry: Entry | None = None
+    """How it begins (terminators.py)."""
 
     @property
     def function(self) -> Function:

@@ -7,22 +7,59 @@ check_state.py checks.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .convention import Callee
-    from .ir import BlockPlan
+    from .ir import BlockPlan, Frame, Op
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where a call, or a jump out of the function, leads: to guest `pc`, or where a register says.
+
+    `callee` is called directly: it is at `pc`, or at the pc that the register is likely to have, `guess`. Without one
+    the dispatch table knows. It is handed `arguments`, numbers of registers. `is_copied`: LLVM puts it in the place of
+    the call.
+    """
+
+    pc: int | None
+    arguments: tuple[int, ...]
+    callee: Callee | None = field(default=None, compare=False)
+    guess: int | None = None
+    is_copied: bool = False
+
+    @property
+    def computed(self) -> Destination:
+        """The same where the guess was wrong."""
+        return replace(self, callee=None, guess=None, is_copied=False)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How a function begins. Registers are taken from parameters: `takes` for later blocks, `gives` for the first one
+    alone. It `stores` parameters into the state, `loads` what is only there, and `clears` what has no value.
+
+    `sp` says where sp was when the function was entered: in a "parameter", in the "state", or nowhere (None).
+    """
+
+    takes: int
+    gives: int
+    stores: int
+    loads: int
+    clears: int
+    sp: str | None
 
 
 @dataclass(frozen=True)
 class Edge:
     """From the block at `source` to guest pc `target`. `dirty` are the register bits that are dirty on it, `stores`
     those of them that it stores into the state, `loads` what it loads from there. At a safepoint, `polls` are stored
-    besides where a signal waits.
+    besides where a signal waits. Where nothing happens on the way, it `is_plain`.
 
-    `leaves`: the target is in another function, or in none, and is handed what it `passes`. `copy`: the target is a
-    return block, which is written once more in place of the edge.
+    `leaves`: the target is in another function, or in none. `copy`: the target is a return block, which is written once
+    more in place of the edge.
     """
 
     source: int
@@ -32,14 +69,13 @@ class Edge:
     loads: int = 0
     has_safepoint: bool = False
     polls: int = 0
-    leaves: bool = False
-    passes: int = 0
+    leaves: Destination | None = None
     copy: BlockPlan | None = field(default=None, compare=False)
+    is_plain: bool = field(init=False)
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether nothing happens on the way."""
-        return not (self.stores or self.loads or self.has_safepoint or self.leaves)
+    def __post_init__(self) -> None:
+        is_plain = not (self.stores or self.loads or self.has_safepoint or self.leaves)
+        object.__setattr__(self, "is_plain", is_plain)
 
 
 @dataclass(frozen=True)
@@ -52,34 +88,41 @@ class Goto:
 
 @dataclass(frozen=True)
 class Branch:
-    """Control goes one of two ways."""
+    """Control goes one of two ways. `repeats`: it goes back to the block itself, which may be written several times."""
 
     taken: Edge
     other: Edge
     saves: int
+    repeats: bool = False
 
 
 @dataclass(frozen=True)
 class Jump:
     """A jump by a register: by the edges of a table, by target, or those of a `hub` that jumps share; or elsewhere.
 
-    That way needs the `stores`, and is handed what it `passes`. `guess` is where it is likely to lead to.
+    That way needs the `stores`. `unwinds`: it leaves the caller's frame as well where sp is above it, and then has
+    the `results`, numbers of registers, in SSA.
     """
 
     edges: Mapping[int, Edge]
     hub: Hub | None
     saves: int
     stores: int
-    passes: int
-    guess: int | None
+    elsewhere: Destination
+    unwinds: bool
+    results: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Return:
-    """`stores`: where the state is complete afterwards. `to_caller`: where a body returns as its callers expect."""
+    """`stores`: where the state is complete afterwards. `to_caller`: where a body returns as its callers expect.
+
+    Of the registers that are returned, SSA has the `results`, by number, the state the others.
+    """
 
     stores: int
     to_caller: int | None
+    results: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -107,39 +150,71 @@ class Interpret:
 
 @dataclass(frozen=True)
 class BodyCall:
-    """A call of a body: what bypasses the state is not among the `stores`.
+    """A call of a body: what bypasses the state is not among the `stores`. Of sp, SSA `keeps` what it has.
 
-    `elsewhere` is the way on where the callee did not return as bodies do, and has left a complete state.
+    The callee is handed `arguments`, numbers of registers. The caller does what its `frame` says. `checks_ra`: the
+    return address that it finds on the stack may be another one. `stores_sp`: the function has no sp in SSA. `saves`
+    are the registers that SSA has then, `returned` those that it has where the callee did not return as bodies do: that
+    way on, `elsewhere`, begins with a complete state.
     """
 
     callee: Callee
+    frame: Frame
+    arguments: tuple[int, ...]
     stores: int
+    keeps: int
+    checks_ra: bool
+    stores_sp: bool
+    returned: int
     loads_elsewhere: int
     elsewhere: Edge
+    saves: int
     loads: int
     after: Edge
+
+
+@dataclass(frozen=True)
+class Inlined:
+    """What is performed in place of a call where the branch after `test` goes one way: `blocks`, and then `way`.
+
+    `test` are the instructions that the branch depends on; it leads to the last block when it is `taken`, or when it is
+    not. `stores`: where the last block returns elsewhere.
+    """
+
+    test: tuple[Op, ...]
+    taken: bool
+    blocks: tuple[BlockPlan, BlockPlan]
+    stores: int
+    way: Goto
 
 
 @dataclass(frozen=True)
 class Call:
     """A call with a complete state; of a `body` instead, or what is `inlined` of it, where that is what is called.
 
-    `conditional`: it is made where the branch is taken. `guess` is what a register is likely to lead to.
+    `conditional`: it is made where the branch is taken. SSA `keeps` sp, if the function goes on with it: what is found
+    in the state afterwards is compared. Of what the callee returns, SSA has the `returned`, the state the others.
 
-    First `exposes` is stored for a landing pad, and `stores_ra` for a handler of faults in a callee that LLVM copies.
+    First `exposes` is stored for a landing pad, if it may go on there, and `stores_ra` for a handler of faults in a
+    callee that LLVM copies.
     """
 
     conditional: bool
-    guess: int | None
-    passes: int
-    exposes: int
+    to: Destination
+    exposes: int | None
     stores_ra: int
     stores: int
-    keeps_sp: bool
+    keeps: int
+    returned: int
     loads: int
     after: Edge
     body: BodyCall | None = None
-    inlined: Goto | None = None
+    inlined: Inlined | None = None
+
+    @property
+    def all_stores(self) -> int:
+        """All that is stored before the callee begins."""
+        return (self.exposes or 0) | self.stores_ra | self.stores
 
 
 Node = Goto | Branch | Jump | Return | Syscall | Stop | Interpret | Call
@@ -147,14 +222,14 @@ Node = Goto | Branch | Jump | Return | Syscall | Stop | Interpret | Call
 
 @dataclass
 class Hub:
-    """What the jumps by one table share: its cases, the blocks that they end, what is dirty there, the edges by target,
-    and what is stored for the way elsewhere."""
+    """What the jumps by one table share: its cases, where else they lead, the blocks that they end, what is dirty
+    there, what is stored for the way elsewhere, and the edges by target."""
 
     cases: tuple[tuple[int, int], ...]
+    elsewhere: Destination
     sources: list[int] = field(default_factory=list)
     dirty: int = 0
     stores: int = 0
-    passes: int = 0
     edges: dict[int, Edge] = field(default_factory=dict)
 
     @property

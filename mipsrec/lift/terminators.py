@@ -1,7 +1,8 @@
-"""How each block ends: a node that says what happens to registers on every way from there.
+"""How a function begins and each block ends: nodes that say what happens to registers on every way.
 
 Enters: a plan about which the passes have decided, and in which facts/dirty.py has noted what the state lacks. Leaves:
-`BlockPlan.end` of each block and copy, and `FunctionPlan.hubs`. emit/ writes what the nodes say, and decides nothing.
+`FunctionPlan.entry`, `BlockPlan.end` of each block and copy, and `FunctionPlan.hubs`. emit/ writes what the nodes say,
+and decides nothing.
 
 All masks are bits of registers. `stores` go into the state before control leaves, `loads` come from there after it is
 back. `saves` go where later blocks of the function look.
@@ -14,21 +15,70 @@ from collections.abc import Callable
 from ..analysis import Block, End
 from ..analysis.symbolic import constant_condition
 from ..isa import Flow
-from .convention import PRESERVED, RA_BIT, RESULT_BITS, SAVED_BITS, Callee, settled_by_caller
+from .convention import (
+    ARGUMENTS,
+    CARRIED_BITS,
+    PRESERVED,
+    RA_BIT,
+    RESULT_BITS,
+    RESULTS,
+    SAVED_BITS,
+    SP_BIT,
+    Callee,
+    numbers_in,
+    settled_by_caller,
+)
 from .edges import edge
-from .ir import BlockPlan, CallSite, Frame, FunctionPlan
-from .nodes import BodyCall, Branch, Call, Edge, Goto, Hub, Interpret, Jump, Node, Return, Stop, Syscall
+from .ir import BlockPlan, CallSite, Frame, FunctionPlan, Op
+from .nodes import (
+    BodyCall,
+    Branch,
+    Call,
+    Destination,
+    Edge,
+    Entry,
+    Goto,
+    Hub,
+    Inlined,
+    Interpret,
+    Jump,
+    Node,
+    Return,
+    Stop,
+    Syscall,
+)
 
 
 def end_blocks(plan: FunctionPlan) -> None:
-    """Note how the blocks of a plan end, and what jumps by a table share."""
+    """Note how a plan begins, how its blocks end, and what jumps by a table share."""
     ends = _Ends(plan)
+    plan.entry = _entry(plan)
     for block in plan.blocks.values():
         block.end = ends.of(block)
     for hub in plan.hubs.values():
         for target in hub.targets:
             polled = (source for source in hub.sources if plan.safepoints.on_edge(source, target))
             hub.edges[target] = ends.edge(next(polled, hub.sources[0]), target, hub.dirty)
+
+
+def _entry(plan: FunctionPlan) -> Entry:
+    """Return how a plan begins."""
+    start, frame, loads = plan.function.start, plan.frame, plan.context.entry_loads
+    has_entries = plan.graph.entries != [start]
+    passed = CARRIED_BITS if has_entries else plan.units.arguments
+    saved, dead = (frame.bits & ~RA_BIT, frame.dead_at_self_call) if frame is not None else (0, 0)
+    takes = loads & passed & ~saved
+    clears = dead & ~(saved | takes)
+    comes_back = has_entries or any(start in targets for targets in plan.graph.successors.values())
+    place = "parameter" if passed & SP_BIT else "state" if has_entries else None
+    return Entry(
+        takes=takes,
+        gives=0 if comes_back else passed & plan.memory_resident,
+        stores=CARRIED_BITS & plan.memory_resident,
+        loads=loads & ~(saved | takes | clears),
+        clears=clears,
+        sp=place,
+    )
 
 
 class _Ends:
@@ -60,7 +110,7 @@ class _Ends:
 
     def _saves(self, pc: int, dirty: int) -> int:
         """Return what successors need, and what stubs of edges out of the function store or pass."""
-        return self._plan.context.live_out[pc] | dirty | PRESERVED | self._plan.memory_resident
+        return self._plan.context.live_out[pc] | dirty | SP_BIT | self._plan.memory_resident
 
     def _goto(self, block: BlockPlan) -> Goto:
         target = block.block.next_pc if block.block.end is End.FALL else block.block.target
@@ -71,33 +121,43 @@ class _Ends:
         return Goto(self.edge(source, target, dirty), self._saves(source, dirty))
 
     def _branch(self, block: BlockPlan) -> Branch:
-        pc, target, dirty = block.block.start, block.block.target, block.dirty_out
+        plan, pc, target, dirty = self._plan, block.block.start, block.block.target, block.dirty_out
         assert target is not None
         taken, other = self.edge(pc, target, dirty), self.edge(pc, block.block.next_pc, dirty)
-        return Branch(taken, other, self._saves(pc, dirty))
+        repeats = target == pc and taken.is_plain and pc not in plan.vectorized and not plan.memory_resident
+        return Branch(taken, other, self._saves(pc, dirty), repeats)
 
     def _jump(self, block: BlockPlan) -> Jump:
-        plan, pc, dirty = self._plan, block.block.start, block.dirty_out
+        plan, pc, dirty, given = self._plan, block.block.start, block.dirty_out, self._plan.convention.given
         table = plan.function.jump_tables.get(block.block.terminator_pc)
         hub, edges = None, {}
         if table is not None and block.shares_switch and any(op.pc == table.load_pc for op in block.body):
-            hub = plan.hubs.setdefault(table.cases, Hub(table.cases))
+            hub = plan.hubs.setdefault(table.cases, Hub(table.cases, plan.convention.destination(None)))
             hub.sources.append(pc)
             hub.dirty |= dirty & plan.in_ssa
-            hub.stores, hub.passes = hub.dirty & ~plan.convention.given, plan.convention.passed(None)
+            hub.stores = hub.dirty & ~given
         elif table is not None:
             edges = {target: self.edge(pc, target, dirty) for target in dict.fromkeys(to for _, to in table.cases)}
-        guess = plan.function.guesses.get(block.block.terminator_pc)
-        stores, passes = dirty & ~plan.convention.given, plan.convention.passed(None)
-        return Jump(edges, hub, self._saves(pc, dirty), stores, passes, guess)
+        elsewhere, unwinds = self._destination(block.block), plan.sites[pc].unwinds
+        results = numbers_in(given, RESULTS)
+        return Jump(edges, hub, self._saves(pc, dirty), dirty & ~given, elsewhere, unwinds, results)
+
+    def _destination(self, block: Block) -> Destination:
+        """Return where the call, or the jump by a register, at the end of a block leads."""
+        plan = self._plan
+        guess, in_loop = plan.function.guesses.get(block.terminator_pc), block.start in plan.context.in_loops
+        return plan.convention.destination(block.target, guess, in_loop)
 
     def _return(self, block: BlockPlan) -> Return:
-        plan, dirty = self._plan, block.dirty_out
+        plan, pc, dirty = self._plan, block.block.start, block.dirty_out
         kept = RESULT_BITS if plan.options.calls != "instrumented" else 0  # they go back in host registers
         to_caller = None
-        if plan.frame is not None and block.block.start in plan.frame.returns:
+        if plan.frame is not None and pc in plan.frame.returns:
             to_caller = dirty & ~(settled_by_caller(plan.frame) | RESULT_BITS | plan.frame.dead_at_self_call)
-        return Return(dirty & ~kept, to_caller)
+        results = plan.context.results_at_hand(pc)
+        for op in block.ops:
+            results |= plan.units.masks(op.instruction)[1] & RESULT_BITS
+        return Return(dirty & ~kept, to_caller, numbers_in(results, RESULTS))
 
     def _syscall(self, block: BlockPlan) -> Syscall:
         pc, after = block.block.start, block.block.next_pc
@@ -114,24 +174,28 @@ class _Ends:
         plan, source, after = self._plan, block.block.start, block.block.next_pc
         site, convention, needed = plan.sites[source], plan.convention, self._needed_after(block.block)
         is_certain = not _has_condition(block.block)
-        results = RESULT_BITS if is_certain else 0
-        dirty, exposes, stores_ra = block.dirty_out, 0, 0
-        if site.exposed:
-            exposes = dirty & SAVED_BITS
-        if self._may_be_copied(block.block):
-            stores_ra = dirty & ~exposes & RA_BIT
-        stores = dirty & ~(exposes | stores_ra | (convention.given if is_certain else 0))
-        keeps_sp = bool(plan.context.live_out[source] & PRESERVED)
-        kept = results | (PRESERVED if keeps_sp else 0)
-        way = self.edge(source, after, kept & convention.unsettled & ~plan.memory_resident)
+        returned = RESULT_BITS if is_certain else 0
+        dirty, keeps = block.dirty_out, plan.context.live_out[source] & PRESERVED
+        exposes = dirty & SAVED_BITS if site.exposed else None
+        stored_first = exposes or 0
+        stores_ra = dirty & ~stored_first & RA_BIT if self._may_be_copied(block.block) else 0
         body, inlined = None, None
         if site.body is not None:
             assert site.body.frame is not None
             body = self._call_body(block, site.body, site.body.frame, needed)
             inlined = self._inlined(site, source, after)
-        guess, passes = plan.function.guesses.get(block.block.terminator_pc), convention.passed(block.block.target)
         return Call(
-            not is_certain, guess, passes, exposes, stores_ra, stores, keeps_sp, needed & ~kept, way, body, inlined
+            conditional=not is_certain,
+            to=self._destination(block.block),
+            exposes=exposes,
+            stores_ra=stores_ra,
+            stores=dirty & ~(stored_first | stores_ra | (convention.given if is_certain else 0)),
+            keeps=keeps,
+            returned=returned,
+            loads=needed & ~(returned | keeps),
+            after=self.edge(source, after, (returned | keeps) & convention.unsettled & ~plan.memory_resident),
+            body=body,
+            inlined=inlined,
         )
 
     def _may_be_copied(self, block: Block) -> bool:
@@ -143,17 +207,31 @@ class _Ends:
     def _call_body(self, block: BlockPlan, callee: Callee, frame: Frame, needed: int) -> BodyCall:
         plan, source, after = self._plan, block.block.start, block.block.next_pc
         bypassing = settled_by_caller(frame) | frame.dead_at_self_call | plan.convention.given
-        elsewhere = self.edge(source, after, RESULT_BITS & plan.convention.unsettled & ~plan.memory_resident)
         dirty = (settled_by_caller(frame) | RESULT_BITS) & plan.units.bits
         return BodyCall(
-            callee, block.dirty_out & ~bypassing, needed & ~(RESULT_BITS | PRESERVED), elsewhere,
-            needed & ~dirty, self.edge(source, after, dirty),
-        )  # fmt: skip
+            callee=callee,
+            frame=frame,
+            arguments=numbers_in(callee.takes, ARGUMENTS),
+            stores=block.dirty_out & ~bypassing,
+            keeps=PRESERVED,
+            checks_ra=bool(frame.bits & RA_BIT) and not frame.dead_at_self_call,
+            stores_sp=not plan.units.bits & PRESERVED,
+            returned=RESULT_BITS,
+            loads_elsewhere=needed & ~(RESULT_BITS | PRESERVED),
+            elsewhere=self.edge(source, after, RESULT_BITS & plan.convention.unsettled & ~plan.memory_resident),
+            saves=plan.units.bits,
+            loads=needed & ~dirty,
+            after=self.edge(source, after, dirty),
+        )
 
-    def _inlined(self, site: CallSite, source: int, after: int) -> Goto | None:
-        if site.inlined is None:
+    def _inlined(self, site: CallSite, source: int, after: int) -> Inlined | None:
+        inline = self._plan.partial_inline
+        if site.inlined is None or inline is None:
             return None
-        return self._way(source, after, site.inlined[1].dirty_out)
+        test = tuple(Op(pc, instruction) for pc, instruction in inline.test)
+        dirty = site.inlined[1].dirty_out
+        way = self._way(source, after, dirty)
+        return Inlined(test, inline.taken, site.inlined, dirty, way)
 
 
 def _has_condition(block: Block) -> bool:

@@ -97,13 +97,12 @@ def _end_lines(end: Node | None) -> Iterator[str]:
 
 def _call_lines(end: Call) -> Iterator[str]:
     if end.inlined is not None:
-        yield _way("in place of the call ->", end.inlined.edge)
+        yield _way("in place of the call ->", end.inlined.way.edge)
     if end.body is not None:
         yield f"  call of the body:{_parts(stores=end.body.stores)}"
         yield _way("->", end.body.after, end.body.loads)
         yield _way("elsewhere ->", end.body.elsewhere, end.body.loads_elsewhere)
-    stores = end.exposes | end.stores_ra | end.stores
-    yield f"  call:{_parts(stores=stores)}{'; keeps sp' if end.keeps_sp else ''}"
+    yield f"  call:{_parts(stores=end.all_stores)}{f'; keeps {registers_text(end.keeps)}' if end.keeps else ''}"
     yield _way("->", end.after, end.loads)
 
 
@@ -146,7 +145,7 @@ def _op_line(op: Op, decided: list[str]) -> str:
     if op.promoted is not None:
         decided.append("promoted")
     decided += [f"stores {registers_text(op.stores)} before"] if op.stores else []
-    decided += ["sp stored after"] if op.stores_sp else []
+    decided += [f"{registers_text(op.stores_after)} stored after"] if op.stores_after else []
     text = f"  {op.pc:08x}  {disassemble(op.instruction, op.pc)}"
     return f"{text:48} ; {', '.join(decided)}" if decided else text
 

@@ -168,7 +168,7 @@ def test_a_register_that_is_not_saved_for_later_blocks() -> None:
 
 @pytest.mark.parametrize(
     ("mark", "said"),
-    [("stores_sp", "which may lower it"), ("dirty", "leaves")],
+    [("stores_after", "which may lower it"), ("on_exit", "leaves")],
 )
 def test_marks_of_instructions(mark: str, said: str) -> None:
     for whole in small_plans():
@@ -176,7 +176,7 @@ def test_marks_of_instructions(mark: str, said: str) -> None:
             for index, op in enumerate(block.ops):
                 if getattr(op, mark):
                     plan = deepcopy(whole)
-                    setattr(plan.blocks[pc].ops[index], mark, False if mark == "stores_sp" else 0)
+                    setattr(plan.blocks[pc].ops[index], mark, 0)
                     found = state_findings(plan)
                     assert any(said in line for line in found), found
                     return
@@ -197,7 +197,7 @@ def test_a_slot_that_is_performed_twice() -> None:
     plan = Snippets({"twice": "addiu $8, $4, 1\n jr $31\n addiu $9, $8, 1"}).plan("twice")
     (block,) = plan.blocks.values()
     assert block.slot is not None
-    block.body.append(dataclasses.replace(block.slot, dirty=0))
+    block.body.append(dataclasses.replace(block.slot, on_exit=0))
     assert any("leaves" in line for line in state_findings(plan))
 
 

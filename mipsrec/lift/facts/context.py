@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping
 from ...analysis import End
 from ...flow.graph import Graph
 from ...flow.solve import Direction, Meet, solve
-from ..convention import PRESERVED, RESULT_BITS, lowers_sp
+from ..convention import PRESERVED, RESULT_BITS, SP_BIT, lowers_sp
 from ..ir import CallSite
 from ..units import Units
 
@@ -90,7 +90,7 @@ class StateContext:
     def _summarize(self, units: Units) -> None:
         self._use: dict[int, int] = {}
         self._written = {}
-        self._overwritten: dict[int, int] = {}  # as _written, with PRESERVED wherever that is written
+        self._overwritten: dict[int, int] = {}  # as _written, with sp wherever that is written
         self._flushed: dict[int, int] = {}  # before any of _written
         for pc in self.order:
             use = written = raised = flushed = 0
@@ -98,11 +98,11 @@ class StateContext:
                 reads, writes = (bits & self._in_ssa for bits in units.masks(instruction))
                 use |= reads & ~written
                 written |= writes
-                if writes & PRESERVED and lowers_sp(instruction):
-                    flushed, raised = PRESERVED, 0
-                elif writes & PRESERVED:
-                    raised = PRESERVED
-            self._use[pc], self._written[pc] = use, written & ~PRESERVED | raised
+                if writes & SP_BIT and lowers_sp(instruction):
+                    flushed, raised = SP_BIT, 0
+                elif writes & SP_BIT:
+                    raised = SP_BIT
+            self._use[pc], self._written[pc] = use, written & ~SP_BIT | raised
             self._flushed[pc], self._overwritten[pc] = flushed, written
 
     def edge_flushes(self, dirty: int, successor: int) -> int:
@@ -146,7 +146,7 @@ class StateContext:
         if len(self.order) < LARGE_FUNCTION_BLOCKS:
             return
         inside = frozenset(self._graph.entries).union(*tight)
-        self._kept_in = {pc: self.live_in[pc] | PRESERVED for pc in self.order if pc not in inside}
+        self._kept_in = {pc: self.live_in[pc] | SP_BIT for pc in self.order if pc not in inside}
 
     def _syncs(self, pc: int) -> bool:
         return self._graph.blocks[pc].end in _SYNCING

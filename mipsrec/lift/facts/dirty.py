@@ -1,8 +1,8 @@
 """Which registers the state lacks, before each instruction of a block and at its end: the dirty ones.
 
-Enters: a plan about which the passes have decided. Leaves: `Op.dirty`, `Op.stores`, `Op.stores_sp`, and
-`BlockPlan.dirty_out`. What is dirty on the way into a block, and where it is stored on the edges, context.py says. A
-register is dirty from the instruction that writes it on. sp is stored at once where it may sink.
+Enters: a plan about which the passes have decided. Leaves: `Op.on_exit` and its kin, `BlockPlan.link`
+and `BlockPlan.dirty_out`. What is dirty on the way into a block, and where it is stored on the edges, context.py says.
+A register is dirty from the instruction that writes it on. sp is stored at once where it may sink.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 from copy import copy
 
 from ...analysis import Block, End
-from ..convention import PRESERVED, SAVED_BITS, lowers_sp
+from ...isa.effects import LAST_BIT
+from ..convention import SAVED_BITS, SP_BIT, lowers_sp
 from ..ir import BlockPlan, FunctionPlan
 from ..units import Units
 
@@ -35,25 +36,24 @@ def with_dirty(block: BlockPlan, units: Units, dirty: int) -> BlockPlan:
 
 def _note(block: BlockPlan, units: Units, dirty: int) -> int:
     second_halves = {word.second for word in block.unaligned.values()}
+    block.link = _link(block.block)
     for index, op in enumerate(block.ops):
         if op is block.slot:
-            dirty |= _linked(block.block)
+            dirty |= 1 << block.link & ~1
         if op.exposed and not op.by_caller and index not in second_halves:
             op.stores = dirty & SAVED_BITS
             dirty &= ~op.stores
-        op.dirty = dirty
+        op.on_exit, op.on_view = dirty, dirty & 1 << LAST_BIT
         if op.by_caller:
             continue
         written = units.masks(op.instruction)[1]
         dirty |= written
-        op.stores_sp = bool(written & PRESERVED) and lowers_sp(op.instruction)
-        if op.stores_sp:
-            dirty &= ~PRESERVED
+        op.stores_after = SP_BIT if written & SP_BIT and lowers_sp(op.instruction) else 0
+        dirty &= ~op.stores_after
     block.dirty_out = dirty
     return dirty
 
 
-def _linked(block: Block) -> int:
-    """Return the bit of the register that gets the return address, before the slot may read it."""
-    register = block.terminator.link_register() if block.terminator is not None and block.end in _LINKING else 0
-    return 1 << register if register else 0
+def _link(block: Block) -> int:
+    """Return the register that gets the return address at the end of a block, or 0."""
+    return block.terminator.link_register() if block.terminator is not None and block.end in _LINKING else 0
