@@ -88,7 +88,8 @@ check-c: venv
 	    fi; \
 	    echo "$$compiler -c runtime/**.c"; \
 	    rm -rf build/check/$$compiler; \
-	    for source in $$(find runtime -name '*.c' | sort); do \
+	    for source in $$(find runtime -path runtime/host -prune -o -name '*.c' -print | sort) \
+	        $$(find runtime/host/$$(uname -m) -name '*.c'); do \
 	        object=build/check/$$compiler/$${source#runtime/}; \
 	        mkdir -p "$${object%/*}"; \
 	        $$compiler -std=c11 -D_GNU_SOURCE= -Wall -Wextra -Werror -O0 -fno-pie -Ibuild/check -Iruntime \

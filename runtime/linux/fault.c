@@ -12,6 +12,7 @@
 #include "base/observe.h"
 #include "base/options.h"
 #include "baseline/baseline.h"
+#include "host/host.h"
 #include "lifted/code_files.h"
 #include "lifted/module.h"
 #include "linux/abi.h"
@@ -25,38 +26,12 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <ucontext.h>
 #include <unistd.h>
-
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
 
 #define WINDOW_BYTES ((uint64_t)1 << 32)
 #define HOST_SET_BYTES 8 /* of the kernel's sigset_t */
 
 static const int handled_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
-
-static uintptr_t host_pc_of(const ucontext_t *context)
-{
-#if defined(__x86_64__)
-    return (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
-#elif defined(__aarch64__)
-    return (uintptr_t)context->uc_mcontext.pc;
-#else
-#error "where does this machine's ucontext keep the pc?"
-#endif
-}
-
-/* The address of the last access of this thread that faulted, as the processor told it. */
-static uintptr_t fault_address_of(const ucontext_t *context)
-{
-#if defined(__x86_64__)
-    return (uintptr_t)context->uc_mcontext.gregs[REG_CR2];
-#elif defined(__aarch64__)
-    return (uintptr_t)context->uc_mcontext.fault_address;
-#endif
-}
 
 /* Whether an instruction has raised the signal. Others have codes above 0, too: the exit signal of clone, F_SETSIG, and what
  * a process sends to itself. Then what stands in the place of si_addr is no address that the processor knows. */
@@ -66,18 +41,7 @@ static bool is_of_instruction(const siginfo_t *info, const ucontext_t *context)
     if (info->si_code <= 0 || info->si_code == SI_KERNEL)
         return info->si_code > 0;
     bool of_access = info->si_signo == SIGSEGV || info->si_signo == SIGBUS;
-    return address == (of_access ? fault_address_of(context) : host_pc_of(context));
-}
-
-/* Linux enters a handler with the FPU as a new process has it. */
-static void resume_float_modes(const ucontext_t *context)
-{
-#if defined(__x86_64__)
-    if (context->uc_mcontext.fpregs != NULL)
-        _mm_setcsr(context->uc_mcontext.fpregs->mxcsr);
-#else
-    (void)context; /* aarch64 leaves it alone */
-#endif
+    return address == (of_access ? mr_context_fault_address(context) : mr_context_pc(context));
 }
 
 /* ---- the guest's faults ---- */
@@ -94,7 +58,7 @@ static uint32_t guest_pc_of(const struct mr_state *s, uintptr_t host_pc)
 
 uint32_t mr_interrupted_pc(struct mr_state *s, const void *context)
 {
-    uintptr_t host_pc = host_pc_of(context);
+    uintptr_t host_pc = mr_context_pc(context);
     mr_baseline_fault(s, host_pc, context);
     return guest_pc_of(s, host_pc);
 }
@@ -173,7 +137,7 @@ static void on_guest_fault(struct mr_state *s, uintptr_t host_pc, const siginfo_
     if (mr_library_contains(host_pc))
         fault->pc = mr_first_access(fault);
     mr_host_thread.in_fault = false;
-    resume_float_modes(context);
+    mr_context_resume_float(context);
     /* The state is exact for interpreted code, but frames of lifted code may be waiting for what it is part of. */
     bool frames_matter = mr_library_contains(host_pc) || mr_host_thread.nested_faults > 0;
     fault->registers_exact = !mr_library_contains(host_pc) && mr_host_thread.access_return == 0 &&
@@ -193,7 +157,7 @@ static void recover(const siginfo_t *info, const ucontext_t *context)
     if (recovery == NULL || !classify(mr_current, info, &fault) || is_stack_overflow((uintptr_t)info->si_addr))
         return;
     mr_host_thread.recovery = NULL;
-    resume_float_modes(context);
+    mr_context_resume_float(context);
     longjmp(*recovery, 1);
 }
 
@@ -212,7 +176,7 @@ static bool has_grown(const siginfo_t *info)
 
 static void on_fault(int host_signal, siginfo_t *info, void *context)
 {
-    uintptr_t host_pc = host_pc_of(context);
+    uintptr_t host_pc = mr_context_pc(context);
     struct mr_access_fault fault;
     if (!is_of_instruction(info, context)) {
         int saved_errno = errno;
@@ -223,7 +187,7 @@ static void on_fault(int host_signal, siginfo_t *info, void *context)
     if (has_grown(info))
         return;
     if (mr_verifying) {
-        resume_float_modes(context);
+        mr_context_resume_float(context);
         mr_observe.host_fault((uintptr_t)info->si_addr);
     }
     recover(info, context);

@@ -13,6 +13,7 @@
 #include "base/observe.h"
 #include "base/options.h"
 #include "baseline/baseline.h"
+#include "host/host.h"
 #include "lifted/code_files.h"
 #include "lifted/module.h"
 #include "linux/fault.h"
@@ -30,7 +31,6 @@
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #define MOST_PROBES 64u
@@ -56,24 +56,6 @@ static void count(enum mr_profile_engine engine, struct mr_place place, uint64_t
         atomic_fetch_add(&table->lost, periods);
 }
 
-static uintptr_t pc_of(const ucontext_t *context)
-{
-#if defined(__x86_64__)
-    return (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
-#else
-    return (uintptr_t)context->uc_mcontext.pc;
-#endif
-}
-
-static uintptr_t sp_of(const ucontext_t *context)
-{
-#if defined(__x86_64__)
-    return (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
-#else
-    return (uintptr_t)context->uc_mcontext.sp;
-#endif
-}
-
 /* The address that the nearest call by lifted code returns to, or 0. A guess: an older one may lie nearer, in a frame that has
  * not written there. */
 __attribute__((no_sanitize("address"))) static uintptr_t find_return(uintptr_t sp)
@@ -95,10 +77,11 @@ static struct mr_place place_of(uint32_t pc)
 
 static void take_sample(const ucontext_t *context, uint64_t periods)
 {
-    uintptr_t pc = pc_of(context);
+    uintptr_t pc = mr_context_pc(context);
     if (mr_library_contains(pc)) {
         struct mr_place place = mr_library_place(pc);
-        uintptr_t after = place.pc == 0 ? find_return(sp_of(context)) : 0; /* a stub on the way to the host is of no line */
+        /* A stub on the way to the host is of no line. */
+        uintptr_t after = place.pc == 0 ? find_return(mr_context_sp(context)) : 0;
         count(MR_PROFILE_LIFTED, after != 0 ? mr_library_place(after - 1) : place, periods);
     } else if (mr_current == NULL) { /* a thread that begins or ends */
         count(MR_PROFILE_HOST, (struct mr_place){0, 0}, periods);
@@ -109,7 +92,7 @@ static void take_sample(const ucontext_t *context, uint64_t periods)
         count(translated != 0 ? MR_PROFILE_BASELINE : MR_PROFILE_INTERPRETED,
               place_of(translated != 0 ? translated : mr_current->pc), periods);
     } else {
-        uintptr_t after = find_return(sp_of(context));
+        uintptr_t after = find_return(mr_context_sp(context));
         count(MR_PROFILE_HOST, after != 0 ? mr_library_place(after - 1) : place_of(mr_current->pc), periods);
     }
 }
@@ -125,7 +108,7 @@ static void on_sample(int host_signal, siginfo_t *info, void *context)
     else if (mr_profiling)
         take_sample(context, periods);
     else
-        mr_growth_sample(pc_of(context), periods);
+        mr_growth_sample(mr_context_pc(context), periods);
     errno = saved_errno;
 }
 

@@ -22,7 +22,7 @@ from tests.support.tools import need
 
 RUNTIME = runtime_folder()
 LAYERS = (
-    "base", "memory", "cpu", "baseline", "lifted", "run", "linux", "linux/calls", "strace", "growth", "profile",
+    "host", "base", "memory", "cpu", "baseline", "lifted", "run", "linux", "linux/calls", "strace", "growth", "profile",
     "verify", "gdb", "",
 )  # fmt: skip
 """Lowest first; the last one is runtime/ itself. runtime/README.md says what each is for."""
@@ -34,8 +34,8 @@ Symbols = dict[str, dict[str, str]]
 
 
 def folder_of(path: str) -> str:
-    """Return the folder of a file, both relative to runtime/."""
-    return os.path.dirname(path)
+    """Return the folder of a file, both relative to runtime/. Those of host/ are one: a build takes one of them."""
+    return "host" if path.startswith("host/") else os.path.dirname(path)
 
 
 def sources(folder: Path) -> list[str]:
