@@ -7,104 +7,46 @@
  * instruction made floating point eight times slower. When an exception is enabled, all code is interpreted, and looks at
  * once. Compile with -frounding-math.
  */
+#ifdef __clang__
+#pragma STDC FENV_ACCESS ON
+#endif
 #include "cpu/fpu.h"
 
 #include "cpu/interp.h"
 #include "cpu/upcalls.h"
+#include "host/host.h"
 #include "memory/values.h"
 
-#include <string.h>
-
-#ifdef __clang__
-#pragma STDC FENV_ACCESS ON
-#endif
-
-#if defined(__SSE2__) && !defined(MR_FPU_PORTABLE)
-#include <xmmintrin.h>
-#else
 #include <fenv.h>
-#endif
+#include <string.h>
 
 #define FLAGS (31u << MR_FCSR_FLAGS_SHIFT)
 #define CAUSES (63u << MR_FCSR_CAUSES_SHIFT)
 
 /* ---- the host ---- */
 
-#if defined(__SSE2__) && !defined(MR_FPU_PORTABLE)
-#define MXCSR_FLAGS 0x3fu
-#define MXCSR_MASKED 0x1f80u /* no exception traps */
-#define MXCSR_FLUSH 0x8000u
-
-static uint32_t host_modes(uint32_t fcsr)
-{
-    static const uint32_t rounding[4] = {0x0000, 0x6000, 0x4000, 0x2000};
-    return MXCSR_MASKED | rounding[fcsr & MR_FCSR_RM] | (fcsr & MR_FCSR_FS ? MXCSR_FLUSH : 0);
-}
-
-static uint32_t exceptions_of(uint32_t mxcsr)
-{
-    return (mxcsr & 4 ? MR_FP_DIVISION : 0) | (mxcsr & 8 ? MR_FP_OVERFLOW : 0) | (mxcsr & 16 ? MR_FP_UNDERFLOW : 0) |
-           (mxcsr & 32 ? MR_FP_INEXACT : 0);
-}
-
 static uint32_t host_exceptions(void)
 {
-    return exceptions_of(_mm_getcsr());
+    int raised = mr_float_raised();
+    return (raised & FE_DIVBYZERO ? MR_FP_DIVISION : 0) | (raised & FE_OVERFLOW ? MR_FP_OVERFLOW : 0) |
+           (raised & FE_UNDERFLOW ? MR_FP_UNDERFLOW : 0) | (raised & FE_INEXACT ? MR_FP_INEXACT : 0);
 }
 
-static void host_clear(void)
-{
-    uint32_t now = _mm_getcsr();
-    if (now & MXCSR_FLAGS)
-        _mm_setcsr(now & ~MXCSR_FLAGS);
-}
-
-void mr_fpu_set_modes(const struct mr_state *s)
-{
-    uint32_t now = _mm_getcsr(), wanted = host_modes(s->fcsr) | (now & MXCSR_FLAGS);
-    if (now != wanted)
-        _mm_setcsr(wanted);
-}
-
-/* Writing MXCSR is what costs: flags that the guest has too stay. */
-static void host_enter(const struct mr_state *s)
-{
-    uint32_t now = _mm_getcsr(), wanted = host_modes(s->fcsr);
-    if ((exceptions_of(now) & ~(s->fcsr >> MR_FCSR_FLAGS_SHIFT)) == 0)
-        wanted |= now & MXCSR_FLAGS;
-    if (now != wanted)
-        _mm_setcsr(wanted);
-}
-#else
-/* FS has no name in C: fpu_arithmetic.c flushes results then, lifted code does not. */
-static uint32_t host_exceptions(void)
-{
-    int flags = fetestexcept(FE_ALL_EXCEPT);
-    return (flags & FE_DIVBYZERO ? MR_FP_DIVISION : 0) | (flags & FE_OVERFLOW ? MR_FP_OVERFLOW : 0) |
-           (flags & FE_UNDERFLOW ? MR_FP_UNDERFLOW : 0) | (flags & FE_INEXACT ? MR_FP_INEXACT : 0);
-}
-
-static void host_clear(void)
-{
-    feclearexcept(FE_ALL_EXCEPT);
-}
-
-void mr_fpu_set_modes(const struct mr_state *s)
+static void set_modes(uint32_t fcsr, bool keeps_flags)
 {
     static const int rounding[4] = {FE_TONEAREST, FE_TOWARDZERO, FE_UPWARD, FE_DOWNWARD};
-    fesetround(rounding[s->fcsr & MR_FCSR_RM]);
+    mr_float_set_modes(rounding[fcsr & MR_FCSR_RM], (fcsr & MR_FCSR_FS) != 0, keeps_flags);
 }
 
-static void host_enter(const struct mr_state *s)
+void mr_fpu_set_modes(const struct mr_state *s)
 {
-    mr_fpu_set_modes(s);
-    host_clear();
+    set_modes(s->fcsr, true);
 }
-#endif
 
+/* Flags that the guest has too stay: to take them away takes time. */
 void mr_fpu_enter(struct mr_state *s)
 {
-    host_enter(s);
+    set_modes(s->fcsr, (host_exceptions() & ~(s->fcsr >> MR_FCSR_FLAGS_SHIFT)) == 0);
     s->fp_word = 0;
 }
 
@@ -113,7 +55,7 @@ void mr_fpu_enter(struct mr_state *s)
 /* Performs an instruction for all its exceptions; the host's flags are those of it alone then. */
 static uint64_t perform_alone(struct mr_state *s, uint32_t word, const uint64_t operands[3], uint32_t *raised)
 {
-    host_clear();
+    mr_float_clear();
     uint64_t result = mr_fp_perform(s, word, operands, raised);
     *raised |= host_exceptions();
     return result;
@@ -142,7 +84,7 @@ static bool execute_at_once(struct mr_state *s, uint32_t word, const uint64_t op
     *result = perform_alone(s, word, operands, &raised);
     set_causes(s, raised);
     if (mr_fpu_pending(s)) {
-        host_clear();
+        mr_float_clear();
         return true;
     }
     s->fcsr |= raised << MR_FCSR_FLAGS_SHIFT;

@@ -6,20 +6,12 @@
  * The host computes in its current rounding mode. Calls go through tables of functions, so that no compiler moves the
  * arithmetic past a look at the host's flags. Compile with -frounding-math -ffp-contract=off.
  */
-#include "cpu/fpu.h"
-
-#include <math.h>
-
 #ifdef __clang__
 #pragma STDC FENV_ACCESS ON
 #endif
+#include "cpu/fpu.h"
 
-#if defined(__SSE2__) && !defined(MR_FPU_PORTABLE)
-#include <emmintrin.h>
-#define FLUSHES_BY_ITSELF true
-#else
-#define FLUSHES_BY_ITSELF false
-#endif
+#include "host/host.h"
 
 struct layout {
     unsigned fraction_bits;
@@ -79,32 +71,6 @@ static uint64_t bits_of_single(float value) { return (union single){.value = val
 static double double_of(uint64_t bits) { return (union whole){.bits = bits}.value; }
 static uint64_t bits_of_double(double value) { return (union whole){.value = value}.bits; }
 
-#if defined(__SSE2__) && !defined(MR_FPU_PORTABLE)
-/* Not sqrt(), which may set errno and wants libm. */
-static float root_s(float a)
-{
-    return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(a)));
-}
-
-static double root_d(double a)
-{
-    return _mm_cvtsd_f64(_mm_sqrt_pd(_mm_set1_pd(a)));
-}
-#else
-#define root_s sqrtf
-#define root_d sqrt
-#endif
-
-/* Replaces a result too small for a normal number by zero, where FS asks for it and the host has no such mode. */
-static uint64_t flushed(const struct mr_state *s, const struct layout *layout, uint64_t result, uint32_t *raised)
-{
-    uint64_t magnitude = result & ~layout->sign;
-    if (FLUSHES_BY_ITSELF || !(s->fcsr & MR_FCSR_FS) || magnitude == 0 || magnitude >> layout->fraction_bits)
-        return result;
-    *raised |= MR_FP_UNDERFLOW | MR_FP_INEXACT;
-    return result & layout->sign;
-}
-
 /* What the guest finds of a result that the host computed of operands that are no NaNs. */
 static inline uint64_t finished(const struct mr_state *s, const struct layout *layout, uint64_t result, uint32_t *raised)
 {
@@ -112,7 +78,7 @@ static inline uint64_t finished(const struct mr_state *s, const struct layout *l
         *raised |= MR_FP_INVALID;
         return default_nan(s, layout);
     }
-    return flushed(s, layout, result, raised);
+    return result;
 }
 
 #define ARITHMETIC(name, format, type, value_of, bits_of, value)                             \
@@ -128,7 +94,7 @@ static inline uint64_t finished(const struct mr_state *s, const struct layout *l
 #define BOTH_FORMATS(name, value)                                                            \
     ARITHMETIC(name##_s, MR_FP_S, float, single_of, bits_of_single, value)                   \
     ARITHMETIC(name##_d, MR_FP_D, double, double_of, bits_of_double, value)
-#define root(a) _Generic((a), float: root_s, double: root_d)(a)
+#define root(a) _Generic((a), float: mr_sqrt_single, double: mr_sqrt_double)(a)
 
 BOTH_FORMATS(add, a + b)
 BOTH_FORMATS(sub, a - b)

@@ -23,6 +23,16 @@ static inline uintptr_t mr_context_fault_address(const ucontext_t *context);
  * process has it. */
 static inline void mr_context_resume_float(const ucontext_t *context);
 
+/* ---- inline.h: floating point of the calling thread; exceptions and rounding modes are FE_... of <fenv.h> ---- */
+
+static inline int mr_float_raised(void); /* the flags of exceptions; others may be among them */
+static inline void mr_float_clear(void); /* takes all flags away */
+/* Sets the rounding mode, and whether a result that is too small for a normal number becomes zero. Exceptions never trap. */
+static inline void mr_float_set_modes(int rounding, bool flushes, bool keeps_flags);
+/* Square roots in the current modes, which set the flags and nothing else. */
+static inline float mr_sqrt_single(float a);
+static inline double mr_sqrt_double(double a);
+
 #if defined(__x86_64__)
 #include "host/x86_64/inline.h"
 #else

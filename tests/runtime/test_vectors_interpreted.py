@@ -33,11 +33,6 @@ def test_interpreter_sanitized(
     assert "runtime error" not in capfd.readouterr().err
 
 
-def test_interpreter_portable(tmp_path: Path) -> None:
-    """The same with the C library's floating-point environment instead of x86's MXCSR."""
-    assert run_all(build(tmp_path, "-DMR_FPU_PORTABLE", "-lm"), VECTORS) == []
-
-
 def test_two_of_each() -> None:
     """Every mnemonic has two vectors at least, wherever it stands."""
     names = Counter(part.split()[0] for vector in VECTORS for part in vector.text.split(" | "))

@@ -2,7 +2,7 @@
 #ifndef MR_HOST_INLINE_H
 #define MR_HOST_INLINE_H
 
-#include <xmmintrin.h>
+#include <emmintrin.h>
 
 /* ---- contexts ---- */
 
@@ -25,6 +25,45 @@ static inline void mr_context_resume_float(const ucontext_t *context)
 {
     if (context->uc_mcontext.fpregs != NULL)
         _mm_setcsr(context->uc_mcontext.fpregs->mxcsr);
+}
+
+/* ---- floating point: MXCSR has the flags where FE_... have them, and the rounding mode three bits above ---- */
+
+#define MXCSR_FLAGS 0x3fu
+#define MXCSR_MASKED 0x1f80u /* no exception traps */
+#define MXCSR_ROUNDING_SHIFT 3
+#define MXCSR_FLUSH 0x8000u
+
+static inline int mr_float_raised(void)
+{
+    return (int)(_mm_getcsr() & MXCSR_FLAGS);
+}
+
+static inline void mr_float_clear(void)
+{
+    uint32_t now = _mm_getcsr();
+    if (now & MXCSR_FLAGS)
+        _mm_setcsr(now & ~MXCSR_FLAGS);
+}
+
+/* Writing MXCSR is what costs. */
+static inline void mr_float_set_modes(int rounding, bool flushes, bool keeps_flags)
+{
+    uint32_t now = _mm_getcsr();
+    uint32_t wanted = MXCSR_MASKED | (uint32_t)rounding << MXCSR_ROUNDING_SHIFT | (flushes ? MXCSR_FLUSH : 0) |
+                      (keeps_flags ? now & MXCSR_FLAGS : 0);
+    if (now != wanted)
+        _mm_setcsr(wanted);
+}
+
+static inline float mr_sqrt_single(float a)
+{
+    return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(a)));
+}
+
+static inline double mr_sqrt_double(double a)
+{
+    return _mm_cvtsd_f64(_mm_sqrt_pd(_mm_set1_pd(a)));
 }
 
 #endif
