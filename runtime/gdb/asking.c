@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "cpu/fpu.h"
 #include "gdb/parts.h"
+#include "host/host.h"
 #include "linux/host_call.h"
 #include "linux/signals.h"
 
@@ -96,7 +97,7 @@ void mr_debug_end_in_call(void *context)
 bool mr_debug_ask_in_call(struct mr_signal_info *info, void *context)
 {
     struct mr_debug_thread *self = &mr_debug_this_thread;
-    if (!wants_to_know(info) || !mr_wait_call_waits(context))
+    if (!wants_to_know(info) || !mr_kernel_call_waits(context))
         return true;
     self->in_call = true;
     ask(self, info);

@@ -9,6 +9,7 @@
 #include "base/observe.h"
 #include "cpu/fpu.h"
 #include "gdb/parts.h"
+#include "host/host.h"
 #include "linux/descriptors.h"
 #include "linux/host_call.h"
 #include "linux/signals.h"
@@ -265,7 +266,7 @@ bool mr_debug_kicked(const siginfo_t *info, void *context)
         mr_debug_stop_here(context);
     } else if (self->number == 0 || !mr_debug_stop) {
         mr_wait_call_go_on(context);
-    } else if (mr_wait_call_waits(context)) {
+    } else if (mr_kernel_call_waits(context)) {
         mr_debug_park(true);
         mr_debug_end_in_call(context);
     } else {

@@ -33,6 +33,18 @@ static inline void mr_float_set_modes(int rounding, bool flushes, bool keeps_fla
 static inline float mr_sqrt_single(float a);
 static inline double mr_sqrt_double(double a);
 
+/* ---- kernel_call.c: a system call that may wait, for linux/wait_call.c ---- */
+
+/* Makes a system call of the kernel, unless *came is set: even by a handler that runs right before the kernel begins.
+ * Returns its result, -errno, or -ERESTART where it was not made. */
+int64_t mr_kernel_call_unless(const volatile uint32_t *came, long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+                              uint64_t e, uint64_t f);
+/* For handlers of signals, which may have interrupted it. The first one has set *came: a call that is not made is given up. */
+void mr_kernel_call_give_up(ucontext_t *context);
+/* The second one has not: a call that waits, or is about to, returns -EINTR or looks at *came again. */
+void mr_kernel_call_end_in_vain(ucontext_t *context);
+bool mr_kernel_call_waits(const ucontext_t *context); /* whether the thread is in it, and it can be made again */
+
 #if defined(__x86_64__)
 #include "host/x86_64/inline.h"
 #else

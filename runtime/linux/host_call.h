@@ -23,7 +23,6 @@ int64_t mr_wait_call(long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d
 /* A signal has come from the host since the guest's system call began. */
 extern _Thread_local volatile uint32_t mr_signal_came;
 void mr_wait_call_interrupt(void *context); /* for handlers of the host that have noted one; the handler's ucontext_t */
-bool mr_wait_call_waits(const void *context); /* whether the interrupted thread is in such a call, which can be made again */
 void mr_wait_call_go_on(void *context); /* for those that have noted nothing the call must end for */
 
 /* A signal that comes when a thread has used a sampling period. Every signal of the host is one of the guest's, and this one
