@@ -33,6 +33,19 @@ static inline void mr_float_set_modes(int rounding, bool flushes, bool keeps_fla
 static inline float mr_sqrt_single(float a);
 static inline double mr_sqrt_double(double a);
 
+/* ---- inline.h: stacks and the kernel ---- */
+
+/* Calls body on another stack, whose top is aligned as for a call of it, and comes back to this one. */
+static inline void mr_call_on_stack(uintptr_t top, void (*body)(void *), void *argument);
+/* MR_RED_ZONE_BYTES: how far below sp functions keep values. MR_HOST_LARGEFILE: the kernel's O_LARGEFILE. */
+
+/* ---- inline.h: shared objects of recompiled code ---- */
+
+/* MR_ELF_MACHINE: their e_machine. MR_RELOCATION_RELATIVE: the load bias and the addend; _ENTRY, _JUMP and _ABSOLUTE: a
+ * symbol and the addend. All are of 64 bits, and others do not occur. */
+/* Puts a jump to any address at `to`, and returns its end. */
+static inline uint8_t *mr_write_far_jump(uint8_t *to, uintptr_t target);
+
 /* ---- kernel_call.c: a system call that may wait, for linux/wait_call.c ---- */
 
 /* Makes a system call of the kernel, unless *came is set: even by a handler that runs right before the kernel begins.

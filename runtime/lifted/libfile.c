@@ -6,6 +6,7 @@
 #include "lifted/libfile.h"
 
 #include "base/inflate.h"
+#include "host/host.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,14 +15,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#if defined(__x86_64__)
-#define HOST_MACHINE EM_X86_64
-#elif defined(__aarch64__)
-#define HOST_MACHINE EM_AARCH64
-#else
-#error "which e_machine do shared objects of this host have?"
-#endif
 
 #define MOST_BYTES ((off_t)1 << 31) /* all modules of a process have to fit into so many */
 
@@ -131,7 +124,7 @@ const char *mr_library_file_open(struct mr_library_file *file, const char *path)
     memcpy(&file->header, file->bytes, sizeof file->header);
     const Elf64_Ehdr *header = &file->header;
     if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
-        header->e_machine != HOST_MACHINE)
+        header->e_machine != MR_ELF_MACHINE)
         return "not made for this machine";
     if (header->e_type != ET_DYN || header->e_phnum == 0)
         return "not a shared object";

@@ -12,6 +12,7 @@
 #include "base/lock.h"
 #include "base/messages.h"
 #include "base/options.h"
+#include "host/host.h"
 #include "lifted/code_files.h"
 #include "lifted/dispatch_table.h"
 #include "lifted/module_parts.h"
@@ -64,16 +65,10 @@ static uintptr_t follow(const int32_t *displacement)
  * first module: all modules have the same. */
 static bool write_fallback(uintptr_t target)
 {
-#if defined(__x86_64__)
-    static const uint8_t jump[] = {0xff, 0x25, 0, 0, 0, 0}; /* jmp *0(%rip) */
-#else
-    static const uint8_t jump[] = {0x50, 0x00, 0x00, 0x58, 0x00, 0x02, 0x1f, 0xd6}; /* ldr x16, .+8; br x16 */
-#endif
     if (mprotect(mr_fallback, MR_PAGE_BYTES, PROT_READ | PROT_WRITE) != 0)
         return false;
-    memcpy(mr_fallback, jump, sizeof jump);
-    memcpy(mr_fallback + sizeof jump, &target, sizeof target);
-    __builtin___clear_cache((char *)mr_fallback, (char *)mr_fallback + sizeof jump);
+    uint8_t *end = mr_write_far_jump(mr_fallback, target);
+    __builtin___clear_cache((char *)mr_fallback, (char *)end);
     return mprotect(mr_fallback, MR_PAGE_BYTES, PROT_READ | PROT_EXEC) == 0;
 }
 

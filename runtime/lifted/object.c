@@ -5,6 +5,8 @@
  * versions. Anything else is refused by name. So the host can be a static program that needs no dynamic linker.
  */
 #include "lifted/library.h"
+
+#include "host/host.h"
 #include "lifted/upcalls.h"
 #include "memory/memory.h"
 
@@ -88,14 +90,6 @@ static struct dynamic read_dynamic(const struct mr_object *object)
     return found;
 }
 
-#if defined(__x86_64__)
-enum { RELATIVE = R_X86_64_RELATIVE, GLOBAL_ENTRY = R_X86_64_GLOB_DAT, JUMP_SLOT = R_X86_64_JUMP_SLOT,
-       ABSOLUTE = R_X86_64_64 };
-#else
-enum { RELATIVE = R_AARCH64_RELATIVE, GLOBAL_ENTRY = R_AARCH64_GLOB_DAT, JUMP_SLOT = R_AARCH64_JUMP_SLOT,
-       ABSOLUTE = R_AARCH64_ABS64 };
-#endif
-
 static uintptr_t symbol_address(const struct dynamic *dynamic, uint64_t index, uintptr_t bias)
 {
     const Elf64_Sym *symbol = &dynamic->symbols[index];
@@ -111,14 +105,14 @@ static const char *relocate(const struct dynamic *dynamic, uintptr_t bias)
             const Elf64_Rela *entry = &dynamic->tables[which][i];
             uint64_t *place = (uint64_t *)(bias + entry->r_offset);
             uint32_t type = (uint32_t)ELF64_R_TYPE(entry->r_info);
-            if (type == RELATIVE) {
+            if (type == MR_RELOCATION_RELATIVE) {
                 *place = bias + (uint64_t)entry->r_addend;
                 continue;
             }
             uintptr_t symbol = symbol_address(dynamic, ELF64_R_SYM(entry->r_info), bias);
             if (symbol == 0)
                 return "it needs a function that this host does not have";
-            if (type != GLOBAL_ENTRY && type != JUMP_SLOT && type != ABSOLUTE)
+            if (type != MR_RELOCATION_ENTRY && type != MR_RELOCATION_JUMP && type != MR_RELOCATION_ABSOLUTE)
                 return "it has a relocation of an unknown kind";
             *place = symbol + (uint64_t)entry->r_addend;
         }

@@ -3,6 +3,7 @@
  * calls) or 64-bit ones (*_time64). */
 #include "linux/abi.h"
 
+#include "host/host.h"
 #include "memory/values.h"
 
 #include <errno.h>
@@ -140,13 +141,6 @@ uint32_t mr_bits_to_mips(const struct mr_bit *table, uint32_t host)
     return mips;
 }
 
-/* The kernel's O_LARGEFILE, which libc of a 64-bit host calls 0 while F_GETFL shows it. */
-#if defined(__aarch64__) || defined(__arm__) || defined(__powerpc__)
-#define HOST_LARGEFILE 0400000
-#else
-#define HOST_LARGEFILE 0100000
-#endif
-
 /* A value with several bits (O_SYNC, O_TMPFILE) stands before those it contains. */
 const struct mr_bit mr_open_bits[] = {
     {0x4010, O_SYNC, "O_SYNC"},
@@ -159,7 +153,7 @@ const struct mr_bit mr_open_bits[] = {
     {0x400, O_EXCL, "O_EXCL"},
     {0x800, O_NOCTTY, "O_NOCTTY"},
     {0x1000, O_ASYNC, "FASYNC"},
-    {0x2000, HOST_LARGEFILE, "O_LARGEFILE"},
+    {0x2000, MR_HOST_LARGEFILE, "O_LARGEFILE"}, /* libc calls it 0 while F_GETFL shows it */
     {0x8000, O_DIRECT, "O_DIRECT"},
     {0x10000, O_DIRECTORY, "O_DIRECTORY"},
     {0x20000, O_NOFOLLOW, "O_NOFOLLOW"},

@@ -9,6 +9,7 @@
 #include "base/host_thread.h"
 #include "base/messages.h"
 #include "base/sanitizer.h"
+#include "host/host.h"
 #include "memory/memory.h"
 
 #include <errno.h>
@@ -23,7 +24,6 @@
 
 /* Handlers of the guest run on it, and what they jump to. AddressSanitizer mistrusts stacks of more than 64 MiB. */
 #define SIGNAL_STACK_BYTES ((size_t)(MR_ADDRESS_SANITIZER ? 32 : 256) << 20)
-#define RED_ZONE_BYTES 128u /* of x86-64's ABI */
 
 uintptr_t mr_stack_make(size_t size_bytes)
 {
@@ -72,27 +72,7 @@ void mr_on_host_stack(struct mr_host_stack stack, void (*body)(void *), void *ar
     uintptr_t top = stack.low + stack.size_bytes - ZERO_BYTES;
     mr_host_thread.stack_guard_low = stack.low - MR_HOST_GUARD_BYTES;
     mr_host_thread.stack_low = stack.low;
-#if defined(__x86_64__)
-    __asm__ volatile("movq %%rsp, %%rbx\n\tmovq %0, %%rsp\n\tcallq *%1\n\tmovq %%rbx, %%rsp"
-                     : "+r"(top), "+r"(body), "+D"(argument)
-                     :
-                     : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4",
-                       "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc",
-                       "memory");
-#elif defined(__aarch64__)
-    register void *x0 __asm__("x0") = argument;
-    register uintptr_t x20 __asm__("x20") = top;
-    register void (*x21)(void *) __asm__("x21") = body;
-    __asm__ volatile("mov x19, sp\n\tmov sp, x20\n\tblr x21\n\tmov sp, x19"
-                     : "+r"(x0), "+r"(x20), "+r"(x21)
-                     :
-                     : "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16",
-                       "x17", "x18", "x19", "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11",
-                       "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25",
-                       "v26", "v27", "v28", "v29", "v30", "v31", "cc", "memory");
-#else
-#error "how does this machine change its stack pointer?"
-#endif
+    mr_call_on_stack(top, body, argument);
 }
 
 /* ---- the stack of signal handlers ---- */
@@ -133,8 +113,8 @@ void mr_signal_stack_enter(void)
     if (mr_host_thread.signal_stack_low == 0)
         mr_host_thread.signal_stack_low = mr_signal_stack_make();
     /* With sp in the lowest bytes, functions that keep values below sp are in the guard: the kernel would not find room. */
-    stack.ss_size = SIGNAL_STACK_BYTES - RED_ZONE_BYTES;
-    stack.ss_sp = (void *)(mr_host_thread.signal_stack_low + RED_ZONE_BYTES);
+    stack.ss_size = SIGNAL_STACK_BYTES - MR_RED_ZONE_BYTES;
+    stack.ss_sp = (void *)(mr_host_thread.signal_stack_low + MR_RED_ZONE_BYTES);
     if (mr_host_thread.signal_stack_low == 0 || sigaltstack(&stack, NULL) != 0)
         mr_fail("cannot make a signal stack: %s", strerror(errno));
 }

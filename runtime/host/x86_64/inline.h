@@ -2,7 +2,9 @@
 #ifndef MR_HOST_INLINE_H
 #define MR_HOST_INLINE_H
 
+#include <elf.h>
 #include <emmintrin.h>
+#include <string.h>
 
 /* ---- contexts ---- */
 
@@ -64,6 +66,39 @@ static inline float mr_sqrt_single(float a)
 static inline double mr_sqrt_double(double a)
 {
     return _mm_cvtsd_f64(_mm_sqrt_pd(_mm_set1_pd(a)));
+}
+
+/* ---- stacks and the kernel ---- */
+
+#define MR_RED_ZONE_BYTES 128u
+#define MR_HOST_LARGEFILE 0100000
+
+static inline void mr_call_on_stack(uintptr_t top, void (*body)(void *), void *argument)
+{
+    __asm__ volatile("movq %%rsp, %%rbx\n\tmovq %0, %%rsp\n\tcallq *%1\n\tmovq %%rbx, %%rsp"
+                     : "+r"(top), "+r"(body), "+D"(argument)
+                     :
+                     : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4",
+                       "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc",
+                       "memory");
+}
+
+/* ---- shared objects ---- */
+
+#define MR_ELF_MACHINE EM_X86_64
+enum {
+    MR_RELOCATION_RELATIVE = R_X86_64_RELATIVE,
+    MR_RELOCATION_ENTRY = R_X86_64_GLOB_DAT,
+    MR_RELOCATION_JUMP = R_X86_64_JUMP_SLOT,
+    MR_RELOCATION_ABSOLUTE = R_X86_64_64,
+};
+
+static inline uint8_t *mr_write_far_jump(uint8_t *to, uintptr_t target)
+{
+    static const uint8_t jump[] = {0xff, 0x25, 0, 0, 0, 0}; /* jmp *0(%rip) */
+    memcpy(to, jump, sizeof jump);
+    memcpy(to + sizeof jump, &target, sizeof target);
+    return to + sizeof jump + sizeof target;
 }
 
 #endif
