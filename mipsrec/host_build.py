@@ -37,7 +37,9 @@ _SANITIZED_LINK_FLAGS = ("-pie", "-lm", "-pthread")
 
 
 HOST, LAUNCHER = "mipsrec-host", "launcher"
-_LAUNCHER_SHARES = tuple(f"lifted/{name}.c" for name in ("caches", "private_group", "this_user", "notes", "cpu_level"))
+_LAUNCHER_SHARES = (
+    *(f"lifted/{name}.c" for name in ("caches", "private_group", "this_user", "notes")), "host/x86_64/cpu_level.c",
+)  # fmt: skip
 
 
 def runtime_folder() -> Path:

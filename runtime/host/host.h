@@ -46,6 +46,13 @@ static inline void mr_call_on_stack(uintptr_t top, void (*body)(void *), void *a
 /* Puts a jump to any address at `to`, and returns its end. */
 static inline uint8_t *mr_write_far_jump(uint8_t *to, uintptr_t target);
 
+/* ---- cpu_level.c: levels of processors, from 1 on; each has what those below it have (mipsrec/target) ---- */
+
+enum { MR_CPU_NAME_BYTES = 24 };
+uint32_t mr_host_cpu_level(void); /* of the processor that this runs on */
+void mr_host_cpu_name(uint32_t level, char name[MR_CPU_NAME_BYTES]); /* as --cpu and LLVM call it */
+/* MR_MOST_LEVEL: the highest one that code is made for when --cpu names none. */
+
 /* ---- kernel_call.c: a system call that may wait, for linux/wait_call.c ---- */
 
 /* Makes a system call of the kernel, unless *came is set: even by a handler that runs right before the kernel begins.

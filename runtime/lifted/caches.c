@@ -12,6 +12,8 @@
  * mr_distrust has found right can be opened by its real path afterwards: who could change that is trusted.
  */
 #include "lifted/caches.h"
+
+#include "host/host.h"
 #include "lifted/private_group.h"
 #include "lifted/this_user.h"
 
@@ -25,7 +27,6 @@
 #define MOST_LAYERS 16u
 #define MOST_LINKS 40u
 #define MOST_DEPTH 512u /* of folders in each other */
-#define MOST_LEVELS 3u /* of processors that code is made for; code for x86-64-v4 was slower */
 
 static const char *const system_layers[] = {"/var/cache/mipsrec", "/usr/lib/mipsrec/cache"};
 
@@ -35,7 +36,7 @@ static bool names_none; /* who started this wants no cache: the one that was nam
 static char *roots[MOST_LAYERS + 3]; /* own first */
 static unsigned root_count;
 static char layers_text[MOST_LAYERS * 64 + PATH_MAX];
-static char *folders[(MOST_LAYERS + 3) * MOST_LEVELS];
+static char *folders[(MOST_LAYERS + 3) * MR_MOST_LEVEL];
 static unsigned folder_count;
 static char grown_folder[PATH_MAX], grown_variant[96];
 
@@ -299,15 +300,14 @@ static void add_folder(const char *root, const char *variant)
 
 static void name_variant(char *variant, size_t size_bytes, uint32_t level)
 {
-    if (level > 1)
-        snprintf(variant, size_bytes, "flat-direct-auto-x86-64-v%u", level);
-    else
-        snprintf(variant, size_bytes, "flat-direct-auto-%s", level == 1 ? "x86-64" : "generic");
+    char name[MR_CPU_NAME_BYTES];
+    mr_host_cpu_name(level, name);
+    snprintf(variant, size_bytes, "flat-direct-auto-%s", name);
 }
 
 static void add_default_folders(const char *root, uint32_t level)
 {
-    char variant[40];
+    char variant[48];
     do {
         name_variant(variant, sizeof variant, level);
         add_folder(root, variant);
@@ -328,7 +328,7 @@ static void name_grown(const char *variant, uint32_t level)
 void mr_code_folders_find(const char *variant)
 {
     uint32_t level = mr_host_cpu_level();
-    level = level < MOST_LEVELS ? level : MOST_LEVELS;
+    level = level < MR_MOST_LEVEL ? level : MR_MOST_LEVEL;
     for (unsigned i = 0; i < root_count; i++) {
         if (variant != NULL)
             add_folder(roots[i], variant);

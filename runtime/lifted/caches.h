@@ -54,7 +54,4 @@ bool mr_note_is_whole(const struct stat *status); /* of a library: it is known t
 void mr_note_write(const struct stat *status, const char *identity);
 void mr_note_whole(const struct stat *status);
 
-/* ---- cpu_level.c ---- */
-uint32_t mr_host_cpu_level(void); /* the x86-64 psABI's microarchitecture level of this processor, 1 to 4; else 0 */
-
 #endif

@@ -12,6 +12,7 @@
 #include "base/messages.h"
 #include "base/options.h"
 #include "cpu/fpu.h"
+#include "host/host.h"
 #include "lifted/caches.h"
 #include "lifted/module.h"
 #include "memory/memory.h"
@@ -145,9 +146,12 @@ const char *mr_library_check_process(const struct mr_library *table)
                       table->fr, (unsigned)fr);
     if (table->nan2008 != (uint32_t)nan2008)
         return "the library was made for another encoding of NaNs than the program's; rebuild it";
-    if (table->cpu_level > mr_host_cpu_level())
-        return reason("the library needs a processor of level x86-64-v%u, this one has level %u; rebuild it here, or with "
-                      "--cpu generic", table->cpu_level, mr_host_cpu_level());
+    if (table->cpu_level > mr_host_cpu_level()) {
+        char name[MR_CPU_NAME_BYTES];
+        mr_host_cpu_name(table->cpu_level, name);
+        return reason("the library needs a processor of level %s, this one has level %u; rebuild it here, or with "
+                      "--cpu generic", name, mr_host_cpu_level());
+    }
     if (table->memory_model == MR_FLAT && mr_window != NULL)
         return "the library has memory model flat, which needs the guest's memory at host address 0, and here it is "
                "elsewhere; rebuild it with --memory paged";
@@ -168,16 +172,15 @@ static void print_fact(const char *name, const char *text, size_t most_bytes)
 void mr_library_describe(const char *path)
 {
     static const char *const models[] = {"flat", "paged", "thunk"};
+    char cpu_name[MR_CPU_NAME_BYTES];
     const struct mr_open_library *library = mr_library_examine(path, false);
     const struct mr_library *table = library->table;
     print_fact("path", path, PATH_MAX);
     print_fact("producer", table->producer, sizeof table->producer);
     print_fact("options", table->options, sizeof table->options);
     printf("memory             %s\n", models[table->memory_model]);
-    if (table->cpu_level > 1)
-        printf("cpu                x86-64-v%u\n", table->cpu_level);
-    else
-        printf("cpu                %s\n", table->cpu_level == 1 ? "x86-64" : "generic");
+    mr_host_cpu_name(table->cpu_level, cpu_name);
+    print_fact("cpu", cpu_name, sizeof cpu_name);
     print_fact("guest name", table->guest_name, sizeof table->guest_name);
     printf("guest identity     ");
     for (size_t i = 0; i < sizeof table->guest_identity; i++)

@@ -101,4 +101,8 @@ static inline uint8_t *mr_write_far_jump(uint8_t *to, uintptr_t target)
     return to + sizeof jump + sizeof target;
 }
 
+/* ---- levels of processors ---- */
+
+#define MR_MOST_LEVEL 3u /* code for x86-64-v4 was slower */
+
 #endif

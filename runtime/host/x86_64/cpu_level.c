@@ -1,8 +1,8 @@
 /* Which processor this is, as the x86-64 psABI's microarchitecture levels count them. Enters: cpuid. Leaves: the level. */
-#include "lifted/caches.h"
+#include "host/host.h"
 
-#if defined(__x86_64__)
 #include <cpuid.h>
+#include <stdio.h>
 
 uint32_t mr_host_cpu_level(void)
 {
@@ -24,9 +24,11 @@ uint32_t mr_host_cpu_level(void)
         return 3;
     return 4;
 }
-#else
-uint32_t mr_host_cpu_level(void)
+
+void mr_host_cpu_name(uint32_t level, char name[MR_CPU_NAME_BYTES])
 {
-    return 0;
+    if (level > 1)
+        snprintf(name, MR_CPU_NAME_BYTES, "x86-64-v%u", level);
+    else
+        snprintf(name, MR_CPU_NAME_BYTES, "x86-64");
 }
-#endif
