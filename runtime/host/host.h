@@ -53,6 +53,14 @@ uint32_t mr_host_cpu_level(void); /* of the processor that this runs on */
 void mr_host_cpu_name(uint32_t level, char name[MR_CPU_NAME_BYTES]); /* as --cpu and LLVM call it */
 /* MR_MOST_LEVEL: the highest one that code is made for when --cpu names none. */
 
+/* ---- crc.c: the CRC-32 of base/checksum.c, many bytes at a time ---- */
+
+enum { MR_CRC_FOLD_BYTES = 64, MR_CRC_REST_BYTES = 16 };
+bool mr_crc_can_fold(void); /* whether this processor can */
+/* Gives bytes whose running register, from 0 on, is the one of `bytes` from crc on. size_bytes: a multiple of
+ * MR_CRC_FOLD_BYTES and not 0. */
+void mr_crc_fold(uint32_t crc, const uint8_t *bytes, size_t size_bytes, uint8_t rest[MR_CRC_REST_BYTES]);
+
 /* ---- kernel_call.c: a system call that may wait, for linux/wait_call.c ---- */
 
 /* Makes a system call of the kernel, unless *came is set: even by a handler that runs right before the kernel begins.
