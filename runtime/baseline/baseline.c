@@ -17,7 +17,6 @@ bool mr_baseline_on;
 uint32_t mr_baseline_threshold = 8;
 size_t mr_code_cache_bytes = MR_CODE_CACHE_BYTES;
 
-#if defined(__x86_64__)
 /* By pc; several pcs may share one, and threads may lose counts. */
 static struct {
     uint16_t came;
@@ -137,26 +136,3 @@ void mr_baseline_report(void)
                        (unsigned long long)mr_baseline_counts.instructions, (unsigned long long)mr_baseline_counts.units,
                        (unsigned long long)mr_baseline_counts.code_bytes);
 }
-
-#else /* a processor without stencils: everything is interpreted */
-
-void mr_baseline_start(struct mr_state *s)
-{
-    (void)s;
-    mr_baseline_on = false;
-}
-
-bool mr_baseline_has(struct mr_state *s, uint32_t pc) { return (void)s, (void)pc, false; }
-bool mr_baseline_run(struct mr_state *s, uint32_t pc) { return (void)s, (void)pc, true; }
-void mr_baseline_forget(uint32_t guest, uint32_t size_bytes) { (void)guest, (void)size_bytes; }
-void mr_baseline_fault(struct mr_state *s, uintptr_t pc, const void *context) { (void)s, (void)pc, (void)context; }
-uint32_t mr_baseline_guest_pc(uintptr_t host_pc) { return (void)host_pc, 0; }
-void mr_baseline_visit(void (*visit)(uint32_t, void *), void *argument) { (void)visit, (void)argument; }
-void mr_baseline_report(void) {}
-void mr_baseline_thread_begins(struct mr_state *s) { (void)s; }
-void mr_baseline_thread_ends(void) {}
-void mr_baseline_several_threads(void) {}
-void mr_baseline_abandoned(void) {}
-void mr_baseline_forked(void) {}
-
-#endif

@@ -12,8 +12,9 @@
  *     code_cache.c    where code lies, which guest pc it is of, and forgetting
  *     code_links.c    jumps between units
  *     code_users.c    which threads execute code, so that its memory can be used again
- *     host_x86_64.c   all that depends on the host's processor
  *     random_tiers.c  switches of tiers at random points, for tests
+ *
+ * What depends on the host's processor is in the host's folder (host/encoder.h).
  */
 #ifndef MR_BASELINE_H
 #define MR_BASELINE_H
@@ -24,8 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Before the first guest instruction: reserves address space. Without effect where the tier is off, or the host's processor
- * has no stencils. */
+/* Before the first guest instruction: reserves address space. Without effect where the tier is off. */
 void mr_baseline_start(struct mr_state *s);
 extern bool mr_baseline_on;
 extern uint32_t mr_baseline_threshold; /* a place is translated when control comes by for the time of this number; at most 255 */

@@ -7,7 +7,6 @@
  * memory stays: a thread may still be in them. The memory is a ring of regions. When one is full, the next one is cleared:
  * all its units lose their entries, and it is filled again once no thread can be in it any more (code_users.c).
  */
-#if defined(__x86_64__)
 #include "base/lock.h"
 #include "baseline/baseline.h"
 #include "baseline/parts.h"
@@ -98,7 +97,7 @@ bool mr_code_cache_start(struct mr_state *s)
         regions[i].end = regions[i].start + mr_code_cache_bytes / REGIONS;
         regions[i].units = units + (size_t)REGION_UNITS * i;
     }
-    mr_write_entrance(cache, &mr_entrance);
+    mr_write_entrance(cache, &mr_glue, &mr_entrance);
     regions[0].start = regions[0].next = cache + MR_ENTRANCE_BYTES;
     filling = regions;
     s->translated = table;
@@ -317,5 +316,3 @@ uint8_t *mr_code_room(const struct mr_state *s, size_t size_bytes)
     filling = next;
     return next->next;
 }
-
-#endif

@@ -3,7 +3,6 @@
  * A link to code is in the list of the unit that it goes to; the others wait here, by their pc. All under mr_lock. Threads
  * execute the jumps meanwhile: each changes by one store.
  */
-#if defined(__x86_64__)
 #include "baseline/parts.h"
 
 #include <stdlib.h>
@@ -76,5 +75,3 @@ void mr_links_drop_waiting(const uint8_t *code, size_t size_bytes)
     for (unsigned key = 0; key < WAITING_KEYS; key++)
         mr_links_drop(&waiting[key], code, size_bytes);
 }
-
-#endif

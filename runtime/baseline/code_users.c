@@ -5,7 +5,6 @@
  * The clock and the notes are read and written in one order by all threads: a thread whose note is not seen finds no entry.
  * A process's only thread needs no such order.
  */
-#if defined(__x86_64__)
 #include "base/lock.h"
 #include "baseline/baseline.h"
 #include "baseline/parts.h"
@@ -75,5 +74,3 @@ bool mr_code_retired(uint32_t time)
     }
     return true;
 }
-
-#endif

@@ -8,7 +8,6 @@
  * FCSR's causes are those of the last instruction that computed. Its word and its operands are stored before it, unless
  * another one computes before anybody can look.
  */
-#if defined(__x86_64__)
 #include "baseline/parts.h"
 #include "baseline/writer.h"
 #include "cpu/fpu.h"
@@ -271,5 +270,3 @@ bool mr_emit_instruction(struct mr_writer *w, uint32_t word, uint32_t pc, bool o
     mr_plan_carry_out(w, &plan, (struct mr_origin){word, pc, 0});
     return true;
 }
-
-#endif

@@ -2,6 +2,7 @@
 #ifndef MR_BASELINE_PARTS_H
 #define MR_BASELINE_PARTS_H
 
+#include "host/encoder.h"
 #include "mr_state.h"
 
 #include <stdatomic.h>
@@ -67,34 +68,7 @@ const struct mr_stencil *mr_stencil(const struct mr_entry_point *entry, unsigned
 const struct mr_hole *mr_stencil_holes(const struct mr_stencil *stencil);
 /* Copies it to `to` and fills in all holes but exits. */
 void mr_stencil_copy(const struct mr_stencil *stencil, uint8_t *to, uint32_t word, uint32_t pc, uint32_t fr);
-struct mr_glue { /* a C function that enters code, and what code returns through; relocatable */
-    const uint8_t *enter, *leave;
-    size_t enter_bytes, leave_bytes;
-};
 extern const struct mr_glue mr_glue;
-
-/* ---- host_x86_64.c ---- */
-
-enum { MR_JUMP_BYTES = 5, MR_ENTRANCE_BYTES = 512 };
-enum mr_outcome { MR_GO_ON, MR_PERFORM, MR_STALE }; /* what is to happen at s->pc when code has been left */
-/* Puts at `to` what every stencil leaves through, in MR_ENTRANCE_BYTES, and where the parts are into *entrance. */
-struct mr_entrance {
-    uint8_t *there;   /* leaves: the state has the pc. At the start. */
-    uint8_t *link;    /* called by a stub: the word behind the call is the pc to go on at */
-    uint8_t *perform; /* the same; the interpreter performs the instruction there */
-    uint8_t *stale;   /* the same; and the code of the pc is of other words than the guest has there */
-    uint32_t (*enter)(struct mr_state *s, const uint8_t *code); /* returns an mr_outcome */
-};
-void mr_write_entrance(uint8_t *to, struct mr_entrance *entrance);
-uint8_t *mr_write_jump(uint8_t *to, const uint8_t *target);                /* returns its end, as the next one */
-uint8_t *mr_write_stub(uint8_t *to, const uint8_t *target, uint32_t pc);   /* calls it with the pc */
-void mr_write_displacement(uint8_t *at, const uint8_t *target);            /* of a jump, which ends behind its 4 bytes */
-/* Compares the guest's words at pc with those given, at most two of them, as they lie in memory; the jump that is taken where
- * they differ ends where *differs says. Returns the end of it. `first`: no other comparison stands right before it. */
-uint8_t *mr_write_check(uint8_t *to, uint32_t pc, const uint32_t *words, unsigned count, bool first, uint8_t **differs);
-bool mr_can_redirect(const uint8_t *at); /* whether a displacement may be written while other threads execute the jump */
-/* Stores what a thread has in pinned registers into the state. */
-void mr_store_pins(struct mr_state *s, const void *context);
 
 /* ---- code_cache.c; all but lookups under mr_lock ---- */
 

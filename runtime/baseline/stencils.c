@@ -1,5 +1,4 @@
 /* The generated tables, and how they are looked up. */
-#if defined(__x86_64__)
 #include "baseline/parts.h"
 #include "mr_stencil_numbers.h"
 #include "mr_stencils.h"
@@ -81,5 +80,3 @@ void mr_stencil_copy(const struct mr_stencil *stencil, uint8_t *to, uint32_t wor
         memcpy(to + hole->offset, &number, hole->size_bytes); /* of a little-endian host */
     }
 }
-
-#endif

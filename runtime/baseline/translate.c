@@ -11,7 +11,6 @@
  * those that were translated, can be entered only there, and ends at the latest behind a store. So what an instruction
  * stores is seen by the next one.
  */
-#if defined(__x86_64__)
 #include "baseline/parts.h"
 #include "baseline/writer.h"
 #include "memory/values.h"
@@ -246,7 +245,7 @@ static void compare_segment(struct mr_writer *w, uint32_t start)
         uint8_t *differs;
         unsigned count = pc + 4 < w->segment_end ? 2 : 1;
         const uint32_t words[2] = {mr_swap32(mr_word_at(w, pc)), count == 2 ? mr_swap32(mr_word_at(w, pc + 4)) : 0};
-        w->at = mr_write_check(w->at, pc, words, count, pc == start, &differs);
+        w->at = mr_write_check(w->at, (uintptr_t)mr_window, pc, words, count, pc == start, &differs);
         mr_add_site(w, differs, start, MR_STALE);
     }
 }
@@ -327,5 +326,3 @@ bool mr_translate(struct mr_state *s, uint32_t pc, const uint32_t *words, unsign
         mr_emit_jump(w, pc);
     return finish(w, pc);
 }
-
-#endif

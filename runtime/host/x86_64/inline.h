@@ -105,4 +105,8 @@ static inline uint8_t *mr_write_far_jump(uint8_t *to, uintptr_t target)
 
 #define MR_MOST_LEVEL 3u /* code for x86-64-v4 was slower */
 
+/* ---- the baseline tier ---- */
+
+enum { MR_JUMP_BYTES = 5, MR_ENTRANCE_BYTES = 512 };
+
 #endif

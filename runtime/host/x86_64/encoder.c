@@ -1,12 +1,8 @@
 /* What the baseline tier knows of x86-64: jumps, the way in and out, and where signal contexts keep pinned registers. */
-#if defined(__x86_64__)
-#include "base/host_thread.h"
-#include "baseline/parts.h"
-#include "memory/memory.h"
+#include "host/encoder.h"
 #include "mr_stencil_numbers.h"
 
 #include <string.h>
-#include <ucontext.h>
 
 static uint8_t *put(uint8_t *to, const void *bytes, size_t count)
 {
@@ -45,10 +41,10 @@ uint8_t *mr_write_stub(uint8_t *to, const uint8_t *target, uint32_t pc)
     return put32(to + 5, pc);
 }
 
-/* rbx and rcx hold nothing between stencils. The window does not move. */
-uint8_t *mr_write_check(uint8_t *to, uint32_t pc, const uint32_t *words, unsigned count, bool first, uint8_t **differs)
+/* rbx and rcx hold nothing between stencils. */
+uint8_t *mr_write_check(uint8_t *to, uintptr_t window, uint32_t pc, const uint32_t *words, unsigned count, bool first,
+                        uint8_t **differs)
 {
-    uint64_t window = (uintptr_t)mr_window;
     if (first)
         to = put(put(to, "\x48\xbb", 2), &window, sizeof window); /* mov rbx, ... */
     if (count == 2) {
@@ -74,29 +70,27 @@ static uint8_t *put_leave(uint8_t *to, bool pops_pc, uint32_t result, const uint
     return mr_write_jump(put32(to, result), leave);
 }
 
-void mr_write_entrance(uint8_t *to, struct mr_entrance *entrance)
+void mr_write_entrance(uint8_t *to, const struct mr_glue *glue, struct mr_entrance *entrance)
 {
     enum { PARTS_BYTES = 128 };
-    uint8_t *leave = to + PARTS_BYTES, *enter = leave + mr_glue.leave_bytes;
+    uint8_t *leave = to + PARTS_BYTES, *enter = leave + glue->leave_bytes;
     entrance->there = to;
     entrance->link = put_leave(entrance->there, false, MR_GO_ON, leave);
     entrance->perform = put_leave(entrance->link, true, MR_GO_ON, leave);
     entrance->stale = put_leave(entrance->perform, true, MR_PERFORM, leave);
     put_leave(entrance->stale, true, MR_STALE, leave);
-    put(leave, mr_glue.leave, mr_glue.leave_bytes);
-    put(enter, mr_glue.enter, mr_glue.enter_bytes);
+    put(leave, glue->leave, glue->leave_bytes);
+    put(enter, glue->enter, glue->enter_bytes);
     entrance->enter = (uint32_t (*)(struct mr_state *, const uint8_t *))(uintptr_t)enter;
 }
 
-void mr_store_pins(struct mr_state *s, const void *context)
+void mr_store_pins(struct mr_state *s, const ucontext_t *context)
 {
     static const uint8_t words[] = MR_PIN_REGISTERS;
     static const uint8_t pins[] = MR_PINS, float_pins[] = MR_FLOAT_PINS;
-    const mcontext_t *registers = &((const ucontext_t *)context)->uc_mcontext;
+    const mcontext_t *registers = &context->uc_mcontext;
     for (unsigned i = 0; i < MR_PIN_COUNT; i++)
-        GPR(s, pins[i]) = (uint32_t)registers->gregs[words[i]];
+        s->gpr[pins[i]].value = (uint32_t)registers->gregs[words[i]];
     for (unsigned i = 0; i < MR_FLOAT_PIN_COUNT; i++)
         memcpy(&s->fpr[float_pins[i]].bits, &registers->fpregs->_xmm[i], sizeof s->fpr[0].bits);
 }
-
-#endif
