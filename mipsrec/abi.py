@@ -138,7 +138,7 @@ LIBRARY_WORDS = (
     ("version", "uint32_t", ""),
     ("layout", "uint32_t", "MR_STATE_LAYOUT the code was made for"),
     ("memory_model", "uint32_t", ""),
-    ("cpu_level", "uint32_t", "1: any x86-64, 2, 3, 4: x86-64-vN; 0 on other machines"),
+    ("cpu_level", "uint32_t", "of the processors that it needs: number in mipsrec/target, from 1 on"),
     ("bias", "uint32_t", "load bias of an ET_DYN guest that guest pcs here include"),
     ("fr", "uint32_t", "Status.FR the code was made for"),
     ("nan2008", "uint32_t", "whether the code was made for NaNs of IEEE 754-2008"),

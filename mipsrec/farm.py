@@ -43,7 +43,7 @@ from .native.shard_work import DeadShard
 from .native.shards import Shard
 from .native.workers import WorkerDied, result_in_child
 from .options import Options
-from .target.cpu import chosen_cpu
+from .target.cpu import choice_of, chosen_cpu
 
 CONNECT_SECONDS = 10
 WORKER_SECONDS = 10
@@ -154,7 +154,7 @@ class _Farm:
         cpu = chosen_cpu(options.cpu).name
         self.client, self.report, self.progress = client, report, progress
         self.local_options = options
-        self.options = Options(options.opt, options.memory, options.calls, 1, _CPU_CHOICES.get(cpu, cpu), options.reuse)
+        self.options = Options(options.opt, options.memory, options.calls, 1, choice_of(cpu), options.reuse)
         self.room = Room(report.needed, bounded=options.into is None)
         self.completed = as_completed(loop=client.loop)
         self.waiting: dict[Any, Callable[[Any], None]] = {}
@@ -261,10 +261,6 @@ def _check_settings() -> None:
     reason = trust.distrust(home) or distrust_all(folder)
     if reason is not None:
         raise BuildError(f"{folder}: {reason}, and dask would take its settings there; set HOME (sudo -H)")
-
-
-_CPU_CHOICES = {"x86-64": "generic"}
-"""What `--cpu` calls processors that have another name in a library."""
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from .files import trust
 from .files.temporary_folder import move_file, temporary_folder
 from .long_work import long_work
 from .native.compiler import find_compiler, run_compiler
+from .target import this_target
 
 _FLAGS = (
     "-std=c11", "-O2", "-g", "-D_GNU_SOURCE=", "-fPIE", "-pthread", "-frounding-math", "-ffp-contract=off",
@@ -37,9 +38,7 @@ _SANITIZED_LINK_FLAGS = ("-pie", "-lm", "-pthread")
 
 
 HOST, LAUNCHER = "mipsrec-host", "launcher"
-_LAUNCHER_SHARES = (
-    *(f"lifted/{name}.c" for name in ("caches", "private_group", "this_user", "notes")), "host/x86_64/cpu_level.c",
-)  # fmt: skip
+_LAUNCHER_SHARES = ("lifted/caches", "lifted/private_group", "lifted/this_user", "lifted/notes")
 
 
 def runtime_folder() -> Path:
@@ -79,9 +78,19 @@ def _key(sources: list[Path], flags: tuple[str, ...], compiler: str) -> str:
     return digest.hexdigest()
 
 
+def _host_folder() -> str:
+    """Return the folder of this machine's part of the host, relative to the runtime's."""
+    return f"host/{this_target().machine}"
+
+
 def _sources(folder: Path) -> list[Path]:
-    """Return the sources of the host; the launcher is another program."""
-    return sorted(path for path in folder.rglob("*.[ch]") if LAUNCHER not in path.relative_to(folder).parts)
+    """Return the sources of the host; the launcher is another program, and other machines' folders are not needed."""
+    own = folder / _host_folder()
+    return sorted(
+        path for path in folder.rglob("*.[ch]")
+        if LAUNCHER not in path.relative_to(folder).parts
+        and (path.parent.parent != own.parent or path.parent == own)
+    )  # fmt: skip
 
 
 def shipped_host() -> Path | None:
@@ -145,7 +154,8 @@ def build_host(
 def build_launcher(compiler: str, output: Path, extra_flags: tuple[str, ...] = ()) -> None:
     """Compile the native command `mipsrec` to `output`."""
     folder = runtime_folder()
-    sources = [*sorted((folder / LAUNCHER).glob("*.c")), *(folder / name for name in _LAUNCHER_SHARES)]
+    sources = [*sorted((folder / LAUNCHER).glob("*.c")), *(folder / f"{name}.c" for name in _LAUNCHER_SHARES)]
+    sources.append(folder / _host_folder() / "cpu_level.c")
     _build(compiler, sources, output, extra_flags, {}, {})
 
 

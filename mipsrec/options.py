@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from types import NoneType
 
 from .errors import MipsrecError
+from .target.cpu import CHOICES
 
 MEMORY_MODELS = ("flat", "paged", "thunk")
 CALL_MODELS = ("direct", "thunked", "instrumented")
 LIGHT, AUTO = "light", "auto"
 LEVELS = (LIGHT, "0", "1", "2", "3", AUTO)
-CPUS = ("native", "generic", "x86-64-v2", "x86-64-v3")
 
 
 @dataclass(frozen=True)
 class Options:
-    """`opt` is one of LEVELS, numbers may be ints; `memory`, `calls` and `cpu` are of the above.
+    """`opt` is one of LEVELS, numbers may be ints; `memory` and `calls` are of the above, `cpu` of target.cpu.CHOICES.
 
     `jobs` is how many worker processes there are (0: one per processor).
 
@@ -41,7 +41,7 @@ class Options:
 
     def __post_init__(self) -> None:
         """Raise MipsrecError for what the command line would refuse."""
-        choices = (("opt", LEVELS), ("memory", MEMORY_MODELS), ("calls", CALL_MODELS), ("cpu", CPUS))
+        choices = (("opt", LEVELS), ("memory", MEMORY_MODELS), ("calls", CALL_MODELS), ("cpu", CHOICES))
         for name, allowed in choices:
             value = getattr(self, name)
             if isinstance(value, bool) or str(value) not in allowed:

@@ -14,7 +14,7 @@ from pathlib import Path
 from ..errors import BuildError
 from ..files.trust import distrust, settle
 from ..options import Options
-from ..target.cpu import native_level
+from ..target.cpu import cpus_to_run
 from .folders import cache_folder, code_path, has_folder, own_folder, variant_of
 
 SYSTEM = ("/var/cache/mipsrec", "/usr/lib/mipsrec/cache")
@@ -70,8 +70,7 @@ def variants_to_run(options: Options) -> list[str]:
     """Return the variants whose code the host takes, the best first."""
     if not is_default(options):
         return [variant_of(options)]
-    lesser = ["generic"] if native_level() == 0 else ["x86-64", "x86-64-v2", "x86-64-v3"][: native_level()]
-    return [f"flat-direct-auto-{name}" for name in reversed(lesser)]
+    return [f"flat-direct-auto-{cpu.name}" for cpu in reversed(cpus_to_run())]
 
 
 def is_default(options: Options) -> bool:

@@ -12,7 +12,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..options import AUTO, CALL_MODELS, CPUS, LEVELS, MEMORY_MODELS, Options
+from ..options import AUTO, CALL_MODELS, LEVELS, MEMORY_MODELS, Options
+from ..target.cpu import CHOICES
 
 
 def number_from(least: int, most: float = math.inf) -> Callable[[str], int]:
@@ -176,10 +177,10 @@ def add_level(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--cpu",
-        choices=CPUS,
+        choices=CHOICES,
         default="native",
-        help="the least processor that the code must run on: native is this one, up to x86-64-v3; generic is any of "
-        "its kind (default native)",
+        help=f"the least processor that the code must run on: native is this one, up to {CHOICES[-1]}; generic is any "
+        "of its kind (default native)",
     )
 
 

@@ -23,7 +23,8 @@ from ..cache.folders import own_folder, source_digest
 from ..errors import BuildError
 from ..files import trust
 from ..files.this_user import is_this_user
-from ..options import CALL_MODELS, CPUS, LEVELS, MEMORY_MODELS, Options
+from ..options import CALL_MODELS, LEVELS, MEMORY_MODELS, Options
+from ..target.cpu import CHOICES, choice_of, least_cpu
 
 HOT, STATUS, STOP, FINISH = (REQUEST_KINDS[kind] for kind in ("hot", "status", "stop", "finish"))
 """What is hot; how are things?; end; compile all that was ever asked for, and make groups of functions one."""
@@ -32,7 +33,7 @@ _PC = struct.Struct("<II")
 PACKET_BYTES = _HEAD.size + MOST_PCS * _PC.size
 _SUN_PATH_BYTES = 108
 _VARIANT = re.compile(
-    f"({'|'.join(MEMORY_MODELS)})-({'|'.join(CALL_MODELS)})-({'|'.join(LEVELS)})-({'|'.join(CPUS)}|x86-64)"
+    "-".join(f"({'|'.join(names)})" for names in (MEMORY_MODELS, CALL_MODELS, LEVELS, (*CHOICES, least_cpu().name)))
 )
 
 
@@ -81,7 +82,7 @@ def options_of(variant: str) -> Options:
     if found is None:
         raise Refused(f"there is no variant {variant!r}")
     memory, calls, opt, cpu = found.groups()
-    return Options(opt=opt, memory=memory, calls=calls, cpu="generic" if cpu == "x86-64" else cpu)
+    return Options(opt=opt, memory=memory, calls=calls, cpu=choice_of(cpu))
 
 
 # ---- the socket ----

@@ -1,4 +1,4 @@
-"""Which processors a library is made for: the x86-64 levels of the psABI, as `--cpu` names them.
+"""Which processors a library is made for: the target's levels, as `--cpu` names them.
 
 Enters: a name, and this machine's /proc/cpuinfo. Leaves: a `Cpu`. LLVM is not asked: `run` looks its library up before
 it loads anything large.
@@ -6,19 +6,17 @@ it loads anything large.
 
 from __future__ import annotations
 
-import platform
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from ..errors import BuildError
+from . import TARGETS, this_target
 
-_LEVELS = (
-    (2, frozenset(("cx16", "pni", "ssse3", "sse4_1", "sse4_2", "popcnt"))),
-    (3, frozenset(("avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"))),
-)
-"""Each level with the flags of /proc/cpuinfo that it adds; code for v4 (AVX-512) was slower."""
 _CPUINFO_BYTES = 1 << 14  # the first processor's entry; the file repeats it for each
+NATIVE, GENERIC = "native", "generic"
+CHOICES = (NATIVE, GENERIC, *(level.name for target in TARGETS for level in target.levels[1:]))
+"""What `--cpu` takes: this machine's level, the lowest one, and the others of all targets."""
 
 
 @dataclass(frozen=True)
@@ -31,30 +29,41 @@ class Cpu:
 
 @cache
 def native_level() -> int:
-    """Return the highest of the x86-64 levels up to 3 that this machine has; 0 when it is no x86-64."""
-    if platform.machine() not in ("x86_64", "amd64"):
-        return 0
+    """Return the highest of the target's levels that this machine has."""
+    target = this_target()
     try:
         with Path("/proc/cpuinfo").open("rb") as stream:
             text = stream.read(_CPUINFO_BYTES).decode("ascii", "replace")
     except OSError:
         text = ""
-    flags = set(next((line for line in text.splitlines() if line.startswith("flags")), "").split())
+    flags = set(next((line for line in text.splitlines() if line.startswith(target.cpu_flags)), "").split())
     level = 1
-    for number, needed in _LEVELS:
-        if not needed <= flags:
-            break
-        level = number
+    while level < len(target.levels) and target.levels[level].flags <= flags:
+        level += 1
     return level
+
+
+def cpus_to_run() -> list[Cpu]:
+    """Return the levels whose code this machine runs, the lowest first."""
+    return [Cpu(number, level.name) for number, level in enumerate(this_target().levels[: native_level()], 1)]
+
+
+def least_cpu() -> Cpu:
+    """Return what every processor of this target can run."""
+    return Cpu(1, this_target().levels[0].name)
 
 
 def chosen_cpu(choice: str) -> Cpu:
     """Return what `--cpu CHOICE` means here; raises BuildError when it is of another kind of machine."""
-    native = native_level()
-    if choice == "native" and native > 1:
-        return Cpu(native, f"x86-64-v{native}")
-    if choice in ("native", "generic"):
-        return Cpu(1, "x86-64") if native else Cpu(0, "generic")
-    if native == 0:
-        raise BuildError(f"--cpu {choice}: this machine is no x86-64; use --cpu native or generic")
-    return Cpu(int(choice[-1]), choice)
+    if choice == GENERIC:
+        return least_cpu()
+    levels = this_target().levels
+    for number, level in enumerate(levels, 1):
+        if level.name == choice or (choice == NATIVE and number == native_level()):
+            return Cpu(number, level.name)
+    raise BuildError(f"--cpu {choice}: this machine is {this_target().machine}; use --cpu native or generic")
+
+
+def choice_of(name: str) -> str:
+    """Return what `--cpu` calls the processors that have this name in a library."""
+    return GENERIC if name == least_cpu().name else name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import re
 import subprocess
 from pathlib import Path
@@ -10,15 +11,13 @@ from pathlib import Path
 import pytest
 
 from mipsrec.errors import BuildError
-from mipsrec.target import cpu
+from mipsrec.target import cpu, this_target
 from tests.runtime import hand_library
 from tests.support.commandline import assert_one_line, mipsrec
 from tests.support.paths import PREBUILT
 from tests.support.tools import need
 
 SAMPLE = PREBUILT / "mips" / "hello.elf"
-
-pytestmark = pytest.mark.skipif(cpu.native_level() == 0, reason="levels are those of x86-64")
 
 
 @pytest.mark.parametrize("choice", ["generic", "x86-64-v2", "x86-64-v3", "native"])
@@ -50,12 +49,18 @@ def test_runs_everywhere(tmp_path: Path) -> None:
 
 
 def test_native_is_what_this_machine_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    for level, name in ((3, "x86-64-v3"), (2, "x86-64-v2"), (1, "x86-64"), (0, "generic")):
-        monkeypatch.setattr(cpu, "native_level", lambda level=level: level)
-        assert cpu.chosen_cpu("native") == cpu.Cpu(level, name)
-        assert cpu.chosen_cpu("generic").level == min(level, 1)
+    for number, level in enumerate(this_target().levels, 1):
+        monkeypatch.setattr(cpu, "native_level", lambda number=number: number)
+        assert cpu.chosen_cpu("native") == cpu.Cpu(number, level.name)
+        assert cpu.chosen_cpu("generic") == cpu.least_cpu()
     with pytest.raises(BuildError, match="--cpu native"):
-        cpu.chosen_cpu("x86-64-v2")
+        cpu.chosen_cpu("of-another-kind")
+
+
+def test_machine_without_a_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "pdp11")
+    with pytest.raises(BuildError, match="pdp11.*add-a-host"):
+        this_target.__wrapped__()
 
 
 def test_library_for_a_better_processor(tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ from tests.support.paths import ROOT
 PACKAGE = ROOT / "mipsrec"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("__init__", "errors", "options", "checked_arguments"),
+    ("__init__", "errors", "target", "options", "checked_arguments"),
     ("state", "interrupts", "standard_output"),
     ("files",),
-    ("abi", "profiles", "target"),
+    ("abi", "profiles"),
     ("elf",),
     ("memory",),
     ("isa",),
@@ -42,7 +42,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 OWNERS = {
     "elftools": {"elf", "stencils", "packaging", "native"},
     "llvmlite": {"native", "packaging"},
-    "capstone": {"cli", "commands", "stencils", "packaging"},
+    "capstone": {"cli", "commands", "stencils", "target", "packaging"},
     "dask": {"farm"},
     "distributed": {"farm"},
     "pytest": set(),

@@ -1,0 +1,65 @@
+"""What a host is to the recompiler: the facts that differ between processors, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .machine_code import MachineCode
+
+
+@dataclass(frozen=True)
+class Level:
+    """A level of processors: LLVM's name and ours, and the flags of /proc/cpuinfo that it adds to the level below."""
+
+    name: str
+    flags: frozenset[str]
+
+
+@dataclass(frozen=True)
+class LiftedCalls:
+    """How lifted functions call each other (emit/calls.py).
+
+    `convention` is LLVM's name of a calling convention with `registers` host registers for parameters, and the same
+    ones in the same order for results. `middle` is how many bytes behind the state's start the pointer is that they
+    pass. `all_kept` is an attribute of functions with preserve_allcc.
+    """
+
+    convention: str
+    registers: int
+    middle: int
+    all_kept: str
+
+
+@dataclass(frozen=True)
+class StencilCalls:
+    """How stencils go to each other (stencils/convention.py).
+
+    `convention` is LLVM's name. Its first parameter is the state's pointer, the others but one are in `registers`, and
+    that one (TEMPORARY) is the parameter number `temporary_at` behind the first. `context_places` is where the C
+    library's mcontext_t has `registers`. `access_registers` are free for the window's base and an address in it.
+    """
+
+    convention: str
+    registers: tuple[str, ...]
+    context_places: tuple[str, ...]
+    temporary_at: int
+    access_registers: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Target:
+    """`machine` is what `uname -m` says, and the host's folder in runtime/host. `levels` are numbered from 1 on.
+
+    `cpu_flags` begins the line of /proc/cpuinfo with the flags. `llvm_options` are for every compilation.
+    `machine_code` loads what takes stencils apart.
+    """
+
+    machine: str
+    triple: str
+    levels: tuple[Level, ...]
+    cpu_flags: str
+    llvm_options: tuple[str, ...]
+    lifted: LiftedCalls
+    stencils: StencilCalls
+    machine_code: Callable[[], MachineCode]
