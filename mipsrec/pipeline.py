@@ -38,6 +38,7 @@ from .lift.variants import plan_variant, variants
 from .native.shard_work import Progress
 from .options import Options
 from .recompile import build, plan_of
+from .target import this_target
 from .target.cpu import chosen_cpu
 
 if TYPE_CHECKING:
@@ -76,14 +77,12 @@ def lifted_modules(
     guest: Guest, options: Options | None = None, functions: list[Function] | None = None
 ) -> Iterator[tuple[Function, str, list[LiftedFunction]]]:
     """Yield each function, or those chosen, with the text of a module of its own, disassembly in comments."""
-    from .native.codegen import default_triple
-
     options = options or Options()
     lift = guest.lift_options(options, comments=True)
     callees = plan_of(guest, options).callees
     for function in _chosen(guest, functions):
         lifted = lift_function(function, callees, lift)
-        yield function, module_text(lifted, default_triple(), lift.file_name), lifted
+        yield function, module_text(lifted, this_target().triple, lift.file_name), lifted
 
 
 @checked(guest=GUEST, options=OPTIONS.optional(), functions=FUNCTIONS.optional())
@@ -118,7 +117,7 @@ def llvm_module(
 
     `optimized` gives the modules that `build` compiles, as LLVM's pipeline leaves them, linked into one.
     """
-    from .native import codegen, library
+    from .native import library
 
     options, chosen = options or Options(), _chosen(guest, functions)
     lift = guest.lift_options(options, comments=not optimized)
@@ -127,7 +126,7 @@ def llvm_module(
         plan = replace(plan, levels={function.start: plan.levels[function.start] for function in chosen})
         yield library.optimized_module(plan, library.BuildOptions(options.jobs, chosen_cpu(options.cpu)), progress)
         return
-    yield from module_parts(_lifted(chosen, plan.callees, lift, progress), codegen.default_triple(), lift.file_name)
+    yield from module_parts(_lifted(chosen, plan.callees, lift, progress), this_target().triple, lift.file_name)
 
 
 def _lifted(

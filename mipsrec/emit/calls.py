@@ -32,9 +32,8 @@ registers are on the stack for its caller to load, ra and sp are as the caller k
 returns, and the state has the rest, but for registers that nobody sees (dead_at_self_call.py). Any other pc comes
 with a complete state. `NAME` itself is for all who know nothing of frames.
 
-`x86_regcallcc` has eleven host registers for parameters, and the same eleven for results. Callees preserve those of the
-eleven that are none of both, so the result has as many parts: functions would push and pop them for callers that have
-nothing in them.
+The host's convention has as many registers for results as for parameters, the same ones, and the result has as many
+parts (target.LiftedCalls).
 """
 
 from __future__ import annotations
@@ -47,26 +46,27 @@ from ..lift.convention import ARGUMENTS, CARRIED, RESULTS, Callee
 from ..lift.nodes import Destination
 from ..lift.options import LiftOptions
 from ..state import OFFSETS, SLOT_BYTES
+from ..target import this_target
 from .memory import Value, text
 from .state_words import StateWords
 from .writer import ALL_KEPT, DELTA, LIKELY, STATE_TAG, TABLE_TAG, UNLIKELY, Writer, location
 
-RESULT = "{ " + ", ".join(["i32"] * 11) + " }"
+_HOST = this_target().lifted
+RESULT = "{ " + ", ".join(["i32"] * _HOST.registers) + " }"
 _PARAMETER_PLACES = {number: place for place, number in enumerate(ARGUMENTS, start=1)}
-_FREE_PLACES = [place for place in range(1, 11) if place not in (_PARAMETER_PLACES[number] for number in CARRIED)]
-_PLACES = {number: place for number, place in zip((n for n in RESULTS if n not in CARRIED), _FREE_PLACES)}
+_FREE_PLACES = sorted(set(range(1, _HOST.registers)) - {_PARAMETER_PLACES[number] for number in CARRIED})
+_PLACES = dict(zip((number for number in RESULTS if number not in CARRIED), _FREE_PLACES, strict=False))
 _PLACES |= {number: _PARAMETER_PLACES[number] for number in CARRIED}
 """Of RESULTS behind the pc: those that come as parameters as well stay in the same host register."""
 _BOUND = next(number for number in ARGUMENTS if number not in CARRIED)
 """In whose place `@run_nested` is handed where sp was when its caller was entered."""
-_TYPE = f"x86_regcallcc {RESULT}"
+_TYPE = f"{_HOST.convention} {RESULT}"
 SIGNATURE = "(ptr" + ", i32" * len(ARGUMENTS) + ", i32)"
 BACK = 0xFFFFFFFF
 """What a body returns in place of a pc when its caller finds the saved registers on the stack: no pc of a program."""
 _POISON = ("poison",) * len(ARGUMENTS)
-MIDDLE = 128
-"""Where lifted code points in the state: from there all general-purpose registers are a signed byte away, and x86's
-loads and stores of half of them three bytes shorter."""
+MIDDLE = _HOST.middle
+"""Where lifted code points in the state."""
 _STATE = f"  %s = getelementptr i8, ptr %middle, i64 {-MIDDLE}"
 _PARAMETERS = ", ".join(["ptr noalias %middle", *(f"i32 %r{number}.in" for number in ARGUMENTS), "i32 %pc.in"])
 

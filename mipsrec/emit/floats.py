@@ -91,7 +91,7 @@ class Floats:
         predicate = _PREDICATES[condition & 7]
         # LLVM selects no instruction for `fcmp false` where no pass has folded it, and aborts
         flag = "false" if predicate == "false" else self._writer.value(f"fcmp {predicate} {type_} {a}, {b}")
-        first, second = (b, a) if predicate in ("olt", "ole") else (a, b)  # as x86 compares them
+        first, second = (b, a) if predicate in ("olt", "ole") else (a, b)  # in the order of the host
         condition_ = f"fcmp uno {type_} {first}, {second}"
         return str(self._guards.settled(self._guards.pend(flag, "i1", (a, type_), (b, type_), condition=condition_)))
 

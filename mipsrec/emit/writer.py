@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from ..target import this_target
+
 STATE_TAG = "!tbaa !1"
 GUEST_TAG = "!tbaa !2"
 TABLE_TAG = "!tbaa !3"
@@ -12,9 +14,8 @@ LIKELY = "!prof !4"
 UNLIKELY = "!prof !5"
 UNROLLED = "!llvm.loop !11"
 
-ALL_KEPT = '"target-features"="-vzeroupper"'
-"""An attribute for definitions with preserve_allcc: LLVM would clear the upper halves of the registers that they have
-just loaded back. (Hosts other than x86 do not know the feature, and ignore it.)"""
+ALL_KEPT = this_target().lifted.all_kept
+"""An attribute for definitions with preserve_allcc."""
 
 MODULE_METADATA = """\
 !0 = !{!"mipsrec"}

@@ -16,22 +16,8 @@ import llvmlite.binding as llvm
 from ..emit.module import TRIPLE_LINE
 from ..errors import BuildError
 from ..options import LIGHT
+from ..target import this_target
 from ..target.cpu import Cpu
-
-_LLVM_OPTIONS = (
-    "-x86-cmov-converter=0", "-two-entry-phi-node-folding-threshold=5", "-cgpp-huge-func=20",
-    "-cgp-max-address-users-to-scan=2000", "-experimental-debug-variable-locations=false",
-)  # fmt: skip
-"""Conditional moves stay: which way a condition goes, lifted code does not tell, and a wrong guess costs more. And one
-instruction more than usual may be executed for nothing to make them: 64-bit values are pairs here.
-
-And in functions of more than 20 blocks CodeGenPrepare goes on where it changed something, not over all blocks again:
-the code is as good, and a function with a thousand blocks takes a third less time.
-
-And addresses in the state are part of the access that uses them, also of registers that a large function stores in more
-than a hundred places: with LLVM's limit they are computed ahead and spilled.
-
-And no pass looks for where variables are, since there are none to debug."""
 
 _OWN_ADDRESSES = "-disable-lsr"
 """Loops keep the addresses that the guest's compiler has chosen. To choose again takes a twentieth of the time, makes
@@ -55,13 +41,12 @@ machine pass runs that makes little smaller."""
 def _initialize() -> None:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    if default_triple().startswith("x86_64"):
-        for option in _LLVM_OPTIONS:
-            llvm.set_option("mipsrec", option)
+    for option in this_target().llvm_options:
+        llvm.set_option("mipsrec", option)
 
 
 def _target_machine(level: str, cpu: Cpu) -> llvm.TargetMachine:
-    target = llvm.Target.from_default_triple()
+    target = llvm.Target.from_triple(this_target().triple)
     opt = 1 if level == LIGHT else int(level)
     return target.create_target_machine(cpu=cpu.name, opt=opt, reloc="pic", codemodel="small")
 
@@ -130,11 +115,6 @@ def _reason(error: RuntimeError) -> str:
     return next((line for line in lines if ": error: " in line), lines[0] if lines else "no message")
 
 
-def default_triple() -> str:
-    """Return the triple that IR is written for: this machine's."""
-    return str(llvm.get_default_triple())
-
-
 def optimized(text: str, level: str, cpu: Cpu) -> llvm.ModuleRef:
     _initialize()
     module = llvm.parse_assembly(text)
@@ -155,7 +135,7 @@ def choose_options(level: str) -> None:
 
 def joined(parts: Iterable[bytes]) -> str:
     """Return one module of several, given as bitcode."""
-    whole = llvm.parse_assembly(f'{TRIPLE_LINE}"{default_triple()}"\n')
+    whole = llvm.parse_assembly(f'{TRIPLE_LINE}"{this_target().triple}"\n')
     for part in parts:
         whole.link_in(llvm.parse_bitcode(part))
     return str(whole)
@@ -163,9 +143,10 @@ def joined(parts: Iterable[bytes]) -> str:
 
 @cache
 def recipe() -> str:
-    """Return what, besides IR, level and processor, decides what an object is: LLVM, and this file."""
+    """Return what, besides IR, level and processor, decides what an object is: LLVM, its options, and this file."""
+    options = " ".join(this_target().llvm_options)
     code = hashlib.blake2b(Path(__file__).read_bytes(), digest_size=16).hexdigest()
-    return f"{llvmlite.__version__} {llvm.llvm_version_info} {default_triple()} {code}"
+    return f"{llvmlite.__version__} {llvm.llvm_version_info} {this_target().triple} {options} {code}"
 
 
 def object_key(texts: list[tuple[str, str]], level: str, cpu: Cpu) -> str:

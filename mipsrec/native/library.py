@@ -21,8 +21,9 @@ from ..emit.module import called_elsewhere, module_text
 from ..errors import WriteError
 from ..files.checksum import append_footer
 from ..files.temporary_folder import move_in, opened_output, temporary_folder
+from ..target import this_target
 from ..target.cpu import Cpu, chosen_cpu
-from .codegen import choose_options, compile_text, compile_texts, default_triple, joined, object_key, optimized
+from .codegen import choose_options, compile_text, compile_texts, joined, object_key, optimized
 from .compiler import find_compiler
 from .library_imports import check_imports, read_ir
 from .linking import LibraryIdentity, link, table_text
@@ -108,7 +109,7 @@ def compile_shard(shard: Shard, plan: Plan | None, build: BuildOptions) -> tuple
         assert plan is not None
         lifted = lift_shard(shard, plan)
         entries = [(pc, function.symbol) for function in lifted for pc in function.entries]
-        texts = [("generated IR", module_text(lifted, default_triple(), plan.options.file_name))]
+        texts = [("generated IR", module_text(lifted, this_target().triple, plan.options.file_name))]
     data, reused = _object(texts, shard.level, build.cpu, build.reuse)
     return data, entries, reused
 
@@ -116,7 +117,7 @@ def compile_shard(shard: Shard, plan: Plan | None, build: BuildOptions) -> tuple
 def _optimized_shard(shard: Shard, plan: Plan, build: BuildOptions) -> bytes:
     """Return the bitcode of a shard of a program, as LLVM's passes leave it."""
     choose_options(shard.level)
-    text = module_text(lift_shard(shard, plan), default_triple(), plan.options.file_name)
+    text = module_text(lift_shard(shard, plan), this_target().triple, plan.options.file_name)
     return bytes(optimized(text, shard.level, build.cpu).as_bitcode())
 
 
@@ -192,7 +193,7 @@ def _finish(
 ) -> None:  # fmt: skip
     """Link objects and the table of entries to a library, which appears whole in `place`; `sources` are files of IR."""
     table = folder / "table.o"
-    table.write_bytes(compile_text(table_text(entries, identity, default_triple()), "2", cpu))
+    table.write_bytes(compile_text(table_text(entries, identity, this_target().triple), "2", cpu))
     library = folder / "library.so"
     link(find_compiler(), [*paths, table], library, folder)
     check_imports(library, sources)

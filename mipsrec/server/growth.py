@@ -30,7 +30,7 @@ from ..cache.limit import Room
 from ..emit.function import LiftedFunction
 from ..emit.module import module_text
 from ..files import trust
-from ..native.codegen import choose_options, compile_text, default_triple, object_key
+from ..native.codegen import choose_options, compile_text, object_key
 from ..native.library import BuildOptions, dying_starts, in_workers, lift_shard, link_objects
 from ..native.linking import GuestFile, LibraryIdentity
 from ..native.plan import Plan, choose
@@ -39,6 +39,7 @@ from ..native.shards import Shard
 from ..native.workers import Death
 from ..options import AUTO, Options
 from ..pipeline import Guest
+from ..target import this_target
 from ..target.cpu import Cpu, chosen_cpu
 from .choice import FileIndex
 
@@ -179,7 +180,7 @@ def _symbols(lifted: list[LiftedFunction]) -> set[str]:
 def _compile(shard: Shard, plan: Plan, number: int, cpu: Cpu) -> Part:
     choose_options(shard.level)
     lifted = lift_shard(shard, plan)
-    text = module_text(lifted, default_triple(), plan.options.file_name)
+    text = module_text(lifted, this_target().triple, plan.options.file_name)
     text = renamed(text, _symbols(lifted), number)
     key = object_key([("generated IR", text)], shard.level, cpu)
     if objects.find(key) is None:

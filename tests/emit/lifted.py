@@ -23,8 +23,9 @@ from mipsrec.emit.writer import MODULE_METADATA
 from mipsrec.lift.options import LiftOptions
 from mipsrec.lift.policy import lifted_starts, with_cold
 from mipsrec.memory import AddressSpace
-from mipsrec.native.codegen import compile_text, default_triple
+from mipsrec.native.codegen import compile_text
 from mipsrec.state import OFFSETS, c_header
+from mipsrec.target import this_target
 from mipsrec.target.cpu import chosen_cpu
 from tests.support.guest_cpu import CODE, DATA, DATA_BYTES, STOP, Cpu
 from tests.support.interpreter import CAUSES, FLAGS, SOURCES, Event, Interpreter
@@ -84,7 +85,7 @@ class Lifter:
                 entries += [(pc, symbol) for pc in function.entries]
         self.entries.append(entries)
         if len(self._waiting) >= MODULE_FUNCTIONS:
-            self._compile(module_text(self._waiting, default_triple()), self._opt)
+            self._compile(module_text(self._waiting, this_target().triple), self._opt)
             self._waiting = []
 
     def _compile(self, text: str, opt: int | str) -> None:
@@ -95,7 +96,7 @@ class Lifter:
         """Return the library, linked with the stubs; its `table` points to mr_enter, two functions that call the
         host, and the entries, in order."""
         if self._waiting:
-            self._compile(module_text(self._waiting, default_triple()), self._opt)
+            self._compile(module_text(self._waiting, this_target().triple), self._opt)
         symbols = [symbol for entries in self.entries for _, symbol in entries]
         declarations = "".join(declaration(symbol) + "\n" for symbol in dict.fromkeys(symbols))
         begin = HOST_EDGES.index("define")
@@ -103,7 +104,7 @@ class Lifter:
         helpers = HOST_EDGES + stopped.replace("@call_host", "@stopped") + MODULE_METADATA
         pointers = ", ".join(f"ptr @{symbol}" for symbol in ["mr_enter", "call_host", "stopped", *symbols])
         table = f"@table = constant [{3 + len(symbols)} x ptr] [{pointers}]\n"
-        self._compile(f'target triple = "{default_triple()}"\n{helpers}{declarations}{table}', 0)
+        self._compile(f'target triple = "{this_target().triple}"\n{helpers}{declarations}{table}', 0)
         output = self._folder / "lifted.so"
         command = [need("cc", "gcc"), "-shared", "-o", str(output), *map(str, self._objects), str(stubs), "-lm"]
         result = subprocess.run(command, capture_output=True, text=True)

@@ -16,9 +16,10 @@ from mipsrec.emit.module import module_text
 from mipsrec.lift.options import LiftOptions
 from mipsrec.lift.policy import TINY_INSTRUCTIONS, copied_functions, framed_functions, lifted_starts
 from mipsrec.native import shards
-from mipsrec.native.codegen import default_triple, optimized_text
+from mipsrec.native.codegen import optimized_text
 from mipsrec.native.library import lift_shard
 from mipsrec.options import Options
+from mipsrec.target import this_target
 from mipsrec.target.cpu import chosen_cpu
 from tests.support.compiled import BARE, ORDERS, compile_guest, library_at
 
@@ -102,7 +103,7 @@ def test_copies_of_other_modules(
         "__start": ["leaf"], "caller": ["leaf"], "loop": ["odd"], "leaf": [], "larger": [], "odd": []
     }  # fmt: skip
     assert all(one.entries == () for lifted in found.values() for one in lifted[1:])
-    text = module_text(found["caller"], default_triple())
+    text = module_text(found["caller"], this_target().triple)
     lines = optimized_text(text, str(opt), chosen_cpu("native")).splitlines()
     assert not any("@leaf" in line and " call " in line for line in lines)
     library = library_at(guest, tmp_path, opt)

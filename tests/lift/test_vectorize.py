@@ -13,7 +13,7 @@ from mipsrec.emit.calls import HOST_EDGES
 from mipsrec.emit.module import module_text
 from mipsrec.emit.writer import MODULE_METADATA
 from mipsrec.isa.effects import ALL_BITS
-from mipsrec.native.codegen import default_triple
+from mipsrec.target import this_target
 from tests.lift.plans import Snippets, open_guest, plans
 from tests.support.compiled import QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
@@ -187,8 +187,8 @@ def test_upper_halves_are_kept() -> None:
     """What leaves all registers to its caller must not clear them at its end."""
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_default_triple().create_target_machine(cpu="x86-64-v3")
-    edges = f'target triple = "{default_triple()}"\n{HOST_EDGES}{MODULE_METADATA}'
-    for text in (edges, module_text([], default_triple()).replace("define internal", "define")):
+    machine = llvm.Target.from_triple(this_target().triple).create_target_machine(cpu="x86-64-v3")
+    edges = f'target triple = "{this_target().triple}"\n{HOST_EDGES}{MODULE_METADATA}'
+    for text in (edges, module_text([], this_target().triple).replace("define internal", "define")):
         made = machine.emit_assembly(llvm.parse_assembly(text))
         assert "vmovups" in made and "vzeroupper" not in made
