@@ -29,7 +29,6 @@ from ..cache.folders import HOSTS, cache_folder, cannot_write
 from ..errors import WriteError
 from ..files import trust
 from ..long_work import long_work
-from ..target.cpu import native_level
 
 SHIPPED = "_shipped"
 _MOST_BYTES = 1 << 26
@@ -76,8 +75,6 @@ def make_tables() -> str:
     from .header import tables_header
     from .maker import make_stencils
 
-    if native_level() == 0:
-        return "/* There are no stencils for this machine. */\n"
     with long_work("making the tables of the baseline tier (once, in about a minute)") as advance:
         return _first_line() + tables_header(make_stencils(advance))
 
@@ -106,8 +103,8 @@ def ship(package: Path) -> None:
 def _tables() -> str:
     """Return the tables: those of the package, else of the cache, which keeps those that are made."""
     shipped = shipped_tables()
-    if shipped is not None or native_level() == 0:
-        return shipped or make_tables()
+    if shipped is not None:
+        return shipped
     kept = cache_folder() / HOSTS / cached_name()
     with suppress(OSError, UnicodeDecodeError):
         text = trust.read(kept, _MOST_BYTES).decode()

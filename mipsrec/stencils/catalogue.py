@@ -32,7 +32,7 @@ _IN_STATE = (MEMORY,)
 _THREE_ANYWHERE = frozenset("addu subu and or xor slt sltu".split())
 """Three registers, each of which may be anywhere."""
 _THREE = frozenset("nor sllv srlv srav mul movz movn".split())
-"""Three registers, one of which comes through TEMP: of shifts the amount, which x86 wants there."""
+"""Three registers, one of which comes through TEMP: of shifts the amount, which the host may want there."""
 _TWO = frozenset(
     "addiu andi ori xori slti sltiu lui sll srl sra ext ins seb seh clz mflo mfhi mult multu rotr rdhwr".split()
 )

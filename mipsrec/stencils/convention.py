@@ -1,6 +1,6 @@
 """How translated code keeps the guest's registers: the one statement of it for the maker and for the host.
 
-Every stencil is a function of the calling convention preserve_nonecc, which has a host register for each of twelve
+Every stencil is a function of a calling convention (target.StencilCalls) that has a host register for each of twelve
 integer parameters, and it goes to the next stencil by a tail call with the same parameters. So a guest register that is
 a parameter (*pinned*) stays in its host register for as long as translated code runs. All others are in the state.
 A parameter has 64 bits, the upper half of which is 0: so it is an address as it stands.
@@ -15,13 +15,12 @@ from __future__ import annotations
 
 from ..emit.calls import MIDDLE
 from ..state import OFFSETS, SLOT_BYTES
+from ..target import this_target
 
 PINS = (2, 3, 4, 5, 6, 7, 8, 16, 17, 29)
 """Pinned general-purpose registers: v0 v1 a0 to a3 t0 s0 s1 sp, 81 to 88 % of the fields that programs execute."""
-_TEMPORARY_AT = 6
-"""The parameter that preserve_nonecc has in rcx: x86 shifts by it."""
-HOST_REGISTERS = ("r13", "r14", "r15", "rdi", "rsi", "rdx", "r8", "r9", "r11", "rax")
-"""Where preserve_nonecc has the others, in the order of PINS. The floats are in xmm0 and up."""
+CALLS = this_target().stencils
+"""Its registers are those of PINS, in their order."""
 
 FLOAT_PINS = (0, 2, 4, 6, 8, 12, 20)
 """Pinned floating-point registers: f0 f2 f4 f6 f8 f12 f20, which hold a double each."""
@@ -35,15 +34,15 @@ _words = [f"i64 %wide{number}" for number in range(len(PINS))]
 PARAMETERS = ", ".join(
     [
         "ptr noalias %middle",
-        *_words[:_TEMPORARY_AT],
+        *_words[:CALLS.temporary_at],
         "i64 %wtemp",
-        *_words[_TEMPORARY_AT:],
+        *_words[CALLS.temporary_at:],
         *(f"double %float{number}" for number in range(len(FLOAT_PINS))),
         "double %ftemp",
     ]
 )
 SIGNATURE = "(ptr" + ", i64" * (len(PINS) + 1) + ", double" * (len(FLOAT_PINS) + 1) + ")"
-TYPE = "preserve_nonecc i32"
+TYPE = f"{CALLS.convention} i32"
 
 
 WIDE = {**{f"%pin{number}": f"%wide{number}" for number in range(len(PINS))}, "%temp": "%wtemp"}
@@ -54,7 +53,7 @@ NARROW = "".join(f"  {low} = trunc i64 {wide} to i32\n" for low, wide in WIDE.it
 
 def arguments(pins: list[str], temp: str, floats: list[str], ftemp: str) -> str:
     """Return the text of a call's arguments; integers have 64 bits."""
-    words = [*pins[:_TEMPORARY_AT], temp, *pins[_TEMPORARY_AT:]]
+    words = [*pins[:CALLS.temporary_at], temp, *pins[CALLS.temporary_at:]]
     return ", ".join(
         ["ptr %middle", *(f"i64 {word}" for word in words), *(f"double {value}" for value in (*floats, ftemp))]
     )

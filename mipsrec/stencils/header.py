@@ -10,7 +10,7 @@ from ..isa.effects import effects, is_sign_change
 from ..isa.row import Use
 from ..state import OFFSETS
 from .catalogue import OWN, SPILLED
-from .convention import FLOAT_PINS, HOST_REGISTERS, MEMORY, PINS, TEMP, UPPER, ZERO, slot_offset
+from .convention import CALLS, FLOAT_PINS, MEMORY, PINS, TEMP, UPPER, ZERO, slot_offset
 from .expressions import bits, c_text
 from .functions import EXITS
 from .maker import Group, Stencil, Stencils
@@ -152,7 +152,6 @@ def _switch(values: Iterable[object]) -> list[str]:
 def numbers_header() -> str:
     own = ", ".join(f"MR_OWN_{entry.name.upper()}" for entry in OWN)
     exits = ", ".join(f"MR_EXIT_{name.upper()}" for name in EXITS[1:])
-    registers = ", ".join(f"REG_{name.upper()}" for name in HOST_REGISTERS)
     lines = [
         "/* Generated from mipsrec/stencils. */",
         "#ifndef MR_STENCIL_NUMBERS_H",
@@ -164,7 +163,7 @@ def numbers_header() -> str:
         f"#define MR_CLASSES {TEMP + 1}u",
         f"#define MR_PIN_COUNT {len(PINS)}u",
         f"#define MR_PINS {{{', '.join(map(str, PINS))}}}",
-        f"#define MR_PIN_REGISTERS {{{registers}}} /* of <ucontext.h> */",
+        f"#define MR_PIN_REGISTERS {{{', '.join(CALLS.context_places)}}} /* of <ucontext.h> */",
         f"#define MR_FLOAT_PIN_COUNT {len(FLOAT_PINS)}u",
         f"#define MR_FLOAT_PINS {{{', '.join(map(str, FLOAT_PINS))}}}",
         f"#define MR_PC_OFFSET {OFFSETS['pc'] - MIDDLE} /* from the pointer that translated code has */",

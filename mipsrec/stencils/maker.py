@@ -15,12 +15,14 @@ from typing import Any
 from elftools.elf.elffile import ELFFile
 
 from ..emit.floats import CONSTRAINED_DECLARATIONS
-from ..emit.module import ATTRIBUTES, DECLARATIONS
+from ..emit.module import ATTRIBUTES, DECLARATIONS, TRIPLE_LINE
 from ..emit.writer import MODULE_METADATA
 from ..native.codegen import emit_text
 from ..native.workers import results
-from ..target.cpu import Cpu
-from .assembly import Assembled, Unfit, assemble, loses_pins
+from ..target import this_target
+from ..target.cpu import least_cpu
+from ..target.machine_code import Unfit
+from .assembly import Assembled, assemble, loses_pins
 from .catalogue import OPAQUE, SPILLED, Entry, entries
 from .convention import SIGNATURE, TYPE
 from .exits import Unsupported
@@ -28,7 +30,6 @@ from .expressions import Expression, explain
 from .functions import EXITS, glue, stencil_function
 from .samples import SAMPLES
 
-TRIPLE = "x86_64-unknown-linux-gnu"
 _FUNCTIONS_PER_MODULE = 1000
 
 
@@ -127,12 +128,12 @@ def _compiled(
 ) -> Iterator[tuple[str, tuple[bytes, dict[int, str]]]]:
     """Yield (name, (code, symbols by offset)) of all functions."""
     declarations = "".join(f"declare {TYPE} @{name}{SIGNATURE} #0\n" for name in EXITS)
-    head = f'target triple = "{TRIPLE}"\n{DECLARATIONS}{CONSTRAINED_DECLARATIONS}{ATTRIBUTES}{MODULE_METADATA}'
-    head += declarations
+    head = f'{TRIPLE_LINE}"{this_target().triple}"\n{DECLARATIONS}{CONSTRAINED_DECLARATIONS}{ATTRIBUTES}'
+    head += MODULE_METADATA + declarations
     size = _FUNCTIONS_PER_MODULE
     parts = [glue(), *("".join(texts[start : start + size]) for start in range(0, len(texts), size))]
     workers = len(os.sched_getaffinity(0))
-    for _, binary in results(lambda part: emit_text(head + part, Cpu(1, "x86-64")), parts, workers):
+    for _, binary in results(lambda part: emit_text(head + part, least_cpu()), parts, workers):
         yield from _functions(binary)
         advance((1 - _WRITING) / len(parts))
 

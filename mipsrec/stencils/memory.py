@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..emit.memory import FlatMemory, Value
 from ..emit.writer import STATE_TAG, Writer
 from ..state import OFFSETS
-from .convention import WIDE
+from .convention import CALLS, WIDE
 
 
 def widened(writer: Writer, value: Value) -> str:
@@ -34,7 +34,8 @@ class WindowMemory(FlatMemory):
         writer = self._writer
         field = writer.value(f"getelementptr i8, ptr %s, i64 {OFFSETS['base']}")
         window = writer.value(f"load ptr, ptr {field}, {STATE_TAG}")
-        window = writer.value(f'call ptr asm "", "={{rbx}},0"(ptr {window})')  # not the register of what is loaded
-        wide = writer.value(f'call i64 asm "", "={{r10}},0"(i64 {widened(writer, base)})')
+        base_register, address_register = CALLS.access_registers  # not the register of what is loaded
+        window = writer.value(f'call ptr asm "", "={{{base_register}}},0"(ptr {window})')
+        wide = writer.value(f'call i64 asm "", "={{{address_register}}},0"(i64 {widened(writer, base)})')
         place = writer.value(f"getelementptr i8, ptr {window}, i64 {wide}")
         return writer.value(f"getelementptr i8, ptr {place}, i64 {displacement}") if displacement else place

@@ -42,7 +42,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 OWNERS = {
     "elftools": {"elf", "stencils", "packaging", "native"},
     "llvmlite": {"native", "packaging"},
-    "capstone": {"cli", "commands", "stencils", "target", "packaging"},
+    "capstone": {"cli", "commands", "target", "packaging"},
     "dask": {"farm"},
     "distributed": {"farm"},
     "pytest": set(),

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from mipsrec.isa import ROWS
-from mipsrec.stencils.assembly import Unfit, assemble
+from mipsrec.stencils.assembly import assemble
 from mipsrec.stencils.catalogue import entries
 from mipsrec.stencils.expressions import Expression, explain
+from mipsrec.target.machine_code import Unfit
 from tests.support.compiled import ORDERS, compile_guest
 from tests.support.hosts import sanitized_host
 from tests.support.paths import GUESTS, PREBUILT, SAMPLES
