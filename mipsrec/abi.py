@@ -235,7 +235,7 @@ def library_header() -> str:
         ("guest_identity", "uint8_t", LIBRARY_IDENTITY_BYTES, "BLAKE2b-256 of the guest's file"),
         ("producer", "char", LIBRARY_TEXT_BYTES, '"mipsrec 0.1.0", NUL-padded'),
         ("options", "char", LIBRARY_TEXT_BYTES,
-         '"--opt 2 --cpu x86-64-v3 --memory flat --calls direct", NUL-padded'),
+         '"--opt 2 --cpu NAME --memory flat --calls direct", NUL-padded'),
         ("guest_name", "char", LIBRARY_TEXT_BYTES, "what the guest's file was called, NUL-padded"),
         ("entries[]", "struct mr_entry", 1, "entry_count of them, sorted by guest_pc"),
     ]  # fmt: skip

@@ -28,7 +28,7 @@ SYSCALL(4325, eventfd2, "ux")
     return flags < 0 ? flags : make_counter(U32(0), flags | (INT(1) & EFD_SEMAPHORE));
 }
 
-/* ---- epoll: the events have the same values everywhere, the structure is 16 bytes as only x86-64 packs it ---- */
+/* ---- epoll: the events have the same values everywhere, the structure is 16 bytes; a host may pack it ---- */
 
 #define EVENT_BYTES 16u
 #define EVENT_DATA 8u
