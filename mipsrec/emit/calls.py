@@ -207,9 +207,12 @@ class Calls:
         """Symbols of lifted functions."""
 
     def head(self, symbol: str, scope: int, small: bool = False) -> str:
-        """Return what begins a definition and its first block; `%s` is the state, parameters are named `%rN.in`."""
+        """Return what follows the linkage of a definition, and begins its first block.
+
+        `%s` is the state, parameters are named `%rN.in`.
+        """
         size = " optsize" if small else ""
-        return f"define hidden {_TYPE} @{symbol}({_PARAMETERS}) #0{size} !dbg !{scope} {{\nentry:\n{_STATE}"
+        return f"{_TYPE} @{symbol}({_PARAMETERS}) #0{size} !dbg !{scope} {{\nentry:\n{_STATE}"
 
     def entered(self, start: int | None, scope: int) -> list[str]:
         """Return the lines that tell the host of an entry: at a function's start, or else at the parameter `pc`."""

@@ -9,6 +9,7 @@ instructions, edges between blocks, ends of blocks that call, jump by a register
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass, replace
 
 from ..analysis import Block, End
@@ -26,27 +27,41 @@ from .returns import ReturnWriter
 from .vectors import VectorWriter
 
 
+class Linkage(enum.Enum):
+    """What a definition is to other modules (LLVM's language reference, "Linkage Types" and "Visibility Styles")."""
+
+    OWN = "hidden"  # other modules of the library call it
+    COPY = "available_externally hidden"  # only for LLVM to copy into callers: another module has the code
+
+
 @dataclass(frozen=True)
 class LiftedFunction:
-    """IR text of one LLVM function. It refers to the symbols `calls` and may be entered at the guest pcs `entries`.
+    """One LLVM function as IR. It refers to the symbols `calls` and may be entered at the guest pcs `entries`.
 
+    `definition` is its definition from the type of the result on, `constants` are lines of what only it refers to.
     `line` is the guest pc that debug information gives for its start, `pcs` are those that it takes from the pool
     (writer.py).
     """
 
     symbol: str
     guest_name: str
-    text: str
+    definition: str
     entries: tuple[int, ...]
     calls: frozenset[str]
     instruction_count: int
     line: int
     pcs: frozenset[int] = frozenset()
+    constants: tuple[str, ...] = ()
+    linkage: Linkage = Linkage.OWN
+
+    @property
+    def text(self) -> str:
+        """The IR of the constants and of the definition."""
+        return "\n".join((*self.constants, f"define {self.linkage.value} {self.definition}"))
 
     def as_copy(self) -> LiftedFunction:
         """Return the same for a module that only copies it into its callers, and leaves the rest to another."""
-        text = self.text.replace("define hidden ", "define available_externally hidden ", 1)
-        return replace(self, text=text, entries=())
+        return replace(self, linkage=Linkage.COPY, entries=())
 
 
 def write_function(plan: FunctionPlan, symbol: str, scope: int) -> LiftedFunction:
@@ -92,10 +107,11 @@ class _FunctionWriter:
         head = prologue.lines(bool(self._jumps.hubs))
         entries = tuple(plan.graph.entries)
         count = sum(block.block.instruction_count() for block in plan.blocks.values())
-        lines = [*self._machine.guards.replays, *head, *self._writer.lines, "}", ""]
+        lines = [*head, *self._writer.lines, "}", ""]
         return LiftedFunction(
             emission.symbol, plan.function.name, "\n".join(lines), entries if plan.frame is None else (),
             frozenset(emission.calls.called - {emission.symbol}), count, entries[0], frozenset(self._writer.pcs),
+            tuple(self._machine.guards.replays),
         )  # fmt: skip
 
     # blocks

@@ -95,8 +95,9 @@ class ReturnWriter:
                 gone = writer.value(f"icmp ugt i32 {stack}, {self._highest_inside(bound)}")
                 writer.void(f"br i1 {gone}, label %away, label %resume")
             writer.label("resume")
+            symbol = entries_of(symbol_of(function, self._plan.convention.callee(function.start)))
             self._settle()
-            self._calls.tail_call_entries(entries_of(symbol_of(function)), pc, self._left)
+            self._calls.tail_call_entries(symbol, pc, self._left)
             writer.label("away")
         if bound:
             below, done = writer.fresh_label(), writer.fresh_label()

@@ -162,12 +162,16 @@ _NAME_CHARACTERS = 200
 """Of a guest's name in a symbol; those of C++ have no end."""
 
 
-def symbol_of(function: Function) -> str:
-    """Return the LLVM name of a function: the guest's name, as far as it is plain, and the guest pc.
+def symbol_of(function: Function, callee: Callee | None) -> str:
+    """Return the LLVM name of a function: that by which others call it, as `callee` says if it is given.
+
+    Its first name is the guest's, as far as that is plain, and the guest pc.
 
     perf, gdb and nm show it. The pc makes it unique; with it, LLVM takes no name for one of C's library, whose
     functions it knows, nor does the linker. Names that begin with `llvm.` are LLVM's own.
     """
+    if callee is not None:
+        return callee.symbol
     pc = f"{function.start:08x}"
     if function.name == f"fn_{pc}":
         return function.name

@@ -203,7 +203,7 @@ def lifted_starts(program: Program) -> Mapping[int, Callee]:
             is_copied = start in copied
             is_tiny = is_copied and function.instruction_count() <= TINY_INSTRUCTIONS
             may_fault = not is_copied or may_access(function)
-            found[start] = Callee(symbol_of(function), takes, frame, is_copied, is_tiny, may_fault=may_fault)
+            found[start] = Callee(symbol_of(function, None), takes, frame, is_copied, is_tiny, may_fault=may_fault)
     return found
 
 

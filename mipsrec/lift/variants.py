@@ -46,7 +46,7 @@ class Variant:
 
 def variants(function: Function, callee: Callee | None, options: LiftOptions) -> list[Variant]:
     """Return what is written for a function, of which `callee` says what its callers know."""
-    symbol, start = symbol_of(function), (function.start,)
+    symbol, start = symbol_of(function, callee), (function.start,)
     others = tuple(sorted(function.entries))
     entries = Variant(Kind.ENTRIES, entries_of(symbol), others)
     if callee is not None and callee.cold and not callee.frame and others and options.calls != "instrumented":

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -27,7 +26,6 @@ from ..cache.entries import GROWING, read_description
 from ..cache.folders import code_path, own_folder, source_digest, variant_folder
 from ..cache.library_file import Damaged, read_library
 from ..cache.limit import Room
-from ..emit.function import LiftedFunction
 from ..emit.module import module_text
 from ..files import trust
 from ..native.codegen import choose_options, compile_text, object_key
@@ -51,7 +49,6 @@ MOST_FUNCTIONS = 5000
 """Of a library: it does not grow beyond."""
 _NONSENSE = (OSError, ValueError, KeyError, TypeError, OverflowError)
 """What reading a description raises that another program may have written."""
-_SYMBOL = re.compile(r"@([A-Za-z0-9_$.-]+)")
 Functions = dict[int, frozenset[int]]
 """By start: the entries besides those that analysis found."""
 
@@ -167,30 +164,22 @@ def _write_state(library: Library, guest: Guest) -> None:
 # ---- compiling a group ----
 
 
-def renamed(text: str, names: set[str], number: int) -> str:
-    """Return IR with the symbols of lifted functions made those of a group: two groups may have the same function."""
-    return _SYMBOL.sub(lambda found: f"@{found[1]}-{number}" if found[1] in names else found[0], text)
-
-
-def _symbols(lifted: list[LiftedFunction]) -> set[str]:
-    found = {function.symbol for function in lifted}
-    return found.union(*(function.calls for function in lifted))
-
-
-def _compile(shard: Shard, plan: Plan, number: int, cpu: Cpu) -> Part:
+def _compile(shard: Shard, plan: Plan, cpu: Cpu) -> Part:
     choose_options(shard.level)
     lifted = lift_shard(shard, plan)
     text = module_text(lifted, this_target().triple, plan.options.file_name)
-    text = renamed(text, _symbols(lifted), number)
     key = object_key([("generated IR", text)], shard.level, cpu)
     if objects.find(key) is None:
         objects.keep(key, compile_text(text, shard.level, cpu))
-    entries = tuple((pc, f"{function.symbol}-{number}") for function in lifted for pc in function.entries)
+    entries = tuple((pc, function.symbol) for function in lifted for pc in function.entries)
     return Part(key, entries)
 
 
-def _plan(guest: Guest, options: Options, functions: Functions) -> Plan:
-    """Return how functions are compiled: with full effort, but those that it is no use for."""
+def _plan(guest: Guest, options: Options, functions: Functions, number: int) -> Plan:
+    """Return how functions are compiled: with full effort, but those that it is no use for.
+
+    The number of their group ends their symbols: two groups may have the same function.
+    """
     program = guest.program
     functions = {
         start: entries & program.functions[start].blocks.keys() for start, entries in functions.items()
@@ -203,6 +192,7 @@ def _plan(guest: Guest, options: Options, functions: Functions) -> Plan:
         }
         program = Program({**program.functions, **more}, program.names, program.warnings)
     chosen = {start: guest.starts[start] for start in functions}
+    chosen = {start: replace(callee, symbol=f"{callee.symbol}-{number}") for start, callee in chosen.items()}
     return choose(program, chosen, guest.lift_options(options), AUTO, hot=chosen.keys())
 
 
@@ -216,8 +206,8 @@ def compile_group(
     lacking: dict[int, Death] = {}
     build = BuildOptions(jobs, chosen_cpu(options.cpu))
     while True:
-        plan = _plan(guest, options, functions)
-        work = partial(_compile, plan=plan, number=number, cpu=build.cpu)  # workers inherit it through fork
+        plan = _plan(guest, options, functions, number)
+        work = partial(_compile, plan=plan, cpu=build.cpu)  # workers inherit it through fork
         try:
             return Group(number, functions, tuple(in_workers(plan.shards(), work, build))), lacking
         except CompilerDied as died:

@@ -75,14 +75,12 @@ class Lifter:
         if self._opt == "light":
             starts = with_cold(program, starts, starts)
         prefix = f"piece{len(self.entries)}_"
+        starts = {start: dataclasses.replace(one, symbol=prefix + one.symbol) for start, one in starts.items()}
         entries = []
         for start in sorted(starts):
             for function in lift_function(program.functions[start], starts, options, len(self._waiting)):
-                calls = frozenset(prefix + symbol for symbol in function.calls)
-                text = function.text.replace("@fn_", f"@{prefix}fn_")
-                symbol = prefix + function.symbol
-                self._waiting.append(dataclasses.replace(function, symbol=symbol, text=text, calls=calls))
-                entries += [(pc, symbol) for pc in function.entries]
+                self._waiting.append(function)
+                entries += [(pc, function.symbol) for pc in function.entries]
         self.entries.append(entries)
         if len(self._waiting) >= MODULE_FUNCTIONS:
             self._compile(module_text(self._waiting, this_target().triple), self._opt)
