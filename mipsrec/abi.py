@@ -7,6 +7,7 @@ changes the table or the message gives it another version.
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -129,15 +130,17 @@ def llvm_declaration(name: str) -> str:
 
 LIBRARY_MAGIC = 0x4352494D
 """MIRC"""
-LIBRARY_VERSION = 5
+LIBRARY_VERSION = 6
 LIBRARY_SEGMENTS = 4
 MEMORY_MODELS = {"flat": 0, "paged": 1, "thunk": 2}
+CALL_MODELS = {"direct": 0, "thunked": 1, "instrumented": 2}
 
 LIBRARY_WORDS = (
     ("magic", "uint32_t", ""),
     ("version", "uint32_t", ""),
     ("layout", "uint32_t", "MR_STATE_LAYOUT the code was made for"),
-    ("memory_model", "uint32_t", ""),
+    ("memory_model", "uint32_t", "enum mr_memory_model"),
+    ("call_model", "uint32_t", "enum mr_call_model"),
     ("cpu_level", "uint32_t", "of the processors that it needs: number in mipsrec/target, from 1 on"),
     ("bias", "uint32_t", "load bias of an ET_DYN guest that guest pcs here include"),
     ("fr", "uint32_t", "Status.FR the code was made for"),
@@ -247,6 +250,8 @@ def library_header() -> str:
         "/* A finished library ends in the magic, then mr_checksum of every byte before it, little-endian. */",
         f"#define MR_FOOTER_BYTES {FOOTER_BYTES}u",
         _enum("mr_memory_model", "MR_", MEMORY_MODELS),
+        f"#define MR_MEMORY_MODEL_NAMES {', '.join(map(json.dumps, MEMORY_MODELS))} /* in the order of the numbers */",
+        _enum("mr_call_model", "MR_CALLS_", CALL_MODELS),
         *c_struct("mr_entry", entry),
         "/* An executable part of the guest's file: mapped from `offset` of the file to `guest`, plus the delta. */",
         *c_struct("mr_library_segment", segment),

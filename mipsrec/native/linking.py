@@ -123,9 +123,10 @@ def table_text(found: list[tuple[int, str]], identity: LibraryIdentity, triple: 
     entries = sorted(dict(sorted(found, reverse=True)).items())
     words: dict[str, int | str] = {
         "magic": abi.LIBRARY_MAGIC, "version": abi.LIBRARY_VERSION, "layout": layout_id(),
-        "memory_model": abi.MEMORY_MODELS[identity.memory], "cpu_level": identity.cpu.level, "bias": guest.bias,
-        "fr": guest.fr, "nan2008": int(guest.nan2008), "relocatable": int(guest.relocatable),
-        "entry_count": len(entries), "enter": "mr_enter", "fallback": "call_unlifted", "delta": DELTA[1:],
+        "memory_model": abi.MEMORY_MODELS[identity.memory], "call_model": abi.CALL_MODELS[identity.calls],
+        "cpu_level": identity.cpu.level, "bias": guest.bias, "fr": guest.fr,
+        "nan2008": int(guest.nan2008), "relocatable": int(guest.relocatable), "entry_count": len(entries),
+        "enter": "mr_enter", "fallback": "call_unlifted", "delta": DELTA[1:],
         "pcs": f"__start_{POOL_SECTION}", "pcs_end": f"__stop_{POOL_SECTION}",
     }  # fmt: skip
     fields = []

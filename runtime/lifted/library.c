@@ -91,6 +91,8 @@ static const char *check_table(const struct mr_open_library *library)
     if (table->memory_model > MR_THUNK)
         return reason("the library uses memory model %u, which this host does not know; rebuild it",
                       table->memory_model);
+    if (table->call_model > MR_CALLS_INSTRUMENTED)
+        return reason("the library uses call model %u, which this host does not know; rebuild it", table->call_model);
     return NULL;
 }
 
@@ -171,7 +173,7 @@ static void print_fact(const char *name, const char *text, size_t most_bytes)
 
 void mr_library_describe(const char *path)
 {
-    static const char *const models[] = {"flat", "paged", "thunk"};
+    static const char *const models[] = {MR_MEMORY_MODEL_NAMES};
     char cpu_name[MR_CPU_NAME_BYTES];
     const struct mr_open_library *library = mr_library_examine(path, false);
     const struct mr_library *table = library->table;

@@ -74,13 +74,6 @@ static bool write_fallback(uintptr_t target)
 
 /* ---- loading ---- */
 
-static bool tells_of_calls(const struct mr_library *table)
-{
-    static const char thunked[] = "--calls thunked", instrumented[] = "--calls instrumented";
-    return memmem(table->options, sizeof table->options, thunked, sizeof thunked - 1) != NULL ||
-           memmem(table->options, sizeof table->options, instrumented, sizeof instrumented - 1) != NULL;
-}
-
 bool mr_library_tells_of_calls(void)
 {
     return !__atomic_load_n(&silent_code, __ATOMIC_RELAXED);
@@ -151,7 +144,7 @@ struct mr_module *mr_module_for(struct mr_open_library *library, uint32_t delta,
         module->code_file = mr_code_file_number(module->low_pc);
         mr_dispatch_open(module->low_pc, module->high_pc);
     }
-    silent_code |= !tells_of_calls(module->table);
+    silent_code |= module->table->call_model == MR_CALLS_DIRECT;
     if (mr_options.profile_path != NULL)
         mr_lines_find(library, 0); /* the handler that takes samples must not be the first who asks */
     mr_debugger_tell(module);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mipsrec import abi, emit
+from mipsrec import abi, emit, options
 
 SOURCES = [path.read_text() for path in sorted(Path(str(emit.__file__)).parent.glob("*.py"))]
 OWN = {"mr_enter", "mr_library", "mr_pcs_first"}
@@ -30,5 +30,9 @@ def test_both_languages_are_told_the_same() -> None:
 
 
 def test_sizes_of_what_is_written_to_files_and_sockets() -> None:
-    assert abi.LIBRARY_HEADER_BYTES == 332 and abi.library_word("entry_count") == 9
+    assert abi.LIBRARY_HEADER_BYTES == 336 and abi.library_word("entry_count") == 10
     assert abi.request_head().size == 1176
+
+
+def test_models_are_those_of_the_options() -> None:
+    assert tuple(abi.MEMORY_MODELS) == options.MEMORY_MODELS and tuple(abi.CALL_MODELS) == options.CALL_MODELS

@@ -134,6 +134,7 @@ def test_not_a_library(host: Path, little: Guest, tmp_path: Path) -> None:
         ({"version": 99}, ("format version 99", "rebuild")),
         ({"layout": 1}, ("mipsrec 0.0.9", "rebuild")),
         ({"memory_model": 7}, ("memory model 7",)),
+        ({"call_model": 3}, ("call model 3", "rebuild")),
         ({"bias": 0x10000}, ("0x00010000",)),
         ({"fr": 1}, ("FR=1",)),
         ({"cpu_level": 9}, ("x86-64-v9",)),
