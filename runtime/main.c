@@ -50,14 +50,6 @@ static bool wants_identity(enum mr_memory_model model)
     return model == MR_FLAT && !MR_ADDRESS_SANITIZER; /* its shadow memory is in the low 4 GiB */
 }
 
-/* That of the store's code: variants are named after it first (mipsrec/cache/folders.py). */
-static enum mr_memory_model model_of_variant(const char *variant)
-{
-    if (variant != NULL && strncmp(variant, "paged-", 6) == 0)
-        return MR_PAGED;
-    return variant != NULL && strncmp(variant, "thunk-", 6) == 0 ? MR_THUNK : MR_FLAT;
-}
-
 static void init_state(struct mr_state *s, const struct mr_image *image, uint32_t sp, enum mr_memory_model model)
 {
     GPR(s, MR_REG_SP) = sp;
@@ -98,7 +90,7 @@ int main(int argc, char **argv)
     if (named)
         model = (enum mr_memory_model)mr_library_examine(mr_options.library_path, true)->table->memory_model;
     else if (native)
-        model = model_of_variant(mr_options.variant);
+        model = mr_options.memory_model;
     else if (mr_baseline_on)
         model = MR_FLAT;
     mr_memory_reserve(wants_identity(model));

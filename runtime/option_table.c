@@ -69,6 +69,24 @@ void mr_option_window(const char *text)
         mr_usage_error("--window must be auto, identity or any, not '%s'", text);
 }
 
+static const char *const memory_models[] = {MR_MEMORY_MODEL_NAMES};
+
+static void parse_memory(const char *text)
+{
+    for (unsigned i = 0; i < sizeof memory_models / sizeof *memory_models; i++) {
+        if (strcmp(text, memory_models[i]) == 0) {
+            mr_options.memory_model = (enum mr_memory_model)i;
+            return;
+        }
+    }
+    mr_usage_error("--memory must be flat, paged or thunk, not '%s'", text);
+}
+
+static const char *hand_on_memory(bool same __attribute__((unused)))
+{
+    return mr_options.memory_model != MR_FLAT ? memory_models[mr_options.memory_model] : NULL;
+}
+
 static void parse_tier(const char *text)
 {
     if (strcmp(text, "auto") != 0 && strcmp(text, "aot") != 0 && strcmp(text, "baseline") != 0 && strcmp(text, "interp") != 0)
@@ -219,6 +237,8 @@ const struct mr_option_row mr_option_rows[] = {
      .help = "folders like it that are only read, asked after it and before the system's; else $MIPSREC_CACHE_PATH"},
     {.name = "--variant", .argument = "NAME", .text = &mr_options.variant, .inherited = true,
      .help = "which of the ways to translate it was made in; default flat-direct-auto-PROCESSOR"},
+    {.name = "--memory", .argument = "flat|paged|thunk", .apply = parse_memory, .hand_on = hand_on_memory,
+     .help = "the memory model of that variant; default flat"},
     {.name = "--compile-server", .argument = "COMMAND", .text = &mr_options.compile_server, .hand_on = hand_on_server,
      .help = "have code that is hot recompiled meanwhile: starts the server if need be. Words of COMMAND are separated\n"
              "by newlines; leading words NAME=VALUE are its environment"},

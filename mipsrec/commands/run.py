@@ -197,7 +197,12 @@ def store_words(options: Options) -> list[str]:
     words = ["--cache", str(cache_folder()) if has_folder() else ""]
     if not has_folder() and (layers := layer_folders()):
         words += ["--layers", ":".join(map(str, layers))]
-    return words if is_default(options) else [*words, "--variant", variant_of(options)]
+    return words if is_default(options) else [*words, *variant_words(variant_of(options), options)]
+
+
+def variant_words(variant: str, options: Options) -> list[str]:
+    """Return the host's options for the code of a variant of the store, which was made with these options."""
+    return ["--variant", variant, "--memory", options.memory]
 
 
 def library_words(library: str, arguments: argparse.Namespace) -> list[str]:

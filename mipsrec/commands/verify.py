@@ -36,7 +36,7 @@ from .divergence import Record, describe
 from .guest_files import guest_file, guest_files, sysroot_of
 from .host_process import exit_status, running
 from .progress import progress_bar
-from .run import flag_words, guest_words, is_dynamic, library_words, surroundings_words
+from .run import flag_words, guest_words, is_dynamic, library_words, surroundings_words, variant_words
 
 DESCRIPTION = """\
 Runs a program twice at once: as lifted code, and in the interpreter. System calls are made once, and both see their
@@ -140,8 +140,9 @@ def _code_words(arguments: argparse.Namespace, guest: pipeline.Guest) -> list[st
         reason = "--static-lib is all that is verified" if arguments.library is not None else "the program is static"
         raise UsageError(f"--with {arguments.with_files[0]}: {reason}, so code of other files has nothing to do")
     if arguments.library is None and is_dynamic(guest.image.path):
-        variant = with_room(lambda: _store_variant(arguments, options_of(arguments)))
-        return ["--cache", str(cache_folder()), "--variant", variant]
+        options = options_of(arguments)
+        variant = with_room(lambda: _store_variant(arguments, options))
+        return ["--cache", str(cache_folder()), *variant_words(variant, options)]
     return library_words(str(_library(arguments, guest)), arguments)
 
 

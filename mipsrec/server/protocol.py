@@ -11,20 +11,23 @@ import errno
 import hashlib
 import json
 import os
-import re
 import socket
 import struct
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from ..abi import MOST_PCS, REQUEST_KINDS, REQUEST_MAGIC, REQUEST_VERSION, request_head
-from ..cache.folders import own_folder, source_digest
+from ..cache.folders import own_folder, source_digest, variant_of
 from ..errors import BuildError
 from ..files import trust
 from ..files.this_user import is_this_user
 from ..options import CALL_MODELS, LEVELS, MEMORY_MODELS, Options
-from ..target.cpu import CHOICES, choice_of, least_cpu
+from ..target.cpu import CHOICES
 
 HOT, STATUS, STOP, FINISH = (REQUEST_KINDS[kind] for kind in ("hot", "status", "stop", "finish"))
 """What is hot; how are things?; end; compile all that was ever asked for, and make groups of functions one."""
@@ -32,9 +35,6 @@ _HEAD = request_head()
 _PC = struct.Struct("<II")
 PACKET_BYTES = _HEAD.size + MOST_PCS * _PC.size
 _SUN_PATH_BYTES = 108
-_VARIANT = re.compile(
-    "-".join(f"({'|'.join(names)})" for names in (MEMORY_MODELS, CALL_MODELS, LEVELS, (*CHOICES, least_cpu().name)))
-)
 
 
 class Refused(Exception):
@@ -76,13 +76,22 @@ def unpack(packet: bytes) -> Message:
     return Message(kind, variant.rstrip(b"\0").decode("ascii", "replace"), name, pcs)
 
 
+@cache
+def _variants() -> Mapping[str, Options]:
+    """Return the variants of the store that the server adds to, by name: those of whole programs, for this machine."""
+    found = {}
+    for memory, calls, opt, cpu in product(MEMORY_MODELS, CALL_MODELS, LEVELS, CHOICES):
+        with suppress(BuildError):
+            options = Options(opt=opt, memory=memory, calls=calls, cpu=cpu)
+            found[variant_of(options)] = options
+    return found
+
+
 def options_of(variant: str) -> Options:
-    """Return how to translate for a variant of the store (cache.variant_of); raises Refused."""
-    found = _VARIANT.fullmatch(variant)
-    if found is None:
+    """Return how to translate for a variant of the store; raises Refused."""
+    if variant not in _variants():
         raise Refused(f"there is no variant {variant!r}")
-    memory, calls, opt, cpu = found.groups()
-    return Options(opt=opt, memory=memory, calls=calls, cpu=choice_of(cpu))
+    return _variants()[variant]
 
 
 # ---- the socket ----

@@ -2,6 +2,8 @@
 #ifndef MR_BASE_OPTIONS_H
 #define MR_BASE_OPTIONS_H
 
+#include "mr_library.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,6 +17,7 @@ struct mr_options {
     const char *cache_path;   /* folder of mipsrec's cache, or NULL: wherever it is */
     const char *layers;       /* more folders like it, with colons between them, or NULL: as the environment says */
     const char *variant;      /* of the code in it, or NULL: the default */
+    enum mr_memory_model memory_model; /* of that code */
     const char *compile_server; /* command that starts it (growth/aside.c), or NULL: none is asked */
     bool shares_root;         /* with another process, which can change it: no notes are written */
     bool executed;            /* by a guest: no variable of the environment is for the host */

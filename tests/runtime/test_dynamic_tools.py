@@ -129,7 +129,8 @@ def test_verify_under_sanitizers(guest: DynamicGuest, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     verify_wrong(guest, cache, "libplug.so:*", "--memory", "paged", guest.program, "plug", guest.plug)
     (variant,) = cache.glob("code/*/paged-*")
-    status, errors, record = run_sanitized(["--cache", str(cache), "--variant", variant.name], guest)
+    store = ["--cache", str(cache), "--variant", variant.name, "--memory", "paged"]
+    status, errors, record = run_sanitized(store, guest)
     assert (status, errors, record["kind"]) == (1, "", "divergence")
     (plug,) = (file for file in record["files"] if file["path"] == str(guest.plug))
     assert plug["identity"] == load_elf(guest.plug).identity and plug["low"] <= record["agreed"]["pc"] < plug["high"]

@@ -64,7 +64,7 @@ class Stored:
             shutil.copy(store(load_elf(path), self.options), self.code(path))
 
     def command(self, *words: object) -> list[object]:
-        store = ["--cache", self.cache, "--variant", variant_of(self.options)]
+        store = ["--cache", self.cache, "--variant", variant_of(self.options), "--memory", self.options.memory]
         return [self.host, "--stats", "--tier", "aot", *store, *words]
 
     def run(self) -> str:
