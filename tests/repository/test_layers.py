@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -147,3 +148,37 @@ def test_slots_that_may_not_run_are_the_business_of_analysis(path: Path) -> None
 
 def test_the_search_sees_llvm_text() -> None:
     assert llvm_text('"""An i32."""\nwriter.value(f"add i32 {a}, 1")\n') == ["add i32 "]
+
+
+HOLDS_IR = ("emit", "native", "server", "ir_dump", "pipeline")
+EDITS_TEXT = {
+    ("emit/writer.py", "re.compile", 1): "finds the operands that were loaded just before; it changes none",
+    ("ir_dump.py", "re.compile", 1): "names of files in a dump",
+    ("native/linking.py", "replace", 2): "quotes the path of an object for the linker",
+}
+"""What looks for patterns in text, or replaces parts of it, how often, and why that is no edit of IR."""
+
+
+def text_edits(source: str) -> list[str]:
+    """Return the functions of `re` that a module uses, and its calls of `str.replace`; `os.replace` moves a file."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "re":
+            found.append(f"re.{node.attr}")
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "replace":
+            if not (isinstance(node.func.value, ast.Name) and node.func.value.id in ("os", "dataclasses")):
+                found.append("replace")
+        elif isinstance(node, ast.ImportFrom) and node.module == "re":
+            found.append("from re")
+    return found
+
+
+def test_ir_is_printed_once_and_not_edited() -> None:
+    paths = (path for path in MODULES if top_name(path) in HOLDS_IR)
+    found = Counter((top_and_name(path), edit) for path in paths for edit in text_edits(path.read_text()))
+    assert {(*place, count) for place, count in found.items()} == EDITS_TEXT.keys()
+
+
+def test_the_search_sees_edits_of_text() -> None:
+    source = 'from re import sub\ntext = re.sub("a", "b", ir).replace("x", "y")\nos.replace(a, b)\nreplace(c)\n'
+    assert Counter(text_edits(source)) == Counter(("from re", "re.sub", "replace"))
