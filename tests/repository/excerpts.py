@@ -34,7 +34,8 @@ def _block(command: str) -> re.Pattern[str]:
 LIFE = ROOT / "docs" / "design" / "life-of-an-instruction.md"
 PASS = ROOT / "docs" / "howto" / "add-a-pass.md"
 PLAN = ROOT / "docs" / "design" / "plan.md"
-PAGES = {LIFE: _block(""), PASS: _block("(?:cat|sed) "), PLAN: _block("")}
+FORMATS = ROOT / "docs" / "design" / "file-formats.md"
+PAGES = {LIFE: _block(""), PASS: _block("(?:cat|sed) "), PLAN: _block(""), FORMATS: _block("")}
 """For each page, what its blocks look like. In a how-to, the other commands are for the reader to run."""
 NATIVE = ("mipsrec build", "objdump")
 """How commands begin whose output depends on the version of LLVM."""

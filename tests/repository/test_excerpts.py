@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.repository.excerpts import (
+    FORMATS,
     LIFE,
     PASS,
     PLAN,
@@ -55,7 +56,7 @@ def test_native_code_is_what_this_version_of_llvm_makes(folder: Path) -> None:
     check(folder, is_native=True)
 
 
-@pytest.mark.parametrize(("page", "count"), [(PASS, 3), (PLAN, 1)])
+@pytest.mark.parametrize(("page", "count"), [(PASS, 3), (PLAN, 1), (FORMATS, 6)])
 def test_other_pages(page: Path, count: int) -> None:
     text = page.read_text()
     assert len(blocks(text, page)) == count
