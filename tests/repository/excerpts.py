@@ -35,7 +35,10 @@ LIFE = ROOT / "docs" / "design" / "life-of-an-instruction.md"
 PASS = ROOT / "docs" / "howto" / "add-a-pass.md"
 PLAN = ROOT / "docs" / "design" / "plan.md"
 FORMATS = ROOT / "docs" / "design" / "file-formats.md"
-PAGES = {LIFE: _block(""), PASS: _block("(?:cat|sed) "), PLAN: _block(""), FORMATS: _block("")}
+START = ROOT / "docs" / "howto" / "where-to-start.md"
+PAGES = {
+    LIFE: _block(""), PASS: _block("(?:cat|sed) "), PLAN: _block(""), FORMATS: _block(""), START: _block("mipsrec "),
+}  # fmt: skip
 """For each page, what its blocks look like. In a how-to, the other commands are for the reader to run."""
 NATIVE = ("mipsrec build", "objdump")
 """How commands begin whose output depends on the version of LLVM."""
