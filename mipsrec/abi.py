@@ -1,8 +1,8 @@
 """What Python and the C host must state alike, beside the state's layout (state.py): both take it from here.
 
 Enters: nothing. Leaves: constants for Python, and the text of three headers for the host: `mr_abi.h` (what recompiled
-code calls), `mr_library.h` (the table in a library) and `mr_request.h` (the message to the compile server). Whoever
-changes the table or the message gives it another version.
+code calls), `mr_library.h` (the table in a library) and `mr_request.h` (the message to the compile server). A
+change of the table or of the message gives it another version.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class ProfileError(MipsrecError):
 
 
 class OutputError(MipsrecError):
-    """Standard output cannot be written; `is_unread`: since whoever read it has left."""
+    """Standard output cannot be written; `is_unread`: since its reader has left."""
 
     def __init__(self, reason: OSError) -> None:
         super().__init__(f"standard output cannot be written ({reason.strerror or reason})")

@@ -1,4 +1,4 @@
-"""Standard output that says when it cannot be written: one error of its own kind, whoever prints.
+"""Standard output that says when it cannot be written: one error of its own kind, whichever module prints.
 
 Enters: this process's standard output. Leaves: `sys.stdout` for a while, whose failures are `OutputError`; they are
 none of the many other reasons for an OSError. What was printed is written when the while ends. What its encoding has no

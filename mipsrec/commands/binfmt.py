@@ -129,7 +129,7 @@ def _default_flags() -> str:
 def _host(given: str | None) -> Path:
     """Return the absolute path of the host to register; copies it to where the caller wants it and it is not.
 
-    The kernel executes it for all users, whoever registers it: nobody but root and this user may choose what it is.
+    The kernel executes it for all users: no other user than root and this one may choose what it is.
     Nothing is made where it is refused.
     """
     path = Path(given).absolute() if given is not None else host_executable()

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def quoted(text: str) -> str:
-    """Return text as it stands within a quoted string of DOT: names are of whoever made the program."""
+    """Return text as it stands within a quoted string of DOT: the maker of the program chose its names."""
     return one_line(text).replace("\\", "\\\\").replace('"', '\\"')
 
 

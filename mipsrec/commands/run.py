@@ -253,7 +253,7 @@ def guest_words(arguments: argparse.Namespace) -> list[str]:
 
 
 def is_dynamic(program: Path) -> bool:
-    """Return whether a program names an interpreter; what cannot be read is left to whoever runs it."""
+    """Return whether a program names an interpreter; what cannot be read is left to the host."""
     try:
         with open_input(program, MOST_ELF_BYTES) as stream:
             header = stream.read(52)

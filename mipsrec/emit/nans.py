@@ -282,7 +282,7 @@ class NanGuards:
             self._file.set(unit, 0 if unit.type == "word" else "0.0")
 
     def show_last(self) -> None:
-        """Store the last instruction into the state, for whoever looks at FCSR."""
+        """Store the last instruction into the state, for code that looks at FCSR."""
         self.finish()
         self._file.flush(self._current.op.on_view)
 

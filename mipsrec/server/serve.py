@@ -200,7 +200,7 @@ def _listen(path: Path) -> socket.socket:
 
 
 def _be_modest() -> None:
-    """Let all who work for somebody go first."""
+    """Let processes that a user waits for go first."""
     with suppress(OSError):
         os.nice(19)
     with suppress(OSError):
