@@ -53,8 +53,8 @@ struct mr_counters {
 };
 extern _Thread_local struct mr_counters mr_counters;
 
-/* What a thread's code outside the library works for: samples tell it. Whoever is left by a jump leaves it as it was, so who
- * begins something sets it, and who ends it sets it back. */
+/* What a thread's code outside the library works for: samples tell it. A frame that a jump leaves does not set it
+ * back, so the function that begins something sets it, and the one that ends it sets it back. */
 enum mr_activity { MR_FOR_LIFTED, MR_INTERPRETING, MR_FOR_CALL };
 struct mr_doing {
     enum mr_activity activity;

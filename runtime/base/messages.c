@@ -1,6 +1,6 @@
 /* Messages of the host on standard error, each by one write: a guest may end while the host is anywhere.
  *
- * Names of files are of whoever made them. Their control characters are written out, so that none makes a line of its own or
+ * The makers of files chose their names. Their control characters are written out, so that none makes a line of its own or
  * moves the terminal's cursor.
  */
 #include "base/messages.h"

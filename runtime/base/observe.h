@@ -2,7 +2,7 @@
  *
  * The lower folders call them through one table, which is empty when nobody looks on. Each fills in its part before the
  * guest's first instruction, and nobody changes the table afterwards, so that threads read it without a lock. A flag beside
- * the table says whether to call now; where there is none, MR_TELL calls whoever is there.
+ * the table says whether to call now; where there is none, MR_TELL calls each observer that is there.
  */
 #ifndef MR_BASE_OBSERVE_H
 #define MR_BASE_OBSERVE_H

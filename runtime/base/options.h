@@ -13,7 +13,7 @@ struct mr_options {
     bool stats;               /* counters on standard error at the end */
     bool report;              /* registers and a disassembled line when a signal ends the guest */
     const char *library_path; /* the recompiled library, or NULL */
-    bool trust_library;       /* whoever can write it */
+    bool trust_library;       /* also where another user can write it */
     const char *cache_path;   /* folder of mipsrec's cache, or NULL: wherever it is */
     const char *layers;       /* more folders like it, with colons between them, or NULL: as the environment says */
     const char *variant;      /* of the code in it, or NULL: the default */

@@ -226,7 +226,7 @@ void mr_unit_forget_at(const struct mr_state *s, uint32_t pc)
 {
     uint8_t *code = mr_code_of(s, pc);
     if (code != NULL)
-        forget(s, unit_at(code)); /* what its pages note of it is dropped when somebody looks */
+        forget(s, unit_at(code)); /* what its pages note of it is dropped when the dispatcher looks */
 }
 
 /* Drops what a page notes of forgotten units. Returns whether there were any. */

@@ -31,10 +31,10 @@ typedef uint64_t mr_fp_function(struct mr_state *s, uint64_t a, uint64_t b, uint
 /* ---- fpu.c ---- */
 
 /* Gives the host the rounding mode and flushing that s->fcsr asks for, and takes away flags that s->fcsr does not have. For
- * whoever changes it by other ways than mr_ctc1: a new thread, the return from a signal handler. */
+ * callers that change it by other ways than mr_ctc1: a new thread, the return from a signal handler. */
 void mr_fpu_enter(struct mr_state *s);
 /* Gives s->fcsr what belongs there: the exception flags that have gathered in the host's FPU, and the causes of the last
- * instruction. For whoever reads s->fcsr by other ways than mr_cfc1: the copy for a new thread. */
+ * instruction. For callers that read s->fcsr by other ways than mr_cfc1: the copy for a new thread. */
 void mr_fpu_collect(struct mr_state *s);
 /* The whole register with its condition codes, when the host's flags are collected; and the same backwards, for a thread that
  * enters its modes afterwards. */

@@ -43,7 +43,7 @@ void mr_debug_note_signal(struct mr_debug_thread *self, const struct mr_signal_i
     self->has_signal_info = true;
 }
 
-/* Asks until the debugger has answered, whoever else stops meanwhile. */
+/* Asks until the debugger has answered, whichever other threads stop meanwhile. */
 static void ask(struct mr_debug_thread *self, struct mr_signal_info *info)
 {
     const struct mr_debug_event event = {.kind = MR_DEBUG_SIGNAL, .signal = info->signal};

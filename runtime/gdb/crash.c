@@ -106,7 +106,7 @@ void mr_debug_crash(struct mr_state *s, int mips_signal, uint32_t pc, uint32_t a
     mr_fpu_collect(s);
     s->pc = pc;
     if (stop_all(s, (struct mr_debug_event){MR_DEBUG_SIGNAL, mips_signal, address})) {
-        mr_signals_set_host_mask(mask); /* whoever waits too long may be interrupted */
+        mr_signals_set_host_mask(mask); /* a user who waits too long may interrupt it */
         int fd = mr_debug_accept(mr_options.gdb_on_crash);
         if (fd >= 0) {
             mr_own_keep(MR_OWN_DEBUGGER, fd);

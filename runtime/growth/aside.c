@@ -105,7 +105,7 @@ static int become_server(void *given)
 }
 
 /* In a process between the guest's and the server, which is none of the guest's children. The server gives way to all who
- * work for somebody from its first instruction on, but no sooner: until it is another program, the guest waits for it. */
+ * work for a user from its first instruction on, but no sooner: until it is another program, the guest waits for it. */
 static int start_server(void *given)
 {
     struct start *start = given;

@@ -47,7 +47,7 @@ enum mr_sent { MR_SENT, MR_BUSY, MR_NOBODY };
 /* Asks for a file, by its path on this machine. Returns whether the server has it, has no room now, or is not there. */
 enum mr_sent mr_request_send(const char *path, int fd, const struct mr_hot_pc *pcs, size_t count);
 /* Whether nobody has started one within seconds, and processes without one have had so many samples that it is worth while:
- * this process, or, where it ends, those that ended before it, too. From now on somebody has started one. */
+ * this process, or, where it ends, those that ended before it, too. From now on one counts as started. */
 bool mr_server_is_to_start(uint64_t samples, bool ends);
 
 /* ---- command.c ---- */

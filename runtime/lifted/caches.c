@@ -85,7 +85,7 @@ static const char *follow_link(struct walk *walk, const char *rest)
     return NULL;
 }
 
-/* Looks at the last place. One that somebody else makes at once is looked at as any other. */
+/* Looks at the last place. One that another process makes at once is looked at as any other. */
 static bool look_or_make(const struct walk *walk, struct stat *status)
 {
     if (lstat(walk->real, status) == 0)
@@ -96,7 +96,7 @@ static bool look_or_make(const struct walk *walk, struct stat *status)
 }
 
 /* Goes on to the file of a name in the last place. In a sticky folder others can make names, but neither rename nor remove
- * those of somebody else: that is enough for a folder in it, whose owner is looked at. A file or a link of this user's they
+ * those of another user: that is enough for a folder in it, whose owner is looked at. A file or a link of this user's they
  * can move there, out of a folder of theirs. Returns NULL, or who else can change what that is. */
 static const char *enter(struct walk *walk, const char *name, const char *rest)
 {

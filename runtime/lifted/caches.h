@@ -50,7 +50,7 @@ bool mr_has_kernels_dates(int fd, const struct stat *status); /* of this machine
 /* The identity that is noted of this state of a file. */
 bool mr_note_identity(int fd, const struct stat *status, char identity[MR_IDENTITY_DIGITS + 1]);
 bool mr_note_is_whole(const struct stat *status); /* of a library: it is known to be as it was made */
-/* For whoever has read the file while its times told of changes (writers.h). */
+/* For a caller that has read the file while its times told of changes (writers.h). */
 void mr_note_write(const struct stat *status, const char *identity);
 void mr_note_whole(const struct stat *status);
 

@@ -151,7 +151,7 @@ void mr_code_file_mapped(uint32_t guest, uint32_t size_bytes, int fd, uint64_t o
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
         return;
     if (mr_descriptor_link(fd, file.path, sizeof file.path) < 0)
-        strcpy(file.path, "-"); /* there is no /proc: whoever looks goes by the identity */
+        strcpy(file.path, "-"); /* there is no /proc: readers go by the identity */
     file.delta = place_in_file(fd, offset, &address, &file) ? guest - address : guest - (uint32_t)offset;
     file.stamp = stamp_of(&status);
     bool wanted = mr_options.profile_path != NULL || mr_options.verify_fd >= 0;

@@ -14,7 +14,7 @@ struct mr_image {
     uint32_t flags;                     /* e_flags */
     uint32_t fp_abi;                    /* .MIPS.abiflags fp_abi, or 0 */
     bool nan2008;
-    uint8_t identity[32];               /* BLAKE2b-256 of the file; set where somebody asks (mr_image_identify) */
+    uint8_t identity[32];               /* BLAKE2b-256 of the file; set by mr_image_identify */
     struct mr_image_code {
         uint32_t guest, size_bytes;
         uint64_t offset;

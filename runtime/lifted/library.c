@@ -162,7 +162,7 @@ const char *mr_library_check_process(const struct mr_library *table)
     return NULL;
 }
 
-/* Prints a line that begins with a name; the text is of whoever made the file, and may have no end of its own. */
+/* Prints a line that begins with a name; the maker of the file chose the text, which may have no end of its own. */
 static void print_fact(const char *name, const char *text, size_t most_bytes)
 {
     char whole[PATH_MAX], shown[4 * PATH_MAX + 8];

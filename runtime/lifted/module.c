@@ -3,7 +3,7 @@
  * Enters: mappings of files by the guest. Leaves: entries of the dispatch table (dispatch.c). Which module has the code of a
  * guest page is noted page by page, when the page is mapped; the note goes when the page is unmapped, mapped anew, made
  * writable, or its instructions are said to have changed (forget.c). Entries are put into the table only when
- * somebody looks for one, for 64 KiB of guest code at a time: a program touches a small part of its libraries.
+ * the dispatcher looks for one, for 64 KiB of guest code at a time: a program touches a small part of its libraries.
  *
  * Everything that changes a table here is done under mr_lock. Readers take no lock: modules are only ever added, and an
  * entry or a note is one word.

@@ -10,10 +10,10 @@
  * minute, and then dates the next store.
  *
  * A file system that keeps files in memory writes nothing back, and need not know of stores: not even the first one after a
- * read is dated. Whoever opens a file there later can change it, and no time.
+ * read is dated. A process that opens a file there later can change it, and no time.
  *
- * Whoever wants to write to a file with a lease has its holder sent SIGIO. The guest must see none, so the holder is a
- * process for the moment, with all signals blocked; it opens the file anew, for a lease belongs to an open file.
+ * When a process wants to write to a file with a lease, the kernel sends its holder SIGIO. The guest must see none, so the
+ * holder is a process for the moment, with all signals blocked; it opens the file anew, for a lease belongs to an open file.
  */
 #include "lifted/writers.h"
 

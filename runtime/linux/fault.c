@@ -2,7 +2,7 @@
  *
  * A fault is the guest's when its address lies in the guest's window or in the guard below the host stack. Accesses that the
  * host makes on the guest's behalf, in system calls and for frames of signals, raise nothing: the host goes on at its
- * recovery. An access below the stack makes that grow, whoever makes it (memory/growing.c).
+ * recovery. An access below the stack makes that grow, be it the guest's or the host's (memory/growing.c).
  * Not done here: what a guest's own exceptions raise (exception.c), how its handlers are called (signal_delivery.c), and what
  * becomes of frames of lifted code meanwhile (run/waiting.c).
  */

@@ -15,7 +15,7 @@ void mr_faults_take_back(void);
 _Noreturn void mr_die_of_host_signal(int host_signal);
 /* In a handler of the host: makes the registers as exact as the interrupted code has them; returns the guest's pc. */
 uint32_t mr_interrupted_pc(struct mr_state *s, const void *context);
-void mr_take_sent(const siginfo_t *info, void *context); /* a signal that the host needs for itself, but somebody sent */
+void mr_take_sent(const siginfo_t *info, void *context); /* a signal that the host needs for itself, but a process sent */
 
 /* ---- exception.c ---- */
 /* A synchronous signal: its MIPS number, si_code and si_addr, raised by the instruction at pc. Returns the pc to go on at,

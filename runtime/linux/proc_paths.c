@@ -248,7 +248,8 @@ static int open_own_program(void)
     return mr_own_openat(proc, name ? name : path, O_PATH);
 }
 
-/* Whoever starts a host may have given it other descriptors, and may exchange them: so what is looked at is what is used. */
+/* The process that starts a host may have given it other descriptors, and may exchange them: what is looked at is what is
+ * used. */
 static int open_program(long process)
 {
     char own_path[MR_PROC_ROOM], its_path[MR_PROC_ROOM], theirs[PATH_MAX], ours[PATH_MAX];

@@ -179,7 +179,7 @@ void mr_signal_to_process(const struct mr_signal_info *info)
 
 void mr_signals_take_waiting(void)
 {
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* what this thread takes is seen by whoever adds one now */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* what this thread takes is seen by a thread that adds one now */
     if (waiting_count == 0)
         return;
     uint64_t mask = take_lock();

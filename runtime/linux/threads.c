@@ -185,7 +185,7 @@ static void leave_robust_list(uint32_t head, pid_t owner)
     changing &= ~PRIORITY_INHERITANCE;
     for (uint32_t count = 0; (entry & ~PRIORITY_INHERITANCE) != head && count < ROBUST_ENTRIES_MAX; count++) {
         entry &= ~PRIORITY_INHERITANCE;
-        bool more = mr_read32(entry, &next) == 0; /* before whoever wakes frees the entry */
+        bool more = mr_read32(entry, &next) == 0; /* before a thread that wakes frees the entry */
         if (entry != changing)
             tell_owner_died(entry + offset, owner);
         if (!more)

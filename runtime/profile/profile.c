@@ -135,7 +135,7 @@ static bool start_timer(void)
 static void thread_begins(void)
 {
     stack_high = (uintptr_t)__builtin_frame_address(0);
-    mr_samples_release(); /* whoever ran the host may have blocked the signal */
+    mr_samples_release(); /* the process that ran the host may have blocked the signal */
     if (!start_timer() && mr_profiling && gettid() == getpid())
         mr_fail("--profile: cannot make a timer: %s", strerror(errno));
 }

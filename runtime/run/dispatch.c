@@ -1,6 +1,6 @@
 /* Control flow between lifted code, the interpreter and the host's stack.
  *
- * Lifted functions return the guest pc to go on at. Whoever called one compares it with the pc it expects; on a mismatch it
+ * Lifted functions return the guest pc to go on at. The caller of one compares it with the pc it expects; on a mismatch it
  * returns that pc upward, and so every pc that has no place among the host's frames ends up in a loop here, which looks
  * for a lifted entry and else interprets. Nested loops (mr_call) end when the guest comes back to where they were begun,
  * or when its stack pointer shows that it has left the frame they were begun in. Where all this fills the host's stack,
@@ -99,7 +99,7 @@ uint32_t mr_call(struct mr_state *s, uint32_t target)
     return mr_run(s, target, stop_pc, stop_sp);
 }
 
-/* So the frames of whoever waits there stay, while a handler runs, another context, or code that nobody lifted. */
+/* So the frames that wait there stay, while a handler runs, another context, or code that nobody lifted. */
 uint32_t mr_run_nested(struct mr_state *s, uint32_t pc, uint32_t sp)
 {
     if (pc == restart.stop_pc || pc == NEVER_PC)

@@ -1,4 +1,4 @@
-/* The interpreter's loop: runs instructions until control leaves for recompiled or translated code, or for whoever waits.
+/* The interpreter's loop: runs instructions until control leaves for recompiled or translated code, or for a waiting frame.
  *
  * Most code comes by a few times before it is translated, which is too seldom for a cache of decoded instructions.
  * Self-modifying code needs no care: nothing decoded is kept.

@@ -112,7 +112,7 @@ static void add_bytes(const char *name, const uint8_t *bytes, uint32_t size_byte
     add("\"");
 }
 
-/* Bytes that JSON cannot have in a string, and those that are no ASCII, as the code points of Latin-1: whoever reads it gets
+/* Bytes that JSON cannot have in a string, and those that are no ASCII, as the code points of Latin-1: the reader gets
  * the bytes of the path. */
 static void add_text(const char *text)
 {

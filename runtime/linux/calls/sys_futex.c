@@ -79,7 +79,7 @@ static int64_t wake_with_operation(struct mr_call *c)
  *
  * The kernel writes thread numbers into the word of such a futex, in its own byte order. So for a guest of the other
  * one the word is changed here (kernel/futex/pi.c says how), and waiting is that of a plain futex. Simplification:
- * nobody inherits a priority, and whoever is woken may find that another thread was faster.
+ * nobody inherits a priority, and a woken thread may find that another one was faster.
  */
 
 static bool exists(uint32_t thread)
