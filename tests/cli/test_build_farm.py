@@ -1,4 +1,4 @@
-"""`mipsrec build --dask`: a farm makes the same libraries, and whoever is lost is made up for or named."""
+"""`mipsrec build --dask`: a farm makes the same libraries, and a lost worker is made up for or named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notes on files: when the compile server writes one, and that whoever has read a file removes a wrong one."""
+"""Notes on files: when the compile server writes one, and that a command that has read a file removes a wrong one."""
 
 from __future__ import annotations
 

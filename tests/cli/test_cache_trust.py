@@ -289,7 +289,7 @@ def test_pruning_leaves_files_of_others(mine: Path) -> None:
 
 
 def test_a_folder_that_was_open_is_not_pruned(mine: Path) -> None:
-    """Whoever could write it may have put links there, or change them meanwhile."""
+    """A user who could write it may have put links there, or change them meanwhile."""
     (mine / "objects/ab").mkdir(parents=True)
     (mine / "objects/ab/cd").write_text("")
     (mine / "objects").chmod(0o777)

@@ -190,7 +190,7 @@ int main(int count, char **words)
 
 
 def test_a_terminal_does_not_become_the_users_own(tmp_path: Path) -> None:
-    """In the place of a program, or of what a program executes: whoever has its other end could send signals."""
+    """In the place of a program, or of what a program executes: the process at its other end could send signals."""
     guest, link = compile_guest(tmp_path, "big", WAITS, "-static"), tmp_path / "link"
 
     for words, status in (([guest, link], "7"), ([link], "1"), ([guest], "7")):

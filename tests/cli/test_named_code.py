@@ -83,7 +83,7 @@ def test_a_library_that_others_can_have_chosen(how: str, library: Path, shared: 
 @GIVES_AWAY
 @pytest.mark.parametrize("how", [("--install",), (), ("--format", "binfmt.d")])
 def test_a_host_to_register_must_be_nobody_else_s(how: tuple[str, ...], shared: Path) -> None:
-    """The kernel would execute it for all users, whoever writes the lines there."""
+    """The kernel would execute it for all users, and another user writes the lines there."""
     (shared / "mipsrec-host").write_text("")
     (shared / "mipsrec-host").chmod(0o755)
     give(shared / "mipsrec-host")

@@ -1,4 +1,4 @@
-/* RLIMIT_STACK: how far the stack grows, whoever touches what is below it, and who inherits the limit. */
+/* RLIMIT_STACK: how far the stack grows, by which accesses below it, and which programs inherit the limit. */
 #include "show.h"
 
 #include <alloca.h>

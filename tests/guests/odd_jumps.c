@@ -1,4 +1,4 @@
-/* Jumps that no compiler makes: in number, which must not fill the stack of whoever executes them, and of handlers.
+/* Jumps that no compiler makes: in number, which must not fill the stack of the executor, and of handlers.
  *
  * Without a libc. The first letter of the argument says which: l: calls that link through another register than ra; g: code
  * that is generated and the program's own jump to each other; s: they do so with two stack pointers in turn; c: the handler

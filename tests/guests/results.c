@@ -1,4 +1,4 @@
-/* Functions that give v0, v1 and a0 back in odd ways: to whoever comes next, elsewhere, later, with sp moved. */
+/* Functions that give v0, v1 and a0 back in odd ways: to the code that comes next, elsewhere, later, with sp moved. */
 __asm__(".set noreorder\n"
         ".macro function name\n .globl \\name\n .type \\name, @function\n \\name:\n .endm\n"
         ".macro enter\n addiu $29, $29, -8\n sw $31, 4($29)\n .endm\n"

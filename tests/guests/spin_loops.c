@@ -1,4 +1,4 @@
-/* Waits, in loops, for memory that somebody else writes; its exit status says what it found.
+/* Waits, in loops, for memory that another thread writes; its exit status says what it found.
  *
  * Without a libc: standard input is a file of a page, to be mapped twice. The first letter of the argument says who writes:
  * m: the loop itself, through the other mapping; c: a child; a: a child, and the loop counts to an end and makes the

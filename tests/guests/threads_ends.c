@@ -92,7 +92,7 @@ void signals(void)
     kill(getpid(), SIGUSR2); /* not for this thread, which blocks it */
     printf("%d\n", (int)join(thread));
 
-    kill(getpid(), SIGUSR2); /* waits for whoever takes it */
+    kill(getpid(), SIGUSR2); /* waits for a thread that takes it */
     thread = start(wait_for_signal, 0);
     printf("%d\n", (int)join(thread));
     sem_wait(&ready);

@@ -50,7 +50,7 @@ def test_a_script_that_is_written_is_refused(host: Path, tmp_path: Path) -> None
 
 
 def test_a_lock_of_another_program_is_no_mark(host: Path, tmp_path: Path) -> None:
-    """Whoever may read a file can lock all of it, or the byte that hosts lock of programs: natively it is written."""
+    """A reader of a file can lock all of it, or the byte that hosts lock of programs: natively it is written."""
     source = "#include <fcntl.h>\nint main(int n, char **w) { return open(w[n - 1], O_WRONLY | O_TRUNC) < 0; }\n"
     guest = build_guest(tmp_path, "little", source, "-static")
     script = tmp_path / "script"

@@ -53,7 +53,7 @@ def cpu_with(**registers: int) -> Cpu:
 
 
 def test_stops_at_lifted_jump_target_only(mixed: Interpreter) -> None:
-    """CODE is lifted too, but whoever asks to begin there knows."""
+    """CODE is lifted too, but the caller who asks to begin there knows."""
     after, _ = mixed.run(cpu_with(r9=CODE + 0x20), [ADD_ONE, JR_T1, ADD_ONE, *[NOP] * 5, ADD_ONE])
     assert (mixed.pc, after.gpr[V0]) == (CODE + 0x20, 2)
 

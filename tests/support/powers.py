@@ -1,4 +1,4 @@
-"""What this user may do on this machine, found by doing it once: whoever is root may still lack it in a container.
+"""What this user may do on this machine, found by doing it once: root may still lack it in a container.
 
 Enters: a deed by name. Leaves: whether it can be done, or the end of the test.
 """
