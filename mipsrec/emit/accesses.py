@@ -63,10 +63,10 @@ class Accesses:
         return self._promoted_value() or self._memory.load_float(base, displacement, type_, op.spin, op.volatile)
 
     def store_single(self, base: Value, displacement: int, value: Value) -> None:
-        self._store(base, displacement, "float", str(self._guards.settled(value)))
+        self._store(base, displacement, "float", str(self._guards.canonical(value)))
 
     def store_double(self, base: Value, displacement: int, value: Value) -> None:
-        self._store(base, displacement, "double", str(self._guards.settled(value)))
+        self._store(base, displacement, "double", str(self._guards.canonical(value)))
 
     def _store(self, base: Value, displacement: int, type_: str, value: str) -> None:
         variable = self._current.op.promoted

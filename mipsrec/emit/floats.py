@@ -93,7 +93,7 @@ class Floats:
         flag = "false" if predicate == "false" else self._writer.value(f"fcmp {predicate} {type_} {a}, {b}")
         first, second = (b, a) if predicate in ("olt", "ole") else (a, b)  # in the order of the host
         condition_ = f"fcmp uno {type_} {first}, {second}"
-        return str(self._guards.settled(self._guards.pend(flag, "i1", (a, type_), (b, type_), condition=condition_)))
+        return str(self._guards.canonical(self._guards.pend(flag, "i1", (a, type_), (b, type_), condition=condition_)))
 
     def float_convert(self, to: str, source: str, value: Value) -> Value:
         source_type, to_type = _TYPES[source], _TYPES[to]
@@ -117,10 +117,10 @@ class Floats:
         result = self._writer.value(f"freeze {to_type} {self._conversion('fptosi', to_type, source_type, value)}")
         lowest = -(1 << 31 if to == "w" else 1 << 63)  # what this machine gives for all that do not fit
         condition = f"icmp eq {to_type} {result}, {lowest}"
-        return self._guards.settled(self._guards.pend(result, to_type, (value, source_type), condition=condition))
+        return self._guards.canonical(self._guards.pend(result, to_type, (value, source_type), condition=condition))
 
     def _select(self, type_: str, flag: Value, a: Value, b: Value) -> str:
-        a, b = self._guards.settled_both(a, b)
+        a, b = self._guards.canonical_both(a, b)
         return self._writer.value(f"select i1 {flag}, {type_} {a}, {type_} {b}")
 
     def select_single(self, flag: Value, a: Value, b: Value) -> str:

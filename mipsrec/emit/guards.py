@@ -12,7 +12,7 @@ from .memory import Value
 
 
 class Guards(Protocol):
-    """Takes in results, and gives them back with the bits that MIPS would have made."""
+    """Takes in results, and gives them back canonical: with the bits that MIPS would have made."""
 
     def note(self, *operands: tuple[Value, str]) -> None:
         """Make the current instruction the last one that computed."""
@@ -26,10 +26,10 @@ class Guards(Protocol):
         """
         ...
 
-    def settled(self, value: Value) -> Value:
+    def canonical(self, value: Value) -> Value:
         """Return a value whose bits are MIPS's."""
 
-    def settled_both(self, a: Value, b: Value) -> tuple[Value, Value]:
+    def canonical_both(self, a: Value, b: Value) -> tuple[Value, Value]:
         """Return two values whose bits are MIPS's."""
         ...
 

@@ -1,7 +1,7 @@
 """Operations of the rows on registers, over the units of the register file.
 
 A single may be half of a pair, and a pair may have been set as a double. Who asks for bits gets those that MIPS would
-have made: the guards settle a value before (guards.py).
+have made: the guards make a value canonical before (guards.py).
 """
 
 from __future__ import annotations
@@ -62,17 +62,17 @@ class GuestRegisters:
         return 0 if self._units.fr else number & 1
 
     def word(self, number: int) -> Value:
-        return self._writer.value(f"bitcast float {self._guards.settled(self.single(number))} to i32")
+        return self._writer.value(f"bitcast float {self._guards.canonical(self.single(number))} to i32")
 
-    def _settled_unit(self, unit: Unit) -> Value:
+    def _canonical_unit(self, unit: Unit) -> Value:
         """Return a unit whose bits are wanted."""
         view = self._file.view(unit)
         if unit.type != PAIR:
-            self._guards.settled(self._file.get(unit))
+            self._guards.canonical(self._file.get(unit))
         elif view is not None:
-            self._guards.settled(view)
+            self._guards.canonical(view)
         for index in (0, 1):
-            self._guards.settled(self._file.halves.get(unit, {}).get(index, ""))
+            self._guards.canonical(self._file.halves.get(unit, {}).get(index, ""))
         return self._file.get(unit)
 
     def set_word(self, number: int, value: Value) -> None:
@@ -88,7 +88,7 @@ class GuestRegisters:
         """Return half of a pair."""
         view = self._file.view(unit)
         if view is not None and index not in self._file.halves.get(unit, {}):
-            self._guards.settled(view)
+            self._guards.canonical(view)
         return str(self._file.half(unit, index))
 
     def set_single(self, number: int, value: Value) -> None:
@@ -100,7 +100,7 @@ class GuestRegisters:
 
     def long(self, number: int) -> str:
         unit = self._units.fpr[number]
-        value = self._settled_unit(unit)
+        value = self._canonical_unit(unit)
         return self._writer.value(f"bitcast {TYPES[unit.type]} {value} to i64")
 
     def set_long(self, number: int, value: Value) -> None:
@@ -114,7 +114,7 @@ class GuestRegisters:
         view = self._file.view(unit)
         if view is not None and unit not in self._file.halves:
             return str(view)
-        return self._writer.value(f"bitcast {TYPES[unit.type]} {self._settled_unit(unit)} to double")
+        return self._writer.value(f"bitcast {TYPES[unit.type]} {self._canonical_unit(unit)} to double")
 
     def set_double(self, number: int, value: Value) -> None:
         unit = self._units.fpr[number]
@@ -124,7 +124,7 @@ class GuestRegisters:
             self._file.set_view(unit, value)
 
     def high(self, number: int) -> str:
-        half = self._guards.settled(self._half(self._units.fpr[number], 1))
+        half = self._guards.canonical(self._half(self._units.fpr[number], 1))
         return self._writer.value(f"bitcast float {half} to i32")
 
     def set_high(self, number: int, value: Value) -> None:

@@ -70,7 +70,7 @@ class NanGuards:
         self._pending: list[_Operation] = []
         self._unchecked: dict[str, str] = {}  # results of these that no other has taken in, and their types
         self._conditions: list[str] = []  # other reasons to perform them again
-        self._renamed: dict[str, str] = {}  # results settled in this block: one operand may settle those of another
+        self._renamed: dict[str, str] = {}  # results looked at in this block, by their old names
         self._last: tuple[int, tuple[tuple[Value, str], ...]] | None = None
         self._symbol = symbol
         self.replays: list[str] = []  # constants that it needs
@@ -102,7 +102,7 @@ class NanGuards:
     ) -> str:
         """Take in the current instruction's operation, to be performed again under `condition` or if it is a NaN.
 
-        Returns the result's name, which settling changes. What does not compute leaves FCSR's causes alone.
+        Returns the result's name, which canonicalising changes. What does not compute leaves FCSR's causes alone.
         """
         operands = tuple((self._renamed.get(str(value), value), kind) for value, kind in operands)
         if computes:
@@ -114,21 +114,21 @@ class NanGuards:
             self._conditions.append(condition)
         else:
             self._unchecked[result] = type_
-        return self.settle().get(result, result) if len(self._pending) >= MAX_PENDING else result
+        return self.canonicalise().get(result, result) if len(self._pending) >= MAX_PENDING else result
 
-    def settled(self, value: Value) -> Value:
+    def canonical(self, value: Value) -> Value:
         """Return a value whose bits are MIPS's."""
         if any(operation.result == value for operation in self._pending):
-            self.settle()
+            self.canonicalise()
         return self._renamed.get(str(value), value)
 
-    def settled_both(self, a: Value, b: Value) -> tuple[Value, Value]:
+    def canonical_both(self, a: Value, b: Value) -> tuple[Value, Value]:
         """Return two values whose bits are MIPS's."""
         if any(operation.result in (a, b) for operation in self._pending):
-            self.settle()
+            self.canonicalise()
         return self._renamed.get(str(a), a), self._renamed.get(str(b), b)
 
-    def settle(self) -> dict[str, str]:
+    def canonicalise(self) -> dict[str, str]:
         """Look at what is pending; return the new names of all results."""
         if not self._pending:
             return {}
@@ -258,14 +258,14 @@ class NanGuards:
 
     def convert_by_host(self, type_: str, value: Value, source: str) -> str:
         """Return the result of a conversion that compilers do not generate, or only beside writes to FCSR."""
-        value = self.settled(value)
+        value = self.canonical(value)
         self.note((value, source))
         arguments = f"ptr %s, i32 {self._current.word}, i64 {self._bits(value, source)}, i64 0, i64 0"
         return self._from_bits(self._writer.value(f"call i64 @mr_fp_again({arguments})"), type_)
 
     def finish(self) -> None:
         """Make all that was computed visible in the registers, the last instruction included."""
-        self.settle()
+        self.canonicalise()
         if self._last is None:
             return
         (word, operands), self._last = self._last, None

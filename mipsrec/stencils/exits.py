@@ -55,10 +55,10 @@ class ExitGuards:
         self._exits.leave_if(self._writer.value(condition or f"fcmp uno {type_} {result}, {result}"))
         return result
 
-    def settled(self, value: Value) -> Value:
+    def canonical(self, value: Value) -> Value:
         return value
 
-    def settled_both(self, a: Value, b: Value) -> tuple[Value, Value]:
+    def canonical_both(self, a: Value, b: Value) -> tuple[Value, Value]:
         return a, b
 
     def convert_by_host(self, type_: str, value: Value, source: str) -> NoReturn:
