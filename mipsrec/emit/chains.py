@@ -1,6 +1,6 @@
 """What an iteration of vectors performs in order: steps that depend on the iteration before, as sums do.
 
-Enters: the vectors of an iteration, and what its carried registers and slots have where it begins. Leaves: a number for
+Enters: the vectors of an iteration, and what its carried registers and cells have where it begins. Leaves: a number for
 each serial step and iteration, and vectors of those where a vector is wanted. What leaves the iteration is stored by
 vectors.py.
 """

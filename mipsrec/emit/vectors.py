@@ -14,7 +14,7 @@ LLVM makes no vectors of arithmetic whose flags and NaNs count. The rules here:
 - What depends on the iteration before is performed in order (chains.py), and gathers in its register or word of memory.
 - The loop itself performs the last iteration: it leaves all registers as they are then, and the last instruction that
   computed. Where the last iteration ends before the latch, the loop performs the last but one as well, for what the
-  slot leaves.
+  cell leaves.
 
 The loop counts its own iterations: after the first, and then after as many as an iteration of vectors does, vectors
 are tried.
@@ -299,7 +299,7 @@ class VectorWriter:
         writer.void(f"store {self._vector(type_)} {value}, ptr {pointer}, align 1, {GUEST_TAG}{writer.debug}")
 
     def _head(self, number: int) -> str:
-        """Return what a carried register or slot has when an iteration of vectors begins."""
+        """Return what a carried register or cell has when an iteration of vectors begins."""
         step, writer = self._iteration.steps[number], self._writer
         if step.access is None:
             return self._scalar(step)
@@ -309,7 +309,7 @@ class VectorWriter:
         return self._swapped(type_, value, Lanes(1))
 
     def _leave_carried(self, chains: Chains) -> None:
-        """Give registers and slots what the next iteration finds there."""
+        """Give registers and cells what the next iteration finds there."""
         writer, machine = self._writer, self._machine
         for number, made_by in self._iteration.carried.items():
             step, value = self._iteration.steps[number], chains.last(made_by)

@@ -95,13 +95,13 @@ def test_vectorized() -> None:
 def test_sum_in_order() -> None:
     (iteration,) = SNIPPETS.plan("sum").vectorized.values()
     assert [step.name for step in iteration.steps] == ["load", "load", "mul", "register", "add"]
-    assert (iteration.carried, iteration.serial, iteration.slots()) == ({3: 4}, {3, 4}, [])
+    assert (iteration.carried, iteration.serial, iteration.cells()) == ({3: 4}, {3, 4}, [])
     assert iteration.taken_in() == {4}
 
 
 def test_sum_in_memory() -> None:
     (iteration,) = SNIPPETS.plan("in_memory").vectorized.values()
-    assert [access.address.terms for access in iteration.slots()] == [((6, 1),)]
+    assert [access.address.terms for access in iteration.cells()] == [((6, 1),)]
     assert not iteration.stores
 
 

@@ -1,7 +1,7 @@
 """What a vectorized loop carries from one iteration to the next: floating-point registers, and words of memory.
 
 Needs: the steps, accesses and advances of an iteration (recognize.py).
-Sets: the iteration's slots, `carried` and `serial`.
+Sets: the iteration's cells, `carried` and `serial`.
 Keeps: what depends on the iteration before is performed in order, number by number, so sums are rounded as MIPS rounds
 them. A word of memory is carried if an iteration loads it once and then stores it once: no other access may touch it
 (iteration.py, `conflicts`, `near`). Only operations whose results are NaNs where an operand is one are serial, so that
@@ -15,11 +15,11 @@ from collections.abc import Callable
 
 from .iteration import SILENT, Iteration, Step
 
-_SERIAL = ("register", "slot", "add", "sub", "mul", "div", "neg", "sqrt", "extend", "round")
+_SERIAL = ("register", "cell", "add", "sub", "mul", "div", "neg", "sqrt", "extend", "round")
 
 
-def find_slots(found: Iteration) -> None:
-    """Turn accesses of a word that each iteration loads and then stores into a slot."""
+def find_cells(found: Iteration) -> None:
+    """Turn accesses of a word that each iteration loads and then stores into a cell."""
     for store, value in list(found.stores):
         if found.advance(store.address) or store.in_words:
             continue
@@ -29,7 +29,7 @@ def find_slots(found: Iteration) -> None:
             continue
         step = found.steps[loads[0]]
         if step.access is not None and step.type == store.type and step.access.order < store.order:
-            found.steps[loads[0]] = Step("slot", step.type, access=step.access)
+            found.steps[loads[0]] = Step("cell", step.type, access=step.access)
             found.stores.remove((store, value))
             found.carried[loads[0]] = value
 

@@ -21,7 +21,7 @@ VECTOR_BYTES = 32
 Half of it for what is left was 0.98 (LE) and 0.95 (BE) of the time of matmul_double without.
 """
 
-SILENT = ("load", "register", "slot", "bits", "integer")
+SILENT = ("load", "register", "cell", "bits", "integer")
 """Steps that raise no flags."""
 
 MOST_STRIDE_BYTES = 2048
@@ -79,7 +79,7 @@ class Access:
 class Step:
     """What makes one value: `name` is load (of `access`), register (`number`), integer (`sum`), or an operation.
 
-    A slot is what a word of memory (`access`) has, which each iteration changes.
+    A cell (of `access`) is a word of memory that each iteration changes; its value is what the iteration finds there.
     """
 
     name: str
@@ -104,22 +104,22 @@ class Iteration:
     needed: list[int] = field(default_factory=list)  # the steps to perform
     latch: int = 0  # the block that goes back
     ends_before_latch: bool = False  # whether the last iteration leaves out the latch, the slot of a branch-likely
-    carried: dict[int, int] = field(default_factory=dict)  # registers and slots, with what the next iteration has there
+    carried: dict[int, int] = field(default_factory=dict)  # registers and cells, with what the next iteration has there
     serial: set[int] = field(default_factory=set)  # steps that depend on these
 
     def loads(self) -> list[Access]:
         """Return the accesses that load what is needed."""
         steps = (self.steps[number] for number in self.needed)
-        return [step.access for step in steps if step.access is not None and step.name != "slot"]
+        return [step.access for step in steps if step.access is not None and step.name != "cell"]
 
-    def slots(self) -> list[Access]:
+    def cells(self) -> list[Access]:
         """Return the words of memory that each iteration changes."""
         steps = (self.steps[number] for number in self.carried)
         return [step.access for step in steps if step.access is not None]
 
     def writes(self) -> list[Access]:
-        """Return what is stored, slots last."""
-        return [*(access for access, _ in self.stores), *self.slots()]
+        """Return what is stored, cells last."""
+        return [*(access for access, _ in self.stores), *self.cells()]
 
     def taken_in(self) -> set[int]:
         """Return what the next iteration computes with: where that is a NaN, so is a result there."""
@@ -195,10 +195,10 @@ def conflicts(done: Iteration, lanes: int) -> list[tuple[Sum, int, int]]:
             if done.advance(other.address) == done.advance(store.address):
                 first = 1 - store.size_bytes if whole else 1
                 found.append((store.address.plus(other.address, -1), first, lanes * store.size_bytes - 1))
-    for index, slot in enumerate(done.slots()):
-        for other in (*loads, *done.slots()[:index]):
+    for index, cell in enumerate(done.cells()):
+        for other in (*loads, *done.cells()[:index]):
             if done.advance(other.address) == 0:
-                found.append((slot.address.plus(other.address, -1), 1 - slot.size_bytes, other.size_bytes - 1))
+                found.append((cell.address.plus(other.address, -1), 1 - cell.size_bytes, other.size_bytes - 1))
     return found
 
 

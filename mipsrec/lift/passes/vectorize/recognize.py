@@ -20,7 +20,7 @@ from typing import Any, cast
 from ....analysis import Block
 from ....isa import Instruction
 from ....isa.effects import changes_sign
-from .carried import find_serial, find_slots
+from .carried import find_cells, find_serial
 from .iteration import MOST_STRIDE_BYTES, SILENT, Access, Iteration, Step, Sum, Test
 
 _TYPES = {"s": "single", "d": "double", "w": "word"}
@@ -331,7 +331,7 @@ def _recorded(recorder: _Recorder, block: Block, latch: Block) -> Iteration:
             raise _NotThisKind
     found.test, found.latch, found.ends_before_latch = test, latch.start, latch is not block
     found.carried = _carried(recorder)
-    find_slots(found)
+    find_cells(found)
     if not find_serial(found, recorder.root):
         raise _NotThisKind
     found.needed = _needed(found)
@@ -374,7 +374,7 @@ def _steps_well(found: Iteration, big_endian: bool) -> bool:
 
     Where nothing is stored, big-endian loads may go on by more: to turn their bytes together is worth it.
     """
-    loads, places = found.loads(), {access.address for access in found.slots()}
+    loads, places = found.loads(), {access.address for access in found.cells()}
     most = MOST_STRIDE_BYTES if big_endian and not found.writes() else 0
 
     def steps_well(load: Access) -> bool:
