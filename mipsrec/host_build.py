@@ -141,7 +141,7 @@ def _kept_host(compiler: str, key: str, extra_flags: tuple[str, ...]) -> Path:
         except OSError as error:
             raise WriteError(f"{path}: {cannot_write(error)}") from error
         build_host(compiler, folder / HOST, extra_flags, {"version": source_digest() + "\n"})  # for `mipsrec cache`
-    return trust.settle(path)
+    return trust.resolve(path)
 
 
 def build_host(

@@ -22,7 +22,7 @@ from .emit.function import LiftedFunction
 from .errors import BuildError, LiftError
 from .files.input_file import open_input, read_input
 from .files.temporary_folder import move_in, opened_output, temporary_folder
-from .files.trust import PARTIAL, Distrusted, distrust, is_trusted, settle
+from .files.trust import PARTIAL, Distrusted, distrust, is_trusted, resolve
 from .interrupts import held
 from .lift.policy import level_of, nearest
 from .native.linking import GuestFile
@@ -177,7 +177,7 @@ def _guest_file(said: dict[str, Any]) -> GuestFile:
 def _check_trust(path: Path) -> None:
     """Raise BuildError where others could write IR, which becomes code that runs as this user; OSError without it."""
     try:
-        settle(path)
+        resolve(path)
     except Distrusted as reason:
         raise BuildError(f"{path}: {reason}, so no code is made of it; copy it to a folder of your own") from reason
 

@@ -53,7 +53,7 @@ def own_folder() -> Path:
     if _private.given_up is not None:
         raise NoCacheError(_private.given_up)
     try:
-        folder = trust.settle(base, make=True)
+        folder = trust.resolve(base, make=True)
         if folder.is_dir():
             return folder
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import BuildError
-from ..files.trust import distrust, settle
+from ..files.trust import distrust, resolve
 from ..options import Options
 from ..target.cpu import cpus_to_run
 from .folders import cache_folder, code_path, has_folder, own_folder, variant_of
@@ -35,7 +35,7 @@ def layer_folders() -> list[Path]:
 def _without_links(name: str) -> Path:
     """Return a folder's path without links, unless others chose where these lead: then it is distrusted as it is."""
     try:
-        return settle(name)
+        return resolve(name)
     except (OSError, ValueError):
         return Path(os.path.abspath(name))
 

@@ -44,7 +44,7 @@ class LibraryFacts:
 def _mapped(path: Path) -> Iterator[memoryview]:
     """Yield the bytes of a file; raises Damaged."""
     try:
-        with open(trust.open_file(trust.settle(path), MOST_BYTES), "rb") as stream:
+        with open(trust.open_file(trust.resolve(path), MOST_BYTES), "rb") as stream:
             if os.fstat(stream.fileno()).st_size == 0:
                 raise Damaged("it is empty")
             with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as view:

@@ -42,7 +42,7 @@ def fetch(samples: ModuleType) -> list[str]:
             lines.append(f"{package}: not fetched: needs {', '.join(missing)}")
             continue
         try:
-            trust.settle(folder, make=True)
+            trust.resolve(folder, make=True)
         except OSError as error:
             raise BuildError(f"{folder}: cannot be written ({error.strerror or error})") from error
         with temporary_folder(".fetch-", folder) as unpacking:

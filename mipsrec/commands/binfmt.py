@@ -19,7 +19,7 @@ from ..cache.folders import is_private
 from ..cache.layers import check_trust, refusal
 from ..errors import BuildError, MipsrecError, UsageError, one_line
 from ..files.temporary_folder import write_in
-from ..files.trust import Distrusted, opened_folder, settle
+from ..files.trust import Distrusted, opened_folder, resolve
 from ..host_build import host_executable
 
 DESCRIPTION = """\
@@ -153,7 +153,7 @@ def _copy_host(path: Path) -> None:
     """Make a copy of the host that all users may execute, in a folder that is made for it if need be."""
     data = host_executable().read_bytes()
     try:
-        with opened_folder(settle(path.parent, make=True, mode=0o755)) as folder:
+        with opened_folder(resolve(path.parent, make=True, mode=0o755)) as folder:
             write_in(folder, path.name, data, mode=0o755)
         print(f"mipsrec: binfmt: {one_line(str(path))}: was not there; made, as a copy of the host", file=sys.stderr)
     except Distrusted as reason:

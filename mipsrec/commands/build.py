@@ -77,7 +77,7 @@ def _prepare_layer(folder: Path) -> None:
     """Make the folder that --into names; what a build makes in it all may read, whatever the umask."""
     os.umask(0o022)
     try:
-        trust.settle(folder, make=True, mode=0o755)
+        trust.resolve(folder, make=True, mode=0o755)
     except trust.Distrusted as reason:
         raise refusal(folder, str(reason), "no code is taken from it") from reason
     except OSError as error:

@@ -3,7 +3,7 @@
 Enters: paths in a cache or a layer. Leaves: descriptors of regular files, files written whole, and what trusted_path.py
 says of paths.
 
-What is found trusted can be used by its real path afterwards: who could change that path is trusted. So `settle` comes
+What is found trusted can be used by its real path afterwards: who could change that path is trusted. So `resolve` comes
 first, and nothing below follows a link.
 """
 
@@ -23,9 +23,9 @@ from typing import IO
 from ..errors import one_line
 from ..interrupts import held
 from .input_file import open_checked
-from .trusted_path import Distrusted, distrust, is_trusted, mount_of, others_write, parts, settle
+from .trusted_path import Distrusted, distrust, is_trusted, mount_of, others_write, parts, resolve
 
-__all__ = ("Distrusted", "distrust", "is_trusted", "others_write", "parts", "settle")
+__all__ = ("Distrusted", "distrust", "is_trusted", "others_write", "parts", "resolve")
 """What this module has of trusted_path.py."""
 
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY
@@ -63,14 +63,14 @@ def _check_file(status: os.stat_result, most_bytes: int) -> None:
 
 def read(path: str | os.PathLike[str], most_bytes: int) -> bytes:
     """Return what a file of a cache has; raises OSError. The path is judged as well."""
-    with open(open_file(settle(path), most_bytes), "rb") as stream:
+    with open(open_file(resolve(path), most_bytes), "rb") as stream:
         return stream.read(most_bytes)
 
 
 def is_file(path: str | os.PathLike[str]) -> bool:
     """Return whether a regular file is there that none but root and this user can have chosen."""
     try:
-        return stat.S_ISREG(os.lstat(settle(path)).st_mode)
+        return stat.S_ISREG(os.lstat(resolve(path)).st_mode)
     except (OSError, ValueError):
         return False
 
@@ -86,7 +86,7 @@ def listed(folder: Path) -> list[os.DirEntry[str]]:
     try:
         if stat.S_ISLNK(os.lstat(folder).st_mode):
             return []
-        settle(folder)
+        resolve(folder)
         with os.scandir(folder) as found:
             return sorted((one for one in found if not one.name.startswith(WAS_OPEN)), key=lambda entry: entry.name)
     except OSError:
@@ -101,7 +101,7 @@ def subfolders(folder: Path) -> list[Path]:
 @contextmanager
 def opened_folder(folder: Path) -> Iterator[int]:
     """Yield the descriptor of a trusted folder; raises OSError."""
-    handle = os.open(settle(folder), _FOLDER)
+    handle = os.open(resolve(folder), _FOLDER)
     try:
         yield handle
     finally:
@@ -114,7 +114,7 @@ def make_folder(folder: Path, root: Path) -> Path:
     Whatever has the name of a folder and is none goes. A folder that others could write gets another name: they may
     have exchanged what is there. Only this user may write what is made.
     """
-    top = real = settle(root)
+    top = real = resolve(root)
     for name in folder.relative_to(root).parts:
         real = _step(real / name, top)
     return real
@@ -122,7 +122,7 @@ def make_folder(folder: Path, root: Path) -> Path:
 
 def _step(place: Path, root: Path) -> Path:
     try:
-        real = settle(place)
+        real = resolve(place)
         if real.is_dir():
             return real
     except FileNotFoundError:
@@ -137,7 +137,7 @@ def _step(place: Path, root: Path) -> Path:
     with suppress(FileExistsError):
         place.mkdir(0o755)
         place.chmod(place.stat().st_mode & 0o7755)  # a default ACL
-    return settle(place)
+    return resolve(place)
 
 
 def _set_aside(place: Path, root: Path) -> None:
@@ -246,7 +246,7 @@ def remove(path: Path, root: Path) -> None:
     others can write is set aside in the root, with all in it; what was set aside before goes there, too.
     """
     with opened_folder(root) as top, opened_folder(path.parent) as folder:
-        if not settle(path.parent).is_relative_to(settle(root)):
+        if not resolve(path.parent).is_relative_to(resolve(root)):
             raise Distrusted("it is not below the folder that is cleared")
         if mount_of(folder) != mount_of(top):
             raise Distrusted("it is on another file system")

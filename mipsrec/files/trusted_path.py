@@ -61,7 +61,7 @@ def parts(path: str | os.PathLike[str]) -> list[str]:
     return [name for name in reversed(os.fspath(path).split("/")) if name not in ("", ".")]
 
 
-def settle(path: str | os.PathLike[str], make: bool = False, mode: int = 0o700) -> Path:
+def resolve(path: str | os.PathLike[str], make: bool = False, mode: int = 0o700) -> Path:
     """Return what a path names, without links, if none but root and this user can change that.
 
     Raises Distrusted, or another OSError where nothing is there. `make` makes folders that are missing, by default for
@@ -128,7 +128,7 @@ def _check_end(trail: list[_Place]) -> None:
 def distrust(path: str | os.PathLike[str]) -> str | None:
     """Return who else than root and this user can change what a path names, or None: code is taken from it."""
     try:
-        settle(path)
+        resolve(path)
     except Distrusted as reason:
         return str(reason)
     except (OSError, ValueError):

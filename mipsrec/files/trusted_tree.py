@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from .trust import Distrusted, distrust, settle
+from .trust import Distrusted, distrust, resolve
 
 
 def distrust_all(folder: Path) -> str | None:
@@ -33,7 +33,7 @@ def distrust_all(folder: Path) -> str | None:
 def _reason(path: str, real: str) -> str | None:
     """Return who else can change what a path names, or, where nothing is there, can make something there."""
     try:
-        settle(path)
+        resolve(path)
     except Distrusted as reason:
         return str(reason)
     except OSError:

@@ -115,7 +115,7 @@ def private_folder(path: Path) -> None:
         if path.is_relative_to(own_folder()):
             trust.make_folder(path, own_folder())
         else:
-            trust.settle(path, make=True)
+            trust.resolve(path, make=True)
         if path.is_symlink():  # the host follows none
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         path.chmod(0o700)

@@ -141,7 +141,7 @@ static const char *look_at_end(const struct walk *walk)
     return end->others_write || (is_file && end[-1].others_write) ? others_write_it : NULL;
 }
 
-static const char *settle(const char *path, char real[PATH_MAX], bool makes)
+static const char *resolve(const char *path, char real[PATH_MAX], bool makes)
 {
     struct stat status;
     struct walk walk = {.real = real, .makes = makes};
@@ -168,12 +168,12 @@ static const char *settle(const char *path, char real[PATH_MAX], bool makes)
 
 const char *mr_distrust(const char *path, char real[PATH_MAX])
 {
-    return settle(path, real, false);
+    return resolve(path, real, false);
 }
 
 const char *mr_distrust_made(const char *path, char real[PATH_MAX])
 {
-    return settle(path, real, true);
+    return resolve(path, real, true);
 }
 
 bool mr_is_still_trusted(const char *real)

@@ -67,7 +67,7 @@ def test_owners_of_folders_files_and_links(shared: Path) -> None:
     (shared / "theirs/link").symlink_to(shared / "mine")
     (shared / "link").symlink_to("mine")
     give(shared / "theirs")
-    assert trust.settle(shared / "link/file") == shared / "mine/file"
+    assert trust.resolve(shared / "link/file") == shared / "mine/file"
     assert trust.distrust(shared / "theirs") is not None
     assert trust.distrust(shared / "theirs/link/file") is not None, "who made the link chooses"
     change(shared / "link", owner=MALLORY)
@@ -88,7 +88,7 @@ def test_a_file_in_a_sticky_folder(shared: Path) -> None:
 def test_folders_are_made_for_this_user_alone(shared: Path) -> None:
     before = os.umask(0)
     try:
-        assert trust.settle(shared / "new/inner", make=True).stat().st_mode & 0o777 == 0o700
+        assert trust.resolve(shared / "new/inner", make=True).stat().st_mode & 0o777 == 0o700
         assert trust.make_folder(shared / "new/inner/a/b", shared / "new").stat().st_mode & 0o777 == 0o755
         trust.write(shared / "new/file", b"")
         assert (shared / "new/file").stat().st_mode & 0o777 == 0o644
@@ -96,7 +96,7 @@ def test_folders_are_made_for_this_user_alone(shared: Path) -> None:
         os.umask(before)
     shared.chmod(0o777)
     with pytest.raises(trust.Distrusted):
-        trust.settle(shared / "other", make=True)
+        trust.resolve(shared / "other", make=True)
     assert not (shared / "other").exists()
 
 
