@@ -58,7 +58,7 @@ class Accesses:
         op = self._current.op
         if op.exposed:
             integer = "i32" if type_ == "float" else "i64"
-            bits = self._memory.load(base, displacement, int(integer[1:]), kept=True)
+            bits = self._memory.load(base, displacement, int(integer[1:]), volatile=True)
             return self._writer.value(f"bitcast {integer} {self._apart(bits, integer)} to {type_}")
         return self._promoted_value() or self._memory.load_float(base, displacement, type_, op.spin, op.volatile)
 

@@ -76,14 +76,14 @@ class FlatMemory:
             pointer = self._bases[base] = writer.value(f"getelementptr i8, ptr null, i64 {wide}")
         return writer.value(f"getelementptr i8, ptr {pointer}, i64 {displacement}") if displacement else pointer
 
-    def load(self, base: Value, displacement: int, bits: int, monotonic: bool = False, kept: bool = False) -> str:
-        """Return the guest's value at base + displacement as an i`bits`; `kept`: even when nothing needs it."""
+    def load(self, base: Value, displacement: int, bits: int, monotonic: bool = False, volatile: bool = False) -> str:
+        """Return the guest's value at base + displacement as an i`bits`; `volatile`: even when nothing needs it."""
         writer = self._writer
         pointer = self._pointer(base, displacement)
-        volatile = "volatile " if kept else ""
-        access = f"{volatile}i{bits}, ptr {pointer}, align 1"
+        mark = "volatile " if volatile else ""
+        access = f"{mark}i{bits}, ptr {pointer}, align 1"
         if monotonic:
-            access = f"atomic {volatile}i{bits}, ptr {pointer} monotonic, align {bits >> 3}"
+            access = f"atomic {mark}i{bits}, ptr {pointer} monotonic, align {bits >> 3}"
         value = writer.loaded(f"load {access}, {GUEST_TAG}")
         return swapped(writer, value, bits) if self._swap else value
 
@@ -98,22 +98,22 @@ class FlatMemory:
         self.places = places
         return value
 
-    def store_type(self, base: Value, displacement: int, type_: str, value: str, kept: bool = False) -> None:
-        """Store an integer or a float; `kept`: where and when the guest does it."""
+    def store_type(self, base: Value, displacement: int, type_: str, value: str, volatile: bool = False) -> None:
+        """Store an integer or a float; `volatile`: where and when the guest does it."""
         if type_[0] == "i":
-            self.store(base, displacement, int(type_[1:]), value, kept)
+            self.store(base, displacement, int(type_[1:]), value, volatile)
         else:
-            self.store_float(base, displacement, type_, value, kept)
+            self.store_float(base, displacement, type_, value, volatile)
 
-    def store(self, base: Value, displacement: int, bits: int, value: str, kept: bool = False) -> None:
+    def store(self, base: Value, displacement: int, bits: int, value: str, volatile: bool = False) -> None:
         """Store an i`bits` given as text."""
         writer = self._writer
         if self._swap and bits > 8:
             value = swapped(writer, value, bits)
         pointer = self._pointer(base, displacement)
         self._forget_places(base, displacement, bits >> 3)
-        volatile = "volatile " if kept else ""
-        writer.void(f"store {volatile}i{bits} {value}, ptr {pointer}, align 1, {GUEST_TAG}{writer.debug}")
+        mark = "volatile " if volatile else ""
+        writer.void(f"store {mark}i{bits} {value}, ptr {pointer}, align 1, {GUEST_TAG}{writer.debug}")
 
     def load_words(self, base: Value, displacement: int, count: int) -> str:
         """Return a vector of words as they lie in memory."""
@@ -139,7 +139,7 @@ class FlatMemory:
         self._writer.void(f"store <{count} x i32> {words}, ptr {pointer}, align 1, {GUEST_TAG}{self._writer.debug}")
 
     def load_float(
-        self, base: Value, displacement: int, type_: str, monotonic: bool = False, kept: bool = False
+        self, base: Value, displacement: int, type_: str, monotonic: bool = False, volatile: bool = False
     ) -> str:
         """Return a float or double.
 
@@ -149,28 +149,28 @@ class FlatMemory:
         bits = 32 if type_ == "float" else 64
         writer = self._writer
         if monotonic and self._swap:
-            value = self.load(base, displacement, bits, monotonic, kept)
+            value = self.load(base, displacement, bits, monotonic, volatile)
             return writer.value(f"bitcast i{bits} {value} to {type_}")
         pointer = self._pointer(base, displacement)
-        volatile = "volatile " if kept or monotonic else ""
+        mark = "volatile " if volatile or monotonic else ""
         if not self._swap:
-            value = writer.loaded(f"load {volatile}{type_}, ptr {pointer}, align 1, {GUEST_TAG}")
+            value = writer.loaded(f"load {mark}{type_}, ptr {pointer}, align 1, {GUEST_TAG}")
         else:
-            loaded = writer.loaded(f"load {volatile}<{bits >> 3} x i8>, ptr {pointer}, align 1, {GUEST_TAG}")
+            loaded = writer.loaded(f"load {mark}<{bits >> 3} x i8>, ptr {pointer}, align 1, {GUEST_TAG}")
             value = writer.value(f"bitcast <{bits >> 3} x i8> {_reversed(writer, loaded, bits)} to {type_}")
         if not monotonic:
             self.places[value] = base, displacement
         return value
 
-    def store_float(self, base: Value, displacement: int, type_: str, value: str, kept: bool = False) -> None:
+    def store_float(self, base: Value, displacement: int, type_: str, value: str, volatile: bool = False) -> None:
         bits = 32 if type_ == "float" else 64
         if self._swap:
             type_, value = f"i{bits}", self._writer.value(f"bitcast {type_} {value} to i{bits}")
             value = swapped(self._writer, value, bits)
         pointer = self._pointer(base, displacement)
         self._forget_places(base, displacement, bits >> 3)
-        volatile = "volatile " if kept else ""
-        self._writer.void(f"store {volatile}{type_} {value}, ptr {pointer}, align 1, {GUEST_TAG}{self._writer.debug}")
+        mark = "volatile " if volatile else ""
+        self._writer.void(f"store {mark}{type_} {value}, ptr {pointer}, align 1, {GUEST_TAG}{self._writer.debug}")
 
     def compare_exchange(self, base: Value, displacement: int, expected: str, value: str) -> str:
         """Store `value` if memory holds `expected`; return the i1 whether it did."""
@@ -210,10 +210,10 @@ class ThunkMemory(FlatMemory):
             return text((base + displacement) & 0xFFFFFFFF)
         return self._writer.value(f"add i32 {base}, {displacement}") if displacement else base
 
-    def load(self, base: Value, displacement: int, bits: int, monotonic: bool = False, kept: bool = False) -> str:
+    def load(self, base: Value, displacement: int, bits: int, monotonic: bool = False, volatile: bool = False) -> str:
         return self._load_at(self._address(base, displacement), bits)
 
-    def store(self, base: Value, displacement: int, bits: int, value: str, kept: bool = False) -> None:
+    def store(self, base: Value, displacement: int, bits: int, value: str, volatile: bool = False) -> None:
         self._store_at(self._address(base, displacement), bits, value)
 
     def _load_at(self, address: str, bits: int) -> str:
@@ -230,13 +230,13 @@ class ThunkMemory(FlatMemory):
         writer.void(f"call void @mr_store{bits}(ptr %s, i32 {address}, {type_} {value}){writer.debug}")
 
     def load_float(
-        self, base: Value, displacement: int, type_: str, monotonic: bool = False, kept: bool = False
+        self, base: Value, displacement: int, type_: str, monotonic: bool = False, volatile: bool = False
     ) -> str:
         bits = 32 if type_ == "float" else 64
-        value = self.load(base, displacement, bits, monotonic, kept)
+        value = self.load(base, displacement, bits, monotonic, volatile)
         return self._writer.value(f"bitcast i{bits} {value} to {type_}")
 
-    def store_float(self, base: Value, displacement: int, type_: str, value: str, kept: bool = False) -> None:
+    def store_float(self, base: Value, displacement: int, type_: str, value: str, volatile: bool = False) -> None:
         bits = 32 if type_ == "float" else 64
         self.store(base, displacement, bits, self._writer.value(f"bitcast {type_} {value} to i{bits}"))
 
@@ -276,13 +276,13 @@ class PagedMemory(ThunkMemory):
         wide = writer.value(f"zext i32 {offset} to i64")
         return writer.value(f"getelementptr i8, ptr {page}, i64 {wide}"), slow
 
-    def load(self, base: Value, displacement: int, bits: int, monotonic: bool = False, kept: bool = False) -> str:
+    def load(self, base: Value, displacement: int, bits: int, monotonic: bool = False, volatile: bool = False) -> str:
         writer = self._writer
         address = self._address(base, displacement)
         pointer, slow = self._page_pointer(address, bits, "read_pages")
         done, fast_end = writer.fresh_label(), writer.fresh_label()
-        volatile = "volatile " if kept else ""
-        kind = f"{volatile}i{bits}, ptr {pointer}"
+        mark = "volatile " if volatile else ""
+        kind = f"{mark}i{bits}, ptr {pointer}"
         if monotonic:
             kind = f"atomic {kind} monotonic"
         quick = writer.loaded(f"load {kind}, align {bits >> 3}, {GUEST_TAG}")
@@ -297,7 +297,7 @@ class PagedMemory(ThunkMemory):
         writer.label(done)
         return writer.value(f"phi i{bits} [ {quick}, %{fast_end} ], [ {late}, %{slow} ]")
 
-    def store(self, base: Value, displacement: int, bits: int, value: str, kept: bool = False) -> None:
+    def store(self, base: Value, displacement: int, bits: int, value: str, volatile: bool = False) -> None:
         writer = self._writer
         address = self._address(base, displacement)
         pointer, slow = self._page_pointer(address, bits, "write_pages")

@@ -36,7 +36,7 @@ class UnalignedAccesses:
     def _merged(self, operation: str, address: Value, shift: Value, old: Value) -> str:
         """Return a shifted word of memory, with the bits of a register where nothing was shifted to."""
         writer = self._writer
-        word = self._memory.load(address, 0, 32, kept=self._current.op.volatile)
+        word = self._memory.load(address, 0, 32, volatile=self._current.op.volatile)
         loaded = binary(writer, operation, word, shift)
         taken = binary(writer, operation, 0xFFFFFFFF, shift)
         kept = binary(writer, "and", old, binary(writer, "xor", taken, 0xFFFFFFFF))
@@ -91,7 +91,7 @@ class UnalignedAccesses:
 
     def load_word_unaligned(self, base: Value, displacement: int) -> str:
         """Return the word at any alignment: what lwl and lwr of the same word give together."""
-        return self._memory.load(base, displacement, 32, kept=self._current.op.volatile)
+        return self._memory.load(base, displacement, 32, volatile=self._current.op.volatile)
 
     def store_word_unaligned(self, base: Value, displacement: int, value: Value) -> None:
         self._memory.store(base, displacement, 32, text(value), self._current.op.volatile)
