@@ -174,9 +174,9 @@ def test_files_are_looked_at_before_any_work(
 OF_HOST = [
     "", "--nonsense prog", "--strace=yes prog", "--tier jit prog", "--engine aot prog", "--threshold 0 prog",
     "--threshold 256 prog", "--threshold random:x prog", "--code-cache 1 prog", "--window wide prog", "--library",
-    "--profile-rate 0 prog", "--call main prog", "--verify-scan -1 prog", "--verify-ignore pc prog", "-E =1 prog",
-    "--gdb 0 --tier aot prog", "--gdb 0 --gdb-on-crash 0 prog", "--gdb 0 --call 400000 prog", "--verify 3 prog",
-    "--profile out.prof --call 400000 prog", "--call 400000 1 2",
+    "--memory wide prog", "--profile-rate 0 prog", "--call main prog", "--verify-scan -1 prog",
+    "--verify-ignore pc prog", "-E =1 prog", "--gdb 0 --tier aot prog", "--gdb 0 --gdb-on-crash 0 prog",
+    "--gdb 0 --call 400000 prog", "--verify 3 prog", "--profile out.prof --call 400000 prog", "--call 400000 1 2",
 ]  # fmt: skip
 
 
