@@ -15,10 +15,9 @@ from mipsrec.options import Options
 from mipsrec.sysroot import Sysroot, closure_of
 from tests.conformance.debian_inputs import put_inputs
 from tests.conformance.debian_rows import Judge, Row, Way, in_chroot, in_tier, interpreted, load_rows, recompiled
-from tests.support.debian import unpacked
+from tests.support.debian import sample
 from tests.support.tiers import BASELINE
 
-SAMPLE = ("busybox-static", "dash", "lua5.4", "sed", "coreutils", "patch", "diffutils")
 LIMIT = 60.0
 ROWS = {row.name: row for row in load_rows()}
 INTERPRETED = ("busybox-echo", "busybox-sha256", "busybox-gzip", "busybox-sh", "busybox-bc", "dash", "patch",
@@ -28,7 +27,7 @@ CHROOT = ("busybox-sh", "dash", "patch", "coreutils-split", "coreutils-stat")
 
 @pytest.fixture(scope="module")
 def sysroot() -> Path:
-    root = unpacked(SAMPLE, name="sample")
+    root = sample()
     put_inputs(root, large=False)
     return root
 

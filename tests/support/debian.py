@@ -22,6 +22,8 @@ from tests.support.paths import ROOT
 from tests.support.tools import missing, need
 
 RELEASE = "bookworm"
+SAMPLE = ("busybox-static", "dash", "lua5.4", "sed", "coreutils", "patch", "diffutils")
+"""A few small packages, some 10 MB with what they depend on: what samples of long suites download."""
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 MOST_WAIT_SECONDS = 600
 CODE = "var/cache/mipsrec"
@@ -113,6 +115,11 @@ def _files(state: Path, what: str, choice: Sequence[str]) -> list[Path]:
             name, version = words[1].split(":")[0], words[2].lstrip("(").replace(":", "%3a")
             found += sorted((state / "archives").glob(f"{name}_{version}_*.deb"))[:1]
     return found
+
+
+def sample() -> Path:
+    """Return a folder with SAMPLE unpacked."""
+    return unpacked(SAMPLE, name="sample")
 
 
 def _extract(archive: Path, folder: Path) -> None:
