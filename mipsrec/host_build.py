@@ -54,9 +54,10 @@ def generated_headers() -> dict[str, str]:
     """Return the text of the headers that are generated from Python, by file name."""
     from .abi import c_headers
     from .isa.disassembly import host_table
-    from .state import c_header
+    from .state import c_header, c_registers
 
-    return {"mr_state.h": c_header(), **c_headers(), "mr_disasm.h": host_table(), **stencils.headers()}
+    own = {"mr_state.h": c_header(), "mr_registers.h": c_registers(), "mr_disasm.h": host_table()}
+    return {**own, **c_headers(), **stencils.headers()}
 
 
 def write_generated_headers(folder: str | os.PathLike[str]) -> None:

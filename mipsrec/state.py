@@ -1,8 +1,9 @@
 """The layout of one guest CPU in host memory; the only place that knows it.
 
-Enters: nothing. Leaves: byte offsets for the code generator, and the text of the C header `mr_state.h` that the
-runtime is compiled against. Every 32-bit guest register has an 8-byte slot of its own: with 4-byte slots LLVM merges
-neighbours into 64-bit loads of two fresh 32-bit stores, and store forwarding fails.
+Enters: nothing. Leaves: byte offsets for the code generator, the table of registers, and the text of the C headers
+`mr_state.h` and `mr_registers.h` that the runtime is compiled against. Every 32-bit guest register has an 8-byte slot
+of its own: with 4-byte slots LLVM merges neighbours into 64-bit loads of two fresh 32-bit stores, and store forwarding
+fails.
 
 Floating-point registers are 64 bits wide. With FR=1 register n is `fpr[n]`. With FR=0 the even slot holds the pair:
 the single in register 2k is the low word of `fpr[2k]`, the single in 2k+1 its high word; odd slots are unused.
@@ -16,6 +17,9 @@ from dataclasses import dataclass
 
 GPR_NAMES = "zero at v0 v1 a0 a1 a2 a3 t0 t1 t2 t3 t4 t5 t6 t7 s0 s1 s2 s3 s4 s5 s6 s7 t8 t9 k0 k1 gp sp fp ra".split()
 """The o32 names of the general-purpose registers 0 to 31."""
+V0, A0, T0, S0, S7, T9, GP, SP, FP, RA = map(GPR_NAMES.index, "v0 a0 t0 s0 s7 t9 gp sp fp ra".split())
+CALLEE_SAVED = (*range(S0, S7 + 1), GP, SP, FP)
+"""Registers that callees preserve (MIPS ABI supplement, 3-11)."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,80 @@ OFFSETS = _offsets()
 """Byte offset of each field in `struct mr_state`, and its whole `size`."""
 
 
+def slot_offset(field: str, number: int) -> int:
+    """Return where the slot of a register is in the state."""
+    return OFFSETS[field] + SLOT_BYTES * number
+
+
+# ---- registers ----
+
+
+@dataclass(frozen=True)
+class Registers:
+    """Registers that are alike, and who sees them as what. Of several, numbers and places are those of the first.
+
+    A register has `size_bytes` from byte `part` of its slot of `field` on; without a field, who shows it computes it.
+    `kind` says how the debugger and the frame of a signal see it: `plain` as in the state, `float` by the FR rule,
+    `fcsr` with the condition codes, `computed`. `bit` is its place in sets of registers (isa/effects.py).
+    """
+
+    names: tuple[str, ...]
+    field: str = ""
+    size_bytes: int = 4
+    part: int = 0
+    kind: str = "plain"
+    bit: int | None = None
+    gdb: tuple[str, int] | None = None  # feature org.gnu.gdb.mips.*, and number (gdb's manual, "MIPS Features")
+    frame: tuple[int, int] | None = None  # offset in struct sigcontext (asm/sigcontext.h), and bytes: 8, or 4
+    verified: bool = True  # mipsrec verify compares it, and the handler of a signal can restore it
+    dumped: bool = False  # --report, verify and call print it
+
+
+def _computed(name: str, feature: str, number: int) -> Registers:
+    return Registers((name,), kind="computed", gdb=(feature, number), verified=False)
+
+
+def _numbered(prefix: str, count: int) -> tuple[str, ...]:
+    return tuple(f"{prefix}{number}" for number in range(count))
+
+
+REGISTERS = (
+    Registers(tuple(GPR_NAMES), "gpr", bit=0, gdb=("cpu", 0), frame=(16, 8), dumped=True),
+    Registers(("hi",), "hilo", part=4, bit=32, gdb=("cpu", 34), frame=(552, 8), dumped=True),
+    Registers(("lo",), "hilo", bit=32, gdb=("cpu", 33), frame=(560, 8), dumped=True),
+    Registers(_numbered("f", 32), "fpr", 8, kind="float", bit=33, gdb=("fpu", 38), frame=(272, 8)),
+    Registers(_numbered("fcc", 8), "fcc", bit=65),
+    Registers(("fcsr",), "fcsr", kind="fcsr", gdb=("fpu", 70), frame=(532, 4)),
+    Registers(("tls",), "tls"),
+    Registers(("pc",), "pc", gdb=("cpu", 37), verified=False),
+    Registers(("last",), "fp_word", bit=73, verified=False),
+    _computed("status", "cp0", 32),
+    _computed("badvaddr", "cp0", 35),
+    _computed("cause", "cp0", 36),
+    _computed("fir", "fpu", 71),
+    _computed("restart", "linux", 72),
+)
+"""All registers. Those that are verified stand first; `last` is the record of the last instruction that computed."""
+
+
+def first_bit(field: str) -> int:
+    """Return the bit of the first register of a field in sets of registers."""
+    return next(row.bit for row in REGISTERS if row.field == field and row.bit is not None)
+
+
+def _bit_names() -> dict[int, str]:
+    names: dict[int, str] = {}
+    for row in REGISTERS:
+        if row.bit is not None:
+            for bit, name in enumerate(row.names, row.bit):
+                names[bit] = names.get(bit, "") + name  # HI and LO share one
+    return names
+
+
+BIT_NAMES = _bit_names()
+"""The name of each bit in sets of registers."""
+
+
 def layout_id() -> int:
     """Return a 32-bit number that changes whenever the layout does; libraries carry it, the host compares it."""
     text = ";".join(f"{f.name}:{f.c_type}:{f.size_bytes}:{f.count}" for f in _FIELDS)
@@ -105,6 +183,30 @@ def c_header() -> str:
     ]
     lines += [f'_Static_assert(offsetof(struct mr_state, {f.name}) == {OFFSETS[f.name]}, "{f.name}");' for f in _FIELDS]
     lines.append(f'_Static_assert(sizeof(struct mr_state) == {OFFSETS["size"]}, "size");')
-    lines += [f"#define MR_REG_{name.upper()} {number}" for number, name in enumerate(GPR_NAMES)]
-    lines.append("#define MR_GPR_NAMES " + ", ".join(f'"{name}"' for name in GPR_NAMES))
+    names = [name for row in REGISTERS for name in row.names]
+    verified = [row for row in REGISTERS if row.verified]
+    assert verified == list(REGISTERS[: len(verified)])
+    lines += ["enum {", *(f"    MR_REG_{name.upper()}," for name in names), "    MR_REGISTERS,"]
+    numbers = [row.gdb[1] + index for row in REGISTERS if row.gdb for index in range(len(row.names))]
+    assert sorted(numbers) == list(range(len(numbers)))
+    lines.append(f"    MR_GDB_NUMBERS = {len(numbers)},")
+    lines += [f"    MR_VERIFIED_REGISTERS = {sum(len(row.names) for row in verified)},", "};"]
+    fields = dict.fromkeys(row.field for row in verified)
+    lines.append("#define MR_VERIFIED_FIELDS(F) " + " ".join(f"F({field})" for field in fields))
     return "\n".join(lines + ["#endif", ""])
+
+
+def c_registers() -> str:
+    """Return the text of `mr_registers.h`: the initialisers of the table that runtime/cpu/registers.h declares."""
+    lines = ["/* Generated from mipsrec/state.py. */"]
+    for row in REGISTERS:
+        offset = OFFSETS[row.field] + row.part if row.field else 0
+        feature, number = row.gdb or ("", 0)
+        frame, frame_bytes = row.frame or (0, 0)
+        for index, name in enumerate(row.names):
+            place = offset + SLOT_BYTES * index
+            lines.append(
+                f'{{"{name}", MR_KIND_{row.kind.upper()}, {row.size_bytes}, {int(row.dumped)}, {place}, '
+                f'"{feature}", {number + index}, {frame + SLOT_BYTES * index if frame else 0}, {frame_bytes}}},'
+            )
+    return "\n".join([*lines, ""])

@@ -8,6 +8,7 @@
 #include "base/messages.h"
 #include "base/numbers.h"
 #include "base/options.h"
+#include "cpu/registers.h"
 #include "linux/upcalls.h"
 #include "memory/values.h"
 #include "report.h"
@@ -44,17 +45,16 @@ static void print_word(const char *name, uint32_t value)
 /* v0 always, as the result may happen to be what it was. */
 static void print_changes(const struct mr_state *before, const struct mr_state *after)
 {
-    static const char *const names[32] = {MR_GPR_NAMES};
-    for (int i = 1; i < 32; i++)
-        if (i == MR_REG_V0 || GPR(after, i) != GPR(before, i))
-            print_word(names[i], GPR(after, i));
-    if (after->hilo >> 32 != before->hilo >> 32)
-        print_word("hi", (uint32_t)(after->hilo >> 32));
-    if ((uint32_t)after->hilo != (uint32_t)before->hilo)
-        print_word("lo", (uint32_t)after->hilo);
-    for (int i = 0; i < 32; i++)
-        if (after->fpr[i].bits != before->fpr[i].bits)
-            printf("f%d = 0x%016llx\n", i, (unsigned long long)after->fpr[i].bits);
+    for (unsigned number = 0; number < MR_REGISTERS; number++) {
+        const struct mr_register *row = &mr_registers[number];
+        uint64_t value = mr_register(after, number);
+        if (number != MR_REG_V0 && value == mr_register(before, number))
+            continue;
+        if (row->dumped)
+            print_word(row->name, (uint32_t)value);
+        else if (row->kind == MR_KIND_FLOAT)
+            printf("%s = 0x%016llx\n", row->name, (unsigned long long)value);
+    }
 }
 
 void mr_call_function(struct mr_state *s)

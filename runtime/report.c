@@ -12,6 +12,7 @@
 #include "cpu/disasm.h"
 #include "cpu/interp.h"
 #include "cpu/lacking.h"
+#include "cpu/registers.h"
 #include "gdb/gdb.h"
 #include "growth/growth.h"
 #include "lifted/code_files.h"
@@ -48,14 +49,17 @@ static void print_stats(void)
 
 static void print_registers(const struct mr_state *s)
 {
-    static const char *const names[32] = {MR_GPR_NAMES};
-    for (int row = 0; row < 32; row += 8) {
-        char text[8 * 16 + 1];
-        for (int i = 0; i < 8; i++)
-            snprintf(text + 14 * i, sizeof text - 14 * (size_t)i, "%5s %08x", names[row + i], GPR(s, row + i));
-        mr_print_error("%s\n", text);
+    enum { LINE = 8 * 14 }; /* eight registers */
+    char text[LINE + 32];
+    int length = 0;
+    for (unsigned number = 0; number < MR_REGISTERS; number++) {
+        if (mr_registers[number].dumped)
+            length += snprintf(text + length, 32, "%5s %08x", mr_registers[number].name, (uint32_t)mr_register(s, number));
+        if (length >= LINE || (length != 0 && number == MR_REGISTERS - 1)) {
+            mr_print_error("%s\n", text);
+            length = 0;
+        }
     }
-    mr_print_error("%5s %08x%5s %08x\n", "hi", (uint32_t)(s->hilo >> 32), "lo", (uint32_t)s->hilo);
 }
 
 static void name_signal(const char *who, int mips_signal, uint32_t guest_pc, uint32_t address)

@@ -14,6 +14,7 @@ from itertools import pairwise
 from ..isa import Flow, Instruction, decode
 from ..isa.effects import is_reserved
 from ..memory import AddressSpace
+from ..state import RA
 from .model import Block, End, Function, slot_start
 from .symbolic import constant_condition
 
@@ -73,7 +74,7 @@ def _terminate(block: Block, pc: int, instruction: Instruction | None, slot: Ins
     block.next_pc = pc + 8
     if flow is Flow.JUMP_REGISTER:
         linked = instruction.link_register() != 0
-        block.end = End.CALL if linked else End.RETURN if instruction.rs == 31 else End.INDIRECT
+        block.end = End.CALL if linked else End.RETURN if instruction.rs == RA else End.INDIRECT
         return
     always = 1 if flow is Flow.JUMP else constant_condition(instruction)
     target = instruction.jump_target(pc) if flow is Flow.JUMP else instruction.branch_target(pc)

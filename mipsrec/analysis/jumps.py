@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from ..isa import Instruction
 from ..memory import AddressSpace
+from ..state import CALLEE_SAVED, GP, SP, T9
 from .model import Block, End, Function, JumpTable
 from .symbolic import SymbolicMachine, Value, run
 
@@ -19,7 +20,6 @@ MAX_TABLE_ENTRIES = 4096
 MAX_FUNCTION_CASES = 1 << 16
 """Of all its jump tables together. Jumps beyond are left to run time: tables that overlap so are not a compiler's."""
 MAX_PATH_BLOCKS = 4
-_T9 = 25
 _ADDIU_SP = 0x27BD
 
 
@@ -80,7 +80,7 @@ def _is_tail_call(function: Function, block: Block) -> bool:
     this one, to which no code refers, would be taken for labels of it.
     """
     assert block.terminator is not None
-    if block.terminator.rs != _T9:
+    if block.terminator.rs != T9:
         return False
     if any(_moves_sp(instruction) > 0 for instruction in block.body_and_slot()):
         return True
@@ -108,14 +108,14 @@ class JumpResolver:
 
     def prologue(self, function: Function) -> dict[int, int]:
         """Return the registers that hold constants after the entry block, and note the function's gp."""
-        machine = SymbolicMachine({25: function.start}, self._memory.relocated_word)
+        machine = SymbolicMachine({T9: function.start}, self._memory.relocated_word)
         run(machine, function.blocks[function.start].body)
-        gp = machine.gpr(28)
+        gp = machine.gpr(GP)
         function.gp = gp if isinstance(gp, int) else self._gp
-        known = {} if function.gp is None else {28: function.gp}
-        for register in (*range(16, 24), 30):
+        known = {} if function.gp is None else {GP: function.gp}
+        for register in CALLEE_SAVED:
             value = machine.gpr(register)
-            if isinstance(value, int):
+            if isinstance(value, int) and register not in (GP, SP):
                 known[register] = value
         return known
 
@@ -150,9 +150,9 @@ class JumpResolver:
         """Return the machine at the end of a path, and how many instructions ran before its last block."""
         initial = dict(known)
         if path[0].start == function.start:
-            initial = {25: function.start}
+            initial = {T9: function.start}
             if self._gp is not None:
-                initial[28] = self._gp
+                initial[GP] = self._gp
         machine = SymbolicMachine(initial, self._memory.relocated_word)
         machine.saved_gp = function.gp
         instructions: list[Instruction] = []
@@ -278,7 +278,7 @@ class JumpResolver:
             before, _ = self._machine(function, path[:-1], known)
             if path[-2].delay_slot is not None:
                 run(before, [path[-2].delay_slot])
-        local = SymbolicMachine({28: known[28]} if 28 in known else {}, self._memory.relocated_word)
+        local = SymbolicMachine({GP: known[GP]} if GP in known else {}, self._memory.relocated_word)
         run(local, path[-1].body)
         assert path[-1].terminator is not None
         entry = local.gpr(path[-1].terminator.rs)

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..state import FP, S0, S7, SP
 from .model import End, Function
 
-_SAVED = frozenset(range(16, 24))
+_SAVED = frozenset(range(S0, S7 + 1))
 
 
 def _saves_context(function: Function) -> bool:
     stored: dict[int, set[int]] = {}
     for block in function.blocks.values():
         for instruction in block.body:
-            if instruction.row.name == "sw" and instruction.rt in _SAVED and instruction.rs not in (29, 30):
+            if instruction.row.name == "sw" and instruction.rt in _SAVED and instruction.rs not in (SP, FP):
                 stored.setdefault(instruction.rs, set()).add(instruction.rt)
     return any(registers >= _SAVED for registers in stored.values())
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..isa import Instruction
+from ..state import GP, SP
 
 Value = Any
 
@@ -49,7 +50,7 @@ class SymbolicMachine:
         return 0 if number == 0 else self._registers.get(number, ("reg", number))
 
     def set_gpr(self, number: int, value: Value) -> None:
-        if number == 28 and self.saved_gp is not None and type(value) is tuple and value[0] == "load":
+        if number == GP and self.saved_gp is not None and type(value) is tuple and value[0] == "load":
             value = self.saved_gp
         self._registers[number] = value
 
@@ -125,8 +126,8 @@ class SymbolicMachine:
 
     def stack_offset(self, address: Value) -> int | None:
         """Return where an address is from the current sp, if it is known."""
-        at, base = _register_and_offset(address), _register_and_offset(self.gpr(29))
-        if at is None or base is None or at[0] != 29 or base[0] != 29:
+        at, base = _register_and_offset(address), _register_and_offset(self.gpr(SP))
+        if at is None or base is None or at[0] != SP or base[0] != SP:
             return None
         return _signed((at[1] - base[1]) & _MASK)
 

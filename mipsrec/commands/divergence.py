@@ -20,7 +20,7 @@ from ..errors import one_line
 from ..guest import Guest, guest_in
 from ..isa import decode
 from ..isa.effects import masks
-from ..state import GPR_NAMES
+from ..state import GPR_NAMES, REGISTERS
 from .run import guest_words
 
 Record = dict[str, Any]
@@ -200,7 +200,7 @@ def _differences(code: _Code, record: Record) -> Iterator[str]:
     lifted, interpreted = record["lifted_registers"], record["interpreted_registers"]
     for entry in record["differ"]:
         name = entry["register"]
-        wide = 16 if name[0] == "f" and name[1:].isdigit() else 8
+        wide = 2 * next(row.size_bytes for row in REGISTERS if name in row.names)
         text = f"  {name:5} lifted 0x{lifted[name]:0{wide}x}, interpreter 0x{interpreted[name]:0{wide}x}; "
         if entry["step"]:
             yield f"{text}the interpreter's by {code.instruction(entry['pc'])}"
@@ -211,7 +211,7 @@ def _differences(code: _Code, record: Record) -> Iterator[str]:
 def _registers(record: Record) -> Iterator[str]:
     """Yield the general registers of both sides, four in a row; a star marks those that differ."""
     lifted, interpreted = record["lifted_registers"], record["interpreted_registers"]
-    names = [*GPR_NAMES, "hi", "lo"]
+    names = [name for row in REGISTERS if row.dumped for name in row.names]
     for title, values, other in (("lifted", lifted, interpreted), ("interpreter", interpreted, lifted)):
         yield f"  registers, {title} (* differs):"
         for first in range(0, len(names), 8):

@@ -19,7 +19,7 @@ from ..errors import LiftError, UsageError
 from ..host_build import host_executable
 from ..long_work import bar_for_people
 from ..options import Options
-from ..state import GPR_NAMES
+from ..state import GPR_NAMES, REGISTERS
 from ..sysroot import closure_of
 from .arguments import (
     add_function,
@@ -55,18 +55,17 @@ Exit status: 1 when they differ, else the program's own. Children that it forks 
 executes are not. A progress display appears where standard error is a terminal.
 """
 
-REGISTERS = (*GPR_NAMES, "hi", "lo", *(f"f{n}" for n in range(32)), *(f"fcc{n}" for n in range(8)), "fcsr", "tls")
-"""What the host compares, by the names that it knows (runtime/verify/registers.c)."""
+COMPARED = [row.names for row in REGISTERS if row.verified]
+"""The names of the registers that the host compares, alike ones together."""
 
 
 def _registers(text: str) -> str:
     """Return an argument that names registers which are compared, with commas between them."""
     for name in names_with_commas(text).split(","):
-        if name and name not in REGISTERS:
-            known = " ".join(GPR_NAMES)
-            raise argparse.ArgumentTypeError(
-                f"no register is named {name!r}; there are {known} hi lo f0-f31 fcc0-fcc7 fcsr tls"
-            )
+        if name and not any(name in names for names in COMPARED):
+            files = (f"{names[0]}-{names[-1]}" if len(names) > 1 else names[0] for names in COMPARED[1:])
+            known = " ".join((*GPR_NAMES, *files))
+            raise argparse.ArgumentTypeError(f"no register is named {name!r}; there are {known}")
     return text
 
 

@@ -1,9 +1,10 @@
 """What one instruction does besides computing: one record for each row, and all that is asked of an instruction.
 
 The record comes from running the row's meaning on a Machine that only records (Enters: rows. Leaves: `effects(row)`),
-so that no rule about instructions needs a list of mnemonics. Registers are sets of bits (an int): bits 0-31 the
-general-purpose registers, 32 HI:LO, 33-64 the 32-bit words (FR=0) or the registers (FR=1) of the floating-point file,
-65-72 the condition codes, 73 the record of the last instruction that computed with floats: FCSR's causes depend on it.
+so that no rule about instructions needs a list of mnemonics. Registers are sets of bits (an int), as the table in
+state.py numbers them: general-purpose registers, HI:LO, the 32-bit words (FR=0) or the registers (FR=1) of the
+floating-point file, condition codes, and the record of the last instruction that computed with floats, on which FCSR's
+causes depend.
 """
 
 from __future__ import annotations
@@ -11,13 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
+from ..state import BIT_NAMES, RA, first_bit
 from .row import Instruction, Row, Use
 
-HILO_BIT = 32
-FPR_BIT = 33
-FCC_BIT = 65
-LAST_BIT = 73
-ALL_BITS = (1 << 74) - 2
+HILO_BIT, FPR_BIT, FCC_BIT, LAST_BIT = map(first_bit, ("hilo", "fpr", "fcc", "fp_word"))
+ALL_BITS = sum(1 << bit for bit in BIT_NAMES if bit)
 
 LOAD, STORE = "load", "store"
 
@@ -240,7 +239,7 @@ def _record(row: Row) -> Effects:
         condition = row.condition(cast(Any, recorder), fields)
     called = recorder.called
     if row.link:
-        recorder.writes.append(Use("gpr", 31 if row.link == "ra" else "rd"))
+        recorder.writes.append(Use("gpr", RA if row.link == "ra" else "rd"))
     assert len(recorder.accesses) <= 1 and len(recorder.results) <= 1, row.name
     kind = recorder.accesses[0].kind if recorder.accesses else ""
     return Effects(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from ..state import RA
 from .meaning import Condition, Meaning
 
 
@@ -86,7 +87,7 @@ class Instruction:
     def link_register(self) -> int:
         """Return the register that gets pc + 8, or 0."""
         link = self.row.link
-        return 31 if link == "ra" else self.rd if link == "rd" else 0
+        return RA if link == "ra" else self.rd if link == "rd" else 0
 
     def __repr__(self) -> str:
         return f"<{self.row.name} {self.word:08x}>"

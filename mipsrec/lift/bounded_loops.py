@@ -23,6 +23,7 @@ from ..analysis import Block, End
 from ..flow.graph import Graph
 from ..isa import Instruction
 from ..isa.effects import STORE, Value, added_constant, copied_register, effects, masks
+from ..state import FP, SP
 
 MAX_SHORT_LOOP_BLOCKS = 64
 """A loop of more blocks counts as long in any case."""
@@ -31,7 +32,7 @@ _VALUES = 1 << 32
 _NEGATIVE = 1 << 31
 _UNMAPPED_BYTES = 1 << 31
 """No address from 0x80000000 on is mapped."""
-_FRAME = (29, 30)
+_FRAME = (SP, FP)
 """LLVM may drop a load by sp or fp, with its fault (passes/trapping_loads.py)."""
 
 _AFFINE = ("add", "sub")

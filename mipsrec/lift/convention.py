@@ -12,30 +12,29 @@ from dataclasses import dataclass
 from ..analysis import Function
 from ..isa import Instruction
 from ..isa.effects import FPR_BIT, added_constant, masks
+from ..state import A0, CALLEE_SAVED, RA, SP, T0, T9, V0
 from .ir import Frame
 from .nodes import Destination
 from .options import LiftOptions
 
-CARRIED = (4, 5, 6, 7)
+CARRIED = tuple(range(A0, T0))
 """General-purpose registers that callers and callees hand each other in host registers alone: a0 to a3.
 
 Not those that a callee preserves: where a handler of a fault goes on elsewhere, their values are taken from the state,
 as an exception that a handler throws needs them. a0 to a3 mean nothing to callers by then.
 """
 CARRIED_BITS = sum(1 << number for number in CARRIED)
-ARGUMENTS = (29, 31, 25, *CARRIED)
+ARGUMENTS = (SP, RA, T9, *CARRIED)
 """General-purpose registers that come in as parameters, in order: sp, ra, t9, and CARRIED."""
 ARGUMENT_BITS = sum(1 << number for number in ARGUMENTS)
-SP, RA = 29, 31
-SP_BIT = 1 << SP
-RA_BIT = 1 << RA
-SAVED_BITS = sum(1 << number for number in (*range(16, 24), 28, 29, 30, 31)) | 0xFFF << FPR_BIT + 20
+SP_BIT, RA_BIT = 1 << SP, 1 << RA
+SAVED_BITS = sum(1 << number for number in (*CALLEE_SAVED, RA)) | 0xFFF << FPR_BIT + 20
 """Registers that a landing pad, or a debugger, has of the function that was interrupted: those that callees preserve,
 and ra."""
 PRESERVED = SP_BIT
 """Registers a caller keeps across a call: sp. That the callee has put it back is checked together with the pc it
 returns to, so that what follows depends on a prediction and not on a load of what the callee stored."""
-RESULTS = (2, 3, *CARRIED)
+RESULTS = (V0, V0 + 1, *CARRIED)
 """General-purpose registers that are returned after the pc: v0, v1, and CARRIED."""
 RESULT_BITS = sum(1 << number for number in RESULTS)
 
@@ -182,7 +181,7 @@ def symbol_of(function: Function, callee: Callee | None) -> str:
 
 def moves_sp(instruction: Instruction) -> bool:
     """Return whether an instruction adds a constant to sp."""
-    return instruction.rs == instruction.rt == 29 and added_constant(instruction) is not None
+    return instruction.rs == instruction.rt == SP and added_constant(instruction) is not None
 
 
 def lowers_sp(instruction: Instruction) -> bool:

@@ -1,6 +1,6 @@
 """The plan as text: what was decided about a function, to read and to compare.
 
-Registers are named as the assembler names them; `f4` is a word of the floating-point file, `c1` a condition code,
+Registers are named as the assembler names them; `f4` is a word of the floating-point file, `fcc1` a condition code,
 `last` the record of the last instruction that computed with floats.
 """
 
@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..isa.disassembly import disassemble
-from ..isa.effects import FCC_BIT, FPR_BIT, HILO_BIT, LAST_BIT
-from ..state import GPR_NAMES
+from ..state import BIT_NAMES, GPR_NAMES
 from .ir import BlockPlan, CallSite, FunctionPlan, Op
 from .nodes import Branch, Call, Edge, Goto, Jump, Node, Return, Stop, Syscall
 
@@ -21,18 +20,8 @@ def registers_text(bits: int) -> str:
     while bits > 0:
         number = (bits & -bits).bit_length() - 1
         bits &= bits - 1
-        found.append(_register_name(number))
+        found.append(BIT_NAMES[number])
     return " ".join(found) or "-"
-
-
-def _register_name(number: int) -> str:
-    if number < HILO_BIT:
-        return GPR_NAMES[number]
-    if number == HILO_BIT:
-        return "hilo"
-    if number < FCC_BIT:
-        return f"f{number - FPR_BIT}"
-    return f"c{number - FCC_BIT}" if number < LAST_BIT else "last"
 
 
 def plan_text(plan: FunctionPlan, symbol: str) -> str:

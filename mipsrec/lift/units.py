@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ..analysis import End, Function
 from ..isa import Instruction
 from ..isa.effects import FCC_BIT, FPR_BIT, HILO_BIT, LAST_BIT, effects, is_sign_change, masks
-from ..state import OFFSETS, SLOT_BYTES
+from ..state import OFFSETS, SLOT_BYTES, slot_offset
 from .convention import RESULT_BITS, argument_registers
 
 PAIR = "pair"
@@ -32,13 +32,9 @@ class Unit:
     bits: int
 
 
-_GPR_UNITS = tuple(Unit(f"r{n}", "word", OFFSETS["gpr"] + SLOT_BYTES * n, 1 << n) for n in range(32))
+_GPR_UNITS = tuple(Unit(f"r{n}", "word", slot_offset("gpr", n), 1 << n) for n in range(32))
 _HILO_UNIT = Unit("hilo", "long", OFFSETS["hilo"], 1 << HILO_BIT)
-_FCC_UNITS = tuple(Unit(f"c{n}", "flag", OFFSETS["fcc"] + SLOT_BYTES * n, 1 << FCC_BIT + n) for n in range(8))
-
-
-def _fpr_offset(number: int) -> int:
-    return OFFSETS["fpr"] + SLOT_BYTES * number
+_FCC_UNITS = tuple(Unit(f"c{n}", "flag", slot_offset("fcc", n), 1 << FCC_BIT + n) for n in range(8))
 
 
 class Units:
@@ -99,7 +95,7 @@ class Units:
             bits = (1 if self.fr else 3) << FPR_BIT + number
             if doubles & bits:
                 mixed = bool(singles & bits)
-                unit = Unit(f"f{number}", PAIR if mixed else "double", _fpr_offset(number), bits)
+                unit = Unit(f"f{number}", PAIR if mixed else "double", slot_offset("fpr", number), bits)
                 self._joined.append(bits)
                 if mixed:
                     self._mixed |= bits
@@ -110,7 +106,7 @@ class Units:
             for n in range(number, number + step):
                 bit = 1 << FPR_BIT + n
                 if singles & bit:
-                    offset = _fpr_offset(n) if self.fr else _fpr_offset(n & ~1) + 4 * (n & 1)
+                    offset = slot_offset("fpr", n) if self.fr else slot_offset("fpr", n & ~1) + 4 * (n & 1)
                     self._add(Unit(f"f{n}", "single", offset, bit), range(n, n + 1))
 
     def _add(self, unit: Unit, numbers: range) -> None:

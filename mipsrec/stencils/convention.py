@@ -13,11 +13,11 @@ A *class* says where an operand is: a number below PIN_COUNT is a pinned registe
 
 from __future__ import annotations
 
+from .. import state
 from ..emit.calls import MIDDLE
-from ..state import OFFSETS, SLOT_BYTES
 from ..target import this_target
 
-PINS = (2, 3, 4, 5, 6, 7, 8, 16, 17, 29)
+PINS = (*range(state.V0, state.T0 + 1), state.S0, state.S0 + 1, state.SP)
 """Pinned general-purpose registers: v0 v1 a0 to a3 t0 s0 s1 sp, 81 to 88 % of the fields that programs execute."""
 CALLS = this_target().stencils
 """Its registers are those of PINS, in their order."""
@@ -61,4 +61,4 @@ def arguments(pins: list[str], temp: str, floats: list[str], ftemp: str) -> str:
 
 def slot_offset(file: str, number: int) -> int:
     """Return where a slot of `gpr`, `fpr` or `fcc` is in the state, from the pointer that translated code has."""
-    return OFFSETS[file] + SLOT_BYTES * number - MIDDLE
+    return state.slot_offset(file, number) - MIDDLE

@@ -7,7 +7,7 @@
  */
 #include "cpu/disasm.h"
 
-#include "mr_state.h"
+#include "cpu/registers.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,12 +69,11 @@ static void put_formatted(struct output *out, uint32_t pc, uint32_t word, const 
 
 static void put_field(struct output *out, uint32_t pc, uint32_t word, const struct field *field)
 {
-    static const char *const gpr_names[32] = {MR_GPR_NAMES};
     char text[16] = "";
     uint32_t value = (word >> field->low_bit & ((1u << field->bit_count) - 1)) + field->added;
     int32_t immediate = (int16_t)(uint16_t)word;
     switch (field->kind) {
-    case GPR_NAME: snprintf(text, sizeof text, "%s", gpr_names[value]); break;
+    case GPR_NAME: snprintf(text, sizeof text, "%s", mr_registers[value].name); break;
     case DECIMAL: snprintf(text, sizeof text, "%s%u", field->text, value); break;
     case HEXADECIMAL: snprintf(text, sizeof text, "%s%x", field->text, value); break;
     case SIGNED: snprintf(text, sizeof text, "%d", immediate); break;

@@ -178,14 +178,10 @@ bool mr_debug_breaks_at(uint32_t pc);
 /* Whether the instruction at s->pc, or that in its delay slot, accesses what is watched. */
 bool mr_debug_watches_next(const struct mr_state *s, struct mr_debug_event *event);
 
-/* ---- registers.c ---- */
+/* ---- registers.c ---- by numbers of gdb, below MR_GDB_NUMBERS */
 uint32_t mr_debug_register_bytes(const struct mr_state *s, uint32_t number);
 void mr_debug_get_register(const struct mr_debug_thread *thread, uint32_t number, uint8_t bytes[8]);
 void mr_debug_set_register(struct mr_debug_thread *thread, uint32_t number, const uint8_t bytes[8]);
-enum {
-    MR_DEBUG_STATUS = 32, MR_DEBUG_LO, MR_DEBUG_HI, MR_DEBUG_BADVADDR, MR_DEBUG_CAUSE, MR_DEBUG_PC, MR_DEBUG_F0,
-    MR_DEBUG_FCSR = MR_DEBUG_F0 + 32, MR_DEBUG_FIR, MR_DEBUG_RESTART, MR_DEBUG_REGISTER_COUNT,
-};
 const char *mr_debug_target_xml(void);
 
 /* ---- bytes.c ---- */

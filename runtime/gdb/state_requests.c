@@ -23,7 +23,7 @@ int mr_debug_read_registers(const char *rest, struct mr_debug_reply *reply)
     (void)rest;
     if (thread == NULL)
         return MR_DEBUG_INVALID;
-    for (uint32_t i = 0; i < MR_DEBUG_REGISTER_COUNT; i++)
+    for (uint32_t i = 0; i < MR_GDB_NUMBERS; i++)
         add_register(reply, thread, i);
     return MR_DEBUG_ADDED;
 }
@@ -39,7 +39,7 @@ int mr_debug_write_registers(const char *rest, struct mr_debug_reply *reply)
     struct mr_debug_thread *thread = mr_debug_general_thread();
     int error = may_write(thread);
     (void)reply;
-    for (uint32_t i = 0; error == MR_DEBUG_OK && i < MR_DEBUG_REGISTER_COUNT && *rest != 0; i++) {
+    for (uint32_t i = 0; error == MR_DEBUG_OK && i < MR_GDB_NUMBERS && *rest != 0; i++) {
         uint8_t bytes[8] = {0};
         size_t size = mr_debug_register_bytes(thread->state, i);
         if (mr_debug_take_hex(&rest, bytes, size) != size)
@@ -53,7 +53,7 @@ int mr_debug_read_register(const char *rest, struct mr_debug_reply *reply)
 {
     const struct mr_debug_thread *thread = mr_debug_general_thread();
     uint64_t number;
-    if (thread == NULL || !mr_debug_take_number(&rest, &number) || number >= MR_DEBUG_REGISTER_COUNT)
+    if (thread == NULL || !mr_debug_take_number(&rest, &number) || number >= MR_GDB_NUMBERS)
         return MR_DEBUG_INVALID;
     add_register(reply, thread, (uint32_t)number);
     return MR_DEBUG_ADDED;
@@ -68,7 +68,7 @@ int mr_debug_write_register(const char *rest, struct mr_debug_reply *reply)
     (void)reply;
     if (error != MR_DEBUG_OK)
         return error;
-    if (!mr_debug_take_number(&rest, &number) || number >= MR_DEBUG_REGISTER_COUNT || !mr_debug_take(&rest, '=') ||
+    if (!mr_debug_take_number(&rest, &number) || number >= MR_GDB_NUMBERS || !mr_debug_take(&rest, '=') ||
         mr_debug_take_hex(&rest, bytes, sizeof bytes) < mr_debug_register_bytes(thread->state, (uint32_t)number))
         return MR_DEBUG_INVALID;
     mr_debug_set_register(thread, (uint32_t)number, bytes);

@@ -1,6 +1,7 @@
 /* Why the guest has stopped, as the debugger is told: T05, the thread, and the kind of stop. And the protocol's
  * numbers of signals. */
 #include "base/options.h"
+#include "cpu/registers.h"
 #include "gdb/parts.h"
 
 #include <string.h>
@@ -81,8 +82,8 @@ void mr_debug_make_stop_reply(struct mr_debug_reply *reply)
     }
     mr_debug_add(reply, "T%02x", (unsigned)mr_debug_signal_from_mips(mr_debug_last_event.signal));
     if (thread != NULL) {
-        mr_debug_get_register(thread, MR_DEBUG_PC, pc);
-        mr_debug_add(reply, "%x:", (unsigned)MR_DEBUG_PC);
+        mr_debug_get_register(thread, mr_registers[MR_REG_PC].gdb_number, pc);
+        mr_debug_add(reply, "%x:", (unsigned)mr_registers[MR_REG_PC].gdb_number);
         mr_debug_add_hex(reply, pc, 4);
         mr_debug_add(reply, ";thread:");
         mr_debug_add_thread(reply, thread->number);

@@ -5,6 +5,7 @@
 #include "base/host_thread.h"
 #include "base/lock.h"
 #include "cpu/fpu.h"
+#include "cpu/registers.h"
 #include "linux/abi.h"
 #include "linux/signals.h"
 #include "memory/values.h"
@@ -17,10 +18,9 @@
 #define INSTRUCTION_LI_V0 0x24020000u /* addiu $v0, $zero, n */
 #define INSTRUCTION_SYSCALL 0x0000000cu
 
-/* struct sigcontext */
+/* struct sigcontext; registers have their places in the table (mipsrec/state.py). */
 enum {
-    SC_PC = 8, SC_REGS = 16, SC_FPREGS = 272, SC_FPC_CSR = 532, SC_USED_MATH = 540, SC_MDHI = 552, SC_MDLO = 560,
-    SIGCONTEXT_BYTES = 592,
+    SC_PC = 8, SC_USED_MATH = 540, SIGCONTEXT_BYTES = 592,
 };
 enum { USED_FP = 1, USED_FR1 = 2 };
 
@@ -68,32 +68,51 @@ static bool make_trampolines(void)
 
 /* ---- sigcontext ---- */
 
+/* Register 0 has a place that nobody writes; with FR=0 the odd floating-point registers are part of the even ones. */
+static bool is_in_frame(const struct mr_state *s, unsigned number)
+{
+    bool is_odd_half = mr_registers[number].kind == MR_KIND_FLOAT && !s->fr && (number - MR_REG_F0) % 2 != 0;
+    return mr_registers[number].frame != 0 && number != MR_REG_ZERO && !is_odd_half;
+}
+
+static void put_register(uint8_t *to, struct mr_state *s, unsigned number)
+{
+    const struct mr_register *row = &mr_registers[number];
+    uint64_t value = row->kind == MR_KIND_FCSR ? mr_cfc1(s, 31) : mr_register(s, number);
+    if (row->frame_bytes == 4)
+        mr_put32(to + row->frame, (uint32_t)value);
+    else /* a 32-bit kernel extends registers by their sign */
+        mr_put64(to + row->frame, row->size_bytes == 4 ? (uint64_t)(int64_t)(int32_t)value : value);
+}
+
+static void get_register(const uint8_t *from, struct mr_state *s, unsigned number)
+{
+    const struct mr_register *row = &mr_registers[number];
+    uint64_t value = row->frame_bytes == 4 ? mr_get32(from + row->frame) : mr_get64(from + row->frame);
+    if (row->kind != MR_KIND_FCSR) {
+        mr_set_register(s, number, value);
+        return;
+    }
+    uint32_t control = (uint32_t)value; /* a cause that is enabled would trap here */
+    mr_ctc1(s, 31, control & ~((control << 5 & FCSR_CAUSES) | FCSR_UNIMPLEMENTED));
+}
+
 static void put_context(uint8_t *to, struct mr_state *s, uint32_t pc)
 {
     memset(to, 0, SIGCONTEXT_BYTES);
     mr_put64(to + SC_PC, pc);
-    for (int n = 1; n < 32; n++) /* a 32-bit kernel extends registers by their sign */
-        mr_put64(to + SC_REGS + 8 * n, (uint64_t)(int64_t)(int32_t)GPR(s, n));
-    for (int n = 0; n < 32; n += s->fr ? 1 : 2)
-        mr_put64(to + SC_FPREGS + 8 * n, s->fpr[n].bits);
-    mr_put32(to + SC_FPC_CSR, mr_cfc1(s, 31));
     mr_put32(to + SC_USED_MATH, USED_FP | (s->fr ? USED_FR1 : 0));
-    mr_put64(to + SC_MDHI, (uint64_t)(int64_t)(int32_t)(s->hilo >> 32));
-    mr_put64(to + SC_MDLO, (uint64_t)(int64_t)(int32_t)s->hilo);
+    for (unsigned number = 0; number < MR_REGISTERS; number++)
+        if (is_in_frame(s, number))
+            put_register(to, s, number);
 }
 
 static uint32_t get_context(const uint8_t *from, struct mr_state *s)
 {
-    for (int n = 1; n < 32; n++)
-        GPR(s, n) = (uint32_t)mr_get64(from + SC_REGS + 8 * n);
-    s->hilo = mr_get64(from + SC_MDHI) << 32 | (uint32_t)mr_get64(from + SC_MDLO);
-    if (mr_get32(from + SC_USED_MATH) & USED_FP) {
-        uint32_t control = mr_get32(from + SC_FPC_CSR);
-        for (int n = 0; n < 32; n += s->fr ? 1 : 2)
-            s->fpr[n].bits = mr_get64(from + SC_FPREGS + 8 * n);
-        control &= ~((control << 5 & FCSR_CAUSES) | FCSR_UNIMPLEMENTED); /* a cause that is enabled would trap here */
-        mr_ctc1(s, 31, control);
-    }
+    bool used_fp = mr_get32(from + SC_USED_MATH) & USED_FP;
+    for (unsigned number = 0; number < MR_REGISTERS; number++)
+        if (is_in_frame(s, number) && (used_fp || mr_registers[number].kind == MR_KIND_PLAIN))
+            get_register(from, s, number);
     return (uint32_t)mr_get64(from + SC_PC);
 }
 

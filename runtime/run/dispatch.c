@@ -11,6 +11,7 @@
 #include "baseline/baseline.h"
 #include "cpu/fpu.h"
 #include "cpu/interp.h"
+#include "cpu/registers.h"
 #include "cpu/upcalls.h"
 #include "lifted/dispatch_table.h"
 #include "lifted/module.h"
@@ -18,7 +19,6 @@
 #include "run/upcalls.h"
 
 #include <setjmp.h>
-#include <string.h>
 
 #define NEVER_PC 1u /* odd: no instruction is there */
 #define NEVER_SP 0xffffffffu
@@ -107,13 +107,6 @@ uint32_t mr_run_nested(struct mr_state *s, uint32_t pc, uint32_t sp)
     if (stack_is_low())
         return mr_leave_lifted(s, pc);
     return mr_run(s, pc, NEVER_PC, sp - 1);
-}
-
-bool mr_same_registers(const struct mr_state *a, const struct mr_state *b)
-{
-    return memcmp(a->gpr, b->gpr, sizeof a->gpr) == 0 && a->hilo == b->hilo &&
-           memcmp(a->fpr, b->fpr, sizeof a->fpr) == 0 && memcmp(a->fcc, b->fcc, sizeof a->fcc) == 0 &&
-           a->fcsr == b->fcsr && a->tls == b->tls;
 }
 
 /* An alternate stack may be above; then only the pc tells when the handler is done. */

@@ -23,7 +23,6 @@ uint32_t mr_run_outermost(struct mr_state *s, uint32_t pc, uint32_t stop_pc);
 struct mr_interrupted mr_interrupted_at(const struct mr_state *s, uint32_t pc, uint32_t sp);
 /* Runs from pc until the handler is done or goes elsewhere; returns the pc then. */
 uint32_t mr_run_handler(struct mr_state *s, uint32_t pc, struct mr_interrupted interrupted);
-bool mr_same_registers(const struct mr_state *a, const struct mr_state *b); /* what a handler can restore */
 /* As mr_restart, with the pc that resume returns; resume runs when the frames are gone. */
 _Noreturn void mr_restart_through(uint32_t (*resume)(struct mr_state *));
 

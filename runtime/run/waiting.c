@@ -6,6 +6,7 @@
  * it goes there with the registers in the state.
  */
 #include "cpu/fpu.h"
+#include "cpu/registers.h"
 #include "cpu/upcalls.h"
 #include "run/host_stack.h"
 #include "run/upcalls.h"

@@ -1,12 +1,13 @@
 /* What mipsrec verify has to tell: records, one JSON object to a line, on a socket that `mipsrec verify` reads.
  *
- * Addresses are numbers, registers are lists in the order of MR_GPR_NAMES. Names, blocks and disassembly are added there.
+ * Addresses are numbers, registers are objects by name. Names, blocks and disassembly are added there.
  * Not done here: finding out that something differs (verify.c, verify/memory.c).
  */
 #include "base/messages.h"
 #include "base/observe.h"
 #include "cpu/fpu.h"
 #include "cpu/interp.h"
+#include "cpu/registers.h"
 #include "lifted/code_files.h"
 #include "linux/descriptors.h"
 #include "memory/values.h"
@@ -96,11 +97,8 @@ static void add_point(const char *name, const struct mr_point *point)
 static void add_registers(const char *name, const struct mr_state *s)
 {
     add(",\"%s\":{", name);
-    for (unsigned number = 0; number < MR_VERIFY_REGISTERS; number++) {
-        char text[8];
-        mr_verify_register_name(number, text);
-        add("%s\"%s\":%llu", number ? "," : "", text, (unsigned long long)mr_verify_register(s, number));
-    }
+    for (unsigned number = 0; number < MR_VERIFIED_REGISTERS; number++)
+        add("%s\"%s\":%llu", number ? "," : "", mr_registers[number].name, (unsigned long long)mr_register(s, number));
     add("}");
 }
 
@@ -152,8 +150,8 @@ static struct {
         uint32_t from, to;
     } jumps[PATH_LENGTH]; /* the last ones */
     uint64_t jump_count;
-    uint32_t changed_by[MR_VERIFY_REGISTERS]; /* pc of the last instruction that changed it; 0: none */
-    uint64_t changed_at[MR_VERIFY_REGISTERS];
+    uint32_t changed_by[MR_VERIFIED_REGISTERS]; /* pc of the last instruction that changed it; 0: none */
+    uint64_t changed_at[MR_VERIFIED_REGISTERS];
     uint32_t stored_by; /* the same for the memory that differs */
 } way;
 
@@ -170,9 +168,9 @@ void mr_verify_stop_walking(void)
 static void look_at_changes(const struct mr_state *before, const struct mr_state *after, const bool *wanted, uint32_t pc,
                             uint32_t slot_pc, uint64_t step)
 {
-    for (unsigned number = 0; number < MR_VERIFY_REGISTERS; number++) {
-        uint64_t value = mr_verify_register(after, number);
-        if (!wanted[number] || mr_verify_register(before, number) == value)
+    for (unsigned number = 0; number < MR_VERIFIED_REGISTERS; number++) {
+        uint64_t value = mr_register(after, number);
+        if (!wanted[number] || mr_register(before, number) == value)
             continue;
         way.changed_by[number] = value == pc + 8 ? pc : slot_pc;
         way.changed_at[number] = step;
@@ -210,7 +208,7 @@ static void walk_steps(const struct mr_verify_finding *finding, const bool *want
         before = *s;
         uint32_t slot_pc = slot_of(pc);
         uint32_t next = mr_interpret_step(s, pc);
-        if (wanted[MR_VERIFY_FCSR]) /* its flags gather in the host */
+        if (wanted[MR_REG_FCSR]) /* its flags gather in the host */
             mr_fpu_collect(s);
         look_at_changes(&before, s, wanted, pc, slot_pc, step);
         if (memory_changed(memory, bytes))
@@ -243,13 +241,11 @@ static void add_changes(const bool *wanted)
 {
     bool first = true;
     add(",\"differ\":[");
-    for (unsigned number = 0; number < MR_VERIFY_REGISTERS; number++) {
-        char name[8];
+    for (unsigned number = 0; number < MR_VERIFIED_REGISTERS; number++) {
         if (!wanted[number])
             continue;
-        mr_verify_register_name(number, name);
-        add("%s{\"register\":\"%s\",\"pc\":%u,\"step\":%llu}", first ? "" : ",", name, way.changed_by[number],
-            (unsigned long long)way.changed_at[number]);
+        add("%s{\"register\":\"%s\",\"pc\":%u,\"step\":%llu}", first ? "" : ",", mr_registers[number].name,
+            way.changed_by[number], (unsigned long long)way.changed_at[number]);
         first = false;
     }
     add("]");
@@ -267,8 +263,8 @@ static void add_memory(const struct mr_verify_difference *memory)
 void mr_verify_diverge(const struct mr_verify_finding *finding, const struct mr_verify_counts *counts)
 {
     const struct mr_state *lifted = finding->lifted_state, *interpreted = finding->interpreted_state;
-    bool wanted[MR_VERIFY_REGISTERS];
-    for (unsigned number = 0; number < MR_VERIFY_REGISTERS; number++)
+    bool wanted[MR_VERIFIED_REGISTERS];
+    for (unsigned number = 0; number < MR_VERIFIED_REGISTERS; number++)
         wanted[number] = finding->memory == NULL && mr_verify_register_differs(lifted, interpreted, number);
     begin_record("divergence", counts);
     add_point(",\"agreed\":", finding->agreed);

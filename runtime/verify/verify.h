@@ -50,9 +50,6 @@ int mr_verify_file(int fd); /* the interpreter's copy of a regular file, up to d
 void mr_verify_resize_files(void);
 
 /* ---- verify/registers.c ---- */
-enum { MR_VERIFY_FCSR = 32 + 2 + 32 + 8, MR_VERIFY_REGISTERS = MR_VERIFY_FCSR + 2, MR_VERIFY_NAME_BYTES = 8 };
-uint64_t mr_verify_register(const struct mr_state *s, unsigned number);
-void mr_verify_register_name(unsigned number, char name[MR_VERIFY_NAME_BYTES]);
 bool mr_verify_ignore(const char *name); /* does not compare this one; false: there is none of that name */
 bool mr_verify_same_registers(const struct mr_state *a, const struct mr_state *b);
 bool mr_verify_register_differs(const struct mr_state *a, const struct mr_state *b, unsigned number);

@@ -31,12 +31,12 @@ from ...flow.graph import Edges
 from ...flow.solve import Direction, Meet, reads_and_writes, solve
 from ...isa import Flow, Instruction
 from ...isa.effects import effects, masks
+from ...state import RA, SP
 from ..convention import moves_sp
 from ..ir import Frame
 from .frames import displacements, place_of_store
 
 _GPRS = (1 << 32) - 2
-_SP, _RA = 29, 31
 MIN_DEAD_REGISTERS = 3
 """Fewer are not worth a second copy of the function."""
 
@@ -55,9 +55,9 @@ def calls_for_certain(block: Block) -> bool:
 def calls_in_any_case(block: Block) -> bool:
     """Return whether a block calls without a condition, and the callee finds in ra where it is to return to."""
     instruction, slot = block.terminator, block.delay_slot
-    if not calls_for_certain(block) or instruction is None or instruction.link_register() != _RA:
+    if not calls_for_certain(block) or instruction is None or instruction.link_register() != RA:
         return False
-    return slot is None or not masks(slot, 0)[1] >> _RA & 1
+    return slot is None or not masks(slot, 0)[1] >> RA & 1
 
 
 def calls_itself(function: Function, block: Block) -> bool:
@@ -74,7 +74,7 @@ def with_dead_registers(function: Function, frame: Frame, parameters: int) -> Fr
     for block in function.blocks.values():
         for instruction in block.instructions():
             written |= masks(instruction, 0)[1]
-    found = written & _GPRS & ~(frame.bits | 1 << _SP | 1 << _RA)
+    found = written & _GPRS & ~(frame.bits | 1 << SP | 1 << RA)
     live = _Liveness(function, None, 0)
     for block in sites:
         found &= ~live.at_start((block.next_pc, False))
@@ -145,7 +145,7 @@ class _Liveness:
 
     def _is_harmless(self, block: Block) -> bool:
         """Return whether ra is not saved, or a block stores at sp alone, and not over the saved ra after the save."""
-        saved = next((one for one in self._frame.saved if one.register == _RA), None) if self._frame else None
+        saved = next((one for one in self._frame.saved if one.register == RA), None) if self._frame else None
         if saved is None:
             return True
         displacement, pc = self._moved.get(block.start, 0), block.first_pc

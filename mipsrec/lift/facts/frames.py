@@ -12,11 +12,11 @@ from ...flow.graph import Graph
 from ...flow.solve import Direction, Meet, solve
 from ...isa import Instruction
 from ...isa.effects import LOAD, STORE, based_access, effects, masks
+from ...state import CALLEE_SAVED, RA, SP
 from ..convention import moves_sp
 from ..ir import Frame, SavedRegister
 
-_SP, _RA = 29, 31
-_SAVED = frozenset((*range(16, 24), 28, 30, _RA))
+_SAVED = frozenset((*CALLEE_SAVED, RA)) - {SP}
 MAX_FRAME_BYTES = 32768 - 64
 """Saves further down do not count: displacements of loads and stores have 16 bits."""
 
@@ -32,7 +32,7 @@ def find_frame(function: Function) -> Frame | None:
     restored = _restored(function, moved, saves)
     counting = {pc: found for pc, found in restored.items() if found[0]}
     common = frozenset(saves).intersection(*(found for found, _ in counting.values()))
-    if not common or not counting or (_RA not in common and _writes_ra(function, moved)):
+    if not common or not counting or (RA not in common and _writes_ra(function, moved)):
         return None
     saved = tuple(saves[register] for register in sorted(common))
     return Frame(saved, {pc: stores for pc, (_, stores) in counting.items()})
@@ -47,7 +47,7 @@ def _saves(block: Block) -> dict[int, SavedRegister]:
         writes = masks(instruction, 0)[1]
         if moves_sp(instruction):
             displacement += instruction.imm
-        elif writes >> _SP & 1:
+        elif writes >> SP & 1:
             return found
         elif effects(instruction.row).stores:
             place = place_of_store(instruction, displacement)
@@ -79,7 +79,7 @@ def _is_word(instruction: Instruction, kind: str) -> bool:
 def place_of_store(instruction: Instruction, displacement: int) -> range | None:
     """Return where a store goes, from the sp of the caller; None if that is not known."""
     access = based_access(instruction)
-    if access is None or access.kind != STORE or instruction.rs != _SP:
+    if access is None or access.kind != STORE or instruction.rs != SP:
         return None
     start = displacement + instruction.imm
     return range(start, start + access.size_bytes)
@@ -97,7 +97,7 @@ def displacements(function: Function) -> dict[int, int] | None:
         for instruction in block.instructions():
             if moves_sp(instruction):
                 displacement += instruction.imm
-            elif masks(instruction, 0)[1] >> _SP & 1:
+            elif masks(instruction, 0)[1] >> SP & 1:
                 return None
             if not -MAX_FRAME_BYTES <= displacement <= 0:
                 return None
@@ -162,8 +162,8 @@ def _through(
     late = block.delay_slot if block.end is End.RETURN else None  # jr has read ra before
     for instruction in block.instructions():
         pc = block.terminator_pc if instruction is block.terminator else pc
-        if instruction is late and _RA not in found:
-            saves = {register: save for register, save in saves.items() if register != _RA}
+        if instruction is late and RA not in found:
+            saves = {register: save for register, save in saves.items() if register != RA}
         if moves_sp(instruction):
             displacement += instruction.imm
         elif effects(instruction.row).stores:
@@ -174,7 +174,7 @@ def _through(
                 found = {r for r in found if place is not None and not _overlap(place, saves[r].displacement)}
         else:
             found -= {register for register in found if masks(instruction, 0)[1] >> register & 1}
-            save = saves.get(instruction.rt) if _is_word(instruction, LOAD) and instruction.rs == _SP else None
+            save = saves.get(instruction.rt) if _is_word(instruction, LOAD) and instruction.rs == SP else None
             if save is not None and displacement + instruction.imm == save.displacement:
                 found.add(save.register)
         pc += 4
@@ -192,4 +192,4 @@ def _can_be_checked(instruction: Instruction) -> bool:
 
 
 def _writes_ra(function: Function, blocks: dict[int, int]) -> bool:
-    return any(masks(i, 0)[1] >> _RA & 1 for pc in blocks for i in function.blocks[pc].instructions())
+    return any(masks(i, 0)[1] >> RA & 1 for pc in blocks for i in function.blocks[pc].instructions())

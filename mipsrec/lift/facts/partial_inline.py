@@ -16,6 +16,7 @@ from __future__ import annotations
 from ...analysis import Block, End, Function
 from ...isa import Instruction
 from ...isa.effects import FPR_BIT, effects, masks
+from ...state import SP
 from ..ir import PartialInline
 
 MAX_INSTRUCTIONS = 24
@@ -56,7 +57,7 @@ def _test(block: Block) -> tuple[tuple[int, Instruction], ...] | None:
         instruction = block.body[index]
         read, written = masks(instruction, 0)
         if written & needed:
-            if effects(instruction.row).loads or effects(instruction.row).stores or written >> 29 & 1:
+            if effects(instruction.row).loads or effects(instruction.row).stores or written >> SP & 1:
                 return None
             found.append((block.start + 4 * index, instruction))
             needed = needed & ~written | read

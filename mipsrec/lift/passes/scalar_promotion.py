@@ -32,6 +32,7 @@ from ...flow.solve import Direction, Meet, solve
 from ...isa import Instruction
 from ...isa.effects import LAST_BIT, LOAD, STORE, copied_register, effects, masks
 from ...isa.row import Row
+from ...state import FP, SP
 from ..facts.safepoints import Safepoints
 from ..ir import FunctionPlan, PromotedLoop, Variable
 from ..options import LiftOptions
@@ -71,7 +72,6 @@ def access_of(instruction: Instruction) -> tuple[str, Variable | None]:
     return kind, Variable(instruction.rs, instruction.imm, type_)
 
 
-_SP, _FP = 29, 30
 _MAX_INSTRUCTIONS = 128
 """Of a loop: the longer an iteration, the less it waits, and the more registers it has use for."""
 _MAX_VARIABLES = 6
@@ -245,11 +245,11 @@ class _Search:
 
     def _is_stack(self, register: int) -> bool:
         """Return whether a register points to the stack: sp, or fp where it is set to sp."""
-        return register == _SP or (register == _FP and self._has_frame_pointer())
+        return register == SP or (register == FP and self._has_frame_pointer())
 
     def _has_frame_pointer(self) -> bool:
         instructions = (instruction for block in self._blocks.values() for instruction in block.body)
-        return any(masks(one, 0)[1] == 1 << _FP and copied_register(one) == _SP for one in instructions)
+        return any(masks(one, 0)[1] == 1 << FP and copied_register(one) == SP for one in instructions)
 
 
 def run(plan: FunctionPlan) -> None:

@@ -17,11 +17,12 @@ from ...flow.graph import Graph
 from ...flow.solve import Direction, Meet, solve
 from ...isa import Instruction
 from ...isa.effects import ALL_BITS, effects, masks
+from ...state import FP, SP
 from ..ir import FunctionPlan
 
 _LEAVING = (End.CALL, End.RETURN)
 _BRANCHING = (End.FALL, End.BRANCH, End.JUMP, End.INDIRECT)
-_FRAME = (29, 30)
+_FRAME = (SP, FP)
 
 
 def _may_fault(instruction: Instruction) -> bool:
@@ -102,4 +103,4 @@ def run(plan: FunctionPlan) -> None:
             block.ops[index].volatile = True
         if block.is_inlined:  # but for those of the stack, which has just been stored to
             for op in block.ops:
-                op.volatile = op.volatile or op.instruction.rs != 29
+                op.volatile = op.volatile or op.instruction.rs != SP

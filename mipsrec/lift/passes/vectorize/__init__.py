@@ -14,6 +14,7 @@ from __future__ import annotations
 from ....analysis import Block, End
 from ....flow.graph import Graph
 from ....isa.effects import effects
+from ....state import SP
 from ...facts.safepoints import Safepoints
 from ...ir import FunctionPlan
 from ...options import LiftOptions
@@ -33,7 +34,7 @@ def vectorized_loops(graph: Graph, safepoints: Safepoints, options: LiftOptions,
         if not (_accesses_floats(block) or _accesses_floats(latch)):
             continue
         done = iteration_of(block, latch, options.fr, options.big_endian, abs2008)
-        if done is None or 29 in done.advances or not countable(done) or always_overlaps(done):
+        if done is None or SP in done.advances or not countable(done) or always_overlaps(done):
             continue
         if worthwhile(done, options.big_endian):
             found[pc] = done
