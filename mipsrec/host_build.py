@@ -53,11 +53,13 @@ def runtime_folder() -> Path:
 def generated_headers() -> dict[str, str]:
     """Return the text of the headers that are generated from Python, by file name."""
     from .abi import c_headers
+    from .architecture import c_names
     from .isa.disassembly import host_table
     from .state import c_header, c_registers
 
-    own = {"mr_state.h": c_header(), "mr_registers.h": c_registers(), "mr_disasm.h": host_table()}
-    return {**own, **c_headers(), **stencils.headers()}
+    of_state = {"mr_state.h": c_header(), "mr_registers.h": c_registers()}
+    of_isa = {"mr_disasm.h": host_table(), "mr_modules.h": c_names()}
+    return {**of_state, **of_isa, **c_headers(), **stencils.headers()}
 
 
 def write_generated_headers(folder: str | os.PathLike[str]) -> None:

@@ -115,13 +115,13 @@ static void name_what_is_lacking(uint32_t guest_pc)
     if (!error_is_as_it_was() || (getpid() != first_process && !mr_options.report))
         return;
     if ((guest_pc & 1) != 0 && mr_compressed_code) {
-        mr_print_error("mipsrec-host: %s: the code at 0x%08x is MIPS16 or microMIPS, which is not supported\n",
-                       mr_options.program_path, guest_pc & ~1u);
+        mr_print_error("mipsrec-host: %s: the code at 0x%08x is " MR_MODULE_MIPS16 " or " MR_MODULE_MICROMIPS ", which is not "
+                       "supported\n", mr_options.program_path, guest_pc & ~1u);
         return;
     }
     if ((guest_pc & 1) != 0 && mr_accessible(guest_pc & ~1u, 2, MR_EXEC))
-        mr_print_error("mipsrec-host: %s: jumps to the odd address 0x%08x, as to MIPS16 or microMIPS code, which is not "
-                       "supported\n", mr_options.program_path, guest_pc);
+        mr_print_error("mipsrec-host: %s: jumps to the odd address 0x%08x, as to " MR_MODULE_MIPS16 " or "
+                       MR_MODULE_MICROMIPS " code, which is not supported\n", mr_options.program_path, guest_pc);
     if ((guest_pc & 3) != 0 || !mr_accessible(guest_pc, 4, MR_READ))
         return;
     bool in_slot = mr_has_delay_slot(mr_code_word(guest_pc)) && mr_accessible(guest_pc + 4, 4, MR_READ);

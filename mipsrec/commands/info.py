@@ -10,14 +10,16 @@ from typing import Any
 
 from .. import pipeline
 from ..analysis import End
+from ..architecture import needed
 from ..elf import Image
 from ..errors import BuildError, one_line
 from ..files.checksum import ends_whole
 from ..host_build import host_executable
 
 DESCRIPTION = """\
-Says what a program is (byte order, ABI, segments) and what analysis found in it (functions, blocks, jump tables, jumps
-that stay unresolved); or of which program a library of recompiled code is, and how it was made.
+Says what a program is (byte order, ABI, segments, the ISA and the modules that it is marked as using) and what analysis
+found in it (the ISA and the modules that its instructions need, functions, blocks, jump tables, jumps that stay
+unresolved); or of which program a library of recompiled code is, and how it was made.
 
   mipsrec info prog.elf
   mipsrec info --json prog.elf    the same for other programs to read
@@ -41,6 +43,7 @@ def _type_of(image: Image) -> str:
 def _facts(guest: pipeline.Guest) -> dict[str, Any]:
     image, functions = guest.image, guest.program.functions.values()
     blocks = [block for function in functions for block in function.blocks.values()]
+    modules = {instruction.row.module for block in blocks for instruction in block.instructions()}
     indirect = [block for block in blocks if block.end is End.INDIRECT]
     return {
         "path": str(image.path),
@@ -50,6 +53,7 @@ def _facts(guest: pipeline.Guest) -> dict[str, Any]:
         "isa": image.e_flags.arch,
         "abi": image.e_flags.abi,
         "modules": ", ".join(image.modules) or "none",
+        "needs": ", ".join(module.name for module in needed(modules)),
         "float": "soft" if image.soft_float else "FR=1" if image.fr else "FR=0",
         "nan2008": image.e_flags.nan2008,
         "entry": image.entry,

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from elftools.elf.constants import E_FLAGS, E_FLAGS_MASKS, P_FLAGS
 
+from ..architecture import ISAS, MICROMIPS, MIPS16, MODULES, R6, is_aligned
 from ..errors import ElfError
 from ..files.input_file import TooLarge, Unfit, read_input
 from . import tables
@@ -34,8 +35,8 @@ MAX_PROGRAM_HEADERS = 128
 ET_EXEC, ET_DYN = 2, 3
 EF_MIPS_FP64 = 0x200
 EF_MIPS_MICROMIPS = 0x02000000
-_ARCHITECTURES = ("mips1", "mips2", "mips3", "mips4", "mips5", "mips32", "mips64", "mips32r2", "mips64r2")
-"""By EF_MIPS_ARCH >> 28; 9 and 10 are R6."""
+_ARCHITECTURES = {number: (module, arch) for module in MODULES for number, arch in module.archs}
+"""By EF_MIPS_ARCH >> 28."""
 MACHINES = {
     2: "SPARC", 3: "i386", 4: "m68k", 15: "PA-RISC", 20: "PowerPC", 21: "64-bit PowerPC", 22: "S/390", 40: "ARM",
     42: "SuperH", 43: "64-bit SPARC", 50: "Itanium", 62: "x86-64", 183: "AArch64", 243: "RISC-V", 258: "LoongArch",
@@ -104,6 +105,12 @@ def check_ident(path: Path, content: bytes) -> str:
     return order
 
 
+def release_6(path: Path) -> ElfError:
+    """Return the refusal of a program of MIPS R6."""
+    supported = f"{ISAS[0].name} to {ISAS[-1].name} are supported"
+    return ElfError(f"{path}: is a {R6.name} program; {supported}: build with -march=mips32r2")
+
+
 def check_flags(path: Path, value: int, entry: int) -> EFlags:
     """Return e_flags taken apart; refuses other ABIs, MIPS R6, microMIPS, and programs that start in MIPS16."""
     arch, abi = value >> 28, value & E_FLAGS_MASKS.EFM_MIPS_ABI
@@ -111,19 +118,20 @@ def check_flags(path: Path, value: int, entry: int) -> EFlags:
         raise ElfError(f"{path}: is an n32 program; only o32 is supported: build it with -mabi=32")
     if _ABIS.get(abi) != "o32":
         raise ElfError(f"{path}: uses ABI {_ABIS.get(abi, hex(abi))}; only o32 is supported: build it with -mabi=32")
-    if arch in (9, 10):
-        raise ElfError(f"{path}: is a MIPS R6 program; MIPS I to MIPS32r2 are supported: build with -march=mips32r2")
-    if arch >= len(_ARCHITECTURES):
+    if arch not in _ARCHITECTURES:
         raise ElfError(f"{path}: has an unknown architecture (e_flags 0x{value:08x}); build it with -march=mips32r2")
+    module, arch_name = _ARCHITECTURES[arch]
+    if module is R6:
+        raise release_6(path)
     if value & EF_MIPS_MICROMIPS:
-        raise ElfError(f"{path}: holds microMIPS code, which is not supported: build it with -mno-micromips")
+        raise ElfError(f"{path}: holds {MICROMIPS.name} code, which is not supported: build it with -mno-micromips")
     if entry & 1:
         raise ElfError(
-            f"{path}: starts in MIPS16 code (odd entry point 0x{entry:x}), which is not supported: "
+            f"{path}: starts in {MIPS16.name} code (odd entry point 0x{entry:x}), which is not supported: "
             "build it with -mno-mips16"
         )
     return EFlags(
-        arch=_ARCHITECTURES[arch],
+        arch=arch_name,
         abi="o32",
         nan2008=bool(value & E_FLAGS.EF_MIPS_NAN2008),
         fp64=bool(value & EF_MIPS_FP64),
@@ -187,7 +195,7 @@ def check_entry(
         return 0
     address = entry + bias
     holders = [segment for segment in segments if segment.vaddr <= address < segment.vaddr + segment.memsz]
-    if not holders or address & 3:
+    if not holders or not is_aligned(address):
         raise ElfError(f"{path}: the entry point 0x{address:08x} is not in a loaded segment; link it again")
     if not any(segment.execute for segment in holders):
         warnings.append(f"the entry point 0x{address:08x} is in a segment that is not executable")

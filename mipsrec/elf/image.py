@@ -20,11 +20,12 @@ from typing import TypeVar
 
 from elftools.elf.constants import SH_FLAGS
 
+from ..architecture import WIDE, whole_instructions
 from ..errors import ElfError
 from ..files.checksum import identity_of
 from . import header, marks, tables
 from .exceptions import EhFunction, read_eh_functions
-from .header import ET_DYN, EFlags, Segment
+from .header import ET_DYN, EFlags, Segment, release_6
 from .tables import Malformed, RawFile, Relocation, SectionHeader, Symbol
 
 _TablePlaces = list[tuple[tables.Place, tables.Place]]
@@ -154,7 +155,7 @@ def _refuse_other_systems(path: Path, raw: RawFile, interpreter: str | None) -> 
 def _warn_of_marks(flags: EFlags, modules: tuple[str, ...], warnings: list[str]) -> None:
     if modules:
         warnings.append(marks.lack_of(modules))
-    if flags.arch in ("mips3", "mips4", "mips5", "mips64", "mips64r2"):
+    if any(flags.arch == arch for module in WIDE for _, arch in module.archs):
         warnings.append(f"is marked {flags.arch}: 64-bit instructions are not supported")
 
 
@@ -198,7 +199,7 @@ def _abi_flags(path: Path, raw: RawFile) -> AbiFlags | None:
     if version != 0:
         raise Malformed(f"its version is {version}, not 0")
     if rev == 6:
-        raise ElfError(f"{path}: is a MIPS R6 program; MIPS I to MIPS32r2 are supported: build with -march=mips32r2")
+        raise release_6(path)
     return AbiFlags(level, rev, fp_abi, ases)
 
 
@@ -276,7 +277,7 @@ def _executable_ranges(
 def _merged(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """Return the ranges sorted, rounded inwards to whole words, touching and overlapping ones made one."""
     result: list[tuple[int, int]] = []
-    for start, end in sorted((start + 3 & ~3, end & ~3) for start, end in ranges):
+    for start, end in sorted(whole_instructions(start, end) for start, end in ranges):
         if result and start <= result[-1][1]:
             result[-1] = (result[-1][0], max(end, result[-1][1]))
         elif start < end:

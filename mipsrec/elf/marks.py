@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
+from ..architecture import MODULES
 from .tables import RawFile
 
 PT_NOTE = 4
@@ -20,8 +21,6 @@ _TAGGED_SYSTEMS = {1: "GNU Hurd", 2: "Solaris", 3: "FreeBSD"}
 """By the first word of NT_GNU_ABI_TAG; 0 is Linux."""
 _IRIX_INTERPRETERS = ("/usr/lib/libc.so.1", "/lib/rld")
 
-_OF_FLAGS = {0x08000000: "MDMX", 0x04000000: "MIPS16"}
-"""By bit of e_flags (EF_MIPS_ARCH_ASE)."""
 _OF_MACHINES = {
     0x81: "R3900", 0x82: "R4010", 0x83: "R4100", 0x85: "R4650", 0x87: "R4120", 0x88: "R4111", 0x8A: "SB-1",
     0x8B: "Octeon", 0x8C: "XLR", 0x8D: "Octeon 2", 0x8E: "Octeon 3", 0x91: "R5400", 0x92: "R5900",
@@ -29,12 +28,6 @@ _OF_MACHINES = {
     0xA2: "Loongson GS464",
 }  # fmt: skip
 """By EF_MIPS_MACH >> 16: processors with instructions of their own."""
-_OF_ABIFLAGS = (
-    "DSP", "DSP release 2", "EVA", "MCU", "MDMX", "MIPS-3D", "MT", "SmartMIPS", "VZ", "MSA", "MIPS16", "microMIPS",
-    "XPA", "DSP release 3", "MIPS16e2", "CRC", "", "GINV", "Loongson MMI", "Loongson CAM", "Loongson EXT",
-    "Loongson EXT2",
-)  # fmt: skip
-"""By bit of `ases` in .MIPS.abiflags (AFL_ASE); XPA has nothing for programs."""
 
 
 def other_system(raw: RawFile, interpreter: str | None) -> str | None:
@@ -66,18 +59,14 @@ def _systems_of_notes(raw: RawFile) -> Iterator[str]:
 
 def modules_of(flags: int, ases: int) -> tuple[str, ...]:
     """Return the modules and processors that e_flags and .MIPS.abiflags name, each once."""
-    found = [name for bit, name in enumerate(_OF_ABIFLAGS) if ases >> bit & 1 and name]
-    found += [name for mask, name in _OF_FLAGS.items() if flags & mask]
+    found = [module.name for module in MODULES if module.ase is not None and ases >> module.ase & 1]
+    found += [module.name for module in MODULES if flags & module.flag]
     machine = flags >> 16 & 0xFF
     found += [_OF_MACHINES.get(machine, f"machine 0x{machine:02x}")] if machine else []
     return tuple(dict.fromkeys(found))
 
 
-_DONE = {"DSP": "lwx, lhx and lbux"}
-"""By module that programs cannot use as a whole: its instructions that they can."""
-
-
 def lack_of(modules: tuple[str, ...]) -> str:
     """Return what to say of a file that is marked as using these modules, one at least."""
-    but = "".join(f", except {_DONE[name]}" for name in modules if name in _DONE)
+    but = "".join(f", except {module.done}" for module in MODULES if module.done and module.name in modules)
     return f"is marked as using {', '.join(modules)}: such instructions are not supported and raise SIGILL{but}"

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from elftools.elf.constants import SHN_INDICES
 
+from ..architecture import MICROMIPS, MIPS16
 from ..errors import one_line
 
 PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_GNU_EH_FRAME = 1, 2, 3, 0x6474E550
@@ -203,9 +204,8 @@ def read_symbols(raw: RawFile, table: Place, strings: Place, warnings: list[str]
         symbols.append(Symbol(name or "", value, size, kind, _BINDINGS.get(info >> 4, "LOCAL")))
     if compressed:
         shown = ", ".join(compressed[:MAX_SHOWN_NAMES]) + (", ..." if len(compressed) > MAX_SHOWN_NAMES else "")
-        warnings.append(
-            f"{len(compressed)} symbols name MIPS16 or microMIPS code, which ends by SIGILL when it is reached: {shown}"
-        )
+        code = f"{MIPS16.name} or {MICROMIPS.name} code"
+        warnings.append(f"{len(compressed)} symbols name {code}, which ends by SIGILL when it is reached: {shown}")
     if nameless:
         warnings.append(f"{nameless} symbols have a name that cannot be read: they keep their addresses only")
     return symbols

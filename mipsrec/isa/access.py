@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..architecture import DSP, MIPS1, MIPS2, MIPS32, MIPS32R2, Module
 from .meaning import Machine, Meaning, V
 from .row import Instruction, RowTable
 
@@ -9,8 +10,8 @@ TABLE = RowTable()
 _row = TABLE.add
 
 
-def _based(name: str, opcode: str, meaning: Meaning, level: int = 1) -> None:
-    _row(f"{name} rt, mem", f"{opcode} base:5 rt:5 offset:16", meaning, level=level)
+def _based(name: str, opcode: str, meaning: Meaning, module: Module = MIPS1) -> None:
+    _row(f"{name} rt, mem", f"{opcode} base:5 rt:5 offset:16", meaning, module=module)
 
 
 def _load(name: str, opcode: str, bits: int, signed: bool) -> None:
@@ -52,22 +53,22 @@ def _trap_unaligned_word(m: Machine, i: Instruction) -> None:
     m.trap_if(m.ne(m.and_(address, m.const(3)), m.const(0)), "address")
 
 
-_based("ll", "110000", _load_linked, 2)
-_based("sc", "111000", _store_conditional, 2)
-_row("sync sa", "000000 00000 00000 00000 stype:5 001111", lambda m, i: m.fence(), level=2)
-_row("pref hint, mem", "110011 base:5 hint:5 offset:16", lambda m, i: None, level=32)
-_row("prefx hintx, xmem", "010011 base:5 index:5 hint:5 00000 001111", lambda m, i: None, level=33)
-_row("synci mem", "000001 base:5 11111 offset:16", lambda m, i: m.sync_code(m.gpr(i.rs), i.imm), level=33)
+_based("ll", "110000", _load_linked, MIPS2)
+_based("sc", "111000", _store_conditional, MIPS2)
+_row("sync sa", "000000 00000 00000 00000 stype:5 001111", lambda m, i: m.fence(), module=MIPS2)
+_row("pref hint, mem", "110011 base:5 hint:5 offset:16", lambda m, i: None, module=MIPS32)
+_row("prefx hintx, xmem", "010011 base:5 index:5 hint:5 00000 001111", lambda m, i: None, module=MIPS32R2)
+_row("synci mem", "000001 base:5 11111 offset:16", lambda m, i: m.sync_code(m.gpr(i.rs), i.imm), module=MIPS32R2)
 
 
-def _float(name: str, opcode: str, meaning: Meaning, level: int = 1) -> None:
-    _row(f"{name} ft, mem", f"{opcode} base:5 ft:5 offset:16", meaning, level=level)
+def _float(name: str, opcode: str, meaning: Meaning, module: Module = MIPS1) -> None:
+    _row(f"{name} ft, mem", f"{opcode} base:5 ft:5 offset:16", meaning, module=module)
 
 
 _float("lwc1", "110001", lambda m, i: m.set_single(i.ft, m.load_single(m.gpr(i.rs), i.imm)))
 _float("swc1", "111001", lambda m, i: m.store_single(m.gpr(i.rs), i.imm, m.single(i.ft)))
-_float("ldc1", "110101", lambda m, i: m.set_double(i.ft, m.load_double(m.gpr(i.rs), i.imm)), 2)
-_float("sdc1", "111101", lambda m, i: m.store_double(m.gpr(i.rs), i.imm, m.double(i.ft)), 2)
+_float("ldc1", "110101", lambda m, i: m.set_double(i.ft, m.load_double(m.gpr(i.rs), i.imm)), MIPS2)
+_float("sdc1", "111101", lambda m, i: m.store_double(m.gpr(i.rs), i.imm, m.double(i.ft)), MIPS2)
 
 
 def _indexed(m: Machine, i: Instruction) -> V:
@@ -80,7 +81,7 @@ def _indexed_aligned(m: Machine, i: Instruction) -> V:
 
 def _register_indexed(name: str, op: str, bits: int, signed: bool) -> None:
     pattern = f"011111 base:5 index:5 rd:5 {op} 001010"
-    _row(f"{name} rd, xmem", pattern, lambda m, i: m.set_gpr(i.rd, m.load(_indexed(m, i), 0, bits, signed)), level=33)
+    _row(f"{name} rd, xmem", pattern, lambda m, i: m.set_gpr(i.rd, m.load(_indexed(m, i), 0, bits, signed)), module=DSP)
 
 
 _register_indexed("lwx", "00000", 32, True)
@@ -89,11 +90,11 @@ _register_indexed("lbux", "00110", 8, False)
 
 
 def _indexed_load(name: str, funct: str, meaning: Meaning) -> None:
-    _row(f"{name} fd, xmem", f"010011 base:5 index:5 00000 fd:5 {funct}", meaning, level=33)
+    _row(f"{name} fd, xmem", f"010011 base:5 index:5 00000 fd:5 {funct}", meaning, module=MIPS32R2)
 
 
 def _indexed_store(name: str, funct: str, meaning: Meaning) -> None:
-    _row(f"{name} fs, xmem", f"010011 base:5 index:5 fs:5 00000 {funct}", meaning, level=33)
+    _row(f"{name} fs, xmem", f"010011 base:5 index:5 fs:5 00000 {funct}", meaning, module=MIPS32R2)
 
 
 _indexed_load("lwxc1", "000000", lambda m, i: m.set_single(i.fd, m.load_single(_indexed(m, i), 0)))

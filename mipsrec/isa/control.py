@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..architecture import MIPS1, MIPS2, Module
 from .meaning import Condition, Machine, V
 from .row import Flow, Instruction, RowTable
 
@@ -9,12 +10,12 @@ TABLE = RowTable()
 _row = TABLE.add
 
 
-def _branch(assembly: str, pattern: str, condition: Condition, link: str = "", level: int = 1) -> None:
-    _row(assembly, pattern, flow=Flow.BRANCH, condition=condition, link=link, level=level)
+def _branch(assembly: str, pattern: str, condition: Condition, link: str = "", module: Module = MIPS1) -> None:
+    _row(assembly, pattern, flow=Flow.BRANCH, condition=condition, link=link, module=module)
 
 
 def _likely(assembly: str, pattern: str, condition: Condition, link: str = "") -> None:
-    _row(assembly, pattern, flow=Flow.BRANCH_LIKELY, condition=condition, link=link, level=2)
+    _row(assembly, pattern, flow=Flow.BRANCH_LIKELY, condition=condition, link=link, module=MIPS2)
 
 
 def _less(m: Machine, i: Instruction) -> V:

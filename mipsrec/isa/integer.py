@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..architecture import MIPS1, MIPS2, MIPS32, MIPS32R2, Module
 from .meaning import Binary, Condition, Machine, Result, V
 from .row import Flow, Instruction, RowTable
 
@@ -9,9 +10,9 @@ TABLE = RowTable()
 _row = TABLE.add
 
 
-def _sets(assembly: str, pattern: str, result: Result, level: int = 1) -> None:
+def _sets(assembly: str, pattern: str, result: Result, module: Module = MIPS1) -> None:
     """Add a row that sets rd."""
-    _row(assembly, pattern, lambda m, i: m.set_gpr(i.rd, result(m, i)), level=level)
+    _row(assembly, pattern, lambda m, i: m.set_gpr(i.rd, result(m, i)), module=module)
 
 
 def _three(name: str, funct: str, operation: Binary) -> None:
@@ -67,31 +68,31 @@ _immediate("xori", "001110", lambda m, a, b: m.xor(a, b), "uimm")
 _row("lui rt, uimm", "001111 00000 rt:5 imm:16", lambda m, i: m.set_gpr(i.rt, m.const(i.uimm << 16)))
 
 
-def _shift(name: str, lead: str, funct: str, operation: Binary, level: int = 1) -> None:
+def _shift(name: str, lead: str, funct: str, operation: Binary, module: Module = MIPS1) -> None:
     _row(
         f"{name} rd, rt, sa",
         f"000000 {lead} rt:5 rd:5 sa:5 {funct}",
         lambda m, i: m.set_gpr(i.rd, operation(m, m.gpr(i.rt), m.const(i.sa))),
-        level=level,
+        module=module,
     )
 
 
-def _shift_variable(name: str, tail: str, funct: str, operation: Binary, level: int = 1) -> None:
+def _shift_variable(name: str, tail: str, funct: str, operation: Binary, module: Module = MIPS1) -> None:
     _row(
         f"{name} rd, rt, rs",
         f"000000 rs:5 rt:5 rd:5 {tail} {funct}",
         lambda m, i: m.set_gpr(i.rd, operation(m, m.gpr(i.rt), m.gpr(i.rs))),
-        level=level,
+        module=module,
     )
 
 
 _shift("sll", "00000", "000000", lambda m, a, n: m.shl(a, n))
 _shift("srl", "00000", "000010", lambda m, a, n: m.lshr(a, n))
-_shift("rotr", "00001", "000010", lambda m, a, n: m.rotr(a, n), 33)
+_shift("rotr", "00001", "000010", lambda m, a, n: m.rotr(a, n), MIPS32R2)
 _shift("sra", "00000", "000011", lambda m, a, n: m.ashr(a, n))
 _shift_variable("sllv", "00000", "000100", lambda m, a, n: m.shl(a, n))
 _shift_variable("srlv", "00000", "000110", lambda m, a, n: m.lshr(a, n))
-_shift_variable("rotrv", "00001", "000110", lambda m, a, n: m.rotr(a, n), 33)
+_shift_variable("rotrv", "00001", "000110", lambda m, a, n: m.rotr(a, n), MIPS32R2)
 _shift_variable("srav", "00000", "000111", lambda m, a, n: m.ashr(a, n))
 
 
@@ -102,7 +103,7 @@ def _moves(assembly: str, tail: str, condition: Condition, when: bool = True) ->
         yes, no = (i.rs, i.rd) if when else (i.rd, i.rs)
         return m.select(condition(m, i), m.gpr(yes), m.gpr(no))
 
-    _sets(assembly, f"000000 rs:5 {tail}", choose, 32)
+    _sets(assembly, f"000000 rs:5 {tail}", choose, MIPS32)
 
 
 _moves("movz rd, rs, rt", "rt:5 rd:5 00000 001010", lambda m, i: m.eq(m.gpr(i.rt), m.const(0)))
@@ -116,28 +117,32 @@ _row("mthi rs", "000000 rs:5 00000 00000 00000 010001", lambda m, i: m.set_hilo(
 _row("mtlo rs", "000000 rs:5 00000 00000 00000 010011", lambda m, i: m.set_hilo(m.pack(m.upper(m.hilo()), m.gpr(i.rs))))
 
 
-def _multiply(name: str, pattern: str, operation: Binary, level: int = 1) -> None:
-    _row(f"{name} rs, rt", pattern, lambda m, i: m.set_hilo(operation(m, m.gpr(i.rs), m.gpr(i.rt))), level=level)
+def _multiply(name: str, pattern: str, operation: Binary, module: Module = MIPS1) -> None:
+    _row(f"{name} rs, rt", pattern, lambda m, i: m.set_hilo(operation(m, m.gpr(i.rs), m.gpr(i.rt))), module=module)
+
+
+def _accumulate(name: str, funct: str, operation: Binary) -> None:
+    _multiply(name, f"011100 rs:5 rt:5 00000 00000 {funct}", operation, MIPS32)
 
 
 _multiply("mult", "000000 rs:5 rt:5 00000 00000 011000", lambda m, a, b: m.product(a, b, True))
 _multiply("multu", "000000 rs:5 rt:5 00000 00000 011001", lambda m, a, b: m.product(a, b, False))
 _multiply("div", "000000 rs:5 rt:5 00000 00000 011010", lambda m, a, b: m.divide(a, b, True))
 _multiply("divu", "000000 rs:5 rt:5 00000 00000 011011", lambda m, a, b: m.divide(a, b, False))
-_multiply("madd", "011100 rs:5 rt:5 00000 00000 000000", lambda m, a, b: m.add64(m.hilo(), m.product(a, b, True)), 32)
-_multiply("maddu", "011100 rs:5 rt:5 00000 00000 000001", lambda m, a, b: m.add64(m.hilo(), m.product(a, b, False)), 32)
-_multiply("msub", "011100 rs:5 rt:5 00000 00000 000100", lambda m, a, b: m.sub64(m.hilo(), m.product(a, b, True)), 32)
-_multiply("msubu", "011100 rs:5 rt:5 00000 00000 000101", lambda m, a, b: m.sub64(m.hilo(), m.product(a, b, False)), 32)
+_accumulate("madd", "000000", lambda m, a, b: m.add64(m.hilo(), m.product(a, b, True)))
+_accumulate("maddu", "000001", lambda m, a, b: m.add64(m.hilo(), m.product(a, b, False)))
+_accumulate("msub", "000100", lambda m, a, b: m.sub64(m.hilo(), m.product(a, b, True)))
+_accumulate("msubu", "000101", lambda m, a, b: m.sub64(m.hilo(), m.product(a, b, False)))
 
 # HI and LO are unpredictable after mul (manual); they keep their value here, as on most implementations.
-_sets("mul rd, rs, rt", "011100 rs:5 rt:5 rd:5 00000 000010", lambda m, i: m.mul(m.gpr(i.rs), m.gpr(i.rt)), 32)
+_sets("mul rd, rs, rt", "011100 rs:5 rt:5 rd:5 00000 000010", lambda m, i: m.mul(m.gpr(i.rs), m.gpr(i.rt)), MIPS32)
 # The manual asks for rt = rd in clz and clo; implementations read rd alone.
-_sets("clz rd, rs", "011100 rs:5 rt:5 rd:5 00000 100000", lambda m, i: m.count_leading_zeros(m.gpr(i.rs)), 32)
+_sets("clz rd, rs", "011100 rs:5 rt:5 rd:5 00000 100000", lambda m, i: m.count_leading_zeros(m.gpr(i.rs)), MIPS32)
 _sets(
     "clo rd, rs",
     "011100 rs:5 rt:5 rd:5 00000 100001",
     lambda m, i: m.count_leading_zeros(m.nor(m.gpr(i.rs), m.const(0))),
-    32,
+    MIPS32,
 )
 
 
@@ -153,21 +158,21 @@ def _insert(m: Machine, i: Instruction) -> None:
     m.set_gpr(i.rt, m.or_(kept, m.and_(m.shl(m.gpr(i.rs), m.const(i.lsb)), m.const(field & 0xFFFFFFFF))))
 
 
-_row("ext rt, rs, lsb, size", "011111 rs:5 rt:5 msb:5 lsb:5 000000", _extract, level=33)
-_row("ins rt, rs, lsb, width", "011111 rs:5 rt:5 msb:5 lsb:5 000100", _insert, level=33)
+_row("ext rt, rs, lsb, size", "011111 rs:5 rt:5 msb:5 lsb:5 000000", _extract, module=MIPS32R2)
+_row("ins rt, rs, lsb, width", "011111 rs:5 rt:5 msb:5 lsb:5 000100", _insert, module=MIPS32R2)
 _sets(
     "wsbh rd, rt",
     "011111 00000 rt:5 rd:5 00010 100000",
     lambda m, i: m.rotr(m.swap_bytes(m.gpr(i.rt)), m.const(16)),
-    33,
+    MIPS32R2,
 )
-_sets("seb rd, rt", "011111 00000 rt:5 rd:5 10000 100000", lambda m, i: m.sign_extend(m.gpr(i.rt), 8), 33)
-_sets("seh rd, rt", "011111 00000 rt:5 rd:5 11000 100000", lambda m, i: m.sign_extend(m.gpr(i.rt), 16), 33)
+_sets("seb rd, rt", "011111 00000 rt:5 rd:5 10000 100000", lambda m, i: m.sign_extend(m.gpr(i.rt), 8), MIPS32R2)
+_sets("seh rd, rt", "011111 00000 rt:5 rd:5 11000 100000", lambda m, i: m.sign_extend(m.gpr(i.rt), 16), MIPS32R2)
 _row(
     "rdhwr rt, hwr",
     "011111 00000 rt:5 rd:5 00000 111011",
     lambda m, i: m.set_gpr(i.rt, m.tls() if i.msb == 29 else m.read_hardware(i.msb)),
-    level=33,
+    module=MIPS32R2,
 )
 
 _CONDITIONS: tuple[tuple[str, str, str, Binary], ...] = (
@@ -185,14 +190,14 @@ def _traps(name: str, funct: str, code: str, test: Binary) -> None:
         f"{name} rs, rt",
         f"000000 rs:5 rt:5 code:10 {funct}",
         lambda m, i: m.trap_if(test(m, m.gpr(i.rs), m.gpr(i.rt)), "trap"),
-        level=2,
+        module=MIPS2,
     )
     immediate = name[:3] + "i" + name[3:]
     _row(
         f"{immediate} rs, simm",
         f"000001 rs:5 {code} imm:16",
         lambda m, i: m.trap_if(test(m, m.gpr(i.rs), m.const(i.imm)), "trap"),
-        level=2,
+        module=MIPS2,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from ..architecture import INSTRUCTION_BYTES, MIPS1, Module
 from ..state import RA
 from .meaning import Condition, Meaning
 
@@ -39,7 +40,8 @@ class Row:
 
     `meaning` runs once per execution on a `Machine` (see meaning.py). For BRANCH rows `condition` returns the i1 that
     takes the branch, for JUMP_REGISTER rows `condition` returns the target. `link` is "ra", "rd" or "" and names where
-    the return address goes. `level` is the first ISA that has the instruction: 1, 2, 32 (MIPS32), 33 (MIPS32r2).
+    the return address goes. `module` is the first ISA that has the instruction, or another
+    module that it is of (architecture.py).
     """
 
     name: str
@@ -50,7 +52,8 @@ class Row:
     meaning: Meaning | None
     condition: Condition | None
     link: str
-    level: int
+    module: Module
+    size_bytes: int
 
 
 class Instruction:
@@ -76,16 +79,24 @@ class Instruction:
         self.code = word >> 6 & 0xFFFFF
         self.register_masks: list[tuple[int, int] | None] = [None, None]  # what uses.masks found, by Status.FR
 
+    def next_pc(self, pc: int) -> int:
+        """Return the address behind the instruction at `pc`: of a branch or jump, that of its delay slot."""
+        return pc + self.row.size_bytes
+
+    def return_pc(self, pc: int) -> int:
+        """Return the address behind the delay slot of the branch or jump at `pc`."""
+        return pc + self.row.size_bytes + INSTRUCTION_BYTES
+
     def branch_target(self, pc: int) -> int:
         """Return the taken target of a BRANCH row at `pc` (manual: relative to the delay slot)."""
-        return (pc + 4 + (self.imm << 2)) & 0xFFFFFFFF
+        return (self.next_pc(pc) + self.imm * INSTRUCTION_BYTES) & 0xFFFFFFFF
 
     def jump_target(self, pc: int) -> int:
         """Return the target of a JUMP row at `pc` (manual: within the region of the delay slot)."""
-        return ((pc + 4) & 0xF0000000) | self.index << 2
+        return (self.next_pc(pc) & 0xF0000000) | self.index * INSTRUCTION_BYTES
 
     def link_register(self) -> int:
-        """Return the register that gets pc + 8, or 0."""
+        """Return the register that gets the return address, or 0."""
         link = self.row.link
         return RA if link == "ra" else self.rd if link == "rd" else 0
 
@@ -93,8 +104,11 @@ class Instruction:
         return f"<{self.row.name} {self.word:08x}>"
 
 
-def parse_pattern(pattern: str) -> tuple[int, int]:
-    """Return (mask, value) of a pattern such as `000000 rs:5 rt:5 rd:5 00000 100001`; raises unless it has 32 bits."""
+def parse_pattern(pattern: str) -> tuple[int, int, int]:
+    """Return (mask, value, size in bytes) of a pattern such as `000000 rs:5 rt:5 rd:5 00000 100001`.
+
+    Raises ValueError unless it has the size of an instruction.
+    """
     mask = value = width = 0
     for part in pattern.split():
         bits = int(part.partition(":")[2]) if ":" in part else len(part)
@@ -102,9 +116,9 @@ def parse_pattern(pattern: str) -> tuple[int, int]:
         mask = mask << bits | fixed
         value = value << bits | (int(part, 2) if fixed else 0)
         width += bits
-    if width != 32:
+    if width != 8 * INSTRUCTION_BYTES:
         raise ValueError(f"pattern of {width} bits: {pattern}")
-    return mask, value
+    return mask, value, width // 8
 
 
 class RowTable:
@@ -122,9 +136,9 @@ class RowTable:
         flow: Flow = Flow.NEXT,
         condition: Condition | None = None,
         link: str = "",
-        level: int = 1,
+        module: Module = MIPS1,
     ) -> None:
         """Add a row; `assembly` starts with the mnemonic and names its operands' fields."""
-        mask, value = parse_pattern(pattern)
+        mask, value, size_bytes = parse_pattern(pattern)
         name = assembly.split()[0]
-        self.rows.append(Row(name, assembly, mask, value, flow, meaning, condition, link, level))
+        self.rows.append(Row(name, assembly, mask, value, flow, meaning, condition, link, module, size_bytes))

@@ -2,6 +2,8 @@
 #ifndef MR_CPU_LACKING_H
 #define MR_CPU_LACKING_H
 
+#include "mr_modules.h"
+
 #include <stdint.h>
 
 /* Returns the module of the architecture that an instruction is of, or NULL: one that every o32 program may use, or none. */

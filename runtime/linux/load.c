@@ -20,6 +20,7 @@
 #include "linux/paths.h"
 #include "linux/program.h"
 #include "memory/values.h"
+#include "mr_modules.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -133,7 +134,8 @@ static uint32_t check_ident(const struct file *file)
 
 _Noreturn static void refuse_release_6(const struct file *file)
 {
-    mr_fail("%s: is a MIPS R6 program; MIPS I to MIPS32r2 are supported: build with -march=mips32r2", file->path);
+    mr_fail("%s: is a " MR_MODULE_MIPS_R6 " program; " MR_MODULE_MIPS_I " to " MR_MODULE_MIPS32R2
+            " are supported: build with -march=mips32r2", file->path);
 }
 
 static void check_flags(const struct file *file, uint32_t flags, uint32_t entry)
@@ -148,11 +150,11 @@ static void check_flags(const struct file *file, uint32_t flags, uint32_t entry)
     if (architecture > ARCH_R6_64)
         mr_fail("%s: has an unknown architecture (e_flags 0x%08x); build it with -march=mips32r2", file->path, flags);
     if (flags & FLAG_MICROMIPS)
-        mr_fail("%s: holds microMIPS code, which is not supported: build it with -mno-micromips", file->path);
+        mr_fail("%s: holds " MR_MODULE_MICROMIPS " code, which is not supported: build it with -mno-micromips", file->path);
     mr_compressed_code |= (flags & FLAG_MIPS16) != 0;
     if (entry & 1)
-        mr_fail("%s: starts in MIPS16 code (odd entry point 0x%x), which is not supported: build it with -mno-mips16",
-                file->path, entry);
+        mr_fail("%s: starts in " MR_MODULE_MIPS16 " code (odd entry point 0x%x), which is not supported: "
+                "build it with -mno-mips16", file->path, entry);
 }
 
 /* ---- program headers ---- */

@@ -1,8 +1,9 @@
 """The excerpts of pages in docs/: runs the commands that the pages show, and writes what they print.
 
-An excerpt is a part of a block that begins with a prompt: `$ `, a command, then what it prints. Enters: the pages.
-Leaves: the pages with the excerpts as they are now, by `python -m tests.repository.excerpts --write`; without it, exit
-status 1 where an excerpt differs. The commands run in a folder of their own, with links to folders of the repository.
+An excerpt is a part of a block that begins with a prompt: `$ `, a command, then what it prints. One page has a table
+that is made, too. Enters: the pages. Leaves: the pages as they are now, by
+`python -m tests.repository.excerpts --write`; without it, exit status 1 where a page differs. The commands run in a
+folder of their own, with links to folders of the repository.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 
 import llvmlite.binding
 
+from mipsrec.architecture import limits_table
 from tests.support.paths import ROOT
 from tests.support.tools import need, outside_pytest
 
@@ -40,6 +42,9 @@ PAGES = {
     LIFE: _block(""), PASS: _block("(?:cat|sed) "), PLAN: _block(""), FORMATS: _block(""), START: _block("mipsrec "),
 }  # fmt: skip
 """For each page, what its blocks look like. In a how-to, the other commands are for the reader to run."""
+LIMITS = ROOT / "docs" / "limits.md"
+MODULES_TABLE = re.compile(r"(?<=`mipsrec/architecture\.py`\):\n\n)(?:\|.*\n)+")
+"""The table on LIMITS that is made from the modules of the architecture."""
 NATIVE = ("mipsrec build", "objdump")
 """How commands begin whose output depends on the version of LLVM."""
 
@@ -119,13 +124,19 @@ def written_anew(text: str, folder: Path, page: Path = LIFE) -> str:
     return re.sub(r"LLVM \d+\.\d+\.\d+", llvm_version(), PAGES[page].sub(write, text))
 
 
+def with_modules(text: str) -> str:
+    """Return the text of LIMITS with the table of modules as it is now."""
+    head = "| what | by what it is told | what happens |\n|---|---|---|\n"
+    return MODULES_TABLE.sub(lambda _: head + "".join(f"{row}\n" for row in limits_table()), text)
+
+
 def main(words: list[str]) -> int:
     """Write the pages, or say which are not current."""
     status = 0
-    for page in PAGES:
+    for page in (*PAGES, LIMITS):
         before = page.read_text()
         with workplace() as folder:
-            after = written_anew(before, folder, page)
+            after = with_modules(before) if page == LIMITS else written_anew(before, folder, page)
         if words == ["--write"]:
             page.write_text(after)
         elif before != after:

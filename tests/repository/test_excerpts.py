@@ -11,6 +11,8 @@ import pytest
 from tests.repository.excerpts import (
     FORMATS,
     LIFE,
+    LIMITS,
+    MODULES_TABLE,
     PASS,
     PLAN,
     START,
@@ -19,6 +21,7 @@ from tests.repository.excerpts import (
     excerpts,
     llvm_version,
     run,
+    with_modules,
     workplace,
     written_anew,
 )
@@ -63,6 +66,12 @@ def test_other_pages(page: Path, count: int) -> None:
     assert len(blocks(text, page)) == count
     with workplace() as folder:
         assert written_anew(text, folder, page) == text, "write with: python -m tests.repository.excerpts --write"
+
+
+def test_the_table_of_modules_is_current() -> None:
+    text = LIMITS.read_text()
+    assert len(MODULES_TABLE.findall(text)) == 1
+    assert with_modules(text) == text, "write with: python -m tests.repository.excerpts --write"
 
 
 def test_the_page_is_short() -> None:

@@ -36,9 +36,9 @@ WORDS = {  # as binutils assembles them
     0x46C41000: "paired-single floating point",  # add.ps
     0xDC620000: "MIPS III or MIPS64 (64 bits)",  # ld
     0x0064102D: "MIPS III or MIPS64 (64 bits)",  # daddu
-    0x7C031020: "MIPS release 6",  # bitswap
-    0x00641098: "MIPS release 6",  # mul
-    0x48020000: "coprocessor 2 or release 6",  # mfc2
+    0x7C031020: "MIPS R6",  # bitswap
+    0x00641098: "MIPS R6",  # mul
+    0x48020000: "coprocessor 2 or MIPS R6",  # mfc2
     0x40026000: "coprocessor 0, the kernel's",  # mfc0
     0x74000000: "MIPS16 or microMIPS",  # jalx
 }
@@ -140,3 +140,13 @@ def test_what_a_file_is_marked_as_using(tmp_path: Path) -> None:
     shown = mipsrec("info", program).stdout
     assert said in shown and "modules            DSP, MSA, MIPS16, Octeon\n" in shown
     assert said in mipsrec("build", program, "-o", tmp_path / "lib.so", "--opt", "0").stderr
+
+
+def test_what_the_instructions_of_a_file_need(tmp_path: Path) -> None:
+    """Whatever it is marked as: movz is of MIPS32, lwx of DSP."""
+    words = {"MIPS I": (0x03E00008, 0), "MIPS32, DSP": (0x0000100A, 0x7C85100A, 0x03E00008, 0)}
+    for needs, code in words.items():
+        data = struct.pack(f"<{len(code)}I", *code)
+        program = tmp_path / "prog"
+        program.write_bytes(TinyElf(order="<", flags=0x70001000, segments=[(1, AT, data, len(data), 5)]).build())
+        assert f"\nneeds              {needs}\n" in mipsrec("info", program).stdout

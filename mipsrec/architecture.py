@@ -1,0 +1,100 @@
+"""The parts of the MIPS architecture: their names, how files are marked as using them, and what programs can use here.
+
+Enters: nothing. Leaves: `Module` values for rows, marks and refusals, their names for the host (`mr_modules.h`), the
+table of docs/limits.md, and where instructions can be. Sources: the manual's volumes, binutils' include/elf/mips.h.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+INSTRUCTION_BYTES = 4
+"""The size of an instruction of ISAS, of which its address is a multiple."""
+
+
+def is_aligned(pc: int) -> bool:
+    """Return whether an instruction of ISAS can be at an address."""
+    return pc % INSTRUCTION_BYTES == 0
+
+
+def whole_instructions(start: int, end: int) -> tuple[int, int]:
+    """Return the part of [start, end) that whole instructions can be in."""
+    return start + -start % INSTRUCTION_BYTES, end - end % INSTRUCTION_BYTES
+
+
+@dataclass(frozen=True)
+class Module:
+    """An instruction set, or what a processor may have besides, under the name that people are told.
+
+    `archs` names the instruction set by EF_MIPS_ARCH >> 28. `ase` is the bit of `ases` in .MIPS.abiflags (AFL_ASE),
+    `flag` the bit of e_flags (EF_MIPS_ARCH_ASE). `happens` and `told_by` are columns of the table of docs/limits.md.
+    `done` are the instructions that programs can use of a module that they cannot use as a whole.
+    """
+
+    name: str
+    ase: int | None = None
+    happens: str = "SIGILL"
+    told_by: str = "the instruction"
+    archs: tuple[tuple[int, str], ...] = ()
+    flag: int = 0
+    done: str = ""
+
+
+def _isa(name: str, *archs: tuple[int, str], happens: str = "it runs") -> Module:
+    return Module(name, None, happens, "e_flags", archs)
+
+
+def _wide(name: str, *archs: tuple[int, str]) -> Module:
+    return _isa(name, *archs, happens="it runs; 64-bit instructions raise SIGILL")
+
+
+MIPS1, MIPS2 = _isa("MIPS I", (0, "mips1")), _isa("MIPS II", (1, "mips2"))
+MIPS32, MIPS32R2 = _isa("MIPS32", (5, "mips32")), _isa("MIPS32r2", (7, "mips32r2"))
+ISAS = (MIPS1, MIPS2, MIPS32, MIPS32R2)
+"""What programs can use as a whole; each has the instructions of those before it."""
+WIDE = (
+    _wide("MIPS III", (2, "mips3")), _wide("MIPS IV", (3, "mips4")), _wide("MIPS V", (4, "mips5")),
+    _wide("MIPS64", (6, "mips64"), (8, "mips64r2")),
+)  # fmt: skip
+R6 = Module("MIPS R6", None, "refused", "e_flags, `.MIPS.abiflags`", ((9, "mips32r6"), (10, "mips64r6")))
+MICROMIPS = Module("microMIPS", 11, "refused, also where only parts of the program are microMIPS", "e_flags")
+MIPS16 = Module(
+    "MIPS16", 10, "refused if the program begins so; else it runs, with SIGILL when such code is reached",
+    "an odd entry point, e_flags; `jalx`, a jump to an odd address", flag=0x04000000,
+)  # fmt: skip
+SMARTMIPS = Module("SmartMIPS", 7)
+DSP = Module("DSP", 0, "SIGILL; `lwx`, `lhx`, `lbux` run, also where the file is not marked", done="lwx, lhx and lbux")
+
+MODULES = (
+    *ISAS, *WIDE, R6, MICROMIPS, MIPS16, DSP, Module("DSP release 2", 1), Module("EVA", 2), Module("MCU", 3),
+    Module("MDMX", 4, flag=0x08000000), Module("MIPS-3D", 5), Module("MT", 6), SMARTMIPS, Module("VZ", 8),
+    Module("MSA", 9), Module("XPA", 12), Module("DSP release 3", 13), Module("MIPS16e2", 14), Module("CRC", 15),
+    Module("GINV", 17), Module("Loongson MMI", 18), Module("Loongson CAM", 19), Module("Loongson EXT", 20),
+    Module("Loongson EXT2", 21), Module("paired-single floating point"), Module("coprocessor 2"),
+    Module("instructions of other makers"),
+)  # fmt: skip
+"""All; XPA has nothing for programs."""
+
+
+def needed(modules: Iterable[Module]) -> list[Module]:
+    """Return the ISA that has the instructions of all these ISAs, then the other modules."""
+    found = set(modules)
+    isa = next((isa for isa in reversed(ISAS) if isa in found), MIPS1)
+    return [isa, *(module for module in MODULES if module in found.difference(ISAS))]
+
+
+def c_names() -> str:
+    """Return the text of `mr_modules.h`."""
+    names = ((re.sub(r"\W", "_", module.name).upper(), module.name) for module in MODULES)
+    return "".join(f'#define MR_MODULE_{word} "{name}"\n' for word, name in names)
+
+
+def limits_table() -> Iterator[str]:
+    """Yield the rows of the table in docs/limits.md; modules of which the same is said have one."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for module in MODULES:
+        rows.setdefault((module.told_by, module.happens), []).append(module.name)
+    for (told_by, happens), names in rows.items():
+        yield f"| {', '.join(names)} | {told_by} | {happens} |"
