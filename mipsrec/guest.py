@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from fnmatch import fnmatchcase
 from functools import cached_property
-from itertools import count
 from pathlib import Path
 
 from .analysis import Block, Function, Program, Ranges, analyze
@@ -110,7 +109,7 @@ class Guest:
 
     def block_lines(self, function: Function, block: Block) -> Iterator[tuple[int, int, str]]:
         """Yield (pc, word, assembly) of a block, calls and jumps with the names of their targets."""
-        for pc, instruction in zip(count(block.first_pc, 4), block.instructions()):
+        for pc, instruction in zip(block.pcs(), block.instructions()):
             text = disassemble(instruction, pc)
             if instruction is block.terminator:
                 target = function.likely_target(block)

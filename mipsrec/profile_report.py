@@ -175,8 +175,7 @@ def _summary(report: Report) -> str:
 
 
 def _block_count(samples: FunctionSamples, block: Block) -> int:
-    pcs = range(block.first_pc, block.first_pc + 4 * block.instruction_count(), 4)
-    return sum(samples.counts[pc] for pc in pcs)
+    return sum(samples.counts[pc] for pc in block.pcs())
 
 
 def _function_text(report: Report, samples: FunctionSamples) -> Iterator[str]:

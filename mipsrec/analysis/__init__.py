@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Collection
 
+from ..architecture import is_aligned
 from ..elf import Image
 from ..memory import AddressSpace
 from .blocks import BlockFinder, CodeReader, Ranges
@@ -165,7 +166,7 @@ def analyze(
     `known_starts` are of functions besides those that are found, because control was seen to come there.
     """
     analysis = _Analysis(image, memory, ranges)
-    seen = {pc for pc in known_starts if pc & 3 == 0 and analysis.code.instruction(pc) is not None}
+    seen = {pc for pc in known_starts if is_aligned(pc) and analysis.code.instruction(pc) is not None}
     analysis.explore(sorted(seen | first_starts(image, memory, analysis.code, analysis.gp)))
     analysis.landing_pads()
     analysis.follow_outside()

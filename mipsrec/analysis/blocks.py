@@ -11,6 +11,7 @@ from array import array
 from bisect import bisect_right
 from itertools import pairwise
 
+from ..architecture import INSTRUCTION_BYTES, is_aligned, whole_instructions
 from ..isa import Flow, Instruction, decode
 from ..isa.effects import is_reserved
 from ..memory import AddressSpace
@@ -29,20 +30,21 @@ class CodeReader:
         self.runs: list[tuple[int, int, array[int]]] = []
         """The executable ranges by address, or those given: start, end, words."""
         for low, high in memory.image.executable_ranges if ranges is None else ranges:
-            words = memory.words(low + 3 & ~3, high & ~3)
-            self.runs.append((low + 3 & ~3, (low + 3 & ~3) + 4 * len(words), words))
+            start, end = whole_instructions(low, high)
+            words = memory.words(start, end)
+            self.runs.append((start, start + INSTRUCTION_BYTES * len(words), words))
         self.starts = [start for start, _, _ in self.runs]
         self.fr = fr
 
     def word(self, pc: int) -> int | None:
         """Return the word at an aligned pc inside executable memory, or None."""
-        if pc & 3:
+        if pc % INSTRUCTION_BYTES:
             return None
         index = bisect_right(self.starts, pc) - 1
         if index < 0:
             return None
         start, end, words = self.runs[index]
-        return words[(pc - start) >> 2] if pc < end else None
+        return words[(pc - start) // INSTRUCTION_BYTES] if pc < end else None
 
     def instruction(self, pc: int) -> Instruction | None:
         """Return the instruction at `pc`, or None when it is undecodable or reserved under this FR."""
@@ -65,13 +67,13 @@ def _terminate(block: Block, pc: int, instruction: Instruction | None, slot: Ins
     flow = instruction.row.flow
     if flow in (Flow.SYSCALL, Flow.STOP):
         block.end = End.SYSCALL if flow is Flow.SYSCALL else End.STOP
-        block.next_pc = pc + 4
+        block.next_pc = instruction.next_pc(pc)
         return
     if slot is None or slot.row.flow is not Flow.NEXT:
         block.end, block.terminator = End.INTERPRET, None
         return
     block.delay_slot = slot
-    block.next_pc = pc + 8
+    block.next_pc = instruction.return_pc(pc)
     if flow is Flow.JUMP_REGISTER:
         linked = instruction.link_register() != 0
         block.end = End.CALL if linked else End.RETURN if instruction.rs == RA else End.INDIRECT
@@ -88,10 +90,10 @@ def _terminate(block: Block, pc: int, instruction: Instruction | None, slot: Ins
     elif always is None:
         block.end = End.BRANCH
     elif always == 0:  # bltzal $0 links and goes on; bne $0,$0 is a nop with a slot
-        block.end, block.target = End.JUMP, pc + 8
-    elif instruction.row.link and target != pc + 8:
+        block.end, block.target = End.JUMP, block.next_pc
+    elif instruction.row.link and target != block.next_pc:
         block.end = End.CALL
-    else:  # includes jal and bal to pc + 8, which only read the pc
+    else:  # includes jal and bal to next_pc, which only read the pc
         block.end = End.JUMP
 
 
@@ -126,14 +128,14 @@ class BlockFinder:
                 if function.start <= target < function.limit:
                     self._leaders.add(target)
                     work.append(target)
-                elif target & 3 == 0:
+                elif is_aligned(target):
                     function.outside.add(target)
         self._split()
 
     def _add_slot(self, block: Block) -> None:
         """Make the slot of a branch-likely a block, which goes on where the branch leads to."""
         assert block.terminator is not None and block.target is not None
-        slot = self._code.instruction(block.terminator_pc + 4)
+        slot = self._code.instruction(block.slot_pc)
         assert slot is not None
         target = block.terminator.branch_target(block.terminator_pc)
         slot_block = Block(block.target, [slot], End.FALL, terminator_pc=target, next_pc=target)
@@ -162,11 +164,11 @@ class BlockFinder:
         while pc < limit and (pc == start or pc not in leaders):
             instruction = code.instruction(pc)
             if instruction is None or instruction.row.flow is not Flow.NEXT:
-                slot = code.instruction(pc + 4) if instruction is not None else None
+                slot = code.instruction(instruction.next_pc(pc)) if instruction is not None else None
                 _terminate(block, pc, instruction, slot)
                 return block
             body.append(instruction)
-            pc += 4
+            pc = instruction.next_pc(pc)
         block.next_pc = block.terminator_pc = pc
         return block
 
@@ -176,6 +178,6 @@ class BlockFinder:
         order = sorted(start for start, block in blocks.items() if block.slot_of is None)
         for start, following in pairwise(order):
             block = blocks[start]
-            count = (following - start) >> 2
+            count = (following - start) // INSTRUCTION_BYTES
             if count < len(block.body) or (count == len(block.body) and block.end is not End.FALL):
                 blocks[start] = Block(start, block.body[:count], End.FALL, terminator_pc=following, next_pc=following)

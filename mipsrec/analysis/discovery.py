@@ -10,6 +10,7 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 
+from ..architecture import INSTRUCTION_BYTES, is_aligned
 from ..elf import Image
 from ..isa import Flow, decode
 from ..memory import AddressSpace
@@ -35,7 +36,7 @@ def common_gp(code: CodeReader) -> int | None:
 def _prologue_gp(words: array[int], index: int, start: int) -> int:
     """Return what the `lui gp; addiu gp` at `index` and a t9 that holds its address add up to."""
     low = words[index + 1]
-    return (words[index] << 16) + (low & 0x7FFF) - (low & 0x8000) + start + 4 * index & 0xFFFFFFFF
+    return (words[index] << 16) + (low & 0x7FFF) - (low & 0x8000) + start + INSTRUCTION_BYTES * index & 0xFFFFFFFF
 
 
 def _sweep(code: CodeReader, gp: int | None) -> set[int]:
@@ -44,19 +45,19 @@ def _sweep(code: CodeReader, gp: int | None) -> set[int]:
     for start, _, words in code.runs:
         pc = start
         for index, word in enumerate(words):
-            top = word & 0xFC000000
+            top, next_pc = word & 0xFC000000, pc + INSTRUCTION_BYTES
             if top == _JAL:
-                target = (pc + 4) & 0xF0000000 | (word & 0x3FFFFFF) << 2
-                if target != pc + 8:  # which only reads the pc
+                target = next_pc & 0xF0000000 | (word & 0x3FFFFFF) * INSTRUCTION_BYTES
+                if target != next_pc + INSTRUCTION_BYTES:  # which only reads the pc
                     found.add(target)
             elif word & 0xFFFF0000 == _BAL and word & 0xFFFF != 1:
                 offset = (word & 0x7FFF) - (word & 0x8000)
-                found.add(pc + 4 + 4 * offset)
+                found.add(next_pc + INSTRUCTION_BYTES * offset)
             elif word >> 16 == _LUI_GP and gp is not None and index + 2 < len(words):
                 prologue = words[index + 1] >> 16 == _ADDIU_GP and words[index + 2] == _ADDU_GP_T9
                 if prologue and _prologue_gp(words, index, start) == gp:
                     found.add(pc)
-            pc += 4
+            pc = next_pc
     return found
 
 
@@ -84,7 +85,7 @@ def first_starts(image: Image, memory: AddressSpace, code: CodeReader, gp: int |
     starts.update(function.start for function in image.eh_functions)
     starts |= _got_targets(image, memory)
     starts |= _sweep(code, gp)
-    return {pc for pc in starts if pc & 3 == 0 and code.instruction(pc) is not None}
+    return {pc for pc in starts if is_aligned(pc) and code.instruction(pc) is not None}
 
 
 def gap_start(code: CodeReader, position: int, limit: int) -> int | None:
@@ -97,9 +98,10 @@ def gap_start(code: CodeReader, position: int, limit: int) -> int | None:
         return None
     start, end, words = code.runs[index]
     pc, limit = position, min(limit, end)
-    while pc < limit and words[(pc - start) >> 2] == 0:
-        pc += 4
-    return pc if pc < limit and _reads_as_code(words, (pc - start) >> 2, (limit - start) >> 2) else None
+    while pc < limit and words[(pc - start) // INSTRUCTION_BYTES] == 0:
+        pc += INSTRUCTION_BYTES
+    index, last = (pc - start) // INSTRUCTION_BYTES, (limit - start) // INSTRUCTION_BYTES
+    return pc if pc < limit and _reads_as_code(words, index, last) else None
 
 
 def _reads_as_code(words: array[int], index: int, end: int) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 
+from ..architecture import INSTRUCTION_BYTES, is_aligned
 from ..isa import Instruction
 from ..memory import AddressSpace
 from ..state import CALLEE_SAVED, GP, SP, T9
@@ -30,13 +31,13 @@ class CodeAddresses:
         ranges = memory.image.executable_ranges
         low = min((start for start, _ in ranges), default=0)
         high = max((end for _, end in ranges), default=0)
-        absolute = {word for _, word in memory.aligned_words_in_data(low, high) if word & 3 == 0}
+        absolute = {word for _, word in memory.aligned_words_in_data(low, high) if is_aligned(word)}
         relative: set[int] = set()
         if gp is not None:
             for first, last in _unsigned_ranges(low - gp, high - gp):
                 relative.update(word + gp & 0xFFFFFFFF for _, word in memory.aligned_words_in_data(first, last))
         self.absolute = sorted(absolute)
-        self._relative = sorted(pc for pc in relative if pc & 3 == 0)
+        self._relative = sorted(pc for pc in relative if is_aligned(pc))
 
     def inside(self, start: int, limit: int) -> list[int]:
         """Return all candidates in [start, limit)."""
@@ -130,7 +131,7 @@ class JumpResolver:
             if block.delay_slot is not None:
                 run(machine, [block.delay_slot])
             for found, value in zip(candidates.values(), _values(machine, candidates), strict=True):
-                if isinstance(value, int) and value & 3 == 0 and self._memory.is_executable(value):
+                if isinstance(value, int) and is_aligned(value) and self._memory.is_executable(value):
                     found.add(value)
         for pc, place in waiting:
             if len(candidates[place]) == 1:
@@ -170,7 +171,7 @@ class JumpResolver:
         target = machine.gpr(block.terminator.rs)
         pc = block.terminator_pc
         if isinstance(target, int):
-            if self._memory.is_executable(target) and target & 3 == 0:
+            if self._memory.is_executable(target) and is_aligned(target):
                 function.guesses[pc] = target
             return []
         if block.end is not End.INDIRECT:
@@ -182,7 +183,8 @@ class JumpResolver:
         table = self._table(function, path, machine, before, target, known) if room > 0 else None
         if table is None and room > 0 and not _is_tail_call(function, block):
             labels = self._labels_in(function, _place(machine, target), known)
-            table = self._compared(labels) or self._compared(self._addresses.inside(function.start + 4, function.limit))
+            behind = function.start + INSTRUCTION_BYTES
+            table = self._compared(labels) or self._compared(self._addresses.inside(behind, function.limit))
         if table is None or len(table.cases) > room:
             if table is not None:
                 self._cases_of = (function.start, MAX_FUNCTION_CASES)  # and no further table is looked at
@@ -235,7 +237,7 @@ class JumpResolver:
         index = self._index(function, path, known, target[1])
         writable = any(self._memory.is_writable(address) for address, _ in cases)
         added = None if self._tells(path[-1], load_index, offset) else offset
-        return JumpTable(path[-1].start + 4 * load_index, tuple(cases), index, writable, added)
+        return JumpTable(path[-1].pcs()[load_index], tuple(cases), index, writable, added)
 
     def _label_and_rest(
         self, function: Function, machine: SymbolicMachine, target: Value, known: dict[int, int]
@@ -253,7 +255,7 @@ class JumpResolver:
     def _labels_in(self, function: Function, place: _Place | None, known: dict[int, int]) -> set[int]:
         """Return the addresses inside the function that its blocks leave in a place."""
         found = self._constants(function, [place], known) if place is not None else set()
-        return {label for label in found if label & 3 == 0 and function.start < label < function.limit}
+        return {label for label in found if is_aligned(label) and function.start < label < function.limit}
 
     def _tells(self, block: Block, load_index: int, offset: int) -> bool:
         """Return whether a block jumps to what it loads itself plus an offset, whatever registers and memory hold."""
@@ -320,7 +322,7 @@ class JumpResolver:
             if word is None:
                 break
             label = (word + offset) & 0xFFFFFFFF
-            if label & 3 or not function.start <= label < function.limit:
+            if not is_aligned(label) or not function.start <= label < function.limit:
                 break
             cases.append((address, label))
         return cases

@@ -6,7 +6,9 @@ import enum
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import accumulate
 
+from ..architecture import INSTRUCTION_BYTES
 from ..isa import Instruction
 
 
@@ -26,7 +28,7 @@ class End(enum.Enum):
 
 def slot_start(pc: int) -> int:
     """Return what the slot of the branch-likely at `pc` has as its start: the slot itself may begin another block."""
-    return pc + 4 + 2
+    return pc + INSTRUCTION_BYTES + INSTRUCTION_BYTES // 2
 
 
 @dataclass(slots=True)
@@ -50,7 +52,26 @@ class Block:
     @property
     def first_pc(self) -> int:
         """The pc of the first instruction."""
-        return self.start if self.slot_of is None else self.slot_of + 4
+        return self.start if self.slot_of is None else self.slot_of + INSTRUCTION_BYTES
+
+    @property
+    def slot_pc(self) -> int:
+        """The pc of the delay slot, where there is one."""
+        assert self.terminator is not None
+        return self.terminator.next_pc(self.terminator_pc)
+
+    @property
+    def end_pc(self) -> int:
+        """The pc behind the last instruction."""
+        return self._places()[-1]
+
+    def pcs(self) -> list[int]:
+        """Return the pcs of the instructions, in the order of `instructions`."""
+        return self._places()[:-1]
+
+    def _places(self) -> list[int]:
+        sizes = (instruction.row.size_bytes for instruction in self.instructions())
+        return list(accumulate(sizes, initial=self.first_pc))
 
     def instruction_count(self) -> int:
         return len(self.body) + (self.terminator is not None) + (self.delay_slot is not None)
@@ -148,4 +169,4 @@ class BlockIndex:
         if index < 0:
             return None
         function, block = self._owners[self._order[index]]
-        return (function, block) if pc < block.first_pc + 4 * block.instruction_count() else None
+        return (function, block) if pc < block.end_pc else None

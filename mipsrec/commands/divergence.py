@@ -16,6 +16,7 @@ from typing import Any
 
 from ..abi import CAUSES
 from ..analysis import Block, End, Function
+from ..architecture import INSTRUCTION_BYTES
 from ..errors import one_line
 from ..guest import Guest, guest_in
 from ..isa import decode
@@ -59,7 +60,7 @@ class _File:
             return None
         function = self.guest.program.functions[self._starts[index]]
         for block in function.blocks.values():
-            if block.first_pc <= address < block.first_pc + 4 * max(1, block.instruction_count()):
+            if block.first_pc <= address < _end_of(block):
                 return function, block
         return None
 
@@ -120,6 +121,11 @@ class _Code:
         return f"{pc:08x}"
 
 
+def _end_of(block: Block) -> int:
+    """Return the pc behind a block, which may consist of a word that is no instruction."""
+    return max(block.end_pc, block.first_pc + INSTRUCTION_BYTES)
+
+
 def _point(code: _Code, point: Record) -> str:
     place = code.place(point["pc"])
     return {
@@ -138,7 +144,7 @@ def _segments(record: Record) -> Iterator[tuple[int, int]]:
     start = record["agreed"]["pc"] if record["jumps"] == len(path) else None
     for source, target in path:
         if start is not None:
-            yield start, source + 4  # with the delay slot
+            yield start, source + INSTRUCTION_BYTES  # with the delay slot
         start = target
 
 
@@ -153,7 +159,7 @@ def _blocks(code: _Code, record: Record) -> list[int]:
             if start in found:
                 found.remove(start)
             found.append(start)
-            pc = start + 4 * max(1, block.instruction_count())
+            pc = _end_of(block) + file.delta
     return found
 
 
