@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..analysis import Block
-from ..lift.convention import RA, SP
 from ..lift.ir import BlockPlan, Frame
 from ..lift.nodes import BodyCall, Call, Destination, Edge, Inlined, Syscall
+from ..state import RA, SP
 from .calls import BACK, Returned
 from .edges import EdgeWriter
 from .emission import Emission

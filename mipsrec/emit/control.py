@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..abi import CAUSES, STAY
+from ..architecture import INSTRUCTION_BYTES
 from ..lift.units import Units
 from .current import Current
 from .integers import Integers
@@ -89,7 +90,8 @@ class Control:
         cached = self._file.copy()
         self._file.flush(current.op.on_exit)
         self._file.restore(cached)
-        next_pc = current.pc if current.in_slot else current.pc + 4  # the runtime performs a slot with its branch
+        # The runtime performs a slot with its branch.
+        next_pc = current.pc if current.in_slot else current.pc + INSTRUCTION_BYTES
         places = f"i32 {text(writer.cold_pc(current.pc))}, i32 {text(writer.cold_pc(next_pc))}"
         arguments = f"ptr %s, i32 {number}, i32 {text(value)}, {places}"
         pc = writer.value(f"call i32 @mr_ctc1_lifted({arguments}){writer.debug}")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from ..lift.convention import ARGUMENTS, RESULTS, SP
+from ..lift.convention import ARGUMENTS, RESULTS
 from ..lift.ir import FunctionPlan
+from ..state import SP
 from .calls import Calls
 from .machine import IrMachine
 from .memory import Value

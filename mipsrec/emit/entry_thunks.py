@@ -5,9 +5,10 @@ state and want one back; and to its start, where that is one of several entries 
 from __future__ import annotations
 
 from ..analysis import Function
-from ..lift.convention import ARGUMENTS, RA, RESULTS, SP, Callee
+from ..lift.convention import ARGUMENTS, RESULTS, Callee
 from ..lift.ir import Frame
 from ..lift.options import LiftOptions
+from ..state import RA, SP
 from .call_ends import complete_state
 from .calls import BACK, Calls
 from .function import LiftedFunction

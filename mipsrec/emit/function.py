@@ -13,9 +13,9 @@ import enum
 from dataclasses import dataclass, replace
 
 from ..analysis import Block, End
-from ..lift.convention import RA, SP
 from ..lift.ir import BlockPlan, FunctionPlan
 from ..lift.nodes import Interpret, Stop
+from ..state import RA, SP
 from .call_ends import CallEnds
 from .edges import GATE, LABEL, EdgeWriter
 from .emission import Emission

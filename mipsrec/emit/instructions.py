@@ -74,14 +74,10 @@ class InstructionWriter:
         machine.current.in_slot = False
 
     def comment(self, block: Block) -> None:
-        pc = block.first_pc
-        for instruction in block.body:
+        for pc, instruction in zip(block.pcs(), block.instructions()):
             self._writer.lines.append(f"  ; {pc:08x}: {disassemble(instruction, pc)}")
-            pc += 4
-        if block.terminator is not None:
-            self._writer.lines.append(f"  ; {pc:08x}: {disassemble(block.terminator, pc)}")
         if block.delay_slot is not None:
-            self._writer.lines.append(f"  ; {pc + 4:08x}: {disassemble(block.delay_slot, pc + 4)} (delay slot)")
+            self._writer.lines[-1] += " (delay slot)"
 
     def make_current(self, instruction: Instruction, pc: int) -> None:
         """Make `instruction` the current one; `pc` is its own, or for a delay slot the branch's, as EPC has it."""
@@ -172,7 +168,7 @@ class InstructionWriter:
     def link(self, block: BlockPlan) -> None:
         """Write the return address: before the delay slot, which may read it."""
         if block.link:
-            self._machine.set_gpr(block.link, self._writer.pc(block.block.terminator_pc + 8))
+            self._machine.set_gpr(block.link, self._writer.pc(block.block.next_pc))
 
     def terminator(self, block: Block) -> Instruction:
         instruction = block.terminator

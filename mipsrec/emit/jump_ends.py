@@ -10,9 +10,9 @@ from functools import reduce
 
 from ..analysis import JumpTable
 from ..elf import PIE_BIAS
-from ..lift.convention import SP
 from ..lift.ir import BlockPlan
 from ..lift.nodes import Destination, Jump
+from ..state import SP
 from .edges import EdgeWriter
 from .emission import Emission
 from .instructions import InstructionWriter

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..lift.convention import RA, RESULTS, SP
+from ..lift.convention import RESULTS
 from ..lift.ir import Frame
 from ..lift.units import PAIR, Unit
-from ..state import OFFSETS, SLOT_BYTES
+from ..state import RA, SP, slot_offset
 from .accesses import pointer_of
 from .edges import EdgeWriter
 from .emission import Emission
@@ -64,7 +64,7 @@ class Prologue:
     def _entry_lines(self) -> Iterator[str]:
         """Yield what a function with several entries finds out about the one that it is entered by."""
         if self._emission.entry.sp == "state":
-            yield f"  %sp.at = getelementptr i8, ptr %s, i64 {OFFSETS['gpr'] + SLOT_BYTES * SP}"
+            yield f"  %sp.at = getelementptr i8, ptr %s, i64 {slot_offset('gpr', SP)}"
             yield f"  %sp.in = load i32, ptr %sp.at, {STATE_TAG}"
         if self._plan.options.relocatable:
             yield f"  %delta = load i32, ptr {DELTA}, !invariant.load !0"

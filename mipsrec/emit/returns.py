@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..lift.convention import CARRIED, RESULTS, SP, entries_of, symbol_of
+from ..lift.convention import CARRIED, RESULTS, entries_of, symbol_of
 from ..lift.ir import BlockPlan
 from ..lift.nodes import Return
+from ..state import SP
 from .emission import Emission
 from .instructions import InstructionWriter
 from .memory import Value, text

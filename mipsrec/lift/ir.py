@@ -205,10 +205,10 @@ class BlockPlan:
     @classmethod
     def of(cls, block: Block, is_inlined: bool = False) -> BlockPlan:
         """Return the plan of a block about which nothing is decided."""
-        body = [Op(block.first_pc + 4 * index, instruction) for index, instruction in enumerate(block.body)]
+        body = [Op(pc, instruction) for pc, instruction in zip(block.pcs(), block.body)]
         slot = None
         if block.delay_slot is not None and block.terminator is not None:  # else the interpreter performs both
-            slot = Op(block.terminator_pc + 4, block.delay_slot)
+            slot = Op(block.slot_pc, block.delay_slot)
         return cls(block, body, slot, is_inlined=is_inlined)
 
     @property

@@ -168,7 +168,7 @@ def sampled(program: Program, starts: Iterable[int], profile: Profile) -> set[in
         index = bisect_right(order, pc) - 1
         if index >= 0:
             start, block = owners[order[index]]
-            if pc < block.first_pc + 4 * block.instruction_count():
+            if pc < block.end_pc:
                 found.add(start)
     return found
 

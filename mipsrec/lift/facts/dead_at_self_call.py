@@ -148,14 +148,12 @@ class _Liveness:
         saved = next((one for one in self._frame.saved if one.register == RA), None) if self._frame else None
         if saved is None:
             return True
-        displacement, pc = self._moved.get(block.start, 0), block.first_pc
-        for instruction in block.instructions():
-            pc = block.terminator_pc if instruction is block.terminator else pc
+        displacement = self._moved.get(block.start, 0)
+        for pc, instruction in zip(block.pcs(), block.instructions()):
             if moves_sp(instruction):
                 displacement += instruction.imm
             elif effects(instruction.row).stores and pc != saved.pc:
                 place = place_of_store(instruction, displacement)
                 if place is None or (place.start < saved.displacement + 4 and saved.displacement < place.stop):
                     return False
-            pc += 4
         return True

@@ -43,7 +43,7 @@ def _saves(block: Block) -> dict[int, SavedRegister]:
     found: dict[int, SavedRegister] = {}
     taken: list[range] = []
     written = displacement = 0
-    for index, instruction in enumerate(block.instructions()):
+    for pc, instruction in zip(block.pcs(), block.instructions()):
         writes = masks(instruction, 0)[1]
         if moves_sp(instruction):
             displacement += instruction.imm
@@ -64,7 +64,7 @@ def _saves(block: Block) -> dict[int, SavedRegister]:
                 and inside
                 and clear
             ):
-                found[register] = SavedRegister(register, place.start, block.start + 4 * index)
+                found[register] = SavedRegister(register, place.start, pc)
             taken.append(place)
         written |= writes
     return found
@@ -158,10 +158,8 @@ def _through(
 ) -> tuple[frozenset[int], frozenset[int]]:
     """Return the registers that hold what is saved of them after a block, and the pcs of stores to check."""
     found, stores = set(before), set()
-    pc = block.first_pc
     late = block.delay_slot if block.end is End.RETURN else None  # jr has read ra before
-    for instruction in block.instructions():
-        pc = block.terminator_pc if instruction is block.terminator else pc
+    for pc, instruction in zip(block.pcs(), block.instructions()):
         if instruction is late and RA not in found:
             saves = {register: save for register, save in saves.items() if register != RA}
         if moves_sp(instruction):
@@ -177,7 +175,6 @@ def _through(
             save = saves.get(instruction.rt) if _is_word(instruction, LOAD) and instruction.rs == SP else None
             if save is not None and displacement + instruction.imm == save.displacement:
                 found.add(save.register)
-        pc += 4
     return frozenset(found), frozenset(stores)
 
 

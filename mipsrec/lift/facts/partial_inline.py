@@ -52,13 +52,13 @@ def _test(block: Block) -> tuple[tuple[int, Instruction], ...] | None:
     """Return what the branch of a block depends on in it; None if that takes accesses."""
     assert block.terminator is not None
     found: list[tuple[int, Instruction]] = []
-    needed = masks(block.terminator, 0)[0]
+    needed, pcs = masks(block.terminator, 0)[0], block.pcs()
     for index in range(len(block.body) - 1, -1, -1):
         instruction = block.body[index]
         read, written = masks(instruction, 0)
         if written & needed:
             if effects(instruction.row).loads or effects(instruction.row).stores or written >> SP & 1:
                 return None
-            found.append((block.start + 4 * index, instruction))
+            found.append((pcs[index], instruction))
             needed = needed & ~written | read
     return tuple(reversed(found))

@@ -158,9 +158,9 @@ class _Search:
 
     def _first_load(self, blocks: list[Block], variable: Variable) -> int:
         for block in blocks:
-            for index, instruction in enumerate(block.body):
+            for pc, instruction in zip(block.pcs(), block.body):
                 if access_of(instruction) == (LOAD, variable):
-                    return block.start + 4 * index
+                    return pc
         return blocks[0].start
 
     def _changed_by_iterations(self, body: frozenset[int], variables: list[Variable]) -> list[Variable]:

@@ -311,10 +311,9 @@ def _recorded(recorder: _Recorder, block: Block, latch: Block) -> Iteration:
     def perform(instruction: Instruction, what: Callable[..., Any] | None) -> Any:
         return what(cast(Any, recorder), instruction) if what is not None else None
 
-    recorder.pc = block.start
-    for instruction in block.body:
+    for recorder.pc, instruction in zip(block.pcs(), block.body):
         perform(instruction, instruction.row.meaning)
-        recorder.pc += 4
+    recorder.pc = block.terminator_pc
     assert block.terminator is not None
     test = perform(block.terminator, block.terminator.row.condition)
     slot = block.delay_slot if latch is block else latch.body[0]
