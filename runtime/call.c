@@ -5,6 +5,7 @@
  */
 #include "command_line.h"
 
+#include "base/instructions.h"
 #include "base/messages.h"
 #include "base/numbers.h"
 #include "base/options.h"
@@ -61,7 +62,7 @@ void mr_call_function(struct mr_state *s)
 {
     uint32_t target = 0;
     mr_parse_address(mr_options.call_function, &target);
-    if ((target & 3) != 0 || !mr_accessible(target, 4, MR_READ))
+    if (!mr_is_aligned(target) || !mr_accessible(target, 4, MR_READ))
         mr_fail("--call: the program has no code at 0x%08x", target);
     place_arguments(s);
     GPR(s, MR_REG_T9) = target; /* position-independent functions find their data through it */

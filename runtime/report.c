@@ -5,6 +5,7 @@
  */
 #include "report.h"
 
+#include "base/instructions.h"
 #include "base/messages.h"
 #include "base/options.h"
 #include "base/same_inode.h"
@@ -54,7 +55,7 @@ static void print_registers(const struct mr_state *s)
     int length = 0;
     for (unsigned number = 0; number < MR_REGISTERS; number++) {
         if (mr_registers[number].dumped)
-            length += snprintf(text + length, 32, "%5s %08x", mr_registers[number].name, (uint32_t)mr_register(s, number));
+            length += snprintf(text + length, 32, " %4s %08x", mr_registers[number].name, (uint32_t)mr_register(s, number));
         if (length >= LINE || (length != 0 && number == MR_REGISTERS - 1)) {
             mr_print_error("%s\n", text);
             length = 0;
@@ -80,7 +81,7 @@ static void report(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint3
     print_registers(s);
     if (mr_host_thread.registers_stale)
         mr_print_error("(as recompiled code wrote them last; --tier interp has those of the instruction)\n");
-    if ((guest_pc & 3) == 0 && mr_accessible(guest_pc, 4, MR_READ)) {
+    if (mr_is_aligned(guest_pc) && mr_accessible(guest_pc, 4, MR_READ)) {
         char text[80];
         uint32_t word = mr_code_word(guest_pc);
         mr_disassemble(guest_pc, word, text, sizeof text);
@@ -122,10 +123,10 @@ static void name_what_is_lacking(uint32_t guest_pc)
     if ((guest_pc & 1) != 0 && mr_accessible(guest_pc & ~1u, 2, MR_EXEC))
         mr_print_error("mipsrec-host: %s: jumps to the odd address 0x%08x, as to " MR_MODULE_MIPS16 " or "
                        MR_MODULE_MICROMIPS " code, which is not supported\n", mr_options.program_path, guest_pc);
-    if ((guest_pc & 3) != 0 || !mr_accessible(guest_pc, 4, MR_READ))
+    if (!mr_is_aligned(guest_pc) || !mr_accessible(guest_pc, 4, MR_READ))
         return;
-    bool in_slot = mr_has_delay_slot(mr_code_word(guest_pc)) && mr_accessible(guest_pc + 4, 4, MR_READ);
-    uint32_t place = in_slot ? guest_pc + 4 : guest_pc, word = mr_code_word(place);
+    bool in_slot = mr_has_delay_slot(mr_code_word(guest_pc)) && mr_accessible(mr_next_pc(guest_pc), 4, MR_READ);
+    uint32_t place = in_slot ? mr_next_pc(guest_pc) : guest_pc, word = mr_code_word(place);
     const char *module = mr_lacking_module(word);
     if (module != NULL)
         mr_print_error("mipsrec-host: %s: the instruction %08x at 0x%08x is of %s, which is not supported\n",

@@ -2,6 +2,7 @@
 #include "baseline/baseline.h"
 
 #include "base/host_thread.h"
+#include "base/instructions.h"
 #include "base/lock.h"
 #include "base/messages.h"
 #include "baseline/parts.h"
@@ -78,7 +79,7 @@ bool mr_baseline_has(struct mr_state *s, uint32_t pc)
         return false;
     if (mr_code_of(s, pc) != NULL)
         return true;
-    uint32_t key = (pc >> 2) % COUNTERS;
+    uint32_t key = mr_instruction_index(pc) % COUNTERS;
     uint32_t threshold = mr_tiers_random ? mr_random_threshold(pc) : mr_baseline_threshold;
     if (++counters[key].came < threshold << counters[key].stale)
         return false;
@@ -88,7 +89,7 @@ bool mr_baseline_has(struct mr_state *s, uint32_t pc)
 
 static void forget_stale(const struct mr_state *s, uint32_t pc)
 {
-    uint32_t key = (pc >> 2) % COUNTERS;
+    uint32_t key = mr_instruction_index(pc) % COUNTERS;
     counters[key].stale += counters[key].stale < MOST_STALE;
     mr_lock();
     mr_unit_forget_at(s, pc);

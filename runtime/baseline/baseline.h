@@ -19,6 +19,7 @@
 #ifndef MR_BASELINE_H
 #define MR_BASELINE_H
 
+#include "base/instructions.h"
 #include "mr_abi.h"
 
 #include <stdbool.h>
@@ -37,7 +38,7 @@ bool mr_baseline_has(struct mr_state *s, uint32_t pc);
 /* The same, of any pc, without making it. Only where mr_baseline_on. */
 static inline bool mr_baseline_has_already(const struct mr_state *s, uint32_t pc)
 {
-    return pc < MR_USER_END && (pc & 3) == 0 &&
+    return pc < MR_USER_END && mr_is_aligned(pc) &&
            __atomic_load_n((const int32_t *)((uintptr_t)s->translated + pc), __ATOMIC_RELAXED) != 0;
 }
 

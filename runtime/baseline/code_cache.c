@@ -7,6 +7,7 @@
  * memory stays: a thread may still be in them. The memory is a ring of regions. When one is full, the next one is cleared:
  * all its units lose their entries, and it is filled again once no thread can be in it any more (code_users.c).
  */
+#include "base/instructions.h"
 #include "base/lock.h"
 #include "baseline/baseline.h"
 #include "baseline/parts.h"
@@ -167,7 +168,8 @@ static bool note_page(uint32_t page, uint32_t number)
 
 bool mr_unit_add(struct mr_state *s, const struct mr_unit_text *text)
 {
-    uint32_t index = atomic_load(&filling->unit_count), last = text->start + 4 * (text->instruction_count - 1);
+    uint32_t index = atomic_load(&filling->unit_count);
+    uint32_t last = text->start + MR_INSTRUCTION_BYTES * (text->instruction_count - 1);
     struct unit *unit = &filling->units[index];
     struct mr_unit_place *places = malloc(text->place_count * sizeof *places);
     uint32_t first_page = text->start / MR_PAGE_BYTES, last_page = last / MR_PAGE_BYTES, number = (uint32_t)(unit - units);
@@ -184,8 +186,8 @@ bool mr_unit_add(struct mr_state *s, const struct mr_unit_text *text)
     for (uint32_t i = 0; i < text->instruction_count; i++)
         if (text->entries[i] != 0) {
             uint8_t *code = text->code + text->entries[i] - 1;
-            set_entry(s, text->start + 4 * i, (int32_t)(code - cache));
-            mr_links_connect(text->start + 4 * i, code, &unit->links);
+            set_entry(s, text->start + MR_INSTRUCTION_BYTES * i, (int32_t)(code - cache));
+            mr_links_connect(text->start + MR_INSTRUCTION_BYTES * i, code, &unit->links);
         }
     mr_baseline_counts.units++;
     mr_baseline_counts.instructions += text->instruction_count;
@@ -214,9 +216,9 @@ void mr_link(struct mr_state *s, uint8_t *displacement, uint8_t *stub, uint32_t 
 static void forget(const struct mr_state *s, struct unit *unit)
 {
     for (uint32_t i = 0; i < unit->instruction_count; i++) {
-        uint8_t *code = mr_code_of(s, unit->start + 4 * i);
+        uint8_t *code = mr_code_of(s, unit->start + MR_INSTRUCTION_BYTES * i);
         if (code != NULL && code >= unit->code && code < unit->code + unit->size_bytes)
-            set_entry(s, unit->start + 4 * i, 0);
+            set_entry(s, unit->start + MR_INSTRUCTION_BYTES * i, 0);
     }
     unit->instruction_count = 0;
     mr_links_to_stubs(&unit->links);
@@ -251,7 +253,7 @@ static bool forget_in_page(const struct mr_state *s, uint32_t page, uint32_t gue
 {
     for (const struct page_unit *note = units_of_page[page]; note != NULL; note = note->next) {
         struct unit *unit = &units[note->number];
-        if (unit->start < end && unit->start + 4 * unit->instruction_count > guest)
+        if (unit->start < end && unit->start + MR_INSTRUCTION_BYTES * unit->instruction_count > guest)
             forget(s, unit);
     }
     return drop_notes(page);

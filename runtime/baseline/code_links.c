@@ -3,6 +3,7 @@
  * A link to code is in the list of the unit that it goes to; the others wait here, by their pc. All under mr_lock. Threads
  * execute the jumps meanwhile: each changes by one store.
  */
+#include "base/instructions.h"
 #include "baseline/parts.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@ static struct mr_link *waiting[WAITING_KEYS];
 
 static struct mr_link **waiting_for(uint32_t pc)
 {
-    return &waiting[(pc >> 2) % WAITING_KEYS];
+    return &waiting[mr_instruction_index(pc) % WAITING_KEYS];
 }
 
 static void put(struct mr_link **list, struct mr_link *link)

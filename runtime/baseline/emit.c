@@ -8,6 +8,7 @@
  * FCSR's causes are those of the last instruction that computed. Its word and its operands are stored before it, unless
  * another one computes before anybody can look.
  */
+#include "base/instructions.h"
 #include "baseline/parts.h"
 #include "baseline/writer.h"
 #include "cpu/fpu.h"
@@ -223,15 +224,15 @@ bool mr_row_has_slot(const struct mr_row *row)
 static bool slot_computes(const struct mr_writer *w, const struct mr_row *row, uint32_t pc)
 {
     struct mr_plan plan;
-    if (row == NULL || row->flow == MR_LIKELY || !mr_row_has_slot(row) || pc + 4 >= w->segment_end)
+    if (row == NULL || row->flow == MR_LIKELY || !mr_row_has_slot(row) || mr_next_pc(pc) >= w->segment_end)
         return false;
-    const struct mr_row *slot = mr_row_of(mr_word_at(w, pc + 4));
-    return mr_plan_instruction(w, slot, mr_word_at(w, pc + 4), &plan) && plan.stencil != NULL && computes(w, slot);
+    const struct mr_row *slot = mr_row_of(mr_word_at(w, mr_next_pc(pc)));
+    return mr_plan_instruction(w, slot, mr_word_at(w, mr_next_pc(pc)), &plan) && plan.stencil != NULL && computes(w, slot);
 }
 
 bool mr_is_overtaken(const struct mr_writer *w, uint32_t pc)
 {
-    for (uint32_t next = pc + 4; next < w->segment_end; next += 4) {
+    for (uint32_t next = mr_next_pc(pc); next < w->segment_end; next = mr_next_pc(next)) {
         const struct mr_row *row = mr_row_of(mr_word_at(w, next));
         struct mr_plan plan;
         if (!mr_plan_instruction(w, row, mr_word_at(w, next), &plan))

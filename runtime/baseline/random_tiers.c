@@ -5,6 +5,7 @@
  * What a guest does depends on none of this. A seed makes the same choices in each run of a guest of one thread.
  */
 #include "base/host_thread.h"
+#include "base/instructions.h"
 #include "base/lock.h"
 #include "baseline/baseline.h"
 
@@ -28,7 +29,7 @@ static uint32_t scrambled(uint32_t value)
 
 uint32_t mr_random_threshold(uint32_t pc)
 {
-    return 1 + scrambled(scrambled(mr_tiers_seed) + (pc >> 2)) % 255;
+    return 1 + scrambled(scrambled(mr_tiers_seed) + mr_instruction_index(pc)) % 255;
 }
 
 bool mr_random_choice(uint32_t one_of)

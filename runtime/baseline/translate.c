@@ -11,6 +11,7 @@
  * those that were translated, can be entered only there, and ends at the latest behind a store. So what an instruction
  * stores is seen by the next one.
  */
+#include "base/instructions.h"
 #include "baseline/parts.h"
 #include "baseline/writer.h"
 #include "memory/values.h"
@@ -89,7 +90,7 @@ static bool is_unconditional(const struct mr_stencil *stencil)
 
 static bool branch(struct mr_writer *w, const struct mr_row *row, uint32_t word, uint32_t pc)
 {
-    uint32_t slot_word = mr_word_at(w, pc + 4), target = pc + 4 + ((uint32_t)(int16_t)word << 2);
+    uint32_t slot_word = mr_word_at(w, mr_next_pc(pc)), target = mr_next_pc(pc) + ((uint32_t)(int16_t)word << 2);
     struct mr_origin origin = {word, pc, target};
     struct mr_plan not_taken, taken;
     unsigned link = link_register(row, word);
@@ -117,14 +118,14 @@ static bool branch(struct mr_writer *w, const struct mr_row *row, uint32_t word,
 static bool jump(struct mr_writer *w, const struct mr_row *row, uint32_t word, uint32_t pc)
 {
     link_to(w, link_register(row, word), pc);
-    mr_emit_instruction(w, mr_word_at(w, pc + 4), pc, false);
-    go_to(w, ((pc + 4) & 0xf0000000u) | (word & 0x03ffffffu) << 2, pc);
+    mr_emit_instruction(w, mr_word_at(w, mr_next_pc(pc)), pc, false);
+    go_to(w, (mr_next_pc(pc) & 0xf0000000u) | (word & 0x03ffffffu) << 2, pc);
     return true;
 }
 
 static bool jump_register(struct mr_writer *w, const struct mr_row *row, uint32_t word, uint32_t pc)
 {
-    uint32_t slot_word = mr_word_at(w, pc + 4);
+    uint32_t slot_word = mr_word_at(w, mr_next_pc(pc));
     struct mr_plan plan;
     unsigned link = link_register(row, word);
     if (!mr_plan_make(w, row, row->entry, word, &plan) || conflicts(row, plan.entry, word, slot_word) ||
@@ -139,7 +140,7 @@ static bool jump_register(struct mr_writer *w, const struct mr_row *row, uint32_
 
 static bool with_slot(struct mr_writer *w, const struct mr_row *row, uint32_t word, uint32_t pc)
 {
-    uint32_t slot_word = mr_word_at(w, pc + 4);
+    uint32_t slot_word = mr_word_at(w, mr_next_pc(pc));
     struct mr_plan slot;
     if (!mr_plan_instruction(w, mr_row_of(slot_word), slot_word, &slot))
         return false;
@@ -157,8 +158,8 @@ static bool with_slot(struct mr_writer *w, const struct mr_row *row, uint32_t wo
 
 static bool is_inside(const struct mr_writer *w, uint32_t pc)
 {
-    uint32_t index = (pc - w->start) / 4;
-    return pc % 4 == 0 && index < MR_UNIT_INSTRUCTIONS && w->entries[index] != 0;
+    uint32_t index = mr_instruction_index(pc - w->start);
+    return mr_is_aligned(pc) && index < MR_UNIT_INSTRUCTIONS && w->entries[index] != 0;
 }
 
 /* Puts a jump that can be redirected where the one of the site cannot. */
@@ -212,7 +213,7 @@ static bool finish(struct mr_writer *w, uint32_t end_pc)
 /* Whether other code takes over at a pc behind the start. */
 static bool is_taken(const struct mr_state *s, uint32_t pc)
 {
-    return mr_code_of(s, pc) != NULL || s->dispatch[pc >> 2] != 0;
+    return mr_code_of(s, pc) != NULL || s->dispatch[mr_instruction_index(pc)] != 0;
 }
 
 /* ---- segments ---- */
@@ -232,7 +233,7 @@ static void find_segment_end(struct mr_writer *w, uint32_t pc)
         if (w->segment_end != w->start && is_taken(w->s, w->segment_end))
             return;
         ends = mr_row_has_slot(row) || ends_segment(w, row, mr_word_at(w, w->segment_end));
-        if (mr_row_has_slot(row) && mr_has_word(w, w->segment_end + 4))
+        if (mr_row_has_slot(row) && mr_has_word(w, mr_next_pc(w->segment_end)))
             w->segment_end += 4;
     }
 }
@@ -243,8 +244,8 @@ static void compare_segment(struct mr_writer *w, uint32_t start)
     mr_add_place(w, start, false);
     for (uint32_t pc = start; pc < w->segment_end; pc += 8) {
         uint8_t *differs;
-        unsigned count = pc + 4 < w->segment_end ? 2 : 1;
-        const uint32_t words[2] = {mr_swap32(mr_word_at(w, pc)), count == 2 ? mr_swap32(mr_word_at(w, pc + 4)) : 0};
+        unsigned count = mr_next_pc(pc) < w->segment_end ? 2 : 1;
+        const uint32_t words[2] = {mr_swap32(mr_word_at(w, pc)), count == 2 ? mr_swap32(mr_word_at(w, mr_next_pc(pc))) : 0};
         w->at = mr_write_check(w->at, (uintptr_t)mr_window, pc, words, count, pc == start, &differs);
         mr_add_site(w, differs, start, MR_STALE);
     }
@@ -256,9 +257,9 @@ static void enter_at(struct mr_writer *w, uint32_t pc)
     bool begins = pc == w->start || (w->changing && pc >= w->segment_end);
     if (w->changing && !begins)
         return;
-    w->entries[(pc - w->start) / 4] = (uint32_t)(w->at - w->code) + 1;
+    w->entries[mr_instruction_index(pc - w->start)] = (uint32_t)(w->at - w->code) + 1;
     if (!w->changing) {
-        w->segment_end = w->start + 4 * w->count;
+        w->segment_end = w->start + MR_INSTRUCTION_BYTES * w->count;
     } else {
         find_segment_end(w, pc);
         compare_segment(w, pc);
@@ -268,8 +269,8 @@ static void enter_at(struct mr_writer *w, uint32_t pc)
 /* The instruction at pc relies on TEMP: nobody enters it from elsewhere, nor the ones right before it that have no code. */
 static void drop_entry(struct mr_writer *w, uint32_t pc)
 {
-    uint32_t entry = w->entries[(pc - w->start) / 4];
-    for (uint32_t i = (pc - w->start) / 4; i > 0; i--) {
+    uint32_t entry = w->entries[mr_instruction_index(pc - w->start)];
+    for (uint32_t i = mr_instruction_index(pc - w->start); i > 0; i--) {
         if (w->entries[i] == entry)
             w->entries[i] = 0;
         else if (w->entries[i] != 0)
@@ -310,7 +311,7 @@ bool mr_translate(struct mr_state *s, uint32_t pc, const uint32_t *words, unsign
         uint32_t word = mr_word_at(w, pc);
         const struct mr_row *row = mr_row_of(word);
         bool slot = mr_row_has_slot(row);
-        if ((pc != w->start && is_taken(s, pc)) || (slot && !mr_has_word(w, pc + 4)))
+        if ((pc != w->start && is_taken(s, pc)) || (slot && !mr_has_word(w, mr_next_pc(pc))))
             break;
         enter_at(w, pc);
         w->used_temp = false;

@@ -41,12 +41,12 @@ struct mr_writer {
 
 static inline uint32_t mr_word_at(const struct mr_writer *w, uint32_t pc)
 {
-    return w->words[(pc - w->start) / 4];
+    return w->words[mr_instruction_index(pc - w->start)];
 }
 
 static inline bool mr_has_word(const struct mr_writer *w, uint32_t pc)
 {
-    return (pc - w->start) / 4 < w->count;
+    return mr_instruction_index(pc - w->start) < w->count;
 }
 
 static inline void mr_add_site(struct mr_writer *w, uint8_t *displacement, uint32_t pc, enum mr_outcome wants)

@@ -7,6 +7,7 @@
  */
 #include "cpu/disasm.h"
 
+#include "base/instructions.h"
 #include "cpu/registers.h"
 
 #include <stdio.h>
@@ -77,8 +78,8 @@ static void put_field(struct output *out, uint32_t pc, uint32_t word, const stru
     case DECIMAL: snprintf(text, sizeof text, "%s%u", field->text, value); break;
     case HEXADECIMAL: snprintf(text, sizeof text, "%s%x", field->text, value); break;
     case SIGNED: snprintf(text, sizeof text, "%d", immediate); break;
-    case BRANCH: snprintf(text, sizeof text, "%s%x", field->text, pc + 4 + ((uint32_t)immediate << 2)); break;
-    case TARGET: snprintf(text, sizeof text, "%s%x", field->text, ((pc + 4) & 0xf0000000u) | value << 2); break;
+    case BRANCH: snprintf(text, sizeof text, "%s%x", field->text, mr_next_pc(pc) + ((uint32_t)immediate << 2)); break;
+    case TARGET: snprintf(text, sizeof text, "%s%x", field->text, (mr_next_pc(pc) & 0xf0000000u) | value << 2); break;
     case INSERT_SIZE: snprintf(text, sizeof text, "%d", (int)value - (int)(word >> 6 & 31)); break;
     case SPLICE: put_formatted(out, pc, word, field->text); return;
     }

@@ -9,6 +9,7 @@
  */
 #include "cpu/interp.h"
 
+#include "base/instructions.h"
 
 /* ---- jumps and branches, whose delay slot is at `next` ---- */
 
@@ -29,7 +30,7 @@ uint32_t mr_branch(struct mr_state *s, uint32_t word, uint32_t slot_pc, bool tak
 {
     if (taken)
         return run_delay_slot(s, slot_pc, slot_pc + (signed_immediate(word) << 2));
-    return likely ? slot_pc + 4 : run_delay_slot(s, slot_pc, slot_pc + 4);
+    return likely ? mr_next_pc(slot_pc) : run_delay_slot(s, slot_pc, mr_next_pc(slot_pc));
 }
 
 /* A conditional branch: a is GPR[rs], b is GPR[rt]. */
@@ -59,7 +60,7 @@ BRANCH(bgezl, (int32_t)a >= 0, true)
     static uint32_t op_##name(struct mr_state *s, uint32_t word, uint32_t next) \
     {                                                              \
         bool taken = (int32_t)GPR(s, rs(word)) condition;          \
-        set_gpr(s, MR_REG_RA, next + 4);                           \
+        set_gpr(s, MR_REG_RA, mr_next_pc(next));                   \
         return mr_branch(s, word, next, taken, (likely));          \
     }
 
@@ -81,7 +82,7 @@ static uint32_t op_j(struct mr_state *s, uint32_t word, uint32_t next)
 
 static uint32_t op_jal(struct mr_state *s, uint32_t word, uint32_t next)
 {
-    set_gpr(s, MR_REG_RA, next + 4);
+    set_gpr(s, MR_REG_RA, mr_next_pc(next));
     return run_delay_slot(s, next, jump_target(next, word));
 }
 
@@ -93,7 +94,7 @@ static uint32_t op_jr(struct mr_state *s, uint32_t word, uint32_t next)
 static uint32_t op_jalr(struct mr_state *s, uint32_t word, uint32_t next)
 {
     uint32_t target = GPR(s, rs(word));
-    set_gpr(s, rd(word), next + 4);
+    set_gpr(s, rd(word), mr_next_pc(next));
     return run_delay_slot(s, next, target);
 }
 
@@ -103,7 +104,7 @@ static uint32_t op_syscall(struct mr_state *s, uint32_t word, uint32_t next)
 {
     uint32_t pc = s->pc, after = mr_syscall(s, pc);
     (void)word;
-    return after == pc + 4 ? next : after; /* in a delay slot, pc is the branch's: a restart runs both again */
+    return after == mr_next_pc(pc) ? next : after; /* in a delay slot, pc is the branch's: a restart runs both again */
 }
 
 #define EXCEPTION(name, cause)                                     \
@@ -186,7 +187,7 @@ bool mr_compressed_code;
  * that this one has not, rather than that the address is wrong. */
 uint32_t mr_aligned(struct mr_state *s, uint32_t pc)
 {
-    while (pc & 3) {
+    while (!mr_is_aligned(pc)) {
         bool compressed = (pc & 1) != 0 && mr_compressed_code;
         s->pc = pc;
         pc = mr_exception(s, pc, compressed ? MR_RESERVED : MR_ADDRESS, 0);
@@ -199,5 +200,5 @@ uint32_t mr_interpret_step(struct mr_state *s, uint32_t pc)
     pc = mr_aligned(s, pc);
     *(volatile uint32_t *)&s->pc = pc;
     uint32_t word = mr_fetch(pc);
-    return mr_operation_of(word)(s, word, pc + 4);
+    return mr_operation_of(word)(s, word, mr_next_pc(pc));
 }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 /* Executes `word`, which lies at s->pc, or in the delay slot of the branch at s->pc. Returns the pc to go on at: `next`
- * (s->pc + 4, or in a delay slot the latched target), unless the instruction jumps or raises an exception. */
+ * (the one behind it, or in a delay slot the latched target), unless the instruction jumps or raises an exception. */
 typedef uint32_t mr_operation(struct mr_state *s, uint32_t word, uint32_t next);
 
 /* The manual's fields (volume I-A, instruction formats). */

@@ -4,6 +4,7 @@
  * thread before the access, as the watch registers of MIPS do and as gdb expects of this machine. Accesses that system calls
  * make are not seen. The lists change only while all threads are stopped.
  */
+#include "base/instructions.h"
 #include "cpu/interp.h"
 #include "gdb/parts.h"
 #include "memory/values.h"
@@ -24,7 +25,7 @@ static uint32_t watchpoint_count;
 
 static uint32_t filter_bit(uint32_t pc)
 {
-    return (pc >> 2) % FILTER_BITS;
+    return mr_instruction_index(pc) % FILTER_BITS;
 }
 
 static uint32_t find_breakpoint(uint32_t pc)
@@ -188,9 +189,9 @@ static struct access next_access(const struct mr_state *s)
         return access_of(s, word, GPR(s, rs(word)));
     if (annuls(s, word))
         return (struct access){0, 0, false};
-    uint32_t slot = mr_peek32(s->pc + 4);
+    uint32_t slot = mr_peek32(mr_next_pc(s->pc));
     bool linked = link_of(word) != 0 && rs(slot) == link_of(word);
-    return access_of(s, slot, linked ? s->pc + 8 : GPR(s, rs(slot)));
+    return access_of(s, slot, linked ? mr_return_pc(s->pc) : GPR(s, rs(slot)));
 }
 
 static bool watches(const struct watchpoint *point, const struct access *access, struct mr_debug_event *event)

@@ -8,6 +8,7 @@
  * sent: the server remembers what it was asked for.
  */
 #include "base/host_thread.h"
+#include "base/instructions.h"
 #include "base/kernel_proc.h"
 #include "base/messages.h"
 #include "base/observe.h"
@@ -97,16 +98,16 @@ static void count_at(uint32_t pc, uint32_t bits, uint32_t periods)
  * it is a place in themselves. */
 static void count_translated(uintptr_t host_pc, uint32_t periods)
 {
-    uint32_t pc = mr_baseline_guest_pc(host_pc), call_pc = GPR(mr_current, MR_REG_RA) - 8;
-    count_at((pc != 0 ? pc : mr_current->pc) & ~3u, 0, periods);
-    if ((call_pc & 3) == 0 && call_pc < MR_USER_END)
+    uint32_t pc = mr_baseline_guest_pc(host_pc), call_pc = GPR(mr_current, MR_REG_RA) - 2 * MR_INSTRUCTION_BYTES;
+    count_at(mr_aligned_down(pc != 0 ? pc : mr_current->pc), 0, periods);
+    if (mr_is_aligned(call_pc) && call_pc < MR_USER_END)
         count_at(call_pc, 0, periods);
 }
 
 static void note_arrivals(uint32_t pc)
 {
     atomic_fetch_add_explicit(&arrived, 1, memory_order_relaxed);
-    count_at(pc & ~3u, MR_ARRIVED, 1);
+    count_at(mr_aligned_down(pc), MR_ARRIVED, 1);
 }
 
 static unsigned place_of(uintptr_t host_pc)

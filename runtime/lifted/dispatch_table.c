@@ -1,6 +1,7 @@
 /* The dispatch table's memory. Its entries are written by modules (module.c). */
 #include "lifted/dispatch_table.h"
 
+#include "base/instructions.h"
 #include "base/messages.h"
 #include "mr_abi.h"
 
@@ -24,8 +25,8 @@ void mr_dispatch_reserve(void)
 
 void mr_dispatch_open(uint32_t low_pc, uint32_t high_pc)
 {
-    uintptr_t low = (uintptr_t)&mr_dispatch[low_pc >> 2] & ~(uintptr_t)(MR_PAGE_BYTES - 1);
-    uintptr_t high = (uintptr_t)&mr_dispatch[high_pc >> 2];
+    uintptr_t low = (uintptr_t)&mr_dispatch[mr_instruction_index(low_pc)] & ~(uintptr_t)(MR_PAGE_BYTES - 1);
+    uintptr_t high = (uintptr_t)&mr_dispatch[mr_instruction_index(high_pc)];
     if (mprotect((void *)low, high - low, PROT_READ | PROT_WRITE) != 0)
         mr_fail("cannot get memory for the dispatch table: %s", strerror(errno));
 }

@@ -2,6 +2,7 @@
 #ifndef MR_LIFTED_DISPATCH_TABLE_H
 #define MR_LIFTED_DISPATCH_TABLE_H
 
+#include "base/instructions.h"
 #include "mr_state.h"
 
 #include <stddef.h>
@@ -9,7 +10,7 @@
 
 /* Calls a lifted function, whose calling convention only its library knows. */
 extern uint32_t (*mr_enter)(struct mr_state *s, mr_function function);
-/* By pc >> 2, of every pc: the lifted function as a displacement from mr_fallback, 0 where there is none. */
+/* By the index of every instruction: the lifted function as a displacement from mr_fallback, 0 where there is none. */
 extern int32_t *mr_dispatch;
 extern uint8_t *mr_fallback; /* the start of all lifted code: a jump to the function that calls mr_call */
 /* Whether the table lacks entries of a chunk of guest code that some module has; and puts them in (lifted/module.c). */
@@ -18,9 +19,9 @@ extern uint8_t mr_code_pending[1u << (32 - MR_CODE_CHUNK_SHIFT)];
 int32_t mr_dispatch_fill(uint32_t pc); /* returns the entry of pc then */
 static inline mr_function mr_lookup(uint32_t pc)
 {
-    if ((pc & 3) != 0)
+    if (!mr_is_aligned(pc))
         return NULL;
-    int32_t displacement = __atomic_load_n(&mr_dispatch[pc >> 2], __ATOMIC_RELAXED);
+    int32_t displacement = __atomic_load_n(&mr_dispatch[mr_instruction_index(pc)], __ATOMIC_RELAXED);
     if (displacement == 0 && __atomic_load_n(&mr_code_pending[pc >> MR_CODE_CHUNK_SHIFT], __ATOMIC_ACQUIRE) != 0)
         displacement = mr_dispatch_fill(pc);
     return displacement != 0 ? (mr_function)(uintptr_t)(mr_fallback + displacement) : NULL;

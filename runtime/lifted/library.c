@@ -9,6 +9,7 @@
 
 #include "base/checksum.h"
 #include "base/host_thread.h"
+#include "base/instructions.h"
 #include "base/messages.h"
 #include "base/options.h"
 #include "cpu/fpu.h"
@@ -69,7 +70,7 @@ static const char *check_entries(const struct mr_library *table)
 {
     for (uint32_t i = 0; i < table->entry_count; i++) {
         uint32_t pc = table->entries[i].guest_pc;
-        if ((pc & 3) != 0 || pc >= 0x80000000u || (i > 0 && pc <= table->entries[i - 1].guest_pc))
+        if (!mr_is_aligned(pc) || pc >= 0x80000000u || (i > 0 && pc <= table->entries[i - 1].guest_pc))
             return reason("the library is damaged (entry %u is for guest pc 0x%08x); rebuild it", i, pc);
     }
     return NULL;

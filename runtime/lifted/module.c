@@ -8,6 +8,7 @@
  * Everything that changes a table here is done under mr_lock. Readers take no lock: modules are only ever added, and an
  * entry or a note is one word.
  */
+#include "base/instructions.h"
 #include "base/kernel_proc.h"
 #include "base/lock.h"
 #include "base/messages.h"
@@ -140,7 +141,7 @@ struct mr_module *mr_module_for(struct mr_open_library *library, uint32_t delta,
     }
     if (module->table->entry_count > 0) {
         module->low_pc = module->table->entries[0].guest_pc + delta;
-        module->high_pc = module->table->entries[module->table->entry_count - 1].guest_pc + delta + 4;
+        module->high_pc = module->table->entries[module->table->entry_count - 1].guest_pc + delta + MR_INSTRUCTION_BYTES;
         module->code_file = mr_code_file_number(module->low_pc);
         mr_dispatch_open(module->low_pc, module->high_pc);
     }
@@ -263,7 +264,7 @@ void mr_module_fill_page(uint32_t page)
     for (size_t i = entries_below(table, first_pc); i < end; i++) {
         const struct mr_entry *entry = &table->entries[i];
         int32_t displacement = (int32_t)(follow(&entry->function) - (uintptr_t)mr_fallback);
-        __atomic_store_n(&mr_dispatch[(entry->guest_pc + module->delta) >> 2], displacement, __ATOMIC_RELAXED);
+        __atomic_store_n(&mr_dispatch[mr_instruction_index(entry->guest_pc + module->delta)], displacement, __ATOMIC_RELAXED);
     }
 }
 
@@ -277,7 +278,7 @@ int32_t mr_dispatch_fill(uint32_t pc)
         __atomic_store_n(&mr_code_pending[chunk], 0, __ATOMIC_RELEASE);
     }
     mr_unlock();
-    return mr_dispatch[pc >> 2];
+    return mr_dispatch[mr_instruction_index(pc)];
 }
 
 void mr_module_forget_page(uint32_t page)
@@ -288,8 +289,8 @@ void mr_module_forget_page(uint32_t page)
     low = low < module->low_pc ? module->low_pc : low;
     high = high > module->high_pc ? module->high_pc : high;
     for (uint32_t pc = low; pc < high; pc += 4)
-        if (mr_dispatch[pc >> 2] != 0) /* a read touches no new page */
-            __atomic_store_n(&mr_dispatch[pc >> 2], 0, __ATOMIC_RELAXED);
+        if (mr_dispatch[mr_instruction_index(pc)] != 0) /* a read touches no new page */
+            __atomic_store_n(&mr_dispatch[mr_instruction_index(pc)], 0, __ATOMIC_RELAXED);
 }
 
 /* ---- who is where ---- */

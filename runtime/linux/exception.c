@@ -3,6 +3,7 @@
  * Enters: what an instruction did wrong. Leaves: the pc of the guest's handler, or the end of the guest.
  * Not done here: faults of host accesses (fault.c), and how a handler is called (signal_delivery.c, signal_frame.c).
  */
+#include "base/instructions.h"
 #include "base/messages.h"
 #include "base/observe.h"
 #include "cpu/interp.h"
@@ -82,8 +83,8 @@ static bool is_fetch(const struct mr_access_fault *fault, uint32_t *word)
         return true;
     if (!mr_has_delay_slot(*word))
         return false;
-    *word = mr_code_word(fault->pc + 4);
-    return fault->address == fault->pc + 4;
+    *word = mr_code_word(mr_next_pc(fault->pc));
+    return fault->address == mr_next_pc(fault->pc);
 }
 
 static bool is_indexed(uint32_t word)
@@ -121,7 +122,7 @@ uint32_t mr_first_access(const struct mr_access_fault *fault)
     enum { FARTHEST = 16 };
     uint32_t store = mr_code_word(fault->pc), pc = fault->pc;
     if (mr_has_delay_slot(store))
-        store = mr_code_word(pc + 4);
+        store = mr_code_word(mr_next_pc(pc));
     if (!is_store(store) || ((mr_pages[fault->address / MR_PAGE_BYTES] & MR_READ) != 0 && !fault->beyond_file))
         return fault->pc;
     for (int i = 0; i < FARTHEST; i++) {

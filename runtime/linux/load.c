@@ -12,6 +12,7 @@
  * A file we cannot run ends in mr_fail with one line. Not done here: sections, symbols, relocation (a position-independent
  * program, or its interpreter, relocates itself).
  */
+#include "base/instructions.h"
 #include "base/messages.h"
 #include "base/options.h"
 #include "cpu/interp.h"
@@ -299,7 +300,7 @@ static uint32_t checked_entry(const struct file *file, uint32_t bias)
     bool found = false;
     for (const Elf32_Phdr *segment = file->segments; segment < file->segments + file->count; segment++)
         found |= segment->p_type == PT_LOAD && entry >= segment->p_vaddr && entry - segment->p_vaddr < segment->p_memsz;
-    if (!found || entry & 3)
+    if (!found || !mr_is_aligned(entry))
         mr_fail("%s: the entry point 0x%08x is not in a loaded segment; link it again", file->path, entry + bias);
     return entry + bias;
 }

@@ -6,6 +6,7 @@
  * or when its stack pointer shows that it has left the frame they were begun in. Where all this fills the host's stack,
  * the outermost loop begins anew.
  */
+#include "base/instructions.h"
 #include "base/observe.h"
 #include "base/options.h"
 #include "baseline/baseline.h"
@@ -92,7 +93,7 @@ uint32_t mr_call(struct mr_state *s, uint32_t target)
     if (target == restart.stop_pc) /* a function that mipsrec call runs returns by another register than ra */
         return target;
     uint32_t stop_pc = GPR(s, MR_REG_RA), stop_sp = GPR(s, MR_REG_SP);
-    if (((uint64_t)stop_sp << 32 | stop_pc) == mr_host_thread.stop && (target & 3) == 0)
+    if (((uint64_t)stop_sp << 32 | stop_pc) == mr_host_thread.stop && mr_is_aligned(target))
         return target;
     if (stack_is_low() || frames_are_aside())
         return mr_leave_lifted(s, target);

@@ -3,6 +3,7 @@
  * Most code comes by a few times before it is translated, which is too seldom for a cache of decoded instructions.
  * Self-modifying code needs no care: nothing decoded is kept.
  */
+#include "base/instructions.h"
 #include "base/observe.h"
 #include "base/options.h"
 #include "baseline/baseline.h"
@@ -20,7 +21,7 @@ static _Thread_local uint32_t arrivals;
 
 static inline uint32_t aligned(struct mr_state *s, uint32_t pc)
 {
-    return pc & 3 ? mr_aligned(s, pc) : pc;
+    return mr_is_aligned(pc) ? pc : mr_aligned(s, pc);
 }
 
 /* Whether a signal may wait, or code is only told to leave (code_users.c), or a sample wants a step of growth/hot.c. */
@@ -61,9 +62,9 @@ static inline uint32_t run_to_jump(struct mr_state *s, uint32_t *pc, uint32_t st
 {
     for (uint32_t at = *pc;;) {
         *(volatile uint32_t *)&s->pc = at;
-        uint32_t word = mr_fetch(at), following = at + 4, next = mr_operation_of(word)(s, word, following);
+        uint32_t word = mr_fetch(at), following = mr_next_pc(at), next = mr_operation_of(word)(s, word, following);
         if (__builtin_expect(next != following, false) && /* or else compilers put a jump into the loop */
-            (next != at + 8 || next == stop_pc)) {
+            (next != mr_return_pc(at) || next == stop_pc)) {
             *pc = at;
             return next;
         }
@@ -79,7 +80,7 @@ static uint32_t interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uin
         return pc;
     for (;;) {
         uint32_t jump_pc = pc, next = run_to_jump(s, &jump_pc, stop_pc);
-        uint64_t instructions = ((jump_pc - pc) >> 2) + 2; /* all since the last jump, and the delay slot */
+        uint64_t instructions = mr_instruction_index(jump_pc - pc) + 2; /* all since the last jump, and the delay slot */
         mr_counters.interpreted += instructions;
         if (mr_options.stats)
             mr_code_file_interpreted(jump_pc, instructions);

@@ -3,6 +3,7 @@
  * Addresses are numbers, registers are objects by name. Names, blocks and disassembly are added there.
  * Not done here: finding out that something differs (verify.c, verify/memory.c).
  */
+#include "base/instructions.h"
 #include "base/messages.h"
 #include "base/observe.h"
 #include "cpu/fpu.h"
@@ -172,7 +173,7 @@ static void look_at_changes(const struct mr_state *before, const struct mr_state
         uint64_t value = mr_register(after, number);
         if (!wanted[number] || mr_register(before, number) == value)
             continue;
-        way.changed_by[number] = value == pc + 8 ? pc : slot_pc;
+        way.changed_by[number] = value == mr_return_pc(pc) ? pc : slot_pc;
         way.changed_at[number] = step;
     }
 }
@@ -181,7 +182,7 @@ static uint32_t slot_of(uint32_t pc)
 {
     uint32_t word;
     mr_verify_read_interpreted(pc, &word, sizeof word);
-    return mr_has_delay_slot(mr_swap32(word)) ? pc + 4 : pc;
+    return mr_has_delay_slot(mr_swap32(word)) ? mr_next_pc(pc) : pc;
 }
 
 static bool memory_changed(const struct mr_verify_difference *memory, uint8_t bytes[8])
@@ -213,7 +214,7 @@ static void walk_steps(const struct mr_verify_finding *finding, const bool *want
         look_at_changes(&before, s, wanted, pc, slot_pc, step);
         if (memory_changed(memory, bytes))
             way.stored_by = slot_pc;
-        if (next != pc + 4)
+        if (next != mr_next_pc(pc))
             way.jumps[way.jump_count++ % PATH_LENGTH] = (struct jump){pc, next};
         pc = next;
     }

@@ -117,9 +117,9 @@ static uint32_t interpret_to(struct mr_state *s, uint32_t pc, uint32_t wanted)
     for (;;) {
         pc = mr_aligned(s, pc);
         *(volatile uint32_t *)&s->pc = pc;
-        uint32_t word = mr_fetch(pc), next = mr_operation_of(word)(s, word, pc + 4);
+        uint32_t word = mr_fetch(pc), next = mr_operation_of(word)(s, word, mr_next_pc(pc));
         counts.steps++;
-        if (next == wanted || (next != pc + 4 && next != pc + 8 && links(word) && mr_lookup(next) != NULL))
+        if (next == wanted || (next != mr_next_pc(pc) && next != mr_return_pc(pc) && links(word) && mr_lookup(next) != NULL))
             return next;
         pc = next;
     }
@@ -227,8 +227,8 @@ static void count_point(struct mr_state *s, const struct mr_point *point)
 {
     trail[counts.points % TRAIL_LENGTH] = *point;
     counts.points++;
-    if (mr_lookup(point->pc) != NULL && !entries_seen[point->pc >> 2]) {
-        entries_seen[point->pc >> 2] = 1;
+    if (mr_lookup(point->pc) != NULL && !entries_seen[mr_instruction_index(point->pc)]) {
+        entries_seen[mr_instruction_index(point->pc)] = 1;
         counts.entries++;
     }
     if (mr_options.verify_scan && counts.points % mr_options.verify_scan == 0)

@@ -3,6 +3,7 @@
  * Simplification: signals that wait in the queue of a thread that ends are lost, also when they were meant for the whole
  * process. Not done here: the list of threads (threads.c), the run of a thread (dispatch.c), and fork and vfork (sys_fork.c).
  */
+#include "base/instructions.h"
 #include "base/lock.h"
 #include "base/messages.h"
 #include "base/observe.h"
@@ -142,7 +143,7 @@ static struct mr_state *copy_state(struct mr_call *c, const struct mr_clone *clo
         return NULL;
     mr_fpu_collect(c->s);
     *s = *c->s;
-    s->pc = c->pc + 4;
+    s->pc = mr_next_pc(c->pc);
     s->ll_valid = 0;
     s->signalled.value = 0;
     GPR(s, MR_REG_V0) = 0;

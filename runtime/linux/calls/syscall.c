@@ -5,6 +5,7 @@
  */
 #include "linux/calls/syscall.h"
 
+#include "base/instructions.h"
 #include "base/messages.h"
 #include "base/observe.h"
 #include "base/options.h"
@@ -163,7 +164,7 @@ static uint32_t take_call(struct mr_state *s, uint32_t pc)
         number = GPR(s, MR_REG_A0);
         first_word = 1;
     }
-    struct mr_call c = {.s = s, .row = mr_call_row(number), .pc = pc, .next_pc = pc + 4};
+    struct mr_call c = {.s = s, .row = mr_call_row(number), .pc = pc, .next_pc = mr_next_pc(pc)};
     int64_t result = -ENOSYS;
     if (c.row)
         result = make_call(&c, first_word);
