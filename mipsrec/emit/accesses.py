@@ -6,9 +6,9 @@ from ..isa.meaning import RegisterOperations
 from ..lift.ir import Variable
 from .current import Current
 from .guards import Guards
-from .memory import FlatMemory, Value, text
+from .memory import FlatMemory
 from .types import TYPES
-from .writer import UNLIKELY, Writer
+from .writer import UNLIKELY, Value, Writer, text
 
 
 def pointer_of(variable: Variable) -> str:

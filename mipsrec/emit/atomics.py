@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from .integers import Integers
-from .memory import FlatMemory, Value, text
+from .memory import FlatMemory
 from .state_words import StateWords
-from .writer import Writer
+from .writer import Value, Writer, text
 
 
 class Atomics:

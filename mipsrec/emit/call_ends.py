@@ -17,9 +17,9 @@ from .calls import BACK, Returned
 from .edges import EdgeWriter
 from .emission import Emission
 from .instructions import InstructionWriter
-from .memory import FlatMemory, Value, text
+from .memory import FlatMemory
 from .state_words import StateWords
-from .writer import LIKELY, UNLIKELY
+from .writer import LIKELY, UNLIKELY, Value, text
 
 
 class CallEnds:
@@ -39,12 +39,11 @@ class CallEnds:
         writer, machine, block, end = self._writer, self._machine, block_plan.block, block_plan.end
         assert isinstance(end, Call)
         instruction = self._instructions.terminator(block)
-        flag, target = None, block.target
-        if end.conditional or target is None:  # latched before the link and the slot
+        flag = None
+        if end.conditional:  # it and the target are latched before the link and the slot
             assert instruction.row.condition is not None
-            found = instruction.row.condition(machine.operations, instruction)
-            flag, target = (found, target) if end.conditional else (None, found)
-        assert target is not None
+            flag = instruction.row.condition(machine.operations, instruction)
+        target: Value = machine.gpr(instruction.rs) if block.target is None else block.target
         self._instructions.link(block_plan)
         self._instructions.slot()
         self._instructions.make_current(instruction, block.terminator_pc)
@@ -107,9 +106,7 @@ class CallEnds:
         writer.void(f"br i1 {other}, label %{leave}, label %{returned}, {UNLIKELY}")
         writer.label(returned)
         machine.start_block()
-        for number, value in after.results.items():
-            machine.set_gpr(number, value)
-        machine.registers.save(results)
+        machine.registers.receive(after.results, results)
         machine.registers.reload(loads)
         writer.void(f"br label %{self._edges.destination(way)}")
 

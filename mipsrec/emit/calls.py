@@ -47,9 +47,8 @@ from ..lift.nodes import Destination
 from ..lift.options import LiftOptions
 from ..state import OFFSETS, SLOT_BYTES
 from ..target import this_target
-from .memory import Value, text
 from .state_words import StateWords
-from .writer import ALL_KEPT, DELTA, LIKELY, STATE_TAG, TABLE_TAG, UNLIKELY, Writer, location
+from .writer import ALL_KEPT, DELTA, LIKELY, STATE_TAG, TABLE_TAG, UNLIKELY, Value, Writer, location, operands, text
 
 _HOST = this_target().lifted
 RESULT = "{ " + ", ".join(["i32"] * _HOST.registers) + " }"
@@ -236,7 +235,7 @@ class Calls:
         return self._invoke(kind, f"@{symbol}", pc, arguments, place)
 
     def _invoke(self, kind: str, function: str, pc: Value, arguments: Sequence[Value], place: str = "") -> str:
-        words = ", ".join(f"i32 {text(argument)}" for argument in (*arguments, pc))
+        words = operands((*arguments, pc))
         return self._writer.value(f"{kind} {_TYPE} {function}(ptr %middle, {words}){place}{self._writer.debug}")
 
     def branch_on_guess(self, target: Value, guess: int | None) -> tuple[str, str]:
@@ -272,8 +271,9 @@ class Calls:
         return self._taken_apart(self._invoke_lifted("call", callee.body, arguments))
 
     def _taken_apart(self, result: str) -> Returned:
-        pc = self._writer.value(f"extractvalue {RESULT} {result}, 0")
-        return Returned(pc, {n: self._writer.value(f"extractvalue {RESULT} {result}, {_PLACES[n]}") for n in RESULTS})
+        places = (0, *_PLACES.values())
+        pc, *values = self._writer.values([f"extractvalue {RESULT} {result}, {place}" for place in places])
+        return Returned(pc, dict(zip(_PLACES, values, strict=True)))
 
     def _unknown(self, target: Value, arguments: Sequence[Value]) -> tuple[str, Value, Sequence[Value]]:
         """Return the host function to call for a guest pc, and what to pass."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from .memory import Value
 from .types import SUFFIXES
-from .writer import Writer
+from .writer import Value, Writer
 
 
 class Constants(Protocol):

@@ -9,10 +9,9 @@ from ..architecture import INSTRUCTION_BYTES
 from ..lift.units import Units
 from .current import Current
 from .integers import Integers
-from .memory import Value, text
 from .nans import NanGuards
 from .register_file import RegisterFile
-from .writer import STATE_TAG, UNLIKELY, Writer
+from .writer import STATE_TAG, UNLIKELY, Value, Writer, text
 
 
 class Control:
@@ -63,7 +62,8 @@ class Control:
         """
         self._writer.void(f"store i32 {text(pc)}, ptr %leave.pc")
         for number, value in (results or {}).items():
-            self._writer.void(f"store i32 {text(value)}, ptr %leave.r{number}")
+            operand = value if value.__class__ is str else text(value)
+            self._writer.lines.append(f"  store i32 {operand}, ptr %leave.r{number}")
         return "leave.call" if results else "leave"
 
     def raise_always(self, cause: str) -> None:

@@ -8,9 +8,8 @@ from ..lift.ir import BlockPlan, PromotedLoop
 from ..lift.nodes import Branch, Edge, Goto
 from .emission import Emission
 from .instructions import InstructionWriter
-from .memory import Value
 from .safepoints import write_safepoint
-from .writer import UNROLLED
+from .writer import UNROLLED, Value
 
 MAX_ITERATIONS = 4
 """Of a loop of one block, that are written: results that the next iteration takes in are tested in the last only."""

@@ -9,8 +9,7 @@ from ..lift.ir import FunctionPlan
 from ..state import SP
 from .calls import Calls
 from .machine import IrMachine
-from .memory import Value
-from .writer import Writer, location
+from .writer import Value, Writer, location
 
 
 class Emission:
@@ -36,11 +35,11 @@ class Emission:
         """Make a guest pc the place of what is written next."""
         self.writer.debug = location(pc, self.scope)
 
-    def arguments(self, passed: Container[int]) -> list[Value]:
+    def arguments(self, passed: tuple[int, ...]) -> list[Value]:
         """Return the values of ARGUMENTS, of which those not `passed` are left open."""
-        machine = self.machine
-        return [machine.current_gpr(number) if number in passed else "poison" for number in ARGUMENTS]
+        values = dict(zip(passed, self.machine.current_gprs(passed, passed), strict=True))
+        return [values.get(number, "poison") for number in ARGUMENTS]
 
     def results(self, at_hand: Container[int]) -> dict[int, Value]:
         """Return the values of RESULTS, by number: those `at_hand` as they are in SSA, the others from the state."""
-        return {number: self.machine.current_gpr(number, number in at_hand) for number in RESULTS}
+        return dict(zip(RESULTS, self.machine.current_gprs(RESULTS, at_hand), strict=True))

@@ -12,9 +12,9 @@ from ..state import RA, SP
 from .call_ends import complete_state
 from .calls import BACK, Calls
 from .function import LiftedFunction
-from .memory import MODELS, Value, text
+from .memory import MODELS
 from .state_words import StateWords
-from .writer import LIKELY, Writer, location
+from .writer import LIKELY, Value, Writer, location, text
 
 
 def write_body_thunk(

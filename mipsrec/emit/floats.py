@@ -10,9 +10,8 @@ from __future__ import annotations
 from ..isa.effects import changes_sign
 from .constants import Constants
 from .guards import Guards
-from .memory import Value, text
 from .types import SUFFIXES
-from .writer import Writer
+from .writer import Value, Writer, text
 
 _TYPES = {"s": "float", "d": "double", "w": "i32", "l": "i64"}
 _PREDICATES = ("false", "uno", "oeq", "ueq", "olt", "ult", "ole", "ule")

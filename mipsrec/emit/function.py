@@ -21,10 +21,10 @@ from .edges import GATE, LABEL, EdgeWriter
 from .emission import Emission
 from .instructions import InstructionWriter
 from .jump_ends import JumpEnds
-from .memory import text
 from .prologue import Prologue
 from .returns import ReturnWriter
 from .vectors import VectorWriter
+from .writer import text
 
 
 class Linkage(enum.Enum):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from .memory import Value
+from .writer import Value
 
 
 class Guards(Protocol):

@@ -6,13 +6,14 @@ have made: the guards make a value canonical before (guards.py).
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
+
 from ..lift.units import PAIR, Unit, Units
 from .guards import Guards
-from .memory import Value, text
 from .register_file import RegisterFile
 from .state_words import StateWords
 from .types import TYPES
-from .writer import Writer
+from .writer import Value, Writer, text
 
 
 class GuestRegisters:
@@ -28,11 +29,21 @@ class GuestRegisters:
     def gpr(self, number: int) -> Value:
         return self._file.get(self._units.gpr[number]) if number else 0
 
-    def current_gpr(self, number: int, at_hand: bool = True) -> Value:
+    def current_gpr(self, number: int) -> Value:
         """Return a register where the state is complete: from the state if this function does not have it in SSA."""
-        if at_hand and self._units.gpr[number] in self._units.all:
+        if self._units.gpr[number] in self._units.all:
             return self.gpr(number)
         return self._state.gpr(number)
+
+    def current_gprs(self, numbers: Iterable[int], at_hand: Container[int]) -> list[Value]:
+        """Return several of them; those `at_hand` as in `current_gpr`, the others from the state."""
+        units, file, present = self._units.gpr, self._file, self._units.all
+        return [
+            (file.cache.get(units[number]) or file.get(units[number]))
+            if number in at_hand and units[number] in present
+            else self._state.gpr(number)
+            for number in numbers
+        ]
 
     def set_gpr(self, number: int, value: Value) -> None:
         if number:

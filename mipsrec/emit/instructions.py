@@ -8,7 +8,7 @@ from ..isa.disassembly import disassemble
 from ..isa.effects import effects
 from ..lift.ir import PLAIN, BlockPlan, MergedLoad, MergedStore, Op, UnalignedWord
 from .emission import Emission
-from .memory import Value, text
+from .writer import Value, text
 
 
 class InstructionWriter:
@@ -60,7 +60,8 @@ class InstructionWriter:
             if op.pc == table_pc:
                 instruction = op.instruction
                 self.table_address = machine.add(machine.gpr(instruction.rs), instruction.imm & 0xFFFFFFFF)
-            self._look_at_store(op)
+            if op.checked:
+                self._look_at_store(op)
             if index in plan.unaligned:
                 word = plan.unaligned[index]
                 self._unaligned_word(op, word)
@@ -128,8 +129,6 @@ class InstructionWriter:
 
     def _look_at_store(self, op: Op) -> None:
         """Note whether a store between the loads of the saved registers and the return goes near where they are."""
-        if not op.checked:
-            return
         assert self._frame is not None
         writer, machine, instruction = self._writer, self._machine, op.instruction
         low, high = self._frame.extent
@@ -160,7 +159,8 @@ class InstructionWriter:
         op = self._block.slot
         if op.by_caller or self._slot_done:
             return
-        self._look_at_store(op)
+        if op.checked:
+            self._look_at_store(op)
         self._machine.current.in_slot = True
         self.instruction(op, self._block.block.terminator_pc)
         self._machine.current.in_slot = False

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from .constants import Constants
 from .current import Current
-from .memory import Value, text
 from .wide_shifts import WideShifts
-from .writer import Writer
+from .writer import Value, Writer, text
 
 
 def binary(writer: Writer, operation: str, a: Value, b: Value) -> str:
@@ -22,9 +21,6 @@ class Integers:
         self._current = current
         self._constants = constants
         self._wide_shifts = WideShifts(writer)
-
-    def start_block(self) -> None:
-        self._wide_shifts.start_block()
 
     def const(self, value: int) -> int:
         return value & 0xFFFFFFFF

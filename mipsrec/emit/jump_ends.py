@@ -16,8 +16,7 @@ from ..state import SP
 from .edges import EdgeWriter
 from .emission import Emission
 from .instructions import InstructionWriter
-from .memory import Value, text
-from .writer import LIKELY
+from .writer import LIKELY, Value, text
 
 
 class JumpEnds:

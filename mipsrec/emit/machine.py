@@ -57,7 +57,7 @@ class IrMachine:
         self.state = state = StateWords(writer)
         constants = PlainConstants(writer)
         registers = GuestRegisters(writer, units, file, state, guards)
-        self._integers = integers = Integers(writer, current, constants)
+        integers = Integers(writer, current, constants)
         self.accesses = Accesses(writer, current, registers, memory, guards)
         self.unaligned = UnalignedAccesses(writer, current, memory, integers, options.big_endian)
         control = Control(writer, units, current, file, guards, integers)
@@ -72,17 +72,12 @@ class IrMachine:
             control,
         )
         # what the writers of blocks want of parts that rows alone use otherwise
+        self.start_block = writer.start_block
         self.gpr, self.set_gpr = registers.gpr, registers.set_gpr
-        self.current_gpr, self.settle_gpr = registers.current_gpr, registers.settle_gpr
+        self.current_gpr, self.current_gprs = registers.current_gpr, registers.current_gprs
+        self.settle_gpr = registers.settle_gpr
         self.add, self.shl = integers.add, integers.shl
         self.finish_floats, self.leave, self.way_out = guards.finish, control.leave, control.way_out
-
-    def start_block(self) -> None:
-        """Forget what is known of values: code before this is not on every way here."""
-        self.registers.start_block()
-        self.memory.start_block()
-        self._integers.start_block()
-        self.guards.start_block()
 
     def copy(self) -> tuple[Any, ...]:
         """Return what `restore` takes, when what is written in between is on another way."""

@@ -13,19 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..state import OFFSETS
-from .writer import GUEST_TAG, LIKELY, STATE_TAG, TABLE_TAG, Writer
-
-Value = str | int
-
+from .writer import GUEST_TAG, LIKELY, STATE_TAG, TABLE_TAG, Value, Writer, text
 
 MAX_FLOAT_BYTES = 8
-
-
-def text(value: Value) -> str:
-    """Return an i32 operand."""
-    if isinstance(value, int):
-        return str(value - (1 << 32) if value & 0x80000000 else value)
-    return value
 
 
 class FlatMemory:
@@ -34,32 +24,31 @@ class FlatMemory:
     def __init__(self, writer: Writer, big_endian: bool) -> None:
         self._writer = writer
         self._swap = big_endian
-        self._bases: dict[Value, str] = {}
-        self.places: dict[Value, tuple[Value, int]] = {}
+        self._bases: dict[Value, str] = writer.of_block({})
+        self.places: dict[Value, tuple[Value, int]] = writer.of_block({})
         """Of floats loaded in this block: where memory holds them still, as base and displacement."""
-        self.stored = False  # whether this block has stored
+        self.stored: list[Value] = writer.of_block([])
+        """The bases that this block has stored at."""
 
     def start_block(self) -> None:
         """Forget what was computed in another block."""
-        self._bases = {}
-        self.places = {}
-        self.stored = False
+        for known in (self._bases, self.places, self.stored):
+            known.clear()
 
     @contextmanager
     def apart(self) -> Iterator[None]:
         """Write accesses where control need not come past: what they compute is not there afterwards."""
         bases = dict(self._bases)
         yield
-        self._bases = bases
+        self._bases.clear()
+        self._bases.update(bases)
 
     def _forget_places(self, base: Value, displacement: int, size_bytes: int) -> None:
         """Something is stored at base + displacement: what lies beside it is seen only from the same base."""
-        self.stored = True
-        self.places = {
-            value: place
-            for value, place in self.places.items()
-            if place[0] == base and not displacement - MAX_FLOAT_BYTES < place[1] < displacement + size_bytes
-        }
+        self.stored.append(base)
+        for value, place in list(self.places.items()):
+            if place[0] != base or displacement - MAX_FLOAT_BYTES < place[1] < displacement + size_bytes:
+                del self.places[value]
 
     def _pointer(self, base: Value, displacement: int) -> str:
         """Return the host pointer.
@@ -95,7 +84,8 @@ class FlatMemory:
                 value = self.load(base, displacement, int(type_[1:]), monotonic=True)
             else:
                 value = self.load_float(base, displacement, type_, monotonic=True)
-        self.places = places
+        self.places.clear()
+        self.places.update(places)
         return value
 
     def store_type(self, base: Value, displacement: int, type_: str, value: str, volatile: bool = False) -> None:

@@ -15,11 +15,11 @@ from typing import Any
 
 from ..lift.units import Units
 from .current import Current
-from .memory import FlatMemory, Value, text
+from .memory import FlatMemory
 from .register_file import RegisterFile
 from .state_words import StateWords
 from .types import TYPES
-from .writer import UNLIKELY, Writer
+from .writer import UNLIKELY, Value, Writer, text
 
 MAX_PENDING = 32
 """Their operands are kept until they are looked at: bounded, so that long blocks do not fill the stack with them, and
@@ -66,19 +66,15 @@ class NanGuards:
         self._file = file
         self._memory = memory
         self._state = StateWords(writer)
-        self.looked = False  # whether this block looks for NaNs
+        self.looked: set[str] = writer.of_block(set())  # results that this block has looked at
         self._pending: list[_Operation] = []
         self._unchecked: dict[str, str] = {}  # results of these that no other has taken in, and their types
         self._conditions: list[str] = []  # other reasons to perform them again
-        self._renamed: dict[str, str] = {}  # results looked at in this block, by their old names
+        self._renamed: dict[str, str] = writer.of_block({})  # results looked at in this block, by their old names
         self._last: tuple[int, tuple[tuple[Value, str], ...]] | None = None
         self._symbol = symbol
         self.replays: list[str] = []  # constants that it needs
         self.slots = 0  # 64-bit slots that it needs on its stack
-
-    def start_block(self) -> None:
-        self.looked = False
-        self._renamed.clear()
 
     @property
     def pending(self) -> bool:
@@ -91,7 +87,9 @@ class NanGuards:
         return dict(self._renamed), pending
 
     def restore(self, copy: tuple[Any, ...]) -> None:
-        self._renamed, (self._pending, self._unchecked, self._conditions, self._last) = copy
+        renamed, (self._pending, self._unchecked, self._conditions, self._last) = copy
+        self._renamed.clear()
+        self._renamed.update(renamed)
 
     def note(self, *operands: tuple[Value, str]) -> None:
         """Make the current instruction the last one that computed."""
@@ -133,7 +131,6 @@ class NanGuards:
         if not self._pending:
             return {}
         writer = self._writer
-        self.looked = True
         found, done = writer.fresh_label(), writer.fresh_label()
         conditions = [*_pairs(self._unchecked), *self._conditions]
         labels = [*(writer.fresh_label() for _ in conditions), done]
@@ -161,6 +158,7 @@ class NanGuards:
         self._unchecked = {}
         self._conditions = []
         self._renamed.update(renamed)
+        self.looked.update(renamed)
         self._file.rename(renamed)
         if self._last is not None:
             word, operands = self._last
@@ -265,7 +263,8 @@ class NanGuards:
 
     def finish(self) -> None:
         """Make all that was computed visible in the registers, the last instruction included."""
-        self.canonicalise()
+        if self._pending:
+            self.canonicalise()
         if self._last is None:
             return
         (word, operands), self._last = self._last, None

@@ -11,12 +11,15 @@ i32 constants are Python ints; every other value is the name of an LLVM value.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import Any
 
+from ..isa.effects import ALL_BITS
 from ..lift.units import PAIR, Unit, Units
-from .memory import Value, text
 from .types import TYPES
-from .writer import STATE_TAG, Writer
+from .writer import STATE_TAG, Value, Writer, text
 
+_BY_BITS = attrgetter("bits", "name")
 _Copy = tuple[dict[Unit, Value], dict[Unit, tuple[Value, Value]], dict[Unit, dict[int, Value]], set[Unit]]
 
 
@@ -28,11 +31,11 @@ class RegisterFile:
         self._writer = writer
         self._memory_resident = memory_resident
         self.units = units
-        self.cache: dict[Unit, Value] = {}
-        self.changed: set[Unit] = set()
-        self.views: dict[Unit, tuple[Value, Value]] = {}
+        self.cache: dict[Unit, Value] = writer.of_block({})
+        self.changed: set[Unit] = writer.of_block(set())
+        self.views: dict[Unit, tuple[Value, Value]] = writer.of_block({})
         """Of pairs that have been set as doubles: the pair, and the double it was made of."""
-        self.halves: dict[Unit, dict[int, Value]] = {}
+        self.halves: dict[Unit, dict[int, Value]] = writer.of_block({})
         """Of pairs, the floats that have been set since: low (0) and high (1)."""
         self.split_in = 0
         """Bits of the pairs that come into this block as two floats."""
@@ -117,7 +120,10 @@ class RegisterFile:
         return dict(self.cache), dict(self.views), halves, set(self.changed)
 
     def restore(self, copy: _Copy) -> None:
-        self.cache, self.views, self.halves, self.changed = copy
+        known: tuple[Any, ...] = self.cache, self.views, self.halves, self.changed
+        for container, content in zip(known, copy, strict=True):
+            container.clear()
+            container.update(content)
 
     def rename(self, renamed: dict[str, str]) -> None:
         """Replace values that have new names."""
@@ -154,12 +160,34 @@ class RegisterFile:
             self.put(live & self._memory_resident & self.changed_bits)
             live &= ~self._memory_resident
         other_form = self.split_in ^ self.split_out
-        units = self.changed.union(unit for unit in self.units.halves if unit.bits & other_form)
-        for unit in sorted(units, key=lambda unit: (unit.bits, unit.name)):
+        units = self.changed
+        if other_form:
+            units = units.union(unit for unit in self.units.halves if unit.bits & other_form)
+        for unit in sorted(units, key=_BY_BITS):
             if unit.bits & live and unit.type == PAIR and unit.bits & self.split_out:
                 self._save_halves(unit)
             elif unit.bits & live:
-                self._writer.void(f"store {TYPES[unit.type]} {text(self.get(unit))}, ptr %{unit.name}")
+                self._store(unit, f"%{unit.name}", "")
+
+    def save_all(self) -> None:
+        """Store all that this block changed to where later ones look."""
+        self.save(ALL_BITS)
+
+    def receive(self, values: Mapping[int, Value], live: int) -> None:
+        """Have later blocks find values of general-purpose registers, by number, as `save` does."""
+        for number, value in values.items():
+            unit = self.units.gpr[number]
+            if unit.bits & live:
+                place = f"%s.{unit.name}, {STATE_TAG}" if unit.bits & self._memory_resident else f"%{unit.name}"
+                self._writer.lines.append(f"  store i32 {value}, ptr {place}")
+
+    def _store(self, unit: Unit, place: str, volatile: str) -> None:
+        """Store a unit at a place; `volatile` is that word, or empty."""
+        value = self.get(unit) if self.halves else self.cache.get(unit)  # most are there
+        if value is None:
+            value = self._whole(unit)
+        operand, type_ = value if value.__class__ is str else text(value), TYPES[unit.type]
+        self._writer.lines.append(f"  store {volatile}{type_} {operand}, ptr {place}")
 
     def _save_halves(self, unit: Unit) -> None:
         for index, half in enumerate(self.units.halves[unit]):
@@ -178,12 +206,11 @@ class RegisterFile:
             return
         volatile = "volatile " if kept else ""
         for unit in self.units.all:
-            if unit.bits & stored:
-                value = text(self.get(unit))
-                type_ = TYPES[unit.type]
-                if type_ == "i1":
-                    value, type_ = self._writer.value(f"zext i1 {value} to i32"), "i32"
-                self._writer.void(f"store {volatile}{type_} {value}, ptr %s.{unit.name}, {STATE_TAG}")
+            if unit.bits & stored and unit.type == "flag":
+                value = self._writer.value(f"zext i1 {text(self.get(unit))} to i32")
+                self._writer.lines.append(f"  store {volatile}i32 {value}, ptr %s.{unit.name}, {STATE_TAG}")
+            elif unit.bits & stored:
+                self._store(unit, f"%s.{unit.name}, {STATE_TAG}", volatile)
 
     def reload(self, wanted: int, known: Mapping[int, Value] | None = None) -> None:
         """Load units from the state into their allocas, if they have any; `known` ones, by number, are at hand."""

@@ -10,8 +10,7 @@ from ..lift.nodes import Return
 from ..state import SP
 from .emission import Emission
 from .instructions import InstructionWriter
-from .memory import Value, text
-from .writer import UNLIKELY
+from .writer import UNLIKELY, Value, text
 
 
 class ReturnWriter:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from ..abi import STAY
 from ..state import OFFSETS
 from .emission import Emission
-from .memory import text
-from .writer import LIKELY, location
+from .writer import LIKELY, location, text
 
 
 def write_safepoint(emission: Emission, pc: int, stores: int) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ..state import OFFSETS, SLOT_BYTES
-from .memory import Value, text
-from .writer import STATE_TAG, Writer
+from .writer import STATE_TAG, Value, Writer, text
 
 
 class StateWords:

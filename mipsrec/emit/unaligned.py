@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .current import Current
 from .integers import Integers, binary
-from .memory import FlatMemory, Value, text
-from .writer import Writer
+from .memory import FlatMemory
+from .writer import Value, Writer, text
 
 
 class UnalignedAccesses:

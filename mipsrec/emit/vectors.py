@@ -23,7 +23,6 @@ are tried.
 from __future__ import annotations
 
 from ..abi import PAGE_BYTES
-from ..isa.effects import ALL_BITS
 from ..lift.passes.vectorize.iteration import (
     Access,
     Iteration,
@@ -36,9 +35,8 @@ from ..lift.passes.vectorize.iteration import (
 from .chains import Chains
 from .emission import Emission
 from .lanes import Lanes, computed
-from .memory import text
 from .types import TYPES
-from .writer import GUEST_TAG, UNLIKELY
+from .writer import GUEST_TAG, UNLIKELY, text
 
 REST = "rest.{:08x}".format
 """What a loop has its count of iterations in."""
@@ -323,7 +321,7 @@ class VectorWriter:
             else:
                 machine.operations.set_double(step.number, value)
         if self._iteration.carried:
-            machine.registers.save(ALL_BITS)
+            machine.registers.save_all()
 
     def _look(self, chains: Chains) -> str:
         """Return whether one of the results is a NaN, or may be of a number out of range."""

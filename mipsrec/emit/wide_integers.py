@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from .integers import Integers, binary
-from .memory import Value, text
-from .writer import Writer
+from .writer import Value, Writer, text
 
 
 class WideIntegers:

@@ -11,8 +11,7 @@ it give the same bits. Of what it was made of LLVM drops what nothing else needs
 
 from __future__ import annotations
 
-from .memory import Value, text
-from .writer import Writer
+from .writer import Value, Writer, text
 
 _Made = tuple[str, Value, Value]
 
@@ -22,12 +21,8 @@ class WideShifts:
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
-        self._made: dict[Value, _Made] = {}
-        self._wide: dict[_Made, str] = {}
-
-    def start_block(self) -> None:
-        self._made.clear()
-        self._wide.clear()
+        self._made: dict[Value, _Made] = writer.of_block({})
+        self._wide: dict[_Made, str] = writer.of_block({})
 
     def note(self, operation: str, a: Value, b: Value, value: str) -> None:
         """Note how a value was made; the amount of a shift as it was before it was masked."""

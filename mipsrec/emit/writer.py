@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
 
 from ..target import this_target
 
@@ -63,6 +64,26 @@ def location(pc: int, scope: int) -> str:
     return f", !dbg !DILocation(line: {pc}, scope: !{scope})"
 
 
+Value = str | int
+"""Of an i32: the name of an LLVM value, or a constant."""
+
+
+def text(value: Value) -> str:
+    """Return an i32 operand."""
+    if isinstance(value, int):
+        return str(value - (1 << 32) if value & 0x80000000 else value)
+    return value
+
+
+def operands(values: Iterable[Value]) -> str:
+    """Return several i32 operands, with their types."""
+    return ", ".join(["i32 " + (value if value.__class__ is str else text(value)) for value in values])
+
+
+_Known = dict[Any, Any] | set[Any] | list[Any]
+_K = TypeVar("_K", bound=_Known)
+
+
 class Writer:
     """Values are strings such as `%12`, or Python ints where they are known i32 constants.
 
@@ -80,6 +101,7 @@ class Writer:
         self._labels = 0
         self.debug = ""  # ", !dbg ..." of the current guest instruction
         self._loads: dict[str, str] = {}  # locations of values loaded in this block and not used yet
+        self._of_block: list[_Known] = []
 
     def value(self, text: str) -> str:
         """Append `%n = text` and return `%n`."""
@@ -112,6 +134,23 @@ class Writer:
             if debug and "!dbg" not in text:
                 return text + debug, debug if text.startswith(_SAME_ACCESS) else ""
         return text, ""
+
+    def values(self, texts: Sequence[str]) -> list[str]:
+        """Append several instructions that use nothing loaded, and return their values."""
+        names = [f"%{number}" for number in range(self._values, self._values + len(texts))]
+        self._values += len(texts)
+        self.lines += [f"  {name} = {text}" for name, text in zip(names, texts, strict=True)]
+        return names
+
+    def of_block(self, known: _K) -> _K:
+        """Return a container of what is known in the block that is being written, which `start_block` empties."""
+        self._of_block.append(known)
+        return known
+
+    def start_block(self) -> None:
+        """Forget what is known of values: code before this is not on every way here."""
+        for known in self._of_block:
+            known.clear()
 
     def pc(self, address: int) -> int | str:
         """Return the guest address that is known as `address`, as a value: from the pool where code may be anywhere.

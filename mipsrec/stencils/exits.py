@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from ..emit.memory import Value
-from ..emit.writer import UNLIKELY, Writer
+from ..emit.writer import UNLIKELY, Value, Writer
 from .registers import StencilRegisters
 
 

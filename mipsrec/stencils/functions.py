@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ..emit.calls import MIDDLE
-from ..emit.memory import text
-from ..emit.writer import STATE_TAG, UNLIKELY, Writer
+from ..emit.writer import STATE_TAG, UNLIKELY, Writer, text
 from ..isa import Instruction
 from ..state import SLOT_BYTES
 from .catalogue import Entry

@@ -12,11 +12,10 @@ from ..emit.atomics import Atomics
 from ..emit.current import Current
 from ..emit.floats import Floats
 from ..emit.integers import Integers
-from ..emit.memory import Value, text
 from ..emit.state_words import StateWords
 from ..emit.unaligned import UnalignedAccesses
 from ..emit.wide_integers import WideIntegers
-from ..emit.writer import Writer
+from ..emit.writer import Value, Writer, text
 from ..isa.compose import compose
 from .exits import ExitGuards, Exits
 from .expressions import Expression

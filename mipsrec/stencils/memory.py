@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..emit.memory import FlatMemory, Value
-from ..emit.writer import STATE_TAG, Writer
+from ..emit.memory import FlatMemory
+from ..emit.writer import STATE_TAG, Value, Writer
 from ..state import OFFSETS
 from .convention import CALLS, WIDE
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..emit.memory import Value, text
 from ..emit.state_words import StateWords
-from ..emit.writer import STATE_TAG, Writer
+from ..emit.writer import STATE_TAG, Value, Writer, text
 from .convention import FLOAT_PINS, MEMORY, PINS, TEMP, UPPER, ZERO, slot_offset
 from .expressions import Expression
 from .samples import code_number, register_number
