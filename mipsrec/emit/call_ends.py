@@ -69,7 +69,7 @@ class CallEnds:
         writer, machine = self._writer, self._machine
         if end.exposes is not None:
             self._instructions.expose(end.exposes)
-        machine.registers.put(end.stores_ra, kept=True)
+        machine.registers.put(end.stores_ra, volatile=True)
         machine.registers.flush(end.stores)
         machine.registers.save(end.keeps)  # before the branch: it is not loaded again whether the call is made or not
         stack = machine.gpr(SP) if end.keeps else None
@@ -198,12 +198,12 @@ class CallEnds:
         for saved in end.frame.saved:
             if saved.register != RA:
                 value = machine.memory.load(stack, saved.displacement, 32)
-                machine.settle_gpr(saved.register, value)
+                machine.place_gpr(saved.register, value)
         for number, word in returned.results.items():
-            machine.settle_gpr(number, word)
+            machine.place_gpr(number, word)
         if end.stores_sp:
             machine.state.set_gpr(SP, stack)
-        machine.settle_gpr(RA, writer.pc(block.next_pc))
+        machine.place_gpr(RA, writer.pc(block.next_pc))
         registers.save(end.saves)
         registers.start_block()
         registers.reload(end.loads)

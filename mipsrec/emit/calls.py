@@ -3,10 +3,10 @@
     { i32 pc, v0, v1, -, a0, a1, a2, a3, -, -, - } f(ptr state + 128, i32 sp, ra, t9, a0, a1, a2, a3, i32 pc)
 
 a0 to a3 are *carried*: callers and callees hand each other their values in host registers alone, the same ones both
-ways. So do v0 and v1 at returns. Whoever has them stores them where other code may look. Every other register is in the
-state at each call and return, as the guest has it. sp, ra and t9 come in host registers besides, so that code does not
-wait for a load of what has just been stored. A direct call passes poison for sp, ra and t9 that the callee takes from
-no parameter (`argument_registers`); every other call passes all.
+ways. So do v0 and v1 at returns. The function that has them stores them where other code may look. Every other register
+is in the state at each call and return, as the guest has it. sp, ra and t9 come in host registers besides, so that code
+does not wait for a load of what has just been stored. A direct call passes poison for sp, ra and t9 that the callee
+takes from no parameter (`argument_registers`); every other call passes all.
 
 The first value returned is the guest pc that the function returns to. The caller compares it with the pc it expects;
 on a mismatch the host finds the code for that pc. So longjmp, exceptions and context switches need no special care.
@@ -29,7 +29,7 @@ function tells the host when it is entered and when it returns (`mr_watch_*`).
 A function with a frame (saved_registers.py) has its code in a body, `NAME.body`, whose callers have stored the
 registers that the frame saves. It returns BACK in place of a pc when it has done what such a function does: these
 registers are on the stack for its caller to load, ra and sp are as the caller knows them, v0 and v1 are what it
-returns, and the state has the rest, but for registers that nobody sees (dead_at_self_call.py). Any other pc comes
+returns, and the state has the rest, but for registers that no code reads (dead_at_self_call.py). Any other pc comes
 with a complete state. `NAME` itself is for all who know nothing of frames.
 
 The host's convention has as many registers for results as for parameters, the same ones, and the result has as many
@@ -179,7 +179,7 @@ define hidden preserve_allcc i32 @poll(ptr %s, i32 %pc) nounwind {ALL_KEPT} {{
   ret i32 %to
 }}
 """
-"""What a library has once: `@call_host`, a lifted function that goes to a pc that nobody lifted; `mr_enter`, which
+"""What a library has once: `@call_host`, a lifted function that goes to a pc that is not lifted; `mr_enter`, which
 calls a lifted function from C at the state's pc: `uint32_t mr_enter(struct mr_state *, mr_function)`; `@call_computed`,
 a lifted function that goes to the pc that it is passed, for calls whose target was guessed wrongly; `@run_nested`, a
 lifted function that lets the host go on at a pc until sp is back where its parameter says; and `@poll`, which leaves

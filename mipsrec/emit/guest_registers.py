@@ -49,7 +49,7 @@ class GuestRegisters:
         if number:
             self._file.set(self._units.gpr[number], value)
 
-    def settle_gpr(self, number: int, value: Value) -> None:
+    def place_gpr(self, number: int, value: Value) -> None:
         """Set a register; if this function does not have it in SSA, in the state."""
         if self._units.gpr[number] in self._units.all:
             self.set_gpr(number, value)

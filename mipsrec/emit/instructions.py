@@ -119,12 +119,12 @@ class InstructionWriter:
         else:
             machine.set_gpr(instruction.rt, machine.memory.word_of(*word))
         machine.current.op = PLAIN
-        self._machine.registers.put(op.stores_after, kept=True)
+        self._machine.registers.put(op.stores_after, volatile=True)
 
     def expose(self, stores: int) -> None:
         """Make memory, and the registers that callees preserve, what a landing pad must find if what follows throws."""
         if stores:
-            self._machine.registers.flush(stores, kept=True)
+            self._machine.registers.flush(stores, volatile=True)
         self._writer.void('fence syncscope("singlethread") seq_cst')
 
     def _look_at_store(self, op: Op) -> None:
@@ -148,7 +148,7 @@ class InstructionWriter:
         base = machine.gpr(first.rs)
         if effects(first.row).loads:
             machine.set_gpr(first.rt, machine.unaligned.load_word_unaligned(base, word.displacement))
-            machine.registers.put(op.stores_after, kept=True)
+            machine.registers.put(op.stores_after, volatile=True)
         else:
             machine.unaligned.store_word_unaligned(base, word.displacement, machine.gpr(first.rt))
         machine.current.op = PLAIN

@@ -75,7 +75,7 @@ class IrMachine:
         self.start_block = writer.start_block
         self.gpr, self.set_gpr = registers.gpr, registers.set_gpr
         self.current_gpr, self.current_gprs = registers.current_gpr, registers.current_gprs
-        self.settle_gpr = registers.settle_gpr
+        self.place_gpr = registers.place_gpr
         self.add, self.shl = integers.add, integers.shl
         self.finish_floats, self.leave, self.way_out = guards.finish, control.leave, control.way_out
 

@@ -59,7 +59,7 @@ class RegisterFile:
         self.halves.clear()
 
     def get(self, unit: Unit) -> Value:
-        """Return a unit; the halves of a pair must have been settled."""
+        """Return a unit; the halves of a pair must have been made canonical."""
         if unit in self.halves:
             return self._joined(unit)
         value = self.cache.get(unit)  # most are there, and need no call
@@ -181,13 +181,13 @@ class RegisterFile:
                 place = f"%s.{unit.name}, {STATE_TAG}" if unit.bits & self._memory_resident else f"%{unit.name}"
                 self._writer.lines.append(f"  store i32 {value}, ptr {place}")
 
-    def _store(self, unit: Unit, place: str, volatile: str) -> None:
-        """Store a unit at a place; `volatile` is that word, or empty."""
+    def _store(self, unit: Unit, place: str, mark: str) -> None:
+        """Store a unit at a place; `mark` is `volatile `, or empty."""
         value = self.get(unit) if self.halves else self.cache.get(unit)  # most are there
         if value is None:
             value = self._whole(unit)
         operand, type_ = value if value.__class__ is str else text(value), TYPES[unit.type]
-        self._writer.lines.append(f"  store {volatile}{type_} {operand}, ptr {place}")
+        self._writer.lines.append(f"  store {mark}{type_} {operand}, ptr {place}")
 
     def _save_halves(self, unit: Unit) -> None:
         for index, half in enumerate(self.units.halves[unit]):
@@ -195,22 +195,22 @@ class RegisterFile:
             if unit in self.cache or value != self.cache.get(half):
                 self._writer.void(f"store float {value}, ptr %{half.name}")
 
-    def flush(self, stored: int, kept: bool = False) -> None:
-        """Store units into the state, where other code looks; `kept` as in `put`."""
+    def flush(self, stored: int, volatile: bool = False) -> None:
+        """Store units into the state, where other code looks; `volatile` as in `put`."""
         self.before_leaving()
-        self.put(stored, kept)
+        self.put(stored, volatile)
 
-    def put(self, stored: int, kept: bool = False) -> None:
-        """Store units into the state; `kept`: even when only the handler of a fault would see it."""
+    def put(self, stored: int, volatile: bool = False) -> None:
+        """Store units into the state; `volatile`: even when only the handler of a fault would see it."""
         if not stored:
             return
-        volatile = "volatile " if kept else ""
+        mark = "volatile " if volatile else ""
         for unit in self.units.all:
             if unit.bits & stored and unit.type == "flag":
                 value = self._writer.value(f"zext i1 {text(self.get(unit))} to i32")
-                self._writer.lines.append(f"  store {volatile}i32 {value}, ptr %s.{unit.name}, {STATE_TAG}")
+                self._writer.lines.append(f"  store {mark}i32 {value}, ptr %s.{unit.name}, {STATE_TAG}")
             elif unit.bits & stored:
-                self._store(unit, f"%s.{unit.name}, {STATE_TAG}", volatile)
+                self._store(unit, f"%s.{unit.name}, {STATE_TAG}", mark)
 
     def reload(self, wanted: int, known: Mapping[int, Value] | None = None) -> None:
         """Load units from the state into their allocas, if they have any; `known` ones, by number, are at hand."""

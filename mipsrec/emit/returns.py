@@ -73,8 +73,7 @@ class ReturnWriter:
     def write_leave(self) -> None:
         """Write the block that control leaves through when it goes on at a pc computed at run time.
 
-        `leave.call` is the way in for whoever has put RESULTS into `%leave.r2` and so on, `leave` for whoever has them
-        in the state.
+        `leave.call` is the way in where RESULTS are in `%leave.r2` and so on, `leave` where they are in the state.
         """
         writer, function, bound = self._writer, self._plan.function, self._emission.stack_bound
         self._emission.at(function.start)
@@ -96,7 +95,7 @@ class ReturnWriter:
                 writer.void(f"br i1 {gone}, label %away, label %resume")
             writer.label("resume")
             symbol = entries_of(symbol_of(function, self._plan.convention.callee(function.start)))
-            self._settle()
+            self._store_uncarried()
             self._calls.tail_call_entries(symbol, pc, self._left)
             writer.label("away")
         if bound:
@@ -104,7 +103,7 @@ class ReturnWriter:
             flag = writer.value(f"icmp ult i32 {stack}, {bound}")
             writer.void(f"br i1 {flag}, label %{below}, label %{done}")
             writer.label(below)
-            self._settle()
+            self._store_uncarried()
             self._calls.run_nested_below(pc, bound, self._frame is not None, self._left)
             writer.label(done)
         self._give_back(pc, [self._left(number) for number in RESULTS])
@@ -116,7 +115,7 @@ class ReturnWriter:
     def _sp_left(self) -> Value:
         return self._left(SP) if SP in RESULTS else self._machine.state.gpr(SP)
 
-    def _settle(self) -> None:
+    def _store_uncarried(self) -> None:
         """Store what calls do not pass into the state: v0 and v1."""
         for number in RESULTS:
             if number not in CARRIED:

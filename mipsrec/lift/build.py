@@ -18,7 +18,7 @@ from .convention import (
     Callee,
     Convention,
     may_unwind,
-    settled_by_caller,
+    stored_by_caller,
 )
 from .facts.context import StateContext
 from .facts.dead_at_self_call import calls_for_certain, calls_in_any_case, calls_itself
@@ -74,7 +74,7 @@ def undecided_plan(
     found = {pc: sites.of(function.blocks[pc]) for pc in graph.order}
     entered = convention.given
     if frame is not None:
-        entered |= settled_by_caller(frame) | frame.dead_at_self_call & units.arguments
+        entered |= stored_by_caller(frame) | frame.dead_at_self_call & units.arguments
     return FunctionPlan(
         graph, options, units, convention, frame, memory_resident,
         blocks={pc: BlockPlan.of(function.blocks[pc]) for pc in graph.order},
@@ -107,15 +107,15 @@ class _Sites:
         """Return how control leaves at the end of a block."""
         body = self._body(block)
         inline = self._inline if self._is_inlined(block, body) else None
-        returned = self._convention.unsettled
-        unsettled = returned & ~self._memory_resident if calls_for_certain(block) else 0
+        returned = self._convention.not_in_state
+        not_in_state = returned & ~self._memory_resident if calls_for_certain(block) else 0
         if body is not None and body.frame is not None:
-            unsettled = settled_by_caller(body.frame) | returned | (inline.writes if inline is not None else 0)
+            not_in_state = stored_by_caller(body.frame) | returned | (inline.writes if inline is not None else 0)
         copies = None
         if inline is not None:
             copies = BlockPlan.of(inline.first, is_inlined=True), BlockPlan.of(inline.last, is_inlined=True)
         unwinds = self._unwinds and self._function.may_go_anywhere(block)
-        return CallSite(body, self._passed(block, body, inline, unwinds), unsettled, unwinds, copies)
+        return CallSite(body, self._passed(block, body, inline, unwinds), not_in_state, unwinds, copies)
 
     def _body(self, block: Block) -> Callee | None:
         """Return the function whose body a block calls, for certain or if a guess is right; ra is set as calls do."""

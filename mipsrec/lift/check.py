@@ -12,7 +12,7 @@ from ..analysis import End
 from ..isa.effects import LOAD, STORE, added_constant, based_access, effects
 from .bounded_loops import is_bounded
 from .check_state import state_findings
-from .convention import settled_by_caller
+from .convention import stored_by_caller
 from .facts.dead_at_self_call import calls_for_certain
 from .facts.safepoints import cycles_without_safepoint
 from .ir import BlockPlan, FunctionPlan
@@ -99,11 +99,11 @@ def _sites(plan: FunctionPlan) -> list[str]:
     found = []
     for pc, site in plan.sites.items():
         frame = site.body.frame if site.body is not None else None
-        missing = settled_by_caller(frame) if frame is not None else 0
+        missing = stored_by_caller(frame) if frame is not None else 0
         if calls_for_certain(plan.graph.blocks[pc]):
-            missing |= plan.convention.unsettled & ~plan.memory_resident
-        if site.unsettled & missing != missing:
-            found.append(f"block {pc:08x}: {registers_text(missing & ~site.unsettled)} counted as in the state")
+            missing |= plan.convention.not_in_state & ~plan.memory_resident
+        if site.not_in_state & missing != missing:
+            found.append(f"block {pc:08x}: {registers_text(missing & ~site.not_in_state)} counted as in the state")
         if frame is not None and site.passed & frame.bits != frame.bits:
             found.append(f"block {pc:08x}: {registers_text(frame.bits & ~site.passed)} not saved for the callee")
         if plan.blocks[pc].shares_switch and (lost := plan.in_ssa & ~site.passed):

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from ..analysis import End
 from ..flow.solve import Direction, Meet, solve
 from ..isa.effects import ALL_BITS
-from .convention import PRESERVED, RESULT_BITS, SAVED_BITS, SP_BIT, lowers_sp, settled_by_caller
+from .convention import PRESERVED, RESULT_BITS, SAVED_BITS, SP_BIT, lowers_sp, stored_by_caller
 from .ir import BlockPlan, Frame, FunctionPlan, Op
 from .nodes import Branch, Call, Edge, Goto, Interpret, Jump, Return, Stop, Syscall
 from .text import registers_text
@@ -99,7 +99,7 @@ class _Check:
         self._given = entered = plan.convention.given
         frame = plan.frame
         if frame is not None:
-            entered |= settled_by_caller(frame) | frame.dead_at_self_call & plan.units.arguments
+            entered |= stored_by_caller(frame) | frame.dead_at_self_call & plan.units.arguments
         entries, forward = plan.graph.entries, Direction.FORWARD
         before = dict.fromkeys(entries, entered & plan.in_ssa)
         self.lacking: dict[int, int] = solve(plan.graph, forward, Meet.ANY, _same, before, self._lacking_on)
@@ -135,9 +135,9 @@ class _Check:
                 at_end = self.lacking_at_end(copy, at_end)
             return at_end
         if begin is _From.BODY:
-            return (settled_by_caller(self._frame(block)) | RESULT_BITS) & self._plan.units.bits
+            return (stored_by_caller(self._frame(block)) | RESULT_BITS) & self._plan.units.bits
         is_certain = begin is _From.ELSEWHERE or (begin is _From.CALL and not _is_conditional(block))
-        return RESULT_BITS & self._plan.convention.unsettled if is_certain else 0
+        return RESULT_BITS & self._plan.convention.not_in_state if is_certain else 0
 
     def _defined_after(self, block: BlockPlan, begin: _From, at_end: int) -> int:
         """Return what is in SSA where an edge begins."""
@@ -160,7 +160,7 @@ class _Check:
         assert end.body is not None
         if begin is _From.ELSEWHERE:
             return end.body.loads_elsewhere | RESULT_BITS | PRESERVED
-        return end.body.loads | settled_by_caller(self._frame(block)) | RESULT_BITS
+        return end.body.loads | stored_by_caller(self._frame(block)) | RESULT_BITS
 
     def _copies(self, block: BlockPlan) -> tuple[BlockPlan, ...]:
         return self._plan.sites[block.block.start].inlined or ()
@@ -268,7 +268,7 @@ class _Check:
         yield from _missing(lacking, end.stores, kept, "at a return")
         if end.to_caller is not None:
             assert plan.frame is not None
-            kept = settled_by_caller(plan.frame) | RESULT_BITS | plan.frame.dead_at_self_call
+            kept = stored_by_caller(plan.frame) | RESULT_BITS | plan.frame.dead_at_self_call
             yield from _missing(lacking, end.to_caller, kept, "at a return to a caller of the body")
 
     def _call(self, block: BlockPlan, end: Call, lacking: int, defined: int) -> Iterator[str]:
@@ -279,7 +279,7 @@ class _Check:
         yield from _missing(lacking, end.all_stores, given, "at a call")
         if end.body is not None:
             frame = self._frame(block)
-            bypassing = settled_by_caller(frame) | frame.dead_at_self_call | self._given
+            bypassing = stored_by_caller(frame) | frame.dead_at_self_call | self._given
             yield from self._undefined(end.body.stores, defined, "the call of a body stores")
             yield from _missing(lacking, end.body.stores, bypassing, "at a call of a body")
         for copy in self._copies(block):

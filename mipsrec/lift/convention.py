@@ -1,6 +1,6 @@
 """Who passes what at calls of recompiled functions, and what these are called.
 
-Enters: a function. Leaves: the registers that it takes, its symbol, and what its callers settle for it.
+Enters: a function. Leaves: the registers that it takes, its symbol, and what its callers store for it.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ def argument_registers(function: Function) -> int:
 def may_unwind(function: Function) -> bool:
     """Return whether a function sets sp otherwise than by constants and jumps elsewhere by a register, as longjmp does.
 
-    With sp above where it was at the entry, such a jump returns: the frame of whoever called is gone. (That sp is a
+    With sp above where it was at the entry, such a jump returns: the frame of the caller is gone. (That sp is a
     parameter: these functions take all.) A wrong answer here costs host stack or time; what happens at the pc is the
-    same, whoever of the host's frames goes there.
+    same, whichever of the host's frames goes there.
     """
     blocks = function.blocks.values()
     if not any(function.may_go_anywhere(block) for block in blocks):
@@ -130,7 +130,7 @@ class Convention:
         return CARRIED_BITS if self.options.calls == "direct" else 0
 
     @property
-    def unsettled(self) -> int:
+    def not_in_state(self) -> int:
         """The bits of the registers that the state need not have when a callee has returned: they are returned."""
         return RESULT_BITS & ~CARRIED_BITS | self.given
 
@@ -152,7 +152,7 @@ class Convention:
         return Destination(pc, numbers_in(self.passed(pc), ARGUMENTS), callee, likely, is_copied)
 
 
-def settled_by_caller(frame: Frame) -> int:
+def stored_by_caller(frame: Frame) -> int:
     """Return the bits that a caller does not flush before it calls a body, nor the body before it returns."""
     return frame.bits | RA_BIT | PRESERVED
 

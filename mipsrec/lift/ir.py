@@ -222,13 +222,13 @@ class CallSite:
     """How control leaves a function at the end of a block, by a call or else.
 
     `body`: the callee whose body is called, for certain or if a guess is right. `passed` are the bits of registers that
-    leaving reads, `unsettled` those that the state does not have after the call. `inlined`: the blocks that are
+    leaving reads, `not_in_state` those that the state does not have after the call. `inlined`: the blocks that are
     performed in the place of the call where the callee returns at once.
     """
 
     body: Callee | None
     passed: int
-    unsettled: int
+    not_in_state: int
     unwinds: bool
     """It may leave the caller's frame as well, as longjmp does: code then compares sp with its own."""
     inlined: tuple[BlockPlan, BlockPlan] | None = None

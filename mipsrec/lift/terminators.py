@@ -26,7 +26,7 @@ from .convention import (
     SP_BIT,
     Callee,
     numbers_in,
-    settled_by_caller,
+    stored_by_caller,
 )
 from .edges import edge
 from .ir import BlockPlan, CallSite, Frame, FunctionPlan, Op
@@ -153,7 +153,7 @@ class _Ends:
         kept = RESULT_BITS if plan.options.calls != "instrumented" else 0  # they go back in host registers
         to_caller = None
         if plan.frame is not None and pc in plan.frame.returns:
-            to_caller = dirty & ~(settled_by_caller(plan.frame) | RESULT_BITS | plan.frame.dead_at_self_call)
+            to_caller = dirty & ~(stored_by_caller(plan.frame) | RESULT_BITS | plan.frame.dead_at_self_call)
         results = plan.context.results_at_hand(pc)
         for op in block.ops:
             results |= plan.units.masks(op.instruction)[1] & RESULT_BITS
@@ -193,7 +193,7 @@ class _Ends:
             keeps=keeps,
             returned=returned,
             loads=needed & ~(returned | keeps),
-            after=self.edge(source, after, (returned | keeps) & convention.unsettled & ~plan.memory_resident),
+            after=self.edge(source, after, (returned | keeps) & convention.not_in_state & ~plan.memory_resident),
             body=body,
             inlined=inlined,
         )
@@ -206,8 +206,8 @@ class _Ends:
 
     def _call_body(self, block: BlockPlan, callee: Callee, frame: Frame, needed: int) -> BodyCall:
         plan, source, after = self._plan, block.block.start, block.block.next_pc
-        bypassing = settled_by_caller(frame) | frame.dead_at_self_call | plan.convention.given
-        dirty = (settled_by_caller(frame) | RESULT_BITS) & plan.units.bits
+        bypassing = stored_by_caller(frame) | frame.dead_at_self_call | plan.convention.given
+        dirty = (stored_by_caller(frame) | RESULT_BITS) & plan.units.bits
         return BodyCall(
             callee=callee,
             frame=frame,
@@ -218,7 +218,7 @@ class _Ends:
             stores_sp=not plan.units.bits & PRESERVED,
             returned=RESULT_BITS,
             loads_elsewhere=needed & ~(RESULT_BITS | PRESERVED),
-            elsewhere=self.edge(source, after, RESULT_BITS & plan.convention.unsettled & ~plan.memory_resident),
+            elsewhere=self.edge(source, after, RESULT_BITS & plan.convention.not_in_state & ~plan.memory_resident),
             saves=plan.units.bits,
             loads=needed & ~dirty,
             after=self.edge(source, after, dirty),

@@ -141,7 +141,7 @@ def _op_line(op: Op, decided: list[str]) -> str:
 
 def _site_lines(site: CallSite) -> Iterator[str]:
     if site.body is not None:
-        yield f"  calls the body {site.body.body}; not in the state afterwards: {registers_text(site.unsettled)}"
+        yield f"  calls the body {site.body.body}; not in the state afterwards: {registers_text(site.not_in_state)}"
     if site.passed:
         yield f"  passes {registers_text(site.passed)}"
     if site.exposed:

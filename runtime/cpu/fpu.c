@@ -1,7 +1,7 @@
 /* FCSR and its views, and the host's rounding mode and exception flags (MIPS32 manual, volume I-A, chapter on the FPU).
  *
- * Everyone computes with the host's FPU, in the guest's rounding mode, and lets exception flags gather there; they are
- * added to s->fcsr when someone asks. The host's flag of invalid operations means nothing, as its NaNs signal where the
+ * All tiers compute with the host's FPU, in the guest's rounding mode, and let exception flags gather there; they are
+ * added to s->fcsr when a program reads it. The host's flag of invalid operations means nothing, as its NaNs signal where the
  * guest's are quiet: the code that makes or meets a NaN puts that flag into s->fcsr. The causes of the last instruction,
  * which s->fp_word and s->fp_operands tell, are found then by performing it again: to clear the host's flags before each
  * instruction made floating point eight times slower. When an exception is enabled, all code is interpreted, and looks at

@@ -177,11 +177,11 @@ void mr_library_describe(const char *path)
     static const char *const models[] = {MR_MEMORY_MODEL_NAMES};
     char cpu_name[MR_CPU_NAME_BYTES];
     const struct mr_open_library *library = mr_library_examine(path, false);
-    const struct mr_library *table = library->table;
+    const struct mr_library read = *library->table, *table = &read; /* others may write the file that is described */
     print_fact("path", path, PATH_MAX);
     print_fact("producer", table->producer, sizeof table->producer);
     print_fact("options", table->options, sizeof table->options);
-    printf("memory             %s\n", models[table->memory_model]);
+    printf("memory             %s\n", table->memory_model < sizeof models / sizeof *models ? models[table->memory_model] : "?");
     mr_host_cpu_name(table->cpu_level, cpu_name);
     print_fact("cpu", cpu_name, sizeof cpu_name);
     print_fact("guest name", table->guest_name, sizeof table->guest_name);

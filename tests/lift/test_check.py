@@ -178,14 +178,14 @@ def test_registers_of_jumps_that_share_a_switch() -> None:
 def test_register_that_counts_as_stored() -> None:
     plan = plan_with(lambda plan: any(site.body is not None for site in plan.sites.values()))
     for site in plan.sites.values():
-        site.unsettled &= ~RA_BIT
+        site.not_in_state &= ~RA_BIT
     assert_found(plan, "counted as in the state")
 
 
 def test_result_that_counts_as_stored() -> None:
-    plan = plan_with(lambda plan: any(site.unsettled == RESULT_BITS for site in plan.sites.values()))
+    plan = plan_with(lambda plan: any(site.not_in_state == RESULT_BITS for site in plan.sites.values()))
     for site in plan.sites.values():
-        site.unsettled = 0
+        site.not_in_state = 0
     assert_found(plan, "v0 v1 a0 a1 a2 a3 counted as in the state")
 
 

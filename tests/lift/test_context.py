@@ -102,11 +102,11 @@ def test_dirty_is_what_was_written() -> None:
     assert context_of("writes_first", 1)[1] == CARRIED_BITS | R[9]
 
 
-@pytest.mark.parametrize(("name", "unsettled"), [("calls", RESULT_BITS), ("calls_the_kernel", 0)])
-def test_state_is_complete_at_calls(name: str, unsettled: int) -> None:
+@pytest.mark.parametrize(("name", "not_in_state"), [("calls", RESULT_BITS), ("calls_the_kernel", 0)])
+def test_state_is_complete_at_calls(name: str, not_in_state: int) -> None:
     """So the block after a call loads what it reads; results of functions are in host registers alone."""
     live, dirty = context_of(name, 1)
-    assert dirty == unsettled and live & R[9]
+    assert dirty == not_in_state and live & R[9]
     live, _ = context_of(name, 0)
     assert live & R[9] == 0
 

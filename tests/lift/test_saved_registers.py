@@ -105,7 +105,7 @@ def test_checked_stores() -> None:
 def test_call_of_a_body() -> None:
     plan = CODE.plan("base")
     (site,) = [site for site in plan.sites.values() if site.body is not None]
-    assert site.unsettled & R[16] and site.unsettled & R[31] and site.passed & R[16]
+    assert site.not_in_state & R[16] and site.not_in_state & R[31] and site.passed & R[16]
 
 
 @pytest.mark.parametrize("options", [{"calls": "instrumented"}, {"calls": "thunked"}, {"memory": "paged"}], ids=str)

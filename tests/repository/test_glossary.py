@@ -51,3 +51,12 @@ def test_words_are_used(word: str, used: str) -> None:
 def test_the_search_sees_a_word_with_two_heads() -> None:
     text = "| term | meaning |\n|---|---|\n| layer (of the cache) | one |\n| unit, stack | two |\n| layer | three |\n"
     assert heads(text) == ["layer", "unit", "stack", "layer"]
+
+
+def test_actors_are_named() -> None:
+    """Sentences name who does something: the caller, the dispatcher, the host."""
+    vague = re.compile(r"\b(?:whoever|somebody|someone)\b", re.IGNORECASE)
+    sources = [*(ROOT / "mipsrec").rglob("*.py"), *RUNTIME.rglob("*.[ch]"), *(ROOT / "docs").rglob("*.md")]
+    found = [(path, number) for path in sources for number, line in enumerate(path.read_text().splitlines(), 1)
+             if vague.search(line)]  # fmt: skip
+    assert found == []

@@ -1,7 +1,7 @@
 """State context: which registers each block finds in the state, which it has to store there, and where.
 
 Needs: the graph, the units, and of the call sites what leaving reads (`passed`), and what the state lacks after a call
-(`unsettled`). `build.py` makes the context before the passes run.
+(`not_in_state`). `build.py` makes the context before the passes run.
 Sets: `context`: the dirty and the live units at the start of each block, what entries load, and what edges load and
 store.
 Keeps: the state is complete wherever other code may look (docs/design/calling-convention.md, State), and every unit
@@ -60,7 +60,7 @@ class StateContext:
         entered &= ~memory_resident
         self._summarize(units)
         blocks = graph.blocks
-        after = {pc: sites[pc].unsettled for pc in self.order if blocks[pc].end is End.CALL}
+        after = {pc: sites[pc].not_in_state for pc in self.order if blocks[pc].end is End.CALL}
         self._passed_by = frozenset(pc for pc in after if sites[pc].inlined is not None)
         before = dict.fromkeys(graph.entries, entered)
         self._kept_in: dict[int, int] = {}
@@ -74,7 +74,7 @@ class StateContext:
             """The blocks of loops that call, where copies of what they call may make the function larger."""
         self._drop_dead(body for head, body in graph.loops.items() if head not in calling)
         self.dirty_in = self._forwards(before, after, calling)
-        self._settle_meets(after)
+        self._store_at_meets(after)
         self.entry_loads = 0
         for pc in graph.entries:
             self.entry_loads |= self.live_in[pc] | self.dirty_in[pc]
@@ -151,7 +151,7 @@ class StateContext:
     def _syncs(self, pc: int) -> bool:
         return self._graph.blocks[pc].end in _SYNCING
 
-    def _settle_meets(self, after_call: dict[int, int]) -> None:
+    def _store_at_meets(self, after_call: dict[int, int]) -> None:
         """Outside loops, have units flushed on ways that meet clean ones, unless they are read from there on."""
         cyclic = {pc for cycle in self._graph.cycles for pc in cycle}
         out = {pc: self._dirty_out(pc, after_call) for pc in self.order}
