@@ -6,7 +6,7 @@ from ..isa.meaning import RegisterOperations
 from ..lift.ir import Variable
 from .current import Current
 from .guards import Guards
-from .memory import FlatMemory
+from .memory import GuestMemory
 from .types import TYPES
 from .writer import UNLIKELY, Value, Writer, text
 
@@ -20,7 +20,7 @@ class Accesses:
     """Implements isa.meaning.MemoryOperations for one function."""
 
     def __init__(
-        self, writer: Writer, current: Current, registers: RegisterOperations, memory: FlatMemory, guards: Guards
+        self, writer: Writer, current: Current, registers: RegisterOperations, memory: GuestMemory, guards: Guards
     ) -> None:
         self._writer = writer
         self._current = current

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .integers import Integers
-from .memory import FlatMemory
+from .memory import GuestMemory
 from .state_words import StateWords
 from .writer import Value, Writer, text
 
@@ -11,7 +11,7 @@ from .writer import Value, Writer, text
 class Atomics:
     """Implements isa.meaning.AtomicOperations: sc stores if memory holds what ll has loaded."""
 
-    def __init__(self, writer: Writer, memory: FlatMemory, integers: Integers, state: StateWords) -> None:
+    def __init__(self, writer: Writer, memory: GuestMemory, integers: Integers, state: StateWords) -> None:
         self._writer = writer
         self._memory = memory
         self._integers = integers

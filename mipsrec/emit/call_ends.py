@@ -17,7 +17,7 @@ from .calls import BACK, Returned
 from .edges import EdgeWriter
 from .emission import Emission
 from .instructions import InstructionWriter
-from .memory import FlatMemory
+from .memory import GuestMemory
 from .state_words import StateWords
 from .writer import LIKELY, UNLIKELY, Value, text
 
@@ -226,7 +226,7 @@ class CallEnds:
 
 
 def complete_state(
-    memory: FlatMemory, state: StateWords, frame: Frame, stack: Value, results: Mapping[int, Value]
+    memory: GuestMemory, state: StateWords, frame: Frame, stack: Value, results: Mapping[int, Value]
 ) -> dict[int, Value]:
     """Put into the state what a body left to its caller, and return it by register; ra only if saved."""
     found: dict[int, Value] = {SP: stack, **results}

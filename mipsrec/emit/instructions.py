@@ -90,13 +90,13 @@ class InstructionWriter:
     def _load_merged(self, first: Op, merged: MergedLoad, loaded: dict[int, tuple[str, int, int]]) -> None:
         self.make_current(first.instruction, first.pc)
         count, instruction = len(merged.indices), first.instruction
-        words = self._machine.memory.load_words(self._machine.gpr(instruction.rs), instruction.imm, count)
+        words = self._machine.flat.load_words(self._machine.gpr(instruction.rs), instruction.imm, count)
         loaded.update({at: (words, number, count) for number, at in enumerate(merged.indices)})
 
     def _store_merged(self, op: Op, merged: MergedStore, loaded: dict[int, tuple[str, int, int]]) -> None:
         first = op.instruction
         self.make_current(first, op.pc)
-        machine, memory = self._machine, self._machine.memory
+        machine, memory = self._machine, self._machine.flat
         if merged.loaded is not None:
             words = loaded[merged.loaded.indices[0]][0]
         else:
@@ -117,7 +117,7 @@ class InstructionWriter:
         if word is None:
             instruction.row.meaning(machine.operations, instruction)
         else:
-            machine.set_gpr(instruction.rt, machine.memory.word_of(*word))
+            machine.set_gpr(instruction.rt, machine.flat.word_of(*word))
         machine.current.op = PLAIN
         self._machine.registers.put(op.stores_after, volatile=True)
 

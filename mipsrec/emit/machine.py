@@ -33,7 +33,7 @@ from .current import Current
 from .floats import Floats
 from .guest_registers import GuestRegisters
 from .integers import Integers
-from .memory import MODELS
+from .memory import MODELS, FlatMemory
 from .nans import NanGuards
 from .register_file import RegisterFile
 from .state_words import StateWords
@@ -78,6 +78,12 @@ class IrMachine:
         self.place_gpr = registers.place_gpr
         self.add, self.shl = integers.add, integers.shl
         self.finish_floats, self.leave, self.way_out = guards.finish, control.leave, control.way_out
+
+    @property
+    def flat(self) -> FlatMemory:
+        """The flat model's memory: it alone has accesses of several words at once (passes/access_merge.py)."""
+        assert isinstance(self.memory, FlatMemory)
+        return self.memory
 
     def copy(self) -> tuple[Any, ...]:
         """Return what `restore` takes, when what is written in between is on another way."""

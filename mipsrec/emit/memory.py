@@ -9,7 +9,8 @@ calls the host.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from ..state import OFFSETS
@@ -18,13 +19,11 @@ from .writer import GUEST_TAG, LIKELY, STATE_TAG, TABLE_TAG, Value, Writer, text
 MAX_FLOAT_BYTES = 8
 
 
-class FlatMemory:
-    """Plain host accesses, any alignment."""
+class GuestMemory(ABC):
+    """What the writers of instructions ask of every model."""
 
-    def __init__(self, writer: Writer, big_endian: bool) -> None:
+    def __init__(self, writer: Writer) -> None:
         self._writer = writer
-        self._swap = big_endian
-        self._bases: dict[Value, str] = writer.of_block({})
         self.places: dict[Value, tuple[Value, int]] = writer.of_block({})
         """Of floats loaded in this block: where memory holds them still, as base and displacement."""
         self.stored: list[Value] = writer.of_block([])
@@ -32,12 +31,70 @@ class FlatMemory:
 
     def start_block(self) -> None:
         """Forget what was computed in another block."""
-        for known in (self._bases, self.places, self.stored):
-            known.clear()
+        self.places.clear()
+        self.stored.clear()
 
     @contextmanager
     def apart(self) -> Iterator[None]:
         """Write accesses where control need not come past: what they compute is not there afterwards."""
+        yield
+
+    @abstractmethod
+    def load(self, base: Value, displacement: int, bits: int, monotonic: bool = False, volatile: bool = False) -> str:
+        """Return the guest's value at base + displacement as an i`bits`; `volatile`: even when nothing needs it."""
+
+    @abstractmethod
+    def store(self, base: Value, displacement: int, bits: int, value: str, volatile: bool = False) -> None:
+        """Store an i`bits` given as text."""
+
+    @abstractmethod
+    def load_float(
+        self, base: Value, displacement: int, type_: str, monotonic: bool = False, volatile: bool = False
+    ) -> str:
+        """Return a float or double."""
+
+    @abstractmethod
+    def store_float(self, base: Value, displacement: int, type_: str, value: str, volatile: bool = False) -> None:
+        """Store a float or double."""
+
+    @abstractmethod
+    def compare_exchange(self, base: Value, displacement: int, expected: str, value: str) -> str:
+        """Store `value` if memory holds `expected`; return the i1 whether it did."""
+
+    def load_apart(self, base: Value, displacement: int, type_: str) -> str:
+        """Return an integer or a float that is loaded where control need not come past."""
+        places = dict(self.places)
+        with self.apart():
+            if type_[0] == "i":
+                value = self.load(base, displacement, int(type_[1:]), monotonic=True)
+            else:
+                value = self.load_float(base, displacement, type_, monotonic=True)
+        self.places.clear()
+        self.places.update(places)
+        return value
+
+    def store_type(self, base: Value, displacement: int, type_: str, value: str, volatile: bool = False) -> None:
+        """Store an integer or a float; `volatile`: where and when the guest does it."""
+        if type_[0] == "i":
+            self.store(base, displacement, int(type_[1:]), value, volatile)
+        else:
+            self.store_float(base, displacement, type_, value, volatile)
+
+
+class FlatMemory(GuestMemory):
+    """Plain host accesses, any alignment."""
+
+    def __init__(self, writer: Writer, big_endian: bool) -> None:
+        super().__init__(writer)
+        self._swap = big_endian
+        self._bases: dict[Value, str] = writer.of_block({})
+
+    def start_block(self) -> None:
+        super().start_block()
+        self._bases.clear()
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
         bases = dict(self._bases)
         yield
         self._bases.clear()
@@ -66,7 +123,6 @@ class FlatMemory:
         return writer.value(f"getelementptr i8, ptr {pointer}, i64 {displacement}") if displacement else pointer
 
     def load(self, base: Value, displacement: int, bits: int, monotonic: bool = False, volatile: bool = False) -> str:
-        """Return the guest's value at base + displacement as an i`bits`; `volatile`: even when nothing needs it."""
         writer = self._writer
         pointer = self._pointer(base, displacement)
         mark = "volatile " if volatile else ""
@@ -76,27 +132,7 @@ class FlatMemory:
         value = writer.loaded(f"load {access}, {GUEST_TAG}")
         return swapped(writer, value, bits) if self._swap else value
 
-    def load_apart(self, base: Value, displacement: int, type_: str) -> str:
-        """Return an integer or a float that is loaded where control need not come past."""
-        places = dict(self.places)
-        with self.apart():
-            if type_[0] == "i":
-                value = self.load(base, displacement, int(type_[1:]), monotonic=True)
-            else:
-                value = self.load_float(base, displacement, type_, monotonic=True)
-        self.places.clear()
-        self.places.update(places)
-        return value
-
-    def store_type(self, base: Value, displacement: int, type_: str, value: str, volatile: bool = False) -> None:
-        """Store an integer or a float; `volatile`: where and when the guest does it."""
-        if type_[0] == "i":
-            self.store(base, displacement, int(type_[1:]), value, volatile)
-        else:
-            self.store_float(base, displacement, type_, value, volatile)
-
     def store(self, base: Value, displacement: int, bits: int, value: str, volatile: bool = False) -> None:
-        """Store an i`bits` given as text."""
         writer = self._writer
         if self._swap and bits > 8:
             value = swapped(writer, value, bits)
@@ -163,7 +199,6 @@ class FlatMemory:
         self._writer.void(f"store {mark}{type_} {value}, ptr {pointer}, align 1, {GUEST_TAG}{self._writer.debug}")
 
     def compare_exchange(self, base: Value, displacement: int, expected: str, value: str) -> str:
-        """Store `value` if memory holds `expected`; return the i1 whether it did."""
         writer = self._writer
         if self._swap:
             expected, value = swapped(writer, expected, 32), swapped(writer, value, 32)
@@ -189,11 +224,11 @@ def swapped(writer: Writer, value: str, bits: int) -> str:
     return value if bits == 8 else writer.value(f"call i{bits} @llvm.bswap.i{bits}(i{bits} {value})")
 
 
-class ThunkMemory(FlatMemory):
+class ThunkMemory(GuestMemory):
     """Calls into the host; values pass in guest terms, so nothing is swapped here."""
 
     def __init__(self, writer: Writer, big_endian: bool) -> None:
-        super().__init__(writer, False)
+        super().__init__(writer)
 
     def _address(self, base: Value, displacement: int) -> str:
         if isinstance(base, int):
@@ -301,4 +336,6 @@ class PagedMemory(ThunkMemory):
         writer.label(done)
 
 
-MODELS = {"flat": FlatMemory, "paged": PagedMemory, "thunk": ThunkMemory}
+MODELS: dict[str, Callable[[Writer, bool], GuestMemory]] = {
+    "flat": FlatMemory, "paged": PagedMemory, "thunk": ThunkMemory,
+}  # fmt: skip

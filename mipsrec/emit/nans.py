@@ -15,7 +15,7 @@ from typing import Any
 
 from ..lift.units import Units
 from .current import Current
-from .memory import FlatMemory
+from .memory import GuestMemory
 from .register_file import RegisterFile
 from .state_words import StateWords
 from .types import TYPES
@@ -58,7 +58,7 @@ class NanGuards:
     """
 
     def __init__(
-        self, writer: Writer, symbol: str, units: Units, current: Current, file: RegisterFile, memory: FlatMemory
+        self, writer: Writer, symbol: str, units: Units, current: Current, file: RegisterFile, memory: GuestMemory
     ) -> None:
         self._writer = writer
         self._units = units

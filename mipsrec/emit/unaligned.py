@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .current import Current
 from .integers import Integers, binary
-from .memory import FlatMemory
+from .memory import GuestMemory
 from .writer import Value, Writer, text
 
 
@@ -12,7 +12,7 @@ class UnalignedAccesses:
     """Implements isa.meaning.UnalignedOperations for one function."""
 
     def __init__(
-        self, writer: Writer, current: Current, memory: FlatMemory, integers: Integers, big_endian: bool
+        self, writer: Writer, current: Current, memory: GuestMemory, integers: Integers, big_endian: bool
     ) -> None:
         self._writer = writer
         self._current = current
