@@ -11,7 +11,14 @@ from .arguments import add_function, add_level, add_models, add_program, named_f
 
 DESCRIPTION = """\
 Prints the plan of functions: what the passes of mipsrec/lift decided about each block and instruction, before LLVM IR
-is written. What is the same in two plans is the same in the IR.
+is written. What is the same in two plans is the same in the IR. docs/design/plan.md explains the lines; in short:
+
+  00400724  27bdfff0  addiu sp, sp, -16   ; no-wrap; then-stores sp
+      an instruction with its word; behind ` ; ` what is decided about it
+  branch: saves v0 s1 sp; repeats
+      how the block ends; `saves` are the registers that later blocks look for
+  -> 0040078c: dirty s1 gp; stores s1; loads v0; safepoint
+      a way on: what the state lacks, what goes there, what comes from there, and whether it looks for signals
 
   mipsrec dump-plan --function main prog.elf          of one function
   mipsrec dump-plan prog.elf                          of all

@@ -1,19 +1,24 @@
 """Checks the plans of programs: `python -m tests.lift.checked_plans [PROGRAM...]`.
 
-By default those of all prebuilt guests, and of Debian's busybox where apt can download it, in one way. Leaves: one
-line, or the findings and exit status 1.
+By default those of all prebuilt guests, and of Debian's busybox where apt can download it, in one way. Each is printed
+and parsed, too. Leaves: one line, or the findings and exit status 1.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from mipsrec import pipeline
+from mipsrec.errors import LiftError
 from mipsrec.lift.check import findings
+from mipsrec.lift.ir import FunctionPlan
+from mipsrec.lift.parse import parse
+from mipsrec.lift.text import plan_text
 from mipsrec.options import Options
 from tests.support.debian import sample
 from tests.support.paths import PREBUILT
@@ -34,19 +39,36 @@ def default_programs() -> Iterator[tuple[Path, Sequence[Options]]]:
         print(f"The plans of busybox are NOT checked: {reason}", file=sys.stderr)
 
 
+def text_findings(plan: FunctionPlan, symbol: str) -> list[str]:
+    """Return why the text of a plan does not give the plan again."""
+    try:
+        parse(plan_text(plan, symbol))
+    except LiftError as error:
+        return [f"its text: {error}"]
+    return []
+
+
+def checked(program: tuple[Path, Sequence[Options]]) -> tuple[int, list[str]]:
+    """Return how many plans a program has, and what is wrong with them."""
+    (path, ways), count, found = program, 0, []
+    guest = pipeline.open_guest(path)
+    for options in ways:
+        for symbol, plan in pipeline.plans(guest, options):
+            count += 1
+            for text in [*findings(plan), *text_findings(plan, symbol)]:
+                found.append(f"{path}: {symbol} ({options.memory}, {options.calls}, {options.opt}): {text}")
+    return count, found
+
+
 def main(names: list[str]) -> int:
-    programs = [(Path(name), WAYS) for name in names] or default_programs()
-    checked = wrong = count = 0
-    for path, ways in programs:
-        count += 1
-        guest = pipeline.open_guest(path)
-        for options in ways:
-            for symbol, plan in pipeline.plans(guest, options):
-                checked += 1
-                for text in findings(plan):
-                    wrong += 1
-                    print(f"{path}: {symbol} ({options.memory}, {options.calls}, {options.opt}): {text}")
-    print(f"{checked:,} plans of {count} programs: {wrong} findings")
+    programs = [(Path(name), WAYS) for name in names] or list(default_programs())
+    plan_count = wrong = 0
+    with ProcessPoolExecutor() as workers:
+        for count, found in workers.map(checked, programs):
+            plan_count += count
+            wrong += len(found)
+            print("".join(f"{text}\n" for text in found), end="")
+    print(f"{plan_count:,} plans of {len(programs)} programs: {wrong} findings")
     return 1 if wrong else 0
 
 

@@ -1,0 +1,298 @@
+"""How a plan begins and its blocks end, both ways: a line for each node (nodes.py), and one for each way on.
+
+Enters: nodes, or lines. Leaves: lines, or nodes. A mask that is not there is empty.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from ..convention import Callee
+from ..facts.dirty import with_dirty
+from ..ir import BlockPlan, FunctionPlan, Op
+from ..nodes import (
+    BodyCall,
+    Branch,
+    Call,
+    Destination,
+    Edge,
+    Entry,
+    Goto,
+    Hub,
+    Inlined,
+    Interpret,
+    Jump,
+    Node,
+    Return,
+    Stop,
+    Syscall,
+)
+from .words import Line, Lines, line_text, numbers_text, pcs_text, registers_text, some
+
+_Fields = dict[str, str | bool]
+_DESTINATION = re.compile(
+    r"(?P<pc>register|[0-9a-f]{8})(?: likely (?P<guess>[0-9a-f]{8}))?(?: as (?P<symbol>\S+))?(?P<copied> copied)?"
+    r" with (?P<arguments>.*)\Z"
+)
+
+
+def entry_line(entry: Entry) -> str:
+    """Return the line that says how a plan begins."""
+    fields = {name: some(getattr(entry, name)) for name in ("takes", "gives", "stores", "loads", "clears")}
+    return line_text("  begins", fields | {"sp": entry.sp or ""})
+
+
+def hub_lines(plan: FunctionPlan) -> Iterator[str]:
+    """Yield the lines of what jumps share."""
+    for number, hub in enumerate(plan.hubs.values()):
+        fields = {"sources": pcs_text(hub.sources), "dirty": some(hub.dirty), "stores": some(hub.stores)}
+        yield line_text(f"  hub {number}", fields | {"elsewhere": _destination_text(hub.elsewhere)})
+        for edge in hub.edges.values():
+            yield from _edge_lines(edge, None)
+
+
+def end_lines(plan: FunctionPlan, block: BlockPlan) -> Iterator[str]:
+    """Yield the lines of the node at the end of a block."""
+    end, source = block.end, block.block.start
+    if isinstance(end, Goto):
+        yield line_text("  goto", {"saves": some(end.saves)})
+        yield from _edge_lines(end.edge, source)
+    elif isinstance(end, Branch):
+        yield line_text("  branch", {"saves": some(end.saves), "repeats": end.repeats})
+        yield from _edge_lines(end.taken, source)
+        yield from _edge_lines(end.other, source)
+    elif isinstance(end, Jump):
+        yield line_text("  jump", _jump_fields(plan, end))
+        for edge in end.edges.values():
+            yield from _edge_lines(edge, source)
+    elif isinstance(end, Return):
+        yield _return_line(end, "  ")
+    elif isinstance(end, Syscall):
+        yield line_text("  syscall", {"stores": some(end.stores), "loads": some(end.loads)})
+        yield from _edge_lines(end.after, source)
+    elif isinstance(end, Call):
+        yield from _call_lines(end, source)
+    elif end is not None:
+        yield line_text("  stop" if isinstance(end, Stop) else "  interpret", {"stores": some(end.stores)})
+
+
+def _jump_fields(plan: FunctionPlan, end: Jump) -> _Fields:
+    hubs = list(plan.hubs.values())
+    return {
+        "hub": str(next(n for n, hub in enumerate(hubs) if hub is end.hub)) if end.hub is not None else "",
+        "saves": some(end.saves),
+        "stores": some(end.stores),
+        "elsewhere": _destination_text(end.elsewhere),
+        "unwinds": end.unwinds,
+        "results": numbers_text(end.results),
+    }
+
+
+def _return_line(end: Return, indent: str) -> str:
+    to_caller = registers_text(end.to_caller) if end.to_caller is not None else ""
+    fields = {"stores": some(end.stores), "to-caller": to_caller, "results": numbers_text(end.results)}
+    return line_text(f"{indent}return", fields)
+
+
+def _call_lines(end: Call, source: int) -> Iterator[str]:
+    if end.inlined is not None:
+        way = end.inlined.way
+        taken: _Fields = {"taken": end.inlined.taken}
+        yield line_text("  inlined", taken | {"stores": some(end.inlined.stores), "saves": some(way.saves)})
+        yield from _edge_lines(way.edge, source)
+    if end.body is not None:
+        yield line_text(f"  body {end.body.callee.symbol}", _body_fields(end.body))
+        yield from _edge_lines(end.body.after, source)
+        yield from _edge_lines(end.body.elsewhere, source, "elsewhere ->")
+    fields: _Fields = {
+        "to": _destination_text(end.to),
+        "conditional": end.conditional,
+        "exposes": registers_text(end.exposes) if end.exposes is not None else "",
+        "stores-ra": some(end.stores_ra),
+        "stores": some(end.stores),
+        "keeps": some(end.keeps),
+        "returned": some(end.returned),
+        "loads": some(end.loads),
+    }
+    yield line_text("  call", fields)
+    yield from _edge_lines(end.after, source)
+
+
+def _body_fields(body: BodyCall) -> _Fields:
+    return {
+        "arguments": numbers_text(body.arguments),
+        "checks-ra": body.checks_ra,
+        "stores-sp": body.stores_sp,
+        "stores": some(body.stores),
+        "keeps": some(body.keeps),
+        "saves": some(body.saves),
+        "loads": some(body.loads),
+        "returned": some(body.returned),
+        "loads-elsewhere": some(body.loads_elsewhere),
+    }
+
+
+def _edge_lines(edge: Edge, source: int | None, arrow: str = "->") -> Iterator[str]:
+    fields: _Fields = {
+        "from": f"{edge.source:08x}" if edge.source != source else "",
+        "dirty": some(edge.dirty),
+        "stores": some(edge.stores),
+        "loads": some(edge.loads),
+        "safepoint": edge.has_safepoint,
+        "polls": some(edge.polls),
+        "leaves": _destination_text(edge.leaves) if edge.leaves is not None else "",
+        "copied": edge.copy is not None,
+    }
+    yield line_text(f"  {arrow} {edge.target:08x}", fields)
+    if edge.copy is not None and isinstance(edge.copy.end, Return):
+        yield _return_line(edge.copy.end, "     ")
+
+
+def _destination_text(to: Destination) -> str:
+    likely = f" likely {to.guess:08x}" if to.guess is not None else ""
+    callee = f" as {to.callee.symbol}" if to.callee is not None else ""
+    place = f"{to.pc:08x}" if to.pc is not None else "register"
+    return f"{place}{likely}{callee}{' copied' if to.is_copied else ''} with {numbers_text(to.arguments) or '-'}"
+
+
+# ---- reading ----
+
+
+class Ends:
+    """Reads the nodes of a plan. `callees` are those that it may lead to, by pc."""
+
+    def __init__(self, plan: FunctionPlan, callees: Mapping[int, Callee]) -> None:
+        self._plan = plan
+        self._callees = callees
+        self._hubs: list[Hub] = []
+
+    def entry(self, line: Line) -> Entry:
+        takes, gives, stores, loads, clears = map(line.registers, ("takes", "gives", "stores", "loads", "clears"))
+        return Entry(takes, gives, stores, loads, clears, line.value("sp"))
+
+    def hub(self, line: Line, lines: Lines) -> None:
+        """Read a hub, and its edges from the front of the lines."""
+        sources, dirty, stores = line.pcs("sources"), line.registers("dirty"), line.registers("stores")
+        first = self._plan.function.blocks.get(sources[0]) if sources else None
+        table = self._plan.function.jump_tables.get(first.terminator_pc) if first is not None else None
+        if table is None:
+            line.refuse("its first source ends in no jump by a table")
+        hub = Hub(table.cases, self._destination(line, line.value("elsewhere")), sources, dirty, stores)
+        while lines.next_is("->"):
+            edge = self._edge(lines, 0)
+            hub.edges[edge.target] = edge
+        self._hubs.append(hub)
+        self._plan.hubs[hub.cases] = hub
+
+    def end(self, block: BlockPlan, lines: Lines) -> Node:
+        """Return the node that the lines at the end of a block say."""
+        source = block.block.start
+        if lines.next_is("inlined", "body", "call"):
+            return self._call(lines, source)
+        line = lines.take()
+        kind = line.word(0)
+        if kind == "goto":
+            saves = line.registers("saves")
+            return Goto(self._edge(lines, source), saves)
+        if kind == "branch":
+            return self._branch(line, lines, source)
+        if kind == "jump":
+            return self._jump(line, lines, source)
+        if kind == "return":
+            return _read_return(line)
+        if kind == "syscall":
+            stores, loads = line.registers("stores"), line.registers("loads")
+            return Syscall(stores, loads, self._edge(lines, source))
+        if kind not in ("stop", "interpret"):
+            line.refuse("no line of the end of a block begins so")
+        stores = line.registers("stores")
+        return Stop(stores) if kind == "stop" else Interpret(stores)
+
+    def _branch(self, line: Line, lines: Lines, source: int) -> Branch:
+        saves, repeats = line.registers("saves"), line.has("repeats")
+        return Branch(self._edge(lines, source), self._edge(lines, source), saves, repeats)
+
+    def _jump(self, line: Line, lines: Lines, source: int) -> Jump:
+        number, hub = line.value("hub"), None
+        if number is not None:
+            at = line.integer(number)
+            if not 0 <= at < len(self._hubs):
+                line.refuse(f"there is no hub {number}")
+            hub = self._hubs[at]
+        saves, stores, unwinds = line.registers("saves"), line.registers("stores"), line.has("unwinds")
+        elsewhere, results = self._destination(line, line.value("elsewhere")), line.numbers(line.value("results") or "")
+        edges: dict[int, Edge] = {}
+        while lines.next_is("->"):
+            edge = self._edge(lines, source)
+            edges[edge.target] = edge
+        return Jump(edges, hub, saves, stores, elsewhere, unwinds, results)
+
+    def _call(self, lines: Lines, source: int) -> Call:
+        inlined = self._inlined(lines, source) if lines.next_is("inlined") else None
+        body = self._body(lines, source) if lines.next_is("body") else None
+        line = lines.take("call")
+        exposes = line.registers("exposes") if line.is_there("exposes") else None
+        to, conditional = self._destination(line, line.value("to")), line.has("conditional")
+        stores_ra, stores, keeps = map(line.registers, ("stores-ra", "stores", "keeps"))
+        returned, loads = line.registers("returned"), line.registers("loads")
+        after = self._edge(lines, source)
+        return Call(conditional, to, exposes, stores_ra, stores, keeps, returned, loads, after, body, inlined)
+
+    def _inlined(self, lines: Lines, source: int) -> Inlined:
+        line = lines.take()
+        blocks, inline = self._plan.sites[source].inlined, self._plan.partial_inline
+        if blocks is None or inline is None:
+            line.refuse("the call is none of the function itself, of which a part is inlined")
+        test = tuple(Op(pc, instruction) for pc, instruction in inline.test)
+        taken, stores, saves = line.has("taken"), line.registers("stores"), line.registers("saves")
+        return Inlined(test, taken, blocks, stores, Goto(self._edge(lines, source), saves))
+
+    def _body(self, lines: Lines, source: int) -> BodyCall:
+        line = lines.take()
+        callee = self._plan.sites[source].body
+        if callee is None or callee.frame is None or callee.symbol != line.word(1):
+            line.refuse("the callee at this place has no body of this name")
+        arguments = line.numbers(line.value("arguments") or "")
+        checks_ra, stores_sp = line.has("checks-ra"), line.has("stores-sp")
+        stores, keeps, saves = map(line.registers, ("stores", "keeps", "saves"))
+        loads, returned, loads_elsewhere = map(line.registers, ("loads", "returned", "loads-elsewhere"))
+        after, elsewhere = self._edge(lines, source), self._edge(lines, source, "elsewhere")
+        return BodyCall(
+            callee, callee.frame, arguments, stores, keeps, checks_ra, stores_sp, returned, loads_elsewhere, elsewhere,
+            saves, loads, after,
+        )  # fmt: skip
+
+    def _edge(self, lines: Lines, source: int, begin: str = "->") -> Edge:
+        line = lines.take(begin)
+        target, start, dirty = line.pc(line.head[-1]), line.one_pc("from"), line.registers("dirty")
+        stores, loads, polls = map(line.registers, ("stores", "loads", "polls"))
+        has_safepoint, copy = line.has("safepoint"), None
+        leaves = self._destination(line, line.value("leaves")) if line.is_there("leaves") else None
+        if line.has("copied"):
+            if target not in self._plan.blocks:
+                line.refuse("what is copied is no block of the function")
+            copy = with_dirty(self._plan.blocks[target], self._plan.units, dirty)
+            copy.end = _read_return(lines.take("return"))
+        source = source if start is None else start
+        return Edge(source, target, dirty, stores, loads, has_safepoint, polls, leaves, copy)
+
+    def _destination(self, line: Line, text: str | None) -> Destination:
+        found = _DESTINATION.match(text or "")
+        if found is None:
+            line.refuse("it says nowhere where it leads")
+        pc = None if found["pc"] == "register" else line.pc(found["pc"])
+        guess = line.pc(found["guess"]) if found["guess"] is not None else None
+        symbol, place, callee = found["symbol"], guess if pc is None else pc, None
+        if symbol is not None:
+            callee = self._callees.get(place) if place is not None else None
+            if callee is None or callee.symbol != symbol:
+                line.refuse(f"no callee at this place is {symbol}")
+        arguments = line.numbers(found["arguments"] if found["arguments"] != "-" else "")
+        return Destination(pc, arguments, callee, guess, found["copied"] is not None)
+
+
+def _read_return(line: Line) -> Return:
+    stores = line.registers("stores")
+    to_caller = line.registers("to-caller") if line.is_there("to-caller") else None
+    return Return(stores, to_caller, line.numbers(line.value("results") or ""))
