@@ -61,7 +61,8 @@ test: venv
 	$(PY) -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # What needs neither the host nor a recompiled program.
-QUICK := isa elf analysis $(addprefix repository/test_,commits.py import_circles.py layers.py processor_names.py sizes.py tests.py) \
+QUICK := isa elf analysis lift \
+    $(addprefix repository/test_,commits.py import_circles.py layers.py processor_names.py sizes.py tests.py) \
     cli/test_guest_words.py cli/test_old_names.py
 
 quick: check

@@ -22,10 +22,10 @@ from tests.support.sampling import cases_left_out
 _own_folders: list[str] = []
 LONGEST_FIRST = """
 gdb/test_packets programs/test_programs server/test_server_faults programs/test_samples fuzz/test_instructions
-runtime/test_threads conformance/test_gcc lift/test_vectorize server/test_compile_server runtime/test_profile_samples
+runtime/test_threads conformance/test_gcc emit/test_vectorize server/test_compile_server runtime/test_profile_samples
 cli/test_build_store runtime/test_changed_code cli/test_build_farm repository/test_packaging cli/test_verify_agreement
-runtime/test_dynamic_tools emit/test_vectors_lifted lift/test_scalar_promotion cli/test_bad_input emit/test_unwinding
-runtime/test_store server/test_setting_aside testfloat/test_testfloat runtime/test_dynamic lift/test_policy
+runtime/test_dynamic_tools emit/test_vectors_lifted emit/test_scalar_promotion cli/test_bad_input emit/test_unwinding
+runtime/test_store server/test_setting_aside testfloat/test_testfloat runtime/test_dynamic programs/test_policy
 runtime/test_guest_ends lift/test_check runtime/test_sockets fuzz/test_interpreter_beside_unicorn cli/test_launcher
 runtime/test_system_calls runtime/test_host_library emit/test_float_branches conformance/test_debian_programs
 cli/test_profile_page cli/test_cache_obstacles cli/test_without_cache runtime/test_c_layers analysis/test_cost

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from mipsrec import pipeline
@@ -16,7 +15,7 @@ from mipsrec.lift.ir import FunctionPlan, Op
 from mipsrec.lift.options import LiftOptions
 from mipsrec.lift.pipeline import passes_up_to
 from mipsrec.options import Options
-from tests.support.compiled import BARE, compile_guest
+from tests.support.assembler import assembled_guest
 
 R = tuple(1 << number for number in range(32))
 """The bits of the general-purpose registers."""
@@ -38,7 +37,7 @@ class Snippets:
     """Functions in assembly, by name: one program for each byte order. Labels inside are numbers."""
 
     def __init__(self, functions: Mapping[str, str]) -> None:
-        self._text = ".set noreorder\n.set noat\n.set nomacro\n.set mips32r2\n.text\n" + "".join(
+        self.text = ".set noreorder\n.set noat\n.set nomacro\n.set mips32r2\n.text\n" + "".join(
             f".globl {name}\n.type {name}, @function\n{name}:\n{text}\n.text\n.size {name}, . - {name}\n"
             for name, text in (functions | {"__start": "jr $31\nnop"}).items()  # type: ignore[operator]
         )
@@ -47,9 +46,7 @@ class Snippets:
     def guest(self, order: str = "little") -> pipeline.Guest:
         """Return the program."""
         if order not in self._guests:
-            with TemporaryDirectory() as folder:
-                path = compile_guest(Path(folder), order, self._text, *BARE, language="assembler")
-                self._guests[order] = pipeline.open_guest(path)
+            self._guests[order] = assembled_guest(self.text, order)
         return self._guests[order]
 
     def plan(

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from mipsrec import pipeline
 from mipsrec.flow.graph import Graph
 from mipsrec.lift.passes.no_wrap import KnownAddresses
 from tests.lift.plans import Snippets, marked
-from tests.support.compiled import BARE, compile_guest
+from tests.support.assembler import assembled_guest
 
 # The immediates of those that do not wrap are even.
 CODE = """
@@ -77,8 +74,8 @@ def test_marked() -> None:
     assert marked(SNIPPETS.plan("idle"), "no_wrap") == []
 
 
-def test_no_wrap_additions(tmp_path: Path) -> None:
-    guest = pipeline.open_guest(compile_guest(tmp_path, "little", CODE, *BARE, language="assembler"))
+def test_no_wrap_additions() -> None:
+    guest = assembled_guest(CODE, "little")
     function = guest.function("__start")
     addresses = KnownAddresses(Graph.reached(function, [function.start]), 0)
     exact, wrapping = [], []
