@@ -89,24 +89,22 @@ def _read(text: str, where: str, line_before: int) -> _PlanText:
     first, second, *rest = [Line(number, line, where, OP_DIVIDER if is_op(line) else ": ") for number, line in numbered]
     guest = read_head(first, second)
     found = _PlanText(guest, second, numbered[-1][0], [], {})
-    block, here, copy = None, _BlockText(second), False
+    block, here, is_copy = None, _BlockText(second), False
     for line in rest:
         if line.head[:1] == ["block"] or line.head[:2] == ["other", "block"]:
             block = read_block(line)
             guest.function.blocks[block.start] = block
-            here, copy = found.blocks.setdefault(block.start, _BlockText(line)), False
+            here, is_copy = found.blocks.setdefault(block.start, _BlockText(line)), False
         elif block is None:
             if not read_guest_line(guest, line):
                 found.decided.append(line)
         elif is_op(line.text):
-            pc = line.pc(line.word(0))
-            (here.copies[-1] if copy else here.ops)[pc] = line
-            instruction = instruction_of(line)
-            if not copy:
-                add_instruction(block, line, instruction)
+            (here.copies[-1] if is_copy else here.ops)[line.pc(line.word(0))] = line
+            if not is_copy:
+                add_instruction(block, line, instruction_of(line))
         elif line.word(0) == "in-place":
             here.copies.append({})
-            copy = True
+            is_copy = True
         else:
             here.others.append(line)
     _check(guest, second)
@@ -122,7 +120,7 @@ def _check(guest: GuestPart, line: Line) -> None:
     for block in blocks.values():
         has_slot = block.end in (End.BRANCH, End.JUMP, End.CALL, End.RETURN, End.INDIRECT)
         if has_slot and (block.terminator is None or (block.target is None and block.end in (End.BRANCH, End.JUMP))):
-            line.refuse(f"the block at {block.start:08x} has no end")
+            line.refuse(f"the block at {block.start:08x} lacks its terminator or its target")
 
 
 def _decide(plan: FunctionPlan, read: _PlanText) -> None:

@@ -33,6 +33,7 @@ _AFTER = re.compile(r"^# after: (\S+)$", re.MULTILINE)
 
 
 def files() -> list[Path]:
+    """Return the files of tests/lift/plans/."""
     return sorted(FOLDER.glob("*.plan"))
 
 

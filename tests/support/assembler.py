@@ -52,9 +52,9 @@ class AssemblyError(Exception):
 
 @dataclass(frozen=True)
 class _Place:
-    """The number of a line in the text, and the guest pc of what it says."""
+    """The number of a statement in the text, and the guest pc of what it says."""
 
-    line: int
+    statement: int
     pc: int
 
 
@@ -77,14 +77,15 @@ class _Program:
         self.labels: dict[str, int] = {}
         self.numbered: dict[str, list[_Place]] = {}
         self.sizes: dict[str, int] = {}
-        self.line = 0
+        self.statement = 0
 
     @property
     def here(self) -> _Place:
-        return _Place(self.line, self.current.here)
+        return _Place(self.statement, self.current.here)
 
     def add(self, line: str) -> None:
-        self.line += 1
+        """Put what a line says into its section."""
+        self.statement += 1
         while match := re.match(r"\s*([A-Za-z_.$][\w.$]*|\d+):", line):
             if match[1].isdigit():
                 self.numbered.setdefault(match[1], []).append(self.here)
@@ -124,7 +125,7 @@ class _Program:
             return (value - low) >> 16 if match[1] == "hi" else low
         if match := re.fullmatch(r"(\d+)([bf])", text):
             places = self.numbered.get(match[1], [])
-            found = [one.pc for one in places if (one.line <= at.line) == (match[2] == "b")]
+            found = [one.pc for one in places if (one.statement <= at.statement) == (match[2] == "b")]
             if not found:
                 raise AssemblyError(f"no label {text}")
             return found[-1 if match[2] == "b" else 0]

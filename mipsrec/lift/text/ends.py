@@ -168,6 +168,7 @@ class Ends:
         self._hubs: list[Hub] = []
 
     def entry(self, line: Line) -> Entry:
+        """Return how a plan begins."""
         takes, gives, stores, loads, clears = map(line.registers, ("takes", "gives", "stores", "loads", "clears"))
         return Entry(takes, gives, stores, loads, clears, line.value("sp"))
 

@@ -58,6 +58,7 @@ def numbers_text(numbers: Iterable[int]) -> str:
 
 
 def pcs_text(pcs: Iterable[int]) -> str:
+    """Return guest pcs as eight hexadecimal digits each."""
     return " ".join(f"{pc:08x}" for pc in pcs)
 
 
@@ -97,6 +98,7 @@ class Line:
             self._fields[name] = value
 
     def refuse(self, why: str) -> NoReturn:
+        """Raise LiftError with the number and the beginning of the line."""
         raise LiftError(f"{self._where}:{self.number}: {self.text[:60]}: {why}")
 
     def word(self, index: int) -> str:
@@ -118,6 +120,7 @@ class Line:
         return self._fields.pop(name) if name in self._fields else None
 
     def words(self, name: str) -> list[str]:
+        """Take a field of words; none if it is left out."""
         return (self.value(name) or "").split()
 
     def registers(self, name: str) -> int:
@@ -142,31 +145,38 @@ class Line:
         return tuple(found)
 
     def register(self, name: str) -> int:
+        """Return the number of a general-purpose register."""
         if name not in _NUMBERS:
             self.refuse(f"there is no general-purpose register {name}")
         return _NUMBERS[name]
 
     def pc(self, text: str) -> int:
+        """Return a guest pc; a `limit` may be the end of the address space."""
         if not _PC.match(text):
             self.refuse(f"{text or 'nothing'} is no pc of eight hexadecimal digits")
         return int(text, 16)
 
     def pcs(self, name: str) -> list[int]:
+        """Take a field of guest pcs."""
         return [self.pc(word) for word in self.words(name)]
 
     def one_pc(self, name: str) -> int | None:
+        """Take a field that is a guest pc; None if it is left out."""
         value = self.value(name)
         return self.pc(value) if value is not None else None
 
     def integer(self, text: str) -> int:
+        """Return a decimal number."""
         if not re.fullmatch(r"-?[0-9]{1,10}", text):
             self.refuse(f"{text or 'nothing'} is no number")
         return int(text)
 
     def integers(self, name: str) -> list[int]:
+        """Take a field of decimal numbers."""
         return [self.integer(word) for word in self.words(name)]
 
     def name(self, word: str) -> str:
+        """Return the guest's name that a word stands for."""
         try:
             return unquoted(word)
         except (ValueError, OverflowError):
