@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:
 	@echo 'make demo         recompile the samples and run them'
 	@echo 'make test         run the tests (ARGS=tests/elf/test_load_elf.py for some of them, JOBS=8 for more processes)'
-	@echo 'make quick        make check, and the tests that need no host, in two minutes: before each commit'
+	@echo 'make quick        make check, and the tests that need no host, in minutes: before each commit'
 	@echo 'make check        ruff, mypy, the contracts of plans, and the C compilers'"'"' warnings'
 	@echo 'make conformance  gcc'"'"'s own tests, and programs beside other executors (ARGS=--help)'
 	@echo 'make fuzz         random instructions in every executor and two outside judges (SECONDS=600 ARGS=--help)'

@@ -40,9 +40,13 @@ TRANSLATED = "png"
 """The program whose translation is timed."""
 
 
+NEEDED = ("saved-registers", "guarded-accesses")
+"""Passes without which the plan of the others is none."""
+
+
 def _without_pass(name: str) -> Callable[[], None]:
     def switch() -> None:
-        kept = tuple(one for one in build.PIPELINE if one.name != name.replace("_", "-"))
+        kept = tuple(one for one in build.PIPELINE if one.name != name)
         assert len(kept) == len(build.PIPELINE) - 1, name
         build.decide.__defaults__ = (kept,)
 
@@ -74,13 +78,7 @@ SWITCHES: dict[str, Callable[[], None]] = {
     "saved-register handoff": _replacing(policy, "framed_functions", lambda program: set()),
     "registers dead at a self-call": _replacing(policy, "with_dead_registers", lambda function, frame, takes: frame),
     "partial inlining": _replacing(build, "find_partial_inline", lambda function: None),
-    **{
-        name.replace("_", " "): _without_pass(name)
-        for name in (
-            "fp_pair_forms", "no_wrap", "polled_loads", "vectorize", "scalar_promotion", "access_merge", "unaligned",
-            "switches", "trapping_loads", "silent_stores", "spin_loads",
-        )
-    },
+    **{one.name: _without_pass(one.name) for one in build.PIPELINE if one.name not in NEEDED},
 }  # fmt: skip
 
 
