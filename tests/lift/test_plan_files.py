@@ -11,6 +11,7 @@ from mipsrec.lift.check import findings
 from mipsrec.lift.parse import parse, split_plans
 from mipsrec.lift.pipeline import PIPELINE, Pass
 from tests.lift.plan_files import decided, differences, files, text_as_decided
+from tests.support.paths import ROOT
 
 LINES = """
     frame guess table callee in-ssa begins promoted variable vectorized access step hub two-floats iterations switch
@@ -48,3 +49,9 @@ def test_the_files_show_all_words() -> None:
     parts = (part for line in text.splitlines() for part in re.split(r": | ; |; ", line)[1:])
     fields = {part.split()[0] for part in parts if part.strip()}
     assert [word for word in FIELDS if word not in fields] == []
+
+
+def test_the_page_explains_all_words() -> None:
+    page = (ROOT / "docs" / "design" / "plan.md").read_text().partition("## Looking at a plan")[2]
+    prose = re.sub(r"\n    .*", "", page)
+    assert [word for word in LINES + FIELDS if not re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", prose)] == []
