@@ -42,6 +42,7 @@ def plans_of(guest: Path) -> list[tuple[str, FunctionPlan]]:
     return list(plans(guest))
 
 
+@pytest.mark.sampled  # `make check` looks at all
 @pytest.mark.parametrize(
     ("guest", "options"),
     CASES,
