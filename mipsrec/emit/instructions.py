@@ -119,7 +119,8 @@ class InstructionWriter:
         else:
             machine.set_gpr(instruction.rt, machine.flat.word_of(*word))
         machine.current.op = PLAIN
-        self._machine.registers.put(op.stores_after, volatile=True)
+        if op.stores_after:
+            self._machine.registers.put(op.stores_after, volatile=True)
 
     def expose(self, stores: int) -> None:
         """Make memory, and the registers that callees preserve, what a landing pad must find if what follows throws."""
@@ -148,7 +149,8 @@ class InstructionWriter:
         base = machine.gpr(first.rs)
         if effects(first.row).loads:
             machine.set_gpr(first.rt, machine.unaligned.load_word_unaligned(base, word.displacement))
-            machine.registers.put(op.stores_after, volatile=True)
+            if op.stores_after:
+                machine.registers.put(op.stores_after, volatile=True)
         else:
             machine.unaligned.store_word_unaligned(base, word.displacement, machine.gpr(first.rt))
         machine.current.op = PLAIN
