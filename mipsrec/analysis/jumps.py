@@ -114,9 +114,9 @@ class JumpResolver:
         gp = machine.gpr(GP)
         function.gp = gp if isinstance(gp, int) else self._gp
         known = {} if function.gp is None else {GP: function.gp}
-        for register in CALLEE_SAVED:
+        for register in set(CALLEE_SAVED) - {GP, SP}:
             value = machine.gpr(register)
-            if isinstance(value, int) and register not in (GP, SP):
+            if isinstance(value, int):
                 known[register] = value
         return known
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from ..errors import BuildError
 from ..files.trust import distrust, resolve
 from ..options import Options
-from ..target.cpu import cpus_to_run
+from ..target.cpu import choice_of, cpus_to_run
 from .folders import cache_folder, code_path, has_folder, own_folder, variant_of
 
 SYSTEM = ("/var/cache/mipsrec", "/usr/lib/mipsrec/cache")
@@ -70,7 +70,7 @@ def variants_to_run(options: Options) -> list[str]:
     """Return the variants whose code the host takes, the best first."""
     if not is_default(options):
         return [variant_of(options)]
-    return [f"flat-direct-auto-{cpu.name}" for cpu in reversed(cpus_to_run())]
+    return [variant_of(Options(cpu=choice_of(cpu.name))) for cpu in reversed(cpus_to_run())]
 
 
 def is_default(options: Options) -> bool:

@@ -67,7 +67,14 @@ _POISON = ("poison",) * len(ARGUMENTS)
 MIDDLE = _HOST.middle
 """Where lifted code points in the state."""
 _STATE = f"  %s = getelementptr i8, ptr %middle, i64 {-MIDDLE}"
-_PARAMETERS = ", ".join(["ptr noalias %middle", *(f"i32 %r{number}.in" for number in ARGUMENTS), "i32 %pc.in"])
+
+
+def parameter(number: int) -> str:
+    """Return the parameter that a general-purpose register of ARGUMENTS comes in."""
+    return f"%r{number}.in"
+
+
+_PARAMETERS = ", ".join(["ptr noalias %middle", *(f"i32 {parameter(number)}" for number in ARGUMENTS), "i32 %pc.in"])
 
 
 def declaration(symbol: str) -> str:
@@ -130,7 +137,7 @@ def _results_taken_apart() -> str:
     return "".join(f"  %r{n}.out = extractvalue {RESULT} %result, {place}\n" for n, place in _PLACES.items())
 
 
-_CARRIED_STORES = _state_stores({n: f"%r{n}.in" for n in CARRIED})
+_CARRIED_STORES = _state_stores({number: parameter(number) for number in CARRIED})
 HOST_EDGES = f"""\
 {llvm_declaration("mr_call")}
 
@@ -160,7 +167,7 @@ define hidden i32 @mr_enter(ptr %s, ptr %function) nounwind {{
 
 define hidden {_TYPE} @run_nested({_PARAMETERS}) nounwind {{
 {_STATE}
-{_CARRIED_STORES}  %pc = call i32 @mr_run_nested(ptr %s, i32 %pc.in, i32 %r{_BOUND}.in)
+{_CARRIED_STORES}  %pc = call i32 @mr_run_nested(ptr %s, i32 %pc.in, i32 {parameter(_BOUND)})
 {_results_of_host()}\
 }}
 
@@ -208,7 +215,7 @@ class Calls:
     def head(self, symbol: str, scope: int, small: bool = False) -> str:
         """Return what follows the linkage of a definition, and begins its first block.
 
-        `%s` is the state, parameters are named `%rN.in`.
+        `%s` is the state, parameters are named as `parameter` says.
         """
         size = " optsize" if small else ""
         return f"{_TYPE} @{symbol}({_PARAMETERS}) #0{size} !dbg !{scope} {{\nentry:\n{_STATE}"

@@ -7,7 +7,7 @@ from collections.abc import Container
 from ..lift.convention import ARGUMENTS, RESULTS
 from ..lift.ir import FunctionPlan
 from ..state import SP
-from .calls import Calls
+from .calls import Calls, parameter
 from .machine import IrMachine
 from .writer import Value, Writer, location
 
@@ -28,7 +28,7 @@ class Emission:
 
         assert plan.entry is not None
         self.entry = plan.entry
-        self.stack_bound = {None: None, "state": "%sp.in", "parameter": f"%r{SP}.in"}[plan.entry.sp]
+        self.stack_bound = {None: None, "state": "%sp.in", "parameter": parameter(SP)}[plan.entry.sp]
         """The value of sp when the function was entered, if it is at hand."""
 
     def at(self, pc: int) -> None:

@@ -10,7 +10,7 @@ from ..lift.ir import Frame
 from ..lift.options import LiftOptions
 from ..state import RA, SP
 from .call_ends import complete_state
-from .calls import BACK, Calls
+from .calls import BACK, Calls, parameter
 from .function import LiftedFunction
 from .memory import MODELS
 from .state_words import StateWords
@@ -24,11 +24,11 @@ def write_body_thunk(
     writer = Writer()
     memory, state = MODELS[options.memory](writer, options.big_endian), StateWords(writer)
     calls = Calls(writer, options)
-    stack = f"%r{SP}.in"
+    stack = parameter(SP)
 
     def register(number: int) -> Value:
         if number in ARGUMENTS:
-            return f"%r{number}.in"
+            return parameter(number)
         return state.gpr(number)
 
     writer.lines.append(calls.head(callee.symbol, scope))
@@ -36,7 +36,7 @@ def write_body_thunk(
         writer.debug = location(saved.pc, scope)
         memory.store(stack, saved.displacement, 32, text(register(saved.register)))
     writer.debug = location(function.start, scope)
-    returned = calls.call_body(callee, [f"%r{number}.in" for number in ARGUMENTS])
+    returned = calls.call_body(callee, [parameter(number) for number in ARGUMENTS])
     flag = writer.value(f"icmp eq i32 {returned.pc}, {text(BACK)}")
     writer.void(f"br i1 {flag}, label %back, label %other, {LIKELY}")
     writer.label("other")
@@ -45,7 +45,7 @@ def write_body_thunk(
     writer.label("back")
     memory.start_block()
     found = complete_state(memory, state, frame, stack, returned.results)
-    calls.give_back(found.get(RA, f"%r{RA}.in"), results)
+    calls.give_back(found.get(RA, parameter(RA)), results)
     lines = [*writer.lines, "}", ""]
     return LiftedFunction(
         callee.symbol, function.name, "\n".join(lines), (function.start,), frozenset({callee.body}), 0, function.start
@@ -60,7 +60,7 @@ def write_start_thunk(
     calls = Calls(writer, options)
     writer.lines.append(calls.head(callee.symbol, scope))
     writer.debug = location(function.start, scope)
-    calls.tail_call_entries(entries.symbol, function.start, lambda number: f"%r{number}.in")
+    calls.tail_call_entries(entries.symbol, function.start, parameter)
     lines = [*writer.lines, "}", ""]
     called = frozenset({entries.symbol})
     pcs = frozenset(writer.pcs)

@@ -7,6 +7,8 @@ from ..isa import Instruction
 from ..isa.disassembly import disassemble
 from ..isa.effects import effects
 from ..lift.ir import PLAIN, BlockPlan, MergedLoad, MergedStore, Op, UnalignedWord
+from ..state import SP
+from .calls import parameter
 from .emission import Emission
 from .writer import Value, text
 
@@ -134,7 +136,7 @@ class InstructionWriter:
         writer, machine, instruction = self._writer, self._machine, op.instruction
         low, high = self._frame.extent
         address = machine.add(machine.gpr(instruction.rs), (instruction.imm + 8 - low) & 0xFFFFFFFF)
-        distance = writer.value(f"sub i32 {text(address)}, %r29.in")
+        distance = writer.value(f"sub i32 {text(address)}, {parameter(SP)}")
         near = writer.value(f"icmp ult i32 {distance}, {high - low + 16}")
         self.stray = near if self.stray is None else writer.value(f"or i1 {self.stray}, {near}")
 

@@ -9,6 +9,7 @@ from ..lift.ir import Frame
 from ..lift.units import PAIR, Unit
 from ..state import RA, SP, slot_offset
 from .accesses import pointer_of
+from .calls import parameter
 from .edges import EdgeWriter
 from .emission import Emission
 from .types import TYPES
@@ -97,7 +98,7 @@ class Prologue:
         self._emission.at(function.start)
         for saved in frame.saved:
             if saved.register != RA:
-                value = machine.memory.load(f"%r{SP}.in", saved.displacement, 32)
+                value = machine.memory.load(parameter(SP), saved.displacement, 32)
                 writer.void(f"store i32 {value}, ptr %r{saved.register}")
         writer.void(f"br label %{self._edges.entry(function.start)}")
 

@@ -212,17 +212,13 @@ class RegisterFile:
             elif unit.bits & stored:
                 self._store(unit, f"%s.{unit.name}, {STATE_TAG}", mark)
 
-    def reload(self, wanted: int, known: Mapping[int, Value] | None = None) -> None:
-        """Load units from the state into their allocas, if they have any; `known` ones, by number, are at hand."""
+    def reload(self, wanted: int) -> None:
+        """Load units from the state into their allocas, if they have any."""
         wanted &= ~self._memory_resident
         if not wanted:
             return
         for unit in self.units.all:
             if unit.bits & wanted:
-                number = unit.bits.bit_length() - 1
-                if known and number in known:
-                    self._writer.void(f"store i32 {text(known[number])}, ptr %{unit.name}")
-                    continue
                 value = self._from_state(unit)
                 if unit.type == PAIR and unit.bits & self.split_out:
                     self.cache[unit] = value

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from ..lift.convention import CARRIED, RESULTS, entries_of, symbol_of
 from ..lift.ir import BlockPlan
 from ..lift.nodes import Return
-from ..state import SP
+from ..state import RA, SP
+from .calls import parameter
 from .emission import Emission
 from .instructions import InstructionWriter
 from .writer import UNLIKELY, Value, text
@@ -40,7 +41,7 @@ class ReturnWriter:
             self._return_complete_if(stray, end, target)
         if self._frame.dead_at_self_call:
             machine.finish_floats()
-            self._return_complete_if(writer.value(f"icmp ne i32 {text(target)}, %r31.in"), end, target)
+            self._return_complete_if(writer.value(f"icmp ne i32 {text(target)}, {parameter(RA)}"), end, target)
         machine.registers.flush(end.to_caller)
         self._calls.give_back_frame(self._results(end))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..analysis import Block, Function
 from ..isa import NOP, Instruction
-from ..isa.effects import ACCESS_BYTES
+from ..isa.effects import ACCESS_BYTES, LAST_BIT
 
 if TYPE_CHECKING:
     from ..flow.graph import Graph
@@ -166,12 +166,16 @@ class Op:
     checked: bool = False
     """It is a store that may go to where registers are saved: the code checks its address (saved_registers)."""
     on_exit: int = 0
-    """The bits of the registers that the state lacks when it is performed (facts/dirty.py). They are stored if it
-    leaves the function, those `on_view` if it shows FCSR. `stores` is what is stored before, for a landing pad, and
-    `stores_after` what is stored right after it."""
-    on_view: int = 0
+    """The bits of the registers that the state lacks when it is performed (facts/dirty.py): they are stored if it
+    leaves the function. `stores` is what is stored before, for a landing pad, and `stores_after` what is stored right
+    after it."""
     stores: int = 0
     stores_after: int = 0
+
+    @property
+    def on_view(self) -> int:
+        """What is stored if it shows FCSR: the record of the last instruction that computed."""
+        return self.on_exit & 1 << LAST_BIT
 
 
 PLAIN = Op(0, NOP)
@@ -197,8 +201,10 @@ class BlockPlan:
     is_inlined: bool = False
     link: int = 0
     """The register that gets the return address, before the slot may read it; or 0."""
+    written: int = 0
+    """The bits of the registers that its instructions write, and those that the state lacks after the last one
+    (facts/dirty.py)."""
     dirty_out: int = 0
-    """The bits of the registers that the state lacks after the last instruction (facts/dirty.py)."""
     end: Node | None = None
     """How control goes on (terminators.py)."""
 

@@ -154,9 +154,7 @@ class _Ends:
         to_caller = None
         if plan.frame is not None and pc in plan.frame.returns:
             to_caller = dirty & ~(stored_by_caller(plan.frame) | RESULT_BITS | plan.frame.dead_at_self_call)
-        results = plan.context.results_at_hand(pc)
-        for op in block.ops:
-            results |= plan.units.masks(op.instruction)[1] & RESULT_BITS
+        results = plan.context.results_at_hand(pc) | block.written
         return Return(dirty & ~kept, to_caller, numbers_in(results, RESULTS))
 
     def _syscall(self, block: BlockPlan) -> Syscall:

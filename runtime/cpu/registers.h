@@ -11,7 +11,7 @@
 
 enum mr_register_kind { MR_KIND_PLAIN, MR_KIND_FLOAT, MR_KIND_FCSR, MR_KIND_COMPUTED };
 
-static const struct mr_register {
+struct mr_register {
     const char *name;
     enum mr_register_kind kind;
     uint8_t size_bytes;
@@ -20,9 +20,8 @@ static const struct mr_register {
     const char *gdb_feature;   /* of org.gnu.gdb.mips.*, or "" */
     uint16_t gdb_number;
     uint16_t frame, frame_bytes; /* place in struct sigcontext; 0: it has none there */
-} mr_registers[MR_REGISTERS] = {
-#include "mr_registers.h"
 };
+extern const struct mr_register mr_registers[MR_REGISTERS];
 
 /* Returns what the state has, without an extension of its sign. */
 static inline uint64_t mr_register(const struct mr_state *s, unsigned number)

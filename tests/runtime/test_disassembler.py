@@ -17,7 +17,7 @@ def host_disassembler(folder: Path) -> ctypes.CDLL:
     for name, text in generated_headers().items():
         (folder / name).write_text(text)
     library = folder / "disasm.so"
-    source = runtime_folder() / "cpu" / "disasm.c"
+    sources = [runtime_folder() / "cpu" / name for name in ("disasm.c", "registers.c")]
     command = [
         need("cc", "gcc"),
         "-std=c11",
@@ -26,7 +26,7 @@ def host_disassembler(folder: Path) -> ctypes.CDLL:
         "-fPIC",
         f"-I{folder}",
         f"-I{runtime_folder()}",
-        source,
+        *sources,
         "-o",
         library,
     ]

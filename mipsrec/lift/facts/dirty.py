@@ -1,7 +1,7 @@
 """Which registers the state lacks, before each instruction of a block and at its end: the dirty ones.
 
-Enters: a plan about which the passes have decided. Leaves: `Op.on_exit` and its kin, `BlockPlan.link`
-and `BlockPlan.dirty_out`. What is dirty on the way into a block, and where it is stored on the edges, context.py says.
+Enters: a plan about which the passes have decided. Leaves: `Op.on_exit` and its kin, `BlockPlan.link`,
+`written` and `dirty_out`. What is dirty on the way into a block, and where it is stored on the edges, context.py says.
 A register is dirty from the instruction that writes it on. sp is stored at once where it may sink.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 from copy import copy
 
 from ...analysis import Block, End
-from ...isa.effects import LAST_BIT
 from ..convention import SAVED_BITS, SP_BIT, lowers_sp
 from ..ir import BlockPlan, FunctionPlan
 from ..units import Units
@@ -36,17 +35,18 @@ def with_dirty(block: BlockPlan, units: Units, dirty: int) -> BlockPlan:
 
 def _note(block: BlockPlan, units: Units, dirty: int) -> int:
     second_halves = {word.second for word in block.unaligned.values()}
-    block.link = _link(block.block)
+    block.link, block.written = _link(block.block), 0
     for index, op in enumerate(block.ops):
         if op is block.slot:
             dirty |= 1 << block.link & ~1
         if op.exposed and not op.by_caller and index not in second_halves:
             op.stores = dirty & SAVED_BITS
             dirty &= ~op.stores
-        op.on_exit, op.on_view = dirty, dirty & 1 << LAST_BIT
+        op.on_exit = dirty
         if op.by_caller:
             continue
         written = units.masks(op.instruction)[1]
+        block.written |= written
         dirty |= written
         op.stores_after = SP_BIT if written & SP_BIT and lowers_sp(op.instruction) else 0
         dirty &= ~op.stores_after

@@ -1,7 +1,7 @@
 """The instructions of a block with what passes have decided about them, both ways.
 
 Enters: the plan of a block, or lines. Leaves: lines, or marks in the plan of a block. What is stored around an
-instruction is printed; what the state lacks at it (`on_exit`, `on_view`) only where facts/dirty.py says otherwise.
+instruction is printed; what the state lacks at it (`on_exit`) only where facts/dirty.py says otherwise.
 """
 
 from __future__ import annotations
@@ -59,7 +59,6 @@ def op_lines(block: BlockPlan, units: Units, dirty: int, indent: str = "  ") -> 
         notes["promoted"] = op.promoted.name if op.promoted is not None else ""
         notes |= {"stores": some(op.stores), "then-stores": some(op.stores_after)}
         notes["on-exit"] = registers_text(op.on_exit) if op.on_exit != usual.on_exit else ""
-        notes["on-view"] = registers_text(op.on_view) if op.on_view != usual.on_view else ""
         lines.append(op_text(op.pc, op.instruction, notes, indent))
     terminator = block.block.terminator
     if terminator is not None:
@@ -127,5 +126,3 @@ def read_stores(block: BlockPlan, lines: Mapping[int, Line]) -> None:
         op.stores, op.stores_after = line.registers("stores"), line.registers("then-stores")
         if line.is_there("on-exit"):
             op.on_exit = line.registers("on-exit")
-        if line.is_there("on-view"):
-            op.on_view = line.registers("on-view")
