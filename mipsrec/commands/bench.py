@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         "samples/")  # fmt: skip
     parser.set_defaults(arguments=[])
     parser.add_argument("--only", metavar="NAME,...", action="append", type=names_with_commas,
-                        help="only these programs or groups (integer, floating, control, memory, numeric, "
+                        help="only these programs or groups (integer, floating, control, memory, calls, numeric, "
                         "program), or all kernels, which are of the first four (repeatable)")  # fmt: skip
     parser.add_argument("--target", choices=("mips", "mipsel", "both"), default="both", help="byte order of the guests")
     parser.add_argument("--rounds", type=number_from(1), default=3, metavar="N",
@@ -208,7 +208,7 @@ def _time(run: _Bench, name: str, group: str, entrants: bench_contenders.Field) 
 
 
 def _chosen(samples: ModuleType, only: Sequence[str] | None) -> list[Any]:
-    """Return the samples that a user names, by name or by group; `kernels` are of neither of NO_KERNELS."""
+    """Return the samples that a user names, by name or by group; `kernels` are of none of NO_KERNELS."""
     every = [sample for sample in samples.load_samples().values() if sample.bench is not None]
     names = {sample.name for sample in every}
     groups = dict.fromkeys(sample.group for sample in every)

@@ -15,7 +15,7 @@ from ..timing import mean_ratio
 from . import bench_goals, bench_markdown
 from .bench_report import NO_KERNELS, Results, document, heading
 
-REGIONS = ("kernels", "numeric", "programs", "goals")
+REGIONS = ("kernels", "calls", "numeric", "programs", "goals")
 _REGION = re.compile(r"^(<!-- bench (\S+) -->\n)(.*?)^(<!-- end -->)$", re.MULTILINE | re.DOTALL)
 _COLUMNS = {"mipsel": "LE", "mips": "BE"}
 

@@ -18,8 +18,8 @@ from ..timing import Comparison, mean_ratio
 BAR_WIDTH = 24
 BAR_RATIO = 2.0  # what a whole bar stands for
 
-NO_KERNELS = ("", "program", "numeric")
-"""Groups whose programs count neither for the goals of kernels nor as kernels: `numeric` is never tuned for."""
+NO_KERNELS = ("", "program", "numeric", "calls")
+"""Groups whose programs are no kernels and have goals of their own: `numeric` is never tuned for."""
 
 
 OF_PAIR = "recompiled"

@@ -27,6 +27,9 @@ More words.
 <!-- bench programs -->
 old table
 <!-- end -->
+<!-- bench calls -->
+no run yet
+<!-- end -->
 <!-- bench numeric -->
 kept
 <!-- end -->
@@ -39,7 +42,9 @@ The end.
 def results() -> Results:
     machine: dict[str, object] = {"processor": "p", "processors": 2, "load": 0.0, "tools": {"gcc": "gcc (D 1) 12.2.0"}}
     found = Results(Options(), 1, machine, ["mipsel", "mipsel baseline", "mipsel qemu"])
-    for name, group, ratio in (("a", "integer", 1.0), ("b", "floating", 4.0), ("lua", "program", 2.0)):
+    for name, group, ratio in (
+        ("a", "integer", 1.0), ("b", "floating", 4.0), ("bytecode", "calls", 3.0), ("lua", "program", 2.0),
+    ):  # fmt: skip
         seconds = {"native": [2.0], "mipsel": [ratio * 2], "mipsel baseline": [ratio * 4], "mipsel qemu": [6.0]}
         found.comparisons.append(Comparison(name, seconds, references={"mipsel qemu": [1.0]}))
         found.groups[name] = group
@@ -60,7 +65,10 @@ def test_regions_get_their_tables_and_other_text_stays(monkeypatch: pytest.Monke
         "| geometric mean of 2 |  | 2.00 | 4.00 | 6.00 |",
     ]
     assert "\n\nMore words.\n\n" in kernels and "| lua | 2.00 | 2.00 | 4.00 | 6.00 |" in programs
-    assert "old table" not in page and "kept\n<!-- end -->\n" in page and page.endswith("<!-- end -->\nThe end.\n")
+    calls = page.split("<!-- bench calls -->")[1].split("<!-- end -->")[0]
+    assert "| bytecode | 2.00 | 3.00 | 6.00 | 6.00 |\n| geometric mean of 1 |  | 3.00 | 6.00 | 6.00 |\n" in calls
+    assert "old table" not in page and "no run yet" not in page
+    assert "kept\n<!-- end -->\n" in page and page.endswith("<!-- end -->\nThe end.\n")
     assert "- FAILS little-endian kernels, geometric mean of 2: 2.00, at most 1.08\n" in page
     assert bench_page.updated(page, results(), "mipsrec bench") == page
 
