@@ -12,8 +12,10 @@ the single in register 2k is the low word of `fpr[2k]`, the single in 2k+1 its h
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 
 GPR_NAMES = "zero at v0 v1 a0 a1 a2 a3 t0 t1 t2 t3 t4 t5 t6 t7 s0 s1 s2 s3 s4 s5 s6 s7 t8 t9 k0 k1 gp sp fp ra".split()
 """The o32 names of the general-purpose registers 0 to 31."""
@@ -146,6 +148,24 @@ def _bit_names() -> dict[int, str]:
 
 BIT_NAMES = _bit_names()
 """The name of each bit in sets of registers."""
+
+
+def _places() -> list[tuple[int, str]]:
+    """Return where each register begins in the state, and each field that is none, in order."""
+    places = {OFFSETS[field.name]: field.name for field in _FIELDS}
+    for row in REGISTERS:
+        if row.field:
+            first = OFFSETS[row.field] + row.part
+            places |= {first + SLOT_BYTES * number: name for number, name in enumerate(row.names)}
+    return sorted(places.items())
+
+
+_PLACES = _places()
+
+
+def name_at(offset: int) -> str:
+    """Return the register that has a byte of the state, or the field that has it."""
+    return _PLACES[bisect_right(_PLACES, offset, key=itemgetter(0)) - 1][1]
 
 
 def layout_id() -> int:

@@ -13,15 +13,19 @@ from ..files.trusted_path import check_program
 
 
 @contextmanager
-def running(words: Sequence[str], descriptors: Sequence[int] = ()) -> Iterator[subprocess.Popen[bytes]]:
+def running(
+    words: Sequence[str], descriptors: Sequence[int] = (), is_ours: bool = True
+) -> Iterator[subprocess.Popen[bytes]]:
     """Yield the host as a process, which has these descriptors; raises BuildError where it cannot be executed.
 
-    It is judged again: it may be in a cache that has been made anew since. Interruptions from the terminal are for the
-    program. Where the caller gives up, the host is ended.
+    It is judged again: it may be in a cache that has been made anew since. A program that is not ours, but that the
+    user has named, is not. Interruptions from the terminal are for the program. Where the caller gives up, the host is
+    ended.
     """
     sys.stdout.flush()
     sys.stderr.flush()
-    check_program(words[0])
+    if is_ours:
+        check_program(words[0])
     try:
         process = subprocess.Popen(words, pass_fds=descriptors)
     except OSError as error:

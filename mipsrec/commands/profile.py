@@ -15,6 +15,7 @@ from ..files.temporary_folder import temporary_folder
 from ..guest import guest_in
 from ..host_build import host_executable
 from ..profile_report import chosen_functions, make_report, report_data, report_text
+from . import profile_mix
 from .arguments import add_function, add_library, add_profile_rate, add_run, add_tier, named_functions, number_from
 from .guest_files import guest_file, sysroot_of
 from .host_process import run_to_end
@@ -33,7 +34,8 @@ What it shows goes to standard error, since standard output is the program's; wi
 
 A program that runs until it is interrupted may be: Ctrl-C ends it, and the samples are shown. A sample is of the guest
 instruction that the host's came from, or, where none is, of one beside it. Exit status: the program's own.
-"""
+
+""" + profile_mix.DESCRIPTION
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="list the first N functions (default 20)")  # fmt: skip
     parser.add_argument("--json", action="store_true", help="machine-readable")
     add_profile_rate(parser)
+    profile_mix.add_arguments(parser)
     add_library(parser)
     add_tier(parser)
     add_run(parser, program_optional=True)
@@ -95,6 +98,9 @@ def _program_of(arguments: argparse.Namespace, profile: profiles.Profile) -> pip
 
 def main(arguments: argparse.Namespace) -> int:
     """Show where a program's time goes: on standard output that of a file, on standard error that of a run."""
+    profile_mix.check(arguments)
+    if arguments.mix:
+        return profile_mix.main(arguments)
     if arguments.source is not None:
         if arguments.arguments or arguments.output is not None:
             raise UsageError("--from shows a profile that is there; it takes neither -o nor the program's arguments")

@@ -40,10 +40,11 @@ _NOT_IN_STENCILS = (
     "elf/", "errors.py", "farm.py", "files/", "fill_store.py", "flow/", "guest.py", "host_build.py", "interrupts.py",
     "ir_dump.py", "lift/build.py", "lift/check", "lift/edges.py", "lift/facts/", "lift/parse.py", "lift/passes/",
     "lift/pipeline.py", "lift/policy.py", "lift/terminators.py", "lift/text/", "lift/variants.py", "long_work.py",
-    "memory.py",
-    "native/__init__.py", "native/compiler.py", "native/library.py", "native/library_imports.py", "native/linking.py",
-    "native/plan.py", "native/shard", "native/workers.py", "options.py", "packaging/", "pipeline.py", "profile",
-    "recompile.py", "server/", "sysroot.py", "timing.py", "_runtime", "_samples", SHIPPED,
+    "memory.py", "mix/",
+    "native/__init__.py", "native/compiler.py", "native/host_files.py", "native/library.py",
+    "native/library_imports.py", "native/linking.py", "native/plan.py", "native/shard", "native/workers.py",
+    "options.py", "packaging/", "pipeline.py", "profile", "recompile.py", "server/", "sysroot.py", "timing.py",
+    "_runtime", "_samples", SHIPPED,
 )  # fmt: skip
 """What the names of modules begin with that have no part in a stencil: no guest program is read or planned for one."""
 

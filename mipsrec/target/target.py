@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .machine_code import MachineCode
+from .running_code import RunningCode
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Target:
     """`machine` is what `uname -m` says, and the host's folder in runtime/host. `levels` are numbered from 1 on.
 
     `cpu_flags` begins the line of /proc/cpuinfo with the flags. `llvm_options` are for every compilation.
-    `machine_code` loads what takes stencils apart.
+    `machine_code` loads what takes stencils apart, `running_code` what takes executed instructions apart.
     """
 
     machine: str
@@ -63,3 +64,4 @@ class Target:
     lifted: LiftedCalls
     stencils: StencilCalls
     machine_code: Callable[[], MachineCode]
+    running_code: Callable[[], RunningCode]

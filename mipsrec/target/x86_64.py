@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .machine_code import MachineCode
+from .running_code import RunningCode
 from .target import Level, LiftedCalls, StencilCalls, Target
 
 _PINNED = ("r13", "r14", "r15", "rdi", "rsi", "rdx", "r8", "r9", "r11", "rax")
@@ -12,6 +13,12 @@ def _machine_code() -> MachineCode:
     from .x86_64_code import X86Code
 
     return X86Code()
+
+
+def _running_code() -> RunningCode:
+    from .x86_64_running import X86Running
+
+    return X86Running()
 
 
 X86_64 = Target(
@@ -33,6 +40,7 @@ X86_64 = Target(
         access_registers=("rbx", "r10"),
     ),
     machine_code=_machine_code,
+    running_code=_running_code,
 )  # fmt: skip
 """Levels: those of the psABI; code for v4 (AVX-512) was slower.
 

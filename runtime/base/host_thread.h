@@ -10,7 +10,7 @@
 
 #define GPR(s, n) ((s)->gpr[n].value)
 
-/* The guest thread that the calling host thread runs, or NULL. */
+/* The guest thread that the calling host thread runs, or NULL. `mipsrec profile --mix` reads it, and finds it by this name. */
 extern _Thread_local struct mr_state *mr_current;
 extern struct mr_state *mr_main_state; /* of the first guest thread */
 

@@ -1,23 +1,30 @@
 """Takes from a process what a broken guest could do to the machine: signals to others, changed files, new processes.
 
 A system call filter (seccomp(2)) that needs no privileges and passes to children. A guest sees EPERM. Reading stays,
-and so does writing to what is open. x86-64 only; elsewhere `available` is false and such guests must not be run.
+and so does writing to what is open. Where filters are not `available`, such guests must not be run.
 """
 
 from __future__ import annotations
 
-import ctypes
 import os
-import platform
-import struct
 
-available = platform.machine() == "x86_64" and os.uname().sysname == "Linux"
+from tests.support.call_filter import (
+    ALLOW,
+    ANY_BIT,
+    EQUAL,
+    LOAD,
+    REFUSE,
+    RETURN,
+    available,
+    beginning,
+    install,
+    refusals,
+    step,
+)
 
-_LOAD, _EQUAL, _ANY_BIT, _RETURN = 0x20, 0x15, 0x45, 0x06
-_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
-_X86_64, _X32 = 0xC000003E, 0x40000000
-_ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000 | 1, 0x80000000
-_PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP = 38, 22
+__all__ = ["available", "renounce"]
+
+_ARGUMENTS = 16  # where the system call's arguments are in what a filter reads
 
 _TO_ONESELF = (62, 129, 234, 297, 302)  # kill, rt_sigqueueinfo, tgkill, rt_tgsigqueueinfo; prlimit64 (own, or 0)
 _OPEN = {2: 1, 257: 2}  # open, openat: which argument the flags are
@@ -37,29 +44,17 @@ _REFUSED = (
 
 def _filter(own: int) -> bytes:
     """Return the program for the process `own`, which keeps its number when it executes another file."""
-
-    def step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
-        return struct.pack("=HBBI", code, yes, no, value)
-
-    program = step(_LOAD, _ARCHITECTURE) + step(_EQUAL, _X86_64, 1, 0) + step(_RETURN, _KILL) + step(_LOAD, _NUMBER)
-    program += step(_ANY_BIT, _X32, 0, 1) + step(_RETURN, _REFUSE)
-    for number in _REFUSED:
-        program += step(_EQUAL, number, 0, 1) + step(_RETURN, _REFUSE)
+    program = beginning() + refusals(_REFUSED)
     for number in _TO_ONESELF:
-        program += step(_EQUAL, number, 0, 5) + step(_LOAD, _ARGUMENTS)
-        program += step(_EQUAL, own, 1, 0) + step(_EQUAL, 0, 0 if number == 302 else 1, 1)
-        program += step(_RETURN, _ALLOW) + step(_RETURN, _REFUSE)
+        program += step(EQUAL, number, 0, 5) + step(LOAD, _ARGUMENTS)
+        program += step(EQUAL, own, 1, 0) + step(EQUAL, 0, 0 if number == 302 else 1, 1)
+        program += step(RETURN, ALLOW) + step(RETURN, REFUSE)
     for number, argument in _OPEN.items():
-        program += step(_EQUAL, number, 0, 4) + step(_LOAD, _ARGUMENTS + 8 * argument)
-        program += step(_ANY_BIT, _MAY_WRITE, 0, 1) + step(_RETURN, _REFUSE) + step(_RETURN, _ALLOW)
-    return program + step(_RETURN, _ALLOW)
+        program += step(EQUAL, number, 0, 4) + step(LOAD, _ARGUMENTS + 8 * argument)
+        program += step(ANY_BIT, _MAY_WRITE, 0, 1) + step(RETURN, REFUSE) + step(RETURN, ALLOW)
+    return program + step(RETURN, ALLOW)
 
 
 def renounce() -> None:
     """Make the calling process harmless for the rest of its life."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    program = _filter(os.getpid())
-    buffer = ctypes.create_string_buffer(program, len(program))
-    header = struct.pack("=HxxxxxxQ", len(program) // 8, ctypes.addressof(buffer))
-    if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(_PR_SET_SECCOMP, 2, header, 0, 0):
-        raise OSError(ctypes.get_errno(), "cannot install the system call filter")
+    install(_filter(os.getpid()))

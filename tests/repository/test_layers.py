@@ -36,6 +36,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("fill_store",),
     ("pipeline", "farm"),
     ("server",),
+    ("mix",),
     ("commands", "profile_report", "cli", "demo", "packaging", "__main__"),
 )
 """A module (or package) may import from its own layer and from those above it in this list."""

@@ -1,0 +1,1 @@
+"""What the host instructions of running programs are."""
