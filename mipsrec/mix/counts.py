@@ -107,6 +107,12 @@ class _Counting:
         offset = self.window.state.base + guest_pc - mapping.start + mapping.offset
         return Landmark(Tier.BASELINE, mapping.path, offset, None)
 
+    def _called(self, pc: int) -> Landmark:
+        """Return the landmark that recompiled code is where a call leads to it."""
+        mapping = self.window.mappings.at(pc)
+        assert mapping is not None
+        return Landmark(Tier.RECOMPILED, mapping.path, pc - mapping.start + mapping.offset, None)
+
     def _landmarks(self, pc: int, mapping: Mapping | None, tier: Tier, kind: Kind) -> Iterator[Landmark]:
         if tier is Tier.BASELINE:
             yield from map(self._guest_landmark, self.window.entries.get(pc, ()))
@@ -152,7 +158,7 @@ class _Counting:
             self.lines += range(first, last + 1)
 
     def count(self) -> Counts:
-        counts, way, before = self.counts, list[Landmark](), -1
+        counts, way, before, called = self.counts, list[Landmark](), -1, False
         for registers in self.window.steps:
             pc = registers[self.host.pc]
             instruction, tier, landmarks = self._decode(pc)
@@ -162,6 +168,9 @@ class _Counting:
             counts.steps += 1
             counts.tiers[tier] += 1
             counts.kinds[instruction.kind] += 1
+            if called and tier is Tier.RECOMPILED:
+                way.append(self._called(pc))
+            called = instruction.kind is Kind.CALL
             way += landmarks
             for access in instruction.accesses:
                 self._access(access, registers)

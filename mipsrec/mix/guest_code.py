@@ -20,13 +20,15 @@ from .landmarks import Landmark, Tier
 
 _JUMPS = {
     End.BRANCH: (Kind.BRANCH,),
-    End.JUMP: (Kind.JUMP,),
     End.CALL: (Kind.CALL,),
-    End.RETURN: (Kind.RETURN, Kind.JUMP),
+    End.RETURN: (Kind.RETURN,),
     End.INDIRECT: (Kind.JUMP, Kind.CALL),
     End.SYSCALL: (Kind.CALL,),
 }
-"""Which host jumps are the end of a block: each is performed as often as the guest's."""
+"""Which host jumps are the end of a block: each is performed as often as the guest's.
+
+Plain jumps are of no use: LLVM makes some that come from no instruction, and the line table has the one before them.
+"""
 
 
 class Place(NamedTuple):
@@ -39,6 +41,11 @@ class Place(NamedTuple):
     start: int
     block_start: int
     number: int
+
+    @property
+    def is_entry(self) -> bool:
+        """Whether the function is just entered."""
+        return self.number == 0 and self.block_start == self.start
 
     def target(self) -> int | None:
         """Return where the end of the block goes for certain, or probably."""
@@ -127,6 +134,8 @@ class GuestCode:
         if code is None or found is None:
             return None
         function, block = found
+        if landmark.kind is None:
+            return Place(code, function.start, function.start, 0) if pc == function.start else None
         if block.terminator is None or block.terminator_pc != pc or landmark.kind not in _JUMPS.get(block.end, ()):
             return None
         return Place(code, function.start, block.start, block.instruction_count())

@@ -3,8 +3,8 @@
 Enters: the landmarks of a window, in order. Leaves: a number of guest instructions for each tier. Between two landmarks
 the guest goes the shortest way that its control-flow graph has, through calls and returns of one file. So the number is
 exact where each branch on the way is a jump of the host as well. It is too small where a loop was vectorised or
-unrolled, and where the host chose by a conditional move and the guest went the longer way. From one file to another,
-and where no way is found, only the instructions of the second landmark's block count.
+unrolled, and where the host chose by a conditional move and the guest went the longer way. Where no way is found, as
+from a function that a register has called, the guest is taken to have left the function by the shortest way.
 """
 
 from __future__ import annotations
@@ -48,10 +48,13 @@ class Ways:
     """Numbers of instructions between places, each pair of blocks searched for once."""
 
     def __init__(self) -> None:
-        self._between: dict[tuple[int, _Node, _Node], int | None] = {}
+        self._between: dict[tuple[int, _Node, _Node | None], int | None] = {}
 
-    def _search(self, code: FileCode, start: _Node, end: _Node) -> int | None:
-        """Return the instructions of the blocks between the end of one block and the start of another."""
+    def _search(self, code: FileCode, start: _Node, end: _Node | None) -> int | None:
+        """Return the instructions of the blocks between the end of one block and the start of another.
+
+        Without an end, of those up to the end of the function, its last block included.
+        """
         reached = [(cost, 0, node) for node, cost in _following(code, start)]
         heapq.heapify(reached)
         done: set[_Node] = set()
@@ -62,7 +65,10 @@ class Ways:
             if node in done or node[1] not in code.functions[node[0]].blocks:
                 continue
             done.add(node)
-            size = code.functions[node[0]].blocks[node[1]].instruction_count()
+            block = code.functions[node[0]].blocks[node[1]]
+            size = block.instruction_count()
+            if end is None and block.end is End.RETURN and node[0] == start[0]:
+                return count + size
             for following, extra in _following(code, node):
                 heapq.heappush(reached, (cost + size + extra, count + size, following))
         return None
@@ -74,14 +80,28 @@ class Ways:
         start, end = (before.start, before.block_start), (place.start, place.block_start)
         if start == end and before.number < place.number:
             return place.number - before.number
-        key = id(place.code), start, end
+        between = self._kept(place.code, start, end)
+        return None if between is None else self._rest(before) + between + place.number
+
+    def _kept(self, code: FileCode, start: _Node, end: _Node | None) -> int | None:
+        key = id(code), start, end
         if key not in self._between:
-            self._between[key] = self._search(place.code, start, end)
-        between = self._between[key]
-        if between is None:
-            return None
+            self._between[key] = self._search(code, start, end)
+        return self._between[key]
+
+    def _rest(self, place: Place) -> int:
+        """Return how many instructions of its block are behind a place."""
+        block = place.code.functions[place.start].blocks[place.block_start]
+        return block.instruction_count() - place.number
+
+    def out(self, before: Place, place: Place) -> int:
+        """Return the same where no way is found: from a call to an entry, or out of one function into another."""
+        if place.is_entry:
+            return 0
         block = before.code.functions[before.start].blocks[before.block_start]
-        return block.instruction_count() - before.number + between + place.number
+        leaves = block.end in (End.RETURN, End.CALL)  # of a call it is not known where it leads
+        further = 0 if leaves else self._kept(before.code, (before.start, before.block_start), None) or 0
+        return self._rest(before) + further + place.number
 
 
 @dataclass
@@ -113,13 +133,14 @@ def _without_tests(places: list[tuple[Landmark, Place]]) -> Iterator[tuple[Landm
 
     It performs the test again, by other code.
     """
-    for (landmark, place), call, again in zip(places, [*places[1:], None], [*places[2:], None, None]):
-        is_test = (
-            call is not None and again is not None and call[0].kind is Kind.CALL
-            and place == again[1] and landmark != again[0] and place.block_start == place.start == call[1].target()
-        )  # fmt: skip
-        if not is_test:
-            yield landmark, place
+    for number, (landmark, place) in enumerate(places):
+        following = places[number + 1 : number + 4]
+        calls = place.block_start == place.start and len(following) == 3 and following[0][0].kind is Kind.CALL
+        if calls and following[0][1].target() == place.start:
+            again = following[2] if following[1][1].is_entry else following[1]
+            if place == again[1] and landmark != again[0]:
+                continue
+        yield landmark, place
 
 
 def count_guest(ways: list[list[Landmark]], code: GuestCode) -> GuestCounts:
@@ -132,6 +153,7 @@ def count_guest(ways: list[list[Landmark]], code: GuestCode) -> GuestCounts:
                 passed = ways_between.passed(before, place)
                 counts.landmarks += 1
                 counts.unconnected += passed is None
-                counts.instructions[landmark.tier] += place.number if passed is None else passed
+                passed = ways_between.out(before, place) if passed is None else passed
+                counts.instructions[landmark.tier] += passed
             before = place
     return counts

@@ -19,8 +19,9 @@ class Tier(Enum):
 class Landmark(NamedTuple):
     """A place on the way of a window that tells where the guest is.
 
-    In recompiled code it is a jump of that kind, at an offset of the library `path`. In the baseline tier it is where
-    the code of an instruction begins, at an offset of the guest's file; without a path, at that guest pc.
+    In recompiled code it is a jump of that kind, at an offset of the library `path`; of no kind, it is what a call has
+    led to. In the baseline tier it is where the code of an instruction begins, at an offset of the guest's file;
+    without a path, at that guest pc.
     """
 
     tier: Tier

@@ -72,7 +72,7 @@ def child_named(process: subprocess.Popen[str], program: object) -> int:
     raise AssertionError(process.communicate())
 
 
-def interrupted(*words: object, seconds: float = 0.3) -> str:
+def interrupted(*words: object) -> str:
     """Return what `profile --mix` says of a program that Ctrl-C ends when it has computed for a while."""
     process = subprocess.Popen(
         command("profile", "--mix", *words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -80,7 +80,7 @@ def interrupted(*words: object, seconds: float = 0.3) -> str:
     )  # fmt: skip
     with process:
         program = child_named(process, words[-1])
-        wait_for_processor_time(program, seconds)
+        wait_for_processor_time(program, 0.3)
         for number in (process.pid, program):  # as the terminal does
             os.kill(number, signal.SIGINT)
         output, errors = process.communicate(timeout=600)
@@ -88,10 +88,10 @@ def interrupted(*words: object, seconds: float = 0.3) -> str:
     return errors
 
 
-def data_of(*words: object, seconds: float = 0.3) -> dict[str, Any]:
-    options = ("--json", "--windows", "20", "--steps", "2000")
-    data: dict[str, Any] = json.loads(interrupted(*options, *words, seconds=seconds))
-    assert 1 <= data["windows"] <= 20 and data["instructions"] <= 2000 * data["windows"]
+def data_of(*words: object, steps: int = 2000) -> dict[str, Any]:
+    options = ("--json", "--windows", "20", "--steps", steps)
+    data: dict[str, Any] = json.loads(interrupted(*options, *words))
+    assert 1 <= data["windows"] <= 20 and data["instructions"] <= steps * data["windows"]
     assert sum(data["kinds"].values()) == data["instructions"]
     assert data["store_commits"] <= sum(data["stores"].values())
     return data
@@ -110,7 +110,7 @@ def test_shares_follow_from_the_code(guest: Path, tier: str) -> None:
 
 def test_registers_in_the_state(guest: Path) -> None:
     """The interpreter stores each result into the state, and loads each operand from there."""
-    data = data_of("--tier", "interp", guest, seconds=1)
+    data = data_of("--tier", "interp", guest, steps=20000)  # fifty rounds of the loop in a window
     assert data["tiers"]["host"] == data["instructions"]
     rounds = data["stores"]["guest"]
     stores = {name: count["stores"] / rounds for name, count in data["registers"].items()}
