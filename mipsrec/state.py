@@ -132,6 +132,11 @@ REGISTERS = (
 """All registers. Those that are verified stand first; `last` is the record of the last instruction that computed."""
 
 
+GUEST_BYTES = OFFSETS["dispatch"]
+"""Bytes of the state that are the guest's, of which verify keeps copies: `dispatch` is the host's first field."""
+assert all(OFFSETS[row.field] < GUEST_BYTES for row in REGISTERS if row.verified), "a register among the host's fields"
+
+
 def first_bit(field: str) -> int:
     """Return the bit of the first register of a field in sets of registers."""
     return next(row.bit for row in REGISTERS if row.field == field and row.bit is not None)
@@ -199,6 +204,7 @@ def c_header() -> str:
         "struct mr_slot { uint32_t value, unused; };",
         "union mr_fpr { uint64_t bits; struct { uint32_t low, high; } word; };",
         f"#define MR_STATE_LAYOUT 0x{layout_id():08x}u",
+        f"#define MR_STATE_GUEST_BYTES {GUEST_BYTES}",
         *c_struct("mr_state", ((f.name, f.c_type, f.count, f.meaning) for f in _FIELDS)),
     ]
     lines += [f'_Static_assert(offsetof(struct mr_state, {f.name}) == {OFFSETS[f.name]}, "{f.name}");' for f in _FIELDS]

@@ -61,8 +61,6 @@ static struct mr_point nearest;
 static uint64_t nearest_steps;
 static unsigned nearest_differences;
 
-#define GUEST_BYTES offsetof(struct mr_state, dispatch) /* what is the guest's in a state */
-
 static uint64_t nanoseconds(void)
 {
     struct timespec now;
@@ -154,7 +152,7 @@ static bool registers_agree(struct mr_state *s, const struct mr_point *point)
 {
     if (point->kind == MR_AT_FAULT && mr_host_thread.registers_stale) {
         counts.faults_skipped++;
-        memcpy(s, &shadow, GUEST_BYTES);
+        memcpy(s, &shadow, MR_STATE_GUEST_BYTES);
         return true;
     }
     return mr_verify_same_registers(s, &shadow);
@@ -203,7 +201,7 @@ static void follow_to_stop(struct mr_state *s, const struct mr_point *point)
 
 static void agree(const struct mr_state *s, const struct mr_point *point)
 {
-    memcpy(&agreed_state, s, GUEST_BYTES);
+    memcpy(&agreed_state, s, MR_STATE_GUEST_BYTES);
     agreed = *point;
     agreed_steps = counts.steps;
 }
@@ -320,7 +318,7 @@ static uint32_t end_once(struct mr_state *s, uint32_t pc)
     mr_verify_copy_ranges();
     mr_verify_watch_ranges(false);
     mr_fpu_collect(s);
-    memcpy(&shadow, s, GUEST_BYTES);
+    memcpy(&shadow, s, MR_STATE_GUEST_BYTES);
     shadow_pc = pc;
     mr_fpu_enter(s);
     agree(s, &(struct mr_point){MR_AT_PLACE, pc, 0});
