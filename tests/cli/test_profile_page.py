@@ -50,7 +50,7 @@ def test_the_page(folder: Path) -> None:
     changes = environment(MIPSREC_SERVER="0")
     changes["PATH"] = f"{folder / 'bin'}:{changes['PATH']}"
     commands = sessions()
-    assert len(commands) == 12 and sum(bool(typed) for _, typed, _ in commands) == 1
+    assert len(commands) == 13 and sum(bool(typed) for _, typed, _ in commands) == 1
     perf = subprocess.run("perf record -o /dev/null true", shell=True, capture_output=True).returncode == 0
     for command, typed, shown in commands:
         if command.startswith("perf") and not perf:
