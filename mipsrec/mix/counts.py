@@ -16,7 +16,7 @@ from ..target import this_target
 from ..target.running_code import Access, HostInstruction, Kind
 from .guest_code import GuestCode
 from .landmarks import Landmark, Tier
-from .running import GUEST_BYTES, Mapping, RunningProcess
+from .running import WINDOW_BYTES, Mapping, RunningProcess
 from .windows import Window
 
 
@@ -178,7 +178,7 @@ class _Counting:
         counts.ways.append(way)
         state = self.window.state
         if state is not None:
-            guest = self.window.mappings.within(state.base, GUEST_BYTES)
+            guest = self.window.mappings.within(state.base, WINDOW_BYTES)
             counts.guest_paths = {mapping.path for mapping in guest if mapping.path.startswith("/")}
         return counts
 

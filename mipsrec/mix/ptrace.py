@@ -108,13 +108,17 @@ class Stopped:
                 _ptrace(_DETACH, self._thread, 0, self._signal)
 
 
+def stat_fields(process: int, thread: int) -> list[str]:
+    """Return what the kernel says of a thread, from its state on (proc_pid_stat(5)); OSError where it has ended."""
+    return Path(f"/proc/{process}/task/{thread}/stat").read_text().rpartition(")")[2].split()
+
+
 def _has_ended(process: int, thread: int) -> bool:
     """Return whether a thread is no more; of what only waits to be waited for, the kernel says that it is refused."""
     try:
-        status = Path(f"/proc/{process}/task/{thread}/stat").read_text()
+        return stat_fields(process, thread)[0] in ("Z", "X")
     except OSError:
         return True
-    return status.rpartition(")")[2].split()[0] in ("Z", "X")
 
 
 @contextmanager

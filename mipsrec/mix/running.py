@@ -17,9 +17,10 @@ from typing import NamedTuple
 from ..native.host_files import HostFile
 from ..state import OFFSETS
 from ..target import this_target
-from .ptrace import refused
+from .ptrace import refused, stat_fields
 
-GUEST_BYTES = 1 << 32
+WINDOW_BYTES = 1 << 32
+"""Of the guest's window: its whole address space."""
 
 
 class Mapping(NamedTuple):
@@ -71,7 +72,7 @@ class GuestState:
         return 0 <= address - self.address < OFFSETS["size"]
 
     def is_guest_memory(self, address: int) -> bool:
-        return 0 <= address - self.base < GUEST_BYTES
+        return 0 <= address - self.base < WINDOW_BYTES
 
 
 class RunningProcess:
@@ -141,7 +142,7 @@ class RunningProcess:
         used, running = {}, []
         for name in os.listdir(self._folder / "task"):
             try:
-                fields = (self._folder / "task" / name / "stat").read_text().rpartition(")")[2].split()
+                fields = stat_fields(self.number, int(name))
             except OSError:
                 continue  # it has ended
             used[int(name)] = int(fields[11]) + int(fields[12])

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from ..target import this_target
 from .ptrace import Stopped, stopped
-from .running import GUEST_BYTES, GuestState, Mappings, RunningProcess
+from .running import WINDOW_BYTES, GuestState, Mappings, RunningProcess
 
 _GAP_SECONDS = 0.02
 """Between two windows, at first and on average."""
@@ -40,10 +40,10 @@ class Window:
 def _entries(process: RunningProcess, mappings: Mappings, state: GuestState) -> dict[int, list[int]]:
     """Return where translated code is entered. The table is made writable where it has anything (code_cache.c)."""
     found: dict[int, list[int]] = {}
-    for mapping in mappings.within(state.translated, GUEST_BYTES):
+    for mapping in mappings.within(state.translated, WINDOW_BYTES):
         if not mapping.writable:
             continue
-        words = process.read(mapping.start, min(mapping.end, state.translated + GUEST_BYTES) - mapping.start)
+        words = process.read(mapping.start, min(mapping.end, state.translated + WINDOW_BYTES) - mapping.start)
         pc = mapping.start - state.translated
         for number, displacement in enumerate(struct.unpack(f"<{len(words) // 4}i", words)):
             if displacement != 0:
