@@ -23,6 +23,11 @@ static inline uintptr_t mr_context_fault_address(const ucontext_t *context);
  * process has it. */
 static inline void mr_context_resume_float(const ucontext_t *context);
 
+/* ---- accessed.c ---- */
+
+/* How many bytes of memory the instruction at a pc loads or stores, if it has general-purpose registers; else 0. */
+unsigned mr_accessed_bytes(uintptr_t pc);
+
 /* ---- inline.h: floating point of the calling thread; exceptions and rounding modes are FE_... of <fenv.h> ---- */
 
 static inline int mr_float_raised(void); /* the flags of exceptions; others may be among them */

@@ -160,7 +160,8 @@ static int address_error(struct mr_access_fault *fault, struct access access, in
 }
 
 /* Returns the MIPS signal for a fault, and its si_code; fault->address becomes its si_addr. Recompiled code that
- * crosses into a page it may not touch is reported as an aligned access there. */
+ * crosses into a page it may not touch is reported as an aligned access there. LLVM also makes code access only the bytes of a
+ * word that matter: then it is taken for an aligned access. */
 static int access_signal(const struct mr_state *s, struct mr_access_fault *fault, int *code)
 {
     uint32_t word;
@@ -169,6 +170,8 @@ static int access_signal(const struct mr_state *s, struct mr_access_fault *fault
         access = access_of(word);
         if (fault->registers_exact && (word >> 26 >= 0x20 || is_indexed(word)))
             fault->address = effective_address(s, word);
+        if (fault->host_bytes != 0 && fault->host_bytes < access.aligned_to)
+            fault->address -= fault->address % access.aligned_to;
     }
     if (fault->address >= KERNEL_HALF || fault->address % access.aligned_to != 0)
         return address_error(fault, access, code);

@@ -140,6 +140,7 @@ static void on_guest_fault(struct mr_state *s, uintptr_t host_pc, const siginfo_
     mr_context_resume_float(context);
     /* The state is exact for interpreted code, but frames of lifted code may be waiting for what it is part of. */
     bool frames_matter = mr_library_contains(host_pc) || mr_host_thread.nested_faults > 0;
+    fault->host_bytes = mr_library_contains(host_pc) ? mr_accessed_bytes(host_pc) : 0;
     fault->registers_exact = !mr_library_contains(host_pc) && mr_host_thread.access_return == 0 &&
                              !is_stack_overflow((uintptr_t)info->si_addr);
     if (!frames_matter || is_stack_overflow((uintptr_t)info->si_addr))

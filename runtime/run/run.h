@@ -38,6 +38,7 @@ struct mr_access_fault {
     uint32_t pc, address; /* the effective address, or the first byte that is not there */
     bool beyond_file;     /* the page maps a file that does not reach so far */
     bool registers_exact; /* the state has all registers as they were before the instruction */
+    unsigned host_bytes;  /* recompiled code accessed so many; 0: not known */
 };
 /* Raises the signal for a fault of lifted code. Returns when the guest's handler has come back to the instruction with all
  * registers as they were: then the access is to be tried again. Otherwise goes on wherever the guest does. */

@@ -52,7 +52,7 @@ TARGETS = (
     Target("interp", ("base/host_thread", "base/kernel_proc", "base/lock", "base/observe", "base/options", "memory/*",
                       "cpu/interp*", "cpu/fpu*", "lifted/dispatch_table", "run/dispatch", "run/host_stack",
                       "run/interpret", "run/waiting", "linux/abi", "linux/exception", "linux/fault",
-                      "linux/signal_*", "linux/wait_call", "host/*/kernel_call"),
+                      "linux/signal_*", "linux/wait_call", "host/*/accessed", "host/*/kernel_call"),
            ("-Wl,--wrap=mr_signals_take",), {"fault": ("-Draise=fuzz_raise",)}, 512, own_signals=True),
 )  # fmt: skip
 
