@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from ..analysis import Block
 from ..lift.ir import BlockPlan, Frame
-from ..lift.nodes import BodyCall, Call, Destination, Edge, Inlined, Syscall
+from ..lift.nodes import BodyCall, Call, Destination, Edge, Syscall
 from ..state import RA, SP
 from .calls import BACK, Returned
 from .edges import EdgeWriter
@@ -60,8 +60,6 @@ class CallEnds:
             writer.label(hit)
             machine.memory.start_block()
             machine.registers.restore(before)
-        if end.inlined is not None:
-            self._pass_by(block, end.inlined)
         self._call_body(block, end.body)
 
     def _call(self, end: Call, to: Destination, target: Value, flag: Value | None) -> None:
@@ -118,51 +116,6 @@ class CallEnds:
         at = text(self._writer.cold_pc(block.terminator_pc))
         pc = self._writer.value(f"call i32 @mr_syscall(ptr %s, i32 {at}){self._writer.debug}")
         self._after_sync(end.after, end.loads, 0, Returned(pc, {}), self._writer.fresh_label())
-
-    # calls that are inlined in part
-
-    def _pass_by(self, block: Block, inlined: Inlined) -> None:
-        """Write the blocks that stand for the call, and go on after it; what follows is where that is not possible."""
-        writer, machine = self._writer, self._machine
-        machine.finish_floats()
-        before, debug = machine.registers.copy(), writer.debug
-        for op in inlined.test:
-            self._instructions.instruction(op, op.pc)
-        first, last = inlined.blocks
-        branch = self._instructions.terminator(first.block)
-        assert branch.row.condition is not None
-        flag = branch.row.condition(machine.operations, branch)
-        machine.registers.restore(before)
-        here, there = writer.fresh_label(), writer.fresh_label()
-        taken, other = (here, there) if inlined.taken else (there, here)
-        writer.void(f"br i1 {flag}, label %{taken}, label %{other}")
-        before = machine.registers.copy()
-        writer.label(here)
-        machine.memory.start_block()
-        self._instructions.body(first)
-        self._instructions.slot()
-        self._instructions.body(last)
-        target = machine.gpr(self._instructions.terminator(last.block).rs)
-        self._instructions.slot()
-        self._go_on(block, inlined, target)
-        writer.label(there)
-        machine.memory.start_block()
-        machine.registers.restore(before)
-        writer.debug = debug
-
-    def _go_on(self, block: Block, inlined: Inlined, target: Value) -> None:
-        """Go on after a call if control came back there."""
-        writer, machine = self._writer, self._machine
-        same = writer.value(f"icmp eq i32 {text(target)}, {text(writer.pc(block.next_pc))}")
-        right, wrong = writer.fresh_label(), writer.fresh_label()
-        writer.void(f"br i1 {same}, label %{right}, label %{wrong}, {LIKELY}")
-        before = machine.registers.copy()
-        writer.label(wrong)
-        machine.registers.flush(inlined.stores)
-        machine.leave(target)
-        writer.label(right)
-        machine.registers.restore(before)
-        self._edges.go_to(inlined.way)
 
     # calls of bodies
 

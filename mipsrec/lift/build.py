@@ -23,10 +23,9 @@ from .convention import (
 from .facts.context import StateContext
 from .facts.dead_at_self_call import calls_for_certain, calls_in_any_case, calls_itself
 from .facts.dirty import note_dirty
-from .facts.partial_inline import find_partial_inline
 from .facts.safepoints import find_safepoints
 from .facts.shared_switches import shares_switch
-from .ir import BlockPlan, CallSite, Frame, FunctionPlan, PartialInline
+from .ir import BlockPlan, CallSite, Frame, FunctionPlan
 from .options import LiftOptions
 from .passes.fp_pair_forms import whole_pairs
 from .pipeline import PIPELINE, Pass
@@ -69,8 +68,7 @@ def undecided_plan(
     graph = Graph.reached(function, entries)
     units = Units(function, options.fr, options.nan2008)
     convention = Convention(options, callee)
-    partial_inline = find_partial_inline(function) if frame is not None else None
-    sites = _Sites(function, convention, memory_resident, function.start in entries, partial_inline)
+    sites = _Sites(function, convention, memory_resident, function.start in entries)
     found = {pc: sites.of(function.blocks[pc]) for pc in graph.order}
     entered = convention.given
     if frame is not None:
@@ -79,7 +77,6 @@ def undecided_plan(
         graph, options, units, convention, frame, memory_resident,
         blocks={pc: BlockPlan.of(function.blocks[pc]) for pc in graph.order},
         sites=found,
-        partial_inline=partial_inline,
         context=StateContext(graph, units, found, entered, memory_resident),
         safepoints=find_safepoints(graph, options),
         pair_forms=whole_pairs(graph.order),
@@ -89,33 +86,21 @@ def undecided_plan(
 class _Sites:
     """How control leaves a function at the ends of its blocks."""
 
-    def __init__(
-        self,
-        function: Function,
-        convention: Convention,
-        memory_resident: int,
-        has_start: bool,
-        partial_inline: PartialInline | None,
-    ) -> None:
+    def __init__(self, function: Function, convention: Convention, memory_resident: int, has_start: bool) -> None:
         self._function = function
         self._convention = convention
         self._memory_resident = memory_resident
         self._unwinds = has_start and may_unwind(function)
-        self._inline = partial_inline
 
     def of(self, block: Block) -> CallSite:
         """Return how control leaves at the end of a block."""
         body = self._body(block)
-        inline = self._inline if self._is_inlined(block, body) else None
         returned = self._convention.not_in_state
         not_in_state = returned & ~self._memory_resident if calls_for_certain(block) else 0
         if body is not None and body.frame is not None:
-            not_in_state = stored_by_caller(body.frame) | returned | (inline.writes if inline is not None else 0)
-        copies = None
-        if inline is not None:
-            copies = BlockPlan.of(inline.first, is_inlined=True), BlockPlan.of(inline.last, is_inlined=True)
+            not_in_state = stored_by_caller(body.frame) | returned
         unwinds = self._unwinds and self._function.may_go_anywhere(block)
-        return CallSite(body, self._passed(block, body, inline, unwinds), not_in_state, unwinds, copies)
+        return CallSite(body, self._passed(block, body, unwinds), not_in_state, unwinds)
 
     def _body(self, block: Block) -> Callee | None:
         """Return the function whose body a block calls, for certain or if a guess is right; ra is set as calls do."""
@@ -128,18 +113,12 @@ class _Sites:
             return callee
         return callee if calls_itself(self._function, block) else None
 
-    def _is_inlined(self, block: Block, body: Callee | None) -> bool:
-        """Return whether a block calls this function itself, part of which is performed there."""
-        if self._inline is None or block.next_pc not in self._function.blocks:
-            return False
-        return body is not None and calls_itself(self._function, block)
-
-    def _passed(self, block: Block, body: Callee | None, inline: PartialInline | None, unwinds: bool) -> int:
+    def _passed(self, block: Block, body: Callee | None, unwinds: bool) -> int:
         """Return the bits that leaving the function at the end of a block reads."""
         passed = self._convention.passed
         if block.end is End.CALL:
             saved = body.frame.bits if body is not None and body.frame is not None else 0
-            return passed(block.target) | saved | (inline.reads if inline is not None else 0)
+            return passed(block.target) | saved
         if block.end is End.INDIRECT:
             is_shared = shares_switch(self._function, block, self._memory_resident)
             stored = ALL_BITS & ~self._memory_resident if is_shared else 0  # by the way elsewhere, which jumps share

@@ -23,7 +23,7 @@ from .text import registers_text
 def findings(plan: FunctionPlan) -> list[str]:
     """Return what is wrong with a plan."""
     found: list[str] = []
-    for pc, block in plan.all_blocks():
+    for pc, block in plan.blocks.items():
         found += [f"block {pc:08x}: {text}" for text in _block_findings(plan, block)]
     for check in (_sites, _safepoints, _promotion, _vectorized, state_findings):
         found += check(plan)
@@ -49,7 +49,7 @@ def _mark_findings(plan: FunctionPlan, block: BlockPlan) -> Iterator[str]:
             yield f"{op.pc:08x} is said not to wrap, and is no addition of a constant"
         if op.spin and not does.loads:
             yield f"{op.pc:08x} is said to spin, and is no load"
-        if op.by_caller and (op.pc not in saves or block.is_inlined):
+        if op.by_caller and op.pc not in saves:
             yield f"{op.pc:08x} is left to callers that do not do it"
         if op.checked and not (does.stores and does.access is not None and does.access.is_based):
             yield f"{op.pc:08x} is checked, and is no store at imm(rs)"
@@ -108,8 +108,6 @@ def _sites(plan: FunctionPlan) -> list[str]:
             found.append(f"block {pc:08x}: {registers_text(frame.bits & ~site.passed)} not saved for the callee")
         if plan.blocks[pc].shares_switch and (lost := plan.in_ssa & ~site.passed):
             found.append(f"block {pc:08x}: {registers_text(lost)} not kept for the way elsewhere that jumps share")
-        if site.inlined is not None and (frame is None or plan.partial_inline is None):
-            found.append(f"block {pc:08x}: a copy in the place of a call that is none of the function itself")
     return found
 
 

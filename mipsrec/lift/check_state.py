@@ -53,7 +53,6 @@ class _From(enum.Enum):
     """After what an edge begins."""
 
     END = "the instructions of a block"
-    INLINED = "those that stand for a call"
     CALL = "a call"
     ELSEWHERE = "a call of a body that returned otherwise"
     BODY = "a call of a body"
@@ -78,8 +77,6 @@ def _ways(plan: FunctionPlan, block: BlockPlan) -> Iterator[tuple[Edge, _From]]:
         if end.body is not None:
             yield end.body.elsewhere, _From.ELSEWHERE
             yield end.body.after, _From.BODY
-        if end.inlined is not None:
-            yield end.inlined.way.edge, _From.INLINED
 
 
 def _is_conditional(block: BlockPlan) -> bool:
@@ -130,10 +127,6 @@ class _Check:
         """Return what the state lacks where an edge begins."""
         if begin is _From.END:
             return at_end
-        if begin is _From.INLINED:
-            for copy in self._copies(block):
-                at_end = self.lacking_at_end(copy, at_end)
-            return at_end
         if begin is _From.BODY:
             return (stored_by_caller(self._frame(block)) | RESULT_BITS) & self._plan.units.bits
         is_certain = begin is _From.ELSEWHERE or (begin is _From.CALL and not _is_conditional(block))
@@ -145,12 +138,6 @@ class _Check:
         if begin is _From.END:
             assert isinstance(end, (Goto, Branch, Jump))
             return at_end & ~(self._written(block) & ~end.saves)
-        if begin is _From.INLINED:
-            assert isinstance(end, Call) and end.inlined is not None
-            written = self._written(block)
-            for copy in self._copies(block):
-                written |= self._written(copy)
-            return (at_end | written) & ~(written & ~end.inlined.way.saves)
         if isinstance(end, Syscall):
             return end.loads
         assert isinstance(end, Call)
@@ -161,9 +148,6 @@ class _Check:
         if begin is _From.ELSEWHERE:
             return end.body.loads_elsewhere | RESULT_BITS | PRESERVED
         return end.body.loads | stored_by_caller(self._frame(block)) | RESULT_BITS
-
-    def _copies(self, block: BlockPlan) -> tuple[BlockPlan, ...]:
-        return self._plan.sites[block.block.start].inlined or ()
 
     def _frame(self, block: BlockPlan) -> Frame:
         callee = self._plan.sites[block.block.start].body
@@ -282,9 +266,6 @@ class _Check:
             bypassing = stored_by_caller(frame) | frame.dead_at_self_call | self._given
             yield from self._undefined(end.body.stores, defined, "the call of a body stores")
             yield from _missing(lacking, end.body.stores, bypassing, "at a call of a body")
-        for copy in self._copies(block):
-            yield from self._instructions(copy, lacking, defined)
-            lacking, defined = self.lacking_at_end(copy, lacking), self._defined_at_end(copy, defined)
 
     def edge(self, edge: Edge, lacking: int, defined: int) -> Iterator[str]:
         """Yield what is wrong with an edge, before which the state lacks some registers and SSA has some."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -86,19 +85,6 @@ class UnalignedWord:
 
     second: int
     displacement: int
-
-
-@dataclass(frozen=True)
-class PartialInline:
-    """`test` are the instructions that the branch at the end of `first` depends on, with their pcs; it leads to `last`
-    when it is `taken`, or when it is not. `reads` and `writes` are register bits."""
-
-    first: Block
-    last: Block
-    taken: bool
-    test: tuple[tuple[int, Instruction], ...]
-    reads: int
-    writes: int
 
 
 @dataclass(frozen=True)
@@ -186,8 +172,7 @@ PLAIN = Op(0, NOP)
 class BlockPlan:
     """A block, its instructions in the order in which they are performed, and those that are performed together.
 
-    Indices are those of the body; the slot has the index after the last. `is_inlined`: it is a copy in the place of a
-    call (partial_inline).
+    Indices are those of the body; the slot has the index after the last.
     """
 
     block: Block
@@ -198,7 +183,6 @@ class BlockPlan:
     case_weights: list[int] = field(default_factory=list)
     shares_switch: bool = False
     """All jumps by its table go through one switch (switches)."""
-    is_inlined: bool = False
     link: int = 0
     """The register that gets the return address, before the slot may read it; or 0."""
     written: int = 0
@@ -209,13 +193,13 @@ class BlockPlan:
     """How control goes on (terminators.py)."""
 
     @classmethod
-    def of(cls, block: Block, is_inlined: bool = False) -> BlockPlan:
+    def of(cls, block: Block) -> BlockPlan:
         """Return the plan of a block about which nothing is decided."""
         body = [Op(pc, instruction) for pc, instruction in zip(block.pcs(), block.body)]
         slot = None
         if block.delay_slot is not None and block.terminator is not None:  # else the interpreter performs both
             slot = Op(block.slot_pc, block.delay_slot)
-        return cls(block, body, slot, is_inlined=is_inlined)
+        return cls(block, body, slot)
 
     @property
     def ops(self) -> list[Op]:
@@ -228,8 +212,7 @@ class CallSite:
     """How control leaves a function at the end of a block, by a call or else.
 
     `body`: the callee whose body is called, for certain or if a guess is right. `passed` are the bits of registers that
-    leaving reads, `not_in_state` those that the state does not have after the call. `inlined`: the blocks that are
-    performed in the place of the call where the callee returns at once.
+    leaving reads, `not_in_state` those that the state does not have after the call.
     """
 
     body: Callee | None
@@ -237,7 +220,6 @@ class CallSite:
     not_in_state: int
     unwinds: bool
     """It may leave the caller's frame as well, as longjmp does: code then compares sp with its own."""
-    inlined: tuple[BlockPlan, BlockPlan] | None = None
     exposed: bool = False
     """An exception may come back from it to a landing pad of the function (guarded_accesses)."""
 
@@ -255,7 +237,6 @@ class FunctionPlan:
     """The bits of the registers that are in the state between blocks."""
     blocks: dict[int, BlockPlan]
     sites: dict[int, CallSite]
-    partial_inline: PartialInline | None
     context: StateContext
     safepoints: Safepoints
     pair_forms: PairForms
@@ -278,10 +259,3 @@ class FunctionPlan:
     def in_ssa(self) -> int:
         """The bits of the registers that are in SSA between blocks."""
         return self.units.bits & ~self.memory_resident
-
-    def all_blocks(self) -> Iterator[tuple[int, BlockPlan]]:
-        """Yield the plans of all blocks, copies included, each with the pc of the block that it is performed in."""
-        for pc, block in self.blocks.items():
-            yield pc, block
-            for copy in self.sites[pc].inlined or ():
-                yield pc, copy

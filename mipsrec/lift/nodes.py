@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .convention import Callee
-    from .ir import BlockPlan, Frame, Op
+    from .ir import BlockPlan, Frame
 
 
 @dataclass(frozen=True)
@@ -174,23 +174,8 @@ class BodyCall:
 
 
 @dataclass(frozen=True)
-class Inlined:
-    """What is performed in place of a call where the branch after `test` goes one way: `blocks`, and then `way`.
-
-    `test` are the instructions that the branch depends on; it leads to the last block when it is `taken`, or when it is
-    not. `stores`: where the last block returns elsewhere.
-    """
-
-    test: tuple[Op, ...]
-    taken: bool
-    blocks: tuple[BlockPlan, BlockPlan]
-    stores: int
-    way: Goto
-
-
-@dataclass(frozen=True)
 class Call:
-    """A call with a complete state; of a `body` instead, or what is `inlined` of it, where that is what is called.
+    """A call with a complete state; of a `body` instead, where that is what is called.
 
     `conditional`: it is made where the branch is taken. SSA `keeps` sp, if the function goes on with it: what is found
     in the state afterwards is compared. Of what the callee returns, SSA has the `returned`, the state the others.
@@ -209,7 +194,6 @@ class Call:
     loads: int
     after: Edge
     body: BodyCall | None = None
-    inlined: Inlined | None = None
 
     @property
     def all_stores(self) -> int:

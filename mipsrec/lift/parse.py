@@ -25,11 +25,10 @@ from .text.words import Line, Lines
 
 @dataclass
 class _BlockText:
-    """The lines of one block: its instructions by pc, those of copies in the place of its call, and the others."""
+    """The lines of one block: its instructions by pc, and the others."""
 
     head: Line
     ops: dict[int, Line] = field(default_factory=dict)
-    copies: list[dict[int, Line]] = field(default_factory=list)
     others: list[Line] = field(default_factory=list)
 
 
@@ -89,22 +88,18 @@ def _read(text: str, where: str, line_before: int) -> _PlanText:
     first, second, *rest = [Line(number, line, where, OP_DIVIDER if is_op(line) else ": ") for number, line in numbered]
     guest = read_head(first, second)
     found = _PlanText(guest, second, numbered[-1][0], [], {})
-    block, here, is_copy = None, _BlockText(second), False
+    block, here = None, _BlockText(second)
     for line in rest:
         if line.head[:1] == ["block"] or line.head[:2] == ["other", "block"]:
             block = read_block(line)
             guest.function.blocks[block.start] = block
-            here, is_copy = found.blocks.setdefault(block.start, _BlockText(line)), False
+            here = found.blocks.setdefault(block.start, _BlockText(line))
         elif block is None:
             if not read_guest_line(guest, line):
                 found.decided.append(line)
         elif is_op(line.text):
-            (here.copies[-1] if is_copy else here.ops)[line.pc(line.word(0))] = line
-            if not is_copy:
-                add_instruction(block, line, instruction_of(line))
-        elif line.word(0) == "in-place":
-            here.copies.append({})
-            is_copy = True
+            here.ops[line.pc(line.word(0))] = line
+            add_instruction(block, line, instruction_of(line))
         else:
             here.others.append(line)
     _check(guest, second)
@@ -137,12 +132,14 @@ def _decide(plan: FunctionPlan, read: _PlanText) -> None:
         elif kind != "in-ssa":
             rest.append(line)
     for pc, block in plan.blocks.items():
-        for one, ops in _with_copies(plan, read, pc, block):
-            read_marks(one, ops, variables)
+        text = read.blocks[pc]
+        missing = [op.pc for op in block.ops if op.pc not in text.ops]
+        if missing:
+            text.head.refuse(f"the instruction at {missing[0]:08x} is missing")
+        read_marks(block, text.ops, variables)
     note_dirty(plan)
     for pc, block in plan.blocks.items():
-        for one, ops in _with_copies(plan, read, pc, block):
-            read_stores(one, ops)
+        read_stores(block, read.blocks[pc].ops)
     _decide_ends(plan, read, Lines(rest, read.head))
 
 
@@ -164,18 +161,6 @@ def _decide_ends(plan: FunctionPlan, read: _PlanText, lines: Lines) -> None:
             block.end = ends.end(block, others)
         if others.next_is():
             others.take().refuse("this line is one too many here")
-
-
-def _with_copies(
-    plan: FunctionPlan, read: _PlanText, pc: int, block: BlockPlan
-) -> Iterator[tuple[BlockPlan, dict[int, Line]]]:
-    """Yield a block, and the copies in the place of its call, with the lines of their instructions."""
-    text = read.blocks[pc]
-    for one, ops in zip((block, *(plan.sites[pc].inlined or ())), (text.ops, *text.copies)):
-        missing = [op.pc for op in one.ops if op.pc not in ops]
-        if missing:
-            text.head.refuse(f"the instruction at {missing[0]:08x} is missing")
-        yield one, ops
 
 
 def _read_block_lines(plan: FunctionPlan, block: BlockPlan, lines: list[Line]) -> list[Line]:

@@ -1,7 +1,7 @@
 """How a function begins and each block ends: nodes that say what happens to registers on every way.
 
 Enters: a plan about which the passes have decided, and in which facts/dirty.py has noted what the state lacks. Leaves:
-`FunctionPlan.entry`, `BlockPlan.end` of each block and copy, and `FunctionPlan.hubs`. emit/ writes what the nodes say,
+`FunctionPlan.entry`, `BlockPlan.end` of each block, and `FunctionPlan.hubs`. emit/ writes what the nodes say,
 and decides nothing.
 
 All masks are bits of registers. `stores` go into the state before control leaves, `loads` come from there after it is
@@ -29,7 +29,7 @@ from .convention import (
     stored_by_caller,
 )
 from .edges import edge
-from .ir import BlockPlan, CallSite, Frame, FunctionPlan, Op
+from .ir import BlockPlan, Frame, FunctionPlan
 from .nodes import (
     BodyCall,
     Branch,
@@ -39,7 +39,6 @@ from .nodes import (
     Entry,
     Goto,
     Hub,
-    Inlined,
     Interpret,
     Jump,
     Node,
@@ -115,9 +114,7 @@ class _Ends:
     def _goto(self, block: BlockPlan) -> Goto:
         target = block.block.next_pc if block.block.end is End.FALL else block.block.target
         assert target is not None
-        return self._way(block.block.start, target, block.dirty_out)
-
-    def _way(self, source: int, target: int, dirty: int) -> Goto:
+        source, dirty = block.block.start, block.dirty_out
         return Goto(self.edge(source, target, dirty), self._saves(source, dirty))
 
     def _branch(self, block: BlockPlan) -> Branch:
@@ -177,11 +174,10 @@ class _Ends:
         exposes = dirty & SAVED_BITS if site.exposed else None
         stored_first = exposes or 0
         stores_ra = dirty & ~stored_first & RA_BIT if self._may_be_copied(block.block) else 0
-        body, inlined = None, None
+        body = None
         if site.body is not None:
             assert site.body.frame is not None
             body = self._call_body(block, site.body, site.body.frame, needed)
-            inlined = self._inlined(site, source, after)
         return Call(
             conditional=not is_certain,
             to=self._destination(block.block),
@@ -193,7 +189,6 @@ class _Ends:
             loads=needed & ~(returned | keeps),
             after=self.edge(source, after, (returned | keeps) & convention.not_in_state & ~plan.memory_resident),
             body=body,
-            inlined=inlined,
         )
 
     def _may_be_copied(self, block: Block) -> bool:
@@ -221,15 +216,6 @@ class _Ends:
             loads=needed & ~dirty,
             after=self.edge(source, after, dirty),
         )
-
-    def _inlined(self, site: CallSite, source: int, after: int) -> Inlined | None:
-        inline = self._plan.partial_inline
-        if site.inlined is None or inline is None:
-            return None
-        test = tuple(Op(pc, instruction) for pc, instruction in inline.test)
-        dirty = site.inlined[1].dirty_out
-        way = self._way(source, after, dirty)
-        return Inlined(test, inline.taken, site.inlined, dirty, way)
 
 
 def _has_condition(block: Block) -> bool:

@@ -13,7 +13,6 @@ from mipsrec.lift import policy
 from mipsrec.lift.convention import argument_registers
 from mipsrec.lift.facts.dead_at_self_call import with_dead_registers
 from mipsrec.lift.facts.frames import find_frame
-from mipsrec.lift.facts.partial_inline import find_partial_inline
 from tests.support.compiled import BARE, ORDERS, QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
 from tests.support.tools import need
@@ -83,13 +82,6 @@ def test_dead_at_self_call(guest: tuple[Path, str]) -> None:
     assert dead("temps") == dead("leaves_some") == {11, 12, 13}
     for name in ("tells", "hears", "moves_on", "moves_on_at_sp", "traps", "deep"):
         assert not dead(name), name
-
-
-def test_partial_inline(guest: tuple[Path, str]) -> None:
-    functions = {function.name: function for function in pipeline.open_guest(guest[0]).program.functions.values()}
-    assert find_partial_inline(functions["temps"]) and find_partial_inline(functions["skips_at_once"])
-    assert find_partial_inline(functions["looks"]) is None
-    assert find_partial_inline(functions["moves_on"]) is None
 
 
 @pytest.mark.parametrize("case", range(1, 9))

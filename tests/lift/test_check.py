@@ -64,11 +64,11 @@ def plan_with(wanted: Callable[[FunctionPlan], object]) -> FunctionPlan:
 
 
 def an_op(plan: FunctionPlan, wanted: Callable[[Op], object]) -> Op:
-    return next(op for _, block in plan.all_blocks() for op in block.ops if wanted(op))
+    return next(op for block in plan.blocks.values() for op in block.ops if wanted(op))
 
 
 def has_op(wanted: Callable[[Op], object]) -> Callable[[FunctionPlan], object]:
-    return lambda plan: any(wanted(op) for _, block in plan.all_blocks() for op in block.ops)
+    return lambda plan: any(wanted(op) for block in plan.blocks.values() for op in block.ops)
 
 
 def loads(op: Op) -> bool:

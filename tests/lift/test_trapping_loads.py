@@ -58,31 +58,3 @@ def test_float() -> None:
 )  # fmt: skip
 def test_not_marked(name: str) -> None:
     assert marked(CODE.plan(name), "volatile") == []
-
-
-COPIED = Snippets(
-    {
-        "sum": """
-            addiu $29, $29, -32
-            sw    $31, 28($29)
-            sw    $16, 24($29)
-            lw    $8, 4($5)
-            beqz  $4, 1f
-            move  $16, $8
-            jal   sum
-            addiu $4, $4, -1
-            addu  $2, $2, $16
-        1:  lw    $31, 28($29)
-            lw    $16, 24($29)
-            jr    $31
-            addiu $29, $29, 32"""
-    }
-)
-
-
-def test_copies_keep_all_accesses_but_those_of_the_frame() -> None:
-    plan = COPIED.plan("sum", body=True)
-    copies = next(site.inlined for site in plan.sites.values() if site.inlined is not None)
-    accesses = [op for copy in copies for op in copy.ops if op.instruction.row.name in ("lw", "sw")]
-    assert {op.instruction.rs for op in accesses if op.volatile} == {5}
-    assert len(accesses) == 5

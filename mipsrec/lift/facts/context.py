@@ -61,7 +61,6 @@ class StateContext:
         self._summarize(units)
         blocks = graph.blocks
         after = {pc: sites[pc].not_in_state for pc in self.order if blocks[pc].end is End.CALL}
-        self._passed_by = frozenset(pc for pc in after if sites[pc].inlined is not None)
         before = dict.fromkeys(graph.entries, entered)
         self._kept_in: dict[int, int] = {}
         given = dict.fromkeys(graph.entries, entered & RESULT_BITS)
@@ -134,7 +133,7 @@ class StateContext:
     def _dirty_transfer(self, pc: int, after_call: dict[int, int]) -> tuple[int, int]:
         """Return the bits that are out of step after a block in any case, and those that stay so."""
         bits = after_call.get(pc, 0)
-        if self._syncs(pc) and pc not in self._passed_by:
+        if self._syncs(pc):
             return bits, 0
         return bits | self._written[pc], ~self._flushed[pc]
 
@@ -192,6 +191,6 @@ class StateContext:
         """Return the bits that a block reads, and those of what is read after it that are read before it as well."""
         kept = ~self._overwritten[pc]
         end = self._graph.blocks[pc].end
-        if end in _SYNCING and pc not in self._passed_by:
+        if end in _SYNCING:
             kept &= PRESERVED if end is End.CALL else 0
         return self._use[pc], kept

@@ -18,11 +18,9 @@ _LINKING = (End.CALL, End.JUMP)
 
 
 def note_dirty(plan: FunctionPlan) -> None:
-    """Note what is dirty in all blocks of a plan; in copies in the place of calls, too."""
+    """Note what is dirty in all blocks of a plan."""
     for pc, block in plan.blocks.items():
-        dirty = _note(block, plan.units, plan.context.dirty_in[pc])
-        for inlined in plan.sites[pc].inlined or ():
-            dirty = _note(inlined, plan.units, dirty)
+        _note(block, plan.units, plan.context.dirty_in[pc])
 
 
 def with_dirty(block: BlockPlan, units: Units, dirty: int) -> BlockPlan:
@@ -33,7 +31,7 @@ def with_dirty(block: BlockPlan, units: Units, dirty: int) -> BlockPlan:
     return found
 
 
-def _note(block: BlockPlan, units: Units, dirty: int) -> int:
+def _note(block: BlockPlan, units: Units, dirty: int) -> None:
     second_halves = {word.second for word in block.unaligned.values()}
     block.link, block.written = _link(block.block), 0
     for index, op in enumerate(block.ops):
@@ -51,7 +49,6 @@ def _note(block: BlockPlan, units: Units, dirty: int) -> int:
         op.stores_after = SP_BIT if written & SP_BIT and lowers_sp(op.instruction) else 0
         dirty &= ~op.stores_after
     block.dirty_out = dirty
-    return dirty
 
 
 def _link(block: Block) -> int:

@@ -29,7 +29,7 @@ def run(plan: FunctionPlan) -> None:
         index = bisect_right(guarded, (pc, 0xFFFFFFFF)) - 1
         return index >= 0 and pc < guarded[index][1]
 
-    for block_pc, block in plan.all_blocks():
+    for block_pc, block in plan.blocks.items():
         terminator_pc, slot_of = block.block.terminator_pc, block.block.slot_of
         for op in block.ops:
             does = effects(op.instruction.row)

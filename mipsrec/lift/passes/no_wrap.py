@@ -80,6 +80,6 @@ def run(plan: FunctionPlan) -> None:
     if plan.options.memory != "flat":
         return
     known = KnownAddresses(plan.graph, plan.options.fr)
-    for _, block in plan.all_blocks():
+    for block in plan.blocks.values():
         for index in known.no_wrap_additions(block.block):
             block.ops[index].no_wrap = True

@@ -19,6 +19,6 @@ def run(plan: FunctionPlan) -> None:
     if not plan.safepoints.edges:
         return
     cyclic = {pc for cycle in cycles_without_safepoint(plan.graph, plan.safepoints) for pc in cycle}
-    for pc, block in plan.all_blocks():
+    for pc, block in plan.blocks.items():
         for op in block.ops:
             op.spin = op.spin and pc in cyclic

@@ -170,6 +170,6 @@ class _Values:
 
 def run(plan: FunctionPlan) -> None:
     """Mark the stores to keep."""
-    for _, block in plan.all_blocks():
+    for block in plan.blocks.values():
         for index in silent_stores(block.block, plan.options.fr, plan.options.big_endian):
             block.ops[index].volatile = True

@@ -76,7 +76,7 @@ def spin_loads(block: Block, changing: int, fr: int) -> set[int]:
 def run(plan: FunctionPlan) -> None:
     """Mark the loads that stay in their loop."""
     plan.changing = changing = changing_masks(plan.graph, plan.options.fr)
-    for pc, block in plan.all_blocks():
+    for pc, block in plan.blocks.items():
         if pc in changing:
             for index in spin_loads(block.block, changing[pc], plan.options.fr):
                 block.ops[index].spin = True

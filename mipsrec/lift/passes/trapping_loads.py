@@ -1,6 +1,6 @@
 """Trapping loads: loads that LLVM might drop together with the fault they may raise.
 
-Needs: the graph, and which blocks are copies (partial_inline).
+Needs: the graph.
 Sets: `Op.volatile` of loads.
 Keeps: a load stays, with its fault, if on some path from it its register is written before an instruction reads it, or
 the function calls or returns first (docs/limits.md, Faults). That calls and returns store the register to the state
@@ -98,9 +98,6 @@ class NeededRegisters:
 def run(plan: FunctionPlan) -> None:
     """Mark the loads to keep."""
     needed = NeededRegisters(plan.graph, plan.options.fr)
-    for _, block in plan.all_blocks():
+    for block in plan.blocks.values():
         for index in needed.loads_to_keep(block.block):
             block.ops[index].volatile = True
-        if block.is_inlined:  # but for those of the stack, which has just been stored to
-            for op in block.ops:
-                op.volatile = op.volatile or op.instruction.rs != SP

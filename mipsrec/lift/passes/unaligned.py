@@ -81,8 +81,8 @@ def _second(body: list[Instruction], at: int, terminator: Instruction | None, fr
 
 def run(plan: FunctionPlan) -> None:
     """Find the words that two instructions access."""
-    for _, block in plan.all_blocks():
+    for block in plan.blocks.values():
         block.unaligned = unaligned_words(block.block, plan.options.big_endian, plan.options.fr)
         for first, word in block.unaligned.items():  # which is one access, in the place of the first half
             block.ops[first].exposed |= block.ops[word.second].exposed
-            block.ops[first].volatile |= block.ops[word.second].volatile or block.is_inlined
+            block.ops[first].volatile |= block.ops[word.second].volatile

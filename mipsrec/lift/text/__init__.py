@@ -54,11 +54,11 @@ def _block_lines(plan: FunctionPlan, pc: int, block: BlockPlan) -> Iterator[str]
     if block.case_weights or block.shares_switch:
         weights = " ".join(map(str, block.case_weights))
         yield line_text("  switch", {"weights": weights, "shared": block.shares_switch})
-    yield from _site_lines(plan, block, plan.sites[pc])
+    yield from _site_lines(plan.sites[pc])
     yield from end_lines(plan, block)
 
 
-def _site_lines(plan: FunctionPlan, block: BlockPlan, site: CallSite) -> Iterator[str]:
+def _site_lines(site: CallSite) -> Iterator[str]:
     fields: dict[str, str | bool] = {
         "passes": some(site.passed),
         "body": site.body.body if site.body is not None else "",
@@ -68,8 +68,3 @@ def _site_lines(plan: FunctionPlan, block: BlockPlan, site: CallSite) -> Iterato
     }
     if any(fields.values()):
         yield line_text("  site", fields)
-    dirty = block.dirty_out
-    for copy in site.inlined or ():
-        yield f"  in-place {copy.block.start:08x}"
-        yield from op_lines(copy, plan.units, dirty, "    ")
-        dirty = copy.dirty_out

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from ..convention import Callee
 from ..facts.dirty import with_dirty
-from ..ir import BlockPlan, FunctionPlan, Op
+from ..ir import BlockPlan, FunctionPlan
 from ..nodes import (
     BodyCall,
     Branch,
@@ -20,7 +20,6 @@ from ..nodes import (
     Entry,
     Goto,
     Hub,
-    Inlined,
     Interpret,
     Jump,
     Node,
@@ -96,11 +95,6 @@ def _return_line(end: Return, indent: str) -> str:
 
 
 def _call_lines(end: Call, source: int) -> Iterator[str]:
-    if end.inlined is not None:
-        way = end.inlined.way
-        taken: _Fields = {"taken": end.inlined.taken}
-        yield line_text("  inlined", taken | {"stores": some(end.inlined.stores), "saves": some(way.saves)})
-        yield from _edge_lines(way.edge, source)
     if end.body is not None:
         yield line_text(f"  body {end.body.callee.symbol}", _body_fields(end.body))
         yield from _edge_lines(end.body.after, source)
@@ -189,7 +183,7 @@ class Ends:
     def end(self, block: BlockPlan, lines: Lines) -> Node:
         """Return the node that the lines at the end of a block say."""
         source = block.block.start
-        if lines.next_is("inlined", "body", "call"):
+        if lines.next_is("body", "call"):
             return self._call(lines, source)
         line = lines.take()
         kind = line.word(0)
@@ -230,7 +224,6 @@ class Ends:
         return Jump(edges, hub, saves, stores, elsewhere, unwinds, results)
 
     def _call(self, lines: Lines, source: int) -> Call:
-        inlined = self._inlined(lines, source) if lines.next_is("inlined") else None
         body = self._body(lines, source) if lines.next_is("body") else None
         line = lines.take("call")
         exposes = line.registers("exposes") if line.is_there("exposes") else None
@@ -238,16 +231,7 @@ class Ends:
         stores_ra, stores, keeps = map(line.registers, ("stores-ra", "stores", "keeps"))
         returned, loads = line.registers("returned"), line.registers("loads")
         after = self._edge(lines, source)
-        return Call(conditional, to, exposes, stores_ra, stores, keeps, returned, loads, after, body, inlined)
-
-    def _inlined(self, lines: Lines, source: int) -> Inlined:
-        line = lines.take()
-        blocks, inline = self._plan.sites[source].inlined, self._plan.partial_inline
-        if blocks is None or inline is None:
-            line.refuse("the call is none of the function itself, of which a part is inlined")
-        test = tuple(Op(pc, instruction) for pc, instruction in inline.test)
-        taken, stores, saves = line.has("taken"), line.registers("stores"), line.registers("saves")
-        return Inlined(test, taken, blocks, stores, Goto(self._edge(lines, source), saves))
+        return Call(conditional, to, exposes, stores_ra, stores, keeps, returned, loads, after, body)
 
     def _body(self, lines: Lines, source: int) -> BodyCall:
         line = lines.take()

@@ -40,14 +40,14 @@ def instruction_of(line: Line) -> Instruction:
     return found
 
 
-def op_text(pc: int, instruction: Instruction, notes: Mapping[str, str | bool], indent: str = "  ") -> str:
+def op_text(pc: int, instruction: Instruction, notes: Mapping[str, str | bool]) -> str:
     """Return the line of an instruction."""
-    text = f"{indent}{pc:08x}  {instruction.word:08x}  {disassemble(instruction, pc)}"
+    text = f"  {pc:08x}  {instruction.word:08x}  {disassemble(instruction, pc)}"
     parts = [name if value is True else f"{name} {value}" for name, value in notes.items() if value]
     return f"{text:{_NOTES_COLUMN}}{OP_DIVIDER}{'; '.join(parts)}" if parts else text
 
 
-def op_lines(block: BlockPlan, units: Units, dirty: int, indent: str = "  ") -> Iterator[str]:
+def op_lines(block: BlockPlan, units: Units, dirty: int) -> Iterator[str]:
     """Yield the lines of a block's instructions, in order of address, `dirty` being what the state lacks before it."""
     implied = with_dirty(block, units, dirty).ops
     groups = _group_notes(block)
@@ -59,14 +59,14 @@ def op_lines(block: BlockPlan, units: Units, dirty: int, indent: str = "  ") -> 
         notes["promoted"] = op.promoted.name if op.promoted is not None else ""
         notes |= {"stores": some(op.stores), "then-stores": some(op.stores_after)}
         notes["on-exit"] = registers_text(op.on_exit) if op.on_exit != usual.on_exit else ""
-        lines.append(op_text(op.pc, op.instruction, notes, indent))
+        lines.append(op_text(op.pc, op.instruction, notes))
     terminator = block.block.terminator
     if terminator is not None:
-        text = op_text(block.block.terminator_pc, terminator, {"terminator": True}, indent)
+        text = op_text(block.block.terminator_pc, terminator, {"terminator": True})
         lines.insert(len(block.body), text)
     elif block.block.delay_slot is not None:  # the interpreter performs both
         at = block.block.terminator_pc + INSTRUCTION_BYTES
-        lines.append(op_text(at, block.block.delay_slot, {"delay-slot": True}, indent))
+        lines.append(op_text(at, block.block.delay_slot, {"delay-slot": True}))
     yield from lines
 
 
