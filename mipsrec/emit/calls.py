@@ -29,8 +29,8 @@ function tells the host when it is entered and when it returns (`mr_watch_*`).
 A function with a frame (saved_registers.py) has its code in a body, `NAME.body`, whose callers have stored the
 registers that the frame saves. It returns BACK in place of a pc when it has done what such a function does: these
 registers are on the stack for its caller to load, ra and sp are as the caller knows them, v0 and v1 are what it
-returns, and the state has the rest, but for registers that no code reads (dead_at_self_call.py). Any other pc comes
-with a complete state. `NAME` itself is for all who know nothing of frames.
+returns, and the state has the rest. Any other pc comes with a complete state. `NAME` itself is for all who know
+nothing of frames.
 
 The host's convention has as many registers for results as for parameters, the same ones, and the result has as many
 parts (target.LiftedCalls).

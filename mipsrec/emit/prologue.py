@@ -86,8 +86,6 @@ class Prologue:
                 yield f"  store i32 %{unit.name}.in, ptr %s.{unit.name}, {STATE_TAG}"
             if unit.bits & entry.takes:
                 yield f"  store i32 %{unit.name}.in, ptr %{unit.name}"
-            elif unit.bits & entry.clears:
-                yield f"  store i32 0, ptr %{unit.name}"  # there is no value to load, and nothing reads one
             elif unit.bits & entry.loads:
                 yield from _first_load(unit, bool(unit.type == PAIR and unit.bits & split))
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from ..lift.convention import CARRIED, RESULTS, entries_of, symbol_of
 from ..lift.ir import BlockPlan
 from ..lift.nodes import Return
-from ..state import RA, SP
-from .calls import parameter
+from ..state import SP
 from .emission import Emission
 from .instructions import InstructionWriter
 from .writer import UNLIKELY, Value, text
@@ -35,13 +34,10 @@ class ReturnWriter:
         if self._frame is None or end.to_caller is None:
             self._return_complete(end, target)
             return
-        writer, machine, stray = self._writer, self._machine, self._instructions.stray
+        machine, stray = self._machine, self._instructions.stray
         if stray is not None:
             machine.finish_floats()
             self._return_complete_if(stray, end, target)
-        if self._frame.dead_at_self_call:
-            machine.finish_floats()
-            self._return_complete_if(writer.value(f"icmp ne i32 {text(target)}, {parameter(RA)}"), end, target)
         machine.registers.flush(end.to_caller)
         self._calls.give_back_frame(self._results(end))
 

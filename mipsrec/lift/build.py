@@ -17,11 +17,12 @@ from .convention import (
     SP_BIT,
     Callee,
     Convention,
+    calls_for_certain,
+    calls_in_any_case,
     may_unwind,
     stored_by_caller,
 )
 from .facts.context import StateContext
-from .facts.dead_at_self_call import calls_for_certain, calls_in_any_case, calls_itself
 from .facts.dirty import note_dirty
 from .facts.safepoints import find_safepoints
 from .facts.shared_switches import shares_switch
@@ -72,7 +73,7 @@ def undecided_plan(
     found = {pc: sites.of(function.blocks[pc]) for pc in graph.order}
     entered = convention.given
     if frame is not None:
-        entered |= stored_by_caller(frame) | frame.dead_at_self_call & units.arguments
+        entered |= stored_by_caller(frame)
     return FunctionPlan(
         graph, options, units, convention, frame, memory_resident,
         blocks={pc: BlockPlan.of(function.blocks[pc]) for pc in graph.order},
@@ -106,12 +107,9 @@ class _Sites:
         """Return the function whose body a block calls, for certain or if a guess is right; ra is set as calls do."""
         if self._memory_resident:  # what frames save is in the state anyway
             return None
-        callee = None
-        if calls_in_any_case(block):
-            callee = self._convention.framed(self._function.likely_target(block))
-        if callee is None or callee.frame is None or not callee.frame.dead_at_self_call:
-            return callee
-        return callee if calls_itself(self._function, block) else None
+        if not calls_in_any_case(block):
+            return None
+        return self._convention.framed(self._function.likely_target(block))
 
     def _passed(self, block: Block, body: Callee | None, unwinds: bool) -> int:
         """Return the bits that leaving the function at the end of a block reads."""

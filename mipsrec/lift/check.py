@@ -12,8 +12,7 @@ from ..analysis import End
 from ..isa.effects import LOAD, STORE, added_constant, based_access, effects
 from .bounded_loops import is_bounded
 from .check_state import state_findings
-from .convention import stored_by_caller
-from .facts.dead_at_self_call import calls_for_certain
+from .convention import calls_for_certain, stored_by_caller
 from .facts.safepoints import cycles_without_safepoint
 from .ir import BlockPlan, FunctionPlan
 from .passes.scalar_promotion import access_of, place

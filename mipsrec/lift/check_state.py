@@ -96,7 +96,7 @@ class _Check:
         self._given = entered = plan.convention.given
         frame = plan.frame
         if frame is not None:
-            entered |= stored_by_caller(frame) | frame.dead_at_self_call & plan.units.arguments
+            entered |= stored_by_caller(frame)
         entries, forward = plan.graph.entries, Direction.FORWARD
         before = dict.fromkeys(entries, entered & plan.in_ssa)
         self.lacking: dict[int, int] = solve(plan.graph, forward, Meet.ANY, _same, before, self._lacking_on)
@@ -252,7 +252,7 @@ class _Check:
         yield from _missing(lacking, end.stores, kept, "at a return")
         if end.to_caller is not None:
             assert plan.frame is not None
-            kept = stored_by_caller(plan.frame) | RESULT_BITS | plan.frame.dead_at_self_call
+            kept = stored_by_caller(plan.frame) | RESULT_BITS
             yield from _missing(lacking, end.to_caller, kept, "at a return to a caller of the body")
 
     def _call(self, block: BlockPlan, end: Call, lacking: int, defined: int) -> Iterator[str]:
@@ -263,7 +263,7 @@ class _Check:
         yield from _missing(lacking, end.all_stores, given, "at a call")
         if end.body is not None:
             frame = self._frame(block)
-            bypassing = stored_by_caller(frame) | frame.dead_at_self_call | self._given
+            bypassing = stored_by_caller(frame) | self._given
             yield from self._undefined(end.body.stores, defined, "the call of a body stores")
             yield from _missing(lacking, end.body.stores, bypassing, "at a call of a body")
 

@@ -9,8 +9,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..analysis import Function
-from ..isa import Instruction
+from ..analysis import Block, End, Function
+from ..analysis.symbolic import constant_condition
+from ..isa import Flow, Instruction
 from ..isa.effects import FPR_BIT, added_constant, masks
 from ..state import A0, CALLEE_SAVED, RA, SP, T0, T9, V0
 from .ir import Frame
@@ -67,6 +68,22 @@ def argument_registers(function: Function) -> int:
         for instruction in block.instructions():
             found |= masks(instruction, 0)[0]
     return found & ARGUMENT_BITS | CARRIED_BITS
+
+
+def calls_for_certain(block: Block) -> bool:
+    """Return whether a block calls without a condition."""
+    instruction = block.terminator
+    if block.end is not End.CALL or instruction is None:
+        return False
+    return instruction.row.flow is not Flow.BRANCH or constant_condition(instruction) is not None
+
+
+def calls_in_any_case(block: Block) -> bool:
+    """Return whether a block calls without a condition, and the callee finds in ra where it is to return to."""
+    instruction, slot = block.terminator, block.delay_slot
+    if not calls_for_certain(block) or instruction is None or instruction.link_register() != RA:
+        return False
+    return slot is None or not masks(slot, 0)[1] >> RA & 1
 
 
 def may_unwind(function: Function) -> bool:

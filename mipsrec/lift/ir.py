@@ -34,12 +34,11 @@ class Frame:
     """What the callers of a function do for it (saved_registers.py).
 
     `returns`: the return blocks from which the body returns to its caller, by start, each with the pcs of the stores
-    that the code checks. `dead_at_self_call`: the other registers that bypass the state (dead_at_self_call.py).
+    that the code checks.
     """
 
     saved: tuple[SavedRegister, ...]
     returns: dict[int, frozenset[int]]
-    dead_at_self_call: int = 0
 
     @property
     def bits(self) -> int:

@@ -39,7 +39,7 @@ class Destination:
 @dataclass(frozen=True)
 class Entry:
     """How a function begins. Registers are taken from parameters: `takes` for later blocks, `gives` for the first one
-    alone. It `stores` parameters into the state, `loads` what is only there, and `clears` what has no value.
+    alone. It `stores` parameters into the state, and `loads` what is only there.
 
     `sp` says where sp was when the function was entered: in a "parameter", in the "state", or nowhere (None).
     """
@@ -48,7 +48,6 @@ class Entry:
     gives: int
     stores: int
     loads: int
-    clears: int
     sp: str | None
 
 

@@ -19,7 +19,6 @@ from ..options import AUTO, LIGHT
 from ..profiles import Profile
 from .convention import CARRIED_BITS, SP_BIT, Callee, argument_registers, symbol_of
 from .facts.context import LARGE_FUNCTION_BLOCKS
-from .facts.dead_at_self_call import with_dead_registers
 from .facts.frames import find_frame
 
 FULL = "2"
@@ -198,8 +197,6 @@ def lifted_starts(program: Program) -> Mapping[int, Callee]:
         if first.body or first.end is not End.INTERPRET:
             takes = argument_registers(function)
             frame = find_frame(function) if start in framed else None
-            if frame is not None:
-                frame = with_dead_registers(function, frame, takes)
             is_copied = start in copied
             is_tiny = is_copied and function.instruction_count() <= TINY_INSTRUCTIONS
             may_fault = not is_copied or may_access(function)

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..analysis import Block, End
-from ..analysis.symbolic import constant_condition
-from ..isa import Flow
 from .convention import (
     ARGUMENTS,
     CARRIED_BITS,
@@ -25,6 +23,7 @@ from .convention import (
     SAVED_BITS,
     SP_BIT,
     Callee,
+    calls_for_certain,
     numbers_in,
     stored_by_caller,
 )
@@ -65,17 +64,15 @@ def _entry(plan: FunctionPlan) -> Entry:
     start, frame, loads = plan.function.start, plan.frame, plan.context.entry_loads
     has_entries = plan.graph.entries != [start]
     passed = CARRIED_BITS if has_entries else plan.units.arguments
-    saved, dead = (frame.bits & ~RA_BIT, frame.dead_at_self_call) if frame is not None else (0, 0)
+    saved = frame.bits & ~RA_BIT if frame is not None else 0
     takes = loads & passed & ~saved
-    clears = dead & ~(saved | takes)
     comes_back = has_entries or any(start in targets for targets in plan.graph.successors.values())
     place = "parameter" if passed & SP_BIT else "state" if has_entries else None
     return Entry(
         takes=takes,
         gives=0 if comes_back else passed & plan.memory_resident,
         stores=CARRIED_BITS & plan.memory_resident,
-        loads=loads & ~(saved | takes | clears),
-        clears=clears,
+        loads=loads & ~(saved | takes),
         sp=place,
     )
 
@@ -150,7 +147,7 @@ class _Ends:
         kept = RESULT_BITS if plan.options.calls != "instrumented" else 0  # they go back in host registers
         to_caller = None
         if plan.frame is not None and pc in plan.frame.returns:
-            to_caller = dirty & ~(stored_by_caller(plan.frame) | RESULT_BITS | plan.frame.dead_at_self_call)
+            to_caller = dirty & ~(stored_by_caller(plan.frame) | RESULT_BITS)
         results = plan.context.results_at_hand(pc) | block.written
         return Return(dirty & ~kept, to_caller, numbers_in(results, RESULTS))
 
@@ -168,7 +165,7 @@ class _Ends:
     def _call(self, block: BlockPlan) -> Call:
         plan, source, after = self._plan, block.block.start, block.block.next_pc
         site, convention, needed = plan.sites[source], plan.convention, self._needed_after(block.block)
-        is_certain = not _has_condition(block.block)
+        is_certain = calls_for_certain(block.block)
         returned = RESULT_BITS if is_certain else 0
         dirty, keeps = block.dirty_out, plan.context.live_out[source] & PRESERVED
         exposes = dirty & SAVED_BITS if site.exposed else None
@@ -199,7 +196,7 @@ class _Ends:
 
     def _call_body(self, block: BlockPlan, callee: Callee, frame: Frame, needed: int) -> BodyCall:
         plan, source, after = self._plan, block.block.start, block.block.next_pc
-        bypassing = stored_by_caller(frame) | frame.dead_at_self_call | plan.convention.given
+        bypassing = stored_by_caller(frame) | plan.convention.given
         dirty = (stored_by_caller(frame) | RESULT_BITS) & plan.units.bits
         return BodyCall(
             callee=callee,
@@ -207,7 +204,7 @@ class _Ends:
             arguments=numbers_in(callee.takes, ARGUMENTS),
             stores=block.dirty_out & ~bypassing,
             keeps=PRESERVED,
-            checks_ra=bool(frame.bits & RA_BIT) and not frame.dead_at_self_call,
+            checks_ra=bool(frame.bits & RA_BIT),
             stores_sp=not plan.units.bits & PRESERVED,
             returned=RESULT_BITS,
             loads_elsewhere=needed & ~(RESULT_BITS | PRESERVED),
@@ -216,9 +213,3 @@ class _Ends:
             loads=needed & ~dirty,
             after=self.edge(source, after, dirty),
         )
-
-
-def _has_condition(block: Block) -> bool:
-    """Return whether a block calls only where a condition holds."""
-    assert block.terminator is not None
-    return block.terminator.row.flow is Flow.BRANCH and constant_condition(block.terminator) is None

@@ -56,12 +56,7 @@ def variants(function: Function, callee: Callee | None, options: LiftOptions) ->
     if frame is None:
         found = [Variant(Kind.WHOLE, symbol, start)]
     else:
-        first = (
-            Variant(Kind.WHOLE, symbol, start)
-            if frame.dead_at_self_call
-            else Variant(Kind.INTO_BODY, symbol, start, frame)
-        )
-        found = [first, Variant(Kind.BODY, body_of(symbol), start, frame)]
+        found = [Variant(Kind.INTO_BODY, symbol, start, frame), Variant(Kind.BODY, body_of(symbol), start, frame)]
     return [*found, entries] if others else found
 
 

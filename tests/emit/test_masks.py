@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from tests.support.paths import ROOT
 
-SETS = ("stores", "loads", "saves", "keeps", "takes", "clears", "gives", "returned", "on_exit", "on_view", "polls",
+SETS = ("stores", "loads", "saves", "keeps", "takes", "gives", "returned", "on_exit", "on_view", "polls",
         "bits", "in_ssa", "memory_resident")  # fmt: skip
 """Names of sets of registers, in plans, nodes and units."""
 _COMBINING = (ast.BitOr, ast.BitXor, ast.LShift, ast.RShift)

@@ -10,8 +10,6 @@ import pytest
 
 from mipsrec import pipeline
 from mipsrec.lift import policy
-from mipsrec.lift.convention import argument_registers
-from mipsrec.lift.facts.dead_at_self_call import with_dead_registers
 from mipsrec.lift.facts.frames import find_frame
 from tests.support.compiled import BARE, ORDERS, QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
@@ -68,20 +66,6 @@ def test_found(guest: tuple[Path, str]) -> None:
     assert functions["deep"].start in policy.framed_functions(pipeline.open_guest(guest[0]).program)
     frame = find_frame(functions["stores_elsewhere"])
     assert frame is not None and [len(stores) for stores in frame.returns.values()] == [1]
-
-
-def test_dead_at_self_call(guest: tuple[Path, str]) -> None:
-    functions = {function.name: function for function in pipeline.open_guest(guest[0]).program.functions.values()}
-
-    def dead(name: str) -> set[int]:
-        frame = find_frame(functions[name])
-        assert frame is not None
-        bits = with_dead_registers(functions[name], frame, argument_registers(functions[name])).dead_at_self_call
-        return {number for number in range(32) if bits >> number & 1}
-
-    assert dead("temps") == dead("leaves_some") == {11, 12, 13}
-    for name in ("tells", "hears", "moves_on", "moves_on_at_sp", "traps", "deep"):
-        assert not dead(name), name
 
 
 @pytest.mark.parametrize("case", range(1, 9))

@@ -81,7 +81,7 @@ FUNCTION(calls_saves_late, "addiu $sp,$sp,-48\n sw $ra,44($sp)\n sw $s0,40($sp)\
                            "jal saves_late\n nop\n sll $s0,$s0,4\n addu $v0,$v0,$s0\n lw $ra,44($sp)\n lw $s0,40($sp)\n"
                            "jr $ra\n addiu $sp,$sp,48\n");
 
-/* Functions that call themselves and have temporaries on the stack meanwhile (lift/passes/dead_at_self_call.py). */
+/* Functions that call themselves and have temporaries on the stack meanwhile. */
 #define PUT \
     "addiu $t3,$s0,100\n addiu $t4,$s0,2000\n addiu $t5,$s0,30000\n sw $t3,0($sp)\n sw $t4,4($sp)\n sw $t5,8($sp)\n"
 #define TAKE "lw $t3,0($sp)\n lw $t4,4($sp)\n lw $t5,8($sp)\n"

@@ -76,7 +76,6 @@ SWITCHES: dict[str, Callable[[], None]] = {
     "copies into loops": _replacing(policy, "copied_functions", lambda program: set()),
     "copies of tiny functions": _replacing(policy, "TINY_INSTRUCTIONS", 0),
     "saved-register handoff": _replacing(policy, "framed_functions", lambda program: set()),
-    "registers dead at a self-call": _replacing(policy, "with_dead_registers", lambda function, frame, takes: frame),
     **{one.name: _without_pass(one.name) for one in build.PIPELINE if one.name not in NEEDED},
 }  # fmt: skip
 

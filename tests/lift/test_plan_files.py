@@ -18,11 +18,11 @@ LINES = """
     site goto branch jump return syscall stop interpret call body -> elsewhere
 """.split()
 FIELDS = """
-    entries order fr memory calls resident start limit guarded saved returns dead takes copied tiny load index writable
+    entries order fr memory calls resident start limit guarded saved returns takes copied tiny load index writable
     cases to next slot-of live dirty terminator delay-slot volatile exposed no-wrap spin by-caller checked promoted
     loads-words word-of stores-words loaded-at unaligned second-half stores then-stores passes lacks unwinds saves
     repeats results to-caller elsewhere safepoint polls leaves conditional exposes stores-ra keeps returned loads
-    arguments checks-ra loads-elsewhere shared weights from sp gives clears
+    arguments checks-ra loads-elsewhere shared weights from sp gives
 """.split()
 
 

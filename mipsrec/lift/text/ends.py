@@ -38,7 +38,7 @@ _DESTINATION = re.compile(
 
 def entry_line(entry: Entry) -> str:
     """Return the line that says how a plan begins."""
-    fields = {name: some(getattr(entry, name)) for name in ("takes", "gives", "stores", "loads", "clears")}
+    fields = {name: some(getattr(entry, name)) for name in ("takes", "gives", "stores", "loads")}
     return line_text("  begins", fields | {"sp": entry.sp or ""})
 
 
@@ -163,8 +163,8 @@ class Ends:
 
     def entry(self, line: Line) -> Entry:
         """Return how a plan begins."""
-        takes, gives, stores, loads, clears = map(line.registers, ("takes", "gives", "stores", "loads", "clears"))
-        return Entry(takes, gives, stores, loads, clears, line.value("sp"))
+        takes, gives, stores, loads = map(line.registers, ("takes", "gives", "stores", "loads"))
+        return Entry(takes, gives, stores, loads, line.value("sp"))
 
     def hub(self, line: Line, lines: Lines) -> None:
         """Read a hub, and its edges from the front of the lines."""

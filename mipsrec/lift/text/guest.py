@@ -96,7 +96,7 @@ def _callee_fields(callee: Callee) -> dict[str, str | bool]:
 def _frame_fields(frame: Frame) -> dict[str, str | bool]:
     saved = (f"{GPR_NAMES[one.register]}/{one.displacement}/{one.pc:08x}" for one in frame.saved)
     returns = ("/".join(f"{pc:08x}" for pc in (start, *sorted(pcs))) for start, pcs in frame.returns.items())
-    return {"saved": " ".join(saved), "returns": " ".join(returns) or "-", "dead": some(frame.dead_at_self_call)}
+    return {"saved": " ".join(saved), "returns": " ".join(returns) or "-"}
 
 
 def _table_fields(table: JumpTable) -> dict[str, str | bool]:
@@ -178,7 +178,7 @@ def _read_frame(line: Line) -> Frame:
             returns[pcs[0]] = frozenset(pcs[1:])
     if not saved:
         line.refuse("a frame saves a register")
-    return Frame(tuple(saved), returns, line.registers("dead"))
+    return Frame(tuple(saved), returns)
 
 
 def _read_table(line: Line) -> JumpTable:
