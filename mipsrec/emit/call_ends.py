@@ -1,25 +1,15 @@
-"""How a block ends that calls: what is flushed before, what is known and what is loaded after it.
-
-After a call of a body (saved_registers.py) the state does not have the registers that the callee saved, nor ra, sp,
-v0 and v1: they count as dirty. Where the callee has not returned as the body of a function with a frame does, the
-state has all but v0, v1 and a0 to a3, which come in registers.
-"""
+"""How a block ends that calls: what is flushed before, what is known and what is loaded after it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from ..analysis import Block
-from ..lift.ir import BlockPlan, Frame
-from ..lift.nodes import BodyCall, Call, Destination, Edge, Syscall
-from ..state import RA, SP
-from .calls import BACK, Returned
+from ..lift.ir import BlockPlan
+from ..lift.nodes import Call, Edge, Syscall
+from ..state import SP
+from .calls import Returned
 from .edges import EdgeWriter
 from .emission import Emission
 from .instructions import InstructionWriter
-from .memory import GuestMemory
-from .state_words import StateWords
-from .writer import LIKELY, UNLIKELY, Value, text
+from .writer import UNLIKELY, Value, text
 
 
 class CallEnds:
@@ -36,7 +26,7 @@ class CallEnds:
     # ends of blocks
 
     def end_call(self, block_plan: BlockPlan) -> None:
-        writer, machine, block, end = self._writer, self._machine, block_plan.block, block_plan.end
+        machine, block, end = self._machine, block_plan.block, block_plan.end
         assert isinstance(end, Call)
         instruction = self._instructions.terminator(block)
         flag = None
@@ -47,23 +37,10 @@ class CallEnds:
         self._instructions.link(block_plan)
         self._instructions.slot()
         self._instructions.make_current(instruction, block.terminator_pc)
-        if end.body is None:
-            self._call(end, end.to, target, flag)
-            return
-        if block.target is None:
-            machine.finish_floats()
-            machine.registers.save(end.body.keeps)
-            hit, miss = self._calls.branch_on_guess(target, end.to.guess)
-            before = machine.registers.copy()
-            writer.label(miss)
-            self._call(end, end.to.computed, target, None)
-            writer.label(hit)
-            machine.memory.start_block()
-            machine.registers.restore(before)
-        self._call_body(block, end.body)
+        self._call(end, target, flag)
 
-    def _call(self, end: Call, to: Destination, target: Value, flag: Value | None) -> None:
-        """Call with a complete state, on condition of `flag` if there is one."""
+    def _call(self, end: Call, target: Value, flag: Value | None) -> None:
+        """Call, on condition of `flag` if there is one."""
         writer, machine = self._writer, self._machine
         if end.exposes is not None:
             self._instructions.expose(end.exposes)
@@ -76,7 +53,7 @@ class CallEnds:
             call = writer.fresh_label()
             writer.void(f"br i1 {flag}, label %{call}, label %{returned}")
             writer.label(call)
-        found = self._calls.call(to, target, self._emission.arguments(to.arguments))
+        found = self._calls.call(end.to, target, self._emission.arguments(end.to.arguments))
         if flag is not None:  # where no call happened, the state alone has results
             found = self._stored(found)
         self._after_sync(end.after, end.loads, end.returned, found, returned, stack)
@@ -116,75 +93,3 @@ class CallEnds:
         at = text(self._writer.cold_pc(block.terminator_pc))
         pc = self._writer.value(f"call i32 @mr_syscall(ptr %s, i32 {at}){self._writer.debug}")
         self._after_sync(end.after, end.loads, 0, Returned(pc, {}), self._writer.fresh_label())
-
-    # calls of bodies
-
-    def _call_body(self, block: Block, end: BodyCall) -> None:
-        """Save what the callee's frame saves, and call its body."""
-        writer, machine = self._writer, self._machine
-        debug = writer.debug
-        machine.registers.flush(end.stores)
-        stack = machine.current_gpr(SP)
-        machine.registers.save(end.keeps)
-        for saved in end.frame.saved:
-            self._emission.at(saved.pc)
-            value = machine.current_gpr(saved.register)
-            machine.memory.store(stack, saved.displacement, 32, text(value))
-        writer.debug = debug
-        returned = self._calls.call_body(end.callee, self._emission.arguments(end.arguments))
-        back, other = writer.fresh_label(), writer.fresh_label()
-        plain = writer.value(f"icmp eq i32 {returned.pc}, {text(BACK)}")
-        writer.void(f"br i1 {plain}, label %{back}, label %{other}, {LIKELY}")
-        writer.label(other)
-        machine.memory.start_block()
-        elsewhere = writer.fresh_label()
-        self._after_sync(end.elsewhere, end.loads_elsewhere, end.returned, returned, elsewhere, stack)
-        writer.label(back)
-        machine.start_block()
-        self._after_body(block, end, stack, returned)
-
-    def _after_body(self, block: Block, end: BodyCall, stack: Value, returned: Returned) -> None:
-        """Go on where the registers that the frame saves are on the stack."""
-        writer, machine, registers = self._writer, self._machine, self._machine.registers
-        if end.checks_ra:
-            self._check_return(block, end.frame, stack, returned)
-        for saved in end.frame.saved:
-            if saved.register != RA:
-                value = machine.memory.load(stack, saved.displacement, 32)
-                machine.place_gpr(saved.register, value)
-        for number, word in returned.results.items():
-            machine.place_gpr(number, word)
-        if end.stores_sp:
-            machine.state.set_gpr(SP, stack)
-        machine.place_gpr(RA, writer.pc(block.next_pc))
-        registers.save(end.saves)
-        registers.start_block()
-        registers.reload(end.loads)
-        writer.void(f"br label %{self._edges.destination(end.after)}")
-
-    def _check_return(self, block: Block, frame: Frame, stack: Value, returned: Returned) -> None:
-        """Leave, with a complete state, if the callee found another return address on the stack."""
-        writer, machine = self._writer, self._machine
-        place = next(saved.displacement for saved in frame.saved if saved.register == RA)
-        found = machine.memory.load(stack, place, 32)
-        same = writer.value(f"icmp eq i32 {found}, {text(writer.pc(block.next_pc))}")
-        right, wrong = writer.fresh_label(), writer.fresh_label()
-        writer.void(f"br i1 {same}, label %{right}, label %{wrong}, {LIKELY}")
-        writer.label(wrong)
-        machine.memory.start_block()
-        complete_state(machine.memory, machine.state, frame, stack, returned.results)
-        machine.leave(found)
-        writer.label(right)
-        machine.memory.start_block()
-
-
-def complete_state(
-    memory: GuestMemory, state: StateWords, frame: Frame, stack: Value, results: Mapping[int, Value]
-) -> dict[int, Value]:
-    """Put into the state what a body left to its caller, and return it by register; ra only if saved."""
-    found: dict[int, Value] = {SP: stack, **results}
-    for saved in frame.saved:
-        found[saved.register] = memory.load(stack, saved.displacement, 32)
-    for number, value in found.items():
-        state.set_gpr(number, value)
-    return found

@@ -26,12 +26,6 @@ library brings along. The parameter `pc` is for functions with several entries a
 open. With `--calls thunked` every call goes to the host. With `--calls instrumented` calls are direct, and each
 function tells the host when it is entered and when it returns (`mr_watch_*`).
 
-A function with a frame (saved_registers.py) has its code in a body, `NAME.body`, whose callers have stored the
-registers that the frame saves. It returns BACK in place of a pc when it has done what such a function does: these
-registers are on the stack for its caller to load, ra and sp are as the caller knows them, v0 and v1 are what it
-returns, and the state has the rest. Any other pc comes with a complete state. `NAME` itself is for all who know
-nothing of frames.
-
 The host's convention has as many registers for results as for parameters, the same ones, and the result has as many
 parts (target.LiftedCalls).
 """
@@ -42,13 +36,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..abi import llvm_declaration
-from ..lift.convention import ARGUMENTS, CARRIED, RESULTS, Callee
+from ..lift.convention import ARGUMENTS, CARRIED, RESULTS
 from ..lift.nodes import Destination
 from ..lift.options import LiftOptions
 from ..state import OFFSETS, SLOT_BYTES
 from ..target import this_target
-from .state_words import StateWords
-from .writer import ALL_KEPT, DELTA, LIKELY, STATE_TAG, TABLE_TAG, UNLIKELY, Value, Writer, location, operands, text
+from .writer import ALL_KEPT, DELTA, LIKELY, STATE_TAG, TABLE_TAG, Value, Writer, location, operands, text
 
 _HOST = this_target().lifted
 RESULT = "{ " + ", ".join(["i32"] * _HOST.registers) + " }"
@@ -61,8 +54,6 @@ _BOUND = next(number for number in ARGUMENTS if number not in CARRIED)
 """In whose place `@run_nested` is handed where sp was when its caller was entered."""
 _TYPE = f"{_HOST.convention} {RESULT}"
 SIGNATURE = "(ptr" + ", i32" * len(ARGUMENTS) + ", i32)"
-BACK = 0xFFFFFFFF
-"""What a body returns in place of a pc when its caller finds the saved registers on the stack: no pc of a program."""
 _POISON = ("poison",) * len(ARGUMENTS)
 MIDDLE = _HOST.middle
 """Where lifted code points in the state."""
@@ -195,7 +186,7 @@ all host registers to the loop that asks for signals."""
 
 @dataclass(frozen=True)
 class Returned:
-    """Values after a call: the pc to go on at (of a body perhaps BACK), and the registers RESULTS by number."""
+    """Values after a call: the pc to go on at, and the registers RESULTS by number."""
 
     pc: str
     results: dict[int, str]
@@ -245,7 +236,7 @@ class Calls:
         words = operands((*arguments, pc))
         return self._writer.value(f"{kind} {_TYPE} {function}(ptr %middle, {words}){place}{self._writer.debug}")
 
-    def branch_on_guess(self, target: Value, guess: int | None) -> tuple[str, str]:
+    def _branch_on_guess(self, target: Value, guess: int | None) -> tuple[str, str]:
         """End the block by comparing a pc with a guess; return the labels for where it is right and where it is not."""
         writer = self._writer
         hit, miss = writer.fresh_label(), writer.fresh_label()
@@ -262,7 +253,7 @@ class Calls:
         place = " alwaysinline" if to.is_copied else ""
         if to.guess in (None, target):
             return self._taken_apart(self._invoke_lifted("call", to.callee.symbol, arguments, place=place))
-        hit, miss = self.branch_on_guess(target, to.guess)
+        hit, miss = self._branch_on_guess(target, to.guess)
         done = writer.fresh_label()
         writer.label(hit)
         quick = self._invoke_lifted("call", to.callee.symbol, arguments, place=place)
@@ -272,10 +263,6 @@ class Calls:
         writer.void(f"br label %{done}")
         writer.label(done)
         return self._taken_apart(writer.value(f"phi {RESULT} [ {quick}, %{hit} ], [ {slow}, %{miss} ]"))
-
-    def call_body(self, callee: Callee, arguments: Sequence[Value]) -> Returned:
-        """Call the body of a function with a frame."""
-        return self._taken_apart(self._invoke_lifted("call", callee.body, arguments))
 
     def _taken_apart(self, result: str) -> Returned:
         places = (0, *_PLACES.values())
@@ -299,7 +286,7 @@ class Calls:
         if to.guess in (None, target):
             self._end(self._invoke_lifted("musttail call", to.callee.symbol, arguments))
             return
-        hit, miss = self.branch_on_guess(target, to.guess)
+        hit, miss = self._branch_on_guess(target, to.guess)
         self._writer.label(hit)
         self._end(self._invoke_lifted("musttail call", to.callee.symbol, arguments))
         self._writer.label(miss)
@@ -315,45 +302,21 @@ class Calls:
         arguments = [register(number) if number in CARRIED else "poison" for number in ARGUMENTS]
         self._end(self._invoke_lifted("musttail call", symbol, arguments, pc))
 
-    def run_nested_below(self, pc: Value, stack: Value, from_body: bool, register: Callable[[int], Value]) -> None:
+    def run_nested_below(self, pc: Value, stack: Value, register: Callable[[int], Value]) -> None:
         """Let the host go on at a guest pc until sp is `stack` or above it, and return then; ends the block.
 
         `register` gives the values of CARRIED.
         """
         values: dict[int, Value] = {_BOUND: stack, **{number: register(number) for number in CARRIED}}
         arguments = [values.get(number, "poison") for number in ARGUMENTS]
-        if from_body:
-            found = self._taken_apart(self._invoke("call", "@run_nested", pc, arguments))
-            self.give_back_from_body(found.pc, list(found.results.values()))
-        else:
-            self._end(self._invoke("musttail call", "@run_nested", pc, arguments))
+        self._end(self._invoke("musttail call", "@run_nested", pc, arguments))
 
     def give_back(self, pc: Value, results: Sequence[Value]) -> None:
         """Return to a guest pc with the values of RESULTS; ends the block."""
         if self._instrumented:
             self._writer.void(f"call void @mr_watch_place(ptr %s, i32 {text(pc)}){self._writer.debug}")
-        self._give(pc, results)
-
-    def give_back_from_body(self, pc: Value, results: Sequence[Value]) -> None:
-        """Do so with a complete state where BACK would say that it is not: going there is an error for the host."""
-        odd, plain = self._writer.fresh_label(), self._writer.fresh_label()
-        flag = self._writer.value(f"icmp eq i32 {text(pc)}, {text(BACK)}")
-        self._writer.void(f"br i1 {flag}, label %{odd}, label %{plain}, {UNLIKELY}")
-        self._writer.label(odd)
-        state = StateWords(self._writer)
-        for number, value in zip(RESULTS, results, strict=True):
-            state.set_gpr(number, value)
-        self._end(self._invoke("musttail call", "@call_host", BACK, _POISON))
-        self._writer.label(plain)
-        self._give(pc, results)
-
-    def give_back_frame(self, results: Sequence[Value]) -> None:
-        """Return from a body whose caller loads the saved registers; ends the block."""
-        self._give(BACK, results)
-
-    def _give(self, status: Value, results: Sequence[Value]) -> None:
         value = "poison"
-        for index, word in zip((0, *_PLACES.values()), (status, *results), strict=True):
+        for index, word in zip((0, *_PLACES.values()), (pc, *results), strict=True):
             value = self._writer.value(f"insertvalue {RESULT} {value}, i32 {text(word)}, {index}")
         self._end(value)
 

@@ -1,55 +1,13 @@
-"""Ways in that a function has besides its code: into its body (saved_registers.py), for callers that have a complete
-state and want one back; and to its start, where that is one of several entries that are written together.
-"""
+"""Entry thunks: they go to the start of a function where that is one of several entries that are written together."""
 
 from __future__ import annotations
 
 from ..analysis import Function
-from ..lift.convention import ARGUMENTS, RESULTS, Callee
-from ..lift.ir import Frame
+from ..lift.convention import Callee
 from ..lift.options import LiftOptions
-from ..state import RA, SP
-from .call_ends import complete_state
-from .calls import BACK, Calls, parameter
+from .calls import Calls, parameter
 from .function import LiftedFunction
-from .memory import MODELS
-from .state_words import StateWords
-from .writer import LIKELY, Value, Writer, location, text
-
-
-def write_body_thunk(
-    function: Function, callee: Callee, frame: Frame, options: LiftOptions, scope: int
-) -> LiftedFunction:
-    """Return the LLVM function that saves what the frame saves, calls the body, and completes the state."""
-    writer = Writer()
-    memory, state = MODELS[options.memory](writer, options.big_endian), StateWords(writer)
-    calls = Calls(writer, options)
-    stack = parameter(SP)
-
-    def register(number: int) -> Value:
-        if number in ARGUMENTS:
-            return parameter(number)
-        return state.gpr(number)
-
-    writer.lines.append(calls.head(callee.symbol, scope))
-    for saved in frame.saved:
-        writer.debug = location(saved.pc, scope)
-        memory.store(stack, saved.displacement, 32, text(register(saved.register)))
-    writer.debug = location(function.start, scope)
-    returned = calls.call_body(callee, [parameter(number) for number in ARGUMENTS])
-    flag = writer.value(f"icmp eq i32 {returned.pc}, {text(BACK)}")
-    writer.void(f"br i1 {flag}, label %back, label %other, {LIKELY}")
-    writer.label("other")
-    results: list[Value] = [returned.results[number] for number in RESULTS]
-    calls.give_back(returned.pc, results)
-    writer.label("back")
-    memory.start_block()
-    found = complete_state(memory, state, frame, stack, returned.results)
-    calls.give_back(found.get(RA, parameter(RA)), results)
-    lines = [*writer.lines, "}", ""]
-    return LiftedFunction(
-        callee.symbol, function.name, "\n".join(lines), (function.start,), frozenset({callee.body}), 0, function.start
-    )
+from .writer import Writer, location
 
 
 def write_start_thunk(

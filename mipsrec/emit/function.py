@@ -97,8 +97,6 @@ class _FunctionWriter:
     def write(self) -> LiftedFunction:
         """Return the LLVM function."""
         plan, emission, prologue = self._plan, self._emission, Prologue(self._emission, self._edges)
-        if plan.frame is not None:
-            prologue.write_load_saved(plan.frame)
         for pc in plan.graph.order:
             self._block(plan.blocks[pc].block)
         self._jumps.write_hubs()
@@ -109,7 +107,7 @@ class _FunctionWriter:
         count = sum(block.block.instruction_count() for block in plan.blocks.values())
         lines = [*head, *self._writer.lines, "}", ""]
         return LiftedFunction(
-            emission.symbol, plan.function.name, "\n".join(lines), entries if plan.frame is None else (),
+            emission.symbol, plan.function.name, "\n".join(lines), entries,
             frozenset(emission.calls.called - {emission.symbol}), count, entries[0], frozenset(self._writer.pcs),
             tuple(self._machine.guards.replays),
         )  # fmt: skip
@@ -137,7 +135,6 @@ class _FunctionWriter:
         machine.registers.split_out = plan.pair_forms.out[pc]
         if pc == plan.function.start:
             self._take_parameters(self._emission.entry.gives)
-        self._instructions.stray = None
         self._edges.start_block()
         self._instructions.body(block_plan)
         self._ends[block.end](block_plan)

@@ -29,14 +29,8 @@ class GuestRegisters:
     def gpr(self, number: int) -> Value:
         return self._file.get(self._units.gpr[number]) if number else 0
 
-    def current_gpr(self, number: int) -> Value:
-        """Return a register where the state is complete: from the state if this function does not have it in SSA."""
-        if self._units.gpr[number] in self._units.all:
-            return self.gpr(number)
-        return self._state.gpr(number)
-
     def current_gprs(self, numbers: Iterable[int], at_hand: Container[int]) -> list[Value]:
-        """Return several of them; those `at_hand` as in `current_gpr`, the others from the state."""
+        """Return registers: those `at_hand` that this function has in SSA from there, the others from the state."""
         units, file, present = self._units.gpr, self._file, self._units.all
         return [
             (file.cache.get(units[number]) or file.get(units[number]))
@@ -48,13 +42,6 @@ class GuestRegisters:
     def set_gpr(self, number: int, value: Value) -> None:
         if number:
             self._file.set(self._units.gpr[number], value)
-
-    def place_gpr(self, number: int, value: Value) -> None:
-        """Set a register; if this function does not have it in SSA, in the state."""
-        if self._units.gpr[number] in self._units.all:
-            self.set_gpr(number, value)
-        else:
-            self._state.set_gpr(number, value)
 
     def hilo(self) -> Value:
         return self._file.get(self._units.hilo)

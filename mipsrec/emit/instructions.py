@@ -7,8 +7,6 @@ from ..isa import Instruction
 from ..isa.disassembly import disassemble
 from ..isa.effects import effects
 from ..lift.ir import PLAIN, BlockPlan, MergedLoad, MergedStore, Op, UnalignedWord
-from ..state import SP
-from .calls import parameter
 from .emission import Emission
 from .writer import Value, text
 
@@ -19,7 +17,6 @@ class InstructionWriter:
     def __init__(self, emission: Emission) -> None:
         self._emission = emission
         self._function = emission.plan.function
-        self._frame = emission.plan.frame
         self._units = emission.plan.units
         self._writer = emission.writer
         self._machine = emission.machine
@@ -29,8 +26,6 @@ class InstructionWriter:
         """What is added to the table's address for that."""
         self.table_entry: Value | None = None
         """What was loaded there."""
-        self.stray: Value | None = None
-        """Whether a checked store of the current block went to where registers are saved."""
         self._block: BlockPlan | None = None
         self._slot_done = False  # whether what the delay slot does has been written, with others
 
@@ -62,14 +57,12 @@ class InstructionWriter:
             if op.pc == table_pc:
                 instruction = op.instruction
                 self.table_address = machine.add(machine.gpr(instruction.rs), instruction.imm & 0xFFFFFFFF)
-            if op.checked:
-                self._look_at_store(op)
             if index in plan.unaligned:
                 word = plan.unaligned[index]
                 self._unaligned_word(op, word)
                 self._slot_done |= word.second == count
                 done.add(word.second)
-            elif not op.by_caller and index not in done:
+            elif index not in done:
                 self.instruction(op, op.pc if block.slot_of is None else block.slot_of, loaded.get(index))
             if op.pc == table_pc:
                 self.table_entry = machine.gpr(op.instruction.rt)
@@ -130,16 +123,6 @@ class InstructionWriter:
             self._machine.registers.flush(stores, volatile=True)
         self._writer.void('fence syncscope("singlethread") seq_cst')
 
-    def _look_at_store(self, op: Op) -> None:
-        """Note whether a store between the loads of the saved registers and the return goes near where they are."""
-        assert self._frame is not None
-        writer, machine, instruction = self._writer, self._machine, op.instruction
-        low, high = self._frame.extent
-        address = machine.add(machine.gpr(instruction.rs), (instruction.imm + 8 - low) & 0xFFFFFFFF)
-        distance = writer.value(f"sub i32 {text(address)}, {parameter(SP)}")
-        near = writer.value(f"icmp ult i32 {distance}, {high - low + 16}")
-        self.stray = near if self.stray is None else writer.value(f"or i1 {self.stray}, {near}")
-
     def _unaligned_word(self, op: Op, word: UnalignedWord) -> None:
         """Write both halves of a load or store of one word as one unaligned access."""
         first = op.instruction
@@ -161,10 +144,8 @@ class InstructionWriter:
         """Write the delay slot of the block whose body was written last."""
         assert self._block is not None and self._block.slot is not None
         op = self._block.slot
-        if op.by_caller or self._slot_done:
+        if self._slot_done:
             return
-        if op.checked:
-            self._look_at_store(op)
         self._machine.current.in_slot = True
         self.instruction(op, self._block.block.terminator_pc)
         self._machine.current.in_slot = False

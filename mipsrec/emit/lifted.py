@@ -8,8 +8,8 @@ from dataclasses import replace
 from ..analysis import Function
 from ..lift.convention import Callee
 from ..lift.options import LiftOptions
-from ..lift.variants import Kind, plan_variant, variants
-from .entry_thunks import write_body_thunk, write_start_thunk
+from ..lift.variants import plan_variant, variants
+from .entry_thunks import write_start_thunk
 from .function import LiftedFunction, write_function
 from .module import subprogram_number
 
@@ -22,10 +22,7 @@ def lift_function(
     callee = callees.get(function.start)
     for variant in variants(function, callee, options):
         scope = subprogram_number(index + len(found))
-        if variant.kind is Kind.INTO_BODY:
-            assert callee is not None and variant.frame is not None
-            found.append(write_body_thunk(function, callee, variant.frame, options, scope))
-        elif variant.kind is Kind.INTO_ENTRIES:
+        if variant.is_thunk:
             assert callee is not None
             found.append(write_start_thunk(function, callee, found[0], options, scope))
             found[0] = replace(found[0], entries=found[0].entries[1:])

@@ -74,8 +74,7 @@ class IrMachine:
         # what the writers of blocks want of parts that rows alone use otherwise
         self.start_block = writer.start_block
         self.gpr, self.set_gpr = registers.gpr, registers.set_gpr
-        self.current_gpr, self.current_gprs = registers.current_gpr, registers.current_gprs
-        self.place_gpr = registers.place_gpr
+        self.current_gprs = registers.current_gprs
         self.add, self.shl = integers.add, integers.shl
         self.finish_floats, self.leave, self.way_out = guards.finish, control.leave, control.way_out
 

@@ -29,11 +29,6 @@ class GuestMemory(ABC):
         self.stored: list[Value] = writer.of_block([])
         """The bases that this block has stored at."""
 
-    def start_block(self) -> None:
-        """Forget what was computed in another block."""
-        self.places.clear()
-        self.stored.clear()
-
     @contextmanager
     def apart(self) -> Iterator[None]:
         """Write accesses where control need not come past: what they compute is not there afterwards."""
@@ -88,10 +83,6 @@ class FlatMemory(GuestMemory):
         super().__init__(writer)
         self._swap = big_endian
         self._bases: dict[Value, str] = writer.of_block({})
-
-    def start_block(self) -> None:
-        super().start_block()
-        self._bases.clear()
 
     @contextmanager
     def apart(self) -> Iterator[None]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..lift.convention import RESULTS
-from ..lift.ir import Frame
 from ..lift.units import PAIR, Unit
-from ..state import RA, SP, slot_offset
+from ..state import SP, slot_offset
 from .accesses import pointer_of
-from .calls import parameter
 from .edges import EdgeWriter
 from .emission import Emission
 from .types import TYPES
@@ -40,8 +38,7 @@ class Prologue:
             cases = " ".join(f"i32 {pc}, label %{self._edges.entry(pc)}" for pc in entries)
             lines.append(f"  switch i32 {self._known_entry}, label %{self._edges.entry(entries[0])} [ {cases} ]")
         else:
-            first = self._edges.entry(plan.function.start) if plan.frame is None else "saved"
-            lines.append(f"  br label %{first}")
+            lines.append(f"  br label %{self._edges.entry(plan.function.start)}")
         return lines
 
     def _allocas(self, has_hubs: bool) -> Iterator[str]:
@@ -88,17 +85,6 @@ class Prologue:
                 yield f"  store i32 %{unit.name}.in, ptr %{unit.name}"
             elif unit.bits & entry.loads:
                 yield from _first_load(unit, bool(unit.type == PAIR and unit.bits & split))
-
-    def write_load_saved(self, frame: Frame) -> None:
-        """Load the registers that the callers of a body have saved; most of them are never needed."""
-        writer, machine, function = self._emission.writer, self._emission.machine, self._plan.function
-        writer.label("saved")
-        self._emission.at(function.start)
-        for saved in frame.saved:
-            if saved.register != RA:
-                value = machine.memory.load(parameter(SP), saved.displacement, 32)
-                writer.void(f"store i32 {value}, ptr %r{saved.register}")
-        writer.void(f"br label %{self._edges.entry(function.start)}")
 
 
 def _first_load(unit: Unit, split: bool) -> Iterator[str]:

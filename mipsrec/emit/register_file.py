@@ -52,12 +52,6 @@ class RegisterFile:
             bits |= unit.bits
         return bits
 
-    def start_block(self) -> None:
-        self.cache.clear()
-        self.changed.clear()
-        self.views.clear()
-        self.halves.clear()
-
     def get(self, unit: Unit) -> Value:
         """Return a unit; the halves of a pair must have been made canonical."""
         if unit in self.halves:

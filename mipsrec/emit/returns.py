@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ..lift.convention import CARRIED, RESULTS, entries_of, symbol_of
 from ..lift.ir import BlockPlan
 from ..lift.nodes import Return
 from ..state import SP
 from .emission import Emission
 from .instructions import InstructionWriter
-from .writer import UNLIKELY, Value, text
+from .writer import Value
 
 
 class ReturnWriter:
@@ -20,7 +18,6 @@ class ReturnWriter:
         self._emission = emission
         self._instructions = instructions
         self._plan = emission.plan
-        self._frame = emission.plan.frame
         self._writer = emission.writer
         self._machine = emission.machine
         self._calls = emission.calls
@@ -31,39 +28,8 @@ class ReturnWriter:
         instruction = self._instructions.terminator(block.block)
         target = self._machine.gpr(instruction.rs)
         self._instructions.slot()
-        if self._frame is None or end.to_caller is None:
-            self._return_complete(end, target)
-            return
-        machine, stray = self._machine, self._instructions.stray
-        if stray is not None:
-            machine.finish_floats()
-            self._return_complete_if(stray, end, target)
-        machine.registers.flush(end.to_caller)
-        self._calls.give_back_frame(self._results(end))
-
-    def _return_complete_if(self, flag: Value, end: Return, target: Value) -> None:
-        """Return with a complete state in the unlikely case of a flag; otherwise go on."""
-        writer, machine = self._writer, self._machine
-        yes, no = writer.fresh_label(), writer.fresh_label()
-        writer.void(f"br i1 {text(flag)}, label %{yes}, label %{no}, {UNLIKELY}")
-        before = machine.registers.copy()
-        writer.label(yes)
-        self._return_complete(end, target)
-        writer.label(no)
-        machine.registers.restore(before)
-
-    def _return_complete(self, end: Return, target: Value) -> None:
         self._machine.registers.flush(end.stores)
-        self._give_back(target, self._results(end))
-
-    def _give_back(self, pc: Value, results: Sequence[Value]) -> None:
-        if self._frame is None:
-            self._calls.give_back(pc, results)
-        else:
-            self._calls.give_back_from_body(pc, results)
-
-    def _results(self, end: Return) -> list[Value]:
-        return list(self._emission.results(end.results).values())
+        self._calls.give_back(target, list(self._emission.results(end.results).values()))
 
     # the block `leave`
 
@@ -101,9 +67,9 @@ class ReturnWriter:
             writer.void(f"br i1 {flag}, label %{below}, label %{done}")
             writer.label(below)
             self._store_uncarried()
-            self._calls.run_nested_below(pc, bound, self._frame is not None, self._left)
+            self._calls.run_nested_below(pc, bound, self._left)
             writer.label(done)
-        self._give_back(pc, [self._left(number) for number in RESULTS])
+        self._calls.give_back(pc, [self._left(number) for number in RESULTS])
 
     def _left(self, number: int) -> Value:
         """Return the value of a register of RESULTS with which control leaves."""

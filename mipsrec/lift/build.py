@@ -13,20 +13,12 @@ from ..errors import LiftError
 from ..flow.graph import Graph
 from ..isa.effects import ALL_BITS
 from .check import findings
-from .convention import (
-    SP_BIT,
-    Callee,
-    Convention,
-    calls_for_certain,
-    calls_in_any_case,
-    may_unwind,
-    stored_by_caller,
-)
+from .convention import SP_BIT, Callee, Convention, calls_for_certain, may_unwind
 from .facts.context import StateContext
 from .facts.dirty import note_dirty
 from .facts.safepoints import find_safepoints
 from .facts.shared_switches import shares_switch
-from .ir import BlockPlan, CallSite, Frame, FunctionPlan
+from .ir import BlockPlan, CallSite, FunctionPlan
 from .options import LiftOptions
 from .passes.fp_pair_forms import whole_pairs
 from .pipeline import PIPELINE, Pass
@@ -58,27 +50,22 @@ def undecided_plan(
     entries: list[int],
     options: LiftOptions,
     callee: Callable[[int], Callee | None],
-    frame: Frame | None = None,
     memory_resident: int = 0,
 ) -> FunctionPlan:
     """Return the plan of the blocks that `entries` reach, as the first pass finds it.
 
-    With a `frame` it is that of the body of a function with this frame (saved_registers.py). `memory_resident`:
-    the bits of the registers that are in the state between blocks.
+    `memory_resident`: the bits of the registers that are in the state between blocks.
     """
     graph = Graph.reached(function, entries)
     units = Units(function, options.fr, options.nan2008)
     convention = Convention(options, callee)
     sites = _Sites(function, convention, memory_resident, function.start in entries)
     found = {pc: sites.of(function.blocks[pc]) for pc in graph.order}
-    entered = convention.given
-    if frame is not None:
-        entered |= stored_by_caller(frame)
     return FunctionPlan(
-        graph, options, units, convention, frame, memory_resident,
+        graph, options, units, convention, memory_resident,
         blocks={pc: BlockPlan.of(function.blocks[pc]) for pc in graph.order},
         sites=found,
-        context=StateContext(graph, units, found, entered, memory_resident),
+        context=StateContext(graph, units, found, convention.given, memory_resident),
         safepoints=find_safepoints(graph, options),
         pair_forms=whole_pairs(graph.order),
     )  # fmt: skip
@@ -95,28 +82,16 @@ class _Sites:
 
     def of(self, block: Block) -> CallSite:
         """Return how control leaves at the end of a block."""
-        body = self._body(block)
         returned = self._convention.not_in_state
         not_in_state = returned & ~self._memory_resident if calls_for_certain(block) else 0
-        if body is not None and body.frame is not None:
-            not_in_state = stored_by_caller(body.frame) | returned
         unwinds = self._unwinds and self._function.may_go_anywhere(block)
-        return CallSite(body, self._passed(block, body, unwinds), not_in_state, unwinds)
+        return CallSite(self._passed(block, unwinds), not_in_state, unwinds)
 
-    def _body(self, block: Block) -> Callee | None:
-        """Return the function whose body a block calls, for certain or if a guess is right; ra is set as calls do."""
-        if self._memory_resident:  # what frames save is in the state anyway
-            return None
-        if not calls_in_any_case(block):
-            return None
-        return self._convention.framed(self._function.likely_target(block))
-
-    def _passed(self, block: Block, body: Callee | None, unwinds: bool) -> int:
+    def _passed(self, block: Block, unwinds: bool) -> int:
         """Return the bits that leaving the function at the end of a block reads."""
         passed = self._convention.passed
         if block.end is End.CALL:
-            saved = body.frame.bits if body is not None and body.frame is not None else 0
-            return passed(block.target) | saved
+            return passed(block.target)
         if block.end is End.INDIRECT:
             is_shared = shares_switch(self._function, block, self._memory_resident)
             stored = ALL_BITS & ~self._memory_resident if is_shared else 0  # by the way elsewhere, which jumps share

@@ -12,7 +12,7 @@ from ..analysis import End
 from ..isa.effects import LOAD, STORE, added_constant, based_access, effects
 from .bounded_loops import is_bounded
 from .check_state import state_findings
-from .convention import calls_for_certain, stored_by_caller
+from .convention import calls_for_certain
 from .facts.safepoints import cycles_without_safepoint
 from .ir import BlockPlan, FunctionPlan
 from .passes.scalar_promotion import access_of, place
@@ -33,25 +33,20 @@ def findings(plan: FunctionPlan) -> list[str]:
 
 
 def _block_findings(plan: FunctionPlan, block: BlockPlan) -> Iterator[str]:
-    yield from _mark_findings(plan, block)
+    yield from _mark_findings(block)
     yield from _group_findings(block)
     targets = len(plan.function.successors(block.block))
     if block.case_weights and (block.block.end is not End.INDIRECT or len(block.case_weights) < targets):
         yield "weights that are not of its cases"
 
 
-def _mark_findings(plan: FunctionPlan, block: BlockPlan) -> Iterator[str]:
-    saves = {saved.pc for saved in plan.frame.saved} if plan.frame is not None else set()
+def _mark_findings(block: BlockPlan) -> Iterator[str]:
     for op in block.ops:
         does = effects(op.instruction.row)
         if op.no_wrap and added_constant(op.instruction) is None:
             yield f"{op.pc:08x} is said not to wrap, and is no addition of a constant"
         if op.spin and not does.loads:
             yield f"{op.pc:08x} is said to spin, and is no load"
-        if op.by_caller and op.pc not in saves:
-            yield f"{op.pc:08x} is left to callers that do not do it"
-        if op.checked and not (does.stores and does.access is not None and does.access.is_based):
-            yield f"{op.pc:08x} is checked, and is no store at imm(rs)"
 
 
 def _group_findings(block: BlockPlan) -> Iterator[str]:
@@ -66,9 +61,7 @@ def _group_findings(block: BlockPlan) -> Iterator[str]:
             continue
         taken.update(indices)
         members = [ops[index] for index in indices]
-        if kind != "half" and any(
-            op.volatile or op.spin or op.by_caller or op.checked or op.promoted for op in members
-        ):
+        if kind != "half" and any(op.volatile or op.spin or op.promoted for op in members):
             yield f"a group of accesses of which one is marked, at {members[0].pc:08x}"
         wanted = {"load": LOAD, "store": STORE}.get(kind)
         accesses = [effects(op.instruction.row).access for op in members]
@@ -97,14 +90,10 @@ def _sites(plan: FunctionPlan) -> list[str]:
     """Check that what callers keep from the state is known to be missing there."""
     found = []
     for pc, site in plan.sites.items():
-        frame = site.body.frame if site.body is not None else None
-        missing = stored_by_caller(frame) if frame is not None else 0
-        if calls_for_certain(plan.graph.blocks[pc]):
-            missing |= plan.convention.not_in_state & ~plan.memory_resident
+        is_certain = calls_for_certain(plan.graph.blocks[pc])
+        missing = plan.convention.not_in_state & ~plan.memory_resident if is_certain else 0
         if site.not_in_state & missing != missing:
             found.append(f"block {pc:08x}: {registers_text(missing & ~site.not_in_state)} counted as in the state")
-        if frame is not None and site.passed & frame.bits != frame.bits:
-            found.append(f"block {pc:08x}: {registers_text(frame.bits & ~site.passed)} not saved for the callee")
         if plan.blocks[pc].shares_switch and (lost := plan.in_ssa & ~site.passed):
             found.append(f"block {pc:08x}: {registers_text(lost)} not kept for the way elsewhere that jumps share")
     return found

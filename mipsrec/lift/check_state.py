@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from ..analysis import End
 from ..flow.solve import Direction, Meet, solve
 from ..isa.effects import ALL_BITS
-from .convention import PRESERVED, RESULT_BITS, SAVED_BITS, SP_BIT, lowers_sp, stored_by_caller
-from .ir import BlockPlan, Frame, FunctionPlan, Op
+from .convention import PRESERVED, RESULT_BITS, SAVED_BITS, SP_BIT, lowers_sp
+from .ir import BlockPlan, FunctionPlan, Op
 from .nodes import Branch, Call, Edge, Goto, Interpret, Jump, Return, Stop, Syscall
 from .text import registers_text
 
@@ -54,8 +54,6 @@ class _From(enum.Enum):
 
     END = "the instructions of a block"
     CALL = "a call"
-    ELSEWHERE = "a call of a body that returned otherwise"
-    BODY = "a call of a body"
     SYSCALL = "a system call"
 
 
@@ -74,9 +72,6 @@ def _ways(plan: FunctionPlan, block: BlockPlan) -> Iterator[tuple[Edge, _From]]:
         yield end.after, _From.SYSCALL
     elif isinstance(end, Call):
         yield end.after, _From.CALL
-        if end.body is not None:
-            yield end.body.elsewhere, _From.ELSEWHERE
-            yield end.body.after, _From.BODY
 
 
 def _is_conditional(block: BlockPlan) -> bool:
@@ -93,12 +88,9 @@ class _Check:
 
     def __init__(self, plan: FunctionPlan) -> None:
         self._plan = plan
-        self._given = entered = plan.convention.given
-        frame = plan.frame
-        if frame is not None:
-            entered |= stored_by_caller(frame)
+        self._given = plan.convention.given
         entries, forward = plan.graph.entries, Direction.FORWARD
-        before = dict.fromkeys(entries, entered & plan.in_ssa)
+        before = dict.fromkeys(entries, self._given & plan.in_ssa)
         self.lacking: dict[int, int] = solve(plan.graph, forward, Meet.ANY, _same, before, self._lacking_on)
         before = dict.fromkeys(entries, plan.context.entry_loads)
         self.defined: dict[int, int] = solve(plan.graph, forward, Meet.ALL, _same, before, self._defined_on)
@@ -127,9 +119,7 @@ class _Check:
         """Return what the state lacks where an edge begins."""
         if begin is _From.END:
             return at_end
-        if begin is _From.BODY:
-            return (stored_by_caller(self._frame(block)) | RESULT_BITS) & self._plan.units.bits
-        is_certain = begin is _From.ELSEWHERE or (begin is _From.CALL and not _is_conditional(block))
+        is_certain = begin is _From.CALL and not _is_conditional(block)
         return RESULT_BITS & self._plan.convention.not_in_state if is_certain else 0
 
     def _defined_after(self, block: BlockPlan, begin: _From, at_end: int) -> int:
@@ -141,18 +131,8 @@ class _Check:
         if isinstance(end, Syscall):
             return end.loads
         assert isinstance(end, Call)
-        if begin is _From.CALL:
-            results = 0 if _is_conditional(block) else RESULT_BITS
-            return end.loads | results | end.keeps & PRESERVED
-        assert end.body is not None
-        if begin is _From.ELSEWHERE:
-            return end.body.loads_elsewhere | RESULT_BITS | PRESERVED
-        return end.body.loads | stored_by_caller(self._frame(block)) | RESULT_BITS
-
-    def _frame(self, block: BlockPlan) -> Frame:
-        callee = self._plan.sites[block.block.start].body
-        assert callee is not None and callee.frame is not None
-        return callee.frame
+        results = 0 if _is_conditional(block) else RESULT_BITS
+        return end.loads | results | end.keeps & PRESERVED
 
     # through a block
 
@@ -168,9 +148,6 @@ class _Check:
         second_halves = {word.second for word in block.unaligned.values()}
         for index, op in enumerate(block.ops):
             lacking |= self._linked(block, op)
-            if op.by_caller:
-                yield op, lacking, lacking
-                continue
             if index not in second_halves:
                 lacking &= ~op.stores
             before = lacking
@@ -217,8 +194,6 @@ class _Check:
             if op is block.slot and block.block.terminator is not None:
                 yield from self._undefined(masks(block.block.terminator)[0], defined, "the end reads")
             defined |= self._linked(block, op)
-            if op.by_caller:
-                continue
             yield from self._undefined(reads, defined, f"{op.pc:08x} reads")
             yield from self._undefined(op.stores | op.on_exit, defined, f"{op.pc:08x} may store")
             yield from _missing(before, op.on_exit, 0, f"if {op.pc:08x} leaves")
@@ -234,8 +209,9 @@ class _Check:
             yield from _missing(lacking, end.stores, 0, "where the host looks")
             yield from self._undefined(end.stores, defined, "the end stores")
         elif isinstance(end, Return):
-            yield from self._undefined(end.stores | (end.to_caller or 0), defined, "the return stores")
-            yield from self._return(end, lacking)
+            yield from self._undefined(end.stores, defined, "the return stores")
+            kept = RESULT_BITS if self._plan.options.calls != "instrumented" else 0
+            yield from _missing(lacking, end.stores, kept, "at a return")
         elif isinstance(end, Jump):
             yield from self._undefined(end.stores, defined, "the jump stores")
             yield from self.elsewhere(lacking, end.stores)
@@ -246,26 +222,12 @@ class _Check:
         """Yield what is wrong with a jump out of the function."""
         return _missing(lacking, stores, self._given, "where a jump leaves")
 
-    def _return(self, end: Return, lacking: int) -> Iterator[str]:
-        plan = self._plan
-        kept = RESULT_BITS if plan.options.calls != "instrumented" else 0
-        yield from _missing(lacking, end.stores, kept, "at a return")
-        if end.to_caller is not None:
-            assert plan.frame is not None
-            kept = stored_by_caller(plan.frame) | RESULT_BITS
-            yield from _missing(lacking, end.to_caller, kept, "at a return to a caller of the body")
-
     def _call(self, block: BlockPlan, end: Call, lacking: int, defined: int) -> Iterator[str]:
         yield from self._undefined(end.all_stores, defined, "the call stores")
         if self._plan.sites[block.block.start].exposed:
             yield from _missing(lacking & SAVED_BITS, end.exposes or 0, 0, "for the landing pad of a call")
         given = 0 if _is_conditional(block) else self._given
         yield from _missing(lacking, end.all_stores, given, "at a call")
-        if end.body is not None:
-            frame = self._frame(block)
-            bypassing = stored_by_caller(frame) | self._given
-            yield from self._undefined(end.body.stores, defined, "the call of a body stores")
-            yield from _missing(lacking, end.body.stores, bypassing, "at a call of a body")
 
     def edge(self, edge: Edge, lacking: int, defined: int) -> Iterator[str]:
         """Yield what is wrong with an edge, before which the state lacks some registers and SSA has some."""

@@ -1,6 +1,6 @@
 """Who passes what at calls of recompiled functions, and what these are called.
 
-Enters: a function. Leaves: the registers that it takes, its symbol, and what its callers store for it.
+Enters: a function. Leaves: the registers that it takes, and its symbol.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from ..analysis.symbolic import constant_condition
 from ..isa import Flow, Instruction
 from ..isa.effects import FPR_BIT, added_constant, masks
 from ..state import A0, CALLEE_SAVED, RA, SP, T0, T9, V0
-from .ir import Frame
 from .nodes import Destination
 from .options import LiftOptions
 
@@ -45,11 +44,6 @@ def numbers_in(bits: int, registers: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(number for number in registers if bits >> number & 1)
 
 
-def body_of(symbol: str) -> str:
-    """Return the symbol of the body of a function with a frame."""
-    return symbol + ".body"
-
-
 def entries_of(symbol: str) -> str:
     """Return the symbol of the variant for the entries of a function besides its start."""
     return symbol + ".entries"
@@ -78,14 +72,6 @@ def calls_for_certain(block: Block) -> bool:
     return instruction.row.flow is not Flow.BRANCH or constant_condition(instruction) is not None
 
 
-def calls_in_any_case(block: Block) -> bool:
-    """Return whether a block calls without a condition, and the callee finds in ra where it is to return to."""
-    instruction, slot = block.terminator, block.delay_slot
-    if not calls_for_certain(block) or instruction is None or instruction.link_register() != RA:
-        return False
-    return slot is None or not masks(slot, 0)[1] >> RA & 1
-
-
 def may_unwind(function: Function) -> bool:
     """Return whether a function sets sp otherwise than by constants and jumps elsewhere by a register, as longjmp does.
 
@@ -105,24 +91,18 @@ class Callee:
     """A lifted function that may be called by its `symbol`; `takes` are bits of ARGUMENTS.
 
     `copied`: loops do not call it, if it is in their module, but have its code in place. `tiny`: so do all
-    callers. A function that is `cold` is written once for all its entries, if it has no frame. `memory_resident`: the
-    bits of the registers that are in the state between blocks, of pairs both (register_file.py). `may_fault`: it has
-    accesses, or calls what may have some.
+    callers. A function that is `cold` is written once for all its entries. `memory_resident`: the bits of the registers
+    that are in the state between blocks, of pairs both (register_file.py). `may_fault`: it has accesses, or calls what
+    may have some.
     """
 
     symbol: str
     takes: int
-    frame: Frame | None = None
     copied: bool = False
     tiny: bool = False
     cold: bool = False
     memory_resident: int = 0
     may_fault: bool = True
-
-    @property
-    def body(self) -> str:
-        """The symbol of the body, if the function has a frame."""
-        return body_of(self.symbol)
 
 
 @dataclass(frozen=True)
@@ -135,11 +115,6 @@ class Convention:
     def direct(self, target: int | None) -> Callee | None:
         """Return the function that a call of a guest pc calls directly."""
         return self.callee(target) if target is not None and self.options.calls != "thunked" else None
-
-    def framed(self, target: int | None) -> Callee | None:
-        """Return the function with a frame whose body a call of a guest pc calls, if it does."""
-        known = self.direct(target) if self.options.has_frames else None
-        return known if known is not None and known.frame is not None else None
 
     @property
     def given(self) -> int:
@@ -167,11 +142,6 @@ class Convention:
         is_copied = callee is not None and (callee.tiny or (callee.copied and in_loop))
         likely = guess if callee is not None and pc is None else None
         return Destination(pc, numbers_in(self.passed(pc), ARGUMENTS), callee, likely, is_copied)
-
-
-def stored_by_caller(frame: Frame) -> int:
-    """Return the bits that a caller does not flush before it calls a body, nor the body before it returns."""
-    return frame.bits | RA_BIT | PRESERVED
 
 
 _NAME_CHARACTERS = 200

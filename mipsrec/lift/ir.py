@@ -11,45 +11,13 @@ from ..isa.effects import ACCESS_BYTES, LAST_BIT
 
 if TYPE_CHECKING:
     from ..flow.graph import Graph
-    from .convention import Callee, Convention
+    from .convention import Convention
     from .facts.context import StateContext
     from .facts.safepoints import Safepoints
     from .nodes import Entry, Hub, Node
     from .options import LiftOptions
     from .passes.vectorize.iteration import Iteration
     from .units import Units
-
-
-@dataclass(frozen=True)
-class SavedRegister:
-    """Where a register is saved: `displacement` bytes from the sp of the caller, by the sw at `pc`."""
-
-    register: int
-    displacement: int
-    pc: int
-
-
-@dataclass(frozen=True)
-class Frame:
-    """What the callers of a function do for it (saved_registers.py).
-
-    `returns`: the return blocks from which the body returns to its caller, by start, each with the pcs of the stores
-    that the code checks.
-    """
-
-    saved: tuple[SavedRegister, ...]
-    returns: dict[int, frozenset[int]]
-
-    @property
-    def bits(self) -> int:
-        """The saved registers."""
-        return sum(1 << one.register for one in self.saved)
-
-    @property
-    def extent(self) -> tuple[int, int]:
-        """Where the saved registers begin and end, from the sp of the caller."""
-        places = [one.displacement for one in self.saved]
-        return min(places), max(places) + 4
 
 
 @dataclass(frozen=True)
@@ -146,10 +114,6 @@ class Op:
     """It is a load that may wait for what another thread writes (spin_loads)."""
     promoted: Variable | None = None
     """The variable of its loop that it accesses (scalar_promotion)."""
-    by_caller: bool = False
-    """The callers of the body do it (saved_registers)."""
-    checked: bool = False
-    """It is a store that may go to where registers are saved: the code checks its address (saved_registers)."""
     on_exit: int = 0
     """The bits of the registers that the state lacks when it is performed (facts/dirty.py): they are stored if it
     leaves the function. `stores` is what is stored before, for a landing pad, and `stores_after` what is stored right
@@ -210,11 +174,10 @@ class BlockPlan:
 class CallSite:
     """How control leaves a function at the end of a block, by a call or else.
 
-    `body`: the callee whose body is called, for certain or if a guess is right. `passed` are the bits of registers that
-    leaving reads, `not_in_state` those that the state does not have after the call.
+    `passed` are the bits of registers that leaving reads, `not_in_state` those that the state does not have after the
+    call.
     """
 
-    body: Callee | None
     passed: int
     not_in_state: int
     unwinds: bool
@@ -231,7 +194,6 @@ class FunctionPlan:
     options: LiftOptions
     units: Units
     convention: Convention
-    frame: Frame | None
     memory_resident: int
     """The bits of the registers that are in the state between blocks."""
     blocks: dict[int, BlockPlan]

@@ -7,12 +7,12 @@ check_state.py checks.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .convention import Callee
-    from .ir import BlockPlan, Frame
+    from .ir import BlockPlan
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,6 @@ class Destination:
     callee: Callee | None = field(default=None, compare=False)
     guess: int | None = None
     is_copied: bool = False
-
-    @property
-    def computed(self) -> Destination:
-        """The same where the guess was wrong."""
-        return replace(self, callee=None, guess=None, is_copied=False)
 
 
 @dataclass(frozen=True)
@@ -114,13 +109,9 @@ class Jump:
 
 @dataclass(frozen=True)
 class Return:
-    """`stores`: where the state is complete afterwards. `to_caller`: where a body returns as its callers expect.
-
-    Of the registers that are returned, SSA has the `results`, by number, the state the others.
-    """
+    """Of the registers that are returned, SSA has the `results`, by number, the state the others."""
 
     stores: int
-    to_caller: int | None
     results: tuple[int, ...]
 
 
@@ -148,33 +139,8 @@ class Interpret:
 
 
 @dataclass(frozen=True)
-class BodyCall:
-    """A call of a body: what bypasses the state is not among the `stores`. Of sp, SSA `keeps` what it has.
-
-    The callee is handed `arguments`, numbers of registers. The caller does what its `frame` says. `checks_ra`: the
-    return address that it finds on the stack may be another one. `stores_sp`: the function has no sp in SSA. `saves`
-    are the registers that SSA has then, `returned` those that it has where the callee did not return as bodies do: that
-    way on, `elsewhere`, begins with a complete state.
-    """
-
-    callee: Callee
-    frame: Frame
-    arguments: tuple[int, ...]
-    stores: int
-    keeps: int
-    checks_ra: bool
-    stores_sp: bool
-    returned: int
-    loads_elsewhere: int
-    elsewhere: Edge
-    saves: int
-    loads: int
-    after: Edge
-
-
-@dataclass(frozen=True)
 class Call:
-    """A call with a complete state; of a `body` instead, where that is what is called.
+    """A call.
 
     `conditional`: it is made where the branch is taken. SSA `keeps` sp, if the function goes on with it: what is found
     in the state afterwards is compared. Of what the callee returns, SSA has the `returned`, the state the others.
@@ -192,7 +158,6 @@ class Call:
     returned: int
     loads: int
     after: Edge
-    body: BodyCall | None = None
 
     @property
     def all_stores(self) -> int:

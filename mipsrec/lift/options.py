@@ -24,11 +24,3 @@ class LiftOptions:
     file_name: str = ""
     without: tuple[str, ...] = ()
     last_pass: str | None = None
-
-    @property
-    def has_frames(self) -> bool:
-        """Whether saved registers bypass the state (saved_registers.py).
-
-        With other models a load that nobody needs has its cost, and a host that watches entries wants all registers.
-        """
-        return self.memory == "flat" and self.calls == "direct"

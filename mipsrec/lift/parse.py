@@ -69,9 +69,7 @@ def parse_guest(text: str, where: str = "plan", line_before: int = 0) -> GuestPa
 
 def undecided(guest: GuestPart) -> FunctionPlan:
     """Return the plan of a guest part, as the first pass finds it."""
-    return undecided_plan(
-        guest.function, guest.entries, guest.options, guest.callees.get, guest.frame, guest.memory_resident
-    )
+    return undecided_plan(guest.function, guest.entries, guest.options, guest.callees.get, guest.memory_resident)
 
 
 def _content(text: str, line_before: int) -> list[tuple[int, str]]:

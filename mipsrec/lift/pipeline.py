@@ -19,7 +19,6 @@ from .passes import (
     guarded_accesses,
     no_wrap,
     polled_loads,
-    saved_registers,
     scalar_promotion,
     silent_stores,
     spin_loads,
@@ -41,10 +40,9 @@ class Pass:
     required: bool = False
 
 
-_MARKS = ("by_caller", "checked", "exposed", "volatile", "spin")
+_MARKS = ("exposed", "volatile", "spin")
 
 PIPELINE = (
-    Pass("saved-registers", saved_registers.run, sets=("by_caller", "checked"), required=True),
     Pass("guarded-accesses", guarded_accesses.run, sets=("exposed", "volatile"), required=True),
     Pass("fp-pair-forms", fp_pair_forms.run, sets=("pair_forms",)),
     Pass("trapping-loads", trapping_loads.run, sets=("volatile",), required=True),

@@ -19,7 +19,6 @@ from ..options import AUTO, LIGHT
 from ..profiles import Profile
 from .convention import CARRIED_BITS, SP_BIT, Callee, argument_registers, symbol_of
 from .facts.context import LARGE_FUNCTION_BLOCKS
-from .facts.frames import find_frame
 
 FULL = "2"
 """What `auto` means by full effort: level 3 made no kernel faster."""
@@ -184,23 +183,20 @@ COPIED_INSTRUCTIONS, COPIES_INSTRUCTIONS = 64, 400
 TINY_INSTRUCTIONS = 16
 """Of a function that is copied wherever it is called, by callers in other modules as well. The copy is no larger than a
 call, which stores registers before and checks two words after: libraries stay as large as they are."""
-_MOST_IN_CYCLE = 8
 
 
 def lifted_starts(program: Program) -> Mapping[int, Callee]:
     """Return, by start, the functions that are worth lifting: those whose first instruction is understood."""
     found = {}
-    framed = framed_functions(program)
     copied = copied_functions(program)
     for start, function in program.functions.items():
         first = function.blocks[start]
         if first.body or first.end is not End.INTERPRET:
             takes = argument_registers(function)
-            frame = find_frame(function) if start in framed else None
             is_copied = start in copied
             is_tiny = is_copied and function.instruction_count() <= TINY_INSTRUCTIONS
             may_fault = not is_copied or may_access(function)
-            found[start] = Callee(symbol_of(function, None), takes, frame, is_copied, is_tiny, may_fault=may_fault)
+            found[start] = Callee(symbol_of(function, None), takes, is_copied, is_tiny, may_fault=may_fault)
     return found
 
 
@@ -212,29 +208,12 @@ def may_access(function: Function) -> bool:
 
 def recursive_functions(program: Program) -> set[int]:
     """Return the functions that may call themselves again, as far as calls and guesses tell."""
-    called = _called(program)
-    return {start for cycle in cycles(list(called), called) for start in cycle}
-
-
-def framed_functions(program: Program) -> set[int]:
-    """Return the functions that hand their saved registers off, if they can (saved_registers.py).
-
-    They call themselves, or a few call each other. A large cycle, as in most programs of some size, says little of what
-    recurs. Paired runs show no gain from its functions, nor from others, and each costs a second way in.
-    """
-    called = _called(program)
-    small = (cycle for cycle in cycles(list(called), called) if len(cycle) <= _MOST_IN_CYCLE)
-    return {start for start in called if start in called[start]}.union(*small)
-
-
-def _called(program: Program) -> dict[int, list[int]]:
-    """Return, by start, which functions each function calls as far as calls and guesses tell."""
     called: dict[int, list[int]] = {}
     for start, function in program.functions.items():
         targets = {block.target for block in function.blocks.values() if block.end is End.CALL}
         targets.update(function.guesses.values())
         called[start] = [target for target in targets if target is not None and target in program.functions]
-    return called
+    return {start for cycle in cycles(list(called), called) for start in cycle}
 
 
 def copied_functions(program: Program) -> set[int]:
@@ -275,5 +254,5 @@ def with_cold(
             found[start] = replace(found[start], cold=True)
         else:
             in_ssa = 0 if start in memory_resident else COLD_IN_SSA
-            found[start] = replace(found[start], cold=True, memory_resident=ALL_BITS & ~in_ssa, frame=None)
+            found[start] = replace(found[start], cold=True, memory_resident=ALL_BITS & ~in_ssa)
     return found

@@ -1,8 +1,8 @@
 """How a function begins and each block ends: nodes that say what happens to registers on every way.
 
 Enters: a plan about which the passes have decided, and in which facts/dirty.py has noted what the state lacks. Leaves:
-`FunctionPlan.entry`, `BlockPlan.end` of each block, and `FunctionPlan.hubs`. emit/ writes what the nodes say,
-and decides nothing.
+`FunctionPlan.entry`, `BlockPlan.end` of each block, and `FunctionPlan.hubs`. emit/ writes what the nodes say, and
+decides nothing.
 
 All masks are bits of registers. `stores` go into the state before control leaves, `loads` come from there after it is
 back. `saves` go where later blocks of the function look.
@@ -14,7 +14,6 @@ from collections.abc import Callable
 
 from ..analysis import Block, End
 from .convention import (
-    ARGUMENTS,
     CARRIED_BITS,
     PRESERVED,
     RA_BIT,
@@ -22,15 +21,12 @@ from .convention import (
     RESULTS,
     SAVED_BITS,
     SP_BIT,
-    Callee,
     calls_for_certain,
     numbers_in,
-    stored_by_caller,
 )
 from .edges import edge
-from .ir import BlockPlan, Frame, FunctionPlan
+from .ir import BlockPlan, FunctionPlan
 from .nodes import (
-    BodyCall,
     Branch,
     Call,
     Destination,
@@ -61,18 +57,17 @@ def end_blocks(plan: FunctionPlan) -> None:
 
 def _entry(plan: FunctionPlan) -> Entry:
     """Return how a plan begins."""
-    start, frame, loads = plan.function.start, plan.frame, plan.context.entry_loads
+    start, loads = plan.function.start, plan.context.entry_loads
     has_entries = plan.graph.entries != [start]
     passed = CARRIED_BITS if has_entries else plan.units.arguments
-    saved = frame.bits & ~RA_BIT if frame is not None else 0
-    takes = loads & passed & ~saved
+    takes = loads & passed
     comes_back = has_entries or any(start in targets for targets in plan.graph.successors.values())
     place = "parameter" if passed & SP_BIT else "state" if has_entries else None
     return Entry(
         takes=takes,
         gives=0 if comes_back else passed & plan.memory_resident,
         stores=CARRIED_BITS & plan.memory_resident,
-        loads=loads & ~(saved | takes),
+        loads=loads & ~takes,
         sp=place,
     )
 
@@ -145,11 +140,8 @@ class _Ends:
     def _return(self, block: BlockPlan) -> Return:
         plan, pc, dirty = self._plan, block.block.start, block.dirty_out
         kept = RESULT_BITS if plan.options.calls != "instrumented" else 0  # they go back in host registers
-        to_caller = None
-        if plan.frame is not None and pc in plan.frame.returns:
-            to_caller = dirty & ~(stored_by_caller(plan.frame) | RESULT_BITS)
         results = plan.context.results_at_hand(pc) | block.written
-        return Return(dirty & ~kept, to_caller, numbers_in(results, RESULTS))
+        return Return(dirty & ~kept, numbers_in(results, RESULTS))
 
     def _syscall(self, block: BlockPlan) -> Syscall:
         pc, after = block.block.start, block.block.next_pc
@@ -171,10 +163,6 @@ class _Ends:
         exposes = dirty & SAVED_BITS if site.exposed else None
         stored_first = exposes or 0
         stores_ra = dirty & ~stored_first & RA_BIT if self._may_be_copied(block.block) else 0
-        body = None
-        if site.body is not None:
-            assert site.body.frame is not None
-            body = self._call_body(block, site.body, site.body.frame, needed)
         return Call(
             conditional=not is_certain,
             to=self._destination(block.block),
@@ -185,7 +173,6 @@ class _Ends:
             returned=returned,
             loads=needed & ~(returned | keeps),
             after=self.edge(source, after, (returned | keeps) & convention.not_in_state & ~plan.memory_resident),
-            body=body,
         )
 
     def _may_be_copied(self, block: Block) -> bool:
@@ -193,23 +180,3 @@ class _Ends:
         then where the call returns to, and no later store makes up for that."""
         callee = self._plan.convention.direct(self._plan.function.likely_target(block))
         return callee is not None and callee.may_fault
-
-    def _call_body(self, block: BlockPlan, callee: Callee, frame: Frame, needed: int) -> BodyCall:
-        plan, source, after = self._plan, block.block.start, block.block.next_pc
-        bypassing = stored_by_caller(frame) | plan.convention.given
-        dirty = (stored_by_caller(frame) | RESULT_BITS) & plan.units.bits
-        return BodyCall(
-            callee=callee,
-            frame=frame,
-            arguments=numbers_in(callee.takes, ARGUMENTS),
-            stores=block.dirty_out & ~bypassing,
-            keeps=PRESERVED,
-            checks_ra=bool(frame.bits & RA_BIT),
-            stores_sp=not plan.units.bits & PRESERVED,
-            returned=RESULT_BITS,
-            loads_elsewhere=needed & ~(RESULT_BITS | PRESERVED),
-            elsewhere=self.edge(source, after, RESULT_BITS & plan.convention.not_in_state & ~plan.memory_resident),
-            saves=plan.units.bits,
-            loads=needed & ~dirty,
-            after=self.edge(source, after, dirty),
-        )

@@ -85,7 +85,7 @@ static bool frames_are_aside(void)
 }
 
 /* Where the innermost loop would end as well, it is asked to go on: code that jumps here has come from there, and returning
- * leaves no frame behind. (A misaligned target might be what bodies return in place of a pc.) */
+ * leaves no frame behind. */
 uint32_t mr_call(struct mr_state *s, uint32_t target)
 {
     if (mr_verifying)

@@ -14,7 +14,7 @@ from mipsrec import pipeline, recompile
 from mipsrec.emit.lifted import lift_function
 from mipsrec.emit.module import module_text
 from mipsrec.lift.options import LiftOptions
-from mipsrec.lift.policy import TINY_INSTRUCTIONS, copied_functions, framed_functions, lifted_starts
+from mipsrec.lift.policy import TINY_INSTRUCTIONS, copied_functions, lifted_starts
 from mipsrec.native import shards
 from mipsrec.native.codegen import optimized_text
 from mipsrec.native.library import lift_shard
@@ -108,20 +108,3 @@ def test_copies_of_other_modules(
     assert not any("@leaf" in line and " call " in line for line in lines)
     library = library_at(guest, tmp_path, opt)
     subprocess.run([host, "--library", library, path], timeout=600, check=True)
-
-
-def test_frames_of_small_cycles(tmp_path: Path) -> None:
-    """Functions of a cycle of nine have no frame, but for one that calls itself; those of a cycle of two have one."""
-    again = {0: "ring0(a - 2) % 7"}
-    ring = "".join(
-        f"int ring{n}(int a) {{ return a < 1 ? a : ring{(n + 1) % 9}(a - 1) + {again.get(n, n)}; }}\n"
-        for n in range(9)
-    )
-    declared = "int odd(int a);\n" + "".join(f"int ring{n}(int a);\n" for n in range(9))
-    pair = "int even(int a) { return a ? odd(a - 1) + 1 : 1; }\nint odd(int a) { return a ? even(a - 1) + 2 : 0; }\n"
-    start = "int total; void __start(void) { total = ring0(5) + even(5); for (;;) ; }\n"
-    source = declared + ring.replace("int ring", "__attribute__((noipa)) int ring") + start
-    source += pair.replace("int even(int a) {", "__attribute__((noipa)) int even(int a) {")
-    source = source.replace("int odd(int a) {", "__attribute__((noipa)) int odd(int a) {")
-    program = pipeline.open_guest(compile_guest(tmp_path, "little", source, *BARE)).program
-    assert {program.functions[start].name for start in framed_functions(program)} == {"ring0", "even", "odd"}

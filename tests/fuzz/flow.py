@@ -16,7 +16,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -26,7 +25,6 @@ from tqdm import tqdm
 
 from mipsrec import pipeline
 from mipsrec.host_build import host_executable
-from mipsrec.lift import policy
 from tests.fuzz.flow_maker import Part, place_of
 from tests.fuzz.flow_parts import make
 from tests.support.compiled import ORDERS, QEMU
@@ -42,15 +40,14 @@ LONGER = 3  # times as long is what any other way may take
 
 @dataclass(frozen=True)
 class Way:
-    """Options of `mipsrec build`; `framed`: all functions leave saved registers to callers, not recursive ones only."""
+    """Options of `mipsrec build`."""
 
     opt: str
     memory: str = "flat"
     calls: str = "direct"
-    framed: bool = False
 
     def __str__(self) -> str:
-        return f"--opt {self.opt} --memory {self.memory} --calls {self.calls}{' (framed)' if self.framed else ''}"
+        return f"--opt {self.opt} --memory {self.memory} --calls {self.calls}"
 
 
 def some_ways(number: int, count: int) -> list[Way]:
@@ -62,8 +59,8 @@ Judge = Way | str | None
 """What is compared with the interpreter: a way of building, a tier without recompiled code, or qemu-user."""
 
 WAYS = (
-    Way("auto"), Way("2", framed=True), Way("light"), Way("3"), Way("0"), Way("2", memory="paged"),
-    Way("1", framed=True), Way("2", calls="thunked"), Way("light", memory="thunk"),
+    Way("auto"), Way("2"), Way("light"), Way("3"), Way("0"), Way("2", memory="paged"),
+    Way("1"), Way("2", calls="thunked"), Way("light", memory="thunk"),
 )  # fmt: skip
 
 
@@ -104,24 +101,12 @@ def run(command: list[str], seconds: float) -> End | None:
     return End(result.returncode, result.stdout)
 
 
-@contextmanager
-def _frames(everywhere: bool) -> Iterator[None]:
-    usual = policy.framed_functions
-    if everywhere:
-        policy.framed_functions = lambda program: set(program.functions)
-    try:
-        yield
-    finally:
-        policy.framed_functions = usual
-
-
 def recompiled(program: Path, way: Way) -> Path:
     """Return the library of a program."""
     library = program.with_suffix(".so")
     opt = int(way.opt) if way.opt.isdigit() else way.opt
     options = pipeline.Options(opt=opt, memory=way.memory, calls=way.calls, jobs=1, reuse=False)
-    with _frames(way.framed):
-        pipeline.build(pipeline.open_guest(program), library, options)
+    pipeline.build(pipeline.open_guest(program), library, options)
     return library
 
 

@@ -85,7 +85,7 @@ FUNCTION(calls_saves_late, "addiu $sp,$sp,-48\n sw $ra,44($sp)\n sw $s0,40($sp)\
 #define PUT \
     "addiu $t3,$s0,100\n addiu $t4,$s0,2000\n addiu $t5,$s0,30000\n sw $t3,0($sp)\n sw $t4,4($sp)\n sw $t5,8($sp)\n"
 #define TAKE "lw $t3,0($sp)\n lw $t4,4($sp)\n lw $t5,8($sp)\n"
-#define LATER "b 3f\n nop\n 3: " /* so that there is no short way */
+#define LATER "b 3f\n nop\n 3: " /* the first test comes later */
 
 FUNCTION(temps, ENTER "sltiu $t0,$a0,2\n bnez $t0,1f\n move $v0,$a0\n move $s0,$a0\n" PUT
                 "jal temps\n addiu $a0,$s0,-1\n" TAKE "addu $s1,$v0,$t3\n jal temps\n addiu $a0,$s0,-2\n" TAKE
@@ -116,12 +116,12 @@ MOVES_ON(leaves_some, "addiu $t3,$a0,1\n addiu $t4,$a0,2\n addiu $t5,$a0,3\n", "
 FUNCTION(traps, ENTER LATER "move $s0,$a0\n beqz $a0,1f\n li $v0,0\n teq $a0,$a1\n" PUT "jal traps\n addiu $a0,$s0,-1\n"
                 TAKE "1: " LEAVE);
 
-/* Returns at once where a0 is 0, eight bytes further on; its short way is written where it calls itself. */
+/* Returns at once where a0 is 0, eight bytes further on. */
 FUNCTION(skips_at_once, ENTER "sltiu $t0,$a0,1\n sll $t1,$t0,3\n addu $t1,$t1,$ra\n sw $t1,28($sp)\n bnez $t0,1f\n"
                         "li $t2,9\n move $s0,$a0\n jal skips_at_once\n addiu $a0,$a0,-1\n addiu $v0,$v0,1000\n"
                         "addiu $v0,$v0,1000\n addu $v0,$v0,$s0\n addu $v0,$v0,$t2\n " LEAVE "1: li $v0,4\n" LEAVE);
 
-/* What it looks at is in memory: no short way. */
+/* The same, but what it looks at is in memory. */
 FUNCTION(looks, ENTER "lw $t0,0($a1)\n addiu $t0,$t0,-1\n blez $t0,1f\n li $v0,1\n sw $t0,0($a1)\n jal looks\n nop\n"
                 "addiu $v0,$v0,2\n 1: " LEAVE);
 

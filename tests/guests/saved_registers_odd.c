@@ -26,16 +26,16 @@ FUNCTION(f, ENTER "beqz $a0,1f\n lw $v1,0($a1)\n move $s0,$a0\n jal f\n addiu $a
 #elif CASE == 3 /* before a call that returns at once */
 FUNCTION(f, ENTER "beqz $a0,1f\n move $s0,$a0\n lw $t2,0($a1)\n jal f\n addiu $a0,$a0,-1\n li $t2,3\n addu $v0,$v0,$t2\n" LEAVE
             "1: li $v0,4\n" LEAVE);
-#elif CASE == 4 /* of a register that is not stored for the call */
+#elif CASE == 4 /* of a register that is written again after the call */
 FUNCTION(f, ENTER LATER "move $s0,$a0\n beqz $a0,1f\n li $v0,0\n" PUT "lw $t3,0($a1)\n jal f\n addiu $a0,$s0,-1\n" TAKE_SUM
             "1: " LEAVE);
-#elif CASE == 5 /* nor for the return */
+#elif CASE == 5 /* the same, before the return */
 FUNCTION(f, ENTER LATER "move $s0,$a0\n beqz $a0,1f\n li $v0,0\n" PUT "jal f\n addiu $a0,$s0,-1\n" TAKE_SUM LEAVE
             "1: lw $t3,0($a1)\n" LEAVE);
 #elif CASE == 6 /* ra is loaded back in the slot of a return to elsewhere */
 FUNCTION(f, ENTER LATER "move $s0,$a0\n beqz $a0,1f\n li $v0,0\n jal f\n addiu $a0,$s0,-1\n"
             "addiu $v0,$v0,100\n addiu $v0,$v0,100\n addiu $v0,$v0,7\n" LEAVE LATE_RA);
-#elif CASE == 7 /* the same, with registers that are not stored */
+#elif CASE == 7 /* the same, with temporaries on the stack */
 FUNCTION(f, ENTER LATER "move $s0,$a0\n beqz $a0,1f\n li $v0,0\n" PUT "jal f\n addiu $a0,$s0,-1\n" TAKE_SUM LEAVE LATE_RA);
 #elif CASE == 8 /* halves of an unaligned word */
 FUNCTION(f, ENTER "beqz $a0,1f\n move $s0,$a0\n jal f\n addiu $a0,$a0,-1\n li $t2,3\n addu $v0,$v0,$t2\n" LEAVE

@@ -40,7 +40,7 @@ TRANSLATED = "png"
 """The program whose translation is timed."""
 
 
-NEEDED = ("saved-registers", "guarded-accesses")
+NEEDED = ("guarded-accesses",)
 """Passes without which the plan of the others is none."""
 
 
@@ -75,7 +75,6 @@ SWITCHES: dict[str, Callable[[], None]] = {
     "SSA in cold functions": _replacing(policy, "COLD_IN_SSA", 0),
     "copies into loops": _replacing(policy, "copied_functions", lambda program: set()),
     "copies of tiny functions": _replacing(policy, "TINY_INSTRUCTIONS", 0),
-    "saved-register handoff": _replacing(policy, "framed_functions", lambda program: set()),
     **{one.name: _without_pass(one.name) for one in build.PIPELINE if one.name not in NEEDED},
 }  # fmt: skip
 

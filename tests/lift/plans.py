@@ -53,23 +53,20 @@ class Snippets:
         self,
         name: str,
         order: str = "little",
-        body: bool = False,
         memory_resident: int = 0,
         entries: tuple[int, ...] = (0,),
         last: str = PIPELINE[-1].name,
         **options: Any,
     ) -> FunctionPlan:
-        """Return the plan of a function, which keeps the contracts; with `body` that of its body.
+        """Return the plan of a function, which keeps the contracts.
 
         `entries` are numbers of instructions at which blocks begin. `last` names the last pass to run.
         """
         guest = self.guest(order)
         function = guest.function(name)
-        frame = guest.starts[function.start].frame if body else None
-        assert frame is not None or not body, name
         lift = LiftOptions(order == "big", **options)
         pcs = [function.start + 4 * number for number in entries]
-        plan = undecided_plan(function, pcs, lift, guest.starts.get, frame, memory_resident)
+        plan = undecided_plan(function, pcs, lift, guest.starts.get, memory_resident)
         decide(plan, passes_up_to(last))
         assert findings(plan) == []
         return plan

@@ -12,7 +12,7 @@ import pytest
 
 from mipsrec.isa.effects import ALL_BITS, added_constant, effects
 from mipsrec.lift.check import findings
-from mipsrec.lift.convention import PRESERVED, RA_BIT, RESULT_BITS
+from mipsrec.lift.convention import PRESERVED, RESULT_BITS
 from mipsrec.lift.facts.shared_switches import SHARED_CASES
 from mipsrec.lift.ir import BlockPlan, FunctionPlan, MergedAccesses, MergedStore, Op, UnalignedWord
 from mipsrec.options import Options
@@ -71,10 +71,6 @@ def has_op(wanted: Callable[[Op], object]) -> Callable[[FunctionPlan], object]:
     return lambda plan: any(wanted(op) for block in plan.blocks.values() for op in block.ops)
 
 
-def loads(op: Op) -> bool:
-    return effects(op.instruction.row).loads
-
-
 def stores(op: Op) -> bool:
     return effects(op.instruction.row).stores
 
@@ -94,18 +90,6 @@ def test_spin_of_a_store() -> None:
     plan = plan_with(has_op(stores))
     an_op(plan, stores).spin = True
     assert_found(plan, "is said to spin, and is no load")
-
-
-def test_save_that_callers_do_not_do() -> None:
-    plan = plan_with(has_op(stores))
-    an_op(plan, lambda op: stores(op) and not op.by_caller).by_caller = True
-    assert_found(plan, "left to callers that do not do it")
-
-
-def test_checked_load() -> None:
-    plan = plan_with(has_op(loads))
-    an_op(plan, loads).checked = True
-    assert_found(plan, "is no store at imm(rs)")
 
 
 def merged(plan: FunctionPlan) -> BlockPlan | None:
@@ -176,25 +160,11 @@ def test_registers_of_jumps_that_share_a_switch() -> None:
     assert_found(plan, "not kept for the way elsewhere")
 
 
-def test_register_that_counts_as_stored() -> None:
-    plan = plan_with(lambda plan: any(site.body is not None for site in plan.sites.values()))
-    for site in plan.sites.values():
-        site.not_in_state &= ~RA_BIT
-    assert_found(plan, "counted as in the state")
-
-
 def test_result_that_counts_as_stored() -> None:
     plan = plan_with(lambda plan: any(site.not_in_state == RESULT_BITS for site in plan.sites.values()))
     for site in plan.sites.values():
         site.not_in_state = 0
     assert_found(plan, "v0 v1 a0-a3 counted as in the state")
-
-
-def test_register_that_is_not_saved_for_the_callee() -> None:
-    plan = plan_with(lambda plan: any(site.body is not None for site in plan.sites.values()))
-    for site in plan.sites.values():
-        site.passed = 0
-    assert_found(plan, "not saved for the callee")
 
 
 def test_loop_without_a_safepoint() -> None:

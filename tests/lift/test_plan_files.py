@@ -14,15 +14,15 @@ from tests.lift.plan_files import decided, differences, files, text_as_decided
 from tests.support.paths import ROOT
 
 LINES = """
-    frame guess table callee in-ssa begins promoted variable vectorized access step hub two-floats iterations switch
-    site goto branch jump return syscall stop interpret call body -> elsewhere
+    guess table callee in-ssa begins promoted variable vectorized access step hub two-floats iterations switch
+    site goto branch jump return syscall stop interpret call ->
 """.split()
 FIELDS = """
-    entries order fr memory calls resident start limit guarded saved returns takes copied tiny load index writable
-    cases to next slot-of live dirty terminator delay-slot volatile exposed no-wrap spin by-caller checked promoted
+    entries order fr memory calls resident start limit guarded takes copied tiny load index writable
+    cases to next slot-of live dirty terminator delay-slot volatile exposed no-wrap spin promoted
     loads-words word-of stores-words loaded-at unaligned second-half stores then-stores passes lacks unwinds saves
-    repeats results to-caller elsewhere safepoint polls leaves conditional exposes stores-ra keeps returned loads
-    arguments checks-ra loads-elsewhere shared weights from sp gives
+    repeats results elsewhere safepoint polls leaves conditional exposes stores-ra keeps returned loads
+    shared weights from sp gives
 """.split()
 
 

@@ -37,12 +37,10 @@ def _note(block: BlockPlan, units: Units, dirty: int) -> None:
     for index, op in enumerate(block.ops):
         if op is block.slot:
             dirty |= 1 << block.link & ~1
-        if op.exposed and not op.by_caller and index not in second_halves:
+        if op.exposed and index not in second_halves:
             op.stores = dirty & SAVED_BITS
             dirty &= ~op.stores
         op.on_exit = dirty
-        if op.by_caller:
-            continue
         written = units.masks(op.instruction)[1]
         block.written |= written
         dirty |= written

@@ -115,5 +115,5 @@ def run(plan: FunctionPlan) -> None:
         ops = block.ops
         if pc in inside or pc in plan.vectorized or len(ops) < WIDTHS[-1]:
             continue
-        apart = {n for n, op in enumerate(ops) if op.volatile or op.spin or op.by_caller or op.checked}
+        apart = {n for n, op in enumerate(ops) if op.volatile or op.spin}
         block.merged = find_merged(block.block, apart, plan.options.fr)

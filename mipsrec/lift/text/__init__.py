@@ -61,7 +61,6 @@ def _block_lines(plan: FunctionPlan, pc: int, block: BlockPlan) -> Iterator[str]
 def _site_lines(site: CallSite) -> Iterator[str]:
     fields: dict[str, str | bool] = {
         "passes": some(site.passed),
-        "body": site.body.body if site.body is not None else "",
         "lacks": some(site.not_in_state),
         "exposed": site.exposed,
         "unwinds": site.unwinds,

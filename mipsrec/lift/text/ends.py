@@ -12,7 +12,6 @@ from ..convention import Callee
 from ..facts.dirty import with_dirty
 from ..ir import BlockPlan, FunctionPlan
 from ..nodes import (
-    BodyCall,
     Branch,
     Call,
     Destination,
@@ -89,16 +88,10 @@ def _jump_fields(plan: FunctionPlan, end: Jump) -> _Fields:
 
 
 def _return_line(end: Return, indent: str) -> str:
-    to_caller = registers_text(end.to_caller) if end.to_caller is not None else ""
-    fields = {"stores": some(end.stores), "to-caller": to_caller, "results": numbers_text(end.results)}
-    return line_text(f"{indent}return", fields)
+    return line_text(f"{indent}return", {"stores": some(end.stores), "results": numbers_text(end.results)})
 
 
 def _call_lines(end: Call, source: int) -> Iterator[str]:
-    if end.body is not None:
-        yield line_text(f"  body {end.body.callee.symbol}", _body_fields(end.body))
-        yield from _edge_lines(end.body.after, source)
-        yield from _edge_lines(end.body.elsewhere, source, "elsewhere ->")
     fields: _Fields = {
         "to": _destination_text(end.to),
         "conditional": end.conditional,
@@ -113,21 +106,7 @@ def _call_lines(end: Call, source: int) -> Iterator[str]:
     yield from _edge_lines(end.after, source)
 
 
-def _body_fields(body: BodyCall) -> _Fields:
-    return {
-        "arguments": numbers_text(body.arguments),
-        "checks-ra": body.checks_ra,
-        "stores-sp": body.stores_sp,
-        "stores": some(body.stores),
-        "keeps": some(body.keeps),
-        "saves": some(body.saves),
-        "loads": some(body.loads),
-        "returned": some(body.returned),
-        "loads-elsewhere": some(body.loads_elsewhere),
-    }
-
-
-def _edge_lines(edge: Edge, source: int | None, arrow: str = "->") -> Iterator[str]:
+def _edge_lines(edge: Edge, source: int | None) -> Iterator[str]:
     fields: _Fields = {
         "from": f"{edge.source:08x}" if edge.source != source else "",
         "dirty": some(edge.dirty),
@@ -138,7 +117,7 @@ def _edge_lines(edge: Edge, source: int | None, arrow: str = "->") -> Iterator[s
         "leaves": _destination_text(edge.leaves) if edge.leaves is not None else "",
         "copied": edge.copy is not None,
     }
-    yield line_text(f"  {arrow} {edge.target:08x}", fields)
+    yield line_text(f"  -> {edge.target:08x}", fields)
     if edge.copy is not None and isinstance(edge.copy.end, Return):
         yield _return_line(edge.copy.end, "     ")
 
@@ -183,10 +162,10 @@ class Ends:
     def end(self, block: BlockPlan, lines: Lines) -> Node:
         """Return the node that the lines at the end of a block say."""
         source = block.block.start
-        if lines.next_is("body", "call"):
-            return self._call(lines, source)
         line = lines.take()
         kind = line.word(0)
+        if kind == "call":
+            return self._call(line, lines, source)
         if kind == "goto":
             saves = line.registers("saves")
             return Goto(self._edge(lines, source), saves)
@@ -223,34 +202,17 @@ class Ends:
             edges[edge.target] = edge
         return Jump(edges, hub, saves, stores, elsewhere, unwinds, results)
 
-    def _call(self, lines: Lines, source: int) -> Call:
-        body = self._body(lines, source) if lines.next_is("body") else None
-        line = lines.take("call")
+    def _call(self, line: Line, lines: Lines, source: int) -> Call:
         exposes = line.registers("exposes") if line.is_there("exposes") else None
         to, conditional = self._destination(line, line.value("to")), line.has("conditional")
         stores_ra, stores, keeps = map(line.registers, ("stores-ra", "stores", "keeps"))
         returned, loads = line.registers("returned"), line.registers("loads")
         after = self._edge(lines, source)
-        return Call(conditional, to, exposes, stores_ra, stores, keeps, returned, loads, after, body)
+        return Call(conditional, to, exposes, stores_ra, stores, keeps, returned, loads, after)
 
-    def _body(self, lines: Lines, source: int) -> BodyCall:
-        line = lines.take()
-        callee = self._plan.sites[source].body
-        if callee is None or callee.frame is None or callee.symbol != line.word(1):
-            line.refuse("the callee at this place has no body of this name")
-        arguments = line.numbers(line.value("arguments") or "")
-        checks_ra, stores_sp = line.has("checks-ra"), line.has("stores-sp")
-        stores, keeps, saves = map(line.registers, ("stores", "keeps", "saves"))
-        loads, returned, loads_elsewhere = map(line.registers, ("loads", "returned", "loads-elsewhere"))
-        after, elsewhere = self._edge(lines, source), self._edge(lines, source, "elsewhere")
-        return BodyCall(
-            callee, callee.frame, arguments, stores, keeps, checks_ra, stores_sp, returned, loads_elsewhere, elsewhere,
-            saves, loads, after,
-        )  # fmt: skip
-
-    def _edge(self, lines: Lines, source: int, begin: str = "->") -> Edge:
-        line = lines.take(begin)
-        target, start, dirty = line.pc(line.head[-1]), line.one_pc("from"), line.registers("dirty")
+    def _edge(self, lines: Lines, source: int) -> Edge:
+        line = lines.take("->")
+        target, start, dirty = line.pc(line.word(1)), line.one_pc("from"), line.registers("dirty")
         stores, loads, polls = map(line.registers, ("stores", "loads", "polls"))
         has_safepoint, copy = line.has("safepoint"), None
         leaves = self._destination(line, line.value("leaves")) if line.is_there("leaves") else None
@@ -279,5 +241,4 @@ class Ends:
 
 def _read_return(line: Line) -> Return:
     stores = line.registers("stores")
-    to_caller = line.registers("to-caller") if line.is_there("to-caller") else None
-    return Return(stores, to_caller, line.numbers(line.value("results") or ""))
+    return Return(stores, line.numbers(line.value("results") or ""))

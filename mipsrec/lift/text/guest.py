@@ -14,7 +14,7 @@ from ...isa import Instruction
 from ...options import CALL_MODELS, MEMORY_MODELS
 from ...state import GPR_NAMES
 from ..convention import Callee
-from ..ir import Frame, FunctionPlan, SavedRegister
+from ..ir import FunctionPlan
 from ..options import LiftOptions
 from .words import Line, line_text, pcs_text, quoted, registers_text, some
 
@@ -28,7 +28,6 @@ class GuestPart:
     options: LiftOptions
     entries: list[int]
     memory_resident: int = 0
-    frame: Frame | None = None
     callees: dict[int, Callee] = field(default_factory=dict)
 
 
@@ -60,15 +59,12 @@ def guest_lines(plan: FunctionPlan) -> Iterator[str]:
         "guarded": " ".join(f"{start:08x}-{end:08x}" for start, end in function.guarded),
     }
     yield line_text(f"function {quoted(function.name)}", fields)
-    if plan.frame is not None:
-        yield line_text("  frame", _frame_fields(plan.frame))
     for pc, guess in function.guesses.items():
         yield f"  guess {pc:08x}: leads {guess:08x}"
     for pc, table in function.jump_tables.items():
         yield line_text(f"  table {pc:08x}", _table_fields(table))
     for pc, callee in _callees(plan).items():
-        frame = _frame_fields(callee.frame) if callee.frame is not None else {}
-        yield line_text(f"  callee {pc:08x} {callee.symbol}", _callee_fields(callee) | frame)
+        yield line_text(f"  callee {pc:08x} {callee.symbol}", _callee_fields(callee))
 
 
 def _callees(plan: FunctionPlan) -> dict[int, Callee]:
@@ -91,12 +87,6 @@ def _callee_fields(callee: Callee) -> dict[str, str | bool]:
         "faultless": not callee.may_fault,
         "resident": some(callee.memory_resident),
     }
-
-
-def _frame_fields(frame: Frame) -> dict[str, str | bool]:
-    saved = (f"{GPR_NAMES[one.register]}/{one.displacement}/{one.pc:08x}" for one in frame.saved)
-    returns = ("/".join(f"{pc:08x}" for pc in (start, *sorted(pcs))) for start, pcs in frame.returns.items())
-    return {"saved": " ".join(saved), "returns": " ".join(returns) or "-"}
 
 
 def _table_fields(table: JumpTable) -> dict[str, str | bool]:
@@ -154,9 +144,7 @@ def _read_function(line: Line) -> Function:
 def read_guest_line(part: GuestPart, line: Line) -> bool:
     """Add what a line says to a guest part; return whether it is of one."""
     kind = line.word(0)
-    if kind == "frame":
-        part.frame = _read_frame(line)
-    elif kind == "guess":
+    if kind == "guess":
         part.function.guesses[line.pc(line.word(1))] = line.pc(line.value("leads") or "")
     elif kind == "table":
         part.function.jump_tables[line.pc(line.word(1))] = _read_table(line)
@@ -165,20 +153,6 @@ def read_guest_line(part: GuestPart, line: Line) -> bool:
     else:
         return False
     return True
-
-
-def _read_frame(line: Line) -> Frame:
-    saved, returns = [], {}
-    for word in line.words("saved"):
-        register, displacement, pc = (*word.split("/"), "", "")[:3]
-        saved.append(SavedRegister(line.register(register), line.integer(displacement), line.pc(pc)))
-    for word in line.words("returns"):
-        pcs = [line.pc(text) for text in word.split("/")] if word != "-" else []
-        if pcs:
-            returns[pcs[0]] = frozenset(pcs[1:])
-    if not saved:
-        line.refuse("a frame saves a register")
-    return Frame(tuple(saved), returns)
 
 
 def _read_table(line: Line) -> JumpTable:
@@ -198,8 +172,7 @@ def _read_table(line: Line) -> JumpTable:
 def _read_callee(line: Line) -> Callee:
     takes, copied, tiny, cold = line.registers("takes"), line.has("copied"), line.has("tiny"), line.has("cold")
     faultless, resident = line.has("faultless"), line.registers("resident")
-    frame = _read_frame(line) if line.is_there("saved") else None
-    return Callee(line.word(2), takes, frame, copied, tiny, cold, resident, not faultless)
+    return Callee(line.word(2), takes, copied, tiny, cold, resident, not faultless)
 
 
 def read_block(line: Line) -> Block:

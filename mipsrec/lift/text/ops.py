@@ -17,10 +17,7 @@ from ..ir import BlockPlan, MergedAccesses, MergedLoad, MergedStore, UnalignedWo
 from ..units import Units
 from .words import Line, registers_text, some
 
-_MARKS = {
-    "volatile": "volatile", "exposed": "exposed", "no-wrap": "no_wrap", "spin": "spin", "by-caller": "by_caller",
-    "checked": "checked",
-}  # fmt: skip
+_MARKS = {"volatile": "volatile", "exposed": "exposed", "no-wrap": "no_wrap", "spin": "spin"}
 """Notes, and the fields of Op that they say are True."""
 OP_DIVIDER = " ; "
 _OP = re.compile(r"\s*[0-9a-f]{8}  [0-9a-f]{8}  ")
