@@ -80,7 +80,7 @@ static void report(struct mr_state *s, int mips_signal, uint32_t guest_pc, uint3
         mr_print_error("mipsrec-host: ra is %s\n", place);
     print_registers(s);
     if (mr_host_thread.registers_stale)
-        mr_print_error("(as recompiled code wrote them last; --tier interp has those of the instruction)\n");
+        mr_print_error("(as far as recompiled code has them; --tier interp has those of the instruction)\n");
     if (mr_is_aligned(guest_pc) && mr_accessible(guest_pc, 4, MR_READ)) {
         char text[80];
         uint32_t word = mr_code_word(guest_pc);

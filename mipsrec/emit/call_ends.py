@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from ..lift.ir import BlockPlan
 from ..lift.nodes import Call, Edge, Syscall
-from ..state import SP
+from ..state import RA
 from .calls import Returned
 from .edges import EdgeWriter
 from .emission import Emission
 from .instructions import InstructionWriter
+from .types import PASSED
 from .writer import UNLIKELY, Value, text
 
 
@@ -37,6 +38,8 @@ class CallEnds:
         self._instructions.link(block_plan)
         self._instructions.slot()
         self._instructions.make_current(instruction, block.terminator_pc)
+        if block_plan.link == RA:
+            self._emission.at(block.terminator_pc, block.next_pc - block.terminator_pc)
         self._call(end, target, flag)
 
     def _call(self, end: Call, target: Value, flag: Value | None) -> None:
@@ -44,40 +47,28 @@ class CallEnds:
         writer, machine = self._writer, self._machine
         if end.exposes is not None:
             self._instructions.expose(end.exposes)
-        machine.registers.put(end.stores_ra, volatile=True)
         machine.registers.flush(end.stores)
-        machine.registers.save(end.keeps)  # before the branch: it is not loaded again whether the call is made or not
-        stack = machine.gpr(SP) if end.keeps else None
         returned = writer.fresh_label()
         if flag is not None:
             call = writer.fresh_label()
             writer.void(f"br i1 {flag}, label %{call}, label %{returned}")
             writer.label(call)
-        found = self._calls.call(end.to, target, self._emission.arguments(end.to.arguments))
+        found = self._calls.call(end.to, target, self._emission.arguments(end.to.arguments), end.exposes is not None)
         if flag is not None:  # where no call happened, the state alone has results
             found = self._stored(found)
-        self._after_sync(end.after, end.loads, end.returned, found, returned, stack)
+        self._after_sync(end.after, end.loads, end.returned, found, returned)
 
     def _stored(self, found: Returned) -> Returned:
         """Store what a callee has returned besides the pc."""
         for number, value in found.results.items():
-            self._machine.state.set_gpr(number, value)
+            self._machine.state.set_gpr(number, value, PASSED[number])
         return Returned(found.pc, {})
 
-    def _after_sync(
-        self, way: Edge, loads: int, results: int, after: Returned, returned: str, stack: Value | None = None
-    ) -> None:
-        """Check that control came back to the next block, with sp as it was if it is given; load what it needs.
-
-        SSA gets the `results`.
-        """
+    def _after_sync(self, way: Edge, loads: int, results: int, after: Returned, returned: str) -> None:
+        """Check that control came back to the next block; load what it needs. SSA gets the `results`."""
         writer, machine = self._writer, self._machine
         leave = machine.way_out(after.pc, after.results)
         other = writer.value(f"icmp ne i32 {after.pc}, {text(writer.pc(way.target))}")
-        if stack is not None:
-            found = machine.state.gpr(SP)
-            moved = writer.value(f"icmp ne i32 {found}, {text(stack)}")
-            other = writer.value(f"or i1 {other}, {moved}")
         writer.void(f"br i1 {other}, label %{leave}, label %{returned}, {UNLIKELY}")
         writer.label(returned)
         machine.start_block()

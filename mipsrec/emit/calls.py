@@ -32,20 +32,26 @@ parts (target.LiftedCalls).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..abi import llvm_declaration
-from ..lift.convention import ARGUMENTS, CARRIED, RESULTS
+from ..lift.convention import ARGUMENTS, CARRIED, CARRIED_FLOATS, RESULTS
 from ..lift.nodes import Destination
 from ..lift.options import LiftOptions
 from ..state import OFFSETS, SLOT_BYTES
 from ..target import this_target
-from .writer import ALL_KEPT, DELTA, LIKELY, STATE_TAG, TABLE_TAG, Value, Writer, location, operands, text
+from .types import PASSED
+from .writer import ALL_KEPT, DELTA, LIKELY, STATE_TAG, TABLE_TAG, Value, Writer, location, text
 
 _HOST = this_target().lifted
-RESULT = "{ " + ", ".join(["i32"] * _HOST.registers) + " }"
-_PARAMETER_PLACES = {number: place for place, number in enumerate(ARGUMENTS, start=1)}
+RESULT = "%results"
+"""The type of results, which each module defines."""
+_FLOATS = len(CARRIED_FLOATS)
+RESULT_DEFINITION = f"{RESULT} = type {{ {', '.join(['i32'] * _HOST.registers + ['float'] * _FLOATS)} }}\n"
+_WORDS = [number for number in ARGUMENTS if number not in CARRIED_FLOATS]
+_PARAMETER_PLACES = {number: place for place, number in enumerate(_WORDS, start=1)}
+_PARAMETER_PLACES |= {number: place for place, number in enumerate(CARRIED_FLOATS, start=_HOST.registers)}
 _FREE_PLACES = sorted(set(range(1, _HOST.registers)) - {_PARAMETER_PLACES[number] for number in CARRIED})
 _PLACES = dict(zip((number for number in RESULTS if number not in CARRIED), _FREE_PLACES, strict=False))
 _PLACES |= {number: _PARAMETER_PLACES[number] for number in CARRIED}
@@ -53,11 +59,12 @@ _PLACES |= {number: _PARAMETER_PLACES[number] for number in CARRIED}
 _BOUND = next(number for number in ARGUMENTS if number not in CARRIED)
 """In whose place `@run_nested` is handed where sp was when its caller was entered."""
 _TYPE = f"{_HOST.convention} {RESULT}"
-SIGNATURE = "(ptr" + ", i32" * len(ARGUMENTS) + ", i32)"
+SIGNATURE = f"(ptr, {', '.join(PASSED[number] for number in ARGUMENTS)}, i32)"
 _POISON = ("poison",) * len(ARGUMENTS)
 MIDDLE = _HOST.middle
 """Where lifted code points in the state."""
-_STATE = f"  %s = getelementptr i8, ptr %middle, i64 {-MIDDLE}"
+POINTERS = f"  %s = getelementptr i8, ptr %middle, i64 {-MIDDLE}"
+"""Begins what follows: `%s` is the state."""
 
 
 def parameter(number: int) -> str:
@@ -65,7 +72,16 @@ def parameter(number: int) -> str:
     return f"%r{number}.in"
 
 
-_PARAMETERS = ", ".join(["ptr noalias %middle", *(f"i32 {parameter(number)}" for number in ARGUMENTS), "i32 %pc.in"])
+_TYPES = [PASSED[number] for number in ARGUMENTS]
+
+
+def _passed(values: Iterable[Value]) -> str:
+    """Return ARGUMENTS as operands with their types."""
+    typed = zip(_TYPES, values, strict=True)
+    return ", ".join([f"{type_} {value if value.__class__ is str else text(value)}" for type_, value in typed])
+
+
+_PARAMETERS = f"ptr noalias %middle, {_passed(map(parameter, ARGUMENTS))}, i32 %pc.in"
 
 
 def declaration(symbol: str) -> str:
@@ -77,7 +93,7 @@ def _state_loads(prefix: str, numbers: Sequence[int]) -> str:
     lines = []
     for number in numbers:
         lines.append(f"  %{prefix}{number}.at = getelementptr i8, ptr %s, i64 {OFFSETS['gpr'] + SLOT_BYTES * number}\n")
-        lines.append(f"  %{prefix}{number} = load i32, ptr %{prefix}{number}.at, {STATE_TAG}\n")
+        lines.append(f"  %{prefix}{number} = load {PASSED[number]}, ptr %{prefix}{number}.at, {STATE_TAG}\n")
     return "".join(lines)
 
 
@@ -86,7 +102,7 @@ def _state_stores(values: Mapping[int, str]) -> str:
     lines = []
     for number, value in values.items():
         lines.append(f"  %at{number} = getelementptr i8, ptr %s, i64 {OFFSETS['gpr'] + SLOT_BYTES * number}\n")
-        lines.append(f"  store i32 {value}, ptr %at{number}, {STATE_TAG}\n")
+        lines.append(f"  store {PASSED[number]} {value}, ptr %at{number}, {STATE_TAG}\n")
     return "".join(lines)
 
 
@@ -119,7 +135,7 @@ def _results_of_host() -> str:
     """Return the text that returns what a function of the host has left in the state, and its pc."""
     lines = [_state_loads("r", RESULTS), f"  %c0 = insertvalue {RESULT} poison, i32 %pc, 0\n"]
     for n, (number, place) in enumerate(_PLACES.items()):
-        lines.append(f"  %c{n + 1} = insertvalue {RESULT} %c{n}, i32 %r{number}, {place}\n")
+        lines.append(f"  %c{n + 1} = insertvalue {RESULT} %c{n}, {PASSED[number]} %r{number}, {place}\n")
     return "".join([*lines, f"  ret {RESULT} %c{len(_PLACES)}\n"])
 
 
@@ -130,16 +146,17 @@ def _results_taken_apart() -> str:
 
 _CARRIED_STORES = _state_stores({number: parameter(number) for number in CARRIED})
 HOST_EDGES = f"""\
+{RESULT_DEFINITION}
 {llvm_declaration("mr_call")}
 
 define hidden {_TYPE} @call_host({_PARAMETERS}) nounwind {{
-{_STATE}
+{POINTERS}
   %pc = call i32 @mr_call(ptr %s, i32 %pc.in)
 {_results_of_host()}\
 }}
 
 define hidden {_TYPE} @call_unlifted({_PARAMETERS}) nounwind {{
-{_STATE}
+{POINTERS}
 {_CARRIED_STORES}  %pc = call i32 @mr_call(ptr %s, i32 %pc.in)
 {_results_of_host()}}}
 
@@ -148,7 +165,7 @@ define hidden i32 @mr_enter(ptr %s, ptr %function) nounwind {{
   %to = load i32, ptr %field, {STATE_TAG}
 {_state_loads("r", ARGUMENTS)}\
   %middle = getelementptr i8, ptr %s, i64 {MIDDLE}
-  %result = call {_TYPE} %function(ptr %middle, {", ".join(f"i32 %r{number}" for number in ARGUMENTS)}, i32 %to)
+  %result = call {_TYPE} %function(ptr %middle, {_passed(f"%r{number}" for number in ARGUMENTS)}, i32 %to)
   %pc = extractvalue {RESULT} %result, 0
 {_results_taken_apart()}{_state_stores({n: f"%r{n}.out" for n in RESULTS})}\
   ret i32 %pc
@@ -157,14 +174,14 @@ define hidden i32 @mr_enter(ptr %s, ptr %function) nounwind {{
 {llvm_declaration("mr_run_nested")}
 
 define hidden {_TYPE} @run_nested({_PARAMETERS}) nounwind {{
-{_STATE}
+{POINTERS}
 {_CARRIED_STORES}  %pc = call i32 @mr_run_nested(ptr %s, i32 %pc.in, i32 {parameter(_BOUND)})
 {_results_of_host()}\
 }}
 
 {LOOKUP}
 define hidden {_TYPE} @call_computed({_PARAMETERS}) {LIFTED_ATTRIBUTES} {{
-{_STATE}
+{POINTERS}
   %callee = call ptr @lookup(ptr %s, i32 %pc.in)
   %result = musttail call {_TYPE} %callee({_PARAMETERS})
   ret {RESULT} %result
@@ -204,12 +221,12 @@ class Calls:
         """Symbols of lifted functions."""
 
     def head(self, symbol: str, scope: int, small: bool = False) -> str:
-        """Return what follows the linkage of a definition, and begins its first block.
+        """Return what follows the linkage of a definition, and begins its first block, up to POINTERS.
 
-        `%s` is the state, parameters are named as `parameter` says.
+        Parameters are named as `parameter` says.
         """
         size = " optsize" if small else ""
-        return f"{_TYPE} @{symbol}({_PARAMETERS}) #0{size} !dbg !{scope} {{\nentry:\n{_STATE}"
+        return f"{_TYPE} @{symbol}({_PARAMETERS}) #0{size} !dbg !{scope} {{\nentry:"
 
     def entered(self, start: int | None, scope: int) -> list[str]:
         """Return the lines that tell the host of an entry: at a function's start, or else at the parameter `pc`."""
@@ -233,8 +250,8 @@ class Calls:
         return self._invoke(kind, f"@{symbol}", pc, arguments, place)
 
     def _invoke(self, kind: str, function: str, pc: Value, arguments: Sequence[Value], place: str = "") -> str:
-        words = operands((*arguments, pc))
-        return self._writer.value(f"{kind} {_TYPE} {function}(ptr %middle, {words}){place}{self._writer.debug}")
+        passed = f"ptr %middle, {_passed(arguments)}, i32 {text(pc)}"
+        return self._writer.value(f"{kind} {_TYPE} {function}({passed}){place}{self._writer.debug}")
 
     def _branch_on_guess(self, target: Value, guess: int | None) -> tuple[str, str]:
         """End the block by comparing a pc with a guess; return the labels for where it is right and where it is not."""
@@ -245,12 +262,12 @@ class Calls:
         writer.void(f"br i1 {flag}, label %{hit}, label %{miss}, {LIKELY}")
         return hit, miss
 
-    def call(self, to: Destination, target: Value, arguments: Sequence[Value]) -> Returned:
-        """Call guest pc `target` with the values of ARGUMENTS."""
+    def call(self, to: Destination, target: Value, arguments: Sequence[Value], apart: bool = False) -> Returned:
+        """Call guest pc `target` with the values of ARGUMENTS; `apart`: LLVM must not inline the callee."""
         writer = self._writer
         if to.callee is None:
             return self._taken_apart(self._invoke("call", *self._unknown(target, arguments)))
-        place = " alwaysinline" if to.is_copied else ""
+        place = " alwaysinline" if to.is_copied else " noinline" if apart else ""
         if to.guess in (None, target):
             return self._taken_apart(self._invoke_lifted("call", to.callee.symbol, arguments, place=place))
         hit, miss = self._branch_on_guess(target, to.guess)
@@ -316,8 +333,9 @@ class Calls:
         if self._instrumented:
             self._writer.void(f"call void @mr_watch_place(ptr %s, i32 {text(pc)}){self._writer.debug}")
         value = "poison"
-        for index, word in zip((0, *_PLACES.values()), (pc, *results), strict=True):
-            value = self._writer.value(f"insertvalue {RESULT} {value}, i32 {text(word)}, {index}")
+        words = [("i32", pc), *((PASSED[number], value) for number, value in zip(RESULTS, results, strict=True))]
+        for index, (type_, word) in zip((0, *_PLACES.values()), words, strict=True):
+            value = self._writer.value(f"insertvalue {RESULT} {value}, {type_} {text(word)}, {index}")
         self._end(value)
 
     def _end(self, value: str) -> None:

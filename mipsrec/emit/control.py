@@ -11,6 +11,7 @@ from .current import Current
 from .integers import Integers
 from .nans import NanGuards
 from .register_file import RegisterFile
+from .types import PASSED
 from .writer import STATE_TAG, UNLIKELY, Value, Writer, text
 
 
@@ -58,12 +59,12 @@ class Control:
     def way_out(self, pc: Value, results: Mapping[int, Value] | None = None) -> str:
         """Note where control goes on when it leaves the function; return the label to leave by.
 
-        `results` are the values of RESULTS, by number; without them the state has all registers.
+        `results` are RESULTS as calls pass them, by number; without them the state has all registers.
         """
         self._writer.void(f"store i32 {text(pc)}, ptr %leave.pc")
         for number, value in (results or {}).items():
             operand = value if value.__class__ is str else text(value)
-            self._writer.lines.append(f"  store i32 {operand}, ptr %leave.r{number}")
+            self._writer.lines.append(f"  store {PASSED[number]} {operand}, ptr %leave.r{number}")
         return "leave.call" if results else "leave"
 
     def raise_always(self, cause: str) -> None:

@@ -28,12 +28,12 @@ class Emission:
 
         assert plan.entry is not None
         self.entry = plan.entry
-        self.stack_bound = {None: None, "state": "%sp.in", "parameter": parameter(SP)}[plan.entry.sp]
-        """The value of sp when the function was entered, if it is at hand."""
+        self.stack_bound = parameter(SP)
+        """The value of sp when the function was entered."""
 
-    def at(self, pc: int) -> None:
-        """Make a guest pc the place of what is written next."""
-        self.writer.debug = location(pc, self.scope)
+    def at(self, pc: int, column: int = 0) -> None:
+        """Make a guest pc the place of what is written next; writer.py says what a column means."""
+        self.writer.debug = location(pc, self.scope, column)
 
     def arguments(self, passed: tuple[int, ...]) -> list[Value]:
         """Return the values of ARGUMENTS, of which those not `passed` are left open."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..analysis import Function
 from ..lift.convention import Callee
 from ..lift.options import LiftOptions
-from .calls import Calls, parameter
+from .calls import POINTERS, Calls, parameter
 from .function import LiftedFunction
 from .writer import Writer, location
 
@@ -16,7 +16,7 @@ def write_start_thunk(
     """Return the LLVM function that goes to a function's start in the LLVM function of all its entries."""
     writer = Writer(options.relocatable)
     calls = Calls(writer, options)
-    writer.lines.append(calls.head(callee.symbol, scope))
+    writer.lines += (calls.head(callee.symbol, scope), POINTERS)
     writer.debug = location(function.start, scope)
     calls.tail_call_entries(entries.symbol, function.start, parameter)
     lines = [*writer.lines, "}", ""]

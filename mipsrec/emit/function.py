@@ -143,7 +143,7 @@ class _FunctionWriter:
         """Have a block take registers from parameters."""
         for unit in self._plan.units.all if taken else ():
             if unit.bits & taken:
-                self._machine.registers.cache[unit] = f"%{unit.name}.in"
+                self._machine.registers.take(unit, f"%{unit.name}.in")
 
     def _write_stubs(self) -> None:
         machine = self._machine

@@ -6,13 +6,13 @@ have made: the guards make a value canonical before (guards.py).
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Sequence
 
 from ..lift.units import PAIR, Unit, Units
 from .guards import Guards
 from .register_file import RegisterFile
 from .state_words import StateWords
-from .types import TYPES
+from .types import PASSED, TYPES
 from .writer import Value, Writer, text
 
 
@@ -29,14 +29,15 @@ class GuestRegisters:
     def gpr(self, number: int) -> Value:
         return self._file.get(self._units.gpr[number]) if number else 0
 
-    def current_gprs(self, numbers: Iterable[int], at_hand: Container[int]) -> list[Value]:
-        """Return registers: those `at_hand` that this function has in SSA from there, the others from the state."""
+    def current_gprs(self, numbers: Sequence[int], at_hand: Container[int]) -> list[Value]:
+        """Return registers as calls pass them: those `at_hand` that this function has in SSA from there, others from
+        the state."""
         units, file, present = self._units.gpr, self._file, self._units.all
+        is_here = [number in at_hand and units[number] in present for number in numbers]
+        found = iter(file.as_passed([units[number] for number, here in zip(numbers, is_here, strict=True) if here]))
         return [
-            (file.cache.get(units[number]) or file.get(units[number]))
-            if number in at_hand and units[number] in present
-            else self._state.gpr(number)
-            for number in numbers
+            next(found) if here else self._state.gpr(number, PASSED[number])
+            for number, here in zip(numbers, is_here, strict=True)
         ]
 
     def set_gpr(self, number: int, value: Value) -> None:

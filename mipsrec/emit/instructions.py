@@ -8,7 +8,7 @@ from ..isa.disassembly import disassemble
 from ..isa.effects import effects
 from ..lift.ir import PLAIN, BlockPlan, MergedLoad, MergedStore, Op, UnalignedWord
 from .emission import Emission
-from .writer import Value, text
+from .writer import STORED, Value, text
 
 
 class InstructionWriter:
@@ -84,6 +84,7 @@ class InstructionWriter:
 
     def _load_merged(self, first: Op, merged: MergedLoad, loaded: dict[int, tuple[str, int, int]]) -> None:
         self.make_current(first.instruction, first.pc)
+        self._machine.registers.place()
         count, instruction = len(merged.indices), first.instruction
         words = self._machine.flat.load_words(self._machine.gpr(instruction.rs), instruction.imm, count)
         loaded.update({at: (words, number, count) for number, at in enumerate(merged.indices)})
@@ -92,6 +93,7 @@ class InstructionWriter:
         first = op.instruction
         self.make_current(first, op.pc)
         machine, memory = self._machine, self._machine.flat
+        machine.registers.place()
         if merged.loaded is not None:
             words = loaded[merged.loaded.indices[0]][0]
         else:
@@ -105,8 +107,10 @@ class InstructionWriter:
         """
         machine, instruction = self._machine, op.instruction
         self.make_current(instruction, pc)
-        if op.exposed:
-            self.expose(op.stores)
+        does = effects(instruction.row)
+        if word is None and (does.loads or does.stores):
+            machine.registers.place()
+        self._store_before(op, pc)
         machine.current.op = op
         assert instruction.row.meaning is not None
         if word is None:
@@ -116,6 +120,14 @@ class InstructionWriter:
         machine.current.op = PLAIN
         if op.stores_after:
             self._machine.registers.put(op.stores_after, volatile=True)
+
+    def _store_before(self, op: Op, pc: int) -> None:
+        """Store what the handler of a fault of the instruction must find in the state."""
+        if op.exposed:
+            self.expose(op.stores)
+            self._emission.at(pc, STORED)
+        elif op.stores:
+            self._machine.registers.flush(op.stores)
 
     def expose(self, stores: int) -> None:
         """Make memory, and the registers that callees preserve, what a landing pad must find if what follows throws."""
@@ -128,8 +140,8 @@ class InstructionWriter:
         first = op.instruction
         self.make_current(first, op.pc)
         machine = self._machine
-        if op.exposed:
-            self.expose(op.stores)
+        machine.registers.place()
+        self._store_before(op, op.pc)
         machine.current.op = op
         base = machine.gpr(first.rs)
         if effects(first.row).loads:

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ..abi import llvm_declaration
-from .calls import LIFTED_ATTRIBUTES, LOOKUP, declaration
+from .calls import LIFTED_ATTRIBUTES, LOOKUP, RESULT_DEFINITION, declaration
 from .floats import CONSTRAINED_DECLARATIONS
 from .function import LiftedFunction
 from .lanes import VECTOR_DECLARATIONS
 from .nans import REPLAY
+from .places import METADATA_PER_FUNCTION, variables
 from .writer import ALL_KEPT, DELTA, FIRST_FREE_METADATA, MODULE_METADATA, pool_text
 
 _CALLED = (
@@ -58,7 +59,7 @@ TRIPLE_LINE = "target triple = "
 
 def subprogram_number(index: int) -> int:
     """Return the metadata number of the subprogram of the index-th function of a module."""
-    return FIRST_FREE_METADATA + 3 + index
+    return FIRST_FREE_METADATA + 4 + METADATA_PER_FUNCTION * index
 
 
 def _quoted(name: str) -> str:
@@ -85,7 +86,7 @@ class _Seen:
 
 
 def _debug_metadata(subprograms: Iterable[tuple[str, int]], file_name: str) -> Iterator[str]:
-    """Yield the compile unit and a subprogram per function; a location's line is the guest pc.
+    """Yield the compile unit, and per function a subprogram and its variables; a location's line is the guest pc.
 
     The source is `guest`, or for a file among others `FILE/guest`: debuggers take the last parts of a path, too.
     """
@@ -95,16 +96,19 @@ def _debug_metadata(subprograms: Iterable[tuple[str, int]], file_name: str) -> I
 !llvm.dbg.cu = !{{!{first}}}
 !llvm.module.flags = !{{!9, !10}}
 !{first} = distinct !DICompileUnit(language: DW_LANG_C, file: !{first + 1}, producer: "mipsrec", isOptimized: true, \
-runtimeVersion: 0, emissionKind: LineTablesOnly)
+runtimeVersion: 0, emissionKind: FullDebug, nameTableKind: None)
 !{first + 1} = !DIFile(filename: "{_quoted(source)}", directory: "")
 !{first + 2} = !DISubroutineType(types: !{{}})
+!{first + 3} = !DIBasicType(name: "word", size: 32, encoding: DW_ATE_unsigned)
 """
     for index, (name, line) in enumerate(subprograms):
+        number = subprogram_number(index)
         yield (
-            f'!{subprogram_number(index)} = distinct !DISubprogram(name: "{_quoted(name)}", '
+            f'!{number} = distinct !DISubprogram(name: "{_quoted(name)}", '
             f"scope: !{first + 1}, file: !{first + 1}, line: {line}, "
             f"scopeLine: {line}, type: !{first + 2}, unit: !{first}, spFlags: DISPFlagDefinition)\n"
         )
+        yield from variables(number, first + 1, first + 3)
 
 
 def called_elsewhere(functions: list[LiftedFunction]) -> set[str]:
@@ -121,7 +125,7 @@ def module_text(functions: Iterable[LiftedFunction], triple: str, file_name: str
 def module_parts(functions: Iterable[LiftedFunction], triple: str, file_name: str = "") -> Iterator[str]:
     """Yield the text of that module in pieces, those of each function as soon as it is lifted."""
     seen = _Seen()
-    yield f'{TRIPLE_LINE}"{triple}"\n\n'
+    yield f'{TRIPLE_LINE}"{triple}"\n\n{RESULT_DEFINITION}\n'
     for function in functions:
         seen.add(function)
         yield f"{function.text}\n"

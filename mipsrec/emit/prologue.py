@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 from ..lift.convention import RESULTS
 from ..lift.units import PAIR, Unit
-from ..state import SP, slot_offset
 from .accesses import pointer_of
+from .calls import POINTERS
 from .edges import EdgeWriter
 from .emission import Emission
-from .types import TYPES
+from .places import PLACED_UNITS, declaration
+from .register_file import variable_type
+from .types import PASSED, TYPES
 from .vectors import REST
 from .writer import DELTA, STATE_TAG
 
@@ -45,25 +47,30 @@ class Prologue:
         plan, slots = self._plan, self._emission.machine.guards.slots
         in_ssa = [unit for unit in plan.units.all if unit.bits & plan.in_ssa]
         yield from (f"  %{half.name} = alloca float" for unit in in_ssa for half in plan.units.halves.get(unit, ()))
-        yield from (f"  %{unit.name} = alloca {TYPES[unit.type]}" for unit in in_ssa)
+        yield from (f"  %{unit.name} = alloca {variable_type(unit)}" for unit in in_ssa)
+        yield from self._places(in_ssa)
+        yield POINTERS
         for unit in plan.units.all:
             yield f"  %s.{unit.name} = getelementptr i8, ptr %s, i64 {unit.offset}"
         yield from (f"  %{REST(pc)} = alloca i32" for pc in plan.vectorized)
         for loop in plan.promoted.values():
             yield from (f"  {pointer_of(one)} = alloca {TYPES[one.type]}" for one in loop.variables)
         yield "  %leave.pc = alloca i32"
-        yield from (f"  %leave.r{number} = alloca i32" for number in RESULTS)
+        yield from (f"  %leave.r{number} = alloca {PASSED[number]}" for number in RESULTS)
         if has_hubs:
             yield "  %hub.target = alloca i32"
             yield "  %hub.address = alloca i32"
         if slots:
             yield f"  %slots = alloca [{slots} x i64]"
 
+    def _places(self, in_ssa: list[Unit]) -> Iterator[str]:
+        """Yield what tells LLVM of the places of registers. Parameters come first of all: then it knows all of them."""
+        placed = [unit for unit in in_ssa if unit.name in PLACED_UNITS]
+        yield from (declaration(unit, self._plan.function.start, self._emission.scope) for unit in placed)
+        yield from (_parameter_store(unit) for unit in placed if unit.bits & self._emission.entry.takes)
+
     def _entry_lines(self) -> Iterator[str]:
         """Yield what a function with several entries finds out about the one that it is entered by."""
-        if self._emission.entry.sp == "state":
-            yield f"  %sp.at = getelementptr i8, ptr %s, i64 {slot_offset('gpr', SP)}"
-            yield f"  %sp.in = load i32, ptr %sp.at, {STATE_TAG}"
         if self._plan.options.relocatable:
             yield f"  %delta = load i32, ptr {DELTA}, !invariant.load !0"
             yield "  %pc.known = sub i32 %pc.in, %delta"
@@ -80,15 +87,20 @@ class Prologue:
         split = plan.pair_forms.into[plan.graph.entries[0]]
         for unit in plan.units.all:
             if unit.bits & entry.stores:
-                yield f"  store i32 %{unit.name}.in, ptr %s.{unit.name}, {STATE_TAG}"
+                yield f"  store {variable_type(unit)} %{unit.name}.in, ptr %s.{unit.name}, {STATE_TAG}"
             if unit.bits & entry.takes:
-                yield f"  store i32 %{unit.name}.in, ptr %{unit.name}"
+                if unit.name not in PLACED_UNITS:  # their stores come first of all
+                    yield _parameter_store(unit)
             elif unit.bits & entry.loads:
                 yield from _first_load(unit, bool(unit.type == PAIR and unit.bits & split))
 
 
+def _parameter_store(unit: Unit) -> str:
+    return f"  store {variable_type(unit)} %{unit.name}.in, ptr %{unit.name}"
+
+
 def _first_load(unit: Unit, split: bool) -> Iterator[str]:
-    name, type_ = unit.name, TYPES[unit.type]
+    name, type_ = unit.name, variable_type(unit)
     if type_ == "i1":
         yield f"  %e.{name}.w = load i32, ptr %s.{name}, {STATE_TAG}"
         yield f"  %e.{name} = icmp ne i32 %e.{name}.w, 0"

@@ -10,17 +10,25 @@ i32 constants are Python ints; every other value is the name of an LLVM value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import Any
 
 from ..isa.effects import ALL_BITS
+from ..lift.convention import CARRIED_BITS, CARRIED_FLOATS
 from ..lift.units import PAIR, Unit, Units
-from .types import TYPES
+from .types import PASSED, TYPES
 from .writer import STATE_TAG, Value, Writer, text
 
+FLOAT_VARIABLES = frozenset(f"r{number}" for number in CARRIED_FLOATS)
+"""Registers whose variables are floats: so they stay in the host's vector registers from call to call."""
 _BY_BITS = attrgetter("bits", "name")
-_Copy = tuple[dict[Unit, Value], dict[Unit, tuple[Value, Value]], dict[Unit, dict[int, Value]], set[Unit]]
+_Copy = tuple[dict[Any, Any] | set[Unit], ...]
+
+
+def variable_type(unit: Unit) -> str:
+    """Return the type of a unit's alloca."""
+    return "float" if unit.name in FLOAT_VARIABLES else TYPES[unit.type]
 
 
 class RegisterFile:
@@ -37,6 +45,11 @@ class RegisterFile:
         """Of pairs that have been set as doubles: the pair, and the double it was made of."""
         self.halves: dict[Unit, dict[int, Value]] = writer.of_block({})
         """Of pairs, the floats that have been set since: low (0) and high (1)."""
+        self.passed: dict[Unit, tuple[Value | None, Value]] = writer.of_block({})
+        """Of units whose variables are floats: the i32, if it is known, and the float that it is."""
+        self._unplaced: set[Unit] = writer.of_block(set())
+        """Units of CARRIED in SSA that have been set since `place`."""
+        self._placed = CARRIED_BITS & ~memory_resident
         self.split_in = 0
         """Bits of the pairs that come into this block as two floats."""
         self.split_out = 0
@@ -64,11 +77,50 @@ class RegisterFile:
         value = self.cache.get(unit)
         if value is None and unit.type == PAIR and unit.bits & self.split_in:
             value = self.cache[unit] = self._pair([self._whole(half) for half in self.units.halves[unit]])
+        elif value is None and unit.name in FLOAT_VARIABLES:
+            value = self.cache[unit] = self._writer.value(f"bitcast float {self.as_passed([unit])[0]} to i32")
+            self.passed[unit] = value, self.passed[unit][1]
         elif value is None and unit.bits & self._memory_resident:
             value = self.cache[unit] = self._from_state(unit)
         elif value is None:
             value = self.cache[unit] = self._writer.value(f"load {TYPES[unit.type]}, ptr %{unit.name}")
         return value
+
+    def as_passed(self, units: Iterable[Unit]) -> list[Value]:
+        """Return general-purpose registers in the types in which calls pass them."""
+        cache, texts, wanted = self.cache, list[str](), list[Unit]()
+        found: list[Value | None] = []
+        for unit in units:
+            value = cache.get(unit)
+            if unit.name not in FLOAT_VARIABLES:
+                found.append(value if value is not None else self.get(unit))
+                continue
+            known, passed = self.passed.get(unit, ("", None))
+            found.append(passed if known == value else None)
+            if found[-1] is None:
+                wanted.append(unit)
+                texts.append(self._as_float(unit, value))
+        is_loaded = any("%l" in one for one in texts)  # by the guest: the writer says where its first user is
+        values = list(map(self._writer.value, texts)) if is_loaded else self._writer.values(texts)
+        made = dict(zip(wanted, values, strict=True))
+        for unit, passed in made.items():
+            self.passed[unit] = cache.get(unit), passed
+        rest = iter(made.values())
+        return [next(rest) if value is None else value for value in found]
+
+    def _as_float(self, unit: Unit, value: Value | None) -> str:
+        """Return the instruction that gives a register, of which this block has `value` or nothing, as a float."""
+        if value is not None:
+            return f"bitcast i32 {text(value)} to float"
+        place = f"%s.{unit.name}, {STATE_TAG}" if unit.bits & self._memory_resident else f"%{unit.name}"
+        return f"load float, ptr {place}"
+
+    def take(self, unit: Unit, value: Value) -> None:
+        """Have the block find a register as calls pass it."""
+        if unit.name in FLOAT_VARIABLES:
+            self.passed[unit] = None, value
+        else:
+            self.cache[unit] = value
 
     def _from_state(self, unit: Unit) -> str:
         type_ = "i32" if unit.type == "flag" else TYPES[unit.type]
@@ -94,6 +146,17 @@ class RegisterFile:
         self.halves.pop(unit, None)
         self.cache[unit] = value
         self.changed.add(unit)
+        if unit.bits & self._placed:
+            self._unplaced.add(unit)
+
+    def place(self) -> None:
+        """Store what the block has set to its variables, before an access that may fault.
+
+        Stores to allocas become no code, but LLVM takes them as assignments to variables (places.py).
+        """
+        for unit in sorted(self._unplaced, key=_BY_BITS):
+            self._store(unit, f"%{unit.name}", "")
+        self._unplaced.clear()
 
     def half(self, unit: Unit, index: int) -> Value:
         """Return one float of a pair."""
@@ -111,10 +174,10 @@ class RegisterFile:
     def copy(self) -> _Copy:
         """Return what `restore` takes, when what is written in between is on another way."""
         halves = {unit: dict(values) for unit, values in self.halves.items()}
-        return dict(self.cache), dict(self.views), halves, set(self.changed)
+        return dict(self.cache), dict(self.passed), dict(self.views), halves, set(self.changed), set(self._unplaced)
 
     def restore(self, copy: _Copy) -> None:
-        known: tuple[Any, ...] = self.cache, self.views, self.halves, self.changed
+        known: tuple[Any, ...] = self.cache, self.passed, self.views, self.halves, self.changed, self._unplaced
         for container, content in zip(known, copy, strict=True):
             container.clear()
             container.update(content)
@@ -168,20 +231,30 @@ class RegisterFile:
         self.save(ALL_BITS)
 
     def receive(self, values: Mapping[int, Value], live: int) -> None:
-        """Have later blocks find values of general-purpose registers, by number, as `save` does."""
+        """Have later blocks find general-purpose registers, by number, as calls pass them."""
         for number, value in values.items():
             unit = self.units.gpr[number]
             if unit.bits & live:
                 place = f"%s.{unit.name}, {STATE_TAG}" if unit.bits & self._memory_resident else f"%{unit.name}"
-                self._writer.lines.append(f"  store i32 {value}, ptr {place}")
+                self._writer.lines.append(f"  store {PASSED[number]} {value}, ptr {place}")
 
     def _store(self, unit: Unit, place: str, mark: str) -> None:
         """Store a unit at a place; `mark` is `volatile `, or empty."""
+        if unit.name in FLOAT_VARIABLES:
+            self._writer.lines.append(f"  store {mark}float {self.as_passed([unit])[0]}, ptr {place}")
+            return
         value = self.get(unit) if self.halves else self.cache.get(unit)  # most are there
         if value is None:
             value = self._whole(unit)
         operand, type_ = value if value.__class__ is str else text(value), TYPES[unit.type]
         self._writer.lines.append(f"  store {mark}{type_} {operand}, ptr {place}")
+
+    def write(self, number: int, value: Value) -> None:
+        """Write a general-purpose register to its variable, past the cache."""
+        unit = self.units.gpr[number]
+        if unit.name in FLOAT_VARIABLES:
+            value = self._writer.value(f"bitcast i32 {text(value)} to float")
+        self._writer.void(f"store {variable_type(unit)} {text(value)}, ptr %{unit.name}")
 
     def _save_halves(self, unit: Unit) -> None:
         for index, half in enumerate(self.units.halves[unit]):
@@ -214,9 +287,11 @@ class RegisterFile:
         for unit in self.units.all:
             if unit.bits & wanted:
                 value = self._from_state(unit)
+                if unit.name in FLOAT_VARIABLES:
+                    value = self._writer.value(f"bitcast i32 {value} to float")
                 if unit.type == PAIR and unit.bits & self.split_out:
                     self.cache[unit] = value
                     self._save_halves(unit)
                     del self.cache[unit]
                 else:
-                    self._writer.void(f"store {TYPES[unit.type]} {value}, ptr %{unit.name}")
+                    self._writer.void(f"store {variable_type(unit)} {value}, ptr %{unit.name}")

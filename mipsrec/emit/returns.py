@@ -8,6 +8,7 @@ from ..lift.nodes import Return
 from ..state import SP
 from .emission import Emission
 from .instructions import InstructionWriter
+from .types import PASSED
 from .writer import Value
 
 
@@ -42,41 +43,36 @@ class ReturnWriter:
         self._emission.at(function.start)
         writer.label("leave")
         for number in RESULTS:
-            writer.void(f"store i32 {self._machine.state.gpr(number)}, ptr %leave.r{number}")
+            type_ = PASSED[number]
+            writer.void(f"store {type_} {self._machine.state.gpr(number, type_)}, ptr %leave.r{number}")
         writer.void("br label %leave.call")
         writer.label("leave.call")
         pc = writer.value("load i32, ptr %leave.pc")
-        stack = self._sp_left() if bound else ""
+        stack = self._left(SP)
         resume = sorted(function.resume_points)
         if resume:
-            known = "known" if bound else "resume"
-            cases = " ".join(f"i32 {point}, label %{known}" for point in resume)
+            cases = " ".join(f"i32 {point}, label %known" for point in resume)
             writer.void(f"switch i32 {writer.known_pc(pc)}, label %away [ {cases} ]")
-            if bound:
-                writer.label("known")
-                gone = writer.value(f"icmp ugt i32 {stack}, {self._highest_inside(bound)}")
-                writer.void(f"br i1 {gone}, label %away, label %resume")
+            writer.label("known")
+            gone = writer.value(f"icmp ugt i32 {stack}, {self._highest_inside(bound)}")
+            writer.void(f"br i1 {gone}, label %away, label %resume")
             writer.label("resume")
             symbol = entries_of(symbol_of(function, self._plan.convention.callee(function.start)))
             self._store_uncarried()
             self._calls.tail_call_entries(symbol, pc, self._left)
             writer.label("away")
-        if bound:
-            below, done = writer.fresh_label(), writer.fresh_label()
-            flag = writer.value(f"icmp ult i32 {stack}, {bound}")
-            writer.void(f"br i1 {flag}, label %{below}, label %{done}")
-            writer.label(below)
-            self._store_uncarried()
-            self._calls.run_nested_below(pc, bound, self._left)
-            writer.label(done)
+        below, done = writer.fresh_label(), writer.fresh_label()
+        flag = writer.value(f"icmp ult i32 {stack}, {bound}")
+        writer.void(f"br i1 {flag}, label %{below}, label %{done}")
+        writer.label(below)
+        self._store_uncarried()
+        self._calls.run_nested_below(pc, bound, self._left)
+        writer.label(done)
         self._calls.give_back(pc, [self._left(number) for number in RESULTS])
 
     def _left(self, number: int) -> Value:
-        """Return the value of a register of RESULTS with which control leaves."""
-        return self._writer.value(f"load i32, ptr %leave.r{number}")
-
-    def _sp_left(self) -> Value:
-        return self._left(SP) if SP in RESULTS else self._machine.state.gpr(SP)
+        """Return a register of RESULTS with which control leaves, as calls pass it."""
+        return self._writer.value(f"load {PASSED[number]}, ptr %leave.r{number}")
 
     def _store_uncarried(self) -> None:
         """Store what calls do not pass into the state: v0 and v1."""

@@ -23,8 +23,10 @@ class StateWords:
         pointer = self.pointer(field, offset)
         self._writer.void(f"store i32 {text(value)}, ptr {pointer}, {STATE_TAG}")
 
-    def gpr(self, number: int) -> str:
-        return self.word("gpr", SLOT_BYTES * number)
+    def gpr(self, number: int, type_: str = "i32") -> str:
+        """Return a general-purpose register, as another type of its size if one is given."""
+        return self._writer.value(f"load {type_}, ptr {self.pointer('gpr', SLOT_BYTES * number)}, {STATE_TAG}")
 
-    def set_gpr(self, number: int, value: Value) -> None:
-        self.set_word("gpr", value, SLOT_BYTES * number)
+    def set_gpr(self, number: int, value: Value, type_: str = "i32") -> None:
+        pointer = self.pointer("gpr", SLOT_BYTES * number)
+        self._writer.void(f"store {type_} {text(value)}, ptr {pointer}, {STATE_TAG}")

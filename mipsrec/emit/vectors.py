@@ -109,7 +109,7 @@ class VectorWriter:
         for register, advance in self._iteration.advances.items():
             way = writer.value(f"mul i32 {iterations_done}, {text(advance)}")
             value = writer.value(f"add i32 {text(self._machine.gpr(register))}, {way}")
-            writer.void(f"store i32 {value}, ptr %r{register}")
+            self._machine.registers.write(register, value)
         writer.void(f"br label %{miss}")
 
     def _skip(self, flag: str, label: str) -> None:

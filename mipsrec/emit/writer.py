@@ -59,9 +59,18 @@ def pool_text(pcs: Iterable[int]) -> str:
     return "".join(f"{_POOL_NAME(pc)} = {kind % pc}\n" for pc in sorted(pcs))
 
 
-def location(pc: int, scope: int) -> str:
-    """Return the annotation that gives an LLVM instruction its guest pc; `scope` is the number of a subprogram."""
-    return f", !dbg !DILocation(line: {pc}, scope: !{scope})"
+STORED = 1
+"""The column of an access before which all that a landing pad may need has been stored to the state."""
+
+
+def location(pc: int, scope: int, column: int = 0) -> str:
+    """Return the annotation that gives an LLVM instruction its guest pc; `scope` is the number of a subprogram.
+
+    The column of an access may be STORED. Of a call whose return address is in ra, it says how far behind the pc that
+    is: so the host knows ra in a callee that LLVM has put in the place of the call.
+    """
+    place = f"column: {column}, " if column else ""
+    return f", !dbg !DILocation(line: {pc}, {place}scope: !{scope})"
 
 
 Value = str | int

@@ -20,8 +20,8 @@ from collections.abc import Iterator
 
 from ..analysis import End
 from ..flow.solve import Direction, Meet, solve
-from ..isa.effects import ALL_BITS
-from .convention import PRESERVED, RESULT_BITS, SAVED_BITS, SP_BIT, lowers_sp
+from ..isa.effects import ALL_BITS, effects
+from .convention import CARRIED_BITS, RESULT_BITS, SAVED_BITS, SP_BIT, lowers_sp
 from .ir import BlockPlan, FunctionPlan, Op
 from .nodes import Branch, Call, Edge, Goto, Interpret, Jump, Return, Stop, Syscall
 from .text import registers_text
@@ -132,7 +132,7 @@ class _Check:
             return end.loads
         assert isinstance(end, Call)
         results = 0 if _is_conditional(block) else RESULT_BITS
-        return end.loads | results | end.keeps & PRESERVED
+        return end.loads | results
 
     # through a block
 
@@ -199,9 +199,16 @@ class _Check:
             yield from _missing(before, op.on_exit, 0, f"if {op.pc:08x} leaves")
             if op.exposed:
                 yield from _missing(before & SAVED_BITS, 0, 0, f"for the landing pad of {op.pc:08x}")
+            if self._is_by_host(op) and not any(op is block.ops[word.second] for word in block.unaligned.values()):
+                yield from _missing(before & CARRIED_BITS, 0, 0, f"where the host performs {op.pc:08x}")
             if lowers_sp(op.instruction):
                 yield from _missing(after & writes & SP_BIT, 0, 0, f"after {op.pc:08x}, which may lower it")
             defined |= writes
+
+    def _is_by_host(self, op: Op) -> bool:
+        """Return whether the host makes the access of an instruction."""
+        does = effects(op.instruction.row)
+        return (does.loads or does.stores) and self._plan.options.memory != "flat"
 
     def _end(self, block: BlockPlan, lacking: int, defined: int) -> Iterator[str]:
         end = block.end
@@ -224,9 +231,11 @@ class _Check:
 
     def _call(self, block: BlockPlan, end: Call, lacking: int, defined: int) -> Iterator[str]:
         yield from self._undefined(end.all_stores, defined, "the call stores")
-        if self._plan.sites[block.block.start].exposed:
-            yield from _missing(lacking & SAVED_BITS, end.exposes or 0, 0, "for the landing pad of a call")
         given = 0 if _is_conditional(block) else self._given
+        if self._plan.sites[block.block.start].exposed:
+            yield from _missing(lacking & SAVED_BITS, end.exposes or 0, given, "for the landing pad of a call")
+            if end.to.is_copied:
+                yield "contract 1: a call that a landing pad guards is replaced by its callee"
         yield from _missing(lacking, end.all_stores, given, "at a call")
 
     def edge(self, edge: Edge, lacking: int, defined: int) -> Iterator[str]:

@@ -13,27 +13,26 @@ from ..analysis import Block, End, Function
 from ..analysis.symbolic import constant_condition
 from ..isa import Flow, Instruction
 from ..isa.effects import FPR_BIT, added_constant, masks
-from ..state import A0, CALLEE_SAVED, RA, SP, T0, T9, V0
+from ..state import CALLEE_SAVED, GPR_NAMES, RA, SP, T9, V0
+from ..target import this_target
 from .nodes import Destination
 from .options import LiftOptions
 
-CARRIED = tuple(range(A0, T0))
-"""General-purpose registers that callers and callees hand each other in host registers alone: a0 to a3.
+_HOST = this_target().lifted
+CARRIED_FLOATS = tuple(map(GPR_NAMES.index, _HOST.floats))
+"""Of CARRIED: those in vector registers of the host."""
+CARRIED = (*map(GPR_NAMES.index, _HOST.words), *CARRIED_FLOATS)
+"""General-purpose registers that callers and callees hand each other in host registers alone, the same ones both ways.
 
-Not those that a callee preserves: where a handler of a fault goes on elsewhere, their values are taken from the state,
-as an exception that a handler throws needs them. a0 to a3 mean nothing to callers by then.
+The state has them neither at calls nor at returns. What the handler of a fault sees of them, faults.md says.
 """
 CARRIED_BITS = sum(1 << number for number in CARRIED)
-ARGUMENTS = (SP, RA, T9, *CARRIED)
-"""General-purpose registers that come in as parameters, in order: sp, ra, t9, and CARRIED."""
+ARGUMENTS = (T9, *CARRIED)
+"""General-purpose registers that come in as parameters, in order: t9, and CARRIED."""
 ARGUMENT_BITS = sum(1 << number for number in ARGUMENTS)
 SP_BIT, RA_BIT = 1 << SP, 1 << RA
 SAVED_BITS = sum(1 << number for number in (*CALLEE_SAVED, RA)) | 0xFFF << FPR_BIT + 20
-"""Registers that a landing pad, or a debugger, has of the function that was interrupted: those that callees preserve,
-and ra."""
-PRESERVED = SP_BIT
-"""Registers a caller keeps across a call: sp. That the callee has put it back is checked together with the pc it
-returns to, so that what follows depends on a prediction and not on a load of what the callee stored."""
+"""Registers that a landing pad has of the function that was interrupted: those that callees preserve, and ra."""
 RESULTS = (V0, V0 + 1, *CARRIED)
 """General-purpose registers that are returned after the pc: v0, v1, and CARRIED."""
 RESULT_BITS = sum(1 << number for number in RESULTS)
@@ -92,8 +91,7 @@ class Callee:
 
     `copied`: loops do not call it, if it is in their module, but have its code in place. `tiny`: so do all
     callers. A function that is `cold` is written once for all its entries. `memory_resident`: the bits of the registers
-    that are in the state between blocks, of pairs both (register_file.py). `may_fault`: it has accesses, or calls what
-    may have some.
+    that are in the state between blocks, of pairs both (register_file.py).
     """
 
     symbol: str
@@ -102,7 +100,6 @@ class Callee:
     tiny: bool = False
     cold: bool = False
     memory_resident: int = 0
-    may_fault: bool = True
 
 
 @dataclass(frozen=True)
@@ -133,13 +130,15 @@ class Convention:
         callee = self.direct(target)
         return callee.takes if callee is not None else ARGUMENT_BITS
 
-    def destination(self, pc: int | None, guess: int | None = None, in_loop: bool = False) -> Destination:
+    def destination(
+        self, pc: int | None, guess: int | None = None, in_loop: bool = False, exposed: bool = False
+    ) -> Destination:
         """Return where a call or jump to a guest pc leads, or one by a register that is likely to have a `guess`.
 
-        `in_loop`: a loop makes the call.
+        `in_loop`: a loop makes the call. `exposed`: a landing pad guards it.
         """
         callee = self.direct(guess if pc is None else pc)
-        is_copied = callee is not None and (callee.tiny or (callee.copied and in_loop))
+        is_copied = callee is not None and not exposed and (callee.tiny or (callee.copied and in_loop))
         likely = guess if callee is not None and pc is None else None
         return Destination(pc, numbers_in(self.passed(pc), ARGUMENTS), callee, likely, is_copied)
 

@@ -25,7 +25,7 @@ def edge(plan: FunctionPlan, source: int, target: int, dirty: int) -> Edge:
     else:
         stores, loads = plan.context.edge_flushes(dirty, target), plan.context.edge_loads(dirty, target)
         if (has_safepoint or stores or loads) and _is_short_return(plan, target):
-            copy = with_dirty(plan.blocks[target], plan.units, dirty)
+            copy = with_dirty(plan, plan.blocks[target], dirty)
     polls = dirty & ~stores & plan.safepoints.needed.get(target, ALL_BITS) if has_safepoint else 0
     return Edge(source, target, dirty, stores, loads, has_safepoint, polls, leaves, copy)
 

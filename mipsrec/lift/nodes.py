@@ -35,15 +35,12 @@ class Destination:
 class Entry:
     """How a function begins. Registers are taken from parameters: `takes` for later blocks, `gives` for the first one
     alone. It `stores` parameters into the state, and `loads` what is only there.
-
-    `sp` says where sp was when the function was entered: in a "parameter", in the "state", or nowhere (None).
     """
 
     takes: int
     gives: int
     stores: int
     loads: int
-    sp: str | None
 
 
 @dataclass(frozen=True)
@@ -142,19 +139,17 @@ class Interpret:
 class Call:
     """A call.
 
-    `conditional`: it is made where the branch is taken. SSA `keeps` sp, if the function goes on with it: what is found
-    in the state afterwards is compared. Of what the callee returns, SSA has the `returned`, the state the others.
+    `conditional`: it is made where the branch is taken. Of what the callee returns, SSA has the `returned`, the state
+    the others.
 
-    First `exposes` is stored for a landing pad, if it may go on there, and `stores_ra` for a handler of faults in a
-    callee that LLVM copies.
+    Where a landing pad guards it, `exposes` is first stored for that, and LLVM may not put the callee in its place: a
+    fault in there would find registers of both.
     """
 
     conditional: bool
     to: Destination
     exposes: int | None
-    stores_ra: int
     stores: int
-    keeps: int
     returned: int
     loads: int
     after: Edge
@@ -162,7 +157,7 @@ class Call:
     @property
     def all_stores(self) -> int:
         """All that is stored before the callee begins."""
-        return (self.exposes or 0) | self.stores_ra | self.stores
+        return (self.exposes or 0) | self.stores
 
 
 Node = Goto | Branch | Jump | Return | Syscall | Stop | Interpret | Call

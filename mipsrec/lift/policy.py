@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from ..analysis import End, Function, Program
 from ..flow.graph import WAITS, Graph, cycles
-from ..isa.effects import ALL_BITS, effects
+from ..isa.effects import ALL_BITS
 from ..options import AUTO, LIGHT
 from ..profiles import Profile
 from .convention import CARRIED_BITS, SP_BIT, Callee, argument_registers, symbol_of
@@ -195,15 +195,8 @@ def lifted_starts(program: Program) -> Mapping[int, Callee]:
             takes = argument_registers(function)
             is_copied = start in copied
             is_tiny = is_copied and function.instruction_count() <= TINY_INSTRUCTIONS
-            may_fault = not is_copied or may_access(function)
-            found[start] = Callee(symbol_of(function, None), takes, is_copied, is_tiny, may_fault=may_fault)
+            found[start] = Callee(symbol_of(function, None), takes, is_copied, is_tiny)
     return found
-
-
-def may_access(function: Function) -> bool:
-    """Return whether a function accesses memory."""
-    rows = (instruction.row for block in function.blocks.values() for instruction in block.instructions())
-    return any(effects(row).loads or effects(row).stores for row in rows)
 
 
 def recursive_functions(program: Program) -> set[int]:
@@ -253,6 +246,6 @@ def with_cold(
         if start not in memory_resident and Graph.whole(program.functions[start]).has_inner_loops():
             found[start] = replace(found[start], cold=True)
         else:
-            in_ssa = 0 if start in memory_resident else COLD_IN_SSA
+            in_ssa = COLD_IN_SSA
             found[start] = replace(found[start], cold=True, memory_resident=ALL_BITS & ~in_ssa)
     return found

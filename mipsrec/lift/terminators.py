@@ -15,8 +15,6 @@ from collections.abc import Callable
 from ..analysis import Block, End
 from .convention import (
     CARRIED_BITS,
-    PRESERVED,
-    RA_BIT,
     RESULT_BITS,
     RESULTS,
     SAVED_BITS,
@@ -62,13 +60,11 @@ def _entry(plan: FunctionPlan) -> Entry:
     passed = CARRIED_BITS if has_entries else plan.units.arguments
     takes = loads & passed
     comes_back = has_entries or any(start in targets for targets in plan.graph.successors.values())
-    place = "parameter" if passed & SP_BIT else "state" if has_entries else None
     return Entry(
         takes=takes,
         gives=0 if comes_back else passed & plan.memory_resident,
         stores=CARRIED_BITS & plan.memory_resident,
         loads=loads & ~takes,
-        sp=place,
     )
 
 
@@ -135,7 +131,7 @@ class _Ends:
         """Return where the call, or the jump by a register, at the end of a block leads."""
         plan = self._plan
         guess, in_loop = plan.function.guesses.get(block.terminator_pc), block.start in plan.context.in_loops
-        return plan.convention.destination(block.target, guess, in_loop)
+        return plan.convention.destination(block.target, guess, in_loop, plan.sites[block.start].exposed)
 
     def _return(self, block: BlockPlan) -> Return:
         plan, pc, dirty = self._plan, block.block.start, block.dirty_out
@@ -159,24 +155,14 @@ class _Ends:
         site, convention, needed = plan.sites[source], plan.convention, self._needed_after(block.block)
         is_certain = calls_for_certain(block.block)
         returned = RESULT_BITS if is_certain else 0
-        dirty, keeps = block.dirty_out, plan.context.live_out[source] & PRESERVED
-        exposes = dirty & SAVED_BITS if site.exposed else None
-        stored_first = exposes or 0
-        stores_ra = dirty & ~stored_first & RA_BIT if self._may_be_copied(block.block) else 0
+        dirty = block.dirty_out
+        exposes = dirty & SAVED_BITS & ~(convention.given if is_certain else 0) if site.exposed else None
         return Call(
             conditional=not is_certain,
             to=self._destination(block.block),
             exposes=exposes,
-            stores_ra=stores_ra,
-            stores=dirty & ~(stored_first | stores_ra | (convention.given if is_certain else 0)),
-            keeps=keeps,
+            stores=dirty & ~((exposes or 0) | (convention.given if is_certain else 0)),
             returned=returned,
-            loads=needed & ~(returned | keeps),
-            after=self.edge(source, after, (returned | keeps) & convention.not_in_state & ~plan.memory_resident),
+            loads=needed & ~returned,
+            after=self.edge(source, after, returned & convention.not_in_state & ~plan.memory_resident),
         )
-
-    def _may_be_copied(self, block: Block) -> bool:
-        """Return whether LLVM may put a callee in the place of its call that may fault: what the handler finds in ra is
-        then where the call returns to, and no later store makes up for that."""
-        callee = self._plan.convention.direct(self._plan.function.likely_target(block))
-        return callee is not None and callee.may_fault

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..analysis import End
-from ..target.running_code import Kind
 from .guest_code import FileCode, GuestCode, Place
 from .landmarks import Landmark, Tier
 
@@ -128,27 +127,12 @@ def _places(way: list[Landmark], code: GuestCode) -> Iterator[tuple[Landmark, Pl
         yield landmark, place
 
 
-def _without_tests(places: list[tuple[Landmark, Place]]) -> Iterator[tuple[Landmark, Place]]:
-    """Leave out the tests that callers perform for callees (lift/facts/partial_inline.py), where the callee is called.
-
-    It performs the test again, by other code.
-    """
-    for number, (landmark, place) in enumerate(places):
-        following = places[number + 1 : number + 4]
-        calls = place.block_start == place.start and len(following) == 3 and following[0][0].kind is Kind.CALL
-        if calls and following[0][1].target() == place.start:
-            again = following[2] if following[1][1].is_entry else following[1]
-            if place == again[1] and landmark != again[0]:
-                continue
-        yield landmark, place
-
-
 def count_guest(ways: list[list[Landmark]], code: GuestCode) -> GuestCounts:
     """Return the guest instructions of some windows."""
     counts, ways_between = GuestCounts(), Ways()
     for way in ways:
         before: Place | None = None
-        for landmark, place in _without_tests(list(_places(way, code))):
+        for landmark, place in _places(way, code):
             if before is not None:
                 passed = ways_between.passed(before, place)
                 counts.landmarks += 1

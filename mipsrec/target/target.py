@@ -22,12 +22,16 @@ class LiftedCalls:
     """How lifted functions call each other (emit/calls.py).
 
     `convention` is LLVM's name of a calling convention with `registers` host registers for parameters, and the same
-    ones in the same order for results. `middle` is how many bytes behind the state's start the pointer is that they
-    pass. `all_kept` is an attribute of functions with preserve_allcc.
+    ones in the same order for results; it passes floats in vector registers besides. Of the guest's general-purpose
+    registers, by name, callers and callees hand each other those of `words` and of `floats`. `middle` is how many
+    bytes behind the state's start the pointer is that they pass. `all_kept` is an attribute of functions with
+    preserve_allcc.
     """
 
     convention: str
     registers: int
+    words: tuple[str, ...]
+    floats: tuple[str, ...]
     middle: int
     all_kept: str
 

@@ -32,9 +32,12 @@ X86_64 = Target(
     cpu_flags="flags",
     llvm_options=(
         "-x86-cmov-converter=0", "-two-entry-phi-node-folding-threshold=5", "-cgpp-huge-func=20",
-        "-cgp-max-address-users-to-scan=2000", "-experimental-debug-variable-locations=false",
+        "-cgp-max-address-users-to-scan=2000",
     ),
-    lifted=LiftedCalls("x86_regcallcc", registers=11, middle=128, all_kept='"target-features"="-vzeroupper"'),
+    lifted=LiftedCalls(
+        "x86_regcallcc", registers=11, words=("ra", "a0", "a1", "a2", "a3", "sp", "s0", "s1"),
+        floats=("s2", "s3", "s4", "s5", "s6", "s7", "fp"), middle=128, all_kept='"target-features"="-vzeroupper"',
+    ),
     stencils=StencilCalls(
         "preserve_nonecc", _PINNED, tuple(f"REG_{name.upper()}" for name in _PINNED), temporary_at=6,
         access_registers=("rbx", "r10"),
@@ -53,10 +56,10 @@ the code is as good, and a function with a thousand blocks takes a third less ti
 And addresses in the state are part of the access that uses them, also of registers that a large function stores in more
 than a hundred places: with LLVM's limit they are computed ahead and spilled.
 
-And no pass looks for where variables are, since there are none to debug.
-
 Lifted calls. Callees of `x86_regcallcc` preserve those of its eleven registers that are neither parameters nor results,
-so the result has as many parts: functions would push and pop them for callers that have nothing in them. From `middle`
+so the result has as many parts: functions would push and pop them for callers that have nothing in them. The state,
+the pc and t9 leave eight of them for `words`. A callee preserves no vector register, and the guest's code uses few of
+them around calls: there are homes for the other registers that o32 has callees preserve. From `middle`
 all general-purpose registers are a signed byte away, and loads and stores of half of them three bytes shorter. For
 functions with preserve_allcc LLVM would clear the upper halves of the registers that they have just loaded back.
 

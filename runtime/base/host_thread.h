@@ -32,6 +32,7 @@ struct mr_waiting_frames {
 /* What the host thread of a guest thread needs for coming back from faults. */
 struct mr_host_thread {
     uintptr_t stack_low, stack_guard_low; /* the guard lies between stack_guard_low and stack_low */
+    uintptr_t stack_high;                 /* frames of guest code lie below it */
     uintptr_t access_return;              /* access.c: where in lifted code the access under way came from, or 0 */
     volatile bool in_fault;               /* a fault is being looked into: a second one is our bug */
     jmp_buf *recovery;                    /* where the host goes on when an access of its own to guest memory faults, or NULL */

@@ -28,6 +28,12 @@ static inline void mr_context_resume_float(const ucontext_t *context);
 /* How many bytes of memory the instruction at a pc loads or stores, if it has general-purpose registers; else 0. */
 unsigned mr_accessed_bytes(uintptr_t pc);
 
+/* ---- registers.c ---- */
+
+/* What the interrupted code has in a register, by the number that DWARF gives it; of a vector the lowest bits. Returns false
+ * where the context does not say. */
+bool mr_context_register(const ucontext_t *context, unsigned number, uint64_t *value);
+
 /* ---- inline.h: floating point of the calling thread; exceptions and rounding modes are FE_... of <fenv.h> ---- */
 
 static inline int mr_float_raised(void); /* the flags of exceptions; others may be among them */

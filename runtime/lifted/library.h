@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 struct mr_line_row {
-    uint32_t address, line;
+    uint32_t address, line, column;
 };
 struct mr_line_table {
     _Atomic int state; /* 0: not decoded yet */
@@ -21,6 +21,8 @@ struct mr_line_table {
     size_t start_count;
 };
 
+struct mr_place_table;
+
 /* ---- library.c ---- */
 struct mr_open_library {
     struct mr_library_file file;
@@ -28,6 +30,7 @@ struct mr_open_library {
     size_t table_bytes;
     uint64_t table_address; /* in the file */
     struct mr_line_table lines;
+    struct mr_place_table *_Atomic places; /* NULL: not decoded yet (places.c) */
     bool grown; /* by the compile server, which may make it larger */
 };
 /* Checks of a file all that needs no guest; whole: also its checksum and entries. Returns NULL, or why it is unfit. */
@@ -42,6 +45,8 @@ void mr_library_open(const char *path, const struct mr_image *image);
 
 /* ---- lines.c ---- */
 uint32_t mr_lines_find(struct mr_open_library *library, uint64_t file_address); /* guest pc of code; 0 when unknown */
+/* Whether the code has stored to the state all that the handler of a fault there may need. */
+bool mr_lines_stored(struct mr_open_library *library, uint64_t file_address);
 /* The same for code that cannot fault: of host code that stands for no one instruction, that of what follows. */
 uint32_t mr_lines_near(struct mr_open_library *library, uint64_t file_address);
 /* How many of the elements, which are sorted by a uint32_t that each begins with, have one below the limit. */

@@ -1,10 +1,11 @@
 /* Decodes the DWARF line table of a recompiled library, where the line number of host code is the guest pc it came from.
  *
  * Enters: .debug_line, perhaps compressed, versions 2 to 5, one or many units; of .symtab, where functions begin, if it is
- * there. Leaves: the guest pc for an address in the file. File names, columns and statement flags are not looked at. The
+ * there. Leaves: the guest pc for an address in the file. File names and statement flags are not looked at. The
  * table is decoded as a whole at the first question, since a program that catches its faults asks often. What is damaged
  * ends the unit it is in, and answers stay best efforts. The rules are those of DWARF 5, section 6.2.
  */
+#include "lifted/dwarf.h"
 #include "lifted/library.h"
 
 #include <pthread.h>
@@ -12,60 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct cursor {
-    const uint8_t *at, *end;
-    bool overrun; /* something ran past the end; everything read from then on is 0 */
-};
-
 /* Of a row of struct mr_line_table: host code from address to the next row's comes from guest pc `line`; 0: a sequence ends
  * here; NO_LINE: from none. */
 #define NO_LINE 1u /* no instruction has an odd address */
 
-/* Returns false, and goes to the end, where there is less. */
-static bool skip(struct cursor *c, uint64_t size_bytes)
-{
-    bool fits = size_bytes <= (uint64_t)(c->end - c->at);
-    c->overrun |= !fits;
-    c->at = fits ? c->at + size_bytes : c->end;
-    return fits;
-}
-
-static uint64_t read_fixed(struct cursor *c, unsigned size_bytes)
-{
-    const uint8_t *bytes = c->at;
-    uint64_t value = 0;
-    if (!skip(c, size_bytes))
-        return 0;
-    for (unsigned i = 0; i < size_bytes; i++)
-        value |= (uint64_t)bytes[i] << (8 * i);
-    return value;
-}
-
-static uint64_t read_leb128(struct cursor *c, bool is_signed)
-{
-    uint64_t value = 0;
-    unsigned shift = 0;
-    uint8_t byte;
-    do {
-        byte = (uint8_t)read_fixed(c, 1);
-        if (shift < 64)
-            value |= (uint64_t)(byte & 0x7f) << shift;
-        shift += 7;
-    } while ((byte & 0x80) != 0);
-    if (is_signed && shift < 64 && (byte & 0x40) != 0)
-        value |= ~(uint64_t)0 << shift;
-    return value;
-}
-
-/* The next size_bytes as a cursor of their own. */
-static struct cursor take(struct cursor *c, uint64_t size_bytes)
-{
-    struct cursor part = {c->at, c->at, false};
-    skip(c, size_bytes);
-    part.end = c->at;
-    part.overrun = c->overrun;
-    return part;
-}
+enum { STORED = 1 }; /* a column: mipsrec/emit/writer.py */
 
 struct line_program {
     struct mr_line_table *table;
@@ -73,7 +25,7 @@ struct line_program {
     int8_t line_base;
     uint8_t operand_counts[256]; /* of the standard opcodes, by opcode */
     uint64_t address;
-    uint32_t line;
+    uint32_t line, column;
     bool in_sequence; /* the last row added belongs to the sequence being read */
 };
 
@@ -84,9 +36,10 @@ static void add_row(struct line_program *p, uint32_t line, bool ends_sequence)
     if (line == 0 && !ends_sequence)
         line = NO_LINE;
     struct mr_line_table *table = p->table;
+    struct mr_line_row row = {(uint32_t)p->address, line, p->column};
     if (p->in_sequence && table->rows[table->row_count - 1].address == p->address) {
         if (line != NO_LINE)
-            table->rows[table->row_count - 1].line = line; /* the last row of an address is the one that holds */
+            table->rows[table->row_count - 1] = row; /* the last row of an address is the one that holds */
     } else {
         if (table->row_count == table->row_room) {
             size_t room = table->row_room == 0 ? 4096 : 2 * table->row_room;
@@ -96,7 +49,7 @@ static void add_row(struct line_program *p, uint32_t line, bool ends_sequence)
             table->rows = grown;
             table->row_room = room;
         }
-        table->rows[table->row_count++] = (struct mr_line_row){(uint32_t)p->address, line};
+        table->rows[table->row_count++] = row;
     }
     p->in_sequence = !ends_sequence;
 }
@@ -105,27 +58,28 @@ static void start_sequence(struct line_program *p)
 {
     p->address = 0;
     p->line = 1;
+    p->column = 0;
     p->in_sequence = false;
 }
 
-static bool read_header(struct line_program *p, struct cursor *unit, unsigned offset_bytes)
+static bool read_header(struct line_program *p, struct mr_cursor *unit, unsigned offset_bytes)
 {
-    uint64_t version = read_fixed(unit, 2);
+    uint64_t version = mr_read_fixed(unit, 2);
     if (version < 2 || version > 5)
         return false;
     if (version == 5)
-        skip(unit, 2); /* address_size, segment_selector_size */
-    uint64_t header_bytes = read_fixed(unit, offset_bytes);
-    struct cursor header = take(unit, header_bytes);
-    p->minimum_instruction_bytes = (uint8_t)read_fixed(&header, 1);
+        mr_skip(unit, 2); /* address_size, segment_selector_size */
+    uint64_t header_bytes = mr_read_fixed(unit, offset_bytes);
+    struct mr_cursor header = mr_take(unit, header_bytes);
+    p->minimum_instruction_bytes = (uint8_t)mr_read_fixed(&header, 1);
     if (version >= 4)
-        skip(&header, 1); /* maximum_operations_per_instruction: 1, as this machine has no VLIW */
-    skip(&header, 1);     /* default_is_stmt */
-    p->line_base = (int8_t)(uint8_t)read_fixed(&header, 1);
-    p->line_range = (uint8_t)read_fixed(&header, 1);
-    p->opcode_base = (uint8_t)read_fixed(&header, 1);
+        mr_skip(&header, 1); /* maximum_operations_per_instruction: 1, as this machine has no VLIW */
+    mr_skip(&header, 1);     /* default_is_stmt */
+    p->line_base = (int8_t)(uint8_t)mr_read_fixed(&header, 1);
+    p->line_range = (uint8_t)mr_read_fixed(&header, 1);
+    p->opcode_base = (uint8_t)mr_read_fixed(&header, 1);
     for (unsigned opcode = 1; opcode < p->opcode_base; opcode++)
-        p->operand_counts[opcode] = (uint8_t)read_fixed(&header, 1);
+        p->operand_counts[opcode] = (uint8_t)mr_read_fixed(&header, 1);
     start_sequence(p);
     return !header.overrun && p->line_range != 0 && p->opcode_base != 0;
 }
@@ -135,51 +89,54 @@ static void advance_by_special(struct line_program *p, uint8_t opcode)
     p->address += (uint64_t)p->minimum_instruction_bytes * ((uint8_t)(opcode - p->opcode_base) / p->line_range);
 }
 
-static void extended_opcode(struct line_program *p, struct cursor *unit)
+static void extended_opcode(struct line_program *p, struct mr_cursor *unit)
 {
-    struct cursor operands = take(unit, read_leb128(unit, false));
-    switch (read_fixed(&operands, 1)) {
+    struct mr_cursor operands = mr_take(unit, mr_read_leb128(unit, false));
+    switch (mr_read_fixed(&operands, 1)) {
     case 1: /* DW_LNE_end_sequence */
         add_row(p, 0, true);
         start_sequence(p);
         break;
     case 2: /* DW_LNE_set_address */
-        p->address = read_fixed(&operands, (unsigned)(operands.end - operands.at) >= 8 ? 8 : 4);
+        p->address = mr_read_fixed(&operands, (unsigned)(operands.end - operands.at) >= 8 ? 8 : 4);
         break;
     default: /* file definitions, discriminators, vendors' own */
         break;
     }
 }
 
-static void standard_opcode(struct line_program *p, struct cursor *unit, uint8_t opcode)
+static void standard_opcode(struct line_program *p, struct mr_cursor *unit, uint8_t opcode)
 {
     switch (opcode) {
     case 1: /* DW_LNS_copy */
         add_row(p, p->line, false);
         break;
     case 2: /* DW_LNS_advance_pc */
-        p->address += p->minimum_instruction_bytes * read_leb128(unit, false);
+        p->address += p->minimum_instruction_bytes * mr_read_leb128(unit, false);
         break;
     case 3: /* DW_LNS_advance_line */
-        p->line += (uint32_t)read_leb128(unit, true);
+        p->line += (uint32_t)mr_read_leb128(unit, true);
+        break;
+    case 5: /* DW_LNS_set_column */
+        p->column = (uint32_t)mr_read_leb128(unit, false);
         break;
     case 8: /* DW_LNS_const_add_pc */
         advance_by_special(p, 255);
         break;
     case 9: /* DW_LNS_fixed_advance_pc */
-        p->address += read_fixed(unit, 2);
+        p->address += mr_read_fixed(unit, 2);
         break;
     default:
         for (unsigned i = 0; i < p->operand_counts[opcode]; i++)
-            read_leb128(unit, false);
+            mr_read_leb128(unit, false);
         break;
     }
 }
 
-static void run_program(struct line_program *p, struct cursor *unit)
+static void run_program(struct line_program *p, struct mr_cursor *unit)
 {
     while (unit->at < unit->end && !unit->overrun) {
-        uint8_t opcode = (uint8_t)read_fixed(unit, 1);
+        uint8_t opcode = (uint8_t)mr_read_fixed(unit, 1);
         if (opcode >= p->opcode_base) {
             advance_by_special(p, opcode);
             p->line += (uint32_t)(p->line_base + (uint8_t)(opcode - p->opcode_base) % p->line_range);
@@ -233,15 +190,10 @@ static void decode_table(struct mr_open_library *library)
     struct mr_bytes section = mr_library_file_section(&library->file, ".debug_line", &unpacked);
     if (section.bytes == NULL)
         return;
-    struct cursor all = {section.bytes, section.bytes + section.size_bytes, false};
+    struct mr_cursor all = {section.bytes, section.bytes + section.size_bytes, false};
     while (all.at < all.end) {
-        unsigned offset_bytes = 4;
-        uint64_t unit_bytes = read_fixed(&all, 4);
-        if (unit_bytes == 0xffffffffu) { /* 64-bit DWARF */
-            offset_bytes = 8;
-            unit_bytes = read_fixed(&all, 8);
-        }
-        struct cursor unit = take(&all, unit_bytes);
+        unsigned offset_bytes;
+        struct mr_cursor unit = mr_take_unit(&all, &offset_bytes);
         struct line_program program = {.table = &library->lines};
         if (read_header(&program, &unit, offset_bytes))
             run_program(&program, &unit);
@@ -284,13 +236,24 @@ static size_t rows_up_to(const struct mr_line_table *table, uint64_t file_addres
 }
 
 /* Code without a line belongs to what precedes it. */
-uint32_t mr_lines_find(struct mr_open_library *library, uint64_t file_address)
+static struct mr_line_row row_of(struct mr_open_library *library, uint64_t file_address)
 {
+    static const struct mr_line_row nothing;
     const struct mr_line_table *table = decoded(library);
     size_t count = rows_up_to(table, file_address);
     while (count > 0 && table->rows[count - 1].line == NO_LINE)
         count--;
-    return count == 0 ? 0 : table->rows[count - 1].line;
+    return count == 0 ? nothing : table->rows[count - 1];
+}
+
+uint32_t mr_lines_find(struct mr_open_library *library, uint64_t file_address)
+{
+    return row_of(library, file_address).line;
+}
+
+bool mr_lines_stored(struct mr_open_library *library, uint64_t file_address)
+{
+    return row_of(library, file_address).column == STORED;
 }
 
 static bool is_in_one_function(const struct mr_line_table *table, uint64_t low, uint64_t high)

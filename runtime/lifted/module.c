@@ -318,6 +318,15 @@ uint32_t mr_library_guest_pc(uintptr_t host_pc)
     return pc == 0 ? 0 : pc + module->delta;
 }
 
+uint32_t mr_library_registers(uintptr_t host_pc, const struct mr_host_frame *frame, uint32_t values[MR_PLACE_REGISTERS])
+{
+    const struct mr_module *module = mr_module_of(host_pc);
+    uint64_t file_address = module == NULL ? 0 : host_pc - module->object.bias;
+    if (module == NULL || mr_lines_stored(module->library, file_address))
+        return 0;
+    return mr_places_find(module->library, file_address, module->delta, frame, values);
+}
+
 struct mr_place mr_library_place(uintptr_t host_pc)
 {
     const struct mr_module *module = mr_module_of(host_pc);

@@ -12,6 +12,7 @@
 #define MR_LIFTED_MODULE_H
 
 #include "lifted/library.h"
+#include "lifted/places.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,6 +51,8 @@ bool mr_library_tells_of_calls(void); /* every call of a lifted function so far 
 void mr_modules_report(void); /* for --stats */
 bool mr_library_contains(uintptr_t host_pc);
 uint32_t mr_library_guest_pc(uintptr_t host_pc); /* by the line table (lines.c); 0 when unknown */
+/* The guest's registers that the code at host_pc has, by mr_places_find. */
+uint32_t mr_library_registers(uintptr_t host_pc, const struct mr_host_frame *frame, uint32_t values[MR_PLACE_REGISTERS]);
 
 /* ---- growing.c ---- */
 /* Binds a library over the pages of an ELF file (code_files.c), in the place of the one that is bound there. Returns false

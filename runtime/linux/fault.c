@@ -56,10 +56,40 @@ static uint32_t guest_pc_of(const struct mr_state *s, uintptr_t host_pc)
     return s->pc;
 }
 
+/* What the state had of the registers in `bits`, before it got what the interrupted code has of them. */
+struct replaced {
+    uint32_t bits, values[MR_PLACE_REGISTERS];
+};
+
+/* Gives the state what the interrupted code has of the guest's registers elsewhere, as far as that is known. */
+static struct replaced complete_state(struct mr_state *s, uintptr_t host_pc, const ucontext_t *context)
+{
+    struct mr_stack_range stack = mr_stack_used(mr_context_sp(context));
+    struct mr_host_frame frame = {context, stack.low, stack.high};
+    struct replaced old = {0};
+    uint32_t found[MR_PLACE_REGISTERS];
+    mr_baseline_fault(s, host_pc, context);
+    old.bits = mr_library_registers(host_pc, &frame, found);
+    for (unsigned n = 0; n < MR_PLACE_REGISTERS; n++) {
+        old.values[n] = GPR(s, n);
+        if ((old.bits >> n & 1) != 0)
+            GPR(s, n) = found[n];
+    }
+    return old;
+}
+
+/* Recompiled code that goes on may count on what it has stored in the state. */
+static void put_back(struct mr_state *s, const struct replaced *old)
+{
+    for (unsigned n = 0; n < MR_PLACE_REGISTERS; n++)
+        if ((old->bits >> n & 1) != 0)
+            GPR(s, n) = old->values[n];
+}
+
 uint32_t mr_interrupted_pc(struct mr_state *s, const void *context)
 {
     uintptr_t host_pc = mr_context_pc(context);
-    mr_baseline_fault(s, host_pc, context);
+    complete_state(s, host_pc, context);
     return guest_pc_of(s, host_pc);
 }
 
@@ -132,7 +162,7 @@ static void on_guest_fault(struct mr_state *s, uintptr_t host_pc, const siginfo_
                            struct mr_access_fault *fault)
 {
     mr_host_thread.in_fault = true;
-    mr_baseline_fault(s, host_pc, context);
+    struct replaced old = complete_state(s, host_pc, context);
     fault->pc = guest_pc_of(s, host_pc);
     if (mr_library_contains(host_pc))
         fault->pc = mr_first_access(fault);
@@ -146,6 +176,7 @@ static void on_guest_fault(struct mr_state *s, uintptr_t host_pc, const siginfo_
     if (!frames_matter || is_stack_overflow((uintptr_t)info->si_addr))
         mr_fault_without_frames(fault);
     mr_fault_in_lifted_code(s, fault);
+    put_back(s, &old);
     /* The host restores its mask from here, and the guest's may have changed. glibc's sigset_t is longer than the frame's. */
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, NULL, &context->uc_sigmask, HOST_SET_BYTES);
 }

@@ -43,7 +43,6 @@ static struct mr_profile_table *table;
 static char path[PATH_MAX];
 static uint8_t identity[32];
 static _Thread_local int timer = -1;
-static _Thread_local uintptr_t stack_high; /* this thread's frames lie below it */
 static atomic_int end_state;               /* NOT_ENDED and so on */
 enum { NOT_ENDED, ENDING, ENDED };
 
@@ -60,10 +59,10 @@ static void count(enum mr_profile_engine engine, struct mr_place place, uint64_t
  * not written there. */
 __attribute__((no_sanitize("address"))) static uintptr_t find_return(uintptr_t sp)
 {
-    if (sp < mr_host_thread.stack_low || sp >= stack_high)
+    if (sp < mr_host_thread.stack_low || sp >= mr_host_thread.stack_high)
         return 0; /* on the stack for signals, whose frames are looked for nowhere */
     const uintptr_t *word = (const uintptr_t *)((sp + sizeof *word - 1) & ~(sizeof *word - 1));
-    for (int i = 0; i < STACK_WORDS && (uintptr_t)(word + i) < stack_high; i++)
+    for (int i = 0; i < STACK_WORDS && (uintptr_t)(word + i) < mr_host_thread.stack_high; i++)
         if (mr_library_contains(word[i]))
             return word[i];
     return 0;
@@ -134,7 +133,6 @@ static bool start_timer(void)
 
 static void thread_begins(void)
 {
-    stack_high = (uintptr_t)__builtin_frame_address(0);
     mr_samples_release(); /* the process that ran the host may have blocked the signal */
     if (!start_timer() && mr_profiling && gettid() == getpid())
         mr_fail("--profile: cannot make a timer: %s", strerror(errno));

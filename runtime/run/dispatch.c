@@ -163,6 +163,7 @@ static uint32_t run_until_restart(void)
 
 uint32_t mr_run_outermost(struct mr_state *s, uint32_t pc, uint32_t stop_pc)
 {
+    mr_host_thread.stack_high = (uintptr_t)__builtin_frame_address(0);
     restart.pc = pc;
     restart.stop_pc = stop_pc;
     restart.resume = NULL;

@@ -127,6 +127,19 @@ void mr_signal_stack_leave(void)
         mr_signal_stack_free(mr_host_thread.signal_stack_low);
 }
 
+struct mr_stack_range mr_stack_used(uintptr_t sp)
+{
+    struct mr_stack_range used = {mr_host_thread.stack_low, mr_host_thread.stack_high};
+    if (sp - mr_host_thread.signal_stack_low < SIGNAL_STACK_BYTES) {
+        used.low = mr_host_thread.signal_stack_low;
+        used.high = used.low + SIGNAL_STACK_BYTES;
+    }
+    if (sp < used.low || sp >= used.high)
+        return (struct mr_stack_range){0, 0};
+    used.low = sp - used.low > MR_RED_ZONE_BYTES ? sp - MR_RED_ZONE_BYTES : used.low;
+    return used;
+}
+
 bool mr_signal_stack_is_low(void)
 {
     return (uintptr_t)__builtin_frame_address(0) - mr_host_thread.signal_stack_low < SIGNAL_STACK_BYTES / 2;

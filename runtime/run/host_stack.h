@@ -23,6 +23,11 @@ void mr_signal_stack_enter(void); /* signal stack and stack bounds of the callin
 void mr_signal_stack_leave(void);
 uintptr_t mr_signal_stack_make(void); /* 0 when there is no address space for it */
 void mr_signal_stack_free(uintptr_t low);
+/* What guest code with this sp has of the stack that sp is in, of the calling thread's two; nothing: sp is in neither. */
+struct mr_stack_range {
+    uintptr_t low, high;
+};
+struct mr_stack_range mr_stack_used(uintptr_t sp);
 bool mr_signal_stack_is_low(void); /* whether the caller, who is on it, has used half of it */
 
 #endif

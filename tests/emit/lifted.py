@@ -97,10 +97,10 @@ class Lifter:
             self._compile(module_text(self._waiting, this_target().triple), self._opt)
         symbols = [symbol for entries in self.entries for _, symbol in entries]
         declarations = "".join(declaration(symbol) + "\n" for symbol in dict.fromkeys(symbols))
-        begin = HOST_EDGES.index("define")
+        begin = HOST_EDGES.rindex("define", 0, HOST_EDGES.index("@call_unlifted"))
         stopped = HOST_EDGES[begin : HOST_EDGES.index("define", begin + 1)]
-        helpers = HOST_EDGES + stopped.replace("@call_host", "@stopped") + MODULE_METADATA
-        pointers = ", ".join(f"ptr @{symbol}" for symbol in ["mr_enter", "call_host", "stopped", *symbols])
+        helpers = HOST_EDGES + stopped.replace("@call_unlifted", "@stopped") + MODULE_METADATA
+        pointers = ", ".join(f"ptr @{symbol}" for symbol in ["mr_enter", "call_unlifted", "stopped", *symbols])
         table = f"@table = constant [{3 + len(symbols)} x ptr] [{pointers}]\n"
         self._compile(f'target triple = "{this_target().triple}"\n{helpers}{declarations}{table}', 0)
         output = self._folder / "lifted.so"

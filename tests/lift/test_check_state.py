@@ -16,9 +16,11 @@ from mipsrec.errors import LiftError
 from mipsrec.isa.effects import ALL_BITS
 from mipsrec.lift import build
 from mipsrec.lift.check_state import state_findings
+from mipsrec.lift.convention import CARRIED_BITS, SAVED_BITS
 from mipsrec.lift.facts.shared_switches import SHARED_CASES
 from mipsrec.lift.ir import BlockPlan, FunctionPlan
 from mipsrec.lift.nodes import Branch, Call, Edge, Goto, Interpret, Jump, Return, Stop, Syscall
+from mipsrec.lift.text import registers_text
 from tests.lift.plans import R, Snippets, plans, switch
 from tests.support.paths import PREBUILT
 
@@ -141,18 +143,14 @@ def test_a_load_that_is_missing_after_a_call() -> None:
 
 def test_a_load_moved_before_a_call() -> None:
     """What was in SSA before a call is not what the callee left."""
-    for plan, block, end in ends(Call):
-        after = end.after
-        if end.loads and after.is_plain:
-            block.end = replace(end, loads=0, stores=end.stores)
-            before = [pc for pc, targets in plan.graph.successors.items() if block.block.start in targets]
-            if before and isinstance(plan.blocks[before[0]].end, Goto):
-                edge = plan.blocks[before[0]].end.edge  # type: ignore[union-attr]
-                moved = Goto(replace(edge, loads=edge.loads | end.loads), plan.blocks[before[0]].end.saves)  # type: ignore[union-attr]
-                plan.blocks[before[0]].end = moved
-                if state_findings(plan):
-                    return
-    raise AssertionError("no load before a call is found")
+    code = "move $16, $31\n b 1f\n li $9, 1\n 1: jal leaf\n nop\n move $2, $9\n jr $16\n nop"
+    plan = Snippets({"leaf": "jr $31\n addiu $2, $4, 1", "calls": code}).plan("calls")
+    before, block = (plan.blocks[pc] for pc in sorted(plan.blocks)[:2])
+    assert isinstance(before.end, Goto) and isinstance(block.end, Call) and block.end.loads
+    assert state_findings(plan) == []
+    before.end = Goto(replace(before.end.edge, loads=block.end.loads), before.end.saves)
+    block.end = replace(block.end, loads=0)
+    assert "contract 2" in state_findings(plan)[0]
 
 
 def test_a_register_that_is_not_saved_for_later_blocks() -> None:
@@ -185,12 +183,32 @@ def test_marks_of_instructions(mark: str, said: str) -> None:
 
 
 def test_a_landing_pad_that_lacks_a_register() -> None:
-    plan = Snippets({"throws": "addiu $16, $16, 1\n lw $8, 0($4)\n jr $31\n nop"}).plan("throws")
+    plan = Snippets({"throws": "addiu $28, $28, 1\n lw $8, 0($4)\n jr $31\n nop"}).plan("throws")
     load = plan.blocks[plan.function.start].ops[1]
     load.exposed = True
+    lacking = registers_text(1 << 28 | SAVED_BITS & CARRIED_BITS)
     assert state_findings(plan) == [
-        f"block {plan.function.start:08x}: contract 1: the state lacks s0 for the landing pad of {load.pc:08x}"
+        f"block {plan.function.start:08x}: contract 1: the state lacks {lacking} for the landing pad of {load.pc:08x}"
     ]
+
+
+def test_a_callee_in_place_of_a_guarded_call() -> None:
+    plan = Snippets({"calls": " jal leaf\n nop\n jr $31\n nop", "leaf": " jr $31\n addiu $2, $4, 1"}).plan("calls")
+    block = plan.blocks[plan.function.start]
+    assert isinstance(block.end, Call) and block.end.to.is_copied
+    plan.sites[plan.function.start].exposed = True
+    found = state_findings(plan)
+    assert any("a call that a landing pad guards is replaced by its callee" in line for line in found), found
+
+
+def test_an_access_by_the_host_that_finds_too_little() -> None:
+    """The host performs accesses in the model: the handler of a fault finds in the state alone what callers hand on."""
+    plan = Snippets({"loads": " move $16, $4\n lw $2, 0($16)\n jr $31\n nop"}).plan("loads", memory="thunk")
+    load = plan.blocks[plan.function.start].ops[1]
+    assert load.stores & CARRIED_BITS == CARRIED_BITS and state_findings(plan) == []
+    load.stores &= ~R[16]
+    said = f"contract 1: the state lacks s0 where the host performs {load.pc:08x}"
+    assert any(said in line for line in state_findings(plan))
 
 
 def test_a_slot_that_is_performed_twice() -> None:

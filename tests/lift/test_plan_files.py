@@ -21,8 +21,8 @@ FIELDS = """
     entries order fr memory calls resident start limit guarded takes copied tiny load index writable
     cases to next slot-of live dirty terminator delay-slot volatile exposed no-wrap spin promoted
     loads-words word-of stores-words loaded-at unaligned second-half stores then-stores passes lacks unwinds saves
-    repeats results elsewhere safepoint polls leaves conditional exposes stores-ra keeps returned loads
-    shared weights from sp gives
+    repeats results elsewhere safepoint polls leaves conditional exposes returned loads
+    shared weights from gives
 """.split()
 
 

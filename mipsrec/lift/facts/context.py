@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping
 from ...analysis import End
 from ...flow.graph import Graph
 from ...flow.solve import Direction, Meet, solve
-from ..convention import PRESERVED, RESULT_BITS, SP_BIT, lowers_sp
+from ..convention import RESULT_BITS, SP_BIT, lowers_sp
 from ..ir import CallSite
 from ..units import Units
 
@@ -192,5 +192,5 @@ class StateContext:
         kept = ~self._overwritten[pc]
         end = self._graph.blocks[pc].end
         if end in _SYNCING:
-            kept &= PRESERVED if end is End.CALL else 0
+            kept = 0
         return self._use[pc], kept

@@ -38,7 +38,7 @@ def _lines(plan: FunctionPlan, symbol: str) -> Iterator[str]:
             yield from _block_lines(plan, pc, plan.blocks[pc])
         else:
             yield line_text(f"other block {pc:08x} {block.end.value}", block_fields(block))
-            yield from op_lines(BlockPlan.of(block), plan.units, 0)
+            yield from op_lines(plan, BlockPlan.of(block), 0)
 
 
 def _block_lines(plan: FunctionPlan, pc: int, block: BlockPlan) -> Iterator[str]:
@@ -50,7 +50,7 @@ def _block_lines(plan: FunctionPlan, pc: int, block: BlockPlan) -> Iterator[str]
         yield line_text("  two-floats", {"in": some(split_in), "out": some(split_out)})
     if pc in plan.changing:
         yield line_text("  iterations", {"change": registers_text(plan.changing[pc])})
-    yield from op_lines(block, plan.units, context.dirty_in[pc])
+    yield from op_lines(plan, block, context.dirty_in[pc])
     if block.case_weights or block.shares_switch:
         weights = " ".join(map(str, block.case_weights))
         yield line_text("  switch", {"weights": weights, "shared": block.shares_switch})

@@ -37,8 +37,7 @@ _DESTINATION = re.compile(
 
 def entry_line(entry: Entry) -> str:
     """Return the line that says how a plan begins."""
-    fields = {name: some(getattr(entry, name)) for name in ("takes", "gives", "stores", "loads")}
-    return line_text("  begins", fields | {"sp": entry.sp or ""})
+    return line_text("  begins", {name: some(getattr(entry, name)) for name in ("takes", "gives", "stores", "loads")})
 
 
 def hub_lines(plan: FunctionPlan) -> Iterator[str]:
@@ -96,9 +95,7 @@ def _call_lines(end: Call, source: int) -> Iterator[str]:
         "to": _destination_text(end.to),
         "conditional": end.conditional,
         "exposes": registers_text(end.exposes) if end.exposes is not None else "",
-        "stores-ra": some(end.stores_ra),
         "stores": some(end.stores),
-        "keeps": some(end.keeps),
         "returned": some(end.returned),
         "loads": some(end.loads),
     }
@@ -143,7 +140,7 @@ class Ends:
     def entry(self, line: Line) -> Entry:
         """Return how a plan begins."""
         takes, gives, stores, loads = map(line.registers, ("takes", "gives", "stores", "loads"))
-        return Entry(takes, gives, stores, loads, line.value("sp"))
+        return Entry(takes, gives, stores, loads)
 
     def hub(self, line: Line, lines: Lines) -> None:
         """Read a hub, and its edges from the front of the lines."""
@@ -205,10 +202,9 @@ class Ends:
     def _call(self, line: Line, lines: Lines, source: int) -> Call:
         exposes = line.registers("exposes") if line.is_there("exposes") else None
         to, conditional = self._destination(line, line.value("to")), line.has("conditional")
-        stores_ra, stores, keeps = map(line.registers, ("stores-ra", "stores", "keeps"))
-        returned, loads = line.registers("returned"), line.registers("loads")
+        stores, returned, loads = map(line.registers, ("stores", "returned", "loads"))
         after = self._edge(lines, source)
-        return Call(conditional, to, exposes, stores_ra, stores, keeps, returned, loads, after)
+        return Call(conditional, to, exposes, stores, returned, loads, after)
 
     def _edge(self, lines: Lines, source: int) -> Edge:
         line = lines.take("->")
@@ -219,7 +215,7 @@ class Ends:
         if line.has("copied"):
             if target not in self._plan.blocks:
                 line.refuse("what is copied is no block of the function")
-            copy = with_dirty(self._plan.blocks[target], self._plan.units, dirty)
+            copy = with_dirty(self._plan, self._plan.blocks[target], dirty)
             copy.end = _read_return(lines.take("return"))
         source = source if start is None else start
         return Edge(source, target, dirty, stores, loads, has_safepoint, polls, leaves, copy)

@@ -84,7 +84,6 @@ def _callee_fields(callee: Callee) -> dict[str, str | bool]:
         "copied": callee.copied,
         "tiny": callee.tiny,
         "cold": callee.cold,
-        "faultless": not callee.may_fault,
         "resident": some(callee.memory_resident),
     }
 
@@ -171,8 +170,7 @@ def _read_table(line: Line) -> JumpTable:
 
 def _read_callee(line: Line) -> Callee:
     takes, copied, tiny, cold = line.registers("takes"), line.has("copied"), line.has("tiny"), line.has("cold")
-    faultless, resident = line.has("faultless"), line.registers("resident")
-    return Callee(line.word(2), takes, copied, tiny, cold, resident, not faultless)
+    return Callee(line.word(2), takes, copied, tiny, cold, line.registers("resident"))
 
 
 def read_block(line: Line) -> Block:

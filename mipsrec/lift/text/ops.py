@@ -13,8 +13,7 @@ from ...architecture import INSTRUCTION_BYTES
 from ...isa import Instruction, decode
 from ...isa.disassembly import disassemble
 from ..facts.dirty import with_dirty
-from ..ir import BlockPlan, MergedAccesses, MergedLoad, MergedStore, UnalignedWord, Variable
-from ..units import Units
+from ..ir import BlockPlan, FunctionPlan, MergedAccesses, MergedLoad, MergedStore, UnalignedWord, Variable
 from .words import Line, registers_text, some
 
 _MARKS = {"volatile": "volatile", "exposed": "exposed", "no-wrap": "no_wrap", "spin": "spin"}
@@ -44,9 +43,9 @@ def op_text(pc: int, instruction: Instruction, notes: Mapping[str, str | bool]) 
     return f"{text:{_NOTES_COLUMN}}{OP_DIVIDER}{'; '.join(parts)}" if parts else text
 
 
-def op_lines(block: BlockPlan, units: Units, dirty: int) -> Iterator[str]:
+def op_lines(plan: FunctionPlan, block: BlockPlan, dirty: int) -> Iterator[str]:
     """Yield the lines of a block's instructions, in order of address, `dirty` being what the state lacks before it."""
-    implied = with_dirty(block, units, dirty).ops
+    implied = with_dirty(plan, block, dirty).ops
     groups = _group_notes(block)
     lines = []
     for index, (op, usual) in enumerate(zip(block.ops, implied)):
