@@ -29,11 +29,11 @@ bool mr_has_room(void *elements, size_t element_bytes, size_t count, size_t *roo
     return true;
 }
 
-struct mr_cursor mr_cursor_at(struct mr_bytes section, uint64_t offset)
+struct mr_cursor mr_cursor_at(struct mr_cursor section, uint64_t offset)
 {
-    struct mr_cursor c = {section.bytes, section.bytes + section.size_bytes, false};
-    mr_skip(&c, offset);
-    return c;
+    uint64_t size_bytes = (uint64_t)(section.end - section.at);
+    section.at += offset < size_bytes ? offset : size_bytes;
+    return section;
 }
 
 static struct mr_value read_block(struct mr_cursor *c, uint64_t size_bytes)
@@ -125,7 +125,7 @@ static void read_abbreviations(struct mr_unit *unit, struct mr_cursor c)
         uint64_t attribute, form;
         known->tag = (uint32_t)mr_read_leb128(&c, false);
         known->has_children = mr_read_fixed(&c, 1) != 0;
-        known->attributes = (struct mr_cursor){c.at, c.at, false};
+        known->attributes = c;
         do {
             known->attributes.end = c.at;
             attribute = mr_read_leb128(&c, false);
@@ -139,14 +139,14 @@ static void read_abbreviations(struct mr_unit *unit, struct mr_cursor c)
 
 /* ---- units ---- */
 
-bool mr_next_unit(struct mr_bytes info, struct mr_bytes abbreviations, uint64_t *offset, struct mr_unit *unit)
+bool mr_next_unit(struct mr_cursor info, struct mr_cursor abbreviations, uint64_t *offset, struct mr_unit *unit)
 {
     struct mr_cursor all = mr_cursor_at(info, *offset);
     *unit = (struct mr_unit){.info = info, .offset = *offset};
     if (all.at == all.end)
         return false;
     struct mr_cursor c = mr_take_unit(&all, &unit->offset_bytes);
-    *offset = (uint64_t)(all.at - info.bytes);
+    *offset = (uint64_t)(all.at - info.at);
     uint64_t version = mr_read_fixed(&c, 2), table = mr_read_fixed(&c, unit->offset_bytes);
     if (version >= 2 && version <= 4 && mr_read_fixed(&c, 1) == sizeof(uint64_t)) {
         read_abbreviations(unit, mr_cursor_at(abbreviations, table));

@@ -30,7 +30,7 @@ struct mr_abbreviation {
 };
 
 struct mr_unit {
-    struct mr_bytes info;
+    struct mr_cursor info;
     struct mr_cursor entries; /* of the tree */
     uint64_t offset;          /* of the unit in .debug_info */
     unsigned offset_bytes;
@@ -40,12 +40,12 @@ struct mr_unit {
 
 /* The next unit, from *offset on, which becomes that of the one behind it. A unit of another version than 2 to 4 has no entries.
  * Returns false behind the last one. */
-bool mr_next_unit(struct mr_bytes info, struct mr_bytes abbreviations, uint64_t *offset, struct mr_unit *unit);
+bool mr_next_unit(struct mr_cursor info, struct mr_cursor abbreviations, uint64_t *offset, struct mr_unit *unit);
 void mr_unit_end(struct mr_unit *unit);
 /* Reads an entry; its tag is 0 at the end of a list of children. Returns false where the unit is damaged. */
 bool mr_read_die(const struct mr_unit *unit, struct mr_cursor *c, struct mr_die *entry);
 /* What is behind an offset in a section; nothing where that is beyond its end. */
-struct mr_cursor mr_cursor_at(struct mr_bytes section, uint64_t offset);
+struct mr_cursor mr_cursor_at(struct mr_cursor section, uint64_t offset);
 /* Whether *elements, which has *room, has room for one more than count; gives it more if it can. */
 bool mr_has_room(void *elements, size_t element_bytes, size_t count, size_t *room);
 

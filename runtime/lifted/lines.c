@@ -190,7 +190,7 @@ static void decode_table(struct mr_open_library *library)
     struct mr_bytes section = mr_library_file_section(&library->file, ".debug_line", &unpacked);
     if (section.bytes == NULL)
         return;
-    struct mr_cursor all = {section.bytes, section.bytes + section.size_bytes, false};
+    struct mr_cursor all = {section.bytes, section.bytes + section.size_bytes, false, NULL};
     while (all.at < all.end) {
         unsigned offset_bytes;
         struct mr_cursor unit = mr_take_unit(&all, &offset_bytes);

@@ -165,7 +165,7 @@ bool mr_location_value(struct mr_bytes expression, struct mr_bytes frame_base, c
     struct evaluation e = {.frame_base = frame_base, .frame = frame};
     uint64_t word = 0;
     bool ended = false;
-    e.code = (struct mr_cursor){expression.bytes, expression.bytes + expression.size_bytes, false};
+    e.code = (struct mr_cursor){expression.bytes, expression.bytes + expression.size_bytes, false, NULL};
     e.failed = expression.size_bytes == 0;
     while (!e.failed && !ended && e.code.at < e.code.end) {
         unsigned operation = (unsigned)mr_read_fixed(&e.code, 1);

@@ -12,6 +12,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+enum { MOST_AROUND = 256 }; /* functions that are inlined in one another */
+
 static const struct mr_place_table *decoded(struct mr_open_library *library)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -67,7 +69,7 @@ uint32_t mr_places_find(struct mr_open_library *library, uint64_t file_address, 
     const struct mr_scope_variable *variables = table->variables;
     const struct mr_scope_row *row = innermost(table, file_address);
     uint32_t found = 0, ra = (uint32_t)1 << MR_REG_RA;
-    for (; row != NULL; row = around(table, row)) {
+    for (int depth = 0; row != NULL && depth < MOST_AROUND; depth++, row = around(table, row)) {
         struct mr_bytes frame_base = expression_at(table, table->scopes[row->scope].frame_base);
         size_t at = mr_count_below(variables, table->variable_count, sizeof *variables, row->scope);
         for (; at < table->variable_count && variables[at].scope == row->scope; at++) {

@@ -31,6 +31,7 @@ struct mr_scope_row {
 struct mr_scope {
     uint32_t frame_base; /* an expression */
     uint32_t link_pc;    /* of a function that stands in the place of its call: ra, as the call has set it; 0: not known */
+    uint32_t known;      /* bits of the registers that it has variables of, one of each */
 };
 #define MR_NO_ROW UINT32_MAX
 struct mr_scope_variable {

@@ -2,8 +2,9 @@
  *
  * Enters: the tree of debug_info.c; .debug_str, .debug_loc and .debug_ranges; all perhaps compressed. Leaves: the rows of
  * subprograms and inlined subroutines, of the variables in them that stand for registers of the guest, and of their location
- * lists. It is made as a whole, since a program that catches its faults asks often. A list ends where it is damaged. The
- * table has no more rows than the sections can have. The rules are those of DWARF 4.
+ * lists. It is made as a whole, since a program that catches its faults asks often. A list ends where it is damaged. All
+ * reading ends where it has passed the sections' bytes more often than what LLVM writes asks for: then the table has a part of
+ * what they say, and its size and the time for it are bounded by theirs. The rules are those of DWARF 4.
  */
 #include "lifted/debug_info.h"
 #include "lifted/places.h"
@@ -12,14 +13,15 @@
 #include <string.h>
 
 enum { MOST_DEPTH = 256, MOST_ORIGINS = 4, REMEMBERED = 4096, NO_SCOPE = -1 };
+enum { MOST_READS = 8 }; /* of a byte, on average */
 
 enum { OP_CONSTU = 0x10, OP_STACK_VALUE = 0x9f }; /* DW_OP_... */
 
 struct decoding {
     struct mr_place_table *table;
-    struct mr_bytes strings, lists, ranges;
+    struct mr_cursor strings, lists, ranges;
     size_t row_room, variable_room, place_room, scope_room, expression_room;
-    size_t most_rows, most_places;
+    uint64_t allowance; /* bytes that may yet be read */
     uint32_t remembered[REMEMBERED]; /* expressions by their hash: most occur often */
     struct mr_unit unit;
     uint64_t base; /* of its addresses */
@@ -67,7 +69,7 @@ static uint32_t keep_constant(struct decoding *d, uint64_t number)
 static void add_row(struct decoding *d, uint64_t low, uint64_t high)
 {
     struct mr_place_table *table = d->table;
-    if (low < high && high <= UINT32_MAX && table->row_count < d->most_rows &&
+    if (low < high && high <= UINT32_MAX &&
         mr_has_room(&table->rows, sizeof *table->rows, table->row_count, &d->row_room))
         table->rows[table->row_count++] =
             (struct mr_scope_row){(uint32_t)low, (uint32_t)high, (uint32_t)table->scope_count - 1, MR_NO_ROW};
@@ -101,7 +103,7 @@ static uint32_t link_pc(const struct mr_die *entry)
 static int64_t add_scope(struct decoding *d, const struct mr_die *entry, int64_t around)
 {
     struct mr_place_table *table = d->table;
-    struct mr_scope scope = {around != NO_SCOPE ? table->scopes[around].frame_base : 0, link_pc(entry)};
+    struct mr_scope scope = {around != NO_SCOPE ? table->scopes[around].frame_base : 0, link_pc(entry), 0};
     uint64_t low = entry->low.number, high = entry->high.number, base = d->base;
     if (entry->low.kind != MR_ADDRESS && entry->ranges.kind != MR_NUMBER)
         return NO_SCOPE;
@@ -112,7 +114,7 @@ static int64_t add_scope(struct decoding *d, const struct mr_die *entry, int64_t
     table->scopes[table->scope_count++] = scope;
     if (entry->ranges.kind == MR_NUMBER) {
         struct mr_cursor list = mr_cursor_at(d->ranges, entry->ranges.number);
-        while (table->row_count < d->most_rows && read_pair(&list, &base, &low, &high))
+        while (read_pair(&list, &base, &low, &high))
             add_row(d, low, high);
     } else {
         add_row(d, low, entry->high.kind == MR_ADDRESS ? high : low + high);
@@ -123,12 +125,12 @@ static int64_t add_scope(struct decoding *d, const struct mr_die *entry, int64_t
 /* ---- variables ---- */
 
 /* Returns the number that a name rN has, or 0. */
-static uint32_t number_of(const struct decoding *d, struct mr_value name)
+static uint32_t number_of(struct decoding *d, struct mr_value name)
 {
     uint32_t number = 0;
     struct mr_cursor c = mr_cursor_at(d->strings, name.number);
     if (name.bytes != NULL)
-        c = (struct mr_cursor){name.bytes, name.bytes + name.number, false};
+        c = (struct mr_cursor){name.bytes, name.bytes + name.number, false, &d->allowance};
     if (name.kind != MR_STRING || mr_read_fixed(&c, 1) != 'r')
         return 0;
     for (uint64_t digit; (digit = mr_read_fixed(&c, 1)) != 0; number = 10 * number + (uint32_t)digit - '0')
@@ -152,7 +154,7 @@ static uint32_t number_of_variable(struct decoding *d, const struct mr_die *entr
 static void add_place(struct decoding *d, uint64_t low, uint64_t high, uint32_t expression)
 {
     struct mr_place_table *table = d->table;
-    if (low < high && high <= UINT32_MAX && expression != 0 && table->place_count < d->most_places &&
+    if (low < high && high <= UINT32_MAX && expression != 0 &&
         mr_has_room(&table->places, sizeof *table->places, table->place_count, &d->place_room))
         table->places[table->place_count++] = (struct mr_place_row){(uint32_t)low, (uint32_t)high, expression};
 }
@@ -168,7 +170,7 @@ static void add_list(struct decoding *d, uint64_t offset)
     struct mr_cursor list = mr_cursor_at(d->lists, offset);
     uint64_t base = d->base, low, high;
     size_t first = d->table->place_count;
-    while (d->table->place_count < d->most_places && read_pair(&list, &base, &low, &high)) {
+    while (read_pair(&list, &base, &low, &high)) {
         struct mr_cursor expression = mr_take(&list, mr_read_fixed(&list, 2));
         add_place(d, low, high, keep(d, expression.at, (uint64_t)(expression.end - expression.at)));
     }
@@ -179,9 +181,10 @@ static void add_list(struct decoding *d, uint64_t offset)
 static void add_variable(struct decoding *d, const struct mr_die *entry, int64_t scope)
 {
     struct mr_place_table *table = d->table;
-    uint32_t number = scope != NO_SCOPE ? number_of_variable(d, entry) : 0;
+    uint32_t number = scope != NO_SCOPE ? number_of_variable(d, entry) : 0, bit = (uint32_t)1 << number;
     size_t first = table->place_count;
-    if (number == 0 || !mr_has_room(&table->variables, sizeof *table->variables, table->variable_count, &d->variable_room))
+    if (number == 0 || (table->scopes[scope].known & bit) != 0 ||
+        !mr_has_room(&table->variables, sizeof *table->variables, table->variable_count, &d->variable_room))
         return;
     if (entry->location.kind == MR_BLOCK)
         add_place(d, 0, UINT32_MAX, keep(d, entry->location.bytes, entry->location.number));
@@ -189,9 +192,11 @@ static void add_variable(struct decoding *d, const struct mr_die *entry, int64_t
         add_list(d, entry->location.number);
     else if (entry->constant.kind == MR_NUMBER)
         add_place(d, 0, UINT32_MAX, keep_constant(d, entry->constant.number));
-    if (table->place_count > first)
-        table->variables[table->variable_count++] = (struct mr_scope_variable){
-            (uint32_t)scope, number, (uint32_t)first, (uint32_t)(table->place_count - first)};
+    if (table->place_count == first)
+        return;
+    table->scopes[scope].known |= bit;
+    table->variables[table->variable_count++] =
+        (struct mr_scope_variable){(uint32_t)scope, number, (uint32_t)first, (uint32_t)(table->place_count - first)};
 }
 
 /* ---- units ---- */
@@ -257,16 +262,21 @@ void mr_places_decode(const struct mr_library_file *file, struct mr_place_table 
 {
     enum { INFO, ABBREVIATIONS, STRINGS, LISTS, RANGES, SECTIONS };
     static const char *const names[SECTIONS] = {".debug_info", ".debug_abbrev", ".debug_str", ".debug_loc", ".debug_ranges"};
-    struct mr_bytes sections[SECTIONS];
+    struct mr_cursor sections[SECTIONS];
     uint8_t *unpacked[SECTIONS];
     struct decoding *d = calloc(1, sizeof *d);
     if (d == NULL)
         return;
-    for (int i = 0; i < SECTIONS; i++)
-        sections[i] = mr_library_file_section(file, names[i], &unpacked[i]);
-    *d = (struct decoding){.table = table, .strings = sections[STRINGS], .lists = sections[LISTS], .ranges = sections[RANGES]};
-    d->most_rows = sections[INFO].size_bytes + sections[RANGES].size_bytes / 16;
-    d->most_places = sections[INFO].size_bytes + sections[LISTS].size_bytes / 18;
+    for (int i = 0; i < SECTIONS; i++) {
+        struct mr_bytes section = mr_library_file_section(file, names[i], &unpacked[i]);
+        const uint8_t *bytes = section.bytes != NULL ? section.bytes : (const uint8_t *)"";
+        sections[i] = (struct mr_cursor){bytes, bytes + section.size_bytes, false, &d->allowance};
+        d->allowance += MOST_READS * section.size_bytes;
+    }
+    d->table = table;
+    d->strings = sections[STRINGS];
+    d->lists = sections[LISTS];
+    d->ranges = sections[RANGES];
     if (mr_has_room(&table->expressions, 1, 0, &d->expression_room)) {
         table->expressions[table->expression_bytes++] = 0;
         for (uint64_t offset = 0; mr_next_unit(sections[INFO], sections[ABBREVIATIONS], &offset, &d->unit);) {

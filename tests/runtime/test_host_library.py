@@ -18,8 +18,8 @@ from tests.runtime.host_guest import FAULTS, Guest, assert_refused, compiled_gue
 from tests.support.commandline import wait_for_processor_time
 from tests.support.compiled import readelf_symbols
 from tests.support.hosts import plain_host, sanitized_host
+from tests.support.library_sections import sections_of
 from tests.support.sampling import ALL
-from tests.support.tools import need
 
 pytestmark = pytest.mark.sampled
 
@@ -218,15 +218,6 @@ def test_fault_in_lifted_code(host: Path, little: Guest, tmp_path: Path, dwarf: 
         assert "(as far as recompiled code has them" in result.stderr
 
 
-def line_table(library: Path) -> tuple[range, bool]:
-    """Return where in the file the line table is, and whether it is compressed."""
-    words = [need("readelf", "binutils"), "-SW", library]
-    listing = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-    row = next(line for line in listing.splitlines() if " .debug_line " in line).split("]")[1].split()
-    start, size = int(row[3], 16), int(row[4], 16)
-    return range(start, start + size), "C" in row[6]
-
-
 def with_many_lines(guest: Guest) -> dict[int, str]:
     """A lifted `load` that faults, beside other functions, with which the line table is worth compressing."""
     functions = fault(guest, guest.at["trap"], PLAIN_LOAD)
@@ -248,7 +239,7 @@ def test_damaged_line_table(host: Path, little: Guest, tmp_path: Path, compresse
     result = run(host, "--report", "--library", library, "--call", hex(little.at["load"]), 0x123, little.path)
     assert f"at pc 0x{little.at['trap']:08x}, address 0x00000123" in result.stderr
     data = library.read_bytes()[:-FOOTER_BYTES]
-    places, is_compressed = line_table(library)
+    places, is_compressed = sections_of(library)[".debug_line"]
     assert is_compressed is compressed
     for number, at in enumerate(places):
         for value in VALUES if ALL else VALUES[number % 3 :][:1]:
