@@ -46,7 +46,7 @@ static uint64_t read_stack(struct evaluation *e, uint64_t address, uint64_t size
 {
     uint64_t word = 0;
     uintptr_t low = e->frame->stack_low, high = e->frame->stack_high;
-    e->failed |= size_bytes > sizeof word || address < low || address > high || size_bytes > high - address;
+    e->failed |= size_bytes - 1 >= sizeof word || address < low || address > high || size_bytes > high - address;
     if (!e->failed)
         memcpy(&word, (const void *)(uintptr_t)address, size_bytes);
     return word;
