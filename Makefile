@@ -21,7 +21,7 @@ help:
 	@echo 'make fuzz-selfmod random programs that change their own code in every tier (COUNT=100 programs from SEED=1 on)'
 	@echo 'make fuzz-csmith  compare random C programs of csmith everywhere (COUNT=50 programs from SEED=1 on)'
 	@echo 'make fuzz-input   run the commands on broken programs (COUNT=20000)'
-	@echo 'make fuzz-host    the loader and the interpreter under libFuzzer (SECONDS=600 for each)'
+	@echo 'make fuzz-host    loader, interpreter and debug information under libFuzzer (SECONDS=600 for each)'
 	@echo 'make same-ir      compare the IR text of this checkout with that of a commit (BASE=main ARGS=--help)'
 	@echo 'make pass-worth   what each optimisation gains in time, size and translation (ARGS=--help)'
 	@echo 'make samples      check the committed sample programs against their sources'

@@ -1,6 +1,6 @@
-"""Runs the loader and the interpreter under libFuzzer with the sanitizers: `make fuzz-host SECONDS=600`.
+"""Runs parts of the host under libFuzzer with the sanitizers: `make fuzz-host SECONDS=600`.
 
-Enters: seconds for each of the two. Leaves: exit status 1 when one found something; the input is kept then, and its
+Enters: seconds for each of them. Leaves: exit status 1 when one found something; the input is kept then, and its
 command printed. Corpora grow in build/fuzz from one run to the next.
 """
 
@@ -11,11 +11,15 @@ import os
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from mipsrec.host_build import write_generated_headers
+from mipsrec.pipeline import open_guest
+from tests.support.compiled import library_at
+from tests.support.library_sections import contents_of
 from tests.support.paths import PREBUILT, ROOT, RUNTIME, TESTS
 from tests.support.tools import compiled, need_link, outside_pytest
 from tests.support.vectors import load_all
@@ -31,6 +35,14 @@ PROBE = "int LLVMFuzzerTestOneInput(const unsigned char *d, unsigned long n) { r
 OWN_SIGNALS = "handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:use_sigaltstack=0:"
 CODE_HEAD = 43
 """Bytes of an input of host_interp.c before its code."""
+DEBUG_SECTIONS = (".debug_info", ".debug_abbrev", ".debug_str", ".debug_loc", ".debug_ranges", ".debug_line", ".symtab")
+"""Those of an input of host_debug.c, in their order."""
+DEBUG_SEEDS = {
+    "hello": (bytes.fromhex("9108"), "hello", "*"),
+    "inlined": (bytes.fromhex("92060c940420121e31161c9f"), "crc32", "fn_00400450", "fn_004004a0"),
+    "ranges": (bytes.fromhex("9e0478563412"), "crc32", "fn_004000d0", "fn_004004a0"),
+}
+"""An expression, a sample, and which of its functions: such as LLVM inlines in one another, whole or in pieces."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +62,12 @@ TARGETS = (
                     "base/lock", "base/observe", "base/options"),
            ("-Wl,--wrap=mmap,--wrap=munmap",), {}, 1 << 16, own_signals=False),
     Target("interp", ("base/host_thread", "base/kernel_proc", "base/lock", "base/observe", "base/options", "memory/*",
-                      "cpu/interp*", "cpu/fpu*", "lifted/dispatch_table", "run/dispatch", "run/host_stack",
-                      "run/interpret", "run/waiting", "linux/abi", "linux/exception", "linux/fault",
+                      "cpu/interp*", "cpu/fpu*", "cpu/registers", "lifted/dispatch_table", "run/dispatch",
+                      "run/host_stack", "run/interpret", "run/waiting", "linux/abi", "linux/exception", "linux/fault",
                       "linux/signal_*", "linux/wait_call", "host/*/accessed", "host/*/kernel_call"),
            ("-Wl,--wrap=mr_signals_take",), {"fault": ("-Draise=fuzz_raise",)}, 512, own_signals=True),
+    Target("debug", ("lifted/debug_info", "lifted/places*", "lifted/location", "lifted/lines", "host/*/registers"),
+           (), {}, 1 << 16, own_signals=False),
 )  # fmt: skip
 
 
@@ -78,15 +92,30 @@ def build(target: Target, folder: Path) -> Path:
 
 
 def write_seeds(target: Target, corpus: Path) -> None:
-    """Give the fuzzer something to begin with: the samples, or the words of the vectors."""
+    """Give the fuzzer something to begin with: samples, recompiled ones, or the words of the vectors."""
     if target.name == "load":
         for path in (PREBUILT).glob("*/*.elf"):
             (corpus / f"{path.parent.name}-{path.stem}").write_bytes(path.read_bytes())
+        return
+    if target.name == "debug":
+        write_debug_seeds(corpus)
         return
     words = sorted({word for vector in load_all() for word in vector.code})
     for start in range(0, len(words), 16):
         code = struct.pack(f">{len(words[start : start + 16])}I", *words[start : start + 16])
         (corpus / f"vectors-{start}").write_bytes(bytes([start & 3, 0, 0x3F]) + bytes(range(CODE_HEAD - 3)) + code)
+
+
+def write_debug_seeds(corpus: Path) -> None:
+    """Write inputs of host_debug.c: the sizes of sections, of an expression and of the questions, and then these."""
+    questions = bytes(range(64))
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (expression, sample, *patterns) in DEBUG_SEEDS.items():
+            guest = open_guest(PREBUILT / "mips" / f"{sample}.elf")
+            sections = contents_of(library_at(guest, Path(folder), 2, *patterns))
+            parts = [*(sections.get(section, b"") for section in DEBUG_SECTIONS), expression, questions]
+            sizes = struct.pack(f"<{len(parts)}H", *map(len, parts))
+            (corpus / name).write_bytes(sizes + b"".join(parts))
 
 
 def fuzz(target: Target, folder: Path, seconds: int) -> bool:
@@ -95,8 +124,10 @@ def fuzz(target: Target, folder: Path, seconds: int) -> bool:
     corpus = folder / f"corpus-{target.name}"
     corpus.mkdir(exist_ok=True)
     write_seeds(target, corpus)
+    dictionary = HARNESSES / f"host_{target.name}.dict"
     words = [
         program, f"-max_total_time={seconds}", f"-max_len={target.longest}", "-timeout=10", "-rss_limit_mb=1024",
+        *([f"-dict={dictionary}"] if dictionary.exists() else ()),
         f"-artifact_prefix={folder}/{target.name}-", "-print_final_stats=1", "-verbosity=0",
         *(f"-handle_{name}={int(not target.own_signals)}" for name in ("segv", "bus", "fpe", "ill")), corpus,
     ]  # fmt: skip

@@ -138,6 +138,12 @@ uint32_t mr_library_guest_pc(uintptr_t host_pc)
     return 0;
 }
 
+uint32_t mr_library_registers(uintptr_t host_pc, const struct mr_host_frame *frame, uint32_t values[MR_PLACE_REGISTERS])
+{
+    (void)host_pc, (void)frame, (void)values;
+    return 0;
+}
+
 int mr_timer_to_guest(int host)
 {
     return host;
