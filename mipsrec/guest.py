@@ -64,7 +64,7 @@ class Guest:
     @cached_property
     def starts(self) -> Mapping[int, Callee]:
         """Starts of the functions that get lifted."""
-        return lifted_starts(self.program)
+        return lifted_starts(self.program, self.image.fr)
 
     def lift_options(self, options: Options, comments: bool = False) -> LiftOptions:
         """Return what a guest's code is generated for; raises UsageError for passes that cannot be left out."""

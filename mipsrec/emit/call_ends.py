@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..lift.ir import BlockPlan
 from ..lift.nodes import Call, Edge, Syscall
 from ..state import RA
@@ -53,7 +55,8 @@ class CallEnds:
             call = writer.fresh_label()
             writer.void(f"br i1 {flag}, label %{call}, label %{returned}")
             writer.label(call)
-        found = self._calls.call(end.to, target, self._emission.arguments(end.to.arguments), end.exposes is not None)
+        arguments, is_apart = self._emission.arguments(end.to.arguments), end.exposes is not None
+        found = self._calls.call(end.to, target, arguments, is_apart, partial(machine.registers.put_apart, end.missed))
         if flag is not None:  # where no call happened, the state alone has results
             found = self._stored(found)
         self._after_sync(end.after, end.loads, end.returned, found, returned)

@@ -262,8 +262,13 @@ class Calls:
         writer.void(f"br i1 {flag}, label %{hit}, label %{miss}, {LIKELY}")
         return hit, miss
 
-    def call(self, to: Destination, target: Value, arguments: Sequence[Value], apart: bool = False) -> Returned:
-        """Call guest pc `target` with the values of ARGUMENTS; `apart`: LLVM must not inline the callee."""
+    def call(
+        self, to: Destination, target: Value, arguments: Sequence[Value], apart: bool, on_miss: Callable[[], None]
+    ) -> Returned:
+        """Call guest pc `target` with the values of ARGUMENTS.
+
+        `apart`: LLVM must not inline the callee. `on_miss` writes what comes before the call if the guess is wrong.
+        """
         writer = self._writer
         if to.callee is None:
             return self._taken_apart(self._invoke("call", *self._unknown(target, arguments)))
@@ -276,6 +281,7 @@ class Calls:
         quick = self._invoke_lifted("call", to.callee.symbol, arguments, place=place)
         writer.void(f"br label %{done}")
         writer.label(miss)
+        on_miss()
         slow = self._invoke("call", "@call_computed", target, arguments)
         writer.void(f"br label %{done}")
         writer.label(done)

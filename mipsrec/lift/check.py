@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ..analysis import End
 from ..isa.effects import LOAD, STORE, added_constant, based_access, effects
 from .bounded_loops import is_bounded
+from .check_overwrites import overwrite_findings
 from .check_state import state_findings
 from .convention import calls_for_certain
 from .facts.safepoints import cycles_without_safepoint
@@ -24,7 +25,7 @@ def findings(plan: FunctionPlan) -> list[str]:
     found: list[str] = []
     for pc, block in plan.blocks.items():
         found += [f"block {pc:08x}: {text}" for text in _block_findings(plan, block)]
-    for check in (_sites, _safepoints, _promotion, _vectorized, state_findings):
+    for check in (_sites, _safepoints, _promotion, _vectorized, state_findings, overwrite_findings):
         found += check(plan)
     return found
 

@@ -230,13 +230,16 @@ class _Check:
         return _missing(lacking, stores, self._given, "where a jump leaves")
 
     def _call(self, block: BlockPlan, end: Call, lacking: int, defined: int) -> Iterator[str]:
-        yield from self._undefined(end.all_stores, defined, "the call stores")
+        yield from self._undefined(end.all_stores | end.missed, defined, "the call stores")
         given = 0 if _is_conditional(block) else self._given
         if self._plan.sites[block.block.start].exposed:
             yield from _missing(lacking & SAVED_BITS, end.exposes or 0, given, "for the landing pad of a call")
             if end.to.is_copied:
                 yield "contract 1: a call that a landing pad guards is replaced by its callee"
-        yield from _missing(lacking, end.all_stores, given, "at a call")
+        needless = 0 if _is_conditional(block) else self._plan.convention.needless(end.to)
+        yield from _missing(lacking, end.all_stores, given | needless, "at a call")
+        if end.to.guess is not None:
+            yield from _missing(lacking & needless, end.all_stores | end.missed, given, "where a guess is wrong")
 
     def edge(self, edge: Edge, lacking: int, defined: int) -> Iterator[str]:
         """Yield what is wrong with an edge, before which the state lacks some registers and SSA has some."""
@@ -250,7 +253,8 @@ class _Check:
             needed = self._plan.safepoints.needed.get(edge.target, ALL_BITS)
             yield from _missing(lacking & needed, edge.stores | edge.polls, 0, f"at the safepoint {where}")
         if edge.leaves:
-            yield from _missing(lacking, edge.stores, self._given, f"{where}, which leaves")
+            needless = self._plan.convention.needless(edge.leaves)
+            yield from _missing(lacking, edge.stores, self._given | needless, f"{where}, which leaves")
 
 
     def _shape(self, edge: Edge) -> Iterator[str]:

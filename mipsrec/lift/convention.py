@@ -91,7 +91,8 @@ class Callee:
 
     `copied`: loops do not call it, if it is in their module, but have its code in place. `tiny`: so do all
     callers. A function that is `cold` is written once for all its entries. `memory_resident`: the bits of the registers
-    that are in the state between blocks, of pairs both (register_file.py).
+    that are in the state between blocks, of pairs both (register_file.py). `overwrites`: those that it writes before it
+    reads them, on every way (overwrites.py).
     """
 
     symbol: str
@@ -100,6 +101,7 @@ class Callee:
     tiny: bool = False
     cold: bool = False
     memory_resident: int = 0
+    overwrites: int = 0
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,10 @@ class Convention:
     def not_in_state(self) -> int:
         """The bits of the registers that the state need not have when a callee has returned: they are returned."""
         return RESULT_BITS & ~CARRIED_BITS | self.given
+
+    def needless(self, to: Destination) -> int:
+        """Return the bits of the registers that nobody reads where control goes on as a caller has them."""
+        return to.callee.overwrites if to.callee is not None and self.options.calls == "direct" else 0
 
     def passed(self, target: int | None) -> int:
         """Return the bits of the registers that a call of a guest pc, or of an unknown one, passes as arguments."""

@@ -21,7 +21,8 @@ def edge(plan: FunctionPlan, source: int, target: int, dirty: int) -> Edge:
     has_safepoint = plan.safepoints.on_edge(source, target)
     loads, leaves, copy = 0, None, None
     if target not in plan.blocks:
-        stores, leaves = dirty & ~plan.convention.given, plan.convention.destination(target)
+        leaves = plan.convention.destination(target)
+        stores = dirty & ~(plan.convention.given | plan.convention.needless(leaves))
     else:
         stores, loads = plan.context.edge_flushes(dirty, target), plan.context.edge_loads(dirty, target)
         if (has_safepoint or stores or loads) and _is_short_return(plan, target):

@@ -142,6 +142,8 @@ class Call:
     `conditional`: it is made where the branch is taken. Of what the callee returns, SSA has the `returned`, the state
     the others.
 
+    Where the callee is guessed, `missed` is stored besides if the guess is wrong.
+
     Where a landing pad guards it, `exposes` is first stored for that, and LLVM may not put the callee in its place: a
     fault in there would find registers of both.
     """
@@ -150,6 +152,7 @@ class Call:
     to: Destination
     exposes: int | None
     stores: int
+    missed: int
     returned: int
     loads: int
     after: Edge

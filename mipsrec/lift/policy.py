@@ -19,6 +19,7 @@ from ..options import AUTO, LIGHT
 from ..profiles import Profile
 from .convention import CARRIED_BITS, SP_BIT, Callee, argument_registers, symbol_of
 from .facts.context import LARGE_FUNCTION_BLOCKS
+from .overwrites import overwritten
 
 FULL = "2"
 """What `auto` means by full effort: level 3 made no kernel faster."""
@@ -185,17 +186,21 @@ TINY_INSTRUCTIONS = 16
 call, which stores registers before and checks two words after: libraries stay as large as they are."""
 
 
-def lifted_starts(program: Program) -> Mapping[int, Callee]:
-    """Return, by start, the functions that are worth lifting: those whose first instruction is understood."""
+def lifted_starts(program: Program, fr: int = 0) -> Mapping[int, Callee]:
+    """Return, by start, the functions that are worth lifting: those whose first instruction is understood.
+
+    `fr` is the program's Status.FR.
+    """
     found = {}
     copied = copied_functions(program)
-    for start, function in program.functions.items():
-        first = function.blocks[start]
-        if first.body or first.end is not End.INTERPRET:
-            takes = argument_registers(function)
-            is_copied = start in copied
-            is_tiny = is_copied and function.instruction_count() <= TINY_INSTRUCTIONS
-            found[start] = Callee(symbol_of(function, None), takes, is_copied, is_tiny)
+    firsts = {start: function.blocks[start] for start, function in program.functions.items()}
+    lifted = [start for start, first in firsts.items() if first.body or first.end is not End.INTERPRET]
+    for start, overwrites in overwritten(program, frozenset(lifted), fr).items():
+        function = program.functions[start]
+        is_copied = start in copied
+        is_tiny = is_copied and function.instruction_count() <= TINY_INSTRUCTIONS
+        takes = argument_registers(function)
+        found[start] = Callee(symbol_of(function, None), takes, is_copied, is_tiny, overwrites=overwrites)
     return found
 
 

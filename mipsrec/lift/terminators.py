@@ -155,13 +155,15 @@ class _Ends:
         site, convention, needed = plan.sites[source], plan.convention, self._needed_after(block.block)
         is_certain = calls_for_certain(block.block)
         returned = RESULT_BITS if is_certain else 0
-        dirty = block.dirty_out
-        exposes = dirty & SAVED_BITS & ~(convention.given if is_certain else 0) if site.exposed else None
+        dirty, to = block.dirty_out & ~(convention.given if is_certain else 0), self._destination(block.block)
+        exposes = dirty & SAVED_BITS if site.exposed else None
+        stores, needless = dirty & ~(exposes or 0), convention.needless(to) if is_certain else 0
         return Call(
             conditional=not is_certain,
-            to=self._destination(block.block),
+            to=to,
             exposes=exposes,
-            stores=dirty & ~((exposes or 0) | (convention.given if is_certain else 0)),
+            stores=stores & ~needless,
+            missed=stores & needless if to.guess is not None else 0,
             returned=returned,
             loads=needed & ~returned,
             after=self.edge(source, after, returned & convention.not_in_state & ~plan.memory_resident),

@@ -96,6 +96,7 @@ def _call_lines(end: Call, source: int) -> Iterator[str]:
         "conditional": end.conditional,
         "exposes": registers_text(end.exposes) if end.exposes is not None else "",
         "stores": some(end.stores),
+        "missed": some(end.missed),
         "returned": some(end.returned),
         "loads": some(end.loads),
     }
@@ -202,9 +203,9 @@ class Ends:
     def _call(self, line: Line, lines: Lines, source: int) -> Call:
         exposes = line.registers("exposes") if line.is_there("exposes") else None
         to, conditional = self._destination(line, line.value("to")), line.has("conditional")
-        stores, returned, loads = map(line.registers, ("stores", "returned", "loads"))
+        stores, missed, returned, loads = map(line.registers, ("stores", "missed", "returned", "loads"))
         after = self._edge(lines, source)
-        return Call(conditional, to, exposes, stores, returned, loads, after)
+        return Call(conditional, to, exposes, stores, missed, returned, loads, after)
 
     def _edge(self, lines: Lines, source: int) -> Edge:
         line = lines.take("->")

@@ -85,6 +85,7 @@ def _callee_fields(callee: Callee) -> dict[str, str | bool]:
         "tiny": callee.tiny,
         "cold": callee.cold,
         "resident": some(callee.memory_resident),
+        "overwrites": some(callee.overwrites),
     }
 
 
@@ -170,7 +171,8 @@ def _read_table(line: Line) -> JumpTable:
 
 def _read_callee(line: Line) -> Callee:
     takes, copied, tiny, cold = line.registers("takes"), line.has("copied"), line.has("tiny"), line.has("cold")
-    return Callee(line.word(2), takes, copied, tiny, cold, line.registers("resident"))
+    resident, overwrites = line.registers("resident"), line.registers("overwrites")
+    return Callee(line.word(2), takes, copied, tiny, cold, resident, overwrites)
 
 
 def read_block(line: Line) -> Block:
