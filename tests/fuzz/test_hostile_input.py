@@ -102,10 +102,10 @@ def test_guests_are_harmless(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["kept"] and (tmp_path / "kept").read_text() == "as it was"
 
 
-def test_loader_under_libfuzzer(tmp_path: Path) -> None:
-    """For two seconds; the other target is only compiled here."""
+def test_readers_under_libfuzzer(tmp_path: Path) -> None:
+    """The loader and the readers of debug information, for two seconds; the interpreter is only compiled here."""
     compiler = fuzz_host.compiler_with_fuzzer()
-    loader, interpreter = fuzz_host.TARGETS
-    assert fuzz_host.fuzz(loader, tmp_path, 2)
+    loader, interpreter, debug = fuzz_host.TARGETS
+    assert fuzz_host.fuzz(loader, tmp_path, 1) and fuzz_host.fuzz(debug, tmp_path, 1)
     flags = [*fuzz_host.FLAGS, f"-I{tmp_path}", f"-I{RUNTIME}", "-fsyntax-only"]
     compiled([compiler, *flags, fuzz_host.HARNESSES / f"host_{interpreter.name}.c"])

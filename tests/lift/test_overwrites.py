@@ -40,7 +40,6 @@ CODE = Snippets(
         "1: lw $31, 28($29)\n addiu $2, $0, 1\n jr $31\n addiu $29, $29, 32",
         "reads_memory": "lw $8, 0($4)\n jr $31\n addu $2, $8, $0",
         "half": "mtc1 $4, $f0\n jr $31\n nop",
-        "links_loads": "ll $8, 0($4)\n jr $31\n addiu $2, $0, 1",
         "caller": "addiu $2, $0, 7\n addiu $3, $0, 8\n addiu $28, $0, 9\n jal result\n nop\n jr $16\n nop",
         "guesses": "lui $25, %hi(result)\n addiu $25, $25, %lo(result)\n addiu $2, $0, 7\n addiu $3, $0, 8\n"
         " jalr $25\n nop\n jr $16\n nop",
@@ -76,7 +75,6 @@ def callee(name: str) -> Callee:
         ("recursive", V0),
         ("reads_memory", V0 | T0),
         ("half", 1 << FPR_BIT),
-        ("links_loads", 0),
     ],
 )
 def test_overwritten(name: str, bits: int) -> None:
