@@ -63,3 +63,9 @@ def test_recompiled(host: Path, order: str, program: Path) -> None:
     guest = pipeline.open_guest(program)
     for level in shared_by_orders(LEVELS, order):
         run(host, program, "--library", library_at(guest, program.parent, level, *OWN))
+
+
+@pytest.mark.parametrize("memory", ["paged", "thunk"])
+def test_where_the_host_makes_the_accesses(host: Path, program: Path, memory: str) -> None:
+    library = library_at(pipeline.open_guest(program), program.parent, "2", *OWN, memory=memory)
+    run(host, program, "--library", library)

@@ -54,11 +54,11 @@ def compile_guest(folder: Path, byte_order: str, source: str, *options: str, lan
     return program
 
 
-def library_at(guest: pipeline.Guest, folder: Path, opt: int | str, *patterns: str) -> Path:
+def library_at(guest: pipeline.Guest, folder: Path, opt: int | str, *patterns: str, memory: str = "flat") -> Path:
     """Return a library of a guest at a level, of all its functions or those that shell patterns name."""
-    path = folder / f"library-{opt}.so"
+    path = folder / f"library-{opt}-{memory}.so"
     functions = guest.functions_like(list(patterns)) if patterns else None
-    pipeline.build(guest, path, pipeline.Options(opt=opt, jobs=1), functions=functions)
+    pipeline.build(guest, path, pipeline.Options(opt=opt, jobs=1, memory=memory), functions=functions)
     return path
 
 
