@@ -4,6 +4,7 @@
  * places_table.c needs. What is damaged ends the unit it is in. The rules are those of DWARF 4, section 7.5.
  */
 #include "lifted/debug_info.h"
+#include "lifted/rows.h"
 
 #include <stdlib.h>
 
@@ -14,20 +15,6 @@ enum { /* DW_AT_... */
     AT_ABSTRACT_ORIGIN = 0x31, AT_FRAME_BASE = 0x40, AT_RANGES = 0x55, AT_CALL_COLUMN = 0x57,
     AT_CALL_LINE = 0x59,
 };
-
-bool mr_has_room(void *elements, size_t element_bytes, size_t count, size_t *room)
-{
-    void **place = elements, *grown;
-    if (count < *room)
-        return true;
-    size_t more = *room == 0 ? 256 : 2 * *room;
-    grown = realloc(*place, more * element_bytes);
-    if (grown == NULL)
-        return false;
-    *place = grown;
-    *room = more;
-    return true;
-}
 
 struct mr_cursor mr_cursor_at(struct mr_cursor section, uint64_t offset)
 {

@@ -46,7 +46,5 @@ void mr_unit_end(struct mr_unit *unit);
 bool mr_read_die(const struct mr_unit *unit, struct mr_cursor *c, struct mr_die *entry);
 /* What is behind an offset in a section; nothing where that is beyond its end. */
 struct mr_cursor mr_cursor_at(struct mr_cursor section, uint64_t offset);
-/* Whether *elements, which has *room, has room for one more than count; gives it more if it can. */
-bool mr_has_room(void *elements, size_t element_bytes, size_t count, size_t *room);
 
 #endif

@@ -49,8 +49,6 @@ uint32_t mr_lines_find(struct mr_open_library *library, uint64_t file_address); 
 bool mr_lines_stored(struct mr_open_library *library, uint64_t file_address);
 /* The same for code that cannot fault: of host code that stands for no one instruction, that of what follows. */
 uint32_t mr_lines_near(struct mr_open_library *library, uint64_t file_address);
-/* How many of the elements, which are sorted by a uint32_t that each begins with, have one below the limit. */
-size_t mr_count_below(const void *elements, size_t count, size_t element_bytes, uint64_t limit);
 
 /* ---- object.c: maps a shared object, as the dynamic linker would ---- */
 struct mr_object {

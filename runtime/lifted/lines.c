@@ -7,6 +7,7 @@
  */
 #include "lifted/dwarf.h"
 #include "lifted/library.h"
+#include "lifted/rows.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -41,14 +42,8 @@ static void add_row(struct line_program *p, uint32_t line, bool ends_sequence)
         if (line != NO_LINE)
             table->rows[table->row_count - 1] = row; /* the last row of an address is the one that holds */
     } else {
-        if (table->row_count == table->row_room) {
-            size_t room = table->row_room == 0 ? 4096 : 2 * table->row_room;
-            struct mr_line_row *grown = realloc(table->rows, room * sizeof *grown);
-            if (grown == NULL)
-                return;
-            table->rows = grown;
-            table->row_room = room;
-        }
+        if (!mr_has_room(&table->rows, sizeof *table->rows, table->row_count, &table->row_room))
+            return;
         table->rows[table->row_count++] = row;
     }
     p->in_sequence = !ends_sequence;
@@ -160,12 +155,6 @@ static int compare_rows(const void *left, const void *right)
     return (l->line > r->line) - (l->line < r->line);
 }
 
-static int compare_starts(const void *left, const void *right)
-{
-    uint32_t l = *(const uint32_t *)left, r = *(const uint32_t *)right;
-    return (l > r) - (l < r);
-}
-
 static void find_starts(struct mr_open_library *library)
 {
     uint8_t *unpacked;
@@ -178,8 +167,7 @@ static void find_starts(struct mr_open_library *library)
             starts[library->lines.start_count++] = (uint32_t)symbol.st_value;
     }
     library->lines.starts = starts;
-    if (library->lines.start_count > 0)
-        qsort(starts, library->lines.start_count, sizeof *starts, compare_starts);
+    mr_sort_rows(starts, library->lines.start_count, sizeof *starts);
     free(unpacked);
 }
 
@@ -214,19 +202,6 @@ static struct mr_line_table *decoded(struct mr_open_library *library)
         pthread_mutex_unlock(&lock);
     }
     return &library->lines;
-}
-
-size_t mr_count_below(const void *elements, size_t count, size_t element_bytes, uint64_t limit)
-{
-    size_t low = 0, high = count; /* the elements before low are below the limit, those from high on are not */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (*(const uint32_t *)((const char *)elements + middle * element_bytes) < limit)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
 }
 
 /* The number of rows that begin at or below the address. */

@@ -17,6 +17,7 @@
 #include "lifted/code_files.h"
 #include "lifted/dispatch_table.h"
 #include "lifted/module_parts.h"
+#include "lifted/rows.h"
 #include "lifted/store.h"
 #include "memory/memory.h"
 

@@ -5,6 +5,7 @@
  * inlined in another, the innermost one that knows of a register counts.
  */
 #include "lifted/places.h"
+#include "lifted/rows.h"
 
 #include "mr_state.h"
 

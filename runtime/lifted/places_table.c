@@ -8,6 +8,7 @@
  */
 #include "lifted/debug_info.h"
 #include "lifted/places.h"
+#include "lifted/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -159,12 +160,6 @@ static void add_place(struct decoding *d, uint64_t low, uint64_t high, uint32_t 
         table->places[table->place_count++] = (struct mr_place_row){(uint32_t)low, (uint32_t)high, expression};
 }
 
-static int compare_firsts(const void *left, const void *right)
-{
-    uint32_t l = *(const uint32_t *)left, r = *(const uint32_t *)right;
-    return (l > r) - (l < r);
-}
-
 static void add_list(struct decoding *d, uint64_t offset)
 {
     struct mr_cursor list = mr_cursor_at(d->lists, offset);
@@ -175,7 +170,7 @@ static void add_list(struct decoding *d, uint64_t offset)
         add_place(d, low, high, keep(d, expression.at, (uint64_t)(expression.end - expression.at)));
     }
     if (d->table->place_count > first)
-        qsort(d->table->places + first, d->table->place_count - first, sizeof *d->table->places, compare_firsts);
+        mr_sort_rows(d->table->places + first, d->table->place_count - first, sizeof *d->table->places);
 }
 
 static void add_variable(struct decoding *d, const struct mr_die *entry, int64_t scope)
@@ -285,8 +280,7 @@ void mr_places_decode(const struct mr_library_file *file, struct mr_place_table 
         }
         nest_rows(table->rows, table->row_count);
     }
-    if (table->variable_count > 0)
-        qsort(table->variables, table->variable_count, sizeof *table->variables, compare_firsts);
+    mr_sort_rows(table->variables, table->variable_count, sizeof *table->variables);
     for (int i = 0; i < SECTIONS; i++)
         free(unpacked[i]);
     free(d);

@@ -70,11 +70,11 @@ static struct replaced complete_state(struct mr_state *s, uintptr_t host_pc, con
     uint32_t found[MR_PLACE_REGISTERS];
     mr_baseline_fault(s, host_pc, context);
     old.bits = mr_library_registers(host_pc, &frame, found);
-    for (unsigned n = 0; n < MR_PLACE_REGISTERS; n++) {
-        old.values[n] = GPR(s, n);
-        if ((old.bits >> n & 1) != 0)
+    for (unsigned n = 0; n < MR_PLACE_REGISTERS; n++)
+        if ((old.bits >> n & 1) != 0) {
+            old.values[n] = GPR(s, n);
             GPR(s, n) = found[n];
-    }
+        }
     return old;
 }
 
@@ -161,19 +161,19 @@ void mr_take_sent(const siginfo_t *info, void *context)
 static void on_guest_fault(struct mr_state *s, uintptr_t host_pc, const siginfo_t *info, ucontext_t *context,
                            struct mr_access_fault *fault)
 {
+    bool in_library = mr_library_contains(host_pc), overflows = is_stack_overflow((uintptr_t)info->si_addr);
     mr_host_thread.in_fault = true;
     struct replaced old = complete_state(s, host_pc, context);
     fault->pc = guest_pc_of(s, host_pc);
-    if (mr_library_contains(host_pc))
+    if (in_library)
         fault->pc = mr_first_access(fault);
     mr_host_thread.in_fault = false;
     mr_context_resume_float(context);
     /* The state is exact for interpreted code, but frames of lifted code may be waiting for what it is part of. */
-    bool frames_matter = mr_library_contains(host_pc) || mr_host_thread.nested_faults > 0;
-    fault->host_bytes = mr_library_contains(host_pc) ? mr_accessed_bytes(host_pc) : 0;
-    fault->registers_exact = !mr_library_contains(host_pc) && mr_host_thread.access_return == 0 &&
-                             !is_stack_overflow((uintptr_t)info->si_addr);
-    if (!frames_matter || is_stack_overflow((uintptr_t)info->si_addr))
+    bool frames_matter = in_library || mr_host_thread.nested_faults > 0;
+    fault->host_bytes = in_library ? mr_accessed_bytes(host_pc) : 0;
+    fault->registers_exact = !in_library && mr_host_thread.access_return == 0 && !overflows;
+    if (!frames_matter || overflows)
         mr_fault_without_frames(fault);
     mr_fault_in_lifted_code(s, fault);
     put_back(s, &old);

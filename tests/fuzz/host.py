@@ -66,7 +66,8 @@ TARGETS = (
                       "run/host_stack", "run/interpret", "run/waiting", "linux/abi", "linux/exception", "linux/fault",
                       "linux/signal_*", "linux/wait_call", "host/*/accessed", "host/*/kernel_call"),
            ("-Wl,--wrap=mr_signals_take",), {"fault": ("-Draise=fuzz_raise",)}, 512, own_signals=True),
-    Target("debug", ("lifted/debug_info", "lifted/places*", "lifted/location", "lifted/lines", "host/*/registers"),
+    Target("debug", ("lifted/debug_info", "lifted/places*", "lifted/location", "lifted/lines", "lifted/rows",
+                     "host/*/registers"),
            (), {}, 1 << 16, own_signals=False),
 )  # fmt: skip
 

@@ -18,8 +18,8 @@ static unsigned of_one_byte(const uint8_t *code, unsigned operand_bytes)
         return (opcode & 7) < 4 ? of_pair : 0;
     switch (opcode) {
     case 0x63: return 4; /* movsxd */
-    case 0x69: case 0x6b: case 0x83: return operand_bytes;
-    case 0x80: case 0x81: case 0xc0: case 0xc1: case 0xc6: case 0xc7: case 0xf6: case 0xf7: return of_pair;
+    case 0x69: case 0x6b: case 0x80: case 0x81: case 0x83: case 0xc0: case 0xc1: case 0xc6: case 0xc7: case 0xf6: case 0xf7:
+        return of_pair;
     case 0xfe: case 0xff: return extension < 2 ? of_pair : 0; /* inc, dec; the others push and jump */
     default: return (opcode >= 0x84 && opcode <= 0x8b) || (opcode >= 0xd0 && opcode <= 0xd3) ? of_pair : 0;
     }
