@@ -4,15 +4,6 @@
 #define PAGE 4096
 #define NOINLINE __attribute__((noinline))
 
-static long call(long number, long a, long b, long c)
-{
-    register long v0 __asm__("$2") = number, a0 __asm__("$4") = a, a1 __asm__("$5") = b, a2 __asm__("$6") = c;
-    register long a3 __asm__("$7") = 16; /* bytes of a signal mask */
-    __asm__ volatile("syscall" : "+r"(v0), "+r"(a3) : "r"(a0), "r"(a1), "r"(a2)
-                     : "$1", "$3", "$8", "$9", "$10", "$11", "$12", "$13", "$14", "$15", "$24", "$25", "hi", "lo", "memory");
-    return v0;
-}
-
 enum { EXIT = 4001, SETITIMER = 4104, MPROTECT = 4125, GETPID = 4020, SIGACTION = 4194 };
 enum { TRAP = 5, SEGV = 11, ALRM = 14, SIGINFO = 8 };
 
@@ -22,11 +13,6 @@ static void handle(int number, void (*handler)(int, void *, unsigned *))
 {
     struct action action = {SIGINFO, handler, {0}};
     call(SIGACTION, number, (long)&action, 0);
-}
-
-static unsigned *saved_register(unsigned *context, int number) /* its lower word in the ucontext */
-{
-    return context + 10 + 2 * number + (*(const char *)&(const short){1} == 0);
 }
 
 /* A leaf whose frame the handler's must not lie on. */

@@ -12,15 +12,6 @@
 
 typedef uint32_t word;
 
-static long call(long number, long a, long b, long c)
-{
-    register long v0 __asm__("$2") = number, a0 __asm__("$4") = a, a1 __asm__("$5") = b, a2 __asm__("$6") = c;
-    register long a3 __asm__("$7") = 16; /* bytes of a signal mask */
-    __asm__ volatile("syscall" : "+r"(v0), "+r"(a3) : "r"(a0), "r"(a1), "r"(a2)
-                     : "$1", "$3", "$8", "$9", "$10", "$11", "$12", "$13", "$14", "$15", "$24", "$25", "hi", "lo", "memory");
-    return v0;
-}
-
 enum { EXIT = 4001, MPROTECT = 4125, SIGACTION = 4194, SIGALTSTACK = 4206 };
 enum { SEGV = 11, SIGINFO = 8, ONSTACK = 0x08000000 };
 
@@ -32,14 +23,13 @@ static word pages[PAGES][PAGE / 4] __attribute__((aligned(PAGE)));
 
 static void notes_fault(int number, word *information, word *context)
 {
-    const word *words = context + 10 + (*(const char *)&(const short){1} == 0); /* the lower ones */
     struct note *note = &notes[note_count];
     (void)number;
     note_count += note_count < sizeof notes / sizeof *notes - 1;
-    note->pc = words[-2];
+    note->pc = *saved_register(context, -1);
     note->address = information[3];
     for (int i = 0; i < 32; i++)
-        note->registers[i] = words[2 * i];
+        note->registers[i] = *saved_register(context, i);
     call(MPROTECT, (long)pages, sizeof pages, 0);
     call(MPROTECT, (long)(note->address & ~(PAGE - 1)), PAGE, 3);
 }

@@ -14,7 +14,7 @@ from elftools.elf.elffile import ELFFile
 from mipsrec import pipeline
 from mipsrec.host_build import runtime_folder, write_generated_headers
 from mipsrec.target import this_target
-from tests.support.compiled import ORDERS, QEMU, compile_guest, library_at
+from tests.support.compiled import ORDERS, QEMU, compile_guest, library_at, printed
 from tests.support.paths import GUESTS
 from tests.support.tools import need
 
@@ -24,19 +24,15 @@ FUNCTIONS = (
 )  # fmt: skip
 
 
-def run(*command: str | Path) -> str:
-    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=True).stdout
-
-
 @pytest.mark.parametrize("order", ORDERS)
 def test_addresses(host: Path, order: str, tmp_path: Path) -> None:
     program = compile_guest(tmp_path, order, SOURCE.read_text(), "-static")
-    said = run(need(QEMU[order], "qemu-user"), program)
+    said = printed(need(QEMU[order], "qemu-user"), program)
     assert said.count("signal 11 code 2 at 20\n") == len(FUNCTIONS) - 1 and "of_half: signal 11 code 2 at 10\n" in said
-    assert run(host, "--engine", "interp", program) == said
+    assert printed(host, "--engine", "interp", program) == said
     for level in ("light", "2"):
         library = library_at(pipeline.open_guest(program), tmp_path, level, *FUNCTIONS)
-        assert run(host, "--library", library, program) == said
+        assert printed(host, "--library", library, program) == said
 
 
 SURELY_KNOWN = {"mov", "movzx", "movsx", "movsxd", "movbe", "add", "sub", "and", "or", "xor", "cmp", "test"}

@@ -62,6 +62,11 @@ def library_at(guest: pipeline.Guest, folder: Path, opt: int | str, *patterns: s
     return path
 
 
+def printed(*command: str | Path) -> str:
+    """Return what a command prints that ends with status 0."""
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, check=True).stdout
+
+
 def binutils(byte_order: str, tool: str, *arguments: str | Path) -> str:
     """Return the output of a tool of binutils."""
     triple = ORDERS[byte_order]
