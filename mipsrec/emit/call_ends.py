@@ -39,9 +39,8 @@ class CallEnds:
         target: Value = machine.gpr(instruction.rs) if block.target is None else block.target
         self._instructions.link(block_plan)
         self._instructions.slot()
-        self._instructions.make_current(instruction, block.terminator_pc)
-        if block_plan.link == RA:
-            self._emission.at(block.terminator_pc, block.next_pc - block.terminator_pc)
+        link_bytes = block.next_pc - block.terminator_pc if block_plan.link == RA else 0
+        self._instructions.make_current(instruction, block.terminator_pc, link_bytes)
         self._call(end, target, flag)
 
     def _call(self, end: Call, target: Value, flag: Value | None) -> None:
@@ -55,8 +54,9 @@ class CallEnds:
             call = writer.fresh_label()
             writer.void(f"br i1 {flag}, label %{call}, label %{returned}")
             writer.label(call)
+        machine.registers.hold(end.missed)
         arguments, is_apart = self._emission.arguments(end.to.arguments), end.exposes is not None
-        found = self._calls.call(end.to, target, arguments, is_apart, partial(machine.registers.put_apart, end.missed))
+        found = self._calls.call(end.to, target, arguments, is_apart, partial(machine.registers.put, end.missed))
         if flag is not None:  # where no call happened, the state alone has results
             found = self._stored(found)
         self._after_sync(end.after, end.loads, end.returned, found, returned)

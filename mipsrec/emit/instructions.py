@@ -75,10 +75,13 @@ class InstructionWriter:
         if block.delay_slot is not None:
             self._writer.lines[-1] += " (delay slot)"
 
-    def make_current(self, instruction: Instruction, pc: int) -> None:
-        """Make `instruction` the current one; `pc` is its own, or for a delay slot the branch's, as EPC has it."""
+    def make_current(self, instruction: Instruction, pc: int, column: int = 0) -> None:
+        """Make `instruction` the current one; `pc` is its own, or for a delay slot the branch's, as EPC has it.
+
+        writer.py says what a `column` means.
+        """
         current = self._machine.current
-        self._emission.at(pc)
+        self._emission.at(pc, column)
         current.pc = pc
         current.word = instruction.word
 
@@ -106,11 +109,11 @@ class InstructionWriter:
         `word`: a load that has been done, as the vector, the word's number in it and the vector's length.
         """
         machine, instruction = self._machine, op.instruction
-        self.make_current(instruction, pc)
+        self.make_current(instruction, pc, STORED if op.exposed else 0)
         does = effects(instruction.row)
         if word is None and (does.loads or does.stores):
             machine.registers.place()
-        self._store_before(op, pc)
+        self._store_before(op)
         machine.current.op = op
         assert instruction.row.meaning is not None
         if word is None:
@@ -121,11 +124,10 @@ class InstructionWriter:
         if op.stores_after:
             self._machine.registers.put(op.stores_after, volatile=True)
 
-    def _store_before(self, op: Op, pc: int) -> None:
+    def _store_before(self, op: Op) -> None:
         """Store what the handler of a fault of the instruction must find in the state."""
         if op.exposed:
             self.expose(op.stores)
-            self._emission.at(pc, STORED)
         elif op.stores:
             self._machine.registers.flush(op.stores)
 
@@ -138,10 +140,10 @@ class InstructionWriter:
     def _unaligned_word(self, op: Op, word: UnalignedWord) -> None:
         """Write both halves of a load or store of one word as one unaligned access."""
         first = op.instruction
-        self.make_current(first, op.pc)
+        self.make_current(first, op.pc, STORED if op.exposed else 0)
         machine = self._machine
         machine.registers.place()
-        self._store_before(op, op.pc)
+        self._store_before(op)
         machine.current.op = op
         base = machine.gpr(first.rs)
         if effects(first.row).loads:

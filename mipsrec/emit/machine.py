@@ -76,7 +76,7 @@ class IrMachine:
         self.gpr, self.set_gpr = registers.gpr, registers.set_gpr
         self.current_gprs = registers.current_gprs
         self.add, self.shl = integers.add, integers.shl
-        self.finish_floats, self.leave, self.way_out = guards.finish, control.leave, control.way_out
+        self.leave, self.way_out = control.leave, control.way_out
 
     @property
     def flat(self) -> FlatMemory:

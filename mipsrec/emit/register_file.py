@@ -279,21 +279,11 @@ class RegisterFile:
             elif unit.bits & stored:
                 self._store(unit, f"%s.{unit.name}, {STATE_TAG}", mark)
 
-    def put_apart(self, stored: int) -> None:
-        """Store units into the state in a branch of its own: what is loaded for that is not there in other branches."""
+    def hold(self, wanted: int) -> None:
+        """Have the values of units here, so that no later branch loads one for itself."""
         for unit in self.units.all:
-            if not unit.bits & stored:
-                continue
-            if unit.type == "word" and unit.name not in FLOAT_VARIABLES and not unit.bits & self._memory_resident:
-                value = self.cache.get(unit)
-                if value is None:
-                    value = self._writer.value(f"load i32, ptr %{unit.name}")
-                operand = value if value.__class__ is str else text(value)
-                self._writer.lines.append(f"  store i32 {operand}, ptr %s.{unit.name}, {STATE_TAG}")
-            else:
-                before = self.copy()
-                self.put(unit.bits)
-                self.restore(before)
+            if unit.bits & wanted:
+                self.get(unit)
 
     def reload(self, wanted: int) -> None:
         """Load units from the state into their allocas, if they have any."""

@@ -7,13 +7,13 @@ and sees every block.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from ..analysis import End
-from ..flow.solve import Direction, Meet, solve
+from ..flow.solve import Direction, Meet, reads_and_writes, solve
 from ..isa.effects import effects, masks
-from .convention import calls_for_certain
 from .ir import BlockPlan, FunctionPlan
-from .nodes import Branch, Destination, Goto
+from .nodes import Branch, Call, Destination, Goto
 from .text import registers_text
 
 
@@ -33,18 +33,11 @@ def overwrite_findings(plan: FunctionPlan) -> list[str]:
 
 def _stale(plan: FunctionPlan, overwrites: int) -> dict[int, int]:
     """Return, by block, the registers that some way to it has not written, of those that callers do not store."""
-    transfers = {}
+    transfers, masks_of = {}, partial(masks, fr=plan.options.fr)
     for pc, block in plan.blocks.items():
-        kept = 0 if block.block.end in (End.CALL, End.SYSCALL) else ~_written(plan, block)
-        transfers[pc] = 0, kept
+        _, written = reads_and_writes(block.block, masks_of)
+        transfers[pc] = 0, 0 if block.block.end in (End.CALL, End.SYSCALL) else ~written
     return solve(plan.graph, Direction.FORWARD, Meet.ANY, transfers, {plan.function.start: overwrites})
-
-
-def _written(plan: FunctionPlan, block: BlockPlan) -> int:
-    written = 0
-    for instruction in block.block.instructions():
-        written |= masks(instruction, plan.options.fr)[1]
-    return written
 
 
 def _block_findings(plan: FunctionPlan, block: BlockPlan, stale: int) -> Iterator[str]:
@@ -62,12 +55,11 @@ def _block_findings(plan: FunctionPlan, block: BlockPlan, stale: int) -> Iterato
 
 def _ends(plan: FunctionPlan, block: BlockPlan) -> Iterator[tuple[str, Destination | None]]:
     """Yield where other code may read registers behind the instructions of a block; None: all of them."""
-    end, convention = block.block.end, plan.convention
-    if end is End.CALL:
-        is_certain = calls_for_certain(block.block) and block.block.target is not None
-        yield "the call", convention.destination(block.block.target) if is_certain else None
-    elif isinstance(block.end, (Goto, Branch)):
-        edges = (block.end.edge,) if isinstance(block.end, Goto) else (block.end.taken, block.end.other)
+    end = block.end
+    if isinstance(end, Call):
+        yield "the call", None if end.conditional or end.to.guess is not None else end.to
+    elif isinstance(end, (Goto, Branch)):
+        edges = (end.edge,) if isinstance(end, Goto) else (end.taken, end.other)
         yield from (("the edge", edge.leaves) for edge in edges if edge.leaves is not None)
     else:
         yield "the end", None

@@ -231,12 +231,13 @@ class _Check:
 
     def _call(self, block: BlockPlan, end: Call, lacking: int, defined: int) -> Iterator[str]:
         yield from self._undefined(end.all_stores | end.missed, defined, "the call stores")
-        given = 0 if _is_conditional(block) else self._given
+        needless, given = self._plan.convention.needless(end.to), self._given
+        if _is_conditional(block):
+            needless = given = 0
         if self._plan.sites[block.block.start].exposed:
             yield from _missing(lacking & SAVED_BITS, end.exposes or 0, given, "for the landing pad of a call")
             if end.to.is_copied:
                 yield "contract 1: a call that a landing pad guards is replaced by its callee"
-        needless = 0 if _is_conditional(block) else self._plan.convention.needless(end.to)
         yield from _missing(lacking, end.all_stores, given | needless, "at a call")
         if end.to.guess is not None:
             yield from _missing(lacking & needless, end.all_stores | end.missed, given, "where a guess is wrong")
@@ -255,7 +256,6 @@ class _Check:
         if edge.leaves:
             needless = self._plan.convention.needless(edge.leaves)
             yield from _missing(lacking, edge.stores, self._given | needless, f"{where}, which leaves")
-
 
     def _shape(self, edge: Edge) -> Iterator[str]:
         plan, way = self._plan, f"the edge from {edge.source:08x} to {edge.target:08x}"

@@ -30,7 +30,7 @@ CARRIED_BITS = sum(1 << number for number in CARRIED)
 ARGUMENTS = (T9, *CARRIED)
 """General-purpose registers that come in as parameters, in order: t9, and CARRIED."""
 ARGUMENT_BITS = sum(1 << number for number in ARGUMENTS)
-SP_BIT, RA_BIT = 1 << SP, 1 << RA
+SP_BIT = 1 << SP
 SAVED_BITS = sum(1 << number for number in (*CALLEE_SAVED, RA)) | 0xFFF << FPR_BIT + 20
 """Registers that a landing pad has of the function that was interrupted: those that callees preserve, and ra."""
 RESULTS = (V0, V0 + 1, *CARRIED)

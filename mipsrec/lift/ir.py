@@ -116,8 +116,8 @@ class Op:
     """The variable of its loop that it accesses (scalar_promotion)."""
     on_exit: int = 0
     """The bits of the registers that the state lacks when it is performed (facts/dirty.py): they are stored if it
-    leaves the function. `stores` is what is stored before, for a landing pad, and `stores_after` what is stored right
-    after it."""
+    leaves the function. `stores` is what is stored before, for handlers of its fault, and `stores_after` what is stored
+    right after it."""
     stores: int = 0
     stores_after: int = 0
 

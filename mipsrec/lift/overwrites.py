@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection
+from functools import partial
 
 from ..analysis import Block, End, Function, Program
-from ..analysis.symbolic import constant_condition
-from ..isa import Flow
+from ..flow.solve import reads_and_writes
+from ..isa import Instruction
 from ..isa.effects import ALL_BITS, LAST_BIT, effects, masks
-from .convention import CARRIED_BITS
+from .convention import CARRIED_BITS, calls_for_certain
 
 KEPT = CARRIED_BITS | 1 << LAST_BIT
 """Never counted: what calls pass in host registers, and the record of the last instruction that computed."""
@@ -48,13 +49,13 @@ def _read_and_handed(function: Function, lifted: Collection[int], fr: int) -> tu
 
     It follows what is not written yet from the start on, and so sees no block behind a call.
     """
-    found, handed = 0, dict[int, int]()
+    found, handed, masks_of = 0, dict[int, int](), partial(_looks_and_writes, fr=fr)
     unwritten = {function.start: ALL_BITS & ~KEPT}
     work = [function.start]
     while work:
         block = function.blocks[work.pop()]
         before = unwritten[block.start]
-        read, written = _reads_and_writes(block, fr)
+        read, written = reads_and_writes(block, masks_of)
         after = before & ~written
         read_at_end, targets = _end(block, lifted)
         found |= before & read | after & read_at_end
@@ -70,24 +71,17 @@ def _read_and_handed(function: Function, lifted: Collection[int], fr: int) -> tu
     return found, handed
 
 
-def _reads_and_writes(block: Block, fr: int) -> tuple[int, int]:
-    """Return the bits that the instructions of a block read before they write them, and those that they write."""
-    read = written = 0
-    for instruction in block.instructions():
-        reads, writes = masks(instruction, fr)
-        if effects(instruction.row).may_leave:
-            reads = ALL_BITS
-        read |= reads & ~written
-        written |= writes
-    return read, written
+def _looks_and_writes(instruction: Instruction, fr: int) -> tuple[int, int]:
+    """Return the bits that an instruction reads, or other code where it may leave, and those that it writes."""
+    reads, writes = masks(instruction, fr)
+    return ALL_BITS if effects(instruction.row).may_leave else reads, writes
 
 
 def _end(block: Block, lifted: Collection[int]) -> tuple[int, list[int]]:
     """Return what the end of a block reads itself, and where control surely goes on: at one of some pcs."""
     if block.end is End.CALL and block.target in lifted:
-        assert block.terminator is not None and block.target is not None
-        may_skip = block.terminator.row.flow is Flow.BRANCH and constant_condition(block.terminator) is None
-        return ALL_BITS if may_skip else 0, [block.target]
+        assert block.target is not None
+        return 0 if calls_for_certain(block) else ALL_BITS, [block.target]
     if block.end is End.FALL:
         return 0, [block.next_pc]
     if block.end in (End.BRANCH, End.JUMP) and block.target is not None:

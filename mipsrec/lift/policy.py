@@ -251,6 +251,5 @@ def with_cold(
         if start not in memory_resident and Graph.whole(program.functions[start]).has_inner_loops():
             found[start] = replace(found[start], cold=True)
         else:
-            in_ssa = COLD_IN_SSA
-            found[start] = replace(found[start], cold=True, memory_resident=ALL_BITS & ~in_ssa)
+            found[start] = replace(found[start], cold=True, memory_resident=ALL_BITS & ~COLD_IN_SSA)
     return found

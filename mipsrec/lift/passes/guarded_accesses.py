@@ -5,8 +5,8 @@ Sets: `Op.exposed` and `Op.volatile` of these accesses, and `CallSite.exposed` o
 Keeps: a landing pad goes on with the registers that callees preserve, and with memory, as MIPS has them at the access.
 The handler of a fault may throw (-fnon-call-exceptions, which Ada and Go compilers use always): the unwinder takes
 these registers of the innermost function from the signal's frame, that is from the state. So they are in the state
-before such an access, and LLVM drops and moves no store over it. A call counts, too: LLVM may put the callee in its
-place, and drop the stores before it.
+before such an access, and LLVM drops and moves no store over it. A call counts, too: LLVM drops no store before it,
+and does not inline the callee.
 Off when: the function has no landing pads.
 """
 
