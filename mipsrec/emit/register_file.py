@@ -282,7 +282,7 @@ class RegisterFile:
     def hold(self, wanted: int) -> None:
         """Have the values of units here, so that no later branch loads one for itself."""
         for unit in self.units.all:
-            if unit.bits & wanted:
+            if unit.bits & wanted and (unit not in self.cache or unit in self.halves):
                 self.get(unit)
 
     def reload(self, wanted: int) -> None:

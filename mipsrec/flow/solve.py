@@ -24,10 +24,11 @@ OnEdge = Callable[[Node, Node, int], int]
 def reads_and_writes(block: Block, masks_of: Callable[[Instruction], tuple[int, int]]) -> tuple[int, int]:
     """Return the bits that a block reads before it writes them, and those that it writes in any case.
 
-    `masks_of` gives what one instruction reads and writes.
+    `masks_of` gives what one instruction reads and writes. A branch that is left to the interpreter, with its slot, is
+    no part of the block.
     """
     read = written = 0
-    for instruction in block.instructions():
+    for instruction in block.instructions() if block.terminator is not None else block.body:
         reads, writes = masks_of(instruction)
         read |= reads & ~written
         written |= writes

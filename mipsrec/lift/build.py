@@ -16,6 +16,7 @@ from .check import findings
 from .convention import SP_BIT, Callee, Convention, calls_for_certain, may_unwind
 from .facts.context import StateContext
 from .facts.dirty import note_dirty
+from .facts.needed import find_needed
 from .facts.safepoints import find_safepoints
 from .facts.shared_switches import shares_switch
 from .ir import BlockPlan, CallSite, FunctionPlan
@@ -61,12 +62,13 @@ def undecided_plan(
     convention = Convention(options, callee)
     sites = _Sites(function, convention, memory_resident, function.start in entries)
     found = {pc: sites.of(function.blocks[pc]) for pc in graph.order}
+    needed = find_needed(graph, units, convention)
     return FunctionPlan(
         graph, options, units, convention, memory_resident,
         blocks={pc: BlockPlan.of(function.blocks[pc]) for pc in graph.order},
         sites=found,
-        context=StateContext(graph, units, found, convention.given, memory_resident),
-        safepoints=find_safepoints(graph, options),
+        context=StateContext(graph, units, found, convention.entered(entries, function.start), needed, memory_resident),
+        safepoints=find_safepoints(graph, needed),
         pair_forms=whole_pairs(graph.order),
     )  # fmt: skip
 

@@ -1,8 +1,10 @@
 """Three contracts of a plan, about every way through it.
 
 1. The state has every register that other code may look for there, wherever it may look.
-2. Every register that is read or stored has been loaded, or written and saved, on all ways to there.
-3. Edges lead where the function goes, have the safepoints that were found, and leave it where the target is none of it.
+2. Every register that is read or stored has been loaded, or written and saved, on all ways to there. So has one that
+   is read in the state, if it is there between blocks.
+3. Blocks perform their instructions once each, in order. Edges lead where the function goes, have the safepoints that
+   were found, and leave it where the target is none of it.
 
 Enters: a plan. Leaves: what breaks a contract, one line for each finding. What the state lacks, and what is in SSA, is
 computed here from the effects of instructions and from what the nodes say is stored and loaded. facts/context.py and
@@ -29,7 +31,7 @@ from .text import registers_text
 
 def state_findings(plan: FunctionPlan) -> list[str]:
     """Return where a plan breaks one of the contracts."""
-    check = _Check(plan)
+    check = StateCheck(plan)
     found = []
     for pc, block in plan.blocks.items():
         if block.end is None:
@@ -83,14 +85,15 @@ def _missing(bits: int, stored: int, allowed: int, where: str) -> Iterator[str]:
         yield f"contract 1: the state lacks {registers_text(missing)} {where}"
 
 
-class _Check:
+class StateCheck:
     """What the state lacks, and what is in SSA, at the start of each block; and what is wrong with one block."""
 
     def __init__(self, plan: FunctionPlan) -> None:
         self._plan = plan
         self._given = plan.convention.given
+        self._entered = plan.convention.entered(plan.graph.entries, plan.function.start)
         entries, forward = plan.graph.entries, Direction.FORWARD
-        before = dict.fromkeys(entries, self._given & plan.in_ssa)
+        before = dict.fromkeys(entries, self._entered & plan.in_ssa)
         self.lacking: dict[int, int] = solve(plan.graph, forward, Meet.ANY, _same, before, self._lacking_on)
         before = dict.fromkeys(entries, plan.context.entry_loads)
         self.defined: dict[int, int] = solve(plan.graph, forward, Meet.ALL, _same, before, self._defined_on)
@@ -104,7 +107,7 @@ class _Check:
         for edge, begin in _ways(self._plan, block):
             if edge.target == target and edge.copy is None:
                 after |= self._lacking_after(block, begin, at_end) & ~(edge.stores | edge.loads)
-        return after & self._plan.in_ssa
+        return after
 
     def _defined_on(self, source: int, target: int, defined: int) -> int:
         """Return what is in SSA at `target` for what is at the start of `source`."""
@@ -117,10 +120,16 @@ class _Check:
 
     def _lacking_after(self, block: BlockPlan, begin: _From, at_end: int) -> int:
         """Return what the state lacks where an edge begins."""
+        end, in_state = block.end, self._plan.memory_resident
         if begin is _From.END:
-            return at_end
-        is_certain = begin is _From.CALL and not _is_conditional(block)
-        return RESULT_BITS & self._plan.convention.not_in_state if is_certain else 0
+            assert isinstance(end, (Goto, Branch, Jump))
+            return at_end & ~(in_state & end.saves)
+        if not isinstance(end, Call) or end.conditional:
+            return 0
+        convention = self._plan.convention
+        known = end.all_stores | RESULT_BITS | convention.handed(end.to) | convention.needless(end.to)
+        left = at_end & ~known & convention.ignored(end.to, block.block)
+        return left | RESULT_BITS & convention.not_in_state & ~(in_state & end.returned)
 
     def _defined_after(self, block: BlockPlan, begin: _From, at_end: int) -> int:
         """Return what is in SSA where an edge begins."""
@@ -178,25 +187,34 @@ class _Check:
 
     def block(self, block: BlockPlan, lacking: int, defined: int) -> Iterator[str]:
         """Yield what is wrong with a block, on the way into which the state lacks some registers and SSA has some."""
+        performed = block.block.body_and_slot() if block.slot is not None else block.block.body
+        if [op.instruction for op in block.ops] != performed:
+            yield "contract 3: it does not perform its instructions once each, in their order"
         yield from self._instructions(block, lacking, defined)
         lacking, defined = self.lacking_at_end(block, lacking), self._defined_at_end(block, defined)
         if block.block.terminator is not None and block.slot is None:
             yield from self._undefined(self._plan.units.masks(block.block.terminator)[0], defined, "the end reads")
         yield from self._end(block, lacking, defined)
         for edge, begin in _ways(self._plan, block):
-            after = self._lacking_after(block, begin, lacking) & self._plan.in_ssa
+            after = self._lacking_after(block, begin, lacking)
             yield from self.edge(edge, after, self._defined_after(block, begin, defined))
 
     def _instructions(self, block: BlockPlan, lacking: int, defined: int) -> Iterator[str]:
         masks = self._plan.units.masks
+        stale = lacking & self._plan.memory_resident
         for op, before, after in self._steps(block, lacking):
             reads, writes = masks(op.instruction)
+            if reads & stale:
+                what = f"{op.pc:08x} reads {registers_text(reads & stale)}"
+                yield f"contract 2: {what}, which some way to it has not saved"
+            stale &= ~writes
             if op is block.slot and block.block.terminator is not None:
                 yield from self._undefined(masks(block.block.terminator)[0], defined, "the end reads")
             defined |= self._linked(block, op)
             yield from self._undefined(reads, defined, f"{op.pc:08x} reads")
             yield from self._undefined(op.stores | op.on_exit, defined, f"{op.pc:08x} may store")
-            yield from _missing(before, op.on_exit, 0, f"if {op.pc:08x} leaves")
+            if effects(op.instruction.row).may_leave:
+                yield from _missing(before, op.on_exit, 0, f"if {op.pc:08x} leaves")
             if op.exposed:
                 yield from _missing(before & SAVED_BITS, 0, 0, f"for the landing pad of {op.pc:08x}")
             if self._is_by_host(op) and not any(op is block.ops[word.second] for word in block.unaligned.values()):
@@ -231,7 +249,8 @@ class _Check:
 
     def _call(self, block: BlockPlan, end: Call, lacking: int, defined: int) -> Iterator[str]:
         yield from self._undefined(end.all_stores | end.missed, defined, "the call stores")
-        needless, given = self._plan.convention.needless(end.to), self._given
+        convention, given = self._plan.convention, self._given
+        needless = convention.ignored(end.to, block.block) | convention.handed(end.to)
         if _is_conditional(block):
             needless = given = 0
         if self._plan.sites[block.block.start].exposed:
@@ -250,12 +269,13 @@ class _Check:
             yield from self.block(edge.copy, lacking, defined)
             return
         yield from self._undefined(edge.stores, defined, f"the edge to {edge.target:08x} stores")
+        needless = self._plan.convention.needless(edge.leaves) if edge.leaves else 0
         if edge.has_safepoint:
-            needed = self._plan.safepoints.needed.get(edge.target, ALL_BITS)
+            needed = self._plan.safepoints.needed.at(edge.target) & ~needless
             yield from _missing(lacking & needed, edge.stores | edge.polls, 0, f"at the safepoint {where}")
         if edge.leaves:
-            needless = self._plan.convention.needless(edge.leaves)
-            yield from _missing(lacking, edge.stores, self._given | needless, f"{where}, which leaves")
+            handed = self._plan.convention.handed(edge.leaves)
+            yield from _missing(lacking, edge.stores, handed | needless, f"{where}, which leaves")
 
     def _shape(self, edge: Edge) -> Iterator[str]:
         plan, way = self._plan, f"the edge from {edge.source:08x} to {edge.target:08x}"

@@ -6,7 +6,7 @@ Enters: a function. Leaves: the registers that it takes, and its symbol.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..analysis import Block, End, Function
@@ -30,7 +30,7 @@ CARRIED_BITS = sum(1 << number for number in CARRIED)
 ARGUMENTS = (T9, *CARRIED)
 """General-purpose registers that come in as parameters, in order: t9, and CARRIED."""
 ARGUMENT_BITS = sum(1 << number for number in ARGUMENTS)
-SP_BIT = 1 << SP
+SP_BIT, T9_BIT, RA_BIT = 1 << SP, 1 << T9, 1 << RA
 SAVED_BITS = sum(1 << number for number in (*CALLEE_SAVED, RA)) | 0xFFF << FPR_BIT + 20
 """Registers that a landing pad has of the function that was interrupted: those that callees preserve, and ra."""
 RESULTS = (V0, V0 + 1, *CARRIED)
@@ -71,6 +71,14 @@ def calls_for_certain(block: Block) -> bool:
     return instruction.row.flow is not Flow.BRANCH or constant_condition(instruction) is not None
 
 
+def links_to_next(block: Block) -> bool:
+    """Return whether a block calls without a condition, and ra then has the pc of the next block."""
+    instruction, slot = block.terminator, block.delay_slot
+    if instruction is None or not calls_for_certain(block) or instruction.link_register() != RA:
+        return False
+    return slot is None or not masks(slot, 0)[1] & RA_BIT
+
+
 def may_unwind(function: Function) -> bool:
     """Return whether a function sets sp otherwise than by constants and jumps elsewhere by a register, as longjmp does.
 
@@ -92,7 +100,7 @@ class Callee:
     `copied`: loops do not call it, if it is in their module, but have its code in place. `tiny`: so do all
     callers. A function that is `cold` is written once for all its entries. `memory_resident`: the bits of the registers
     that are in the state between blocks, of pairs both (register_file.py). `overwrites`: those that it writes before it
-    reads them, on every way (overwrites.py).
+    reads them, on every way; `ignores`: these, and those that it may leave as they are (overwrites.py).
     """
 
     symbol: str
@@ -102,6 +110,12 @@ class Callee:
     cold: bool = False
     memory_resident: int = 0
     overwrites: int = 0
+    ignores: int = 0
+
+    @property
+    def takes_t9(self) -> bool:
+        """Whether it takes t9, which direct calls then leave out of the state."""
+        return bool(self.takes & T9_BIT)
 
 
 @dataclass(frozen=True)
@@ -125,9 +139,31 @@ class Convention:
         """The bits of the registers that the state need not have when a callee has returned: they are returned."""
         return RESULT_BITS & ~CARRIED_BITS | self.given
 
+    def entered(self, entries: Sequence[int], start: int) -> int:
+        """Return the bits of the registers that the state need not have where a function begins, given its entries."""
+        own = self.direct(start) if list(entries) == [start] and self.options.calls == "direct" else None
+        return self.given | (own.takes & T9_BIT if own is not None else 0)
+
+    def handed(self, to: Destination) -> int:
+        """Return the bits of the registers that a direct call of a destination hands over in host registers alone.
+
+        A callee that takes t9 stores it where other code may look, as if it had written t9 itself.
+        """
+        is_direct = to.callee is not None and self.options.calls == "direct"
+        return self.given | (to.callee.takes & T9_BIT if is_direct and to.callee is not None else 0)
+
     def needless(self, to: Destination) -> int:
         """Return the bits of the registers that nobody reads where control goes on as a caller has them."""
         return to.callee.overwrites if to.callee is not None and self.options.calls == "direct" else 0
+
+    def ignored(self, to: Destination, block: Block) -> int:
+        """Return the bits of the registers that nobody reads before the call of a block has come back.
+
+        The needless ones are among them. A callee that is to return to other code leaves it the others.
+        """
+        if to.callee is None or self.options.calls != "direct":
+            return 0
+        return to.callee.ignores if links_to_next(block) else to.callee.overwrites
 
     def passed(self, target: int | None) -> int:
         """Return the bits of the registers that a call of a guest pc, or of an unknown one, passes as arguments."""

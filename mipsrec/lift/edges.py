@@ -7,7 +7,6 @@ plain, or else as a block of its own.
 from __future__ import annotations
 
 from ..analysis import End
-from ..isa.effects import ALL_BITS
 from .facts.dirty import with_dirty
 from .ir import FunctionPlan
 from .nodes import Edge
@@ -18,16 +17,18 @@ MAX_COPIED_RETURN = 24
 
 def edge(plan: FunctionPlan, source: int, target: int, dirty: int) -> Edge:
     """Return the edge between two blocks, `dirty` being the register bits that are dirty on it."""
-    has_safepoint = plan.safepoints.on_edge(source, target)
+    has_safepoint, needed = plan.safepoints.on_edge(source, target), plan.context.needed.at(target)
     loads, leaves, copy = 0, None, None
     if target not in plan.blocks:
         leaves = plan.convention.destination(target)
-        stores = dirty & ~(plan.convention.given | plan.convention.needless(leaves))
+        dirty &= needed & ~plan.convention.needless(leaves)
+        stores = dirty & ~plan.convention.handed(leaves)
     else:
+        dirty &= needed
         stores, loads = plan.context.edge_flushes(dirty, target), plan.context.edge_loads(dirty, target)
         if (has_safepoint or stores or loads) and _is_short_return(plan, target):
             copy = with_dirty(plan, plan.blocks[target], dirty)
-    polls = dirty & ~stores & plan.safepoints.needed.get(target, ALL_BITS) if has_safepoint else 0
+    polls = dirty & ~stores if has_safepoint else 0
     return Edge(source, target, dirty, stores, loads, has_safepoint, polls, leaves, copy)
 
 

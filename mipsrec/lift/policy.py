@@ -19,7 +19,7 @@ from ..options import AUTO, LIGHT
 from ..profiles import Profile
 from .convention import CARRIED_BITS, SP_BIT, Callee, argument_registers, symbol_of
 from .facts.context import LARGE_FUNCTION_BLOCKS
-from .overwrites import overwritten
+from .overwrites import ignored, overwritten
 
 FULL = "2"
 """What `auto` means by full effort: level 3 made no kernel faster."""
@@ -195,12 +195,14 @@ def lifted_starts(program: Program, fr: int = 0) -> Mapping[int, Callee]:
     copied = copied_functions(program)
     firsts = {start: function.blocks[start] for start, function in program.functions.items()}
     lifted = [start for start, first in firsts.items() if first.body or first.end is not End.INTERPRET]
-    for start, overwrites in overwritten(program, frozenset(lifted), fr).items():
+    overwrites = overwritten(program, frozenset(lifted), fr)
+    for start, ignores in ignored(program, overwrites, fr).items():
         function = program.functions[start]
         is_copied = start in copied
         is_tiny = is_copied and function.instruction_count() <= TINY_INSTRUCTIONS
         takes = argument_registers(function)
-        found[start] = Callee(symbol_of(function, None), takes, is_copied, is_tiny, overwrites=overwrites)
+        symbol, never_read = symbol_of(function, None), (overwrites[start], ignores)
+        found[start] = Callee(symbol, takes, is_copied, is_tiny, False, 0, *never_read)
     return found
 
 

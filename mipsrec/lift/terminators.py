@@ -58,12 +58,13 @@ def _entry(plan: FunctionPlan) -> Entry:
     start, loads = plan.function.start, plan.context.entry_loads
     has_entries = plan.graph.entries != [start]
     passed = CARRIED_BITS if has_entries else plan.units.arguments
+    entered = plan.convention.entered(plan.graph.entries, start)
     takes = loads & passed
     comes_back = has_entries or any(start in targets for targets in plan.graph.successors.values())
     return Entry(
         takes=takes,
         gives=0 if comes_back else passed & plan.memory_resident,
-        stores=CARRIED_BITS & plan.memory_resident,
+        stores=(CARRIED_BITS | entered) & plan.memory_resident,
         loads=loads & ~takes,
     )
 
@@ -97,7 +98,8 @@ class _Ends:
 
     def _saves(self, pc: int, dirty: int) -> int:
         """Return what successors need, and what stubs of edges out of the function store or pass."""
-        return self._plan.context.live_out[pc] | dirty | SP_BIT | self._plan.memory_resident
+        context = self._plan.context
+        return context.live_out[pc] | (dirty | self._plan.memory_resident) & context.needed.after(pc) | SP_BIT
 
     def _goto(self, block: BlockPlan) -> Goto:
         target = block.block.next_pc if block.block.end is End.FALL else block.block.target
@@ -154,10 +156,13 @@ class _Ends:
         plan, source, after = self._plan, block.block.start, block.block.next_pc
         site, convention, needed = plan.sites[source], plan.convention, self._needed_after(block.block)
         is_certain = calls_for_certain(block.block)
-        returned = RESULT_BITS if is_certain else 0
+        dead = plan.memory_resident & ~plan.context.needed.at(after)
+        returned = RESULT_BITS & ~dead if is_certain else 0
         dirty, to = block.dirty_out & ~(convention.given if is_certain else 0), self._destination(block.block)
         exposes = dirty & SAVED_BITS if site.exposed else None
-        stores, needless = dirty & ~(exposes or 0), convention.needless(to) if is_certain else 0
+        ignored = convention.ignored(to, block.block) & ~plan.context.needed.at(after)
+        unread = convention.needless(to) | convention.handed(to) | ignored  # in the state
+        stores, needless = dirty & ~(exposes or 0), unread if is_certain else 0
         return Call(
             conditional=not is_certain,
             to=to,

@@ -1,4 +1,4 @@
-"""What functions overwrite: what they write before anything may read it, on every way from their start."""
+"""What functions overwrite, and what they ignore: what nobody reads as their callers have it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from dataclasses import replace
 import pytest
 
 from mipsrec.isa.effects import ALL_BITS, FPR_BIT
+from mipsrec.lift.check import findings
 from mipsrec.lift.check_overwrites import overwrite_findings
 from mipsrec.lift.check_state import state_findings
 from mipsrec.lift.convention import Callee
 from mipsrec.lift.ir import FunctionPlan
-from mipsrec.lift.nodes import Call
+from mipsrec.lift.nodes import Call, Return
 from mipsrec.lift.overwrites import KEPT
 from tests.lift.plans import R, Snippets
 
-V0, V1, T0, T1, T9, GP = R[2], R[3], R[8], R[9], R[25], R[28]
+V0, V1, T0, T1, T8, T9, GP = R[2], R[3], R[8], R[9], R[24], R[25], R[28]
 
 CODE = Snippets(
     {
@@ -41,6 +42,18 @@ CODE = Snippets(
         "reads_memory": "lw $8, 0($4)\n jr $31\n addu $2, $8, $0",
         "half": "mtc1 $4, $f0\n jr $31\n nop",
         "caller": "addiu $2, $0, 7\n addiu $3, $0, 8\n addiu $28, $0, 9\n jal result\n nop\n jr $16\n nop",
+        "spares": "addiu $3, $0, 8\n addiu $24, $0, 9\n addu $16, $31, $0\n jal result\n nop\n addiu $24, $0, 1\n"
+        " jr $16\n addiu $3, $0, 2",
+        "reads_later": "addiu $24, $0, 9\n addu $16, $31, $0\n jal result\n nop\n addu $2, $2, $24\n jr $16\n"
+        " addiu $24, $0, 1",
+        "moves_sp": "lw $29, 0($4)\n jr $31\n nop",
+        "returns_elsewhere": "lw $31, 0($4)\n jr $31\n nop",
+        "goes_to_that": "j returns_elsewhere\n nop",
+        "hands_on": "addiu $8, $0, 7\n addu $16, $31, $0\n jal reads_first\n nop\n jr $16\n addiu $8, $0, 1",
+        "takes_t9": "jr $31\n addu $2, $25, $0",
+        "reads_memory_and_traps": "lw $2, 0($4)\n teq $4, $5\n jr $31\n nop",
+        "passes_t9": "addu $16, $31, $0\n addiu $25, $0, 1\n jal takes_t9\n nop\n addiu $25, $0, 2\n"
+        " jal reads_memory_and_traps\n nop\n addu $31, $16, $0\n jr $31\n nop",
         "guesses": "lui $25, %hi(result)\n addiu $25, $25, %lo(result)\n addiu $2, $0, 7\n addiu $3, $0, 8\n"
         " jalr $25\n nop\n jr $16\n nop",
     }
@@ -81,6 +94,33 @@ def test_overwritten(name: str, bits: int) -> None:
     assert callee(name).overwrites == bits
 
 
+@pytest.mark.parametrize(
+    ("name", "bits"),
+    [
+        ("result", V0 | V1 | T0 | T1 | T9 | GP),
+        ("reads_first", V1 | T1 | T9 | GP),
+        ("one_way", V0 | V1 | T0 | T1 | T9 | GP),
+        ("in_slot", V0 | V1 | T0 | T1 | T9 | GP),
+        ("traps", 0),
+        ("traps_after", V0),
+        ("system_call", V0),
+        ("loop", V0 | V1 | T0 | T1 | T9 | GP),
+        ("calls_known", V0 | T0),
+        ("calls_unknown", T0),
+        ("calls_maybe", T0),
+        ("goes_on", V0 | V1 | T0 | T1 | T9 | GP),
+        ("recursive", V0),
+        ("moves_sp", V0 | V1 | T0 | T1 | T9 | GP),
+        ("returns_elsewhere", 0),
+        ("goes_to_that", 0),
+    ],
+)
+def test_ignored(name: str, bits: int) -> None:
+    found = callee(name)
+    assert found.ignores & (V0 | V1 | T0 | T1 | T9 | GP) == bits
+    assert found.overwrites & ~found.ignores == 0
+
+
 def end_of(plan: FunctionPlan) -> Call:
     return next(block.end for block in plan.blocks.values() if isinstance(block.end, Call))
 
@@ -88,7 +128,7 @@ def end_of(plan: FunctionPlan) -> Call:
 def test_a_call_leaves_out_what_the_callee_overwrites() -> None:
     plan = CODE.plan("caller")
     end = end_of(plan)
-    assert end.stores == V1 | GP and end.missed == 0
+    assert end.stores == V1 | T9 | GP and end.missed == 0
     assert state_findings(plan) == []
 
 
@@ -103,17 +143,31 @@ def test_other_calls_store_all(calls: str) -> None:
     assert end_of(CODE.plan("caller", calls=calls)).stores & (V0 | V1 | GP) == V0 | V1 | GP
 
 
+def test_a_call_leaves_out_what_is_ignored_and_then_overwritten() -> None:
+    assert end_of(CODE.plan("spares")).stores == T9  # which `jr $16` hands on
+    assert end_of(CODE.plan("reads_later")).stores == T8 | T9
+    for name in "spares", "reads_later":
+        assert findings(CODE.plan(name)) == []
+
+
 def broken(plan: FunctionPlan, **fields: int) -> list[str]:
     """Return what the checks say of a plan whose call has other fields."""
     block = next(block for block in plan.blocks.values() if isinstance(block.end, Call))
     assert isinstance(block.end, Call)
     block.end = replace(block.end, **fields)
-    return state_findings(plan)
+    return findings(plan)
 
 
 def test_a_register_that_the_callee_reads_is_missed() -> None:
-    found = broken(CODE.plan("caller"), stores=GP)
-    assert len(found) == 1 and "contract 1: the state lacks v1 at a call" in found[0]
+    found = broken(CODE.plan("hands_on"), stores=T9)
+    assert len(found) == 1 and "contract 1: the state lacks t0 at a call" in found[0]
+
+
+def test_a_register_that_is_read_after_the_call_is_missed() -> None:
+    found = broken(CODE.plan("reads_later"), stores=T9)
+    assert found and all("contract 4: it reads t8, which was not stored for a call" in line for line in found)
+    found = broken(CODE.plan("caller"), stores=GP | T9)
+    assert any("contract 4: the end passes on v1, which was not stored for a call" in line for line in found)
 
 
 def test_a_wrong_guess_that_stores_too_little() -> None:
@@ -125,17 +179,49 @@ def test_a_wrong_guess_that_stores_too_little() -> None:
     ("name", "said"),
     [
         ("reads_first", "it reads t0, which callers need not have stored"),
-        ("one_way", "the end passes on v1 t0"),
+        ("one_way", "the return passes on v1 t0"),
         ("traps", "it may leave without v1 t0"),
         ("calls_unknown", "the call passes on v1"),
         ("goes_on", "the edge passes on v1"),
-        ("calls_known", "the call passes on v1"),
+        ("calls_known", "the return passes on v1"),
     ],
 )
 def test_a_function_that_is_said_to_overwrite_more(name: str, said: str) -> None:
     plan = CODE.plan(name)
     assert overwrite_findings(plan) == []
-    more = replace(callee(name), overwrites=callee(name).overwrites | T0 | V1)
+    more = replace(callee(name), overwrites=callee(name).overwrites | T0 | V1, ignores=callee(name).ignores | T0 | V1)
     others = plan.convention.callee
     plan.convention = replace(plan.convention, callee=lambda pc: more if pc == plan.function.start else others(pc))
     assert any(f"contract 4: {said}" in line for line in overwrite_findings(plan)), overwrite_findings(plan)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("reads_first", "it reads t0, which callers need not have stored"),
+        ("traps", "it may leave without"),
+        ("calls_unknown", "the call passes on v1"),
+        ("returns_elsewhere", "the return passes on v1 t0"),
+        ("goes_to_that", "the edge passes on v1 t0"),
+    ],
+)
+def test_a_function_that_is_said_to_ignore_more(name: str, said: str) -> None:
+    plan = CODE.plan(name)
+    more = replace(callee(name), ignores=callee(name).ignores | T0 | V1)
+    others = plan.convention.callee
+    plan.convention = replace(plan.convention, callee=lambda pc: more if pc == plan.function.start else others(pc))
+    assert any(f"contract 4: {said}" in line for line in overwrite_findings(plan)), overwrite_findings(plan)
+
+
+def test_a_callee_that_takes_t9_stores_it() -> None:
+    """Its parameter is as if it had written t9 itself; a callee that does not take t9 finds it in the state."""
+    plan = CODE.plan("passes_t9")
+    ends = {block.end.to.pc: block.end for block in plan.blocks.values() if isinstance(block.end, Call)}
+    stored = {pc: end.stores & T9 for pc, end in ends.items()}
+    assert stored == {CODE.plan("takes_t9").function.start: 0, CODE.plan("reads_memory_and_traps").function.start: T9}
+    assert findings(plan) == []
+    taker = CODE.plan("takes_t9")
+    (block,) = taker.blocks.values()
+    assert isinstance(block.end, Return) and block.end.stores & T9 and findings(taker) == []
+    block.end = replace(block.end, stores=0)
+    assert any("contract 1: the state lacks t9 at a return" in line for line in findings(taker))

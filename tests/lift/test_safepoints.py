@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mipsrec.isa.effects import ALL_BITS
 from mipsrec.lift import bounded_loops
 from mipsrec.lift.bounded_loops import MAX_SHORT_LOOP_BLOCKS, fewest_values
 from mipsrec.lift.facts import safepoints
@@ -186,15 +187,16 @@ def test_many_loops(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_registers_that_a_handler_may_read() -> None:
     plan = CODE.plan("needs")
-    needed = plan.safepoints.needed[plan.function.start]
+    needed = plan.safepoints.needed.at(plan.function.start)
     assert needed & (R[8] | R[9] | R[10] | R[4] | R[16]) == R[10] | R[4] | R[16]  # a return reads all
-    (needed,) = CODE.plan("traps").safepoints.needed.values()
+    plan = CODE.plan("traps")
+    needed = plan.safepoints.needed.at(plan.function.start)
     assert needed & R[8] == 0 and needed & R[9]  # a trap shows what is not written first
 
 
 def test_instrumented_code_shows_all_registers() -> None:
     plan = CODE.plan("needs", calls="instrumented")
-    assert plan.safepoints.edges and plan.safepoints.needed == {}
+    assert plan.safepoints.edges and plan.safepoints.needed.at(plan.function.start) == ALL_BITS
 
 
 def test_calls_of_functions_further_up() -> None:

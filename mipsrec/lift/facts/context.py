@@ -25,6 +25,7 @@ from ...flow.solve import Direction, Meet, solve
 from ..convention import RESULT_BITS, SP_BIT, lowers_sp
 from ..ir import CallSite
 from ..units import Units
+from .needed import Needed
 
 _SYNCING = (End.CALL, End.SYSCALL)
 
@@ -37,7 +38,7 @@ class StateContext:
     """Data flow over the blocks of one function: dirty units forwards, live units backwards.
 
     `sites` say how control leaves at the end of each block; `entered` are the bits that are dirty at the entries. Those
-    of `memory_resident` are neither dirty nor live between blocks.
+    of `memory_resident` are neither dirty nor live between blocks, nor are those dirty that no code needs any more.
     """
 
     def __init__(
@@ -46,9 +47,11 @@ class StateContext:
         units: Units,
         sites: Mapping[int, CallSite],
         entered: int,
+        needed: Needed,
         memory_resident: int = 0,
     ) -> None:
         self._graph = graph
+        self.needed = needed
         self._in_ssa = units.bits & ~memory_resident
         self.order = graph.order
         self.in_loops: frozenset[int] = frozenset()
@@ -72,7 +75,8 @@ class StateContext:
             self.in_loops = frozenset().union(*calling.values())
             """The blocks of loops that call, where copies of what they call may make the function larger."""
         self._drop_dead(body for head, body in graph.loops.items() if head not in calling)
-        self.dirty_in = self._forwards(before, after, calling)
+        dirty_in = self._forwards(before, after, calling)
+        self.dirty_in = {pc: bits & needed.at(pc) for pc, bits in dirty_in.items()}
         self._store_at_meets(after)
         self.entry_loads = 0
         for pc in graph.entries:

@@ -1,7 +1,7 @@
 """Safepoints: where recompiled code looks whether a signal waits.
 
-Needs: the graph alone. `build.py` finds the safepoints before the passes run.
-Sets: `safepoints`: the edges that have one, and for each block the registers that must be right there.
+Needs: the graph, and which registers are needed. `build.py` finds the safepoints before the passes run.
+Sets: `safepoints`: the edges that have one, and the registers that must be right there.
 Keeps: every loop that may go on for long has a safepoint on the edge back to its head, so signals from outside arrive
 (docs/design/faults.md, Signals). A loop without calls has none if it ends within 2**32 short iterations whatever its
 registers hold, or makes a system call in each (bounded_loops.py).
@@ -15,13 +15,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...analysis import Block, End, Function
+from ...analysis import Function
 from ...flow.graph import Graph, cycles
-from ...flow.solve import Direction, Meet, reads_and_writes, solve
-from ...isa import Instruction
-from ...isa.effects import ALL_BITS, effects, masks
 from ..bounded_loops import is_bounded
-from ..options import LiftOptions
+from .needed import Needed
 
 MAX_NESTED_BLOCKS = 50_000
 """Blocks of all loops of a function together, those inside others counted again. Beyond, each edge upwards gets a
@@ -32,24 +29,21 @@ safepoint."""
 class Safepoints:
     """The safepoints of one function.
 
-    `edges` are pairs of source and target; `needed` has, for the start of each block, the register bits that must be
-    right where a handler may read them.
+    `edges` are pairs of source and target; `needed` are the registers that must be right where a handler may read them.
     """
 
     function: Function
     edges: frozenset[tuple[int, int]]
-    needed: dict[int, int]
+    needed: Needed
 
     def on_edge(self, source: int, target: int) -> bool:
         """Return whether the edge has one; one to a function further down only, as a cycle of these goes up too."""
         return (source, target) in self.edges or (target not in self.function.blocks and target <= self.function.start)
 
 
-def find_safepoints(graph: Graph, options: LiftOptions) -> Safepoints:
+def find_safepoints(graph: Graph, needed: Needed) -> Safepoints:
     """Return the safepoints of a function."""
-    edges = safepoint_edges(graph)
-    needed = needed_somewhere(graph, options.fr) if edges and options.calls != "instrumented" else {}
-    return Safepoints(graph.function, edges, needed)
+    return Safepoints(graph.function, safepoint_edges(graph), needed)
 
 
 def safepoint_edges(graph: Graph) -> frozenset[tuple[int, int]]:
@@ -83,26 +77,3 @@ def cycles_without_safepoint(graph: Graph, safepoints: Safepoints) -> list[list[
 def _head(body: frozenset[int], predecessors: dict[int, list[int]], entered: set[int]) -> int:
     """Return the first block of a loop that control enters it by; irreducible ones have several."""
     return min(pc for pc in body if pc in entered or not body.issuperset(predecessors[pc]))
-
-
-def needed_somewhere(graph: Graph, fr: int) -> dict[int, int]:
-    """Return, for the start of each block, the register bits that some way from there reads before it writes them.
-
-    Whatever leaves the function, or may trap, reads all. The others need not be right where a handler interrupts.
-    """
-
-    def masks_of(instruction: Instruction) -> tuple[int, int]:
-        reads, writes = masks(instruction, fr)
-        return (ALL_BITS if effects(instruction.row).traps else reads), writes
-
-    summaries = {pc: reads_and_writes(graph.blocks[pc], masks_of) for pc in graph.order}
-    transfers = {pc: (read, ~written) for pc, (read, written) in summaries.items()}
-    boundary = {pc: ALL_BITS for pc in graph.order if _leaves(graph, graph.blocks[pc])}
-    return solve(graph, Direction.BACKWARD, Meet.ANY, transfers, boundary)
-
-
-def _leaves(graph: Graph, block: Block) -> bool:
-    """Return whether control may leave the function at the end of a block."""
-    after: list[int | None] = [block.next_pc] if block.end in (End.FALL, End.BRANCH) else []
-    after += [block.target] if block.end in (End.JUMP, End.BRANCH) else []
-    return not after or any(pc not in graph.blocks for pc in after)

@@ -86,6 +86,7 @@ def _callee_fields(callee: Callee) -> dict[str, str | bool]:
         "cold": callee.cold,
         "resident": some(callee.memory_resident),
         "overwrites": some(callee.overwrites),
+        "ignores": some(callee.ignores & ~callee.overwrites),
     }
 
 
@@ -172,7 +173,8 @@ def _read_table(line: Line) -> JumpTable:
 def _read_callee(line: Line) -> Callee:
     takes, copied, tiny, cold = line.registers("takes"), line.has("copied"), line.has("tiny"), line.has("cold")
     resident, overwrites = line.registers("resident"), line.registers("overwrites")
-    return Callee(line.word(2), takes, copied, tiny, cold, resident, overwrites)
+    ignores = line.registers("ignores") | overwrites
+    return Callee(line.word(2), takes, copied, tiny, cold, resident, overwrites, ignores)
 
 
 def read_block(line: Line) -> Block:
