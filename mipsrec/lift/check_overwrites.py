@@ -77,25 +77,18 @@ class _Check:
 
     def block(self, block: BlockPlan, stale: int, reason: str, is_own: bool = False) -> Iterator[str]:
         """Yield where a block reads registers that are stale at its start, `is_own` by its own calls."""
-        for op in block.ops:
-            reads, writes = self._masks(op.instruction)
-            if op is block.slot and block.block.terminator is not None:
-                read_at_end, written_at_end = self._masks(block.block.terminator)
-                if bits := stale & read_at_end:
-                    yield f"the end reads {registers_text(bits)}, {reason}"
-                stale &= ~written_at_end
+        steps = [(op.instruction, op.exposed) for op in block.ops]
+        if block.block.terminator is not None:
+            steps.insert(len(block.body), (block.block.terminator, False))
+        for instruction, is_exposed in steps:
+            reads, writes = self._masks(instruction)
             if bits := stale & reads:
                 yield f"it reads {registers_text(bits)}, {reason}"
-            if effects(op.instruction.row).may_leave and stale:
+            if effects(instruction.row).may_leave and stale:
                 yield f"it may leave without {registers_text(stale)}, {reason}"
-            if op.exposed and (bits := stale & SAVED_BITS):
+            if is_exposed and (bits := stale & SAVED_BITS):
                 yield f"a landing pad may lack {registers_text(bits)}, {reason}"
             stale &= ~writes
-        if block.slot is None and block.block.terminator is not None:
-            read_at_end, written_at_end = self._masks(block.block.terminator)
-            if bits := stale & read_at_end:
-                yield f"the end reads {registers_text(bits)}, {reason}"
-            stale &= ~written_at_end
         for what, harmless in self._ends(block, is_own):
             if bits := stale & ~harmless:
                 yield f"{what} passes on {registers_text(bits)}, {reason}"

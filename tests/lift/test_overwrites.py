@@ -158,6 +158,13 @@ def broken(plan: FunctionPlan, **fields: int) -> list[str]:
     return findings(plan)
 
 
+def findings_of(plan: FunctionPlan, own: Callee) -> list[str]:
+    """Return what contract 4 says of a function of which its callers know something else."""
+    others = plan.convention.callee
+    plan.convention = replace(plan.convention, callee=lambda pc: own if pc == plan.function.start else others(pc))
+    return overwrite_findings(plan)
+
+
 def test_a_register_that_the_callee_reads_is_missed() -> None:
     found = broken(CODE.plan("hands_on"), stores=T9)
     assert len(found) == 1 and "contract 1: the state lacks t0 at a call" in found[0]
@@ -190,9 +197,8 @@ def test_a_function_that_is_said_to_overwrite_more(name: str, said: str) -> None
     plan = CODE.plan(name)
     assert overwrite_findings(plan) == []
     more = replace(callee(name), overwrites=callee(name).overwrites | T0 | V1, ignores=callee(name).ignores | T0 | V1)
-    others = plan.convention.callee
-    plan.convention = replace(plan.convention, callee=lambda pc: more if pc == plan.function.start else others(pc))
-    assert any(f"contract 4: {said}" in line for line in overwrite_findings(plan)), overwrite_findings(plan)
+    found = findings_of(plan, more)
+    assert any(f"contract 4: {said}" in line for line in found), found
 
 
 @pytest.mark.parametrize(
@@ -208,9 +214,8 @@ def test_a_function_that_is_said_to_overwrite_more(name: str, said: str) -> None
 def test_a_function_that_is_said_to_ignore_more(name: str, said: str) -> None:
     plan = CODE.plan(name)
     more = replace(callee(name), ignores=callee(name).ignores | T0 | V1)
-    others = plan.convention.callee
-    plan.convention = replace(plan.convention, callee=lambda pc: more if pc == plan.function.start else others(pc))
-    assert any(f"contract 4: {said}" in line for line in overwrite_findings(plan)), overwrite_findings(plan)
+    found = findings_of(plan, more)
+    assert any(f"contract 4: {said}" in line for line in found), found
 
 
 def test_a_callee_that_takes_t9_stores_it() -> None:
