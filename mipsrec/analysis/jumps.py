@@ -19,7 +19,12 @@ from .symbolic import SymbolicMachine, Value, run
 
 MAX_TABLE_ENTRIES = 4096
 MAX_FUNCTION_CASES = 1 << 16
-"""Of all its jump tables together. Jumps beyond are left to run time: tables that overlap so are not a compiler's."""
+"""Of all its jump tables together; jumps by the same table count once, as interpreters have one for each operation.
+
+Jumps beyond are left to run time: tables that overlap so are not a compiler's.
+"""
+MAX_FUNCTION_EDGES = 1 << 17
+"""Of all its jumps by tables together."""
 MAX_PATH_BLOCKS = 4
 _ADDIU_SP = 0x27BD
 
@@ -93,6 +98,36 @@ def _moves_sp(instruction: Instruction) -> int:
     return instruction.imm if instruction.word >> 16 == _ADDIU_SP else 0
 
 
+_Cases = tuple[tuple[int, int], ...]
+"""Of JumpTable."""
+
+
+class _Room:
+    """Counts what the jump tables of one function have, up to the limits of a function."""
+
+    def __init__(self, function: Function | None = None) -> None:
+        self.function = function
+        self.is_full = False
+        """Whether a table did not fit: then no further one is looked at."""
+        self._jumps: set[int] = set()
+        self._tables: set[_Cases] = set()
+        self._cases = self._edges = 0
+        for pc, table in function.jump_tables.items() if function is not None else ():
+            self.take(pc, table)
+
+    def take(self, pc: int, table: JumpTable) -> bool:
+        """Count the jump at a pc, unless its table does not fit; a jump that is looked at again counts once."""
+        cases = self._cases + (0 if table.cases in self._tables else len(table.cases))
+        edges = self._edges + (0 if pc in self._jumps else len(table.cases))
+        if cases > MAX_FUNCTION_CASES or edges > MAX_FUNCTION_EDGES:
+            self.is_full = True
+            return False
+        self._cases, self._edges = cases, edges
+        self._jumps.add(pc)
+        self._tables.add(table.cases)
+        return True
+
+
 class JumpResolver:
     """Finds targets for the indirect calls and jumps of one function after another."""
 
@@ -105,7 +140,8 @@ class JumpResolver:
         self._edges: dict[int, list[Block]] = {}
         self._constants_of = (0, 0)  # start of a function and how many blocks it had
         self._constants_in: dict[_Place, set[int]] = {}
-        self._cases_of = (0, 0)  # start of a function, and how many cases its tables have
+        self._room = _Room()
+        self._cases_of: tuple[tuple[int, int, int, int], _Cases] = ((0, 0, 0, 0), ())
 
     def prologue(self, function: Function) -> dict[int, int]:
         """Return the registers that hold constants after the entry block, and note the function's gp."""
@@ -179,27 +215,20 @@ class JumpResolver:
             if place is not None:
                 self._waiting.append((pc, place))
             return []
-        room = MAX_FUNCTION_CASES - self._case_count(function)
-        table = self._table(function, path, machine, before, target, known) if room > 0 else None
-        if table is None and room > 0 and not _is_tail_call(function, block):
-            labels = self._labels_in(function, _place(machine, target), known)
-            behind = function.start + INSTRUCTION_BYTES
-            table = self._compared(labels) or self._compared(self._addresses.inside(behind, function.limit))
-        if table is None or len(table.cases) > room:
-            if table is not None:
-                self._cases_of = (function.start, MAX_FUNCTION_CASES)  # and no further table is looked at
+        if self._room.function is not function:
+            self._room = _Room(function)
+        table = None
+        if not self._room.is_full:
+            table = self._table(function, path, machine, before, target, known)
+            if table is None and not _is_tail_call(function, block):
+                labels = self._labels_in(function, _place(machine, target), known)
+                behind = function.start + INSTRUCTION_BYTES
+                table = self._compared(labels) or self._compared(self._addresses.inside(behind, function.limit))
+        if table is None or not self._room.take(pc, table):
             function.unresolved.add(pc)
             return []
-        if pc not in function.jump_tables:  # else a way into the function that was found later leads here again
-            self._cases_of = (function.start, self._case_count(function) + len(table.cases))
         function.jump_tables[pc] = table
         return [case for _, case in table.cases]
-
-    def _case_count(self, function: Function) -> int:
-        if self._cases_of[0] != function.start:
-            count = sum(len(table.cases) for table in function.jump_tables.values())
-            self._cases_of = (function.start, count)
-        return self._cases_of[1]
 
     def _table(
         self,
@@ -237,7 +266,7 @@ class JumpResolver:
         index = self._index(function, path, known, target[1])
         writable = any(self._memory.is_writable(address) for address, _ in cases)
         added = None if self._tells(path[-1], load_index, offset) else offset
-        return JumpTable(path[-1].pcs()[load_index], tuple(cases), index, writable, added)
+        return JumpTable(path[-1].pcs()[load_index], cases, index, writable, added)
 
     def _label_and_rest(
         self, function: Function, machine: SymbolicMachine, target: Value, known: dict[int, int]
@@ -314,8 +343,14 @@ class JumpResolver:
                     self._constants_in[place].add(value)
         return {value for place in places for value in self._constants_in[place]}
 
-    def _cases(self, function: Function, base: int, count: int, offset: int) -> list[tuple[int, int]]:
+    def _cases(self, function: Function, base: int, count: int, offset: int) -> _Cases:
         """Return the entries of a table as it is now, up to the first that leads out of the function."""
+        asked = function.start, base, count, offset
+        if self._cases_of[0] != asked:  # else it is the table of the jump before this one
+            self._cases_of = asked, self._read_cases(function, base, count, offset)
+        return self._cases_of[1]
+
+    def _read_cases(self, function: Function, base: int, count: int, offset: int) -> _Cases:
         cases: list[tuple[int, int]] = []
         for address in range(base, base + 4 * count, 4):
             word = self._memory.relocated_word(address)
@@ -325,7 +360,7 @@ class JumpResolver:
             if not is_aligned(label) or not function.start <= label < function.limit:
                 break
             cases.append((address, label))
-        return cases
+        return tuple(cases)
 
     def _predecessors(self, function: Function, block: Block) -> list[Block]:
         """Return the blocks that lead to `block`, the one that falls into it first."""

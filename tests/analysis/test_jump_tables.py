@@ -231,3 +231,30 @@ def test_tables_of_differences(tmp_path: Path, order: str, model: str) -> None:
     assert found.unresolved == set() and len(found.jump_tables) >= 3
     for table in found.jump_tables.values():
         assert len({target for _, target in table.cases}) >= 4 and table.load_pc is not None
+
+
+OPERATIONS = 300
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("order", ORDERS)
+def test_jumps_that_share_a_table(tmp_path: Path, order: str, model: str) -> None:
+    """Interpreters end each operation with a jump by one table: its cases count once, however many jumps there are."""
+    names = [f"op{number}" for number in range(OPERATIONS)]
+    texts = [f"{name}: x = x * {n + 3} + {n}; goto *labels[*code++];\n" for n, name in enumerate(names)]
+    source = f"""
+    int volatile sink;
+    __attribute__((noinline)) int interpret(const unsigned short *code, unsigned x)
+    {{
+        static const void *const labels[] = {{&&end, {", ".join(f"&&{name}" for name in names)}}};
+        goto *labels[*code++];
+        {"".join(texts)}
+    end:
+        return x;
+    }}
+    static const unsigned short code[] = {{1, 2, 3, 0}};
+    __attribute__((used)) void __start(void) {{ for (;;) sink = interpret(code, sink); }}
+    """
+    options = (*FREESTANDING, *MODELS[model], "-fno-gcse", "-fno-crossjumping")
+    found = function(program_of(compile_guest(tmp_path, order, source, *options)), "interpret")
+    assert len(found.jump_tables) > OPERATIONS and found.unresolved == set()
