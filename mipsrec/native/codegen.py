@@ -24,17 +24,17 @@ _OWN_ADDRESSES = "-disable-lsr"
 code larger, and gains nothing but at the light level: without it, matmul_int takes 1.33 of its time there."""
 
 _LIGHT_OPTIONS = (
-    "-regalloc=basic", "-enable-misched=0", "-disable-copyprop", "-disable-machine-sink", "-disable-machine-licm",
-    "-disable-machine-cse", "-dse-memoryssa-scanlimit=20", "-dse-memoryssa-walklimit=15",
+    "-enable-misched=0", "-disable-copyprop", "-disable-machine-sink", "-disable-machine-licm", "-disable-machine-cse",
+    "-dse-memoryssa-scanlimit=20", "-dse-memoryssa-walklimit=15",
     "-dse-memoryssa-path-check-limit=5",
 )  # fmt: skip
 _LIGHT_PASSES = (
     "always_inliner", "sroa", "simplify_cfg", "sccp", "instruction_combine", "dead_store_elimination", "aggressive_dce",
     "simplify_cfg",
 )  # fmt: skip
-"""The light level: what makes values of the registers and drops stores that others overwrite, then a register allocator
-that does not split live ranges. Most of LLVM's time goes into making code of IR, so less IR matters most, and no
-machine pass runs that makes little smaller."""
+"""The light level: what makes values of the registers and drops stores that others overwrite. Most of LLVM's time goes
+into making code of IR, so less IR matters most, and no machine pass runs that makes little smaller. The register
+allocator is the usual one: one that does not split live ranges takes as long, and spills the pointer to the state."""
 
 
 @cache
