@@ -6,7 +6,7 @@ from ..analysis import Block, End
 from ..isa import Instruction
 from ..isa.disassembly import disassemble
 from ..isa.effects import effects
-from ..lift.ir import PLAIN, BlockPlan, MergedLoad, MergedStore, Op, UnalignedWord
+from ..lift.ir import PLAIN, BlockPlan, MergedLoad, MergedStore, Op, Run, UnalignedWord
 from .emission import Emission
 from .writer import STORED, Value, text
 
@@ -43,6 +43,7 @@ class InstructionWriter:
         machine.current.in_slot = block.slot_of is not None
         done: set[int] = set()
         loaded: dict[int, tuple[str, int, int]] = {}  # index of a merged load: vector, number, count
+        floats: dict[int, str] = {}  # index of a load of a run: what it loads
         index, count = 0, len(body)
         while index < count:
             op = body[index]
@@ -54,6 +55,11 @@ class InstructionWriter:
                 self._slot_done = index + merged.count > count
                 index += merged.count
                 continue
+            if index in plan.runs:
+                self._perform_run(plan, plan.runs[index], done, floats)
+            if index in floats:
+                machine.registers.set_passed(self._units.gpr[op.instruction.rt], floats[index])
+                done.add(index)
             if op.pc == table_pc:
                 instruction = op.instruction
                 self.table_address = machine.add(machine.gpr(instruction.rs), instruction.imm & 0xFFFFFFFF)
@@ -102,6 +108,21 @@ class InstructionWriter:
         else:
             words = memory.equal_words(text(machine.gpr(first.rt)), merged.count)
         memory.store_words(machine.gpr(first.rs), first.imm, words, merged.count)
+
+    def _perform_run(self, plan: BlockPlan, run: Run, done: set[int], floats: dict[int, str]) -> None:
+        """Store the words of a run, or load them into `floats`."""
+        machine, memory, members = self._machine, self._machine.flat, [plan.body[index] for index in run.indices]
+        first, lowest = plan.body[run.first], members[0].instruction
+        self.make_current(first.instruction, first.pc)
+        machine.registers.place()
+        base = machine.gpr(lowest.rs)
+        if effects(lowest.row).loads:
+            words = memory.load_words(base, lowest.imm, len(members))
+            floats.update(zip(run.indices, memory.floats_of(words, len(members)), strict=True))
+            return
+        values = machine.registers.as_passed([self._units.gpr[op.instruction.rt] for op in members])
+        memory.store_words(base, lowest.imm, memory.words_of(values), len(members))
+        done.update(run.indices)
 
     def instruction(self, op: Op, pc: int, word: tuple[str, int, int] | None = None) -> None:
         """Write one instruction at a pc, as EPC would have it.

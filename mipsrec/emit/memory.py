@@ -10,7 +10,7 @@ calls the host.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from ..state import OFFSETS
@@ -154,6 +154,30 @@ class FlatMemory(GuestMemory):
         pointer = self._pointer(base, displacement)
         self._forget_places(base, displacement, 4 * count)
         self._writer.void(f"store <{count} x i32> {words}, ptr {pointer}, align 1, {GUEST_TAG}{self._writer.debug}")
+
+    def words_of(self, floats: Sequence[Value]) -> str:
+        """Return a vector of words as they lie in memory, of floats that have the guest's values as bits."""
+        writer, count = self._writer, len(floats)
+        words: Value = "poison"
+        for number, value in enumerate(floats):
+            words = writer.value(f"insertelement <{count} x float> {words}, float {value}, i32 {number}")
+        return self._turned(f"<{count} x float> {words}", f"<{count} x i32>", count)
+
+    def floats_of(self, words: str, count: int) -> list[str]:
+        """Return the guest's values of the words of such a vector as floats of the same bits."""
+        writer = self._writer
+        floats = self._turned(f"<{count} x i32> {words}", f"<{count} x float>", count)
+        return [writer.value(f"extractelement <{count} x float> {floats}, i32 {n}") for n in range(count)]
+
+    def _turned(self, words: str, type_: str, count: int) -> str:
+        """Return a vector of words, given with its type, as another type, with the bytes of each word reversed."""
+        writer, bytes_type = self._writer, f"<{4 * count} x i8>"
+        value = writer.value(f"bitcast {words} to {bytes_type}")
+        if self._swap:
+            order = ", ".join(f"i32 {4 * word + byte}" for word in range(count) for byte in (3, 2, 1, 0))
+            mask = f"<{4 * count} x i32> <{order}>"
+            value = writer.value(f"shufflevector {bytes_type} {value}, {bytes_type} poison, {mask}")
+        return writer.value(f"bitcast {bytes_type} {value} to {type_}")
 
     def load_float(
         self, base: Value, displacement: int, type_: str, monotonic: bool = False, volatile: bool = False

@@ -122,6 +122,14 @@ class RegisterFile:
         else:
             self.cache[unit] = value
 
+    def set_passed(self, unit: Unit, value: Value) -> None:
+        """Set a register whose variable is a float, as one."""
+        self.cache.pop(unit, None)
+        self.passed[unit] = None, value
+        self.changed.add(unit)
+        if unit.bits & self._placed:
+            self._unplaced.add(unit)
+
     def _from_state(self, unit: Unit) -> str:
         type_ = "i32" if unit.type == "flag" else TYPES[unit.type]
         value = self._writer.value(f"load {type_}, ptr %s.{unit.name}, {STATE_TAG}")

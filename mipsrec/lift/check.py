@@ -7,13 +7,16 @@ tests check the plans of many programs, and that each contract finds a plan that
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate
+from operator import or_
 
 from ..analysis import End
-from ..isa.effects import LOAD, STORE, added_constant, based_access, effects
+from ..isa import Instruction
+from ..isa.effects import LOAD, STORE, added_constant, based_access, effects, masks
 from .bounded_loops import is_bounded
 from .check_overwrites import overwrite_findings
 from .check_state import state_findings
-from .convention import calls_for_certain
+from .convention import CARRIED_FLOATS, calls_for_certain
 from .facts.safepoints import cycles_without_safepoint
 from .ir import BlockPlan, FunctionPlan
 from .passes.scalar_promotion import access_of, place
@@ -36,6 +39,7 @@ def findings(plan: FunctionPlan) -> list[str]:
 def _block_findings(plan: FunctionPlan, block: BlockPlan) -> Iterator[str]:
     yield from _mark_findings(block)
     yield from _group_findings(block)
+    yield from _run_findings(plan, block)
     targets = len(plan.function.successors(block.block))
     if block.case_weights and (block.block.end is not End.INDIRECT or len(block.case_weights) < targets):
         yield "weights that are not of its cases"
@@ -56,6 +60,7 @@ def _group_findings(block: BlockPlan) -> Iterator[str]:
     groups = [("load", list(load.indices)) for load in block.merged.loads.values()]
     groups += [("store", list(range(at, at + store.count))) for at, store in block.merged.stores.items()]
     groups += [("half", [at, word.second]) for at, word in block.unaligned.items()]
+    groups += [("run", sorted(run.indices)) for run in block.runs.values()]
     for kind, indices in groups:
         if not taken.isdisjoint(indices) or indices != sorted(indices) or indices[-1] >= len(ops):
             yield f"groups that overlap, or are out of order, at index {indices[0]}"
@@ -68,8 +73,51 @@ def _group_findings(block: BlockPlan) -> Iterator[str]:
         accesses = [effects(op.instruction.row).access for op in members]
         if any(one is None or (wanted is not None and one.kind != wanted) for one in accesses):
             yield f"a group of what are no accesses of its kind, at {members[0].pc:08x}"
-        elif not _may_move(block, indices, kind):
+        elif kind != "run" and not _may_move(block, indices, kind):
             yield f"a group that would move an access over what may not be passed, at {members[0].pc:08x}"
+
+
+def _run_findings(plan: FunctionPlan, block: BlockPlan) -> Iterator[str]:
+    """Check that a run is of consecutive words by one register, and that nothing notices that it is performed at once.
+
+    Each register is one of its own that has a float as its variable, and those stored are as the block finds them.
+    """
+    for run in block.runs.values():
+        members = [block.ops[index].instruction for index in run.indices]
+        pc, base = block.ops[run.first].pc, members[0].rs
+        kinds = {effects(member.row).access for member in members}
+        words = [(member.rs, member.imm - 4 * number) for number, member in enumerate(members)]
+        registers = [member.rt for member in members]
+        kept = plan.in_ssa & sum(1 << number for number in CARRIED_FLOATS)
+        is_one = len(kinds) == len(set(words)) == 1 and all(kept >> number & 1 for number in registers)
+        if not is_one or any(kind is None or kind.type != "word" for kind in kinds):
+            yield f"a run that is not of consecutive words and registers in vectors, at {pc:08x}"
+        if len(set(registers)) != len(registers) or max(run.indices) >= len(block.body):
+            yield f"a run with a register twice, or a delay slot, at {pc:08x}"
+        is_load = effects(members[0].row).loads
+        passed = [op.instruction for op in block.body[run.first : max(run.indices)]]
+        if any(not _passes(plan, instruction, members, is_load) for instruction in passed):
+            yield f"a run that would move an access over what may not be passed, at {pc:08x}"
+        changed = [0, *accumulate((masks(op.instruction, plan.options.fr)[1] for op in block.body), or_)]
+        written = any(changed[at] >> block.ops[at].instruction.rt & 1 for at in run.indices)
+        if base in registers or (written and not is_load):
+            yield f"a run of registers that have changed, at {pc:08x}"
+
+
+def _passes(plan: FunctionPlan, instruction: Instruction, members: list[Instruction], is_load: bool) -> bool:
+    """Return whether members of a run may be performed before an instruction that stands between them."""
+    does, base = effects(instruction.row), members[0].rs
+    if instruction in members:
+        return True
+    if does.may_leave or masks(instruction, plan.options.fr)[1] >> base & 1:
+        return False
+    if not does.loads and not does.stores:
+        return does.is_pure or not is_load
+    access = based_access(instruction)
+    if access is None or access.kind != (LOAD if is_load else STORE) or instruction.rs != base:
+        return False
+    touched = range(instruction.imm, instruction.imm + access.size_bytes)
+    return is_load or all(touched.stop <= member.imm or member.imm + 4 <= touched.start for member in members)
 
 
 def _may_move(block: BlockPlan, indices: list[int], kind: str) -> bool:
@@ -144,6 +192,6 @@ def _vectorized(plan: FunctionPlan) -> list[str]:
         latch = plan.blocks[plan.vectorized[pc].latch].block
         if pc not in (latch.target, latch.next_pc) or plan.safepoints.on_edge(latch.start, pc):
             found.append(f"loop {pc:08x}: vectorized, and is no loop of one block without a safepoint")
-        if pc in plan.promoted or block.merged.loads or block.merged.stores:
+        if pc in plan.promoted or block.merged.loads or block.merged.stores or block.runs:
             found.append(f"loop {pc:08x}: vectorized, and changed by another pass as well")
     return found

@@ -47,6 +47,19 @@ NOT_MERGED = MergedAccesses({}, {})
 
 
 @dataclass(frozen=True)
+class Run:
+    """Loads, or stores, of consecutive words by the instructions at `indices`, in order of address: of registers of
+    their own, which are in vector registers of the host. All are performed where the first of them is (save_merge)."""
+
+    indices: tuple[int, ...]
+
+    @property
+    def first(self) -> int:
+        """The index of its first instruction."""
+        return min(self.indices)
+
+
+@dataclass(frozen=True)
 class UnalignedWord:
     """The index of the second half, in body and delay slot, and the word's displacement."""
 
@@ -143,6 +156,8 @@ class BlockPlan:
     slot: Op | None
     merged: MergedAccesses = NOT_MERGED
     unaligned: dict[int, UnalignedWord] = field(default_factory=dict)
+    runs: dict[int, Run] = field(default_factory=dict)
+    """By the index of their first instruction."""
     case_weights: list[int] = field(default_factory=list)
     shares_switch: bool = False
     """All jumps by its table go through one switch (switches)."""

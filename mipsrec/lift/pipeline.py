@@ -19,6 +19,7 @@ from .passes import (
     guarded_accesses,
     no_wrap,
     polled_loads,
+    save_merge,
     scalar_promotion,
     silent_stores,
     spin_loads,
@@ -54,6 +55,7 @@ PIPELINE = (
     Pass("scalar-promotion", scalar_promotion.run, ("exposed", "changing", "vectorized"), ("promoted",)),
     Pass("access-merge", access_merge.run, (*_MARKS, "promoted", "vectorized"), ("merged",)),
     Pass("unaligned", unaligned.run, ("volatile",), ("unaligned",)),
+    Pass("save-merge", save_merge.run, (*_MARKS, "promoted", "vectorized", "merged"), ("runs",)),
     Pass("switches", switches.run, sets=("case_weights", "shares_switch")),
 )
 """The passes, in the order in which they run. What each keeps stands in the head of its module."""

@@ -21,7 +21,7 @@ FIELDS = """
     entries order fr memory calls resident start limit guarded takes copied tiny overwrites ignores load index writable
     cases to next slot-of live dirty terminator delay-slot volatile exposed no-wrap spin promoted
     loads-words word-of stores-words loaded-at unaligned second-half stores then-stores passes lacks unwinds saves
-    repeats results elsewhere safepoint polls leaves conditional exposes missed returned loads
+    run repeats results elsewhere safepoint polls leaves conditional exposes missed returned loads
     shared weights from gives
 """.split()
 

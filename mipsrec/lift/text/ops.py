@@ -13,8 +13,8 @@ from ...architecture import INSTRUCTION_BYTES
 from ...isa import Instruction, decode
 from ...isa.disassembly import disassemble
 from ..facts.dirty import with_dirty
-from ..ir import BlockPlan, FunctionPlan, MergedAccesses, MergedLoad, MergedStore, UnalignedWord, Variable
-from .words import Line, registers_text, some
+from ..ir import BlockPlan, FunctionPlan, MergedAccesses, MergedLoad, MergedStore, Run, UnalignedWord, Variable
+from .words import Line, pcs_text, registers_text, some
 
 _MARKS = {"volatile": "volatile", "exposed": "exposed", "no-wrap": "no_wrap", "spin": "spin"}
 """Notes, and the fields of Op that they say are True."""
@@ -79,6 +79,8 @@ def _group_notes(block: BlockPlan) -> dict[int, dict[str, str | bool]]:
             found[index]["loaded-at"] = f"{ops[store.loaded.indices[0]].pc:08x}"
     for index, word in block.unaligned.items():
         found[index] = {"unaligned": str(word.displacement), "second-half": f"{ops[word.second].pc:08x}"}
+    for index, run in block.runs.items():
+        found[index] = {"run": pcs_text(ops[member].pc for member in run.indices)}
     return found
 
 
@@ -112,6 +114,11 @@ def read_marks(block: BlockPlan, lines: Mapping[int, Line], variables: Mapping[s
         displacement, second = line.value("unaligned"), line.one_pc("second-half")
         if displacement is not None and second in index_at:
             unaligned[index] = UnalignedWord(index_at[second], line.integer(displacement))
+        if line.is_there("run"):
+            run = Run(tuple(index_at.get(pc, -1) for pc in line.pcs("run")))
+            if not run.indices or run.first != index:
+                line.refuse("a run stands at the first of its instructions")
+            block.runs[index] = run
     block.merged, block.unaligned = MergedAccesses(merged, stores), unaligned
 
 
