@@ -85,7 +85,7 @@ def _run_findings(plan: FunctionPlan, block: BlockPlan) -> Iterator[str]:
     for run in block.runs.values():
         members = [block.ops[index].instruction for index in run.indices]
         pc, base = block.ops[run.first].pc, members[0].rs
-        kinds = {effects(member.row).access for member in members}
+        kinds = {based_access(member) for member in members}
         words = [(member.rs, member.imm - 4 * number) for number, member in enumerate(members)]
         registers = [member.rt for member in members]
         kept = plan.in_ssa & sum(1 << number for number in CARRIED_FLOATS)
@@ -95,8 +95,8 @@ def _run_findings(plan: FunctionPlan, block: BlockPlan) -> Iterator[str]:
         if len(set(registers)) != len(registers) or max(run.indices) >= len(block.body):
             yield f"a run with a register twice, or a delay slot, at {pc:08x}"
         is_load = effects(members[0].row).loads
-        passed = [op.instruction for op in block.body[run.first : max(run.indices)]]
-        if any(not _passes(plan, instruction, members, is_load) for instruction in passed):
+        passed = block.body[run.first : max(run.indices)]
+        if any(op.exposed or not _passes(plan, op.instruction, members, is_load) for op in passed):
             yield f"a run that would move an access over what may not be passed, at {pc:08x}"
         changed = [0, *accumulate((masks(op.instruction, plan.options.fr)[1] for op in block.body), or_)]
         written = any(changed[at] >> block.ops[at].instruction.rt & 1 for at in run.indices)
@@ -109,7 +109,7 @@ def _passes(plan: FunctionPlan, instruction: Instruction, members: list[Instruct
     does, base = effects(instruction.row), members[0].rs
     if instruction in members:
         return True
-    if does.may_leave or masks(instruction, plan.options.fr)[1] >> base & 1:
+    if does.may_leave or does.fences or masks(instruction, plan.options.fr)[1] >> base & 1:
         return False
     if not does.loads and not does.stores:
         return does.is_pure or not is_load

@@ -4,8 +4,9 @@ Needs: the instructions of each block by themselves; the marks of ops, `merged`,
 `vectorized`.
 Sets: `BlockPlan.runs`.
 Keeps: what registers and memory have after the last access. All accesses of a run are performed where its first is.
-Between stores of a run stand only instructions that load nothing and cannot leave the function, and stores by the same
-register of other words. None of them changes that register, or one that is stored later. Between loads of a run stand
+Between stores of a run stand only instructions that load nothing, order nothing and cannot leave the function, and
+stores by the same register of other words, whose faults no landing pad guards. None of them changes that register, or
+one that is stored later. Between loads of a run stand
 only instructions that compute, and loads by the same register, which none of them changes. A fault has the lowest
 address and the first pc (docs/limits.md, Faults).
 Off when: the guest is little-endian, the memory model is not `flat`, the access has another mark or is part of another
@@ -61,7 +62,7 @@ def _store_windows(block: BlockPlan, candidates: set[int], fr: int) -> Iterator[
     for index, op in enumerate(block.body):
         instruction, does = op.instruction, effects(op.instruction.row)
         access = based_access(instruction)
-        if does.loads or does.may_leave or (does.stores and access is None):
+        if does.loads or does.fences or does.may_leave or op.exposed or (does.stores and access is None):
             yield window
             window = _Window()
         elif access is not None:
@@ -119,6 +120,20 @@ def _consecutive(block: BlockPlan, window: _Window) -> Iterator[Run]:
             del left[0]
 
 
+def _loads_of(block: BlockPlan, window: _Window, saved: set[_Place]) -> Iterator[Run]:
+    """Yield runs of the loads of a window from what has been saved together; none has a load of another."""
+    left = dict(window.at)
+    for base, displacement, registers in sorted(saved, key=lambda place: (-len(place[2]), place)):
+        places = range(displacement, displacement + WORD_BYTES * len(registers), WORD_BYTES)
+        if base != window.base or any(place not in left for place in places):
+            continue
+        found = Run(tuple(left[place] for place in places))
+        if _place(block, found) == (base, displacement, registers):
+            yield found
+            for place in places:
+                del left[place]
+
+
 def _place(block: BlockPlan, run: Run) -> _Place:
     members = [block.ops[index].instruction for index in run.indices]
     return members[0].rs, members[0].imm, tuple(member.rt for member in members)
@@ -156,10 +171,5 @@ def run(plan: FunctionPlan) -> None:
     for pc, found in candidates.items() if saved else ():
         block = blocks[pc]
         for window in _load_windows(block, found, plan.options.fr):
-            for base, displacement, registers in saved:
-                places = range(displacement, displacement + WORD_BYTES * len(registers), WORD_BYTES)
-                if base != window.base or any(place not in window.at for place in places):
-                    continue
-                one = Run(tuple(window.at[place] for place in places))
-                if _place(block, one) == (base, displacement, registers):
-                    block.runs[one.first] = one
+            for one in _loads_of(block, window, saved):
+                block.runs[one.first] = one
