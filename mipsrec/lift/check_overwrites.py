@@ -10,11 +10,11 @@ the calls store, and sees every block.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 from ..analysis import End
 from ..flow.solve import Direction, Meet, reads_and_writes, solve
-from ..isa.effects import ALL_BITS, effects
+from ..isa import Instruction
+from ..isa.effects import ALL_BITS, effects, masks
 from .check_state import StateCheck
 from .convention import SAVED_BITS
 from .ir import BlockPlan, FunctionPlan
@@ -46,7 +46,7 @@ class _Check:
 
     def __init__(self, plan: FunctionPlan) -> None:
         self._plan = plan
-        self._masks = partial(whole_masks, fr=plan.options.fr)
+        self._singles = sum(unit.bits for unit in plan.units.all if unit.type == "single")
         start = plan.function.start
         own = plan.convention.callee(start) if plan.graph.entries == [start] else None
         self._overwrites = own.overwrites if own is not None else 0
@@ -60,6 +60,13 @@ class _Check:
                 by_callee = plan.convention.handed(block.end.to)  # which stores that, if it may be looked at
                 left[pc] = lacking & ~(block.end.all_stores | by_callee) & self._kept(block)
         self.from_calls = self._stale({}, left)
+
+    def _masks(self, instruction: Instruction) -> tuple[int, int]:
+        """Return what an instruction reads, and what it writes as a whole: of a register of which the function has no
+        more than a single, the state has the other half."""
+        fr = self._plan.options.fr
+        reads, writes = whole_masks(instruction, fr)
+        return reads, writes | masks(instruction, fr)[1] & self._singles
 
     def _kept(self, block: BlockPlan) -> int:
         """Return what the callee of a block may leave as it is, for it, without looking."""

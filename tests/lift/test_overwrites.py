@@ -230,3 +230,25 @@ def test_a_callee_that_takes_t9_stores_it() -> None:
     assert isinstance(block.end, Return) and block.end.stores & T9 and findings(taker) == []
     block.end = replace(block.end, stores=0)
     assert any("contract 1: the state lacks t9 at a return" in line for line in findings(taker))
+
+
+FR_1 = Snippets(
+    {
+        "result": "jr $31\n addiu $2, $4, 1",
+        "half_again": "mtc1 $4, $f0\n addu $16, $31, $0\n jal result\n nop\n mtc1 $5, $f0\n jr $16\n mfc1 $2, $f0",
+        "whole_then_half": "mtc1 $4, $f0\n cvt.d.w $f0, $f0\n addu $16, $31, $0\n jal result\n nop\n mtc1 $5, $f0\n"
+        " jr $16\n nop",
+    }
+)
+
+
+def test_halves_under_fr_1() -> None:
+    """The state has the upper half of a register of which a function writes the lower one alone."""
+    guest = FR_1.guest()
+    guest.image = replace(guest.image, fr=1)  # before anything is known of the functions
+    stored = {}
+    for name in ("half_again", "whole_then_half"):
+        plan = FR_1.plan(name, fr=1)
+        (end,) = (block.end for block in plan.blocks.values() if isinstance(block.end, Call))
+        stored[name] = bool(end.all_stores & 1 << FPR_BIT)
+    assert stored == {"half_again": False, "whole_then_half": True}
