@@ -174,9 +174,7 @@ class FlatMemory(GuestMemory):
         writer, bytes_type = self._writer, f"<{4 * count} x i8>"
         value = writer.value(f"bitcast {words} to {bytes_type}")
         if self._swap:
-            order = ", ".join(f"i32 {4 * word + byte}" for word in range(count) for byte in (3, 2, 1, 0))
-            mask = f"<{4 * count} x i32> <{order}>"
-            value = writer.value(f"shufflevector {bytes_type} {value}, {bytes_type} poison, {mask}")
+            value = _reversed(writer, value, 32, count)
         return writer.value(f"bitcast {bytes_type} {value} to {type_}")
 
     def load_float(
@@ -224,14 +222,16 @@ class FlatMemory(GuestMemory):
         return writer.value(f"extractvalue {{ i32, i1 }} {pair}, 1")
 
 
-def _reversed(writer: Writer, value: str, bits: int) -> str:
-    """Return a vector of bytes in reverse order: among the floating-point registers, where a loaded float is wanted.
+def _reversed(writer: Writer, value: str, bits: int, count: int = 1) -> str:
+    """Return a vector of bytes with those of each of `count` values in reverse order: among the floating-point
+    registers, where a loaded float is wanted.
 
     A float to be stored is turned on its way through an integer register: that keeps their ports free.
     """
-    count = bits >> 3
-    order = ", ".join(f"i32 {number}" for number in reversed(range(count)))
-    return writer.value(f"shufflevector <{count} x i8> {value}, <{count} x i8> poison, <{count} x i32> <{order}>")
+    each = bits >> 3
+    size = each * count
+    order = ", ".join(f"i32 {at + byte}" for at in range(0, size, each) for byte in reversed(range(each)))
+    return writer.value(f"shufflevector <{size} x i8> {value}, <{size} x i8> poison, <{size} x i32> <{order}>")
 
 
 def swapped(writer: Writer, value: str, bits: int) -> str:

@@ -124,11 +124,9 @@ class RegisterFile:
 
     def set_passed(self, unit: Unit, value: Value) -> None:
         """Set a register whose variable is a float, as one."""
-        self.cache.pop(unit, None)
-        self.passed[unit] = None, value
-        self.changed.add(unit)
-        if unit.bits & self._placed:
-            self._unplaced.add(unit)
+        self.set(unit, value)
+        del self.cache[unit]
+        self.take(unit, value)
 
     def _from_state(self, unit: Unit) -> str:
         type_ = "i32" if unit.type == "flag" else TYPES[unit.type]

@@ -57,8 +57,7 @@ def _mark_findings(block: BlockPlan) -> Iterator[str]:
 def _group_findings(block: BlockPlan) -> Iterator[str]:
     """Check that accesses that are performed together are of consecutive words, each in one group, and unmarked."""
     ops, taken = block.ops, set[int]()
-    groups = [("load", list(load.indices)) for load in block.merged.loads.values()]
-    groups += [("store", list(range(at, at + store.count))) for at, store in block.merged.stores.items()]
+    groups = [*block.merged.groups()]
     groups += [("half", [at, word.second]) for at, word in block.unaligned.items()]
     groups += [("run", sorted(run.indices)) for run in block.runs.values()]
     for kind, indices in groups:

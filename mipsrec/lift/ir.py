@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,11 @@ class MergedAccesses:
 
     loads: dict[int, MergedLoad]
     stores: dict[int, MergedStore]
+
+    def groups(self) -> Iterator[tuple[str, list[int]]]:
+        """Yield what each merged access is, "load" or "store", and the indices of its instructions."""
+        yield from (("load", list(load.indices)) for load in self.loads.values())
+        yield from (("store", list(range(at, at + store.count))) for at, store in self.stores.items())
 
 
 NOT_MERGED = MergedAccesses({}, {})
@@ -230,6 +236,11 @@ class FunctionPlan:
     @property
     def function(self) -> Function:
         return self.graph.function
+
+    @property
+    def loops_apart(self) -> set[int]:
+        """The blocks of the loops about which a pass has decided as a whole: promoted and vectorized ones."""
+        return {pc for loop in self.promoted.values() for pc in loop.body}.union(self.vectorized)
 
     @property
     def in_ssa(self) -> int:

@@ -25,8 +25,7 @@ code larger, and gains nothing but at the light level: without it, matmul_int ta
 
 _LIGHT_OPTIONS = (
     "-enable-misched=0", "-disable-copyprop", "-disable-machine-sink", "-disable-machine-licm", "-disable-machine-cse",
-    "-dse-memoryssa-scanlimit=20", "-dse-memoryssa-walklimit=15",
-    "-dse-memoryssa-path-check-limit=5",
+    "-dse-memoryssa-scanlimit=20", "-dse-memoryssa-walklimit=15", "-dse-memoryssa-path-check-limit=5",
 )  # fmt: skip
 _LIGHT_PASSES = (
     "always_inliner", "sroa", "simplify_cfg", "sccp", "instruction_combine", "dead_store_elimination", "aggressive_dce",

@@ -26,7 +26,7 @@ FOUR = [(18, 19, 20, 21)]
 TWICE = [(20, 21), (18, 19)]
 RUNS = {
     "four": (saves(SAVE), FOUR, FOUR),
-    "in_order": (saves("\n".join(reversed(SAVE.splitlines()[1:])).replace("sw", "sw", 1)), FOUR, FOUR),
+    "in_order": (saves("\n".join(reversed(SAVE.splitlines()[1:]))), FOUR, FOUR),
     "two": (saves(SAVE.replace("sw $21, 28($29)", "nop").replace("sw $20, 24($29)", "nop")), [(18, 19)], [(18, 19)]),
     "three": (saves(SAVE.replace("sw $21, 28($29)", "nop")), [(18, 19)], [(18, 19)]),
     "seven": (

@@ -110,10 +110,10 @@ def run(plan: FunctionPlan) -> None:
     """Merge accesses, but for those about which other passes have decided something, and those of promoted loops."""
     if plan.options.memory != "flat":
         return
-    inside = {pc for loop in plan.promoted.values() for pc in loop.body}
+    apart_loops = plan.loops_apart
     for pc, block in plan.blocks.items():
         ops = block.ops
-        if pc in inside or pc in plan.vectorized or len(ops) < WIDTHS[-1]:
+        if pc in apart_loops or len(ops) < WIDTHS[-1]:
             continue
         apart = {n for n, op in enumerate(ops) if op.volatile or op.spin}
         block.merged = find_merged(block.block, apart, plan.options.fr)

@@ -1,7 +1,6 @@
 """Save merging: big-endian, the saves of registers that the host has in vector registers are stored as vectors.
 
-Needs: the instructions of each block by themselves; the marks of ops, `merged`, `unaligned`, `promoted` and
-`vectorized`.
+Needs: the instructions of each block by themselves; the marks of ops, `merged`, `promoted` and `vectorized`.
 Sets: `BlockPlan.runs`.
 Keeps: what registers and memory have after the last access. All accesses of a run are performed where its first is.
 Between stores of a run stand only instructions that load nothing, order nothing and cannot leave the function, and
@@ -38,8 +37,8 @@ _Place = tuple[int, int, tuple[int, ...]]
 class _Window:
     """Accesses by one register that may be performed where the first of them is."""
 
-    def __init__(self) -> None:
-        self.base = 0
+    def __init__(self, base: int = 0) -> None:
+        self.base = base
         self.at: dict[int, int] = {}
         """The indices of accesses that may be in a run, by displacement."""
         self._others: set[int] = set()
@@ -69,8 +68,7 @@ def _store_windows(block: BlockPlan, candidates: set[int], fr: int) -> Iterator[
             is_member = index in candidates and access.kind == STORE and not written >> instruction.rt & 1
             if instruction.rs != window.base or not window.is_free(instruction.imm, access.size_bytes):
                 yield window
-                window = _Window()
-                window.base = instruction.rs
+                window = _Window(instruction.rs)
             if is_member:
                 window.at[instruction.imm] = index
             else:
@@ -92,8 +90,7 @@ def _load_windows(block: BlockPlan, candidates: set[int], fr: int) -> Iterator[_
         if access is not None and access.kind == LOAD and not op.volatile and not op.spin:
             if instruction.rs != window.base or instruction.imm in window.at:
                 yield window
-                window = _Window()
-                window.base = instruction.rs
+                window = _Window(instruction.rs)
             if index in candidates:
                 window.at[instruction.imm] = index
         elif not does.is_pure:
@@ -142,8 +139,7 @@ def _place(block: BlockPlan, run: Run) -> _Place:
 def _candidates(plan: FunctionPlan, block: BlockPlan) -> set[int]:
     """Return the indices of what may be in a run."""
     found = set()
-    merged = {index for load in block.merged.loads.values() for index in load.indices}
-    merged |= {at + number for at, store in block.merged.stores.items() for number in range(store.count)}
+    merged = {index for _, indices in block.merged.groups() for index in indices}
     for index, op in enumerate(block.body):
         access, number = based_access(op.instruction), op.instruction.rt
         if access is None or access.type != "word" or number not in CARRIED_FLOATS or number == op.instruction.rs:
@@ -158,18 +154,16 @@ def run(plan: FunctionPlan) -> None:
     """Merge saves, and loads of what was saved so."""
     if plan.options.memory != "flat" or not plan.options.big_endian:
         return
-    inside = {pc for loop in plan.promoted.values() for pc in loop.body} | plan.vectorized.keys()
-    blocks = {pc: block for pc, block in plan.blocks.items() if pc not in inside}
-    candidates = {pc: found for pc, block in blocks.items() if len(found := _candidates(plan, block)) >= WIDTHS[-1]}
+    apart_loops = plan.loops_apart
+    found_in = ((block, _candidates(plan, block)) for pc, block in plan.blocks.items() if pc not in apart_loops)
+    blocks = [(block, found) for block, found in found_in if len(found) >= WIDTHS[-1]]
     saved: set[_Place] = set()
-    for pc, found in candidates.items():
-        block = blocks[pc]
+    for block, found in blocks:
         for window in _store_windows(block, found, plan.options.fr):
             for one in _consecutive(block, window):
                 block.runs[one.first] = one
                 saved.add(_place(block, one))
-    for pc, found in candidates.items() if saved else ():
-        block = blocks[pc]
+    for block, found in blocks if saved else ():
         for window in _load_windows(block, found, plan.options.fr):
             for one in _loads_of(block, window, saved):
                 block.runs[one.first] = one
