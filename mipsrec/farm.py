@@ -36,7 +36,8 @@ from .files.trusted_tree import distrust_all
 from .fill_store import StoreProgress, StoreReport, Wanted, check_room, missing_of
 from .guest import Guest
 from .native.codegen import recipe
-from .native.library import BuildOptions, Entries, compile_shard, link_objects
+from .native.kept_parts import Entries
+from .native.library import BuildOptions, compile_shard, link_objects
 from .native.linking import GuestFile, LibraryIdentity
 from .native.plan import Plan
 from .native.shard_work import DeadShard

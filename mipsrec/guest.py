@@ -24,6 +24,7 @@ from .lift.pipeline import passes_without
 from .lift.policy import lifted_starts
 from .long_work import long_wait
 from .memory import AddressSpace
+from .native.build_times import BuildTimes, Phase
 from .options import Options
 
 _NAME = Kind((str,), "a name, or a hexadecimal address as text")
@@ -45,6 +46,13 @@ class Guest:
         self.image = image
         self.known_starts = known_starts
         self.ranges = ranges
+        self.times = BuildTimes()
+        """What was spent on it so far."""
+
+    @property
+    def beliefs(self) -> tuple[object, ...]:
+        """All that analysis depends on besides the contents of the file."""
+        return sorted(self.known_starts), self.ranges
 
     @cached_property
     def memory(self) -> AddressSpace:
@@ -53,7 +61,7 @@ class Guest:
 
     @cached_property
     def program(self) -> Program:
-        with without_collections(), self._said_if_long():
+        with without_collections(), self._said_if_long(), self.times.phase(Phase.ANALYSIS):
             return analyze(self.image, self.memory, self.known_starts, self.ranges)
 
     def _said_if_long(self) -> AbstractContextManager[None]:
@@ -64,7 +72,9 @@ class Guest:
     @cached_property
     def starts(self) -> Mapping[int, Callee]:
         """Starts of the functions that get lifted."""
-        return lifted_starts(self.program, self.image.fr)
+        program = self.program
+        with without_collections(), self.times.phase(Phase.FACTS):
+            return lifted_starts(program, self.image.fr)
 
     def lift_options(self, options: Options, comments: bool = False) -> LiftOptions:
         """Return what a guest's code is generated for; raises UsageError for passes that cannot be left out."""
@@ -124,7 +134,11 @@ class Guest:
 @checked(path=PATH)
 def open_guest(path: str | os.PathLike[str]) -> Guest:
     """Read a program; raises ElfError when it cannot be translated."""
-    return Guest(load_elf(Path(path)))
+    times = BuildTimes()
+    with times.phase(Phase.READING):
+        guest = Guest(load_elf(Path(path)))
+    guest.times.add(times)
+    return guest
 
 
 def guest_in(path: str | os.PathLike[str], identity: str) -> Guest | None:

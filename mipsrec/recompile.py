@@ -19,6 +19,7 @@ from .elf import Image
 from .errors import BuildError, LiftError
 from .guest import FUNCTIONS, OPTIONS, Guest
 from .lift.convention import Callee
+from .native.build_times import Phase
 from .native.plan import Plan, choose
 from .native.shard_work import CompilerDied, Progress
 from .native.shards import shards_of_files
@@ -27,6 +28,7 @@ from .target.cpu import chosen_cpu
 
 if TYPE_CHECKING:
     from .native.library import BuildOptions, BuildReport
+    from .native.linking import LibraryIdentity
 
 _SOURCE = Kind((Guest, *PATH.types), "a guest, which open_guest(path) returns, or the folder of a dump")
 
@@ -65,13 +67,7 @@ def build(
         if profile is not None:
             profile = profile.of(image.identity, image.path)
         identity = LibraryIdentity(GuestFile.of(image), lift.memory, lift.calls, said, build_options.cpu)
-        chosen = source.starts if functions is None else _callees_of(source, functions)
-        while True:
-            plan = plan_of(source, options, chosen, profile)
-            try:
-                return library.build_library(plan.shards(), plan, None, build_options, identity, Path(output), progress)
-            except CompilerDied as died:
-                chosen, progress = _without_dying(image, chosen, died, plan, build_options), None
+        return _build_guest(source, options, functions, profile, identity, build_options, Path(output), progress)
     if Path(source).is_file():
         raise BuildError(f"{source}: is no folder of a dump; of a program, give open_guest({str(source)!r})")
     dump = ir_dump.read_dump(Path(source))
@@ -83,6 +79,43 @@ def build(
         return library.build_library(shards, None, dump.entries, build_options, identity, Path(output), progress)
     except CompilerDied as died:
         raise CompilerDied(library.dying_parts(died, build_options)) from died
+
+
+def _build_guest(
+    source: Guest, options: Options, functions: list[Function] | None, profile: profiles.Profile | None,
+    identity: LibraryIdentity, build: BuildOptions, output: Path, progress: Progress | None,
+) -> BuildReport:  # fmt: skip
+    """Compile a guest into a library: of the parts that an unchanged build had, or else anew.
+
+    A build that had to leave functions out is not recorded: another time there may be memory enough for them.
+    """
+    from .native import kept_parts, library
+
+    chosen = None if functions is None else _callees_of(source, functions)
+    record = None
+    if build.reuse and kept_parts.may_find():
+        lift, starts = source.lift_options(options), None if chosen is None else sorted(chosen)
+        samples = None if profile is None else profile.samples
+        record = kept_parts.build_key([identity, lift, str(options.opt), starts, samples, source.beliefs])
+        parts = kept_parts.find_build(record)
+        report = None if parts is None else library.build_again(parts, build, identity, output, progress)
+        if report is not None:
+            report.times.add(source.times)
+            return report
+    chosen = source.starts if chosen is None else chosen
+    while True:
+        with source.times.phase(Phase.FACTS):
+            plan = plan_of(source, options, chosen, profile)
+        shards = plan.shards()
+        try:
+            report = library.build_library(shards, plan, None, build, identity, output, progress)
+        except CompilerDied as died:
+            chosen, progress, record = _without_dying(source.image, chosen, died, plan, build), None, None
+            continue
+        if record is not None and len(report.keys) == report.shards:
+            kept_parts.keep_build(record, report.keys)
+        report.times.add(source.times)
+        return report
 
 
 def _keep_source(source: Guest | str | os.PathLike[str], output: Path) -> None:

@@ -2,8 +2,8 @@
 
 Enters: the cache folder (folders.py) or a layer. Leaves: `CacheEntry`s. There are libraries of the store
 (`code/VERSION/VARIANT/`), libraries with a name of their own (`libraries/`: of profiles, or of some functions), objects
-of earlier builds (`objects/`) and hosts (`host/`). All of it may go at any time: what is missed is made again, or
-interpreted. A file that is used while it is removed stays with its users.
+of earlier builds (`objects/`), records of what those were made of (`records/`) and hosts (`host/`). All of it may go at
+any time: what is missed is made again, or interpreted. A file that is used while it is removed stays with its users.
 
 When a file was used last is its access time, or its modification time where that is later. File systems that note no
 accesses do not matter: a use is noted by the host, once a day (runtime/lifted/store.c), or by notes.py.
@@ -21,7 +21,7 @@ from typing import Any
 
 from ..files import trust
 from ..files.trust import listed, subfolders
-from .folders import CODE, HOSTS, LIBRARIES, OBJECTS, cache_folder, source_digest
+from .folders import CODE, HOSTS, LIBRARIES, OBJECTS, RECORDS, cache_folder, source_digest
 from .library_file import Damaged, check_footer, read_library
 
 _MOST_BYTES = 1 << 26
@@ -54,7 +54,7 @@ class CacheEntry:
     @property
     def is_current(self) -> bool:
         """Whether this mipsrec made it, or may use it."""
-        return self.kind == OBJECTS or self.version == source_digest()
+        return self.kind in (OBJECTS, RECORDS) or self.version == source_digest()
 
 
 def describe(library: Path, made_of: Path, soname: str | None) -> None:
@@ -105,7 +105,7 @@ def _libraries_in(kind: str, folder: Path, version: str = "", variant: str = "")
 
 
 def cache_entries(
-    kinds: Collection[str] = (CODE, LIBRARIES, OBJECTS, HOSTS), folder: Path | None = None
+    kinds: Collection[str] = (CODE, LIBRARIES, OBJECTS, RECORDS, HOSTS), folder: Path | None = None
 ) -> Iterator[CacheEntry]:
     """Yield what the cache, or a layer, has of some kinds."""
     root = folder or cache_folder()
@@ -116,11 +116,11 @@ def cache_entries(
                     yield from _libraries_in(CODE, group, version.name, variant.name)
     if LIBRARIES in kinds:
         yield from _libraries_in(LIBRARIES, root / LIBRARIES)
-    if OBJECTS in kinds:
-        for group in subfolders(root / OBJECTS):
+    for kind in (OBJECTS, RECORDS):
+        for group in subfolders(root / kind) if kind in kinds else ():
             for entry in listed(group):
                 if not entry.name.startswith("."):
-                    yield from _entry(OBJECTS, Path(entry.path))
+                    yield from _entry(kind, Path(entry.path))
     if HOSTS in kinds:
         for folder in subfolders(root / HOSTS):
             yield from _entry(HOSTS, folder / "mipsrec-host", _host_version(folder))

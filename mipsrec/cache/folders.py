@@ -32,6 +32,8 @@ Made = TypeVar("Made")
 
 CODE, LIBRARIES, OBJECTS, HOSTS = "code", "libraries", "objects", "host"
 """Its folders: the store, libraries with names of their own, objects of earlier builds, hosts."""
+RECORDS = "records"
+"""Its folder for what earlier builds were made of, by what they were made from (native/kept_parts.py)."""
 
 
 def _named() -> Path:

@@ -18,7 +18,7 @@ from ..files.folder_walk import files_below
 from ..files.trust import listed, subfolders
 from . import notes
 from .entries import CacheEntry, cache_entries, remove, remove_empty_folders, remove_path
-from .folders import CODE, HOSTS, LIBRARIES, OBJECTS, own_folder
+from .folders import CODE, HOSTS, LIBRARIES, OBJECTS, RECORDS, own_folder
 from .limit import BOUNDED, beyond, limit_bytes
 
 _MOST_LOCK_BYTES = 1 << 16
@@ -125,7 +125,8 @@ def leftovers(current_stencils: str) -> Iterator[Leftover]:
     variants = [variant for version in subfolders(root / CODE) for variant in subfolders(version)]
     groups = [group for variant in variants for group in subfolders(variant)]
     hosts = subfolders(root / HOSTS)
-    for folder in [*groups, root / LIBRARIES, *subfolders(root / OBJECTS), *hosts]:
+    kept = [*subfolders(root / OBJECTS), *subfolders(root / RECORDS)]
+    for folder in [*groups, root / LIBRARIES, *kept, *hosts]:
         yield from _unfinished_in(folder, now)
     yield from _stale_stencils(root / HOSTS, current_stencils, now)
     yield from _stale_notes(root, now)
@@ -175,7 +176,7 @@ def prune(rules: Rules, current_stencils: str) -> list[CacheEntry | Leftover]:
         old = rules.older_seconds is not None and now - one.used > rules.older_seconds
         if foreign or old:
             going[one.path] = one
-    limits = [((CODE, LIBRARIES, OBJECTS, HOSTS), rules.max_bytes), (BOUNDED, limit_bytes())]
+    limits = [((CODE, LIBRARIES, OBJECTS, RECORDS, HOSTS), rules.max_bytes), (BOUNDED, limit_bytes())]
     for kinds, limit in limits:
         if limit is not None:
             rest = [one for one in found if one.kind in kinds and one.path not in going]

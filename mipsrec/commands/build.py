@@ -149,7 +149,7 @@ def main(arguments: argparse.Namespace) -> int:
             print(f"mipsrec: {one_line(str(source))}: {lack_of(guest.image.modules)}", file=sys.stderr)
         names = named_functions(arguments)
         chosen = guest.functions_like(names) if names else None
-        with progress_bar("build", len(guest.starts) if chosen is None else len(chosen)) as progress:
+        with progress_bar("build", (lambda: len(guest.starts)) if chosen is None else len(chosen)) as progress:
             report = pipeline.build(guest, output, options, progress, chosen)
     reused = f", {report.reused} of {report.shards} parts as kept from earlier builds" if report.reused else ""
     print(f"{one_line(str(output))}: {output.stat().st_size} bytes{reused}")

@@ -16,7 +16,7 @@ from typing import Any
 
 from .. import stencils
 from ..cache.entries import CacheEntry, cache_entries, damage_of, remove
-from ..cache.folders import CODE, HOSTS, LIBRARIES, OBJECTS, cache_folder, own_folder, source_digest
+from ..cache.folders import CODE, HOSTS, LIBRARIES, OBJECTS, RECORDS, cache_folder, own_folder, source_digest
 from ..cache.layers import layer_folders
 from ..cache.library_file import Damaged, LibraryFacts, read_library
 from ..cache.limit import limit_bytes, parse_size, size_text
@@ -30,6 +30,7 @@ _KINDS = {
     CODE: "recompiled libraries in the store",
     LIBRARIES: "libraries of some functions, or made with a profile",
     OBJECTS: "objects of earlier builds",
+    RECORDS: "records of what earlier builds were made of",
     HOSTS: "hosts",
 }
 

@@ -18,6 +18,7 @@ from ..errors import BuildError
 from ..options import LIGHT
 from ..target import this_target
 from ..target.cpu import Cpu
+from .build_times import BuildTimes, Phase
 
 _OWN_ADDRESSES = "-disable-lsr"
 """Loops keep the addresses that the guest's compiler has chosen. To choose again takes a twentieth of the time, makes
@@ -75,19 +76,23 @@ def compile_text(text: str, level: str, cpu: Cpu) -> bytes:
     return compile_texts([("generated IR", text)], level, cpu)
 
 
-def compile_texts(texts: list[tuple[str, str]], level: str, cpu: Cpu) -> bytes:
-    """Return the object code of several modules, given with their names, linked into one."""
-    _initialize()
-    module = _parsed(*texts[0])
-    for name, text in texts[1:]:
-        other = _parsed(name, text)
-        try:
-            module.link_in(other)
-        except RuntimeError as error:
-            raise BuildError(f"{name}: LLVM refuses the IR: {_reason(error)}") from error
+def compile_texts(texts: list[tuple[str, str]], level: str, cpu: Cpu, times: BuildTimes | None = None) -> bytes:
+    """Return the object code of several modules, given with their names, linked into one; count what that takes."""
+    times = times or BuildTimes()
+    with times.phase(Phase.PARSING):
+        _initialize()
+        module = _parsed(*texts[0])
+        for name, text in texts[1:]:
+            other = _parsed(name, text)
+            try:
+                module.link_in(other)
+            except RuntimeError as error:
+                raise BuildError(f"{name}: LLVM refuses the IR: {_reason(error)}") from error
     machine = _target_machine(level, cpu)
-    optimize(module, machine, level)
-    return bytes(machine.emit_object(module))
+    with times.phase(Phase.PASSES):
+        optimize(module, machine, level)
+    with times.phase(Phase.CODE):
+        return bytes(machine.emit_object(module))
 
 
 def emit_text(text: str, cpu: Cpu) -> bytes:

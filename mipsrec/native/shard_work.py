@@ -19,7 +19,8 @@ from .shards import Shard
 from .workers import Death, Result, outcomes
 
 Progress = Callable[[int, int], None]
-"""Called with (functions done, guest instructions done) as shards finish."""
+"""Called with (functions done, guest instructions done) as shards finish, and with WORK_BEGINS before."""
+WORK_BEGINS = (0, 0)
 
 _NAMED = 4
 """So many functions are named; of more, how many there are."""

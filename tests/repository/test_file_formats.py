@@ -12,7 +12,7 @@ from tests.support.paths import ROOT
 
 PAGE = (ROOT / "docs" / "design" / "file-formats.md").read_text()
 ROWS = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", PAGE, re.MULTILINE))
-FOLDERS = (folders.CODE, folders.LIBRARIES, folders.OBJECTS, folders.HOSTS, notes.FOLDER)
+FOLDERS = (folders.CODE, folders.LIBRARIES, folders.OBJECTS, folders.RECORDS, folders.HOSTS, notes.FOLDER)
 
 
 def test_the_page_has_all_fields_and_folders_in_order() -> None:

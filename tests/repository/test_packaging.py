@@ -136,7 +136,7 @@ def test_installed_package_runs_programs(installed: Path) -> None:
     assert _run(installed, installed / "mipsrec", "run", "--no-server", CRC32) == CRC32_PRINTS
     assert _run(installed, installed / "mipsrec", "run", "--no-server", CRC32) == CRC32_PRINTS
     cache = installed.parent.parent / "cache"
-    assert {path.name for path in cache.iterdir()} - {"identities"} == {"code", "objects"}
+    assert {path.name for path in cache.iterdir()} - {"identities"} == {"code", "objects", "records"}
 
 
 def test_installed_commands_are_native(installed: Path, tmp_path: Path) -> None:
