@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from . import profiles, recompile
 from .cache.entries import describe
@@ -23,6 +24,9 @@ from .errors import BuildError, LiftError, MipsrecError
 from .guest import Guest
 from .options import LIGHT, Options
 
+if TYPE_CHECKING:
+    from .native.library import BuildReport
+
 
 @dataclass
 class StoreReport:
@@ -34,6 +38,8 @@ class StoreReport:
     """One line for each file that could not be recompiled: the slower tiers will run it."""
     needed: set[Path] = field(default_factory=set)
     """Libraries in the store that were there already."""
+    reports: list[BuildReport] = field(default_factory=list)
+    """Of those that were built here."""
 
 
 class StoreProgress:
@@ -68,14 +74,18 @@ def store(image: Image, options: Options, progress: Callable[[int, int], None] |
     return found
 
 
-def _build(image: Image, path: Path, options: Options, progress: Callable[[int, int], None] | None) -> None:
-
+def _build(
+    image: Image, path: Path, options: Options, progress: Callable[[int, int], None] | None
+) -> BuildReport | None:
+    """Build a library, and return how that went; None where another process has built it."""
     root = root_of(options)
     check_trust(root)
     with locked(path, root):
-        if not is_sound(path, image.identity):
-            recompile.build(Guest(image), path, _options_for(image, options), progress)
-            describe(path, image.path, image.soname)
+        if is_sound(path, image.identity):
+            return None
+        report = recompile.build(Guest(image), path, _options_for(image, options), progress)
+        describe(path, image.path, image.soname)
+        return report
 
 
 @dataclass(frozen=True)
@@ -126,7 +136,8 @@ def store_all(
             check_room(one.path, room)
             image = load_elf(one.path)  # not all are held in memory; another file may have come in its place
             path = code_path(image.identity, options)
-            _build(image, path, options, partial(progress.part, one.path))
+            built = _build(image, path, options, partial(progress.part, one.path))
+            report.reports += [built] if built is not None else []
             room.add(path)
             report.built.append(one.path)
         except BuildError:

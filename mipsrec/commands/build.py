@@ -25,6 +25,7 @@ from .arguments import (
     named_functions,
     options_of,
 )
+from .build_report import print_timings
 from .closure import build_all_below, build_closure
 from .guest_files import guest_file, guest_files, place_beside
 from .progress import progress_bar
@@ -71,6 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_old_name(parser, "--profile", add_build(parser))
     add_models(parser)
+    parser.add_argument("--timings", action="store_true",
+                        help="print on standard error where the time went, and which parts took longest")  # fmt: skip
 
 
 def _prepare_layer(folder: Path) -> None:
@@ -95,6 +98,8 @@ def _build_store(arguments: argparse.Namespace) -> int:
         report = build_closure(guest_files(arguments.source, arguments), arguments, options)
     else:
         report = build_all_below(arguments, options)
+    if arguments.timings:
+        print_timings(report.reports)
     print(f"{len(report.built)} files recompiled, {len(report.present)} were there, {len(report.skipped)} left out")
     return 0
 
@@ -123,6 +128,8 @@ def _check(arguments: argparse.Namespace) -> None:
     for option, given in ways:
         if given is not None and (arguments.output is not None or arguments.function or dump):
             raise UsageError(f"{option} stores what programs load: neither -o nor --function goes with it, nor a dump")
+    if arguments.timings and arguments.dask is not None:
+        raise UsageError("--timings does not go with --dask: the workers of a scheduler do not tell their times")
     if dump and arguments.function:
         raise UsageError(f"{arguments.source}: is a dump; --function chooses among the functions of a program")
 
@@ -151,6 +158,8 @@ def main(arguments: argparse.Namespace) -> int:
         chosen = guest.functions_like(names) if names else None
         with progress_bar("build", (lambda: len(guest.starts)) if chosen is None else len(chosen)) as progress:
             report = pipeline.build(guest, output, options, progress, chosen)
+    if arguments.timings:
+        print_timings([report])
     reused = f", {report.reused} of {report.shards} parts as kept from earlier builds" if report.reused else ""
     print(f"{one_line(str(output))}: {output.stat().st_size} bytes{reused}")
     return 0

@@ -6,8 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-
-from tqdm import tqdm
+from typing import TYPE_CHECKING
 
 from ..elf import Image
 from ..errors import BuildError, one_line
@@ -16,6 +15,9 @@ from ..long_work import bar_for_people
 from ..options import Options
 from ..sysroot import closure_of, mips_files
 from .guest_files import sysroot_of
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 
 class _StoreBar(StoreProgress):

@@ -67,11 +67,11 @@ class BuildTimes:
     @contextmanager
     def phase(self, phase: Phase) -> Iterator[None]:
         """Count what is spent until the end of a `with` statement as of a phase."""
-        wall, processor = time.perf_counter(), _processor_seconds()
+        wall, processor = time.perf_counter(), processor_seconds()
         try:
             yield
         finally:
-            spent = Spent(time.perf_counter() - wall, _processor_seconds() - processor)
+            spent = Spent(time.perf_counter() - wall, processor_seconds() - processor)
             self.phases.setdefault(phase, Spent()).add(spent)
 
     def add(self, other: BuildTimes) -> None:
@@ -85,6 +85,7 @@ class BuildTimes:
         return sorted(self.parts, key=lambda part: -part.wall)[:count]
 
 
-def _processor_seconds() -> float:
+def processor_seconds() -> float:
+    """Return what this process has taken, with its child processes that have ended."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
