@@ -26,6 +26,10 @@ class End(enum.Enum):
     INTERPRET = "interpret"  # the interpreter goes on at the terminator's pc
 
 
+_GO_ON, _BRANCH, _JUMP, _INDIRECT = (End.FALL, End.CALL, End.SYSCALL), End.BRANCH, End.JUMP, End.INDIRECT
+"""Looked up once, since `successors` is called for each block several times, and a member of End takes long to find."""
+
+
 def slot_start(pc: int) -> int:
     """Return what the slot of the branch-likely at `pc` has as its start: the slot itself may begin another block."""
     return pc + INSTRUCTION_BYTES + INSTRUCTION_BYTES // 2
@@ -133,13 +137,17 @@ class Function:
 
     def successors(self, block: Block) -> list[int]:
         """Return the starts of the blocks that may follow `block` inside this function."""
-        table = self.jump_tables.get(block.terminator_pc) if block.end is End.INDIRECT else None
-        found = [target for _, target in table.cases] if table else []
-        if block.end in (End.JUMP, End.BRANCH) and block.target is not None:
-            found.append(block.target)
-        if block.end in (End.BRANCH, End.FALL, End.CALL, End.SYSCALL):
-            found.append(block.next_pc)
-        return [pc for pc in dict.fromkeys(found) if pc in self.blocks]
+        end, blocks = block.end, self.blocks
+        found: Iterable[int | None] = ()
+        if end in _GO_ON:
+            found = (block.next_pc,)
+        elif end is _BRANCH:
+            found = (block.target, block.next_pc)
+        elif end is _JUMP:
+            found = (block.target,)
+        elif end is _INDIRECT and block.terminator_pc in self.jump_tables:
+            found = (target for _, target in self.jump_tables[block.terminator_pc].cases)
+        return [pc for pc in dict.fromkeys(found) if pc is not None and pc in blocks]
 
 
 @dataclass(slots=True)

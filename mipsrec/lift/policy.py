@@ -42,13 +42,13 @@ COLD_IN_SSA = CARRIED_BITS | SP_BIT
 Not so large interpreters: that made sqlite's 1.03 of its time."""
 
 
-def has_hot_loops(function: Function) -> bool:
+def has_hot_loops(graph: Graph) -> bool:
     """Return whether a function has loops that full effort makes faster.
 
     That is any loop of a small function; of a large one, loops without calls that are a tenth of it: the time of other
     loops is that of what they call. What is nested counts once more for each loop around it.
     """
-    loops = Graph.whole(function).loops
+    function, loops = graph.function, graph.loops
     if not loops:
         return False
     blocks = function.blocks
@@ -92,10 +92,11 @@ def hot_functions(program: Program, starts: Iterable[int]) -> set[int]:
     starts = frozenset(starts)
     for start in starts:
         function = program.functions[start]
-        called = starts & called_in_loops(function)
+        graph = Graph.whole(function)
+        called = starts & called_in_loops(graph)
         found |= {pc for pc in called if program.functions[pc].instruction_count() <= _CALLED_INSTRUCTIONS}
         limit = _SMALL_INSTRUCTIONS if start in recursive else _VERY_SMALL_INSTRUCTIONS
-        if function.instruction_count() <= limit or has_hot_loops(function) or is_interpreter(function):
+        if function.instruction_count() <= limit or has_hot_loops(graph) or is_interpreter(graph):
             found.add(start)
     return found
 
@@ -114,12 +115,13 @@ def cold_functions(program: Program, levels: Mapping[int, str], level: str) -> s
     return found - hot_functions(program, levels) if level == LIGHT else found
 
 
-def is_interpreter(function: Function) -> bool:
+def is_interpreter(graph: Graph) -> bool:
     """Return whether a function has a loop that jumps by a large table: each case is small, and one of them is hot."""
+    function = graph.function
     large = {pc for pc, table in function.jump_tables.items() if len(table.cases) >= _INTERPRETER_CASES}
     if not large:
         return False
-    loops = Graph.whole(function).loops_with(End.INDIRECT)
+    loops = graph.loops_with(End.INDIRECT)
     return any(function.blocks[pc].terminator_pc in large for body in loops.values() for pc in body)
 
 
@@ -132,14 +134,16 @@ def large_interpreters(program: Program, starts: Iterable[int]) -> set[int]:
     found = set()
     for start in starts:
         function = program.functions[start]
-        if len(function.blocks) >= LARGE_FUNCTION_BLOCKS and is_interpreter(function) and not has_hot_loops(function):
-            found.add(start)
+        if len(function.blocks) >= LARGE_FUNCTION_BLOCKS:
+            graph = Graph.whole(function)
+            if is_interpreter(graph) and not has_hot_loops(graph):
+                found.add(start)
     return found
 
 
-def called_in_loops(function: Function) -> set[int]:
+def called_in_loops(graph: Graph) -> set[int]:
     """Return the targets, and likely targets, of the calls in a function's loops."""
-    loops = Graph.whole(function).loops_with(End.CALL)
+    function, loops = graph.function, graph.loops_with(End.CALL)
     found = set()
     for pc in set().union(*loops.values()):
         block = function.blocks[pc]
