@@ -47,7 +47,7 @@ class Guest:
         self.known_starts = known_starts
         self.ranges = ranges
         self.times = BuildTimes()
-        """What was spent on it so far."""
+        """What was spent on it so far, and is in no report of a build yet."""
 
     @property
     def beliefs(self) -> tuple[object, ...]:

@@ -19,7 +19,7 @@ from .elf import Image
 from .errors import BuildError, LiftError
 from .guest import FUNCTIONS, OPTIONS, Guest
 from .lift.convention import Callee
-from .native.build_times import Phase
+from .native.build_times import BuildTimes, Phase
 from .native.plan import Plan, choose
 from .native.shard_work import CompilerDied, Progress
 from .native.shards import shards_of_files
@@ -100,8 +100,7 @@ def _build_guest(
         parts = kept_parts.find_build(record)
         report = None if parts is None else library.build_again(parts, build, identity, output, progress)
         if report is not None:
-            report.times.add(source.times)
-            return report
+            return _with_times_of(source, report)
     chosen = source.starts if chosen is None else chosen
     while True:
         with source.times.phase(Phase.FACTS):
@@ -114,8 +113,14 @@ def _build_guest(
             continue
         if record is not None and len(report.keys) == report.shards:
             kept_parts.keep_build(record, report.keys)
-        report.times.add(source.times)
-        return report
+        return _with_times_of(source, report)
+
+
+def _with_times_of(guest: Guest, report: BuildReport) -> BuildReport:
+    """Return a report that has what was spent on a guest before as well; the next one of the guest does not."""
+    report.times.add(guest.times)
+    guest.times = BuildTimes()
+    return report
 
 
 def _keep_source(source: Guest | str | os.PathLike[str], output: Path) -> None:

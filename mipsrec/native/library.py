@@ -215,7 +215,7 @@ def build_library(
     for result in results:
         times.add(result.times)
     reused = sum(result.reused for result in results)
-    if build.reuse and reused < len(results):
+    if build.reuse and left:
         objects.trim()
     return BuildReport(len(results), reused, times, tuple(keys.values()))
 

@@ -185,6 +185,27 @@ def test_records_of_nonsense(tmp_path: Path) -> None:
     assert kept_parts.find_part(key) is None
 
 
+def test_a_build_by_another_version_trims_what_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes all objects, which are found by their IR, and adds records; so versions do not fill the disk."""
+    trimmed: list[int] = []
+    monkeypatch.setattr(objects, "trim", lambda: trimmed.append(len(kept(tmp_path, RECORDS))))
+    first, _ = build(SAMPLE, tmp_path / "first.so")
+    for name in ("mipsrec.native.shard_inputs.made_by", "mipsrec.native.kept_parts.made_by"):
+        monkeypatch.setattr(name, lambda: "another version")
+    second, analysed = build(SAMPLE, tmp_path / "second.so")
+    assert analysed and second.reused == second.shards
+    build(SAMPLE, tmp_path / "third.so")
+    assert trimmed == [first.shards, 2 * first.shards + 1]
+
+
+def test_a_guest_that_is_built_twice(tmp_path: Path) -> None:
+    """Each report has what was spent for it."""
+    guest = pipeline.open_guest(SAMPLE)
+    first = recompile.build(guest, tmp_path / "first.so", Options(0, reuse=False))
+    second = recompile.build(guest, tmp_path / "second.so", Options(0, reuse=False))
+    assert Phase.ANALYSIS in first.times.phases and Phase.ANALYSIS not in second.times.phases
+
+
 def test_records_have_a_limit(tmp_path: Path) -> None:
     build(SAMPLE, tmp_path / "first.so")
     count = len(kept(tmp_path, OBJECTS))
