@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,10 +13,12 @@ from mipsrec import pipeline, profiles, recompile
 from mipsrec.cache import objects
 from mipsrec.cache.folders import OBJECTS, RECORDS
 from mipsrec.isa import decode
-from mipsrec.native import kept_parts, shards
+from mipsrec.native import kept_parts, library, shards
 from mipsrec.native.build_times import Phase
 from mipsrec.native.library import BuildReport
+from mipsrec.native.shards import Shard
 from mipsrec.options import Options
+from tests.support.dying import abort
 from tests.support.paths import PREBUILT
 
 SAMPLE = PREBUILT / "mipsel" / "replay_vm.elf"
@@ -24,20 +27,20 @@ SAMPLE = PREBUILT / "mipsel" / "replay_vm.elf"
 @pytest.fixture(autouse=True)
 def small_shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some shards of a small program, and a cache of its own."""
-    monkeypatch.setattr(shards, "LEAST_INSTRUCTIONS", 40)
-    monkeypatch.setattr(shards, "MOST_INSTRUCTIONS", 120)
+    monkeypatch.setattr(shards, "LEAST_INSTRUCTIONS", 120)
+    monkeypatch.setattr(shards, "MOST_INSTRUCTIONS", 360)
     monkeypatch.setenv("MIPSREC_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("MIPSREC_CHECK", raising=False)
 
 
-def build(source: Path, library: Path, **options: object) -> tuple[BuildReport, bool]:
+def build(source: Path, output: Path, **options: Any) -> tuple[BuildReport, bool]:
     """Build at level 0; return the report, and whether the program was analysed."""
     guest = pipeline.open_guest(source)
-    report = recompile.build(guest, library, Options(**{"opt": 0, **options}))  # type: ignore[arg-type]
+    report = recompile.build(guest, output, Options(**{"opt": 0, **options}))
     return report, "program" in vars(guest)
 
 
-def fresh(source: Path, folder: Path, **options: object) -> bytes:
+def fresh(source: Path, folder: Path, **options: Any) -> bytes:
     """Return the library that a build makes that takes nothing from earlier ones."""
     build(source, folder / "fresh.so", **options, reuse=False)
     return (folder / "fresh.so").read_bytes()
@@ -124,9 +127,9 @@ def test_a_profile_that_changes(tmp_path: Path) -> None:
     for samples in (starts[:1], starts[:4], starts[:1]):
         lines = [f"{pc:08x} 9 lifted" for pc in samples]
         path.write_text("\n".join([f"mipsrec profile {profiles.VERSION} {guest.image.identity}", *lines]) + "\n")
-        _, analysed = build(SAMPLE, tmp_path / "lib.so", profile=str(path), opt=2)
+        _, analysed = build(SAMPLE, tmp_path / "lib.so", profile=str(path), opt=1)
         made.append((analysed, (tmp_path / "lib.so").read_bytes()))
-        assert made[-1][1] == fresh(SAMPLE, tmp_path, profile=str(path), opt=2)
+        assert made[-1][1] == fresh(SAMPLE, tmp_path, profile=str(path), opt=1)
     assert [analysed for analysed, _ in made] == [True, True, False]
     assert made[0][1] == made[2][1] != made[1][1]
 
@@ -196,6 +199,29 @@ def test_a_build_by_another_version_trims_what_is_kept(tmp_path: Path, monkeypat
     assert analysed and second.reused == second.shards
     build(SAMPLE, tmp_path / "third.so")
     assert trimmed == [first.shards, 2 * first.shards + 1]
+
+
+def test_a_build_that_takes_nothing_keeps_nothing(tmp_path: Path) -> None:
+    fresh(SAMPLE, tmp_path)
+    assert kept(tmp_path, RECORDS) == kept(tmp_path, OBJECTS) == []
+
+
+def test_a_build_without_some_functions_is_not_taken_for_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What a compiler process died of is tried again: another time there may be memory enough."""
+    fatal, compile_shard = max(pipeline.open_guest(SAMPLE).starts), library.compile_shard
+
+    def dies(shard: Shard, *rest: Any, **named: Any) -> Any:
+        return abort() if fatal in shard.starts else compile_shard(shard, *rest, **named)
+
+    with monkeypatch.context() as patches:
+        patches.setattr(library, "compile_shard", dies)
+        build(SAMPLE, tmp_path / "first.so")
+    assert "left out" in capfd.readouterr().err
+    _, analysed = build(SAMPLE, tmp_path / "second.so")
+    assert analysed and (tmp_path / "second.so").read_bytes() == fresh(SAMPLE, tmp_path)
+    assert (tmp_path / "first.so").read_bytes() != (tmp_path / "second.so").read_bytes()
 
 
 def test_a_guest_that_is_built_twice(tmp_path: Path) -> None:
