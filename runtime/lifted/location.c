@@ -3,6 +3,9 @@
  * Enters: an expression, the one for the base of the frame, and the frame. Leaves: the word. Memory is read on the host's
  * stack alone. What needs more than this frame is not known: values at the entry of the function, and the frame of its caller.
  * The rules are those of DWARF 5, sections 2.5 and 2.6.
+ *
+ * LLVM writes operations on words of 32 bits as if these were those of DWARF's stack, of 64. What a register of the host or a
+ * place on the stack has above such a word is anything, and a shift to the right would bring it in. So it is with the sign.
  */
 #include "lifted/dwarf.h"
 #include "lifted/places.h"
@@ -27,6 +30,8 @@ struct evaluation {
     uint64_t words[STACK_WORDS];
     unsigned depth;
     bool failed;
+    bool is_narrow; /* shifts to the right are those of 32 bits */
+    bool shifts_right, shifts_far; /* some shift to the right was performed; one by 32 bits or more */
 };
 
 static void push(struct evaluation *e, uint64_t word)
@@ -77,6 +82,17 @@ static uint64_t constant(struct evaluation *e, unsigned operation)
     return kind % 2 == 0 ? word : (uint64_t)((int64_t)(word << unused_bits) >> unused_bits);
 }
 
+static uint64_t shifted_right(struct evaluation *e, uint64_t word, uint64_t bits, bool is_signed)
+{
+    e->shifts_right = true;
+    e->shifts_far |= bits >= 32;
+    if (e->is_narrow)
+        word = is_signed ? (uint64_t)(int64_t)(int32_t)word : (uint32_t)word;
+    if (is_signed)
+        return (uint64_t)((int64_t)word >> (bits < 64 ? bits : 63));
+    return bits < 64 ? word >> bits : 0;
+}
+
 static uint64_t of_two(struct evaluation *e, unsigned operation)
 {
     uint64_t right = pop(e), left = pop(e);
@@ -87,8 +103,8 @@ static uint64_t of_two(struct evaluation *e, unsigned operation)
     case OR: return left | right;
     case PLUS: return left + right;
     case SHL: return right < 64 ? left << right : 0;
-    case SHR: return right < 64 ? left >> right : 0;
-    case SHRA: return (uint64_t)((int64_t)left >> (right < 64 ? right : 63));
+    case SHR:
+    case SHRA: return shifted_right(e, left, right, operation == SHRA);
     case XOR: return left ^ right;
     default: e->failed = true; return 0;
     }
@@ -159,24 +175,37 @@ static bool ends(struct evaluation *e, unsigned operation, uint64_t *word)
     return true;
 }
 
+static bool evaluate(struct evaluation *e, struct mr_bytes expression, uint32_t *value)
+{
+    uint64_t word = 0;
+    bool ended = false;
+    e->code = (struct mr_cursor){expression.bytes, expression.bytes + expression.size_bytes, false, NULL};
+    e->failed = expression.size_bytes == 0;
+    while (!e->failed && !ended && e->code.at < e->code.end) {
+        unsigned operation = (unsigned)mr_read_fixed(&e->code, 1);
+        ended = ends(e, operation, &word);
+        if (!ended)
+            perform(e, operation);
+    }
+    if (!e->failed && !ended)
+        word = read_stack(e, pop(e), sizeof *value);
+    if (e->failed || e->code.overrun || e->code.at != e->code.end) /* behind the end: pieces of a word */
+        return false;
+    *value = (uint32_t)word;
+    return true;
+}
+
+/* A shift by 32 bits or more is one of 64 bits. Others may be of either size: the word is known where both give the same. */
 bool mr_location_value(struct mr_bytes expression, struct mr_bytes frame_base, const struct mr_host_frame *frame,
                        uint32_t *value)
 {
-    struct evaluation e = {.frame_base = frame_base, .frame = frame};
-    uint64_t word = 0;
-    bool ended = false;
-    e.code = (struct mr_cursor){expression.bytes, expression.bytes + expression.size_bytes, false, NULL};
-    e.failed = expression.size_bytes == 0;
-    while (!e.failed && !ended && e.code.at < e.code.end) {
-        unsigned operation = (unsigned)mr_read_fixed(&e.code, 1);
-        ended = ends(&e, operation, &word);
-        if (!ended)
-            perform(&e, operation);
-    }
-    if (!e.failed && !ended)
-        word = read_stack(&e, pop(&e), sizeof *value);
-    if (e.failed || e.code.overrun || e.code.at != e.code.end) /* behind the end: pieces of a word */
+    struct evaluation wide = {.frame_base = frame_base, .frame = frame};
+    struct evaluation narrow = {.frame_base = frame_base, .frame = frame, .is_narrow = true};
+    uint32_t word = 0, other = 0;
+    if (!evaluate(&wide, expression, &word))
         return false;
-    *value = (uint32_t)word;
+    if (wide.shifts_right && !wide.shifts_far && !(evaluate(&narrow, expression, &other) && word == other))
+        return false;
+    *value = word;
     return true;
 }
