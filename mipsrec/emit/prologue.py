@@ -64,10 +64,13 @@ class Prologue:
             yield f"  %slots = alloca [{slots} x i64]"
 
     def _places(self, in_ssa: list[Unit]) -> Iterator[str]:
-        """Yield what tells LLVM of the places of registers. Parameters come first of all: then it knows all of them."""
+        """Yield what tells LLVM of the places of registers. Parameters come first of all: then it knows all of them.
+
+        So do those that the function writes before it reads them: their variables would have anything until then.
+        """
         placed = [unit for unit in in_ssa if unit.name in PLACED_UNITS]
         yield from (declaration(unit, self._plan.function.start, self._emission.scope) for unit in placed)
-        yield from (_parameter_store(unit) for unit in placed if unit.bits & self._emission.entry.takes)
+        yield from map(_parameter_store, placed)
 
     def _entry_lines(self) -> Iterator[str]:
         """Yield what a function with several entries finds out about the one that it is entered by."""
