@@ -7,7 +7,7 @@ PY := .venv/bin/python
 # Otherwise every process of the tests, of which there are thousands, compiles the modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help venv demo test quick check check-python check-plans check-c conformance fuzz fuzz-flow fuzz-selfmod fuzz-csmith fuzz-input fuzz-host samples
+.PHONY: help venv demo test quick check check-python check-plans check-c conformance fuzz fuzz-flow fuzz-looks fuzz-selfmod fuzz-csmith fuzz-input fuzz-host samples
 .PHONY: same-ir pass-worth stencils docs clean
 
 help:
@@ -18,6 +18,7 @@ help:
 	@echo 'make conformance  gcc'"'"'s own tests, and programs beside other executors (ARGS=--help)'
 	@echo 'make fuzz         random instructions in every executor and two outside judges (SECONDS=600 ARGS=--help)'
 	@echo 'make fuzz-flow    random functions, loops and calls in every executor (COUNT=100 programs from SEED=1 on)'
+	@echo 'make fuzz-looks   registers that handlers, signals and a debugger see in random programs (LOOKS=100000 ARGS=--help)'
 	@echo 'make fuzz-selfmod random programs that change their own code in every tier (COUNT=100 programs from SEED=1 on)'
 	@echo 'make fuzz-csmith  compare random C programs of csmith everywhere (COUNT=50 programs from SEED=1 on)'
 	@echo 'make fuzz-input   run the commands on broken programs (COUNT=20000)'
@@ -113,6 +114,9 @@ fuzz: venv
 
 fuzz-flow: venv
 	$(PY) -m tests.fuzz.flow --seed $(or $(SEED),1) --count $(or $(COUNT),100) $(ARGS)
+
+fuzz-looks: venv
+	$(PY) -m tests.fuzz.looks --looks $(or $(LOOKS),100000) $(ARGS)
 
 fuzz-selfmod: venv
 	$(PY) -m tests.fuzz.selfmod --seed $(or $(SEED),1) --count $(or $(COUNT),100) $(ARGS)

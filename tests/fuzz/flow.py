@@ -101,12 +101,14 @@ def run(command: list[str], seconds: float) -> End | None:
     return End(result.returncode, result.stdout)
 
 
-def recompiled(program: Path, way: Way) -> Path:
-    """Return the library of a program."""
+def recompiled(program: Path, way: Way, is_driver: Callable[[int], bool] = lambda pc: False) -> Path:
+    """Return the library of a program, but for functions of which its driver is made."""
     library = program.with_suffix(".so")
     opt = int(way.opt) if way.opt.isdigit() else way.opt
     options = pipeline.Options(opt=opt, memory=way.memory, calls=way.calls, jobs=1, reuse=False)
-    pipeline.build(pipeline.open_guest(program), library, options)
+    guest = pipeline.open_guest(program)
+    functions = [guest.program.functions[start] for start in sorted(guest.starts) if not is_driver(start)]
+    pipeline.build(guest, library, options, functions=functions)
     return library
 
 

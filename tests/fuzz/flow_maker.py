@@ -17,12 +17,13 @@ ARENA_BYTES = 2048
 JUMP_BUFFER_BYTES = 28
 """pc, sp, s0 to s3, and the buffer that was in use before."""
 RUNS = 12
-_SPARE_BYTES = 128
-_STACK_BYTES = 16384
+SPARE_BYTES = 128
+STACK_BYTES = 16384
 _FUEL = 60
-_STATE_WORDS = 100  # 0: unused, 1 to 31: registers, 32, 33: LO and HI, 34: FCSR, 36 on: the FPU's doubles
-_LO, _HI, _FCSR, _FPU = 32, 33, 34, 36
+STATE_WORDS = 100  # 0: unused, 1 to 31: registers, 32, 33: LO and HI, 34: FCSR, 36 on: the FPU's doubles
+LO, HI, FCSR, FPU = 32, 33, 34, 36
 _GP, _SP = 28, 29
+_REGISTERS = [number for number in range(1, 32) if number not in (26, 27, 31)]
 _KINDS = (
     "straight arena run unaligned choice leave loop switch stack_loop stack_pointer wide_shift call itself odd_call "
     "catch system_call floats float_choice elements"
@@ -107,62 +108,75 @@ class Maker:
         self._labels += 1
         return f".L{self._labels}"
 
-    def _word(self) -> int:
+    def word(self) -> int:
         return self.random.choice(_SPECIAL) if self.random.random() < 0.4 else self.random.getrandbits(32)
 
     def program(self, functions: list[Part]) -> Program:
         """Return the program of these functions."""
         return Program(
-            self._start(), functions, [*_ODD_CALLEES.split("\n"), *self.tables, *self._data()], self.fpu, self.fr
+            self.start(), functions, [*ODD_CALLEES.split("\n"), *self.tables, *self.data()], self.fpu, self.fr
         )
 
-    def _start(self) -> list[str]:
+    def start(self) -> list[str]:
         lines = [".set noreorder", ".set noat", ".set nomacro", ".text", ".globl __start", "__start:"]
-        registers = [number for number in range(1, 32) if number not in (26, 27, 31)]
-        doubles = [(f"$f{n}", 4 * (_FPU + 2 * n)) for n in range(0, 32, 1 if self.fr else 2)]
         for run in range(RUNS):
-            lines += ["lui $27, %hi(states)", f"addiu $27, $27, %lo(states) + {run * 4 * _STATE_WORDS}"]
-            lines += [f"lw $26, {4 * _HI}($27)", "mthi $26", f"lw $26, {4 * _LO}($27)", "mtlo $26"]
-            lines += [f"ldc1 {name}, {place}($27)" for name, place in doubles]
-            lines += [f"lw $26, {4 * _FCSR}($27)", "ctc1 $26, $31"]
-            lines += [f"lw ${number}, {4 * number}($27)" for number in registers if number not in (_GP, _SP)]
-            lines += ["lui $29, %hi(stack_end - 64)", "addiu $29, $29, %lo(stack_end - 64)", f"addiu $28, $0, {_FUEL}"]
-            lines += [f"jal {self.names[run % len(self.names)]}", "nop"]
-            lines += ["lui $27, %hi(results)", f"addiu $27, $27, %lo(results) + {run * 4 * _STATE_WORDS}"]
-            lines += [f"sw ${number}, {4 * number}($27)" for number in registers]
-            lines += ["mflo $26", f"sw $26, {4 * _LO}($27)", "mfhi $26", f"sw $26, {4 * _HI}($27)"]
-            lines += [f"sdc1 {name}, {place}($27)" for name, place in doubles]
-            lines += ["cfc1 $26, $31", f"sw $26, {4 * _FCSR}($27)"]
+            lines += [*self.begins(run, "stack_end - 64"), f"jal {self.names[run % len(self.names)]}", "nop"]
+            lines += self.ends(run)
         lines += ["addiu $4, $0, 1", "lui $5, %hi(results)", "addiu $5, $5, %lo(results)"]
         lines += ["lui $6, %hi(all_end)", "addiu $6, $6, %lo(all_end)", "subu $6, $6, $5"]
         return [*lines, "addiu $2, $0, 4004", "syscall", "addiu $4, $0, 0", "addiu $2, $0, 4001", "syscall"]
 
-    def _data(self) -> list[str]:
-        lines = [".data", ".align 3", "states:"]
+    def begins(self, run: int, stack: str) -> list[str]:
+        """Return how registers get what a run begins with."""
+        lines = ["lui $27, %hi(states)", f"addiu $27, $27, %lo(states) + {run * 4 * STATE_WORDS}"]
+        lines += [f"lw $26, {4 * HI}($27)", "mthi $26", f"lw $26, {4 * LO}($27)", "mtlo $26"]
+        lines += [f"ldc1 {name}, {place}($27)" for name, place in self._doubles()]
+        lines += [f"lw $26, {4 * FCSR}($27)", "ctc1 $26, $31"]
+        lines += [f"lw ${number}, {4 * number}($27)" for number in _REGISTERS if number not in (_GP, _SP)]
+        return [*lines, f"lui $29, %hi({stack})", f"addiu $29, $29, %lo({stack})", f"addiu $28, $0, {_FUEL}"]
+
+    def ends(self, run: int) -> list[str]:
+        """Return how the registers that a run leaves come to memory."""
+        lines = ["lui $27, %hi(results)", f"addiu $27, $27, %lo(results) + {run * 4 * STATE_WORDS}"]
+        lines += [f"sw ${number}, {4 * number}($27)" for number in _REGISTERS]
+        lines += ["mflo $26", f"sw $26, {4 * LO}($27)", "mfhi $26", f"sw $26, {4 * HI}($27)"]
+        lines += [f"sdc1 {name}, {place}($27)" for name, place in self._doubles()]
+        return [*lines, "cfc1 $26, $31", f"sw $26, {4 * FCSR}($27)"]
+
+    def _doubles(self) -> list[tuple[str, int]]:
+        return [(f"$f{n}", 4 * (FPU + 2 * n)) for n in range(0, 32, 1 if self.fr else 2)]
+
+    def states(self, name: str) -> list[str]:
+        """Return what registers begin with, as data."""
+        lines = [".data", ".align 3", f"{name}:"]
         for _ in range(RUNS):
-            state = [self._word() for _ in range(_STATE_WORDS)]
-            state[_FCSR] = self.random.choice((0, 0, 1, 2, 3))  # the rounding mode
+            state = [self.word() for _ in range(STATE_WORDS)]
+            state[FCSR] = self.random.choice((0, 0, 1, 2, 3))  # the rounding mode
             lines.append(f".word {', '.join(map(str, state))}")
+        return lines
+
+    def data(self) -> list[str]:
+        lines = self.states("states")
         entries = [self.random.choice(self.names) for _ in range(8)]
         lines += ["functions:", f".word {', '.join(entries)}", "jumps: .word 0", ".align 3", "results:"]
-        lines += [f".space {RUNS * 4 * _STATE_WORDS}", "arena:"]
-        lines += [f".word {self._word()}" for _ in range(ARENA_BYTES // 4)]
-        return [*lines, f".space {_SPARE_BYTES}", f".space {_STACK_BYTES}", "stack_end:", "all_end:"]
+        lines += [f".space {RUNS * 4 * STATE_WORDS}", "arena:"]
+        lines += [f".word {self.word()}" for _ in range(ARENA_BYTES // 4)]
+        return [*lines, f".space {SPARE_BYTES}", f".space {STACK_BYTES}", "stack_end:", "all_end:"]
 
 
 def place_of(offset: int) -> str:
     """Return what lies that far in a program's output."""
-    run, word = divmod(offset // 4, _STATE_WORDS)
+    run, word = divmod(offset // 4, STATE_WORDS)
     if run >= RUNS:
-        behind = offset - RUNS * 4 * _STATE_WORDS
+        behind = offset - RUNS * 4 * STATE_WORDS
         if behind < ARENA_BYTES:
             return f"arena + {behind:#x}"
-        return f"stack_end - {ARENA_BYTES + _SPARE_BYTES + _STACK_BYTES - behind:#x}"
-    names = {_LO: "lo", _HI: "hi", _FCSR: "fcsr"}
-    return f"{names.get(word, f'f{(word - _FPU) // 2}' if word >= _FPU else f'${word}')} after run {run}"
+        return f"stack_end - {ARENA_BYTES + SPARE_BYTES + STACK_BYTES - behind:#x}"
+    names = {LO: "lo", HI: "hi", FCSR: "fcsr"}
+    return f"{names.get(word, f'f{(word - FPU) // 2}' if word >= FPU else f'${word}')} after run {run}"
 
 
-_ODD_CALLEES = """skip:
+ODD_CALLEES = """skip:
 andi $1, $4, 1
 sll $1, $1, 3
 addu $31, $31, $1

@@ -17,10 +17,10 @@ _ROUNDS = ((1, 3, 8, 17), (1, 2, 3, 5), (1, 2))
 def make(seed: str) -> Program:
     """Return the program of a seed."""
     maker = Maker(seed)
-    return maker.program([_Function(maker, name).make() for name in maker.names])
+    return maker.program([Function(maker, name).make() for name in maker.names])
 
 
-class _Function(Rows):
+class Function(Rows):
     """The choices within one function."""
 
     def __init__(self, maker: Maker, name: str) -> None:
@@ -85,10 +85,11 @@ class _Function(Rows):
         for _ in range(self.random.randint(1, 5)):
             if self.budget > 0:
                 self.budget -= 1
-                found.append(self._any(depth))
+                found.append(self.any_part(depth))
         return found or [Part([self.one()])]
 
-    def _any(self, depth: int) -> Part:
+    def any_part(self, depth: int) -> Part:
+        """Return a part of a random kind."""
         weights = {"straight": 4, "arena": 2, "run": 1, "unaligned": 1, "wide_shift": 1, "choice": 3, "leave": 1}
         if depth < len(_ROUNDS):
             weights |= {"loop": 3, "switch": 1, "stack_loop": 1, "stack_pointer": 1}

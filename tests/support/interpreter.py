@@ -32,7 +32,10 @@ class Event(ctypes.Structure):
 
 
 def build(folder: Path, *flags: str) -> Path:
-    """Return the path of the shared library in `folder`; it is compiled once in a run of the tests."""
+    """Return the path of the shared library in `folder`; it is compiled once in a run of the tests.
+
+    `flags` are options of the compiler, and further sources.
+    """
     compiler = need(os.environ.get("CC", "cc"), "gcc")
     output = folder / "libinterp.so"
     sources = [RUNTIME / name for name in SOURCES] + [TESTS / "support" / "interp_stubs.c"]
