@@ -4,8 +4,8 @@ Each seed is a program for one byte order and FPU (looks_maker.py): handlers of 
 another thread and a debugger look at it. Interpreted, in the baseline tier, and under qemu-user where it does not use
 the FPU, all registers are compared; recompiled, those that docs/limits.md promises (looks_judge.py). In the end
 registers and memory must be as when it is interpreted: nobody who looks changes anything. Of some programs `mipsrec
-verify` compares recompiled code with the interpreter at each call and return. A program that differs is made small and
-kept in build/fuzz/.
+verify` compares recompiled code with the interpreter at each call and return. A program that differs is kept in
+build/fuzz/.
 """
 
 from __future__ import annotations
