@@ -137,7 +137,8 @@ def store_all(
             image = load_elf(one.path)  # not all are held in memory; another file may have come in its place
             path = code_path(image.identity, options)
             built = _build(image, path, options, partial(progress.part, one.path))
-            report.reports += [built] if built is not None else []
+            if built is not None:
+                report.reports.append(built)
             room.add(path)
             report.built.append(one.path)
         except BuildError:

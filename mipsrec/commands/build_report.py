@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import one_line
@@ -58,6 +57,8 @@ def _part_line(part: PartTime) -> str:
 
 
 def _seconds_since_start() -> float:
-    """Return how long this process has been running (proc(5), starttime, which is in clock ticks since boot)."""
-    fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    """Return how long this process has been running (proc_pid_stat(5), starttime: in clock ticks since boot)."""
+    from ..mix.ptrace import stat_fields
+
+    start = int(stat_fields(os.getpid(), os.getpid())[19])
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - start / os.sysconf("SC_CLK_TCK")

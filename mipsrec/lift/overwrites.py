@@ -14,8 +14,8 @@ function writes ra, since it may then lead elsewhere than to the caller. A funct
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
-from functools import cache
+from collections.abc import Collection, Mapping
+from functools import cache, partial
 
 from ..analysis import Block, End, Function, Program
 from ..flow.solve import reads_and_writes
@@ -80,7 +80,7 @@ def _read_and_handed(
     so does a callee that may leave a register as it is.
     """
     counts_returns = overwrites is None or not returns_to_caller(function)
-    found, handed, masks_of = 0, dict[int, int](), _looks_and_writes[fr]
+    found, handed, masks_of = 0, dict[int, int](), partial(_looks_and_writes, fr)
     unwritten = {function.start: ALL_BITS & ~KEPT}
     work = [function.start]
     while work:
@@ -107,17 +107,11 @@ def _read_and_handed(
     return found, handed
 
 
-def _masks_under(fr: int) -> Callable[[Instruction], tuple[int, int]]:
-    @cache  # the same words stand in many places, and have one Instruction (isa.decode)
-    def looks_and_writes(instruction: Instruction) -> tuple[int, int]:
-        reads, writes = whole_masks(instruction, fr)
-        return ALL_BITS if effects(instruction.row).may_leave else reads, writes
-
-    return looks_and_writes
-
-
-_looks_and_writes = [_masks_under(fr) for fr in (0, 1)]
-"""By Status.FR: the bits that an instruction reads, or other code where it may leave, and those that it writes."""
+@cache  # the same words stand in many places, and have one Instruction (isa.decode)
+def _looks_and_writes(fr: int, instruction: Instruction) -> tuple[int, int]:
+    """Return the bits that an instruction reads, or other code where it may leave, and those that it writes."""
+    reads, writes = whole_masks(instruction, fr)
+    return ALL_BITS if effects(instruction.row).may_leave else reads, writes
 
 
 def whole_masks(instruction: Instruction, fr: int) -> tuple[int, int]:

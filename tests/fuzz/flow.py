@@ -101,13 +101,15 @@ def run(command: list[str], seconds: float) -> End | None:
     return End(result.returncode, result.stdout)
 
 
-def recompiled(program: Path, way: Way, is_driver: Callable[[int], bool] = lambda pc: False) -> Path:
-    """Return the library of a program, but for functions of which its driver is made."""
+def recompiled(program: Path, way: Way, driver: int | None = None) -> Path:
+    """Return the library of a program, or of all its functions but the one that begins at `driver`."""
     library = program.with_suffix(".so")
     opt = int(way.opt) if way.opt.isdigit() else way.opt
     options = pipeline.Options(opt=opt, memory=way.memory, calls=way.calls, jobs=1, reuse=False)
     guest = pipeline.open_guest(program)
-    functions = [guest.program.functions[start] for start in sorted(guest.starts) if not is_driver(start)]
+    functions = None
+    if driver is not None:
+        functions = [guest.program.functions[start] for start in sorted(guest.starts) if start != driver]
     pipeline.build(guest, library, options, functions=functions)
     return library
 

@@ -172,6 +172,11 @@ def place_of(offset: int) -> str:
         if behind < ARENA_BYTES:
             return f"arena + {behind:#x}"
         return f"stack_end - {ARENA_BYTES + SPARE_BYTES + STACK_BYTES - behind:#x}"
+    return register_after(run, word)
+
+
+def register_after(run: int, word: int) -> str:
+    """Return the name of the register that a word of the state after a run is of."""
     names = {LO: "lo", HI: "hi", FCSR: "fcsr"}
     return f"{names.get(word, f'f{(word - FPU) // 2}' if word >= FPU else f'${word}')} after run {run}"
 

@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +26,7 @@ from mipsrec import pipeline
 from mipsrec.analysis import Program as Analysis
 from mipsrec.host_build import host_executable
 from mipsrec.isa.effects import masks
-from tests.fuzz.flow import FINDINGS, LONGER, SECONDS, Trial, Way, recompiled
+from tests.fuzz.flow import FINDINGS, LONGER, SECONDS, End, Trial, Way, recompiled
 from tests.fuzz.looks_debugger import debugged_notes
 from tests.fuzz.looks_handlers import ALARMS, FAULTS, QUIET, RUN_ENDS, SEGV, THREADS
 from tests.fuzz.looks_judge import Judge, Looks
@@ -108,11 +109,8 @@ class Subject:
                 return [f"registers differ after run {number}"]
         if len(ends) % len(expected) or not ends:
             return [f"{len(ends)} runs have ended"]
-        other = self.expected.left
-        return [
-            f"{left_at(at)}: {run.left[at:at + 4].hex()}, not {other[at:at + 4].hex()} (bytes in memory)"
-            for at in range(0, len(other), 4) if run.left[at : at + 4] != other[at : at + 4]
-        ][:1]  # fmt: skip
+        difference = End(0, run.left).difference(End(0, self.expected.left), left_at)
+        return [difference] if difference else []
 
     def compare_below(self) -> None:
         """Compare the interpreter, the baseline tier and qemu."""
@@ -133,7 +131,7 @@ class Subject:
 
     def library(self, way: Way) -> Path:
         """Return the recompiled functions; the driver is interpreted, so nothing is inlined in it."""
-        return recompiled(self.path, way, lambda start: start == self.guest.image.entry)
+        return recompiled(self.path, way, driver=self.guest.image.entry)
 
     def compare_recompiled(self, way: Way) -> None:
         library = self.library(way)
@@ -159,7 +157,7 @@ class Subject:
         """Have a debugger stop the program at breakpoints and signals."""
         notes, pid = debugged_notes(self.host, self.path, self.order, self.judge.trace, self.seed)
         looks = self.judge.judge(notes, pid, is_recompiled=False)
-        looks.seen = +type(looks.seen)({"debugger": looks.seen.total()})
+        looks.seen = +Counter(debugger=looks.seen.total())
         looks.differences = [f"debugger: {text}" for text in looks.differences]
         self.looks.add(looks)
 

@@ -19,10 +19,6 @@ from typing import NamedTuple
 
 from tests.fuzz.flow_maker import (
     ARENA_BYTES,
-    FCSR,
-    FPU,
-    HI,
-    LO,
     ODD_CALLEES,
     RUNS,
     SPARE_BYTES,
@@ -31,6 +27,7 @@ from tests.fuzz.flow_maker import (
     Maker,
     Part,
     Program,
+    register_after,
 )
 from tests.fuzz.flow_parts import Function
 from tests.fuzz.flow_single import FREE
@@ -47,8 +44,6 @@ from tests.fuzz.looks_handlers import (
     load,
     store,
 )
-
-_NAMES = {LO: "lo", HI: "hi", FCSR: "fcsr"}
 
 
 class Note(NamedTuple):
@@ -75,7 +70,7 @@ def left_at(offset: int) -> str:
     run, word = divmod(offset // 4, STATE_WORDS)
     if run >= RUNS:
         return f"area + {offset - RUNS * 4 * STATE_WORDS:#x}"
-    return f"{_NAMES.get(word, f'f{(word - FPU) // 2}' if word >= FPU else f'${word}')} after run {run}"
+    return register_after(run, word)
 
 
 class LookMaker(Maker):

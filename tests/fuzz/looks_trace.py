@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import struct
 from array import array
-from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -91,8 +90,6 @@ class Place(NamedTuple):
     jumps: bool
     likely: int
     """What a branch reads whose slot does nothing unless it is taken; else 0."""
-    bases: tuple[tuple[int, int, bool], ...]
-    """Registers and distances of what it accesses; True: a whole value."""
 
 
 class Trace:
@@ -102,9 +99,6 @@ class Trace:
         self.words, self.memory, self.fr = words, memory, fr
         self.pcs: Sequence[int] = words[::STEP_WORDS]
         self.places = {pc: self._place(pc) for pc in set(self.pcs)}
-        self.steps_at: dict[int, list[int]] = defaultdict(list)
-        for index, pc in enumerate(self.pcs):
-            self.steps_at[pc].append(index)
 
     def __len__(self) -> int:
         return len(self.pcs)
@@ -116,11 +110,10 @@ class Trace:
     def _place(self, pc: int) -> Place:
         first = decode(self.memory.word(pc))
         if first is None or pc >= DRIVER:
-            return Place(ALL_BITS, 0, 0, False, True, True, 0, ())
+            return Place(ALL_BITS, 0, 0, False, True, True, 0)
         jumps = first.row.flow not in (Flow.NEXT, Flow.SYSCALL, Flow.STOP)
         slot = decode(self.memory.word(pc + 4)) if jumps else None
         reads = writes = 0
-        bases = []
         observed, leaves = jumps, False
         for one in (first, slot):
             if one is None:
@@ -131,10 +124,8 @@ class Trace:
             writes |= written
             observed |= does.stores or does.calls_host
             leaves |= does.traps or does.calls_host or does.is_linked
-            if does.loads or does.stores:
-                bases.append((one.rs, one.imm, does.access is not None and not does.access.part))
         likely = masks(first, self.fr)[0] if first.row.flow is Flow.BRANCH_LIKELY else 0
-        return Place(reads, writes, first.link_register(), observed, leaves, jumps, likely, tuple(bases))
+        return Place(reads, writes, first.link_register(), observed, leaves, jumps, likely)
 
     @property
     def ends_run(self) -> int:

@@ -44,7 +44,7 @@ class _Steps(Trace):
         for pc, value in ((0x400000, 1), (0x400004, 2), (DRIVER, 2)):
             self.words += array("I", [pc, 0, *[value] * (STEP_WORDS - 2)])
         self.pcs = self.words[::STEP_WORDS]
-        self.places = {pc: Place(0, 0, 0, False, True, False, 0, ()) for pc in self.pcs}
+        self.places = {pc: Place(0, 0, 0, False, True, False, 0) for pc in self.pcs}
 
 
 def note(kind: int, pc: int, value: int, **others: int) -> Note:
