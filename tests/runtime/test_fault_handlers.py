@@ -9,9 +9,10 @@ import pytest
 from mipsrec import pipeline
 from tests.support.compiled import BARE, ORDERS, QEMU, compile_guest, library_at, printed
 from tests.support.paths import GUESTS
+from tests.support.tiers import AUTO
 from tests.support.tools import need
 
-SOURCE = GUESTS / "handlers.c"
+SOURCE, NESTED = GUESTS / "handlers.c", GUESTS / "nested_handler.c"
 
 
 @pytest.fixture(scope="module", params=ORDERS)
@@ -33,3 +34,14 @@ def test_interpreted(host: Path, guest: tuple[Path, str]) -> None:
 def test_recompiled(host: Path, guest: tuple[Path, str], tmp_path: Path, opt: int | str) -> None:
     library = library_at(pipeline.open_guest(guest[0]), tmp_path, opt)
     assert printed(host, "--library", library, guest[0]) == guest[1]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_ends_in_a_loop_of_its_call(host: Path, tmp_path: Path, order: str) -> None:
+    """A handler on a stack above ends in the loop that ran its call: waiting recompiled code goes on all the same."""
+    program = compile_guest(tmp_path, order, NESTED.read_text(), "-static", "-O2")
+    said = printed(need(QEMU[order], "qemu-user"), program)
+    assert said == "".join(f"round {number}: right\n" for number in range(10))
+    guest, library = pipeline.open_guest(program), tmp_path / "two.so"
+    pipeline.build(guest, library, functions=guest.functions_named(["touch", "handler"]))
+    assert printed(host, *AUTO["auto"], "--library", library, program) == said

@@ -191,6 +191,16 @@ static uint32_t take_call_with_samples(struct mr_state *s, uint32_t pc)
     return pc;
 }
 
+/* Whether the frames that wait for a fault's handler are to go on at pc, and the innermost loop would go on there without
+ * them. Translated code may have passed the place where that loop ends, and on another stack sp does not show that the
+ * handler is over. */
+static bool ends_handler(const struct mr_state *s, uint32_t pc)
+{
+    const struct mr_waiting_frames *waiting = mr_host_thread.waiting;
+    return waiting != NULL && pc == waiting->interrupted.pc && GPR(s, MR_REG_SP) == waiting->interrupted.sp &&
+           pc != (uint32_t)mr_host_thread.stop;
+}
+
 uint32_t mr_syscall(struct mr_state *s, uint32_t pc)
 {
     if (mr_verifying) {
@@ -201,7 +211,7 @@ uint32_t mr_syscall(struct mr_state *s, uint32_t pc)
     }
     if (mr_tiers_random)
         mr_tiers_disturb();
-    if (!mr_host_thread.leave_lifted)
+    if (!mr_host_thread.leave_lifted && !ends_handler(s, pc))
         return pc;
     mr_host_thread.leave_lifted = false;
     return mr_leave_lifted(s, pc);
