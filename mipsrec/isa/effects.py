@@ -85,14 +85,10 @@ class Effects:
     """How it reads floating-point registers, in order: as `single`, `double`, `word` or `long` (meaning.py)."""
 
     @property
-    def may_leave(self) -> bool:
-        """Whether it may leave its block, or call the host, other than by the fault of an access."""
-        return self.traps or self.calls_host or self.is_linked
-
-    @property
     def is_pure(self) -> bool:
         """Whether it gives a general-purpose register, always the same for the same operands, and does nothing else."""
-        return self.result is not None and not (self.loads or self.stores or self.may_leave)
+        may_leave = self.traps or self.calls_host or self.is_linked
+        return self.result is not None and not (self.loads or self.stores or may_leave)
 
 
 class _Field(int):
@@ -333,7 +329,19 @@ def is_sign_change(row: Row) -> bool:
     return changes_sign(row.name.partition(".")[0])
 
 
-_HARDWARE_REGISTERS = (0, 1, 2, 3, 29)
+_USER_LOCAL = 29
+_HARDWARE_REGISTERS = (0, 1, 2, 3, _USER_LOCAL)
+
+
+def may_leave(instruction: Instruction) -> bool:
+    """Return whether an instruction may leave its block, or call the host, other than by the fault of an access.
+
+    rdhwr of UserLocal, the thread pointer, does neither: the state has it.
+    """
+    does = effects(instruction.row)
+    if does.result == _HARDWARE and instruction.msb == _USER_LOCAL:
+        return False
+    return does.traps or does.calls_host or does.is_linked
 
 
 def is_reserved(instruction: Instruction, fr: int) -> bool:

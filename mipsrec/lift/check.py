@@ -12,7 +12,7 @@ from operator import or_
 
 from ..analysis import End
 from ..isa import Instruction
-from ..isa.effects import LOAD, STORE, added_constant, based_access, effects, masks
+from ..isa.effects import LOAD, STORE, added_constant, based_access, effects, masks, may_leave
 from .bounded_loops import is_bounded
 from .check_overwrites import overwrite_findings
 from .check_state import state_findings
@@ -108,7 +108,7 @@ def _passes(plan: FunctionPlan, instruction: Instruction, members: list[Instruct
     does, base = effects(instruction.row), members[0].rs
     if instruction in members:
         return True
-    if does.may_leave or does.fences or masks(instruction, plan.options.fr)[1] >> base & 1:
+    if may_leave(instruction) or does.fences or masks(instruction, plan.options.fr)[1] >> base & 1:
         return False
     if not does.loads and not does.stores:
         return does.is_pure or not is_load

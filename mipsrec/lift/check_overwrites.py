@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from ..analysis import End
 from ..flow.solve import Direction, Meet, reads_and_writes, solve
 from ..isa import Instruction
-from ..isa.effects import ALL_BITS, effects, masks
+from ..isa.effects import ALL_BITS, masks, may_leave
 from .check_state import StateCheck
 from .convention import SAVED_BITS
 from .ir import BlockPlan, FunctionPlan
@@ -91,7 +91,7 @@ class _Check:
             reads, writes = self._masks(instruction)
             if bits := stale & reads:
                 yield f"it reads {registers_text(bits)}, {reason}"
-            if effects(instruction.row).may_leave and stale:
+            if may_leave(instruction) and stale:
                 yield f"it may leave without {registers_text(stale)}, {reason}"
             if is_exposed and (bits := stale & SAVED_BITS):
                 yield f"a landing pad may lack {registers_text(bits)}, {reason}"

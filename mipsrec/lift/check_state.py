@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from ..analysis import End
 from ..flow.solve import Direction, Meet, solve
-from ..isa.effects import ALL_BITS, effects
+from ..isa.effects import ALL_BITS, effects, may_leave
 from .convention import CARRIED_BITS, RESULT_BITS, SAVED_BITS, SP_BIT, lowers_sp
 from .ir import BlockPlan, FunctionPlan, Op
 from .nodes import Branch, Call, Edge, Goto, Interpret, Jump, Return, Stop, Syscall
@@ -213,7 +213,7 @@ class StateCheck:
             defined |= self._linked(block, op)
             yield from self._undefined(reads, defined, f"{op.pc:08x} reads")
             yield from self._undefined(op.stores | op.on_exit, defined, f"{op.pc:08x} may store")
-            if effects(op.instruction.row).may_leave:
+            if may_leave(op.instruction):
                 yield from _missing(before, op.on_exit, 0, f"if {op.pc:08x} leaves")
             if op.exposed:
                 yield from _missing(before & SAVED_BITS, 0, 0, f"for the landing pad of {op.pc:08x}")

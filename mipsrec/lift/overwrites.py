@@ -20,7 +20,7 @@ from functools import cache, partial
 from ..analysis import Block, End, Function, Program
 from ..flow.solve import reads_and_writes
 from ..isa import Instruction
-from ..isa.effects import ALL_BITS, FPR_BIT, LAST_BIT, effects, masks
+from ..isa.effects import ALL_BITS, FPR_BIT, LAST_BIT, effects, masks, may_leave
 from .convention import CARRIED_BITS, RA_BIT, calls_for_certain, links_to_next
 
 KEPT = CARRIED_BITS | 1 << LAST_BIT
@@ -111,7 +111,7 @@ def _read_and_handed(
 def _looks_and_writes(fr: int, instruction: Instruction) -> tuple[int, int]:
     """Return the bits that an instruction reads, or other code where it may leave, and those that it writes."""
     reads, writes = whole_masks(instruction, fr)
-    return ALL_BITS if effects(instruction.row).may_leave else reads, writes
+    return ALL_BITS if may_leave(instruction) else reads, writes
 
 
 def whole_masks(instruction: Instruction, fr: int) -> tuple[int, int]:

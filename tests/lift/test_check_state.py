@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mipsrec.errors import LiftError
-from mipsrec.isa.effects import ALL_BITS, effects
+from mipsrec.isa.effects import ALL_BITS, may_leave
 from mipsrec.lift import build
 from mipsrec.lift.check_state import state_findings
 from mipsrec.lift.convention import CARRIED_BITS, SAVED_BITS
@@ -173,7 +173,7 @@ def test_marks_of_instructions(mark: str, said: str) -> None:
     for whole in small_plans():
         for pc, block in whole.blocks.items():
             for index, op in enumerate(block.ops):
-                if getattr(op, mark) and (mark != "on_exit" or effects(op.instruction.row).may_leave):
+                if getattr(op, mark) and (mark != "on_exit" or may_leave(op.instruction)):
                     plan = deepcopy(whole)
                     setattr(plan.blocks[pc].ops[index], mark, 0)
                     found = state_findings(plan)

@@ -19,7 +19,7 @@ from ...analysis import Block, End
 from ...flow.graph import Graph
 from ...flow.solve import Direction, Meet, reads_and_writes, solve
 from ...isa import Instruction
-from ...isa.effects import ALL_BITS, effects
+from ...isa.effects import ALL_BITS, effects, may_leave
 from ..convention import CARRIED_BITS, SAVED_BITS, SP_BIT, Convention, calls_for_certain
 from ..units import Units
 
@@ -55,7 +55,7 @@ def find_needed(graph: Graph, units: Units, convention: Convention) -> Needed:
     def masks_of(instruction: Instruction) -> tuple[int, int]:
         does = effects(instruction.row)
         reads, writes = units.masks(instruction)
-        if does.may_leave:
+        if may_leave(instruction):
             return ALL_BITS, writes
         return reads | (looked_at if does.loads or does.stores else 0), writes
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 from ...analysis import Block, End
 from ...flow.graph import Graph
 from ...flow.solve import Direction, Meet, solve
-from ...isa.effects import added_constant, effects, masks
+from ...isa.effects import added_constant, effects, masks, may_leave
 from ..ir import FunctionPlan
 
 _GPRS = (1 << 32) - 2
@@ -71,7 +71,7 @@ class KnownAddresses:
             does, above = effects(instruction.row), known & ~written
             if index in sums and (known >> instruction.rt | above >> instruction.rs) & 1:
                 found.add(index)
-            known = base if does.may_leave or does.stores else above | base
+            known = base if may_leave(instruction) or does.stores else above | base
         return {min(index, len(block.body)) for index in found}
 
 

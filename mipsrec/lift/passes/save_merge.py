@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...isa.effects import ACCESS_BYTES, LOAD, STORE, based_access, effects, masks
+from ...isa.effects import ACCESS_BYTES, LOAD, STORE, based_access, effects, masks, may_leave
 from ..convention import CARRIED_FLOATS
 from ..ir import BlockPlan, FunctionPlan, Run
 
@@ -61,7 +61,7 @@ def _store_windows(block: BlockPlan, candidates: set[int], fr: int) -> Iterator[
     for index, op in enumerate(block.body):
         instruction, does = op.instruction, effects(op.instruction.row)
         access = based_access(instruction)
-        if does.loads or does.fences or does.may_leave or op.exposed or (does.stores and access is None):
+        if does.loads or does.fences or may_leave(instruction) or op.exposed or (does.stores and access is None):
             yield window
             window = _Window()
         elif access is not None:
