@@ -122,7 +122,7 @@ class _FunctionWriter:
         self._contents(plan.blocks[pc])
         if pc in plan.vectorized:
             vectors = VectorWriter(self._emission, plan.vectorized[pc])
-            vectors.write(pc, self._edges.entry(pc), GATE(pc), LABEL(pc), plan.pair_forms.into[pc])
+            vectors.write(pc, self._edges.entry(pc), GATE(pc), LABEL(pc), plan.forms_into(pc))
         if pc in plan.promoted:
             self._edges.write_loop_entry(plan.promoted[pc])
 
@@ -131,8 +131,8 @@ class _FunctionWriter:
         machine, plan, block = self._machine, self._plan, block_plan.block
         pc = block.start
         machine.start_block()
-        machine.registers.split_in = plan.pair_forms.into[pc]
-        machine.registers.split_out = plan.pair_forms.out[pc]
+        machine.registers.split_in = plan.forms_into(pc)
+        machine.registers.split_out = plan.forms_out(pc)
         if pc == plan.function.start:
             self._take_parameters(self._emission.entry.gives)
         self._edges.start_block()

@@ -18,10 +18,10 @@ METADATA_PER_FUNCTION = 1 + len(PLACED_UNITS)
 """The numbers that a function takes: of its subprogram, and of its variables behind it."""
 
 
-def declaration(unit: Unit, line: int, scope: int) -> str:
-    """Return what makes the alloca of a register a variable of the subprogram with the metadata number `scope`."""
+def declaration(unit: Unit, place: str, line: int, scope: int) -> str:
+    """Return what makes an alloca of a register a variable of the subprogram with the metadata number `scope`."""
     variable = scope + 1 + PLACED_UNITS.index(unit.name)
-    return f"  #dbg_declare(ptr %{unit.name}, !{variable}, !DIExpression(), !DILocation(line: {line}, scope: !{scope}))"
+    return f"  #dbg_declare(ptr %{place}, !{variable}, !DIExpression(), !DILocation(line: {line}, scope: !{scope}))"
 
 
 def variables(scope: int, file: int, type_: int) -> Iterator[str]:

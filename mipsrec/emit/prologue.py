@@ -11,7 +11,7 @@ from .calls import POINTERS
 from .edges import EdgeWriter
 from .emission import Emission
 from .places import PLACED_UNITS, declaration
-from .register_file import variable_type
+from .register_file import variable_type, word_variable
 from .types import PASSED, TYPES
 from .vectors import REST
 from .writer import DELTA, STATE_TAG
@@ -48,7 +48,9 @@ class Prologue:
         in_ssa = [unit for unit in plan.units.all if unit.bits & plan.in_ssa]
         yield from (f"  %{half.name} = alloca float" for unit in in_ssa for half in plan.units.halves.get(unit, ()))
         yield from (f"  %{unit.name} = alloca {variable_type(unit)}" for unit in in_ssa)
-        yield from self._places(in_ssa)
+        words = plan.words
+        yield from (f"  %{word_variable(unit)} = alloca i32" for unit in in_ssa if unit.bits & words)
+        yield from self._places(in_ssa, words)
         yield POINTERS
         for unit in plan.units.all:
             yield f"  %s.{unit.name} = getelementptr i8, ptr %s, i64 {unit.offset}"
@@ -63,13 +65,16 @@ class Prologue:
         if slots:
             yield f"  %slots = alloca [{slots} x i64]"
 
-    def _places(self, in_ssa: list[Unit]) -> Iterator[str]:
+    def _places(self, in_ssa: list[Unit], words: int) -> Iterator[str]:
         """Yield what tells LLVM of the places of registers. Parameters come first of all: then it knows all of them.
 
         So do those that the function writes before it reads them: their variables would have anything until then.
         """
         placed = [unit for unit in in_ssa if unit.name in PLACED_UNITS]
-        yield from (declaration(unit, self._plan.function.start, self._emission.scope) for unit in placed)
+        variables = [(unit, unit.name) for unit in placed]
+        variables += [(unit, word_variable(unit)) for unit in placed if unit.bits & words]
+        start, scope = self._plan.function.start, self._emission.scope
+        yield from (declaration(unit, place, start, scope) for unit, place in variables)
         yield from map(_parameter_store, placed)
 
     def _entry_lines(self) -> Iterator[str]:

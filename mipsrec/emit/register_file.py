@@ -31,6 +31,11 @@ def variable_type(unit: Unit) -> str:
     return "float" if unit.name in FLOAT_VARIABLES else TYPES[unit.type]
 
 
+def word_variable(unit: Unit) -> str:
+    """Return the name of the alloca of a unit of FLOAT_VARIABLES where it is a word (passes/word_forms.py)."""
+    return f"{unit.name}.word"
+
+
 class RegisterFile:
     """Units of the function being written: block-local values over allocas, or, those whose bits are in
     `memory_resident`, over the state."""
@@ -51,7 +56,8 @@ class RegisterFile:
         """Units of CARRIED in SSA that have been set since `place`."""
         self._placed = CARRIED_BITS & ~memory_resident
         self.split_in = 0
-        """Bits of the pairs that come into this block as two floats."""
+        """Bits of what comes into this block in another form than usual: pairs that are two floats, and units of
+        FLOAT_VARIABLES that are words."""
         self.split_out = 0
         """Bits of those that leave it so."""
         self.before_leaving: Callable[[], None] = lambda: None
@@ -77,6 +83,8 @@ class RegisterFile:
         value = self.cache.get(unit)
         if value is None and unit.type == PAIR and unit.bits & self.split_in:
             value = self.cache[unit] = self._pair([self._whole(half) for half in self.units.halves[unit]])
+        elif value is None and unit.bits & self.split_in and unit.name in FLOAT_VARIABLES and unit not in self.passed:
+            value = self.cache[unit] = self._writer.value(f"load i32, ptr %{word_variable(unit)}")
         elif value is None and unit.name in FLOAT_VARIABLES:
             value = self.cache[unit] = self._writer.value(f"bitcast float {self.as_passed([unit])[0]} to i32")
             self.passed[unit] = value, self.passed[unit][1]
@@ -92,6 +100,8 @@ class RegisterFile:
         found: list[Value | None] = []
         for unit in units:
             value = cache.get(unit)
+            if value is None and unit.bits & self.split_in and unit not in self.passed:
+                value = self._whole(unit)
             if unit.name not in FLOAT_VARIABLES:
                 found.append(value if value is not None else self.get(unit))
                 continue
@@ -161,7 +171,10 @@ class RegisterFile:
         Stores to allocas become no code, but LLVM takes them as assignments to variables (places.py).
         """
         for unit in sorted(self._unplaced, key=_BY_BITS):
-            self._store(unit, f"%{unit.name}", "")
+            if unit.bits & self.split_out:
+                self._save_word(unit, self.get(unit))
+            else:
+                self._store(unit, f"%{unit.name}", "")
         self._unplaced.clear()
 
     def half(self, unit: Unit, index: int) -> Value:
@@ -225,12 +238,18 @@ class RegisterFile:
         other_form = self.split_in ^ self.split_out
         units = self.changed
         if other_form:
-            units = units.union(unit for unit in self.units.halves if unit.bits & other_form)
+            units = units.union(unit for unit in self.units.all if unit.bits & other_form)
         for unit in sorted(units, key=_BY_BITS):
             if unit.bits & live and unit.type == PAIR and unit.bits & self.split_out:
                 self._save_halves(unit)
+            elif unit.bits & live & self.split_out:
+                self._save_word(unit, self.get(unit))
             elif unit.bits & live:
                 self._store(unit, f"%{unit.name}", "")
+
+    def _save_word(self, unit: Unit, value: Value) -> None:
+        """Store a unit of FLOAT_VARIABLES to the variable that has it as a word."""
+        self._writer.lines.append(f"  store i32 {text(value)}, ptr %{word_variable(unit)}")
 
     def save_all(self) -> None:
         """Store all that this block changed to where later ones look."""
@@ -241,6 +260,9 @@ class RegisterFile:
         for number, value in values.items():
             unit = self.units.gpr[number]
             if unit.bits & live:
+                if unit.bits & self.split_out:
+                    self._save_word(unit, self._writer.value(f"bitcast float {value} to i32"))
+                    continue
                 place = f"%s.{unit.name}, {STATE_TAG}" if unit.bits & self._memory_resident else f"%{unit.name}"
                 self._writer.lines.append(f"  store {PASSED[number]} {value}, ptr {place}")
 
@@ -258,6 +280,9 @@ class RegisterFile:
     def write(self, number: int, value: Value) -> None:
         """Write a general-purpose register to its variable, past the cache."""
         unit = self.units.gpr[number]
+        if unit.bits & self.split_out:
+            self._save_word(unit, value)
+            return
         if unit.name in FLOAT_VARIABLES:
             value = self._writer.value(f"bitcast i32 {text(value)} to float")
         self._writer.void(f"store {variable_type(unit)} {text(value)}, ptr %{unit.name}")
@@ -300,8 +325,8 @@ class RegisterFile:
             if unit.bits & wanted:
                 value = self._from_state(unit)
                 if unit.name in FLOAT_VARIABLES:
-                    value = self._writer.value(f"bitcast i32 {value} to float")
-                if unit.type == PAIR and unit.bits & self.split_out:
+                    self.write(unit.bits.bit_length() - 1, value)
+                elif unit.type == PAIR and unit.bits & self.split_out:
                     self.cache[unit] = value
                     self._save_halves(unit)
                     del self.cache[unit]

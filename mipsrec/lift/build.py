@@ -19,9 +19,8 @@ from .facts.dirty import note_dirty
 from .facts.needed import find_needed
 from .facts.safepoints import find_safepoints
 from .facts.shared_switches import shares_switch
-from .ir import BlockPlan, CallSite, FunctionPlan
+from .ir import BlockPlan, CallSite, Forms, FunctionPlan
 from .options import LiftOptions
-from .passes.fp_pair_forms import whole_pairs
 from .pipeline import PIPELINE, Pass
 from .terminators import end_blocks
 from .units import Units
@@ -69,7 +68,8 @@ def undecided_plan(
         sites=found,
         context=StateContext(graph, units, found, convention.entered(entries, function.start), needed, memory_resident),
         safepoints=find_safepoints(graph, needed),
-        pair_forms=whole_pairs(graph.order),
+        pair_forms=Forms.usual(graph.order),
+        word_forms=Forms.usual(graph.order),
     )  # fmt: skip
 
 

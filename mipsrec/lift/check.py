@@ -28,9 +28,20 @@ def findings(plan: FunctionPlan) -> list[str]:
     found: list[str] = []
     for pc, block in plan.blocks.items():
         found += [f"block {pc:08x}: {text}" for text in _block_findings(plan, block)]
-    for check in (_sites, _safepoints, _promotion, _vectorized, state_findings, overwrite_findings):
+    for check in (_forms, _sites, _safepoints, _promotion, _vectorized, state_findings, overwrite_findings):
         found += check(plan)
     return found
+
+
+def _forms(plan: FunctionPlan) -> Iterator[str]:
+    """Check that the ends of each edge have one form, and that control comes to the entries as calls pass registers."""
+    for source, targets in plan.graph.successors.items():
+        for target in targets:
+            if plan.forms_out(source) != plan.forms_into(target):
+                yield f"registers that have two forms on the way from {source:08x} to {target:08x}"
+    entries = {plan.forms_into(pc) for pc in plan.graph.entries}
+    if len(entries) > 1 or entries.pop() & sum(1 << number for number in CARRIED_FLOATS):
+        yield "registers that come to an entry in another form than calls pass them in"
 
 
 # ---- one block ----

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 from ..analysis import Block, Function
@@ -110,11 +112,16 @@ class PromotedLoop:
 
 
 @dataclass
-class PairForms:
-    """Bits of the pairs that are two floats on the ways into a block, and out of it."""
+class Forms:
+    """Bits of the registers that have another form than usual on the ways into a block, and out of it."""
 
     into: dict[int, int] = field(default_factory=dict)
     out: dict[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def usual(cls, order: Iterable[int]) -> Forms:
+        """Return the forms where all blocks have the usual ones."""
+        return cls(dict.fromkeys(order, 0), dict.fromkeys(order, 0))
 
 
 @dataclass(slots=True)
@@ -221,7 +228,10 @@ class FunctionPlan:
     sites: dict[int, CallSite]
     context: StateContext
     safepoints: Safepoints
-    pair_forms: PairForms
+    pair_forms: Forms
+    """The pairs that are two floats."""
+    word_forms: Forms
+    """Of the registers that calls pass in vector registers, those that are words."""
     changing: dict[int, int] = field(default_factory=dict)
     """For each block in a loop without calls, the bits of the registers that its iterations change."""
     vectorized: dict[int, Iteration] = field(default_factory=dict)
@@ -241,6 +251,19 @@ class FunctionPlan:
     def loops_apart(self) -> set[int]:
         """The blocks of the loops about which a pass has decided as a whole: promoted and vectorized ones."""
         return {pc for loop in self.promoted.values() for pc in loop.body}.union(self.vectorized)
+
+    def forms_into(self, pc: int) -> int:
+        """Return the bits of the registers that have another form than usual on the ways into a block."""
+        return self.pair_forms.into[pc] | self.word_forms.into[pc]
+
+    def forms_out(self, pc: int) -> int:
+        """Return the bits of those that have one on the ways out of it."""
+        return self.pair_forms.out[pc] | self.word_forms.out[pc]
+
+    @property
+    def words(self) -> int:
+        """The bits of the registers that are words on some way, though calls pass them in vector registers."""
+        return reduce(or_, (*self.word_forms.into.values(), *self.word_forms.out.values()), 0)
 
     @property
     def in_ssa(self) -> int:

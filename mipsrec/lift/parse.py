@@ -168,6 +168,8 @@ def _read_block_lines(plan: FunctionPlan, block: BlockPlan, lines: list[Line]) -
         kind = line.word(0)
         if kind == "two-floats":
             plan.pair_forms.into[pc], plan.pair_forms.out[pc] = line.registers("in"), line.registers("out")
+        elif kind == "words":
+            plan.word_forms.into[pc], plan.word_forms.out[pc] = line.registers("in"), line.registers("out")
         elif kind == "iterations":
             plan.changing[pc] = line.registers("change")
         elif kind == "switch":

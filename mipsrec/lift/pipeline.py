@@ -27,6 +27,7 @@ from .passes import (
     trapping_loads,
     unaligned,
     vectorize,
+    word_forms,
 )
 
 
@@ -46,6 +47,7 @@ _MARKS = ("exposed", "volatile", "spin")
 PIPELINE = (
     Pass("guarded-accesses", guarded_accesses.run, sets=("exposed", "volatile"), required=True),
     Pass("fp-pair-forms", fp_pair_forms.run, sets=("pair_forms",)),
+    Pass("word-forms", word_forms.run, sets=("word_forms",)),
     Pass("trapping-loads", trapping_loads.run, sets=("volatile",), required=True),
     Pass("silent-stores", silent_stores.run, sets=("volatile",), required=True),
     Pass("no-wrap", no_wrap.run, sets=("no_wrap",)),

@@ -93,6 +93,24 @@ def test_spin_of_a_store() -> None:
     assert_found(plan, "is said to spin, and is no load")
 
 
+def forms(plan: FunctionPlan) -> int | None:
+    return next((pc for pc in plan.graph.order[1:] if plan.word_forms.into[pc] and plan.graph.predecessors[pc]), None)
+
+
+def test_edge_with_two_forms() -> None:
+    plan = plan_with(forms)
+    pc = forms(plan)
+    assert pc is not None
+    plan.word_forms.into[pc] = 0
+    assert_found(plan, "two forms on the way")
+
+
+def test_entry_with_words() -> None:
+    plan = plan_with(forms)
+    plan.word_forms.into[plan.graph.entries[0]] |= plan.words
+    assert_found(plan, "another form than calls pass them in")
+
+
 def merged(plan: FunctionPlan) -> BlockPlan | None:
     return next((block for block in plan.blocks.values() if block.merged.stores), None)
 

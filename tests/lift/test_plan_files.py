@@ -14,7 +14,7 @@ from tests.lift.plan_files import decided, differences, files, text_as_decided
 from tests.support.paths import ROOT
 
 LINES = """
-    guess table callee in-ssa begins promoted variable vectorized access step hub two-floats iterations switch
+    guess table callee in-ssa begins promoted variable vectorized access step hub two-floats words iterations switch
     site goto branch jump return syscall stop interpret call ->
 """.split()
 FIELDS = """

@@ -15,12 +15,12 @@ each loop around it. Edges without a use next to them take the form of a neighbo
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from ...analysis import Block
 from ...flow.graph import Graph
-from ..ir import FunctionPlan, PairForms
+from ...flow.ways import Ways, ways_of
+from ..ir import Forms, FunctionPlan
 from ..units import PAIR, Unit, Units, float_bits
 
 _MAX_DEPTH = 8
@@ -28,27 +28,14 @@ _LOOP_WEIGHT = 8
 """By how much a use counts more for each loop around it."""
 
 
-@dataclass
-class _Ways:
-    """The ways into and out of blocks, as classes of those that meet."""
-
-    into: dict[int, int]
-    out: dict[int, int]
-
-
-def whole_pairs(order: Iterable[int]) -> PairForms:
-    """Return the forms of pairs that are never two floats between blocks."""
-    return PairForms(dict.fromkeys(order, 0), dict.fromkeys(order, 0))
-
-
-def pair_forms(graph: Graph, units: Units) -> PairForms:
+def pair_forms(graph: Graph, units: Units) -> Forms:
     """Return the forms of all pairs of a function."""
     order = graph.order
-    forms = whole_pairs(order)
+    forms = Forms.usual(order)
     pairs = [unit for unit in units.all if unit.type == PAIR]
     if not pairs:
         return forms
-    ways = _ways(graph)
+    ways = ways_of(graph)
     depths = dict.fromkeys(order, 0)
     for body in graph.loops.values():
         for pc in body:
@@ -64,33 +51,13 @@ def pair_forms(graph: Graph, units: Units) -> PairForms:
     return forms
 
 
-def _ways(graph: Graph) -> _Ways:
-    order, entries = graph.order, graph.entries
-    parents = list(range(2 * len(order)))
-
-    def root(number: int) -> int:
-        while parents[number] != number:
-            parents[number] = parents[parents[number]]
-            number = parents[number]
-        return number
-
-    into = {pc: 2 * index for index, pc in enumerate(order)}
-    out = {pc: 2 * index + 1 for index, pc in enumerate(order)}
-    for pc in entries[1:]:
-        parents[root(into[pc])] = root(into[entries[0]])
-    for pc in order:
-        for successor in graph.successors[pc]:
-            parents[root(into[successor])] = root(out[pc])
-    return _Ways(*({pc: root(number) for pc, number in side.items()} for side in (into, out)))
-
-
 def _uses(block: Block, fr: int) -> list[tuple[int, int]]:
     """Return what the instructions of a block use as singles and as doubles."""
     found = (float_bits(instruction, fr) for instruction in block.instructions())
     return [bits for bits in found if bits != (0, 0)]
 
 
-def _split_ways(unit: Unit, ways: _Ways, depths: dict[int, int], uses: dict[int, list[tuple[int, int]]]) -> set[int]:
+def _split_ways(unit: Unit, ways: Ways, depths: dict[int, int], uses: dict[int, list[tuple[int, int]]]) -> set[int]:
     """Return the classes of ways on which a pair is two floats."""
     votes: dict[int, int] = {}
     joins: dict[int, list[tuple[int, int]]] = {}  # by class: those beyond blocks that do not use the pair, with depths

@@ -48,6 +48,9 @@ def _block_lines(plan: FunctionPlan, pc: int, block: BlockPlan) -> Iterator[str]
     split_in, split_out = plan.pair_forms.into[pc], plan.pair_forms.out[pc]
     if split_in or split_out:
         yield line_text("  two-floats", {"in": some(split_in), "out": some(split_out)})
+    words_in, words_out = plan.word_forms.into[pc], plan.word_forms.out[pc]
+    if words_in or words_out:
+        yield line_text("  words", {"in": some(words_in), "out": some(words_out)})
     if pc in plan.changing:
         yield line_text("  iterations", {"change": registers_text(plan.changing[pc])})
     yield from op_lines(plan, block, context.dirty_in[pc])
