@@ -97,9 +97,13 @@ class _Ends:
         return found
 
     def _saves(self, pc: int, dirty: int) -> int:
-        """Return what successors need, and what stubs of edges out of the function store or pass."""
-        context = self._plan.context
-        return context.live_out[pc] | (dirty | self._plan.memory_resident) & context.needed.after(pc) | SP_BIT
+        """Return what successors need, and what stubs of edges out of the function store or pass.
+
+        These look for words where the block leaves words, though it has not changed them.
+        """
+        context, words = self._plan.context, self._plan.word_forms
+        passed = (dirty | self._plan.memory_resident) & context.needed.after(pc)
+        return words.into[pc] ^ words.out[pc] | context.live_out[pc] | passed | SP_BIT
 
     def _goto(self, block: BlockPlan) -> Goto:
         target = block.block.next_pc if block.block.end is End.FALL else block.block.target

@@ -6,6 +6,7 @@ import pytest
 
 from mipsrec.isa.effects import ALL_BITS
 from mipsrec.lift.ir import FunctionPlan
+from mipsrec.lift.nodes import Branch
 from tests.lift.plans import R, Snippets
 
 CALL = "jal __start\n nop"
@@ -28,6 +29,15 @@ CODE = Snippets(
         "only_stored": f"lw $18, 4($4)\n 1: sw $18, 0($5)\n lw $18, 0($4)\n {LATCH}\n move $18, $2\n {RETURN}",
         "busy": f"move $18, $4\n 1: {BUSY}\n addiu $18, $18, 4\n {LATCH}\n {RETURN}",
         "meets_a_passed_value": f"1: addiu $18, $18, 4\n {LATCH}\n {RETURN}",
+        "left_for_another_function": """
+            li    $8, 5
+        1:  addu  $2, $2, $21
+            lw    $9, 0($4)
+            addiu $8, $8, -1
+            blez  $8, __start
+            nop
+            b     1b
+            sll   $21, $8, 2""",
         "behind_a_call_that_may_not_return": f"""
             beqz  $5, 2f
             move  $18, $4
@@ -86,6 +96,15 @@ def test_way_into_a_loop_that_is_never_taken() -> None:
     """A call that does not return is followed by a block of the loop: that is no second way in that counts."""
     plan = CODE.plan("behind_a_call_that_may_not_return")
     assert plan.word_forms.into[plan.function.start + 16] == R[18]
+
+
+def test_way_out_to_another_function() -> None:
+    """It passes a register that the block does not change, no later block reads, and the state has already."""
+    plan = CODE.plan("left_for_another_function", memory="paged")
+    pc = plan.function.start + 4
+    end = plan.blocks[pc].end
+    assert plan.word_forms.into[pc] == R[21] and not plan.word_forms.out[pc]
+    assert isinstance(end, Branch) and end.saves & R[21]
 
 
 @pytest.mark.parametrize("name", ["no_loop", "never_written", "in_a_general_register"])
