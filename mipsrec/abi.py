@@ -130,7 +130,7 @@ def llvm_declaration(name: str) -> str:
 
 LIBRARY_MAGIC = 0x4352494D
 """MIRC"""
-LIBRARY_VERSION = 6
+LIBRARY_VERSION = 7
 LIBRARY_SEGMENTS = 4
 MEMORY_MODELS = {"flat": 0, "paged": 1, "thunk": 2}
 CALL_MODELS = {"direct": 0, "thunked": 1, "instrumented": 2}

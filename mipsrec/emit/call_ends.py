@@ -6,11 +6,12 @@ from functools import partial
 
 from ..lift.ir import BlockPlan
 from ..lift.nodes import Call, Edge, Syscall
-from ..state import RA
+from ..state import RA, SP
 from .calls import Returned
 from .edges import EdgeWriter
 from .emission import Emission
 from .instructions import InstructionWriter
+from .places import ENTRY_SP
 from .types import PASSED
 from .writer import UNLIKELY, Value, text
 
@@ -76,7 +77,13 @@ class CallEnds:
         writer.label(returned)
         machine.start_block()
         machine.registers.receive(after.results, results)
-        machine.registers.reload(loads)
+        if loads:
+            machine.registers.reload(loads)
+        depth = self._emission.plan.stack_depths.get(way.target)
+        if depth is not None:
+            sp = after.results[SP] if SP in after.results else writer.value(f"load i32, ptr %r{SP}")
+            entry_sp = writer.value(f"add i32 {sp}, {depth}") if depth else sp
+            writer.lines.append(f"  store i32 {entry_sp}, ptr %{ENTRY_SP}")
         writer.void(f"br label %{self._edges.destination(way)}")
 
     def end_syscall(self, block_plan: BlockPlan) -> None:

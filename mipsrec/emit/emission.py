@@ -9,7 +9,7 @@ from ..lift.ir import FunctionPlan
 from ..state import SP
 from .calls import Calls, parameter
 from .machine import IrMachine
-from .writer import Value, Writer, location
+from .writer import BEHIND_SLOT, DEPTH, LINKS, Value, Writer, location
 
 
 class Emission:
@@ -21,7 +21,9 @@ class Emission:
         self.symbol = symbol
         self.scope = scope
         self.writer = Writer(options.relocatable)
-        self.machine = IrMachine(self.writer, symbol, plan.units, options, plan.memory_resident)
+        self.machine = IrMachine(
+            self.writer, symbol, plan.units, options, plan.memory_resident, bool(plan.stack_depths)
+        )
         self.calls = Calls(self.writer, options)
         self.has_entries = plan.graph.entries != [plan.function.start]
         """Whether it has other entries than the start of the function: it begins with a switch on the pc."""
@@ -33,6 +35,9 @@ class Emission:
 
     def at(self, pc: int, column: int = 0) -> None:
         """Make a guest pc the place of what is written next; writer.py says what a column means."""
+        depth = self.plan.stack_depths.get(pc)
+        if depth and column in (0, BEHIND_SLOT):
+            column = DEPTH + depth // 4 + (LINKS if column else 0)
         self.writer.debug = location(pc, self.scope, column)
 
     def arguments(self, passed: tuple[int, ...]) -> list[Value]:

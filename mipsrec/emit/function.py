@@ -13,6 +13,7 @@ import enum
 from dataclasses import dataclass, replace
 
 from ..analysis import Block, End
+from ..lift.facts.loop_exits import left_by_loops
 from ..lift.ir import BlockPlan, FunctionPlan
 from ..lift.nodes import Interpret, Stop
 from ..state import RA, SP
@@ -75,6 +76,7 @@ class _FunctionWriter:
     def __init__(self, emission: Emission) -> None:
         self._emission = emission
         self._plan = emission.plan
+        self._left_by_loops = left_by_loops(emission.plan)
         self._writer = emission.writer
         self._machine = emission.machine
         self._instructions = InstructionWriter(emission)
@@ -119,6 +121,7 @@ class _FunctionWriter:
         self._writer.label(LABEL(pc))
         if plan.options.comments:
             self._instructions.comment(block)
+        self._machine.registers.restate(self._left_by_loops.get(pc, 0), plan.forms_into(pc))
         self._contents(plan.blocks[pc])
         if pc in plan.vectorized:
             vectors = VectorWriter(self._emission, plan.vectorized[pc])

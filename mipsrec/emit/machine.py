@@ -46,11 +46,12 @@ class IrMachine:
     """Composes the parts for the function `symbol`."""
 
     def __init__(
-        self, writer: Writer, symbol: str, units: Units, options: LiftOptions, memory_resident: int = 0
+        self, writer: Writer, symbol: str, units: Units, options: LiftOptions, memory_resident: int = 0,
+        depths_known: bool = False,
     ) -> None:
         self.writer = writer
         self.current = current = Current()
-        self.registers = file = RegisterFile(writer, units, memory_resident)
+        self.registers = file = RegisterFile(writer, units, memory_resident, depths_known)
         self.memory = memory = MODELS[options.memory](writer, options.big_endian)
         self.guards = guards = NanGuards(writer, symbol, units, current, file, memory)
         file.before_leaving = guards.finish

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from ..lift.convention import RESULTS
 from ..lift.units import PAIR, Unit
+from ..state import SP
 from .accesses import pointer_of
-from .calls import POINTERS
+from .calls import POINTERS, parameter
 from .edges import EdgeWriter
 from .emission import Emission
-from .places import PLACED_UNITS, declaration
+from .places import ENTRY_SP, PLACED_UNITS, declaration
 from .register_file import variable_type, word_variable
 from .types import PASSED, TYPES
 from .vectors import REST
@@ -71,11 +72,17 @@ class Prologue:
         So do those that the function writes before it reads them: their variables would have anything until then.
         """
         placed = [unit for unit in in_ssa if unit.name in PLACED_UNITS]
-        variables = [(unit, unit.name) for unit in placed]
+        depths_known = bool(self._plan.stack_depths)
+        if depths_known:
+            yield f"  %{ENTRY_SP} = alloca i32"
+        sp = self._plan.units.gpr[SP] if depths_known else None
+        variables = [(unit, ENTRY_SP if unit is sp else unit.name) for unit in placed]
         variables += [(unit, word_variable(unit)) for unit in placed if unit.bits & words]
         start, scope = self._plan.function.start, self._emission.scope
         yield from (declaration(unit, place, start, scope) for unit, place in variables)
         yield from map(_parameter_store, placed)
+        if depths_known:
+            yield f"  store i32 {parameter(SP)}, ptr %{ENTRY_SP}"
 
     def _entry_lines(self) -> Iterator[str]:
         """Yield what a function with several entries finds out about the one that it is entered by."""

@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Any
 
 from ..isa.effects import ALL_BITS
-from ..lift.convention import CARRIED_BITS, CARRIED_FLOATS
+from ..lift.convention import CARRIED_BITS, CARRIED_FLOATS, SP_BIT
 from ..lift.units import PAIR, Unit, Units
 from .types import PASSED, TYPES
 from .writer import STATE_TAG, Value, Writer, text
@@ -38,9 +38,9 @@ def word_variable(unit: Unit) -> str:
 
 class RegisterFile:
     """Units of the function being written: block-local values over allocas, or, those whose bits are in
-    `memory_resident`, over the state."""
+    `memory_resident`, over the state. `depths_known`: sp has a place of its own (places.py)."""
 
-    def __init__(self, writer: Writer, units: Units, memory_resident: int = 0) -> None:
+    def __init__(self, writer: Writer, units: Units, memory_resident: int = 0, depths_known: bool = False) -> None:
         self._writer = writer
         self._memory_resident = memory_resident
         self.units = units
@@ -54,7 +54,7 @@ class RegisterFile:
         """Of units whose variables are floats: the i32, if it is known, and the float that it is."""
         self._unplaced: set[Unit] = writer.of_block(set())
         """Units of CARRIED in SSA that have been set since `place`."""
-        self._placed = CARRIED_BITS & ~memory_resident
+        self._placed = CARRIED_BITS & ~memory_resident & ~(SP_BIT if depths_known else 0)
         self.split_in = 0
         """Bits of what comes into this block in another form than usual: pairs that are two floats, and units of
         FLOAT_VARIABLES that are words."""
@@ -176,6 +176,22 @@ class RegisterFile:
             else:
                 self._store(unit, f"%{unit.name}", "")
         self._unplaced.clear()
+
+    def restate(self, bits: int, other_form: int) -> None:
+        """Assign registers to their variables once more, before anything else in a block that a loop is left to, and
+        which those in `other_form` come into as split_in says.
+
+        LLVM may make the end of the loop part of the block that leaves it, and so takes what that end assigns for an
+        assignment on both ways.
+        """
+        if not bits:
+            return
+        for unit in self.units.all:
+            if unit.bits & bits & self._placed:
+                is_word = unit.bits & other_form
+                place, type_ = (word_variable(unit), "i32") if is_word else (unit.name, variable_type(unit))
+                value = self._writer.value(f"load {type_}, ptr %{place}")
+                self._writer.lines.append(f"  store {type_} {value}, ptr %{place}")
 
     def half(self, unit: Unit, index: int) -> Value:
         """Return one float of a pair."""

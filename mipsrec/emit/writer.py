@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
+from ..architecture import INSTRUCTION_BYTES
 from ..target import this_target
 
 STATE_TAG = "!tbaa !1"
@@ -62,12 +63,18 @@ def pool_text(pcs: Iterable[int]) -> str:
 STORED = 1
 """The column of an access before which all that a landing pad may need has been stored to the state."""
 
+DEPTH, LINKS = 0x8000, 0x4000
+"""What a column is above that says how far sp is below where the function was entered: by so many words. LINKS is added
+at a call that returns BEHIND_SLOT bytes behind its pc."""
+BEHIND_SLOT = 2 * INSTRUCTION_BYTES
+
 
 def location(pc: int, scope: int, column: int = 0) -> str:
     """Return the annotation that gives an LLVM instruction its guest pc; `scope` is the number of a subprogram.
 
     The column of an access may be STORED. Of a call whose return address is in ra, it says how far behind the pc that
-    is: so the host knows ra in a callee that LLVM has put in the place of the call.
+    is: so the host knows ra in a callee that LLVM has put in the place of the call. Where it is known
+    that sp is below the entry, all but STORED are above DEPTH.
     """
     place = f"column: {column}, " if column else ""
     return f", !dbg !DILocation(line: {pc}, {place}scope: !{scope})"

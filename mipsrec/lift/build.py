@@ -19,6 +19,7 @@ from .facts.dirty import note_dirty
 from .facts.needed import find_needed
 from .facts.safepoints import find_safepoints
 from .facts.shared_switches import shares_switch
+from .facts.stack_depths import stack_depths
 from .ir import BlockPlan, CallSite, Forms, FunctionPlan
 from .options import LiftOptions
 from .pipeline import PIPELINE, Pass
@@ -70,6 +71,7 @@ def undecided_plan(
         safepoints=find_safepoints(graph, needed),
         pair_forms=Forms.usual(graph.order),
         word_forms=Forms.usual(graph.order),
+        stack_depths=stack_depths(graph) if units.bits & SP_BIT & ~memory_resident else {},
     )  # fmt: skip
 
 

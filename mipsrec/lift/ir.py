@@ -242,6 +242,9 @@ class FunctionPlan:
     """What the jumps by a table share, by its cases."""
     entry: Entry | None = None
     """How it begins (terminators.py)."""
+    stack_depths: dict[int, int] = field(default_factory=dict)
+    """How many bytes below its entry the function has sp before each instruction, if that is known of all and sp is in
+    SSA (facts/stack_depths.py)."""
 
     @property
     def function(self) -> Function:

@@ -28,10 +28,11 @@ class Phase(enum.Enum):
     PARSING = "LLVM: parsing"
     PASSES = "LLVM: passes"
     CODE = "LLVM: code generation"
+    TABLES = "debug information"
     OBJECTS = "object cache"
 
 
-IN_WORKERS = (Phase.LIFTING, Phase.PARSING, Phase.PASSES, Phase.CODE, Phase.OBJECTS)
+IN_WORKERS = (Phase.LIFTING, Phase.PARSING, Phase.PASSES, Phase.CODE, Phase.TABLES, Phase.OBJECTS)
 """Phases of one part each; their times are summed over the workers."""
 
 

@@ -19,6 +19,11 @@ from ..options import LIGHT
 from ..target import this_target
 from ..target.cpu import Cpu
 from .build_times import BuildTimes, Phase
+from .compact import compact
+from .object_file import UnexpectedObject
+
+OF_TABLES = ("compact.py", "dwarf.py", "line_program.py", "object_file.py", "place_table.py")
+"""The modules here that make an object's debug information."""
 
 _OWN_ADDRESSES = "-disable-lsr"
 """Loops keep the addresses that the guest's compiler has chosen. To choose again takes a twentieth of the time, makes
@@ -77,8 +82,21 @@ def compile_text(text: str, level: str, cpu: Cpu) -> bytes:
 
 
 def compile_texts(texts: list[tuple[str, str]], level: str, cpu: Cpu, times: BuildTimes | None = None) -> bytes:
-    """Return the object code of several modules, given with their names, linked into one; count what that takes."""
+    """Return the object code of several modules, given with their names, linked into one; count what that takes.
+
+    Its debug information is what the host reads (compact.py).
+    """
     times = times or BuildTimes()
+    data = _llvm_object(texts, level, cpu, times)
+    with times.phase(Phase.TABLES):
+        try:
+            return compact(data)
+        except UnexpectedObject as error:
+            raise BuildError(f"{texts[0][0]}: {error}") from error
+
+
+def _llvm_object(texts: list[tuple[str, str]], level: str, cpu: Cpu, times: BuildTimes) -> bytes:
+    """Return the object code of several modules as LLVM makes it."""
     with times.phase(Phase.PARSING):
         _initialize()
         module = _parsed(*texts[0])
@@ -147,9 +165,10 @@ def joined(parts: Iterable[bytes]) -> str:
 
 @cache
 def recipe() -> str:
-    """Return what, besides IR, level and processor, decides what an object is: LLVM, its options, and this file."""
+    """Return what, besides IR, level and processor, decides what an object is: LLVM, its options, and our own code."""
     options = " ".join(this_target().llvm_options)
-    code = hashlib.blake2b(Path(__file__).read_bytes(), digest_size=16).hexdigest()
+    sources = [Path(__file__), *(Path(__file__).with_name(name) for name in OF_TABLES)]
+    code = hashlib.blake2b(b"".join(source.read_bytes() for source in sources), digest_size=16).hexdigest()
     return f"{llvmlite.__version__} {llvm.llvm_version_info} {this_target().triple} {options} {code}"
 
 

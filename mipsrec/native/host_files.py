@@ -70,7 +70,7 @@ class HostFile:
                 program = dwarf.line_program_for_CU(unit)
                 states = (entry.state for entry in (program.get_entries() if program else ()))
                 for state in (state for state in states if state is not None):
-                    line = 0 if state.end_sequence else state.line
+                    line = 0 if state.end_sequence or state.basic_block else state.line  # as line_program.py has it
                     if line != 0 or state.address not in rows:  # the last row of an address is the one that holds
                         rows[state.address] = line
         except (DWARFError, ELFError):

@@ -1,7 +1,4 @@
-/* What DWARF's tables are made of: numbers one behind the other, for lines.c and places.c. Reads never leave a table.
- *
- * Tables refer to others, so one that is damaged can have others read as often as it has bytes. Cursors with an allowance
- * end such reading. */
+/* What DWARF's tables are made of: numbers one behind the other, for lines.c and places.c. Reads never leave a table. */
 #ifndef MR_LIFTED_DWARF_H
 #define MR_LIFTED_DWARF_H
 
@@ -11,18 +8,15 @@
 
 struct mr_cursor {
     const uint8_t *at, *end;
-    bool overrun;        /* something ran past the end; everything read from then on is 0 */
-    uint64_t *allowance; /* bytes that this cursor and others may pass, or NULL: as many as there are */
+    bool overrun; /* something ran past the end; everything read from then on is 0 */
 };
 
 /* Returns false, and goes to the end, where there is less. */
 static inline bool mr_skip(struct mr_cursor *c, uint64_t size_bytes)
 {
-    bool fits = size_bytes <= (uint64_t)(c->end - c->at) && (c->allowance == NULL || size_bytes <= *c->allowance);
+    bool fits = size_bytes <= (uint64_t)(c->end - c->at);
     c->overrun |= !fits;
     c->at = fits ? c->at + size_bytes : c->end;
-    if (fits && c->allowance != NULL)
-        *c->allowance -= size_bytes;
     return fits;
 }
 

@@ -17,8 +17,6 @@ struct mr_line_table {
     _Atomic int state; /* 0: not decoded yet */
     struct mr_line_row *rows;
     size_t row_count, row_room;
-    uint32_t *starts; /* of the functions in the file, sorted */
-    size_t start_count;
 };
 
 struct mr_place_table;
@@ -47,7 +45,9 @@ void mr_library_open(const char *path, const struct mr_image *image);
 uint32_t mr_lines_find(struct mr_open_library *library, uint64_t file_address); /* guest pc of code; 0 when unknown */
 /* Whether the code has stored to the state all that the handler of a fault there may need. */
 bool mr_lines_stored(struct mr_open_library *library, uint64_t file_address);
-/* The same for code that cannot fault: of host code that stands for no one instruction, that of what follows. */
+/* By how many bytes sp is below where it was at the entry of a function of which that is known. */
+uint32_t mr_lines_depth(struct mr_open_library *library, uint64_t file_address);
+/* As mr_lines_find, for code that cannot fault: of host code that stands for no one instruction, the pc of what follows. */
 uint32_t mr_lines_near(struct mr_open_library *library, uint64_t file_address);
 
 /* ---- object.c: maps a shared object, as the dynamic linker would ---- */

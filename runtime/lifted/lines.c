@@ -1,9 +1,10 @@
 /* Decodes the DWARF line table of a recompiled library, where the line number of host code is the guest pc it came from.
  *
- * Enters: .debug_line, perhaps compressed, versions 2 to 5, one or many units; of .symtab, where functions begin, if it is
- * there. Leaves: the guest pc for an address in the file. File names and statement flags are not looked at. The
- * table is decoded as a whole at the first question, since a program that catches its faults asks often. What is damaged
- * ends the unit it is in, and answers stay best efforts. The rules are those of DWARF 5, section 6.2.
+ * Enters: .debug_line, perhaps compressed, versions 2 to 5, one or many units. Leaves: the guest pc for an address in the
+ * file. Code that begins a basic block, as the table has it, is of no one instruction; its line is that of what follows
+ * (mipsrec/native/line_program.py). File names and statement flags are not looked at. The table is decoded as a whole at the
+ * first question, since a program that catches its faults asks often. What is damaged ends the unit it is in, and answers
+ * stay best efforts. The rules are those of DWARF 5, section 6.2.
  */
 #include "lifted/dwarf.h"
 #include "lifted/library.h"
@@ -18,7 +19,7 @@
  * here; NO_LINE: from none. */
 #define NO_LINE 1u /* no instruction has an odd address */
 
-enum { STORED = 1 }; /* a column: mipsrec/emit/writer.py */
+enum { STORED = 1, BORROWED = 0xffff }; /* columns: mipsrec/native/line_program.py; of code that is of no instruction */
 
 struct line_program {
     struct mr_line_table *table;
@@ -27,6 +28,7 @@ struct line_program {
     uint8_t operand_counts[256]; /* of the standard opcodes, by opcode */
     uint64_t address;
     uint32_t line, column;
+    bool borrowed;
     bool in_sequence; /* the last row added belongs to the sequence being read */
 };
 
@@ -37,7 +39,9 @@ static void add_row(struct line_program *p, uint32_t line, bool ends_sequence)
     if (line == 0 && !ends_sequence)
         line = NO_LINE;
     struct mr_line_table *table = p->table;
-    struct mr_line_row row = {(uint32_t)p->address, line, p->column};
+    bool borrowed = !ends_sequence && (line == NO_LINE || p->borrowed);
+    struct mr_line_row row = {(uint32_t)p->address, line, borrowed ? BORROWED : p->column};
+    p->borrowed = false;
     if (p->in_sequence && table->rows[table->row_count - 1].address == p->address) {
         if (line != NO_LINE)
             table->rows[table->row_count - 1] = row; /* the last row of an address is the one that holds */
@@ -54,6 +58,7 @@ static void start_sequence(struct line_program *p)
     p->address = 0;
     p->line = 1;
     p->column = 0;
+    p->borrowed = false;
     p->in_sequence = false;
 }
 
@@ -115,6 +120,9 @@ static void standard_opcode(struct line_program *p, struct mr_cursor *unit, uint
     case 5: /* DW_LNS_set_column */
         p->column = (uint32_t)mr_read_leb128(unit, false);
         break;
+    case 7: /* DW_LNS_set_basic_block */
+        p->borrowed = true;
+        break;
     case 8: /* DW_LNS_const_add_pc */
         advance_by_special(p, 255);
         break;
@@ -155,30 +163,23 @@ static int compare_rows(const void *left, const void *right)
     return (l->line > r->line) - (l->line < r->line);
 }
 
-static void find_starts(struct mr_open_library *library)
+/* The linker has put units in the order of their code, for the most part. */
+static void sort_rows(struct mr_line_row *rows, size_t count)
 {
-    uint8_t *unpacked;
-    struct mr_bytes section = mr_library_file_section(&library->file, ".symtab", &unpacked);
-    uint32_t *starts = section.bytes == NULL ? NULL : calloc(section.size_bytes / sizeof(Elf64_Sym) + 1, sizeof *starts);
-    for (size_t at = 0; starts != NULL && at + sizeof(Elf64_Sym) <= section.size_bytes; at += sizeof(Elf64_Sym)) {
-        Elf64_Sym symbol;
-        memcpy(&symbol, section.bytes + at, sizeof symbol);
-        if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_value <= UINT32_MAX)
-            starts[library->lines.start_count++] = (uint32_t)symbol.st_value;
-    }
-    library->lines.starts = starts;
-    mr_sort_rows(starts, library->lines.start_count, sizeof *starts);
-    free(unpacked);
+    for (size_t i = 1; i < count; i++)
+        if (compare_rows(&rows[i - 1], &rows[i]) > 0) {
+            qsort(rows, count, sizeof *rows, compare_rows);
+            return;
+        }
 }
 
 static void decode_table(struct mr_open_library *library)
 {
-    find_starts(library);
     uint8_t *unpacked;
     struct mr_bytes section = mr_library_file_section(&library->file, ".debug_line", &unpacked);
     if (section.bytes == NULL)
         return;
-    struct mr_cursor all = {section.bytes, section.bytes + section.size_bytes, false, NULL};
+    struct mr_cursor all = {section.bytes, section.bytes + section.size_bytes, false};
     while (all.at < all.end) {
         unsigned offset_bytes;
         struct mr_cursor unit = mr_take_unit(&all, &offset_bytes);
@@ -186,8 +187,7 @@ static void decode_table(struct mr_open_library *library)
         if (read_header(&program, &unit, offset_bytes))
             run_program(&program, &unit);
     }
-    if (library->lines.row_count > 0)
-        qsort(library->lines.rows, library->lines.row_count, sizeof *library->lines.rows, compare_rows);
+    sort_rows(library->lines.rows, library->lines.row_count);
     free(unpacked);
 }
 
@@ -210,13 +210,13 @@ static size_t rows_up_to(const struct mr_line_table *table, uint64_t file_addres
     return mr_count_below(table->rows, table->row_count, sizeof *table->rows, file_address + 1);
 }
 
-/* Code without a line belongs to what precedes it. */
+/* Code that is of no instruction belongs to what precedes it. */
 static struct mr_line_row row_of(struct mr_open_library *library, uint64_t file_address)
 {
     static const struct mr_line_row nothing;
     const struct mr_line_table *table = decoded(library);
     size_t count = rows_up_to(table, file_address);
-    while (count > 0 && table->rows[count - 1].line == NO_LINE)
+    while (count > 0 && table->rows[count - 1].column == BORROWED)
         count--;
     return count == 0 ? nothing : table->rows[count - 1];
 }
@@ -231,23 +231,17 @@ bool mr_lines_stored(struct mr_open_library *library, uint64_t file_address)
     return row_of(library, file_address).column == STORED;
 }
 
-static bool is_in_one_function(const struct mr_line_table *table, uint64_t low, uint64_t high)
+uint32_t mr_lines_depth(struct mr_open_library *library, uint64_t file_address)
 {
-    size_t at = mr_count_below(table->starts, table->start_count, sizeof *table->starts, low + 1);
-    return at == table->start_count || table->starts[at] > high;
+    uint32_t column = row_of(library, file_address).column;
+    return column == 0 ? 0 : (column - 1) * (uint32_t)sizeof(uint32_t);
 }
 
 /* LLVM says of code that it comes from no line only where a block begins. */
 uint32_t mr_lines_near(struct mr_open_library *library, uint64_t file_address)
 {
     const struct mr_line_table *table = decoded(library);
-    const struct mr_line_row *rows = table->rows;
     size_t at = rows_up_to(table, file_address);
-    if (at == 0 || rows[at - 1].line != NO_LINE)
-        return at == 0 ? 0 : rows[at - 1].line;
-    while (at < table->row_count && rows[at].line == NO_LINE)
-        at++;
-    bool known = at < table->row_count && rows[at].line != 0 &&
-                 is_in_one_function(table, file_address, rows[at].address);
-    return known ? rows[at].line : mr_lines_find(library, file_address);
+    bool known = at > 0 && table->rows[at - 1].line != NO_LINE;
+    return known ? table->rows[at - 1].line : mr_lines_find(library, file_address);
 }

@@ -179,7 +179,7 @@ static bool evaluate(struct evaluation *e, struct mr_bytes expression, uint32_t 
 {
     uint64_t word = 0;
     bool ended = false;
-    e->code = (struct mr_cursor){expression.bytes, expression.bytes + expression.size_bytes, false, NULL};
+    e->code = (struct mr_cursor){expression.bytes, expression.bytes + expression.size_bytes, false};
     e->failed = expression.size_bytes == 0;
     while (!e->failed && !ended && e->code.at < e->code.end) {
         unsigned operation = (unsigned)mr_read_fixed(&e->code, 1);

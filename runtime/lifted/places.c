@@ -62,7 +62,8 @@ static struct mr_bytes place_of(const struct mr_place_table *table, const struct
 }
 
 /* LLVM may have lost a register of a function that it has put in the place of a call. Then it is where the code around has it,
- * and ra is as the call has set it: what has ra for something else has stored it where an unwinder finds it. */
+ * but for sp, which the function may have moved. And ra is as the call has set it: what has ra for something else has stored
+ * it where an unwinder finds it. */
 uint32_t mr_places_find(struct mr_open_library *library, uint64_t file_address, uint32_t delta,
                         const struct mr_host_frame *frame, uint32_t values[MR_PLACE_REGISTERS])
 {
@@ -70,19 +71,25 @@ uint32_t mr_places_find(struct mr_open_library *library, uint64_t file_address, 
     const struct mr_scope_variable *variables = table->variables;
     const struct mr_scope_row *row = innermost(table, file_address);
     uint32_t found = 0, ra = (uint32_t)1 << MR_REG_RA;
+    uint32_t sp = (uint32_t)1 << MR_REG_SP, entry_sp = (uint32_t)1 << MR_PLACE_ENTRY_SP;
     for (int depth = 0; row != NULL && depth < MOST_AROUND; depth++, row = around(table, row)) {
         struct mr_bytes frame_base = expression_at(table, table->scopes[row->scope].frame_base);
         size_t at = mr_count_below(variables, table->variable_count, sizeof *variables, row->scope);
+        uint32_t passed_over = depth > 0 ? found | sp | entry_sp : found;
         for (; at < table->variable_count && variables[at].scope == row->scope; at++) {
             uint32_t number = variables[at].number, bit = (uint32_t)1 << number;
             struct mr_bytes place = place_of(table, &variables[at], file_address);
-            if ((found & bit) == 0 && mr_location_value(place, frame_base, frame, &values[number]))
+            if ((passed_over & bit) == 0 && mr_location_value(place, frame_base, frame, &values[number]))
                 found |= bit;
         }
         if ((found & ra) == 0 && table->scopes[row->scope].link_pc != 0) {
             values[MR_REG_RA] = table->scopes[row->scope].link_pc + delta;
             found |= ra;
         }
+    }
+    if ((found & entry_sp) != 0) {
+        values[MR_REG_SP] = values[MR_PLACE_ENTRY_SP] - mr_lines_depth(library, file_address);
+        found = (found & ~entry_sp) | sp;
     }
     return found;
 }

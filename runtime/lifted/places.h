@@ -1,6 +1,7 @@
 /* Where recompiled code has the guest's registers that are not in the state: in the host's registers and on its stack.
  *
- * LLVM says so in DWARF: each of these registers is a parameter of the function's, by the name rN (mipsrec/emit/places.py).
+ * LLVM says so in DWARF: each of these registers is a variable of the function's (mipsrec/emit/places.py). Libraries have a
+ * shorter table of it (mipsrec/native/place_table.py), with the same expressions.
  */
 #ifndef MR_LIFTED_PLACES_H
 #define MR_LIFTED_PLACES_H
@@ -15,7 +16,8 @@ struct mr_host_frame {
     uintptr_t stack_low, stack_high; /* what may be read of the stack */
 };
 
-enum { MR_PLACE_REGISTERS = 32 };
+/* Number 0, whose register needs no place, has what sp was at the entry of the function. */
+enum { MR_PLACE_REGISTERS = 32, MR_PLACE_ENTRY_SP = 0 };
 
 /* ---- places.c ---- */
 /* Finds the registers that the code at an address of the file has; `delta` is added to pcs. Returns the bits of those that are
@@ -31,7 +33,6 @@ struct mr_scope_row {
 struct mr_scope {
     uint32_t frame_base; /* an expression */
     uint32_t link_pc;    /* of a function that stands in the place of its call: ra, as the call has set it; 0: not known */
-    uint32_t known;      /* bits of the registers that it has variables of, one of each */
 };
 #define MR_NO_ROW UINT32_MAX
 struct mr_scope_variable {

@@ -1,233 +1,270 @@
-/* Makes the table for places.c: which code is of which function, inlined or not, and where the code has its variables.
+/* Makes the table for places.c: which code is of which function, inlined or not, and where the code has registers.
  *
- * Enters: the tree of debug_info.c; .debug_str, .debug_loc and .debug_ranges; all perhaps compressed. Leaves: the rows of
- * subprograms and inlined subroutines, of the variables in them that stand for registers of the guest, and of their location
- * lists. It is made as a whole, since a program that catches its faults asks often. A list ends where it is damaged. All
- * reading ends where it has passed the sections' bytes more often than what LLVM writes asks for: then the table has a part of
- * what they say, and its size and the time for it are bounded by theirs. The rules are those of DWARF 4.
+ * Enters: the sections .debug_places of a library (mipsrec/native/place_table.py writes them, and file-formats.md has each byte),
+ * all perhaps compressed. Leaves: the rows of functions, of their registers, and of these registers' places. The table is made as
+ * a whole, since a program that catches its faults asks often. What is damaged ends the unit it is in. Each byte is read once, and
+ * stands for a bounded number of rows.
  */
-#include "lifted/debug_info.h"
+#include "lifted/dwarf.h"
 #include "lifted/places.h"
 #include "lifted/rows.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_DEPTH = 256, MOST_ORIGINS = 4, REMEMBERED = 4096, NO_SCOPE = -1 };
-enum { MOST_READS = 8 }; /* of a byte, on average */
+enum { REMEMBERED = 4096 };
+enum { MOST_REGISTERS = 16 }; /* of a unit */
+enum { IN_REGISTER = 32, OP_REG0 = 0x50 }; /* expressions below it are DW_OP_reg0 and so on */
+enum change { NOWHERE, HOME, AGAIN, ELSEWHERE };
+enum { LAST = 0x40, MANY = 0x80, ALL_END = 1, COME_HOME = 2, MORE = 4 };
 
-enum { OP_CONSTU = 0x10, OP_STACK_VALUE = 0x9f }; /* DW_OP_... */
+/* Of a scope: where a register was and is, from an address on. */
+struct state {
+    uint32_t now, last, since; /* numbers of expressions */
+};
+#define NO_PLACE UINT32_MAX
+
+struct found_place {
+    uint32_t position, low, high, expression;
+};
 
 struct decoding {
     struct mr_place_table *table;
-    struct mr_cursor strings, lists, ranges;
     size_t row_room, variable_room, place_room, scope_room, expression_room;
-    uint64_t allowance; /* bytes that may yet be read */
-    uint32_t remembered[REMEMBERED]; /* expressions by their hash: most occur often */
-    struct mr_unit unit;
-    uint64_t base; /* of its addresses */
+    uint32_t remembered[REMEMBERED]; /* expressions by their hash: units have many in common */
+    uint32_t in_register[IN_REGISTER];
+    /* ---- of a unit ---- */
+    uint64_t base;
+    struct mr_cursor steps, changes, homes, numbers;
+    uint32_t register_count, expression_count, staying_count;
+    uint8_t registers[MOST_REGISTERS];
+    uint32_t home[MOST_REGISTERS];
+    uint32_t *expressions; /* by number from IN_REGISTER on: where they are in the table */
+    size_t expressions_room;
+    /* ---- of a scope ---- */
+    struct state states[MOST_REGISTERS];
+    struct found_place *found;
+    size_t found_count, found_room;
 };
 
 /* ---- expressions ---- */
 
-/* Returns the offset of an expression; 0, that of none, where it is too long or there is no room. */
-static uint32_t keep(struct decoding *d, const uint8_t *bytes, uint64_t size_bytes)
+/* Returns the offset of an expression; 0, that of none, where there is no room. */
+static uint32_t keep(struct decoding *d, const uint8_t *bytes, uint8_t size_bytes)
 {
     struct mr_place_table *table = d->table;
     uint32_t hash = 2166136261u; /* FNV-1a */
-    if (size_bytes == 0 || size_bytes > UINT8_MAX)
-        return 0;
-    for (uint64_t i = 0; i < size_bytes; i++)
+    for (unsigned i = 0; i < size_bytes; i++)
         hash = (hash ^ bytes[i]) * 16777619u;
     uint32_t *known = &d->remembered[(hash ^ hash >> 16) % REMEMBERED];
     const uint8_t *there = table->expressions + *known;
     if (there[0] == size_bytes && memcmp(there + 1, bytes, size_bytes) == 0)
         return *known;
-    while (d->expression_room - table->expression_bytes < size_bytes + 1)
+    while (d->expression_room - table->expression_bytes < (size_t)size_bytes + 1)
         if (!mr_has_room(&table->expressions, 1, d->expression_room, &d->expression_room))
             return 0;
     *known = (uint32_t)table->expression_bytes;
-    table->expressions[table->expression_bytes] = (uint8_t)size_bytes;
+    table->expressions[table->expression_bytes] = size_bytes;
     memcpy(table->expressions + table->expression_bytes + 1, bytes, size_bytes);
-    table->expression_bytes += size_bytes + 1;
+    table->expression_bytes += (size_t)size_bytes + 1;
     return *known;
 }
 
-static uint32_t keep_constant(struct decoding *d, uint64_t number)
+/* Returns where the expression of a number is in the table; 0, where none is, of a number that there is not. */
+static uint32_t expression_of(const struct decoding *d, uint64_t number)
 {
-    uint8_t bytes[16];
-    unsigned count = 0;
-    bytes[count++] = OP_CONSTU;
-    for (number = (uint32_t)number; number > 0x7f; number >>= 7)
-        bytes[count++] = (uint8_t)(number | 0x80);
-    bytes[count++] = (uint8_t)number;
-    bytes[count++] = OP_STACK_VALUE;
-    return keep(d, bytes, count);
+    if (number < IN_REGISTER)
+        return d->in_register[number];
+    return number - IN_REGISTER < d->expression_count ? d->expressions[number - IN_REGISTER] : 0;
+}
+
+static void read_expressions(struct decoding *d, struct mr_cursor *c)
+{
+    uint64_t count = mr_read_leb128(c, false);
+    d->staying_count = (uint32_t)mr_read_leb128(c, false);
+    for (d->expression_count = 0; d->expression_count < count; d->expression_count++) {
+        uint8_t size_bytes = (uint8_t)mr_read_fixed(c, 1);
+        struct mr_cursor expression = mr_take(c, size_bytes);
+        if (c->overrun || !mr_has_room(&d->expressions, sizeof *d->expressions, d->expression_count, &d->expressions_room))
+            break;
+        d->expressions[d->expression_count] = size_bytes > 0 ? keep(d, expression.at, size_bytes) : 0;
+    }
+    c->overrun |= d->expression_count < count;
+}
+
+/* ---- the changes of a scope ---- */
+
+static void set(struct decoding *d, uint32_t position, uint32_t address, uint32_t number)
+{
+    struct state *state = &d->states[position];
+    if (state->now != NO_PLACE) {
+        uint32_t expression = expression_of(d, state->now);
+        if (state->since < address && expression != 0 &&
+            mr_has_room(&d->found, sizeof *d->found, d->found_count, &d->found_room))
+            d->found[d->found_count++] = (struct found_place){position, state->since, address, expression};
+        state->last = state->now;
+    }
+    state->now = number;
+    state->since = address;
+}
+
+static bool passes(const struct decoding *d, uint32_t number)
+{
+    return number != NO_PLACE && (number < IN_REGISTER || number - IN_REGISTER >= d->staying_count);
+}
+
+static void change_many(struct decoding *d, uint32_t address, uint8_t change)
+{
+    for (uint32_t i = 0; i < d->register_count && (change & ALL_END) != 0; i++)
+        if (passes(d, d->states[i].now))
+            set(d, i, address, NO_PLACE);
+    uint64_t homes = (change & COME_HOME) != 0 ? mr_read_fixed(&d->homes, 2) : 0;
+    for (uint32_t i = 0; i < d->register_count; i++)
+        if ((homes >> i & 1) != 0 && d->states[i].now != d->home[i])
+            set(d, i, address, d->home[i]);
+}
+
+/* Returns false where it was the last one at the address. */
+static bool change_one(struct decoding *d, uint32_t address, uint8_t change)
+{
+    uint32_t position = change >> 2 & (MOST_REGISTERS - 1), number = NO_PLACE;
+    switch (change & 3) {
+    case HOME: number = d->home[position]; break;
+    case AGAIN: number = d->states[position].last; break;
+    case ELSEWHERE: number = (uint32_t)mr_read_leb128(&d->numbers, false); break;
+    default: break;
+    }
+    if (position < d->register_count)
+        set(d, position, address, number);
+    return (change & LAST) == 0;
+}
+
+static void read_changes(struct decoding *d, uint32_t address)
+{
+    uint8_t change = (uint8_t)mr_read_fixed(&d->changes, 1);
+    if ((change & MANY) != 0) {
+        change_many(d, address, change);
+        if ((change & MORE) == 0)
+            return;
+        change = (uint8_t)mr_read_fixed(&d->changes, 1);
+    }
+    while (change_one(d, address, change) && !d->changes.overrun)
+        change = (uint8_t)mr_read_fixed(&d->changes, 1);
+}
+
+/* Those of one register after the other; of each they are in the order of addresses. */
+static void add_places(struct decoding *d, uint32_t scope)
+{
+    struct mr_place_table *table = d->table;
+    size_t counts[MOST_REGISTERS] = {0}, next[MOST_REGISTERS], total = table->place_count;
+    while (d->place_room - table->place_count < d->found_count)
+        if (!mr_has_room(&table->places, sizeof *table->places, d->place_room, &d->place_room))
+            return;
+    for (size_t i = 0; i < d->found_count; i++)
+        counts[d->found[i].position]++;
+    for (uint32_t position = 0; position < d->register_count; position++) {
+        next[position] = total;
+        if (counts[position] > 0 &&
+            mr_has_room(&table->variables, sizeof *table->variables, table->variable_count, &d->variable_room))
+            table->variables[table->variable_count++] = (struct mr_scope_variable){
+                scope, d->registers[position], (uint32_t)total, (uint32_t)counts[position]};
+        total += counts[position];
+    }
+    for (size_t i = 0; i < d->found_count; i++) {
+        const struct found_place *found = &d->found[i];
+        table->places[next[found->position]++] = (struct mr_place_row){found->low, found->high, found->expression};
+    }
+    table->place_count = total;
+}
+
+/* What is behind the end of the scope, or beyond the addresses of the file, is not looked at. */
+static void read_places(struct decoding *d, uint32_t scope, uint64_t low, uint64_t high)
+{
+    uint64_t count = mr_read_leb128(&d->steps, false), address = low;
+    d->found_count = 0;
+    for (unsigned i = 0; i < MOST_REGISTERS; i++)
+        d->states[i] = (struct state){NO_PLACE, NO_PLACE, 0};
+    while (count-- > 0 && !d->steps.overrun && !d->changes.overrun) {
+        uint64_t step = mr_read_leb128(&d->steps, false);
+        address = step < high - address ? address + step : high;
+        read_changes(d, (uint32_t)address);
+    }
+    for (uint32_t i = 0; i < d->register_count; i++)
+        set(d, i, (uint32_t)high, NO_PLACE);
+    add_places(d, scope);
 }
 
 /* ---- scopes ---- */
 
-static void add_row(struct decoding *d, uint64_t low, uint64_t high)
+static void add_row(struct decoding *d, uint32_t scope, uint32_t low, uint32_t high)
 {
     struct mr_place_table *table = d->table;
-    if (low < high && high <= UINT32_MAX &&
-        mr_has_room(&table->rows, sizeof *table->rows, table->row_count, &d->row_room))
-        table->rows[table->row_count++] =
-            (struct mr_scope_row){(uint32_t)low, (uint32_t)high, (uint32_t)table->scope_count - 1, MR_NO_ROW};
+    if (low < high && mr_has_room(&table->rows, sizeof *table->rows, table->row_count, &d->row_room))
+        table->rows[table->row_count++] = (struct mr_scope_row){low, high, scope, MR_NO_ROW};
 }
 
-/* Reads a pair of addresses of .debug_ranges or .debug_loc, from *base on. Returns false at the end of the list. */
-static bool read_pair(struct mr_cursor *c, uint64_t *base, uint64_t *low, uint64_t *high)
-{
-    for (;;) {
-        *low = mr_read_fixed(c, 8);
-        *high = mr_read_fixed(c, 8);
-        if (c->overrun || (*low == 0 && *high == 0))
-            return false;
-        if (*low != UINT64_MAX)
-            break;
-        *base = *high;
-    }
-    *low += *base;
-    *high += *base;
-    return true;
-}
-
-/* The column of a call is how far behind it the callee returns. */
-static uint32_t link_pc(const struct mr_die *entry)
-{
-    bool links = entry->call_line.kind == MR_NUMBER && entry->call_column.kind == MR_NUMBER && entry->call_column.number != 0;
-    return links ? (uint32_t)(entry->call_line.number + entry->call_column.number) : 0;
-}
-
-/* Returns the number of a new scope, or NO_SCOPE where there is no code of it. */
-static int64_t add_scope(struct decoding *d, const struct mr_die *entry, int64_t around)
+/* Reads a scope; *last_low and *last_link are those of the one before. Returns false where the unit is damaged. */
+static bool read_scope(struct decoding *d, struct mr_cursor *c, uint64_t *last_low, uint32_t *last_link)
 {
     struct mr_place_table *table = d->table;
-    struct mr_scope scope = {around != NO_SCOPE ? table->scopes[around].frame_base : 0, link_pc(entry), 0};
-    uint64_t low = entry->low.number, high = entry->high.number, base = d->base;
-    if (entry->low.kind != MR_ADDRESS && entry->ranges.kind != MR_NUMBER)
-        return NO_SCOPE;
-    if (!mr_has_room(&table->scopes, sizeof *table->scopes, table->scope_count, &d->scope_room))
-        return NO_SCOPE;
-    if (entry->frame_base.kind == MR_BLOCK)
-        scope.frame_base = keep(d, entry->frame_base.bytes, entry->frame_base.number);
+    struct mr_scope scope = {0};
+    uint64_t base = mr_read_leb128(c, false);
+    int64_t link = (int64_t)mr_read_leb128(c, true);
+    uint64_t count = mr_read_leb128(c, false), lowest = UINT32_MAX, highest = 0;
+    if (c->overrun || !mr_has_room(&table->scopes, sizeof *table->scopes, table->scope_count, &d->scope_room))
+        return false;
+    if (base != 0)
+        scope.frame_base = expression_of(d, base - 1);
+    if (link != 0)
+        scope.link_pc = *last_link = *last_link + (uint32_t)(link > 0 ? link - 1 : link);
+    uint32_t number = (uint32_t)table->scope_count;
     table->scopes[table->scope_count++] = scope;
-    if (entry->ranges.kind == MR_NUMBER) {
-        struct mr_cursor list = mr_cursor_at(d->ranges, entry->ranges.number);
-        while (read_pair(&list, &base, &low, &high))
-            add_row(d, low, high);
-    } else {
-        add_row(d, low, entry->high.kind == MR_ADDRESS ? high : low + high);
+    while (count-- > 0 && !c->overrun) {
+        uint64_t low = *last_low + mr_read_leb128(c, true), size_bytes = mr_read_leb128(c, false);
+        if (c->overrun || low > UINT32_MAX || size_bytes > UINT32_MAX - low)
+            return false;
+        *last_low = low;
+        add_row(d, number, (uint32_t)low, (uint32_t)(low + size_bytes));
+        lowest = low < lowest ? low : lowest;
+        highest = low + size_bytes > highest ? low + size_bytes : highest;
     }
-    return (int64_t)table->scope_count - 1;
-}
-
-/* ---- variables ---- */
-
-/* Returns the number that a name rN has, or 0. */
-static uint32_t number_of(struct decoding *d, struct mr_value name)
-{
-    uint32_t number = 0;
-    struct mr_cursor c = mr_cursor_at(d->strings, name.number);
-    if (name.bytes != NULL)
-        c = (struct mr_cursor){name.bytes, name.bytes + name.number, false, &d->allowance};
-    if (name.kind != MR_STRING || mr_read_fixed(&c, 1) != 'r')
-        return 0;
-    for (uint64_t digit; (digit = mr_read_fixed(&c, 1)) != 0; number = 10 * number + (uint32_t)digit - '0')
-        if (digit < '0' || digit > '9' || number >= MR_PLACE_REGISTERS)
-            return 0;
-    return !c.overrun && number < MR_PLACE_REGISTERS ? number : 0;
-}
-
-/* A variable of an inlined subroutine has its name where the subroutine is abstract. */
-static uint32_t number_of_variable(struct decoding *d, const struct mr_die *entry)
-{
-    struct mr_die origin = *entry;
-    for (int i = 0; i < MOST_ORIGINS && origin.name.kind == MR_NOTHING && origin.origin.kind == MR_NUMBER; i++) {
-        struct mr_cursor c = mr_cursor_at(d->unit.info, origin.origin.number);
-        if (!mr_read_die(&d->unit, &c, &origin))
-            return 0;
-    }
-    return number_of(d, origin.name);
-}
-
-static void add_place(struct decoding *d, uint64_t low, uint64_t high, uint32_t expression)
-{
-    struct mr_place_table *table = d->table;
-    if (low < high && high <= UINT32_MAX && expression != 0 &&
-        mr_has_room(&table->places, sizeof *table->places, table->place_count, &d->place_room))
-        table->places[table->place_count++] = (struct mr_place_row){(uint32_t)low, (uint32_t)high, expression};
-}
-
-static void add_list(struct decoding *d, uint64_t offset)
-{
-    struct mr_cursor list = mr_cursor_at(d->lists, offset);
-    uint64_t base = d->base, low, high;
-    size_t first = d->table->place_count;
-    while (read_pair(&list, &base, &low, &high)) {
-        struct mr_cursor expression = mr_take(&list, mr_read_fixed(&list, 2));
-        add_place(d, low, high, keep(d, expression.at, (uint64_t)(expression.end - expression.at)));
-    }
-    if (d->table->place_count > first)
-        mr_sort_rows(d->table->places + first, d->table->place_count - first, sizeof *d->table->places);
-}
-
-static void add_variable(struct decoding *d, const struct mr_die *entry, int64_t scope)
-{
-    struct mr_place_table *table = d->table;
-    uint32_t number = scope != NO_SCOPE ? number_of_variable(d, entry) : 0, bit = (uint32_t)1 << number;
-    size_t first = table->place_count;
-    if (number == 0 || (table->scopes[scope].known & bit) != 0 ||
-        !mr_has_room(&table->variables, sizeof *table->variables, table->variable_count, &d->variable_room))
-        return;
-    if (entry->location.kind == MR_BLOCK)
-        add_place(d, 0, UINT32_MAX, keep(d, entry->location.bytes, entry->location.number));
-    else if (entry->location.kind == MR_NUMBER)
-        add_list(d, entry->location.number);
-    else if (entry->constant.kind == MR_NUMBER)
-        add_place(d, 0, UINT32_MAX, keep_constant(d, entry->constant.number));
-    if (table->place_count == first)
-        return;
-    table->scopes[scope].known |= bit;
-    table->variables[table->variable_count++] =
-        (struct mr_scope_variable){(uint32_t)scope, number, (uint32_t)first, (uint32_t)(table->place_count - first)};
+    if (lowest <= highest)
+        read_places(d, number, lowest, highest);
+    return !c->overrun;
 }
 
 /* ---- units ---- */
 
-/* The scope that the children of an entry are in. */
-static int64_t add_entry(struct decoding *d, const struct mr_die *entry, int64_t around)
+static bool read_registers(struct decoding *d, struct mr_cursor *c)
 {
-    switch (entry->tag) {
-    case MR_TAG_COMPILE_UNIT: d->base = entry->low.number; return NO_SCOPE;
-    case MR_TAG_SUBPROGRAM: return add_scope(d, entry, NO_SCOPE);
-    case MR_TAG_INLINED_SUBROUTINE: return add_scope(d, entry, around);
-    case MR_TAG_LEXICAL_BLOCK: return around;
-    case MR_TAG_FORMAL_PARAMETER: case MR_TAG_VARIABLE: add_variable(d, entry, around); return NO_SCOPE;
-    default: return NO_SCOPE;
+    uint64_t count = mr_read_leb128(c, false);
+    if (count > MOST_REGISTERS)
+        return false;
+    d->register_count = (uint32_t)count;
+    for (uint32_t i = 0; i < d->register_count; i++) {
+        d->registers[i] = (uint8_t)mr_read_fixed(c, 1);
+        d->home[i] = (uint32_t)mr_read_leb128(c, false);
+        if (d->registers[i] >= MR_PLACE_REGISTERS)
+            return false;
     }
+    return !c->overrun;
 }
 
-static void read_unit(struct decoding *d)
+/* The bytes of a unit in the other sections begin where those of the unit before it end, whatever is in that. */
+static void read_unit(struct decoding *d, struct mr_cursor *c, struct mr_cursor others[4])
 {
-    int64_t scopes[MOST_DEPTH] = {NO_SCOPE};
-    struct mr_cursor c = d->unit.entries;
-    struct mr_die entry;
-    unsigned depth = 0;
-    while (c.at < c.end && mr_read_die(&d->unit, &c, &entry)) {
-        if (entry.tag == 0) {
-            if (depth-- == 0)
-                break;
-            continue;
-        }
-        int64_t scope = add_entry(d, &entry, scopes[depth]);
-        if (!entry.has_children)
-            continue;
-        if (++depth == MOST_DEPTH)
-            break;
-        scopes[depth] = scope;
-    }
+    struct mr_cursor *const parts[] = {&d->steps, &d->changes, &d->homes, &d->numbers};
+    uint32_t last_link = 0;
+    d->base = mr_read_fixed(c, sizeof d->base);
+    for (int i = 0; i < 4; i++)
+        *parts[i] = mr_take(&others[i], mr_read_leb128(c, false));
+    memset(d->home, 0, sizeof d->home);
+    if (!read_registers(d, c))
+        return;
+    read_expressions(d, c);
+    uint64_t count = mr_read_leb128(c, false), last_low = d->base;
+    while (count-- > 0 && !c->overrun && read_scope(d, c, &last_low, &last_link))
+        ;
 }
 
 /* What lies around something else comes first. */
@@ -255,8 +292,9 @@ static void nest_rows(struct mr_scope_row *rows, size_t count)
 
 void mr_places_decode(const struct mr_library_file *file, struct mr_place_table *table)
 {
-    enum { INFO, ABBREVIATIONS, STRINGS, LISTS, RANGES, SECTIONS };
-    static const char *const names[SECTIONS] = {".debug_info", ".debug_abbrev", ".debug_str", ".debug_loc", ".debug_ranges"};
+    enum { UNITS, SECTIONS = 5 };
+    static const char *const names[SECTIONS] = {".debug_places", ".debug_places_steps", ".debug_places_changes",
+                                                ".debug_places_homes", ".debug_places_expressions"};
     struct mr_cursor sections[SECTIONS];
     uint8_t *unpacked[SECTIONS];
     struct decoding *d = calloc(1, sizeof *d);
@@ -265,23 +303,22 @@ void mr_places_decode(const struct mr_library_file *file, struct mr_place_table 
     for (int i = 0; i < SECTIONS; i++) {
         struct mr_bytes section = mr_library_file_section(file, names[i], &unpacked[i]);
         const uint8_t *bytes = section.bytes != NULL ? section.bytes : (const uint8_t *)"";
-        sections[i] = (struct mr_cursor){bytes, bytes + section.size_bytes, false, &d->allowance};
-        d->allowance += MOST_READS * section.size_bytes;
+        sections[i] = (struct mr_cursor){bytes, bytes + section.size_bytes, false};
     }
     d->table = table;
-    d->strings = sections[STRINGS];
-    d->lists = sections[LISTS];
-    d->ranges = sections[RANGES];
     if (mr_has_room(&table->expressions, 1, 0, &d->expression_room)) {
         table->expressions[table->expression_bytes++] = 0;
-        for (uint64_t offset = 0; mr_next_unit(sections[INFO], sections[ABBREVIATIONS], &offset, &d->unit);) {
-            read_unit(d);
-            mr_unit_end(&d->unit);
+        for (unsigned number = 0; number < IN_REGISTER; number++)
+            d->in_register[number] = keep(d, &(uint8_t){(uint8_t)(OP_REG0 + number)}, 1);
+        while (sections[UNITS].at < sections[UNITS].end) {
+            struct mr_cursor unit = mr_take(&sections[UNITS], mr_read_fixed(&sections[UNITS], 4));
+            read_unit(d, &unit, sections + 1);
         }
         nest_rows(table->rows, table->row_count);
     }
-    mr_sort_rows(table->variables, table->variable_count, sizeof *table->variables);
     for (int i = 0; i < SECTIONS; i++)
         free(unpacked[i]);
+    free(d->expressions);
+    free(d->found);
     free(d);
 }

@@ -1,4 +1,4 @@
-/* Rows of tables: elements of one size that grow in number, and that are sorted by the uint32_t which each begins with. */
+/* Rows of tables: elements of one size that grow in number, and some that are sorted by the uint32_t which each begins with. */
 #include "lifted/rows.h"
 
 #include <stdlib.h>
@@ -15,18 +15,6 @@ bool mr_has_room(void *elements, size_t element_bytes, size_t count, size_t *roo
     *place = grown;
     *room = more;
     return true;
-}
-
-static int compare(const void *left, const void *right)
-{
-    uint32_t l = *(const uint32_t *)left, r = *(const uint32_t *)right;
-    return (l > r) - (l < r);
-}
-
-void mr_sort_rows(void *elements, size_t count, size_t element_bytes)
-{
-    if (count > 0)
-        qsort(elements, count, element_bytes, compare);
 }
 
 size_t mr_count_below(const void *elements, size_t count, size_t element_bytes, uint64_t limit)

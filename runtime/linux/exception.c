@@ -127,9 +127,11 @@ uint32_t mr_first_access(const struct mr_access_fault *fault)
         return fault->pc;
     for (int i = 0; i < FARTHEST; i++) {
         uint32_t word = mr_code_word(pc -= 4);
+        if (word == 0 || mr_has_delay_slot(word) || mr_has_delay_slot(mr_code_word(pc - MR_INSTRUCTION_BYTES)))
+            break; /* what lies in a slot belongs to the block before */
         if (is_load_for(store, word))
             return pc;
-        if (word == 0 || mr_has_delay_slot(word) || may_write(word, store >> 21 & 31))
+        if (may_write(word, store >> 21 & 31))
             break;
     }
     return fault->pc;

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mipsrec.host_build import write_generated_headers
+from mipsrec.native.place_table import SECTIONS
 from mipsrec.pipeline import open_guest
 from tests.support.compiled import library_at
 from tests.support.library_sections import contents_of
@@ -35,7 +36,7 @@ PROBE = "int LLVMFuzzerTestOneInput(const unsigned char *d, unsigned long n) { r
 OWN_SIGNALS = "handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:use_sigaltstack=0:"
 CODE_HEAD = 43
 """Bytes of an input of host_interp.c before its code."""
-DEBUG_SECTIONS = (".debug_info", ".debug_abbrev", ".debug_str", ".debug_loc", ".debug_ranges", ".debug_line", ".symtab")
+DEBUG_SECTIONS = (*SECTIONS, ".debug_line")
 """Those of an input of host_debug.c, in their order."""
 DEBUG_SEEDS = {
     "hello": (bytes.fromhex("9108"), "hello", "*"),
@@ -66,7 +67,7 @@ TARGETS = (
                       "run/host_stack", "run/interpret", "run/waiting", "linux/abi", "linux/exception", "linux/fault",
                       "linux/signal_*", "linux/wait_call", "host/*/accessed", "host/*/kernel_call"),
            ("-Wl,--wrap=mr_signals_take",), {"fault": ("-Draise=fuzz_raise",)}, 512, own_signals=True),
-    Target("debug", ("lifted/debug_info", "lifted/places*", "lifted/location", "lifted/lines", "lifted/rows",
+    Target("debug", ("lifted/places*", "lifted/location", "lifted/lines", "lifted/rows",
                      "host/*/registers"),
            (), {}, 1 << 16, own_signals=False),
 )  # fmt: skip

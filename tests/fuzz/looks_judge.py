@@ -7,7 +7,7 @@ true. In recompiled code they are so at traps and system calls; where a signal a
 read before they are written. At a fault the pc is that of an access, and a carried register has a value that it has had
 in this run: its own, in general. It may have an old one where it has no use any more, where its block writes it, and
 where LLVM has lost it; how often that is so is counted. LLVM leaves accesses out and changes their order, so a fault is
-compared with all steps at the same pc that have the same sp.
+compared with all steps at the same pc that have the same sp, or a higher one where there is none.
 """
 
 from __future__ import annotations
@@ -55,15 +55,18 @@ class Judge:
         self.trace, self.written_in_block = trace, written_in_block
         ends = [index + 1 for index, pc in enumerate(trace.pcs) if pc >= DRIVER]
         self.runs = list(zip([0, *ends], ends))
+        self._by_pc: dict[tuple[int, int], list[int]] = defaultdict(list)
         self._by_place: dict[tuple[int, int, int], list[int]] = defaultdict(list)
         self._by_fuel: dict[tuple[int, int, int, int], list[int]] = defaultdict(list)
         for number, (start, end) in enumerate(self.runs):
             for index in range(start, end):
                 sp = trace.words[STEP_WORDS * index + 1 + SP]
                 gp = trace.words[STEP_WORDS * index + 1 + _GP]
+                self._by_pc[number, trace.pcs[index]].append(index)
                 self._by_place[number, trace.pcs[index], sp].append(index)
                 self._by_fuel[number, trace.pcs[index], sp, gp].append(index)
         self._had: dict[tuple[int, int], dict[int, int]] = {}
+        self._values: dict[int, frozenset[int]] = {}
 
     def judge(self, notes: Iterable[Note], pid: int, is_recompiled: bool, is_by_host: bool = False) -> Looks:
         """Return what came of the looks of a process. is_by_host: the host performs the accesses of the code."""
@@ -76,8 +79,8 @@ class Judge:
                 continue
             kind = KINDS[note.kind]
             looks.seen[kind] += 1
-            steps = self._by_place.get((run, note.pc, note.registers[SP]), ())
             if is_recompiled and note.kind == SEGV:
+                steps = self._by_place.get((run, note.pc, note.registers[SP])) or self._deeper(run, note)
                 found = self._fault(note, pid, steps, place, looks.registers, is_by_host)
             else:
                 found = self._exact(note, pid, run, place, is_recompiled and note.kind in (ALRM, USR2))
@@ -86,6 +89,12 @@ class Judge:
             else:
                 looks.differences.append(f"{kind} at {note.pc:#x} in run {run}: {found}")
         return looks
+
+    def _deeper(self, run: int, note: Note) -> list[int]:
+        """Return the steps at the pc of a note with a higher sp: an old one may lie below, as a handler's frame begins
+        there."""
+        steps, sp = self._by_pc.get((run, note.pc), ()), note.registers[SP]
+        return [step for step in steps if self.trace.words[STEP_WORDS * step + 1 + SP] > sp]
 
     def _near(self, steps: Iterable[int], place: int) -> Iterator[int]:
         """Yield steps of a place: those from the last look on, then those before it."""
@@ -119,7 +128,7 @@ class Judge:
             wrong = self._wrong(note, pid, step, EVERYTHING)
             if only_live and wrong:
                 live = self.trace.live[step]
-                wrong = [n for n in wrong if live >> min(n, 32) & 1 or not self._is_old(n, note, step)]
+                wrong = [n for n in wrong if live >> min(n, 32) & 1 or not self._is_old(n, note, pid, step)]
             if not wrong:
                 return step
             if best is None or len(wrong) < len(best):
@@ -135,32 +144,44 @@ class Judge:
         for step in self._near(steps, place):
             wrong = self._wrong(note, pid, step, CARRIED)
             promised = 0 if is_by_host else written | ~self.trace.live[step]
-            key = [number for number in wrong if not promised >> number & 1], wrong
-            if best is None or (len(key[0]), len(key[1])) < (len(best[0]), len(best[1])):
-                best, best_step = key, step
+            false = [number for number in wrong if is_by_host or not self._is_old(number, note, pid, step)]
+            found = false, [number for number in wrong if not promised >> number & 1], wrong
+            if best is None or [*map(len, found)] < [*map(len, best)]:
+                best, best_step = found, step
             if not wrong:
                 break
         if best is None:
             return self._text(note, None, 0)
-        lost, wrong = best
+        false, lost, _ = best
         promised = self.trace.live[best_step] & ~written
         registers["true"] += sum(promised >> number & 1 for number in CARRIED) - len(lost)
         registers["old"] += len(lost)
-        false = [number for number in wrong if is_by_host or not self._is_old(number, note, best_step)]
         return self._text(note, false, best_step) if false else best_step
 
-    def _is_old(self, number: int, note: Note, step: int) -> bool:
-        """Return whether a register has had the value in the run before a step, or gets it in the block."""
+    def _is_old(self, number: int, note: Note, pid: int, step: int) -> bool:
+        """Return whether a register has had the value in the run before a step, or gets it in the block; one without a
+        use, whether it ever had it: it is as the state last got it, perhaps in an earlier run."""
+        value = note.registers[number]
+        if value == pid:
+            value = PID
+        if not self.trace.live[step] >> number & 1 and value in self._values_of(number):
+            return True
         run = next(run for run, (start, end) in enumerate(self.runs) if start <= step < end)
         known = self._had.get((run, number))
         if known is None:
             start, end = self.runs[run]
             column = self.trace.words[STEP_WORDS * start + 1 + number : STEP_WORDS * end : STEP_WORDS]
             known = self._had[run, number] = {}
-            for index, value in enumerate(column, start):
-                known.setdefault(value, index)
-        first = known.get(note.registers[number])
+            for index, one in enumerate(column, start):
+                known.setdefault(one, index)
+        first = known.get(value)
         return first is not None and first < step + _BLOCK
+
+    def _values_of(self, number: int) -> frozenset[int]:
+        """Return all values that a register has in the trace."""
+        if number not in self._values:
+            self._values[number] = frozenset(self.trace.words[1 + number :: STEP_WORDS])
+        return self._values[number]
 
     def _text(self, note: Note, wrong: list[int] | None, step: int) -> str:
         if wrong is None:

@@ -20,7 +20,7 @@ from mipsrec.native.linking import GuestFile
 from mipsrec.state import GPR_NAMES, OFFSETS, SLOT_BYTES, layout_id
 from tests.support.tools import need
 
-MAGIC, VERSION = 0x4352494D, 6
+MAGIC, VERSION = 0x4352494D, 7
 MODELS = {"flat": 0, "paged": 1, "thunk": 2}
 HEADER_BYTES = 4 * (11 + 5 + 3 * LIBRARY_SEGMENTS) + 32 + 3 * 64
 

@@ -9,12 +9,30 @@ import os
 import signal
 import struct
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from mipsrec import pipeline
 from mipsrec.files.checksum import FOOTER_BYTES, append_footer, footer
+from mipsrec.native.dwarf import uleb128
+from mipsrec.native.place_table import (
+    AGAIN,
+    ALL_END,
+    CHANGES,
+    COME_HOME,
+    ELSEWHERE,
+    EXPRESSIONS,
+    HOME,
+    HOMES,
+    LAST,
+    MANY,
+    MOST_REGISTERS,
+    SECTIONS,
+    STEPS,
+    UNITS,
+)  # fmt: skip
 from tests.runtime.host_guest import run
 from tests.support.compiled import BARE, compile_guest, library_at, readelf_symbols
 from tests.support.library_sections import sections_of
@@ -34,7 +52,6 @@ __attribute__((noinline)) int both(const volatile int *at, int first, int by)
 void __start(void) { both((void *)0, 1, 2); for (;;); }
 """
 """LLVM has the code of `quotient` within that of `both`, but for what raises the trap of a division by 0."""
-READ_SECTIONS = (".debug_info", ".debug_abbrev", ".debug_loc", ".debug_ranges")
 MOST_PLACES = 300
 """Of a section: so many of its bytes are damaged."""
 VALUES = (0, 0x7F, 0xFF)
@@ -75,10 +92,10 @@ def test_whole(host: Path, library: Library) -> None:
     returns_at = library.at["both"] + 0x14
     assert f"ra {returns_at:08x}" in report and "a1 00000007" in report
     found = sections_of(library.path)
-    assert all(name in found for name in READ_SECTIONS)
+    assert all(name in found for name in SECTIONS)
 
 
-@pytest.mark.parametrize("section", READ_SECTIONS)
+@pytest.mark.parametrize("section", SECTIONS)
 def test_damaged(host: Path, library: Library, tmp_path: Path, section: str) -> None:
     """Each byte has one of three other values, with MIPSREC_TIERS=all each of them; of many bytes a part."""
     data = library.path.read_bytes()[:-FOOTER_BYTES]
@@ -91,121 +108,103 @@ def test_damaged(host: Path, library: Library, tmp_path: Path, section: str) -> 
             assert (result.returncode, result.stderr) == (-signal.SIGSEGV, library.end), (at - places.start, value)
 
 
-# ---- tables that refer to one another so that reading them would take hours ----
+# ---- tables that would take hours, or all memory, if a byte stood for more than a few rows ----
 
-COMPILE_UNIT, SUBPROGRAM, VARIABLE = 0x11, 0x2E, 0x34  # DW_TAG_...
-LOCATION, NAME, LOW_PC, HIGH_PC, PRODUCER, ORIGIN, EXTERNAL, RANGES = 0x02, 0x03, 0x11, 0x12, 0x25, 0x31, 0x3F, 0x55
-ADDRESS, STRING, STRP, REF4, EXPRLOC, ONE = 0x01, 0x08, 0x0E, 0x13, 0x18, 0x19  # DW_FORM_...; ONE: flag_present
-UNIT_HEADER_BYTES = 11
-ANYWHERE = struct.pack("<QQ", 0, 0x7FFFFFFF)
-
-
-def unit(entries: bytes) -> bytes:
-    """Return a unit of .debug_info of version 4."""
-    return struct.pack("<IHIB", len(entries) + UNIT_HEADER_BYTES - 4, 4, 0, 8) + entries
+ANYWHERE = uleb128(0) + uleb128(0x7FFFFFFF)
+"""A range."""
+LONG_EXPRESSION = bytes((101, 0x31)) + b"\x1f" * 100
+"""It fails in the end."""
+HUGE = uleb128((1 << 64) - 1)
 
 
-def function_with(entries: bytes) -> bytes:
-    """Return a unit with a function that has all code, and the entries in it; those begin at FUNCTION_BYTES."""
-    return unit(b"\1\2" + ANYWHERE + entries)
+def scope(*ranges: bytes, count: bytes | None = None) -> bytes:
+    """Return a scope without a base of its frame, whose call returns nobody knows where."""
+    return bytes(2) + (count or uleb128(len(ranges))) + b"".join(ranges)
 
 
-FUNCTION_BYTES = len(function_with(b""))
+def unit(*parts: bytes, sizes: tuple[int, int, int, int] = (0, 0, 0, 0), count: bytes | None = None) -> bytes:
+    """Return a unit at 0 whose registers are 1 to 16, at home in the long expression, and with these scopes."""
+    registers = b"".join(bytes((number, 32)) for number in range(1, MOST_REGISTERS + 1))
+    head = b"".join(map(uleb128, sizes)) + uleb128(MOST_REGISTERS) + registers + bytes((1, 0)) + LONG_EXPRESSION
+    unit = bytes(8) + head + (count or uleb128(len(parts))) + b"".join(parts)
+    return struct.pack("<I", len(unit)) + unit
 
 
-def abbreviations(
-    *tags: tuple[int, list[int]], function: tuple[int, ...] = (LOW_PC, ADDRESS, HIGH_PC, ADDRESS)
-) -> bytes:
-    """Return .debug_abbrev: 1 a unit, 2 a function, and from 3 on what has a tag and attributes, but no children."""
-    text = bytes([1, COMPILE_UNIT, 1, 0, 0, 2, SUBPROGRAM, 1, *function, 0, 0])
-    for code, (tag, attributes) in enumerate(tags, start=3):
-        text += bytes([code, tag, 0, *attributes, 0, 0])
-    return text + b"\0"
+def whole(*scopes: bytes, steps: bytes = b"", changes: bytes = b"", homes: bytes = b"", numbers: bytes = b"",
+          count: bytes | None = None) -> dict[str, bytes]:  # fmt: skip
+    """Return the sections of one unit."""
+    parts = (steps, changes, homes, numbers)
+    sizes = (len(steps), len(changes), len(homes), len(numbers))
+    sections = {UNITS: unit(*scopes, sizes=sizes, count=count)}
+    return sections | {name: part or b"x" for name, part in zip((STEPS, CHANGES, HOMES, EXPRESSIONS), parts)}
 
 
-def shared_list() -> dict[str, bytes]:
-    """Many variables have one long list, which is at 1 and says nothing."""
-    return {
-        ".debug_info": function_with(b"\3r1\0" * (MEBIBYTE // 4)),
-        ".debug_abbrev": abbreviations((VARIABLE, [NAME, STRING, LOCATION, ONE])),
-        ".debug_loc": b"x" + struct.pack("<QQH", 5, 5, 0) * (MEBIBYTE // 18),
-    }
+def many_ranges() -> dict[str, bytes]:
+    """A function has its code many times."""
+    return whole(scope(*[ANYWHERE] * (MEBIBYTE // 6)))
 
 
-def shared_list_of_many_expressions() -> dict[str, bytes]:
-    """The same of a list whose expressions are all others."""
-    list_ = b"".join(struct.pack("<QQHBI", 5, 5, 5, 0x0C, number) for number in range(MEBIBYTE // 23))
-    return shared_list() | {".debug_loc": b"x" + list_}
+def many_scopes() -> dict[str, bytes]:
+    """Functions are in functions, and all have all registers where no expression finds them."""
+    count = MEBIBYTE // 9
+    return whole(*[scope(ANYWHERE)] * count, steps=bytes((1, 0)) * count, changes=bytes((MANY | COME_HOME,)) * count,
+                 homes=b"\xff\xff" * count)  # fmt: skip
 
 
-def shared_entry() -> dict[str, bytes]:
-    """Many variables have one origin, which is long."""
-    count = MEBIBYTE // 10
-    origin = struct.pack("<I", FUNCTION_BYTES + 5 * count)
-    return {
-        ".debug_info": function_with((b"\3" + origin) * count + b"\4" + b"x" * (MEBIBYTE // 2)),
-        ".debug_abbrev": abbreviations((VARIABLE, [ORIGIN, REF4]), (VARIABLE, [PRODUCER, STRING])),
-    }
+def many_changes() -> dict[str, bytes]:
+    """All registers come home and go, once for each address."""
+    count = MEBIBYTE // 4
+    return whole(scope(ANYWHERE), steps=uleb128(2 * count) + b"\1" * 2 * count,
+                 changes=bytes((MANY | COME_HOME, MANY | ALL_END)) * count, homes=b"\xff\xff" * count)  # fmt: skip
 
 
-def shared_name() -> dict[str, bytes]:
-    """Many variables have one name, which is long."""
-    return {
-        ".debug_info": function_with(b"\3\0\0\0\0" * (MEBIBYTE // 5)),
-        ".debug_abbrev": abbreviations((VARIABLE, [NAME, STRP])),
-        ".debug_str": b"r" + b"0" * MEBIBYTE,
-    }
+def many_single_changes() -> dict[str, bytes]:
+    """A register changes many times, to a place that there is not, and back."""
+    changes = bytes((LAST | ELSEWHERE, LAST | AGAIN, LAST | HOME)) * (MEBIBYTE // 3)
+    numbers = (HUGE + uleb128(1 << 32)) * (MEBIBYTE // 16)
+    return whole(scope(ANYWHERE), steps=HUGE + b"\1" * MEBIBYTE, changes=changes, numbers=numbers)
 
 
-def many_attributes() -> dict[str, bytes]:
-    """Many entries have many attributes, which have no bytes."""
-    return {
-        ".debug_info": function_with(b"\3" * MEBIBYTE),
-        ".debug_abbrev": abbreviations((VARIABLE, [EXTERNAL, ONE] * (MEBIBYTE // 2))),
-    }
+def changes_without_end() -> dict[str, bytes]:
+    """None of many changes at an address is the last one."""
+    return whole(scope(ANYWHERE), steps=b"\1\1", changes=bytes((HOME, ELSEWHERE)) * MEBIBYTE)
 
 
 def many_units() -> dict[str, bytes]:
-    """Many units have one table of abbreviations, which is long."""
-    return many_attributes() | {".debug_info": unit(b"") * (MEBIBYTE // UNIT_HEADER_BYTES)}
+    """Most have nothing but their length, and what is too short."""
+    return {UNITS: bytes(4) * (MEBIBYTE // 8) + struct.pack("<IQ", 8, 0) * (MEBIBYTE // 24)}
 
 
-def many_rows() -> dict[str, bytes]:
-    """A function has its code many times, and many variables, whose expressions are long and fail."""
-    variable = b"\3r1\0" + bytes([101]) + b"\x31" + b"\x1f" * 100
-    return {
-        ".debug_info": unit(b"\1\2" + variable * (MEBIBYTE // len(variable))),
-        ".debug_abbrev": abbreviations((VARIABLE, [NAME, STRING, LOCATION, EXPRLOC]), function=(RANGES, ONE)),
-        ".debug_ranges": b"x" + ANYWHERE * (MEBIBYTE // 16),
-    }
+def huge_counts() -> dict[str, bytes]:
+    """More scopes, ranges and steps than there are bytes for."""
+    return whole(scope(ANYWHERE, count=HUGE), steps=HUGE, changes=b"\0", count=HUGE)
 
 
-def deep_tree() -> dict[str, bytes]:
-    """A function is in a function, and so on."""
-    function = b"\2" + ANYWHERE
-    return {".debug_info": unit(b"\1" + function * (MEBIBYTE // len(function))), ".debug_abbrev": abbreviations()}
+def huge_ranges() -> dict[str, bytes]:
+    """Ranges that end beyond the addresses of a file."""
+    return whole(scope(uleb128(0) + HUGE), scope(HUGE + HUGE), steps=b"\1" + HUGE, changes=bytes((LAST | HOME,)))
 
 
 HOSTILE = (
-    shared_list, shared_list_of_many_expressions, shared_entry, shared_name, many_attributes, many_units, many_rows,
-    deep_tree,
+    many_ranges, many_scopes, many_changes, many_single_changes, changes_without_end, many_units, huge_counts,
+    huge_ranges,
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("library", [False], indirect=True)
-def test_hostile(host: Path, library: Library, tmp_path: Path) -> None:
-    for made in HOSTILE:
-        words = []
-        for name, contents in made().items():
-            (tmp_path / name).write_bytes(contents)
-            words += ["--update-section", f"{name}={tmp_path / name}"]
-        hostile = tmp_path / "hostile.so"
-        subprocess.run([need("objcopy", "binutils"), *words, library.path, hostile], check=True)
-        append_footer(hostile)
-        with subprocess.Popen([host, *library.words(hostile)], stderr=subprocess.PIPE, text=True) as process:
-            assert process.stderr is not None
-            said = process.stderr.read()
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-        assert (process.returncode, said) == (-signal.SIGSEGV, library.end), made
-        assert usage.ru_utime < 5 and usage.ru_maxrss < 500 << 10, made
+@pytest.mark.parametrize("made", HOSTILE)
+def test_hostile(host: Path, library: Library, tmp_path: Path, made: Callable[[], dict[str, bytes]]) -> None:
+    words = []
+    for name, contents in made().items():
+        (tmp_path / name).write_bytes(contents)
+        words += ["--update-section", f"{name}={tmp_path / name}"]
+    hostile = tmp_path / "hostile.so"
+    subprocess.run([need("objcopy", "binutils"), *words, library.path, hostile], check=True)
+    append_footer(hostile)
+    with subprocess.Popen([host, *library.words(hostile)], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        said = process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert (process.returncode, said) == (-signal.SIGSEGV, library.end)
+    assert usage.ru_utime < 5 and usage.ru_maxrss < 500 << 10

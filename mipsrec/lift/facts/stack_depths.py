@@ -1,0 +1,60 @@
+"""How far below its entry a function has sp, at each of its instructions.
+
+Enters: a graph. Leaves: the depths in bytes, by pc, or none where the function moves sp by anything but constants, or
+has other entries. So the host knows sp at a fault from what it was at the entry, which LLVM neither moves nor loses.
+"""
+
+from __future__ import annotations
+
+from ...analysis import Block
+from ...flow.graph import Graph
+from ...isa import Instruction
+from ...isa.effects import masks
+from ...state import SP
+from ..convention import SP_BIT
+
+DEEPEST = 0xFFFC
+"""What a column of a location has room for (emit/writer.py)."""
+
+
+def stack_depths(graph: Graph) -> dict[int, int]:
+    """Return the depth of sp before each instruction; {} where it is not the same on all ways there."""
+    function = graph.function
+    if list(graph.entries) != [function.start]:
+        return {}
+    found = dict[int, int]()
+    starts, work = {function.start: 0}, [function.start]
+    while work:
+        start = work.pop()
+        block = function.blocks[start]
+        after = _through(block, starts[start], found)
+        if after is None:
+            return {}
+        for successor in graph.successors[start]:
+            if successor not in starts:
+                starts[successor] = after
+                work.append(successor)
+            elif starts[successor] != after:
+                return {}
+    return found
+
+
+def _through(block: Block, depth: int, found: dict[int, int]) -> int | None:
+    """Note the depths of a block's instructions, and return that behind it; None where it is not known."""
+    if block.terminator is not None:
+        found[block.terminator_pc] = depth
+    for pc, instruction in zip(block.pcs(), block.instructions()):
+        found[pc] = depth
+        if masks(instruction, 0)[1] & SP_BIT:
+            step = _step(instruction)
+            if step is None or not 0 <= depth + step <= DEEPEST:
+                return None
+            depth += step
+    return depth
+
+
+def _step(instruction: Instruction) -> int | None:
+    """Return by how much an instruction lowers sp, if that is a constant number of words."""
+    if instruction.row.name != "addiu" or instruction.rs != SP or instruction.imm % 4:
+        return None
+    return -instruction.imm
