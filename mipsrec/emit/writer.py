@@ -73,8 +73,8 @@ def location(pc: int, scope: int, column: int = 0) -> str:
     """Return the annotation that gives an LLVM instruction its guest pc; `scope` is the number of a subprogram.
 
     The column of an access may be STORED. Of a call whose return address is in ra, it says how far behind the pc that
-    is: so the host knows ra in a callee that LLVM has put in the place of the call. Where it is known
-    that sp is below the entry, all but STORED are above DEPTH.
+    is: so the host knows ra in a callee that LLVM has put in the place of the call. Where it is known that sp is below
+    the entry, all but STORED are above DEPTH.
     """
     place = f"column: {column}, " if column else ""
     return f", !dbg !DILocation(line: {pc}, {place}scope: !{scope})"

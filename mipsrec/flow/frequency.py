@@ -12,7 +12,6 @@ from .graph import Graph
 
 ITERATIONS = 8
 """Of a loop, each time that it is entered."""
-_MAX_DEPTH = 8
 
 
 class Frequencies:
@@ -24,11 +23,9 @@ class Frequencies:
         inner_first = sorted(graph.loops, key=lambda head: len(graph.loops[head]))
         self.loop_of: dict[int, int] = {}
         """The head of the innermost loop around a block, if there is one."""
-        depths = dict.fromkeys(graph.order, 0)
         for head in inner_first:
             for pc in graph.loops[head]:
                 self.loop_of.setdefault(pc, head)
-                depths[pc] = min(depths[pc] + 1, _MAX_DEPTH)
         self.of_loop = {head: self._flow((head,), body) for head, body in graph.loops.items()}
         """By head: how often the blocks of a loop are executed, inner loops going around once."""
         whole = self._flow(graph.entries, graph.order)
@@ -36,7 +33,7 @@ class Frequencies:
         """How often each block is executed, loops going around ITERATIONS times."""
         for pc in graph.order:
             around = self.of_loop[self.loop_of[pc]] if pc in self.loop_of else whole
-            self.of_block[pc] = ITERATIONS ** depths[pc] * around[pc]
+            self.of_block[pc] = ITERATIONS ** graph.loop_depths[pc] * around[pc]
 
     def _flow(self, entries: Iterable[int], blocks: Iterable[int]) -> dict[int, float]:
         """Return how often blocks are executed for each time that control comes to each of the entries."""

@@ -17,6 +17,7 @@ WAITS = (End.CALL, End.SYSCALL, End.INTERPRET)
 
 MAX_LOOP_BLOCKS = 20_000
 """Blocks of all loops of a function together that are looked at: deep nests count again in each loop around them."""
+MAX_LOOP_DEPTH = 8
 
 Node = TypeVar("Node", bound=Hashable)
 
@@ -84,6 +85,15 @@ class Graph(Edges[int]):
                     work.extend(self.predecessors[pc])
             if not work:
                 found[head] = frozenset(body)
+        return found
+
+    @cached_property
+    def loop_depths(self) -> dict[int, int]:
+        """How many loops are around each block; MAX_LOOP_DEPTH stands for more."""
+        found = dict.fromkeys(self.order, 0)
+        for body in self.loops.values():
+            for pc in body:
+                found[pc] = min(found[pc] + 1, MAX_LOOP_DEPTH)
         return found
 
     def loops_with(self, *ends: End) -> dict[int, frozenset[int]]:

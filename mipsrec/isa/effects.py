@@ -85,10 +85,14 @@ class Effects:
     """How it reads floating-point registers, in order: as `single`, `double`, `word` or `long` (meaning.py)."""
 
     @property
+    def leaves(self) -> bool:
+        """Whether instructions of the row may leave their block, or call the host: may_leave says of one."""
+        return self.traps or self.calls_host or self.is_linked
+
+    @property
     def is_pure(self) -> bool:
         """Whether it gives a general-purpose register, always the same for the same operands, and does nothing else."""
-        may_leave = self.traps or self.calls_host or self.is_linked
-        return self.result is not None and not (self.loads or self.stores or may_leave)
+        return self.result is not None and not (self.loads or self.stores or self.leaves)
 
 
 class _Field(int):
@@ -339,9 +343,7 @@ def may_leave(instruction: Instruction) -> bool:
     rdhwr of UserLocal, the thread pointer, does neither: the state has it.
     """
     does = effects(instruction.row)
-    if does.result == _HARDWARE and instruction.msb == _USER_LOCAL:
-        return False
-    return does.traps or does.calls_host or does.is_linked
+    return does.leaves and not (does.result == _HARDWARE and instruction.msb == _USER_LOCAL)
 
 
 def is_reserved(instruction: Instruction, fr: int) -> bool:

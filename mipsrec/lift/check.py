@@ -16,7 +16,7 @@ from ..isa.effects import LOAD, STORE, added_constant, based_access, effects, ma
 from .bounded_loops import is_bounded
 from .check_overwrites import overwrite_findings
 from .check_state import state_findings
-from .convention import CARRIED_FLOATS, calls_for_certain
+from .convention import CARRIED_FLOAT_BITS, calls_for_certain
 from .facts.safepoints import cycles_without_safepoint
 from .ir import BlockPlan, FunctionPlan
 from .passes.scalar_promotion import access_of, place
@@ -40,7 +40,7 @@ def _forms(plan: FunctionPlan) -> Iterator[str]:
             if plan.forms_out(source) != plan.forms_into(target):
                 yield f"registers that have two forms on the way from {source:08x} to {target:08x}"
     entries = {plan.forms_into(pc) for pc in plan.graph.entries}
-    if len(entries) > 1 or entries.pop() & sum(1 << number for number in CARRIED_FLOATS):
+    if len(entries) > 1 or entries.pop() & CARRIED_FLOAT_BITS:
         yield "registers that come to an entry in another form than calls pass them in"
 
 
@@ -98,7 +98,7 @@ def _run_findings(plan: FunctionPlan, block: BlockPlan) -> Iterator[str]:
         kinds = {based_access(member) for member in members}
         words = [(member.rs, member.imm - 4 * number) for number, member in enumerate(members)]
         registers = [member.rt for member in members]
-        kept = plan.in_ssa & sum(1 << number for number in CARRIED_FLOATS)
+        kept = plan.in_ssa & CARRIED_FLOAT_BITS
         is_one = len(kinds) == len(set(words)) == 1 and all(kept >> number & 1 for number in registers)
         if not is_one or any(kind is None or kind.type != "word" for kind in kinds):
             yield f"a run that is not of consecutive words and registers in vectors, at {pc:08x}"

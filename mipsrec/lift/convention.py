@@ -27,6 +27,7 @@ CARRIED = (*map(GPR_NAMES.index, _HOST.words), *CARRIED_FLOATS)
 The state has them neither at calls nor at returns. What the handler of a fault sees of them, faults.md says.
 """
 CARRIED_BITS = sum(1 << number for number in CARRIED)
+CARRIED_FLOAT_BITS = sum(1 << number for number in CARRIED_FLOATS)
 ARGUMENTS = (T9, *CARRIED)
 """General-purpose registers that come in as parameters, in order: t9, and CARRIED."""
 ARGUMENT_BITS = sum(1 << number for number in ARGUMENTS)

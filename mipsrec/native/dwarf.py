@@ -146,16 +146,15 @@ class _Reader:
         self.ranges = object_.contents(".debug_ranges")
         self._known_lists: dict[tuple[int, int], list[Place]] = {}
 
-    def units(self) -> Iterator[tuple[int, int, dict[int, _Abbreviation]]]:
-        """Yield (offset of the first entry, end, abbreviations) of each unit."""
+    def units(self) -> Iterator[tuple[int, int, int, dict[int, _Abbreviation]]]:
+        """Yield (offset, that of the first entry, end, abbreviations) of each unit."""
         at = 0
         while at < len(self.info):
             size, version, table, address_bytes = _UNIT_HEADER.unpack_from(self.info, at)
             end = at + 4 + size
             if size >= _LENGTH_OF_64_BITS or end > len(self.info) or version != _VERSION or address_bytes != 8:
                 raise UnexpectedObject(f"the object's debug information is not of version {_VERSION} of DWARF")
-            self.unit_at = at
-            yield at + _UNIT_HEADER.size, end, self._abbreviations(table)
+            yield at, at + _UNIT_HEADER.size, end, self._abbreviations(table)
             at = end
 
     def _abbreviations(self, at: int) -> dict[int, _Abbreviation]:
@@ -244,12 +243,12 @@ class _Reader:
 
     def list_of(self, at: int, base: int) -> list[Place]:
         """Return a list of .debug_loc, by addresses, without what is never true."""
-        known = self._known_lists.get((at, base))
+        key = at, base
+        known = self._known_lists.get(key)
         if known is not None:
             return known
         found: list[Place] = []
         data, unpack, start = self.lists, _ENTRY.unpack_from, base
-        key = (at, base)
         while True:
             if data[at : at + 16] == bytes(16):
                 break
@@ -373,6 +372,6 @@ def units_of(object_: ObjectFile) -> list[Unit]:
     """Return the units of an object; raises UnexpectedObject, or IndexError and the like where it is damaged."""
     reader = _Reader(object_)
     return [
-        _UnitReader(reader, list(reader.entries(at, end, abbreviations)), reader.unit_at).read()
-        for at, end, abbreviations in reader.units()
+        _UnitReader(reader, list(reader.entries(at, end, abbreviations)), unit_at).read()
+        for unit_at, at, end, abbreviations in reader.units()
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from ..errors import BuildError
 from ..target import this_target
@@ -132,11 +133,16 @@ class ObjectFile:
     def function_starts(self) -> list[int]:
         """Return the places where functions begin, in order."""
         functions = (symbol for symbol in self.symbols if symbol.kind == _STT_FUNC and self.is_code(symbol.section))
-        return sorted(self._place(symbol, 0) for symbol in functions)
+        return sorted(map(self._place, functions))
 
-    def _place(self, symbol: Symbol, addend: int) -> int:
+    def _place(self, symbol: Symbol) -> int:
         section = symbol.section if self.is_code(symbol.section) else 0
-        return (section << SECTION_SHIFT) + symbol.value + addend
+        return (section << SECTION_SHIFT) + symbol.value
+
+    @cached_property
+    def _places(self) -> list[int]:
+        """The places of the symbols, by number."""
+        return [self._place(symbol) for symbol in self.symbols]
 
     def contents(self, name: str) -> bytes:
         """Return what a section has when its relocations are applied; nothing where there is none."""
@@ -146,8 +152,7 @@ class ObjectFile:
             return self._contents(number) if number else b""
         contents = bytearray(self._contents(number))
         kinds = this_target().relocations
-        symbols = self.symbols
-        places = [self._place(symbol, 0) for symbol in symbols]
+        symbols, places = self.symbols, self._places
         pack = struct.pack_into
         for offset, info, addend in _RELOCATION.iter_unpack(self._contents(relocations)):
             size_bytes = kinds.get(info & 0xFFFFFFFF)

@@ -19,6 +19,12 @@ struct mr_interrupted {
     uint32_t pc, sp, stop_sp;
 };
 
+/* Whether pc is where the handler was called. It may come to the instruction by a call, too: then sp is another one. */
+static inline bool mr_is_back(const struct mr_state *s, uint32_t pc, struct mr_interrupted interrupted)
+{
+    return pc == interrupted.pc && GPR(s, MR_REG_SP) == interrupted.sp;
+}
+
 /* Frames of lifted code wait for the handler of a fault they raised. */
 struct mr_waiting_frames {
     sigjmp_buf handler; /* abandons all frames above these; then the handler goes on at pc */

@@ -34,7 +34,6 @@ struct decoding {
     uint32_t remembered[REMEMBERED]; /* expressions by their hash: units have many in common */
     uint32_t in_register[IN_REGISTER];
     /* ---- of a unit ---- */
-    uint64_t base;
     struct mr_cursor steps, changes, homes, numbers;
     uint32_t register_count, expression_count, staying_count;
     uint8_t registers[MOST_REGISTERS];
@@ -255,14 +254,14 @@ static void read_unit(struct decoding *d, struct mr_cursor *c, struct mr_cursor 
 {
     struct mr_cursor *const parts[] = {&d->steps, &d->changes, &d->homes, &d->numbers};
     uint32_t last_link = 0;
-    d->base = mr_read_fixed(c, sizeof d->base);
+    uint64_t base = mr_read_fixed(c, sizeof base);
     for (int i = 0; i < 4; i++)
         *parts[i] = mr_take(&others[i], mr_read_leb128(c, false));
     memset(d->home, 0, sizeof d->home);
     if (!read_registers(d, c))
         return;
     read_expressions(d, c);
-    uint64_t count = mr_read_leb128(c, false), last_low = d->base;
+    uint64_t count = mr_read_leb128(c, false), last_low = base;
     while (count-- > 0 && !c->overrun && read_scope(d, c, &last_low, &last_link))
         ;
 }

@@ -116,11 +116,9 @@ struct mr_interrupted mr_interrupted_at(const struct mr_state *s, uint32_t pc, u
     return (struct mr_interrupted){pc, sp, GPR(s, MR_REG_SP) > sp ? NEVER_SP : sp - 1};
 }
 
-/* A handler may come to the instruction itself, by a call of the function that was interrupted: then sp is another one. */
 static bool is_over(const struct mr_state *s, uint32_t pc, struct mr_interrupted interrupted)
 {
-    uint32_t sp = GPR(s, MR_REG_SP);
-    return (pc == interrupted.pc && sp == interrupted.sp) || pc == restart.stop_pc || sp > interrupted.stop_sp;
+    return mr_is_back(s, pc, interrupted) || pc == restart.stop_pc || GPR(s, MR_REG_SP) > interrupted.stop_sp;
 }
 
 /* mr_leave_lifted may come with the pc that a handler's last system call returned to: then there is nothing more to run. */

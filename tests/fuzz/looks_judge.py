@@ -81,7 +81,7 @@ class Judge:
             looks.seen[kind] += 1
             if is_recompiled and note.kind == SEGV:
                 steps = self._by_place.get((run, note.pc, note.registers[SP])) or self._deeper(run, note)
-                found = self._fault(note, pid, steps, place, looks.registers, is_by_host)
+                found = self._fault(note, pid, run, steps, place, looks.registers, is_by_host)
             else:
                 found = self._exact(note, pid, run, place, is_recompiled and note.kind in (ALRM, USR2))
             if isinstance(found, int):
@@ -128,7 +128,7 @@ class Judge:
             wrong = self._wrong(note, pid, step, EVERYTHING)
             if only_live and wrong:
                 live = self.trace.live[step]
-                wrong = [n for n in wrong if live >> min(n, 32) & 1 or not self._is_old(n, note, pid, step)]
+                wrong = [n for n in wrong if live >> min(n, 32) & 1 or not self._is_old(n, note, pid, run, step)]
             if not wrong:
                 return step
             if best is None or len(wrong) < len(best):
@@ -136,7 +136,8 @@ class Judge:
         return self._text(note, best, best_step)
 
     def _fault(
-        self, note: Note, pid: int, steps: Iterable[int], place: int, registers: Counter[str], is_by_host: bool
+        self, note: Note, pid: int, run: int, steps: Iterable[int], place: int, registers: Counter[str],
+        is_by_host: bool,
     ) -> int | str:  # fmt: skip
         """As _exact, for a fault in recompiled code; count what was seen."""
         best, best_step = None, 0
@@ -144,7 +145,7 @@ class Judge:
         for step in self._near(steps, place):
             wrong = self._wrong(note, pid, step, CARRIED)
             promised = 0 if is_by_host else written | ~self.trace.live[step]
-            false = [number for number in wrong if is_by_host or not self._is_old(number, note, pid, step)]
+            false = [number for number in wrong if is_by_host or not self._is_old(number, note, pid, run, step)]
             found = false, [number for number in wrong if not promised >> number & 1], wrong
             if best is None or [*map(len, found)] < [*map(len, best)]:
                 best, best_step = found, step
@@ -158,7 +159,7 @@ class Judge:
         registers["old"] += len(lost)
         return self._text(note, false, best_step) if false else best_step
 
-    def _is_old(self, number: int, note: Note, pid: int, step: int) -> bool:
+    def _is_old(self, number: int, note: Note, pid: int, run: int, step: int) -> bool:
         """Return whether a register has had the value in the run before a step, or gets it in the block; one without a
         use, whether it ever had it: it is as the state last got it, perhaps in an earlier run."""
         value = note.registers[number]
@@ -166,7 +167,6 @@ class Judge:
             value = PID
         if not self.trace.live[step] >> number & 1 and value in self._values_of(number):
             return True
-        run = next(run for run, (start, end) in enumerate(self.runs) if start <= step < end)
         known = self._had.get((run, number))
         if known is None:
             start, end = self.runs[run]

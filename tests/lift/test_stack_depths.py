@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mipsrec import pipeline
-from mipsrec.flow.graph import Graph
-from mipsrec.lift.facts.stack_depths import DEEPEST, stack_depths
-from tests.support.compiled import BARE, compile_guest
+from mipsrec.lift.convention import SP_BIT
+from mipsrec.lift.facts.stack_depths import DEEPEST
+from tests.lift.plans import Snippets
 
 RETURNS = "jr $ra\n nop"
 KNOWN = {
@@ -41,35 +40,24 @@ UNKNOWN = {
 }
 
 
-@pytest.fixture(scope="module")
-def guest(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Guest:
-    bodies = {name: body for name, (body, _) in KNOWN.items()} | UNKNOWN
-    text = "".join(
-        f".globl {name}\n.ent {name}\n.type {name},@function\n{name}:\n{body}\n.end {name}\n.size {name}, . - {name}\n"
-        for name, body in bodies.items()
-    )
-    lines = "".join(f'"{line}\\n"\n' for line in f".text\n.set noreorder\n{text}.set reorder".splitlines())
-    source = f"__asm__(\n{lines});\nvoid __start(void) {{ for (;;); }}\n"
-    return pipeline.open_guest(compile_guest(tmp_path_factory.mktemp("depths"), "little", source, *BARE, "-mips32r2"))
-
-
-def depths(guest: pipeline.Guest, name: str) -> dict[int, int]:
-    function = guest.functions_named([name])[0]
-    return stack_depths(Graph.reached(function, [function.start]))
+CODE = Snippets({name: body for name, (body, _) in KNOWN.items()} | UNKNOWN)
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_known(guest: pipeline.Guest, name: str) -> None:
-    found = depths(guest, name)
+def test_known(name: str) -> None:
+    found = CODE.plan(name).stack_depths
     assert [depth for _, depth in sorted(found.items())] == KNOWN[name][1]
 
 
 @pytest.mark.parametrize("name", UNKNOWN)
-def test_unknown(guest: pipeline.Guest, name: str) -> None:
-    assert depths(guest, name) == {}
+def test_unknown(name: str) -> None:
+    assert CODE.plan(name).stack_depths == {}
 
 
-def test_other_entries(guest: pipeline.Guest) -> None:
+def test_other_entries() -> None:
     """A function that is entered in the middle has sp there as it comes."""
-    function = guest.functions_named(["both_ways"])[0]
-    assert stack_depths(Graph.reached(function, list(function.blocks))) == {}
+    assert CODE.plan("both_ways", entries=(0, 3)).stack_depths == {}
+
+
+def test_sp_in_the_state() -> None:
+    assert CODE.plan("twice", memory_resident=SP_BIT).stack_depths == {}

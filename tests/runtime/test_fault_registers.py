@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from mipsrec import pipeline
+from tests.lift.plans import Snippets
 from tests.runtime.host_guest import run
 from tests.support.compiled import BARE, ORDERS, compile_guest, readelf_symbols
 
@@ -93,18 +94,9 @@ UNROLLED = ("behind_loop", "instrumented")
 """Has no loop any more, and a load that is part of an addition: docs/limits.md."""
 
 
-def _source() -> str:
-    text = "".join(
-        f".globl {name}\n.ent {name}\n.type {name}, @function\n{name}:\n{body}\n.end {name}\n.size {name}, . - {name}\n"
-        for name, body in (FUNCTIONS | HELPERS).items()
-    )
-    lines = "".join(f'"{line.strip()}\\n"\n' for line in f".text\n.set noreorder\n{text}.set reorder".splitlines())
-    return f"__asm__(\n{lines});\nvoid __start(void) {{ for (;;); }}\n"
-
-
 @pytest.mark.parametrize("order", ORDERS)
 def test_as_interpreted(host: Path, tmp_path: Path, order: str) -> None:
-    program = compile_guest(tmp_path, order, _source(), *BARE, "-mips32r2")
+    program = compile_guest(tmp_path, order, Snippets(FUNCTIONS | HELPERS).text, *BARE, language="assembler")
     at = {name: value for name, value, *_ in readelf_symbols(order, program)}
     words = {name: ["--call", hex(at[name]), *map(str, (ADDRESS, *ARGUMENTS)), str(program)] for name in FUNCTIONS}
     expected = {name: _told(run(host, "--report", "--engine", "interp", *words[name]).stderr) for name in FUNCTIONS}

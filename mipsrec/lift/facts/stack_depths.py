@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from ...analysis import Block
 from ...flow.graph import Graph
-from ...isa import Instruction
 from ...isa.effects import masks
-from ...state import SP
-from ..convention import SP_BIT
+from ..convention import SP_BIT, moves_sp
 
 DEEPEST = 0xFFFC
 """What a column of a location has room for (emit/writer.py)."""
@@ -41,20 +39,10 @@ def stack_depths(graph: Graph) -> dict[int, int]:
 
 def _through(block: Block, depth: int, found: dict[int, int]) -> int | None:
     """Note the depths of a block's instructions, and return that behind it; None where it is not known."""
-    if block.terminator is not None:
-        found[block.terminator_pc] = depth
     for pc, instruction in zip(block.pcs(), block.instructions()):
         found[pc] = depth
         if masks(instruction, 0)[1] & SP_BIT:
-            step = _step(instruction)
-            if step is None or not 0 <= depth + step <= DEEPEST:
+            if not moves_sp(instruction) or instruction.imm % 4 or not 0 <= depth - instruction.imm <= DEEPEST:
                 return None
-            depth += step
+            depth -= instruction.imm
     return depth
-
-
-def _step(instruction: Instruction) -> int | None:
-    """Return by how much an instruction lowers sp, if that is a constant number of words."""
-    if instruction.row.name != "addiu" or instruction.rs != SP or instruction.imm % 4:
-        return None
-    return -instruction.imm

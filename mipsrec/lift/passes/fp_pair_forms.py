@@ -23,7 +23,6 @@ from ...flow.ways import Ways, ways_of
 from ..ir import Forms, FunctionPlan
 from ..units import PAIR, Unit, Units, float_bits
 
-_MAX_DEPTH = 8
 _LOOP_WEIGHT = 8
 """By how much a use counts more for each loop around it."""
 
@@ -36,13 +35,9 @@ def pair_forms(graph: Graph, units: Units) -> Forms:
     if not pairs:
         return forms
     ways = ways_of(graph)
-    depths = dict.fromkeys(order, 0)
-    for body in graph.loops.values():
-        for pc in body:
-            depths[pc] = min(depths[pc] + 1, _MAX_DEPTH)
     uses = {pc: _uses(graph.blocks[pc], units.fr) for pc in order}
     for unit in pairs:
-        split = _split_ways(unit, ways, depths, uses)
+        split = _split_ways(unit, ways, graph.loop_depths, uses)
         for pc in order:
             if ways.into[pc] in split:
                 forms.into[pc] |= unit.bits

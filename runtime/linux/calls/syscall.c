@@ -197,8 +197,7 @@ static uint32_t take_call_with_samples(struct mr_state *s, uint32_t pc)
 static bool ends_handler(const struct mr_state *s, uint32_t pc)
 {
     const struct mr_waiting_frames *waiting = mr_host_thread.waiting;
-    return waiting != NULL && pc == waiting->interrupted.pc && GPR(s, MR_REG_SP) == waiting->interrupted.sp &&
-           pc != (uint32_t)mr_host_thread.stop;
+    return waiting != NULL && mr_is_back(s, pc, waiting->interrupted) && pc != (uint32_t)mr_host_thread.stop;
 }
 
 uint32_t mr_syscall(struct mr_state *s, uint32_t pc)
