@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz.flow import Way
-from tests.fuzz.looks import Looks, seed_range, summary, try_seed
-from tests.fuzz.looks_handlers import DRIVER, RUN_ENDS, SEGV, TRAP
+from tests.fuzz.looks import Looks, Subject, seed_range, summary, try_seed
+from tests.fuzz.looks_handlers import DRIVER, FAULTS, RUN_ENDS, SEGV, TRAP
 from tests.fuzz.looks_judge import Judge
 from tests.fuzz.looks_maker import Note
 from tests.fuzz.looks_trace import STEP_WORDS, Place, Trace, Tracer
 
-SAMPLE = {5: Way("2"), 8: Way("0"), 11: Way("2", memory="paged"), 19: Way("2", calls="instrumented")}
-"""Seeds of both byte orders, of which 8 is also verified and debugged. Of 5 and 19 LLVM restores sp before accesses
-that come first in the guest, or has it nowhere at them. Functions of 8 write registers before they read them, which had
-variables without a value at level 0."""
+SAMPLE = {5: Way("2"), 8: Way("0"), 11: Way("2", memory="paged")}
+"""Seeds of both byte orders, of which 8 is also verified and debugged. Of 5, LLVM restores sp before accesses that come
+first in the guest. Functions of 8 write registers before they read them, which had variables without a value at level
+0."""
 LEAST_TRUE = 0.99
 
 
@@ -35,6 +35,14 @@ def test_sample(host: Path, tmp_path: Path, tracer: Tracer, seed: int) -> None:
     assert looks.seen["fault"] > 100 and looks.seen["system call"] + looks.seen["trap"] > 100
     carried = looks.registers
     assert carried["true"] >= LEAST_TRUE * carried.total()
+
+
+def test_sp_that_llvm_has_nowhere(host: Path, tmp_path: Path, tracer: Tracer) -> None:
+    """At accesses at the end of functions of this seed. It makes many looks, so only faults of recompiled code are."""
+    subject, way = Subject("looks 19", tmp_path, host), Way("2", calls="instrumented")
+    assert subject.prepare(tracer)
+    assert subject.compare(str(way), [host, "--library", subject.library(way)], FAULTS, way) == []
+    assert subject.looks.seen["fault"] > 1000
 
 
 class _Steps(Trace):

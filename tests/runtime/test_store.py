@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import capstone
 import pytest
 
 from mipsrec import pipeline
@@ -132,6 +133,8 @@ def folder(path: Path) -> None:
     path.mkdir()
 
 
+OTHER_LIBRARY = next(Path(capstone.__file__).parent.rglob("libcapstone*.so*"))
+"""A shared object, as programs need not be: Debian's Python is none."""
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "flipped": (flip, "its checksum is wrong"),
     "truncated": (lambda path: os.truncate(path, path.stat().st_size - 100), "truncated"),
@@ -140,7 +143,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "header": (lambda path: os.truncate(path, 40), "its ELF header is incomplete"),
     "empty": (lambda path: path.write_bytes(b""), "empty"),
     "text": (lambda path: path.write_text("hello\n" * 100), "not an ELF file"),
-    "guest": (lambda path: shutil.copy("/proc/self/exe", path), "not a library that mipsrec made"),
+    "guest": (lambda path: shutil.copy(OTHER_LIBRARY, path), "not a library that mipsrec made"),
     "fifo": (fifo, "not a regular file"),
     "folder": (folder, "not a regular file"),
 }
