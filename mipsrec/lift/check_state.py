@@ -1,8 +1,9 @@
 """Three contracts of a plan, about every way through it.
 
 1. The state has every register that other code may look for there, wherever it may look.
-2. Every register that is read or stored has been loaded, or written and saved, on all ways to there. So has one that
-   is read in the state, if it is there between blocks.
+2. Every register that is read, stored or passed has been loaded, or written and saved, on all ways to there. So has
+   one that is read in the state, if it is there between blocks. A block saves what it leaves in another form than it
+   finds it in, for edges that leave the function as well.
 3. Blocks perform their instructions once each, in order. Edges lead where the function goes, have the safepoints that
    were found, and leave it where the target is none of it.
 
@@ -136,7 +137,7 @@ class StateCheck:
         end = block.end
         if begin is _From.END:
             assert isinstance(end, (Goto, Branch, Jump))
-            return at_end & ~(self._written(block) & ~end.saves)
+            return at_end & ~((self._written(block) | self._changes_form(block)) & ~end.saves)
         if isinstance(end, Syscall):
             return end.loads
         assert isinstance(end, Call)
@@ -175,6 +176,11 @@ class StateCheck:
         for op in block.ops:
             written |= self._linked(block, op) | self._plan.units.masks(op.instruction)[1]
         return written
+
+    def _changes_form(self, block: BlockPlan) -> int:
+        """Return the registers that come into a block in another form than they leave it."""
+        pc = block.block.start
+        return self._plan.forms_into(pc) ^ self._plan.forms_out(pc)
 
     def _defined_at_end(self, block: BlockPlan, defined: int) -> int:
         return defined | self._written(block)
@@ -268,8 +274,10 @@ class StateCheck:
         if edge.copy is not None:
             yield from self.block(edge.copy, lacking, defined)
             return
-        yield from self._undefined(edge.stores, defined, f"the edge to {edge.target:08x} stores")
+        yield from self._undefined(edge.stores | edge.polls, defined, f"the edge to {edge.target:08x} stores")
         needless = self._plan.convention.needless(edge.leaves) if edge.leaves else 0
+        passed = sum(1 << number for number in edge.leaves.arguments) if edge.leaves else 0
+        yield from self._undefined(passed & ~needless, defined, f"the edge to {edge.target:08x} passes")
         if edge.has_safepoint:
             needed = self._plan.safepoints.needed.at(edge.target) & ~needless
             yield from _missing(lacking & needed, edge.stores | edge.polls, 0, f"at the safepoint {where}")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from mipsrec.isa.effects import ALL_BITS
+from mipsrec.lift.check import findings
 from mipsrec.lift.ir import FunctionPlan
 from mipsrec.lift.nodes import Branch
 from tests.lift.plans import R, Snippets
@@ -105,6 +108,18 @@ def test_way_out_to_another_function() -> None:
     end = plan.blocks[pc].end
     assert plan.word_forms.into[pc] == R[21] and not plan.word_forms.out[pc]
     assert isinstance(end, Branch) and end.saves & R[21]
+
+
+@pytest.mark.parametrize(("calls", "does"), [("direct", "passes"), ("thunked", "stores")])
+def test_form_that_is_not_saved_for_a_way_out(calls: str, does: str) -> None:
+    """Contract 2 finds that the way out would look for a float where the loop before has left a word."""
+    plan = CODE.plan("left_for_another_function", calls=calls)
+    assert findings(plan) == []
+    block = plan.blocks[plan.function.start + 4]
+    assert isinstance(block.end, Branch)
+    block.end = replace(block.end, saves=block.end.saves & ~R[21])
+    (found,) = findings(plan)
+    assert f"contract 2: the edge to {block.end.taken.target:08x} {does} s5, which some way" in found
 
 
 @pytest.mark.parametrize("name", ["no_loop", "never_written", "in_a_general_register"])
