@@ -69,6 +69,48 @@ FUNCTIONS = {
         jr $v1
         addiu $sp, $sp, 48
     """,
+    "not_called": """
+        addiu $sp, $sp, -32
+        sw $ra, 28($sp)
+        bltzal $a1, takes_stack
+        move $v1, $ra
+        lw $v0, 0($a0)
+        jr $v1
+        addiu $sp, $sp, 32
+    """,
+    "not_called_by_slot": """
+        addiu $sp, $sp, -32
+        move $v1, $ra
+        bltzal $a1, takes_stack
+        addiu $sp, $sp, -32
+        lw $v0, 0($a0)
+        jr $v1
+        addiu $sp, $sp, 64
+    """,
+    "called_on_condition": """
+        addiu $sp, $sp, -32
+        sw $ra, 28($sp)
+        bgezal $a1, takes_stack
+        move $v1, $ra
+        lw $v0, 0($a0)
+        jr $v1
+        addiu $sp, $sp, 48
+    """,
+    "not_called_before_end": """
+        addiu $sp, $sp, -32
+        bltzal $a1, takes_stack
+        nop
+        lw $v0, 0($a0)
+        break
+    """,
+    "asks_system": """
+        addiu $sp, $sp, -32
+        li $v0, 4020
+        syscall
+     1: lw $v0, 0($a0)
+        b 1b
+        nop
+    """,
     "behind_loop": """
         li $a2, 4
      1: sw $a2, -16($sp)
@@ -88,10 +130,11 @@ HELPERS = {
     "takes_stack": "addiu $sp, $sp, -16\nsw $a0, 8($sp)\njr $ra\nnop",
 }
 ADDRESS, ARGUMENTS = 0x120, (1, 2, 3)
-WAYS = ((2, "direct"), ("light", "direct"), (2, "instrumented"))
+WAYS = ((2, "direct"), ("light", "direct"), (2, "instrumented"), (2, "thunked"))
 COMPARED = {name: ("pc", "sp") for name in FUNCTIONS if name != "behind_loop"} | {"behind_loop": ("a1", "a3")}
-UNROLLED = ("behind_loop", "instrumented")
-"""Has no loop any more, and a load that is part of an addition: docs/limits.md."""
+LEFT_OUT = (("behind_loop", "instrumented"), ("called_on_condition", "instrumented"))
+"""The first has no loop any more, and a load that is part of an addition: docs/limits.md. In the second one, two ways
+lead from the callee, and LLVM takes the sum of sp and 48 for sp."""
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -105,7 +148,7 @@ def test_as_interpreted(host: Path, tmp_path: Path, order: str) -> None:
         library = tmp_path / "library.so"
         pipeline.build(guest, library, pipeline.Options(opt=opt, calls=calls))
         for name in FUNCTIONS:
-            if (name, calls) == UNROLLED:
+            if (name, calls) in LEFT_OUT:
                 continue
             found = _told(run(host, "--report", "--library", str(library), *words[name]).stderr)
             for what in COMPARED[name]:
