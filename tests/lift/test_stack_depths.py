@@ -21,6 +21,10 @@ KNOWN = {
         "beqz $a0, 1f\n addiu $sp, $sp, -8\n lw $v0, 0($sp)\n 1: jr $ra\n addiu $sp, $sp, 8",
         [0, 0, 8, 8, 8],
     ),
+    "behind_a_call": (
+        "bgtz $a0, 1f\n addiu $sp, $sp, -8\n jal leaf\n addiu $sp, $sp, -8\n 1: jr $ra\n addiu $sp, $sp, 8",
+        [0, 0, 8, 8, 8, 8],
+    ),
     "deepest": (
         2 * "addiu $sp, $sp, -32764\n" + "addiu $sp, $sp, -4\n" + RETURNS,
         [0, 32764, 65528, DEEPEST, DEEPEST],
@@ -28,6 +32,9 @@ KNOWN = {
 }
 """Depths in the order of addresses."""
 UNKNOWN = {
+    "behind_a_call_on_condition": (
+        "bgtz $a0, 1f\n addiu $sp, $sp, -8\n bltzal $a1, leaf\n addiu $sp, $sp, -8\n 1: addiu $sp, $sp, 8\n" + RETURNS
+    ),
     "one_way": "beqz $a0, 1f\n nop\n addiu $sp, $sp, -8\n 1: lw $v0, 0($sp)\n" + RETURNS,
     "taken_way": "beqzl $a0, 1f\n addiu $sp, $sp, -8\n nop\n 1: lw $v0, 0($sp)\n" + RETURNS,
     "by_register": "subu $sp, $sp, $a0\n" + RETURNS,

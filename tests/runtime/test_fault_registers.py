@@ -104,6 +104,16 @@ FUNCTIONS = {
         lw $v0, 0($a0)
         break
     """,
+    "behind_call_that_ends": """
+        addiu $sp, $sp, -32
+        bgtz $a1, 1f
+        nop
+        jal ends
+        addiu $sp, $sp, -32
+     1: lw $v0, 0($a0)
+        jr $ra
+        addiu $sp, $sp, 32
+    """,
     "asks_system": """
         addiu $sp, $sp, -32
         li $v0, 4020
@@ -127,6 +137,7 @@ FUNCTIONS = {
     """,
 }
 HELPERS = {
+    "ends": "break",
     "callee": "xor $v1, $a0, $a1\njr $ra\nnop",
     "takes_stack": "addiu $sp, $sp, -16\nsw $a0, 8($sp)\njr $ra\nnop",
 }

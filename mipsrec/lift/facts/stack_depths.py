@@ -2,6 +2,9 @@
 
 Enters: a graph. Leaves: the depths in bytes, by pc, or none where the function moves sp by anything but constants, or
 has other entries. So the host knows sp at a fault from what it was at the entry, which LLVM neither moves nor loses.
+
+Behind a call, emit takes sp as it comes back, and the depth there, for what sp was at the entry. So the depth that the
+other ways have may be any: as behind a call that does not return, whose slot moves sp.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 from ...analysis import Block
 from ...flow.graph import Graph
 from ...isa.effects import masks
-from ..convention import SP_BIT, moves_sp
+from ..convention import SP_BIT, calls_for_certain, moves_sp
 
 DEEPEST = 0xFFFC
 """What a column of a location has room for (emit/writer.py)."""
@@ -21,15 +24,23 @@ def stack_depths(graph: Graph) -> dict[int, int]:
     if list(graph.entries) != [function.start]:
         return {}
     found = dict[int, int]()
-    starts, work = {function.start: 0}, [function.start]
-    while work:
+    starts, work, returns = {function.start: 0}, [function.start], dict[int, int]()
+    while work or returns:
+        if not work:
+            successor, behind = returns.popitem()
+            if successor not in starts:
+                starts[successor] = behind
+                work.append(successor)
+            continue
         start = work.pop()
         block = function.blocks[start]
         after = _through(block, starts[start], found)
         if after is None:
             return {}
         for successor in graph.successors[start]:
-            if successor not in starts:
+            if calls_for_certain(block):
+                returns.setdefault(successor, after)
+            elif successor not in starts:
                 starts[successor] = after
                 work.append(successor)
             elif starts[successor] != after:
