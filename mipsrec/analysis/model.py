@@ -106,6 +106,11 @@ class JumpTable:
     writable: bool = False
     added: int | None = None
 
+    @property
+    def labels(self) -> tuple[tuple[int, int], ...]:
+        """The cases for code that compares the target itself: (target, target)."""
+        return tuple(dict.fromkeys((pc, pc) for _, pc in self.cases))
+
 
 @dataclass(slots=True)
 class Function:

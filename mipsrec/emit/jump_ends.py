@@ -1,7 +1,7 @@
 """How a block ends that jumps by a table: as a switch, whose default case is the jump to wherever the target is.
 
 What the table was taken for is compared as the guest comes past: where it lies, what is added to its entries, and, of
-one in writable memory, the entry itself.
+one in writable memory or where jumps share the switch, the target itself.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from .emission import Emission
 from .instructions import InstructionWriter
 from .writer import LIKELY, Value, text
 
+Cases = tuple[tuple[int, int], ...]
+
 
 class JumpEnds:
     """Writes the ends of blocks that jump by a register."""
@@ -29,7 +31,7 @@ class JumpEnds:
         self._plan = emission.plan
         self._writer = emission.writer
         self._machine = emission.machine
-        self.hubs: dict[tuple[tuple[int, int], ...], str] = {}
+        self.hubs: dict[Cases, str] = {}
         """The labels of those that jumps go to, by the cases of their tables."""
 
     def end_indirect(self, block_plan: BlockPlan) -> None:
@@ -65,18 +67,17 @@ class JumpEnds:
         instructions = self._instructions
         subject, places = instructions.table_address, table.cases
         if subject is None:  # other code jumps to between the load and this; then the targets themselves decide
-            subject, places = target, tuple(dict.fromkeys((pc, pc) for _, pc in table.cases))
+            subject, places = target, table.labels
         by_target = subject is target
         machine.registers.save(end.saves)
         default = beyond = writer.fresh_label()
+        if end.hub is not None:
+            self._jump_to_hub(places, subject, target)
+            writer.label(default)
+            return
         conditions = []
         if table.added is not None and not by_target and not table.writable:
             conditions.append(self._is_added(target, table.added))
-        if end.hub is not None:
-            self._require(conditions, default)
-            self._jump_to_hub(table, subject, target)
-            writer.label(default)
-            return
         if instructions.table_address is not None and instructions.table_index is not None:
             subject, *others = self._entry_number(instructions.table_address, instructions.table_index, table)
             conditions += others
@@ -102,14 +103,14 @@ class JumpEnds:
 
     # hubs
 
-    def _jump_to_hub(self, table: JumpTable, address: Value, target: Value) -> None:
-        """End the block at the hub of a table, with the address of its entry and the jump's target."""
+    def _jump_to_hub(self, cases: Cases, address: Value, target: Value) -> None:
+        """End the block at the hub of the cases, with what they are compared with and the jump's target."""
         writer = self._writer
         writer.void(f"store i32 {text(target)}, ptr %hub.target")
         writer.void(f"store i32 {text(address)}, ptr %hub.address")
-        if table.cases not in self.hubs:
-            self.hubs[table.cases] = writer.fresh_label()
-        writer.void(f"br label %{self.hubs[table.cases]}")
+        if cases not in self.hubs:
+            self.hubs[cases] = writer.fresh_label()
+        writer.void(f"br label %{self.hubs[cases]}")
 
     def write_hubs(self) -> None:
         """Write what all jumps by a table share: the switch, the look at each entry, and the jump elsewhere."""

@@ -18,7 +18,7 @@ from .facts.context import StateContext
 from .facts.dirty import note_dirty
 from .facts.needed import find_needed
 from .facts.safepoints import find_safepoints
-from .facts.shared_switches import shares_switch
+from .facts.shared_switches import is_crowded, shares_switch
 from .facts.stack_depths import stack_depths
 from .ir import BlockPlan, CallSite, Forms, FunctionPlan
 from .options import LiftOptions
@@ -83,6 +83,7 @@ class _Sites:
         self._convention = convention
         self._memory_resident = memory_resident
         self._unwinds = has_start and may_unwind(function)
+        self._crowded = is_crowded(function)
 
     def of(self, block: Block) -> CallSite:
         """Return how control leaves at the end of a block."""
@@ -97,7 +98,7 @@ class _Sites:
         if block.end is End.CALL:
             return passed(block.target)
         if block.end is End.INDIRECT:
-            is_shared = shares_switch(self._function, block, self._memory_resident)
+            is_shared = shares_switch(self._function, block, self._memory_resident, self._crowded)
             stored = ALL_BITS & ~self._memory_resident if is_shared else 0  # by the way elsewhere, which jumps share
             return passed(block.target) | (SP_BIT if unwinds else 0) | stored
         bits = 0

@@ -19,6 +19,7 @@ from ..options import AUTO, LIGHT
 from ..profiles import Profile
 from .convention import CARRIED_BITS, SP_BIT, Callee, argument_registers, symbol_of
 from .facts.context import LARGE_FUNCTION_BLOCKS
+from .facts.shared_switches import is_crowded
 from .overwrites import ignored, overwritten
 
 FULL = "2"
@@ -130,11 +131,14 @@ def large_interpreters(program: Program, starts: Iterable[int]) -> set[int]:
 
     They have more values than the host has registers: LLVM spills them in each case, and the calls in most of the cases
     pass them through the state anyway. A loop without calls takes longer so; those must not be a tenth of the function.
+    Crowded functions are among them in any case, since their jumps have to share switches.
     """
     found = set()
     for start in starts:
         function = program.functions[start]
-        if len(function.blocks) >= LARGE_FUNCTION_BLOCKS:
+        if is_crowded(function):
+            found.add(start)
+        elif len(function.blocks) >= LARGE_FUNCTION_BLOCKS:
             graph = Graph.whole(function)
             if is_interpreter(graph) and not has_hot_loops(graph):
                 found.add(start)

@@ -23,6 +23,7 @@ from .convention import (
     numbers_in,
 )
 from .edges import edge
+from .facts.shared_switches import is_crowded, shared_cases
 from .ir import BlockPlan, FunctionPlan
 from .nodes import (
     Branch,
@@ -74,6 +75,7 @@ class _Ends:
 
     def __init__(self, plan: FunctionPlan) -> None:
         self._plan = plan
+        self._crowded = is_crowded(plan.function)
         self._makers: dict[End, Callable[[BlockPlan], Node]] = {
             End.FALL: self._goto,
             End.JUMP: self._goto,
@@ -122,8 +124,10 @@ class _Ends:
         plan, pc, dirty, given = self._plan, block.block.start, block.dirty_out, self._plan.convention.given
         table = plan.function.jump_tables.get(block.block.terminator_pc)
         hub, edges = None, {}
-        if table is not None and block.shares_switch and any(op.pc == table.load_pc for op in block.body):
-            hub = plan.hubs.setdefault(table.cases, Hub(table.cases, plan.convention.destination(None)))
+        is_loaded = table is not None and table.load_pc in block.block.pcs()
+        if table is not None and block.shares_switch and (is_loaded or self._crowded):
+            cases = shared_cases(table, block.block)
+            hub = plan.hubs.setdefault(cases, Hub(cases, plan.convention.destination(None)))
             hub.sources.append(pc)
             hub.dirty |= dirty & plan.in_ssa
             hub.stores = hub.dirty & ~given

@@ -10,7 +10,10 @@ import pytest
 
 from mipsrec import pipeline
 from mipsrec.flow.graph import Graph
+from mipsrec.lift.facts.shared_switches import is_crowded
+from mipsrec.lift.nodes import Jump
 from mipsrec.lift.passes.switches import case_weights
+from mipsrec.options import Options
 from tests.support.compiled import BARE, ORDERS, QEMU, compile_guest, library_at
 from tests.support.paths import GUESTS
 from tests.support.tools import need
@@ -136,6 +139,38 @@ static int test(void)
 """ + END
 
 
+CROWDED = """
+__asm__(".set noreorder\\n"
+        ".globl threaded\\n.type threaded, @function\\n" /* the code is addresses of operations */
+        "threaded: lw $3, 0($4)\\n move $2, $0\\n jr $3\\n addiu $4, $4, 4\\n"
+        "operations: .rept 192\\n addiu $2, $2, 1\\n lw $3, 0($4)\\n jr $3\\n addiu $4, $4, 4\\n .endr\\n"
+        "last: jr $31\\n sll $2, $2, 1\\n .size threaded, . - threaded\\n"
+        ".globl indexed\\n.type indexed, @function\\n" /* numbers of operations, but for the first, an address */
+        "indexed: bnez $5, 1f\\n move $3, $5\\n lui $3, %hi(second)\\n addu $3, $3, $6\\n lw $3, %lo(second)($3)\\n"
+        "1: jr $3\\n move $2, $0\\n"
+        "steps: .rept 192\\n lbu $8, 0($4)\\n addiu $4, $4, 1\\n sll $8, $8, 2\\n lui $9, %hi(second)\\n"
+        "addu $9, $9, $8\\n lw $3, %lo(second)($9)\\n jr $3\\n addiu $2, $2, 1\\n .endr\\n"
+        "end: jr $31\\n sll $2, $2, 2\\n .size indexed, . - indexed\\n"
+        ".globl away\\n.type away, @function\\naway: jr $31\\n addiu $2, $2, 100\\n.size away, . - away\\n"
+        ".set reorder\\n.rdata\\n.align 2\\n"
+        "first: .set n, 0\\n .rept 192\\n .word operations + 16 * n\\n .set n, n + 1\\n .endr\\n .word last, 0\\n"
+        "second: .set n, 0\\n .rept 192\\n .word steps + 32 * n\\n .set n, n + 1\\n .endr\\n .word end, 0\\n"
+        ".text");
+extern int threaded(const void *const *code), indexed(const unsigned char *code, const void *first, int number);
+extern const char operations[], last[], steps[], away[];
+static int test(void)
+{
+    const void *code[] = {operations, operations + 16 * 191, operations + 16 * 7, last};
+    static const unsigned char numbers[] = {3, 191, 7, 192};
+    if (threaded(code) != 6)
+        return 0;
+    code[3] = away;
+    return threaded(code) == 103 && indexed(numbers, 0, 0) == 16 && indexed(numbers, steps + 32 * 5, 0) == 16 &&
+           indexed(numbers, away, 0) == 100;
+}
+""" + END
+
+
 def ends(host: Path, guest: pipeline.Guest, folder: Path) -> list[int]:
     """Return how the guest ends, interpreted and recompiled in two ways."""
     ways = [["--engine", "interp"], *(["--library", library_at(guest, folder, opt)] for opt in (0, 3))]
@@ -252,4 +287,18 @@ def test_shared_table_that_changes(host: Path, tmp_path: Path, order: str) -> No
     assert [(table.writable, len(table.cases)) for table in tables] == [(True, 64)] * 2
     library = library_at(guest, tmp_path, "light", "far", "through")
     subprocess.run([host, "--library", library, guest.image.path], timeout=600, check=True)
+    assert ends(host, guest, tmp_path) == [0, 0, 0]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_crowded_functions(host: Path, tmp_path: Path, order: str) -> None:
+    """Where each operation of a large interpreter may lead to each, all jumps share a switch, and other places work."""
+    guest = pipeline.open_guest(compile_guest(tmp_path, order, CROWDED, *BARE))
+    for name in ("threaded", "indexed"):
+        function = guest.function(name)
+        assert len(function.jump_tables) == 193 and is_crowded(function)
+        ((_, plan),) = pipeline.plans(guest, Options(), [function])
+        switched = [edge for block in plan.blocks.values() if isinstance(block.end, Jump) for edge in block.end.edges]
+        shared = [edge for hub in plan.hubs.values() for edge in hub.edges]
+        assert not switched and len(shared) <= 2 * len(function.blocks)
     assert ends(host, guest, tmp_path) == [0, 0, 0]

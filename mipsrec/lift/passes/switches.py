@@ -5,7 +5,8 @@ Sets: `BlockPlan.case_weights` and `BlockPlan.shares_switch`.
 Keeps: the meaning: weights only tell LLVM what is usual (branch_weights in its reference). All jumps by one table go
 to the same cases, and may share a switch: each keeps what is in SSA for the way elsewhere, which stores it.
 Off when: the function has no jump table. No weights: the switch is in no loop, or all its cases do something, or none
-does. No switch is shared: the table is small or read-only, or all registers are in SSA between blocks.
+does. No switch is shared: the table is small, or read-only in a function that is not crowded, or all registers are in
+SSA between blocks.
 
 In a loop, cases that only go on are taken for the usual ones: LLVM compares with them first, and spills registers for
 the others alone. Such a case leads to where other cases meet and the loop goes back. A case that goes back by itself,
@@ -21,7 +22,7 @@ from collections.abc import Sequence
 
 from ...analysis import Block, End
 from ...flow.graph import Graph
-from ..facts.shared_switches import shares_switch
+from ..facts.shared_switches import is_crowded, shares_switch
 from ..ir import FunctionPlan
 
 USUAL_WEIGHT = 9
@@ -46,7 +47,7 @@ def run(plan: FunctionPlan) -> None:
     """Weigh the cases of the switches, and find those that jumps share."""
     if not plan.function.jump_tables:
         return
-    whole = Graph.whole(plan.function)
+    whole, crowded = Graph.whole(plan.function), is_crowded(plan.function)
     for block in plan.blocks.values():
         table = plan.function.jump_tables.get(block.block.terminator_pc)
         if table is not None and block.block.end is End.INDIRECT:
@@ -54,4 +55,4 @@ def run(plan: FunctionPlan) -> None:
             if all(op.pc != table.load_pc for op in block.body):
                 targets = list(dict.fromkeys(targets))
             block.case_weights = case_weights(whole, block.block, targets)
-            block.shares_switch = shares_switch(plan.function, block.block, plan.memory_resident)
+            block.shares_switch = shares_switch(plan.function, block.block, plan.memory_resident, crowded)

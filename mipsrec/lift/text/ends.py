@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from ..convention import Callee
 from ..facts.dirty import with_dirty
+from ..facts.shared_switches import shared_cases
 from ..ir import BlockPlan, FunctionPlan
 from ..nodes import (
     Branch,
@@ -148,9 +149,9 @@ class Ends:
         sources, dirty, stores = line.pcs("sources"), line.registers("dirty"), line.registers("stores")
         first = self._plan.function.blocks.get(sources[0]) if sources else None
         table = self._plan.function.jump_tables.get(first.terminator_pc) if first is not None else None
-        if table is None:
+        if first is None or table is None:
             line.refuse("its first source ends in no jump by a table")
-        hub = Hub(table.cases, self._destination(line, line.value("elsewhere")), sources, dirty, stores)
+        hub = Hub(shared_cases(table, first), self._destination(line, line.value("elsewhere")), sources, dirty, stores)
         while lines.next_is("->"):
             edge = self._edge(lines, 0)
             hub.edges[edge.target] = edge
