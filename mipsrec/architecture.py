@@ -30,7 +30,7 @@ class Module:
 
     `archs` names the instruction set by EF_MIPS_ARCH >> 28. `ase` is the bit of `ases` in .MIPS.abiflags (AFL_ASE),
     `flag` the bit of e_flags (EF_MIPS_ARCH_ASE). `happens` and `told_by` are columns of the table of docs/limits.md.
-    `done` are the instructions that programs can use of a module that they cannot use as a whole.
+    `runs`: programs can use its instructions.
     """
 
     name: str
@@ -39,11 +39,11 @@ class Module:
     told_by: str = "the instruction"
     archs: tuple[tuple[int, str], ...] = ()
     flag: int = 0
-    done: str = ""
+    runs: bool = False
 
 
 def _isa(name: str, *archs: tuple[int, str], happens: str = "it runs") -> Module:
-    return Module(name, None, happens, "e_flags", archs)
+    return Module(name, None, happens, "e_flags", archs, runs=True)
 
 
 def _wide(name: str, *archs: tuple[int, str]) -> Module:
@@ -65,10 +65,13 @@ MIPS16 = Module(
     "an odd entry point, e_flags; `jalx`, a jump to an odd address", flag=0x04000000,
 )  # fmt: skip
 SMARTMIPS = Module("SmartMIPS", 7)
-DSP = Module("DSP", 0, "SIGILL; `lwx`, `lhx`, `lbux` run, also where the file is not marked", done="lwx, lhx and lbux")
+DSP, DSP2 = (
+    Module(name, bit, "it runs, also where the file is not marked", runs=True)
+    for bit, name in ((0, "DSP"), (1, "DSP release 2"))
+)
 
 MODULES = (
-    *ISAS, *WIDE, R6, MICROMIPS, MIPS16, DSP, Module("DSP release 2", 1), Module("EVA", 2), Module("MCU", 3),
+    *ISAS, *WIDE, R6, MICROMIPS, MIPS16, DSP, DSP2, Module("EVA", 2), Module("MCU", 3),
     Module("MDMX", 4, flag=0x08000000), Module("MIPS-3D", 5), Module("MT", 6), SMARTMIPS, Module("VZ", 8),
     Module("MSA", 9), Module("XPA", 12), Module("DSP release 3", 13), Module("MIPS16e2", 14), Module("CRC", 15),
     Module("GINV", 17), Module("Loongson MMI", 18), Module("Loongson CAM", 19), Module("Loongson EXT", 20),

@@ -37,7 +37,7 @@ class Field:
 
 _FIELDS = (
     Field("gpr", "struct mr_slot", 8, 32, "general-purpose registers, one 8-byte slot each"),
-    Field("hilo", "uint64_t", 8, 1, "HI in the upper half, LO in the lower"),
+    Field("hilo", "uint64_t", 8, 4, "accumulators, the first is HI (upper half) and LO; the DSP module has four"),
     Field("fpr", "union mr_fpr", 8, 32, "floating-point registers; see the FR rule in state.py"),
     Field("fcc", "struct mr_slot", 8, 8, "floating-point condition codes, 0 or 1 each"),
     Field("signalled", "struct mr_slot", 8, 1, "1 when a signal may wait to be delivered; lifted loops look at it"),
@@ -49,6 +49,7 @@ _FIELDS = (
     Field("ll_value", "uint32_t", 4, 1, "value the last ll read, as sc expects to find it"),
     Field("ll_valid", "uint32_t", 4, 1, "1 from ll until sc or an exception"),
     Field("fp_word", "uint32_t", 4, 1, "last arithmetic instruction, whose causes FCSR does not have yet; 0: none"),
+    Field("dsp_control", "struct mr_slot", 8, 1, "DSPControl of the DSP module"),
     Field("fp_operands", "uint64_t", 8, 3, "bits of its operands fs, ft and fr"),
     Field("dispatch", "int32_t *", 8, 1, "lifted functions by pc >> 2, as displacements from `fallback`"),
     Field("fallback", "uint8_t *", 8, 1, "the lifted function that has the host go to a pc"),
@@ -117,6 +118,12 @@ REGISTERS = (
     Registers(tuple(GPR_NAMES), "gpr", bit=0, gdb=("cpu", 0), frame=(16, 8), dumped=True),
     Registers(("hi",), "hilo", part=4, bit=32, gdb=("cpu", 34), frame=(552, 8), dumped=True),
     Registers(("lo",), "hilo", bit=32, gdb=("cpu", 33), frame=(560, 8), dumped=True),
+    *(
+        Registers((f"{half}{number}",), "hilo", part=SLOT_BYTES * number + place, bit=73 + number,
+                  gdb=("dsp", 72 + 2 * (number - 1) + index), frame=(560 + 8 * number + 4 * index, 4))
+        for number in (1, 2, 3) for index, (half, place) in enumerate((("hi", 4), ("lo", 0)))
+    ),
+    Registers(("dspctl",), "dsp_control", bit=77, gdb=("dsp", 78), frame=(544, 4)),
     Registers(_numbered("f", 32), "fpr", 8, kind="float", bit=33, gdb=("fpu", 38), frame=(272, 8)),
     Registers(_numbered("fcc", 8), "fcc", bit=65),
     Registers(("fcsr",), "fcsr", kind="fcsr", gdb=("fpu", 70), frame=(532, 4)),
@@ -127,7 +134,7 @@ REGISTERS = (
     _computed("badvaddr", "cp0", 35),
     _computed("cause", "cp0", 36),
     _computed("fir", "fpu", 71),
-    _computed("restart", "linux", 72),
+    _computed("restart", "linux", 79),
 )
 """All registers. Those that are verified stand first; `last` is the record of the last instruction that computed."""
 
@@ -140,6 +147,16 @@ assert all(OFFSETS[row.field] < GUEST_BYTES for row in REGISTERS if row.verified
 def first_bit(field: str) -> int:
     """Return the bit of the first register of a field in sets of registers."""
     return next(row.bit for row in REGISTERS if row.field == field and row.bit is not None)
+
+
+def bit_of(field: str, number: int) -> int:
+    """Return the bit of the register at a slot of a field in sets of registers."""
+    return next(
+        row.bit + number - row.part // SLOT_BYTES
+        for row in REGISTERS
+        if row.field == field and row.bit is not None
+        and row.part // SLOT_BYTES <= number < row.part // SLOT_BYTES + len(row.names)
+    )  # fmt: skip
 
 
 def _bit_names() -> dict[int, str]:

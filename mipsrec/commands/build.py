@@ -152,8 +152,8 @@ def main(arguments: argparse.Namespace) -> int:
             report = pipeline.build(source, output, options, progress)
     else:
         guest = pipeline.open_guest(source)
-        if guest.image.modules:
-            print(f"mipsrec: {one_line(str(source))}: {lack_of(guest.image.modules)}", file=sys.stderr)
+        if lack := lack_of(guest.image.modules):
+            print(f"mipsrec: {one_line(str(source))}: {lack}", file=sys.stderr)
         names = named_functions(arguments)
         chosen = guest.functions_like(names) if names else None
         with progress_bar("build", (lambda: len(guest.starts)) if chosen is None else len(chosen)) as progress:

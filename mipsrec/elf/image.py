@@ -153,8 +153,8 @@ def _refuse_other_systems(path: Path, raw: RawFile, interpreter: str | None) -> 
 
 
 def _warn_of_marks(flags: EFlags, modules: tuple[str, ...], warnings: list[str]) -> None:
-    if modules:
-        warnings.append(marks.lack_of(modules))
+    if lack := marks.lack_of(modules):
+        warnings.append(lack)
     if any(flags.arch == arch for module in WIDE for _, arch in module.archs):
         warnings.append(f"is marked {flags.arch}: 64-bit instructions are not supported")
 

@@ -67,6 +67,10 @@ def modules_of(flags: int, ases: int) -> tuple[str, ...]:
 
 
 def lack_of(modules: tuple[str, ...]) -> str:
-    """Return what to say of a file that is marked as using these modules, one at least."""
-    but = "".join(f", except {module.done}" for module in MODULES if module.done and module.name in modules)
-    return f"is marked as using {', '.join(modules)}: such instructions are not supported and raise SIGILL{but}"
+    """Return what to say of a file that is marked as using these modules, or "" where all of them run."""
+    lacking = [name for name in modules if name not in _RUNNING]
+    marks = f"is marked as using {', '.join(lacking)}: such instructions are not supported and raise SIGILL"
+    return marks if lacking else ""
+
+
+_RUNNING = frozenset(module.name for module in MODULES if module.runs)

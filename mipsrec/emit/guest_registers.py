@@ -44,11 +44,17 @@ class GuestRegisters:
         if number:
             self._file.set(self._units.gpr[number], value)
 
-    def hilo(self) -> Value:
-        return self._file.get(self._units.hilo)
+    def hilo(self, number: int) -> Value:
+        return self._file.get(self._units.hilo[number])
 
-    def set_hilo(self, value: Value) -> None:
-        self._file.set(self._units.hilo, value)
+    def set_hilo(self, number: int, value: Value) -> None:
+        self._file.set(self._units.hilo[number], value)
+
+    def dsp_control(self) -> Value:
+        return self._file.get(self._units.dsp_control)
+
+    def set_dsp_control(self, value: Value) -> None:
+        self._file.set(self._units.dsp_control, value)
 
     def fcc(self, number: int) -> Value:
         return self._file.get(self._units.fcc[number])

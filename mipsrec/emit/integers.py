@@ -92,6 +92,9 @@ class Integers:
     def swap_bytes(self, a: Value) -> Value:
         return self._writer.value(f"call i32 @llvm.bswap.i32(i32 {text(a)})")
 
+    def reverse_bits(self, a: Value) -> Value:
+        return self._writer.value(f"call i32 @llvm.bitreverse.i32(i32 {text(a)})")
+
     def sign_extend(self, a: Value, bits: int) -> Value:
         narrow = self._writer.value(f"trunc i32 {text(a)} to i{bits}")
         return self._writer.value(f"sext i{bits} {narrow} to i32")

@@ -35,6 +35,7 @@ from .guest_registers import GuestRegisters
 from .integers import Integers
 from .memory import MODELS, FlatMemory
 from .nans import NanGuards
+from .packed import PackedIntegers
 from .register_file import RegisterFile
 from .state_words import StateWords
 from .unaligned import UnalignedAccesses
@@ -66,6 +67,7 @@ class IrMachine:
             registers,
             integers,
             WideIntegers(writer, integers),
+            PackedIntegers(writer),
             self.accesses,
             self.unaligned,
             Atomics(writer, memory, integers, state),

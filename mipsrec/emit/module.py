@@ -11,6 +11,7 @@ from .floats import CONSTRAINED_DECLARATIONS
 from .function import LiftedFunction
 from .lanes import VECTOR_DECLARATIONS
 from .nans import REPLAY
+from .packed import PACKED_DECLARATIONS
 from .places import METADATA_PER_FUNCTION, variables
 from .writer import ALL_KEPT, DELTA, FIRST_FREE_METADATA, MODULE_METADATA, pool_text
 
@@ -36,11 +37,12 @@ declare i32 @llvm.bswap.i32(i32)
 declare i64 @llvm.bswap.i64(i64)
 declare i32 @llvm.fshr.i32(i32, i32, i32)
 declare i32 @llvm.ctlz.i32(i32, i1)
+declare i32 @llvm.bitreverse.i32(i32)
 declare {{ i32, i1 }} @llvm.sadd.with.overflow.i32(i32, i32)
 declare {{ i32, i1 }} @llvm.ssub.with.overflow.i32(i32, i32)
 declare float @llvm.fabs.f32(float)
 declare double @llvm.fabs.f64(double)
-"""
+{PACKED_DECLARATIONS}"""
 
 # Guest address 0 is host address 0 under model flat: an access there must fault, not vanish as undefined. And no access
 # may become part of memset or the like: faults are known by the line tables of lifted code.

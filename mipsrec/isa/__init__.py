@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import access, control, floating, integer
+from . import access, control, dsp_accumulators, dsp_lanes, dsp_moves, floating, integer
 from .row import Flow, Instruction, Row
 
 __all__ = ["BUCKETS", "NOP", "RANGES", "ROWS", "Flow", "Instruction", "Row", "decode"]
 
-ROWS: tuple[Row, ...] = (*integer.TABLE.rows, *control.TABLE.rows, *access.TABLE.rows, *floating.TABLE.rows)
-"""All rows: MIPS I, II, MIPS32 and MIPS32r2 in user mode."""
+ROWS: tuple[Row, ...] = tuple(
+    row
+    for module in (integer, control, access, floating, dsp_lanes, dsp_moves, dsp_accumulators)
+    for row in module.TABLE.rows
+)
+"""All rows: MIPS I, II, MIPS32, MIPS32r2 and the DSP module in user mode."""
 
 
 def _buckets() -> dict[int, list[Row]]:

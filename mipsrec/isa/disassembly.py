@@ -2,7 +2,8 @@
 
 The operands' names: rs rt rd (registers), fs ft fd fr (floating-point registers), sa, simm, uimm, cc, fcc, mem
 (offset(base)), xmem (index(base)), hint and hintx (of pref and prefx), offset (branch target), target (jump target),
-code, lsb, size, width, stype, hwr, fcr. General registers print as objdump prints them, without a dollar sign.
+code, lsb, size, width, stype, hwr, fcr. Of the DSP module: ac (an accumulator; ac1 to ac3 are what they say), amount,
+shift, number, byte, half, reads, writes. General registers print as objdump prints them, without a dollar sign.
 """
 
 from __future__ import annotations
@@ -38,6 +39,17 @@ _OPERANDS: dict[str, Callable[[Instruction, int], str]] = {
     "width": lambda i, pc: str(i.msb + 1 - i.lsb),
     "hwr": lambda i, pc: f"${i.msb}",
     "fcr": lambda i, pc: f"${i.msb}",
+    "ac": lambda i, pc: f"$ac{i.ac}",
+    "ac1": lambda i, pc: "$ac1",
+    "ac2": lambda i, pc: "$ac2",
+    "ac3": lambda i, pc: "$ac3",
+    "amount": lambda i, pc: str(i.amount),
+    "shift": lambda i, pc: str(i.shift),
+    "number": lambda i, pc: str(i.msb),
+    "byte": lambda i, pc: hex(i.half & 0xFF),
+    "half": lambda i, pc: str(i.half),
+    "reads": lambda i, pc: hex(i.reads),
+    "writes": lambda i, pc: hex(i.writes),
 }
 
 
@@ -62,7 +74,8 @@ def disassemble(instruction: Instruction | None, pc: int, word: int = 0) -> str:
 
 
 _HOST_PLACEHOLDERS = {
-    "offset": "branch", "xmem": "index", "hintx": "msb", "lsb": "sa", "width": "inssize", "hwr": "cs", "fcr": "cs",
+    "offset": "{branch}", "xmem": "{index}", "hintx": "{msb}", "lsb": "{sa}", "width": "{inssize}", "hwr": "{cs}",
+    "fcr": "{cs}", "number": "{msb}", "ac1": "$ac1", "ac2": "$ac2", "ac3": "$ac3",
 }  # fmt: skip
 
 
@@ -72,7 +85,7 @@ def host_table() -> str:
     lines.append('    {0xffffffffu, 0x00000000u, "nop"},')
     for row in ROWS:
         mnemonic, _, operands = row.assembly.partition(" ")
-        names = [_HOST_PLACEHOLDERS.get(name, name) for name in operands.replace(",", "").split()]
-        text = " ".join(filter(None, [mnemonic, ", ".join("{" + name + "}" for name in names)]))
+        names = [_HOST_PLACEHOLDERS.get(name, "{" + name + "}") for name in operands.replace(",", "").split()]
+        text = " ".join(filter(None, [mnemonic, ", ".join(names)]))
         lines.append(f'    {{0x{row.mask:08x}u, 0x{row.value:08x}u, "{text}"}},')
     return "\n".join([*lines, "};", ""])

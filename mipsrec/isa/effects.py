@@ -2,20 +2,20 @@
 
 The record comes from running the row's meaning on a Machine that only records (Enters: rows. Leaves: `effects(row)`),
 so that no rule about instructions needs a list of mnemonics. Registers are sets of bits (an int), as the table in
-state.py numbers them: general-purpose registers, HI:LO, the 32-bit words (FR=0) or the registers (FR=1) of the
-floating-point file, condition codes, and the record of the last instruction that computed with floats, on which FCSR's
-causes depend.
-"""
+state.py numbers them: general-purpose registers, HI:LO and the other accumulators, DSPControl, the 32-bit words (FR=0)
+or the registers (FR=1) of the floating-point file, condition codes, and the record of the last instruction that
+computed with floats, on which FCSR's causes depend."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ..state import BIT_NAMES, RA, first_bit
+from ..state import BIT_NAMES, RA, bit_of, first_bit
 from .row import Instruction, Row, Use
 
-HILO_BIT, FPR_BIT, FCC_BIT, LAST_BIT = map(first_bit, ("hilo", "fpr", "fcc", "fp_word"))
+HILO_BIT, DSP_BIT, FPR_BIT, FCC_BIT, LAST_BIT = map(first_bit, ("hilo", "dsp_control", "fpr", "fcc", "fp_word"))
+ACCUMULATOR_BITS = tuple(1 << bit_of("hilo", number) for number in range(4))
 ALL_BITS = sum(1 << bit for bit in BIT_NAMES if bit)
 
 LOAD, STORE = "load", "store"
@@ -115,9 +115,12 @@ class _Field(int):
 class _Fields:
     """Stands for an instruction whose register fields are their own names."""
 
-    rs, rt, rd, fr, ft, fs, fd, cc, fcc = "rs", "rt", "rd", "fr", "ft", "fs", "fd", "cc", "fcc"
+    rs, rt, rd, fr, ft, fs, fd, cc, fcc, ac = "rs", "rt", "rd", "fr", "ft", "fs", "fd", "cc", "fcc", "ac"
     sa, msb, lsb = _Field("sa", 1), _Field("msb", 2), _Field("lsb", 1)
     imm, uimm = _Field("imm", 1), _Field("uimm", 1)
+    amount, shift, half, reads, writes, overflow = (
+        _Field(name, 1) for name in ("amount", "shift", "half", "reads", "writes", "")
+    )
     index, code, word = 1, 1, 0
 
 
@@ -125,8 +128,8 @@ _BASED = Value("gpr", ("rs",))
 _CALLS = frozenset(("raise_always", "read_hardware", "read_control", "write_control", "sync_code"))
 _COMPUTATIONS = frozenset(("float_op", "float_multiply_add", "float_compare", "float_convert", "float_round"))
 _REGISTERS = {
-    "gpr": "gpr", "hilo": "hilo", "single": "single", "word": "single", "double": "double", "long": "double",
-    "high": "high", "fcc": "fcc",
+    "gpr": "gpr", "hilo": "hilo", "dsp_control": "dsp", "single": "single", "word": "single",
+    "double": "double", "long": "double", "high": "high", "fcc": "fcc",
 }  # fmt: skip
 _CONDITION_CODES = tuple(Use("fcc", number) for number in range(8))
 
@@ -268,7 +271,9 @@ def register_bits(kind: str, number: int, fr: int) -> int:
     if kind == "gpr":
         return 1 << number & ~1
     if kind == "hilo":
-        return 1 << HILO_BIT
+        return ACCUMULATOR_BITS[number]
+    if kind == "dsp":
+        return 1 << DSP_BIT
     if kind == "last":
         return 1 << LAST_BIT
     if kind == "fcc":

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ..architecture import MIPS1, MIPS2, MIPS32, MIPS32R2, Module
+from collections.abc import Callable
+from functools import partial
+
+from ..architecture import DSP, MIPS1, MIPS2, MIPS32, MIPS32R2, Module
 from .meaning import Binary, Condition, Machine, Result, V
 from .row import Flow, Instruction, RowTable
 
@@ -111,28 +114,63 @@ _moves("movn rd, rs, rt", "rt:5 rd:5 00000 001011", lambda m, i: m.ne(m.gpr(i.rt
 _moves("movf rd, rs, cc", "cc:3 00 rd:5 00000 000001", lambda m, i: m.fcc(i.cc), when=False)
 _moves("movt rd, rs, cc", "cc:3 01 rd:5 00000 000001", lambda m, i: m.fcc(i.cc))
 
-_row("mfhi rd", "000000 00000 00000 rd:5 00000 010000", lambda m, i: m.set_gpr(i.rd, m.upper(m.hilo())))
-_row("mflo rd", "000000 00000 00000 rd:5 00000 010010", lambda m, i: m.set_gpr(i.rd, m.low(m.hilo())))
-_row("mthi rs", "000000 rs:5 00000 00000 00000 010001", lambda m, i: m.set_hilo(m.pack(m.gpr(i.rs), m.low(m.hilo()))))
-_row("mtlo rs", "000000 rs:5 00000 00000 00000 010011", lambda m, i: m.set_hilo(m.pack(m.upper(m.hilo()), m.gpr(i.rs))))
 
 
-def _multiply(name: str, pattern: str, operation: Binary, module: Module = MIPS1) -> None:
-    _row(f"{name} rs, rt", pattern, lambda m, i: m.set_hilo(operation(m, m.gpr(i.rs), m.gpr(i.rt))), module=module)
+_OfAccumulator = Callable[[Machine, Instruction, int], None]
 
 
-def _accumulate(name: str, funct: str, operation: Binary) -> None:
-    _multiply(name, f"011100 rs:5 rt:5 00000 00000 {funct}", operation, MIPS32)
+def _of_accumulators(
+    assembly: str, before: str, after: str, meaning: _OfAccumulator, module: Module = MIPS1
+) -> None:
+    """Add the row of HI and LO, and those of the DSP module's other accumulators, which two bits name."""
+    name, _, operands = assembly.partition(" ")
+    _row(f"{name} {operands}", f"{before}00{after}", partial(_with, meaning, 0), module=module)
+    for number in (1, 2, 3):
+        names = f"{operands}, ac{number}" if name[:2] in ("mf", "mt") else f"ac{number}, {operands}"
+        _row(f"{name} {names}", f"{before}{number:02b}{after}", partial(_with, meaning, number), module=DSP)
 
 
-_multiply("mult", "000000 rs:5 rt:5 00000 00000 011000", lambda m, a, b: m.product(a, b, True))
-_multiply("multu", "000000 rs:5 rt:5 00000 00000 011001", lambda m, a, b: m.product(a, b, False))
-_multiply("div", "000000 rs:5 rt:5 00000 00000 011010", lambda m, a, b: m.divide(a, b, True))
-_multiply("divu", "000000 rs:5 rt:5 00000 00000 011011", lambda m, a, b: m.divide(a, b, False))
-_accumulate("madd", "000000", lambda m, a, b: m.add64(m.hilo(), m.product(a, b, True)))
-_accumulate("maddu", "000001", lambda m, a, b: m.add64(m.hilo(), m.product(a, b, False)))
-_accumulate("msub", "000100", lambda m, a, b: m.sub64(m.hilo(), m.product(a, b, True)))
-_accumulate("msubu", "000101", lambda m, a, b: m.sub64(m.hilo(), m.product(a, b, False)))
+def _with(meaning: _OfAccumulator, number: int, m: Machine, i: Instruction) -> None:
+    meaning(m, i, number)
+
+
+_of_accumulators(
+    "mfhi rd", "000000 000", " 00000 rd:5 00000 010000", lambda m, i, n: m.set_gpr(i.rd, m.upper(m.hilo(n)))
+)
+_of_accumulators("mflo rd", "000000 000", " 00000 rd:5 00000 010010", lambda m, i, n: m.set_gpr(i.rd, m.low(m.hilo(n))))
+_of_accumulators(
+    "mthi rs", "000000 rs:5 00000 000", " 00000 010001",
+    lambda m, i, n: m.set_hilo(n, m.pack(m.gpr(i.rs), m.low(m.hilo(n)))),
+)  # fmt: skip
+_of_accumulators(
+    "mtlo rs", "000000 rs:5 00000 000", " 00000 010011",
+    lambda m, i, n: m.set_hilo(n, m.pack(m.upper(m.hilo(n)), m.gpr(i.rs))),
+)  # fmt: skip
+
+
+def _multiply(name: str, opcode: str, funct: str, operation: Callable[[Machine, int, V, V], V], module: Module) -> None:
+    _of_accumulators(
+        f"{name} rs, rt", f"{opcode} rs:5 rt:5 000", f" 00000 {funct}",
+        lambda m, i, n: m.set_hilo(n, operation(m, n, m.gpr(i.rs), m.gpr(i.rt))), module,
+    )  # fmt: skip
+
+
+def _divide(name: str, funct: str, signed: bool) -> None:
+    _row(
+        f"{name} rs, rt",
+        f"000000 rs:5 rt:5 00000 00000 {funct}",
+        lambda m, i: m.set_hilo(0, m.divide(m.gpr(i.rs), m.gpr(i.rt), signed)),
+    )
+
+
+_multiply("mult", "000000", "011000", lambda m, n, a, b: m.product(a, b, True), MIPS1)
+_multiply("multu", "000000", "011001", lambda m, n, a, b: m.product(a, b, False), MIPS1)
+_divide("div", "011010", True)
+_divide("divu", "011011", False)
+_multiply("madd", "011100", "000000", lambda m, n, a, b: m.add64(m.hilo(n), m.product(a, b, True)), MIPS32)
+_multiply("maddu", "011100", "000001", lambda m, n, a, b: m.add64(m.hilo(n), m.product(a, b, False)), MIPS32)
+_multiply("msub", "011100", "000100", lambda m, n, a, b: m.sub64(m.hilo(n), m.product(a, b, True)), MIPS32)
+_multiply("msubu", "011100", "000101", lambda m, n, a, b: m.sub64(m.hilo(n), m.product(a, b, False)), MIPS32)
 
 # HI and LO are unpredictable after mul (manual); they keep their value here, as on most implementations.
 _sets("mul rd, rs, rt", "011100 rs:5 rt:5 rd:5 00000 000010", lambda m, i: m.mul(m.gpr(i.rs), m.gpr(i.rt)), MIPS32)

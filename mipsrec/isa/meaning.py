@@ -24,8 +24,10 @@ class RegisterOperations(Protocol):
 
     def gpr(self, number: int) -> V: ...
     def set_gpr(self, number: int, value: V) -> None: ...
-    def hilo(self) -> V: ...  # i64, HI in the upper half
-    def set_hilo(self, value: V) -> None: ...
+    def hilo(self, number: int) -> V: ...  # i64, HI in the upper half; of the DSP module's accumulators, 0 to 3
+    def set_hilo(self, number: int, value: V) -> None: ...
+    def dsp_control(self) -> V: ...
+    def set_dsp_control(self, value: V) -> None: ...
     def single(self, number: int) -> V: ...  # float
     def set_single(self, number: int, value: V) -> None: ...
     def double(self, number: int) -> V: ...  # double
@@ -58,6 +60,7 @@ class IntegerOperations(Protocol):
     def rotr(self, a: V, amount: V) -> V: ...
     def count_leading_zeros(self, a: V) -> V: ...
     def swap_bytes(self, a: V) -> V: ...
+    def reverse_bits(self, a: V) -> V: ...
     def sign_extend(self, a: V, bits: int) -> V: ...  # of the low bits of an i32
     def eq(self, a: V, b: V) -> V: ...  # i1
     def ne(self, a: V, b: V) -> V: ...  # i1
@@ -80,6 +83,27 @@ class WideOperations(Protocol):
     def upper(self, a64: V) -> V: ...
     def pack(self, high: V, low: V) -> V: ...  # i64
     def divide(self, a: V, b: V, signed: bool) -> V: ...  # i64, remainder above quotient; never traps
+    def extended(self, a: V, signed: bool) -> V: ...  # i64
+    def shl64(self, a64: V, amount: V) -> V: ...  # amount, an i32, is taken modulo 64
+    def lshr64(self, a64: V, amount: V) -> V: ...
+    def ashr64(self, a64: V, amount: V) -> V: ...
+    def select64(self, flag: V, a64: V, b64: V) -> V: ...
+
+
+class LaneOperations(Protocol):
+    """Numbers that share a register: lanes of 32 bits, the lowest first, four or two of them."""
+
+    def lanes(self, a: V, bits: int, signed: bool) -> V: ...  # all numbers of 8 or 16 bits of an i32, extended
+    def splat(self, a: V, count: int) -> V: ...  # an i32 in each lane
+    def packed(self, lanes: V) -> V: ...  # i32, of the low bits of four or two lanes
+    def lane(self, lanes: V, number: int) -> V: ...  # i32
+    def lane_order(self, lanes: V, numbers: tuple[int, ...]) -> V: ...  # these lanes of four or two
+    def lanes_joined(self, low: V, high: V) -> V: ...  # two lanes and two
+    def lane_op(self, name: str, a: V, b: V) -> V: ...  # add sub mul shl lshr ashr smin smax
+    def lane_test(self, name: str, a: V, b: V) -> V: ...  # flags of lanes: eq ne slt sle ult
+    def lane_select(self, flags: V, a: V, b: V) -> V: ...
+    def flag_bits(self, flags: V) -> V: ...  # i32, a bit for each lane
+    def flags(self, a: V, count: int) -> V: ...  # of the low bits of an i32
 
 
 class MemoryOperations(Protocol):
@@ -137,6 +161,7 @@ class Machine(
     RegisterOperations,
     IntegerOperations,
     WideOperations,
+    LaneOperations,
     MemoryOperations,
     UnalignedOperations,
     AtomicOperations,

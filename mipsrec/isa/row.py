@@ -30,7 +30,7 @@ class Flow(enum.Enum):
 class Use:
     """A register operand as a row names it: which file, and the field that holds its number, or the number itself."""
 
-    kind: str  # gpr, hilo, single, double, high, fcc
+    kind: str  # gpr, hilo, dsp, single, double, high, fcc
     field: str | int
 
 
@@ -78,6 +78,41 @@ class Instruction:
         self.index = word & 0x3FFFFFF
         self.code = word >> 6 & 0xFFFFF
         self.register_masks: list[tuple[int, int] | None] = [None, None]  # what uses.masks found, by Status.FR
+
+    # fields of the DSP module's instructions
+
+    @property
+    def ac(self) -> int:
+        return self.word >> 11 & 3
+
+    @property
+    def overflow(self) -> int:
+        """The bit of DSPControl that notes that the accumulator was saturated."""
+        return 16 + self.ac
+
+    @property
+    def amount(self) -> int:
+        return self.word >> 21 & 31
+
+    @property
+    def shift(self) -> int:
+        field = self.word >> 20 & 63
+        return field - 64 if field & 32 else field
+
+    @property
+    def half(self) -> int:
+        field = self.word >> 16 & 0x3FF
+        return field - 0x400 if field & 0x200 else field
+
+    @property
+    def reads(self) -> int:
+        """Which fields of DSPControl rddsp reads."""
+        return self.word >> 16 & 63
+
+    @property
+    def writes(self) -> int:
+        """Which fields of DSPControl wrdsp writes."""
+        return self.word >> 11 & 63
 
     def next_pc(self, pc: int) -> int:
         """Return the address behind the instruction at `pc`: of a branch or jump, that of its delay slot."""

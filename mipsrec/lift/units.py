@@ -1,11 +1,10 @@
 """Which guest registers a function keeps in SSA, as what type, and where it loads and flushes them.
 
-A unit is one value: a general-purpose register, HI:LO, a condition code, or as much of the floating-point file as the
-function uses together. With FR=0 a pair that only doubles touch is one `double`, a pair that only singles touch two
-`float`s, and one that both touch a vector of two. Units are promoted to SSA from allocas; `StateContext` says which
-must be loaded at entry and after each call, and which are dirty (differ from the state in memory) at each flush, so
-that the state is complete whenever other code may look.
-"""
+A unit is one value: a general-purpose register, HI:LO or another accumulator, DSPControl, a condition code, or as much
+of the floating-point file as the function uses together. With FR=0 a pair that only doubles touch is one `double`, a
+pair that only singles touch two `float`s, and one that both touch a vector of two. Units are promoted to SSA from
+allocas; `StateContext` says which must be loaded at entry and after each call, and which are dirty (differ from the
+state in memory) at each flush, so that the state is complete whenever other code may look."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 
 from ..analysis import End, Function
 from ..isa import Instruction
-from ..isa.effects import FCC_BIT, FPR_BIT, HILO_BIT, LAST_BIT, effects, is_sign_change, masks
+from ..isa.effects import ACCUMULATOR_BITS, DSP_BIT, FCC_BIT, FPR_BIT, LAST_BIT, effects, is_sign_change, masks
 from ..state import OFFSETS, SLOT_BYTES, slot_offset
 from .convention import RESULT_BITS, argument_registers
 
@@ -33,7 +32,10 @@ class Unit:
 
 
 _GPR_UNITS = tuple(Unit(f"r{n}", "word", slot_offset("gpr", n), 1 << n) for n in range(32))
-_HILO_UNIT = Unit("hilo", "long", OFFSETS["hilo"], 1 << HILO_BIT)
+_HILO_UNITS = tuple(
+    Unit(f"ac{n}" if n else "hilo", "long", slot_offset("hilo", n), bit) for n, bit in enumerate(ACCUMULATOR_BITS)
+)
+_DSP_UNIT = Unit("dsp", "word", OFFSETS["dsp_control"], 1 << DSP_BIT)
 _FCC_UNITS = tuple(Unit(f"c{n}", "flag", slot_offset("fcc", n), 1 << FCC_BIT + n) for n in range(8))
 
 
@@ -59,11 +61,11 @@ class Units:
                 singles |= single
                 doubles |= double
         self.all: list[Unit] = [unit for unit in _GPR_UNITS[1:] if used & unit.bits]
-        if used & _HILO_UNIT.bits:
-            self.all.append(_HILO_UNIT)
+        self.all += [unit for unit in (*_HILO_UNITS, _DSP_UNIT) if used & unit.bits]
         self.all += [unit for unit in _FCC_UNITS if used & unit.bits]
         self.gpr = _GPR_UNITS
-        self.hilo = _HILO_UNIT
+        self.hilo = _HILO_UNITS
+        self.dsp_control = _DSP_UNIT
         self.fcc = _FCC_UNITS
         self.fpr: dict[int, Unit] = {}
         self.halves: dict[Unit, tuple[Unit, Unit]] = {}

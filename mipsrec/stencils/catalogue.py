@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import product
 
+from ..architecture import DSP, DSP2
 from ..isa import ROWS, Flow, Row
 from ..isa.effects import effects
 from ..isa.row import Use
@@ -51,7 +52,7 @@ _FLOAT_MOVES = frozenset("lwc1 ldc1 swc1 sdc1 mfc1 mtc1 mfhc1 mthc1".split())
 SPILLED = frozenset(("sc",))
 """Rows whose stencils store all pinned registers before they may fault: they need some of the host's registers."""
 
-OPAQUE = frozenset("ins lwl lwr swl swr ll sc".split())
+OPAQUE = frozenset("ins lwl lwr swl swr ll sc".split()) | {row.name for row in ROWS if row.module in (DSP, DSP2)}
 """Rows whose constants the compiler must not know: of a mask it would make another one, and take the lowest bits of an
 address apart."""
 

@@ -79,6 +79,7 @@ class _Tables:
                 self._places[stencil.code] = len(self.code)
                 self.code += stencil.code
             holes = tuple((hole.offset, hole.size_bytes, self.values.number(hole.value)) for hole in stencil.holes)
+            assert len(self.values.numbers) <= 256 and len(stencil.code) < 1 << 16, "numbers of struct mr_hole"
             if holes not in self._hole_places:
                 self._hole_places[holes] = len(self.holes)
                 self.holes += [f"{{{offset}, {size}, {value}}}" for offset, size, value in holes]

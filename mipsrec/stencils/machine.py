@@ -15,12 +15,13 @@ from ..emit.integers import Integers
 from ..emit.state_words import StateWords
 from ..emit.unaligned import UnalignedAccesses
 from ..emit.wide_integers import WideIntegers
-from ..emit.writer import Value, Writer, text
+from ..emit.writer import Value, Writer
 from ..isa.compose import compose
 from .exits import ExitGuards, Exits
 from .expressions import Expression
+from .lanes import SingleLanes
 from .memory import StencilMemory, WindowMemory
-from .registers import Operand, StencilRegisters
+from .registers import Operand, StencilRegisters, hidden
 
 
 class SampleConstants:
@@ -33,16 +34,12 @@ class SampleConstants:
         self._writer = writer
         self._opaque = opaque
 
-    def _hidden(self, value: Value) -> Value:
-        """Return a constant that the compiler does not know."""
-        return self._writer.value(f'call i32 asm "", "=r,0"(i32 {text(value)})')
-
     def operand(self, b: Value) -> Value:
-        return self._hidden(b) if self._opaque and isinstance(b, Expression) else b
+        return hidden(self._writer, b) if self._opaque and isinstance(b, Expression) else b
 
     def compared(self, a: Value, b: Value) -> Value:
         """Return what a constant is compared with: of two constants the samples' order says nothing."""
-        return self._hidden(b) if isinstance(a, int) and isinstance(b, Expression) else b
+        return hidden(self._writer, b) if isinstance(a, int) and isinstance(b, Expression) else b
 
     def are_equal(self, a: Value, b: Value) -> bool:
         return str(a) == str(b)
@@ -80,7 +77,7 @@ class StencilMachine:
     ) -> None:
         self.writer = writer
         self.state = state = StateWords(writer)
-        self.registers = registers = StencilRegisters(writer, operands, sample, state)
+        self.registers = registers = StencilRegisters(writer, operands, sample, state, opaque)
         self.exits = exits = Exits(writer, registers)
         current, memory = Current(), (WindowMemory if window else StencilMemory)(writer, big_endian)
         constants, guards = SampleConstants(writer, opaque), ExitGuards(writer, exits)
@@ -89,6 +86,7 @@ class StencilMachine:
             registers,
             integers,
             WideIntegers(writer, integers),
+            SingleLanes(writer, integers),
             Accesses(writer, current, registers, memory, guards),
             UnalignedAccesses(writer, current, memory, integers, big_endian),
             StencilAtomics(Atomics(writer, memory, integers, state), registers),

@@ -7,9 +7,10 @@ from typing import Any
 
 from ..emit.state_words import StateWords
 from ..emit.writer import STATE_TAG, Value, Writer, text
+from ..state import SLOT_BYTES
 from .convention import FLOAT_PINS, MEMORY, PINS, TEMP, UPPER, ZERO, slot_offset
 from .expressions import Expression
-from .samples import code_number, register_number
+from .samples import accumulator_number, code_number, register_number
 
 
 @dataclass(frozen=True)
@@ -26,17 +27,25 @@ def _pin_and_half(place: int, kind: str) -> tuple[int, int]:
     return (place - UPPER, 1) if UPPER <= place < MEMORY else (place, int(kind == "high"))
 
 
+def hidden(writer: Writer, value: Value) -> str:
+    """Return a number of which the compiler knows nothing."""
+    return writer.value(f'call i32 asm "", "=r,0"(i32 {text(value)})')
+
+
 class StencilRegisters:
     """Implements isa.meaning.RegisterOperations for one stencil and one of its samples.
 
     A register is named by its field. What `pins`, `floats`, `temp` and `ftemp` name goes to the next stencil.
     """
 
-    def __init__(self, writer: Writer, operands: list[Operand], sample: int, state: StateWords) -> None:
+    def __init__(
+        self, writer: Writer, operands: list[Operand], sample: int, state: StateWords, opaque: bool = False
+    ) -> None:
         self._writer = writer
         self._operands = {operand.field: operand for operand in operands}
         self._sample = sample
         self._state = state
+        self._opaque = opaque
         self.pins = [f"%pin{number}" for number in range(len(PINS))]
         self.floats = [f"%float{number}" for number in range(len(FLOAT_PINS))]
         self.temp, self.ftemp = "%temp", "%ftemp"
@@ -76,7 +85,8 @@ class StencilRegisters:
         if place == ZERO:
             return 0
         if place == MEMORY:
-            return self.from_state("i32", self.gpr_place(number))
+            value = self.from_state("i32", self.gpr_place(number))
+            return hidden(self._writer, value) if self._opaque else value  # a part of it would be loaded elsewhere
         return self.temp if place == TEMP else self.pins[place]
 
     def set_gpr(self, number: Any, value: Value) -> None:
@@ -88,11 +98,22 @@ class StencilRegisters:
         elif place != ZERO:
             self.pins[place] = text(value)
 
-    def hilo(self) -> Value:
-        return self.from_state("i64", self._state.pointer("hilo"))
+    def _accumulator(self, number: Any) -> str:
+        if isinstance(number, int):
+            return self._state.pointer("hilo", SLOT_BYTES * number)
+        return self._slot("hilo", accumulator_number(self._sample))
 
-    def set_hilo(self, value: Value) -> None:
-        self.to_state("i64", value, self._state.pointer("hilo"))
+    def hilo(self, number: Any) -> Value:
+        return self.from_state("i64", self._accumulator(number))
+
+    def set_hilo(self, number: Any, value: Value) -> None:
+        self.to_state("i64", value, self._accumulator(number))
+
+    def dsp_control(self) -> Value:
+        return self.from_state("i32", self._state.pointer("dsp_control"))
+
+    def set_dsp_control(self, value: Value) -> None:
+        self.to_state("i32", value, self._state.pointer("dsp_control"))
 
     def fcc(self, number: Any) -> Value:
         return self._writer.value(f"icmp ne i32 {self.from_state('i32', self._fcc_place(number))}, 0")

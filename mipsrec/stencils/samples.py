@@ -13,6 +13,7 @@ byte, with whatever is behind it, cannot be taken for one of four bytes in both.
 _SMALL = ({"sa": 7, "lsb": 7, "msb": 12}, {"sa": 9, "lsb": 9, "msb": 10})
 _IMMEDIATES = ((0x12345679, 0x2A3B4C5D), (0x47192B5E, 0x18F7E6D6))
 _CODES = (5, 3)
+_ACCUMULATORS = (1, 2)
 SAMPLES = range(2)
 """Every stencil with a hole is compiled for this many instructions: where the code differs, it depends on a field."""
 
@@ -27,13 +28,18 @@ def code_number(sample: int, field: str) -> Expression:
     return bits(_CODES[sample], {"cc": 18, "fcc": 8}[field], 3)
 
 
+def accumulator_number(sample: int) -> Expression:
+    """Return which of the DSP module's accumulators an instruction names."""
+    return bits(_ACCUMULATORS[sample], 11, 2)
+
+
 class SampleInstruction:
     """Stands for any instruction of a row: register fields are their names, all others expressions.
 
     `fixed` are fields of which a stencil knows the value.
     """
 
-    rs, rt, rd, fr, ft, fs, fd, cc, fcc = "rs", "rt", "rd", "fr", "ft", "fs", "fd", "cc", "fcc"
+    rs, rt, rd, fr, ft, fs, fd, cc, fcc, ac = "rs", "rt", "rd", "fr", "ft", "fs", "fd", "cc", "fcc", "ac"
 
     def __init__(self, sample: int, fixed: dict[str, int]) -> None:
         small = _SMALL[sample]
@@ -43,6 +49,12 @@ class SampleInstruction:
         self.sa: int = bits(small["sa"], 6, 5)
         self.lsb: int = bits(small["lsb"], 6, 5)
         self.msb: int = bits(small["msb"], 11, 5)
+        self.amount: int = bits((9, 7)[sample], 21, 5)
+        self.shift = Expression((11, 13)[sample], "(uint32_t)((int32_t)(word << 6) >> 26)")
+        self.half = Expression((0x123, 0x1A5)[sample], "(uint32_t)((int32_t)(word << 6) >> 22)")
+        self.reads: int = bits((0x15, 0x2A)[sample], 16, 6)
+        self.writes: int = bits((0x2A, 0x15)[sample], 11, 6)
+        self.overflow = 16 + accumulator_number(sample)
         self.code = self.index = self.word = 0
         for name, value in fixed.items():
             setattr(self, name, value)

@@ -53,7 +53,8 @@ struct mr_stencil {
     uint16_t first_hole;
 };
 struct mr_hole {
-    uint8_t offset, size_bytes, value;
+    uint16_t offset;
+    uint8_t size_bytes, value;
 };
 #define MR_NO_ENTRY 0xffffu
 

@@ -48,6 +48,13 @@ static const struct field fields[] = {
     {"size", DECIMAL, 11, 5, 1, ""},        /* ext; {sa} is the position */
     {"inssize", INSERT_SIZE, 11, 5, 1, ""}, /* ins; {sa} is the position */
     {"hint", DECIMAL, 16, 5, 0, ""},        /* pref, cache */
+    {"ac", DECIMAL, 11, 2, 0, "$ac"},
+    {"amount", DECIMAL, 21, 5, 0, ""},
+    {"shift", SIGNED, 20, 6, 0, ""},
+    {"byte", HEXADECIMAL, 16, 8, 0, "0x"},
+    {"half", SIGNED, 16, 10, 0, ""},
+    {"reads", HEXADECIMAL, 16, 6, 0, "0x"},  /* fields of DSPControl */
+    {"writes", HEXADECIMAL, 11, 6, 0, "0x"},
     {"mem", SPLICE, 0, 0, 0, "{simm}({rs})"},
     {"index", SPLICE, 0, 0, 0, "{rt}({rs})"},
 };
@@ -77,7 +84,7 @@ static void put_field(struct output *out, uint32_t pc, uint32_t word, const stru
     case GPR_NAME: snprintf(text, sizeof text, "%s", mr_registers[value].name); break;
     case DECIMAL: snprintf(text, sizeof text, "%s%u", field->text, value); break;
     case HEXADECIMAL: snprintf(text, sizeof text, "%s%x", field->text, value); break;
-    case SIGNED: snprintf(text, sizeof text, "%d", immediate); break;
+    case SIGNED: snprintf(text, sizeof text, "%d", (int32_t)(value << (32 - field->bit_count)) >> (32 - field->bit_count)); break;
     case BRANCH: snprintf(text, sizeof text, "%s%x", field->text, mr_next_pc(pc) + ((uint32_t)immediate << 2)); break;
     case TARGET: snprintf(text, sizeof text, "%s%x", field->text, (mr_next_pc(pc) & 0xf0000000u) | value << 2); break;
     case INSERT_SIZE: snprintf(text, sizeof text, "%d", (int)value - (int)(word >> 6 & 31)); break;

@@ -40,7 +40,7 @@ void mr_fpu_collect(struct mr_state *s);
  * enters its modes afterwards. */
 uint32_t mr_fpu_fcsr(const struct mr_state *s);
 void mr_fpu_set_fcsr(struct mr_state *s, uint32_t value);
-#define MR_FIR 0x00739300u /* 24Kf: 64-bit registers, formats S, D, W, L */
+#define MR_FIR 0x00739700u /* 74Kf: 64-bit registers, formats S, D, W, L */
 /* True when a cause and its enable are both set: after mr_ctc1 the caller raises MR_FPE then. */
 bool mr_fpu_pending(const struct mr_state *s);
 void mr_ctc1(struct mr_state *s, uint32_t fs, uint32_t value);

@@ -54,6 +54,7 @@ BRANCH(blezl, (int32_t)a <= 0, true)
 BRANCH(bgtzl, (int32_t)a > 0, true)
 BRANCH(bltzl, (int32_t)a < 0, true)
 BRANCH(bgezl, (int32_t)a >= 0, true)
+BRANCH(bposge32, a == 0 && rs(word) == 0 && s->dsp_control.value & 32, false)
 
 /* A branch that links whether taken or not. The condition is read first. */
 #define BRANCH_AND_LINK(name, condition, likely)                   \
@@ -144,7 +145,8 @@ TRAP(tnei, signed_immediate(word), a != b)
 static mr_operation *const regimm[32] = {
     [0x00] = op_bltz, [0x01] = op_bgez, [0x02] = op_bltzl, [0x03] = op_bgezl,
     [0x08] = op_tgei, [0x09] = op_tgeiu, [0x0a] = op_tlti, [0x0b] = op_tltiu, [0x0c] = op_teqi, [0x0e] = op_tnei,
-    [0x10] = op_bltzal, [0x11] = op_bgezal, [0x12] = op_bltzall, [0x13] = op_bgezall, [0x1f] = op_synci,
+    [0x10] = op_bltzal, [0x11] = op_bgezal, [0x12] = op_bltzall, [0x13] = op_bgezall, [0x1c] = op_bposge32,
+    [0x1f] = op_synci,
 };
 
 static uint32_t op_regimm(struct mr_state *s, uint32_t word, uint32_t next)

@@ -31,7 +31,7 @@ static inline bool mr_has_delay_slot(uint32_t word)
     if (opcode > 0x17 || !(jumping_opcodes >> opcode & 1))
         return false;
     if (opcode == 0x01)
-        return (rt(word) & 0x0c) == 0; /* bltz bgez and their links and likelies */
+        return (rt(word) & 0x0c) == 0 || rt(word) == 0x1c; /* bltz bgez and their links and likelies; bposge32 */
     return opcode != 0x11 || rs(word) == 0x08; /* bc1f bc1t */
 }
 
@@ -88,6 +88,10 @@ mr_operation op_lb, op_lh, op_lwl, op_lw, op_lbu, op_lhu, op_lwr, op_sb, op_sh, 
 mr_operation op_lx;
 mr_operation op_lwc1, op_ldc1, op_swc1, op_sdc1, op_lwxc1, op_ldxc1, op_luxc1, op_swxc1, op_sdxc1, op_suxc1;
 mr_operation op_sync, op_synci, op_pref;
+
+/* interp_dsp.c, interp_dsp_accumulators.c */
+mr_operation op_dsp_sum, op_dsp_half_sum, op_dsp_compare, op_dsp_extend, op_dsp_shift, op_dsp_append, op_dsp_insert;
+mr_operation op_dsp_dot, op_dsp_extract;
 
 /* interp_float.c */
 mr_operation op_cop1, op_cop1x, op_movci;

@@ -119,25 +119,21 @@ uint32_t op_sub(struct mr_state *s, uint32_t word, uint32_t next)
 
 /* ---- HI and LO ---- */
 
-/* With the DSP extension, which is not here, this field names one of four accumulators. */
-static bool names_dsp_accumulator(unsigned field)
-{
-    return (field & 3) != 0;
-}
-
-/* With sa, mult and multu are the VR5400's multiply and accumulate instructions, and others are those of SmartMIPS. */
-CHECKED_REGISTER_OPERATION(mfhi, names_dsp_accumulator(rs(word)) || sa(word) != 0, (uint32_t)(s->hilo >> 32))
-CHECKED_REGISTER_OPERATION(mflo, names_dsp_accumulator(rs(word)) || sa(word) != 0, (uint32_t)s->hilo)
+/* Two bits name one of the DSP module's four accumulators, of which HI and LO are the first. With sa, mult and multu are
+ * the VR5400's multiply and accumulate instructions, and others are those of SmartMIPS. */
+CHECKED_REGISTER_OPERATION(mfhi, sa(word) != 0, (uint32_t)(s->hilo[rs(word) & 3] >> 32))
+CHECKED_REGISTER_OPERATION(mflo, sa(word) != 0, (uint32_t)s->hilo[rs(word) & 3])
 
 /* An operation that writes HI and LO: a is GPR[rs], b is GPR[rt]. */
 #define HILO_OPERATION(name, value)                                \
     uint32_t op_##name(struct mr_state *s, uint32_t word, uint32_t next) \
     {                                                              \
         uint32_t a = GPR(s, rs(word)), b = GPR(s, rt(word));       \
-        (void)b;                                                   \
-        if (names_dsp_accumulator(rd(word)) || sa(word) != 0)      \
+        uint64_t old = s->hilo[rd(word) & 3];                      \
+        (void)b, (void)old;                                        \
+        if (sa(word) != 0)                                         \
             return raise_reserved(s, word);                        \
-        s->hilo = (value);                                         \
+        s->hilo[rd(word) & 3] = (value);                           \
         return next;                                               \
     }
 
@@ -151,14 +147,14 @@ static uint64_t unsigned_product(uint32_t a, uint32_t b)
     return (uint64_t)a * b;
 }
 
-HILO_OPERATION(mthi, (uint64_t)a << 32 | (uint32_t)s->hilo)
-HILO_OPERATION(mtlo, (s->hilo >> 32 << 32) | a)
+HILO_OPERATION(mthi, (uint64_t)a << 32 | (uint32_t)old)
+HILO_OPERATION(mtlo, (old >> 32 << 32) | a)
 HILO_OPERATION(mult, signed_product(a, b))
 HILO_OPERATION(multu, unsigned_product(a, b))
-HILO_OPERATION(madd, s->hilo + signed_product(a, b))
-HILO_OPERATION(maddu, s->hilo + unsigned_product(a, b))
-HILO_OPERATION(msub, s->hilo - signed_product(a, b))
-HILO_OPERATION(msubu, s->hilo - unsigned_product(a, b))
+HILO_OPERATION(madd, old + signed_product(a, b))
+HILO_OPERATION(maddu, old + unsigned_product(a, b))
+HILO_OPERATION(msub, old - signed_product(a, b))
+HILO_OPERATION(msubu, old - unsigned_product(a, b))
 
 /* The manual leaves the result of a division by zero open; qemu divides by one then, and so does this. */
 uint32_t op_div(struct mr_state *s, uint32_t word, uint32_t next)
@@ -166,7 +162,7 @@ uint32_t op_div(struct mr_state *s, uint32_t word, uint32_t next)
     int64_t dividend = (int32_t)GPR(s, rs(word)), divisor = (int32_t)GPR(s, rt(word));
     if (divisor == 0)
         divisor = 1;
-    s->hilo = (uint64_t)(dividend % divisor) << 32 | (uint32_t)(dividend / divisor);
+    s->hilo[0] = (uint64_t)(dividend % divisor) << 32 | (uint32_t)(dividend / divisor);
     return next;
 }
 
@@ -175,7 +171,7 @@ uint32_t op_divu(struct mr_state *s, uint32_t word, uint32_t next)
     uint32_t dividend = GPR(s, rs(word)), divisor = GPR(s, rt(word));
     if (divisor == 0)
         divisor = 1;
-    s->hilo = (uint64_t)(dividend % divisor) << 32 | dividend / divisor;
+    s->hilo[0] = (uint64_t)(dividend % divisor) << 32 | dividend / divisor;
     return next;
 }
 
@@ -274,7 +270,9 @@ static uint32_t op_rdhwr(struct mr_state *s, uint32_t word, uint32_t next)
 }
 
 static mr_operation *const special3[64] = {
-    [0x00] = op_ext, [0x04] = op_ins, [0x0a] = op_lx, [0x20] = op_bshfl, [0x3b] = op_rdhwr,
+    [0x00] = op_ext, [0x04] = op_ins, [0x0a] = op_lx, [0x0c] = op_dsp_insert, [0x10] = op_dsp_sum,
+    [0x11] = op_dsp_compare, [0x12] = op_dsp_extend, [0x13] = op_dsp_shift, [0x18] = op_dsp_half_sum, [0x20] = op_bshfl,
+    [0x30] = op_dsp_dot, [0x31] = op_dsp_append, [0x38] = op_dsp_extract, [0x3b] = op_rdhwr,
 };
 
 uint32_t op_special3(struct mr_state *s, uint32_t word, uint32_t next)

@@ -113,7 +113,7 @@ def test_breakpoints_and_watchpoints(debugged: Debugged) -> None:
 def test_registers_and_memory_are_written(debugged: Debugged) -> None:
     ask, word = debugged.client.ask, debugged.word
     all_registers = ask(b"g")
-    assert len(all_registers) == 73 * 8
+    assert len(all_registers) == 80 * 8
     assert ask(b"P%x=" % T0 + word(0x12345678)) == b"OK" and debugged.register(T0) == 0x12345678
     assert ask(b"P0=" + word(1)) == b"OK" and debugged.register(0) == 0
     assert ask(b"P%x=" % (F0 + 1) + word(0x40000000)) == b"OK" and debugged.register(F0 + 1) == 0x40000000
@@ -135,7 +135,7 @@ def test_the_socket_is_for_its_owner(debugged: Debugged) -> None:
 
 MALFORMED = (
     b"", b"m", b"m,", b"m0", b"m0,", b"mzz,4", b"m0,ffffffffffffffff", b"m11111111111111111,1", b"M", b"M0", b"M0,4",
-    b"M0,4:1", b"M0,ffffffff:00", b"X0,1:", b"X0,ffffffffffffffff:}", b"X0,1:}", b"p", b"p49", b"pffffffff", b"P",
+    b"M0,4:1", b"M0,ffffffff:00", b"X0,1:", b"X0,ffffffffffffffff:}", b"X0,1:}", b"p", b"p50", b"pffffffff", b"P",
     b"P0", b"P49=0", b"P8=1", b"P8=zz", b"G", b"G1", b"Gxx", b"H", b"Hg", b"Hgffffff", b"Hx0", b"Hgp1.1", b"Hg-2", b"T",
     b"T0", b"Tp", b"Tffffffffffffffff", b"Z", b"Z0", b"Z0,", b"Z0,0", b"Z9,0,4", b"Z2,0,0", b"Z2,ffffffff,ffffffff",
     b"Z2,ffffffff,2", b"z0,0,4", b"z2,5,4", b"vCont", b"vCont;", b"vCont;x", b"vCont;c:", b"vCont;c:zz", b"vCont;C",

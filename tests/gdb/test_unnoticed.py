@@ -60,7 +60,7 @@ def disturb(client: Impatient, dice: random.Random) -> int:
         if reply is None or reply[:1] in b"WX":
             return stops
         if dice.random() < 0.3:
-            assert len(client.ask(b"g")) == 73 * 8 and client.ask(b"qfThreadInfo").startswith(b"m")
+            assert len(client.ask(b"g")) == 80 * 8 and client.ask(b"qfThreadInfo").startswith(b"m")
         order = order_after(reply, dice)
     raise AssertionError("it does not end")
 

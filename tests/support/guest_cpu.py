@@ -19,6 +19,8 @@ class Cpu:
 
     gpr: list[int] = field(default_factory=lambda: [0] * 32)
     hilo: int = 0
+    accumulators: list[int] = field(default_factory=lambda: [0] * 3)
+    dsp_control: int = 0
     fpr: list[int] = field(default_factory=lambda: [0] * 32)
     fcc: list[int] = field(default_factory=lambda: [0] * 8)
     fcsr: int = 0
@@ -27,16 +29,17 @@ class Cpu:
 
     def copy(self) -> Cpu:
         """Return a Cpu that shares no list with this one."""
-        return replace(self, gpr=self.gpr[:], fpr=self.fpr[:], fcc=self.fcc[:])
+        return replace(self, gpr=self.gpr[:], fpr=self.fpr[:], fcc=self.fcc[:],
+                       accumulators=self.accumulators[:])  # fmt: skip
 
     def differences(self, other: Cpu) -> list[str]:
         """Return one line for each register or memory byte that differs."""
         lines = []
-        for name in ("gpr", "fpr", "fcc", "data"):
+        for name in ("gpr", "accumulators", "fpr", "fcc", "data"):
             for number, (a, b) in enumerate(zip(getattr(self, name), getattr(other, name))):
                 if a != b:
                     lines.append(f"{name}[{number}]: {a:#x} {b:#x}")
-        for name in ("hilo", "fcsr"):
+        for name in ("hilo", "dsp_control", "fcsr"):
             if getattr(self, name) != getattr(other, name):
                 lines.append(f"{name}: {getattr(self, name):#x} {getattr(other, name):#x}")
         return lines

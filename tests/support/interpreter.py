@@ -20,6 +20,7 @@ from tests.support.paths import RUNTIME, TESTS
 from tests.support.tools import need
 
 SOURCES = ["cpu/interp.c", "cpu/interp_integer.c", "cpu/interp_memory.c", "cpu/interp_float.c", "cpu/fpu.c"]
+SOURCES += ["cpu/interp_dsp.c", "cpu/interp_dsp_accumulators.c"]
 SOURCES += ["cpu/fpu_arithmetic.c", "run/interpret.c", "base/host_thread.c", "base/observe.c"]
 SOURCES += ["base/options.c"]
 FLAGS = ["-std=c11", "-O2", "-g", "-D_GNU_SOURCE=", "-fPIC", "-shared", "-frounding-math", "-ffp-contract=off"]
@@ -91,7 +92,8 @@ class Interpreter:
         for number, value in enumerate(cpu.fcc):
             struct.pack_into("<I", memory, OFFSETS["fcc"] + SLOT_BYTES * number, value)
         struct.pack_into("<32Q", memory, OFFSETS["fpr"], *cpu.fpr)
-        struct.pack_into("<Q", memory, OFFSETS["hilo"], cpu.hilo)
+        struct.pack_into("<4Q", memory, OFFSETS["hilo"], cpu.hilo, *cpu.accumulators)
+        struct.pack_into("<I", memory, OFFSETS["dsp_control"], cpu.dsp_control)
         struct.pack_into("<I", memory, OFFSETS["fcsr"], cpu.fcsr)
         struct.pack_into("<I", memory, OFFSETS["fr"], cpu.fr)
         struct.pack_into("<I", memory, OFFSETS["ll_valid"], 0)
@@ -101,12 +103,15 @@ class Interpreter:
         memory = self.state
         self.library.mr_fpu_collect(memory)
         slots = struct.unpack_from("<64I", memory, OFFSETS["gpr"])
+        accumulators = struct.unpack_from("<4Q", memory, OFFSETS["hilo"])
         codes = struct.unpack_from("<16I", memory, OFFSETS["fcc"])
         data = ctypes.create_string_buffer(DATA_BYTES)
         self.library.stub_read(DATA, data, DATA_BYTES)
         return Cpu(
             gpr=list(slots[::2]),
-            hilo=struct.unpack_from("<Q", memory, OFFSETS["hilo"])[0],
+            hilo=accumulators[0],
+            accumulators=list(accumulators[1:]),
+            dsp_control=struct.unpack_from("<I", memory, OFFSETS["dsp_control"])[0],
             fpr=list(struct.unpack_from("<32Q", memory, OFFSETS["fpr"])),
             fcc=list(codes[::2]),
             fcsr=struct.unpack_from("<I", memory, OFFSETS["fcsr"])[0],
