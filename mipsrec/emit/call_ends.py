@@ -58,23 +58,17 @@ class CallEnds:
         machine.registers.hold(end.missed)
         arguments, is_apart = self._emission.arguments(end.to.arguments), end.exposes is not None
         found = self._calls.call(end.to, target, arguments, is_apart, partial(machine.registers.put, end.missed))
-        self._place_sp(end.after.target, found)
+        depth = self._emission.plan.stack_depths.get(end.after.target)
+        if depth is not None:
+            # Have a callee that came back with another sp say what sp would have been at the entry of this function.
+            # This stands on the way from the callee alone: where LLVM folds a later addition into what joins two ways,
+            # it takes the sum for the summand.
+            sp = found.results[SP] if SP in found.results else machine.state.gpr(SP)
+            entry_sp = writer.value(f"add i32 {sp}, {depth}") if depth else sp
+            writer.lines.append(f"  store i32 {entry_sp}, ptr %{ENTRY_SP}")
         if flag is not None:  # where no call happened, the state alone has results
             found = self._stored(found)
         self._after_sync(end.after, end.loads, end.returned, found, returned)
-
-    def _place_sp(self, after: int, found: Returned) -> None:
-        """Have a callee that came back with another sp say what sp would have been at the entry of this function.
-
-        This stands on the way from the callee alone: where LLVM folds a later addition into what joins two ways, it
-        takes the sum for the summand.
-        """
-        depth = self._emission.plan.stack_depths.get(after)
-        if depth is not None:
-            writer = self._writer
-            sp = found.results[SP] if SP in found.results else self._machine.state.gpr(SP)
-            entry_sp = writer.value(f"add i32 {sp}, {depth}") if depth else sp
-            writer.lines.append(f"  store i32 {entry_sp}, ptr %{ENTRY_SP}")
 
     def _stored(self, found: Returned) -> Returned:
         """Store what a callee has returned besides the pc."""
