@@ -28,7 +28,7 @@ USER_END = 0x7FFF0000
 CAUSES = {"overflow": 1, "trap": 2, "break": 3, "reserved": 4, "address": 5, "fpe": 6, "coprocessor": 7}
 """Exceptions that an instruction raises: the argument `cause` of mr_exception."""
 
-STAY = 3
+STAY = 2
 """What some functions return in place of a pc: the caller goes on."""
 
 FP_STEP_FIELDS = (

@@ -61,8 +61,8 @@ WIDE = (
 R6 = Module("MIPS R6", None, "refused", "e_flags, `.MIPS.abiflags`", ((9, "mips32r6"), (10, "mips64r6")))
 MICROMIPS = Module("microMIPS", 11, "refused, also where only parts of the program are microMIPS", "e_flags")
 MIPS16 = Module(
-    "MIPS16", 10, "refused if the program begins so; else it runs, with SIGILL when such code is reached",
-    "an odd entry point, e_flags; `jalx`, a jump to an odd address", flag=0x04000000,
+    "MIPS16", 10, "the interpreter runs such code", "an odd entry point, e_flags; `jalx`, a jump to an odd address",
+    flag=0x04000000, runs=True,
 )  # fmt: skip
 SMARTMIPS = Module("SmartMIPS", 7)
 DSP, DSP2 = (

@@ -13,6 +13,7 @@
 #include "cpu/disasm.h"
 #include "cpu/interp.h"
 #include "cpu/lacking.h"
+#include "cpu/mips16.h"
 #include "cpu/registers.h"
 #include "gdb/gdb.h"
 #include "growth/growth.h"
@@ -115,14 +116,9 @@ static void name_what_is_lacking(uint32_t guest_pc)
 {
     if (!error_is_as_it_was() || (getpid() != first_process && !mr_options.report))
         return;
-    if ((guest_pc & 1) != 0 && mr_compressed_code) {
-        mr_print_error("mipsrec-host: %s: the code at 0x%08x is " MR_MODULE_MIPS16 " or " MR_MODULE_MICROMIPS ", which is not "
-                       "supported\n", mr_options.program_path, guest_pc & ~1u);
-        return;
-    }
-    if ((guest_pc & 1) != 0 && mr_accessible(guest_pc & ~1u, 2, MR_EXEC))
-        mr_print_error("mipsrec-host: %s: jumps to the odd address 0x%08x, as to " MR_MODULE_MIPS16 " or "
-                       MR_MODULE_MICROMIPS " code, which is not supported\n", mr_options.program_path, guest_pc);
+    if (mr_is_mips16(guest_pc) && mr_accessible(guest_pc & ~1u, 2, MR_EXEC))
+        mr_print_error("mipsrec-host: %s: the code at the odd address 0x%08x is no " MR_MODULE_MIPS16 " code; " MR_MODULE_MIPS16E2
+                       " and " MR_MODULE_MICROMIPS " are not supported\n", mr_options.program_path, guest_pc);
     if (!mr_is_aligned(guest_pc) || !mr_accessible(guest_pc, 4, MR_READ))
         return;
     bool in_slot = mr_has_delay_slot(mr_code_word(guest_pc)) && mr_accessible(mr_next_pc(guest_pc), 4, MR_READ);

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from elftools.elf.constants import E_FLAGS, E_FLAGS_MASKS, P_FLAGS
 
-from ..architecture import ISAS, MICROMIPS, MIPS16, MODULES, R6, is_aligned
+from ..architecture import ISAS, MICROMIPS, MODULES, R6, is_aligned
 from ..errors import ElfError
 from ..files.input_file import TooLarge, Unfit, read_input
 from . import tables
@@ -111,8 +111,8 @@ def release_6(path: Path) -> ElfError:
     return ElfError(f"{path}: is a {R6.name} program; {supported}: build with -march=mips32r2")
 
 
-def check_flags(path: Path, value: int, entry: int) -> EFlags:
-    """Return e_flags taken apart; refuses other ABIs, MIPS R6, microMIPS, and programs that start in MIPS16."""
+def check_flags(path: Path, value: int) -> EFlags:
+    """Return e_flags taken apart; refuses other ABIs, MIPS R6 and microMIPS."""
     arch, abi = value >> 28, value & E_FLAGS_MASKS.EFM_MIPS_ABI
     if value & E_FLAGS.EF_MIPS_ABI2:
         raise ElfError(f"{path}: is an n32 program; only o32 is supported: build it with -mabi=32")
@@ -125,11 +125,6 @@ def check_flags(path: Path, value: int, entry: int) -> EFlags:
         raise release_6(path)
     if value & EF_MIPS_MICROMIPS:
         raise ElfError(f"{path}: holds {MICROMIPS.name} code, which is not supported: build it with -mno-micromips")
-    if entry & 1:
-        raise ElfError(
-            f"{path}: starts in {MIPS16.name} code (odd entry point 0x{entry:x}), which is not supported: "
-            "build it with -mno-mips16"
-        )
     return EFlags(
         arch=arch_name,
         abi="o32",

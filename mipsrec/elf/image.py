@@ -98,7 +98,7 @@ def parse_elf(path: Path, content: bytes) -> Image:
     """Return the program of some contents, which the path is the name of; raises ElfError as load_elf."""
     order = header.check_ident(path, content)
     e_type, _, _, entry, phoff, _, flags_word = struct.unpack_from(f"{order}2H5I", content, 16)
-    flags = header.check_flags(path, flags_word, entry)
+    flags = header.check_flags(path, flags_word)
     headers = header.check_program_headers(path, content, order, phoff)
     bias = header.load_bias(e_type, headers)
     segments = header.load_segments(path, content, headers, bias)

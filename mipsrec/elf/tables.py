@@ -39,8 +39,8 @@ MAX_DYNAMIC_ENTRIES = 4096
 _TYPES = {0: "NOTYPE", 1: "OBJECT", 2: "FUNC", 10: "FUNC"}
 _BINDINGS = {0: "LOCAL", 1: "GLOBAL", 2: "WEAK", 10: "GLOBAL"}
 MAX_SHOWN_NAMES = 8
-_STO_COMPRESSED = 0x80
-"""Bit of st_other that both STO_MICROMIPS (0x80) and STO_MIPS16 (0xf0) have."""
+_STO_COMPRESSED, _STO_MIPS16 = 0x80, 0xF0
+"""Bit of st_other that both STO_MICROMIPS (0x80) and STO_MIPS16 have, and the latter's bits."""
 
 
 class Malformed(Exception):
@@ -190,22 +190,24 @@ def read_symbols(raw: RawFile, table: Place, strings: Place, warnings: list[str]
     if table[1] > 16 * MAX_SYMBOLS:
         warnings.append(f"symbol table of {table[1] // 16} entries: only the first {MAX_SYMBOLS} were read")
     symbols, nameless, budget = [], 0, MAX_ALL_NAMES_BYTES
-    compressed: list[str] = []
+    compressed: dict[str, list[str]] = {}
     for name_offset, value, size, info, other, section in raw.records(_head(table), "IIIBBH"):
         kind = _TYPES.get(info & 15)
         if kind is None or section == SHN_INDICES.SHN_UNDEF or section >= SHN_INDICES.SHN_LORESERVE:
             continue
         if other & _STO_COMPRESSED:
-            compressed.append(_string(raw.content, strings, name_offset, MAX_NAME_BYTES) or f"0x{value:x}")
+            code = MIPS16 if other & _STO_MIPS16 == _STO_MIPS16 else MICROMIPS
+            found = _string(raw.content, strings, name_offset, MAX_NAME_BYTES) or f"0x{value:x}"
+            compressed.setdefault(code.name, []).append(found)
             continue
         name = _string(raw.content, strings, name_offset, MAX_NAME_BYTES) if budget > 0 else None
         nameless += name is None
         budget -= len(name or "")
         symbols.append(Symbol(name or "", value, size, kind, _BINDINGS.get(info >> 4, "LOCAL")))
-    if compressed:
-        shown = ", ".join(compressed[:MAX_SHOWN_NAMES]) + (", ..." if len(compressed) > MAX_SHOWN_NAMES else "")
-        code = f"{MIPS16.name} or {MICROMIPS.name} code"
-        warnings.append(f"{len(compressed)} symbols name {code}, which ends by SIGILL when it is reached: {shown}")
+    for code_name, names in compressed.items():
+        shown = ", ".join(names[:MAX_SHOWN_NAMES]) + (", ..." if len(names) > MAX_SHOWN_NAMES else "")
+        what = "which the interpreter runs" if code_name == MIPS16.name else "which is not supported"
+        warnings.append(f"{len(names)} symbols name {code_name} code, {what}: {shown}")
     if nameless:
         warnings.append(f"{nameless} symbols have a name that cannot be read: they keep their addresses only")
     return symbols

@@ -10,7 +10,7 @@
 #define MR_MOST_SITES (5 * MR_UNIT_INSTRUCTIONS)
 #define MR_MOST_PLACES (4 * MR_UNIT_INSTRUCTIONS)
 #define MR_MOST_LOCALS 4u
-#define MR_LOCAL_PC 1u /* a target: no instruction is there */
+#define MR_LOCAL_PC 10u /* a target: no instruction is there */
 
 /* A displacement to be filled in at the end. */
 struct mr_site {

@@ -10,6 +10,7 @@
 #include "cpu/interp.h"
 
 #include "base/instructions.h"
+#include "cpu/mips16.h"
 
 /* ---- jumps and branches, whose delay slot is at `next` ---- */
 
@@ -85,6 +86,13 @@ static uint32_t op_jal(struct mr_state *s, uint32_t word, uint32_t next)
 {
     set_gpr(s, MR_REG_RA, mr_next_pc(next));
     return run_delay_slot(s, next, jump_target(next, word));
+}
+
+/* To MIPS16 code. */
+static uint32_t op_jalx(struct mr_state *s, uint32_t word, uint32_t next)
+{
+    set_gpr(s, MR_REG_RA, mr_next_pc(next));
+    return run_delay_slot(s, next, jump_target(next, word) | 1);
 }
 
 static uint32_t op_jr(struct mr_state *s, uint32_t word, uint32_t next)
@@ -170,7 +178,7 @@ mr_operation *const mr_operations[128] = {
     [OPCODE + 0x08] = op_addi, op_addiu, op_slti, op_sltiu, op_andi, op_ori, op_xori, op_lui,
     [OPCODE + 0x10] = op_unusable_coprocessor, op_cop1, op_unusable_coprocessor, op_cop1x,
     [OPCODE + 0x14] = op_beql, op_bnel, op_blezl, op_bgtzl,
-    [OPCODE + 0x18] = op_reserved, op_reserved, op_reserved, op_reserved, op_special2, op_reserved, op_reserved,
+    [OPCODE + 0x18] = op_reserved, op_reserved, op_reserved, op_reserved, op_special2, op_jalx, op_reserved,
     op_special3,
     [OPCODE + 0x20] = op_lb, op_lh, op_lwl, op_lw, op_lbu, op_lhu, op_lwr, op_reserved,
     [OPCODE + 0x28] = op_sb, op_sh, op_swl, op_sw, op_reserved, op_reserved, op_swr,
@@ -183,16 +191,11 @@ mr_operation *const mr_operations[128] = {
 
 /* ---- single instructions ---- */
 
-bool mr_compressed_code;
-
-/* An odd target means MIPS16 or microMIPS code where the processor has it; a program that says it holds such code is told
- * that this one has not, rather than that the address is wrong. */
 uint32_t mr_aligned(struct mr_state *s, uint32_t pc)
 {
-    while (!mr_is_aligned(pc)) {
-        bool compressed = (pc & 1) != 0 && mr_compressed_code;
+    while (!mr_is_aligned(pc) && !mr_is_mips16(pc)) {
         s->pc = pc;
-        pc = mr_exception(s, pc, compressed ? MR_RESERVED : MR_ADDRESS, 0);
+        pc = mr_exception(s, pc, MR_ADDRESS, 0);
     }
     return pc;
 }
@@ -200,6 +203,8 @@ uint32_t mr_aligned(struct mr_state *s, uint32_t pc)
 uint32_t mr_interpret_step(struct mr_state *s, uint32_t pc)
 {
     pc = mr_aligned(s, pc);
+    if (mr_is_mips16(pc))
+        return mr_mips16_step(s, pc);
     *(volatile uint32_t *)&s->pc = pc;
     uint32_t word = mr_fetch(pc);
     return mr_operation_of(word)(s, word, mr_next_pc(pc));

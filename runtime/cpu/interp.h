@@ -24,11 +24,11 @@ static inline uint32_t immediate(uint32_t word) { return word & 0xffff; }
 /* Whether it is a branch or a jump. */
 static inline bool mr_has_delay_slot(uint32_t word)
 {
-    const uint32_t jumping_opcodes = 0x00f200ffu; /* with jumps among them, one bit each */
+    const uint32_t jumping_opcodes = 0x20f200ffu; /* with jumps among them, one bit each */
     uint32_t opcode = word >> 26;
     if (opcode == 0x00)
         return (funct(word) & ~1u) == 0x08; /* jr jalr */
-    if (opcode > 0x17 || !(jumping_opcodes >> opcode & 1))
+    if (opcode > 0x1d || !(jumping_opcodes >> opcode & 1))
         return false;
     if (opcode == 0x01)
         return (rt(word) & 0x0c) == 0 || rt(word) == 0x1c; /* bltz bgez and their links and likelies; bposge32 */
@@ -65,8 +65,8 @@ static inline mr_operation *mr_operation_of(uint32_t word)
     return mr_operations[opcode ? MR_OPCODE_OPERATIONS + opcode : funct(word)];
 }
 
-extern bool mr_compressed_code; /* the program says that it holds MIPS16 or microMIPS code */
-/* Raises the address exceptions of jumps to misaligned places until a handler has a proper one; returns that. */
+/* Raises the address exceptions of jumps to misaligned places until a handler has a proper one, or one of MIPS16 code, which is
+ * odd; returns that. */
 uint32_t mr_aligned(struct mr_state *s, uint32_t pc);
 /* Runs one instruction, with its delay slot; returns the pc to go on at. */
 uint32_t mr_interpret_step(struct mr_state *s, uint32_t pc);

@@ -7,6 +7,7 @@
 #include "base/messages.h"
 #include "base/observe.h"
 #include "cpu/interp.h"
+#include "cpu/mips16.h"
 #include "lifted/code_files.h"
 #include "linux/fault.h"
 #include "linux/signals.h"
@@ -66,24 +67,55 @@ static struct access access_of(uint32_t word)
     }
 }
 
+/* Copies code, which may have gone from memory: a fault of the host would be one too many. */
+static bool copied(void *to, uint32_t from, size_t size_bytes)
+{
+    struct iovec local = {to, size_bytes}, remote = {(void *)((uintptr_t)mr_window + from), size_bytes};
+    return mr_accessible(from, (uint32_t)size_bytes, MR_READ) &&
+           process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size_bytes;
+}
+
+static bool code_half(uint32_t pc, uint32_t *half)
+{
+    uint16_t found;
+    bool is_there = copied(&found, pc & ~1u, sizeof found);
+    *half = is_there ? mr_swap16(found) : 0;
+    return is_there;
+}
+
 uint32_t mr_code_word(uint32_t pc)
 {
-    uint32_t word = 0;
-    struct iovec to = {&word, sizeof word}, from = {(void *)((uintptr_t)mr_window + pc), sizeof word};
-    if (!mr_accessible(pc, sizeof word, MR_READ) || process_vm_readv(getpid(), &to, 1, &from, 1, 0) != sizeof word)
+    uint32_t word, first, second = 0;
+    if (!mr_is_mips16(pc))
+        return copied(&word, pc, sizeof word) ? mr_swap32(word) : 0;
+    if (!code_half(pc, &first) || (mr_mips16_is_long(first) && !code_half(pc + MR_HALF_BYTES, &second)))
         return 0;
-    return mr_swap32(word);
+    return mr_mips16_decode(first, second).word;
+}
+
+enum { MOST_MIPS16_BYTES = 5 }; /* of an instruction and its delay slot, less one */
+
+/* Of a jump at pc. */
+static uint32_t slot_pc_of(uint32_t pc)
+{
+    uint32_t half;
+    if (!mr_is_mips16(pc))
+        return mr_next_pc(pc);
+    bool is_long = code_half(pc, &half) && mr_mips16_is_long(half);
+    return pc + (is_long ? 2 * MR_HALF_BYTES : MR_HALF_BYTES);
 }
 
 /* Whether the fault was that of a fetch, of the instruction or of its delay slot; else *word is what made the access. */
 static bool is_fetch(const struct mr_access_fault *fault, uint32_t *word)
 {
     *word = mr_code_word(fault->pc);
-    if (fault->address == fault->pc)
+    if (fault->address == (fault->pc & ~1u))
+        return true;
+    if (mr_is_mips16(fault->pc) && fault->address - fault->pc < MOST_MIPS16_BYTES)
         return true;
     if (!mr_has_delay_slot(*word))
         return false;
-    *word = mr_code_word(mr_next_pc(fault->pc));
+    *word = mr_code_word(slot_pc_of(fault->pc));
     return fault->address == mr_next_pc(fault->pc);
 }
 

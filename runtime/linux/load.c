@@ -16,6 +16,7 @@
 #include "base/messages.h"
 #include "base/options.h"
 #include "cpu/interp.h"
+#include "cpu/mips16.h"
 #include "linux/marks.h"
 #include "linux/descriptors.h"
 #include "linux/paths.h"
@@ -45,7 +46,6 @@
 #define FLAG_ABI_MASK 0xf000u
 #define FLAG_ABI_O32 0x1000u
 #define FLAG_MICROMIPS 0x02000000u
-#define FLAG_MIPS16 0x04000000u
 #define ARCH_R6_32 9u
 #define ARCH_R6_64 10u
 
@@ -139,7 +139,7 @@ _Noreturn static void refuse_release_6(const struct file *file)
             " are supported: build with -march=mips32r2", file->path);
 }
 
-static void check_flags(const struct file *file, uint32_t flags, uint32_t entry)
+static void check_flags(const struct file *file, uint32_t flags)
 {
     uint32_t architecture = flags >> 28, abi = flags & FLAG_ABI_MASK;
     if (flags & EF_MIPS_ABI2)
@@ -152,10 +152,6 @@ static void check_flags(const struct file *file, uint32_t flags, uint32_t entry)
         mr_fail("%s: has an unknown architecture (e_flags 0x%08x); build it with -march=mips32r2", file->path, flags);
     if (flags & FLAG_MICROMIPS)
         mr_fail("%s: holds " MR_MODULE_MICROMIPS " code, which is not supported: build it with -mno-micromips", file->path);
-    mr_compressed_code |= (flags & FLAG_MIPS16) != 0;
-    if (entry & 1)
-        mr_fail("%s: starts in " MR_MODULE_MIPS16 " code (odd entry point 0x%x), which is not supported: "
-                "build it with -mno-mips16", file->path, entry);
 }
 
 /* ---- program headers ---- */
@@ -300,7 +296,7 @@ static uint32_t checked_entry(const struct file *file, uint32_t bias)
     bool found = false;
     for (const Elf32_Phdr *segment = file->segments; segment < file->segments + file->count; segment++)
         found |= segment->p_type == PT_LOAD && entry >= segment->p_vaddr && entry - segment->p_vaddr < segment->p_memsz;
-    if (!found || !mr_is_aligned(entry))
+    if (!found || !(mr_is_aligned(entry) || mr_is_mips16(entry)))
         mr_fail("%s: the entry point 0x%08x is not in a loaded segment; link it again", file->path, entry + bias);
     return entry + bias;
 }
@@ -338,7 +334,7 @@ static void load_interpreter(const struct file *program, const char *name, struc
                 program->path, name, strerror(errno));
     struct file file = open_file(path, fd);
     uint32_t type = check_ident(&file);
-    check_flags(&file, word(&file, offsetof(Elf32_Ehdr, e_flags)), word(&file, offsetof(Elf32_Ehdr, e_entry)));
+    check_flags(&file, word(&file, offsetof(Elf32_Ehdr, e_flags)));
     if (mr_big_endian != big_endian)
         mr_fail("%s: its interpreter %s has the other byte order: name the right sysroot", program->path, path);
     uint32_t bias = 0;
@@ -370,7 +366,7 @@ void mr_load(const char *path, struct mr_image *image)
     struct file file = open_file(path, mr_program_open(path));
     uint32_t type = check_ident(&file);
     uint32_t flags = word(&file, offsetof(Elf32_Ehdr, e_flags)), entry = word(&file, offsetof(Elf32_Ehdr, e_entry));
-    check_flags(&file, flags, entry);
+    check_flags(&file, flags);
     read_program_headers(&file);
     struct extent extent = examine_segments(&file);
     if (type == ET_DYN && entry == 0)

@@ -95,7 +95,7 @@ void mr_write_status(FILE *to, FILE *from, const char *name __attribute__((unuse
 }
 
 /* A MIPS machine in the words of show_cpuinfo of arch/mips/kernel/proc.c: a 74Kf, whose register FIR the guest reads
- * (fpu.c), with its DSP module. Programs look for the words after "isa" and "ASEs implemented". */
+ * (fpu.c), with its modules. Programs look for the words after "isa" and "ASEs implemented". */
 static const char of_each[] = "processor\t\t: %ld\n"
                               "cpu model\t\t: MIPS 74Kc V4.12  FPU V0.0\n"
                               "BogoMIPS\t\t: 1000.00\n"
@@ -105,7 +105,7 @@ static const char of_each[] = "processor\t\t: %ld\n"
                               "extra interrupt vector\t: yes\n"
                               "hardware watchpoint\t: no\n"
                               "isa\t\t\t: mips1 mips2 mips32r1 mips32r2\n"
-                              "ASEs implemented\t: dsp dsp2\n"
+                              "ASEs implemented\t: mips16 dsp dsp2\n"
                               "Options implemented\t: tlb 4kex 4k_cache fpu 32fpr prefetch llsc\n"
                               "shadow register sets\t: 1\n"
                               "kscratch registers\t: 0\n"

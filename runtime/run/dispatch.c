@@ -12,6 +12,7 @@
 #include "baseline/baseline.h"
 #include "cpu/fpu.h"
 #include "cpu/interp.h"
+#include "cpu/mips16.h"
 #include "cpu/registers.h"
 #include "cpu/upcalls.h"
 #include "lifted/dispatch_table.h"
@@ -21,7 +22,7 @@
 
 #include <setjmp.h>
 
-#define NEVER_PC 1u /* odd: no instruction is there */
+#define NEVER_PC 6u /* misaligned: no instruction is there */
 #define NEVER_SP 0xffffffffu
 #define LEAST_STACK_BYTES ((size_t)1 << 20)
 #define NESTED_POLLS_MAX 16u /* those whose handlers never return must not fill the stack */
@@ -93,7 +94,7 @@ uint32_t mr_call(struct mr_state *s, uint32_t target)
     if (target == restart.stop_pc) /* a function that mipsrec call runs returns by another register than ra */
         return target;
     uint32_t stop_pc = GPR(s, MR_REG_RA), stop_sp = GPR(s, MR_REG_SP);
-    if (((uint64_t)stop_sp << 32 | stop_pc) == mr_host_thread.stop && mr_is_aligned(target))
+    if (((uint64_t)stop_sp << 32 | stop_pc) == mr_host_thread.stop && (mr_is_aligned(target) || mr_is_mips16(target)))
         return target;
     if (stack_is_low() || frames_are_aside())
         return mr_leave_lifted(s, target);

@@ -9,6 +9,7 @@
 #include "baseline/baseline.h"
 #include "cpu/fpu.h"
 #include "cpu/interp.h"
+#include "cpu/mips16.h"
 #include "lifted/code_files.h"
 #include "lifted/dispatch_table.h"
 #include "run/upcalls.h"
@@ -21,7 +22,7 @@ static _Thread_local uint32_t arrivals;
 
 static inline uint32_t aligned(struct mr_state *s, uint32_t pc)
 {
-    return mr_is_aligned(pc) ? pc : mr_aligned(s, pc);
+    return mr_is_aligned(pc) || mr_is_mips16(pc) ? pc : mr_aligned(s, pc);
 }
 
 /* Whether a signal may wait, or code is only told to leave (code_users.c), or a sample wants a step of growth/hot.c. */
@@ -48,7 +49,7 @@ static inline uint32_t translated(struct mr_state *s, uint32_t pc)
  * below is to leave. */
 static bool run_translated(struct mr_state *s, uint32_t *pc, uint32_t stop_pc, uint32_t stop_sp)
 {
-    while (mr_baseline_on && !mr_fpu_may_trap(s) && mr_baseline_has(s, *pc)) {
+    while (mr_baseline_on && !mr_fpu_may_trap(s) && !mr_is_mips16(*pc) && mr_baseline_has(s, *pc)) {
         *pc = translated(s, *pc);
         if (leaves(s, *pc, stop_pc, stop_sp))
             return true;
@@ -72,12 +73,28 @@ static inline uint32_t run_to_jump(struct mr_state *s, uint32_t *pc, uint32_t st
     }
 }
 
+/* Runs MIPS16 code up to where control leaves it. Returns true where the loop below is to leave. */
+static bool run_mips16(struct mr_state *s, uint32_t *pc, uint32_t stop_pc, uint32_t stop_sp)
+{
+    while (mr_is_mips16(*pc)) {
+        *pc = aligned(s, mr_mips16_step(s, *pc));
+        mr_counters.interpreted++;
+        if (is_called(s))
+            *pc = aligned(s, mr_signals_take(s, *pc));
+        if (leaves(s, *pc, stop_pc, stop_sp))
+            return true;
+    }
+    return false;
+}
+
 static uint32_t interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uint32_t stop_sp)
 {
     mr_fpu_set_modes(s);
     pc = mr_aligned(s, pc);
-    if (run_translated(s, &pc, stop_pc, stop_sp))
-        return pc;
+    do {
+        if (run_mips16(s, &pc, stop_pc, stop_sp) || run_translated(s, &pc, stop_pc, stop_sp))
+            return pc;
+    } while (mr_is_mips16(pc));
     for (;;) {
         uint32_t jump_pc = pc, next = run_to_jump(s, &jump_pc, stop_pc);
         uint64_t instructions = mr_instruction_index(jump_pc - pc) + 2; /* all since the last jump, and the delay slot */
@@ -87,8 +104,11 @@ static uint32_t interpret(struct mr_state *s, uint32_t pc, uint32_t stop_pc, uin
         pc = aligned(s, next);
         if (is_called(s)) /* else a loop that waits for a handler's work would never end */
             pc = aligned(s, mr_signals_take(s, pc));
-        if (leaves(s, pc, stop_pc, stop_sp) || (mr_baseline_on && run_translated(s, &pc, stop_pc, stop_sp)))
-            return pc;
+        do {
+            if (leaves(s, pc, stop_pc, stop_sp) || run_mips16(s, &pc, stop_pc, stop_sp) ||
+                (mr_baseline_on && run_translated(s, &pc, stop_pc, stop_sp)))
+                return pc;
+        } while (mr_is_mips16(pc));
     }
 }
 

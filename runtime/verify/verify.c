@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "cpu/fpu.h"
 #include "cpu/interp.h"
+#include "cpu/mips16.h"
 #include "lifted/dispatch_table.h"
 #include "lifted/module.h"
 #include "memory/pages.h"
@@ -114,6 +115,13 @@ static uint32_t interpret_to(struct mr_state *s, uint32_t pc, uint32_t wanted)
 {
     for (;;) {
         pc = mr_aligned(s, pc);
+        if (mr_is_mips16(pc)) {
+            counts.steps++;
+            pc = mr_mips16_step(s, pc);
+            if (pc == wanted || mr_lookup(pc) != NULL)
+                return pc;
+            continue;
+        }
         *(volatile uint32_t *)&s->pc = pc;
         uint32_t word = mr_fetch(pc), next = mr_operation_of(word)(s, word, mr_next_pc(pc));
         counts.steps++;

@@ -37,7 +37,6 @@ REFUSED = {
     "r6": (TinyElf(flags=0x90001000), "is a MIPS R6 program"),
     "r6 of 64 bits": (TinyElf(flags=0xA0001000), "is a MIPS R6 program"),
     "unheard-of architecture": (TinyElf(flags=0xF0001000), "has an unknown architecture"),
-    "odd entry": (TinyElf(entry=CODE + 0x201), "starts in MIPS16 code (odd entry point 0x400201)"),
     "microMIPS": (TinyElf(flags=0x72001000), "holds microMIPS code"),
     "NetBSD": (TinyElf(ident=b"\x7fELF\x01\x02\x01\x02"), "is a program for NetBSD; give a MIPS Linux program"),
     "IRIX": (TinyElf(ident=b"\x7fELF\x01\x02\x01\x08"), "is a program for IRIX;"),

@@ -167,7 +167,7 @@ static int comes_itself(void)
 void misaligned(int number);
 FUNCTION(misaligned, "li $9, 4096\n"
                      "addu $29, $29, $9\n"
-                     "li $8, 3\n"
+                     "li $8, 2\n"
                      "jr $8\n"
                      "nop\n");
 uint32_t spin(const volatile uint32_t *word);

@@ -1,0 +1,125 @@
+/* Runs MIPS16e code (manual, volume IV-a), one instruction after the other.
+ *
+ * An instruction that MIPS32 has as well is performed by the function for that. s->pc has bit 0 set, as EPC would have. */
+#include "base/instructions.h"
+#include "cpu/interp.h"
+#include "cpu/mips16.h"
+
+static uint32_t fetch_half(uint32_t pc)
+{
+    return mr_swap16(*(const volatile uint16_t *)((uintptr_t)mr_window + (pc & ~1u)));
+}
+
+static struct mr_mips16 fetched(uint32_t pc)
+{
+    uint32_t first = fetch_half(pc);
+    return mr_mips16_decode(first, mr_mips16_is_long(first) ? fetch_half(pc + MR_HALF_BYTES) : 0);
+}
+
+static uint32_t plain(struct mr_state *s, uint32_t word, uint32_t next)
+{
+    return mr_operation_of(word)(s, word, next);
+}
+
+/* ---- save and restore ---- */
+
+/* Calls the access of each word that save and restore have below `top`, in the order of the manual. */
+static void each_saved(struct mr_state *s, uint32_t bits, uint32_t top, void (*access)(struct mr_state *, uint32_t, unsigned))
+{
+    static const uint8_t further[] = {18, 19, 20, 21, 22, 23, 30};
+    static const uint8_t statics[16] = {0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 4, 0, 1, 0, 0}; /* of a3 down */
+    uint32_t count = bits >> 24 & 7, argument = statics[bits >> 16 & 15];
+    if (bits & 0x40)
+        access(s, top -= 4, MR_REG_RA);
+    while (count > 0)
+        access(s, top -= 4, further[--count]);
+    if (bits & 0x10)
+        access(s, top -= 4, 17);
+    if (bits & 0x20)
+        access(s, top -= 4, 16);
+    for (unsigned number = 7; argument > 0; number--, argument--)
+        access(s, top -= 4, number);
+}
+
+static void store(struct mr_state *s, uint32_t address, unsigned number)
+{
+    mr_poke32(address, GPR(s, number));
+}
+
+static void load(struct mr_state *s, uint32_t address, unsigned number)
+{
+    set_gpr(s, number, mr_peek32(address));
+}
+
+static uint32_t frame_bytes(struct mr_mips16 found)
+{
+    uint32_t low = found.value & 15, high = found.value >> 20 & 15;
+    return found.size_bytes == 2 && low == 0 ? 128 : (high << 4 | low) << 3;
+}
+
+/* A fault comes before sp changes, so the instruction can be run again. */
+static uint32_t save_or_restore(struct mr_state *s, struct mr_mips16 found, uint32_t next)
+{
+    static const uint8_t stored_arguments[16] = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 0, 3, 3, 4, 0};
+    uint32_t sp = GPR(s, MR_REG_SP), bytes = frame_bytes(found), arguments = found.value >> 16 & 15;
+    if (arguments == 15)
+        return raise_reserved(s, 0);
+    if (found.kind == MR16_RESTORE) {
+        each_saved(s, found.value, sp + bytes, load);
+        set_gpr(s, MR_REG_SP, sp + bytes);
+        return next;
+    }
+    for (unsigned i = 0; i < stored_arguments[arguments]; i++)
+        store(s, sp + 4 * i, 4 + i);
+    each_saved(s, found.value, sp, store);
+    set_gpr(s, MR_REG_SP, sp - bytes);
+    return next;
+}
+
+/* ---- instructions ---- */
+
+/* What lies at pc; where it is in the delay slot of the jump at s->pc, `next` is the target. Only a jump's kind is left out. */
+static uint32_t without_jump(struct mr_state *s, struct mr_mips16 found, uint32_t next)
+{
+    uint32_t base = (s->pc & ~3u) + found.value;
+    switch (found.kind) {
+    case MR16_PLAIN: return plain(s, found.word, next);
+    case MR16_PC_ADD: set_gpr(s, found.number, base); return next;
+    case MR16_PC_LOAD: set_gpr(s, found.number, mr_peek32(base)); return next;
+    case MR16_SAVE: case MR16_RESTORE: return save_or_restore(s, found, next);
+    default: return raise_reserved(s, 0);
+    }
+}
+
+/* An instruction of four bytes, a jump or a branch in a delay slot is unpredictable by the manual. */
+static uint32_t in_slot(struct mr_state *s, uint32_t slot_pc, uint32_t target)
+{
+    uint32_t half = fetch_half(slot_pc);
+    return mr_mips16_is_long(half) ? raise_reserved(s, 0) : without_jump(s, mr_mips16_decode(half, 0), target);
+}
+
+static bool is_taken(const struct mr_state *s, uint32_t branch)
+{
+    bool is_equal = GPR(s, rs(branch)) == GPR(s, rt(branch)), wants_equal = branch >> 26 == 0x04;
+    return is_equal == wants_equal;
+}
+
+uint32_t mr_mips16_step(struct mr_state *s, uint32_t pc)
+{
+    *(volatile uint32_t *)&s->pc = pc;
+    struct mr_mips16 found = fetched(pc);
+    uint32_t next = pc + found.size_bytes, target;
+    switch (found.kind) {
+    case MR16_BRANCH: return is_taken(s, found.word) ? next + found.value : next;
+    case MR16_JUMP:
+        set_gpr(s, MR_REG_RA, next + MR_HALF_BYTES);
+        return in_slot(s, next, (next & 0xf0000000u) | found.value);
+    case MR16_JUMP_REGISTER: case MR16_JUMP_COMPACT: {
+        bool has_slot = found.kind == MR16_JUMP_REGISTER;
+        target = GPR(s, found.number);
+        set_gpr(s, rd(found.word), has_slot ? next + MR_HALF_BYTES : next);
+        return has_slot ? in_slot(s, next, target) : target;
+    }
+    default: return without_jump(s, found, next);
+    }
+}
