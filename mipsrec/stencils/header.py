@@ -119,6 +119,8 @@ def _flags(row: Row, computes: bool, leaves: bool) -> str:
         ("MR_READS_FCC", any(use.kind == "fcc" for use in reads)),
         ("MR_WRITES_FCC", any(use.kind == "fcc" for use in writes)),
         ("MR_STORES", effects(row).stores),
+        ("MR_READS_DSP", any(use.kind == "dsp" for use in reads)),
+        ("MR_WRITES_DSP", any(use.kind == "dsp" for use in writes)),
     )
     return " | ".join(name for name, is_set in named if is_set) or "0"
 
@@ -136,7 +138,7 @@ def _row_text(row: Row, entries: tuple[int, int], tables: _Tables, fixed: dict[s
     operands = _operand_record(reads) if computes else []
     link = {"": "0", "ra": "31", "rd": "32"}[row.link]
     return (
-        f"{{0x{mask:08x}u, 0x{value:08x}u, {_FLOWS[row.flow]}, {_flags(row, computes, leaves)}, {link}, {spare}, "
+        f"{{0x{mask:08x}u, 0x{value:08x}u, {_flags(row, computes, leaves)}, {_FLOWS[row.flow]}, {link}, {spare}, "
         f"{entries[0]}, {entries[1]}, {len(operands)}, {{{', '.join(operands) or '{0}'}}}}}, /* {row.name} */"
     )
 

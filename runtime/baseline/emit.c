@@ -144,7 +144,7 @@ static bool does_nothing(const struct mr_row *row, const struct mr_entry_point *
     for (unsigned i = 0; i < entry->choice_count; i++)
         if (entry->choices[i].writes)
             writes_zero = mr_is_gpr(&entry->choices[i]) && (word >> entry->choices[i].shift & 31) == 0;
-    return writes_zero && (row->flags & (MR_ACCESSES | MR_MAY_LEAVE)) == 0;
+    return writes_zero && (row->flags & (MR_ACCESSES | MR_MAY_LEAVE | MR_WRITES_DSP)) == 0;
 }
 
 static bool computes(const struct mr_writer *w, const struct mr_row *row)

@@ -22,7 +22,9 @@ enum mr_row_flags {
     MR_MAY_LEAVE = 16,   /* its stencils may leave for the interpreter */
     MR_READS_FCC = 32,
     MR_WRITES_FCC = 64,
-    MR_STORES = 128, /* to memory */
+    MR_STORES = 128,    /* to memory */
+    MR_READS_DSP = 256, /* DSPControl */
+    MR_WRITES_DSP = 512,
 };
 
 struct mr_choice { /* an operand of an entry */
@@ -37,7 +39,8 @@ struct mr_entry_point {
 };
 struct mr_row {
     uint32_t mask, value;
-    uint8_t flow, flags;
+    uint16_t flags;
+    uint8_t flow;
     uint8_t link;         /* register; 0: none; 32: the one in the field rd */
     uint8_t spare;        /* value that must not be negative, or 255 */
     uint16_t entry, taken; /* MR_NO_ENTRY: none. Of a branch: jumps where it is not taken, and where it is */

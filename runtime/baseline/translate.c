@@ -40,6 +40,8 @@ static bool conflicts(const struct mr_row *branch, const struct mr_entry_point *
     const struct mr_row *slot = mr_row_of(slot_word);
     if ((branch->flags & MR_READS_FCC) != 0 && (slot->flags & MR_WRITES_FCC) != 0)
         return true;
+    if ((branch->flags & MR_READS_DSP) != 0 && (slot->flags & MR_WRITES_DSP) != 0)
+        return true;
     const struct mr_entry_point *slot_entry = mr_entry_point(slot->entry);
     for (unsigned i = 0; i < slot_entry->choice_count; i++) {
         const struct mr_choice *written = &slot_entry->choices[i];
