@@ -17,9 +17,9 @@ from mipsrec.isa import ROWS, decode
 from mipsrec.isa.disassembly import disassemble
 from tests.fuzz.cases import make_case, reserved_case
 from tests.fuzz.guest import CASES, EngineError, Mode, culprit, library, link, run_host, run_qemu, run_tier
-from tests.fuzz.maker import Case
+from tests.fuzz.maker import Case, is_dsp
 from tests.fuzz.reasons import View, unexplained
-from tests.fuzz.states import STATE_BYTES, States, unpack
+from tests.fuzz.states import NUMBER_AT, STATE_BYTES, States, unpack
 from tests.fuzz.unicorn_guest import UNSEEN, run_unicorn
 from tests.support.tiers import BASELINE
 
@@ -27,7 +27,6 @@ Opts = tuple[int | str, ...]
 OPTS: Opts = (0, "light", 3)
 """The levels of recompiled executors."""
 _RESERVED_SHARE = 0.02
-_SIGNAL_AT = 144
 
 
 @dataclass(frozen=True)
@@ -57,12 +56,13 @@ class Tally:
 def make_cases(random: Random, mode: Mode, count: int, first_row: int) -> list[Case]:
     """Return cases that go round all rows from one on, and some of words that may be no row's."""
     cases: list[Case] = []
+    rows = [row for row in ROWS if mode.has_dsp or not is_dsp(row)]
     at = CASES
     for number in range(count):
         if random.random() < _RESERVED_SHARE and not mode.nan2008:  # that CPU has extensions
             case = reserved_case(random, mode.fr, at)
         else:
-            case = make_case(random, ROWS[(first_row + number) % len(ROWS)], mode.fr, at)
+            case = make_case(random, rows[(first_row + number) % len(rows)], mode.fr, at, mode.has_dsp)
         cases.append(case)
         at += 4 * (len(case.words) + 2)
     return cases
@@ -116,7 +116,7 @@ def run_cases(
     opts: Opts = OPTS,
 ) -> None:  # fmt: skip
     """Execute cases on random states, and add what they show to the tally."""
-    drawn = States(random, mode.order, mode.fr)
+    drawn = States(random, mode.order, mode.fr, mode.has_dsp)
     states = b"".join(drawn.draw(case, number) for number, case in enumerate(cases) for _ in range(states_per_case))
     results = execute(folder, host, mode, cases, states, opts)
     interpreted = results.pop("interp")
@@ -163,7 +163,7 @@ def count_rows(cases: list[Case], output: bytes, mode: Mode, tally: Tally) -> No
     ]
     ends: Counter[tuple[int, int]] = Counter()
     form = struct.Struct(f"{mode.order}5I")
-    for at in range(_SIGNAL_AT - 4, len(output), STATE_BYTES):
+    for at in range(NUMBER_AT, len(output), STATE_BYTES):
         number, signal, _, pc, _ = form.unpack_from(output, at)
         ends[number, pc if signal else 0xFFFFFFFF] += 1
     for (number, end), times in ends.items():

@@ -182,9 +182,9 @@ def kinds_for(row: Row) -> list[Kind]:
     return [single, chain, chain] if is_float(row) or is_access(row) else [single, chain, chain, constants]
 
 
-def make_case(random: Random, row: Row, fr: int, start: int) -> Case:
-    """Return a case at a guest address with the row at its centre."""
-    maker = Maker(random, fr, start)
+def make_case(random: Random, row: Row, fr: int, start: int, has_dsp: bool = True) -> Case:
+    """Return a case at a guest address with the row at its centre; `has_dsp`: others may be of the DSP module."""
+    maker = Maker(random, fr, start, has_dsp)
     random.choice(kinds_for(row))(maker, row)
     return maker.case
 

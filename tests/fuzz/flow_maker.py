@@ -20,8 +20,8 @@ RUNS = 12
 SPARE_BYTES = 128
 STACK_BYTES = 16384
 _FUEL = 60
-STATE_WORDS = 100  # 0: unused, 1 to 31: registers, 32, 33: LO and HI, 34: FCSR, 36 on: the FPU's doubles
-LO, HI, FCSR, FPU = 32, 33, 34, 36
+STATE_WORDS = 104  # 0: unused, 1 to 31: registers, LO and HI, FCSR, the FPU's doubles, the DSP module's registers
+LO, HI, FCSR, FPU, DSPCTL, LO1, HI1 = 32, 33, 34, 36, 100, 101, 102
 _GP, _SP = 28, 29
 _REGISTERS = [number for number in range(1, 32) if number not in (26, 27, 31)]
 _KINDS = (
@@ -96,6 +96,7 @@ class Maker:
         self.random = Random(seed)
         self.fpu = self.random.random() < 0.6
         self.fr = int(self.fpu and self.random.random() < 0.3)
+        self.dsp = Random(f"dsp {seed}").random() < 0.4
         self.names = [f"f{number}" for number in range(self.random.randint(5, 10))]
         self.leaves = {name for name in self.names if self.random.random() < 0.4}
         self.others = {name for name in self.names if self.random.random() < 0.25}  # have a second entry
@@ -117,8 +118,12 @@ class Maker:
             self.start(), functions, [*ODD_CALLEES.split("\n"), *self.tables, *self.data()], self.fpu, self.fr
         )
 
+    def modes(self) -> list[str]:
+        """Return what the assembler is told first."""
+        return [".set noreorder", ".set noat", ".set nomacro", *([".set dspr2"] if self.dsp else [])]
+
     def start(self) -> list[str]:
-        lines = [".set noreorder", ".set noat", ".set nomacro", ".text", ".globl __start", "__start:"]
+        lines = [*self.modes(), ".text", ".globl __start", "__start:"]
         for run in range(RUNS):
             lines += [*self.begins(run, "stack_end - 64"), f"jal {self.names[run % len(self.names)]}", "nop"]
             lines += self.ends(run)
@@ -130,6 +135,9 @@ class Maker:
         """Return how registers get what a run begins with."""
         lines = ["lui $27, %hi(states)", f"addiu $27, $27, %lo(states) + {run * 4 * STATE_WORDS}"]
         lines += [f"lw $26, {4 * HI}($27)", "mthi $26", f"lw $26, {4 * LO}($27)", "mtlo $26"]
+        if self.dsp:
+            lines += [f"lw $26, {4 * HI1}($27)", "mthi $26, $ac1", f"lw $26, {4 * LO1}($27)", "mtlo $26, $ac1"]
+            lines += [f"lw $26, {4 * DSPCTL}($27)", "wrdsp $26, 63"]
         lines += [f"ldc1 {name}, {place}($27)" for name, place in self._doubles()]
         lines += [f"lw $26, {4 * FCSR}($27)", "ctc1 $26, $31"]
         lines += [f"lw ${number}, {4 * number}($27)" for number in _REGISTERS if number not in (_GP, _SP)]
@@ -140,6 +148,9 @@ class Maker:
         lines = ["lui $27, %hi(results)", f"addiu $27, $27, %lo(results) + {run * 4 * STATE_WORDS}"]
         lines += [f"sw ${number}, {4 * number}($27)" for number in _REGISTERS]
         lines += ["mflo $26", f"sw $26, {4 * LO}($27)", "mfhi $26", f"sw $26, {4 * HI}($27)"]
+        if self.dsp:
+            lines += ["mflo $26, $ac1", f"sw $26, {4 * LO1}($27)", "mfhi $26, $ac1", f"sw $26, {4 * HI1}($27)"]
+            lines += ["rddsp $26, 63", f"sw $26, {4 * DSPCTL}($27)"]
         lines += [f"sdc1 {name}, {place}($27)" for name, place in self._doubles()]
         return [*lines, "cfc1 $26, $31", f"sw $26, {4 * FCSR}($27)"]
 
@@ -177,7 +188,7 @@ def place_of(offset: int) -> str:
 
 def register_after(run: int, word: int) -> str:
     """Return the name of the register that a word of the state after a run is of."""
-    names = {LO: "lo", HI: "hi", FCSR: "fcsr"}
+    names = {LO: "lo", HI: "hi", FCSR: "fcsr", DSPCTL: "dspctl", LO1: "lo1", HI1: "hi1"}
     return f"{names.get(word, f'f{(word - FPU) // 2}' if word >= FPU else f'${word}')} after run {run}"
 
 

@@ -15,7 +15,7 @@ class Rows(Single):
     """Makes these parts for one function."""
 
     def __init__(self, maker: Maker) -> None:
-        super().__init__(maker.random, maker.fpu)
+        super().__init__(maker.random, maker.fpu, maker.dsp)
         self.maker = maker
         self.kept = list(KEPT)  # those that no loop around uses
 

@@ -1,6 +1,7 @@
 """Single random instructions for functions of random control flow (flow_parts.py).
 
-Leaves: assembly that changes free registers, HI:LO, the FPU and words of the stack, and never ends a program.
+Leaves: assembly that changes free registers, HI:LO, the FPU, the DSP module's registers and words of the stack, and
+never ends a program.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ _UNSIGNED = ("andi", "ori", "xori")
 _SHIFTS = ("sll", "srl", "sra", "rotr")
 _TWO = "clz clo seb seh wsbh".split()
 _HI_LO = "mult multu madd maddu msub msubu div divu".split()
+_DSP_THREE = "addq_s.ph subu_s.qb addsc addwc mulq_rs.ph shllv_s.w pick.qb precrq_rs.ph.w cmpgu.lt.qb".split()
+_DSP_SUMS = "madd multu dpa.w.ph dpaq_s.w.ph dpsq_sa.l.w maq_sa.w.phl mulsaq_s.w.ph".split()
+_DSP_EXTRACTIONS = "extr_rs.w extr_s.h extp extpdp".split()
+_DSP_CONDITIONS = "cmpu.eq.qb cmp.lt.ph".split()
 _BRANCHES = "beq bne blez bgtz bltz bgez".split()
 _CONVERSIONS = "cvt.s.d cvt.d.s cvt.w.s cvt.w.d cvt.s.w cvt.d.w trunc.w.s trunc.w.d".split()
 _CONDITIONS = "un eq ueq olt ult ole lt le nge ngt".split()
@@ -28,9 +33,9 @@ _CONDITIONS = "un eq ueq olt ult ole lt le nge ngt".split()
 class Single:
     """Makes instructions of a seed's choice."""
 
-    def __init__(self, random: Random, fpu: bool) -> None:
+    def __init__(self, random: Random, fpu: bool, dsp: bool) -> None:
         self.random = random
-        self.fpu = fpu
+        self.fpu, self.dsp = fpu, dsp
         self.guarded: set[str] = set()  # registers that nothing here may write
 
     def chance(self, share: float) -> bool:
@@ -54,6 +59,8 @@ class Single:
 
     def operation(self) -> str:
         """Return one instruction that computes with registers."""
+        if self.dsp and self.chance(0.15):
+            return self.dsp_operation()
         kind = self.random.random()
         if kind < 0.4:
             return f"{self.random.choice(_THREE)} {self.target()}, {self.source()}, {self.source()}"
@@ -73,6 +80,24 @@ class Single:
             name = self.random.choice(_HI_LO)
             return f"{name} {'$0, ' if name.startswith('div') else ''}{self.source()}, {self.source()}"
         return f"lui {self.target()}, {self.random.getrandbits(16)}"
+
+    def dsp_operation(self) -> str:
+        """Return one instruction of the DSP module; of accumulators ac1 is the one that programs show."""
+        target, a, b = self.target(("$0",)), self.source(), self.source()
+        number, kind = self.random.randrange(32), self.random.random()
+        if kind < 0.3:
+            return f"{self.random.choice(_DSP_THREE)} {target}, {a}, {b}"
+        if kind < 0.6:
+            return f"{self.random.choice(_DSP_SUMS)} $ac{self.random.choice((0, 1, 1))}, {a}, {b}"
+        if kind < 0.7:
+            return f"{self.random.choice(_DSP_EXTRACTIONS)} {target}, $ac1, {number}"
+        if kind < 0.8:
+            return f"{self.random.choice(_DSP_CONDITIONS)} {a}, {b}"
+        if kind < 0.85:
+            return f"{self.random.choice(('mthlip', 'mthi', 'mtlo'))} {a}, $ac1"
+        if kind < 0.9:
+            return f"{self.random.choice(('mfhi', 'mflo'))} {target}, $ac1"
+        return f"wrdsp {a}, {1 + 2 * number}" if kind < 0.95 else f"rddsp {target}, {1 + 2 * number}"
 
     def _immediate(self) -> str:
         if self.chance(0.3):
@@ -97,6 +122,8 @@ class Single:
 
     def compare(self) -> str:
         """Return a conditional branch without its target."""
+        if self.dsp and self.chance(0.15):
+            return "bposge32 "
         name, likely = self.random.choice(_BRANCHES), "l" if self.chance(0.2) else ""
         if name in ("beq", "bne"):
             return f"{name}{likely} {self.source()}, {self.source() if self.chance(0.6) else '$0'}, "

@@ -42,6 +42,11 @@ class Mode:
         """Its sign in struct's formats."""
         return ">" if self.byte_order == "big" else "<"
 
+    @property
+    def has_dsp(self) -> bool:
+        """Whether the judges have the DSP module: no CPU has it and IEEE 754-2008 NaNs."""
+        return not self.nan2008
+
     def __str__(self) -> str:
         return f"{self.byte_order} FR={self.fr}{' nan2008' if self.nan2008 else ''}"
 
@@ -78,6 +83,7 @@ def link(folder: Path, mode: Mode, cases: list[Case], window: int = WINDOW, writ
     output = folder / ("writable" if writable else "guest")
     section = f"-Wl,--section-start=.window={window - WINDOW_OFFSET:#x}"
     words = [compiler, *_LINKED, section, "-mfp64" if mode.fr else "-mfp32", *(["-mnan=2008"] if mode.nan2008 else [])]
+    words += ["-DHAS_DSP"] if mode.has_dsp else []
     words += [*map(str, (GUESTS / "fuzz.c", GUESTS / "fuzz.S", folder / "cases.s")), "-o", str(output)]
     result = subprocess.run(words, capture_output=True, text=True, check=False)
     if result.returncode:
@@ -106,7 +112,7 @@ def run_tier(host: Path, guest: Path, tier: tuple[str, ...], states: bytes) -> b
 def run_qemu(mode: Mode, guest: Path, states: bytes) -> bytes:
     """Run the guest under qemu-user."""
     qemu = need("qemu-mips" if mode.byte_order == "big" else "qemu-mipsel", "qemu-user")
-    return run_command([qemu, "-cpu", "P5600" if mode.nan2008 else "24Kf", str(guest)], states)
+    return run_command([qemu, "-cpu", "74Kf" if mode.has_dsp else "P5600", str(guest)], states)
 
 
 def culprit(execute: Callable[[bytes], bytes], states: bytes) -> bytes:

@@ -260,7 +260,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size_bytes)
         GPR(&state, n) = register_value(registers[n], GPR(&state, n - 1));
     for (int n = 0; n < 32; n++)
         state.fpr[n].bits = (uint64_t)register_value(floats[n & 7], (uint32_t)n) << 32 | register_value(floats[n & 3], 5);
-    state.hilo = state.fpr[3].bits;
+    for (int i = 0; i < 4; i++)
+        state.hilo[i] = state.fpr[3 + i].bits;
+    state.dsp_control.value = (uint32_t)state.fpr[7].bits;
     reset_signals(bytes[2]);
     put_code(bytes + HEAD, size_bytes - HEAD);
     jumps = 0;

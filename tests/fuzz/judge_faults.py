@@ -8,11 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mipsrec.isa import decode
+from mipsrec.isa import ROWS, decode
 from mipsrec.isa.effects import is_reserved
+from tests.fuzz.maker import is_dsp
 from tests.support.guest_cpu import Cpu
 
 FLUSH = 1 << 24
+_DSP_FUNCTIONS = (0x0A, 0x0C, 0x10, 0x11, 0x12, 0x13, 0x18, 0x31, 0x38)
+_DSP_RESULT_IN_RT = (0x0C, 0x31, 0x38)
+_OPERATION = 0xFC0007FF
+_DSP_OPERATIONS = {row.value & _OPERATION for row in ROWS if is_dsp(row) and row.value >> 26 == 0x1F}
 NAN2008 = 0xC0000  # NAN2008 and ABS2008
 
 
@@ -68,6 +73,20 @@ def _uses_hilo(word: int) -> bool:
     return move or (word >> 26 == 0x1C and word & 63 in (0x00, 0x01, 0x04, 0x05))
 
 
+def _dsp_result_in_zero(word: int) -> bool:
+    if word >> 26 != 0x1F:
+        return False
+    return _field(word, 16 if word & 63 in _DSP_RESULT_IN_RT else 11) == 0 and word & 63 in _DSP_FUNCTIONS
+
+
+def _dsp_fields_set(word: int) -> bool:
+    return word & _OPERATION in _DSP_OPERATIONS and decode(word) is None and not _dsp_result_in_zero(word)
+
+
+def _beyond_register(word: int, cpu: Cpu) -> bool:
+    return (cpu.dsp_control & 31) + (cpu.dsp_control >> 7 & 63) > 32
+
+
 def _to_no_register(word: int) -> bool:
     return (word >> 26, word & 63) in ((0x1F, 0x20), (0, 0x10), (0, 0x12)) and _field(word, 11) == 0
 
@@ -96,10 +115,14 @@ FAULTS = (
           lambda word: is_float(word, *range(28, 32)) or (is_float(word, *range(48, 64)) and word & 64 != 0)),
     Fault("function 5 of SPECIAL calls a boot monitor on qemu", lambda word: word >> 26 == 0 and word & 63 == 5),
     Fault("reserved forms of bshfl and of mfhi and mflo do nothing on qemu when rd is 0", _to_no_register),
-    Fault("the DSP extension's instructions with rd 0 do nothing on qemu",
-          lambda word: word >> 26 == 0x1F and word & 63 in range(0x0A, 0x3A) and _field(word, 11) == 0),
-    Fault("lwx, lhx and lbux are of the DSP module, which the CPUs of both judges lack",
-          lambda word: word & 0xFC00003F == 0x7C00000A and _field(word, 6) in (0, 4, 6) and _field(word, 11) != 0),
+    Fault("instructions of the DSP module whose result is in register 0 set flags by the manual (volume IV-e); on "
+          "qemu they do nothing: gen_mipsdsp_arith and others return at once", _dsp_result_in_zero),
+    Fault("balign of 2 bytes is unpredictable (volume IV-e): it shifts here, and does nothing on qemu",
+          lambda word: word & 0xFC00FFFF == 0x7C001431),
+    Fault("fields of DSP instructions that must be 0 (volume IV-e): other words are reserved here; qemu does not "
+          "look at the fields: decode_opc_special3_legacy", _dsp_fields_set),
+    Fault("insv of bits beyond 31 is unpredictable (volume IV-e), and does nothing here; qemu's helper_insv takes 33",
+          lambda word: word & 0xFC00FFFF == 0x7C00000C, _beyond_register),
     Fault("bits 10 to 6 of moves of HI and LO, and of what adds to them, must be 0: SmartMIPS has instructions there; "
           "qemu does not look at them",
           lambda word: _uses_hilo(word) and _field(word, 6) != 0 and not _to_no_register(word)),

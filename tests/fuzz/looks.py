@@ -119,7 +119,7 @@ class Subject:
             for name, tier in BASELINE.items():
                 self.compare(name, [self.host, *tier], mode)
         if self.trial.program.in_qemu:
-            self.compare("qemu-user", [need(QEMU[self.order], "qemu-user")], FAULTS)
+            self.compare("qemu-user", [need(QEMU[self.order], "qemu-user"), "-cpu", "74Kf"], FAULTS)
 
     def with_pc_of_branch(self, note: Note) -> Note:
         """Return a note with the pc of the branch, where qemu gives that of its slot: swl or swr that faults."""

@@ -93,7 +93,7 @@ class LookMaker(Maker):
 
     def start(self) -> list[str]:
         """Return the driver: it runs all functions, many times where signals come at random times."""
-        lines = [".set noreorder", ".set noat", ".set nomacro", '.section .driver, "ax", @progbits']
+        lines = [*self.modes(), '.section .driver, "ax", @progbits']
         lines += [".word throw, ends_run", ".globl __start", ".type __start, @function", "__start:"]
         lines += ["lw $16, 0($29)", *store("$16", "mode")]
         lines += ["beq $16, $0, again", "nop", "jal sets_up", "nop", "again: jal fills_memory", "nop"]

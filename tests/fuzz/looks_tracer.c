@@ -26,8 +26,8 @@ static void record(struct step *step, const struct mr_state *s, uint32_t pc)
     step->pc = pc;
     for (int i = 0; i < 32; i++)
         step->registers[i] = GPR(s, i);
-    step->registers[32] = (uint32_t)s->hilo;
-    step->registers[33] = (uint32_t)(s->hilo >> 32);
+    step->registers[32] = (uint32_t)s->hilo[0];
+    step->registers[33] = (uint32_t)(s->hilo[0] >> 32);
 }
 
 static uint32_t after_exception(struct mr_state *s, const struct tracing *how, bool *ends)

@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
+from mipsrec.architecture import DSP, DSP2
 from mipsrec.isa import ROWS, Flow, Row, decode
-from mipsrec.isa.effects import is_reserved, masks
+from mipsrec.isa.effects import effects, is_reserved, masks
 from tests.fuzz import random_words
 
 HOMES = (1, 26, 27, 28)
@@ -43,27 +44,21 @@ def is_access(row: Row) -> bool:
     return row.assembly.endswith("mem")
 
 
-def _touches_hilo(row: Row) -> bool:
-    return row.name in (
-        "mfhi",
-        "mflo",
-        "mthi",
-        "mtlo",
-        "mult",
-        "multu",
-        "div",
-        "divu",
-        "madd",
-        "maddu",
-        "msub",
-        "msubu",
-    )
+def is_dsp(row: Row) -> bool:
+    """Return whether the row is of the DSP module."""
+    return row.module in (DSP, DSP2)
+
+
+def _touches_accumulators(row: Row) -> bool:
+    does = effects(row)
+    return any(use.kind == "hilo" for use in (*does.reads, *does.writes))
 
 
 GROUPS: dict[str, list[Row]] = {
     "all": PLAIN,
-    "integer": [row for row in PLAIN if not is_float(row) and not is_access(row)],
-    "hilo": [row for row in PLAIN if _touches_hilo(row)],
+    "integer": [row for row in PLAIN if not is_float(row) and not is_access(row) and not is_dsp(row)],
+    "hilo": [row for row in PLAIN if _touches_accumulators(row)],
+    "dsp": [row for row in PLAIN if is_dsp(row)],
     "memory": [row for row in PLAIN if is_access(row)],
     "float": [row for row in PLAIN if is_float(row)],
     "unaligned": [row for row in PLAIN if row.name in ("lwl", "lwr", "swl", "swr")],
@@ -96,8 +91,8 @@ class Case:
 class Maker:
     """One case under construction."""
 
-    def __init__(self, random: Random, fr: int, start: int) -> None:
-        self.random, self.fr = random, fr
+    def __init__(self, random: Random, fr: int, start: int, has_dsp: bool = True) -> None:
+        self.random, self.fr, self.has_dsp = random, fr, has_dsp
         self.case = Case(start, random.choice(HOMES))
         self.pool = [random.randrange(32) for _ in range(random.choice((2, 3, 4, 6)))]
         step = 1 if fr or random.random() < 0.03 else 2
@@ -203,7 +198,10 @@ class Maker:
         return self.random.choice(near)
 
     def plain(self, rows: list[Row] | None = None) -> int:
-        return self.word(self.random.choice(PLAIN if rows is None else rows))
+        while True:
+            row = self.random.choice(PLAIN if rows is None else rows)
+            if self.has_dsp or not is_dsp(row):
+                return self.word(row)
 
     def emit(self, word: int, certain: bool = True) -> int:
         """Append a word and return its index; no register that it writes is reserved later."""

@@ -234,6 +234,8 @@ def encode(random: Random, pattern: list[str], **fields: int) -> int:
 
 _INTEGERS = (0, 1, 2, 3, 31, 32, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000, 0x80000001,
              0xFFFFFFFE, 0xFFFFFFFF)  # fmt: skip
+_HALVES = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x100, 0x4000, 0x7F7F, 0x7F80, 0x7F81, 0x7FFF, 0x8000, 0x8001, 0xFF80, 0xFFFF)
+_BYTES = (0, 1, 2, 0x40, 0x7F, 0x80, 0x81, 0xFE, 0xFF)
 _SINGLES = (0x0, 0x1, 0x7FFFFF, 0x800000, 0x800001, 0x34000000, 0x3F000000, 0x3F7FFFFF, 0x3F800000, 0x3F800001,
             0x3FC00000, 0x40200000, 0x4AFFFFFF, 0x4B000000, 0x4EFFFFFF, 0x4F000000, 0x5EFFFFFF, 0x5F000000, 0x7F7FFFFF,
             0x7F800000, 0x7F800001, 0x7FBFFFFF, 0x7FC00000, 0x7FFFFFFF)  # fmt: skip
@@ -248,7 +250,30 @@ def integer(random: Random) -> int:
     """Return a 32-bit value: often one at an edge."""
     if random.random() < 0.6:
         return random.choice(_INTEGERS)
+    if random.random() < 0.4:
+        return packed(random)
     return random.getrandbits(32) >> random.choice((0, 0, 0, 8, 16, 24))
+
+
+def accumulator(random: Random) -> tuple[int, int]:
+    """Return the halves of an accumulator: often those of a word with its sign."""
+    low = integer(random)
+    return (low >> 31) * 0xFFFFFFFF if random.random() < 0.4 else integer(random), low
+
+
+def packed(random: Random) -> int:
+    """Return two fractions or four, which are often at an edge."""
+    if random.random() < 0.5:
+        return random.choice(_HALVES) << 16 | random.choice(_HALVES)
+    return int.from_bytes([random.choice(_BYTES) for _ in range(4)], "big")
+
+
+def dsp_control(random: Random) -> int:
+    """Return a DSPControl: any pos, scount and flags, of which few are set."""
+    flags = random.getrandbits(12) & random.getrandbits(12) & (random.getrandbits(12) | 0xF00)
+    pos = random.choice((0, 16, 31, 32, 33, 63, random.getrandbits(6)))
+    scount = random.choice((0, 1, 8, 32, 33, 63, random.getrandbits(6)))
+    return flags << 16 | random.getrandbits(2) << 13 | scount << 7 | pos
 
 
 def single(random: Random) -> int:
@@ -279,6 +304,7 @@ def float_bits(random: Random) -> int:
 
 _CLASSES = (0x00, 0x00, 0x00, 0x00, 0x01, 0x11, 0x11, 0x11, 0x13, 0x13, 0x1C, 0x1C, 0x1F, 0x1F)
 _CONTROL = (0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x14, 0x15, 0x16, 0x17)
+_DSP_FUNCTIONS = (0x0A, 0x0C, 0x10, 0x10, 0x11, 0x11, 0x12, 0x12, 0x13, 0x13, 0x18, 0x30, 0x30, 0x31, 0x38, 0x38)
 _PRIVILEGED = (0x10, 0x2F)
 BASE, INDEX = 16, 17
 
@@ -291,23 +317,28 @@ def any_word(random: Random) -> int | None:
     opcode = random.choice((*_CLASSES, random.randrange(64)))
     word = opcode << 26 | random.getrandbits(26)
     low, rs, rt = word & 63, word >> 21 & 31, word >> 16 & 31
-    if opcode in (0x1C, 0x1F) and random.random() < 0.6:
+    if opcode in (0x1C, 0x1F) and random.random() < (0.6 if opcode == 0x1C else 0.35):
         low = random.choice((0x00, 0x01, 0x02, 0x04, 0x05, 0x20, 0x21, 0x3B))
         word = word & ~63 | low
+    elif opcode == 0x1F and random.random() < 0.7:
+        low = random.choice(_DSP_FUNCTIONS)
+        word = word & ~63 | low
+        for field in random.sample((21, 16, 13, 11), random.choice((0, 1, 2))):
+            word &= ~(7 << field if field == 13 else 31 << field)
     if opcode == 0x11 and random.random() < 0.7:
         rs = random.choice((0, 2, 3, 4, 6, 7, 16, 17, 20, 21))
         word = word & ~(31 << 21) | rs << 21
     if (
         opcode in _CONTROL + _PRIVILEGED
         or (opcode == 0x00 and low in (0x08, 0x09))
-        or (opcode == 0x01 and (rt & 0x0C == 0 or rt == 0x1F))
+        or (opcode == 0x01 and (rt & 0x0C == 0 or rt in (0x1C, 0x1F)))
         or (opcode == 0x11 and rs == 0x08)
         or (opcode == 0x1F and low == 0x3B and word >> 11 & 31 in (0, 2, 3, 29))
     ):
         return None
     if opcode == 0x11 and rs in (2, 6):
         return word | 31 << 11
-    if opcode == 0x13 and low < 32:
+    if (opcode == 0x13 and low < 32) or (opcode == 0x1F and low == 0x0A):
         return word & ~(0x3FF << 16) | BASE << 21 | INDEX << 16
     if opcode >= 0x20:
         return word & ~0x3E0FFFF | BASE << 21

@@ -23,7 +23,7 @@ from tests.support.guest_cpu import Cpu
 SIGILL, SIGTRAP, SIGFPE, SIGBUS, SIGSEGV = 4, 5, 8, 10, 11
 _ENABLES, _UNIMPLEMENTED = 0xF80, 0x20000
 _KERNEL, _MISALIGNED, _BEYOND = 0x80, 1, 2  # si_codes
-_REGISTERS = ("gpr", "fpr", "hi", "lo", "fcsr")
+_REGISTERS = ("gpr", "fpr", "hi", "lo", "dspctl", "fcsr")
 _ALL = ("",)
 _WITH_CODE = (0x0D, 0x30, 0x31, 0x32, 0x33, 0x34, 0x36)  # break, and traps that compare registers
 _FRAME = (29, 30)  # sp, fp
@@ -65,6 +65,8 @@ class View:
         """Return the state before for judge_faults.py, which knows no memory."""
         before = self.before
         cpu = Cpu(gpr=before.gpr[:], hilo=before.hi << 32 | before.lo, fpr=before.fpr[:], fr=self.mode.fr)
+        cpu.accumulators = [high << 32 | low for high, low in zip(before.dsp[:6:2], before.dsp[1:6:2])]
+        cpu.dsp_control = before.dsp[6]
         cpu.fcsr = before.fcsr | (0xC0000 if self.mode.nan2008 else 0)
         return cpu
 
@@ -300,7 +302,7 @@ REASONS: tuple[Reason, ...] = (
            _default_nan),
     Reason("codes 6 and 7 of traps and breaks make SIGFPE (do_trap_or_bp); qemu 7 stores a code and then raises the "
            "exception with 0 for it: gen_trap, generate_exception_break in translate.c", ("qemu",), _lost_code),
-    Reason("opcode 0x1e is MDMX's, which a 24Kf has not: it is reserved (volume I-A, opcode tables); qemu 7 does "
+    Reason("opcode 0x1e is MDMX's, which a 74Kf has not: it is reserved (volume I-A, opcode tables); qemu 7 does "
            "nothing: OPC_MDMX in decode_opc_legacy", ("qemu",), _mdmx),
     Reason("bits 10 to 6 of mult and multu must be 0 (volume II-A), and other words are reserved; qemu 7 does not look "
            "at them: decode_opc_special_legacy", ("qemu",), _multiply_field),

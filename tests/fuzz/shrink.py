@@ -13,22 +13,23 @@ from pathlib import Path
 
 from mipsrec.isa import Flow, decode
 from mipsrec.isa.disassembly import disassemble
-from mipsrec.isa.effects import FCC_BIT, FPR_BIT, HILO_BIT, masks
+from mipsrec.isa.effects import ACCUMULATOR_BITS, ALL_BITS, DSP_BIT, FCC_BIT, FPR_BIT, HILO_BIT, masks
 from mipsrec.state import GPR_NAMES
 from tests.fuzz.batch import Failure, execute
 from tests.fuzz.guest import CASES
 from tests.fuzz.maker import Case
 from tests.fuzz.reasons import View, unexplained
-from tests.fuzz.states import WINDOW, Outcome, unpack
+from tests.fuzz.states import DSP_AT, DSP_NAMES, FLOATS_AT, NUMBER_AT, WINDOW, WINDOW_AT, Outcome, unpack
 from tests.fuzz.unicorn_guest import UNSEEN
 from tests.support.guest_cpu import CODE, DATA
 from tests.support.vectors import DATA as VECTOR_DATA
 
 _WINDOW_BYTES = 256
 _REGISTERS = re.compile(rf"(?<![$\w])({'|'.join(GPR_NAMES)})\b")
+_DSP_BITS = (*(bit for bit in ACCUMULATOR_BITS[1:] for _ in range(2)), 1 << DSP_BIT)
+"""The bits of the registers of DSP_NAMES."""
 _TARGET = re.compile(r"0x[0-9a-f]+$")
 _SIGNAL_NAMES = {4: "reserved", 5: "trap", 8: "fpe", 10: "address", 11: "address"}
-_FLOATS_AT, _WINDOW_AT = 160, 416
 
 
 class Shrinker:
@@ -40,7 +41,7 @@ class Shrinker:
     def results(self, failure: Failure) -> dict[str, Outcome]:
         """Return how each executor ends the case; raises OSError and others when one cannot."""
         state = bytearray(failure.state)
-        struct.pack_into(f"{failure.mode.order}I", state, 140, 0)
+        struct.pack_into(f"{failure.mode.order}I", state, NUMBER_AT, 0)
         outputs = execute(self._folder, self._host, failure.mode, [failure.case], bytes(state))
         return {name: unpack(output, failure.mode.order) for name, output in outputs.items()}
 
@@ -72,11 +73,12 @@ class Shrinker:
         candidate = dataclasses.replace(failure, case=dataclasses.replace(failure.case, words=words, jumps={}))
         if not any(map(_jumps, words)) and self._still_fails(candidate):
             failure = candidate
-        candidate = dataclasses.replace(failure, state=failure.state[:_WINDOW_AT] + VECTOR_DATA)
+        candidate = dataclasses.replace(failure, state=failure.state[:WINDOW_AT] + VECTOR_DATA)
         if self._still_fails(candidate):
             failure = candidate
-        for at in (*range(_FLOATS_AT, _WINDOW_AT, 8), *range(4, 128, 4)):
-            size = 8 if at >= _FLOATS_AT else 4
+        dsp = range(DSP_AT, DSP_AT + 4 * len(DSP_NAMES), 4)
+        for at in (*range(FLOATS_AT, WINDOW_AT, 8), *dsp, *range(4, 128, 4)):
+            size = 8 if at >= FLOATS_AT else 4
             plain = failure.state[:at] + bytes(size) + failure.state[at + size :]
             if not _is_read(failure, at) or plain == failure.state:
                 continue
@@ -109,13 +111,15 @@ def _read_mask(failure: Failure) -> int:
     mask = 0
     for word in failure.case.words:
         instruction = decode(word)
-        mask |= masks(instruction, failure.mode.fr)[0] if instruction is not None else (1 << 73) - 1
+        mask |= masks(instruction, failure.mode.fr)[0] if instruction is not None else ALL_BITS
     return mask
 
 
 def _is_read(failure: Failure, at: int) -> bool:
-    number = FPR_BIT + (at - _FLOATS_AT) // 8 if at >= _FLOATS_AT else at // 4
-    bits = 3 if at >= _FLOATS_AT and not failure.mode.fr else 1
+    if DSP_AT <= at < FLOATS_AT:
+        return bool(_read_mask(failure) & _DSP_BITS[(at - DSP_AT) // 4])
+    number = FPR_BIT + (at - FLOATS_AT) // 8 if at >= FLOATS_AT else at // 4
+    bits = 3 if at >= FLOATS_AT and not failure.mode.fr else 1
     return bool(_read_mask(failure) >> number & bits)
 
 
@@ -142,6 +146,7 @@ def vector_line(failure: Failure, after: Outcome) -> str:
             inputs.append(f"{GPR_NAMES[number]}={_address(case, before.gpr[number])}")
     if mask >> HILO_BIT & 1:
         inputs += [f"hi={before.hi:x}", f"lo={before.lo:x}"]
+    inputs += [f"{name}={value:x}" for name, value, bit in zip(DSP_NAMES, before.dsp, _DSP_BITS) if mask & bit]
     for number in range(32):
         if mask >> FPR_BIT + number & 1 or (not mode.fr and number % 2 == 0 and mask >> FPR_BIT + number & 3):
             inputs.append(f"d{number}={before.fpr[number]:x}")
@@ -165,6 +170,7 @@ def _outputs(failure: Failure, before: Outcome, after: Outcome) -> list[str]:
     found += [
         f"{name}={getattr(after, name):x}" for name in ("hi", "lo") if getattr(after, name) != getattr(before, name)
     ]
+    found += [f"{name}={b:x}" for name, a, b in zip(DSP_NAMES, before.dsp, after.dsp) if a != b]
     for number in range(32):
         if after.fpr[number] != before.fpr[number]:
             found.append(f"d{number}={after.fpr[number]:x}")

@@ -15,9 +15,10 @@ from tests.fuzz.maker import NO_SUCH_CALL, WINDOW_MIDDLE, Case
 WINDOW = 0x600F80
 """Guest address of the memory that cases use; see guests/fuzz.S."""
 
-_FORMAT = "32I8I32Q256s"
+_FORMAT = "32I8I7I4x32Q256s"
 STATE_BYTES = struct.calcsize(f"<{_FORMAT}")
-_NUMBER_AT, _FLOATS_AT = 140, 160
+NUMBER_AT, SIGNAL_AT, DSP_AT, FLOATS_AT, WINDOW_AT = 140, 144, 160, 192, 448
+DSP_NAMES = ("hi1", "lo1", "hi2", "lo2", "hi3", "lo3", "dspctl")
 _FLUSH = 1 << 24
 _POOL = 400
 
@@ -35,15 +36,20 @@ class Outcome:
     code: int
     pc: int
     address: int
+    dsp: list[int]
+    """Registers by DSP_NAMES; 0 where the judges have none."""
     fpr: list[int]
     window: bytes
 
     def differences(self, other: Outcome) -> dict[str, tuple[int, int]]:
-        """Return what differs by name: gpr4, hi, lo, fcsr, signal, code, pc, address, fpr3, window7f."""
+        """Return what differs by name: gpr4, hi, lo1, dspctl, fcsr, signal, code, pc, address, fpr3, window7f."""
         found = {}
         for name in ("hi", "lo", "fcsr", "number", "signal", "code", "pc", "address"):
             if getattr(self, name) != getattr(other, name):
                 found[name] = (getattr(self, name), getattr(other, name))
+        for name, a, b in zip(DSP_NAMES, self.dsp, other.dsp):
+            if a != b:
+                found[name] = (a, b)
         for name in ("gpr", "fpr", "window"):
             for number, (a, b) in enumerate(zip(getattr(self, name), getattr(other, name))):
                 if a != b:
@@ -54,13 +60,13 @@ class Outcome:
 def unpack(record: bytes, order: str) -> Outcome:
     """Return one state of `order` ("<" or ">")."""
     values = struct.unpack(order + _FORMAT, record)
-    return Outcome(list(values[:32]), *values[32:40], fpr=list(values[40:72]), window=values[72])
+    return Outcome(list(values[:32]), *values[32:40], list(values[40:47]), list(values[47:79]), values[79])
 
 
 class States:
     """Draws states for cases; their parts come from pools, which are made once."""
 
-    def __init__(self, random: Random, order: str, fr: int) -> None:
+    def __init__(self, random: Random, order: str, fr: int, has_dsp: bool) -> None:
         self._random, self._order = random, order
         self._gprs = [[random_words.integer(random) for _ in range(32)] for _ in range(_POOL)]
         self._specials = [self._special(random) for _ in range(_POOL)]
@@ -68,7 +74,13 @@ class States:
             struct.pack(f"{order}32Q", *(random_words.float_bits(random) if fr or n % 2 == 0 else 0 for n in range(32)))
             for _ in range(_POOL)
         ]
+        self._dsp = [self._dsp_registers(random) if has_dsp else [0] * len(DSP_NAMES) for _ in range(_POOL)]
         self._windows = [random.randbytes(256) for _ in range(_POOL)]
+
+    @staticmethod
+    def _dsp_registers(random: Random) -> list[int]:
+        halves = [half for _ in range(3) for half in random_words.accumulator(random)]
+        return [*halves, random_words.dsp_control(random)]
 
     @staticmethod
     def _special(random: Random) -> tuple[int, int, int]:
@@ -79,7 +91,7 @@ class States:
             fcsr |= random.getrandbits(5) << 7  # enables
         if random.random() < 0.1:
             fcsr |= _FLUSH
-        return random_words.integer(random), random_words.integer(random), fcsr
+        return *random_words.accumulator(random), fcsr
 
     def draw(self, case: Case, number: int) -> bytes:
         """Return a state for a case, which has a number in the guest."""
@@ -98,4 +110,5 @@ class States:
         gpr[case.home] = case.start
         gpr[0] = 0
         head = struct.pack(f"{self._order}40I", *gpr, *random.choice(self._specials), number, 0, 0, 0, 0)
-        return b"".join((head, random.choice(self._floats), random.choice(self._windows)))
+        dsp = struct.pack(f"{self._order}7I4x", *random.choice(self._dsp))
+        return b"".join((head, dsp, random.choice(self._floats), random.choice(self._windows)))

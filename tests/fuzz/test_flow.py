@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz.flow import WAYS, End, Judge, Trial, try_seed
-from tests.fuzz.flow_maker import RUNS, place_of
+from tests.fuzz.flow_maker import RUNS, STATE_WORDS, place_of
 
 SEEDS = (1, 2, 3, 2015)
 """Of 1, f2 calls itself by a pointer, and a register set before was lost; 2015 jumps to an odd address."""
@@ -20,14 +20,14 @@ def test_sample(host: Path, tmp_path: Path, seed: int) -> None:
 
 
 def test_differences() -> None:
-    output = bytes(400 * RUNS + 4096)
+    output = bytes(4 * STATE_WORDS * RUNS + 4096)
     assert End(0, output).difference(End(0, output)) == ""
     assert End(-11, b"").difference(End(0, output)) == f"ends with -11, 0 bytes, not 0, {len(output)} bytes"
     assert End(0, b"\1" + output[1:]).difference(End(0, output)).startswith("$0 after run 0: 01000000, not 00000000")
-    assert [place_of(400 + 4 * word) for word in (31, 32, 34, 38)] == [
+    assert [place_of(4 * STATE_WORDS + 4 * word) for word in (31, 32, 34, 38)] == [
         f"{name} after run 1" for name in ("$31", "lo", "fcsr", "f1")
     ]
-    assert place_of(400 * RUNS + 8) == "arena + 0x8"
+    assert place_of(4 * STATE_WORDS * RUNS + 8) == "arena + 0x8"
 
 
 def test_made_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from mipsrec.isa import ROWS, decode
 from mipsrec.isa.effects import masks
-from tests.fuzz.batch import OPTS, Tally, listing, make_cases, run_batch, run_cases
+from tests.fuzz.batch import OPTS, Tally, listing, make_cases, run_cases
 from tests.fuzz.cases import chain, constants, kinds_for, make_case, single
 from tests.fuzz.guest import CASES as GUEST_CASES
 from tests.fuzz.guest import MODES
@@ -18,14 +18,17 @@ from tests.fuzz.reasons import REASONS
 from tests.fuzz.states import States
 from tests.support.sampling import ALL
 
-CASES, STATES = 80, 40
+CASES, STATES = 100, 40
 RARE = {
     "function 5": [0x00000005],
     "mfhi": [0x00020010],
     "bshfl": [0x7C0200E0],
     "recip2": [0x4600001C],
     "odd": [0xD5010000],  # ldc1 $f1, 0($t0)
-    "DSP": [0x7C010010],
+    "DSP": [0x7C210010],  # addu.qb $zero, $at, $at
+    "balign": [0x7C451431],  # balign $a1, $v0, 2
+    "insv": [0x7C45000C],  # insv $a1, $v0
+    "DSP fields": [0x7C2240F0],  # dpau.h.qbl, bits 15 to 13 are 2
     "sc": [0xE1090001],  # sc $t1, 1($t0)
     "linked": [0xC1090020, 0xE1090020, 0xE10A0020],  # ll $t1, 32($t0) | sc $t1, 32($t0) | sc $t2, 32($t0)
     "trap code": [0x000001F4],  # teq $zero, $zero, 7
@@ -54,9 +57,12 @@ RARE_2008 = {"causes": [0x4602103F, 0x46202105]}  # c.ngt.s $f2, $f2 | abs.d $f4
 @pytest.fixture(scope="module")
 def tally(host: Path, tmp_path_factory: pytest.TempPathFactory) -> Tally:
     """One batch of each mode, recompiled at one level; each level has both byte orders."""
-    tally = Tally()
+    tally, first_row = Tally(), {True: 0, False: 0}
     for mode, opt in zip(MODES, (*OPTS, *OPTS[1:], OPTS[0])):
-        run_batch(tmp_path_factory.mktemp("fuzz"), host, mode, f"sample {mode}", CASES, STATES, tally, (opt,))
+        random = Random(f"sample {mode}")
+        cases = make_cases(random, mode, CASES, first_row[mode.has_dsp])
+        first_row[mode.has_dsp] += CASES
+        run_cases(tmp_path_factory.mktemp("fuzz"), host, mode, cases, random, STATES, tally, (opt,))
     for mode, opt in zip(MODES[:3], OPTS):
         start, cases = GUEST_CASES, []
         for words in (RARE_2008 if mode.nan2008 else RARE).values():
@@ -103,6 +109,6 @@ def test_cases_repeat() -> None:
     for _ in range(2):
         random = Random("again")
         cases = make_cases(random, MODES[0], 50, 0)
-        states = States(random, MODES[0].order, 0)
+        states = States(random, MODES[0].order, 0, MODES[0].has_dsp)
         drawn.append((cases, [states.draw(case, 0) for case in cases]))
     assert drawn[0] == drawn[1]

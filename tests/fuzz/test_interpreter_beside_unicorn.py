@@ -5,14 +5,17 @@ By default half of the cases; all in `make conformance ARGS=tiers`.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from random import Random
 
 import pytest
 import unicorn.mips_const
 
+from mipsrec.isa import ROWS, Row
 from tests.fuzz import random_words as words
 from tests.fuzz.judge_faults import FAULTS, FLUSH, NAN2008
+from tests.fuzz.maker import BRANCHES, is_dsp
 from tests.fuzz.unicorn_judge import Judge
 from tests.support.guest_cpu import DATA, STOP, Cpu
 from tests.support.interpreter import Interpreter, build
@@ -21,6 +24,7 @@ from tests.support.sampling import ALL
 pytestmark = pytest.mark.sampled
 
 BASE, INDEX = words.BASE, words.INDEX
+DSP_ROWS = [row for row in ROWS if is_dsp(row)]
 SHARE = 1 if ALL else 2
 
 
@@ -38,7 +42,8 @@ def random_cpu(random: Random, fr: int) -> Cpu:
     cpu = Cpu(fr=fr, data=random.randbytes(len(Cpu.data)))
     cpu.gpr[1:] = [words.integer(random) for _ in range(31)]
     cpu.gpr[BASE], cpu.gpr[INDEX] = DATA + 0x80, random.randrange(-0x40, 0x40) & 0xFFFFFFF8
-    cpu.hilo = words.integer(random) << 32 | words.integer(random)
+    cpu.hilo, *cpu.accumulators = (high << 32 | low for high, low in (words.accumulator(random) for _ in range(4)))
+    cpu.dsp_control = words.dsp_control(random)
     cpu.fpr = [words.float_bits(random) if fr or number % 2 == 0 else 0 for number in range(32)]
     cpu.fcc = [random.getrandbits(1) for _ in range(8)]
     cpu.fcsr = random.getrandbits(2) | random.getrandbits(5) << 2  # rounding mode, flags
@@ -62,6 +67,15 @@ def random_code(random: Random, rows: dict[str, list[str]], fr: int) -> list[int
         return [words.encode(random, pattern, **fields)]
     slot = words.encode(random, random.choice(list(words.rows(words.INTEGER).values())))
     return [words.encode(random, pattern, target=3), slot, 0x279C0001, 0, 0x279C0002]  # addiu $gp, $gp, 1 and 2
+
+
+def dsp_code(random: Random, row: Row) -> list[int]:
+    """Return a case of a row of the DSP module; loads have an address, and a branch is as in random_code."""
+    word = row.value | random.getrandbits(32) & ~row.mask
+    if row in BRANCHES:
+        slot = words.encode(random, random.choice(list(words.rows(words.INTEGER).values())))
+        return [word & ~0xFFFF | 3, slot, 0x279C0001, 0, 0x279C0002]
+    return [word & ~(0x3FF << 16) | BASE << 21 | INDEX << 16 if row.assembly.endswith("mem") else word]
 
 
 def compare(
@@ -91,6 +105,13 @@ def test_integer(library: Path, group: str, count: int, big_endian: bool) -> Non
     compare(Interpreter(library, big_endian), Judge(big_endian, 1), cases)
 
 
+@pytest.mark.parametrize("big_endian", [True, False])
+def test_dsp(library: Path, big_endian: bool) -> None:
+    random = Random(f"dsp {big_endian}")
+    codes = [dsp_code(random, row) for row in DSP_ROWS for _ in range(16 // SHARE)]
+    compare(Interpreter(library, big_endian), Judge(big_endian, 1), [(code, random_cpu(random, 1)) for code in codes])
+
+
 @pytest.mark.parametrize("fr", [0, 1])
 def test_float(library: Path, fr: int) -> None:
     random = Random(f"float {fr}")
@@ -105,6 +126,7 @@ def test_float_2008(library: Path) -> None:
     cases = [(random_code(random, rows, 1), random_cpu(random, 1)) for _ in range(2500 // SHARE)]
     for _, cpu in cases:
         cpu.fcsr |= NAN2008
+        cpu.accumulators, cpu.dsp_control = [0] * 3, 0  # which that CPU lacks
     compare(Interpreter(library, True), Judge(True, 1, unicorn.mips_const.UC_CPU_MIPS32_P5600), cases)
 
 
@@ -121,14 +143,24 @@ def test_reserved_words(library: Path) -> None:
     compare(Interpreter(library, True), Judge(True, 1), [([word], cpu) for word, cpu in drawn if word is not None])
 
 
+def _word_of(rows: dict[str, list[str]], fr: int, random: Random) -> int:
+    return random_code(random, rows, fr)[0]
+
+
+def _dsp_word(random: Random) -> int | None:
+    row = random.choice(DSP_ROWS)
+    return None if row in BRANCHES else dsp_code(random, row)[0]
+
+
 def test_faults_of_the_judge(library: Path) -> None:
     """Each of them still is one: some case that it alone covers differs."""
     random, rows = Random("faults"), words.rows(words.FLOAT) | words.rows(words.MEMORY)
     interpreter, judges = Interpreter(library, True), [Judge(True, 0), Judge(True, 1)]
     missing = {fault for fault in FAULTS}
-    for number in range(60000):
+    for number in range(80000):
         fr = number & 1
-        word = random_code(random, rows, fr)[0] if number % 3 else words.any_word(random)
+        draws = (words.any_word, partial(_word_of, rows, fr), _dsp_word)
+        word = draws[number % 3](random)
         cpu = random_cpu(random, fr)
         covering = [] if word is None else [fault for fault in FAULTS if fault.applies(word, cpu)]
         if len(covering) != 1 or covering[0] not in missing:

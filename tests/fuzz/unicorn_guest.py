@@ -1,6 +1,6 @@
 """Runs a guest of cases (guest.py) on unicorn, which is no Linux: system calls and signals are played here.
 
-Enters: the guest's path, the bytes of states. Leaves: the bytes of the states after them. The CPU is a 24Kf, or a P5600
+Enters: the guest's path, the bytes of states. Leaves: the bytes of the states after them. The CPU is a 74Kf, or a P5600
 for IEEE 754-2008 NaNs, in kernel mode, so privileged instructions are not for it. It runs in a process of its own
 (this file as a program), which some guests kill.
 """
@@ -17,7 +17,9 @@ from elftools.elf.constants import P_FLAGS
 from elftools.elf.elffile import ELFFile
 
 from tests.fuzz.guest import Mode, run_command
-from tests.fuzz.unicorn_judge import EXCEPTIONS, STATUS, STATUS_FR
+from tests.fuzz.states import SIGNAL_AT
+from tests.fuzz.unicorn_dsp import STATUS, STATUS_FR, STATUS_MX, DspRegisters
+from tests.fuzz.unicorn_judge import EXCEPTIONS, WITH_DSP
 
 _GPRS = [mips.UC_MIPS_REG_0 + n for n in range(32)]
 _V0, _A0, _A1, _A2, _A3 = _GPRS[2], _GPRS[4], _GPRS[5], _GPRS[6], _GPRS[7]
@@ -43,7 +45,8 @@ class Machine:
             unicorn.UC_ARCH_MIPS,
             unicorn.UC_MODE_MIPS32 | (unicorn.UC_MODE_BIG_ENDIAN if big else unicorn.UC_MODE_LITTLE_ENDIAN),
         )
-        cpu.ctl_set_cpu_model(mips.UC_CPU_MIPS32_P5600 if mode.nan2008 else mips.UC_CPU_MIPS32_24KF)
+        cpu.ctl_set_cpu_model(WITH_DSP if mode.has_dsp else mips.UC_CPU_MIPS32_P5600)
+        self._dsp = DspRegisters(big, WITH_DSP) if mode.has_dsp else None
         self._fr = mode.fr
         self._symbols: dict[str, int] = {}
         entry = self._map(guest)
@@ -75,7 +78,7 @@ class Machine:
 
     def _with_floats(self, entry: int) -> int:
         """Write code that sets Status and then goes to the entry; return its address."""
-        value = STATUS | (STATUS_FR if self._fr else 0)
+        value = STATUS | (STATUS_FR if self._fr else 0) | (STATUS_MX if self._dsp else 0)
         words = [0x3C080000 | value >> 16, 0x35080000 | value & 0xFFFF, 0x40886000, 0, 0, 0x08000000 | entry >> 2, 0]
         self._cpu.mem_write(_START, struct.pack(f"{self._order}{len(words)}I", *words))
         self._cpu.reg_write(mips.UC_MIPS_REG_PC, _START)
@@ -140,9 +143,11 @@ class Machine:
         hi, lo, fcsr = (value & 0xFFFFFFFF for value in cpu.reg_read_batch(others))
         at = struct.unpack(f"{self._order}I", cpu.mem_read(self._symbols["result"], 4))[0]
         cpu.mem_write(at, struct.pack(f"{self._order}35I", *gpr, hi, lo, fcsr))
-        cpu.mem_write(
-            at + 144, struct.pack(f"{self._order}4I32Q", signal, 0, pc & 0xFFFFFFFF, address, *self._floats())
-        )
+        dsp = self._dsp.read(cpu.context_save()) if self._dsp else [0] * 7
+        record = struct.pack(
+            f"{self._order}4I7I4x32Q", signal, 0, pc & 0xFFFFFFFF, address, *dsp, *self._floats()
+        )  # fmt: skip
+        cpu.mem_write(at + SIGNAL_AT, record)
         cpu.context_restore(self._context)  # the way into a delay slot is part of a CPU's state here
         self._pc = self._symbols["left"]
 

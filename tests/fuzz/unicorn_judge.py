@@ -1,6 +1,7 @@
 """unicorn as the judge of single instructions: the same `Cpu` in and out as support/interpreter.py.
 
-unicorn runs in kernel mode on a 24Kf (or a P5600 for IEEE 754-2008 NaNs), so privileged instructions are not for it.
+unicorn runs in kernel mode on a 74Kf (or a P5600 for IEEE 754-2008 NaNs, which has no DSP module), so privileged
+instructions are not for it.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ import struct
 import unicorn
 import unicorn.mips_const as mips
 
+from tests.fuzz.unicorn_dsp import STATUS, STATUS_FR, STATUS_MX, DspRegisters, load, load_dsp
 from tests.support.guest_cpu import CODE, DATA, DATA_BYTES, STOP, Cpu
 
-STATUS, STATUS_FR = 0x20400004, 0x04000000  # CU1, BEV, ERL: user addresses are not mapped by the TLB
+WITH_DSP = mips.UC_CPU_MIPS32_74KF
 EXCEPTIONS = {12: "address", 13: "address", 17: "syscall", 18: "break", 19: "coprocessor", 20: "reserved",
                21: "overflow", 22: "trap", 23: "fpe"}  # fmt: skip
 _GPRS = [mips.UC_MIPS_REG_0 + n for n in range(32)]
@@ -25,7 +27,7 @@ _AT = 1
 class Judge:
     """One unicorn CPU of a byte order and Status.FR."""
 
-    def __init__(self, big_endian: bool, fr: int, model: int = mips.UC_CPU_MIPS32_24KF) -> None:
+    def __init__(self, big_endian: bool, fr: int, model: int = WITH_DSP) -> None:
         self.order = ">" if big_endian else "<"
         self.fr = fr
         mode = unicorn.UC_MODE_MIPS32 | (unicorn.UC_MODE_BIG_ENDIAN if big_endian else unicorn.UC_MODE_LITTLE_ENDIAN)
@@ -34,7 +36,9 @@ class Judge:
         self.cpu.mem_map(CODE & ~0xFFF, 0x11000)
         self.cpu.hook_add(unicorn.UC_HOOK_INTR, self._on_exception)
         self.exception = 0
-        self._start([*_load(8, STATUS | (STATUS_FR if fr else 0)), 0x40886000, 0, 0])  # mtc0 $t0, $12
+        self._dsp = DspRegisters(big_endian, model) if model == WITH_DSP else None
+        status = STATUS | (STATUS_FR if fr else 0) | (STATUS_MX if self._dsp else 0)
+        self._start([*load(8, status), 0x40886000, 0, 0])  # mtc0 $t0, $12
         self.context = self.cpu.context_save()
 
     def _on_exception(self, cpu: unicorn.Uc, number: int, _data: object) -> None:
@@ -55,7 +59,9 @@ class Judge:
                                   *zip(_OTHERS, (cpu.hilo >> 32, cpu.hilo & 0xFFFFFFFF))])  # fmt: skip
         self.cpu.mem_write(DATA, cpu.data)
         codes = sum(bit << (23 if n == 0 else 24 + n) for n, bit in enumerate(cpu.fcc))
-        prefix = [*_load(_AT, cpu.fcsr | codes), 0x44C00000 | _AT << 16 | 31 << 11, *_load(_AT, cpu.gpr[_AT])]
+        halves = [half for value in cpu.accumulators for half in (value >> 32, value & 0xFFFFFFFF)]
+        dsp = load_dsp(halves, cpu.dsp_control, _AT) if self._dsp else []
+        prefix = [*dsp, *load(_AT, cpu.fcsr | codes), 0x44C00000 | _AT << 16 | 31 << 11, *load(_AT, cpu.gpr[_AT])]
         self.exception = 0
         self._start([*prefix, *words], CODE - 4 * len(prefix), CODE - 4 * len(prefix))
         return self._get(), EXCEPTIONS.get(self.exception, f"exception {self.exception}") if self.exception else ""
@@ -66,16 +72,15 @@ class Judge:
         fpr = [value & 0xFFFFFFFFFFFFFFFF for value in read(_FPRS)]
         if not self.fr:
             fpr = [fpr[n] & 0xFFFFFFFF | (fpr[n + 1] & 0xFFFFFFFF) << 32 if n % 2 == 0 else 0 for n in range(32)]
+        dsp = self._dsp.read(self.cpu.context_save()) if self._dsp else [0] * 7
         return Cpu(
             gpr=[value & 0xFFFFFFFF for value in read(_GPRS)],
             hilo=hi << 32 | lo,
+            accumulators=[high << 32 | low for high, low in zip(dsp[:6:2], dsp[1:6:2])],
+            dsp_control=dsp[6],
             fpr=fpr,
             fcc=[fcsr >> (23 if n == 0 else 24 + n) & 1 for n in range(8)],
             fcsr=fcsr & ~_CODES,
             fr=self.fr,
             data=bytes(self.cpu.mem_read(DATA, DATA_BYTES)),
         )
-
-
-def _load(register: int, value: int) -> list[int]:
-    return [0x3C000000 | register << 16 | value >> 16, 0x34000000 | register * 0x210000 | value & 0xFFFF]

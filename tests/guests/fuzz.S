@@ -10,7 +10,13 @@
 #define HI 128
 #define LO 132
 #define FCSR 136
-#define FPR 160
+#define ACCUMULATORS 160
+#define DSPCTL 184
+#define FPR 192
+#define ALL_OF_DSPCTL 63
+#ifdef HAS_DSP
+    .set dspr2
+#endif
 
     .macro each_gpr operation, home
     .irp number, 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
@@ -28,6 +34,32 @@
     .irp number, 1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31
     \operation $f\number, FPR+8*\number($\home)
     .endr
+#endif
+    .endm
+
+    .macro load_dsp home
+#ifdef HAS_DSP
+    .irp number, 1,2,3
+    lw $t0, ACCUMULATORS+8*(\number-1)($\home)
+    lw $t1, ACCUMULATORS+8*(\number-1)+4($\home)
+    mthi $t0, $ac\number
+    mtlo $t1, $ac\number
+    .endr
+    lw $t0, DSPCTL($\home)
+    wrdsp $t0, ALL_OF_DSPCTL
+#endif
+    .endm
+
+    .macro store_dsp home
+#ifdef HAS_DSP
+    .irp number, 1,2,3
+    mfhi $t0, $ac\number
+    mflo $t1, $ac\number
+    sw $t0, ACCUMULATORS+8*(\number-1)($\home)
+    sw $t1, ACCUMULATORS+8*(\number-1)+4($\home)
+    .endr
+    rddsp $t0, ALL_OF_DSPCTL
+    sw $t0, DSPCTL($\home)
 #endif
     .endm
 
@@ -49,6 +81,7 @@ enter_\home:                        /* void enter(const struct state *) */
     lw $t1, LO($\home)
     mthi $t0
     mtlo $t1
+    load_dsp \home
     lw $t0, FCSR($\home)
     each_fpr ldc1, \home
     ctc1 $t0, $31
@@ -69,6 +102,7 @@ leave_\home:
     sw $t0, HI($\home)
     sw $t1, LO($\home)
     sw $t2, FCSR($\home)
+    store_dsp \home
     ctc1 $zero, $31
     each_fpr sdc1, \home
     j left

@@ -15,6 +15,7 @@ struct state {
     uint32_t gpr[32];
     uint32_t hi, lo, fcsr, number;
     uint32_t signal, code, pc, address;
+    uint32_t hi1, lo1, hi2, lo2, hi3, lo3, dspctl, unused; /* of the DSP module, where the CPU has it: HAS_DSP */
     uint64_t fpr[32];
     uint32_t window[WINDOW_BYTES / 4];
 };
@@ -59,6 +60,15 @@ static void on_signal(int number, siginfo_t *info, void *frame)
         to->gpr[i] = (uint32_t)context->sc_regs[i];
     to->hi = (uint32_t)context->sc_mdhi;
     to->lo = (uint32_t)context->sc_mdlo;
+#ifdef HAS_DSP
+    to->hi1 = (uint32_t)context->sc_hi1;
+    to->lo1 = (uint32_t)context->sc_lo1;
+    to->hi2 = (uint32_t)context->sc_hi2;
+    to->lo2 = (uint32_t)context->sc_lo2;
+    to->hi3 = (uint32_t)context->sc_hi3;
+    to->lo3 = (uint32_t)context->sc_lo3;
+    to->dspctl = (uint32_t)context->sc_dsp;
+#endif
     to->signal = (uint32_t)number;
     to->code = (uint32_t)info->si_code;
     to->pc = (uint32_t)context->sc_pc;
