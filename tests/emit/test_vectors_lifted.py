@@ -71,7 +71,7 @@ def test_each_vector_has_a_way() -> None:
     cases = [(vector, big_endian, fr) for way in range(len(WAYS)) for vector, big_endian, fr in cases_of(way)]
     orders = {(vector.place, big_endian) for vector in VECTORS for big_endian, _ in vector.modes}
     assert {(vector.place, big_endian) for vector, big_endian, _ in cases} == orders
-    for kind in ("integer.", "float.", "memory.", "control."):
+    for kind in ("integer.", "float.", "memory.", "control.", "dsp."):
         assert {fr for vector, _, fr in cases if vector.place.startswith(kind)} == {0, 1}
     assert all((big_endian, fr) in vector.modes for vector, big_endian, fr in cases)
 

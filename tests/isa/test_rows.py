@@ -14,8 +14,9 @@ import pytest
 
 from mipsrec.isa import NOP, ROWS, Flow, Row, decode
 from mipsrec.isa.disassembly import disassemble
-from mipsrec.isa.effects import FCC_BIT, FPR_BIT, HILO_BIT, effects, masks
+from mipsrec.isa.effects import ACCUMULATOR_BITS, DSP_BIT, FCC_BIT, FPR_BIT, HILO_BIT, effects, masks
 from mipsrec.isa.row import parse_pattern
+from tests.fuzz.unicorn_dsp import DSP_CONTROL
 from tests.support.guest_cpu import DATA, DATA_BYTES, STOP, Cpu
 from tests.support.interpreter import Interpreter, build
 from tests.support.tools import need
@@ -231,6 +232,8 @@ def some_cpu(source: random.Random, row: Row, word: int, fr: int) -> Cpu:
     """Return a state of random small values, with an address in the data where the row has one."""
     cpu = Cpu(fr=fr, data=source.randbytes(DATA_BYTES), hilo=source.getrandbits(64))
     cpu.gpr = [0, *(source.choice([source.getrandbits(32), source.getrandbits(5)]) for _ in range(31))]
+    cpu.accumulators = [source.getrandbits(64) for _ in range(3)]
+    cpu.dsp_control = source.getrandbits(32) & DSP_CONTROL
     singles = [struct.unpack("<I", struct.pack("<f", source.uniform(-9, 9)))[0] for _ in range(64)]
     cpu.fpr = [0 if n & 1 and not fr else singles[2 * n] | singles[2 * n + 1] << 32 for n in range(32)]
     cpu.fcc = [source.getrandbits(1) for _ in range(8)]
@@ -245,7 +248,8 @@ def some_cpu(source: random.Random, row: Row, word: int, fr: int) -> Cpu:
 def bits_of(cpu: Cpu) -> list[tuple[int, int]]:
     """Return (bit as in isa.effects, value) of every register."""
     found = [(1 << number, value) for number, value in enumerate(cpu.gpr)]
-    found += [(1 << HILO_BIT, cpu.hilo)] + [(1 << FCC_BIT + number, value) for number, value in enumerate(cpu.fcc)]
+    found += [*zip(ACCUMULATOR_BITS, (cpu.hilo, *cpu.accumulators)), (1 << DSP_BIT, cpu.dsp_control)]
+    found += [(1 << FCC_BIT + number, value) for number, value in enumerate(cpu.fcc)]
     for number, value in enumerate(cpu.fpr):
         if cpu.fr:
             found.append((1 << FPR_BIT + number, value))
@@ -299,4 +303,9 @@ def mixture(first: Cpu, second: Cpu, kept: int) -> Cpu:
             result.fcc[number] = first.fcc[number]
     if kept >> HILO_BIT & 1:
         result.hilo = first.hilo
+    for number, bit in enumerate(ACCUMULATOR_BITS[1:]):
+        if kept & bit:
+            result.accumulators[number] = first.accumulators[number]
+    if kept >> DSP_BIT & 1:
+        result.dsp_control = first.dsp_control
     return result

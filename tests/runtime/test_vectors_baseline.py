@@ -15,7 +15,7 @@ from mipsrec.state import GPR_NAMES
 from tests.fuzz.guest import CASES, MODES, Mode, link, run_tier
 from tests.fuzz.maker import HOMES, Case
 from tests.fuzz.states import STATE_BYTES, Outcome, unpack
-from tests.support.guest_cpu import CODE, DATA
+from tests.support.guest_cpu import CODE, DATA, Cpu
 from tests.support.tiers import BASELINE, INTERPRETED
 from tests.support.vectors import Vector, load_all
 
@@ -59,7 +59,13 @@ def _state(vector: Vector, case: Case, number: int, mode: Mode) -> bytes:
     gpr[case.home] = case.start
     fcsr = cpu.fcsr | sum(code << (23 if n == 0 else 24 + n) for n, code in enumerate(cpu.fcc))
     head = struct.pack(f"{mode.order}40I", *gpr, cpu.hilo >> 32, cpu.hilo & 0xFFFFFFFF, fcsr, number, 0, 0, 0, 0)
-    return head + struct.pack(f"{mode.order}32Q", *cpu.fpr) + cpu.data
+    return head + struct.pack(f"{mode.order}7I4x32Q", *_dsp(cpu), *cpu.fpr) + cpu.data
+
+
+def _dsp(cpu: Cpu) -> list[int]:
+    """Return the registers that states.py has by DSP_NAMES."""
+    halves = [half for value in cpu.accumulators for half in (value >> 32, value & 0xFFFFFFFF)]
+    return [*halves, cpu.dsp_control]
 
 
 def _wrong(vector: Vector, case: Case, after: Outcome, mode: Mode) -> list[str]:
@@ -70,6 +76,7 @@ def _wrong(vector: Vector, case: Case, after: Outcome, mode: Mode) -> list[str]:
     gpr = [_address(value, case.start) for value in cpu.gpr]
     gpr[case.home] = 0
     pairs = {"gpr": (gpr, after.gpr), "hilo": (cpu.hilo, after.hi << 32 | after.lo), "data": (cpu.data, after.window)}
+    pairs["dsp"] = (_dsp(cpu), after.dsp)
     return [f"{name}: {a}, not {b}" for name, (b, a) in pairs.items() if a != b]
 
 

@@ -16,7 +16,7 @@ from tests.support.guest_cpu import CODE
 from tests.support.interpreter import build
 from tests.support.tools import need
 
-MODULES = ("mips32r2", "dsp", "fp=64", "oddspreg")
+MODULES = ("mips32r2", "dspr2", "fp=64", "oddspreg")
 """What the assembler is to accept."""
 
 

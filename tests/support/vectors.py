@@ -38,11 +38,15 @@ class Vector:
         object.__setattr__(self, "modes", tuple((big_endian, fr) for big_endian in orders for fr in values))
 
     def before(self, fr: int) -> Cpu:
-        """Return the state before: registers that are not named hold arbitrary values, FCSR and condition codes 0."""
+        """Return the state before: registers that are not named hold arbitrary values.
+
+        FCSR, condition codes and DSPControl are 0.
+        """
         cpu = Cpu(fr=fr, data=DATA)
         cpu.gpr = [0, *(0x9E3779B9 * n & 0xFFFFFFFF for n in range(1, 32))]
         cpu.fpr = [0x9E3779B97F4A7C15 * (n + 1) % 2**63 if fr or n % 2 == 0 else 0 for n in range(32)]
         cpu.hilo = 0x123456789ABCDEF0
+        cpu.accumulators = [cpu.hilo * n & 0xFFFFFFFFFFFFFFFF for n in (3, 5, 7)]
         return _changed(cpu, self.inputs)
 
     def after(self, fr: int) -> Cpu:
@@ -68,6 +72,14 @@ def _changed(cpu: Cpu, values: dict[str, str]) -> Cpu:
             cpu.hilo = cpu.hilo & 0xFFFFFFFF | value << 32
         elif name == "lo":
             cpu.hilo = cpu.hilo >> 32 << 32 | value
+        elif name in ("hi1", "hi2", "hi3"):
+            number = int(name[2:]) - 1
+            cpu.accumulators[number] = cpu.accumulators[number] & 0xFFFFFFFF | value << 32
+        elif name in ("lo1", "lo2", "lo3"):
+            number = int(name[2:]) - 1
+            cpu.accumulators[number] = cpu.accumulators[number] >> 32 << 32 | value
+        elif name == "dspctl":
+            cpu.dsp_control = value
         elif name == "fcsr":
             cpu.fcsr = value
         elif name.startswith("fcc"):
