@@ -81,7 +81,7 @@ static uint32_t save_or_restore(struct mr_state *s, struct mr_mips16 found, uint
 /* What lies at pc; where it is in the delay slot of the jump at s->pc, `next` is the target. Only a jump's kind is left out. */
 static uint32_t without_jump(struct mr_state *s, struct mr_mips16 found, uint32_t next)
 {
-    uint32_t base = (s->pc & ~3u) + found.value;
+    uint32_t base = mr_aligned_down(s->pc) + found.value;
     switch (found.kind) {
     case MR16_PLAIN: return plain(s, found.word, next);
     case MR16_PC_ADD: set_gpr(s, found.number, base); return next;
