@@ -137,7 +137,7 @@ class StateCheck:
         end = block.end
         if begin is _From.END:
             assert isinstance(end, (Goto, Branch, Jump))
-            return at_end & ~((self._written(block) | self._changes_form(block)) & ~end.saves)
+            return at_end & ~(self._unsaved(block) & ~end.saves)
         if isinstance(end, Syscall):
             return end.loads
         assert isinstance(end, Call)
@@ -177,10 +177,16 @@ class StateCheck:
             written |= self._linked(block, op) | self._plan.units.masks(op.instruction)[1]
         return written
 
-    def _changes_form(self, block: BlockPlan) -> int:
-        """Return the registers that come into a block in another form than they leave it."""
+    def _unsaved(self, block: BlockPlan) -> int:
+        """Return the registers that a block changes, or leaves in another form than it finds them in, and does not save
+        before its end: before an access that the host makes, emit/ saves all."""
         pc = block.block.start
-        return self._plan.forms_into(pc) ^ self._plan.forms_out(pc)
+        unsaved = self._plan.forms_into(pc) ^ self._plan.forms_out(pc)
+        for op in block.ops:
+            if self._is_by_host(op):
+                unsaved = 0
+            unsaved |= self._linked(block, op) | self._plan.units.masks(op.instruction)[1]
+        return unsaved
 
     def _defined_at_end(self, block: BlockPlan, defined: int) -> int:
         return defined | self._written(block)
