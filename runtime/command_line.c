@@ -10,6 +10,7 @@
 #include "baseline/baseline.h"
 #include "gdb/gdb.h"
 #include "linux/paths.h"
+#include "qemu_names.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -24,6 +25,14 @@
 
 char **mr_call_arguments;
 int mr_call_argument_count;
+static bool is_qemu; /* called by a name of qemu-user */
+
+void mr_option_qemu(const char *name)
+{
+    is_qemu = mr_qemu_is_name(name);
+    if (!is_qemu)
+        mr_usage_error("--qemu must be a name of qemu-user for o32, such as qemu-mipsel, not '%s'", name);
+}
 
 static void choose_tier(void)
 {
@@ -93,8 +102,8 @@ static void parse_words(int argc, char **argv)
     }
     long_options[count] = (struct option){0};
     opterr = 0;
-    /* --call is the last option, since its integers may be negative. */
-    while (mr_options.call_function == NULL && (value = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
+    /* --call is the last option, since its integers may be negative; and behind --qemu are other ones. */
+    while (mr_options.call_function == NULL && !is_qemu && (value = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
         const struct mr_option_row *row = row_of(value);
         if (row == NULL)
             refuse(value, argv[optind - 1]);
@@ -103,7 +112,7 @@ static void parse_words(int argc, char **argv)
 }
 
 /* Variables of the host. In a program of more rights than its caller the caller has no say. */
-static const char *variable(const char *name)
+const char *mr_host_variable(const char *name)
 {
     return mr_options.executed ? NULL : secure_getenv(name);
 }
@@ -122,12 +131,12 @@ static char **environment_for_guest(void)
 
 static void heed_environment(void)
 {
-    const char *window = variable("MIPSREC_WINDOW");
+    const char *window = mr_host_variable("MIPSREC_WINDOW");
     if (window != NULL && !mr_given.window)
         mr_option_window(window);
     if (mr_given.sysroot == NULL)
-        mr_given.sysroot = variable("MIPSREC_SYSROOT");
-    if (variable("MIPSREC_CORE") != NULL)
+        mr_given.sysroot = mr_host_variable("MIPSREC_SYSROOT");
+    if (mr_host_variable("MIPSREC_CORE") != NULL)
         mr_options.dump_core = true;
 }
 
@@ -176,6 +185,18 @@ static void check(void)
         mr_usage_error("%s", "--profile goes neither with --verify nor with --call");
 }
 
+/* Returns the position of the program's argv[0]. */
+static int parse_all(int argc, char **argv)
+{
+    is_qemu = mr_qemu_is_name(argv[0]);
+    optind = 1;
+    if (!is_qemu)
+        parse_words(argc, argv);
+    if (is_qemu)
+        return mr_qemu_parse(argc, argv, optind);
+    return mr_options.call_function == NULL ? optind : parse_call_arguments(argc, argv, optind);
+}
+
 #ifndef AT_FLAGS_PRESERVE_ARGV0
 #define AT_FLAGS_PRESERVE_ARGV0 1u
 #endif
@@ -217,10 +238,8 @@ void mr_options_parse(int argc, char **argv)
     mr_options.host_name = mr_options.host_words = argv[0];
     mr_options.host_words_end = argv[argc - 1] + strlen(argv[argc - 1]) + 1;
     int first = binfmt_arguments(argc, argv);
-    if (first == 0) {
-        parse_words(argc, argv);
-        first = mr_options.call_function == NULL ? optind : parse_call_arguments(argc, argv, optind);
-    }
+    if (first == 0)
+        first = parse_all(argc, argv);
     if (first >= argc)
         mr_usage_error("%s", "no program given");
     heed_environment();

@@ -25,7 +25,7 @@ struct mr_option_row {
     void (*apply)(const char *argument);    /* where neither will do */
     const char *(*hand_on)(bool same); /* where that will not do: the argument for that host, or NULL: it gets none */
 };
-enum { MR_OPTION_ROWS = 36 };
+enum { MR_OPTION_ROWS = 39 };
 extern const struct mr_option_row mr_option_rows[];
 
 /* What the command line, or the environment, has given so far. */
@@ -36,6 +36,8 @@ struct mr_given {
 extern struct mr_given mr_given;
 
 void mr_option_window(const char *text);
+void mr_option_qemu(const char *name); /* all words behind it are those of qemu-user (qemu_names.c) */
+const char *mr_host_variable(const char *name); /* of the environment, or NULL; not in a program of more rights */
 _Noreturn void mr_usage_error(const char *format, const char *what); /* exits with status 2 */
 
 /* ---- call.c ---- */

@@ -63,6 +63,16 @@ static void init_state(struct mr_state *s, const struct mr_image *image, uint32_
         mr_memory_tables(s);
 }
 
+/* In an executed program, where the file may be out of reach, they go on at standard error. */
+static int open_messages(void)
+{
+    const char *path = mr_options.log_path;
+    int fd = path != NULL ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666) : -1;
+    if (fd < 0 && path != NULL && !mr_options.executed)
+        mr_fail("--log %s: %s", path, strerror(errno));
+    return fd >= 0 ? fd : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+}
+
 static void run(void *state)
 {
     struct mr_state *s = state;
@@ -83,7 +93,7 @@ int main(int argc, char **argv)
     mr_report_start();
     if (mr_options.stats || mr_options.strace || mr_options.report || mr_options.call_function != NULL)
         /* the guest may close its standard error */
-        mr_own_keep(MR_OWN_TRACE, fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0));
+        mr_own_keep(MR_OWN_TRACE, open_messages());
     if (mr_options.strace)
         mr_strace_start();
     bool native = !mr_options.engine_interp, named = native && mr_options.library_path != NULL;

@@ -280,6 +280,12 @@ const struct mr_option_row mr_option_rows[] = {
      .help = "do not compare this register (zero ... ra, hi, lo, f0 ... f31, fcc0 ... fcc7, fcsr, tls)"},
     {.name = "--describe", .argument = "FILE", .apply = describe,
      .help = "check a library, print what it was made from and how, and exit"},
+    {.name = "--log", .argument = "FILE", .text = &mr_options.log_path, .inherited = true,
+     .help = "append to FILE what --strace, --stats and --report print, instead of standard error"},
+    {.name = "--kernel-release", .argument = "TEXT", .text = &mr_options.kernel_release, .inherited = true,
+     .help = "what uname tells the program as the kernel's release"},
+    {.name = "--qemu", .argument = "NAME", .apply = mr_option_qemu,
+     .help = "take the words behind it as qemu-mips or qemu-mipsel does; the same where NAME is argv[0]"},
     {.name = "--help", .apply = print_help, .help = "print this and exit"},
     {.name = "--version", .apply = print_version, .help = "print the version and exit"},
     /* From one host to the next: */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 int mr_messages_fd = STDERR_FILENO;
+int mr_failure_status = 1;
 
 static unsigned lines_of(const char *text)
 {
@@ -95,7 +96,7 @@ void mr_fail(const char *format, ...)
     write_message(shown, format, arguments);
     va_end(arguments);
     fprintf(stderr, "mipsrec-host: %s\n", shown);
-    _exit(1);
+    _exit(mr_failure_status);
 }
 
 void mr_print_error(const char *format, ...)

@@ -31,6 +31,8 @@ struct mr_options {
     char **guest_argv;
     char **guest_envp;        /* NULL-terminated */
     const char *call_function; /* run only this address (mipsrec call), or NULL */
+    const char *log_path;     /* where --strace, --stats and --report write, or NULL: standard error */
+    const char *kernel_release; /* what uname tells, or NULL: that of the machine's kernel */
     const char *profile_path; /* where samples go (profile.c), or NULL */
     uint32_t profile_rate;    /* of them in a second */
     bool dump_core;           /* when the host dies of a signal */

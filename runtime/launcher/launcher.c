@@ -1,9 +1,9 @@
 /* The commands `mipsrec` and `mipsrec-run`, where they are installed: start the host at once, or Python.
  *
- * Enters: a command line of `mipsrec`; `mipsrec-run ...` is `mipsrec run ...`. Leaves: this process is the host, with the
- * words that mipsrec/commands/run.py would give it, or it is `mipsrec-python`, the same command line in Python. Both stand in
- * the folder of this program. Whatever is not plain is Python's: building, all other commands, abbreviated options, old
- * names of options, and every error. So there is one place that knows what is wrong and how to say so.
+ * Enters: a command line of `mipsrec`; `mipsrec-run ...` is `mipsrec run ...`; or one of qemu-user, by a link of its name
+ * (mipsrec/commands/qemu_names.py). Leaves: this process is the host, with the words that mipsrec/commands/run.py would give
+ * it, or it is `mipsrec-python`, the same command line in Python. Both stand in the folder of this program. Whatever is not
+ * plain is Python's: building, all other commands, abbreviated options, old names of options, and every error. So there is one place that knows what is wrong and how to say so.
  */
 #include "lifted/caches.h"
 #include "launcher/program.h"
@@ -255,6 +255,26 @@ static void become_host(const struct command_line *line, const char *cache, size
     execv(host, (char **)words);
 }
 
+/* As qemu-user, by its name: the host reads the words, and judges them. */
+static void become_qemu(const char *name, char **argv, size_t word_count)
+{
+    char host[PATH_MAX];
+    const struct command_line line = {0};
+    const char *cache = find_cache(), **words = calloc(word_count + 8, sizeof *words);
+    size_t count = 0;
+    if (words == NULL || !find_beside("mipsrec-host", host))
+        return;
+    words[count++] = host;
+    if (cache != NULL && !has_odd_variables())
+        count += put_code_words(&line, cache, words + count);
+    words[count++] = "--qemu";
+    words[count++] = name;
+    memcpy(words + count, argv, word_count * sizeof *words);
+    execv(host, (char **)words);
+    fprintf(stderr, "%s: mipsrec-host, which belongs beside mipsrec, cannot be executed (%s); run mipsrec qemu-names "
+                    "again\n", name, strerror(errno));
+}
+
 static int become_python(char **argv, size_t word_count, bool run)
 {
     char python[PATH_MAX];
@@ -278,7 +298,12 @@ int main(int argc, char **argv)
     if (argc < 1)
         return 2;
     const char *slash = strrchr(argv[0], '/');
-    bool short_name = strcmp(slash != NULL ? slash + 1 : argv[0], "mipsrec-run") == 0;
+    const char *name = slash != NULL ? slash + 1 : argv[0];
+    if (strncmp(name, "qemu-", strlen("qemu-")) == 0) {
+        become_qemu(name, argv + 1, (size_t)argc - 1);
+        return 1;
+    }
+    bool short_name = strcmp(name, "mipsrec-run") == 0;
     bool run = short_name || (argc > 1 && strcmp(argv[1], "run") == 0);
     char **words = argv + (run && !short_name ? 2 : 1);
     size_t word_count = (size_t)(argv + argc - words);

@@ -1,5 +1,6 @@
 /* System calls about the process itself: who it is, what machine it runs on, how it ends. */
 #include "base/observe.h"
+#include "base/options.h"
 #include "linux/calls/clone.h"
 #include "linux/calls/layout.h"
 #include "linux/host_call.h"
@@ -102,7 +103,8 @@ SYSCALL(4122, uname, "p")
     if (!to)
         return -EFAULT;
     uname(&name);
-    const char *members[] = {name.sysname, name.nodename, name.release, name.version, "mips", name.domainname};
+    const char *release = mr_options.kernel_release != NULL ? mr_options.kernel_release : name.release;
+    const char *members[] = {name.sysname, name.nodename, release, name.version, "mips", name.domainname};
     memset(to, 0, 6 * NAME_BYTES);
     for (uint32_t i = 0; i < 6; i++)
         memcpy(to + i * NAME_BYTES, members[i], strnlen(members[i], NAME_BYTES - 1));
