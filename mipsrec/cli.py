@@ -52,6 +52,7 @@ _COMMANDS = {
     "cache": "list, check and prune the recompiled code that is kept",
     "compile-server": "recompile what is hot in programs that run (they start it)",
     "binfmt": "let the kernel run MIPS programs: print or install the registration",
+    "qemu-names": "write qemu-user's names into a folder, for tools that call these",
 }
 
 

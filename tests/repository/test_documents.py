@@ -179,11 +179,26 @@ def known_options() -> set[str]:
     return found
 
 
+def qemu_options() -> set[str]:
+    """Return the options of the host by a name of qemu-user."""
+    rows = re.findall(r'^    \{"([\w-]+)", (?:NULL|"QEMU_)', (RUNTIME / "qemu_options.c").read_text(), re.MULTILINE)
+    return {f"-{row}" for row in rows}
+
+
 @pytest.mark.parametrize("page", [README, *(page for page in DOCS if page.parent.name == "usage")], ids=name)
 def test_options_in_the_text_exist(page: Path) -> None:
+    known = known_options() | (qemu_options() if page.stem == "qemu-names" else set())
     for span in SPAN.findall(prose(page)):
         if re.match(r"--?\w", span):
-            assert span.split()[0] in known_options(), f"{name(page)} names {span}"
+            assert span.split()[0] in known, f"{name(page)} names {span}"
+
+
+def test_the_page_of_qemu_user_names_all_its_options_and_variables() -> None:
+    [page] = (page for page in DOCS if page.stem == "qemu-names")
+    spans = {word.strip(",") for span in SPAN.findall(page.read_text()) for word in span.split()}
+    variables = set(re.findall(r'"(QEMU_[A-Z0-9_]+)"', (RUNTIME / "qemu_options.c").read_text()))
+    without = {"QEMU_DFILTER", "QEMU_ONE_INSN_PER_TB"}  # of options that change nothing
+    assert qemu_options() | (variables - without) <= spans
 
 
 # ---- language ----

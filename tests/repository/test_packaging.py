@@ -150,6 +150,13 @@ def test_installed_commands_are_native(installed: Path, tmp_path: Path) -> None:
     assert "mipsrec 0." in _run(installed, installed / "mipsrec", "--version")
 
 
+def test_names_of_qemu_user_lead_to_the_native_command(installed: Path, tmp_path: Path) -> None:
+    _run(installed, installed / "mipsrec", "qemu-names", tmp_path)
+    assert os.readlink(tmp_path / "qemu-mipsel") == str(installed / "mipsrec")
+    assert not (tmp_path / ".mipsrec-qemu").exists()
+    assert _run(installed, tmp_path / "qemu-mipsel", CRC32, MIPSREC_SERVER="0") == CRC32_PRINTS
+
+
 def test_stencils_are_installed(installed: Path) -> None:
     (package,) = installed.parent.glob("lib/python*/site-packages/mipsrec")
     assert stencils.shipped_tables(package) == stencils.headers()[stencils.TABLES]
