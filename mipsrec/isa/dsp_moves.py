@@ -145,7 +145,10 @@ add_row(TABLE, "insv rt, rs", "rs:5 rt:5 00000", "00000", "001100", _insert_vari
 # ---- DSPControl ----
 
 _CONTROL_FIELDS = (0x0000003F, 0x00001F80, 0x00002000, 0x00FF0000, 0x0F000000, 0x00004000)
-"""What each bit of a mask stands for: pos, scount, carry, ouflag, ccond, EFI (manual, rddsp)."""
+"""What each bit of a mask stands for: pos, scount, carry, ouflag, ccond, EFI (manual, rddsp).
+
+A mask has four more bits, which gas sets where none is written; they stand for nothing.
+"""
 
 
 def _control_mask(m: Machine, mask: V) -> V:
@@ -163,10 +166,10 @@ def _write_control(m: Machine, i: Instruction) -> None:
 
 
 add_row(
-    TABLE, "rddsp rd, reads", "0000 reads:6 rd:5", "10010", "111000",
+    TABLE, "rddsp rd, reads", "reads:10 rd:5", "10010", "111000",
     lambda m, i: m.set_gpr(i.rd, m.and_(m.dsp_control(), _control_mask(m, constant(m, i.reads)))),
 )  # fmt: skip
-add_row(TABLE, "wrdsp rs, writes", "rs:5 0000 writes:6", "10011", "111000", _write_control)
+add_row(TABLE, "wrdsp rs, writes", "rs:5 writes:10", "10011", "111000", _write_control)
 TABLE.add(
     "bposge32 offset", "000001 00000 11100 offset:16", flow=Flow.BRANCH,
     condition=lambda m, i: m.invert(m.slt(field(m, 0, 6), m.const(32))), module=DSP,

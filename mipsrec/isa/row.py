@@ -107,12 +107,12 @@ class Instruction:
     @property
     def reads(self) -> int:
         """Which fields of DSPControl rddsp reads."""
-        return self.word >> 16 & 63
+        return self.word >> 16 & 0x3FF
 
     @property
     def writes(self) -> int:
         """Which fields of DSPControl wrdsp writes."""
-        return self.word >> 11 & 63
+        return self.word >> 11 & 0x3FF
 
     def next_pc(self, pc: int) -> int:
         """Return the address behind the instruction at `pc`: of a branch or jump, that of its delay slot."""

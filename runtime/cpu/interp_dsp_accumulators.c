@@ -165,11 +165,9 @@ static uint32_t move_low_up(struct mr_state *s, uint64_t *ac, uint32_t low, uint
     return next;
 }
 
-/* rddsp and wrdsp have a mask where the others have an accumulator. */
+/* rddsp and wrdsp have a mask where the others have an accumulator: ten bits, of which four choose nothing. */
 static uint32_t control(struct mr_state *s, uint32_t word, uint32_t next)
 {
-    if (sa(word) == 0x12 ? rs(word) >> 1 != 0 : rt(word) >> 1 != 0)
-        return raise_reserved(s, word);
     if (sa(word) == 0x12) {
         set_gpr(s, rd(word), s->dsp_control.value & chosen_fields(word >> 16 & 63));
         return next;

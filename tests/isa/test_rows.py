@@ -52,7 +52,6 @@ REFUSED = (
     ("011111 x:20 010011", "DSP: shifts of bytes and halves by more than they have"),
     ("011111 x:15 00010 010010", "DSP: repl.qb of more than a byte"),
     ("011111 x:15 10000 110001", "DSP: balign with reserved fields"),
-    ("011111 x:20 111000", "DSP: rddsp and wrdsp of fields that are none"),
     ("011111 x:20 000000", "ext of more bits than there are"),
     ("011111 x:20 000100", "ins of less than one bit"),
     ("000000 x:20 001111", "sync with reserved fields"),
@@ -76,6 +75,8 @@ def words_of(row: Row, count: int = WORDS_PER_ROW) -> list[int]:
         word = source.getrandbits(32) & ~row.mask | row.value
         if row.name in ("jr", "jalr"):
             word &= ~0x7C0  # the hint; capstone knows hint 0 only
+        if row.name in ("rddsp", "wrdsp"):
+            word &= ~(0x3C00000 if row.name == "rddsp" else 0x1E0000)  # what stands for nothing; gas sets all or none
         if row.name in ("clz", "clo"):
             word = word & ~0x1F0000 | (word >> 11 & 31) << 16  # rt = rd, as the manual asks
         instruction = decode(word)
