@@ -185,12 +185,12 @@ def load_segments(path: Path, content: bytes, headers: tuple[ProgramHeader, ...]
 def check_entry(
     path: Path, e_type: int, entry: int, bias: int, segments: tuple[Segment, ...], warnings: list[str]
 ) -> int:
-    """Return the entry point with bias; 0 for a shared library, which has none."""
+    """Return the entry point with bias: odd for MIPS16 code, 0 for a shared library, which has none."""
     if e_type == ET_DYN and entry == 0:
         return 0
     address = entry + bias
     holders = [segment for segment in segments if segment.vaddr <= address < segment.vaddr + segment.memsz]
-    if not holders or not is_aligned(address):
+    if not holders or not (is_aligned(address) or address & 1):
         raise ElfError(f"{path}: the entry point 0x{address:08x} is not in a loaded segment; link it again")
     if not any(segment.execute for segment in holders):
         warnings.append(f"the entry point 0x{address:08x} is in a segment that is not executable")

@@ -66,6 +66,9 @@ def test_it_may_start_so(host: Path, tmp_path: Path, order: str) -> None:
     guest = compile_guest(tmp_path, order, ASSEMBLY.format(instruction="addiu $4, 4"), *options, language="assembler")
     for tier in (INTERPRETED, *BASELINE.values()):
         assert subprocess.run([host, *tier, guest]).returncode == 7
+    library = library_at(pipeline.open_guest(guest), tmp_path, 1)
+    assert subprocess.run([host, "--library", library, guest]).returncode == 7
+    assert "16 code, which the interpreter runs: __start" in mipsrec("info", guest).stdout
     guest = compile_guest(tmp_path, order, ASSEMBLY.format(instruction=".half 0xe801"), *options, language="assembler")
     result = subprocess.run([host, guest], capture_output=True, text=True)
     assert result.returncode == -4 and "is no MIPS16 code" in result.stderr
