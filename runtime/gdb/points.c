@@ -23,6 +23,12 @@ static uint32_t watchpoint_count;
 
 /* ---- breakpoints ---- */
 
+/* gdb sets a breakpoint in MIPS16 code at the odd address and removes it at the even one: both name one place. */
+static uint32_t place_of(uint32_t pc)
+{
+    return pc & ~1u;
+}
+
 static uint32_t filter_bit(uint32_t pc)
 {
     return mr_instruction_index(pc) % FILTER_BITS;
@@ -31,7 +37,7 @@ static uint32_t filter_bit(uint32_t pc)
 static uint32_t find_breakpoint(uint32_t pc)
 {
     uint32_t at = 0;
-    while (at < breakpoint_count && breakpoints[at] != pc)
+    while (at < breakpoint_count && breakpoints[at] != place_of(pc))
         at++;
     return at;
 }
@@ -56,7 +62,7 @@ static int set_breakpoint(uint32_t pc, bool set)
     if (set && at == MOST_BREAKPOINTS)
         return MR_DEBUG_NO_MEMORY;
     if (set && at == breakpoint_count)
-        breakpoints[breakpoint_count++] = pc;
+        breakpoints[breakpoint_count++] = place_of(pc);
     else if (!set && at < breakpoint_count)
         breakpoints[at] = breakpoints[--breakpoint_count];
     make_filter();

@@ -39,15 +39,28 @@ again:
     .globl data
 data: .word 0x11223344
 """
+MIPS16 = """
+    .text
+    .globl __start
+    .set mips16
+    .ent __start
+__start:
+    li $4, 1
+    li $4, 2
+again:
+    li $4, 3
+    b again
+    .end __start
+"""
 PC, T0, F0, FCSR = 37, 8, 38, 70
 
 
 class Debugged:
     """A guest that has stopped before its first instruction, and a client that it obeys."""
 
-    def __init__(self, host: Path, order: str, folder: Path) -> None:
+    def __init__(self, host: Path, order: str, folder: Path, source: str = ASSEMBLY) -> None:
         self.order = order
-        self.program = compile_guest(folder, order, ASSEMBLY, *BARE, language="assembler")
+        self.program = compile_guest(folder, order, source, *BARE, language="assembler")
         path = folder / "socket"
         self.guest = DebuggedGuest([host, "--gdb", path, self.program], path)
         self.line = self.guest.wait_until_it_listens()
@@ -108,6 +121,21 @@ def test_breakpoints_and_watchpoints(debugged: Debugged) -> None:
     assert b"rwatch:%x;" % data in ask(b"c") and debugged.register(PC) == start + 24
     assert ask(b"c").startswith(b"T05") and debugged.register(PC) == start + 28
     assert ask(b"c") == b"W09"
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_breakpoints_in_mips16_code(tmp_path: Path, order: str) -> None:
+    """gdb sets them at odd addresses and removes them at even ones."""
+    debugged = Debugged(plain_host(), order, tmp_path, MIPS16)
+    ask, start = debugged.client.ask, debugged.register(PC)
+    assert start & 1
+    assert ask(b"Z0,%x,2" % (start + 2)) == b"OK" and ask(b"Z0,%x,2" % (start + 3)) == b"OK"
+    assert ask(b"c").startswith(b"T05") and debugged.register(PC) == start + 2
+    assert ask(b"c").startswith(b"T05") and debugged.register(PC) == start + 4
+    assert ask(b"z0,%x,2" % (start + 3)) == b"OK" and ask(b"Z0,%x,2" % (start + 6)) == b"OK"
+    assert ask(b"c").startswith(b"T05") and debugged.register(PC) == start + 6
+    assert ask(b"c").startswith(b"T05") and debugged.register(PC) == start + 6
+    debugged.close()
 
 
 def test_registers_and_memory_are_written(debugged: Debugged) -> None:
