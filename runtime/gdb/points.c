@@ -6,7 +6,9 @@
  */
 #include "base/instructions.h"
 #include "cpu/interp.h"
+#include "cpu/mips16.h"
 #include "gdb/parts.h"
+#include "linux/fault.h"
 #include "memory/values.h"
 
 #define MOST_BREAKPOINTS 2048u
@@ -187,10 +189,14 @@ static unsigned link_of(uint32_t word)
     return opcode == 0x03 || (opcode == 0x01 && (rt(word) & 0x10) != 0) ? MR_REG_RA : 0;
 }
 
-/* What the instruction at s->pc accesses. One that jumps accesses nothing itself. */
+/* What the instruction at s->pc accesses. One that jumps accesses nothing itself. Of MIPS16 code, accesses of delay slots, of
+ * save and restore, and loads by the pc are not found. */
 static struct access next_access(const struct mr_state *s)
 {
-    uint32_t word = mr_peek32(s->pc);
+    bool is_mips16 = mr_is_mips16(s->pc);
+    uint32_t word = is_mips16 ? mr_code_word(s->pc) : mr_peek32(s->pc);
+    if (is_mips16)
+        return access_of(s, word, GPR(s, rs(word)));
     if (!mr_has_delay_slot(word))
         return access_of(s, word, GPR(s, rs(word)));
     if (annuls(s, word))

@@ -49,6 +49,8 @@ __start:
     li $4, 2
 again:
     li $4, 3
+    li $5, 0
+    sw $5, 8($29)
     b again
     .end __start
 """
@@ -135,6 +137,9 @@ def test_breakpoints_in_mips16_code(tmp_path: Path, order: str) -> None:
     assert ask(b"z0,%x,2" % (start + 3)) == b"OK" and ask(b"Z0,%x,2" % (start + 6)) == b"OK"
     assert ask(b"c").startswith(b"T05") and debugged.register(PC) == start + 6
     assert ask(b"c").startswith(b"T05") and debugged.register(PC) == start + 6
+    data = debugged.register(29) + 8
+    assert ask(b"Z2,%x,4" % data) == b"OK"
+    assert b"watch:%x;" % data in ask(b"c") and debugged.register(PC) == start + 8
     debugged.close()
 
 
