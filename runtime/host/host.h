@@ -19,8 +19,6 @@ static inline uintptr_t mr_context_pc(const ucontext_t *context);
 static inline uintptr_t mr_context_sp(const ucontext_t *context);
 /* The address of the last access of this thread that faulted, as the processor told it. */
 static inline uintptr_t mr_context_fault_address(const ucontext_t *context);
-/* Whether that access was to read, and not to write as well. */
-static inline bool mr_context_fault_of_load(const ucontext_t *context);
 /* Gives the calling handler the floating-point modes and flags of that code: Linux may enter a handler with the FPU as a new
  * process has it. */
 static inline void mr_context_resume_float(const ucontext_t *context);

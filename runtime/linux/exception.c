@@ -149,44 +149,14 @@ static bool may_write(uint32_t word, uint32_t number)
     return (word >> 16 & 31) == number || (word >> 11 & 31) == number;
 }
 
-static bool is_of_part(uint32_t word)
-{
-    enum { LWL = 0x22, LEAST = 0x0c };
-    return (word >> 26 & ~(uint32_t)LEAST) == LWL; /* lwl lwr swl swr */
-}
-
-/* Whether recompiled code loads for an instruction: for swl and swr, too, which change a part of a word. */
-static bool may_load(uint32_t word)
-{
-    enum { STORES_INDEXED = 0x38, LL = 0x30, LWC1 = 0x31, LDC1 = 0x35 };
-    uint32_t opcode = word >> 26;
-    if (is_indexed(word))
-        return opcode == SPECIAL3 || (word & STORES_INDEXED) == 0;
-    return (opcode >= 0x20 && opcode <= 0x26) || is_of_part(word) || opcode == LL || opcode == LWC1 || opcode == LDC1;
-}
-
-static bool may_load_from(const struct mr_state *s, uint32_t word, uint32_t address)
-{
-    uint32_t at = effective_address(s, word);
-    return may_load(word) && (is_of_part(word) ? (at ^ address) < sizeof at : at == address);
-}
-
-static uint32_t next_load(const struct mr_state *s, const struct mr_access_fault *fault)
-{
-    enum { FARTHEST = 1024 * MR_INSTRUCTION_BYTES };
-    for (uint32_t far = MR_INSTRUCTION_BYTES; far <= FARTHEST; far += MR_INSTRUCTION_BYTES)
-        for (int ahead = 0; ahead < 2; ahead++) {
-            uint32_t pc = ahead ? fault->pc + far : fault->pc - far, before = pc - MR_INSTRUCTION_BYTES;
-            if (may_load_from(s, mr_code_word(pc), fault->address))
-                return mr_has_delay_slot(mr_code_word(before)) ? before : pc;
-        }
-    return fault->pc;
-}
-
-static uint32_t load_before(const struct mr_access_fault *fault, uint32_t store)
+uint32_t mr_first_access(const struct mr_access_fault *fault)
 {
     enum { FARTHEST = 16 };
-    uint32_t pc = fault->pc;
+    uint32_t store = mr_code_word(fault->pc), pc = fault->pc;
+    if (mr_has_delay_slot(store))
+        store = mr_code_word(mr_next_pc(pc));
+    if (!is_store(store) || ((mr_pages[fault->address / MR_PAGE_BYTES] & MR_READ) != 0 && !fault->beyond_file))
+        return fault->pc;
     for (int i = 0; i < FARTHEST; i++) {
         uint32_t word = mr_code_word(pc -= 4);
         if (word == 0 || mr_has_delay_slot(word) || mr_has_delay_slot(mr_code_word(pc - MR_INSTRUCTION_BYTES)))
@@ -197,16 +167,6 @@ static uint32_t load_before(const struct mr_access_fault *fault, uint32_t store)
             break;
     }
     return fault->pc;
-}
-
-uint32_t mr_first_access(const struct mr_state *s, const struct mr_access_fault *fault)
-{
-    uint32_t word = mr_code_word(fault->pc), pc = fault->pc;
-    if (mr_has_delay_slot(word))
-        word = mr_code_word(mr_next_pc(pc));
-    if (is_store(word) && ((mr_pages[fault->address / MR_PAGE_BYTES] & MR_READ) == 0 || fault->beyond_file))
-        pc = load_before(fault, word);
-    return pc == fault->pc && fault->is_load && !may_load(word) ? next_load(s, fault) : pc;
 }
 
 /* do_page_fault. */

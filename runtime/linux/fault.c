@@ -165,9 +165,8 @@ static void on_guest_fault(struct mr_state *s, uintptr_t host_pc, const siginfo_
     mr_host_thread.in_fault = true;
     struct replaced old = complete_state(s, host_pc, context);
     fault->pc = guest_pc_of(s, host_pc);
-    fault->is_load = mr_context_fault_of_load(context);
     if (in_library)
-        fault->pc = mr_first_access(s, fault);
+        fault->pc = mr_first_access(fault);
     mr_host_thread.in_fault = false;
     mr_context_resume_float(context);
     /* The state is exact for interpreted code, but frames of lifted code may be waiting for what it is part of. */

@@ -22,10 +22,8 @@ void mr_take_sent(const siginfo_t *info, void *context); /* a signal that the ho
  * that of the guest's handler; without a handler the guest dies. */
 uint32_t mr_raise(struct mr_state *s, int mips_signal, int code, uint32_t pc, uint32_t address);
 /* Returns the pc of the instruction that faulted first, of a load and a store that recompiled code makes as one: where memory
- * cannot be read, no store can fault that a load of the same place stands before. Where recompiled code has loaded, but
- * not for the instruction at the pc, LLVM has moved a load, and has lost its pc: it is that of the nearest instruction that
- * loads from there, by the registers in the state. */
-uint32_t mr_first_access(const struct mr_state *s, const struct mr_access_fault *fault);
+ * cannot be read, no store can fault that a load of the same place stands before. */
+uint32_t mr_first_access(const struct mr_access_fault *fault);
 /* The word at pc, or 0 where none can be read, as beyond the end of a file: a fault of the host would be one too many. */
 uint32_t mr_code_word(uint32_t pc);
 

@@ -20,7 +20,7 @@ static uint32_t raise_misaligned(struct mr_state *s)
 /* Returns when the access is to be tried again. */
 static void refuse(struct mr_state *s, uint32_t guest, uint32_t size_bytes, uint8_t needed, uintptr_t host_return)
 {
-    struct mr_access_fault fault = {mr_library_guest_pc(host_return - 1), guest, false, false, false, 0};
+    struct mr_access_fault fault = {mr_library_guest_pc(host_return - 1), guest, false, false, 0};
     if ((mr_pages[guest / MR_PAGE_BYTES] & needed) != 0) /* so it is the second page that may not be touched */
         fault.address = (guest + size_bytes - 1) & ~(MR_PAGE_BYTES - 1);
     if (mr_grow(fault.address))

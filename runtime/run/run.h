@@ -36,7 +36,6 @@ uint32_t mr_run_translated(struct mr_state *s, uint32_t pc);
 /* A guest access that cannot be made, by the instruction at pc. */
 struct mr_access_fault {
     uint32_t pc, address; /* the effective address, or the first byte that is not there */
-    bool is_load;         /* recompiled code wanted to read */
     bool beyond_file;     /* the page maps a file that does not reach so far */
     bool registers_exact; /* the state has all registers as they were before the instruction */
     unsigned host_bytes;  /* recompiled code accessed so many; 0: not known */

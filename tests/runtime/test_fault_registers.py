@@ -13,7 +13,6 @@ import pytest
 from mipsrec import pipeline
 from tests.lift.plans import Snippets
 from tests.runtime.host_guest import run
-from tests.support.commandline import mipsrec
 from tests.support.compiled import BARE, ORDERS, compile_guest, readelf_symbols
 
 FUNCTIONS = {
@@ -165,34 +164,6 @@ def test_as_interpreted(host: Path, tmp_path: Path, order: str) -> None:
             found = _told(run(host, "--report", "--library", str(library), *words[name]).stderr)
             for what in COMPARED[name]:
                 assert found[what] == expected[name][what], (name, opt, calls, what)
-
-
-MOVED = {
-    "word": "lw $v0, 4($a0)",
-    "in_slot": "b 1f\n lhu $v0, 4($a0)\n 1: addu $v0, $v0, $a1",
-    "part": "swl $a1, 6($a0)",
-    "float": "lwc1 $f0, 4($a0)",
-    "behind_branch": "bltz $a1, 1f\n nop\n lb $v0, 6($a0)\n 1: addu $v0, $v0, $a1",
-}
-
-
-@pytest.mark.parametrize("order", ORDERS)
-def test_loads_without_a_place(host: Path, tmp_path: Path, order: str) -> None:
-    """LLVM does not say where a load comes from that it has moved: the place of a store before it holds."""
-    frame = "bltz $a2, 2f\n nop\n sw $a1, -16($sp)\n {}\n jr $ra\n nop\n 2: lw $v0, 8($a0)\n jr $ra\n nop"
-    functions = {name: frame.format(body) for name, body in MOVED.items()}
-    program = compile_guest(tmp_path, order, Snippets(functions).text, *BARE, language="assembler")
-    at = {name: value for name, value, *_ in readelf_symbols(order, program)}
-    assert mipsrec("dump-llvm", program, "-o", tmp_path / "ir").returncode == 0
-    for path in (tmp_path / "ir").glob("*.ll"):
-        path.write_text(re.sub(r"(= load .*?), !dbg !DILocation\(.*?\)", r"\1", path.read_text()))
-    library = tmp_path / "library.so"
-    assert mipsrec("build", tmp_path / "ir", "-o", library, "--opt", "2").returncode == 0
-    for name in MOVED:
-        words = ["--call", hex(at[name]), *map(str, (ADDRESS, *ARGUMENTS)), str(program)]
-        expected = _told(run(host, "--report", "--engine", "interp", *words).stderr)
-        found = _told(run(host, "--report", "--library", str(library), *words).stderr)
-        assert found["pc"] == expected["pc"], name
 
 
 def _told(report: str) -> dict[str, int]:

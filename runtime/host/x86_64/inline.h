@@ -23,12 +23,6 @@ static inline uintptr_t mr_context_fault_address(const ucontext_t *context)
     return (uintptr_t)context->uc_mcontext.gregs[REG_CR2];
 }
 
-static inline bool mr_context_fault_of_load(const ucontext_t *context)
-{
-    enum { WRITES = 2, FETCHES = 16 }; /* of the error code of a page fault: SDM, volume 3, section 4.7 */
-    return (context->uc_mcontext.gregs[REG_ERR] & (WRITES | FETCHES)) == 0;
-}
-
 static inline void mr_context_resume_float(const ucontext_t *context)
 {
     if (context->uc_mcontext.fpregs != NULL)
