@@ -38,7 +38,7 @@ PROGRAMS = {
     **{
         name: (REFUSED[name][0].build(), "")
         for name in (
-            "x86-64", "n64", "n32", "r6", "odd entry", "many program headers",
+            "x86-64", "n64", "n32", "r6", "many program headers",
             "program headers cut off", "no PT_LOAD", "around the clock", "into the kernel",
         )
     },

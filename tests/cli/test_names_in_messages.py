@@ -60,7 +60,7 @@ def test_messages_that_are_cut_off(host: Path, tmp_path: Path) -> None:
 
 
 def test_the_report_of_a_program_that_dies(tmp_path: Path) -> None:
-    code = struct.pack(">2I", 0x7C641010, 0)  # addu.qb, which no processor here has
+    code = struct.pack(">2I", 0x7C641008, 0)  # fork, which no processor here has
     (tmp_path / FORGED).write_bytes(TinyElf(segments=[(1, CODE + 0x200, code, len(code), 5)]).build())
     for option in ((), ("--report",)):
         assert_written_out("run", *option, f"./{FORGED}", cwd=tmp_path)

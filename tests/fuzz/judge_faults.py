@@ -127,5 +127,4 @@ FAULTS = (
           "qemu does not look at them",
           lambda word: _uses_hilo(word) and _field(word, 6) != 0 and not _to_no_register(word)),
     Fault("sdbbp stops for a debugger on qemu", lambda word: word >> 26 == 0x1C and word & 63 == 0x3F),
-    Fault("jalx leads to MIPS16 code, which is not for us", lambda word: word >> 26 == 0x1D),
 )  # fmt: skip

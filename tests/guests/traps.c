@@ -312,7 +312,7 @@ static void fetches(void)
     } jumps[] = {
         {LOW, 0, SIGSEGV, MAPERR, THE_ADDRESS}, {HOLE, 4, SIGSEGV, MAPERR, THE_ADDRESS},
         {FORBIDDEN, 4, SIGSEGV, ACCERR, THE_ADDRESS}, {BEYOND_FILE, 4, SIGBUS, ADRERR, THE_ADDRESS},
-        {LOW, 2, SIGBUS, KERNEL, NOTHING}, {GOOD, 1, SIGBUS, KERNEL, NOTHING}, {HIGH, 0, SIGBUS, KERNEL, NOTHING},
+        {LOW, 2, SIGBUS, KERNEL, NOTHING}, {GOOD, 2, SIGBUS, KERNEL, NOTHING}, {HIGH, 0, SIGBUS, KERNEL, NOTHING},
         {VERY_HIGH, 3, SIGBUS, KERNEL, NOTHING},
     };
     for (unsigned i = 0; i < sizeof jumps / sizeof *jumps; i++) {

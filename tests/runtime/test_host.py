@@ -86,8 +86,10 @@ ENDS = [
     ("load", (0x80000000,), signal.SIGBUS),
     ("store", (0xFFFFFFFF, 1), signal.SIGBUS),
     ("jump", (0x1000,), signal.SIGSEGV),
-    ("jump", (0x1001,), signal.SIGBUS),
-    ("jump", (1,), signal.SIGBUS),
+    ("jump", (0x1002,), signal.SIGBUS),
+    ("jump", (6,), signal.SIGBUS),
+    ("jump", (0x1001,), signal.SIGSEGV),  # MIPS16 code, as the next one
+    ("jump", (1,), signal.SIGSEGV),
     ("overflow", (), signal.SIGFPE),
     ("break7", (), signal.SIGFPE),
     ("break77", (), signal.SIGFPE),

@@ -83,12 +83,12 @@ def test_stops_at_stop_pc_after_a_branch_not_taken(interpreter: Interpreter) -> 
     assert interpreter.pc == CODE + 8
 
 
-def test_odd_stop_pc_is_never(interpreter: Interpreter) -> None:
+def test_misaligned_stop_pc_is_never(interpreter: Interpreter) -> None:
     """A jump there is an address exception at the target, and its handler goes on."""
-    cpu = cpu_with(r9=CODE + 1, r29=1)
-    _, exception = interpreter.run(cpu, [JR_T1, NOP], after=CODE + 8, stop_pc=CODE + 1, stop_sp=0)
+    cpu = cpu_with(r9=CODE + 2, r29=1)
+    _, exception = interpreter.run(cpu, [JR_T1, NOP], after=CODE + 8, stop_pc=CODE + 2, stop_sp=0)
     assert exception == "address"
-    assert (interpreter.event.pc, interpreter.event.word) == (CODE + 1, 0)
+    assert (interpreter.event.pc, interpreter.event.word) == (CODE + 2, 0)
 
 
 def test_counts_instructions(interpreter: Interpreter) -> None:

@@ -35,7 +35,6 @@ REFUSED = {
     "IRIX by its interpreter": (with_segment(3, b"/lib/rld\0").build(), "is a program for IRIX"),
     "NetBSD by its note": (with_segment(4, note(b"Oth\0", 9) + note(b"NetBSD\0", 9)).build(), "for NetBSD"),
     "the Hurd by its note": (with_segment(4, note(b"GNU\0", 1)).build(), "is a program for GNU Hurd"),
-    "odd entry": (TinyElf(entry=CODE + 0x201).build(), "odd entry"),
     "entry outside": (TinyElf(entry=CODE + 0x20000).build(), "entry point"),
     "no headers": (TinyElf(program_count=0).build(), "no program headers"),
     "many headers": (TinyElf(program_count=5000).build(), "program headers"),
