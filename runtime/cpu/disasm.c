@@ -53,8 +53,8 @@ static const struct field fields[] = {
     {"shift", SIGNED, 20, 6, 0, ""},
     {"byte", HEXADECIMAL, 16, 8, 0, "0x"},
     {"half", SIGNED, 16, 10, 0, ""},
-    {"reads", HEXADECIMAL, 16, 6, 0, "0x"},  /* fields of DSPControl */
-    {"writes", HEXADECIMAL, 11, 6, 0, "0x"},
+    {"reads", HEXADECIMAL, 16, 10, 0, "0x"}, /* fields of DSPControl */
+    {"writes", HEXADECIMAL, 11, 10, 0, "0x"},
     {"mem", SPLICE, 0, 0, 0, "{simm}({rs})"},
     {"index", SPLICE, 0, 0, 0, "{rt}({rs})"},
 };
